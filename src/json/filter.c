@@ -135,7 +135,7 @@ static bool filter_object(struct source_filter *f, yyjson_val *object, bool incl
     size_t i, max;
     yyjson_val *key, *value;
     buf_byte(f->out, '{');
-    yyjson_obj_foreach (object, i, max, key, value) {
+    json_obj_foreach (object, i, max, key, value) {
         if (json_members_get(&members, json_slice(key)) != value)
             continue; /* a later member of this name replaces it */
         if (path_len > 0)
@@ -170,7 +170,7 @@ static bool filter_array(struct source_filter *f, yyjson_val *array, bool includ
     size_t i, max;
     yyjson_val *item;
     buf_byte(f->out, '[');
-    yyjson_arr_foreach (array, i, max, item) {
+    json_arr_foreach (array, i, max, item) {
         size_t before = f->out->len;
         if (comma)
             buf_byte(f->out, ',');

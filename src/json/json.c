@@ -2,12 +2,32 @@
 /* JSON from outside; see json.h. */
 #include "json/json.h"
 
+#include "base/budget.h"
 #include "base/check.h"
 #include "json/keys.h"
 #include "json/scan.h"
 
 /* Elasticsearch looks at this many bytes to find out what a body is. */
 enum { SNIFF_BYTES = 20 };
+
+/* Bytes that are copied, or looked at one by one, between questions. */
+enum { LOOK_BYTES = 1 << 18, ROW_BYTES = 1 << 14 };
+
+/*
+ * Takes steps of the account that goes with the arena, before what they pay for is done. Returns: false: nobody waits for what is parsed, or there is
+ * no room for it.
+ */
+static bool goes_on(const struct arena *arena, uint64_t steps)
+{
+    return arena->guard == NULL || (account_take(arena->guard->account, steps) && !arena->guard->refused);
+}
+
+/* What json_parse() comes to then, which nobody is told of: who owns the arena answers with why it is over. */
+static int end_early(struct problem *ret_problem)
+{
+    *ret_problem = (struct problem){.type = PROBLEM_TASK_CANCELLED, .reason = SLICE_LIT("the request is over")};
+    return JSON_INVALID;
+}
 
 static void *arena_malloc(void *context, size_t size)
 {
@@ -19,6 +39,17 @@ static void *arena_realloc(void *context, void *old, size_t old_size, size_t siz
     return size <= old_size ? old : arena_regrow(context, old, old_size, size);
 }
 
+/* The tree of a long text grows by halves, some ten times: then yyjson can be told to end. */
+static void *arena_ask_malloc(void *context, size_t size)
+{
+    return goes_on(context, 0) ? arena_alloc(context, size) : NULL;
+}
+
+static void *arena_ask_realloc(void *context, void *old, size_t old_size, size_t size)
+{
+    return goes_on(context, size) ? arena_realloc(context, old, old_size, size) : NULL;
+}
+
 static void arena_forget(void *context, void *pointer)
 {
     (void)context;
@@ -26,19 +57,19 @@ static void arena_forget(void *context, void *pointer)
 }
 
 /* A copy that yyjson may unescape in place. */
-static char *padded_copy(struct arena *arena, struct slice text)
+static char *padded_copy(struct arena *arena, struct slice text, bool ask)
 {
     char *copy = arena_alloc(arena, text.len + YYJSON_PADDING_SIZE);
-    if (text.len > 0)
-        memcpy(copy, text.data, text.len);
+    for (size_t at = 0; at < text.len && (!ask || goes_on(arena, LOOK_BYTES / 4)); at += LOOK_BYTES)
+        memcpy(copy + at, text.data + at, text.len - at < LOOK_BYTES ? text.len - at : LOOK_BYTES);
     memset(copy + text.len, 0, YYJSON_PADDING_SIZE);
     return copy;
 }
 
-/* Reads `copy` in place. Returns: NULL, with *ret_error, where yyjson does not take it. */
-static yyjson_val *read_in_place(struct arena *arena, char *copy, size_t len, yyjson_read_err *ret_error)
+/* Reads `copy` in place. `ask`: it may end early. Returns: NULL, with *ret_error, where yyjson does not take it. */
+static yyjson_val *read_in_place(struct arena *arena, char *copy, size_t len, bool ask, yyjson_read_err *ret_error)
 {
-    yyjson_alc alc = {arena_malloc, arena_realloc, arena_forget, arena};
+    yyjson_alc alc = {ask ? arena_ask_malloc : arena_malloc, ask ? arena_ask_realloc : arena_realloc, arena_forget, arena};
     yyjson_doc *doc = yyjson_read_opts(copy, len, YYJSON_READ_INSITU | YYJSON_READ_BIGNUM_AS_RAW, &alc, ret_error);
     return doc == NULL ? NULL : yyjson_doc_get_root(doc);
 }
@@ -47,12 +78,14 @@ static yyjson_val *read_in_place(struct arena *arena, char *copy, size_t len, yy
  * Returns: whether brackets outside of strings nest deeper than the limit. Each level takes two bytes at
  * least, so short texts need no look.
  */
-static bool too_deep(struct slice text)
+static bool too_deep(const struct arena *arena, struct slice text)
 {
     const size_t limit = json_depth_limit();
     if (text.len <= 2 * limit)
         return false;
     size_t openers = 0;
+    if (!goes_on(arena, text.len / 16))
+        return false;
     for (size_t i = 0; i < text.len; i++)
         openers += (size_t)((text.data[i] | 0x20) == '{');
     if (openers <= limit)
@@ -61,6 +94,8 @@ static bool too_deep(struct slice text)
     bool in_string = false;
     for (size_t i = 0; i < text.len; i++) {
         char c = text.data[i];
+        if (i % ROW_BYTES == 0 && !goes_on(arena, ROW_BYTES / 4))
+            return false;
         if (in_string) {
             if (c == '\\')
                 i++;
@@ -77,6 +112,12 @@ static bool too_deep(struct slice text)
     }
     return false;
 }
+
+enum {
+    SMALL_OBJECT = 12, /* members that are compared with each other */
+    KEY_STEPS = 50,    /* of an account, to find a name in a table that is larger than the processor's caches */
+    ROW_VALUES = 4096, /* looked at between questions */
+};
 
 static bool same_key(yyjson_val *a, yyjson_val *b)
 {
@@ -99,13 +140,15 @@ static bool small_object_repeats(yyjson_val *object, size_t count)
     return false;
 }
 
-static bool large_object_repeats(yyjson_val *object)
+static bool large_object_repeats(const struct arena *arena, yyjson_val *object)
 {
     struct json_keys keys = JSON_KEYS_INIT;
     bool repeats = false;
     size_t i, max;
     yyjson_val *key, *value;
-    yyjson_obj_foreach (object, i, max, key, value) {
+    json_obj_foreach (object, i, max, key, value) {
+        if (!goes_on(arena, KEY_STEPS))
+            break;
         if (!json_keys_add(&keys, 0, json_slice(key))) {
             repeats = true;
             break;
@@ -115,15 +158,17 @@ static bool large_object_repeats(yyjson_val *object)
     return repeats;
 }
 
-/* Returns: whether any object has a key twice. yyjson keeps all values of a text in one row. */
-static bool has_duplicates(yyjson_val *root)
+/* Returns: whether any object has a key twice. yyjson keeps all values of a text in one row. Means nothing once the account is over. */
+static bool has_duplicates(const struct arena *arena, yyjson_val *root)
 {
     yyjson_val *end = unsafe_yyjson_get_next(root);
     for (yyjson_val *value = root; value < end; value++) {
+        if ((value - root) % ROW_VALUES == 0 && !goes_on(arena, ROW_VALUES))
+            return false;
         if (!unsafe_yyjson_is_obj(value))
             continue;
         size_t count = unsafe_yyjson_get_len(value);
-        if (count <= 12 ? small_object_repeats(value, count) : large_object_repeats(value))
+        if (count <= SMALL_OBJECT ? small_object_repeats(value, count) : large_object_repeats(arena, value))
             return true;
     }
     return false;
@@ -147,17 +192,22 @@ static bool looks_like_object(struct slice text)
 }
 
 /* The slow path: yyjson or a check of ours said no. Finds out what Jackson says; takes what it takes. */
-static int parse_as_jackson(struct arena *arena, struct slice text, enum dialect dialect, unsigned flags,
+static int parse_as_jackson(struct arena *arena, struct slice text, enum dialect dialect, unsigned flags, bool ask,
                             struct json_doc *ret_doc, struct problem *ret_problem)
 {
-    char *copy = padded_copy(arena, text);
+    char *copy = padded_copy(arena, text, ask);
     struct json_error error;
-    if (json_scan(arena, copy, text.len, dialect, flags, &error) != 0) {
+    struct account *account = ask ? budget_account(arena->guard) : NULL;
+    if (json_scan(arena, copy, text.len, dialect, flags, account, &error) != 0) {
+        if (ask && !goes_on(arena, 0))
+            return end_early(ret_problem);
         json_error_problem(arena, text, dialect, &error, ret_problem);
         return JSON_INVALID;
     }
     yyjson_read_err refusal;
-    yyjson_val *root = read_in_place(arena, copy, text.len, &refusal);
+    yyjson_val *root = read_in_place(arena, copy, text.len, ask, &refusal);
+    if (ask && !goes_on(arena, 0))
+        return end_early(ret_problem);
     if (root == NULL) {
         error = (struct json_error){.message = slice_from(refusal.msg), .line = 1, .column = refusal.pos + 1};
         json_error_problem(arena, text, dialect, &error, ret_problem);
@@ -175,38 +225,33 @@ int json_parse(struct arena *arena, struct slice text, enum dialect dialect, uns
                     "Compressor detection can only be called on some xcontent bytes or compressed xcontent bytes");
         return JSON_INVALID;
     }
-    if (text.len > 0 && !too_deep(text)) {
-        char *copy = padded_copy(arena, text);
+    if (text.len > 0 && !too_deep(arena, text)) {
+        char *copy = padded_copy(arena, text, true);
         yyjson_read_err refusal;
-        yyjson_val *root = read_in_place(arena, copy, text.len, &refusal);
-        if (root != NULL && ((flags & JSON_DUPLICATES) || !has_duplicates(root))) {
+        yyjson_val *root = goes_on(arena, text.len / 4) ? read_in_place(arena, copy, text.len, true, &refusal) : NULL;
+        if (root != NULL && ((flags & JSON_DUPLICATES) || !has_duplicates(arena, root)) && goes_on(arena, 0)) {
             *ret_doc = (struct json_doc){root, text, copy};
             return 0;
         }
     }
-    return parse_as_jackson(arena, text, dialect, flags, ret_doc, ret_problem);
+    if (!goes_on(arena, 0))
+        return end_early(ret_problem);
+    return parse_as_jackson(arena, text, dialect, flags, true, ret_doc, ret_problem);
 }
 
 int json_parse_stored(struct arena *arena, struct slice text, struct json_doc *ret_doc)
 {
-    char *copy = padded_copy(arena, text);
+    char *copy = padded_copy(arena, text, false);
     yyjson_read_err refusal;
-    yyjson_val *root = text.len == 0 ? NULL : read_in_place(arena, copy, text.len, &refusal);
+    yyjson_val *root = text.len == 0 ? NULL : read_in_place(arena, copy, text.len, false, &refusal);
     if (root != NULL) {
         *ret_doc = (struct json_doc){root, text, copy};
         return 0;
     }
     struct problem problem;
-    if (parse_as_jackson(arena, text, DIALECT_7, JSON_DUPLICATES, ret_doc, &problem) != 0)
+    if (parse_as_jackson(arena, text, DIALECT_7, JSON_DUPLICATES, false, ret_doc, &problem) != 0)
         return TL_ERR_CORRUPT;
     return 0;
-}
-
-yyjson_val *json_object_or_empty(yyjson_val *object)
-{
-    /* The values behind it are where a walk of it would begin. */
-    static yyjson_val empty[3] = {{.tag = YYJSON_TYPE_OBJ}};
-    return object != NULL ? object : empty;
 }
 
 yyjson_val *json_get(yyjson_val *object, struct slice key)
@@ -322,7 +367,7 @@ static bool arrays_equal(yyjson_val *a, yyjson_val *b)
     yyjson_val *other = yyjson_arr_get_first(b);
     size_t i, max;
     yyjson_val *item;
-    yyjson_arr_foreach (a, i, max, item) {
+    json_arr_foreach (a, i, max, item) {
         if (!json_equal(item, other))
             return false;
         other = unsafe_yyjson_get_next(other);
@@ -339,7 +384,7 @@ static bool objects_equal(yyjson_val *a, yyjson_val *b)
     bool equal = true;
     size_t i, max;
     yyjson_val *key, *value;
-    yyjson_obj_foreach (a, i, max, key, value) {
+    json_obj_foreach (a, i, max, key, value) {
         yyjson_val *other = json_members_get(&members, json_slice(key));
         equal = other != NULL && json_equal(value, other);
         if (!equal)
@@ -362,5 +407,29 @@ bool json_equal(yyjson_val *a, yyjson_val *b)
     case YYJSON_TYPE_STR:
     case YYJSON_TYPE_RAW: return slice_equal(json_slice(a), json_slice(b));
     default: return true;
+    }
+}
+
+enum json_kind json_kind(yyjson_val *value)
+{
+    switch (yyjson_get_type(value)) {
+    case YYJSON_TYPE_STR: return JSON_TEXT;
+    case YYJSON_TYPE_BOOL: return JSON_BOOLEAN;
+    case YYJSON_TYPE_NULL: return JSON_NULL;
+    case YYJSON_TYPE_OBJ: return JSON_OBJECT;
+    case YYJSON_TYPE_ARR: return JSON_LIST;
+    default: return JSON_NUMBER;
+    }
+}
+
+const char *json_token(yyjson_val *value)
+{
+    switch (json_kind(value)) {
+    case JSON_TEXT: return "VALUE_STRING";
+    case JSON_BOOLEAN: return "VALUE_BOOLEAN";
+    case JSON_NULL: return "VALUE_NULL";
+    case JSON_OBJECT: return "START_OBJECT";
+    case JSON_LIST: return "START_ARRAY";
+    default: return "VALUE_NUMBER";
     }
 }

@@ -18,6 +18,7 @@
 #include "base/slice.h"
 #include "base/stack.h"
 #include "json/dialect.h"
+#include "json/each.h"
 
 #include <yyjson.h>
 
@@ -55,6 +56,10 @@ struct json_doc {
 /*
  * Parses one JSON text. Numbers too wide for a long or a double stay raw text (yyjson_is_raw).
  *
+ * An arena that has a guard (base/budget.h) is asked while a long text is parsed. When its account is over, or memory refused, the text is given
+ * up, which is JSON_INVALID with a problem that nobody is to be told: who owns the guard says what it was. What cannot be interrupted is
+ * yyjson between two growths of its tree: 2 to 3 ms for each megabyte of the text.
+ *
  * Returns: 0; JSON_INVALID with *ret_problem filled: json_parse_exception, json_e_o_f_exception or
  *          not_x_content_exception in the wording of `dialect`.
  * Owns: everything lives in `arena`.
@@ -81,9 +86,6 @@ static inline struct slice json_slice(yyjson_val *value)
 yyjson_val *json_get(yyjson_val *object, struct slice key);
 #define json_get_lit(object, literal) json_get((object), SLICE_LIT(literal))
 
-/* Returns: the object, or one without members for NULL: yyjson_obj_foreach counts on from what it is given. */
-yyjson_val *json_object_or_empty(yyjson_val *object);
-
 /*
  * The place of a string value in the text: the offset of its first byte behind the opening quote, and the
  * length of its escaped form.
@@ -106,5 +108,18 @@ void json_line_column(struct slice text, size_t offset, size_t *ret_line, size_t
 
 /* Equal as Java's maps and lists are: objects without order, 1 and 1.0 different, numbers by value. */
 bool json_equal(yyjson_val *a, yyjson_val *b);
+
+/* What a value is, as a bit, so that what is allowed somewhere is a sum of them. */
+enum json_kind {
+    JSON_TEXT = 1,
+    JSON_NUMBER = 2,
+    JSON_BOOLEAN = 4,
+    JSON_NULL = 8,
+    JSON_OBJECT = 16,
+    JSON_LIST = 32,
+};
+enum json_kind json_kind(yyjson_val *value);
+/* Returns: what Elasticsearch calls the token that a value begins with: "START_OBJECT", "VALUE_NUMBER" … */
+const char *json_token(yyjson_val *value);
 
 #endif

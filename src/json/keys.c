@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/siphash.h"
+#include "json/each.h"
 
 struct json_keys_slot {
     size_t object; /* plus one; 0 is empty */
@@ -85,7 +86,7 @@ void json_members_init(struct json_members *members, yyjson_val *object)
     members->table = mem_zalloc(members->size * sizeof *members->table);
     size_t i, max;
     yyjson_val *key, *value;
-    yyjson_obj_foreach (object, i, max, key, value)
+    json_obj_foreach (object, i, max, key, value)
         *find_member(members, key_name(key)) = key;
 }
 
@@ -104,7 +105,7 @@ yyjson_val *json_members_get(const struct json_members *members, struct slice na
     yyjson_val *found = NULL;
     size_t i, max;
     yyjson_val *key, *value;
-    yyjson_obj_foreach (members->object, i, max, key, value) {
+    json_obj_foreach (members->object, i, max, key, value) {
         if (slice_equal(key_name(key), name))
             found = value;
     }

@@ -13,7 +13,7 @@ static bool walk_array(yyjson_val *array, struct slice path, const struct visit 
 {
     size_t i, max;
     yyjson_val *item;
-    yyjson_arr_foreach (array, i, max, item) {
+    json_arr_foreach (array, i, max, item) {
         if (!walk(item, path, visit))
             return false;
     }

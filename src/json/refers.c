@@ -47,11 +47,11 @@ static void walk(struct slice key, yyjson_val *value, struct arena *arena, struc
     size_t i, max;
     yyjson_val *name, *item;
     if (yyjson_is_arr(value)) {
-        yyjson_arr_foreach (value, i, max, item)
+        json_arr_foreach (value, i, max, item)
             walk(key, item, arena, refers);
     } else if (yyjson_is_obj(value)) {
         look_at(key, value, arena, refers);
-        yyjson_obj_foreach (value, i, max, name, item)
+        json_obj_foreach (value, i, max, name, item)
             walk(json_slice(name), item, arena, refers);
     }
 }

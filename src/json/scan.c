@@ -16,6 +16,7 @@
 
 enum {
     TOKEN_TEXT_MAX = 256, /* of an unrecognised token shown in an error */
+    ASK_BYTES = 1 << 14,
     STREAM_BLOCK = 8000,  /* Jackson 2.8 reads streams in blocks of this size */
 };
 
@@ -42,6 +43,8 @@ struct scanner {
     size_t objects; /* seen so far */
     struct json_keys keys;
     struct json_error *error;
+    struct account *account; /* NULL: none */
+    size_t ask_at;           /* the account is asked when this byte has been reached */
 };
 
 /* Bytes the stream of 2.8 held when it ended: its last block. */
@@ -80,6 +83,20 @@ static bool has_byte(struct scanner *s)
         return true;
     s->end_looks++;
     return false;
+}
+
+/* For loops over a text: whether nobody waits for what is found any more. */
+static bool is_over(struct scanner *s)
+{
+    if (s->at < s->ask_at)
+        return false;
+    s->ask_at = s->at + ASK_BYTES;
+    return !account_take(s->account, ASK_BYTES);
+}
+
+static int fail_over(struct scanner *s)
+{
+    return fail(s, false, "the request is over"); /* nobody is told */
 }
 
 static unsigned char byte_at(const struct scanner *s, size_t at)
@@ -186,6 +203,8 @@ static int skip_comment(struct scanner *s)
             break;
         }
         unsigned char c = byte_at(s, s->at++);
+        if (is_over(s))
+            return fail_over(s);
         if (c == '\n' || c == '\r') {
             skip_line_break(s, c);
             if (kind == '/')
@@ -207,6 +226,8 @@ static int skip_space(struct scanner *s, unsigned char *ret_byte)
 {
     while (has_byte(s)) {
         unsigned char c = byte_at(s, s->at++);
+        if (is_over(s))
+            return fail_over(s);
         if (c == '/') {
             if (skip_comment(s) != 0)
                 return JSON_INVALID;
@@ -344,7 +365,7 @@ static int fail_number_start(struct scanner *s, unsigned char c, bool negative)
 static size_t skip_digits(struct scanner *s)
 {
     size_t start = s->at;
-    while (has_byte(s) && s->text[s->at] >= '0' && s->text[s->at] <= '9')
+    while (has_byte(s) && s->text[s->at] >= '0' && s->text[s->at] <= '9' && !is_over(s))
         s->at++;
     return s->at - start;
 }
@@ -522,6 +543,8 @@ static int scan_string(struct scanner *s, bool is_name)
         if (!has_byte(s))
             return is_name ? fail_end(s, " in field name") : fail_end(s, " in VALUE_STRING");
         unsigned char c = byte_at(s, s->at++);
+        if (is_over(s))
+            return fail_over(s);
         if (c == '\\') {
             if (high_end != 0 && high_end != s->at - 1)
                 settle_surrogate(s, &high_end);
@@ -713,7 +736,7 @@ static int scan_text(struct scanner *s)
 }
 
 int json_scan(struct arena *arena, char *text, size_t len, enum dialect dialect, unsigned flags,
-              struct json_error *ret_error)
+              struct account *account, struct json_error *ret_error)
 {
     tl_cleanup(mem_freep) struct scanner *s = mem_zalloc(sizeof *s);
     s->arena = arena;
@@ -722,6 +745,7 @@ int json_scan(struct arena *arena, char *text, size_t len, enum dialect dialect,
     s->line = 1;
     s->dialect = dialect;
     s->flags = flags;
+    s->account = account;
     s->token = "null";
     s->keys = JSON_KEYS_INIT;
     s->error = ret_error;

@@ -9,6 +9,7 @@
 #ifndef TL_JSON_SCAN_H
 #define TL_JSON_SCAN_H
 
+#include "base/account.h"
 #include "json/json.h"
 
 /* Where and why. Line and column count from 1, columns in bytes. */
@@ -20,13 +21,13 @@ struct json_error {
 };
 
 /*
- * Walks `text`, which is writable.
+ * Walks `text`, which is writable. Bytes are steps of `account`, which may be NULL; once it is over the result means nothing.
  *
  * Returns: 0 when Jackson would take it: `text` is then repaired for yyjson, lengths unchanged;
  *          JSON_INVALID with *ret_error.
  */
 int json_scan(struct arena *arena, char *text, size_t len, enum dialect dialect, unsigned flags,
-              struct json_error *ret_error) TL_MUST_USE;
+              struct account *account, struct json_error *ret_error) TL_MUST_USE;
 
 /* Appends " at [Source: …; line: L, column: C]" and makes a problem of an error. */
 void json_error_problem(struct arena *arena, struct slice text, enum dialect dialect, const struct json_error *error,
