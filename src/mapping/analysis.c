@@ -300,7 +300,7 @@ static int read_all(struct reader *reader, yyjson_val *object, read_function *re
     yyjson_val *key, *value;
     *ret_count = 0;
     *ret_list = arena_zalloc(reader->arena, (yyjson_obj_size(object) + 1) * sizeof **ret_list);
-    yyjson_obj_foreach (object, i, max, key, value) {
+    json_obj_foreach (object, i, max, key, value) {
         int r = read(reader, json_slice(key), value, &(*ret_list)[*ret_count]);
         if (r != 0)
             return r;
@@ -314,11 +314,11 @@ int analysis_new(struct arena *arena, yyjson_val *settings, struct arena *scratc
 {
     struct analysis *analysis = arena_zalloc(arena, sizeof *analysis);
     struct reader reader = {arena, scratch, settings, ret_problem};
-    int r = read_all(&reader, json_object_or_empty(json_get_lit(settings, "analyzer")), read_analyzer,
-                     &analysis->analyzers, &analysis->count);
+    int r =
+        read_all(&reader, json_get_lit(settings, "analyzer"), read_analyzer, &analysis->analyzers, &analysis->count);
     if (r == 0)
-        r = read_all(&reader, json_object_or_empty(json_get_lit(settings, "normalizer")), read_normalizer,
-                     &analysis->normalizers, &analysis->normalizer_count);
+        r = read_all(&reader, json_get_lit(settings, "normalizer"), read_normalizer, &analysis->normalizers,
+                     &analysis->normalizer_count);
     if (r == 0)
         *ret_analysis = analysis;
     return r;
@@ -359,6 +359,16 @@ bool analyzer_is_path(const struct analyzer *analyzer, char *ret_delimiter)
         return false;
     *ret_delimiter = tokenizer->delimiter;
     return true;
+}
+
+bool analyzer_is_standard(const struct analyzer *analyzer)
+{
+    return analyzer->tokenizer.kind == TOKENIZER_STANDARD;
+}
+
+bool analyzer_keeps_whole(const struct analyzer *analyzer)
+{
+    return analyzer->tokenizer.kind == TOKENIZER_KEYWORD;
 }
 
 /* Between the tokenizer and the caller: the filters. */

@@ -45,6 +45,13 @@ struct slice analyzer_name(const struct analyzer *analyzer);
 /* Returns: whether it splits by path_hierarchy; then its delimiter. */
 bool analyzer_is_path(const struct analyzer *analyzer, char *ret_delimiter);
 
+/* Returns: whether it splits at the breaks between words, so that numbers and ideographs are told from words. */
+bool analyzer_is_standard(const struct analyzer *analyzer);
+/* Returns: whether a text is one token to it, be it empty. */
+bool analyzer_keeps_whole(const struct analyzer *analyzer);
+/* Returns: whether a text begins with an ideograph. */
+bool analysis_is_ideograph(struct slice text);
+
 /* Runs an analyzer. Tokens that need memory get it from `arena`. */
 void analyzer_run(const struct analyzer *analyzer, struct slice text, struct arena *arena, analysis_visit *visit,
                   void *context);

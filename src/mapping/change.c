@@ -157,7 +157,7 @@ static bool holds_types(yyjson_val *mappings)
 {
     size_t i, max;
     yyjson_val *key, *value;
-    yyjson_obj_foreach (mappings, i, max, key, value) {
+    json_obj_foreach (mappings, i, max, key, value) {
         if (is_root_parameter(json_slice(key)) || !yyjson_is_obj(value))
             return false;
     }
@@ -168,7 +168,7 @@ static int merge_all_types(struct mapping *mapping, yyjson_val *mappings, struct
 {
     size_t i, max;
     yyjson_val *key, *value;
-    yyjson_obj_foreach (mappings, i, max, key, value) {
+    json_obj_foreach (mappings, i, max, key, value) {
         if (!yyjson_is_obj(value))
             return refuse_name(arena, problem, PROBLEM_MAPPER_PARSING, "Expected map for type [%.*s]",
                                SLICE_ARG(json_slice(key)));

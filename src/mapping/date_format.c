@@ -41,14 +41,10 @@ static const struct {
     {"year_month_day", "yyyy-MM-dd"},
 };
 
-static const char *const months[] = {"January", "February", "March",     "April",   "May",      "June",
-                                     "July",    "August",   "September", "October", "November", "December"};
-static const char *const weekdays[] = {"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"};
-
 static const char known_letters[] = "yuMdDHhkKmsSaEZXxz";
 
 /* "MMM" takes three letters of a name, "MMMM" all. */
-enum { SHORT_NAME = 3 };
+enum { SHORT_NAME = CALENDAR_SHORT_NAME };
 
 const struct date_format *date_format_default(void)
 {
@@ -159,7 +155,7 @@ static int take_name(struct slice *text, const char *const *list, int count, boo
 
 static bool take_month(struct slice *text, int count, struct date_fields *fields)
 {
-    int month = take_name(text, months, 12, count > SHORT_NAME);
+    int month = take_name(text, calendar_months, 12, count > SHORT_NAME);
     fields->month = month + 1;
     return month >= 0;
 }
@@ -178,7 +174,8 @@ static bool take_millis(struct slice *text, int count, int *ret_millis)
 {
     int64_t number, finer;
     int digits = count < 3 ? count : 3;
-    if (!date__take_digits(text, digits, digits, &number) || !date__take_digits(text, count - digits, count - digits, &finer))
+    if (!date__take_digits(text, digits, digits, &number) ||
+        !date__take_digits(text, count - digits, count - digits, &finer))
         return false;
     for (; digits < 3; digits++)
         number *= 10;
@@ -216,7 +213,7 @@ static bool take_piece(struct slice *text, const struct date_piece *piece, struc
             return take_month(text, piece->count, fields);
         number = &fields->month;
         break;
-    case 'E': return take_name(text, weekdays, 7, piece->count > SHORT_NAME) >= 0;
+    case 'E': return take_name(text, calendar_weekdays, 7, piece->count > SHORT_NAME) >= 0;
     case 'a':
         if (text->len < 2 || (text->data[1] | 0x20) != 'm' ||
             ((text->data[0] | 0x20) != 'a' && (text->data[0] | 0x20) != 'p'))
@@ -289,12 +286,13 @@ static void print_piece(struct buf *buf, const struct date_piece *piece, const s
     case 'u': print_padded(buf, width == 2 ? p->year % 100 : p->year, width); break;
     case 'M':
         if (width >= SHORT_NAME)
-            buf_append(buf, months[p->month - 1], width > SHORT_NAME ? strlen(months[p->month - 1]) : SHORT_NAME);
+            buf_append(buf, calendar_months[p->month - 1],
+                       width > SHORT_NAME ? strlen(calendar_months[p->month - 1]) : SHORT_NAME);
         else
             print_padded(buf, p->month, width);
         break;
     case 'E': {
-        const char *name = weekdays[date_weekday(millis) - 1];
+        const char *name = calendar_weekdays[date_weekday(millis) - 1];
         buf_append(buf, name, width > SHORT_NAME ? strlen(name) : SHORT_NAME);
         break;
     }

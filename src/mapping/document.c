@@ -289,7 +289,7 @@ static int walk_unknown(struct walk *walk, struct mapping_field *parent, struct 
     if (yyjson_is_arr(value)) {
         size_t i, max;
         yyjson_val *item;
-        yyjson_arr_foreach (value, i, max, item) {
+        json_arr_foreach (value, i, max, item) {
             struct mapping_field *field = field__child(parent, name);
             int r = field != NULL ? walk_value(walk, field, item, SLICE_LIT("null"))
                                   : walk_unknown(walk, parent, name, item, dynamic);

@@ -121,7 +121,7 @@ static bool matches(yyjson_val *patterns, struct slice text)
         return json_wildcard(json_slice(patterns), text);
     size_t i, max;
     yyjson_val *item;
-    yyjson_arr_foreach (patterns, i, max, item) {
+    json_arr_foreach (patterns, i, max, item) {
         if (json_wildcard(json_slice(item), text))
             return true;
     }
@@ -150,7 +150,7 @@ static yyjson_val *find_template(struct merge *merge, struct slice name, struct 
 {
     size_t i, max;
     yyjson_val *item;
-    yyjson_arr_foreach (merge->record->templates_value, i, max, item) {
+    json_arr_foreach (merge->record->templates_value, i, max, item) {
         yyjson_val *template = unsafe_yyjson_get_first(item) + 1;
         if (template_matches(template, name, path, kind))
             return json_get_lit(template, "mapping");
@@ -183,7 +183,7 @@ static void fill_template(struct buf *buf, yyjson_val *value, struct slice name,
     yyjson_val *key, *item;
     if (yyjson_is_obj(value)) {
         buf_byte(buf, '{');
-        yyjson_obj_foreach (value, i, max, key, item) {
+        json_obj_foreach (value, i, max, key, item) {
             if (i > 0)
                 buf_byte(buf, ',');
             put_filled(buf, json_slice(key), name, type);

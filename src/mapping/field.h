@@ -58,6 +58,8 @@ struct value {
 #define FIELD_NUMBER_NONE ((uint16_t)0xffff)
 #define FIELD_IGNORE_ABOVE_NONE UINT32_MAX
 
+enum { FIELD_POSITION_GAP = 100 };
+
 struct mapping_field {
     struct slice path; /* "o.name.raw"; empty for a type's root */
     struct slice name; /* its last part as written in the mapping */
@@ -79,7 +81,15 @@ struct mapping_field {
     double scaling_factor; /* of scaled_float */
     const struct analyzer *analyzer;        /* of text; of keyword its normalizer or NULL */
     const struct analyzer *search_analyzer; /* of text, for match queries */
+    const struct analyzer *quote_analyzer;  /* of text, for phrases */
     const struct date_format *format;       /* of dates */
+    /* What scores take of it. */
+    bool norms;            /* the length of a document's values counts */
+    bool frequencies;      /* how often a value stands there counts */
+    bool positions;        /* of text: phrases may be asked for */
+    bool scored;           /* else each hit by a word scores the boost */
+    double boost;          /* of queries for a value */
+    uint32_t position_gap; /* of text: between two values */
     struct slice null_value;                /* JSON text; data NULL without */
     struct slice constant;                  /* of constant_keyword; data NULL while unset */
 

@@ -9,7 +9,7 @@ static void object_text(struct buf *buf, yyjson_val *object)
     size_t i, max;
     yyjson_val *key, *value;
     buf_byte(buf, '{');
-    yyjson_obj_foreach (object, i, max, key, value) {
+    json_obj_foreach (object, i, max, key, value) {
         if (i > 0)
             buf_lit(buf, ", ");
         buf_slice(buf, json_slice(key));
@@ -24,7 +24,7 @@ static void array_text(struct buf *buf, yyjson_val *array)
     size_t i, max;
     yyjson_val *item;
     buf_byte(buf, '[');
-    yyjson_arr_foreach (array, i, max, item) {
+    json_arr_foreach (array, i, max, item) {
         if (i > 0)
             buf_lit(buf, ", ");
         java_text(buf, item);

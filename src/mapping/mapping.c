@@ -499,10 +499,29 @@ static int check_alias(struct sealing *sealing, const struct mapping_field *fiel
     return 0;
 }
 
+/* Whether a path lies below a field with values: only multi-fields do. */
+static bool is_below_leaf(const struct sealing *sealing, struct slice path)
+{
+    size_t end = path.len;
+    while (end > 0 && path.data[end - 1] != '.')
+        end--;
+    const struct mapping_field *parent =
+        end > 0 ? map_get(&sealing->mapping->by_path, slice_make(path.data, end - 1)) : NULL;
+    return parent != NULL && !field__is_object(parent);
+}
+
 static int check_copies(struct sealing *sealing, const struct mapping_field *field)
 {
+    for (size_t i = 0; i < field->multi_count; i++) {
+        if (field->multi[i]->copy_to_count > 0)
+            return refuse_seal(sealing, "[copy_to] may not be used to copy from a multi-field: [%.*s]",
+                               SLICE_ARG(field->multi[i]->path));
+    }
     for (size_t i = 0; i < field->copy_to_count; i++) {
         const struct mapping_field *target = map_get(&sealing->mapping->by_path, field->copy_to[i]);
+        if (is_below_leaf(sealing, field->copy_to[i]))
+            return refuse_seal(sealing, "[copy_to] may not be used to copy to a multi-field: [%.*s]",
+                               SLICE_ARG(field->copy_to[i]));
         if (target != NULL && field__is_object(target))
             return refuse_seal(sealing, "Cannot copy to field [%.*s] since it is mapped as an object",
                                SLICE_ARG(field->copy_to[i]));

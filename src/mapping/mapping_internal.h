@@ -123,6 +123,9 @@ static inline bool field__is_object(const struct mapping_field *field)
  */
 /* Reads all of a leaf's definition but `fields` and `copy_to` into field->parameters. */
 int field__read_parameters(struct merge *merge, struct mapping_field *field, yyjson_val *definition) TL_MUST_USE;
+/* Refuses a value that its parameter cannot have, or that would have no effect here. */
+int field__check_parameter(struct merge *merge, const struct mapping_field *field, const char *name,
+                           yyjson_val *value) TL_MUST_USE;
 /* Takes over the parameters of `from`; refuses where one must not change. */
 int field__merge_parameters(struct merge *merge, struct mapping_field *field,
                             const struct mapping_field *from) TL_MUST_USE;

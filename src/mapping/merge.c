@@ -190,7 +190,7 @@ static int merge_object(struct merge *merge, struct mapping_field *parent, struc
         object = add_object(merge, parent, name, type);
     size_t i, max;
     yyjson_val *key, *value;
-    yyjson_obj_foreach (definition, i, max, key, value) {
+    json_obj_foreach (definition, i, max, key, value) {
         int r = merge_object_member(merge, object, json_slice(key), value, is_new);
         if (r != 0)
             return r;
@@ -312,7 +312,8 @@ static int merge_definition(struct merge *merge, struct mapping_field *parent, s
                                "that type does. An [object] with [\"enabled\": false] keeps anything, unsearched",
                                SLICE_ARG(type_name), SLICE_ARG(name));
     bool is_object = type == FIELD_OBJECT || type == FIELD_NESTED;
-    if (is_object && is_multi)
+    bool points = slice_is(type_name, "alias") && !merge->stored;
+    if ((is_object || points) && is_multi)
         return mapping__refuse(merge, PROBLEM_MAPPER_PARSING, "Type [%.*s] cannot be used in multi field",
                                SLICE_ARG(type_name));
     if (is_object)
@@ -328,7 +329,7 @@ static int merge_multi_fields(struct merge *merge, struct mapping_field *field, 
     size_t i, max;
     yyjson_val *key, *value;
     int r = 0;
-    yyjson_obj_foreach (fields, i, max, key, value) {
+    json_obj_foreach (fields, i, max, key, value) {
         if (!yyjson_is_obj(value))
             r = mapping__refuse(merge, PROBLEM_MAPPER_PARSING,
                                 "illegal field [%.*s], only fields can be specified inside fields",
@@ -383,7 +384,7 @@ static int merge_properties(struct merge *merge, struct mapping_field *parent, y
         return mapping__refuse(merge, PROBLEM_PARSE, "properties must be a map type");
     size_t i, max;
     yyjson_val *key, *value;
-    yyjson_obj_foreach (properties, i, max, key, value) {
+    json_obj_foreach (properties, i, max, key, value) {
         struct slice name = json_slice(key);
         int r = 0;
         if (parent->parent == NULL && is_metadata_name(name))
@@ -462,7 +463,7 @@ static int read_source_patterns(struct merge *merge, struct slice name, yyjson_v
                                "[%.*s] of [_source] must be a list of at most %d patterns", SLICE_ARG(name),
                                JSON_FILTER_PATTERNS_MAX);
     struct slice *items = arena_alloc(&merge->mapping->arena, (yyjson_arr_size(list) + 1) * sizeof *items);
-    yyjson_arr_foreach (list, i, max, item) {
+    json_arr_foreach (list, i, max, item) {
         if (!yyjson_is_str(item) || json_slice(item).len > JSON_FILTER_PATTERN_BYTES_MAX)
             return mapping__refuse(merge, PROBLEM_MAPPER_PARSING, "[%.*s] of [_source] takes texts of at most %d bytes",
                                    SLICE_ARG(name), JSON_FILTER_PATTERN_BYTES_MAX);
@@ -482,7 +483,7 @@ static int read_source(struct merge *merge, yyjson_val *value, bool *ret_enabled
     *ret_filter = (struct json_filter){NULL};
     if (!yyjson_is_obj(value) && merge->dialect == DIALECT_7 && !merge->stored)
         return mapping__refuse(merge, PROBLEM_MAPPER_PARSING, "[_source] must be an object");
-    yyjson_obj_foreach (json_object_or_empty(value), i, max, key, member) {
+    json_obj_foreach (value, i, max, key, member) {
         struct slice name = json_slice(key);
         int r = 0;
         if (slice_is(name, "enabled"))
@@ -560,7 +561,7 @@ static int check_template(struct merge *merge, yyjson_val *template)
                                         "match_pattern", "mapping"};
     size_t i, max;
     yyjson_val *key, *value;
-    yyjson_obj_foreach (template, i, max, key, value) {
+    json_obj_foreach (template, i, max, key, value) {
         size_t k = 0;
         while (k < sizeof known / sizeof *known && !slice_is(json_slice(key), known[k]))
             k++;
@@ -582,7 +583,7 @@ static int merge_templates(struct merge *merge, yyjson_val *templates)
                                "Dynamic template syntax error. An array of named objects is expected.");
     size_t i, max;
     yyjson_val *item;
-    yyjson_arr_foreach (templates, i, max, item) {
+    json_arr_foreach (templates, i, max, item) {
         yyjson_val *name = yyjson_is_obj(item) && yyjson_obj_size(item) == 1 ? unsafe_yyjson_get_first(item) : NULL;
         if (name == NULL || !yyjson_is_obj(name + 1))
             return mapping__refuse(merge, PROBLEM_MAPPER_PARSING, "A dynamic template must be defined with a name");
@@ -599,7 +600,7 @@ static int merge_date_formats(struct merge *merge, yyjson_val *formats)
 {
     size_t i, max;
     yyjson_val *item;
-    yyjson_arr_foreach (formats, i, max, item) {
+    json_arr_foreach (formats, i, max, item) {
         const struct date_format *format;
         if (date_format_parse(merge->arena, json_slice(item), &format) != 0)
             return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "Invalid format: [%.*s]",
@@ -659,7 +660,7 @@ int mapping__merge_root(struct merge *merge, yyjson_val *body)
 {
     size_t i, max;
     yyjson_val *key, *value;
-    yyjson_obj_foreach (body, i, max, key, value) {
+    json_obj_foreach (body, i, max, key, value) {
         int r = merge_root_member(merge, json_slice(key), value, merge->type_is_new);
         if (r != 0)
             return r;

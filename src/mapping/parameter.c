@@ -153,7 +153,7 @@ static int refuse_unknown(struct merge *merge, struct mapping_field *field, yyjs
     struct buf list = BUF_INIT(BUF_UNLIMITED);
     size_t i, max;
     yyjson_val *key, *value;
-    yyjson_obj_foreach (definition, i, max, key, value) {
+    json_obj_foreach (definition, i, max, key, value) {
         struct slice other = json_slice(key);
         if (slice_is(other, "type") || slice_is(other, "fields") || slice_is(other, "copy_to") ||
             find_parameter(other, field->type) != NULL)
@@ -182,7 +182,9 @@ static int put_parameter(struct merge *merge, struct mapping_field *field, const
     if (yyjson_is_null(value))
         return 0;
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
-    int r = 0;
+    int r = field__check_parameter(merge, field, parameter->name, value);
+    if (r != 0)
+        return r;
     if (slice_is(slice_from(parameter->name), "index") && is_index_word(value) && merge->dialect == DIALECT_5)
         buf_slice(&buf, slice_is(json_slice(value), "no") ? SLICE_LIT("false") : SLICE_LIT("true"));
     else
@@ -209,7 +211,7 @@ static void keep_all(struct merge *merge, struct mapping_field *field, yyjson_va
     struct field_parameter *list = arena_alloc(arena, (yyjson_obj_size(definition) + 1) * sizeof *list);
     size_t i, max;
     yyjson_val *key, *value;
-    yyjson_obj_foreach (definition, i, max, key, value) {
+    json_obj_foreach (definition, i, max, key, value) {
         struct slice name = json_slice(key);
         if (is_structure(name))
             continue;
@@ -231,7 +233,7 @@ int field__read_parameters(struct merge *merge, struct mapping_field *field, yyj
     struct field_parameter slots[PARAMETER_COUNT] = {0};
     size_t i, max;
     yyjson_val *key, *value;
-    yyjson_obj_foreach (definition, i, max, key, value) {
+    json_obj_foreach (definition, i, max, key, value) {
         struct slice name = json_slice(key);
         if (is_structure(name))
             continue;
@@ -357,7 +359,25 @@ static int resolve_text(struct merge *merge, struct mapping_field *field)
                                SLICE_ARG(field->name));
     int r = resolve_analyzer(merge, field, "analyzer", &field->analyzer);
     field->search_analyzer = field->analyzer;
-    return r == 0 ? resolve_analyzer(merge, field, "search_analyzer", &field->search_analyzer) : r;
+    if (r == 0)
+        r = resolve_analyzer(merge, field, "search_analyzer", &field->search_analyzer);
+    field->quote_analyzer = field->search_analyzer;
+    return r == 0 ? resolve_analyzer(merge, field, "search_quote_analyzer", &field->quote_analyzer) : r;
+}
+
+/* What a score takes of a field: each type has its own otherwise. */
+static void resolve_scores(struct mapping_field *field)
+{
+    bool text = field->type == FIELD_TEXT;
+    double boost;
+    uint64_t gap;
+    struct slice options = parameter_text(field, "index_options");
+    field->norms = parameter_is(field, "norms", "true", text);
+    field->frequencies = options.data == NULL ? text : !slice_is(options, "docs");
+    field->positions = text && !slice_is(options, "docs") && !slice_is(options, "freqs");
+    field->scored = !slice_is(parameter_text(field, "similarity"), "boolean");
+    field->boost = slice_to_double(field__parameter(field, "boost"), &boost) ? boost : 1;
+    field->position_gap = slice_to_u64(field__parameter(field, "position_increment_gap"), &gap) ? (uint32_t)gap : FIELD_POSITION_GAP;
 }
 
 static int resolve_keyword(struct merge *merge, struct mapping_field *field)
@@ -446,6 +466,7 @@ int field__resolve(struct merge *merge, struct mapping_field *field)
     field->coerce = parameter_is(field, "coerce", "true", true);
     field->null_value = field__parameter(field, "null_value");
     field->ignore_above = FIELD_IGNORE_ABOVE_NONE;
+    resolve_scores(field);
     int r = 0;
     if (field->type == FIELD_TEXT)
         r = resolve_text(merge, field);

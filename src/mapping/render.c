@@ -238,7 +238,7 @@ static bool decode_fields(struct mapping *mapping, yyjson_val *fields)
 {
     size_t i, max;
     yyjson_val *item;
-    yyjson_arr_foreach (fields, i, max, item) {
+    json_arr_foreach (fields, i, max, item) {
         struct slice path = json_slice(yyjson_arr_get(item, 0));
         if (path.data == NULL || i >= FIELD_NUMBER_NONE)
             return false;
@@ -255,7 +255,7 @@ static void decode_unmapped(struct mapping_field *root, yyjson_val *paths)
 {
     size_t i, max;
     yyjson_val *item;
-    yyjson_arr_foreach (paths, i, max, item) {
+    json_arr_foreach (paths, i, max, item) {
         struct slice path = json_slice(item);
         struct mapping_field *object = path.len == 0 ? root : field__find(root, path);
         if (object != NULL)
@@ -267,7 +267,7 @@ static bool decode_types(struct mapping *mapping, yyjson_val *types, struct aren
 {
     size_t i, max;
     yyjson_val *item;
-    yyjson_arr_foreach (types, i, max, item) {
+    json_arr_foreach (types, i, max, item) {
         struct slice name = json_slice(json_get_lit(item, "name"));
         yyjson_val *body = json_get_lit(item, "mapping");
         if (name.data == NULL || !yyjson_is_obj(body) || i >= MAPPING_TYPES_MAX)
@@ -325,14 +325,14 @@ int mapping_decode(struct slice bytes, struct mapping **ret_mapping)
  * Other settings.
  */
 
-/* Whether all that `old` says, `new` says too. */
+/* Whether all that `old` says, `new` says too. NULL says nothing. */
 static bool says_all(yyjson_val *old, yyjson_val *new)
 {
     size_t i, max;
     yyjson_val *key, *value;
     if (!yyjson_is_obj(old))
-        return yyjson_equals(old, new);
-    yyjson_obj_foreach (old, i, max, key, value)
+        return old == NULL || yyjson_equals(old, new);
+    json_obj_foreach (old, i, max, key, value)
         if (!says_all(value, json_get(new, json_slice(key))))
             return false;
     return true;
@@ -365,7 +365,7 @@ static int resettle(const struct mapping *base, const struct mapping *empty, str
         r = json_parse_stored(arena, empty->settings, &after);
     if (r != 0)
         return tl_trace(r);
-    bool kept = says_all(json_object_or_empty(json_get_lit(before.root, "analysis")),
+    bool kept = says_all(json_get_lit(before.root, "analysis"),
                          json_get_lit(after.root, "analysis"));
     if (!kept && base->path_name.data != NULL) {
         problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,

@@ -24,7 +24,7 @@ static void nest(yyjson_mut_doc *doc, yyjson_mut_val *into, yyjson_val *settings
 {
     size_t i, max;
     yyjson_val *key, *value;
-    yyjson_obj_foreach (settings, i, max, key, value) {
+    json_obj_foreach (settings, i, max, key, value) {
         struct slice path = json_slice(key);
         yyjson_mut_val *parent = into;
         size_t end;

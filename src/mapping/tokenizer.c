@@ -21,6 +21,11 @@ static bool is_ideograph(uint32_t c)
            in(c, 0xf900, 0xfaff) || in(c, 0x20000, 0x3ffff);
 }
 
+bool analysis_is_ideograph(struct slice text)
+{
+    return text.len > 0 && is_ideograph(utf8__take(&text));
+}
+
 /* Punctuation and symbols beyond ASCII: what is none of these is taken for a letter. */
 static bool is_symbol(uint32_t c)
 {
