@@ -58,6 +58,7 @@ static int make_spare(struct log_file *log, uint64_t *ret_number)
     pthread_mutex_unlock(&log->lock);
     log_spare_name(number, name);
     int r = disk->functions->open(disk, name, true, &file);
+    bool opened = r == 0;
     for (uint64_t at = 0; r == 0 && at < log->segment_bytes; at += ZEROS_BYTES) {
         uint64_t left = log->segment_bytes - at;
         struct slice part = slice_make(zeros, left < ZEROS_BYTES ? (size_t)left : (size_t)ZEROS_BYTES);
@@ -65,11 +66,34 @@ static int make_spare(struct log_file *log, uint64_t *ret_number)
     }
     if (r == 0)
         r = disk->functions->sync(disk, file);
-    if (r == 0)
+    if (opened)
         disk->functions->close(disk, file);
+    if (r < 0 && opened)
+        (void)!disk->functions->remove(disk, name); /* what it took may be all the room there was */
     mem_free(zeros);
     *ret_number = number;
     return r < 0 ? tl_trace(r) : 0;
+}
+
+/* Makes spares until there are so many, or as many as can be noted. */
+static int make_spares(struct log_file *log, uint64_t count)
+{
+    enum { NOTED_MAX = sizeof log->spare_numbers / sizeof *log->spare_numbers };
+    for (;;) {
+        uint64_t number;
+        pthread_mutex_lock(&log->lock);
+        bool enough = log->spare_count >= count || log->spare_count >= NOTED_MAX;
+        pthread_mutex_unlock(&log->lock);
+        if (enough)
+            return 0;
+        int r = make_spare(log, &number);
+        if (r < 0)
+            return tl_trace(r);
+        pthread_mutex_lock(&log->lock);
+        if (log->spare_count < NOTED_MAX)
+            log->spare_numbers[log->spare_count++] = number;
+        pthread_mutex_unlock(&log->lock);
+    }
 }
 
 static int take_spare(struct log_file *log, uint64_t *ret_number)
@@ -126,8 +150,11 @@ static int prepare_file(struct log_file *log, const struct segment_header *heade
 
 int log_file_new_segment(struct log_file *log, bool continued)
 {
+    pthread_mutex_lock(&log->lock); /* who trims moves the list */
+    uint64_t newest = log->segment_count == 0 ? 0 : log->segments[log->segment_count - 1].number;
+    pthread_mutex_unlock(&log->lock);
     struct segment_header header = {
-        .number = log->segment_count == 0 ? 1 : log->segments[log->segment_count - 1].number + 1,
+        .number = newest + 1,
         .bytes = log->segment_bytes,
         .position = log->appended + 1,
         .chain = log->end.chain,
@@ -189,26 +216,30 @@ static void take_bytes(struct source *source, uint64_t len)
     }
 }
 
-/* Writes one record behind the end; its payload stands in source->taken from 1 on. */
+/*
+ * Writes one record behind the end; its payload stands in source->taken from 1 on. The last segment stays the last, whoever trims
+ * meanwhile, but not at its place in the list.
+ */
 static int write_record(struct log_file *log, struct record *record, struct source *source)
 {
     static const char zeros[RECORD_ALIGN];
     char header[RECORD_HEADER_BYTES];
-    struct log_segment *last = &log->segments[log->segment_count - 1];
     uint64_t whole = record_bytes(record->len);
     record->chain = log->end.chain;
     pthread_mutex_lock(&log->lock);
     record->durable = log->durable;
-    last->begun++;
+    log->segments[log->segment_count - 1].begun++;
+    const struct log_segment last = log->segments[log->segment_count - 1];
     pthread_mutex_unlock(&log->lock);
-    record_encode(last->seed, record, source->taken + 1, source->taken_count - 1, header);
+    record_encode(last.seed, record, source->taken + 1, source->taken_count - 1, header);
     source->taken[0] = slice_make(header, sizeof header);
     source->taken[source->taken_count++] = slice_make(zeros, (size_t)(whole - RECORD_HEADER_BYTES - record->len));
-    int r = log->disk->functions->write(log->disk, last->file, log->end.offset, source->taken, source->taken_count);
+    int r = log->disk->functions->write(log->disk, last.file, log->end.offset, source->taken, source->taken_count);
     if (r < 0)
         return tl_trace(r);
     pthread_mutex_lock(&log->lock);
-    last->done++;
+    log->segments[log->segment_count - 1].done++;
+    log->half_full = log->end.offset + whole > log->segment_bytes / 2;
     pthread_mutex_unlock(&log->lock);
     log->end.offset += whole;
     log->end.chain = record->sum;
@@ -245,6 +276,19 @@ static int write_entry(struct log_file *log, struct source *source, uint64_t len
     return r < 0 ? tl_trace(r) : 0;
 }
 
+/*
+ * Has as many spares as the entry may need before anything of it is written, so that a full disk refuses it and breaks nothing.
+ * Returns: 0; TL_ERR_NO_SPACE, TL_ERR_IO.
+ */
+static int make_room(struct log_file *log, uint64_t len)
+{
+    uint64_t room = log->segment_bytes > log->end.offset ? log->segment_bytes - log->end.offset : 0;
+    uint64_t payload = log->segment_bytes - SEGMENT_HEADER_BYTES - RECORD_ROOM_MIN;
+    if (len + RECORD_ROOM_MIN <= room)
+        return 0;
+    return make_spares(log, len / payload + 1);
+}
+
 static int file_append(struct log *base, const struct slice *parts, size_t count, log_position *ret_position)
 {
     struct log_file *log = file_of(base);
@@ -255,8 +299,11 @@ static int file_append(struct log *base, const struct slice *parts, size_t count
         return tl_trace(TL_ERR_IO);
     for (size_t i = 0; i < count; i++)
         len += parts[i].len;
+    int r = make_room(log, len);
+    if (r < 0)
+        return tl_trace(r);
     source.taken = mem_alloc((count + PARTS_MORE) * sizeof *source.taken);
-    int r = write_entry(log, &source, len);
+    r = write_entry(log, &source, len);
     mem_free(source.taken);
     pthread_mutex_lock(&log->lock);
     if (r == 0) {
@@ -265,7 +312,7 @@ static int file_append(struct log *base, const struct slice *parts, size_t count
     }
     log->failed = r < 0;
     pthread_mutex_unlock(&log->lock);
-    return r < 0 ? tl_trace(r) : 0;
+    return r == TL_ERR_NO_SPACE ? tl_trace(TL_ERR_IO) : r < 0 ? tl_trace(r) : 0;
 }
 
 /* --- Syncing ------------------------------------------------------------------------------------------------------ */
@@ -563,22 +610,43 @@ static void file_unfollow(struct log_cursor *base)
 
 /* --- Trimming ----------------------------------------------------------------------------------------------------- */
 
-/* Takes the oldest segment out of the list. Returns: its number; 0: something in it may still be wanted. */
-static uint64_t take_oldest(struct log_file *log, log_position before)
+/* Whether nothing of the oldest segment is wanted any more. Requires: the lock. */
+static bool may_go(const struct log_file *log, log_position before)
 {
-    uint64_t number = 0;
+    if (log->segment_count < 2 || log->segments[0].synced != log->segments[0].begun)
+        return false;
+    const struct log_segment *following = &log->segments[1];
+    log_position newest_within = following->continued ? following->position : following->position - 1;
+    return newest_within < before;
+}
+
+/* Returns: the number of the oldest segment; 0: something in it may still be wanted. It stays the oldest as long as trim_lock is held. */
+static uint64_t look_at_oldest(struct log_file *log, log_position before)
+{
     pthread_mutex_lock(&log->lock);
-    if (log->segment_count > 1 && log->segments[0].synced == log->segments[0].begun) {
-        const struct log_segment *following = &log->segments[1];
-        log_position newest_within = following->continued ? following->position : following->position - 1;
-        if (newest_within < before) {
-            number = log->segments[0].number;
-            memmove(log->segments, log->segments + 1, --log->segment_count * sizeof *log->segments);
-            log->end.segment--;
-        }
-    }
+    uint64_t number = may_go(log, before) ? log->segments[0].number : 0;
     pthread_mutex_unlock(&log->lock);
     return number;
+}
+
+/* Takes it out of the list. */
+static void take_oldest(struct log_file *log)
+{
+    pthread_mutex_lock(&log->lock);
+    int file = log->segments[0].file; /* open where its last sync found nothing behind it yet */
+    memmove(log->segments, log->segments + 1, --log->segment_count * sizeof *log->segments);
+    log->end.segment--;
+    pthread_mutex_unlock(&log->lock);
+    if (file >= 0)
+        log->disk->functions->close(log->disk, file);
+}
+
+/* Returns: 1, its file has been taken away; 0; fatal codes. */
+static int offer(struct log_file *log, uint64_t number)
+{
+    char name[LOG_NAME_BYTES];
+    log_segment_name(number, name);
+    return log->keep == NULL ? 0 : log->keep(log->keep_context, name);
 }
 
 static int let_go(struct log_file *log, uint64_t number)
@@ -603,40 +671,62 @@ static int let_go(struct log_file *log, uint64_t number)
     return 0;
 }
 
-/*
- * The names go one after the other and are synced between, so that a power cut leaves no gap. Whoever appends must not do so
- * meanwhile: the list of segments is his too.
- */
+/* The names go one after the other and are synced between, so that a power cut leaves no gap. */
 static int file_trim(struct log *base, log_position before)
 {
     struct log_file *log = file_of(base);
     uint64_t number;
     int r = 0;
     REQUIRE(!log->read_only);
-    while (r == 0 && (number = take_oldest(log, before)) != 0) {
-        r = let_go(log, number);
+    pthread_mutex_lock(&log->trim_lock);
+    while (r >= 0 && (number = look_at_oldest(log, before)) != 0) {
+        r = offer(log, number);
+        if (r < 0) { /* who keeps them has said so; the log is longer until he can */
+            pthread_mutex_unlock(&log->trim_lock);
+            return 0;
+        }
+        take_oldest(log);
         if (r == 0)
+            r = let_go(log, number);
+        if (r >= 0)
             r = log->disk->functions->sync_names(log->disk);
     }
+    pthread_mutex_unlock(&log->trim_lock);
     return r < 0 ? tl_trace(r) : 0;
 }
 
 int log_file_prepare(struct log *base)
 {
     struct log_file *log = file_of(base);
-    uint64_t number;
+    return log->read_only ? 0 : make_spares(log, log->spares_max);
+}
+
+/* A spare is there before the last segment is full; trimming gives back further ones. */
+static int file_prepare(struct log *base)
+{
+    struct log_file *log = file_of(base);
+    pthread_mutex_lock(&log->lock);
+    bool wanted = !log->read_only && log->half_full;
+    pthread_mutex_unlock(&log->lock);
+    int r = wanted ? make_spares(log, 1) : 0;
+    return r == TL_ERR_NO_SPACE ? 0 : r; /* an append will say so */
+}
+
+static int file_shrink(struct log *base)
+{
+    struct log_file *log = file_of(base);
+    int r = 0;
+    REQUIRE(!log->read_only);
     for (;;) {
+        char name[LOG_NAME_BYTES];
         pthread_mutex_lock(&log->lock);
-        bool enough = log->read_only || log->spare_count >= log->spares_max;
+        bool more = r == 0 && log->spare_count > 0;
+        if (more)
+            log_spare_name(log->spare_numbers[--log->spare_count], name);
         pthread_mutex_unlock(&log->lock);
-        if (enough)
-            return 0;
-        int r = make_spare(log, &number);
-        if (r < 0)
-            return tl_trace(r);
-        pthread_mutex_lock(&log->lock);
-        log->spare_numbers[log->spare_count++] = number;
-        pthread_mutex_unlock(&log->lock);
+        if (!more)
+            return r < 0 ? tl_trace(r) : 0;
+        r = log->disk->functions->remove(log->disk, name);
     }
 }
 
@@ -781,6 +871,7 @@ static void file_close(struct log *base)
     mem_free(log->segments);
     pthread_mutex_destroy(&log->lock);
     pthread_mutex_destroy(&log->sync_lock);
+    pthread_mutex_destroy(&log->trim_lock);
     log->disk->functions->free(log->disk);
     mem_free(log);
 }
@@ -793,6 +884,8 @@ static const struct log_functions functions = {
     .next = file_next,
     .unfollow = file_unfollow,
     .trim = file_trim,
+    .prepare = file_prepare,
+    .shrink = file_shrink,
     .put_checkpoint = file_put_checkpoint,
     .get_checkpoint = file_get_checkpoint,
     .seal = file_seal,
@@ -824,11 +917,15 @@ int log_file_open(struct log_disk *disk, const struct log_file_options *options,
     log->segment_bytes = options->segment_bytes == 0 ? SEGMENT_BYTES_DEFAULT : options->segment_bytes;
     log->spares_max = options->spares_max < 64 ? options->spares_max : 64;
     log->read_only = options->read_only;
+    log->after = options->after;
+    log->keep = options->keep;
+    log->keep_context = options->keep_context;
     log->durable_file = -1;
     log->spare_next = 1;
     REQUIRE(log->segment_bytes % SEGMENT_HEADER_BYTES == 0 && log->segment_bytes >= 2 * SEGMENT_HEADER_BYTES);
     pthread_mutex_init(&log->lock, NULL);
     pthread_mutex_init(&log->sync_lock, NULL);
+    pthread_mutex_init(&log->trim_lock, NULL);
     *ret_reason = NULL;
     int r = open_files(log, ret_reason);
     if (r == 0)

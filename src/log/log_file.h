@@ -10,6 +10,13 @@ struct log_file_options {
     uint64_t segment_bytes; /* a multiple of 512, at least 1024; 0: 16 MiB. A log that is there keeps its own. */
     unsigned spares_max;    /* how many segments are kept for use again; others are removed */
     bool read_only;         /* for looking: nothing is repaired, appended, trimmed */
+    /*
+     * Is told of the oldest segment, by its file's name, before that is let go: for who keeps them. Returns: 1, it has taken the file away; 0, it is done with it; a
+     * fatal code: it is not, so the segment stays, and it is told again when more is to be let go. NULL: nobody does.
+     */
+    int (*keep)(void *context, const char *name);
+    void *keep_context;
+    log_position after;     /* a log that is made begins behind this entry, as if all up to it had been trimmed; 0: with the first ever */
 };
 
 /*

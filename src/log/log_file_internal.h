@@ -42,6 +42,10 @@ struct log_file {
     uint64_t segment_bytes;
     unsigned spares_max;
     bool read_only;
+    log_position after; /* where it begins, when it is made */
+    int (*keep)(void *context, const char *name);
+    void *keep_context;
+    pthread_mutex_t trim_lock; /* one trims */
     char identity[LOG_IDENTITY_BYTES];
 
     /* Of who appends. */
@@ -56,6 +60,7 @@ struct log_file {
     log_position durable;
     bool sealed;
     bool names_unsynced;
+    bool half_full; /* the last segment is */
     uint64_t spare_numbers[64];
     unsigned spare_count;
     uint64_t spare_next; /* a number that no spare has had */

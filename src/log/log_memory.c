@@ -6,10 +6,30 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "base/clock.h"
+#include "base/list.h"
+
+/* A host that was ever opened; stays as long as the medium. */
+struct medium_host {
+    struct list link; /* by name */
+    struct slice name;
+    struct slice about;
+    uint64_t life; /* 0: it is not in */
+    uint64_t number;
+    bool away;
+    struct log_checkpoint checkpoints[2];
+};
+
+struct kept {
+    struct slice bytes; /* mem_free's */
+    struct medium_host *host;
+    uint64_t life, number, submitted;
+};
 
 struct log_medium {
     pthread_mutex_t lock;
-    struct slice *entries; /* mem_free's; the first is that at `trimmed` + 1 */
+    pthread_cond_t changed;
+    struct kept *entries; /* the first is that at `trimmed` + 1 */
     size_t count;
     size_t room;
     log_position trimmed;
@@ -17,19 +37,35 @@ struct log_medium {
     log_position shown;
     bool sealed;
     bool forget;
+    bool full;
     struct log_checkpoint checkpoints[2];
     size_t open_count;
+    struct list hosts;
+    uint64_t lives, hosts_version, catch_up;
+    struct slice genesis; /* mem_free's; NULL: none */
 };
+
+enum { ANSWERS_KEPT = 64 };
 
 struct log_memory {
     struct log log;
     struct log_medium *medium;
+    /* Of a host's: */
+    struct medium_host *host;
+    uint64_t life; /* that this log has joined; over when the host's is another */
+    struct {
+        uint64_t number;
+        log_position position;
+        bool forgotten;
+    } answers[ANSWERS_KEPT]; /* by number */
 };
 
 struct memory_cursor {
     struct log_cursor cursor;
     struct log_medium *medium;
+    struct medium_host *host; /* whose; NULL: nobody's */
     log_position next;
+    bool interrupted;
     char *copy; /* of the entry given last: the medium may let go of its own */
 };
 
@@ -49,6 +85,10 @@ struct log_medium *log_medium_new(void)
 {
     struct log_medium *medium = mem_zalloc(sizeof *medium);
     pthread_mutex_init(&medium->lock, NULL);
+    pthread_cond_init(&medium->changed, NULL);
+    list_init(&medium->hosts);
+    medium->hosts_version = 1;
+    medium->catch_up = UINT64_MAX;
     medium->shown = LOG_POSITION_MAX;
     return medium;
 }
@@ -58,16 +98,32 @@ static void free_bytes(struct slice bytes)
     mem_free((char *)(uintptr_t)bytes.data);
 }
 
+static void free_host(struct medium_host *host)
+{
+    free_bytes(host->name);
+    free_bytes(host->about);
+    for (int i = 0; i < 2; i++)
+        free_bytes(host->checkpoints[i].place);
+    mem_free(host);
+}
+
 void log_medium_free(struct log_medium *medium)
 {
     if (medium == NULL)
         return;
     REQUIRE(medium->open_count == 0);
     for (size_t i = 0; i < medium->count; i++)
-        free_bytes(medium->entries[i]);
+        free_bytes(medium->entries[i].bytes);
     for (int i = 0; i < 2; i++)
         free_bytes(medium->checkpoints[i].place);
+    while (!list_empty(&medium->hosts)) {
+        struct medium_host *host = list_entry(medium->hosts.next, struct medium_host, link);
+        list_remove(&host->link);
+        free_host(host);
+    }
+    free_bytes(medium->genesis);
     mem_free(medium->entries);
+    pthread_cond_destroy(&medium->changed);
     pthread_mutex_destroy(&medium->lock);
     mem_free(medium);
 }
@@ -76,7 +132,7 @@ void log_medium_crash(struct log_medium *medium, uint64_t kept)
 {
     REQUIRE(medium->open_count == 0);
     while (appended(medium) > medium->durable && appended(medium) - medium->durable > kept)
-        free_bytes(medium->entries[--medium->count]);
+        free_bytes(medium->entries[--medium->count].bytes);
     medium->durable = appended(medium);
     medium->forget = false;
 }
@@ -90,6 +146,7 @@ void log_medium_show(struct log_medium *medium, log_position up_to)
 {
     pthread_mutex_lock(&medium->lock);
     medium->shown = up_to;
+    pthread_cond_broadcast(&medium->changed);
     pthread_mutex_unlock(&medium->lock);
 }
 
@@ -110,16 +167,23 @@ static struct slice join(const struct slice *parts, size_t count)
     return slice_make(bytes, len);
 }
 
-static int memory_append(struct log *log, const struct slice *parts, size_t count, log_position *ret_position)
+/* Under the lock. */
+static void keep_entry(struct log_medium *medium, const struct kept *entry)
 {
-    struct log_medium *medium = medium_of(log);
-    pthread_mutex_lock(&medium->lock);
     if (medium->count == medium->room) {
         medium->room = 2 * medium->room + 16;
         medium->entries = mem_realloc(medium->entries, medium->room * sizeof *medium->entries);
     }
-    medium->entries[medium->count++] = join(parts, count);
+    medium->entries[medium->count++] = *entry;
     medium->sealed = false;
+    pthread_cond_broadcast(&medium->changed);
+}
+
+static int memory_append(struct log *log, const struct slice *parts, size_t count, log_position *ret_position)
+{
+    struct log_medium *medium = medium_of(log);
+    pthread_mutex_lock(&medium->lock);
+    keep_entry(medium, &(struct kept){.bytes = join(parts, count)});
     bool forget = medium->forget;
     medium->forget = false;
     if (!forget)
@@ -155,9 +219,19 @@ static int memory_follow(struct log *log, log_position from, struct log_cursor *
     if (!there)
         return LOG_TRIMMED;
     struct memory_cursor *cursor = mem_zalloc(sizeof *cursor);
-    *cursor = (struct memory_cursor){{log->functions}, medium, from, NULL};
+    *cursor = (struct memory_cursor){.cursor = {log->functions, log->shared},
+                                     .medium = medium,
+                                     .host = ((struct log_memory *)log)->host,
+                                     .next = from};
     *ret_cursor = &cursor->cursor;
     return 0;
+}
+
+static bool has_next(const struct memory_cursor *cursor)
+{
+    const struct log_medium *medium = cursor->medium;
+    return cursor->next <= appended(medium) && cursor->next <= medium->shown &&
+           (cursor->host == NULL || !cursor->host->away);
 }
 
 static int memory_next(struct log_cursor *base, struct log_entry *ret_entry)
@@ -168,13 +242,18 @@ static int memory_next(struct log_cursor *base, struct log_entry *ret_entry)
     pthread_mutex_lock(&medium->lock);
     if (cursor->next <= medium->trimmed) {
         r = LOG_TRIMMED;
-    } else if (cursor->next > appended(medium) || cursor->next > medium->shown) {
+    } else if (!has_next(cursor)) {
         r = LOG_END;
     } else {
-        struct slice bytes = medium->entries[cursor->next - medium->trimmed - 1];
+        const struct kept *entry = &medium->entries[cursor->next - medium->trimmed - 1];
         mem_free(cursor->copy);
-        cursor->copy = mem_dup(bytes.data, bytes.len);
-        *ret_entry = (struct log_entry){cursor->next++, slice_make(cursor->copy, bytes.len)};
+        cursor->copy = mem_dup(entry->bytes.data, entry->bytes.len);
+        *ret_entry = (struct log_entry){.position = cursor->next++,
+                                        .bytes = slice_make(cursor->copy, entry->bytes.len),
+                                        .host = entry->host == NULL ? SLICE_NONE : entry->host->name,
+                                        .life = entry->life,
+                                        .number = entry->number,
+                                        .submitted = entry->submitted};
     }
     pthread_mutex_unlock(&medium->lock);
     return r;
@@ -187,46 +266,81 @@ static void memory_unfollow(struct log_cursor *base)
     mem_free(cursor);
 }
 
-static int memory_trim(struct log *log, log_position before)
+/* Under the lock. */
+static void trim_to(struct log_medium *medium, log_position before)
 {
-    struct log_medium *medium = medium_of(log);
     size_t gone = 0;
-    pthread_mutex_lock(&medium->lock);
     while (gone < medium->count && medium->trimmed + 1 + gone < before)
-        free_bytes(medium->entries[gone++]);
+        free_bytes(medium->entries[gone++].bytes);
     medium->count -= gone;
     if (gone > 0)
         memmove(medium->entries, medium->entries + gone, medium->count * sizeof *medium->entries);
     medium->trimmed += gone;
+}
+
+static int memory_trim(struct log *log, log_position before)
+{
+    struct log_medium *medium = medium_of(log);
+    pthread_mutex_lock(&medium->lock);
+    trim_to(medium, before);
     pthread_mutex_unlock(&medium->lock);
     return 0;
+}
+
+/* It holds nothing else, and needs nothing in advance. */
+static int memory_shrink(struct log *log)
+{
+    (void)log;
+    return 0;
+}
+
+/* A host has its own. */
+static struct log_checkpoint *checkpoints_of(struct log *log)
+{
+    struct medium_host *host = ((struct log_memory *)log)->host;
+    return host != NULL ? host->checkpoints : medium_of(log)->checkpoints;
+}
+
+static struct slice copy_bytes(struct slice bytes)
+{
+    return slice_make(mem_strdup(bytes.data == NULL ? "" : bytes.data, bytes.len), bytes.len);
+}
+
+static bool is_away(const struct log *log)
+{
+    const struct medium_host *host = ((const struct log_memory *)log)->host;
+    return host != NULL && host->away;
 }
 
 static int memory_put_checkpoint(struct log *log, const struct log_checkpoint *checkpoint)
 {
     struct log_medium *medium = medium_of(log);
+    struct log_checkpoint *checkpoints = checkpoints_of(log);
     pthread_mutex_lock(&medium->lock);
-    REQUIRE(checkpoint->position <= medium->durable);
-    free_bytes(medium->checkpoints[1].place);
-    medium->checkpoints[1] = medium->checkpoints[0];
-    medium->checkpoints[0] = (struct log_checkpoint){
-        checkpoint->position,
-        slice_make(mem_strdup(checkpoint->place.data, checkpoint->place.len), checkpoint->place.len)};
+    bool away = is_away(log);
+    if (!away) {
+        REQUIRE(checkpoint->position <= medium->durable);
+        free_bytes(checkpoints[1].place);
+        checkpoints[1] = checkpoints[0];
+        checkpoints[0] =
+            (struct log_checkpoint){checkpoint->position, copy_bytes(checkpoint->place), checkpoint->log_bytes};
+    }
     pthread_mutex_unlock(&medium->lock);
-    return 0;
+    return away ? LOG_AWAY : 0;
 }
 
 static int memory_get_checkpoint(struct log *log, unsigned back, char *buffer, struct log_checkpoint *ret_checkpoint)
 {
     struct log_medium *medium = medium_of(log);
     pthread_mutex_lock(&medium->lock);
-    struct log_checkpoint found = medium->checkpoints[back];
+    bool away = is_away(log);
+    struct log_checkpoint found = checkpoints_of(log)[back];
     if (found.place.len > 0)
         memcpy(buffer, found.place.data, found.place.len);
     pthread_mutex_unlock(&medium->lock);
-    if (found.place.data == NULL)
-        return LOG_NOT_FOUND;
-    *ret_checkpoint = (struct log_checkpoint){found.position, slice_make(buffer, found.place.len)};
+    if (away || found.place.data == NULL)
+        return away ? LOG_AWAY : LOG_NOT_FOUND;
+    *ret_checkpoint = (struct log_checkpoint){found.position, slice_make(buffer, found.place.len), found.log_bytes};
     return 0;
 }
 
@@ -257,6 +371,8 @@ static const struct log_functions functions = {
     .next = memory_next,
     .unfollow = memory_unfollow,
     .trim = memory_trim,
+    .prepare = memory_shrink,
+    .shrink = memory_shrink,
     .put_checkpoint = memory_put_checkpoint,
     .get_checkpoint = memory_get_checkpoint,
     .seal = memory_seal,
@@ -266,9 +382,417 @@ static const struct log_functions functions = {
 struct log *log_memory_open(struct log_medium *medium)
 {
     struct log_memory *log = mem_zalloc(sizeof *log);
-    *log = (struct log_memory){{&functions}, medium};
+    *log = (struct log_memory){.log = {&functions, NULL}, .medium = medium};
     pthread_mutex_lock(&medium->lock);
     medium->open_count++;
     pthread_mutex_unlock(&medium->lock);
     return &log->log;
+}
+
+/* --- Where hosts share it ----------------------------------------------------------------------------------------------- */
+
+static struct log_memory *memory_of(struct log *log)
+{
+    return (struct log_memory *)log;
+}
+
+/* Under the lock. */
+static struct medium_host *find_host(struct log_medium *medium, struct slice name)
+{
+    list_for_each(link, &medium->hosts)
+    {
+        struct medium_host *host = list_entry(link, struct medium_host, link);
+        if (slice_equal(host->name, name))
+            return host;
+    }
+    return NULL;
+}
+
+static struct medium_host *host_of(struct log_medium *medium, struct slice name)
+{
+    struct medium_host *host = find_host(medium, name);
+    struct list *before = medium->hosts.next;
+    if (host != NULL)
+        return host;
+    host = mem_zalloc(sizeof *host);
+    host->name = copy_bytes(name);
+    while (before != &medium->hosts && slice_compare(list_entry(before, struct medium_host, link)->name, name) < 0)
+        before = before->next;
+    list_insert_before(before, &host->link);
+    return host;
+}
+
+static void hosts_changed(struct log_medium *medium)
+{
+    medium->hosts_version++;
+    pthread_cond_broadcast(&medium->changed);
+}
+
+static void end_life(struct log_medium *medium, struct medium_host *host)
+{
+    if (host == NULL || host->life == 0)
+        return;
+    host->life = 0;
+    hosts_changed(medium);
+}
+
+void log_medium_end_life(struct log_medium *medium, struct slice name)
+{
+    pthread_mutex_lock(&medium->lock);
+    end_life(medium, find_host(medium, name));
+    pthread_mutex_unlock(&medium->lock);
+}
+
+void log_medium_fill(struct log_medium *medium, bool full)
+{
+    pthread_mutex_lock(&medium->lock);
+    medium->full = full;
+    pthread_mutex_unlock(&medium->lock);
+}
+
+void log_medium_part(struct log_medium *medium, struct slice name, bool away)
+{
+    pthread_mutex_lock(&medium->lock);
+    host_of(medium, name)->away = away;
+    pthread_cond_broadcast(&medium->changed);
+    pthread_mutex_unlock(&medium->lock);
+}
+
+void log_medium_catch_up(struct log_medium *medium, uint64_t log_bytes)
+{
+    pthread_mutex_lock(&medium->lock);
+    medium->catch_up = log_bytes;
+    pthread_mutex_unlock(&medium->lock);
+}
+
+/* Takes the lock. Returns: 0: the log can be reached; LOG_AWAY: not until then. */
+static int reach(struct log *log, uint64_t until)
+{
+    struct log_medium *medium = medium_of(log);
+    pthread_mutex_lock(&medium->lock);
+    while (is_away(log) && clock_boot_us() < until)
+        (void)clock_wait(&medium->changed, &medium->lock, until);
+    return is_away(log) ? LOG_AWAY : 0;
+}
+
+static int shared_join(struct log *base, struct slice about, uint64_t until, uint64_t *ret_life)
+{
+    struct log_memory *log = memory_of(base);
+    struct medium_host *host = log->host;
+    int r = reach(base, until);
+    if (r == 0 && host->life != 0 && host->life == log->life)
+        end_life(log->medium, host);
+    if (r == 0 && host->life != 0)
+        r = LOG_TAKEN;
+    if (r == 0) {
+        free_bytes(host->about);
+        host->about = copy_bytes(about);
+        host->life = log->life = ++log->medium->lives;
+        *ret_life = host->life;
+        hosts_changed(log->medium);
+    }
+    pthread_mutex_unlock(&log->medium->lock);
+    return r;
+}
+
+static int shared_leave(struct log *base, uint64_t until)
+{
+    struct log_memory *log = memory_of(base);
+    int r = reach(base, until);
+    if (r == 0 && log->life != 0 && log->host->life == log->life)
+        end_life(log->medium, log->host);
+    log->life = 0;
+    pthread_mutex_unlock(&log->medium->lock);
+    return r;
+}
+
+static int shared_expel(struct log *base, struct slice name, uint64_t life, uint64_t until)
+{
+    struct log_medium *medium = medium_of(base);
+    int r = reach(base, until);
+    struct medium_host *host = find_host(medium, name);
+    if (r == 0 && host != NULL && host->life == life)
+        end_life(medium, host);
+    pthread_mutex_unlock(&medium->lock);
+    return r;
+}
+
+/* A life that is over is told at once here. */
+static void shared_lease(struct log *base, struct log_lease *ret_lease)
+{
+    struct log_memory *log = memory_of(base);
+    pthread_mutex_lock(&log->medium->lock);
+    bool in = log->life != 0 && log->host->life == log->life;
+    *ret_lease =
+        (struct log_lease){.life = in ? log->life : 0, .until = in ? UINT64_MAX : 0, .asked = in ? clock_boot_us() : 0};
+    pthread_mutex_unlock(&log->medium->lock);
+}
+
+/* A structure with a list behind it, and the bytes that are pointed to behind that. */
+static struct slice put_behind(char **room, struct slice bytes)
+{
+    struct slice kept = slice_make(*room, bytes.len);
+    if (bytes.len > 0)
+        memcpy(*room, bytes.data, bytes.len);
+    *room += bytes.len;
+    return kept;
+}
+
+static struct log_hosts *list_in(struct log_medium *medium)
+{
+    size_t count = 0, bytes = 0;
+    list_for_each(link, &medium->hosts)
+    {
+        struct medium_host *host = list_entry(link, struct medium_host, link);
+        count += host->life != 0;
+        bytes += host->name.len + host->about.len;
+    }
+    struct log_hosts *hosts = mem_zalloc(sizeof *hosts + count * sizeof hosts->hosts[0] + bytes);
+    char *room = (char *)&hosts->hosts[count];
+    hosts->version = medium->hosts_version;
+    list_for_each(link, &medium->hosts)
+    {
+        struct medium_host *host = list_entry(link, struct medium_host, link);
+        if (host->life != 0)
+            hosts->hosts[hosts->count++] =
+                (struct log_host){put_behind(&room, host->name), host->life, put_behind(&room, host->about)};
+    }
+    return hosts;
+}
+
+static int shared_list_hosts(struct log *base, uint64_t version, uint64_t until, struct log_hosts **ret_hosts)
+{
+    struct log_medium *medium = medium_of(base);
+    pthread_mutex_lock(&medium->lock);
+    while ((medium->hosts_version == version || is_away(base)) && clock_boot_us() < until)
+        (void)clock_wait(&medium->changed, &medium->lock, until);
+    int r = is_away(base) ? LOG_AWAY : medium->hosts_version == version ? LOG_END : 0;
+    if (r == 0)
+        *ret_hosts = list_in(medium);
+    pthread_mutex_unlock(&medium->lock);
+    return r;
+}
+
+static int shared_submit(struct log *base, const struct slice *parts, size_t count, uint64_t until,
+                         uint64_t *ret_number)
+{
+    struct log_memory *log = memory_of(base);
+    struct log_medium *medium = log->medium;
+    int r = reach(base, until) == 0 ? 0 : LOG_BUSY;
+    if (log->life == 0 || log->host->life != log->life)
+        r = LOG_OUT;
+    else if (r == 0 && medium->full)
+        r = TL_ERR_NO_SPACE;
+    if (r == 0) {
+        uint64_t number = ++log->host->number;
+        keep_entry(medium, &(struct kept){join(parts, count), log->host, log->life, number, clock_wall_us()});
+        medium->durable = appended(medium);
+        log->answers[number % ANSWERS_KEPT].number = number;
+        log->answers[number % ANSWERS_KEPT].position = appended(medium);
+        log->answers[number % ANSWERS_KEPT].forgotten = medium->forget;
+        if (medium->forget)
+            end_life(medium, log->host);
+        medium->forget = false;
+        *ret_number = number;
+    }
+    pthread_mutex_unlock(&medium->lock);
+    return r;
+}
+
+static int shared_answer(struct log *base, uint64_t number, uint64_t until, log_position *ret_position)
+{
+    struct log_memory *log = memory_of(base);
+    (void)until;
+    pthread_mutex_lock(&log->medium->lock);
+    int r = log->answers[number % ANSWERS_KEPT].number != number ? TL_ERR_STOPPED
+            : log->answers[number % ANSWERS_KEPT].forgotten      ? LOG_UNKNOWN
+                                                                 : 0;
+    if (r >= 0)
+        *ret_position = log->answers[number % ANSWERS_KEPT].position;
+    pthread_mutex_unlock(&log->medium->lock);
+    return r;
+}
+
+static int shared_append(struct log *base, const struct slice *parts, size_t count, log_position *ret_position)
+{
+    uint64_t number;
+    int r = shared_submit(base, parts, count, LOG_FOREVER, &number);
+    return r != 0 ? r : shared_answer(base, number, LOG_FOREVER, ret_position);
+}
+
+static int shared_await(struct log_cursor *base, uint64_t until)
+{
+    struct memory_cursor *cursor = (struct memory_cursor *)base;
+    struct log_medium *medium = cursor->medium;
+    pthread_mutex_lock(&medium->lock);
+    while (!has_next(cursor) && cursor->next > medium->trimmed && !cursor->interrupted && clock_boot_us() < until)
+        (void)clock_wait(&medium->changed, &medium->lock, until);
+    int r = !cursor->interrupted && (has_next(cursor) || cursor->next <= medium->trimmed) ? 0 : LOG_END;
+    cursor->interrupted = false;
+    pthread_mutex_unlock(&medium->lock);
+    return r;
+}
+
+static void shared_interrupt(struct log_cursor *base)
+{
+    struct memory_cursor *cursor = (struct memory_cursor *)base;
+    pthread_mutex_lock(&cursor->medium->lock);
+    cursor->interrupted = true;
+    pthread_cond_broadcast(&cursor->medium->changed);
+    pthread_mutex_unlock(&cursor->medium->lock);
+}
+
+static log_position shared_passed(const struct log_cursor *base)
+{
+    return ((const struct memory_cursor *)base)->next - 1;
+}
+
+static int shared_ask_head(struct log *base, uint64_t until, log_position *ret_position)
+{
+    int r = reach(base, until);
+    if (r == 0)
+        *ret_position = appended(medium_of(base));
+    pthread_mutex_unlock(&medium_of(base)->lock);
+    return r;
+}
+
+static int shared_read_genesis(struct log *base, uint64_t until, struct buf *bytes, log_position *ret_position)
+{
+    struct log_medium *medium = medium_of(base);
+    int r = reach(base, until);
+    if (r == 0 && medium->genesis.data == NULL)
+        r = LOG_NOT_FOUND;
+    if (r == 0) {
+        buf_slice(bytes, medium->genesis);
+        *ret_position = 0;
+    }
+    pthread_mutex_unlock(&medium->lock);
+    return r;
+}
+
+static int shared_create_genesis(struct log *base, struct slice bytes, uint64_t until)
+{
+    struct log_medium *medium = medium_of(base);
+    int r = reach(base, until);
+    if (r == 0 && medium->genesis.data != NULL)
+        r = LOG_TAKEN;
+    if (r == 0)
+        medium->genesis = copy_bytes(bytes);
+    pthread_mutex_unlock(&medium->lock);
+    return r;
+}
+
+/* Under the lock. */
+static struct log_known_hosts *list_known(struct log_medium *medium)
+{
+    size_t count = 0, bytes = 0;
+    list_for_each(link, &medium->hosts)
+    {
+        struct medium_host *host = list_entry(link, struct medium_host, link);
+        count += host->checkpoints[0].place.data != NULL;
+        bytes += host->name.len + host->checkpoints[0].place.len;
+    }
+    struct log_known_hosts *known = mem_zalloc(sizeof *known + count * sizeof known->hosts[0] + bytes);
+    char *room = (char *)&known->hosts[count];
+    list_for_each(link, &medium->hosts)
+    {
+        struct medium_host *host = list_entry(link, struct medium_host, link);
+        struct log_checkpoint newest = host->checkpoints[0];
+        if (newest.place.data == NULL)
+            continue;
+        newest.place = put_behind(&room, newest.place);
+        known->hosts[known->count++] = (struct log_known_host){put_behind(&room, host->name), newest};
+    }
+    return known;
+}
+
+static int shared_list_checkpoints(struct log *base, uint64_t until, struct log_known_hosts **ret_hosts)
+{
+    int r = reach(base, until);
+    if (r == 0)
+        *ret_hosts = list_known(medium_of(base));
+    pthread_mutex_unlock(&medium_of(base)->lock);
+    return r;
+}
+
+static int shared_forget_host(struct log *base, struct slice name, uint64_t until)
+{
+    struct log_medium *medium = medium_of(base);
+    int r = reach(base, until);
+    struct medium_host *host = r == 0 ? find_host(medium, name) : NULL;
+    for (int i = 0; host != NULL && i < 2; i++) {
+        free_bytes(host->checkpoints[i].place);
+        host->checkpoints[i] = (struct log_checkpoint){0};
+    }
+    pthread_mutex_unlock(&medium->lock);
+    return r;
+}
+
+static int shared_trim(struct log *base, log_position before)
+{
+    struct log_medium *medium = medium_of(base);
+    int r = reach(base, 0);
+    if (r == 0) {
+        struct log_known_hosts *known = list_known(medium);
+        log_position bound = log_trim_bound(known, medium->catch_up, false) + 1;
+        trim_to(medium, bound < before ? bound : before);
+        mem_free(known);
+    }
+    pthread_mutex_unlock(&medium->lock);
+    return r;
+}
+
+static void shared_space(struct log *base, struct log_space *ret_space)
+{
+    struct log_medium *medium = medium_of(base);
+    pthread_mutex_lock(&medium->lock);
+    *ret_space = (struct log_space){.full = medium->full, .tight = medium->full};
+    pthread_mutex_unlock(&medium->lock);
+}
+
+static const struct log_functions host_functions = {
+    .append = shared_append,
+    .sync = memory_sync,
+    .head = memory_head,
+    .follow = memory_follow,
+    .next = memory_next,
+    .unfollow = memory_unfollow,
+    .trim = shared_trim,
+    .prepare = memory_shrink,
+    .shrink = memory_shrink,
+    .put_checkpoint = memory_put_checkpoint,
+    .get_checkpoint = memory_get_checkpoint,
+    .seal = memory_shrink,
+    .close = memory_close,
+};
+
+static const struct log_shared_functions shared = {
+    .join = shared_join,
+    .leave = shared_leave,
+    .expel = shared_expel,
+    .lease = shared_lease,
+    .list_hosts = shared_list_hosts,
+    .submit = shared_submit,
+    .answer = shared_answer,
+    .await = shared_await,
+    .interrupt = shared_interrupt,
+    .passed = shared_passed,
+    .ask_head = shared_ask_head,
+    .read_genesis = shared_read_genesis,
+    .create_genesis = shared_create_genesis,
+    .list_checkpoints = shared_list_checkpoints,
+    .forget_host = shared_forget_host,
+    .space = shared_space,
+};
+
+struct log *log_memory_open_as(struct log_medium *medium, struct slice name)
+{
+    struct log *base = log_memory_open(medium);
+    REQUIRE(log_is_host_name(name));
+    pthread_mutex_lock(&medium->lock);
+    base->functions = &host_functions;
+    base->shared = &shared;
+    memory_of(base)->host = host_of(medium, name);
+    pthread_mutex_unlock(&medium->lock);
+    return base;
 }

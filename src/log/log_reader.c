@@ -124,12 +124,30 @@ int log_reader_next(struct log_reader *reader, struct record *ret_record, struct
     return 0;
 }
 
+/* Bytes in which no record begins, since there are zeros where its kind would stand. */
+static size_t vacant(struct slice bytes)
+{
+    enum { KIND_WITHIN = 24 }; /* of a header; a multiple of RECORD_ALIGN */
+    size_t zeros = 0;
+    uint64_t word = 0;
+    while (word == 0 && zeros + sizeof word <= bytes.len) {
+        memcpy(&word, bytes.data + zeros, sizeof word);
+        zeros += word == 0 ? sizeof word : 0;
+    }
+    return zeros < KIND_WITHIN ? 0 : zeros - KIND_WITHIN + RECORD_ALIGN;
+}
+
 int log_reader_search(struct log_reader *reader, struct record *ret_record)
 {
     struct slice bytes = in_window(reader);
     uint64_t want;
     if (at_end(reader))
         return READER_END;
+    size_t skipped = vacant(bytes); /* most of a segment that was never full */
+    if (skipped > 0) {
+        reader->offset += skipped;
+        return READER_UNSOUND;
+    }
     /* Nearly always what is there is no header at all, and the window need not be read again to know. */
     bool decoded = bytes.len >= RECORD_HEADER_BYTES;
     if (decoded && !record_decode(reader->seed, bytes.data, ret_record)) {

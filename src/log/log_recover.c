@@ -387,6 +387,7 @@ static int make_new(struct recovery *recovery)
         return refuse(recovery, TL_ERR_CORRUPT, "entries were durable, but there is no segment");
     if (log->read_only)
         return 0;
+    log->appended = log->durable = log->after; /* what is before it lies elsewhere: in a backup's store */
     r = log->disk->functions->random(log->disk, log->identity, sizeof log->identity);
     if (r == 0)
         r = log_file_new_segment(log, false);
