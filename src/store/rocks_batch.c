@@ -9,6 +9,7 @@
  */
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/check.h"
 #include "store/rocks_internal.h"
 
 #include <stdlib.h>
@@ -45,6 +46,7 @@ struct rocks_batch {
     size_t count;
     size_t capacity;
     struct change *sorted; /* scratch, room for `capacity` */
+    struct buf ranges;     /* that are deleted: space, lengths and bytes of both bounds, one behind the other */
     rocksdb_writebatch_t *batch;
     bool large; /* `batch` was made for more than KEPT_BYTES_MAX */
 };
@@ -54,6 +56,7 @@ struct store_batch *rocks__batch_new(struct store *store)
     (void)store;
     struct rocks_batch *batch = mem_zalloc(sizeof *batch);
     batch->bytes = BUF_INIT(BUF_UNLIMITED);
+    batch->ranges = BUF_INIT(BUF_UNLIMITED);
     batch->batch = rocksdb_writebatch_create();
     return &batch->base;
 }
@@ -63,6 +66,7 @@ void rocks__batch_free(struct store_batch *base)
     struct rocks_batch *batch = (struct rocks_batch *)base;
     rocksdb_writebatch_destroy(batch->batch);
     buf_deinit(&batch->bytes);
+    buf_deinit(&batch->ranges);
     mem_free(batch->places);
     mem_free(batch->sorted);
     mem_free(batch);
@@ -72,6 +76,7 @@ void rocks__batch_clear(struct store_batch *base)
 {
     struct rocks_batch *batch = (struct rocks_batch *)base;
     batch->count = 0;
+    buf_clear(&batch->ranges);
     if (batch->bytes.capacity <= KEPT_BYTES_MAX && !batch->large) {
         buf_clear(&batch->bytes);
         return;
@@ -120,6 +125,34 @@ void rocks__batch_delete(struct store_batch *base, enum store_space space, struc
     gather((struct rocks_batch *)base, &(struct change_place){.space = space, .deletes = true}, key);
 }
 
+void rocks__batch_delete_range(struct store_batch *base, enum store_space space, struct slice lower, struct slice upper)
+{
+    struct buf *ranges = &((struct rocks_batch *)base)->ranges;
+    buf_byte(ranges, (char)space);
+    buf_varint(ranges, lower.len);
+    buf_slice(ranges, lower);
+    buf_varint(ranges, upper.len);
+    buf_slice(ranges, upper);
+}
+
+static bool take_bound(struct slice *ranges, struct slice *ret_bound)
+{
+    uint64_t len;
+    return slice_take_varint(ranges, &len) && slice_take(ranges, (size_t)len, ret_bound);
+}
+
+/* Ranges come first: they are of what earlier batches have put. */
+static void hand_over_ranges(struct rocks_batch *batch)
+{
+    struct slice ranges = buf_view(&batch->ranges), space, lower, upper;
+    while (slice_take(&ranges, 1, &space)) {
+        bool whole = take_bound(&ranges, &lower) && take_bound(&ranges, &upper);
+        INSIST(whole);
+        rocksdb_writebatch_delete_range_cf(batch->batch, rocks_of(batch->base.store)->families[(int)space.data[0]],
+                                           lower.data, lower.len, upper.data, upper.len);
+    }
+}
+
 static bool same_key(const struct change *a, const struct change *b)
 {
     return a->space == b->space && slice_equal(a->key, b->key);
@@ -163,11 +196,8 @@ static void sort_changes(struct rocks_batch *batch)
         const struct change_place *place = &batch->places[i];
         const char *bytes = batch->bytes.data + place->offset;
         const char *value = place->kept != NULL ? place->kept : bytes + place->key_len;
-        batch->sorted[i] = (struct change){place->space,
-                                           place->deletes,
-                                           (uint32_t)i,
-                                           {bytes, place->key_len},
-                                           {value, place->value_len}};
+        batch->sorted[i] = (struct change){
+            place->space, place->deletes, (uint32_t)i, {bytes, place->key_len}, {value, place->value_len}};
     }
     if (!sort_nearly(batch->sorted, batch->count))
         qsort(batch->sorted, batch->count, sizeof *batch->sorted, compare_changes);
@@ -213,6 +243,7 @@ rocksdb_writebatch_t *rocks__batch_sorted(struct store_batch *base)
     sort_changes(batch);
     reserve(batch);
     rocksdb_writebatch_clear(batch->batch);
+    hand_over_ranges(batch);
     for (size_t i = 0; i < batch->count; i++)
         if (i + 1 == batch->count || !same_key(&batch->sorted[i], &batch->sorted[i + 1]))
             hand_over(batch, &batch->sorted[i], ts);

@@ -25,13 +25,6 @@ static void piece_key(uint32_t number, char ret_key[KEY_BYTES])
         ret_key[i] = (char)(number >> 8 * (KEY_BYTES - 1 - i));
 }
 
-static int write_batch(struct rocks_store *rocks, rocksdb_writebatch_t *batch)
-{
-    char *error = NULL;
-    rocksdb_write(rocks->db, rocks->write_options, batch, &error);
-    return error == NULL ? 0 : rocks__fail(rocks, error);
-}
-
 /* Writes the record piece by piece, so that no batch holds it all; and none of those that a longer one had. */
 static int write_record(struct rocks_store *rocks, rocksdb_writebatch_t *batch, struct slice record)
 {
@@ -42,7 +35,7 @@ static int write_record(struct rocks_store *rocks, rocksdb_writebatch_t *batch, 
         size_t len = record.len < PIECE_BYTES ? record.len : PIECE_BYTES;
         piece_key(number++, key);
         rocksdb_writebatch_put_cf(batch, rocks->records, key, KEY_BYTES, record.data, len);
-        r = write_batch(rocks, batch);
+        r = rocks__put(rocks, batch);
         rocksdb_writebatch_clear(batch);
         record = slice_from_offset(record, len);
     }
@@ -50,7 +43,7 @@ static int write_record(struct rocks_store *rocks, rocksdb_writebatch_t *batch, 
     piece_key(UINT32_MAX, last);
     rocksdb_writebatch_delete_range_cf(batch, rocks->records, key, KEY_BYTES, last, KEY_BYTES);
     if (r == 0)
-        r = write_batch(rocks, batch);
+        r = rocks__put(rocks, batch);
     rocksdb_writebatch_clear(batch);
     return r;
 }
@@ -64,7 +57,7 @@ static int write_length(struct rocks_store *rocks, rocksdb_writebatch_t *batch, 
     for (size_t i = 0; i < sizeof length; i++)
         bytes[i] = (char)(length >> 8 * (sizeof length - 1 - i));
     rocksdb_writebatch_put_cf(batch, rocks->checkpoints, length_key, sizeof length_key - 1, bytes, sizeof bytes);
-    int r = write_batch(rocks, batch);
+    int r = rocks__put(rocks, batch);
     rocksdb_writebatch_clear(batch);
     return r;
 }
@@ -84,7 +77,7 @@ int rocks__checkpoint(struct store *store, struct slice record)
     if (r == 0)
         r = write_length(rocks, batch, record.len);
     if (r == 0)
-        r = write_batch(rocks, batch); /* of nothing */
+        r = rocks__put(rocks, batch); /* of nothing */
     rocksdb_writebatch_destroy(batch);
     if (r < 0)
         return tl_trace(r);
@@ -98,7 +91,7 @@ int rocks__checkpoint(struct store *store, struct slice record)
     return 0;
 }
 
-/* A flush that failed is told by a write of nothing. */
+/* A flush that failed is told by a write of nothing. One that met a full disk RocksDB tries again, when there is room. */
 int rocks__checkpointed(struct store *store)
 {
     struct rocks_store *rocks = rocks_of(store);
@@ -111,7 +104,8 @@ int rocks__checkpointed(struct store *store)
                               memory_order_relaxed);
         return 1;
     }
-    return rocks__is_ready(store) ? 0 : tl_trace(TL_ERR_IO);
+    int r = rocks__readiness(rocks);
+    return r == 0 || r == TL_ERR_NO_SPACE ? 0 : tl_trace(r);
 }
 
 /* Appends what lies under a key. Returns: 0; STORE_NOT_FOUND; fatal codes. */

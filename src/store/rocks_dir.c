@@ -47,7 +47,8 @@ static int fail_errno(char **ret_reason, const char *what, const char *path)
  */
 static int is_vacant(const char *path, char **ret_reason)
 {
-    static const char *const ours[] = {".", "..", "lost+found", "FORMAT.new", "SYNCED", "rocks", "scripts"};
+    static const char *const ours[] = {".",     "..",  "lost+found", "FORMAT.new", "SYNCED",
+                                       "rocks", "log", "boot",       "at-work",    "scripts"};
     DIR *listing = opendir(path);
     if (listing == NULL)
         return fail_errno(ret_reason, "list", path);
@@ -78,13 +79,18 @@ static int create_format(const char *new_path, const char *path, enum rocks_form
     return r;
 }
 
+int rocks_dir_write_format(const char *directory, enum rocks_format format, char **ret_reason)
+{
+    tl_cleanup(mem_freep) char *new_path = path_join(directory, "FORMAT.new");
+    tl_cleanup(mem_freep) char *path = path_join(directory, "FORMAT");
+    return create_format(new_path, path, format, ret_reason);
+}
+
 int rocks_dir_finish(struct rocks_dir *dir, char **ret_reason)
 {
     if (!dir->fresh && !dir->older)
         return 0;
-    tl_cleanup(mem_freep) char *new_path = path_join(dir->path, "FORMAT.new");
-    tl_cleanup(mem_freep) char *path = path_join(dir->path, "FORMAT");
-    int r = create_format(new_path, path, dir->opened_as, ret_reason);
+    int r = rocks_dir_write_format(dir->path, dir->opened_as, ret_reason);
     if (r == 0 && fsync(dir->lock_fd) != 0)
         r = fail_errno(ret_reason, "sync", dir->path);
     if (r == 0)

@@ -49,6 +49,9 @@ void rocks_dir_close(struct rocks_dir *dir);
  */
 int rocks_dir_finish(struct rocks_dir *dir, char **ret_reason) TL_MUST_USE;
 
+/* Makes FORMAT in a directory that another has filled. Returns: 0; TL_ERR_NO_SPACE, TL_ERR_IO, with *ret_reason. */
+int rocks_dir_write_format(const char *directory, enum rocks_format format, char **ret_reason) TL_MUST_USE;
+
 /* Notes that everything up to `sequence` is synced; a failure to note it only weakens the check. */
 void rocks_dir_note_synced(const struct rocks_dir *dir, uint64_t sequence);
 

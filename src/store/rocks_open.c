@@ -13,6 +13,10 @@
 #include "base/alloc.h"
 #include "store/rocks_internal.h"
 
+#include <stdio.h>
+
+enum { ROOM_TO_OPEN = 4 << 20 }; /* bytes: a manifest, its options, the first lines of its log */
+
 void rocks__close_database(struct rocks_store *rocks)
 {
     for (int space = 0; space < SPACE_COUNT; space++)
@@ -29,29 +33,93 @@ void rocks__close_database(struct rocks_store *rocks)
     rocks->db = NULL;
 }
 
+/*
+ * A store made before the feed was written has a family for it whose keys have timestamps, and lacks the one that it has now. Nothing ever lay in
+ * the old one. RocksDB opens no store but with all its families, so it is opened along and dropped; a store that is only read keeps it, and
+ * goes without the new one.
+ */
+static const char retired_family[] = "feed";
+
+/* Whether a store has the retired family, and whether it has that of the feed. One that is not there yet has neither. */
+static void look_at_families(const struct rocks_options *options, const char *path, bool *ret_retired, bool *ret_feed)
+{
+    size_t count = 0;
+    char *error = NULL;
+    char **names = rocksdb_list_column_families(options->database, path, &count, &error);
+    *ret_retired = *ret_feed = false;
+    for (size_t i = 0; error == NULL && i < count; i++) {
+        *ret_retired |= strcmp(names[i], retired_family) == 0;
+        *ret_feed |= strcmp(names[i], options->family_names[SPACE_FEED]) == 0;
+    }
+    rocksdb_list_column_families_destroy(names, count); /* there is a list, if of none, also with an error */
+    rocksdb_free(error);                                /* of a failure opening tells */
+}
+
+static char *drop_retired(struct rocks_store *rocks, rocksdb_column_family_handle_t *family, bool read_only)
+{
+    char *error = NULL;
+    if (!read_only)
+        rocksdb_drop_column_family(rocks->db, family, &error);
+    rocksdb_column_family_handle_destroy(family);
+    return error;
+}
+
 /* Returns: RocksDB's message, NULL when it is open. */
 static char *try_open(struct rocks_store *rocks, bool read_only)
 {
     const struct rocks_options *options = &rocks->options;
     const char *path = rocks->dir.rocks_path != NULL ? rocks->dir.rocks_path : "/memory";
-    const rocksdb_options_t *families[ROCKS_FAMILIES_MAX];
-    rocksdb_column_family_handle_t *opened[ROCKS_FAMILIES_MAX] = {0};
-    memcpy(families, options->families, sizeof families);
+    const rocksdb_options_t *families[ROCKS_FAMILIES_MAX + 1];
+    const char *names[ROCKS_FAMILIES_MAX + 1];
+    rocksdb_column_family_handle_t *opened[ROCKS_FAMILIES_MAX + 1] = {0};
+    memcpy(families, options->families, sizeof options->families);
+    memcpy(names, options->family_names, sizeof options->family_names);
+    bool retired, feed;
+    look_at_families(options, path, &retired, &feed);
+    int count = options->family_count + retired;
+    if (retired) {
+        families[count - 1] = options->families[SPACE_CATALOG]; /* it had that order of keys */
+        names[count - 1] = retired_family;
+    }
+    if (retired && read_only && !feed) {
+        families[SPACE_FEED] = families[count - 1];
+        names[SPACE_FEED] = names[count - 1];
+        count--;
+    }
     char *error = NULL;
     if (read_only)
-        rocks->db = rocksdb_open_for_read_only_column_families(options->database, path, options->family_count,
-                                                               options->family_names, families, opened, 0, &error);
+        rocks->db = rocksdb_open_for_read_only_column_families(options->database, path, count, names, families, opened,
+                                                               0, &error);
     else
-        rocks->db = rocksdb_open_column_families(options->database, path, options->family_count, options->family_names,
-                                                 families, opened, &error);
+        rocks->db = rocksdb_open_column_families(options->database, path, count, names, families, opened, &error);
     if (error != NULL) {
         rocks->db = NULL;
         return error;
     }
     memcpy(rocks->families, opened, sizeof rocks->families);
-    rocks->checkpoints = opened[ROCKS_CHECKPOINTS];
-    rocks->records = opened[ROCKS_RECORDS];
-    return error;
+    if (options->family_count == ROCKS_FAMILIES_MAX) {
+        rocks->checkpoints = opened[ROCKS_CHECKPOINTS];
+        rocks->records = opened[ROCKS_RECORDS];
+    }
+    if (retired && read_only && !feed) { /* nobody can read it as the feed, and there is nothing in it */
+        rocksdb_column_family_handle_destroy(rocks->families[SPACE_FEED]);
+        rocks->families[SPACE_FEED] = NULL;
+        return NULL;
+    }
+    return retired ? drop_retired(rocks, opened[count - 1], read_only) : NULL;
+}
+
+int rocks__never_full(struct rocks_store *rocks)
+{
+    char bytes[24];
+    const char *const name = "write_buffer_size", *const value = bytes;
+    char *error = NULL;
+    snprintf(bytes, sizeof bytes, "%zu", ROCKS_NEVER_FULL_BYTES);
+    for (int space = 0; space < SPACE_COUNT && error == NULL; space++)
+        rocksdb_set_options_cf(rocks->db, rocks->families[space], 1, &name, &value, &error);
+    if (error == NULL)
+        rocksdb_set_options_cf(rocks->db, rocks->records, 1, &name, &value, &error);
+    return error == NULL ? 0 : rocks__fail(rocks, error);
 }
 
 static int check_synced(struct rocks_store *rocks, char **ret_reason)
@@ -118,8 +186,24 @@ static void say_place(const struct rocks_log_hole *hole, char **ret_reason)
     mem_free(reason);
 }
 
+/* RocksDB begins files of its own, and some of its versions abort where there is no room for the first line of them. */
+static int check_room(const struct rocks_store *rocks, char **ret_reason)
+{
+    uint64_t free_bytes = rocks_dir_free_bytes(&rocks->dir);
+    if (free_bytes >= ROOM_TO_OPEN)
+        return 0;
+    rocks__say(ret_reason, "the disk is full: %llu bytes are free, and to open the store takes %d; make room and start again",
+               (unsigned long long)free_bytes, ROOM_TO_OPEN);
+    return TL_ERR_NO_SPACE;
+}
+
 int rocks__open_database(struct rocks_store *rocks, bool read_only, char **ret_reason)
 {
+    if (!read_only && rocks->dir.rocks_path != NULL) {
+        int room = check_room(rocks, ret_reason);
+        if (room < 0)
+            return room;
+    }
     struct rocks_log_hole hole = {.fd = -1};
     bool logged = rocks->dir.rocks_path != NULL && !rocks->by_checkpoints;
     int r = !logged ? 0 : rocks_log_mark_hole(rocks->dir.rocks_path, read_only, &hole);

@@ -3,6 +3,7 @@
 #include "store/rocks_options.h"
 
 #include "base/check.h"
+#include "store/store_internal.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +11,6 @@
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
 
-#define NEVER_FULL_BYTES ((size_t)4 << 30)
 #define FILTER_PART 0.01 /* of a table */
 
 enum { CACHE_BYTES_DEFAULT = 64 << 20, WRITE_BUFFER_BYTES_DEFAULT = 64 << 20 };
@@ -24,7 +24,7 @@ struct profile {
 };
 
 /*
- * SPACE_SYSTEM is RocksDB's default family, which exists anyway and has no timestamps.
+ * SPACE_SYSTEM is RocksDB's default family, which exists anyway and has no timestamps; nor has SPACE_FEED, whose keys are timestamps.
  *
  * Documents, the tree and the system are read by key, so a read that misses the cache unpacks a whole block
  * for it: small blocks, and LZ4. Of 1,000,000 documents with 64 MiB of cache a get takes 7.5 us of
@@ -37,7 +37,8 @@ static const struct profile profiles[SPACE_COUNT] = {
     [SPACE_ENTRIES] = {"entries", 8 * KIB, false, rocksdb_zstd_compression},
     [SPACE_TREE] = {"tree", 4 * KIB, true, rocksdb_lz4_compression},
     [SPACE_CATALOG] = {"catalog", 4 * KIB, false, rocksdb_lz4_compression},
-    [SPACE_FEED] = {"feed", 16 * KIB, false, rocksdb_zstd_compression},
+    /* There was one named "feed" (rocks_open.c). */
+    [SPACE_FEED] = {"changes", 16 * KIB, false, rocksdb_zstd_compression},
     [SPACE_SYSTEM] = {"default", 4 * KIB, true, rocksdb_lz4_compression},
 };
 
@@ -90,10 +91,10 @@ static void no_destructor(void *state)
  * A look-up of one key first searches the table in memory, which seldom has it: 3 us of a put's 70 (RocksDB 7.8), which a filter
  * of a hundredth of the table's size spares it.
  */
-static void set_memtable_filter(rocksdb_options_t *options, size_t table_bytes)
+static void set_memtable_filter(rocksdb_options_t *options, size_t table_bytes, size_t full_bytes)
 {
-    rocksdb_options_set_memtable_prefix_bloom_size_ratio(
-        options, FILTER_PART * (double)table_bytes / (double)rocksdb_options_get_write_buffer_size(options));
+    rocksdb_options_set_memtable_prefix_bloom_size_ratio(options,
+                                                         FILTER_PART * (double)table_bytes / (double)full_bytes);
     rocksdb_options_set_memtable_whole_key_filtering(options, 1);
 }
 
@@ -174,16 +175,19 @@ static rocksdb_options_t *set_by_checkpoints(rocksdb_options_t *options)
     char *error = NULL;
     rocksdb_options_set_atomic_flush(options, 1);
     rocksdb_options_set_db_write_buffer_size(options, 0);
-    rocksdb_options_set_write_buffer_size(options, NEVER_FULL_BYTES);
+    rocksdb_options_set_write_buffer_size(options, ROCKS_OPENING_TABLE_BYTES);
     rocksdb_get_options_from_string(options, "avoid_flush_during_shutdown=true;", silent, &error);
     INSIST(error == NULL);
     rocksdb_options_destroy(options);
     return silent;
 }
 
+/* RocksDB makes no table smaller than 64 KiB, but divides by what it was told. */
 static size_t write_buffer_bytes(const struct store_options *settings)
 {
-    return settings->write_buffer_bytes ? settings->write_buffer_bytes : WRITE_BUFFER_BYTES_DEFAULT;
+    enum { AT_LEAST = 128 * 1024 };
+    size_t bytes = settings->write_buffer_bytes ? settings->write_buffer_bytes : WRITE_BUFFER_BYTES_DEFAULT;
+    return bytes > AT_LEAST ? bytes : AT_LEAST;
 }
 
 static void set_memory(rocksdb_options_t *options, const struct store_options *settings)
@@ -228,8 +232,13 @@ static void set_background(rocksdb_options_t *options)
 
 static void set_log(rocksdb_options_t *options)
 {
+#ifdef ROCKS_LOG_OUTLIVES_ERRORS
     enum { LEVEL_WARN = 2 };
     rocksdb_options_set_info_log_level(options, LEVEL_WARN);
+#else /* nothing after opening, so that there is nothing to fail (README.md, "A full disk") */
+    enum { LEVEL_FATAL = 4 };
+    rocksdb_options_set_info_log_level(options, LEVEL_FATAL);
+#endif
     rocksdb_options_set_keep_log_file_num(options, 4);
     rocksdb_options_set_max_log_file_size(options, 1 * MIB);
     rocksdb_options_set_stats_dump_period_sec(options, 0);
@@ -274,8 +283,10 @@ void rocks_options_init(struct rocks_options *ret_options, const struct store_op
         set_table(family, &profiles[space], ret_options->cache);
         set_compression(family, &profiles[space]);
         if (profiles[space].filter)
-            set_memtable_filter(family, write_buffer_bytes(settings) / 2);
-        if (space != SPACE_SYSTEM)
+            set_memtable_filter(family, write_buffer_bytes(settings) / 2,
+                                settings->by_checkpoints ? ROCKS_NEVER_FULL_BYTES
+                                                         : rocksdb_options_get_write_buffer_size(family));
+        if (store__space_is_versioned((enum store_space)space))
             rocksdb_options_set_comparator(family, ret_options->versioned);
         ret_options->families[space] = pin_parts(family);
         ret_options->family_names[space] = profiles[space].family;

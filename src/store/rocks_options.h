@@ -30,6 +30,12 @@ static inline tl_ts rocks_ts_decode(const char bytes[ROCKS_TS_BYTES])
 enum { ROCKS_CHECKPOINTS = SPACE_COUNT, ROCKS_RECORDS, ROCKS_FAMILIES_MAX };
 /* The table in memory of the former is full with so many bytes. */
 enum { ROCKS_CHECKPOINT_TABLE_BYTES = 64 << 10 };
+/*
+ * By checkpoints no table is full but by one (rocks__never_full()). RocksDB is told so only when it is open: what a table may take then is what must
+ * be free before it gets over a full disk.
+ */
+#define ROCKS_NEVER_FULL_BYTES ((size_t)4 << 30)
+#define ROCKS_OPENING_TABLE_BYTES ((size_t)16 << 20)
 
 struct rocks_options {
     rocksdb_env_t *env;

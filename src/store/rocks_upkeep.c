@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Upkeep of the store on RocksDB: the history cut-off, flush and compaction, checking, figures. */
+/* Upkeep of the store on RocksDB: the history cut-off, flush, checking, figures. */
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/check.h"
@@ -34,8 +34,7 @@ static int push_history_low(struct rocks_store *rocks, tl_ts low)
     return 0;
 }
 
-/* Tells RocksDB the cut-off if it has moved by at least `step_min`. */
-static int follow_history_low(struct rocks_store *rocks, tl_ts step_min)
+int rocks__follow_history_low(struct rocks_store *rocks, tl_ts step_min)
 {
     int r = 0;
     pthread_mutex_lock(&rocks->history_lock);
@@ -46,7 +45,7 @@ static int follow_history_low(struct rocks_store *rocks, tl_ts step_min)
     if (low > rocks->pushed_low && low - rocks->pushed_low >= step_min)
         r = push_history_low(rocks, low);
     pthread_mutex_unlock(&rocks->history_lock);
-    return r;
+    return r == TL_ERR_NO_SPACE && rocks->by_checkpoints ? 0 : r; /* it follows when there is room */
 }
 
 int rocks__history_low_raised(struct store *store)
@@ -55,7 +54,7 @@ int rocks__history_low_raised(struct store *store)
     tl_ts newest = atomic_load_explicit(&rocks->newest_ts, memory_order_relaxed);
     tl_ts low = atomic_load(&store->history_low);
     tl_ts step = newest > low ? (newest - low) / HISTORY_STEPS : 0;
-    return follow_history_low(rocks, step < HISTORY_STEP_MAX ? step : HISTORY_STEP_MAX);
+    return rocks__follow_history_low(rocks, step < HISTORY_STEP_MAX ? step : HISTORY_STEP_MAX);
 }
 
 /*
@@ -78,7 +77,7 @@ int rocks__load_history_low(struct rocks_store *rocks)
     return 0;
 }
 
-/* Flush and compaction */
+/* Flush */
 
 int rocks__flush(struct store *store)
 {
@@ -92,59 +91,25 @@ int rocks__flush(struct store *store)
     return error == NULL ? 0 : rocks__fail(rocks, error);
 }
 
-/* One that is asked for begins with a flush of one family alone, and only a checkpoint may flush (README.md, "By checkpoints"). */
-static int suggest_compaction(struct rocks_store *rocks)
-{
-    char *error = NULL;
-    for (int space = 0; space < SPACE_COUNT && error == NULL; space++)
-        rocksdb_suggest_compact_range_cf(rocks->db, rocks->families[space], NULL, 0, NULL, 0, &error);
-    return error == NULL ? 0 : rocks__fail(rocks, error);
-}
-
-int rocks__compact(struct store *store)
-{
-    enum { BOTTOMMOST_FORCE_OPTIMIZED = 3 }; /* rewrite the last level too, each file once */
-    struct rocks_store *rocks = rocks_of(store);
-    int r = follow_history_low(rocks, 1);
-    if (r < 0)
-        return tl_trace(r);
-    if (rocks->by_checkpoints)
-        return suggest_compaction(rocks);
-    r = rocks__flush(store);
-    if (r < 0)
-        return tl_trace(r);
-    rocksdb_compactoptions_t *options = rocksdb_compactoptions_create();
-    rocksdb_compactoptions_set_bottommost_level_compaction(options, BOTTOMMOST_FORCE_OPTIMIZED);
-    /* Else RocksDB's own compactions would wait, and writers for them. */
-    rocksdb_compactoptions_set_exclusive_manual_compaction(options, 0);
-    for (int space = 0; space < SPACE_COUNT; space++)
-        rocksdb_compact_range_cf_opt(rocks->db, rocks->families[space], options, NULL, 0, NULL, 0);
-    rocksdb_compactoptions_destroy(options);
-    return 0;
-}
-
-void rocks__compact_cancel(struct store *store)
-{
-    rocksdb_disable_manual_compaction(rocks_of(store)->db);
-}
-
 /* Checking */
 
-/* Walks all versions of a space, past the cache, so that every data block is read and its checksum checked.
- */
-static int verify_space(struct rocks_store *rocks, enum store_space space, char **ret_error)
+/* Walks all versions of a family, past the cache, so that every data block is read and its checksum checked. */
+static int verify_family(struct rocks_store *rocks, rocksdb_column_family_handle_t *family, bool versioned,
+                         char **ret_error)
 {
     static const char oldest[ROCKS_TS_BYTES] = {0};
+    if (family == NULL)
+        return 0;
     char newest[ROCKS_TS_BYTES];
     rocks_ts_encode(UINT64_MAX, newest);
     rocksdb_readoptions_t *options = rocksdb_readoptions_create();
     rocksdb_readoptions_set_verify_checksums(options, 1);
     rocksdb_readoptions_set_fill_cache(options, 0);
-    if (store__space_is_versioned(space)) {
+    if (versioned) {
         rocksdb_readoptions_set_timestamp(options, newest, sizeof newest);
         rocksdb_readoptions_set_iter_start_ts(options, oldest, sizeof oldest);
     }
-    rocksdb_iterator_t *iter = rocksdb_create_iterator_cf(rocks->db, options, rocks->families[space]);
+    rocksdb_iterator_t *iter = rocksdb_create_iterator_cf(rocks->db, options, family);
     for (rocksdb_iter_seek_to_first(iter); rocksdb_iter_valid(iter); rocksdb_iter_next(iter)) {
     }
     rocksdb_iter_get_error(iter, ret_error);
@@ -180,10 +145,16 @@ static int verify_lookups(struct store *store, enum store_space space)
 int rocks__verify(struct store *store, char **ret_reason)
 {
     struct rocks_store *rocks = rocks_of(store);
+    char *damage = NULL;
+    if (verify_family(rocks, rocks->checkpoints, false, &damage) != 0 ||
+        verify_family(rocks, rocks->records, false, &damage) != 0) {
+        rocks__say(ret_reason, "the records of checkpoints: %s", damage);
+        return rocks__fail(rocks, damage);
+    }
     for (int space = 0; space < SPACE_COUNT; space++) {
         const char *name = rocks->options.family_names[space];
         char *error = NULL;
-        if (verify_space(rocks, space, &error) != 0) {
+        if (verify_family(rocks, rocks->families[space], store__space_is_versioned(space), &error) != 0) {
             rocks__say(ret_reason, "%s: %s", name, error);
             return rocks__fail(rocks, error);
         }
@@ -198,12 +169,13 @@ int rocks__verify(struct store *store, char **ret_reason)
 
 /* Figures */
 
-static uint64_t property_sum(struct rocks_store *rocks, const char *name)
+uint64_t rocks__family_sum(struct rocks_store *rocks, const char *name)
 {
     uint64_t sum = 0;
     for (int space = 0; space < SPACE_COUNT; space++) {
         uint64_t value = 0;
-        if (rocksdb_property_int_cf(rocks->db, rocks->families[space], name, &value) == 0)
+        if (rocks->families[space] != NULL &&
+            rocksdb_property_int_cf(rocks->db, rocks->families[space], name, &value) == 0)
             sum += value;
     }
     return sum;
@@ -216,14 +188,124 @@ static uint64_t disk_bytes(struct rocks_store *rocks)
     return bytes > ahead ? bytes - ahead : 0;
 }
 
+/* Whether a line begins with a word; then *ret_rest is what stands behind it. */
+static bool line_begins(struct slice line, const char *word, struct slice *ret_rest)
+{
+    size_t at = 0, len = strlen(word);
+    while (at < line.len && line.data[at] == ' ')
+        at++;
+    if (line.len < at + len || memcmp(line.data + at, word, len) != 0)
+        return false;
+    *ret_rest = slice_from_offset(line, at + len);
+    return true;
+}
+
+/* Returns: the n-th word of a line from its right end, 0 the last; empty: there are not as many. */
+static struct slice word_from_right(struct slice line, size_t n)
+{
+    for (size_t end = line.len;;) {
+        while (end > 0 && line.data[end - 1] == ' ')
+            end--;
+        size_t at = end;
+        while (at > 0 && line.data[at - 1] != ' ')
+            at--;
+        if (n-- == 0 || at == 0)
+            return slice_make(line.data + at, n == SIZE_MAX ? end - at : 0);
+        end = at;
+    }
+}
+
+/* Returns: which word from the right is the column `name` of a table's head; SIZE_MAX: it has none. */
+static size_t column_from_right(struct slice head, const char *name)
+{
+    for (size_t n = 0;; n++) {
+        struct slice word = word_from_right(head, n);
+        if (word.len == 0)
+            return SIZE_MAX;
+        if (slice_is(word, name))
+            return n;
+    }
+}
+
+/*
+ * RocksDB counts flushes and compactions, and its C interface tells of them in a table for people only: the column Comp(cnt), whose row of
+ * level 0 counts flushes (what compactions of its own tables it had counts as such too, which is rare) and whose row Sum counts all. What
+ * is not found there is not counted. Columns are found from the right, since sizes are two words.
+ */
+static void count_jobs(struct slice text, struct store_stats *stats)
+{
+    size_t column = SIZE_MAX;
+    while (text.len > 0) {
+        size_t len = slice_find_byte(text, '\n');
+        struct slice line = slice_make(text.data, len), rest;
+        uint64_t count;
+        text = slice_from_offset(text, len + 1);
+        if (line_begins(line, "Level ", &rest))
+            column = column_from_right(rest, "Comp(cnt)");
+        else if (column != SIZE_MAX && line_begins(line, "L0 ", &rest) &&
+                 slice_to_u64(word_from_right(rest, column), &count)) {
+            stats->flushes += count;
+            stats->compactions -= count;
+        } else if (column != SIZE_MAX && line_begins(line, "Sum ", &rest) &&
+                   slice_to_u64(word_from_right(rest, column), &count))
+            stats->compactions += count;
+        else if (line_begins(line, "Int ", &rest))
+            return;
+    }
+}
+
+static void count_all_jobs(struct rocks_store *rocks, struct store_stats *stats)
+{
+    for (int space = 0; space < SPACE_COUNT; space++) {
+        char *text = rocksdb_property_value_cf(rocks->db, rocks->families[space], "rocksdb.cfstats-no-file-histogram");
+        if (text != NULL)
+            count_jobs(slice_from(text), stats);
+        rocksdb_free(text);
+    }
+}
+
+static uint64_t property(struct rocks_store *rocks, const char *name)
+{
+    uint64_t value = 0;
+    return rocksdb_property_int(rocks->db, name, &value) == 0 ? value : 0;
+}
+
+static uint64_t table_count(struct rocks_store *rocks)
+{
+    enum { LEVELS = 7 };
+    uint64_t count = 0;
+    for (int space = 0; space < SPACE_COUNT; space++)
+        for (int level = 0; level < LEVELS; level++) {
+            char name[48];
+            uint64_t value;
+            snprintf(name, sizeof name, "rocksdb.num-files-at-level%d", level);
+            char *text = rocksdb_property_value_cf(rocks->db, rocks->families[space], name);
+            if (text != NULL && slice_to_u64(slice_from(text), &value))
+                count += value;
+            rocksdb_free(text);
+        }
+    return count;
+}
+
 void rocks__stats(struct store *store, struct store_stats *ret_stats)
 {
     struct rocks_store *rocks = rocks_of(store);
     ret_stats->disk_bytes =
-        rocks->dir.rocks_path != NULL ? disk_bytes(rocks) : property_sum(rocks, "rocksdb.total-sst-files-size");
+        rocks->dir.rocks_path != NULL ? disk_bytes(rocks) : rocks__family_sum(rocks, "rocksdb.total-sst-files-size");
     ret_stats->memory_bytes = rocksdb_cache_get_usage(rocks->options.cache) +
-                              property_sum(rocks, "rocksdb.size-all-mem-tables") +
-                              property_sum(rocks, "rocksdb.estimate-table-readers-mem");
+                              rocks__family_sum(rocks, "rocksdb.size-all-mem-tables") +
+                              rocks__family_sum(rocks, "rocksdb.estimate-table-readers-mem");
+    ret_stats->table_bytes = rocks__family_sum(rocks, "rocksdb.total-sst-files-size");
+    ret_stats->table_count = table_count(rocks);
+    ret_stats->cache_bytes = rocksdb_cache_get_usage(rocks->options.cache);
+    ret_stats->cache_bytes_max = rocksdb_cache_get_capacity(rocks->options.cache);
+    ret_stats->unflushed_bytes = rocks__family_sum(rocks, "rocksdb.cur-size-all-mem-tables");
+    ret_stats->flushes_running = property(rocks, "rocksdb.num-running-flushes");
+    ret_stats->compactions_running = property(rocks, "rocksdb.num-running-compactions");
+    ret_stats->compaction_due_bytes = rocks__family_sum(rocks, "rocksdb.estimate-pending-compaction-bytes");
+    ret_stats->errors = property(rocks, "rocksdb.background-errors");
+    ret_stats->stopped = property(rocks, "rocksdb.is-write-stopped") != 0;
+    count_all_jobs(rocks, ret_stats);
 }
 
 uint64_t rocks__range_bytes(struct store *store, enum store_space space, struct slice lower, struct slice upper)
@@ -244,9 +326,8 @@ uint64_t rocks__free_bytes(const struct store *store)
 }
 
 /* A batch of nothing, kept from the log, changes nothing, and is refused while RocksDB has an error of its own to get over. */
-bool rocks__is_ready(struct store *store)
+int rocks__readiness(struct rocks_store *rocks)
 {
-    struct rocks_store *rocks = rocks_of(store);
     char *error = NULL;
     rocksdb_writebatch_t *nothing = rocksdb_writebatch_create();
     rocksdb_writeoptions_t *unlogged = rocksdb_writeoptions_create();
@@ -254,7 +335,10 @@ bool rocks__is_ready(struct store *store)
     rocksdb_write(rocks->db, unlogged, nothing, &error);
     rocksdb_writeoptions_destroy(unlogged);
     rocksdb_writebatch_destroy(nothing);
-    bool ready = error == NULL;
-    rocksdb_free(error);
-    return ready;
+    return error == NULL ? 0 : rocks__fail(rocks, error);
+}
+
+bool rocks__is_ready(struct store *store)
+{
+    return rocks__readiness(rocks_of(store)) == 0;
 }

@@ -84,6 +84,17 @@ void store_batch_delete(struct store_batch *batch, enum store_space space, struc
     digest_change(batch, (uint64_t)space + SPACE_COUNT, key, SLICE_NONE);
 }
 
+void store_batch_delete_range(struct store_batch *batch, enum store_space space, struct slice lower, struct slice upper)
+{
+    REQUIRE(batch->begun);
+    REQUIRE(space >= 0 && space < SPACE_COUNT && !store__space_is_versioned(space));
+    REQUIRE(slice_compare(lower, upper) < 0);
+    batch->store->ops->batch_delete_range(batch, space, lower, upper);
+    batch->count++;
+    batch->bytes += lower.len + upper.len;
+    digest_change(batch, (uint64_t)space + 2 * (uint64_t)SPACE_COUNT, lower, upper);
+}
+
 size_t store_batch_count(const struct store_batch *batch)
 {
     return batch->count;
@@ -271,9 +282,22 @@ tl_ts store_history_low(const struct store *store)
     return atomic_load(&store->history_low);
 }
 
+int store_copy(struct store *store, const char *directory, char **ret_reason)
+{
+    *ret_reason = NULL;
+    REQUIRE(store->ops->copy != NULL);
+    return store->ops->copy(store, directory, ret_reason);
+}
+
 int store_compact(struct store *store)
 {
     return store->ops->compact(store);
+}
+
+void store_give_up(struct store *store)
+{
+    if (store->ops->give_up != NULL)
+        store->ops->give_up(store);
 }
 
 void store_compact_cancel(struct store *store)
@@ -296,7 +320,7 @@ int store_verify(struct store *store, char **ret_reason)
 
 void store_stats(struct store *store, struct store_stats *ret_stats)
 {
-    *ret_stats = (struct store_stats){0, 0};
+    *ret_stats = (struct store_stats){0};
     store->ops->stats(store, ret_stats);
 }
 

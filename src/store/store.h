@@ -5,7 +5,7 @@
  * A store holds byte strings under byte-string keys in a few spaces. In a versioned space every write has a
  * timestamp and nothing is overwritten: a read names a timestamp and sees, for each key, the newest version
  * at or before it. Versions that no readable timestamp can see any more are dropped by compaction, once
- * the history cut-off has passed them. SPACE_SYSTEM has no history: a read there sees the last write.
+ * the history cut-off has passed them. SPACE_FEED and SPACE_SYSTEM have no history: a read there sees the last write.
  *
  * Two implementations behind one interface: store_rocks.c on RocksDB with user-defined timestamps, and
  * store_mem.c, its twin for tests, which can also crash and lose what was not synced.
@@ -26,7 +26,7 @@ enum store_space {
     SPACE_ENTRIES,
     SPACE_TREE,
     SPACE_CATALOG,
-    SPACE_FEED,
+    SPACE_FEED,   /* no history: its keys are timestamps */
     SPACE_SYSTEM, /* no history: sessions, locks, counters, the last applied timestamp */
     SPACE_COUNT
 };
@@ -93,6 +93,12 @@ void store_batch_put(struct store_batch *batch, enum store_space space, struct s
 /* Puts a value without copying it: its bytes stay as they are until the batch is written, cleared or freed. */
 void store_batch_put_kept(struct store_batch *batch, enum store_space space, struct slice key, struct slice value);
 void store_batch_delete(struct store_batch *batch, enum store_space space, struct slice key);
+/*
+ * Deletes all keys within [lower, upper) that earlier batches have put, however many, for the price of one.
+ * Requires: a space without history; lower is below upper. What the batch itself puts within comes after it, and stays.
+ */
+void store_batch_delete_range(struct store_batch *batch, enum store_space space, struct slice lower,
+                              struct slice upper);
 size_t store_batch_count(const struct store_batch *batch);
 size_t store_batch_bytes(const struct store_batch *batch);
 /* From now on a digest is kept of what changes, over store_batch_clear() too. Requires: the batch is empty. */
@@ -122,10 +128,14 @@ int store_sync(struct store *store) TL_MUST_USE;
  * rest is done beside the writer.
  * Requires: called as store_write(); the one before is on the disk.
  * Returns: 0; TL_ERR_IO, TL_ERR_NO_SPACE.
+ *
+ * A full disk is no error of such a store: RocksDB takes nothing until there is room, and store_write() and store_checkpoint() wait for that.
  */
 int store_checkpoint(struct store *store, struct slice record) TL_MUST_USE;
 /* Returns: 1 when the last one is on the disk, 0 not yet; fatal codes, after which there will be no further one. From any thread. */
 int store_checkpointed(struct store *store) TL_MUST_USE;
+/* Nobody waits for room on the disk any more: what would wait returns TL_ERR_NO_SPACE from now on. From any thread. */
+void store_give_up(struct store *store);
 /* Appends the record of the last one. Returns: 0; STORE_NOT_FOUND: there was none yet; fatal codes. */
 int store_checkpoint_record(struct store *store, struct buf *ret_record) TL_MUST_USE;
 /* Returns: about how many bytes in memory are part of none. From any thread. */
@@ -146,7 +156,7 @@ static inline void store_value_release(struct store_value *value)
 }
 
 /*
- * Reads one key as of `ts` (ignored in SPACE_SYSTEM).
+ * Reads one key as of `ts` (ignored in spaces without history).
  * Returns: 0, STORE_NOT_FOUND, STORE_TOO_OLD, TL_ERR_IO, TL_ERR_CORRUPT. Owns: the caller releases
  * *ret_value.
  */
@@ -192,7 +202,8 @@ tl_ts store_history_low(const struct store *store);
 
 /*
  * Flushes memtables and compacts everything: what no read can see any more leaves the disk. Beside the writer on RocksDB,
- * where writes and compactions of its own go on; not so on the twin in memory.
+ * where writes and compactions of its own go on; not so on the twin in memory. By checkpoints nothing is flushed: it compacts what they have
+ * brought to the disk, and takes two seconds at least.
  */
 int store_compact(struct store *store) TL_MUST_USE;
 /* Ends store_compact() where it is, for good: it has done a part, or nothing, and returns 0. From any thread. */
@@ -202,9 +213,32 @@ int store_flush(struct store *store) TL_MUST_USE;
 /* Reads every block, verifies its checksum, and looks every key up. Returns: 0, TL_ERR_CORRUPT, TL_ERR_IO. */
 int store_verify(struct store *store, char **ret_reason) TL_MUST_USE;
 
+/*
+ * Makes `directory`, which is empty, a data directory with the store as of its newest checkpoint on the disk, durably: by links to the files that never
+ * change, or copies where that is another file system. Writes go on beside it, and it flushes nothing. From any thread that may wait.
+ * Requires: by checkpoints, with one on the disk. Returns: 0; TL_ERR_NO_SPACE, TL_ERR_IO, with *ret_reason (mem_free).
+ */
+int store_copy(struct store *store, const char *directory, char **ret_reason) TL_MUST_USE;
+
 struct store_stats {
     uint64_t disk_bytes;   /* of data in files, the log included; not what is reserved for more */
     uint64_t memory_bytes; /* cache and memtables */
+
+    /* Of those: */
+    uint64_t table_bytes;       /* in tables; the rest of disk_bytes is the log, and what files it takes to know them */
+    uint64_t table_count;
+    uint64_t cache_bytes;
+    uint64_t cache_bytes_max;
+    uint64_t unflushed_bytes;   /* written, and in no table yet */
+    uint64_t flushes_running;
+    uint64_t compactions_running;
+    uint64_t compaction_due_bytes; /* that compactions have yet to rewrite, estimated */
+    uint64_t errors;               /* in the background, since it was opened */
+    bool stopped;                  /* it takes no writes now, until flushes or compactions have come after */
+
+    /* Since it was opened: */
+    uint64_t flushes;
+    uint64_t compactions;
 };
 void store_stats(struct store *store, struct store_stats *ret_stats);
 

@@ -49,11 +49,14 @@ struct store_ops {
     /* The same where the value stays until then; NULL: batch_put(). */
     void (*batch_put_kept)(struct store_batch *batch, enum store_space space, struct slice key, struct slice value);
     void (*batch_delete)(struct store_batch *batch, enum store_space space, struct slice key);
+    void (*batch_delete_range)(struct store_batch *batch, enum store_space space, struct slice lower,
+                               struct slice upper);
     int (*write)(struct store *store, struct store_batch *batch);
     int (*sync)(struct store *store);
     int (*checkpoint)(struct store *store, struct slice record);
     int (*checkpointed)(struct store *store);
     int (*checkpoint_record)(struct store *store, struct buf *ret_record);
+    void (*give_up)(struct store *store); /* NULL: it never waits */
     size_t (*unsaved_bytes)(const struct store *store);
     int (*get)(struct store *store, enum store_space space, tl_ts ts, struct slice key, struct store_value *ret_value);
     struct store_iter *(*iter_new)(struct store *store, enum store_space space, tl_ts ts, struct slice lower,
@@ -69,6 +72,7 @@ struct store_ops {
     int (*compact)(struct store *store);
     void (*compact_cancel)(struct store *store); /* NULL: it cannot be ended */
     int (*flush)(struct store *store);
+    int (*copy)(struct store *store, const char *directory, char **ret_reason); /* NULL: it cannot */
     int (*verify)(struct store *store, char **ret_reason);
     void (*stats)(struct store *store, struct store_stats *ret_stats);
     uint64_t (*range_bytes)(struct store *store, enum store_space space, struct slice lower, struct slice upper);
@@ -78,7 +82,7 @@ struct store_ops {
 
 static inline bool store__space_is_versioned(enum store_space space)
 {
-    return space != SPACE_SYSTEM;
+    return space != SPACE_SYSTEM && space != SPACE_FEED;
 }
 
 /* Whether a read at `ts` must be refused now. */

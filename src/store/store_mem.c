@@ -4,7 +4,7 @@
  *
  * One ordered map a space holds every version under a composite key: the key, escaped so that no key is the
  * beginning of another, then its stamp, newest first. In a versioned space the stamp is the timestamp, in
- * SPACE_SYSTEM the number of the batch. So the version that a read may see is the first at or after
+ * the others the number of the batch. So the version that a read may see is the first at or after
  * (key, newest stamp it may see).
  *
  * A crash takes back the batches after the last sync: their versions are the ones with a higher stamp.
@@ -18,7 +18,7 @@
 
 #include <pthread.h>
 
-enum { TAG_DELETED = 'd', TAG_PUT = 'p' };
+enum { TAG_DELETED = 'd', TAG_PUT = 'p', TAG_RANGE = 'r' /* in a batch: its value is where the range ends */ };
 
 /* A batch that a crash may lose. */
 struct mem_unsynced {
@@ -195,6 +195,12 @@ static void mem_batch_delete(struct store_batch *batch, enum store_space space, 
     batch_record(batch, space, TAG_DELETED, key, SLICE_NONE);
 }
 
+static void mem_batch_delete_range(struct store_batch *batch, enum store_space space, struct slice lower,
+                                   struct slice upper)
+{
+    batch_record(batch, space, TAG_RANGE, lower, upper);
+}
+
 /* Writing */
 
 /*
@@ -235,16 +241,10 @@ static void prune_key(struct mem_store *mem, enum store_space space, struct buf 
         remove_entry(mem, space, newest);
 }
 
-static void write_record(struct mem_store *mem, tl_ts ts, struct slice *records, struct buf *escaped)
+/* Puts a version of the key in `escaped`. */
+static void write_version(struct mem_store *mem, enum store_space space, tl_ts ts, struct buf *escaped,
+                          struct slice tagged)
 {
-    struct slice space_byte, key, tagged;
-    uint64_t key_len = 0, tagged_len = 0;
-    bool whole = slice_take(records, 1, &space_byte) && slice_take_varint(records, &key_len) &&
-                 slice_take(records, key_len, &key) && slice_take_varint(records, &tagged_len) &&
-                 slice_take(records, tagged_len, &tagged);
-    INSIST(whole);
-    enum store_space space = (enum store_space)space_byte.data[0];
-    escape_key(escaped, key);
     prune_key(mem, space, escaped);
     size_t len = escaped->len;
     append_stamp(escaped, store__space_is_versioned(space) ? ts : mem->batch_number);
@@ -254,6 +254,43 @@ static void write_record(struct mem_store *mem, tl_ts ts, struct slice *records,
     omap_put(&mem->spaces[space], buf_view(escaped), tagged);
     mem->bytes += escaped->len + tagged.len;
     escaped->len = len;
+}
+
+/* Deletes each key of a range by itself. */
+static void write_range(struct mem_store *mem, enum store_space space, tl_ts ts, struct slice lower, struct slice upper)
+{
+    static const char deleted = TAG_DELETED;
+    struct buf at = BUF_INIT(BUF_UNLIMITED), end = BUF_INIT(BUF_UNLIMITED);
+    escape_key(&at, lower);
+    escape_key(&end, upper);
+    const struct omap_entry *entry = omap_seek(&mem->spaces[space], buf_view(&at));
+    while (entry != NULL && slice_compare(entry_escaped(entry), buf_view(&end)) < 0) {
+        buf_clear(&at);
+        buf_slice(&at, entry_escaped(entry));
+        if (!entry_deleted(entry))
+            write_version(mem, space, ts, &at, slice_make(&deleted, 1));
+        at.data[at.len - 1] = '\1'; /* behind all versions of the key */
+        entry = omap_seek(&mem->spaces[space], buf_view(&at));
+    }
+    buf_deinit(&at);
+    buf_deinit(&end);
+}
+
+static void write_record(struct mem_store *mem, tl_ts ts, struct slice *records, struct buf *escaped)
+{
+    struct slice space_byte, key, tagged;
+    uint64_t key_len = 0, tagged_len = 0;
+    bool whole = slice_take(records, 1, &space_byte) && slice_take_varint(records, &key_len) &&
+                 slice_take(records, key_len, &key) && slice_take_varint(records, &tagged_len) &&
+                 slice_take(records, tagged_len, &tagged);
+    INSIST(whole);
+    enum store_space space = (enum store_space)space_byte.data[0];
+    if (tagged.data[0] == TAG_RANGE) {
+        write_range(mem, space, ts, key, slice_from_offset(tagged, 1));
+        return;
+    }
+    escape_key(escaped, key);
+    write_version(mem, space, ts, escaped, tagged);
 }
 
 static void note_unsynced(struct mem_store *mem, tl_ts ts)
@@ -641,6 +678,7 @@ static const struct store_ops mem_ops = {
     .batch_clear = mem_batch_clear,
     .batch_put = mem_batch_put,
     .batch_delete = mem_batch_delete,
+    .batch_delete_range = mem_batch_delete_range,
     .write = mem_write,
     .sync = mem_sync,
     .checkpoint = mem_checkpoint,

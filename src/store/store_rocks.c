@@ -16,6 +16,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <unistd.h>
 
 void rocks__say(char **ret_reason, const char *format, ...)
 {
@@ -30,7 +31,7 @@ void rocks__say(char **ret_reason, const char *format, ...)
 }
 
 /* RocksDB's C interface has no codes, only the text of a status, which begins with its kind. */
-static int code_of(const char *error)
+int rocks__code_of(const char *error)
 {
     if (strncmp(error, "Corruption", strlen("Corruption")) == 0)
         return TL_ERR_CORRUPT;
@@ -41,7 +42,7 @@ static int code_of(const char *error)
 
 int rocks__fail(struct rocks_store *rocks, char *error)
 {
-    int code = code_of(error);
+    int code = rocks__code_of(error);
     pthread_mutex_lock(&rocks->reason_lock);
     rocks__say(&rocks->reason, "%s", error);
     pthread_mutex_unlock(&rocks->reason_lock);
@@ -103,19 +104,44 @@ static struct rocks_store *rocks_new(const struct store_ops *ops)
 
 /* Writing */
 
+/*
+ * RocksDB takes nothing while it has a full disk to get over, and what it refuses it has not begun. What it writes then to get over it, all
+ * that is in memory, belongs to no checkpoint: so the next one is due at once.
+ */
+int rocks__put(struct rocks_store *rocks, rocksdb_writebatch_t *batch)
+{
+    enum { WAIT_US = 50 * 1000 };
+    for (bool waited = false;; waited = true) {
+        char *error = NULL;
+        rocksdb_write(rocks->db, rocks->write_options, batch, &error);
+        if (error == NULL && waited)
+            atomic_fetch_add_explicit(&rocks->unsaved_bytes, SIZE_MAX / 4, memory_order_relaxed);
+        if (error == NULL)
+            return 0;
+        int r = rocks__fail(rocks, error);
+        if (r != TL_ERR_NO_SPACE || !rocks->by_checkpoints || atomic_load(&rocks->given_up))
+            return tl_trace(r);
+        usleep(WAIT_US);
+    }
+}
+
+static void rocks_give_up(struct store *store)
+{
+    atomic_store(&rocks_of(store)->given_up, true);
+}
+
 static int rocks_write(struct store *store, struct store_batch *batch)
 {
     struct rocks_store *rocks = rocks_of(store);
-    char *error = NULL;
     size_t bytes;
     rocks__quiet();
     rocksdb_writebatch_t *sorted = rocks__batch_sorted(batch);
     rocksdb_writebatch_data(sorted, &bytes);
     rocks_log_ahead_batch(&rocks->log_ahead, bytes);
     atomic_fetch_add_explicit(&rocks->unsaved_bytes, bytes, memory_order_relaxed);
-    rocksdb_write(rocks->db, rocks->write_options, sorted, &error);
-    if (error != NULL)
-        return rocks__fail(rocks, error);
+    int r = rocks__put(rocks, sorted);
+    if (r < 0)
+        return tl_trace(r);
     atomic_store_explicit(&rocks->newest_ts, batch->ts, memory_order_relaxed);
     return 0;
 }
@@ -223,12 +249,14 @@ static const struct store_ops rocks_ops = {
     .batch_put = rocks__batch_put,
     .batch_put_kept = rocks__batch_put_kept,
     .batch_delete = rocks__batch_delete,
+    .batch_delete_range = rocks__batch_delete_range,
     .write = rocks_write,
     .sync = rocks_sync,
     .checkpoint = rocks__checkpoint,
     .checkpointed = rocks__checkpointed,
     .checkpoint_record = rocks__checkpoint_record,
     .unsaved_bytes = rocks__unsaved_bytes,
+    .give_up = rocks_give_up,
     .get = rocks_get,
     .iter_new = rocks__iter_new,
     .iter_free = rocks__iter_free,
@@ -239,6 +267,7 @@ static const struct store_ops rocks_ops = {
     .iter_next = rocks__iter_next,
     .iter_prev = rocks__iter_prev,
     .history_low_raised = rocks__history_low_raised,
+    .copy = rocks__copy,
     .compact = rocks__compact,
     .compact_cancel = rocks__compact_cancel,
     .flush = rocks__flush,
@@ -258,7 +287,8 @@ static int open_one_way(struct rocks_store *rocks, const struct store_options *s
     rocks_options_deinit(&rocks->options);
     rocks_options_init(&rocks->options, &chosen);
     rocksdb_writeoptions_disable_WAL(rocks->write_options, by_checkpoints);
-    return rocks__open_database(rocks, settings->read_only, ret_reason);
+    int r = rocks__open_database(rocks, settings->read_only, ret_reason);
+    return r == 0 && by_checkpoints && !settings->read_only ? rocks__never_full(rocks) : r;
 }
 
 /* A store with a log becomes one by checkpoints: what its log has goes to files, from where it is what the store began with. */

@@ -29,11 +29,132 @@ struct view_iter {
     struct buf turn; /* the key the cursors turn round at */
 };
 
+/* --- What was read before ----------------------------------------------------------------------------------------- */
+
+/* Keys that were asked for one by one before all are read: at first if they are very few, later if they fit. */
+enum { READ_FEW_AFTER = 8, FEW = 64, READ_ALL_AFTER = 64 };
+
+void view_cache_init(struct view_cache *cache, enum store_space space)
+{
+    *cache = (struct view_cache){.space = space};
+    omap_init(&cache->records);
+}
+
+void view_cache_deinit(struct view_cache *cache)
+{
+    omap_deinit(&cache->records);
+}
+
+static void keep(struct view_cache *cache, struct slice key, struct slice value)
+{
+    tl_cleanup(buf_deinit) struct buf record = BUF_INIT(BUF_UNLIMITED);
+    buf_byte(&record, 1);
+    buf_slice(&record, value);
+    omap_put(&cache->records, key, buf_view(&record));
+}
+
+/* Keys are told apart by their ends. */
+static size_t recent_place(struct slice key)
+{
+    size_t place = key.len;
+    for (size_t i = 1; i <= 4 && i <= key.len; i++)
+        place = place * 31 + (unsigned char)key.data[key.len - i];
+    return place % VIEW_CACHE_RECENT;
+}
+
+static const struct omap_entry *find_record(struct view_cache *cache, struct slice key)
+{
+    const struct omap_entry **recent = &cache->recent[recent_place(key)];
+    if (*recent != NULL && slice_equal(omap_key(*recent), key))
+        return *recent;
+    const struct omap_entry *entry = omap_get(&cache->records, key);
+    if (entry != NULL)
+        *recent = entry; /* nothing is put in its place, or goes */
+    return entry;
+}
+
+static bool find_kept(struct view_cache *cache, struct slice key, int *ret_outcome, struct store_value *ret_value)
+{
+    const struct omap_entry *entry = find_record(cache, key);
+    bool none = entry != NULL ? omap_value(entry).len == 0
+                              : cache->whole && slice_starts_with(key, slice_make(cache->prefix, sizeof cache->prefix));
+    if (entry == NULL && !none)
+        return false;
+    *ret_outcome = none ? STORE_NOT_FOUND : 0;
+    if (!none)
+        *ret_value = (struct store_value){slice_from_offset(omap_value(entry), 1), NULL, NULL};
+    return true;
+}
+
+/* What is not there need not be known one by one where all that is there is: few records are found sooner. */
+static void forget_absent(struct view_cache *cache)
+{
+    struct omap_entry *entry = omap_first(&cache->records);
+    memset(cache->recent, 0, sizeof cache->recent);
+    while (entry != NULL) {
+        struct omap_entry *following = omap_next(entry);
+        if (omap_value(entry).len == 0 &&
+            slice_starts_with(omap_key(entry), slice_make(cache->prefix, sizeof cache->prefix)))
+            omap_remove(&cache->records, omap_key(entry));
+        entry = following;
+    }
+}
+
+/* Reads all records that begin as a key does, unless they are more than that. */
+static void read_all(const struct view *view, struct slice key, size_t most)
+{
+    struct view_cache *cache = view->cache;
+    struct slice prefix = slice_make(key.data, sizeof cache->prefix);
+    if (key.len < prefix.len)
+        return;
+    struct store_iter *iter = store_iter_new(view->store, cache->space, view->ts, prefix, SLICE_NONE);
+    bool fits = true;
+    for (store_iter_seek_first(iter); fits && store_iter_valid(iter) && slice_starts_with(store_iter_key(iter), prefix);
+         store_iter_next(iter)) {
+        fits = most-- > 0 && cache->records.count < VIEW_CACHE_RECORDS_MAX;
+        if (fits && omap_get(&cache->records, store_iter_key(iter)) == NULL) /* somebody may have what is there */
+            keep(cache, store_iter_key(iter), store_iter_value(iter));
+    }
+    cache->whole = fits && store_iter_status(iter) == 0;
+    memcpy(cache->prefix, prefix.data, sizeof cache->prefix);
+    store_iter_free(iter);
+    if (cache->whole)
+        forget_absent(cache);
+}
+
+static int get_through(const struct view *view, struct slice key, struct store_value *ret_value)
+{
+    struct view_cache *cache = view->cache;
+    int r;
+    if (find_kept(cache, key, &r, ret_value))
+        return r;
+    cache->missed++;
+    if (cache->missed == READ_FEW_AFTER || cache->missed == READ_ALL_AFTER) {
+        read_all(view, key, cache->missed == READ_FEW_AFTER ? FEW : VIEW_CACHE_RECORDS_MAX);
+        if (find_kept(cache, key, &r, ret_value))
+            return r;
+    }
+    r = store_get(view->store, cache->space, view->ts, key, ret_value);
+    if ((r != 0 && r != STORE_NOT_FOUND) || cache->records.count >= VIEW_CACHE_RECORDS_MAX)
+        return r;
+    if (r == STORE_NOT_FOUND) {
+        omap_put(&cache->records, key, SLICE_LIT(""));
+        return r;
+    }
+    keep(cache, key, ret_value->bytes);
+    store_value_release(ret_value);
+    return find_kept(cache, key, &r, ret_value) ? r : STORE_NOT_FOUND;
+}
+
+/* --- Reading ------------------------------------------------------------------------------------------------------ */
+
 int view_get(const struct view *view, enum store_space space, struct slice key, struct store_value *ret_value)
 {
     struct slice value;
     if (view->overlay == NULL || overlay_get(view->overlay, space, key, &value) == STORE_NOT_FOUND)
-        return store_get(view->store, space, view->ts, key, ret_value);
+        return view->cache != NULL && view->cache->space == space
+                   ? get_through(view, key, ret_value)
+                   : store_get(view->store, space, view->ts, key, ret_value);
     if (value.data == NULL)
         return STORE_NOT_FOUND;
     *ret_value = (struct store_value){value, NULL, NULL};

@@ -12,6 +12,7 @@
 #ifndef TL_STORE_VIEW_H
 #define TL_STORE_VIEW_H
 
+#include "base/omap.h"
 #include "store/store.h"
 
 struct overlay;
@@ -20,7 +21,25 @@ struct view {
     struct store *store;
     tl_ts ts;
     const struct overlay *overlay; /* NULL outside transactions */
+    struct view_cache *cache;      /* NULL: none */
 };
+
+/*
+ * What view_get() has found in one space, for who asks for the same few records again and again while he reads many documents. Only for a view whose
+ * timestamp nothing is written at any more, and for one thread; of an overlay nothing is kept. Where many keys with the same first four bytes
+ * are asked for, and there are few such records, all are read at once. What it hands out lives as long as it does.
+ */
+enum { VIEW_CACHE_RECORDS_MAX = 2048, VIEW_CACHE_RECENT = 16 };
+struct view_cache {
+    enum store_space space;
+    struct omap records; /* key to a byte and the value; empty: there is none */
+    const struct omap_entry *recent[VIEW_CACHE_RECENT]; /* of them, each by its key: every document asks for some of the same */
+    unsigned missed;
+    bool whole; /* all records that begin with these bytes are there */
+    char prefix[4];
+};
+void view_cache_init(struct view_cache *cache, enum store_space space);
+void view_cache_deinit(struct view_cache *cache);
 
 /*
  * Returns: whether the history cut-off has passed the view. What was read before a call that returns false is complete; a scan

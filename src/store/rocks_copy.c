@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A copy of the store as of its newest checkpoint; store.h, store_copy().
+ *
+ * RocksDB's own checkpoints link the tables of the newest version of all families. By our checkpoints versions change for all families at once
+ * (rocks_checkpoint.c), so that is one of ours, whichever is the newest then. A flush before would bring to the disk what is none.
+ */
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/check.h"
+#include "store/rocks_internal.h"
+
+/* That what is in memory is flushed: not at any size of RocksDB's log. */
+#define FLUSH_NEVER UINT64_MAX
+
+static char *link_tables(struct rocks_store *rocks, const char *path)
+{
+    char *error = NULL;
+    rocksdb_checkpoint_t *checkpoint = rocksdb_checkpoint_object_create(rocks->db, &error);
+    if (error == NULL) {
+        rocksdb_checkpoint_create(checkpoint, path, FLUSH_NEVER, &error);
+        rocksdb_checkpoint_object_destroy(checkpoint);
+    }
+    return error;
+}
+
+int rocks__copy(struct store *store, const char *directory, char **ret_reason)
+{
+    struct rocks_store *rocks = rocks_of(store);
+    struct buf path = BUF_INIT(BUF_UNLIMITED);
+    REQUIRE(rocks->by_checkpoints);
+    buf_printf(&path, "%s/rocks", directory);
+    buf_byte(&path, '\0');
+    char *error = link_tables(rocks, path.data);
+    int r = 0;
+    if (error != NULL) {
+        r = rocks__code_of(error);
+        rocks__say(ret_reason, "%s", error);
+        rocksdb_free(error);
+    }
+    buf_deinit(&path);
+    return r == 0 ? rocks_dir_write_format(directory, rocks->dir.opened_as, ret_reason) : tl_trace(r);
+}
