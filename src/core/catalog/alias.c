@@ -4,6 +4,7 @@
 
 #include "core/catalog/catalog.h"
 #include "core/catalog/index.h"
+#include "core/feed/feed.h"
 #include "core/step/command.h"
 #include "core/step/handler.h"
 #include "core/step/unit.h"
@@ -82,7 +83,7 @@ static int parse_alias(struct slice name, yyjson_val *body, struct arena *arena,
     size_t i, max;
     yyjson_val *key, *value;
 
-    yyjson_obj_foreach (body, i, max, key, value) {
+    json_obj_foreach (body, i, max, key, value) {
         int r = read_member(&alias, json_slice(key), value, arena, ret_problem);
         if (r != 0)
             return r;
@@ -124,7 +125,7 @@ static int parse_members(const struct catalog *catalog, yyjson_val *members, enu
     size_t i, max;
     yyjson_val *key, *body;
 
-    yyjson_obj_foreach (members, i, max, key, body) {
+    json_obj_foreach (members, i, max, key, body) {
         struct catalog_alias alias;
         if (catalog_check_alias_name(catalog, json_slice(key), dialect, arena, ret_problem) != 0 ||
             parse_alias(json_slice(key), body, arena, &alias, ret_problem) != 0)
@@ -141,7 +142,7 @@ int alias__parse_all(const struct catalog *catalog, yyjson_val *json, enum diale
 
     for (size_t i = 0; i < set->count; i++)
         map_put(&places, set->items[i].name, (void *)(i + 1));
-    int r = parse_members(catalog, json_object_or_empty(json), dialect, arena, set, &places, ret_problem);
+    int r = parse_members(catalog, json, dialect, arena, set, &places, ret_problem);
     map_deinit(&places);
     if (r != 0)
         return r;
@@ -153,7 +154,8 @@ int alias__parse_all(const struct catalog *catalog, yyjson_val *json, enum diale
 }
 
 /* The indices that an alias is hidden on, and those that it is not, each a list. */
-static void list_hidden(const struct catalog *catalog, const struct alias_use *uses, size_t count, bool hidden, struct buf *list)
+static void list_hidden(const struct catalog *catalog, const struct alias_use *uses, size_t count, bool hidden,
+                        struct buf *list)
 {
     for (size_t i = 0; i < count; i++) {
         const struct catalog_index *index = catalog_index(catalog, uses[i].index);
@@ -174,13 +176,15 @@ static int refuse_hidden(const struct catalog *catalog, const struct alias_use *
     list_hidden(catalog, uses, count, true, &hidden);
     list_hidden(catalog, uses, count, false, &shown);
     problem_set(ret_problem, arena, PROBLEM_ILLEGAL_STATE,
-                "alias [%.*s] has is_hidden set to true on indices [%.*s] but does not have is_hidden set to true on indices [%.*s]; "
+                "alias [%.*s] has is_hidden set to true on indices [%.*s] but does not have is_hidden set to true on "
+                "indices [%.*s]; "
                 "alias must have the same is_hidden setting on all indices",
                 SLICE_ARG(uses[0].alias), SLICE_ARG(buf_view(&hidden)), SLICE_ARG(buf_view(&shown)));
     return ALIAS_REFUSED;
 }
 
-static int check_alias(const struct catalog *catalog, struct slice alias, struct arena *arena, struct problem *ret_problem)
+static int check_alias(const struct catalog *catalog, struct slice alias, struct arena *arena,
+                       struct problem *ret_problem)
 {
     const struct alias_use *uses;
     struct slice first = SLICE_NONE;
@@ -203,8 +207,8 @@ static int check_alias(const struct catalog *catalog, struct slice alias, struct
     return hidden > 0 && hidden < count ? refuse_hidden(catalog, uses, count, arena, ret_problem) : 0;
 }
 
-int alias__check(const struct catalog *catalog, const struct catalog_index *index, struct map *checked, struct arena *arena,
-                 struct problem *ret_problem)
+int alias__check(const struct catalog *catalog, const struct catalog_index *index, struct map *checked,
+                 struct arena *arena, struct problem *ret_problem)
 {
     for (size_t i = 0; i < index->alias_count; i++) {
         struct slice name = index->aliases[i].name;
@@ -356,7 +360,7 @@ static int write_change(struct core *core, const struct change *change, struct c
     spec.aliases = change->set.items;
     spec.alias_count = change->set.count;
     if (change->changed)
-        core__put_index(core, &spec);
+        core__put_index(core, &spec, FEED_ALIASES);
     return 0;
 }
 
@@ -370,8 +374,8 @@ static int write_changes(struct core *core, const struct changes *changes, struc
     for (size_t position = 0; r == 0 && map_next(&changes->by_index, &position, &name, &change);)
         r = write_change(core, change, command);
     for (size_t position = 0; r == 0 && map_next(&changes->by_index, &position, &name, &change);)
-        r = alias__check(core->catalog, catalog_index(core->catalog, ((struct change *)change)->index),
-                                     &checked, &command->arena, &command->problem);
+        r = alias__check(core->catalog, catalog_index(core->catalog, ((struct change *)change)->index), &checked,
+                         &command->arena, &command->problem);
     map_deinit(&checked);
     return r;
 }

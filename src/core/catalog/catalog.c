@@ -540,6 +540,37 @@ const struct catalog_alias *catalog_index_alias(const struct catalog_index *inde
                : bsearch(&wanted, index->aliases, index->alias_count, sizeof(wanted), compare_aliases);
 }
 
+bool catalog_same_objects(const struct catalog *a, const struct catalog *b, enum catalog_kind kind)
+{
+    return a->objects[kind] == b->objects[kind];
+}
+
+struct catalog *catalog_seen(struct catalog *catalog, bool (*sees)(const void *context, struct slice name), const void *context)
+{
+    size_t first = 0;
+    while (first < catalog->count && sees(context, catalog->by_name[first]->index.name))
+        first++;
+    if (first == catalog->count)
+        return catalog_ref(catalog);
+    struct catalog *seen = share_all(catalog);
+    size_t kept = 0, numbered = 0;
+    for (size_t i = 0; i < seen->count; i++)
+        if (sees(context, seen->by_number[i]->index.name))
+            seen->by_number[numbered++] = seen->by_number[i];
+    for (size_t i = 0; i < seen->count; i++) {
+        struct catalog_node *node = seen->by_name[i];
+        if (sees(context, node->index.name))
+            seen->by_name[kept++] = node;
+        else
+            node_unref(node);
+    }
+    INSIST(kept == numbered);
+    seen->count = kept;
+    seen->aliases_stale = true;
+    renew_aliases(seen);
+    return seen;
+}
+
 /* The array that grows by one. */
 static void make_room(struct catalog *catalog)
 {

@@ -21,6 +21,16 @@
 #define CATALOG_INDICES_MAX 10000
 #define CATALOG_TEMPLATES_MAX 1000
 #define CATALOG_SCRIPTS_MAX 10000
+#define CATALOG_COPIES_MAX 1000
+#define CATALOG_COMPONENTS_MAX 1000      /* component templates */
+#define CATALOG_COMPOSED_MAX 100         /* of them, in one index template */
+#define CATALOG_PATTERN_BYTES_MAX 1024   /* of one index template, all its patterns together */
+#define CATALOG_PATTERNS_BYTES_MAX 65536 /* of all index templates: each new one is compared with all there are */
+#define CATALOG_COPY_BYTES_MAX 4096
+#define CATALOG_USERS_MAX 10000
+#define CATALOG_ROLES_MAX 1000
+#define CATALOG_API_KEYS_MAX 10000
+#define CATALOG_SECURITY_BYTES_MAX 65536 /* of one of them */
 #define CATALOG_ALIASES_MAX 1000 /* of one index */
 #define CATALOG_NAME_BYTES_MAX 255
 /* Bytes of one request's index expression. */
@@ -179,9 +189,15 @@ int catalog_check_alias_name(const struct catalog *catalog, struct slice name, e
 
 enum catalog_kind {
     CATALOG_TEMPLATES,
-    CATALOG_SCRIPTS,      /* stored ones */
-    CATALOG_FILE_SCRIPTS, /* of DATA/scripts; by "lang/name" */
-    CATALOG_CLUSTER,      /* "settings", the "uuid", and "zones": bytes, see base/zone.h */
+    CATALOG_SCRIPTS,         /* stored ones */
+    CATALOG_FILE_SCRIPTS,    /* of DATA/scripts; by "lang/name" */
+    CATALOG_CLUSTER,         /* "settings", the "uuid", and "zones": bytes, see base/zone.h */
+    CATALOG_INDEX_TEMPLATES, /* composable ones */
+    CATALOG_COMPONENTS,      /* component templates, of which those are composed */
+    CATALOG_COPIES, /* what copies elsewhere have said of themselves last; JSON, as GET /_changes/_consumers has it */
+    CATALOG_USERS,        /* JSON, with the hash of a password; README-rights.md, for the next two, too */
+    CATALOG_ROLES,
+    CATALOG_API_KEYS,     /* by id; JSON, with the hash of the secret */
     CATALOG_KIND_COUNT
 };
 
@@ -202,6 +218,15 @@ struct slice catalog_zones(const struct catalog *catalog);
 /* All of one kind, in order of name. */
 size_t catalog_object_count(const struct catalog *catalog, enum catalog_kind kind);
 const struct catalog_object *catalog_object_at(const struct catalog *catalog, enum catalog_kind kind, size_t position);
+
+/* Whether two catalogs have the very same objects of a kind: nothing of it was changed between them. */
+bool catalog_same_objects(const struct catalog *a, const struct catalog *b, enum catalog_kind kind);
+
+/*
+ * Returns: a catalog with only those indices that `sees` says yes to, and all else that the other has; nothing is copied. The one that there is
+ * where nothing is left out. Owns: the caller; catalog_unref.
+ */
+struct catalog *catalog_seen(struct catalog *catalog, bool (*sees)(const void *context, struct slice name), const void *context);
 
 /* Appends what GET shows of an index's aliases: {"a": {"filter": …, "index_routing": …}, …}; one, or all for NULL. */
 void catalog_render_aliases(const struct catalog_index *index, struct slice pattern, struct buf *buf);

@@ -13,10 +13,9 @@ enum { RECORD_VERSION = 1, INDEX_KEY_BYTES = 5, OBJECT_KEY_BYTES_MAX = 1 + 4096 
 
 /* The first byte of the keys of each kind of object. */
 static const char kind_letters[CATALOG_KIND_COUNT] = {
-    [CATALOG_TEMPLATES] = 't',
-    [CATALOG_SCRIPTS] = 's',
-    [CATALOG_FILE_SCRIPTS] = 'f',
-    [CATALOG_CLUSTER] = 'c',
+    [CATALOG_TEMPLATES] = 't', [CATALOG_SCRIPTS] = 's',         [CATALOG_FILE_SCRIPTS] = 'f', [CATALOG_CLUSTER] = 'c',
+    [CATALOG_COPIES] = 'r',    [CATALOG_INDEX_TEMPLATES] = 'x', [CATALOG_COMPONENTS] = 'y',
+    [CATALOG_USERS] = 'u',     [CATALOG_ROLES] = 'o',           [CATALOG_API_KEYS] = 'k',
 };
 
 static struct slice index_key(char *bytes, char letter, uint32_t number)

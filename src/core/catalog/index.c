@@ -14,6 +14,7 @@
 #include "core/catalog/index_settings.h"
 #include "core/catalog/mark.h"
 #include "core/catalog/settings.h"
+#include "core/feed/feed.h"
 #include "core/step/command.h"
 #include "core/step/handler.h"
 #include "core/step/hooks.h"
@@ -53,9 +54,9 @@ static bool is_root_parameter(struct slice key)
 static bool names_types(yyjson_val *mappings)
 {
     size_t i, max;
-    yyjson_val *key, *value, *object = json_object_or_empty(mappings);
+    yyjson_val *key, *value, *object = mappings;
 
-    yyjson_obj_foreach (object, i, max, key, value)
+    json_obj_foreach (object, i, max, key, value)
         if (is_root_parameter(json_slice(key)) || !yyjson_is_obj(value))
             return false;
     return yyjson_obj_size(mappings) > 0;
@@ -105,10 +106,40 @@ static int parse_again(struct index_draft *draft, struct buf *json, struct arena
     return r == 0 ? 0 : INDEX_REFUSED;
 }
 
+/* How mappings are laid over each other where a template is composed: level by level. */
+enum { MERGE_TYPES, MERGE_DEFINITION, MERGE_FIELDS, MERGE_ALL };
+
+static bool is_object_field(yyjson_val *field)
+{
+    yyjson_val *type = json_get_lit(field, "type");
+
+    return yyjson_is_obj(field) && (type == NULL || slice_is(json_slice(type), "object"));
+}
+
+/* *context: an object, where a field of that name is to be laid over one that is none, or the other way round. */
+static int merge_composed(void *context, int how, struct slice key, yyjson_val *base, yyjson_val *patch)
+{
+    struct slice *clash = context;
+
+    if (how == MERGE_FIELDS && is_object_field(base) != is_object_field(patch))
+        *clash = key;
+    switch (how) {
+    case MERGE_TYPES: return MERGE_DEFINITION;
+    case MERGE_DEFINITION:
+        return slice_is(key, "properties")          ? MERGE_FIELDS
+               : slice_is(key, "_meta")             ? MERGE_ALL
+               : slice_is(key, "dynamic_templates") ? JSON_MERGE_NAMED
+                                                    : JSON_MERGE_REPLACE;
+    case MERGE_FIELDS: return is_object_field(base) && is_object_field(patch) ? MERGE_DEFINITION : JSON_MERGE_REPLACE;
+    default: return MERGE_ALL;
+    }
+}
+
 static int add_mappings(struct index_draft *draft, yyjson_val *mappings, bool from_template, struct arena *arena,
                         struct problem *ret_problem)
 {
     struct buf formed = BUF_INIT(MAPPING_BYTES_MAX), merged = BUF_INIT(MAPPING_BYTES_MAX);
+    struct slice clash = SLICE_NONE;
     int r = 0;
 
     if (from_template) {
@@ -116,12 +147,30 @@ static int add_mappings(struct index_draft *draft, yyjson_val *mappings, bool fr
         r = parse_again(draft, &formed, arena, &mappings, ret_problem);
     }
     if (r == 0 && draft->mappings != NULL) {
-        json_merge(&merged, draft->mappings, mappings, draft->dialect);
+        if (draft->composed)
+            json_merge_by(&merged, draft->mappings, mappings, draft->dialect, merge_composed, &clash,
+                          draft->typed ? MERGE_TYPES : MERGE_DEFINITION);
+        else
+            json_merge(&merged, draft->mappings, mappings, draft->dialect);
         r = parse_again(draft, &merged, arena, &mappings, ret_problem);
+    }
+    if (r == 0 && clash.data != NULL) {
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "can't merge a non object mapping [%.*s] with an object mapping", SLICE_ARG(clash));
+        r = INDEX_REFUSED;
     }
     if (r == 0)
         draft->mappings = mappings;
     return r;
+}
+
+/* The settings of an index that somebody asks for, whatever they lie in. Returns: 0; INDEX_REFUSED. */
+static int parse_settings(yyjson_val *json, struct arena *arena, struct settings *ret_settings,
+                          struct problem *ret_problem)
+{
+    if (settings_parse(json, SLICE_LIT("index."), arena, ret_settings, ret_problem) != 0)
+        return INDEX_REFUSED;
+    return index_settings__check(ret_settings, arena, ret_problem) == 0 ? 0 : INDEX_REFUSED;
 }
 
 int index__draft_add(struct core *core, struct index_draft *draft, yyjson_val *json, bool from_template,
@@ -130,8 +179,7 @@ int index__draft_add(struct core *core, struct index_draft *draft, yyjson_val *j
     yyjson_val *mappings = json_get_lit(json, "mappings");
     struct settings added;
 
-    if (settings_parse(json_get_lit(json, "settings"), SLICE_LIT("index."), arena, &added, ret_problem) != 0 ||
-        index_settings__check(&added, arena, ret_problem) != 0)
+    if (parse_settings(json_get_lit(json, "settings"), arena, &added, ret_problem) != 0)
         return INDEX_REFUSED;
     draft->settings = settings_merge(&draft->settings, &added, false, arena);
     if (yyjson_is_obj(mappings) && add_mappings(draft, mappings, from_template, arena, ret_problem) != 0)
@@ -246,6 +294,13 @@ static int make_mapping(const struct index_draft *draft, struct arena *arena, st
                : INDEX_REFUSED;
 }
 
+int index__draft_check(const struct index_draft *draft, struct arena *arena, struct problem *ret_problem)
+{
+    tl_cleanup(mapping_unrefp) struct mapping *mapping = NULL;
+
+    return make_mapping(draft, arena, &mapping, ret_problem);
+}
+
 /*
  * Makes an index in the open unit.
  * Returns: 0; INDEX_REFUSED, nothing made.
@@ -269,7 +324,7 @@ static int create_index(struct core *core, struct index_draft *draft, struct are
     spec.aliases = draft->aliases.items;
     spec.alias_count = draft->aliases.count;
     spec.counters = counters__of(&core->counters, spec.number)->shared;
-    core__put_index(core, &spec);
+    core__put_index(core, &spec, FEED_INDEX_MADE);
     return 0;
 }
 
@@ -304,7 +359,7 @@ void index__put_mapping(struct core *core, const struct catalog_index *index, co
     struct catalog_index_spec spec = catalog__spec(index);
     spec.dialect = dialect;
     spec.mapping = mapping;
-    core__put_index(core, &spec);
+    core__put_index(core, &spec, FEED_MAPPING);
 }
 
 /* --- Commands ----------------------------------------------------------------------------------------------------- */
@@ -348,7 +403,7 @@ static bool holds_no_objects(yyjson_val *section)
     size_t i, max;
     yyjson_val *key, *value;
 
-    yyjson_obj_foreach (section, i, max, key, value) {
+    json_obj_foreach (section, i, max, key, value) {
         if (!yyjson_is_obj(value))
             return true;
     }
@@ -361,7 +416,7 @@ static int check_sections(const struct index_command *index, enum dialect dialec
     size_t i, max;
     yyjson_val *key, *value, *mappings = json_get_lit(body, "mappings");
 
-    yyjson_obj_foreach (body, i, max, key, value) {
+    json_obj_foreach (body, i, max, key, value) {
         struct slice name = json_slice(key);
         bool known = slice_is(name, "settings") || slice_is(name, "mappings") || slice_is(name, "aliases");
         bool null = yyjson_is_null(value) && (dialect == DIALECT_5 || !slice_is(name, "settings"));
@@ -392,22 +447,20 @@ static int add_bare_settings(struct index_draft *draft, yyjson_val *body, struct
 {
     struct settings added;
 
-    if (settings_parse(body, SLICE_LIT("index."), arena, &added, ret_problem) != 0 ||
-        index_settings__check(&added, arena, ret_problem) != 0)
+    if (parse_settings(body, arena, &added, ret_problem) != 0)
         return INDEX_REFUSED;
     draft->settings = settings_merge(&draft->settings, &added, false, arena);
     return 0;
 }
 
 /* 7.10 looks at the settings before it asks whether the name can be had. */
-static int check_settings(yyjson_val *body, struct arena *arena, struct problem *ret_problem)
+static int check_settings(yyjson_val *body, struct arena *arena, bool *ret_hidden, struct problem *ret_problem)
 {
     struct settings asked;
+    int r = parse_settings(json_get_lit(body, "settings"), arena, &asked, ret_problem);
 
-    if (settings_parse(json_get_lit(body, "settings"), SLICE_LIT("index."), arena, &asked, ret_problem) != 0 ||
-        index_settings__check(&asked, arena, ret_problem) != 0)
-        return INDEX_REFUSED;
-    return 0;
+    *ret_hidden = r == 0 && slice_is(settings_get(&asked, SLICE_LIT("index.hidden")), "true");
+    return r;
 }
 
 /* What the command asks for, over the templates that there are. */
@@ -425,7 +478,7 @@ static int draft_command(struct core *core, const struct command *command, struc
     if (r == 0)
         r = check_sections(index, command->dialect, body.root, arena, problem);
     if (r == 0 && command->dialect != DIALECT_5)
-        r = check_settings(body.root, arena, problem);
+        r = check_settings(body.root, arena, &draft->hidden, problem);
     if (r == 0)
         r = check_free(core, draft, arena, problem);
     if (r == 0)
@@ -525,7 +578,7 @@ int core__do_index_state(struct core *core, struct command *command)
     if (index != NULL && index->closed != command->index.close) {
         struct catalog_index_spec spec = catalog__spec(index);
         spec.closed = command->index.close;
-        core__put_index(core, &spec);
+        core__put_index(core, &spec, FEED_SETTINGS);
     }
     return 0;
 }
@@ -536,9 +589,11 @@ static enum dialect client_of(const struct index_command *put)
     return put->include_type_name || put->type.len == 0 || slice_is(put->type, "_doc") ? DIALECT_7 : DIALECT_5;
 }
 
-int index__check_type(const struct catalog_index *index, struct slice type, struct arena *arena, struct problem *ret_problem)
+int index__check_type(const struct catalog_index *index, struct slice type, struct arena *arena,
+                      struct problem *ret_problem)
 {
-    if (index->dialect == DIALECT_5 || mapping_type_count(index->mapping) == 0 || mapping_type(index->mapping, type) != NULL)
+    if (index->dialect == DIALECT_5 || mapping_type_count(index->mapping) == 0 ||
+        mapping_type(index->mapping, type) != NULL)
         return 0;
     struct slice first = mapping_type_at(index->mapping, 0)->name;
     bool in_order = slice_compare(first, type) < 0;
@@ -632,6 +687,6 @@ int core__do_settings_put(struct core *core, struct command *command)
     struct catalog_index_spec spec = catalog__spec(index);
     spec.settings = &merged;
     spec.mapping = mapping;
-    core__put_index(core, &spec);
+    core__put_index(core, &spec, FEED_SETTINGS);
     return 0;
 }

@@ -16,6 +16,8 @@ struct index_draft {
     struct slice uuid; /* empty: made from the timestamp */
     enum dialect dialect;
     bool typed;                 /* mappings are named by type */
+    bool composed;              /* of a composable template: a field replaces one of its name, whatever it had */
+    bool hidden;                /* patterns that match everything do not match it */
     struct slice document_type; /* of the document that makes the index; empty: none */
     struct settings settings;
     yyjson_val *mappings; /* merged; NULL: none */
@@ -66,6 +68,20 @@ int index__delete(struct core *core, const struct catalog_index *index) TL_MUST_
  */
 int index__draft_add(struct core *core, struct index_draft *draft, yyjson_val *json, bool from_template,
                      struct arena *arena, struct problem *ret_problem) TL_MUST_USE;
+
+/* Finds out whether a draft's mappings make a mapping. Returns: 0; INDEX_REFUSED. */
+int index__draft_check(const struct index_draft *draft, struct arena *arena, struct problem *ret_problem) TL_MUST_USE;
+
+/* --- composable.c ------------------------------------------------------------------------------------------------- */
+
+/*
+ * Lays the composable template that matches the draft's name with the highest priority over it: its components in their order, then its
+ * own. *ret_found says whether there is one; templates of the older kind do not count then.
+ */
+int composable__apply(struct core *core, struct index_draft *draft, struct arena *arena, bool *ret_found,
+                      struct problem *ret_problem) TL_MUST_USE;
+/* Whether a pattern of a template is for that draft. */
+bool template__pattern_matches(const struct index_draft *draft, struct slice pattern);
 
 /* --- template.c --------------------------------------------------------------------------------------------------- */
 

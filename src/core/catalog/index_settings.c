@@ -2,17 +2,19 @@
 /* Settings of an index: which there are, and what they may say. */
 #include "core/catalog/index_settings.h"
 
-enum kind { TEXT, NUMBER, BOOLEAN, TIME, PRIVATE };
+#include <strings.h>
+
+#include "core/catalog/setting_kind.h"
 
 struct known {
     const char *key;
-    enum kind kind;
+    enum setting_kind kind;
     bool dynamic;
     int64_t least, most; /* of a number */
 };
 
 static const struct known known_settings[] = {
-#define X(key, kind, dynamic, least, most) {key, kind, dynamic, least, most},
+#define X(key, kind, dynamic, least, most) {key, SETTING_##kind, dynamic, least, most},
 #include "core/catalog/index_settings.def"
 #undef X
 };
@@ -21,73 +23,197 @@ enum { KNOWN_COUNT = sizeof(known_settings) / sizeof(known_settings[0]) };
 
 static const struct known *find(struct slice key)
 {
-    for (size_t i = 0; i < KNOWN_COUNT; i++) {
-        struct slice pattern = slice_from(known_settings[i].key);
-        bool group = pattern.data[pattern.len - 1] == '*';
-        if (group ? slice_starts_with(key, slice_make(pattern.data, pattern.len - 1)) : slice_equal(key, pattern))
+    for (size_t i = 0; i < KNOWN_COUNT; i++)
+        if (setting__matches(known_settings[i].key, key))
             return &known_settings[i];
-    }
     return NULL;
 }
 
-static int refuse_number(const struct setting *setting, const char *bound, int64_t limit, struct arena *arena,
-                         struct problem *ret_problem)
+/* A problem that has another as its cause, in the same words if it has none of its own. */
+static int refuse_because(struct problem *cause, struct arena *arena, struct problem *ret_problem)
 {
-    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
-                "Failed to parse value [%.*s] for setting [%.*s] must be %s %lld", SLICE_ARG(setting->values[0]),
-                SLICE_ARG(setting->key), bound, (long long)limit);
+    if (ret_problem->reason.data == NULL)
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "%.*s", SLICE_ARG(cause->reason));
+    ret_problem->caused_by = cause;
     return INDEX_SETTINGS_REFUSED;
 }
 
-static int check_number(const struct known *known, const struct setting *setting, struct arena *arena,
-                        struct problem *ret_problem)
+/* The problem was that a text is no number. */
+static int refuse_no_number(struct slice text, struct arena *arena, struct problem *ret_problem)
 {
-    int64_t value;
-
-    if (!slice_to_i64(setting->values[0], &value)) {
-        struct problem *cause = arena_zalloc(arena, sizeof(*cause));
-        problem_set(cause, arena, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"", SLICE_ARG(setting->values[0]));
-        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "Failed to parse value [%.*s] for setting [%.*s]",
-                    SLICE_ARG(setting->values[0]), SLICE_ARG(setting->key));
-        ret_problem->caused_by = cause;
-        return INDEX_SETTINGS_REFUSED;
-    }
-    if (value < known->least)
-        return refuse_number(setting, ">=", known->least, arena, ret_problem);
-    if (value > known->most)
-        return refuse_number(setting, "<=", known->most, arena, ret_problem);
-    return 0;
+    struct problem *cause = arena_zalloc(arena, sizeof *cause);
+    problem_set(cause, arena, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"", SLICE_ARG(text));
+    return refuse_because(cause, arena, ret_problem);
 }
 
-static int check_boolean(const struct setting *setting, struct arena *arena, struct problem *ret_problem)
+static size_t count_digits(struct slice text)
 {
-    struct slice text = setting->values[0];
-
-    if (slice_is(text, "true") || slice_is(text, "false"))
-        return 0;
-    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
-                "Failed to parse value [%.*s] as only [true] or [false] are allowed.", SLICE_ARG(text));
-    return INDEX_SETTINGS_REFUSED;
-}
-
-static int check_time(const struct setting *setting, struct arena *arena, struct problem *ret_problem)
-{
-    static const char *const units[] = {"nanos", "micros", "ms", "s", "m", "h", "d"};
-    struct slice text = setting->values[0];
     size_t digits = 0;
-
-    if (slice_is(text, "-1") || slice_is(text, "0"))
-        return 0;
     while (digits < text.len && text.data[digits] >= '0' && text.data[digits] <= '9')
         digits++;
-    for (size_t i = 0; digits > 0 && i < sizeof(units) / sizeof(units[0]); i++)
-        if (slice_is(slice_from_offset(text, digits), units[i]))
-            return 0;
+    return digits;
+}
+
+static int refuse_time(const struct setting *setting, const char *why, struct arena *arena, struct problem *ret_problem)
+{
     problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
-                "failed to parse setting [%.*s] with value [%.*s] as a time value: unit is missing or unrecognized",
-                SLICE_ARG(setting->key), SLICE_ARG(text));
+                "failed to parse setting [%.*s] with value [%.*s] as a time value: %s", SLICE_ARG(setting->key),
+                SLICE_ARG(setting->values[0]), why);
     return INDEX_SETTINGS_REFUSED;
 }
+
+static int refuse_short_time(const struct setting *setting, int64_t least, struct arena *arena,
+                             struct problem *ret_problem)
+{
+    /* In the unit in which Elasticsearch has written that bound down. */
+    bool minutes = slice_is(setting->key, "index.search.idle.after");
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                "failed to parse value [%.*s] for setting [%.*s], must be >= [%lld%s]", SLICE_ARG(setting->values[0]),
+                SLICE_ARG(setting->key), (long long)least,
+                least == -1 ? ""
+                : minutes   ? "m"
+                            : "ms");
+    return INDEX_SETTINGS_REFUSED;
+}
+
+/* Of a text that is no "12s". */
+static int refuse_odd_time(const struct setting *setting, struct slice unit, struct arena *arena,
+                           struct problem *ret_problem)
+{
+    struct slice text = setting->values[0];
+    if (text.len == unit.len) {
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "failed to parse [%.*s]", SLICE_ARG(text));
+        return refuse_no_number(SLICE_NONE, arena, ret_problem);
+    }
+    if (text.data[0] == '-' && count_digits(slice_from_offset(text, 1)) + 1 + unit.len == text.len)
+        return slice_is(setting->key, "index.refresh_interval") /* the only one that is checked later */
+                   ? refuse_short_time(setting, -1, arena, ret_problem)
+                   : refuse_time(setting, "negative durations are not supported", arena, ret_problem);
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                "failed to parse [%.*s], fractional time values are not supported", SLICE_ARG(text));
+    return refuse_no_number(slice_make(text.data, text.len - unit.len), arena, ret_problem);
+}
+
+static int check_time(const struct setting *setting, int64_t least, struct arena *arena, struct problem *ret_problem)
+{
+    static const struct {
+        const char *name;
+        int64_t nanos;
+    } units[] = {{"nanos", 1},
+                 {"micros", 1000},
+                 {"ms", 1000000},
+                 {"s", 1000000000},
+                 {"m", 60 * 1000000000LL},
+                 {"h", 3600 * 1000000000LL},
+                 {"d", 86400 * 1000000000LL}};
+    struct slice text = setting->values[0];
+    int64_t number, nanos;
+
+    if (slice_is(text, "-1") || slice_is(text, "0"))
+        return text.len == 2 ? (least <= -1 ? 0 : refuse_short_time(setting, least, arena, ret_problem))
+                             : (least <= 0 ? 0 : refuse_short_time(setting, least, arena, ret_problem));
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+        struct slice unit = slice_from(units[i].name);
+        if (text.len < unit.len || strncasecmp(text.data + text.len - unit.len, unit.data, unit.len) != 0)
+            continue;
+        struct slice amount = slice_make(text.data, text.len - unit.len);
+        if (count_digits(amount) != amount.len || !slice_to_i64(amount, &number))
+            return refuse_odd_time(setting, unit, arena, ret_problem);
+        if (__builtin_mul_overflow(number, units[i].nanos, &nanos))
+            nanos = INT64_MAX;
+        return least <= 0 || nanos / 1000000 >= least ? 0 : refuse_short_time(setting, least, arena, ret_problem);
+    }
+    return refuse_time(setting, "unit is missing or unrecognized", arena, ret_problem);
+}
+
+/* --- Bytes and fractions ------------------------------------------------------------------------------------------ */
+
+static int refuse_bytes(const struct setting *setting, const char *why, struct arena *arena,
+                        struct problem *ret_problem)
+{
+    struct problem *cause = arena_zalloc(arena, sizeof *cause);
+    problem_set(cause, arena, PROBLEM_PARSE, "failed to parse setting [%.*s] with value [%.*s] as a size in bytes%s",
+                SLICE_ARG(setting->key), SLICE_ARG(setting->values[0]), why);
+    return refuse_because(cause, arena, ret_problem);
+}
+
+/* Nor a number at all: which of the two is told in words of their Java alone. */
+static int refuse_negative_bytes(const struct setting *setting, struct arena *arena, struct problem *ret_problem)
+{
+    (void)refuse_bytes(setting, "", arena, ret_problem);
+    struct problem *cause = arena_zalloc(arena, sizeof *cause);
+    problem_set(cause, arena, PROBLEM_ILLEGAL_ARGUMENT, "Values less than -1 bytes are not supported: %.*s",
+                SLICE_ARG(setting->values[0]));
+    ret_problem->caused_by->caused_by = cause;
+    return INDEX_SETTINGS_REFUSED;
+}
+
+static int refuse_few_bytes(const struct setting *setting, int64_t least, struct arena *arena,
+                            struct problem *ret_problem)
+{
+    struct slice text = setting->values[0];
+    if (slice_is(setting->key, "index.merge.policy.floor_segment"))
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "floorSegmentMB must be > 0.0 (got %s)",
+                    slice_is(text, "-1") ? "-9.5367431640625E-7" : "0.0");
+    else if (slice_is(setting->key, "index.merge.policy.max_merged_segment"))
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "maxMergedSegmentMB must be >=0 (got -9.5367431640625E-7)");
+    else
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "failed to parse value [%.*s] for setting [%.*s], must be >= [%lldb]", SLICE_ARG(text),
+                    SLICE_ARG(setting->key), (long long)least);
+    return INDEX_SETTINGS_REFUSED;
+}
+
+/* "512mb", "1.5g". */
+static int check_bytes(const struct setting *setting, int64_t least, struct arena *arena, struct problem *ret_problem)
+{
+    static const struct {
+        const char *name;
+        double bytes;
+    } units[] = {{"kb", 0x1p10}, {"k", 0x1p10}, {"mb", 0x1p20}, {"m", 0x1p20}, {"gb", 0x1p30}, {"g", 0x1p30},
+                 {"tb", 0x1p40}, {"t", 0x1p40}, {"pb", 0x1p50}, {"p", 0x1p50}, {"b", 1}};
+    struct slice text = setting->values[0];
+    double number;
+
+    if (slice_is(text, "-1") || slice_is(text, "0"))
+        return (text.len == 2 ? -1 : 0) >= least ? 0 : refuse_few_bytes(setting, least, arena, ret_problem);
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+        struct slice unit = slice_from(units[i].name);
+        if (text.len < unit.len || strncasecmp(text.data + text.len - unit.len, unit.data, unit.len) != 0)
+            continue;
+        if (text.len == unit.len) {
+            problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "Failed to parse value [%.*s] for setting [%.*s]",
+                        SLICE_ARG(text), SLICE_ARG(setting->key));
+            return refuse_no_number(SLICE_NONE, arena, ret_problem);
+        }
+        if (!slice_to_double(slice_make(text.data, text.len - unit.len), &number) || number < 0)
+            return refuse_negative_bytes(setting, arena, ret_problem);
+        return number * units[i].bytes >= (double)least ? 0 : refuse_few_bytes(setting, least, arena, ret_problem);
+    }
+    return refuse_bytes(setting, ": unit is missing or unrecognized", arena, ret_problem);
+}
+
+static int check_real(const struct setting *setting, int64_t least, int64_t most, struct arena *arena,
+                      struct problem *ret_problem)
+{
+    struct slice text = setting->values[0];
+    double value;
+    if (!slice_to_double(text, &value)) {
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "Failed to parse value [%.*s] for setting [%.*s]",
+                    SLICE_ARG(text), SLICE_ARG(setting->key));
+        return refuse_no_number(text, arena, ret_problem);
+    }
+    bool low = !(value >= (double)least);
+    if (!low && value <= (double)most)
+        return 0;
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                "Failed to parse value [%.*s] for setting [%.*s] must be %s %lld.0", SLICE_ARG(text),
+                SLICE_ARG(setting->key), low ? ">=" : "<=", (long long)(low ? least : most));
+    return INDEX_SETTINGS_REFUSED;
+}
+
+/* --- Texts -------------------------------------------------------------------------------------------------------- */
 
 static bool is_whole_number(struct slice text)
 {
@@ -122,7 +248,117 @@ static int check_pipeline(const struct setting *setting, struct arena *arena, st
     return INDEX_SETTINGS_REFUSED;
 }
 
-/* Of the texts, those that must be one of a few. */
+enum { CHOICES_MOST = 5 };
+
+/* Texts that must be one of a few. What is refused is told in capitals where case does not matter. */
+static const struct choice {
+    const char *key;
+    bool any_case;
+    const char *of[CHOICES_MOST];
+    const char *before, *behind; /* the refused text */
+} choices[] = {
+    {"index.codec",
+     false,
+     {"default", "best_compression", "lucene_default"},
+     "unknown value for [index.codec] must be one of [default, best_compression] but was: ",
+     ""},
+    {"index.fielddata.cache", false, {"node", "none"}, "failed to parse [", "] must be one of [node,none]"},
+    {"index.indexing.slowlog.level",
+     true,
+     {"trace", "debug", "info", "warn"},
+     "No enum constant org.elasticsearch.index.SlowLogLevel.",
+     ""},
+    {"index.recovery.type", false, {""}, "Unknown recovery type [", "]"},
+    {"index.routing.allocation.enable",
+     true,
+     {"none", "new_primaries", "primaries", "all"},
+     "Illegal allocation.enable value [",
+     "]"},
+    {"index.routing.rebalance.enable",
+     true,
+     {"none", "primaries", "replicas", "all"},
+     "Illegal rebalance.enable value [",
+     "]"},
+    {"index.search.slowlog.level",
+     true,
+     {"trace", "debug", "info", "warn"},
+     "No enum constant org.elasticsearch.index.SlowLogLevel.",
+     ""},
+    {"index.shard.check_on_startup",
+     false,
+     {"true", "false", "checksum"},
+     "unknown value for [index.shard.check_on_startup] must be one of [true, false, checksum] but was: ",
+     ""},
+    {"index.store.fs.fs_lock",
+     false,
+     {"native", "simple"},
+     "unrecognized [index.store.fs.fs_lock] \"",
+     "\": must be native or simple"},
+    {"index.store.type", false, {"niofs", "mmapfs", "simplefs", "hybridfs", "fs"}, "Unknown store type [", "]"},
+    {"index.translog.durability",
+     true,
+     {"request", "async"},
+     "No enum constant org.elasticsearch.index.translog.Translog.Durability.",
+     ""},
+};
+
+static struct slice in_capitals(struct slice text, struct arena *arena)
+{
+    char *upper = arena_alloc(arena, text.len + 1);
+    for (size_t i = 0; i < text.len; i++)
+        upper[i] = text.data[i] >= 'a' && text.data[i] <= 'z' ? (char)(text.data[i] - 'a' + 'A') : text.data[i];
+    return slice_make(upper, text.len);
+}
+
+static int check_choice(const struct choice *choice, struct slice text, struct arena *arena,
+                        struct problem *ret_problem)
+{
+    struct slice shown = choice->any_case ? in_capitals(text, arena) : text;
+    for (size_t i = 0; i < CHOICES_MOST && choice->of[i] != NULL; i++) {
+        struct slice one = slice_from(choice->of[i]);
+        if (text.len == one.len &&
+            (choice->any_case ? strncasecmp(text.data, one.data, one.len) == 0 : slice_equal(text, one)))
+            return 0;
+    }
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "%s%.*s%s", choice->before, SLICE_ARG(shown),
+                choice->behind);
+    return INDEX_SETTINGS_REFUSED;
+}
+
+static bool is_boolean(struct slice text)
+{
+    return slice_is(text, "true") || slice_is(text, "false");
+}
+
+/* A boolean, or how large a part of an index may be. */
+static int check_compound(struct slice text, struct arena *arena, struct problem *ret_problem)
+{
+    double part;
+    if (is_boolean(text) || (slice_to_double(text, &part) && part >= 0 && part <= 1))
+        return 0;
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                "Expected a boolean or a value in the interval [0..1] but was: [%.*s]", SLICE_ARG(text));
+    return slice_to_double(text, &part) ? INDEX_SETTINGS_REFUSED : refuse_no_number(text, arena, ret_problem);
+}
+
+static int check_copies(struct slice text, struct arena *arena, struct problem *ret_problem)
+{
+    if (slice_is(text, "all") || is_whole_number(text))
+        return 0;
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "cannot parse ActiveShardCount[%.*s]", SLICE_ARG(text));
+    return refuse_no_number(text, arena, ret_problem);
+}
+
+/* How many characters of a document a slow log shows, or whether all. */
+static int check_slow_source(const struct setting *setting, struct arena *arena, struct problem *ret_problem)
+{
+    int64_t characters;
+    if (setting->values[0].len == 0 || slice_to_i64(setting->values[0], &characters))
+        return 0;
+    return setting__check_boolean(setting, arena, ret_problem) == 0 ? 0 : INDEX_SETTINGS_REFUSED;
+}
+
+/* Of the texts, those that may not say everything. */
 static int check_text(const struct setting *setting, struct arena *arena, struct problem *ret_problem)
 {
     struct slice text = setting->values[0];
@@ -130,19 +366,55 @@ static int check_text(const struct setting *setting, struct arena *arena, struct
         return check_expand(setting, arena, ret_problem);
     if (slice_is(setting->key, "index.default_pipeline") || slice_is(setting->key, "index.final_pipeline"))
         return check_pipeline(setting, arena, ret_problem);
-    if (!slice_is(setting->key, "index.codec") || slice_is(text, "default") || slice_is(text, "best_compression") ||
-        slice_is(text, "lucene_default"))
-        return 0;
-    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
-                "unknown value for [index.codec] must be one of [default, best_compression] but was: %.*s",
-                SLICE_ARG(text));
-    return INDEX_SETTINGS_REFUSED;
+    if (slice_is(setting->key, "index.compound_format"))
+        return check_compound(text, arena, ret_problem);
+    if (slice_is(setting->key, "index.write.wait_for_active_shards"))
+        return check_copies(text, arena, ret_problem);
+    if (slice_is(setting->key, "index.indexing.slowlog.source"))
+        return check_slow_source(setting, arena, ret_problem);
+    for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++)
+        if (slice_is(setting->key, choices[i].key))
+            return check_choice(&choices[i], text, arena, ret_problem);
+    return 0;
 }
 
-static int check_value(const struct known *known, const struct setting *setting, struct arena *arena,
-                       struct problem *ret_problem)
+/* What would change replies and does not here is taken only as what it is by default. */
+static const struct {
+    const char *key, *only;
+} fixed_settings[] = {
+    {"index.blocks.read", "false"},
+    {"index.mapping.coerce", "true"},
+    {"index.mapping.ignore_malformed", "false"},
+    {"index.query.default_field", "*"},
+    {"index.query.parse.allow_unmapped_fields", "true"},
+    {"index.similarity.default.type", "BM25"},
+    {"index.similarity.default.*", NULL},
+};
+
+static int check_fixed(const struct setting *setting, struct arena *arena, struct problem *ret_problem)
 {
-    if (known->kind == PRIVATE) {
+    for (size_t i = 0; i < sizeof(fixed_settings) / sizeof(fixed_settings[0]); i++) {
+        const char *only = fixed_settings[i].only;
+        if (!setting__matches(fixed_settings[i].key, setting->key))
+            continue;
+        if (setting->value_count == 0 ||
+            (only != NULL && setting->value_count == 1 && slice_is(setting->values[0], only)))
+            return 0;
+        if (only == NULL)
+            problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] is not supported",
+                        SLICE_ARG(setting->key));
+        else
+            problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] is not supported, only [%s]",
+                        SLICE_ARG(setting->key), only);
+        return INDEX_SETTINGS_REFUSED;
+    }
+    return 0;
+}
+
+static int check_kind(const struct known *known, const struct setting *setting, struct arena *arena,
+                      struct problem *ret_problem)
+{
+    if (known->kind == SETTING_PRIVATE) {
         problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
                     "private index setting [%.*s] can not be set explicitly", SLICE_ARG(setting->key));
         return INDEX_SETTINGS_REFUSED;
@@ -150,11 +422,23 @@ static int check_value(const struct known *known, const struct setting *setting,
     if (setting->list || setting->value_count == 0)
         return 0;
     switch (known->kind) {
-    case NUMBER: return check_number(known, setting, arena, ret_problem);
-    case BOOLEAN: return check_boolean(setting, arena, ret_problem);
-    case TIME: return check_time(setting, arena, ret_problem);
+    case SETTING_NUMBER:
+        return setting__check_number(setting, known->least, known->most, arena, ret_problem) == 0
+                   ? 0
+                   : INDEX_SETTINGS_REFUSED;
+    case SETTING_BOOLEAN: return setting__check_boolean(setting, arena, ret_problem) == 0 ? 0 : INDEX_SETTINGS_REFUSED;
+    case SETTING_TIME: return check_time(setting, known->least, arena, ret_problem);
+    case SETTING_BYTES: return check_bytes(setting, known->least, arena, ret_problem);
+    case SETTING_REAL: return check_real(setting, known->least, known->most, arena, ret_problem);
     default: return check_text(setting, arena, ret_problem);
     }
+}
+
+static int check_value(const struct known *known, const struct setting *setting, struct arena *arena,
+                       struct problem *ret_problem)
+{
+    int r = check_kind(known, setting, arena, ret_problem);
+    return r != 0 ? r : check_fixed(setting, arena, ret_problem);
 }
 
 int index_settings__check(const struct settings *settings, struct arena *arena, struct problem *ret_problem)

@@ -2,6 +2,8 @@
 /* Stored scripts, the scripts of DATA/scripts, the cluster's uuid and its settings, time zones. */
 #include "base/zone.h"
 #include "core/catalog/catalog.h"
+#include "core/catalog/cluster_settings.h"
+#include "core/catalog/object.h"
 #include "core/catalog/settings.h"
 #include "core/step/command.h"
 #include "core/step/handler.h"
@@ -154,6 +156,80 @@ int core__do_script_delete(struct core *core, struct command *command)
     return 0;
 }
 
+/* --- Copies ------------------------------------------------------------------------------------------------------- */
+
+struct slice object__merge(struct core *core, yyjson_val *before, yyjson_val *now, const char *kept)
+{
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    struct json_writer writer;
+    size_t i, count;
+    yyjson_val *key, *value;
+
+    json_writer_init(&writer, &text);
+    json_begin(&writer, '{');
+    json_obj_foreach (before, i, count, key, value) {
+        if (json_get(now, json_slice(key)) == NULL && (kept == NULL || slice_is(json_slice(key), kept))) {
+            json_key_slice(&writer, json_slice(key));
+            json_value(&writer, value, DIALECT_7);
+        }
+    }
+    json_obj_foreach (now, i, count, key, value) {
+        json_key_slice(&writer, json_slice(key));
+        json_value(&writer, value, DIALECT_7);
+    }
+    json_end(&writer, '}');
+    struct slice merged = arena_copy(&core->arena, buf_view(&text));
+    buf_deinit(&text);
+    return merged;
+}
+
+static int check_copy(struct core *core, struct command *command, bool exists)
+{
+    const struct object_command *told = &command->object;
+
+    if (told->name.len == 0 || told->name.len > CATALOG_NAME_BYTES_MAX)
+        return refuse(command, PROBLEM_ILLEGAL_ARGUMENT, "the name of a copy is empty or too long", told->name);
+    if (!exists && catalog_object_count(core->catalog, CATALOG_COPIES) >= CATALOG_COPIES_MAX) {
+        problem_set(&command->problem, &command->arena, PROBLEM_LIMIT_EXCEEDED,
+                    "there are %d copies, the most there may be: DELETE /_changes/_consumers/NAME forgets one",
+                    CATALOG_COPIES_MAX);
+        return REFUSED;
+    }
+    return 0;
+}
+
+int core__do_copy_told(struct core *core, struct command *command)
+{
+    const struct object_command *told = &command->object;
+    const struct catalog_object *before = catalog_object(core->catalog, CATALOG_COPIES, told->name);
+    struct json_doc body, was = {0};
+
+    if (check_copy(core, command, before != NULL) != 0 ||
+        json_parse(&core->arena, told->body, DIALECT_7, JSON_DUPLICATES, &body, &command->problem) != 0)
+        return 0;
+    if (before != NULL && json_parse_stored(&core->arena, before->body, &was) != 0)
+        return tl_trace(TL_ERR_CORRUPT);
+    struct slice merged = object__merge(core, was.root, body.root, NULL);
+    if (merged.len > CATALOG_COPY_BYTES_MAX)
+        problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "what a copy says of itself has at most [%d] bytes", CATALOG_COPY_BYTES_MAX);
+    else
+        core__put_object(core, CATALOG_COPIES, &(struct catalog_object){.name = told->name, .body = merged});
+    return 0;
+}
+
+int core__do_copy_forget(struct core *core, struct command *command)
+{
+    struct slice name = command->object.name;
+
+    if (catalog_object(core->catalog, CATALOG_COPIES, name) != NULL)
+        core__drop_object(core, CATALOG_COPIES, name);
+    else
+        problem_set(&command->problem, &command->arena, PROBLEM_RESOURCE_NOT_FOUND, "no copy [%.*s] has told of itself",
+                    SLICE_ARG(name));
+    return 0;
+}
+
 /* --- File scripts ------------------------------------------------------------------------------------------------- */
 
 static struct slice file_key(const struct file_script *script, struct arena *arena)
@@ -211,7 +287,8 @@ static int merge_section(struct core *core, struct command *command, yyjson_val 
     if (settings_parse(json_get(kept, slice_from(name)), SLICE_LIT(""), &core->arena, &before, &command->problem) !=
             0 ||
         settings_parse(json_get(asked, slice_from(name)), SLICE_LIT(""), &core->arena, &changes, &command->problem) !=
-            0)
+            0 ||
+        cluster_settings__check(name, &changes, &before, command->dialect, &command->arena, &command->problem) != 0)
         return REFUSED;
     after = settings_merge(&before, &changes, false, &core->arena);
     settings_render(&after, true, &piece);

@@ -85,7 +85,7 @@ static int flatten_list(struct flattening *walk, struct slice path, yyjson_val *
     setting->key = full_key(walk, path);
     setting->list = true;
     setting->values = arena_alloc(walk->arena, (yyjson_arr_size(list) + 1) * sizeof(*setting->values));
-    yyjson_arr_foreach (list, i, max, element) {
+    json_arr_foreach (list, i, max, element) {
         if (yyjson_is_ctn(element) || yyjson_is_null(element))
             return refuse(walk, "Failed to load settings: a list of settings holds more than texts at", path);
         setting->values[setting->value_count++] = scalar_text(element, walk->arena);
@@ -110,7 +110,7 @@ static int flatten(struct flattening *walk, struct slice path, yyjson_val *objec
     size_t i, max;
     yyjson_val *key, *value;
 
-    yyjson_obj_foreach (object, i, max, key, value) {
+    json_obj_foreach (object, i, max, key, value) {
         struct slice name = json_slice(key);
         struct slice full = path.len == 0 ? arena_copy(walk->arena, name)
                                           : arena_printf(walk->arena, "%.*s.%.*s", SLICE_ARG(path), SLICE_ARG(name));

@@ -70,7 +70,7 @@ static int check_parts(struct core *core, struct command *command, yyjson_val *b
     if (!(yyjson_is_str(patterns) || (yyjson_is_arr(patterns) && yyjson_arr_size(patterns) > 0)) ||
         yyjson_arr_size(patterns) > PATTERNS_MAX)
         return refuse(command, command->dialect == DIALECT_5 ? "template is missing" : "index patterns are missing");
-    yyjson_arr_foreach (patterns, i, max, pattern)
+    json_arr_foreach (patterns, i, max, pattern)
         if (!yyjson_is_str(pattern))
             return refuse(command, "index patterns are missing");
     if (settings_parse(json_get_lit(body, "settings"), SLICE_LIT("index."), &core->arena, &parts->settings,
@@ -177,19 +177,25 @@ int core__do_template_delete(struct core *core, struct command *command)
 
 /* --- Applying ----------------------------------------------------------------------------------------------------- */
 
-static bool matches(yyjson_val *template, struct slice name)
+bool template__pattern_matches(const struct index_draft *draft, struct slice pattern)
+{
+    return json_wildcard(pattern, draft->name) && !(draft->hidden && slice_is(pattern, "*"));
+}
+
+static bool matches(yyjson_val *template, const struct index_draft *draft)
 {
     size_t i, max;
     yyjson_val *pattern;
 
-    yyjson_arr_foreach (json_get_lit(template, "index_patterns"), i, max, pattern)
-        if (json_wildcard(json_slice(pattern), name))
+    json_arr_foreach (json_get_lit(template, "index_patterns"), i, max, pattern)
+        if (template__pattern_matches(draft, json_slice(pattern)))
             return true;
     return false;
 }
 
 /* The templates that match, lowest order first, so that later ones overrule; of equal order by name. */
-static size_t find_matching(struct core *core, struct slice name, struct arena *arena, yyjson_val **templates)
+static size_t find_matching(struct core *core, const struct index_draft *draft, struct arena *arena,
+                            yyjson_val **templates)
 {
     size_t count = 0;
 
@@ -197,7 +203,7 @@ static size_t find_matching(struct core *core, struct slice name, struct arena *
         const struct catalog_object *object = catalog_object_at(core->catalog, CATALOG_TEMPLATES, i);
         struct json_doc doc;
         size_t at;
-        if (json_parse_stored(arena, object->body, &doc) != 0 || !matches(doc.root, name))
+        if (json_parse_stored(arena, object->body, &doc) != 0 || !matches(doc.root, draft))
             continue;
         for (at = count++; at > 0 && order_of(templates[at - 1]) > order_of(doc.root); at--)
             templates[at] = templates[at - 1];
@@ -210,8 +216,12 @@ int template__apply(struct core *core, struct index_draft *draft, struct arena *
 {
     size_t all = catalog_object_count(core->catalog, CATALOG_TEMPLATES);
     yyjson_val **templates = arena_alloc(&core->arena, (all + 1) * sizeof(*templates));
-    size_t count = find_matching(core, draft->name, &core->arena, templates);
+    bool composed;
+    int r = composable__apply(core, draft, arena, &composed, ret_problem);
 
+    if (r != 0 || composed)
+        return r;
+    size_t count = find_matching(core, draft, &core->arena, templates);
     for (size_t i = 0; i < count; i++)
         if (index__draft_add(core, draft, templates[i], true, arena, ret_problem) != 0)
             return INDEX_REFUSED;

@@ -125,6 +125,8 @@ void births_put(const struct mapping *mapping, const struct document *document, 
 
 /* --- Whether anything lies there ---------------------------------------------------------------------------------- */
 
+enum { STEPS_OF_ENTRY = 5000 }; /* and the document that it names */
+
 struct looking {
     struct births births;
     const struct view *view;
@@ -132,6 +134,7 @@ struct looking {
     bool at, below; /* found */
     bool wants_below;
     bool begun; /* the first range, what was born right there, is behind it */
+    struct account *account;
     int r;
 };
 
@@ -181,21 +184,22 @@ static bool look_through(void *context, const struct entry_range *range)
         return true;
     tl_cleanup(entry_scan_freep) struct entry_scan *scan = entry_scan_new(look->view, range);
     int r = 0;
-    while (r == 0 && !*found) {
+    while (r == 0 && !*found && account_take(look->account, STEPS_OF_ENTRY)) {
         r = entry_scan_next(scan, &hit);
         if (r == 0)
             r = look_at(look, range->field, &hit);
     }
     if (r < 0)
         look->r = r;
-    return r >= 0 && !(look->at && (look->below || !look->wants_below));
+    bool over = look->account != NULL && account_over(look->account);
+    return r >= 0 && !over && !(look->at && (look->below || !look->wants_below));
 }
 
-int births_lie(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path, bool *ret_at,
-               bool *ret_below)
+int births_lie(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
+               struct account *account, bool *ret_at, bool *ret_below)
 {
     tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
-    struct looking look = {.view = view, .path = path, .wants_below = ret_below != NULL};
+    struct looking look = {.view = view, .path = path, .wants_below = ret_below != NULL, .account = account};
     int r = births_begin(view, index, mapping, &look.births);
 
     if (r != 0)
@@ -208,4 +212,66 @@ int births_lie(const struct view *view, uint32_t index, const struct mapping *ma
     if (ret_below != NULL)
         *ret_below = look.below;
     return 0;
+}
+
+/* --- What changed last -------------------------------------------------------------------------------------------- */
+
+struct newest {
+    struct looking look;
+    size_t seen;
+    int64_t seq_no;
+};
+
+static int count_at(struct newest *newest, uint16_t field, const struct entry_hit *hit)
+{
+    tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
+    const struct looking *look = &newest->look;
+    struct slice path;
+    struct doc doc;
+    int r = doc_get_key(look->view, look->births.tree.index, hit->document_key, &doc);
+
+    if (r != 0)
+        return r < 0 ? tl_trace(r) : 0;
+    if (doc.placed && doc_entry_batch(&doc, field) == hit->batch) {
+        r = path_of(look, &doc, &arena, &path);
+        if (r == 0 && slice_equal(path, look->path) && doc.seq_no > newest->seq_no)
+            newest->seq_no = doc.seq_no;
+    }
+    doc_release(&doc);
+    return r;
+}
+
+static bool count_range(void *context, const struct entry_range *range)
+{
+    struct newest *newest = context;
+    struct entry_hit hit;
+    tl_cleanup(entry_scan_freep) struct entry_scan *scan = entry_scan_new(newest->look.view, range);
+    int r = 0;
+
+    while (r == 0) {
+        r = entry_scan_next(scan, &hit);
+        if (r == 0)
+            r = newest->seen++ == BIRTHS_SEQ_NO_DOCUMENTS_MAX ? BIRTHS_ENOUGH : count_at(newest, range->field, &hit);
+        else if (r == ENTRY_SCAN_END)
+            return true;
+    }
+    newest->look.r = r;
+    return false;
+}
+
+int births_seq_no(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
+                  int64_t *ret_seq_no)
+{
+    tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
+    struct newest newest = {.look = {.view = view, .path = path}, .seq_no = -1};
+    struct births *births = &newest.look.births;
+    int r = births_begin(view, index, mapping, births);
+
+    births->path = mapping_path_field(mapping); /* without renames, births are paths */
+    if (r == 0)
+        r = births_of_value(births, path, false, &arena, count_range, &newest);
+    if (r < 0 || newest.look.r < 0)
+        return tl_trace(r < 0 ? r : newest.look.r);
+    *ret_seq_no = newest.seq_no;
+    return newest.look.r;
 }

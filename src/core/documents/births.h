@@ -8,6 +8,7 @@
 #ifndef TL_CORE_BIRTHS_H
 #define TL_CORE_BIRTHS_H
 
+#include "base/account.h"
 #include "core/documents/doc.h"
 #include "core/tree/tree.h"
 #include "mapping/document.h"
@@ -53,11 +54,22 @@ void births_put(const struct mapping *mapping, const struct document *document, 
 
 /*
  * Finds whether a live document that is placed lies at a path, and whether one lies below it. Looks no further than at the first of each; `below` is
- * not looked for where ret_below is NULL.
+ * not looked for where ret_below is NULL. What is found once the account (NULL: none) is over is not all.
  * Requires: mapping_is_tree(); nothing is pending.
  * Returns: 0; fatal codes.
  */
-int births_lie(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path, bool *ret_at,
-               bool *ret_below) TL_MUST_USE;
+int births_lie(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
+               struct account *account, bool *ret_at, bool *ret_below) TL_MUST_USE;
+
+/* Documents of one path that are looked at for their newest change. */
+#define BIRTHS_SEQ_NO_DOCUMENTS_MAX 1000
+
+/*
+ * Finds the highest sequence number of the documents at a path; -1: none lies there.
+ * Requires: as births_lie().
+ * Returns: 0; BIRTHS_ENOUGH: more documents lie there than are looked at; fatal codes.
+ */
+int births_seq_no(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
+                  int64_t *ret_seq_no) TL_MUST_USE;
 
 #endif

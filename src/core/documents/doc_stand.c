@@ -52,7 +52,11 @@ static void put_path(struct doc *doc, struct slice path)
 
 static void count(struct doc *doc, const struct tree_standing *standing)
 {
-    doc->version += standing->renames - doc->stamp;
+    int64_t renames = standing->renames - doc->stamp;
+
+    /* A client may have given the highest version there is: a rename counts no further than that, and nothing sinks. */
+    if (__builtin_add_overflow(doc->version, renames, &doc->version))
+        doc->version = INT64_MAX;
     if (standing->seq_no > doc->seq_no)
         doc->seq_no = standing->seq_no;
     if (standing->ts > doc->ts && standing->ts != TREE_TS_OPEN)

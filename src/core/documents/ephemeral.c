@@ -5,6 +5,7 @@
 #include "core/catalog/catalog.h"
 #include "core/documents/doc.h"
 #include "core/documents/vanish.h"
+#include "core/feed/feed.h"
 #include "core/step/command.h"
 #include "core/step/hooks.h"
 #include "core/step/unit.h"
@@ -244,6 +245,27 @@ int ephemeral__hand_on(struct core *core, struct slice session, struct slice key
         .core = core, .session = session, .keep = keep, .context = context, .here = {&none, 0}, .max = 1};
 
     return end_one(&ending, key);
+}
+
+/* By their marks, without a look at each: a mark may be of a document that stays, which the feed may name all the same. */
+int ephemeral__note_gone(struct core *core, struct slice session)
+{
+    struct buf lower = BUF_INIT(BUF_UNLIMITED), upper = BUF_INIT(BUF_UNLIMITED);
+    struct slice from = lease_key(&lower, session, SLICE_LIT(""));
+    struct store_iter *iter = store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, from, lease_end(&upper, session));
+
+    for (store_iter_seek_first(iter); store_iter_valid(iter); store_iter_next(iter)) {
+        struct slice key = slice_from_offset(store_iter_key(iter), from.len), rest = key;
+        uint32_t index;
+        if (slice_take_u32be(&rest, &index) && catalog_index_by_number(core->catalog, index) != NULL &&
+            rest.len >= sizeof(uint16_t))
+            feed__note_document(core, true, key, true);
+    }
+    int r = store_iter_status(iter);
+    store_iter_free(iter);
+    buf_deinit(&lower);
+    buf_deinit(&upper);
+    return r < 0 ? tl_trace(r) : 0;
 }
 
 bool ephemeral__marked(struct core *core, struct slice session, struct slice key)

@@ -43,6 +43,8 @@ int ephemeral__end_some(struct core *core, struct slice session, size_t max, eph
  */
 int ephemeral__hand_on(struct core *core, struct slice session, struct slice key, ephemeral_keep *keep,
                        void *context) TL_MUST_USE;
+/* Tells the feed that all documents of a session go that lie in the store. Returns: 0; fatal codes. */
+int ephemeral__note_gone(struct core *core, struct slice session) TL_MUST_USE;
 /* Returns: whether the store has a document, by its key, marked as living with a session. */
 bool ephemeral__marked(struct core *core, struct slice session, struct slice key);
 

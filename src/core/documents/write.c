@@ -18,6 +18,7 @@
 #include "core/documents/seen.h"
 #include "core/documents/update.h"
 #include "core/documents/write_internal.h"
+#include "core/feed/feed.h"
 #include "core/step/unit.h"
 #include "mapping/shard.h"
 
@@ -116,6 +117,8 @@ int writing__record(struct writing *work, struct writing_item *at, const struct 
     work->bytes += at->key.len + work->record.len;
     if (work->sink.overlay == NULL)
         seen_changes_note(&work->core->changes, at->key, work->core->ts);
+    if (work->sink.overlay == NULL && !work->run->uncounted) /* those have gone before, and the feed has it */
+        feed__note_document(work->core, doc->deleted, at->key, map_get(&work->core->pending, at->key) != NULL);
     if (doc->deleted)
         mark(work, doc, at->key);
     remember(work, at, doc);

@@ -47,6 +47,7 @@ struct write_target {
     struct slice type;  /* name as stored */
     struct slice id;
     struct slice old_path; /* of the tree; data NULL: the document does not exist or has none */
+    struct slice lies;     /* the same without what the transaction has renamed: where it lies for locks */
     struct slice new_path; /* after the change; data NULL: none, or not known before it runs (scripts) */
     bool new_path_known;
 };

@@ -10,7 +10,9 @@
 #include "core/documents/ephemeral.h"
 #include "core/documents/seen.h"
 #include "core/documents/write.h"
+#include "core/feed/feed.h"
 #include "core/step/unit.h"
+#include "core/tree/empty.h"
 #include "core/tree/tree_write.h"
 
 struct committing {
@@ -52,14 +54,16 @@ static void put_stamped(struct committing *work, struct slice key, struct slice 
     store_batch_put(core->batch, SPACE_DOCUMENTS, key, buf_view(&work->record));
 }
 
-/* Counts a document of the index at hand. */
-static void note(const struct committing *work, struct slice record)
+/* Counts a document of the index at hand, and tells the feed. */
+static void note(const struct committing *work, struct slice key, struct slice record)
 {
     const struct catalog_index *index = catalog_index_by_number(work->core->catalog, work->index);
     struct doc doc;
 
-    if (doc_decode(record, &doc) == 0)
-        catalog_index_note(index, doc.deleted ? FIGURE_DELETED : FIGURE_INDEXED, 1);
+    if (doc_decode(record, &doc) != 0)
+        return;
+    catalog_index_note(index, doc.deleted ? FIGURE_DELETED : FIGURE_INDEXED, 1);
+    feed__note_document(work->core, doc.deleted, key, map_get(&work->core->pending, key) != NULL);
 }
 
 static void commit_document(void *context, struct slice key, struct slice value)
@@ -69,7 +73,7 @@ static void commit_document(void *context, struct slice key, struct slice value)
     if (!index_exists(work, key))
         return;
     INSIST(value.data != NULL); /* a delete is a tombstone */
-    note(work, value);
+    note(work, key, value);
     put_stamped(work, key, value);
     seen_changes_note(&work->core->changes, key, work->core->ts);
     work->changes++;
@@ -93,6 +97,19 @@ static void commit_tree(void *context, struct slice key, struct slice value)
 
     if (index_exists(work, key))
         tree_commit(work->core->batch, key, value, work->core->ts);
+}
+
+/* A rename of the transaction's, as do_rename.c has left it. */
+static void commit_rename(void *context, struct slice key, struct slice value)
+{
+    struct committing *work = context;
+    struct feed_change change;
+
+    (void)key;
+    if (!feed_change_take(&value, &change))
+        work->r = tl_trace(TL_ERR_CORRUPT);
+    else if (catalog_index_by_number(work->core->catalog, change.index) != NULL)
+        feed__note(work->core, &change, false);
 }
 
 static void commit_count(struct committing *work, uint32_t index, uint16_t type, struct slice value)
@@ -137,10 +154,13 @@ int write__commit_overlay(struct core *core, struct overlay *overlay, uint64_t *
 {
     struct committing work = {.core = core, .shared = overlay_shared(overlay), .record = BUF_INIT(BUF_UNLIMITED)};
 
+    overlay_each(overlay, SPACE_FEED, commit_rename, &work);
     overlay_each(overlay, SPACE_DOCUMENTS, commit_document, &work);
     overlay_each(overlay, SPACE_ENTRIES, commit_entry, &work);
     overlay_each(overlay, SPACE_TREE, commit_tree, &work);
     overlay_each(overlay, SPACE_SYSTEM, commit_system, &work);
+    if (overlay_count_in(overlay, SPACE_TREE) > 0 || overlay_count_in(overlay, SPACE_DOCUMENTS) > 0)
+        empty_places_forget(&core->empty);
     if (overlay_count_in(overlay, SPACE_TREE) > 0)
         seen_changes_note_all(&core->changes, core->ts);
     buf_deinit(&work.record);

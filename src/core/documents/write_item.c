@@ -4,9 +4,9 @@
  * which of several errors a client sees: index, routing, the source against the mapping, the version.
  */
 #include "core/catalog/catalog.h"
+#include "core/catalog/cluster_settings.h"
 #include "core/catalog/counter.h"
 #include "core/catalog/index.h"
-#include "core/catalog/settings.h"
 #include "core/documents/doc.h"
 #include "core/documents/doc_run.h"
 #include "core/documents/seen.h"
@@ -18,6 +18,7 @@
 #include "core/step/command.h"
 #include "core/step/hooks.h"
 #include "core/step/unit.h"
+#include "core/tree/empty.h"
 #include "core/tree/tree_write.h"
 #include "mapping/shard.h"
 
@@ -28,12 +29,22 @@ bool write__makes_index(const struct write_item *item, enum dialect dialect)
     return item->op != WRITE_DELETE || dialect == DIALECT_5 || item->version_type != VERSION_INTERNAL;
 }
 
-static bool auto_create_allowed(struct core *core)
+/* Makes the index that a write lacks, if writes may. Returns: 0, also where it is to be told as missing; WRITE_ITEM_FAILED. */
+static int make_index(struct writing *work, const struct write_item *item, struct problem *problem)
 {
-    static const char refusal[] = "\"action.auto_create_index\":\"false\"";
-    const struct catalog_object *settings = catalog_object(core->catalog, CATALOG_CLUSTER, SLICE_LIT("settings"));
-
-    return settings == NULL || memmem(settings->body.data, settings->body.len, refusal, sizeof(refusal) - 1) == NULL;
+    struct core *core = work->core;
+    struct arena *arena = work->run->arena;
+    if (cluster_settings__may_create(core->catalog, item->index, arena, problem) == 0)
+        return index__auto_create(core, item->index, item->type, work->run->dialect, arena, problem) == 0
+                   ? 0
+                   : WRITE_ITEM_FAILED;
+    if (problem->type == PROBLEM_NONE)
+        return 0;
+    struct buf quoted = BUF_INIT(BUF_UNLIMITED);
+    buf_json_string(&quoted, item->index);
+    problem_details(problem, arena, "\"index_uuid\":\"_na_\",\"index\":%.*s", SLICE_ARG(buf_view(&quoted)));
+    buf_deinit(&quoted);
+    return WRITE_ITEM_FAILED;
 }
 
 /* The client insists on an alias, and the name is none. */
@@ -61,8 +72,7 @@ static int find_index(struct writing *work, struct writing_item *at)
 
     if (item->require_alias && !catalog_has_alias(core->catalog, item->index))
         return fail_no_alias(work, at);
-    if (missing && write__makes_index(item, work->run->dialect) && auto_create_allowed(core) &&
-        index__auto_create(core, item->index, item->type, work->run->dialect, work->run->arena, problem) != 0)
+    if (missing && write__makes_index(item, work->run->dialect) && make_index(work, item, problem) != 0)
         return WRITE_ITEM_FAILED;
     if (catalog_find_any(core->catalog, item->index, true, work->run->dialect, work->run->arena, &at->index, &at->alias,
                          problem) != 0)
@@ -164,7 +174,9 @@ static int refuse_second_type(const struct writing *work, struct writing_item *a
                     SLICE_ARG(type_wanted(at)));
         return WRITE_ITEM_FAILED; /* most often a call's name, misspelt: it says nothing of a write */
     }
-    return index__check_type(at->index, type_wanted(at), work->run->arena, &at->result->problem) == 0 ? 0 : WRITE_ITEM_FAILED;
+    return index__check_type(at->index, type_wanted(at), work->run->arena, &at->result->problem) == 0
+               ? 0
+               : WRITE_ITEM_FAILED;
 }
 
 int writing__ensure_type(struct writing *work, struct writing_item *at)
@@ -431,6 +443,8 @@ static int be_born(struct writing *work, struct writing_item *at, const struct d
     int r = tree_make(&writer, document->path, &work->core->arena, &doc->birth, &doc->stamp);
     if (r != 0)
         return tl_trace(r);
+    if (work->sink.overlay == NULL)
+        empty_places_fill(&work->core->empty, at->index->number, document->path);
     doc->placed = true;
     doc->path_at = (size_t)(document->path_raw.data - document->json.source.data);
     doc->path_len = document->path_raw.len;
@@ -499,10 +513,19 @@ static int run_index(struct writing *work, struct writing_item *at)
     return r;
 }
 
-/* Deletes what is there, if anything: a tombstone is written in either case. */
+/* Of what is there, also when that has been released. */
+static struct slice routing_kept(const struct writing *work, const struct writing_item *at)
+{
+    return at->old.routing.data == NULL ? SLICE_NONE : arena_copy(work->run->arena, at->old.routing);
+}
+
+/*
+ * Deletes what is there, if anything: a tombstone is written in either case. It keeps the document's routing, by which a copy elsewhere finds
+ * the document that is to go there, too.
+ */
 static int remove_document(struct writing *work, struct writing_item *at)
 {
-    struct doc doc = {.deleted = true, .routing = at->routing};
+    struct doc doc = {.deleted = true, .routing = at->has_old ? routing_kept(work, at) : at->routing};
     int r = take_version(work, at, &doc);
 
     if (r == 0)
@@ -582,7 +605,7 @@ static struct slice routing_left(const struct writing *work, const struct writin
         return at->item->routing;
     if (asked->lone && at->old.routing.data == NULL && at->alias != NULL)
         return at->routing;
-    return at->old.routing.data == NULL ? SLICE_NONE : arena_copy(work->run->arena, at->old.routing);
+    return routing_kept(work, at);
 }
 
 static int put_updated(struct writing *work, struct writing_item *at, const struct update *update)

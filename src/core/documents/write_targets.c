@@ -93,6 +93,17 @@ static int source_after(struct targeting *targeting, struct writing_item *at, st
     return 0;
 }
 
+/* What a transaction has renamed moves for locks when it commits. What it has written itself is in their table since then. */
+static int find_committed(struct targeting *targeting, struct write_target *target)
+{
+    const struct overlay *overlay = targeting->work.sink.overlay;
+
+    target->lies = target->old_path;
+    if (overlay == NULL || overlay_count_in(overlay, SPACE_TREE) == 0)
+        return 0;
+    return write__place(targeting->work.core, NULL, target->index, target->type, target->id, &target->lies);
+}
+
 static int find_paths(struct targeting *targeting, struct writing_item *at, struct write_target *target)
 {
     struct slice after;
@@ -107,7 +118,7 @@ static int find_paths(struct targeting *targeting, struct writing_item *at, stru
     if (after.data != NULL)
         target->new_path = path_after(targeting, at, after, true);
     target->new_path_known = true;
-    return 0;
+    return find_committed(targeting, target);
 }
 
 /*

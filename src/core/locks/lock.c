@@ -180,14 +180,14 @@ struct marking {
 
 static void marking_add(struct marking *marking, struct resource *place, uint32_t locks)
 {
-    if (place->adding == 0) {
+    if (place->scratch == 0) {
         if (marking->count == marking->capacity) {
             marking->capacity = marking->capacity ? marking->capacity * 2 : 16;
             marking->places = mem_realloc(marking->places, marking->capacity * sizeof(struct resource *));
         }
         marking->places[marking->count++] = place;
     }
-    place->adding += locks;
+    place->scratch += locks;
 }
 
 /* Leaves the marks, from the places upwards. */
@@ -195,9 +195,9 @@ static void marking_finish(struct marking *marking)
 {
     for (size_t i = 0; i < marking->count; i++) {
         struct resource *place = marking->places[i];
-        uint32_t locks = place->adding;
+        uint32_t locks = place->scratch;
         struct lock_hold *hold = hold_open(marking->table, marking->owner, place);
-        place->adding = 0;
+        place->scratch = 0;
         hold->below[marking->mode - LOCK_S] += locks;
         hold_set_bits(marking->table, hold, bits_of(hold));
         if (place->parent != NULL)
@@ -210,16 +210,22 @@ static void marking_finish(struct marking *marking)
 
 /* --- Locks -------------------------------------------------------------------------------------------------------- */
 
-static void changed(struct lock_table *table, const struct lock_hold *hold, bool gone)
+static void changed(struct lock_table *table, struct lock_hold *hold, bool gone)
 {
     if (table->hooks.changed != NULL)
         table->hooks.changed(table->hooks.context, hold, gone);
+    if (!gone && hold->mode != hold->past_mode) {
+        hold->past_mode = hold->mode;
+        hold->past_from = table->ts;
+    }
 }
 
-static void count_lock(const struct lock_hold *hold, bool in)
+static void count_lock(struct lock_table *table, const struct lock_hold *hold, bool in)
 {
     size_t *count = hold->aside ? &hold->owner->aside_count : &hold->owner->lock_count;
     *count = in ? *count + 1 : *count - 1;
+    if (!hold->aside)
+        table->held[hold->mode] += in ? 1 : (size_t)-1;
 }
 
 /* Takes or strengthens a lock on a resource, without the marks above. Returns: the mode before. */
@@ -227,9 +233,11 @@ static enum lock_mode lock_raise(struct lock_table *table, struct lock_hold *hol
 {
     enum lock_mode before = hold->mode;
     if (before != LOCK_NONE)
-        count_lock(hold, false);
+        count_lock(table, hold, false);
     hold->aside = aside && (before == LOCK_NONE || hold->aside);
-    count_lock(hold, true);
+    if (before < mode)
+        hold->mode = (uint8_t)mode;
+    count_lock(table, hold, true);
     if (before >= mode)
         return before;
     if (before == LOCK_NONE) {
@@ -237,7 +245,6 @@ static enum lock_mode lock_raise(struct lock_table *table, struct lock_hold *hol
         hold->since = table->ts;
         table->lock_count++;
     }
-    hold->mode = (uint8_t)mode;
     hold_set_bits(table, hold, bits_of(hold));
     return before;
 }
@@ -258,9 +265,9 @@ static void lock_drop(struct lock_table *table, struct lock_hold *hold)
     struct resource *resource = resource_ref(hold->resource);
     enum lock_mode mode = hold->mode;
     changed(table, hold, true);
+    count_lock(table, hold, false);
     hold->mode = LOCK_NONE;
     hold->number = 0;
-    count_lock(hold, false);
     hold->aside = false;
     table->lock_count--;
     hold_update(table, hold);
@@ -623,6 +630,8 @@ size_t lock_release_all(struct lock_table *table, struct lock_owner *owner)
             continue;
         changed(table, hold, true);
         table->lock_count--;
+        if (!hold->aside)
+            table->held[hold->mode]--;
     }
     while (!list_empty(&owner->holds)) {
         struct lock_hold *hold = list_entry(owner->holds.next, struct lock_hold, of_owner);
@@ -643,10 +652,9 @@ struct resource *lock__find_resource(const struct lock_table *table, const struc
     return find_resource(table, name);
 }
 
-bool lock__restore_hold(struct lock_table *table, struct lock_owner *owner, const struct resource_name *name,
+bool lock__restore_hold(struct lock_table *table, struct lock_owner *owner, struct resource *resource,
                         const struct lock_hold *as)
 {
-    struct resource *resource = resource_open(&table->resources, name, &RESOURCE_TRAIL_INIT);
     bool fresh = lock__hold_find(table, owner, resource) == NULL;
     if (fresh) {
         struct lock_hold *hold = hold_open(table, owner, resource);
@@ -658,11 +666,10 @@ bool lock__restore_hold(struct lock_table *table, struct lock_owner *owner, cons
         memcpy(hold->below, as->below, sizeof hold->below);
         hold_set_bits(table, hold, bits_of(hold));
         if (hold->mode != LOCK_NONE) {
-            count_lock(hold, true);
+            count_lock(table, hold, true);
             table->lock_count++;
         }
     }
-    resource_unref(&table->resources, resource);
     return fresh;
 }
 

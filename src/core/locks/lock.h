@@ -43,10 +43,12 @@ struct lock_hold {
     uint64_t number;               /* of the lock, unique; 0 without a mode */
     tl_ts since;                   /* of the lock's first grant */
     tl_ts token;                   /* of its last one that changed it */
-    uint32_t below[3];             /* the owner's locks below: S, U, X; invariant 2 */
-    uint8_t mode;                  /* enum lock_mode; LOCK_NONE: marks only */
-    uint8_t bits;                  /* set of enum lock_bit */
-    bool aside;                    /* a lock that goes with others: it is counted nowhere */
+    tl_ts past_from;               /* since when it has had past_mode, ... */
+    uint8_t past_mode; /* ... for who tells what was (owners/lock_past.h); LOCK_NONE: it is as it was loaded */
+    uint32_t below[3]; /* the owner's locks below: S, U, X; invariant 2 */
+    uint8_t mode;      /* enum lock_mode; LOCK_NONE: marks only */
+    uint8_t bits;      /* set of enum lock_bit */
+    bool aside;        /* a lock that goes with others: it is counted nowhere */
 };
 
 enum lock_state { LOCK_STATE_NEW, LOCK_STATE_WAITING, LOCK_STATE_GRANTED, LOCK_STATE_DEADLOCKED, LOCK_STATE_COUNT };
@@ -78,7 +80,7 @@ struct lock_hooks {
      */
     void (*deadlock)(void *context, struct lock_request *victim, const struct lock_step *steps, size_t count,
                      bool requeued);
-    /* A lock with a number came, changed or goes. */
+    /* A lock with a number came, changed or goes; its past_mode is still what it was before. */
     void (*changed)(void *context, const struct lock_hold *hold, bool gone);
     void *context;
 };
@@ -90,6 +92,9 @@ struct lock_table {
     size_t hold_count;
     size_t lock_count;
     size_t waiting_count;
+    size_t held[LOCK_MODE_COUNT]; /* locks by mode, and ... */
+    size_t wanted
+        [LOCK_MODE_COUNT]; /* ... those that requests wait for; without what is aside, and places. For people to look at */
     uint64_t last_owner;
     uint64_t last_arrival;
     uint64_t last_lock;
@@ -255,9 +260,12 @@ bool lock_table_token(const struct lock_table *table, tl_ts token, const struct 
 
 /* Returns: the resources that are locked or awaited as such, in order of the tree, in `arena`. */
 const struct resource **lock_table_resources(const struct lock_table *table, struct arena *arena, size_t *ret_count);
-/* The same of the documents of one index; of the others' locks it takes a look at each, some 30 ns, and no more. */
-const struct resource **lock_table_documents(const struct lock_table *table, struct slice index, struct arena *arena,
-                                             size_t *ret_count);
+/*
+ * Returns: the names of the documents of one index that are locked or awaited, in the same order, in `arena`: a resource may go when
+ * another one moves, its name stays. Of the others' locks it takes a look at each, some 30 ns, and no more.
+ */
+const struct resource_name *lock_table_documents(const struct lock_table *table, struct slice index,
+                                                 struct arena *arena, size_t *ret_count);
 /* Whether a resource is locked or awaited as such, not only for what lies below. */
 bool lock_resource_taken(const struct resource *resource);
 /* Returns: how many places there are in its queue, at most two of one request's. */

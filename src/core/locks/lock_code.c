@@ -6,13 +6,15 @@
  * the order in which they came about, and are written as orders: an owner's holds, the holds of one resource, an owner's requests.
  *
  *     ts · token_count · last owner, arrival, lock
+ *     resources  that is above it (its place) · kind · type · name
  *     owners     number · age · flags · holds
- *     hold       resource · mode · flags · number · since · token · three counts of locks below
+ *     hold       resource (its place) · mode · flags · number · since · token · three counts of locks below
  *     requests   owner (its place) · arrival · flags · wants
- *     orders     of each resource with several holds, as it is met: the places of their owners
+ *     orders     of each resource with several holds: the places of their owners
  *                of each owner: of its requests, of its wards': their places
  *
- * Paths of holds and of orders are written by what they have in common with the path before.
+ * A lock deep in a tree has left its intentions on every level above, and the paths of all these would be as long together as the square of it. So
+ * each resource that is held stands once, behind the one above it, in the order in which holds meet it: a place is 1 for the first, 0 for everything.
  */
 #include "core/locks/lock_code.h"
 
@@ -22,48 +24,14 @@
 #include "core/locks/resource.h"
 #include "core/step/command.h"
 
-enum { NAME_MIN = 5, HOLD_MIN = NAME_MIN + 8, WANT_MIN = NAME_MIN + 2, REQUEST_MIN = 4 };
+enum { NAME_MIN = 5, RESOURCE_MIN = 4, HOLD_MIN = 9, WANT_MIN = NAME_MIN + 2, REQUEST_MIN = 4 };
 
-/*
- * A path, by what it has in common with the one before: a lock deep in a tree has left its intentions on every level above, and those
- * paths together would be as long as the square of it. `last` is the path before, and becomes this one, which lives there.
- */
-static void code_path(struct coder *coder, struct buf *last, struct slice *path)
-{
-    uint64_t shared = 0; /* and 1; 0: there is no path */
-    struct slice rest = SLICE_NONE;
-
-    if (!coder_reads(coder) && path->data != NULL) {
-        while (shared < path->len && shared < last->len && path->data[shared] == last->data[shared])
-            shared++;
-        rest = slice_from_offset(*path, (size_t)shared++);
-    }
-    code_number(coder, &shared);
-    if (shared == 0) {
-        *path = SLICE_NONE;
-        return;
-    }
-    code_bytes(coder, &rest);
-    shared--;
-    coder_demand(coder, shared <= last->len);
-    coder_demand(coder, coder->bad || rest.len == 0 || shared == last->len || rest.data[0] != last->data[shared]);
-    if (coder->bad)
-        return;
-    last->len = (size_t)shared;
-    buf_slice(last, rest);
-    *path = buf_view(last);
-    if (path->data == NULL)
-        *path = SLICE_LIT("");
-}
-
-static void code_name(struct coder *coder, struct buf *last, struct resource_name *name)
+/* As it was said. */
+static void code_name(struct coder *coder, struct resource_name *name)
 {
     name->space = (enum resource_space)code_enum(coder, name->space, RESOURCE_SPACE_COUNT);
     code_slice(coder, &name->index);
-    if (last == NULL)
-        code_slice(coder, &name->path);
-    else
-        code_path(coder, last, &name->path);
+    code_slice(coder, &name->path);
     code_slice(coder, &name->type);
     code_slice(coder, &name->id);
     if (!coder_reads(coder))
@@ -80,6 +48,113 @@ static size_t length_of(const struct list *head)
     size_t count = 0;
     list_for_each(link, head) count++;
     return count;
+}
+
+/* --- Resources ---------------------------------------------------------------------------------------------------- */
+
+/*
+ * The resources that are held, in the order of their places. While they are read each is referred to from here, too; while they are written each
+ * has its place in its `scratch`: half a million locks are written between two steps, and looking each up would be most of that.
+ */
+struct places_of_resources {
+    struct arena keys;
+    struct resource **items;
+    size_t count;
+    size_t capacity;
+    size_t *hold_counts; /* of each owner, while they are written */
+};
+
+/* Resources lie anywhere in memory. Has the one some places behind fetched meanwhile. */
+static void fetch_behind(const struct places_of_resources *places, size_t place)
+{
+    enum { PLACES = 8 };
+    if (place + PLACES < places->count)
+        __builtin_prefetch(places->items[place + PLACES]);
+}
+
+static void resources_add(struct places_of_resources *places, struct resource *resource)
+{
+    if (places->count == places->capacity) {
+        places->capacity = places->capacity ? places->capacity * 2 : 64;
+        places->items = mem_realloc(places->items, places->capacity * sizeof(struct resource *));
+    }
+    places->items[places->count++] = resource;
+}
+
+/* Gives a resource its place, behind those above it. */
+static void resources_put(struct places_of_resources *places, struct resource *resource)
+{
+    size_t first = places->count;
+    for (; resource->parent != NULL && resource->scratch == 0; resource = resource->parent)
+        resources_add(places, resource);
+    for (size_t i = first, j = places->count; i + 1 < j; i++) { /* they came from the deepest up */
+        struct resource *below = places->items[i];
+        places->items[i] = places->items[--j];
+        places->items[j] = below;
+    }
+    for (size_t i = first; i < places->count; i++)
+        places->items[i]->scratch = (uint32_t)(i + 1);
+}
+
+static void code_resource(struct coder *coder, size_t *above, enum resource_kind *kind, struct slice *type,
+                          struct slice *name)
+{
+    code_size(coder, above);
+    *kind = (enum resource_kind)code_enum(coder, *kind, RESOURCE_KIND_COUNT);
+    code_bytes(coder, type);
+    code_bytes(coder, name);
+}
+
+static void write_resources(struct coder *coder, struct places_of_resources *places)
+{
+    code_array(coder, NULL, &places->count, 0, RESOURCE_MIN);
+    for (size_t i = 0; i < places->count; i++) {
+        const struct resource *resource = places->items[i];
+        fetch_behind(places, i);
+        size_t above = resource->parent->scratch;
+        enum resource_kind kind = (enum resource_kind)resource->kind;
+        struct slice type = resource_type(resource);
+        struct slice name = slice_make(resource->name + type.len, resource->name_len - type.len);
+        code_resource(coder, &above, &kind, &type, &name);
+    }
+}
+
+static void read_resources(struct coder *coder, struct lock_table *table, struct places_of_resources *places)
+{
+    size_t count = 0;
+    code_array(coder, NULL, &count, 0, RESOURCE_MIN);
+    uint16_t *levels = arena_zalloc(&places->keys, (count + 1) * sizeof *levels); /* of directories, by their places */
+    for (size_t i = 0; i < count && !coder->bad; i++) {
+        enum resource_kind kind = RESOURCE_ALL;
+        struct slice type = SLICE_NONE, name = SLICE_NONE;
+        size_t above = 0;
+        code_resource(coder, &above, &kind, &type, &name);
+        coder_demand(coder, coder->bad || above <= places->count);
+        if (coder->bad)
+            return;
+        levels[i + 1] = kind == RESOURCE_DIRECTORY ? (uint16_t)(levels[above] + 1) : 0;
+        coder_demand(coder, levels[i + 1] <= RESOURCE_LEVELS_MAX + 1);
+        if (coder->bad)
+            return;
+        struct resource *parent = above == 0 ? table->resources.root : places->items[above - 1];
+        struct resource *resource = resource_restore(&table->resources, parent, kind, type, name);
+        coder_demand(coder, resource != NULL);
+        if (resource != NULL)
+            resources_add(places, resource);
+    }
+}
+
+static void resources_free(struct places_of_resources *places, struct lock_table *table, bool referred)
+{
+    for (size_t i = 0; i < places->count; i++) {
+        fetch_behind(places, i);
+        if (referred)
+            resource_unref(&table->resources, places->items[i]);
+        else
+            places->items[i]->scratch = 0;
+    }
+    arena_deinit(&places->keys);
+    mem_free(places->items);
 }
 
 /* --- Holds -------------------------------------------------------------------------------------------------------- */
@@ -121,46 +196,50 @@ static bool is_called(const struct lock_table *table, const struct resource_name
     return same;
 }
 
-static void read_hold(struct coder *coder, struct lock_table *table, struct lock_owner *owner, struct buf *last)
+static void read_hold(struct coder *coder, struct lock_table *table, struct lock_owner *owner,
+                      const struct places_of_resources *places)
 {
-    struct resource_name name = {0};
     struct lock_hold fields = {0};
+    size_t place = 0;
 
-    code_name(coder, last, &name);
+    code_size(coder, &place);
+    coder_demand(coder, coder->bad || place <= places->count);
     code_hold_fields(coder, &fields);
     coder_demand(coder,
                  (fields.mode != LOCK_NONE) == (fields.number != 0) && (fields.mode != LOCK_NONE || !fields.aside));
     coder_demand(coder, fields.mode != LOCK_NONE || fields.below[0] + fields.below[1] + fields.below[2] > 0);
-    if (!coder->bad)
-        coder_demand(coder, lock__restore_hold(table, owner, &name, &fields) && is_called(table, &name));
+    if (coder->bad)
+        return;
+    struct resource *resource = place == 0 ? table->resources.root : places->items[place - 1];
+    coder_demand(coder, lock__restore_hold(table, owner, resource, &fields));
 }
 
-static void write_hold(struct coder *coder, const struct lock_hold *hold, struct buf *last)
+static void write_hold(struct coder *coder, const struct lock_hold *hold)
 {
-    struct arena arena = ARENA_INIT;
-    struct resource_name name = resource_name(hold->resource, &arena);
     struct lock_hold fields = *hold;
+    size_t place = hold->resource->scratch;
 
-    code_name(coder, last, &name);
+    code_size(coder, &place);
     code_hold_fields(coder, &fields);
-    arena_deinit(&arena);
 }
 
-static void code_owner(struct coder *coder, struct lock_table *table, struct lock_owner *owner, struct buf *last)
+static void code_owner(struct coder *coder, struct lock_table *table, struct lock_parties *parties, size_t at,
+                       const struct places_of_resources *places)
 {
+    struct lock_owner *owner = parties->owners[at];
     bool *const flags[] = {&owner->one_shot, &owner->first};
-    size_t count = coder_reads(coder) ? 0 : length_of(&owner->holds);
+    size_t count = coder_reads(coder) ? 0 : places->hold_counts[at];
 
     code_number(coder, &owner->number);
     code_number(coder, &owner->age);
     code_flags(coder, flags, 2);
     code_array(coder, NULL, &count, 0, HOLD_MIN);
     if (!coder_reads(coder)) {
-        list_for_each(link, &owner->holds) write_hold(coder, list_entry(link, struct lock_hold, of_owner), last);
+        list_for_each(link, &owner->holds) write_hold(coder, list_entry(link, struct lock_hold, of_owner));
         return;
     }
     for (size_t i = 0; i < count && !coder->bad; i++)
-        read_hold(coder, table, owner, last);
+        read_hold(coder, table, owner, places);
 }
 
 /* --- Requests ----------------------------------------------------------------------------------------------------- */
@@ -206,7 +285,7 @@ static void code_want(struct coder *coder, struct lock_want *want)
 {
     bool *const flags[] = {&want->within, &want->aside};
 
-    code_name(coder, NULL, &want->on); /* as it was said: nothing of it is above another */
+    code_name(coder, &want->on);
     want->mode = (enum lock_mode)code_enum(coder, want->mode, LOCK_MODE_COUNT);
     coder_demand(coder, coder->bad || want->mode != LOCK_NONE);
     code_flags(coder, flags, 2);
@@ -269,71 +348,20 @@ static void read_requests(struct coder *coder, struct lock_table *table, struct 
 /* --- Orders ------------------------------------------------------------------------------------------------------- */
 
 /* The holds of a resource, in their order, by their owners. */
-static void write_order(struct coder *coder, const struct resource *resource, const struct places *places,
-                        struct buf *last)
+static void write_order(struct coder *coder, const struct resource *resource, const struct places *owners)
 {
-    struct arena arena = ARENA_INIT;
-    struct resource_name name = resource_name(resource, &arena);
-    size_t count = length_of(&resource->holds);
-    bool more = true;
-
-    code_bool(coder, &more);
-    code_name(coder, last, &name);
-    code_size(coder, &count);
     list_for_each(link, &resource->holds)
     {
-        size_t place = places_get(places, list_entry(link, struct lock_hold, of_resource)->owner->number);
+        size_t place = places_get(owners, list_entry(link, struct lock_hold, of_resource)->owner->number);
         code_size(coder, &place);
     }
-    arena_deinit(&arena);
-}
-
-/* Whether a hold is the first of several of a resource, whose order is written in its place. */
-static bool has_order(const struct lock_hold *hold)
-{
-    const struct list *holds = &hold->resource->holds;
-    return holds->next == &hold->of_resource && holds->prev != &hold->of_resource;
-}
-
-static void write_orders(struct coder *coder, const struct lock_parties *parties, const struct places *places)
-{
-    struct buf last = BUF_INIT(BUF_UNLIMITED);
-    bool more = false;
-
-    for (size_t i = 0; i < parties->owner_count; i++)
-        list_for_each(link, &parties->owners[i]->holds)
-        {
-            const struct lock_hold *hold = list_entry(link, struct lock_hold, of_owner);
-            if (has_order(hold))
-                write_order(coder, hold->resource, places, &last);
-        }
-    code_bool(coder, &more);
-    buf_deinit(&last);
-}
-
-/* How many orders there must be. */
-static size_t count_orders(const struct lock_parties *parties)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < parties->owner_count; i++)
-        list_for_each(link, &parties->owners[i]->holds) count +=
-            has_order(list_entry(link, struct lock_hold, of_owner));
-    return count;
 }
 
 /* Each hold is moved to the end in its turn. */
 static void read_order(struct coder *coder, struct lock_table *table, const struct lock_parties *parties,
-                       struct buf *last)
+                       struct resource *resource)
 {
-    struct resource_name name = {0};
-    size_t count = 0;
-
-    code_name(coder, last, &name);
-    struct resource *resource = coder->bad ? NULL : lock__find_resource(table, &name);
-    coder_demand(coder, resource != NULL);
-    code_size(coder, &count);
-    coder_demand(coder, coder->bad || (count > 1 && count == length_of(&resource->holds)));
+    size_t count = length_of(&resource->holds);
     for (size_t i = 0; i < count && !coder->bad; i++) {
         size_t place = 0;
         code_place(coder, &place, parties->owner_count);
@@ -346,19 +374,20 @@ static void read_order(struct coder *coder, struct lock_table *table, const stru
     }
 }
 
-static void read_orders(struct coder *coder, struct lock_table *table, const struct lock_parties *parties)
+/* Of everything, and of all resources in their places, where there are several holds. */
+static void code_orders(struct coder *coder, struct lock_table *table, const struct lock_parties *parties,
+                        const struct places_of_resources *resources, const struct places *owners)
 {
-    struct buf last = BUF_INIT(BUF_UNLIMITED);
-    bool more = false;
-    size_t left = count_orders(parties);
-
-    for (code_bool(coder, &more); more && !coder->bad; code_bool(coder, &more)) {
-        coder_demand(coder, left > 0);
-        read_order(coder, table, parties, &last);
-        left--;
+    for (size_t i = 0; i <= resources->count && !coder->bad; i++) {
+        struct resource *resource = i == 0 ? table->resources.root : resources->items[i - 1];
+        fetch_behind(resources, i);
+        if (resource->holds.next == resource->holds.prev)
+            continue;
+        if (coder_reads(coder))
+            read_order(coder, table, parties, resource);
+        else
+            write_order(coder, resource, owners);
     }
-    coder_demand(coder, coder->bad || left == 0);
-    buf_deinit(&last);
 }
 
 static struct lock_request *request_at(const struct list *link, bool of_session)
@@ -418,7 +447,8 @@ static void code_numbers(struct coder *coder, struct lock_table *table)
     code_number(coder, &table->last_lock);
 }
 
-static void write_parties(struct coder *coder, const struct lock_parties *parties)
+static void write_parties(struct coder *coder, struct lock_table *table, const struct lock_parties *parties,
+                          const struct places_of_resources *resources)
 {
     struct places owners = places_new(parties->owner_count), requests = places_new(parties->request_count);
     size_t count = parties->request_count;
@@ -430,24 +460,44 @@ static void write_parties(struct coder *coder, const struct lock_parties *partie
     code_array(coder, NULL, &count, 0, REQUEST_MIN);
     for (size_t i = 0; i < count; i++)
         write_request(coder, parties->requests[i], places_get(&owners, parties->requests[i]->owner->number));
-    write_orders(coder, parties, &owners);
+    code_orders(coder, table, parties, resources, &owners);
     code_request_orders(coder, parties, &requests);
     places_free(&owners);
     places_free(&requests);
 }
 
-static void read_parties(struct coder *coder, struct lock_table *table, struct lock_parties *parties)
+static void read_parties(struct coder *coder, struct lock_table *table, struct lock_parties *parties,
+                         const struct places_of_resources *resources)
 {
     read_requests(coder, table, parties);
-    read_orders(coder, table, parties);
+    code_orders(coder, table, parties, resources, NULL);
     code_request_orders(coder, parties, NULL);
     for (size_t i = 0; i < parties->request_count && !coder->bad; i++)
         coder_demand(coder, lock__queue_watch_again(parties->requests[i]));
 }
 
+static void code_resources(struct coder *coder, struct lock_table *table, const struct lock_parties *parties,
+                           struct places_of_resources *places)
+{
+    if (coder_reads(coder)) {
+        read_resources(coder, table, places);
+        return;
+    }
+    places->hold_counts = arena_zalloc(&places->keys, (parties->owner_count + 1) * sizeof *places->hold_counts);
+    for (size_t i = 0; i < parties->owner_count; i++)
+        list_for_each(link, &parties->owners[i]->holds)
+        {
+            if (link->next != &parties->owners[i]->holds)
+                __builtin_prefetch(list_entry(link->next, struct lock_hold, of_owner)->resource);
+            resources_put(places, list_entry(link, struct lock_hold, of_owner)->resource);
+            places->hold_counts[i]++;
+        }
+    write_resources(coder, places);
+}
+
 void lock_table_code(struct coder *coder, struct lock_table *table, struct lock_parties *parties)
 {
-    struct buf last = BUF_INIT(BUF_UNLIMITED);
+    struct places_of_resources resources = {.keys = ARENA_INIT};
     size_t count = parties->owner_count;
 
     REQUIRE(list_empty(&table->granted) && list_empty(&table->victims) && heap_first(&table->wake) == NULL);
@@ -456,15 +506,16 @@ void lock_table_code(struct coder *coder, struct lock_table *table, struct lock_
     if (coder_reads(coder))
         parties->request_count = 0;
     code_numbers(coder, table);
+    code_resources(coder, table, parties, &resources);
     code_size(coder, &count);
     coder_demand(coder, count == parties->owner_count);
     for (size_t i = 0; i < parties->owner_count && !coder->bad; i++)
-        code_owner(coder, table, parties->owners[i], &last);
-    buf_deinit(&last);
+        code_owner(coder, table, parties, i, &resources);
     if (coder_reads(coder))
-        read_parties(coder, table, parties);
+        read_parties(coder, table, parties, &resources);
     else
-        write_parties(coder, parties);
+        write_parties(coder, table, parties, &resources);
+    resources_free(&resources, table, coder_reads(coder));
 }
 
 void lock_code_abandon(struct lock_table *table, struct lock_parties *parties)

@@ -116,7 +116,7 @@ void lock__request_grant(struct lock_request *request);
 /* For lock_code.c, which has the table as it was, piece by piece. */
 struct resource *lock__find_resource(const struct lock_table *table, const struct resource_name *name);
 /* Returns: false when there is one already. Requires: bits come of it. */
-bool lock__restore_hold(struct lock_table *table, struct lock_owner *owner, const struct resource_name *name,
+bool lock__restore_hold(struct lock_table *table, struct lock_owner *owner, struct resource *resource,
                         const struct lock_hold *as);
 /* One that waits, and watches nothing yet. */
 struct lock_request *lock__restore_request(struct lock_table *table, struct lock_owner *owner,

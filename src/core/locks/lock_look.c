@@ -227,15 +227,28 @@ const struct resource **lock_table_resources(const struct lock_table *table, str
     return found.items;
 }
 
-const struct resource **lock_table_documents(const struct lock_table *table, struct slice index, struct arena *arena,
-                                             size_t *ret_count)
+static struct slice keep(struct arena *arena, struct slice text)
+{
+    return text.data == NULL ? SLICE_NONE : arena_copy(arena, text);
+}
+
+const struct resource_name *lock_table_documents(const struct lock_table *table, struct slice index,
+                                                 struct arena *arena, size_t *ret_count)
 {
     struct found found = {.arena = arena};
     const struct resource *home = resource_index(&table->resources, index);
     if (home != NULL)
         find_all(&found, table, home);
+    struct resource_name *names = arena_alloc(arena, (found.count + 1) * sizeof *names);
+    for (size_t i = 0; i < found.count; i++) {
+        struct resource_name name = resource_name(found.items[i], arena);
+        names[i] = name;
+        names[i].index = keep(arena, name.index);
+        names[i].type = keep(arena, name.type);
+        names[i].id = keep(arena, name.id);
+    }
     *ret_count = found.count;
-    return found.items;
+    return names;
 }
 
 struct lock_waiters lock_waiters(const struct resource *resource)
@@ -324,12 +337,27 @@ static size_t check_queue(const struct resource *resource)
     return total;
 }
 
+/* What is counted for people is what there is. */
+static void check_figures(const struct lock_table *table)
+{
+    size_t held[LOCK_MODE_COUNT] = {0};
+    for (size_t i = 0; i < table->bucket_count; i++)
+        for (const struct lock_hold *hold = table->buckets[i]; hold != NULL; hold = hold->chain)
+            if (hold->mode != LOCK_NONE && !hold->aside)
+                held[hold->mode]++;
+    for (int mode = 0; mode < LOCK_MODE_COUNT; mode++) {
+        INSIST(table->held[mode] == held[mode]);
+        INSIST(table->waiting_count > 0 || table->wanted[mode] == 0);
+    }
+}
+
 void lock_table_check(struct lock_table *table)
 {
     const struct resource_table *resources = &table->resources;
     INSIST(table->wake.count == 0 && table->withheld == 0);
     struct heap_node *late = heap_first(&table->late);
     INSIST(late == NULL || !lock__queue_blocked(container_of(late, struct lock_request, wake)));
+    check_figures(table);
     check_counts(resources->root);
     check_queue(resources->root);
     for (size_t i = 0; i < resources->bucket_count; i++)

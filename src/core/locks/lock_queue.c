@@ -164,6 +164,14 @@ static void entry_unlink(struct lock_entry *entry)
     entry->resource->queue = NULL;
 }
 
+/* `in`: it begins to wait; else it does no more. */
+static void count_wanted(struct lock_request *request, bool in)
+{
+    for (size_t i = 0; i < request->want_count; i++)
+        if (!request->wants[i].within && !request->wants[i].aside)
+            request->table->wanted[request->wants[i].mode] += in ? 1 : (size_t)-1;
+}
+
 void lock__queue_enter(struct lock_request *request)
 {
     struct lock_owner *owner = request->owner;
@@ -174,6 +182,7 @@ void lock__queue_enter(struct lock_request *request)
     if (owner->session != NULL)
         list_append(&owner->session->ward_requests, &request->of_session);
     request->table->waiting_count++;
+    count_wanted(request, true);
 }
 
 void lock__queue_leave(struct lock_request *request)
@@ -187,6 +196,7 @@ void lock__queue_leave(struct lock_request *request)
     if (request->owner->session != NULL)
         list_remove(&request->of_session);
     table->waiting_count--;
+    count_wanted(request, false);
 }
 
 /* Returns: a waiting entry of one bit that stands ahead of a request's entry and is in its way, or NULL. */

@@ -248,6 +248,41 @@ struct resource *resource_open(struct resource_table *table, const struct resour
     return resource_ref(document);
 }
 
+static bool may_stand(const struct resource *parent, enum resource_kind kind, struct slice type, struct slice name)
+{
+    bool typed = kind == RESOURCE_DOCUMENT;
+    if (!typed && (type.len > 0 || name.len == 0))
+        return false;
+    switch (kind) {
+    case RESOURCE_INDEX: return parent->kind == RESOURCE_ALL;
+    case RESOURCE_DIRECTORY:
+        if (parent->kind == RESOURCE_INDEX)
+            return slice_is(name, "/");
+        return parent->kind == RESOURCE_DIRECTORY && slice_find_byte(name, '/') == name.len;
+    case RESOURCE_DOCUMENT:
+        return (parent->kind == RESOURCE_INDEX || parent->kind == RESOURCE_DIRECTORY) && type.len <= UINT16_MAX &&
+               name.len <= UINT16_MAX;
+    case RESOURCE_NAMES:
+        return parent->kind == RESOURCE_ALL && (slice_equal(name, space_name(RESOURCE_SPACE_NAMES)) ||
+                                                slice_equal(name, space_name(RESOURCE_SPACE_SCRIPTS)));
+    case RESOURCE_NAME: return parent->kind == RESOURCE_NAMES;
+    default: return false;
+    }
+}
+
+struct resource *resource_restore(struct resource_table *table, struct resource *parent, enum resource_kind kind,
+                                  struct slice type, struct slice name)
+{
+    if (!may_stand(parent, kind, type, name) || name.len > UINT32_MAX / 2)
+        return NULL;
+    const struct resource *home = parent;
+    while (kind == RESOURCE_DOCUMENT && home->kind != RESOURCE_INDEX)
+        home = home->parent;
+    const struct key key = {home, kind, type, name};
+    uint32_t hash = hash_key(&key);
+    return find(table, &key, hash) != NULL ? NULL : resource_ref(make(table, &key, hash, parent));
+}
+
 void resource_unref(struct resource_table *table, struct resource *resource)
 {
     while (resource != NULL) {

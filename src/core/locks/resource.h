@@ -26,7 +26,8 @@ enum resource_kind {
     RESOURCE_DIRECTORY,
     RESOURCE_DOCUMENT,
     RESOURCE_NAMES, /* all names of indices, or of stored scripts */
-    RESOURCE_NAME
+    RESOURCE_NAME,
+    RESOURCE_KIND_COUNT
 };
 
 /* What a resource is about: what is stored, or what a name means. */
@@ -60,7 +61,7 @@ struct resource {
     uint16_t type_len;
     uint8_t kind;
     uint8_t seen_bits;
-    uint32_t adding; /* locks below that an owner is about to be given, while his marks go up; else 0 */
+    uint32_t scratch; /* locks below that an owner is about to be given, while his marks go up; its place, while the table is written; else 0 */
     char name[];
 };
 
@@ -97,6 +98,14 @@ struct resource_trail {
  */
 struct resource *resource_open(struct resource_table *table, const struct resource_name *name,
                                struct resource_trail *trail);
+
+/*
+ * Makes one below another, as it stood there in a table that was saved. Who calls looks how deep it is (RESOURCE_LEVELS_MAX).
+ * Returns: NULL where none of that name can stand there, or one does.
+ * Owns: as resource_open().
+ */
+struct resource *resource_restore(struct resource_table *table, struct resource *parent, enum resource_kind kind,
+                                  struct slice type, struct slice name);
 
 static inline struct resource *resource_ref(struct resource *resource)
 {

@@ -151,6 +151,12 @@ static void collect_wants(struct admission *at, const bool *blocked)
 
 /* --- Running ------------------------------------------------------------------------------------------------------ */
 
+/* What was found, left alone or refused lies where it lay, whatever was expected of it. */
+static bool has_changed(const struct write_result *result)
+{
+    return result->outcome == WRITE_CREATED || result->outcome == WRITE_UPDATED || result->outcome == WRITE_DELETED;
+}
+
 /* Tells the table where documents lie that have moved, so that locks on them move along. */
 static int move_documents(struct admission *at, const bool *chosen)
 {
@@ -161,7 +167,7 @@ static int move_documents(struct admission *at, const bool *chosen)
     for (size_t i = 0; i < at->targets.count; i++) {
         const struct write_target *target = &at->targets.items[i];
         struct slice path = target->new_path;
-        if ((chosen != NULL && !chosen[target->item]) || write->results[target->item].outcome == WRITE_FAILED)
+        if ((chosen != NULL && !chosen[target->item]) || !has_changed(&write->results[target->item]))
             continue;
         if (write->item_count > 1) { /* an earlier item may have changed it as well */
             int r = write__place(at->core, NULL, target->index, target->type, target->id, &path);
@@ -632,14 +638,19 @@ int admit__run_left(struct core *core, struct session *session, struct command *
     return 1;
 }
 
+bool admit__document_held(struct core *core, struct session *session, const struct resource_name *document)
+{
+    struct wants wants = names__of_document(core, document);
+    return target_held(core, session, &wants);
+}
+
 bool admit__removal_held(struct core *core, struct session *session, const struct write_item *removal)
 {
     struct lock_want want = {{removal->index, SLICE_NONE, removal->type, removal->id}, LOCK_X, false};
     if (lock_table_idle(&core->owners->locks) ||
         write__place(core, NULL, removal->index, removal->type, removal->id, &want.on.path) < 0)
         return false;
-    struct wants wants = names__of_document(core, &want.on);
-    return target_held(core, session, &wants);
+    return admit__document_held(core, session, &want.on);
 }
 
 /*

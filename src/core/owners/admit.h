@@ -6,6 +6,7 @@
 #include "core/step/command.h"
 
 struct core;
+struct resource_name;
 struct session;
 struct wait;
 
@@ -18,6 +19,8 @@ struct wait;
 int admit__run_left(struct core *core, struct session *session, struct command *command) TL_MUST_USE;
 /* Whether somebody else holds what stands against the removal of a document that lives with a session. */
 bool admit__removal_held(struct core *core, struct session *session, const struct write_item *removal);
+/* The same of a document in the table of locks. */
+bool admit__document_held(struct core *core, struct session *session, const struct resource_name *document);
 /* Asks for the locks of a kept action. Returns: 0 it has them; CORE_WAITS, parked; fatal codes. */
 int admit__ask_kept(struct core *core, struct wait *wait, struct command *command) TL_MUST_USE;
 /* The same once it was granted, and runs it. Returns: 0 with its result; CORE_WAITS, it needs others by now, and has none; fatal codes. */

@@ -9,7 +9,6 @@
  */
 #include "base/check.h"
 #include "core/catalog/catalog.h"
-#include "core/documents/write.h"
 #include "core/locks/lock.h"
 #include "core/locks/resource.h"
 #include "core/owners/deadline.h"
@@ -55,24 +54,6 @@ static bool is_tree(const struct core *core, struct slice index)
     return found != NULL && mapping_path_field(found->mapping) != NULL;
 }
 
-/* Its documents lie elsewhere from now on: in directories since it has a path field, or nowhere since it is
- * no more. */
-static int move_documents(struct core *core, struct slice index)
-{
-    struct lock_table *locks = &core->owners->locks;
-    size_t count;
-    const struct resource **resources = lock_table_documents(locks, index, &core->arena, &count);
-    for (size_t i = 0; i < count; i++) {
-        struct resource_name name = resource_name(resources[i], &core->arena);
-        struct slice path;
-        int r = write__place(core, NULL, name.index, name.type, name.id, &path);
-        if (r < 0)
-            return tl_trace(r);
-        lock_table_move(locks, &name, path);
-    }
-    return 0;
-}
-
 /* A handler that refuses takes back its whole unit, so that must hold nothing else. */
 static int run(struct core *core, struct command *command, struct wants *wants)
 {
@@ -90,18 +71,8 @@ static int run(struct core *core, struct command *command, struct wants *wants)
     int r = core__handle(core, command);
     for (size_t i = 0; r == 0 && i < wants->count; i++)
         if (is_index(&wants->items[i]) && trees[i] != is_tree(core, wants->items[i].on.index))
-            r = move_documents(core, wants->items[i].on.index);
+            r = names__place_documents(core, wants->items[i].on.index); /* in directories now, or in none */
     return r;
-}
-
-/* It may not wait, or not any more. */
-static void explain_conflict(struct core *core, struct wait *wait, tl_ts until)
-{
-    struct command *command = wait->command;
-    if (until > core->clock)
-        wait__explain_full(core, &command->arena, &command->problem);
-    else
-        wait__explain(wait, PROBLEM_LOCK_WAIT_TIMEOUT, HOLDERS_TOLD_MAX, &command->arena, &command->problem);
 }
 
 /* Asks for what it changes. Returns: 0 it is done, or refused, and the wait is free; CORE_WAITS; fatal codes. */
@@ -118,7 +89,7 @@ static int ask(struct core *core, struct wait *wait, struct wants *wants, tl_ts 
     switch (wait__ask(core, wait, wants->items, wants->count, until > core->clock && !wait__full(core))) {
     case LOCK_GRANTED: r = run(core, command, wants); break;
     case LOCK_WAITS: wait__park(core, wait, until); return CORE_WAITS;
-    case LOCK_CONFLICT: explain_conflict(core, wait, until); break;
+    case LOCK_CONFLICT: wait__explain_conflict(core, wait, until > core->clock, PROBLEM_LOCK_WAIT_TIMEOUT); break;
     default: /* LOCK_DEADLOCK */ command->problem = *wait__cause(wait); break;
     }
     wait__free(core, wait);

@@ -89,16 +89,12 @@ static void give_way(struct core *core, struct wait *wait)
 static int ask(struct core *core, struct wait *wait, const struct lock_want *wants, size_t count, uint64_t wait_us,
                bool *ret_granted)
 {
-    struct command *command = wait->command;
     *ret_granted = false;
     switch (wait__ask(core, wait, wants, count, wait_us > 0 && !wait__full(core))) {
     case LOCK_GRANTED: *ret_granted = true; return 0;
     case LOCK_WAITS: wait__park(core, wait, deadline_after(core, wait_us)); return CORE_WAITS;
     case LOCK_CONFLICT:
-        if (wait_us > 0)
-            wait__explain_full(core, &command->arena, &command->problem);
-        else
-            wait__explain(wait, PROBLEM_LOCK_CONFLICT, HOLDERS_TOLD_MAX, &command->arena, &command->problem);
+        wait__explain_conflict(core, wait, wait_us > 0, PROBLEM_LOCK_CONFLICT);
         wait__free(core, wait);
         return 0;
     default: give_way(core, wait); return 0;
@@ -110,9 +106,8 @@ static int ask_by_name(struct core *core, struct wait *wait, uint64_t wait_us, b
 {
     struct command *command = wait->command;
     const struct lock_command *lock = &command->lock;
-    const struct overlay *overlay = wait->txn == NULL ? NULL : wait->txn->overlay;
     struct wants wants;
-    int r = names__of_locks(core, lock->targets, lock->target_count, overlay, true, &command->arena, &wants,
+    int r = names__of_locks(core, lock->targets, lock->target_count, NAMES_LOCKED, &command->arena, &wants,
                             &command->problem);
     *ret_granted = false;
     if (r == 0)
@@ -150,10 +145,10 @@ static int still_meant(struct core *core, struct wait *wait, bool *ret_meant)
 {
     struct command *command = wait->command;
     const struct lock_command *lock = &command->lock;
-    const struct overlay *overlay = wait->txn == NULL ? NULL : wait->txn->overlay;
     struct problem problem;
     struct wants wants;
-    int r = names__of_locks(core, lock->targets, lock->target_count, overlay, true, &command->arena, &wants, &problem);
+    int r = names__of_locks(core, lock->targets, lock->target_count, NAMES_LOCKED, &command->arena, &wants,
+                            &problem);
     size_t count = 0;
     *ret_meant = r == 0;
     for (size_t i = 0; r == 0 && i < wants.count; i++) {
@@ -215,7 +210,7 @@ static int release(struct core *core, struct command *command, struct session *s
                    const struct lock_target *target, bool *ret_released)
 {
     struct wants wants;
-    int r = names__of_locks(core, target, 1, NULL, false, &command->arena, &wants, &command->problem);
+    int r = names__of_locks(core, target, 1, NAMES_UNLOCKED, &command->arena, &wants, &command->problem);
     *ret_released = false;
     for (size_t i = 0; r == 0 && i < wants.count; i++)
         if (wants.items[i].on.space == RESOURCE_SPACE_TREE)
@@ -242,7 +237,8 @@ int core__do_unlock(struct core *core, struct command *command)
     }
     /* One that names what cannot be locked is refused before anything is given back. */
     struct wants all;
-    r = names__of_locks(core, lock->targets, lock->target_count, NULL, false, &command->arena, &all, &command->problem);
+    r = names__of_locks(core, lock->targets, lock->target_count, NAMES_UNLOCKED, &command->arena, &all,
+                        &command->problem);
     for (size_t i = 0; r == 0 && i < lock->target_count; i++) {
         r = release(core, command, session, &lock->targets[i], &released);
         lock->released += released;

@@ -5,13 +5,14 @@
  */
 #include "core/owners/do_rename.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 
 #include "core/catalog/catalog.h"
 #include "core/catalog/counter.h"
 #include "core/documents/births.h"
 #include "core/documents/seen.h"
-#include "core/documents/write.h"
+#include "core/feed/feed.h"
 #include "core/locks/lock.h"
 #include "core/locks/resource.h"
 #include "core/owners/deadline.h"
@@ -25,6 +26,7 @@
 #include "core/step/handler.h"
 #include "core/step/hooks.h"
 #include "core/step/unit.h"
+#include "core/tree/empty.h"
 #include "core/tree/tree.h"
 #include "core/tree/tree_record.h"
 #include "core/tree/tree_write.h"
@@ -111,12 +113,59 @@ static int find_wants(struct core *core, struct command *command, struct wants *
         {.mode = LOCK_X, .index = rename->index, .path = rename->from},
         {.mode = LOCK_X, .index = rename->index, .path = rename->to},
     };
-    return names__of_locks(core, targets, 2, NULL, true, &command->arena, ret_wants, &command->problem);
+    return names__of_locks(core, targets, 2, NAMES_RENAMED, &command->arena, ret_wants, &command->problem);
 }
 
 /* --- Doing it ----------------------------------------------------------------------------------------------------- */
 
-/* Whether something lies at a path; 0 or RENAME_REFUSED; fatal codes. */
+/* Whether the document at `from` is the one that the client has seen; 0 or RENAME_REFUSED; fatal codes. */
+static int check_newest(struct command *command, const struct catalog_index *index, const struct view *view)
+{
+    const struct rename_command *rename = &command->rename;
+    struct slice from = trimmed(rename->from);
+    int64_t seq_no;
+    if (rename->if_seq_no == SEQ_NO_ANY)
+        return 0;
+    int r = births_seq_no(view, index->number, index->mapping, from, &seq_no);
+    if (r < 0)
+        return tl_trace(r);
+    if (r != 0)
+        return refuse(command, PROBLEM_ILLEGAL_ARGUMENT,
+                      "more than [%d] documents lie at [%.*s]: [if_seq_no] says nothing of so many",
+                      BIRTHS_SEQ_NO_DOCUMENTS_MAX, SLICE_ARG(from));
+    if (seq_no == rename->if_seq_no && rename->if_primary_term == 1)
+        return 0;
+    struct slice wanted = arena_printf(&command->arena, "required seqNo [%" PRId64 "], primary term [%" PRId64 "]",
+                                       rename->if_seq_no, rename->if_primary_term);
+    if (seq_no < 0)
+        return refuse(command, PROBLEM_VERSION_CONFLICT,
+                      "[%.*s]: version conflict, %.*s. but no document was found: a directory has the sequence "
+                      "number of its own document only",
+                      SLICE_ARG(from), SLICE_ARG(wanted));
+    return refuse(command, PROBLEM_VERSION_CONFLICT,
+                  "[%.*s]: version conflict, %.*s. current document has seqNo [%" PRId64 "] and primary term [1]",
+                  SLICE_ARG(from), SLICE_ARG(wanted), seq_no);
+}
+
+/*
+ * Whether documents lie at a path, and below it. That nothing does is found by looking through all that once was there: it is asked of the store
+ * but once, and not here when the submitter has asked (`nothing`) and the place was watched since. What a transaction sees is its own.
+ */
+static int look_at(struct core *core, const struct catalog_index *index, const struct view *view, struct slice path,
+                   tl_ts nothing, bool *ret_at, bool *ret_below)
+{
+    *ret_at = *ret_below = false;
+    if (view->overlay == NULL &&
+        (empty_places_know(&core->empty, index->number, path, delimiter) ||
+         (nothing != TL_TS_NONE && empty_places_still(&core->empty, index->number, path, nothing))))
+        return 0;
+    int r = births_lie(view, index->number, index->mapping, path, NULL, ret_at, ret_below);
+    if (r == 0 && view->overlay == NULL && !*ret_at && !*ret_below)
+        empty_places_add(&core->empty, index->number, path, delimiter);
+    return r;
+}
+
+/* Whether something can be renamed, and what; 0 or RENAME_REFUSED; fatal codes. */
 static int check_there(struct core *core, struct command *command, const struct catalog_index *index,
                        const struct overlay *overlay)
 {
@@ -124,7 +173,7 @@ static int check_there(struct core *core, struct command *command, const struct 
     struct slice from = trimmed(rename->from), to = trimmed(rename->to);
     struct view view = core__view(core, overlay);
     bool at, below;
-    int r = births_lie(&view, index->number, index->mapping, from, &rename->document, &rename->directory);
+    int r = look_at(core, index, &view, from, rename->nothing_from, &rename->document, &rename->directory);
     if (r < 0)
         return tl_trace(r);
     if (!rename->document && !rename->directory)
@@ -133,7 +182,10 @@ static int check_there(struct core *core, struct command *command, const struct 
     if (!rename->directory && from.len < rename->from.len)
         return refuse(command, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] is not a directory: nothing lies below it",
                       SLICE_ARG(from));
-    r = births_lie(&view, index->number, index->mapping, to, &at, &below);
+    r = check_newest(command, index, &view);
+    if (r != 0)
+        return r;
+    r = look_at(core, index, &view, to, rename->nothing_to, &at, &below);
     if (r < 0)
         return tl_trace(r);
     return at || below ? refuse(command, PROBLEM_PATH_EXISTS, "something lies at [%.*s] in [%.*s]%s already",
@@ -141,43 +193,21 @@ static int check_there(struct core *core, struct command *command, const struct 
                        : 0;
 }
 
-static struct slice keep(struct arena *arena, struct slice text)
+/* For the feed: now, or when the transaction commits, in whose overlay renames lie in their order. */
+static void note(struct core *core, struct overlay *overlay, const struct catalog_index *index, struct slice from,
+                 struct slice to)
 {
-    return text.data == NULL ? SLICE_NONE : arena_copy(arena, text);
-}
-
-/* A resource's name that outlives it, when locks are let go of or moved. */
-static struct resource_name name_of(const struct resource *resource, struct arena *arena)
-{
-    struct resource_name name = resource_name(resource, arena);
-    name.index = keep(arena, name.index);
-    name.type = keep(arena, name.type);
-    name.id = keep(arena, name.id);
-    return name;
-}
-
-/* Tells the table of locks where the documents lie that others await. */
-static int move_documents(struct core *core, const struct catalog_index *index)
-{
-    struct lock_table *locks = &core->owners->locks;
-    size_t count;
-    if (lock_table_idle(locks))
-        return 0;
-    struct slice name = arena_copy(&core->arena, index->name);
-    const struct resource **resources = lock_table_documents(locks, name, &core->arena, &count);
-    struct resource_name *names = arena_zalloc(&core->arena, (count + 1) * sizeof *names);
-    for (size_t i = 0; i < count; i++)
-        names[i] = name_of(resources[i], &core->arena); /* a resource may go when another one moves */
-    for (size_t i = 0; i < count; i++) {
-        struct slice path;
-        int r = write__place(core, NULL, names[i].index, names[i].type, names[i].id, &path);
-        if (r < 0)
-            return tl_trace(r);
-        names[i].path = path;
-        if (!lock_table_lies(locks, &names[i]))
-            lock_table_move(locks, &names[i], path);
+    const struct feed_change change = {.what = FEED_RENAMED, .index = index->number, .name = from, .to = to};
+    struct buf key = BUF_INIT(16), value = BUF_INIT(BUF_UNLIMITED);
+    if (overlay == NULL) {
+        feed__note(core, &change, false);
+        return;
     }
-    return 0;
+    buf_u64be(&key, overlay_count_in(overlay, SPACE_FEED));
+    feed_change_put(&value, &change);
+    overlay_put(overlay, SPACE_FEED, buf_view(&key), buf_view(&value));
+    buf_deinit(&key);
+    buf_deinit(&value);
 }
 
 /* Returns: 0, done or refused; fatal codes. */
@@ -205,10 +235,31 @@ static int run(struct core *core, struct command *command, struct txn *txn)
                     overlay == NULL ? core->ts : TREE_TS_OPEN);
     if (r != 0)
         return tl_trace(r < 0 ? r : TL_ERR_CORRUPT); /* something does lie there */
+    note(core, overlay, index, trimmed(rename->from), trimmed(rename->to));
     if (overlay != NULL)
         return 0;
+    empty_places_fill(&core->empty, index->number, trimmed(rename->to));
+    empty_places_add(&core->empty, index->number, trimmed(rename->from), delimiter);
     seen_changes_note_all(&core->changes, core->ts);
-    return move_documents(core, index);
+    return names__place_documents(core, arena_copy(&core->arena, index->name));
+}
+
+int core__do_places_watch(struct core *core, struct command *command)
+{
+    struct places_command *places = &command->places;
+    struct problem ignored = {0};
+    const struct catalog_alias *alias;
+    const struct catalog_index *index;
+    if (catalog_find_any(core->catalog, places->index, true, command->dialect, &command->arena, &index, &alias,
+                         &ignored) != 0)
+        return 0;
+    for (size_t i = 0; i < sizeof places->paths / sizeof *places->paths; i++) {
+        struct slice path = trimmed(places->paths[i]);
+        places->empty[i] = empty_places_know(&core->empty, index->number, path, delimiter);
+        if (!places->empty[i])
+            empty_places_watch(&core->empty, index->number, path, delimiter, core->ts);
+    }
+    return 0;
 }
 
 /* --- Its locks ---------------------------------------------------------------------------------------------------- */
@@ -229,15 +280,6 @@ static void end(struct core *core, struct wait *wait)
     wait__free(core, wait);
     if (txn != NULL)
         txn__touch(core, txn);
-}
-
-static void explain_conflict(struct core *core, struct wait *wait, uint64_t until)
-{
-    struct command *command = wait->command;
-    if (until > core->clock)
-        wait__explain_full(core, &command->arena, &command->problem);
-    else
-        wait__explain(wait, PROBLEM_LOCK_WAIT_TIMEOUT, HOLDERS_TOLD_MAX, &command->arena, &command->problem);
 }
 
 static void give_way(struct core *core, struct wait *wait)
@@ -268,7 +310,7 @@ static int ask(struct core *core, struct wait *wait, uint64_t until)
     switch (wait__ask(core, wait, wants.items, wants.count, until > core->clock && !wait__full(core))) {
     case LOCK_GRANTED: r = run(core, command, wait->txn); break;
     case LOCK_WAITS: wait__park(core, wait, until); return CORE_WAITS;
-    case LOCK_CONFLICT: explain_conflict(core, wait, until); break;
+    case LOCK_CONFLICT: wait__explain_conflict(core, wait, until > core->clock, PROBLEM_LOCK_WAIT_TIMEOUT); break;
     default: /* LOCK_DEADLOCK */ give_way(core, wait); return 0;
     }
     end(core, wait);
@@ -360,10 +402,10 @@ struct resource_name *rename__documents(struct core *core, const struct overlay 
         const struct catalog_index *index = catalog_index_by_number(core->catalog, renamed.indices[i]);
         if (index == NULL)
             continue;
-        const struct resource **resources = lock_table_documents(locks, index->name, &core->arena, &count);
+        const struct resource_name *documents = lock_table_documents(locks, index->name, &core->arena, &count);
         for (size_t k = 0; k < count; k++) {
             names = arena_grow(&core->arena, names, *ret_count, &capacity, sizeof *names);
-            names[(*ret_count)++] = name_of(resources[k], &core->arena);
+            names[(*ret_count)++] = documents[k];
         }
     }
     return names;

@@ -194,8 +194,10 @@ static void write_kept(struct core *core, struct buf *buf)
             buf_byte(buf, ',');
         if (kept->name.len > 0)
             text(buf, "name", kept->name);
-        buf_printf(buf, ",\"ended\":%" PRIu64 ",\"action\":\"%s\",", kept->ended,
+        buf_printf(buf, ",\"number\":%" PRIu64 ",\"ended\":%" PRIu64 ",\"action\":\"%s\",", kept->number, kept->ended,
                    kept->removal ? "remove ephemeral" : ops[item.op]);
+        if (kept->aside)
+            buf_lit(buf, "\"aside\":true,");
         text(buf, "index", item.index);
         buf_byte(buf, ',');
         text(buf, "id", item.id);
@@ -379,6 +381,7 @@ int core__do_status(struct core *core, struct command *command)
     bool one = command->status.id.len > 0;
     switch (command->status.what) {
     case STATUS_LOCKS: status__locks(core, command); return 0;
+    case STATUS_GLANCE: status__glance(core, command); return 0;
     case STATUS_SESSIONS: one ? show_session(core, command) : list_sessions(core, command); return 0;
     case STATUS_TRANSACTIONS:
         if (one)

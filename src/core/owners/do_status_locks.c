@@ -9,18 +9,25 @@
  * - Places are buckets of the table of resources, counted with their bits read backwards. The table grows by doubling, which parts
  *   each bucket into two that follow one another in this order: however much it grows between two pieces, what is there all
  *   the time is told exactly once.
+ * STATUS_GLANCE is for who looks again and again, at some hundreds of rows of however many: those that somebody waits for, the longest wait
+ * first, then what sessions and transactions hold, the oldest first. It is one step, as long as a piece, however many locks there are: it is
+ * found by walking over who waits and who holds, and not over the table.
+ *
  * - Rows come in no order; each has a key, and sorted by it they stand in the order of the tree (resource_compare()).
  */
 #include <inttypes.h>
 
+#include "base/map.h"
 #include "core/locks/lock.h"
 #include "core/locks/resource.h"
 #include "core/owners/deadline.h"
+#include "core/owners/lock_past.h"
 #include "core/owners/owners.h"
 #include "core/owners/party.h"
 #include "core/owners/session.h"
 #include "core/owners/status.h"
 #include "core/owners/story.h"
+#include "core/owners/txn.h"
 #include "core/owners/wait.h"
 #include "core/step/command.h"
 #include "core/step/unit.h"
@@ -31,6 +38,7 @@ enum {
     OWNER_STEPS = 4,     /* to write one holder or waiter */
     CROWD_MIN = 1000,    /* more than these at one resource are told by pieces of as many */
     WAITS_FOR_MAX = 100, /* of one queue: those of whom it is told who is in their way */
+    GLANCE_EACH = 50,    /* holders, and waiters, that a glance tells of one resource */
 };
 
 struct look {
@@ -100,13 +108,18 @@ static void write_holders(struct look *look, const struct resource *resource, st
         const struct lock_hold *hold = list_entry(link, struct lock_hold, of_resource);
         if (window->at >= window->end)
             return;
-        if (!window_takes(window) || hold->mode == LOCK_NONE || !owner_wanted(look->status, hold->owner))
+        if (!window_takes(window) || hold->mode == LOCK_NONE || !owner_wanted(look->status, hold->owner) ||
+            (look->status->as_of != 0 && hold->past_from > look->status->as_of))
             continue;
         buf_slice(buf, buf->len > 0 ? SLICE_LIT(",{") : SLICE_LIT("{"));
         story_owner_json(hold->owner, buf);
+        look->status->steps += OWNER_STEPS;
+        if (look->status->as_of != 0) {
+            buf_printf(buf, ",\"mode\":\"%s\",\"since\":%" PRIu64 "}", lock_mode_name(hold->mode), hold->since);
+            continue;
+        }
         buf_printf(buf, ",\"mode\":\"%s\",\"since\":%" PRIu64 ",\"fencing_token\":%" PRIu64 "}",
                    lock_mode_name(hold->mode), hold->since, hold->token);
-        look->status->steps += OWNER_STEPS;
     }
 }
 
@@ -128,11 +141,17 @@ static void write_waiters(struct look *look, const struct resource *resource, st
     enum lock_mode mode;
     for (size_t place = 0; window->at < window->end && lock_waiters_next(&waiters, &request, &mode); place++) {
         struct wait *wait = lock_request_user(request);
-        if (!window_takes(window) || !owner_wanted(look->status, wait->owner))
+        if (!window_takes(window) || !owner_wanted(look->status, wait->owner) ||
+            (look->status->as_of != 0 && wait->since_ts > look->status->as_of))
             continue;
         buf_slice(buf, buf->len > 0 ? SLICE_LIT(",{") : SLICE_LIT("{"));
         story_owner_json(wait->owner, buf);
         buf_printf(buf, ",\"mode\":\"%s\",\"since\":%" PRIu64, lock_mode_name(mode), wait->since_ts);
+        if (look->status->as_of != 0) {
+            buf_byte(buf, '}');
+            look->status->steps += OWNER_STEPS;
+            continue;
+        }
         if (wait->until < TL_TS_MAX)
             buf_printf(buf, ",\"deadline\":%" PRIu64, deadline_ts(look->core, wait->until));
         buf_printf(buf, ",\"upgrade\":%s", lock_request_upgrade(request) ? "true" : "false");
@@ -143,33 +162,6 @@ static void write_waiters(struct look *look, const struct resource *resource, st
     }
 }
 
-/* No byte of a text is taken for its end, and a text stands before what goes on from it. */
-static void put_text(struct buf *key, const char *bytes, size_t len)
-{
-    for (size_t i = 0; i < len; i++) {
-        buf_byte(key, bytes[i]);
-        if (bytes[i] == '\0')
-            buf_byte(key, (char)0xff);
-    }
-    buf_lit(key, "\0\1");
-}
-
-static void write_key(struct look *look, const struct resource *resource, struct buf *key)
-{
-    size_t depth = 0;
-    for (const struct resource *at = resource; at->parent != NULL; at = at->parent)
-        depth++;
-    const struct resource **chain = arena_alloc(&look->core->arena, depth * sizeof *chain);
-    for (size_t i = depth; i > 0; resource = resource->parent)
-        chain[--i] = resource;
-    for (size_t i = 0; i < depth; i++) {
-        buf_byte(key, (char)chain[i]->kind);
-        put_text(key, chain[i]->name, chain[i]->type_len);
-        put_text(key, chain[i]->name + chain[i]->type_len, chain[i]->name_len - chain[i]->type_len);
-    }
-    look->status->steps += depth + key->len / 16;
-}
-
 static struct slice keep(struct look *look, struct buf *buf)
 {
     struct slice text = arena_copy(look->arena, buf_view(buf));
@@ -177,25 +169,32 @@ static struct slice keep(struct look *look, struct buf *buf)
     return text;
 }
 
-/* Adds a row, unless none of those asked about holds or awaits it. */
-static void tell(struct look *look, const struct resource *resource, struct window *window)
+/* Adds a row, unless none of those asked about holds or awaits it. The texts are taken. */
+static void add_row(struct look *look, const struct resource *resource, struct buf *holders, struct buf *waiters,
+                    bool cut)
 {
     struct status_command *status = look->status;
-    struct buf holders = BUF_INIT(BUF_UNLIMITED), waiters = BUF_INIT(BUF_UNLIMITED), key = BUF_INIT(BUF_UNLIMITED),
-               name = BUF_INIT(BUF_UNLIMITED);
-    write_holders(look, resource, window, &holders);
-    write_waiters(look, resource, window, &waiters);
-    status->steps += window->at;
-    if (holders.len + waiters.len > 0) {
-        write_key(look, resource, &key);
+    struct buf key = BUF_INIT(BUF_UNLIMITED), name = BUF_INIT(BUF_UNLIMITED);
+    if (holders->len + waiters->len > 0) {
+        story_resource_key(resource, &key);
+        status->steps += 1 + key.len / 16;
         story_resource_json(resource, &name);
         status->rows =
             arena_grow(look->arena, status->rows, status->row_count, &look->row_capacity, sizeof *status->rows);
         status->rows[status->row_count++] =
-            (struct status_row){keep(look, &key), keep(look, &name), keep(look, &holders), keep(look, &waiters)};
+            (struct status_row){keep(look, &key), keep(look, &name), keep(look, holders), keep(look, waiters), cut};
     }
-    buf_deinit(&holders);
-    buf_deinit(&waiters);
+    buf_deinit(holders);
+    buf_deinit(waiters);
+}
+
+static void tell(struct look *look, const struct resource *resource, struct window *window)
+{
+    struct buf holders = BUF_INIT(BUF_UNLIMITED), waiters = BUF_INIT(BUF_UNLIMITED);
+    write_holders(look, resource, window, &holders);
+    write_waiters(look, resource, window, &waiters);
+    look->status->steps += window->at;
+    add_row(look, resource, &holders, &waiters, false);
 }
 
 /* --- The table ---------------------------------------------------------------------------------------------------- */
@@ -273,12 +272,126 @@ static void tell_crowd(struct look *look, const struct resource_table *table)
         crowd->number = 0;
 }
 
+/* What has gone since; its rows have one holder or waiter each. What was let go of before this piece is missing, and `past_from` says so. */
+static void tell_past(struct look *look, const struct lock_past *past)
+{
+    struct status_command *status = look->status;
+    uint64_t number = status->past != 0 ? status->past - 1 : lock_past_after(past, status->as_of);
+    for (number = number < past->first ? past->first : number; number < past->next && status->steps < LOOK_STEPS;
+         number++) {
+        const struct past_interval *interval = lock_past_at(past, number);
+        const char *name = interval->text + interval->key_bytes, *who = name + interval->name_bytes;
+        status->steps++;
+        if (interval->from > status->as_of)
+            continue;
+        struct slice owner = arena_copy(look->arena, slice_make(who, interval->who_bytes));
+        status->rows =
+            arena_grow(look->arena, status->rows, status->row_count, &look->row_capacity, sizeof *status->rows);
+        status->rows[status->row_count++] =
+            (struct status_row){arena_copy(look->arena, slice_make(interval->text, interval->key_bytes)),
+                                arena_copy(look->arena, slice_make(name, interval->name_bytes)),
+                                interval->awaited ? SLICE_NONE : owner, interval->awaited ? owner : SLICE_NONE, false};
+        status->steps += OWNER_STEPS;
+    }
+    status->past = number < past->next ? number + 1 : 0;
+}
+
 void status__locks(struct core *core, struct command *command)
 {
     struct look look = {.core = core, .status = &command->status, .arena = &command->arena};
     command->status.steps = 0;
-    if (command->status.crowd.number != 0)
+    command->status.past_from = core->owners->past.complete_from;
+    if (command->status.of_past)
+        tell_past(&look, &core->owners->past);
+    else if (command->status.crowd.number != 0)
         tell_crowd(&look, &core->owners->locks.resources);
     else
         tell_places(&look, &core->owners->locks.resources);
+}
+
+/* --- A glance ----------------------------------------------------------------------------------------------------- */
+
+struct glance {
+    struct look look;
+    struct map told; /* resources, by hash and number */
+};
+
+/* Returns: whether there is to be more. */
+static bool glance_goes_on(const struct glance *glance)
+{
+    return glance->look.status->row_count < glance->look.status->most && glance->look.status->steps < LOOK_STEPS;
+}
+
+static void glance_at(struct glance *glance, const struct resource *resource)
+{
+    struct look *look = &glance->look;
+    struct buf holders = BUF_INIT(BUF_UNLIMITED), waiters = BUF_INIT(BUF_UNLIMITED);
+    struct window held = {0, 0, GLANCE_EACH}, awaited = {0, 0, GLANCE_EACH};
+    const uint32_t which[] = {resource->hash, resource->number};
+    look->status->steps++;
+    if (map_put(&glance->told, slice_make(which, sizeof which), look) != NULL)
+        return;
+    write_holders(look, resource, &held, &holders);
+    write_waiters(look, resource, &awaited, &waiters);
+    look->status->steps += held.at + awaited.at;
+    add_row(look, resource, &holders, &waiters, held.at == GLANCE_EACH || awaited.at == GLANCE_EACH);
+}
+
+/* What is asked for, and what is held against that, which may lie above or below. */
+static void glance_at_wait(struct glance *glance, struct wait *wait)
+{
+    const struct resource *resource;
+    struct lock_conflict conflict;
+    enum lock_mode mode;
+    size_t position = 0;
+    if (lock_request_state(wait->request) != LOCK_STATE_WAITING)
+        return;
+    while (glance_goes_on(glance) && lock_request_want(wait->request, &position, &resource, &mode))
+        glance_at(glance, resource);
+    if (lock_request_conflicts(wait->request, &conflict, 1) == 0)
+        return;
+    glance->look.status->steps += conflict.owner->lock_count;
+    if (glance_goes_on(glance))
+        glance_at(glance, conflict.resource);
+}
+
+static void glance_at_holds(struct glance *glance, const struct lock_owner *owner)
+{
+    list_for_each(link, &owner->holds)
+    {
+        const struct lock_hold *hold = list_entry(link, struct lock_hold, of_owner);
+        if (!glance_goes_on(glance))
+            return;
+        glance->look.status->steps++;
+        if (hold->mode != LOCK_NONE && !hold->aside)
+            glance_at(glance, hold->resource);
+    }
+}
+
+void status__glance(struct core *core, struct command *command)
+{
+    struct glance glance = {{.core = core, .status = &command->status, .arena = &command->arena}, MAP_INIT};
+    size_t position = 0;
+    struct slice id;
+    void *session;
+    command->status.steps = 0;
+    list_for_each(link, &core->owners->waits)
+    {
+        if (!glance_goes_on(&glance))
+            break;
+        command->status.steps++;
+        glance_at_wait(&glance, list_entry(link, struct wait, of_all));
+    }
+    list_for_each(link, &core->owners->open_txns)
+    {
+        if (!glance_goes_on(&glance))
+            break;
+        command->status.steps++;
+        glance_at_holds(&glance, &list_entry(link, struct txn, of_all)->party.owner);
+    }
+    while (glance_goes_on(&glance) && map_next(&core->owners->sessions, &position, &id, &session)) {
+        command->status.steps++;
+        glance_at_holds(&glance, &((const struct session *)session)->party.owner);
+    }
+    map_deinit(&glance.told);
 }

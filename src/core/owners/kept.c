@@ -2,7 +2,7 @@
 /*
  * What ended sessions left to be done and others' locks forbid: kept until it can be. README-locks.md, "Kept actions".
  *
- * Each is a record in SPACE_SYSTEM, 'K' and its number (u64be): what it is (a byte), when its session ended, the session's id and
+ * Each is a record in SPACE_SYSTEM, 'K' and its number (u64be): what it is (a byte, large when it was put aside), when its session ended, the session's id and
  * name, the action's bytes. Beside it waits a request that stands ahead of all others. Granted, it runs in a unit of its own, which
  * takes the record away.
  */
@@ -14,6 +14,7 @@
 #include "core/owners/owners.h"
 #include "core/owners/session.h"
 #include "core/owners/story.h"
+#include "core/owners/tried.h"
 #include "core/owners/wait.h"
 #include "core/step/command.h"
 #include "core/step/handler.h"
@@ -36,6 +37,7 @@ struct kept *kept__make(struct core *core, const struct kept *like)
     struct kept *kept = mem_zalloc(sizeof *kept);
     kept->number = like->number;
     kept->removal = like->removal;
+    kept->aside = like->aside;
     kept->ended = like->ended;
     kept->session = duplicate(like->session);
     kept->name = duplicate(like->name);
@@ -63,7 +65,7 @@ void kept__free(struct core *core, struct kept *kept)
 
 static void encode(struct buf *value, const struct kept *kept)
 {
-    buf_byte(value, kept->removal ? 'r' : 'a');
+    buf_byte(value, kept->removal ? (kept->aside ? 'R' : 'r') : (kept->aside ? 'A' : 'a'));
     buf_varint(value, kept->ended);
     action_put_slice(value, kept->session);
     action_put_slice(value, kept->name);
@@ -80,7 +82,8 @@ static int load(void *context, struct slice key, struct slice value)
         !slice_take_varint(&value, &kept.ended) || !action_take_slice(&value, &kept.session) ||
         !action_take_slice(&value, &kept.name) || !action_take_slice(&value, &kept.action))
         return tl_trace(TL_ERR_CORRUPT);
-    kept.removal = what.data[0] == 'r';
+    kept.removal = what.data[0] == 'r' || what.data[0] == 'R';
+    kept.aside = what.data[0] == 'R' || what.data[0] == 'A';
     kept__make(core, &kept);
     return 0;
 }
@@ -142,23 +145,43 @@ static int await(struct core *core, struct kept *kept)
     return 0;
 }
 
-int kept__keep(struct core *core, const struct session *session, const struct write_item *item, bool removal)
+static void put_record(struct core *core, const struct kept *kept)
 {
-    struct buf action = BUF_INIT(BUF_UNLIMITED), key = BUF_INIT(BUF_UNLIMITED), value = BUF_INIT(BUF_UNLIMITED);
+    struct buf key = BUF_INIT(BUF_UNLIMITED), value = BUF_INIT(BUF_UNLIMITED);
+    encode(&value, kept);
+    store_batch_put(core->batch, SPACE_SYSTEM, kept_key(&key, kept->number), buf_view(&value));
+    buf_deinit(&key);
+    buf_deinit(&value);
+}
+
+static void drop_record(struct core *core, const struct kept *kept)
+{
+    struct buf key = BUF_INIT(BUF_UNLIMITED);
+    store_batch_delete(core->batch, SPACE_SYSTEM, kept_key(&key, kept->number));
+    buf_deinit(&key);
+}
+
+static struct kept *keep(struct core *core, const struct session *session, const struct write_item *item, bool removal,
+                         bool aside)
+{
+    struct buf action = BUF_INIT(BUF_UNLIMITED);
     action_encode_all(&action, item, 1);
     struct kept like = {.number = core->owners->last_kept + 1,
                         .removal = removal,
+                        .aside = aside,
                         .ended = core->ts,
                         .session = session->id,
                         .name = session->name,
                         .action = buf_view(&action)};
     struct kept *kept = kept__make(core, &like);
-    encode(&value, kept);
-    store_batch_put(core->batch, SPACE_SYSTEM, kept_key(&key, kept->number), buf_view(&value));
+    put_record(core, kept);
     buf_deinit(&action);
-    buf_deinit(&key);
-    buf_deinit(&value);
-    return await(core, kept);
+    return kept;
+}
+
+int kept__keep(struct core *core, const struct session *session, const struct write_item *item, bool removal)
+{
+    return await(core, keep(core, session, item, removal, false));
 }
 
 static void tell_run(struct core *core, const struct kept *kept, const struct write_command *write)
@@ -181,21 +204,27 @@ static void tell_run(struct core *core, const struct kept *kept, const struct wr
     buf_deinit(&story);
 }
 
+void kept__drop(struct core *core, struct kept *kept)
+{
+    drop_record(core, kept);
+    tried__forget_kept(core, kept->number);
+    kept__free(core, kept);
+}
+
 static int resume(struct core *core, struct wait *wait)
 {
     struct kept *kept = wait->kept;
-    struct buf key = BUF_INIT(BUF_UNLIMITED);
     struct command *command;
     int r = decode(core, kept, &command);
+    tried__begin(core, kept->session, kept->number, 0);
     if (r == 0)
         r = admit__resume_kept(core, wait, command);
+    tried__end(core);
     if (r != 0)
         return r < 0 ? tl_trace(r) : CORE_WAITS;
     tell_run(core, kept, &command->write);
-    store_batch_delete(core->batch, SPACE_SYSTEM, kept_key(&key, kept->number));
-    buf_deinit(&key);
     wait__free(core, wait);
-    kept__free(core, kept);
+    kept__drop(core, kept);
     return 0;
 }
 
@@ -208,10 +237,58 @@ int kept__restart(struct core *core)
     list_for_each(link, &core->owners->kept)
     {
         struct kept *kept = list_entry(link, struct kept, of_all);
-        if (r == 0 && kept->wait == NULL)
+        if (r == 0 && kept->wait == NULL && !kept->aside)
             r = await(core, kept);
     }
     return r;
+}
+
+/* --- Putting aside ------------------------------------------------------------------------------------------------ */
+
+struct kept *kept__find(const struct core *core, uint64_t number)
+{
+    list_for_each(link, &core->owners->kept)
+    {
+        struct kept *kept = list_entry(link, struct kept, of_all);
+        if (kept->number == number)
+            return kept;
+    }
+    return NULL;
+}
+
+static void tell_aside(struct core *core, const struct kept *kept)
+{
+    struct buf story = BUF_INIT(BUF_UNLIMITED);
+    buf_lit(&story, "what ");
+    kept__owner_text(kept, &story);
+    buf_printf(&story, " left\nwas under way when the server ended, %d times; it is put aside as number %llu", TRIES_MAX,
+               (unsigned long long)kept->number);
+    stories_tell(&core->owners->stories, core->ts, "expiry", buf_view(&story));
+    buf_deinit(&story);
+}
+
+void kept__keep_aside(struct core *core, const struct session *session, const struct write_item *item)
+{
+    tell_aside(core, keep(core, session, item, false, true));
+}
+
+void kept__put_aside(struct core *core, struct kept *kept)
+{
+    if (kept->aside)
+        return;
+    kept->aside = true;
+    put_record(core, kept);
+    if (kept->wait != NULL)
+        wait__free(core, kept->wait);
+    kept->wait = NULL;
+    tell_aside(core, kept);
+}
+
+int kept__try_again(struct core *core, struct kept *kept)
+{
+    kept->aside = false;
+    put_record(core, kept);
+    return await(core, kept);
 }
 
 /* --- Telling ------------------------------------------------------------------------------------------------------ */

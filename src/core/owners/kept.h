@@ -18,11 +18,12 @@ struct kept {
     struct list of_all; /* in owners->kept, oldest first */
     uint64_t number;    /* of its record; rises */
     bool removal;       /* of a document that lived with the session; else an action of on_expire */
+    bool aside;         /* it has ended the process, and is done no more until somebody says so (tried.h) */
     tl_ts ended;
     struct slice session; /* mem_free, all three */
     struct slice name;
     struct slice action; /* encoded (action.h), one */
-    struct wait *wait;   /* NULL: not asked for yet, between opening the store and RESTART */
+    struct wait *wait;   /* NULL: not asked for yet, between opening the store and RESTART, or put aside */
 };
 
 /* Returns: a command of the core's own, for what ended sessions left. */
@@ -30,6 +31,14 @@ struct command *kept__command(void);
 /* Keeps what a session left, in the open unit. */
 int kept__keep(struct core *core, const struct session *session, const struct write_item *item,
                bool removal) TL_MUST_USE;
+/* The same of an action that is put aside at once. */
+void kept__keep_aside(struct core *core, const struct session *session, const struct write_item *item);
+/* Returns: NULL: there is none of this number. */
+struct kept *kept__find(const struct core *core, uint64_t number);
+/* It waits no more; or waits, behind all that is kept for the same; or goes, undone. In the open unit. */
+void kept__put_aside(struct core *core, struct kept *kept);
+int kept__try_again(struct core *core, struct kept *kept) TL_MUST_USE;
+void kept__drop(struct core *core, struct kept *kept);
 /* Makes one like another, at the end of those there are. */
 struct kept *kept__make(struct core *core, const struct kept *like);
 void kept__free(struct core *core, struct kept *kept);

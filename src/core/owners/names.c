@@ -97,41 +97,42 @@ static void add_guards(struct core *core, const struct resource_name *name, bool
     }
 }
 
-static int add_document(struct core *core, const struct overlay *overlay, struct slice index, struct slice type,
-                        struct slice id, enum lock_mode mode, bool aside, struct wants *wants)
+/* For locks a document lies where it is committed, whatever the transaction that asks has made of it. */
+static int add_document(struct core *core, struct slice index, struct slice type, struct slice id, enum lock_mode mode,
+                        bool aside, struct wants *wants)
 {
     struct lock_want want = {{index, SLICE_NONE, type, id}, mode, .aside = aside};
-    int r = write__place(core, overlay, index, type, id, &want.on.path);
+    int r = write__place(core, NULL, index, type, id, &want.on.path);
     if (r == 0)
         wants__add(core, wants, &want);
     return r < 0 ? tl_trace(r) : 0;
 }
 
 /* A document of whatever type: in an index of many, each stored one is locked where it lies. */
-static int add_every_type(struct core *core, const struct overlay *overlay, const struct catalog_index *index,
-                          struct slice id, enum lock_mode mode, struct wants *wants)
+static int add_every_type(struct core *core, const struct catalog_index *index, struct slice id, enum lock_mode mode,
+                          struct wants *wants)
 {
     size_t count = mapping_type_count(index->mapping);
     int r = 0;
     for (size_t i = 0; i < count && count > 1 && r == 0 && mapping_path_field(index->mapping) != NULL; i++)
-        r = add_document(core, overlay, index->name, arena_copy(&core->arena, mapping_type_at(index->mapping, i)->name),
-                         id, mode, true, wants);
+        r = add_document(core, index->name, arena_copy(&core->arena, mapping_type_at(index->mapping, i)->name), id,
+                         mode, true, wants);
     if (r == 0 && count == 1)
         wants__add(core, wants, &(struct lock_want){{index->name, SLICE_NONE, SLICE_NONE, id}, mode, .aside = true});
     return r;
 }
 
 /* Adds what a document's name comes to. `name`: of its index, concrete, or what there is none of. */
-static int add_named_document(struct core *core, const struct overlay *overlay, struct slice name, struct slice type,
-                              struct slice id, enum lock_mode mode, struct wants *wants)
+static int add_named_document(struct core *core, struct slice name, struct slice type, struct slice id,
+                              enum lock_mode mode, struct wants *wants)
 {
     const struct catalog_index *index = catalog_index(core->catalog, name);
     bool many = has_many_types(index);
     bool typeless = is_typeless(index, type);
     struct resource_name on = {name, SLICE_NONE, key_type(core, index, type), id};
-    int r = add_document(core, overlay, name, on.type, id, mode, false, wants);
+    int r = add_document(core, name, on.type, id, mode, false, wants);
     if (r == 0 && many && typeless)
-        r = add_every_type(core, overlay, index, id, mode, wants);
+        r = add_every_type(core, index, id, mode, wants);
     if (r == 0)
         add_guards(core, &on, !many || typeless, mode, wants);
     return r;
@@ -139,26 +140,31 @@ static int add_named_document(struct core *core, const struct overlay *overlay, 
 
 /* --- What can be named -------------------------------------------------------------------------------------------- */
 
-static const char *wrong_segment(struct slice segment)
+static const char *wrong_segment(struct slice segment, bool literal)
 {
     if (segment.len == 0)
         return "has an empty name in it";
     if (slice_is(segment, ".") || slice_is(segment, ".."))
         return "has [.] or [..] in it, which are no directories";
+    if (literal)
+        return NULL;
     if (slice_find_byte(segment, '*') < segment.len || slice_find_byte(segment, '?') < segment.len)
         return "is a pattern: lock the directory above, which covers all below it";
     return NULL;
 }
 
-/* "/", or names with a slash before each, and one behind the last if one likes. Returns: what is wrong with it, or NULL. */
-static const char *wrong_path(struct slice path)
+/*
+ * "/", or names with a slash before each, and one behind the last if one likes. `literal`: no name is taken for a pattern. Returns: what is wrong
+ * with it, or NULL.
+ */
+static const char *wrong_path(struct slice path, bool literal)
 {
     if (path.len == 0 || path.data[0] != '/')
         return "does not begin with [/]";
     path = slice_from_offset(path, 1);
     while (path.len > 0) {
         size_t len = slice_find_byte(path, '/');
-        const char *wrong = wrong_segment(slice_make(path.data, len));
+        const char *wrong = wrong_segment(slice_make(path.data, len), literal);
         if (wrong != NULL)
             return wrong;
         path = slice_from_offset(path, len < path.len ? len + 1 : len);
@@ -167,8 +173,10 @@ static const char *wrong_path(struct slice path)
 }
 
 /* What a client may name. Returns: 1 with *ret_problem when it may not. */
-static int check_target(const struct lock_target *target, struct arena *arena, struct problem *ret_problem)
+static int check_target(const struct lock_target *target, enum names_use use, struct arena *arena,
+                        struct problem *ret_problem)
 {
+    bool rename = use == NAMES_RENAMED;
     const char *wrong = NULL;
     if (target->mode != LOCK_S && target->mode != LOCK_U && target->mode != LOCK_X)
         wrong = "a lock's mode must be one of [shared], [update], [exclusive]";
@@ -183,8 +191,9 @@ static int check_target(const struct lock_target *target, struct arena *arena, s
         wrong = "a path is at most [65536] bytes long and [4096] levels deep";
     if (wrong != NULL)
         problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "%s", wrong);
-    else if (target->path.data != NULL && (wrong = wrong_path(target->path)) != NULL)
-        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "a lock on [%.*s] would guard nothing: the path %s",
+    else if (target->path.data != NULL && (wrong = wrong_path(target->path, rename)) != NULL)
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    rename ? "[%.*s] is no path to rename: it %s" : "a lock on [%.*s] would guard nothing: the path %s",
                     SLICE_ARG(target->path), wrong);
     return wrong != NULL;
 }
@@ -248,27 +257,27 @@ bool names__missing(const struct core *core, struct slice name)
 
 /* --- Lock requests ------------------------------------------------------------------------------------------------ */
 
-static int add_lock(struct core *core, const struct lock_target *target, const struct overlay *overlay, bool strict,
-                    struct arena *arena, struct wants *wants, struct problem *ret_problem)
+static int add_lock(struct core *core, const struct lock_target *target, enum names_use use, struct arena *arena,
+                    struct wants *wants, struct problem *ret_problem)
 {
     const struct catalog_index *index = NULL;
-    if (check_target(target, arena, ret_problem) != 0)
+    if (check_target(target, use, arena, ret_problem) != 0)
         return 1;
     if (target->index.len > 0 && find_index(core, target->index, arena, &index, ret_problem) != 0)
         return 1;
-    if (strict && check_directory(target, index, arena, ret_problem) != 0)
+    if (use == NAMES_LOCKED && check_directory(target, index, arena, ret_problem) != 0)
         return 1;
     struct slice name = index != NULL ? arena_copy(&core->arena, index->name) : target->index;
     if (index != NULL && !slice_equal(index->name, target->index))
         add_name(core, wants, RESOURCE_SPACE_NAMES, target->index, LOCK_S);
     if (target->id.data != NULL)
-        return add_named_document(core, overlay, name, target->type, target->id, target->mode, wants);
+        return add_named_document(core, name, target->type, target->id, target->mode, wants);
     wants__add(core, wants, &(struct lock_want){{.index = name, .path = target->path}, target->mode});
     return 0;
 }
 
-int names__of_locks(struct core *core, const struct lock_target *targets, size_t count, const struct overlay *overlay,
-                    bool strict, struct arena *arena, struct wants *ret_wants, struct problem *ret_problem)
+int names__of_locks(struct core *core, const struct lock_target *targets, size_t count, enum names_use use,
+                    struct arena *arena, struct wants *ret_wants, struct problem *ret_problem)
 {
     struct wants wants = {0};
     int r = 0;
@@ -278,7 +287,7 @@ int names__of_locks(struct core *core, const struct lock_target *targets, size_t
         return 1;
     }
     for (size_t i = 0; r == 0 && i < count; i++)
-        r = add_lock(core, &targets[i], overlay, strict, arena, &wants, ret_problem);
+        r = add_lock(core, &targets[i], use, arena, &wants, ret_problem);
     *ret_wants = wants;
     return r < 0 ? tl_trace(r) : r;
 }
@@ -355,25 +364,23 @@ static void add_expression_names(struct core *core, struct slice left, enum lock
 }
 
 /* A document by any name that its index may have. */
-static int add_read_document(struct core *core, const struct lock_target *target, const struct overlay *overlay,
-                             struct wants *wants)
+static int add_read_document(struct core *core, const struct lock_target *target, struct wants *wants)
 {
     const struct alias_use *uses;
     if (target->id.len > LOCK_NAME_BYTES_MAX || target->index.len > LOCK_NAME_BYTES_MAX)
         return 0; /* there is none, and can be none */
     if (catalog_index(core->catalog, target->index) != NULL)
-        return add_named_document(core, overlay, target->index, target->type, target->id, target->mode, wants);
+        return add_named_document(core, target->index, target->type, target->id, target->mode, wants);
     size_t count = catalog__alias_uses(core->catalog, target->index, &uses);
     add_name(core, wants, RESOURCE_SPACE_NAMES, target->index, LOCK_S);
     if (count > 1)
         return 0;
     struct slice index = count == 0 ? target->index : arena_copy(&core->arena, uses[0].index);
-    return add_named_document(core, overlay, index, target->type, target->id, target->mode, wants);
+    return add_named_document(core, index, target->type, target->id, target->mode, wants);
 }
 
 /* What the filters look up of the aliases by which an index was found. */
-static int add_filters(struct core *core, const struct catalog_target *found, const struct overlay *overlay,
-                       struct wants *wants)
+static int add_filters(struct core *core, const struct catalog_target *found, struct wants *wants)
 {
     struct json_refers refers = {0};
     int r = 0;
@@ -390,13 +397,13 @@ static int add_filters(struct core *core, const struct catalog_target *found, co
         else
             r = add_read_document(
                 core, &(struct lock_target){LOCK_S, refer->index, SLICE_NONE, refer->type, refer->id, NULL, false},
-                overlay, wants);
+                wants);
     }
     return r;
 }
 
 static int add_expression(struct core *core, const struct lock_target *target, enum dialect dialect,
-                          const struct overlay *overlay, struct wants *wants)
+                          struct wants *wants)
 {
     struct catalog_target *found;
     struct problem problem;
@@ -409,7 +416,7 @@ static int add_expression(struct core *core, const struct lock_target *target, e
         return 0;
     for (size_t i = 0; i < count && r == 0; i++) {
         add_index(core, found[i].index->name, target->mode, wants);
-        r = add_filters(core, &found[i], overlay, wants);
+        r = add_filters(core, &found[i], wants);
     }
     return r;
 }
@@ -421,15 +428,14 @@ static void add_read_directory(struct core *core, const struct lock_target *targ
     wants__add(core, wants, &(struct lock_want){{.index = target->index, .path = target->path}, target->mode});
 }
 
-static int add_read(struct core *core, const struct lock_target *target, enum dialect dialect,
-                    const struct overlay *overlay, struct wants *wants)
+static int add_read(struct core *core, const struct lock_target *target, enum dialect dialect, struct wants *wants)
 {
     if (target->script)
         add_name(core, wants, RESOURCE_SPACE_SCRIPTS, target->index, LOCK_S);
     else if (target->expression != NULL)
-        return add_expression(core, target, dialect, overlay, wants);
+        return add_expression(core, target, dialect, wants);
     else if (target->id.data != NULL)
-        return add_read_document(core, target, overlay, wants);
+        return add_read_document(core, target, wants);
     else if (target->index.len == 0)
         wants__add(core, wants, &(struct lock_want){.mode = target->mode});
     else if (target->path.data != NULL)
@@ -445,7 +451,7 @@ int names__of_reads(struct core *core, const struct lock_target *targets, size_t
     struct wants wants = {0};
     int r = 0;
     for (size_t i = 0; r == 0 && i < count; i++)
-        r = add_read(core, &targets[i], dialect, txn->overlay, &wants);
+        r = add_read(core, &targets[i], dialect, &wants);
     names__drop_kept(core, &txn->party.owner, &wants);
     *ret_wants = wants;
     return r < 0 ? tl_trace(r) : 0;
@@ -479,7 +485,7 @@ static void add_creation(struct core *core, struct slice name, const struct inde
 struct resource_name names__written(struct core *core, const struct write_target *target)
 {
     const struct catalog_index *index = catalog_index(core->catalog, target->index);
-    return (struct resource_name){target->index, target->old_path, key_type(core, index, target->type), target->id};
+    return (struct resource_name){target->index, target->lies, key_type(core, index, target->type), target->id};
 }
 
 /* A transaction that has seen all names has seen that there was nothing in what it now makes. */
@@ -526,6 +532,24 @@ void names__move(struct core *core, const struct resource_name *name, struct sli
     if (has_many_types(index) && resource_document(&locks->resources, home, at.type, at.id) == NULL)
         at.type = SLICE_NONE;
     lock_table_move(locks, &at, path);
+}
+
+int names__place_documents(struct core *core, struct slice index)
+{
+    struct lock_table *locks = &core->owners->locks;
+    size_t count;
+    if (lock_table_idle(locks))
+        return 0;
+    const struct resource_name *names = lock_table_documents(locks, index, &core->arena, &count);
+    for (size_t i = 0; i < count; i++) {
+        struct resource_name place = names[i];
+        int r = write__place(core, NULL, place.index, place.type, place.id, &place.path);
+        if (r < 0)
+            return tl_trace(r);
+        if (!lock_table_lies(locks, &place))
+            lock_table_move(locks, &place, place.path);
+    }
+    return 0;
 }
 
 struct wants names__of_document(struct core *core, const struct resource_name *document)

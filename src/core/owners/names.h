@@ -25,13 +25,20 @@ size_t wants__lock_count(const struct wants *wants);
 
 /* Whether a name is neither an index nor an alias. */
 bool names__missing(const struct core *core, struct slice name);
+/* What becomes of lock targets. What may not be named is refused in each. */
+enum names_use {
+    NAMES_LOCKED, /* a directory in an index without a path field is refused */
+    NAMES_UNLOCKED,
+    NAMES_RENAMED /* a name is that name, also where it looks like a pattern */
+};
 /*
  * Finds what lock targets mean: indices with the aliases that named them, and documents under all their names, where they lie
- * now. `strict`: a directory in an index without a path field is refused.
+ * now.
  * Returns: 0; 1 with *ret_problem in `arena`; fatal codes.
  */
-int names__of_locks(struct core *core, const struct lock_target *targets, size_t count, const struct overlay *overlay,
-                    bool strict, struct arena *arena, struct wants *ret_wants, struct problem *ret_problem) TL_MUST_USE;
+int names__of_locks(struct core *core, const struct lock_target *targets, size_t count, enum names_use use,
+                    struct arena *arena, struct wants *ret_wants,
+                    struct problem *ret_problem) TL_MUST_USE;
 /*
  * Finds what a read of a transaction must lock and has not. Of names that come to nothing the read itself will tell.
  * Returns: 0; fatal codes.
@@ -52,6 +59,8 @@ bool names__own(struct core *core, const struct session *session, const struct w
                 struct problem *ret_problem);
 /* Tells the table of locks that a document lies elsewhere, under each of its names. */
 void names__move(struct core *core, const struct resource_name *name, struct slice path);
+/* Tells it of all documents of an index that it knows where they lie now: after a rename, or with another path field. Returns: 0; fatal codes. */
+int names__place_documents(struct core *core, struct slice index) TL_MUST_USE;
 /*
  * Leaves out names that nobody else (`owner` NULL: nobody) holds against it: who keeps nothing waits only for names that are
  * held, and keeps nobody from a name while he waits for other things.

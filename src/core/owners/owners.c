@@ -9,6 +9,8 @@
 #include "base/check.h"
 #include "core/locks/resource.h"
 #include "core/owners/kept.h"
+#include "core/owners/lock_past.h"
+#include "core/owners/tried.h"
 #include "core/owners/txn.h"
 #include "core/owners/wait.h"
 #include "core/step/command.h"
@@ -27,6 +29,7 @@ static void on_deadlock(void *context, struct lock_request *victim, const struct
     struct wait *wait = lock_request_user(victim);
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     struct buf json = BUF_INIT(BUF_UNLIMITED);
+    metric_add(requeued ? &owners->core->figures.deadlocks_requeued : &owners->core->figures.deadlocks, 1);
     if (requeued)
         return;
     story_circle(steps, count, "; ", &text);
@@ -53,6 +56,18 @@ static void tally(enum budget_kind kind, size_t held, size_t *told)
     *told = held;
 }
 
+static void tell_figures(const struct owners *owners, struct core_figures *figures)
+{
+    for (int mode = LOCK_S; mode < LOCK_MODE_COUNT; mode++) {
+        metric_set(&figures->held[mode], owners->locks.held[mode]);
+        metric_set(&figures->wanted[mode], owners->locks.wanted[mode]);
+    }
+    metric_set(&figures->waiting, owners->locks.waiting_count);
+    metric_set(&figures->sessions, owners->sessions.count - owners->leaving_count);
+    metric_set(&figures->transactions, owners->txns.count);
+    metric_set(&figures->kept_actions, owners->kept_count);
+}
+
 void owners__tally(struct core *core)
 {
     struct owners *owners = core->owners;
@@ -61,6 +76,7 @@ void owners__tally(struct core *core)
     tally(BUDGET_LOCKS, places + locks->hold_count * sizeof(struct lock_hold) + owners->wait_bytes,
           &owners->told_locks);
     tally(BUDGET_ACTIONS, owners->action_bytes, &owners->told_actions);
+    tell_figures(owners, &core->figures);
 }
 
 void owners__open(struct core *core)
@@ -78,6 +94,7 @@ void owners__open(struct core *core)
     list_init(&owners->waits);
     list_init(&owners->ready);
     list_init(&owners->leaving);
+    list_init(&owners->tried);
     list_init(&owners->kept);
     owners->ended_slow = BUF_INIT(BUF_UNLIMITED);
 }
@@ -99,6 +116,8 @@ static void free_parties(struct core *core)
         session__free(core, value);
     while (!list_empty(&owners->kept))
         kept__free(core, list_entry(owners->kept.next, struct kept, of_all));
+    tried__free_all(core);
+    hosts__free(&core->owners->hosts);
 }
 
 void owners__close(struct core *core)
@@ -122,6 +141,7 @@ void owners__close(struct core *core)
     deadlines_deinit(&owners->wait_ends);
     deadlines_deinit(&owners->idles);
     stories_deinit(&owners->stories);
+    lock_past_deinit(&owners->past);
     buf_deinit(&owners->ended_slow);
     mem_free(owners);
     core->owners = NULL;
@@ -152,9 +172,9 @@ void owners__stop(struct core *core)
     }
 }
 
-void owners__begin_step(struct core *core)
+void owners__begin_step(struct core *core, size_t late_max)
 {
-    core->owners->locks.late_max = core->limits.sweep_piece;
+    core->owners->locks.late_max = late_max;
 }
 
 void owners__begin(struct core *core)
@@ -382,13 +402,13 @@ int owners__due(struct core *core, tl_ts at, const struct tick_command *tick)
 /* --- Commands ----------------------------------------------------------------------------------------------------- */
 
 /* Nobody of this host can give back a lock any more: whoever waits there is told now. */
-static void cancel_all(struct core *core, uint64_t host)
+void owners__cancel_host(struct core *core, uint64_t host, const char *why)
 {
     list_for_each_safe(link, following, &core->owners->waits)
     {
         struct wait *wait = list_entry(link, struct wait, of_all);
         if (wait->command != NULL && !wait->ready && host_of_number(wait->command->request) == host)
-            wait__fail(core, wait, PROBLEM_STOPPING, "the server is shutting down");
+            wait__fail(core, wait, PROBLEM_STOPPING, "%s", why);
     }
 }
 
@@ -396,7 +416,7 @@ int core__do_cancel(struct core *core, struct command *command)
 {
     uint64_t host = host_of_number(command->cancel.request);
     if (command->cancel.request == host << HOST_SHIFT) {
-        cancel_all(core, host);
+        owners__cancel_host(core, host, "the server is shutting down");
         return 0;
     }
     struct wait *wait = wait__requested(core, command->cancel.request);
@@ -476,6 +496,7 @@ int owners__digest(struct core *core, uint64_t *digest)
         sum += one;
     }
     list_for_each(link, &core->owners->kept) sum += kept__digest(list_entry(link, struct kept, of_all));
+    sum += tried__digest(core);
     fold(digest, sum);
     return 0;
 }

@@ -15,8 +15,10 @@
 #include "core/locks/lock.h"
 #include "core/locks/resource.h"
 #include "core/owners/deadline.h"
+#include "core/owners/hosts.h"
 #include "core/owners/party.h"
 #include "core/owners/session.h"
+#include "core/owners/lock_past.h"
 #include "core/owners/story.h"
 
 struct core;
@@ -34,6 +36,8 @@ struct owners {
     struct list ready;
     struct list leaving;  /* sessions whose end goes on, oldest end first; empty before RESTART */
     size_t leaving_count; /* sessions that are leaving */
+    struct list tried; /* tried.c */
+    struct hosts hosts;
     struct list kept;
     size_t kept_count;
     uint64_t last_kept;
@@ -41,6 +45,7 @@ struct owners {
     struct deadlines wait_ends;
     struct deadlines idles;
     struct stories stories;
+    struct lock_past past;
     struct buf ended_slow; /* lines about waits that were told as slow and have ended since the last look */
     size_t ended_slow_count;
     size_t stories_told; /* of stories.count, as news */

@@ -10,12 +10,15 @@
 #include "base/check.h"
 #include "core/documents/action.h"
 #include "core/documents/doc.h"
+#include "core/feed/feed.h"
 #include "core/locks/lock.h"
 #include "core/locks/lock_code.h"
+#include "core/owners/hosts.h"
 #include "core/owners/kept.h"
 #include "core/owners/owners.h"
 #include "core/owners/session.h"
 #include "core/owners/story.h"
+#include "core/owners/tried.h"
 #include "core/owners/txn.h"
 #include "core/owners/wait.h"
 #include "core/step/coder.h"
@@ -229,6 +232,10 @@ static bool is_written(enum store_space space, struct slice key, struct slice va
     uint16_t type;
     struct doc doc;
 
+    if (space == SPACE_FEED) {
+        struct feed_change change;
+        return value.data != NULL && feed_change_take(&value, &change) && value.len == 0 && change.what == FEED_RENAMED;
+    }
     if (space == SPACE_TREE)
         return value.data == NULL || tree_record_is_sound(key, value);
     return space != SPACE_DOCUMENTS ||
@@ -323,7 +330,8 @@ static void code_txn(struct sections *sections, struct core *core, struct txn *t
 
 static void code_kept_fields(struct coder *coder, struct kept *kept)
 {
-    code_bool(coder, &kept->removal);
+    bool *const flags[] = {&kept->removal, &kept->aside};
+    code_flags(coder, flags, coder->version >= 2 ? 2 : 1);
     code_number(coder, &kept->number);
     code_number(coder, &kept->ended);
     code_bytes(coder, &kept->session);
@@ -352,6 +360,8 @@ static void code_kept(struct sections *sections, struct core *core)
         kept__make(core, &kept);
         before = kept.number;
     }
+    if (coder.version >= 2)
+        tried__code(&coder, core);
     section_end(sections, &coder);
 }
 
@@ -554,6 +564,8 @@ void owners__code(struct core *core, struct sections *sections)
         write_all(core, sections);
     code_locks(sections, core);
     code_stories(sections, &owners->stories);
+    if (sections->version >= 4)
+        hosts__code(sections, &owners->hosts);
     owners->stories_told = owners->stories.count; /* as news: whoever wrote them has told them */
     owners__tally(core);
 }

@@ -18,6 +18,7 @@
 #include "core/owners/names.h"
 #include "core/owners/owners.h"
 #include "core/owners/story.h"
+#include "core/owners/tried.h"
 #include "core/owners/txn.h"
 #include "core/owners/wait.h"
 #include "core/step/command.h"
@@ -29,7 +30,6 @@
 
 #define SESSION_NAME_BYTES_MAX 1024
 #define SESSION_TTL_US_MAX (24 * 3600 * TL_SECOND)
-#define SESSION_ACTIONS_MAX 1000
 #define SESSION_ACTIONS_BYTES_MAX ((size_t)1 << 20)
 
 /* --- Beginning ---------------------------------------------------------------------------------------------------- */
@@ -156,6 +156,7 @@ int core__do_session_open(struct core *core, struct command *command)
         map_put(&core->owners->sessions, session->id, session);
         session__put_record(core, session);
         wanted->number = session_number(session);
+        metric_add(&core->figures.sessions_opened, 1);
     }
     buf_deinit(&actions);
     return 0;
@@ -333,6 +334,13 @@ static void spare_document(struct sparing *sparing, const struct catalog_index *
     }
 }
 
+/* Whether somebody else holds it; or what was kept for it before stands before its removal, as it does where it waits for others. */
+static bool is_held(const struct sparing *sparing, const struct resource *resource, const struct resource_name *name)
+{
+    return held_by_others(sparing, resource) || (name->id.data != NULL && awaited_by_kept(resource) &&
+                                                 admit__document_held(sparing->core, sparing->session, name));
+}
+
 /* Looks at the locks in an index. */
 static void look_for_locks(struct sparing *sparing, const struct catalog_index *index,
                            const struct resource *const *resources, size_t count)
@@ -343,8 +351,7 @@ static void look_for_locks(struct sparing *sparing, const struct catalog_index *
         struct resource_name name = resource_name(resources[i], &core->arena);
         bool concerns =
             name.space == RESOURCE_SPACE_TREE && (name.index.len == 0 || slice_equal(name.index, index->name));
-        bool kept = concerns && name.id.data != NULL && awaited_by_kept(resources[i]);
-        if (!concerns || (!kept && !held_by_others(sparing, resources[i])))
+        if (!concerns || !is_held(sparing, resources[i], &name))
             continue;
         if (name.id.data != NULL)
             spare_document(sparing, index, &name);
@@ -378,16 +385,15 @@ static struct sparing look_what_is_held(struct core *core, struct session *sessi
 static void move_gone(struct core *core, const struct sparing *sparing, const struct catalog_index *index)
 {
     size_t count;
-    const struct resource **resources = lock_table_documents(&core->owners->locks, index->name, &core->arena, &count);
+    const struct resource_name *names = lock_table_documents(&core->owners->locks, index->name, &core->arena, &count);
     for (size_t i = 0; i < count; i++) {
-        struct resource_name name = resource_name(resources[i], &core->arena);
         struct sparing meant = {.core = core, .session = sparing->session};
         bool stays = false;
-        spare_document(&meant, index, &name);
+        spare_document(&meant, index, &names[i]);
         for (size_t j = 0; j < meant.document_count; j++)
             stays |= is_spared_document(sparing, meant.documents[j]);
         if (meant.document_count > 0 && !stays)
-            names__move(core, &name, SLICE_NONE);
+            names__move(core, &names[i], SLICE_NONE);
     }
 }
 
@@ -433,6 +439,8 @@ static int vanish(struct core *core, struct session *session, bool *ret_over)
     const struct vanish_spared spared = {sparing.indices, sparing.index_count, sparing.documents,
                                          sparing.document_count};
     vanish__put(core, session->id, &spared);
+    if (r == 0)
+        r = ephemeral__note_gone(core, session->id);
     *ret_over = sparing.index_count == 0;
     return r;
 }
@@ -447,9 +455,16 @@ static int remove_all(struct core *core, struct session *session, bool *ret_more
     return vanish(core, session, ret_over);
 }
 
+/* What becomes of its actions. */
+struct acting {
+    size_t done;
+    size_t kept;
+    size_t aside;
+    struct slice reason; /* why the first one failed that did */
+};
+
 /* Runs one action, or keeps it while somebody else holds its document. */
-static int run_action(struct core *core, struct session *session, const struct write_item *item, size_t *done,
-                      size_t *kept, struct slice *ret_reason)
+static int run_action(struct core *core, struct session *session, const struct write_item *item, struct acting *acting)
 {
     struct command *command = kept__command();
     core__free_at_end(core, command);
@@ -460,15 +475,30 @@ static int run_action(struct core *core, struct session *session, const struct w
     if (r < 0)
         return tl_trace(r);
     if (r > 0) {
-        (*kept)++;
+        acting->kept++;
         return kept__keep(core, session, &command->write.items[0], false);
     }
     const struct write_result *result = &command->write.results[0];
     if (result->outcome != WRITE_FAILED)
-        (*done)++;
-    else if (ret_reason->data == NULL)
-        *ret_reason = arena_copy(&core->arena, result->problem.reason);
+        acting->done++;
+    else if (acting->reason.data == NULL)
+        acting->reason = arena_copy(&core->arena, result->problem.reason);
     return 0;
+}
+
+/* The process may end in it; where it has done so before it is not run again. */
+static int try_action(struct core *core, struct session *session, const struct write_item *item, size_t number,
+                      struct acting *acting)
+{
+    if (tried__count(core, session->id, 0, number) >= TRIES_MAX) {
+        acting->aside++;
+        kept__keep_aside(core, session, item);
+        return 0;
+    }
+    tried__begin(core, session->id, 0, number);
+    int r = run_action(core, session, item, acting);
+    tried__end(core);
+    return r;
 }
 
 /* Runs what it left for this case, each action by itself and in order: one may be kept, and those behind it for its document. */
@@ -476,19 +506,21 @@ static int run_actions(struct core *core, struct session *session)
 {
     struct command *all = kept__command();
     struct slice actions = arena_copy(&all->arena, session->on_expire);
-    size_t done = 0, kept = 0, count = 0;
-    struct slice reason = SLICE_NONE;
+    struct acting acting = {0};
+    size_t count = 0;
     core__free_at_end(core, all);
     int r = actions.len == 0 ? 0 : action_decode_all(actions, &all->arena, &all->write.items, &count);
     for (size_t i = 0; r == 0 && i < count; i++)
-        r = run_action(core, session, &all->write.items[i], &done, &kept, &reason);
+        r = try_action(core, session, &all->write.items[i], i, &acting);
     if (r < 0 || count == 0)
         return r;
-    buf_printf(&session->story, "\nactions done: %zu of %zu", done, count);
-    if (kept > 0)
-        buf_printf(&session->story, "\nactions that are done when their documents' locks go: %zu", kept);
-    if (reason.data != NULL)
-        buf_printf(&session->story, "\nan action failed: %.*s", SLICE_ARG(reason));
+    buf_printf(&session->story, "\nactions done: %zu of %zu", acting.done, count);
+    if (acting.kept > 0)
+        buf_printf(&session->story, "\nactions that are done when their documents' locks go: %zu", acting.kept);
+    if (acting.aside > 0)
+        buf_printf(&session->story, "\nactions that are put aside, since the server ended in them: %zu", acting.aside);
+    if (acting.reason.data != NULL)
+        buf_printf(&session->story, "\nan action failed: %.*s", SLICE_ARG(acting.reason));
     return 0;
 }
 
@@ -553,6 +585,7 @@ static int end_now(struct core *core, struct session *session)
     session__cancel_waits(core, session);
     end_transactions(core, session);
     int r = session->how == SESSION_END_CLOSED ? 0 : run_actions(core, session);
+    tried__forget_session(core, session->id);
     if (r >= 0)
         r = remove_all(core, session, &more, &over);
     if (r < 0)
@@ -574,6 +607,7 @@ int session__end(struct core *core, struct session *session, enum session_end ho
     struct lock_table *locks = &core->owners->locks;
     session->how = how;
     session__leaves(core, session);
+    metric_add(&core->figures.session_ends[how], 1);
     story_owner(&session->party.owner, &session->story);
     buf_printf(&session->story, " %s", end_text(how));
     deadline_set(&core->owners->leases, &session->lease, TL_TS_MAX);

@@ -13,6 +13,8 @@ struct core;
 struct problem;
 struct store;
 
+#define SESSION_ACTIONS_MAX 1000
+
 enum session_end { SESSION_END_CLOSED, SESSION_END_EXPIRED, SESSION_END_FORCED, SESSION_END_DETACHED };
 
 /* How many documents of an index and type live with a session. */
@@ -72,6 +74,8 @@ int session__leave_on(struct core *core) TL_MUST_USE;
 void session__free(struct core *core, struct session *session);
 /* Counts documents that are marked as living with a session, more or fewer, while there is such a session. */
 void session__count(struct core *core, struct slice id, uint32_t index, uint16_t type, int change);
+/* Nobody who came by this host can give back a lock any more: whoever waits there is told so. */
+void owners__cancel_host(struct core *core, uint64_t host, const char *why);
 /* A host came up, by its number. */
 int session__restart(struct core *core, uint64_t host) TL_MUST_USE;
 

@@ -5,6 +5,9 @@
  *   'S', id                                  session: number (varint), ttl, created, name, actions, [how it leaves, whether it is over]
  *   'L', lock number, session number (u64be) lock: mode, what and how (LOCK_RECORD_...), since, token, index, path, type, id
  *
+ * Where a log of commands is what is durable (core_begin_saving()) there are none of 'L': core_save() has the locks, and a lock that was
+ * taken and given back between two checkpoints costs the store nothing.
+ *
  * Numbers rise with the age of sessions and of grants, and come back as they were. The lock's comes first, so that what is
  * granted and released most lies together at the end of RocksDB's table in memory, where inserting is cheap. Where a locked
  * document lies is not kept: it is looked up in the documents.
@@ -20,11 +23,14 @@
 #include "core/locks/lock_log.h"
 #include "core/locks/resource.h"
 #include "core/owners/kept.h"
+#include "core/owners/lock_past.h"
 #include "core/owners/owners.h"
 #include "core/owners/party.h"
 #include "core/owners/session.h"
 #include "core/owners/story.h"
+#include "core/owners/tried.h"
 #include "core/step/command.h"
+#include "core/step/hooks.h"
 #include "core/step/unit.h"
 
 static struct slice session_key(struct buf *buf, struct slice id)
@@ -89,7 +95,13 @@ void session__drop_record(struct core *core, const struct session *session)
 }
 
 /* The first byte of a lock's record: its mode, in which space it is, whether it is aside. */
-enum { LOCK_RECORD_MODE = 3, LOCK_RECORD_SPACE_SHIFT = 2, LOCK_RECORD_SPACE = 3, LOCK_RECORD_ASIDE = 16 };
+enum {
+    LOCK_RECORD_MODE = 3,
+    LOCK_RECORD_SPACE_SHIFT = 2,
+    LOCK_RECORD_SPACE = 3,
+    LOCK_RECORD_ASIDE = 16,
+    LOCK_RECORD_GONE = 32
+};
 
 static void encode_lock(struct buf *value, const struct lock_hold *hold)
 {
@@ -106,14 +118,48 @@ static void encode_lock(struct buf *value, const struct lock_hold *hold)
     arena_deinit(&arena);
 }
 
+static void chain_lock(struct core *core, const struct lock_hold *hold, bool gone)
+{
+    const uint64_t change[] = {
+        core->lock_chain, core->ts,
+        hold->number,     hold->owner->number,
+        hold->token,      hold->mode | (hold->aside ? LOCK_RECORD_ASIDE : 0) | (gone ? LOCK_RECORD_GONE : 0)};
+    core->lock_chain = slice_hash(slice_make(change, sizeof change));
+}
+
+int owners__drop_lock_records(struct core *core)
+{
+    const struct slice lower = SLICE_LIT("L"), upper = SLICE_LIT("M");
+    struct store_iter *iter = store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, lower, upper);
+    store_iter_seek_first(iter);
+    bool any = store_iter_valid(iter);
+    int r = store_iter_status(iter);
+    store_iter_free(iter);
+    if (r < 0 || !any)
+        return r;
+    store_batch_clear(core->batch);
+    store_batch_begin(core->batch, ++core->last_ts);
+    store_batch_delete_range(core->batch, SPACE_SYSTEM, lower, upper);
+    r = store_write(core->store, core->batch);
+    store_batch_clear(core->batch);
+    return r < 0 ? tl_trace(r) : 0;
+}
+
 /* Only sessions' locks outlive the server; those of transactions and writes end with it. */
 void session__lock_changed(void *context, const struct lock_hold *hold, bool gone)
 {
     struct owners *owners = context;
     struct core *core = owners->core;
+    lock_past_changed(&owners->past, hold, gone, core->ts);
     if (party_of(hold->owner)->kind != PARTY_SESSION)
         return;
     REQUIRE(core->open);
+    if (core->saving) {
+        core->locks_changed = true;
+        if (core->chained)
+            chain_lock(core, hold, gone);
+        return;
+    }
     struct buf key = BUF_INIT(BUF_UNLIMITED);
     lock_key(&key, hold->number, hold->owner->number);
     if (gone) {
@@ -255,6 +301,8 @@ int session__load_all(struct core *core)
         r = ephemeral__each(core, count_one, core);
     if (r == 0)
         r = kept__load_all(core);
+    if (r == 0)
+        r = tried__load_all(core);
     if (r == 0)
         r = load_each(&work, "L", "M", load_lock);
     mem_free(work.sessions);

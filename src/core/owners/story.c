@@ -148,6 +148,34 @@ void story_owner_json(const struct lock_owner *owner, struct buf *buf)
 
 /* --- Resources ---------------------------------------------------------------------------------------------------- */
 
+/* No byte of a text is taken for its end, and a text stands before what goes on from it. */
+static void put_key_text(struct buf *key, const char *bytes, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        buf_byte(key, bytes[i]);
+        if (bytes[i] == '\0')
+            buf_byte(key, (char)0xff);
+    }
+    buf_lit(key, "\0\1");
+}
+
+void story_resource_key(const struct resource *resource, struct buf *key)
+{
+    struct arena arena = ARENA_INIT;
+    size_t depth = 0;
+    for (const struct resource *at = resource; at->parent != NULL; at = at->parent)
+        depth++;
+    const struct resource **chain = arena_alloc(&arena, (depth + 1) * sizeof *chain);
+    for (size_t i = depth; i > 0; resource = resource->parent)
+        chain[--i] = resource;
+    for (size_t i = 0; i < depth; i++) {
+        buf_byte(key, (char)chain[i]->kind);
+        put_key_text(key, chain[i]->name, chain[i]->type_len);
+        put_key_text(key, chain[i]->name + chain[i]->type_len, chain[i]->name_len - chain[i]->type_len);
+    }
+    arena_deinit(&arena);
+}
+
 void story_resource_json(const struct resource *resource, struct buf *buf)
 {
     struct arena arena = ARENA_INIT;

@@ -43,6 +43,8 @@ void story_owner(const struct lock_owner *owner, struct buf *buf);
 /* The same as members of a JSON object, without braces: session and name, transaction, write. */
 void story_owner_json(const struct lock_owner *owner, struct buf *buf);
 /* Members of a JSON object that name a resource; nothing for everything. */
+/* The key of a resource: sorted by them, resources stand in the order of the tree (resource_compare()). */
+void story_resource_key(const struct resource *resource, struct buf *key);
 void story_resource_json(const struct resource *resource, struct buf *buf);
 /* Members of a lock: resource, mode, since, fencing_token. */
 void story_lock_json(const struct lock_hold *hold, struct buf *buf);

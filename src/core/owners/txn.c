@@ -21,6 +21,7 @@
 #include "core/documents/doc.h"
 #include "core/documents/ephemeral.h"
 #include "core/documents/write.h"
+#include "core/feed/feed.h"
 #include "core/locks/lock.h"
 #include "core/locks/resource.h"
 #include "core/owners/do_rename.h"
@@ -218,6 +219,7 @@ int core__do_txn_begin(struct core *core, struct command *command)
         txn__put_open(core, txn);
     }
     txn__touch(core, txn);
+    metric_add(&core->figures.txns_begun[txn->mode], 1);
     wanted->number = txn->party.owner.number;
     return 0;
 }
@@ -524,6 +526,7 @@ static int commit(struct core *core, struct command *command, struct txn *txn)
     outcome.commit_ts = txn->mode == TXN_QUERY ? txn->read_ts : core->ts;
     core->unbinding = txn->mode == TXN_QUERY;
     if (txn->overlay != NULL) {
+        feed__note_transaction(core, txn->id);
         int r = write__commit_overlay(core, txn->overlay, &outcome.changes);
         wanted = find_wanted(core, txn);
         if (r == 0)

@@ -14,6 +14,7 @@
 #include "core/owners/txn.h"
 #include "core/step/command.h"
 #include "core/step/hooks.h"
+#include "core/step/figures.h"
 #include "core/step/unit.h"
 
 static struct slice id_key(struct buf *buf, char letter, struct slice id)
@@ -97,6 +98,8 @@ void txn__put_outcome(struct core *core, struct slice id, const struct txn_outco
 {
     struct buf key = BUF_INIT(BUF_UNLIMITED);
     struct buf value = BUF_INIT(BUF_UNLIMITED);
+    enum figure_txn how = outcome->committed ? TXN_COMMITTED : outcome->by_request ? TXN_ROLLED_BACK : TXN_ABORTED;
+    metric_add(&core->figures.txns_ended[outcome->mode][how], 1);
     encode(&value, outcome);
     store_batch_put(core->batch, SPACE_SYSTEM, id_key(&key, 'O', id), buf_view(&value));
     store_batch_put(core->batch, SPACE_SYSTEM, end_key(&key, outcome->ended, id), SLICE_LIT(""));

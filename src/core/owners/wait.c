@@ -7,10 +7,12 @@
 #include "base/check.h"
 #include "core/locks/lock.h"
 #include "core/locks/resource.h"
+#include "core/owners/lock_past.h"
 #include "core/owners/owners.h"
 #include "core/owners/session.h"
 #include "core/owners/story.h"
 #include "core/owners/txn.h"
+#include "core/step/figures.h"
 #include "core/step/unit.h"
 
 static struct slice request_key(uint64_t number, char *bytes)
@@ -82,11 +84,25 @@ void wait__park(struct core *core, struct wait *wait, uint64_t deadline)
         deadline_set(&owners->idles, &wait->txn->idle, TL_TS_MAX);
 }
 
-static void unpark(struct owners *owners, struct wait *wait)
+/* How a wait that is over has ended, and after how long. */
+static void count_end(struct core *core, const struct wait *wait)
 {
+    enum lock_state state = wait->request == NULL ? LOCK_STATE_NEW : lock_request_state(wait->request);
+    enum figure_wait how = state == LOCK_STATE_GRANTED      ? WAIT_GRANTED
+                           : state == LOCK_STATE_DEADLOCKED ? WAIT_DEADLOCKED
+                           : core->clock >= wait->until     ? WAIT_TIMED_OUT
+                                                            : WAIT_CANCELLED;
+    metric_observe(&core->figures.waits[how], metric_times_us, core->clock - wait->since);
+}
+
+static void unpark(struct core *core, struct wait *wait)
+{
+    struct owners *owners = core->owners;
     char key[8];
     if (!list_linked(&wait->of_all))
         return;
+    count_end(core, wait);
+    lock_past_waited(&owners->past, wait, core->ts);
     deadline_set(&owners->wait_ends, &wait->deadline, TL_TS_MAX);
     list_remove(&wait->of_all);
     owners->wait_bytes -= wait->bytes;
@@ -104,7 +120,7 @@ void wait__free(struct core *core, struct wait *wait)
 {
     struct owners *owners = core->owners;
     wait__tell_end(core, wait);
-    unpark(owners, wait);
+    unpark(core, wait);
     lock_request_free(wait->request);
     if (wait->party != NULL) {
         lock_release_all(&owners->locks, wait->owner);
@@ -227,4 +243,13 @@ void wait__explain_full(const struct core *core, struct arena *arena, struct pro
 {
     problem_set(ret_problem, arena, PROBLEM_LIMIT_EXCEEDED, "[%zu] requests wait for locks already",
                 core->limits.waiters_max);
+}
+
+void wait__explain_conflict(const struct core *core, struct wait *wait, bool would_wait, enum problem_type type)
+{
+    struct command *command = wait->command;
+    if (would_wait)
+        wait__explain_full(core, &command->arena, &command->problem);
+    else
+        wait__explain(wait, type, HOLDERS_TOLD_MAX, &command->arena, &command->problem);
 }

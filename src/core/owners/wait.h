@@ -96,6 +96,8 @@ void wait__explain(struct wait *wait, enum problem_type type, size_t holders_max
 /* Whether so many wait that no other may: who would have to is told so at once. What is free is granted all the same. */
 bool wait__full(const struct core *core);
 void wait__explain_full(const struct core *core, struct arena *arena, struct problem *ret_problem);
+/* Says in its command why a wait gets nothing: `would_wait`, but so many do; or it must not, or not any more, and who has it (`type`). */
+void wait__explain_conflict(const struct core *core, struct wait *wait, bool would_wait, enum problem_type type);
 /* Makes a wait ready to go on in a unit of its own. As a turn: granted. */
 void wait__ready(struct core *core, struct wait *wait);
 /* Turns that many share: the command is told why, what it belongs to goes on or, after a deadlock, is rolled back. */

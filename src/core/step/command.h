@@ -178,7 +178,7 @@ struct aliases_command {
     size_t action_count;
 };
 
-/* A named JSON object: template, stored script, cluster settings. CLUSTER_UUID: `name` is the uuid. ZONES: `body` is the database. */
+/* A named JSON object: template, stored script, cluster settings, user, role, API key. CLUSTER_UUID: `name` is the uuid. ZONES: `body` is the database. */
 struct object_command {
     struct slice name;
     struct slice body;
@@ -186,6 +186,7 @@ struct object_command {
     bool create;       /* refuse to overwrite */
     bool compiles;     /* stored script: refuse what does not compile for `context` */
     enum script_context context;
+    bool existed; /* out, SECURITY_PUT, SECURITY_CHANGE: there was one */
 };
 
 struct file_script {
@@ -281,9 +282,20 @@ struct rename_command {
     struct slice index; /* index or alias as the client named it */
     struct slice from;
     struct slice to;
+    int64_t if_seq_no;       /* SEQ_NO_ANY, or what the document at `from` must have */
+    int64_t if_primary_term; /* 0: not given */
+    /* At which nothing lay in a view of then, as the submitter has seen; TL_TS_NONE: he has not looked. No part of the command's bytes. */
+    tl_ts nothing_from, nothing_to;
     bool directory; /* out: something lies below it */
     bool document;  /* out: something lies at it */
     int64_t seq_no; /* out: of the change */
+};
+
+/* Paths that are to be watched, in a tree; anything else is passed over. A view of the command's timestamp, or a later one, may be looked at. */
+struct places_command {
+    struct slice index; /* index or alias */
+    struct slice paths[2];
+    bool empty[2]; /* out: it is known that nothing lies there, so nobody need look */
 };
 
 struct cancel_command {
@@ -301,6 +313,7 @@ enum status_what {
     STATUS_SESSIONS, /* all, or with `id` one in detail, in pieces; PROBLEM_SESSION_MISSING */
     STATUS_TRANSACTIONS, /* all, in pieces, or with `id` one, ended ones of the last hour too; PROBLEM_TRANSACTION_MISSING */
     STATUS_STORIES,      /* the last deadlocks and expiries */
+    STATUS_GLANCE, /* of the tree as much as a page shows, what is waited for first; in one step of a bounded size */
     STATUS_WHAT_COUNT
 };
 
@@ -310,6 +323,7 @@ struct status_row {
     struct slice name;    /* its members, without braces; empty: everything */
     struct slice holders; /* objects with commas between, in order; or nothing */
     struct slice waiters;
+    bool cut; /* STATUS_GLANCE: there may be more of them than are told */
 };
 
 /* A resource with more holders and waiters than one piece tells; it is asked for by itself. */
@@ -347,6 +361,18 @@ struct status_command {
      * and of the last piece of all sessions: the array of what is kept.
      */
     struct slice rest; /* out */
+
+    /*
+     * STATUS_LOCKS of a moment of the past: what is there is asked for as ever, and told where it was there at `as_of`; then, with `place` and crowds at
+     * their ends, what has gone since, by `past` from 0 on, which comes back as where to go on, until it is 0. Rows with one key belong
+     * together, and what is in both is the same. `past_from` comes back: from when on all is known.
+     */
+    tl_ts as_of;     /* 0: now */
+    bool of_past;    /* this piece is one of what has gone since */
+    uint64_t past;   /* in, out */
+    tl_ts past_from; /* out */
+
+    size_t most; /* STATUS_GLANCE: rows at most; `rows` come in no order of the tree */
 };
 
 /* Removing for good what nobody can see any more. core_propose_upkeep() makes it; README.md, "Upkeep". */
@@ -359,6 +385,12 @@ struct maintain_command {
     size_t stale_count;
     size_t looked;  /* the proposer's own: what looking for those has cost him, as so many keys */
     size_t removed; /* out: keys, and records of the kind that could wait until now */
+};
+
+/* The feed as it is to be from now on. */
+struct feed_command {
+    bool off;
+    tl_ts cut; /* what was changed up to there is forgotten; 0: nothing is */
 };
 
 /*
@@ -376,8 +408,44 @@ struct limits_command {
 };
 
 struct mark_command {
-    tl_ts mark;        /* whoever opens the store again begins above it */
+    tl_ts mark;        /* whoever opens the store again begins above it, and above the command's own timestamp */
     struct slice kept; /* the host's own, for core_marked() */
+    uint64_t chain;    /* core_chain() as the step began, for who replays it to compare; 0: it is not said */
+};
+
+struct tried_command {
+    struct slice session; /* whose it is, or was */
+    uint64_t kept;        /* number of what is kept; 0: the session's own action */
+    uint64_t action;      /* which of the session's, from 0; of what is kept 0 */
+};
+
+struct aside_command {
+    uint64_t number; /* of what is kept */
+    bool again;      /* it is tried again; else it goes */
+};
+
+/* A host as it introduces itself. README.md, "Hosts". */
+struct join_command {
+    struct slice name;
+    struct slice group;
+    struct slice address;
+    struct slice build;
+    uint64_t life;             /* not 0 */
+    struct core_limits limits; /* that it was started with, which are to be the cluster's */
+    uint64_t number;           /* out: of the host */
+};
+
+struct gone_command {
+    struct slice name;
+    uint64_t life; /* the one that is over; another that began since goes on */
+    bool forget;   /* and nobody asks for it any more */
+};
+
+struct heartbeat_command {
+    uint64_t heard;    /* of the clock: what was sent to this host before it has been submitted before this */
+    tl_ts low;         /* its readers look no further back, now and from now on */
+    uint64_t position; /* of the newest entry that it has applied ... */
+    uint64_t chain;    /* ... and core_chain() behind that */
 };
 
 struct none_command {
@@ -405,12 +473,19 @@ struct command {
         struct txn_command txn;
         struct txn_lock_command txn_lock;
         struct rename_command rename;
+        struct places_command places;
         struct cancel_command cancel;
         struct status_command status;
         struct maintain_command maintain;
+        struct feed_command feed;
         struct tick_command tick;
         struct limits_command limits;
         struct mark_command mark;
+        struct tried_command tried;
+        struct aside_command aside;
+        struct join_command join;
+        struct gone_command gone;
+        struct heartbeat_command heartbeat;
         struct none_command none;
     };
     struct problem problem; /* out: PROBLEM_NONE when the command as a whole succeeded */

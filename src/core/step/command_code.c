@@ -215,6 +215,8 @@ static void code_rename(struct coder *coder, struct rename_command *rename)
     code_slice(coder, &rename->index);
     code_slice(coder, &rename->from);
     code_slice(coder, &rename->to);
+    code_signed(coder, &rename->if_seq_no);
+    code_signed(coder, &rename->if_primary_term);
 }
 
 static void code_cancel(struct coder *coder, struct cancel_command *cancel)
@@ -229,6 +231,12 @@ static void code_status(struct coder *coder, struct status_command *status)
     coder_demand(coder, false);
 }
 
+static void code_places(struct coder *coder, struct places_command *places)
+{
+    (void)places;
+    coder_demand(coder, false);
+}
+
 static void code_maintain(struct coder *coder, struct maintain_command *maintain)
 {
     code_number(coder, &maintain->cut_off);
@@ -238,6 +246,12 @@ static void code_maintain(struct coder *coder, struct maintain_command *maintain
     maintain->stale = code_array(coder, maintain->stale, &maintain->stale_count, sizeof(*maintain->stale), 1);
     for (size_t i = 0; i < maintain->stale_count && !coder->bad; i++)
         code_bytes(coder, &maintain->stale[i]);
+}
+
+static void code_feed(struct coder *coder, struct feed_command *feed)
+{
+    code_bool(coder, &feed->off);
+    code_number(coder, &feed->cut);
 }
 
 static void code_tick(struct coder *coder, struct tick_command *tick)
@@ -254,6 +268,46 @@ static void code_mark(struct coder *coder, struct mark_command *mark)
 {
     code_number(coder, &mark->mark);
     code_bytes(coder, &mark->kept);
+    if (coder->version >= 2)
+        code_number(coder, &mark->chain);
+}
+
+static void code_tried(struct coder *coder, struct tried_command *tried)
+{
+    code_slice(coder, &tried->session);
+    code_number(coder, &tried->kept);
+    code_number(coder, &tried->action);
+}
+
+static void code_aside(struct coder *coder, struct aside_command *aside)
+{
+    code_number(coder, &aside->number);
+    code_bool(coder, &aside->again);
+}
+
+static void code_join(struct coder *coder, struct join_command *join)
+{
+    code_slice(coder, &join->name);
+    code_slice(coder, &join->group);
+    code_slice(coder, &join->address);
+    code_slice(coder, &join->build);
+    code_number(coder, &join->life);
+    code_core_limits(coder, &join->limits);
+}
+
+static void code_gone(struct coder *coder, struct gone_command *gone)
+{
+    code_slice(coder, &gone->name);
+    code_number(coder, &gone->life);
+    code_bool(coder, &gone->forget);
+}
+
+static void code_heartbeat(struct coder *coder, struct heartbeat_command *heartbeat)
+{
+    code_number(coder, &heartbeat->heard);
+    code_number(coder, &heartbeat->low);
+    code_number(coder, &heartbeat->position);
+    code_number(coder, &heartbeat->chain);
 }
 
 static void code_none(struct coder *coder, struct none_command *none)

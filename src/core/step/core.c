@@ -13,10 +13,12 @@
 #include "core/catalog/catalog_internal.h"
 #include "core/catalog/counter.h"
 #include "core/documents/seen.h"
+#include "core/feed/feed.h"
 #include "core/locks/lock_log.h"
 #include "core/step/handler.h"
 #include "core/step/hooks.h"
 #include "core/step/unit.h"
+#include "core/tree/empty.h"
 #include "core/upkeep/sweep.h"
 
 enum {
@@ -69,8 +71,8 @@ static int open_last_ts(struct core *core, tl_ts counted)
     int r = open_ts(core, last_ts_key, &named, NULL);
     if (r == 0)
         r = open_ts(core, own_mark_key, &core->mark, &core->marked);
-    core->last_ts = counted > named ? counted : named;
-    core->last_ts = core->mark > core->last_ts ? core->mark : core->last_ts;
+    core->found_ts = counted > named ? counted : named;
+    core->last_ts = core->mark > core->found_ts ? core->mark : core->found_ts;
     return r;
 }
 
@@ -113,6 +115,8 @@ static int open_state(struct core *core)
         r = open_last_ts(core, counted);
     if (r == 0)
         r = open_forgotten(core);
+    if (r == 0)
+        r = feed__open(core);
     if (r == 0)
         r = catalog_load(&view, &core->catalog);
     if (r != 0)
@@ -181,6 +185,8 @@ void core_close(struct core *core)
     catalog_unref(core->catalog);
     counters__deinit(&core->counters);
     seen_changes_deinit(&core->changes);
+    empty_places_forget(&core->empty);
+    feed__close(core);
     sweep_deinit(&core->sweep);
     map_deinit(&core->pending);
     omap_deinit(&core->tree_pending);
@@ -203,6 +209,8 @@ void core__begin(struct core *core, tl_ts at)
     core->catalog_before = catalog_ref(core->catalog);
     core->catalog_changed = core->unbinding = core->in_txn = false;
     core->ahead = 0;
+    core->locks_changed = false;
+    core->lock_chain = 0;
     core->births_made = 0;
     core->leased = NULL;
     core->leased_count = core->leased_capacity = 0;
@@ -244,6 +252,7 @@ static void end_unit(struct core *core, tl_ts ended)
     core->catalog_before = NULL;
     forget_pending(core);
     free_spent(core);
+    feed__forget(core);
     arena_reset(&core->arena);
     arena_reset(&core->scratch);
     core->open = false;
@@ -264,16 +273,27 @@ static void write_ts(struct core *core, const char *key, tl_ts ts, struct slice 
     buf_deinit(&value);
 }
 
+static void chain(struct core *core, uint64_t digest)
+{
+    uint64_t links[] = {core->chain, digest};
+    core->chain = slice_hash(slice_make(links, sizeof links));
+}
+
+/* No batch tells of these changes. */
+static void chain_locks(struct core *core)
+{
+    if (core->chained && core->locks_changed)
+        chain(core, core->lock_chain);
+}
+
 /* Writes the batch, and what the log of locks has; `ended` is the newest timestamp that any of it has used. */
 static int write_batch(struct core *core, tl_ts ended)
 {
     lock_log_pour(&core->log, core->batch);
     if (core->named_ts < ended) /* or else a counter's record or a lock's token names it */
         write_ts(core, last_ts_key, ended, SLICE_NONE);
-    if (core->chained) {
-        uint64_t links[] = {core->chain, store_batch_digest(core->batch)};
-        core->chain = slice_hash(slice_make(links, sizeof(links)));
-    }
+    if (core->chained)
+        chain(core, store_batch_digest(core->batch));
     return store_write(core->store, core->batch);
 }
 
@@ -282,16 +302,20 @@ int core__commit(struct core *core)
     int r = 0;
 
     REQUIRE(core->open);
-    if (core->in_txn && store_batch_count(core->batch) == core->ahead && !lock_log_changed(&core->log))
+    if (core->in_txn && store_batch_count(core->batch) == core->ahead && !core__locks_changed(core))
         core->unbinding = true;
     tl_ts ended = owners__last_ts(core);
     if (counters__keep(&core->counters, core->batch, core->ts) && core->named_ts < core->ts)
         core->named_ts = core->ts;
+    feed__keep(core);
     if (core__changed(core)) {
         core->written_ts = ended;
         if (!core->unbinding)
             core->binding_ts = ended;
-        if (core->grouping && store_batch_count(core->batch) == 0 && core->log.records.len < LOG_BYTES_MAX)
+        chain_locks(core);
+        if (core->saving && store_batch_count(core->batch) == 0)
+            ; /* the log of commands has it, and nothing else needs to */
+        else if (core->grouping && store_batch_count(core->batch) == 0 && core->log.records.len < LOG_BYTES_MAX)
             lock_log_keep(&core->log, ended);
         else
             r = write_batch(core, ended);
@@ -328,7 +352,11 @@ void core__abandon(struct core *core)
     core->named_ts = TL_TS_NONE;
     owners__uncount_leases(core);
     lock_log_cut(&core->log);
+    core->locks_changed = false;
+    core->lock_chain = 0;
     counters__forget(&core->counters);
+    empty_places_forget(&core->empty);
+    feed__forget(core);
     forget_pending(core);
     store_batch_clear(core->batch);
     store_batch_begin(core->batch, core->ts);
@@ -336,8 +364,9 @@ void core__abandon(struct core *core)
 
 /* --- Changes of the catalog --------------------------------------------------------------------------------------- */
 
-void core__put_index(struct core *core, const struct catalog_index_spec *spec)
+void core__put_index(struct core *core, const struct catalog_index_spec *spec, enum feed_what what)
 {
+    feed__note(core, &(struct feed_change){.what = what, .index = spec->number, .name = spec->name}, false);
     catalog__put_index(&core->catalog, spec, core->batch);
     core->names_epoch++;
     core->catalog_changed = true;
@@ -345,12 +374,16 @@ void core__put_index(struct core *core, const struct catalog_index_spec *spec)
 
 void core__put_mapping(struct core *core, uint32_t number, const struct mapping *mapping)
 {
+    feed__note(core, &(struct feed_change){.what = FEED_MAPPING, .index = number}, false);
     catalog__put_mapping(&core->catalog, number, mapping, core->batch);
     core->catalog_changed = true;
 }
 
 void core__drop_index(struct core *core, uint32_t number)
 {
+    const struct catalog_index *index = catalog_index_by_number(core->catalog, number);
+
+    feed__note(core, &(struct feed_change){.what = FEED_INDEX_DELETED, .index = number, .name = index->name}, false);
     catalog__drop_index(&core->catalog, number, core->batch);
     core->names_epoch++;
     core->catalog_changed = true;
@@ -406,8 +439,10 @@ int core_step(struct core *core, struct command *command, struct effects *effect
     core->effects = effects;
     if (command->clock > core->clock)
         core->clock = command->clock;
-    owners__begin_step(core);
-    r = command->type == COMMAND_MAINTAIN /* removing waits for nobody */
+    bool counts = command->type ==
+                  COMMAND_TRIED; /* and does nothing that could end the process again before the next is counted */
+    owners__begin_step(core, counts ? 0 : core->limits.sweep_piece);
+    r = counts || command->type == COMMAND_MAINTAIN /* removing waits for nobody */
             ? 0
             : owners__due(core, command->ts, command->type == COMMAND_TICK ? &command->tick : NULL);
     if (r >= 0)
@@ -454,6 +489,13 @@ void core_begin_chain(struct core *core, uint64_t chain)
     store_batch_watch(core->batch);
 }
 
+int core_begin_saving(struct core *core)
+{
+    REQUIRE(!core->open && !core->grouping && !lock_log_keeps(&core->log));
+    core->saving = true;
+    return owners__drop_lock_records(core);
+}
+
 const struct core_limits *core_limits(const struct core *core)
 {
     return &core->limits;
@@ -472,6 +514,17 @@ tl_ts core_written_ts(const struct core *core)
 tl_ts core_binding_ts(const struct core *core)
 {
     return core->binding_ts;
+}
+
+const struct core_figures *core_figures(const struct core *core)
+{
+    return &core->figures;
+}
+
+void core_begin_figures(struct core *core)
+{
+    memset(&core->figures, 0, sizeof core->figures);
+    owners__tally(core);
 }
 
 struct catalog *core_catalog(struct core *core)
@@ -503,13 +556,17 @@ static void put_mark(struct core *core, tl_ts mark, struct slice kept)
     buf_slice(&core->marked, kept);
 }
 
-/* It may sink: an end in order leaves nothing to leap over. */
+/*
+ * It may sink: an end in order leaves nothing to leap over. It comes to lie at its own timestamp at least, which whoever proposed it did not know:
+ * what had fallen due, an ended session's documents say, has taken some before it.
+ */
 int core__do_mark(struct core *core, struct command *command)
 {
-    if (command->mark.mark < core->ts || command->mark.mark >= TL_TS_MAX)
+    tl_ts mark = command->mark.mark > core->ts ? command->mark.mark : core->ts;
+    if (mark >= TL_TS_MAX)
         problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT, "this is no mark");
     else
-        put_mark(core, command->mark.mark, command->mark.kept);
+        put_mark(core, mark, command->mark.kept);
     return 0;
 }
 

@@ -6,6 +6,7 @@
 #define TL_CORE_CORE_H
 
 #include "core/step/command.h"
+#include "core/step/figures.h"
 #include "store/view.h"
 
 struct core;
@@ -92,6 +93,13 @@ uint64_t core_next_deadline(const struct core *core);
 /* Returns: the oldest timestamp that an open query transaction reads at, which must stay readable; TL_TS_MAX: none. */
 tl_ts core_oldest_read(const struct core *core);
 
+/*
+ * Returns: what it has counted, to be read from any thread while the core lives. core_begin_figures() has it count from 0: what was
+ * replayed at a start is nothing that this server did.
+ */
+const struct core_figures *core_figures(const struct core *core);
+void core_begin_figures(struct core *core);
+
 /* Returns: what it goes by. Good until the next step. */
 const struct core_limits *core_limits(const struct core *core);
 
@@ -139,10 +147,17 @@ uint64_t core_clock(const struct core *core);
 int core_mark(struct core *core, tl_ts ts, tl_ts mark, struct slice kept) TL_MUST_USE;
 
 /*
- * Returns: a hash chained over each batch that was written, in its order: equal where two cores began their chains with the same number and
+ * Returns: a hash chained over each batch that was written, in its order, and over changes of locks that have no records: equal where two cores began their chains with the same number and
  * have applied the same entries since, whatever their stores, and as good as never elsewhere. 0 after core_open().
  */
 uint64_t core_chain(const struct core *core);
+/*
+ * From here on locks outlive the process by core_save() and a log of commands, and no longer by records in the store: those that are there go,
+ * further ones are not written. For who has such a log; a core that was opened or loaded writes them until then.
+ * Where there were records it uses up a timestamp. Requires: no group is open. Returns: 0; fatal codes.
+ */
+int core_begin_saving(struct core *core) TL_MUST_USE;
+
 /* Begins the chain, or begins it anew; without, there is none. Requires: no group is open. */
 void core_begin_chain(struct core *core, uint64_t chain);
 
@@ -158,6 +173,38 @@ int core_find_session(struct store *store, struct slice session, struct arena *a
 
 /* Returns: the bytes that a command is about to write to the store, as far as they can be told before; called between steps. */
 size_t core_bytes_to_write(const struct core *core, const struct command *command);
+
+/*
+ * Who is told before and after each thing that an ended session left is done, on the thread of the step: so that he may know, when the
+ * process has ended in between, in the middle of what it was. `session` lives until begin() returns; `kept` and `action` are as in the command
+ * TRIED, which is to say so then.
+ */
+struct core_watch {
+    void (*begin)(void *context, struct slice session, uint64_t kept, uint64_t action);
+    void (*end)(void *context);
+    void *context;
+};
+/* Called between steps. NULL: nobody any more. It is to live as long as it is told. */
+void core_watch(struct core *core, const struct core_watch *watch);
+
+/* A host of the cluster, as of the last step. README.md, "Hosts". */
+struct core_host {
+    uint16_t number;
+    struct slice name; /* and the others of its JOIN, until the next step */
+    struct slice group;
+    struct slice address;
+    struct slice build;
+    uint64_t life;    /* 0: it is out */
+    uint64_t entries; /* number of the last of this life that counted */
+    uint64_t heard;   /* of its newest heartbeat */
+    tl_ts low;
+    tl_ts beat_ts; /* when its newest heartbeat was ordered, or its life began */
+};
+
+/* Returns: all that are known, in order of their names. */
+const struct core_host *core_hosts(const struct core *core, size_t *ret_count);
+/* Returns: the one with this number, or NULL. */
+const struct core_host *core_host(const struct core *core, uint16_t number);
 
 /* Releases the overlay of a TXN_LOCK result; from any thread. NULL is fine. */
 void core_overlay_unref(struct overlay *overlay);

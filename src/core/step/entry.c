@@ -6,6 +6,7 @@
 #include "core/step/coder.h"
 #include "core/step/command.h"
 #include "core/step/command_code.h"
+#include "core/step/hooks.h"
 
 enum { LENGTH_ROOM = 10 }; /* the longest varint */
 
@@ -19,13 +20,18 @@ static void code_head(struct coder *coder, struct entry_head *head)
     code_number(coder, &head->ts);
     coder_demand(coder, coder->bad || head->ts < TL_TS_MAX);
     code_number(coder, &head->clock);
+    if (coder->version < 2)
+        return;
+    code_number(coder, &head->life);
+    code_number(coder, &head->number);
+    coder_demand(coder, coder->bad || (head->life != 0 && head->number != 0)); /* else it is of version 1 */
 }
 
 void entry_begin(const struct entry_head *head, struct buf *buf)
 {
-    struct coder coder = coder_to(buf, ENTRY_VERSION);
+    uint8_t version = head->life == 0 ? 1 : ENTRY_VERSION;
+    struct coder coder = coder_to(buf, version);
     struct entry_head copy = *head;
-    uint8_t version = ENTRY_VERSION;
 
     REQUIRE(buf->len == 0 && head->ts < TL_TS_MAX);
     code_byte(&coder, &version);
@@ -74,20 +80,41 @@ static int decode_commands(struct coder *coder, struct list *commands)
     return coder->bad ? tl_trace(TL_ERR_CORRUPT) : 0;
 }
 
+/* Returns: 0; COMMAND_CODE_NEWER. What is damaged shows in the coder. */
+static int read_head(struct coder *coder, struct entry_head *head)
+{
+    uint8_t version;
+
+    code_byte(coder, &version);
+    if (version > ENTRY_VERSION)
+        return COMMAND_CODE_NEWER;
+    coder_demand(coder, version != 0);
+    coder->version = version;
+    code_head(coder, head);
+    return 0;
+}
+
+int entry_read_head(struct slice bytes, struct entry_head *ret_head)
+{
+    struct coder coder = coder_from(bytes, NULL);
+    struct entry_head head = {0};
+    int r = read_head(&coder, &head);
+
+    if (r == 0 && coder.bad)
+        r = tl_trace(TL_ERR_CORRUPT);
+    *ret_head = head;
+    return r;
+}
+
 int entry_decode(struct slice bytes, struct entry_head *ret_head, struct list *commands)
 {
     struct coder coder = coder_from(bytes, NULL);
     struct entry_head head = {0};
     struct list made = LIST_INIT(made);
-    uint8_t version;
 
-    code_byte(&coder, &version);
-    if (version > ENTRY_VERSION)
-        return COMMAND_CODE_NEWER;
-    coder_demand(&coder, version != 0);
-    coder.version = version;
-    code_head(&coder, &head);
-    int r = decode_commands(&coder, &made);
+    int r = read_head(&coder, &head);
+    if (r == 0)
+        r = decode_commands(&coder, &made);
     if (r != 0) {
         free_all(&made);
         return r;
@@ -110,6 +137,8 @@ int entry_apply(struct core *core, const struct entry_head *head, struct list *c
 {
     int r = 0;
 
+    if (!owners__take_entry(core, head->host, head->life, head->number))
+        return ENTRY_PASSED_OVER;
     core_group_begin(core);
     while (r == 0 && !list_empty(commands)) {
         struct command *command = list_entry(commands->next, struct command, link);

@@ -8,14 +8,21 @@
 
 #include "core/step/core.h"
 
-enum { ENTRY_VERSION = 1 };
+/* 2: of a host in a cluster. One that has its log for itself writes version 1. */
+enum { ENTRY_VERSION = 2 };
 
 /* What stands before the commands, and is said of all of them. */
 struct entry_head {
     uint16_t host;  /* who proposed it: whose connections, requests and attachments its commands speak of */
     tl_ts ts;       /* his clock: a command gets it, or the next timestamp that is free */
     uint64_t clock; /* what durations are measured by, in microseconds; 0: he does not say */
+    /* In a cluster, whether it counts (README.md, "Hosts"). 0 and 0: it does, always. */
+    uint64_t life;
+    uint64_t number; /* rises in each life; not 0 with a life */
 };
+
+/* Reads the head alone. Returns: as entry_decode(). */
+int entry_read_head(struct slice bytes, struct entry_head *ret_head) TL_MUST_USE;
 
 /* Begins an entry in an empty buffer, and adds a command to it. Requires: as command_encode(); ts is below TL_TS_MAX. */
 void entry_begin(const struct entry_head *head, struct buf *buf);
@@ -33,8 +40,9 @@ tl_ts entry_ts(const struct entry_head *head, const struct core *core);
 
 /*
  * Applies an entry as a group; `commands` is empty afterwards. What completes is on effects->completed.
- * Returns: as core_step().
+ * Returns: as core_step(); ENTRY_PASSED_OVER: it does not count, nothing was done, and `commands` are the caller's on.
  */
+enum { ENTRY_PASSED_OVER = 1 };
 int entry_apply(struct core *core, const struct entry_head *head, struct list *commands,
                 struct effects *effects) TL_MUST_USE;
 

@@ -16,12 +16,16 @@ struct sections;
 void owners__open(struct core *core);
 int owners__load_stored(struct core *core) TL_MUST_USE;
 void owners__close(struct core *core);
+/* Removes the records of locks where there are any, in a batch of its own at the next timestamp, of which core_chain() knows nothing. Returns: 0; fatal codes. */
+int owners__drop_lock_records(struct core *core) TL_MUST_USE;
 /* Writes the owners and all they have, or reads them where there are none. When that is bad, owners__abandon() is to follow. */
 void owners__code(struct core *core, struct sections *sections);
 /* Takes back what was read of the owners so far, so that they can be closed. */
 void owners__abandon(struct core *core);
-/* A step begins: of what ended sessions left, limits.sweep_piece at most are granted in it. */
-void owners__begin_step(struct core *core);
+/* Returns: whether an entry of this host, in this life, with this number counts (README.md, "Hosts", 1); it is the last that did from now on. */
+bool owners__take_entry(struct core *core, uint16_t host, uint64_t life, uint64_t number);
+/* A step begins: of what ended sessions left so many are granted in it at most. */
+void owners__begin_step(struct core *core, size_t late_max);
 /* A unit was opened: what is granted in it is granted at its timestamp. */
 void owners__begin(struct core *core);
 /* Returns: the newest timestamp that the open unit has used: its own, or the last token given in it. */

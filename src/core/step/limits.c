@@ -69,7 +69,24 @@ bool core_limits_sound(const struct core_limits *limits)
            limits->script.depth_max > 0 && limits->script.depth_max <= DEPTH_MAX;
 }
 
-bool core_limits_equal(const struct core_limits *a, const struct core_limits *b)
+/* In the order of list_sizes(). */
+static const char *const size_names[NUMBERS] = {
+    "max-sessions",
+    "locks of a session",
+    "ephemeral documents of a session",
+    "documents removed with a session",
+    "documents removed in a step",
+    "max-waiters",
+    "max-transactions",
+    "transaction-bytes",
+    "transaction-held",
+    "transaction-changes",
+    "max-document-bytes",
+    "stale documents",
+    "script-memory",
+};
+
+const char *core_limits_differ(const struct core_limits *a, const struct core_limits *b)
 {
     struct core_limits of_a = *a, of_b = *b;
     size_t *sizes_a[NUMBERS], *sizes_b[NUMBERS];
@@ -78,8 +95,15 @@ bool core_limits_equal(const struct core_limits *a, const struct core_limits *b)
     list_sizes(&of_b, sizes_b);
     for (size_t i = 0; i < NUMBERS; i++)
         if (*sizes_a[i] != *sizes_b[i])
-            return false;
-    return a->script.steps_max == b->script.steps_max && a->script.depth_max == b->script.depth_max;
+            return size_names[i];
+    if (a->script.steps_max != b->script.steps_max)
+        return "script-steps";
+    return a->script.depth_max != b->script.depth_max ? "script-depth" : NULL;
+}
+
+bool core_limits_equal(const struct core_limits *a, const struct core_limits *b)
+{
+    return core_limits_differ(a, b) == NULL;
 }
 
 void code_core_limits(struct coder *coder, struct core_limits *limits)

@@ -36,6 +36,8 @@ struct core_limits core_limits_default(void);
 /* Whether a core can go by them. */
 bool core_limits_sound(const struct core_limits *limits);
 bool core_limits_equal(const struct core_limits *a, const struct core_limits *b);
+/* Returns: the name of the first that differs, or NULL. */
+const char *core_limits_differ(const struct core_limits *a, const struct core_limits *b);
 
 /* Their form as bytes, in commands and in the store: one number after the other. */
 void code_core_limits(struct coder *coder, struct core_limits *limits);

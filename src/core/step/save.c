@@ -2,6 +2,8 @@
 /* Checkpoints; see save.h. The numbers of the core itself stand here, all else is the owners'. */
 #include "core/step/save.h"
 
+#include <inttypes.h>
+
 #include "base/check.h"
 #include "core/locks/lock_log.h"
 #include "core/step/coder.h"
@@ -58,6 +60,20 @@ static void compare(struct core *core, struct sections *sections)
     buf_deinit(&again);
 }
 
+/*
+ * A store that has what came later, too, would have it twice when that is done again. Where only locks changed behind what was saved their
+ * records are not looked at for it: those are written again as they are.
+ */
+static int check_store(const struct core *core, struct buf *reason)
+{
+    if (core->found_ts <= core->last_ts)
+        return 0;
+    if (reason != NULL)
+        buf_printf(reason, "the store beside it has changes up to %" PRIu64 ", it was saved at %" PRIu64,
+                   core->found_ts, core->last_ts);
+    return tl_trace(TL_ERR_CORRUPT);
+}
+
 /* What the store has was read; the owners are none yet. */
 static int load(struct core *core, struct sections *sections)
 {
@@ -81,10 +97,12 @@ int core_load(struct store *store, const struct core_limits *limits, struct slic
 
     if (r == 0) {
         r = load(core, &sections);
-        if (r != 0)
-            core_close(core);
         if (r != 0 && reason != NULL)
             sections_explain(&sections, reason);
+        if (r == 0 && (r = check_store(core, reason)) != 0)
+            owners__abandon(core);
+        if (r != 0)
+            core_close(core);
     } else if (reason != NULL) {
         buf_lit(reason, "the store beside it cannot be read");
     }

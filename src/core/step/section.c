@@ -148,6 +148,7 @@ void sections_explain(const struct sections *sections, struct buf *buf)
         [SECTION_LOCKS] = "locks",
         [SECTION_STORIES] = "stories",
         [SECTION_LEAVING] = "ends of sessions",
+        [SECTION_HOSTS] = "hosts",
     };
 
     if (sections->newer)

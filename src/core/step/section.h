@@ -26,10 +26,12 @@ enum section_kind {
     SECTION_LOCKS = 7,
     SECTION_STORIES = 8,
     SECTION_LEAVING = 9, /* sessions whose end goes on */
+    SECTION_HOSTS = 10,  /* of a cluster */
     SECTION_KIND_COUNT
 };
 
-enum { SECTIONS_VERSION = 1 };
+/* 2: what was kept may be put aside, and what was tried is counted. 3: requests that wait are commands of version 2. 4: the hosts. */
+enum { SECTIONS_VERSION = 4 };
 
 struct sections {
     struct buf *out;     /* of those that are written; NULL: they are read */

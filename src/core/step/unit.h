@@ -18,8 +18,11 @@
 #include "core/catalog/catalog_internal.h"
 #include "core/catalog/counter.h"
 #include "core/documents/seen.h"
+#include "core/feed/feed.h"
 #include "core/locks/lock_log.h"
 #include "core/step/core.h"
+#include "core/step/figures.h"
+#include "core/tree/empty.h"
 #include "core/upkeep/sweep.h"
 #include "script/script.h"
 
@@ -42,15 +45,18 @@ struct forgotten {
 struct core {
     struct store *store;
     struct core_limits limits;
-    struct effects *effects; /* of the step at hand; NULL between steps */
-    tl_ts last_ts;           /* invariant 1 */
-    uint64_t clock;          /* the highest that a command has named since core_open(); deadlines are counted by it */
-    tl_ts written_ts;        /* of the last unit that wrote anything: what last_ts is after a restart */
-    tl_ts mark;              /* the last one that was left; 0: none */
-    struct buf marked;       /* what was kept with it */
-    tl_ts binding_ts;        /* of the last that must be durable before anybody hears of it */
-    bool chained;            /* core_begin_chain() was called: nobody pays for a chain that nobody reads */
-    uint64_t chain;          /* over all batches written since; core_chain() */
+    struct effects *effects;        /* of the step at hand; NULL between steps */
+    const struct core_watch *watch; /* NULL: nobody does */
+    tl_ts last_ts;                  /* invariant 1 */
+    uint64_t clock;    /* the highest that a command has named since core_open(); deadlines are counted by it */
+    tl_ts written_ts;  /* of the last unit that wrote anything: what last_ts is after a restart */
+    tl_ts found_ts;    /* the newest that the store told when it was opened, the mark apart */
+    tl_ts mark;        /* the last one that was left; 0: none */
+    struct buf marked; /* what was kept with it */
+    tl_ts binding_ts;  /* of the last that must be durable before anybody hears of it */
+    bool chained;      /* core_begin_chain() was called: nobody pays for a chain that nobody reads */
+    uint64_t chain;    /* over all batches written since; core_chain() */
+    bool saving;       /* core_begin_saving() was called: core_save() has the locks, they have no records */
 
     /* The unit at hand. */
     bool open;
@@ -60,7 +66,9 @@ struct core {
     bool in_txn;    /* a transaction's request ran in it, which a crash takes back with its transaction ... */
     size_t ahead;   /* ... unless there are more changes in the batch than these: entries put ahead, and their notes */
     struct store_batch *batch;
-    struct lock_log log;            /* records of locks, not in `batch` yet */
+    struct lock_log log;            /* records of locks, not in `batch` yet; empty when `saving` */
+    bool locks_changed;             /* the unit has changed locks of which there is no record */
+    uint64_t lock_chain;            /* over these changes, when `chained` */
     struct arena arena;             /* reset when the unit ends */
     struct arena scratch;           /* the same, and by a write between its items */
     struct omap tree_pending;       /* what it has put into trees so far (core/tree/tree_write.h) */
@@ -75,14 +83,17 @@ struct core {
     struct list spent; /* commands of the core's own, whose memory `pending` points into */
 
     /* What lasts. */
+    struct feed feed;            /* with what the unit has noted so far (core/feed) */
     struct forgotten forgotten;  /* moved on by MAINTAIN; in the store where that made a difference */
     bool grouping;               /* between core_group_begin() and core_group_end() */
     struct catalog *catalog;     /* with the changes of the unit at hand */
     struct counters counters;    /* documents, sequence numbers, index numbers */
     struct seen_changes changes; /* of documents, to tell what submitters have seen that is so no more */
+    struct empty_places empty;   /* that renames need not look through again */
     struct sweep sweep;          /* of stale chunks, that goes on with upkeep */
     struct script_cache *scripts;
     struct owners *owners;
+    struct core_figures figures;
 };
 
 /* --- Opening ------------------------------------------------------------------------------------------------------ */
@@ -110,17 +121,24 @@ int core__commit(struct core *core) TL_MUST_USE;
 /* Takes back all that the unit changed in memory and in its batch; it stays open, empty. */
 void core__abandon(struct core *core);
 
-/* Returns: whether the open unit has changed anything that is stored. */
+/* Returns: whether the open unit has changed locks that outlive the process. */
+static inline bool core__locks_changed(const struct core *core)
+{
+    return core->locks_changed || lock_log_changed(&core->log);
+}
+
+/* Returns: whether the open unit has changed anything that outlives the process. */
 static inline bool core__changed(const struct core *core)
 {
-    return store_batch_count(core->batch) > 0 || lock_log_changed(&core->log);
+    return store_batch_count(core->batch) > 0 || core__locks_changed(core);
 }
 
 /* Frees a command of the core's own when the unit ends; NULL is fine. */
 void core__free_at_end(struct core *core, struct command *command);
 
 /* Changes of the catalog in the open unit. Pointers to indices of the catalog before are no longer good. */
-void core__put_index(struct core *core, const struct catalog_index_spec *spec);
+/* `what` of an index has changed: FEED_INDEX_MADE, FEED_ALIASES, FEED_SETTINGS, FEED_MAPPING. */
+void core__put_index(struct core *core, const struct catalog_index_spec *spec, enum feed_what what);
 void core__put_mapping(struct core *core, uint32_t number, const struct mapping *mapping);
 void core__drop_index(struct core *core, uint32_t number);
 void core__put_object(struct core *core, enum catalog_kind kind, const struct catalog_object *object);

@@ -82,11 +82,10 @@ int tree__guest(const struct tree *tree, struct slice place, struct arena *arena
     return 0;
 }
 
-int tree__moved(const struct tree *tree, struct slice birth, struct arena *arena, struct tree_moved *ret_moved)
+static int moved_by_key(const struct tree *tree, struct slice key, struct arena *arena, struct tree_moved *ret_moved)
 {
-    tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
     struct store_value value;
-    int r = get(tree, tree_moved_key(&key, tree->index, birth), &value);
+    int r = get(tree, key, &value);
 
     *ret_moved = (struct tree_moved){.seq_no = -1};
     if (r != 0)
@@ -94,6 +93,13 @@ int tree__moved(const struct tree *tree, struct slice birth, struct arena *arena
     r = tree_moved_decode(arena_copy(arena, value.bytes), ret_moved);
     store_value_release(&value);
     return r;
+}
+
+int tree__moved(const struct tree *tree, struct slice birth, struct arena *arena, struct tree_moved *ret_moved)
+{
+    tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
+
+    return moved_by_key(tree, tree_moved_key(&key, tree->index, birth), arena, ret_moved);
 }
 
 int tree_newest(const struct tree *tree, tl_ts *ret_ts, char *ret_delimiter)
@@ -166,13 +172,15 @@ static void count_renames(struct tree_standing *standing, const struct tree_move
 int tree_stand(const struct tree *tree, struct slice birth, struct arena *arena, struct slice *ret_path,
                struct tree_standing *ret_standing)
 {
+    tl_cleanup(buf_deinit) struct buf buf = BUF_INIT(BUF_UNLIMITED);
     struct tree_standing standing = {.seq_no = -1};
     struct slice path = birth;
+    struct slice key = tree_moved_key(&buf, tree->index, path);
     size_t len = birth.len, jumps = 0; /* its first `len` bytes are a birth, and what follows is part of the path */
 
     while (len > 0) {
         struct tree_moved moved;
-        int r = tree__moved(tree, slice_make(path.data, len), arena, &moved);
+        int r = moved_by_key(tree, key, arena, &moved);
         if (r != 0)
             return r;
         count_renames(&standing, &moved);
@@ -183,8 +191,11 @@ int tree_stand(const struct tree *tree, struct slice birth, struct arena *arena,
                 return tl_trace(TL_ERR_CORRUPT);
             path = tree__join(arena, moved.place, slice_from_offset(path, len));
             len = moved.place.len;
+            key = tree_moved_key(&buf, tree->index, moved.place);
         }
-        len = tree_parent_length(slice_make(path.data, len), tree->delimiter);
+        size_t above = tree_parent_length(slice_make(path.data, len), tree->delimiter);
+        key.len -= len - above; /* a directory's key is the beginning of what lies in it */
+        len = above;
     }
     if (ret_path != NULL)
         *ret_path = path;
@@ -289,5 +300,17 @@ int tree_guests(const struct tree *tree, struct slice place_prefix, tree_visit *
         struct slice prefix = left.items[--left.count];
         r = visit_some(tree, prefix, &left, visit, context);
     }
+    return r;
+}
+
+int tree_places(const struct tree *tree, struct slice place_prefix, tree_visit *visit, void *context)
+{
+    tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
+    struct guest *guests;
+    size_t count;
+    int r = read_guests(tree, place_prefix, &arena, &guests, &count);
+
+    for (size_t i = 0; r == 0 && i < count; i++)
+        r = visit(context, guests[i].place);
     return r;
 }

@@ -74,6 +74,12 @@ typedef int tree_visit(void *context, struct slice birth);
  */
 int tree_guests(const struct tree *tree, struct slice place_prefix, tree_visit *visit, void *context) TL_MUST_USE;
 
+/*
+ * Visits the places that begin with these bytes and have a guest: those of births below as well, whether or not these still lie there.
+ * Returns: as tree_guests().
+ */
+int tree_places(const struct tree *tree, struct slice place_prefix, tree_visit *visit, void *context) TL_MUST_USE;
+
 /* --- For tree_write.c --------------------------------------------------------------------------------------------- */
 
 /* Reads what lies at a place by record. Returns: 0; TREE_NOT_FOUND: no guest; TREE_TOO_OLD; fatal codes. */

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Settings of the cluster. */
+#include "core/catalog/cluster_settings.h"
+
+#include <stdlib.h>
+#include <strings.h>
+
+#include "base/buf.h"
+#include "core/catalog/catalog.h"
+#include "core/catalog/setting_kind.h"
+#include "json/filter.h"
+#include "json/time_value.h"
+
+enum effect { EFFECT_USED, EFFECT_IDLE, EFFECT_FIXED, EFFECT_OWN };
+
+struct known {
+    const char *key;
+    enum setting_kind kind;
+    int64_t least; /* of a number */
+    enum effect effect;
+    const char *what;
+};
+
+static const struct known known_settings[] = {
+#define X(key, kind, least, effect, what) {key, SETTING_##kind, least, EFFECT_##effect, what},
+#include "core/catalog/cluster_settings.def"
+#undef X
+};
+
+static const struct known *find(struct slice key)
+{
+    for (size_t i = 0; i < sizeof known_settings / sizeof *known_settings; i++)
+        if (setting__matches(known_settings[i].key, key))
+            return &known_settings[i];
+    return NULL;
+}
+
+/* --- What they may say -------------------------------------------------------------------------------------------- */
+
+static int refuse_real(const struct setting *setting, struct arena *arena, struct problem *ret_problem)
+{
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "Failed to parse value [%.*s] for setting [%.*s]",
+                SLICE_ARG(setting->values[0]), SLICE_ARG(setting->key));
+    return SETTINGS_REFUSED;
+}
+
+static int check_real(const struct setting *setting, struct arena *arena, struct problem *ret_problem)
+{
+    const char *text = arena_printf(arena, "%.*s", SLICE_ARG(setting->values[0])).data;
+    char *end;
+    (void)strtod(text, &end);
+    return end == text || *end != 0 ? refuse_real(setting, arena, ret_problem) : 0;
+}
+
+/* "512mb", "1g", "40%". */
+static int check_bytes(const struct setting *setting, struct arena *arena, struct problem *ret_problem)
+{
+    static const char *const units[] = {"b", "k", "kb", "m", "mb", "g", "gb", "t", "tb", "p", "pb", "%"};
+    struct slice text = setting->values[0];
+    size_t digits = 0;
+    while (digits < text.len && ((text.data[digits] >= '0' && text.data[digits] <= '9') || text.data[digits] == '.'))
+        digits++;
+    struct slice unit = slice_from_offset(text, digits);
+    if (slice_is(text, "0") || slice_is(text, "-1"))
+        return 0;
+    for (size_t i = 0; digits > 0 && i < sizeof units / sizeof *units; i++)
+        if (unit.len == strlen(units[i]) && strncasecmp(unit.data, units[i], unit.len) == 0)
+            return 0;
+    struct problem *cause = arena_zalloc(arena, sizeof *cause);
+    problem_set(cause, arena, PROBLEM_PARSE,
+                "failed to parse setting [%.*s] with value [%.*s] as a size in bytes: unit is missing or unrecognized",
+                SLICE_ARG(setting->key), SLICE_ARG(text));
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "%.*s", SLICE_ARG(cause->reason));
+    ret_problem->caused_by = cause;
+    return SETTINGS_REFUSED;
+}
+
+/* Texts of the list that a pattern of names may be. */
+static int check_patterns(const struct setting *setting, struct arena *arena, struct problem *ret_problem)
+{
+    for (size_t i = 0; i < setting->value_count; i++)
+        for (struct slice rest = setting->values[i]; rest.data != NULL;) {
+            size_t comma = slice_find_byte(rest, ',');
+            struct slice pattern = slice_make(rest.data, comma);
+            bool sign = pattern.len > 0 && (pattern.data[0] == '+' || pattern.data[0] == '-');
+            if (pattern.len == 0)
+                problem_set(
+                    ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "Can't parse [%.*s] for setting [action.auto_create_index] must be either [true, false, or a "
+                    "comma separated list of index patterns]",
+                    SLICE_ARG(setting->values[i]));
+            else if (sign && pattern.len == 1)
+                problem_set(
+                    ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "Can't parse [%.*s] for setting [action.auto_create_index] must contain an index name after "
+                    "[%c]",
+                    SLICE_ARG(setting->values[i]), pattern.data[0]);
+            if (pattern.len == 0 || (sign && pattern.len == 1))
+                return SETTINGS_REFUSED;
+            rest = comma < rest.len ? slice_from_offset(rest, comma + 1) : SLICE_NONE;
+        }
+    return 0;
+}
+
+/* The levels of the log as Elasticsearch names them; there is none below DEBUG, and errors are always told. */
+static int check_level(const struct setting *setting, struct arena *arena, struct problem *ret_problem)
+{
+    static const char *const levels[] = {"trace", "debug", "info", "warn", "error"};
+    struct slice text = setting->values[0];
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
+        if (text.len == strlen(levels[i]) && strncasecmp(text.data, levels[i], text.len) == 0)
+            return 0;
+    if ((text.len == 3 && strncasecmp(text.data, "off", 3) == 0) ||
+        (text.len == 5 && strncasecmp(text.data, "fatal", 5) == 0))
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "[%.*s] cannot be [%.*s]: errors are always told, [ERROR] is the least", SLICE_ARG(setting->key),
+                    SLICE_ARG(text));
+    else
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "Unknown level constant [%.*s].", SLICE_ARG(text));
+    return SETTINGS_REFUSED;
+}
+
+static int check_kind(const struct known *known, const struct setting *setting, enum dialect dialect,
+                      struct arena *arena, struct problem *ret_problem)
+{
+    int64_t us;
+    if (slice_is(setting->key, "action.auto_create_index"))
+        return check_patterns(setting, arena, ret_problem);
+    if (slice_is(setting->key, "logger._root"))
+        return check_level(setting, arena, ret_problem);
+    if (setting->list)
+        return 0;
+    switch (known->kind) {
+    case SETTING_NUMBER: return setting__check_number(setting, known->least, INT64_MAX, arena, ret_problem);
+    case SETTING_BOOLEAN: return setting__check_boolean(setting, arena, ret_problem);
+    case SETTING_REAL: return check_real(setting, arena, ret_problem);
+    case SETTING_BYTES: return check_bytes(setting, arena, ret_problem);
+    case SETTING_TIME:
+        return time_value_parse(setting->values[0], setting->key, dialect, arena, &us, ret_problem) == 0
+                   ? 0
+                   : SETTINGS_REFUSED;
+    default: return 0;
+    }
+}
+
+static int check_effect(const struct known *known, const struct setting *setting, struct arena *arena,
+                        struct problem *ret_problem)
+{
+    if (known->effect == EFFECT_OWN)
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] has no effect here: %s",
+                    SLICE_ARG(setting->key), known->what);
+    else if (known->effect == EFFECT_FIXED && !slice_is(setting->values[0], known->what))
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] cannot be [%.*s]: it is [%s] here",
+                    SLICE_ARG(setting->key), SLICE_ARG(setting->values[0]), known->what);
+    else
+        return 0;
+    return SETTINGS_REFUSED;
+}
+
+int cluster_settings__check(const char *section, const struct settings *asked, const struct settings *kept,
+                            enum dialect dialect, struct arena *arena, struct problem *ret_problem)
+{
+    for (size_t i = 0; i < asked->count; i++) {
+        const struct setting *setting = &asked->items[i];
+        const struct known *known = find(setting->key);
+        bool removal = setting->value_count == 0;
+        if (removal && (known != NULL || slice_find_byte(setting->key, '*') < setting->key.len ||
+                        settings_find(kept, setting->key) != NULL))
+            continue;
+        if (known == NULL) {
+            problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "%s setting [%.*s], not recognized", section,
+                        SLICE_ARG(setting->key));
+            return SETTINGS_REFUSED;
+        }
+        int r = check_kind(known, setting, dialect, arena, ret_problem);
+        if (r == 0)
+            r = check_effect(known, setting, arena, ret_problem);
+        if (r != 0)
+            return r;
+    }
+    return 0;
+}
+
+/* --- What they say ------------------------------------------------------------------------------------------------ */
+
+static struct slice joined(const struct setting *setting, struct arena *arena)
+{
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    for (size_t i = 0; i < setting->value_count; i++) {
+        buf_printf(&text, "%s%.*s", i == 0 ? "" : ",", SLICE_ARG(setting->values[i]));
+    }
+    struct slice copy = arena_copy(arena, buf_view(&text));
+    buf_deinit(&text);
+    return copy;
+}
+
+struct slice cluster_setting(const struct catalog *catalog, const char *key, struct arena *arena)
+{
+    static const char *const sections[] = {"transient", "persistent"};
+    const struct catalog_object *object = catalog_object(catalog, CATALOG_CLUSTER, SLICE_LIT("settings"));
+    struct json_doc doc;
+    if (object == NULL || json_parse_stored(arena, object->body, &doc) != 0)
+        return SLICE_NONE;
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
+        struct settings settings;
+        struct problem problem;
+        if (settings_parse(json_get(doc.root, slice_from(sections[i])), SLICE_LIT(""), arena, &settings, &problem) != 0)
+            continue;
+        const struct setting *setting = settings_find(&settings, slice_from(key));
+        if (setting != NULL && setting->value_count > 0)
+            return joined(setting, arena);
+    }
+    return SLICE_NONE;
+}
+
+bool cluster_setting_is(const struct catalog *catalog, const char *key, const char *text, struct arena *arena)
+{
+    return slice_is(cluster_setting(catalog, key, arena), text);
+}
+
+/* --- Indices that writes make ------------------------------------------------------------------------------------- */
+
+int cluster_settings__may_create(const struct catalog *catalog, struct slice name, struct arena *arena,
+                                 struct problem *ret_problem)
+{
+    struct slice list = cluster_setting(catalog, "action.auto_create_index", arena);
+    *ret_problem = (struct problem){0};
+    if (list.data == NULL || slice_is(list, "true"))
+        return 0;
+    if (slice_is(list, "false"))
+        return SETTINGS_REFUSED;
+    for (struct slice rest = list; rest.data != NULL;) {
+        size_t comma = slice_find_byte(rest, ',');
+        struct slice pattern = slice_make(rest.data, comma);
+        bool sign = pattern.len > 0 && (pattern.data[0] == '+' || pattern.data[0] == '-');
+        rest = comma < rest.len ? slice_from_offset(rest, comma + 1) : SLICE_NONE;
+        if (!json_wildcard(sign ? slice_from_offset(pattern, 1) : pattern, name))
+            continue;
+        if (pattern.data[0] != '-')
+            return 0;
+        problem_set(
+            ret_problem, arena, PROBLEM_INDEX_NOT_FOUND,
+            "no such index [%.*s] and [action.auto_create_index] contains [%.*s] which forbids automatic creation "
+            "of the index",
+            SLICE_ARG(name), SLICE_ARG(pattern));
+        return SETTINGS_REFUSED;
+    }
+    problem_set(ret_problem, arena, PROBLEM_INDEX_NOT_FOUND,
+                "no such index [%.*s] and [action.auto_create_index] ([%.*s]) doesn't match", SLICE_ARG(name),
+                SLICE_ARG(list));
+    return SETTINGS_REFUSED;
+}

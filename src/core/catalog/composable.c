@@ -1,0 +1,750 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Composable templates of 7.8 and later: index templates, and the components that they are composed of.
+ *
+ *     index template {"index_patterns", "template", "composed_of", "priority", "version", "_meta"}
+ *     component      {"template", "version", "_meta"}         template: {"settings", "mappings", "aliases"}
+ *
+ * Of those that match an index's name the one of the highest priority counts, alone: neither others nor templates of the older kind
+ * (template.c) do. No two of one priority may match the same name, which is asked when one is put. Both are kept as the
+ * JSON that GET shows of them. The api has seen to the shape of a body; what comes from a log is looked at again, so that no
+ * shape does harm.
+ */
+#include <stdarg.h>
+
+#include "base/map.h"
+#include "core/catalog/alias.h"
+#include "core/catalog/catalog.h"
+#include "core/catalog/index.h"
+#include "core/catalog/index_settings.h"
+#include "core/catalog/settings.h"
+#include "core/step/command.h"
+#include "core/step/handler.h"
+#include "core/step/unit.h"
+#include "json/filter.h"
+#include "json/write.h"
+
+static int refuse(struct command *command, const char *reason)
+{
+    problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT, "%s", reason);
+    return INDEX_REFUSED;
+}
+
+static int refuse_invalid(struct command *command, struct slice why)
+{
+    problem_set(&command->problem, &command->arena, PROBLEM_INVALID_INDEX_TEMPLATE,
+                "index_template [%.*s] invalid, cause [%.*s]", SLICE_ARG(command->object.name), SLICE_ARG(why));
+    return INDEX_REFUSED;
+}
+
+/* Puts what was refused under a problem that says where. */
+static int wrap(struct command *command, struct slice reason)
+{
+    struct problem *cause = arena_alloc(&command->arena, sizeof(*cause));
+
+    *cause = command->problem;
+    problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT, "%.*s", SLICE_ARG(reason));
+    command->problem.caused_by = cause;
+    return INDEX_REFUSED;
+}
+
+/* A number, or a text that is one; 0 for none. */
+static int64_t number_of(yyjson_val *body, const char *name)
+{
+    yyjson_val *number = json_get(body, slice_from(name));
+    int64_t value;
+
+    if (yyjson_is_num(number))
+        return yyjson_is_int(number) ? yyjson_get_sint(number) : (int64_t)yyjson_get_real(number);
+    return yyjson_is_str(number) && slice_to_i64(json_slice(number), &value) ? value : 0;
+}
+
+/* The texts of a list, or the one text. Returns: the text at a position; data NULL, there are no more. */
+static struct slice text_at(yyjson_val *list, size_t position)
+{
+    if (yyjson_is_str(list))
+        return position == 0 ? json_slice(list) : SLICE_NONE;
+    yyjson_val *item = yyjson_is_arr(list) ? yyjson_arr_get(list, position) : NULL;
+    return json_slice(item);
+}
+
+/* --- Patterns ----------------------------------------------------------------------------------------------------- */
+
+/* Whether there is a name that both match. Only `*` is special. Costs the product of their lengths. */
+static bool overlap(struct slice a, struct slice b)
+{
+    bool rows[2][CATALOG_PATTERN_BYTES_MAX + 1];
+    bool *below = rows[0], *here = rows[1];
+
+    if (a.len > CATALOG_PATTERN_BYTES_MAX || b.len > CATALOG_PATTERN_BYTES_MAX)
+        return true; /* no template has such a one */
+
+    /* here[j]: whether a from i on and b from j on have a name in common. */
+    for (size_t i = a.len + 1; i-- > 0;) {
+        for (size_t j = b.len + 1; j-- > 0;) {
+            bool star_a = i < a.len && a.data[i] == '*', star_b = j < b.len && b.data[j] == '*';
+            bool both = false;
+            if (i == a.len && j == b.len)
+                both = true;
+            if (star_a)
+                both = below[j] || (j < b.len && here[j + 1]);
+            if (star_b && !both)
+                both = here[j + 1] || (i < a.len && below[j]);
+            if (!star_a && !star_b && i < a.len && j < b.len && a.data[i] == b.data[j])
+                both = below[j + 1];
+            here[j] = both;
+        }
+        bool *swap = below;
+        below = here;
+        here = swap;
+    }
+    return below[0];
+}
+
+static bool any_overlap(yyjson_val *mine, yyjson_val *theirs)
+{
+    size_t i, j, mine_max, theirs_max;
+    yyjson_val *a, *b;
+
+    json_arr_foreach (mine, i, mine_max, a)
+        json_arr_foreach (theirs, j, theirs_max, b)
+            if (overlap(json_slice(a), json_slice(b)))
+                return true;
+    return false;
+}
+
+static size_t pattern_bytes(yyjson_val *patterns)
+{
+    size_t bytes = 0, i, max;
+    yyjson_val *pattern;
+
+    json_arr_foreach (patterns, i, max, pattern)
+        bytes += json_slice(pattern).len + 1;
+    return bytes;
+}
+
+static void write_list(struct buf *buf, yyjson_val *texts)
+{
+    size_t i, max;
+    yyjson_val *text;
+
+    buf_byte(buf, '[');
+    json_arr_foreach (texts, i, max, text) {
+        if (i > 0)
+            buf_lit(buf, ", ");
+        buf_slice(buf, json_slice(text));
+    }
+    buf_byte(buf, ']');
+}
+
+/* Index templates of the same priority of which a pattern meets one of `body`'s. `body` is as it will be kept. */
+static int check_rivals(struct core *core, struct command *command, yyjson_val *body)
+{
+    yyjson_val *patterns = json_get_lit(body, "index_patterns");
+    struct buf names = BUF_INIT(BUF_UNLIMITED), shown = BUF_INIT(BUF_UNLIMITED);
+    size_t bytes = pattern_bytes(patterns);
+    int r = 0;
+
+    for (size_t i = 0; i < catalog_object_count(core->catalog, CATALOG_INDEX_TEMPLATES); i++) {
+        const struct catalog_object *object = catalog_object_at(core->catalog, CATALOG_INDEX_TEMPLATES, i);
+        struct json_doc other;
+        if (slice_equal(object->name, command->object.name) ||
+            json_parse_stored(&core->arena, object->body, &other) != 0)
+            continue;
+        yyjson_val *theirs = json_get_lit(other.root, "index_patterns");
+        bytes += pattern_bytes(theirs);
+        if (number_of(other.root, "priority") != number_of(body, "priority") || !any_overlap(patterns, theirs))
+            continue;
+        if (names.len > 0) {
+            buf_lit(&names, ", ");
+            buf_byte(&shown, ',');
+        }
+        buf_slice(&names, object->name);
+        buf_slice(&shown, object->name);
+        buf_lit(&shown, " => ");
+        write_list(&shown, theirs);
+    }
+    if (names.len > 0) {
+        struct buf own = BUF_INIT(BUF_UNLIMITED);
+        write_list(&own, patterns);
+        problem_set(
+            &command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
+            "index template [%.*s] has index patterns %.*s matching patterns from existing templates [%.*s] with "
+            "patterns (%.*s) that have the same priority [%lld], multiple index templates may not match during "
+            "index creation, please use a different priority",
+            SLICE_ARG(command->object.name), SLICE_ARG(buf_view(&own)), SLICE_ARG(buf_view(&names)),
+            SLICE_ARG(buf_view(&shown)), (long long)number_of(body, "priority"));
+        buf_deinit(&own);
+        r = INDEX_REFUSED;
+    } else if (bytes > CATALOG_PATTERNS_BYTES_MAX) {
+        problem_set(&command->problem, &command->arena, PROBLEM_LIMIT_EXCEEDED,
+                    "all patterns of index templates together have at most %d bytes", CATALOG_PATTERNS_BYTES_MAX);
+        r = INDEX_REFUSED;
+    }
+    buf_deinit(&names);
+    buf_deinit(&shown);
+    return r;
+}
+
+/* --- What is refused ---------------------------------------------------------------------------------------------- */
+
+/* The faults of a template, numbered as Elasticsearch numbers them. */
+struct faults {
+    struct buf text;
+    int count;
+};
+
+static void fault(struct faults *faults, struct arena *arena, const char *format, ...) TL_PRINTF(3, 4);
+static void fault(struct faults *faults, struct arena *arena, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    struct slice text = arena_vprintf(arena, format, arguments);
+    va_end(arguments);
+    buf_printf(&faults->text, "%s%d: ", faults->count == 0 ? "Validation Failed: " : "", faults->count + 1);
+    buf_slice(&faults->text, text);
+    buf_byte(&faults->text, ';');
+    faults->count++;
+}
+
+static bool has_upper_case(struct slice name)
+{
+    for (size_t i = 0; i < name.len; i++)
+        if (name.data[i] >= 'A' && name.data[i] <= 'Z')
+            return true;
+    return false;
+}
+
+static bool has_byte(struct slice text, char byte)
+{
+    return slice_find_byte(text, byte) < text.len;
+}
+
+static void look_at_name(struct faults *faults, struct arena *arena, struct slice name)
+{
+    if (has_byte(name, ' '))
+        fault(faults, arena, "name must not contain a space");
+    if (has_byte(name, ','))
+        fault(faults, arena, "name must not contain a ','");
+    if (has_byte(name, '#'))
+        fault(faults, arena, "name must not contain a '#'");
+    if (name.len > 0 && name.data[0] == '_')
+        fault(faults, arena, "name must not start with '_'");
+    if (has_upper_case(name))
+        fault(faults, arena, "name must be lower cased");
+}
+
+static bool names_no_file(struct slice pattern)
+{
+    static const char wrong[] = "\\/?\"<>| ,";
+
+    for (size_t i = 0; i < sizeof(wrong) - 1; i++)
+        if (has_byte(pattern, wrong[i]))
+            return true;
+    return false;
+}
+
+static void look_at_pattern(struct faults *faults, struct arena *arena, struct slice pattern)
+{
+    if (has_byte(pattern, ' '))
+        fault(faults, arena, "index_patterns [%.*s] must not contain a space", SLICE_ARG(pattern));
+    if (has_byte(pattern, ','))
+        fault(faults, arena, "index_pattern [%.*s] must not contain a ','", SLICE_ARG(pattern));
+    if (has_byte(pattern, '#'))
+        fault(faults, arena, "index_pattern [%.*s] must not contain a '#'", SLICE_ARG(pattern));
+    if (pattern.len > 0 && pattern.data[0] == '_')
+        fault(faults, arena, "index_pattern [%.*s] must not start with '_'", SLICE_ARG(pattern));
+    if (names_no_file(pattern))
+        fault(faults, arena,
+              "index_pattern [%.*s] must not contain the following characters [ , \", *, \\, <, |, ,, >, /, ?]",
+              SLICE_ARG(pattern));
+}
+
+static int check_names(struct command *command, yyjson_val *patterns, const struct problem *settings)
+{
+    struct faults faults = {.text = BUF_INIT(BUF_UNLIMITED)};
+    size_t i, max;
+    yyjson_val *pattern;
+    int r = 0;
+
+    look_at_name(&faults, &command->arena, command->object.name);
+    json_arr_foreach (patterns, i, max, pattern)
+        look_at_pattern(&faults, &command->arena, json_slice(pattern));
+    if (settings != NULL)
+        fault(&faults, &command->arena, "%.*s", SLICE_ARG(settings->reason));
+    if (faults.count > 0)
+        r = refuse_invalid(command, buf_view(&faults.text));
+    buf_deinit(&faults.text);
+    return r;
+}
+
+static int check_place(struct core *core, struct command *command, enum catalog_kind kind, const char *what,
+                       size_t limit)
+{
+    const struct object_command *object = &command->object;
+    bool exists = catalog_object(core->catalog, kind, object->name) != NULL;
+
+    if (exists && object->create) {
+        problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT, "%s template [%.*s] already exists",
+                    what, SLICE_ARG(object->name));
+        return INDEX_REFUSED;
+    }
+    if (object->name.len == 0 || object->name.len > CATALOG_NAME_BYTES_MAX)
+        return refuse(command, "the name of a template has from 1 to 255 bytes");
+    if (!exists && catalog_object_count(core->catalog, kind) >= limit) {
+        problem_set(&command->problem, &command->arena, PROBLEM_LIMIT_EXCEEDED,
+                    "there are %zu %s templates, the most there may be", limit, what);
+        return INDEX_REFUSED;
+    }
+    return 0;
+}
+
+/* Every component that is named, and is not there. */
+static int check_components(struct core *core, struct command *command, yyjson_val *composed_of)
+{
+    struct buf missing = BUF_INIT(BUF_UNLIMITED);
+    struct slice name;
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && (name = text_at(composed_of, i)).data != NULL; i++) {
+        if (i == CATALOG_COMPOSED_MAX) {
+            problem_set(&command->problem, &command->arena, PROBLEM_LIMIT_EXCEEDED,
+                        "an index template is composed of at most %d component templates", CATALOG_COMPOSED_MAX);
+            r = INDEX_REFUSED;
+        } else if (catalog_object(core->catalog, CATALOG_COMPONENTS, name) == NULL) {
+            if (missing.len > 0)
+                buf_lit(&missing, ", ");
+            buf_slice(&missing, name);
+        }
+    }
+    if (r == 0 && missing.len > 0)
+        r = refuse_invalid(command, arena_printf(&command->arena,
+                                                 "index template [%.*s] specifies component templates [%.*s] that do "
+                                                 "not exist",
+                                                 SLICE_ARG(command->object.name), SLICE_ARG(buf_view(&missing))));
+    buf_deinit(&missing);
+    return r;
+}
+
+/* --- Keeping ------------------------------------------------------------------------------------------------------ */
+
+static void write_texts(struct json_writer *writer, const char *key, yyjson_val *texts)
+{
+    struct slice text;
+
+    json_key(writer, key);
+    json_begin(writer, '[');
+    for (size_t i = 0; (text = text_at(texts, i)).data != NULL; i++)
+        json_string(writer, text);
+    json_end(writer, ']');
+}
+
+static void write_number(struct json_writer *writer, yyjson_val *body, const char *name)
+{
+    if (json_get(body, slice_from(name)) == NULL)
+        return;
+    json_key(writer, name);
+    json_i64(writer, number_of(body, name));
+}
+
+static void write_aliases(struct json_writer *writer, const struct alias_set *aliases)
+{
+    struct buf piece = BUF_INIT(BUF_UNLIMITED);
+
+    json_key(writer, "aliases");
+    json_begin(writer, '{');
+    for (size_t i = 0; i < aliases->count; i++) {
+        buf_clear(&piece);
+        catalog_render_alias(&aliases->items[i], &piece);
+        json_key_slice(writer, aliases->items[i].name);
+        json_raw(writer, buf_view(&piece));
+    }
+    json_end(writer, '}');
+    buf_deinit(&piece);
+}
+
+/* {"settings", "mappings", "aliases"}, of each what was given. */
+static void write_template(struct json_writer *writer, yyjson_val *template, const struct settings *settings,
+                           const struct alias_set *aliases)
+{
+    yyjson_val *mappings = json_get_lit(template, "mappings");
+    struct buf piece = BUF_INIT(BUF_UNLIMITED);
+
+    json_key(writer, "template");
+    json_begin(writer, '{');
+    if (json_get_lit(template, "settings") != NULL) {
+        settings_render(settings, false, &piece);
+        json_key(writer, "settings");
+        json_raw(writer, buf_view(&piece));
+    }
+    if (yyjson_is_obj(mappings)) {
+        json_key(writer, "mappings");
+        json_value(writer, mappings, DIALECT_7);
+    }
+    if (json_get_lit(template, "aliases") != NULL)
+        write_aliases(writer, aliases);
+    json_end(writer, '}');
+    buf_deinit(&piece);
+}
+
+static void write_meta(struct json_writer *writer, yyjson_val *body)
+{
+    yyjson_val *meta = json_get_lit(body, "_meta");
+
+    write_number(writer, body, "version");
+    if (yyjson_is_obj(meta)) {
+        json_key(writer, "_meta");
+        json_value(writer, meta, DIALECT_7);
+    }
+}
+
+/* What is inside "template", read. */
+struct parts {
+    struct settings settings;
+    struct alias_set aliases;
+    const struct problem *bad_settings; /* NULL: they are good */
+};
+
+static int read_parts(struct core *core, struct command *command, yyjson_val *template, struct parts *ret_parts)
+{
+    *ret_parts = (struct parts){0};
+    if (settings_parse(json_get_lit(template, "settings"), SLICE_LIT("index."), &core->arena, &ret_parts->settings,
+                       &command->problem) != 0 ||
+        index_settings__check(&ret_parts->settings, &command->arena, &command->problem) != 0) {
+        struct problem *bad = arena_alloc(&command->arena, sizeof(*bad));
+        *bad = command->problem;
+        command->problem = (struct problem){0};
+        ret_parts->bad_settings = bad;
+        return 0;
+    }
+    return alias__parse_all(core->catalog, json_get_lit(template, "aliases"), DIALECT_7, &core->arena,
+                            &ret_parts->aliases, &command->problem);
+}
+
+static void keep(struct core *core, struct command *command, enum catalog_kind kind, struct buf *rendered)
+{
+    core__put_object(core, kind, &(struct catalog_object){.name = command->object.name, .body = buf_view(rendered)});
+}
+
+/* --- Applying ----------------------------------------------------------------------------------------------------- */
+
+static int add_component(struct core *core, struct index_draft *draft, struct slice name, struct arena *arena,
+                         struct problem *ret_problem)
+{
+    const struct catalog_object *object = catalog_object(core->catalog, CATALOG_COMPONENTS, name);
+    struct json_doc doc;
+
+    if (object == NULL || json_parse_stored(arena, object->body, &doc) != 0)
+        return 0;
+    return index__draft_add(core, draft, json_get_lit(doc.root, "template"), true, arena, ret_problem);
+}
+
+/* Lays an index template over a draft: its components, then what it says itself. */
+static int compose(struct core *core, struct index_draft *draft, yyjson_val *body, struct arena *arena,
+                   struct problem *ret_problem)
+{
+    struct slice component;
+
+    draft->composed = true;
+    for (size_t i = 0; (component = text_at(json_get_lit(body, "composed_of"), i)).data != NULL; i++)
+        if (add_component(core, draft, component, arena, ret_problem) != 0)
+            return INDEX_REFUSED;
+    return index__draft_add(core, draft, json_get_lit(body, "template"), true, arena, ret_problem);
+}
+
+static bool matches(yyjson_val *body, const struct index_draft *draft)
+{
+    size_t i, max;
+    yyjson_val *pattern;
+
+    json_arr_foreach (json_get_lit(body, "index_patterns"), i, max, pattern)
+        if (template__pattern_matches(draft, json_slice(pattern)))
+            return true;
+    return false;
+}
+
+int composable__apply(struct core *core, struct index_draft *draft, struct arena *arena, bool *ret_found,
+                      struct problem *ret_problem)
+{
+    yyjson_val *best = NULL;
+
+    for (size_t i = 0; i < catalog_object_count(core->catalog, CATALOG_INDEX_TEMPLATES); i++) {
+        const struct catalog_object *object = catalog_object_at(core->catalog, CATALOG_INDEX_TEMPLATES, i);
+        struct json_doc doc;
+        if (json_parse_stored(arena, object->body, &doc) == 0 && matches(doc.root, draft) &&
+            (best == NULL || number_of(doc.root, "priority") > number_of(best, "priority")))
+            best = doc.root;
+    }
+    *ret_found = best != NULL;
+    return best == NULL ? 0 : compose(core, draft, best, arena, ret_problem);
+}
+
+/* --- Commands ----------------------------------------------------------------------------------------------------- */
+
+/* Mappings of these templates name no type: as those of `_doc`, a type would be a parameter that nobody knows. */
+static int check_typeless(struct core *core, struct command *command, yyjson_val *mappings)
+{
+    struct index_draft draft = {.name = command->object.name, .dialect = DIALECT_7, .typed = true};
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    struct json_doc doc;
+
+    if (!yyjson_is_obj(mappings))
+        return 0;
+    if (yyjson_obj_size(mappings) == 1 && yyjson_is_obj(json_get_lit(mappings, "_doc"))) {
+        problem_set(&command->problem, &command->arena, PROBLEM_MAPPER_PARSING,
+                    "Failed to parse mapping [_doc]: Root mapping definition has unsupported parameters:  [_doc]");
+        return INDEX_REFUSED;
+    }
+    buf_lit(&text, "{\"mappings\":{\"_doc\":");
+    json_write(&text, mappings, DIALECT_7);
+    buf_lit(&text, "}}");
+    struct slice copy = arena_copy(&command->arena, buf_view(&text));
+    buf_deinit(&text);
+    if (json_parse_stored(&command->arena, copy, &doc) != 0 ||
+        index__draft_add(core, &draft, doc.root, false, &command->arena, &command->problem) != 0)
+        return INDEX_REFUSED;
+    return index__draft_check(&draft, &command->arena, &command->problem);
+}
+
+/* " with component templates [a, b]", or nothing. */
+static struct slice with_components(struct command *command, yyjson_val *body)
+{
+    yyjson_val *composed_of = json_get_lit(body, "composed_of");
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+
+    if (yyjson_arr_size(composed_of) == 0)
+        return SLICE_LIT("");
+    buf_lit(&text, " with component templates ");
+    write_list(&text, composed_of);
+    struct slice with = arena_copy(&command->arena, buf_view(&text));
+    buf_deinit(&text);
+    return with;
+}
+
+/* Whether an index could be made of a template. */
+static int check_composed(struct core *core, struct command *command, yyjson_val *body)
+{
+    struct index_draft draft = {.name = command->object.name, .dialect = DIALECT_7};
+    yyjson_val *own = json_get_lit(json_get_lit(body, "template"), "mappings");
+    struct slice reason =
+        arena_printf(&command->arena, "composable template [%.*s] template after composition%.*s is invalid",
+                     SLICE_ARG(command->object.name), SLICE_ARG(with_components(command, body)));
+
+    if (check_typeless(core, command, own) == 0 &&
+        compose(core, &draft, body, &command->arena, &command->problem) == 0 &&
+        index__draft_check(&draft, &command->arena, &command->problem) == 0)
+        return 0;
+    wrap(command,
+         arena_printf(&command->arena, "invalid composite mappings for [%.*s]", SLICE_ARG(command->object.name)));
+    return wrap(command, reason);
+}
+
+/* What matches all names may not hide what it makes. */
+static int check_global(struct command *command, yyjson_val *patterns, const struct parts *parts)
+{
+    size_t i, max;
+    yyjson_val *pattern;
+
+    json_arr_foreach (patterns, i, max, pattern) {
+        if (!slice_is(json_slice(pattern), "*") ||
+            settings_get(&parts->settings, SLICE_LIT("index.hidden")).data == NULL)
+            continue;
+        problem_set(&command->problem, &command->arena, PROBLEM_ACTION_REQUEST_VALIDATION,
+                    "Validation Failed: 1: global composable templates may not specify the setting index.hidden;");
+        return INDEX_REFUSED;
+    }
+    return 0;
+}
+
+static int check_template(struct core *core, struct command *command, yyjson_val *body, struct parts *parts)
+{
+    yyjson_val *patterns = json_get_lit(body, "index_patterns");
+
+    if (!yyjson_is_arr(patterns) || yyjson_arr_size(patterns) == 0)
+        return refuse(command, "There must be at least one pattern, zero given");
+    if (pattern_bytes(patterns) > CATALOG_PATTERN_BYTES_MAX) {
+        problem_set(&command->problem, &command->arena, PROBLEM_LIMIT_EXCEEDED,
+                    "the patterns of an index template have at most %d bytes", CATALOG_PATTERN_BYTES_MAX);
+        return INDEX_REFUSED;
+    }
+    if (check_components(core, command, json_get_lit(body, "composed_of")) != 0 ||
+        check_place(core, command, CATALOG_INDEX_TEMPLATES, "index", CATALOG_TEMPLATES_MAX) != 0 ||
+        read_parts(core, command, json_get_lit(body, "template"), parts) != 0 ||
+        check_global(command, patterns, parts) != 0 || check_names(command, patterns, parts->bad_settings) != 0 ||
+        check_rivals(core, command, body) != 0)
+        return INDEX_REFUSED;
+    return check_composed(core, command, body);
+}
+
+/* A body in which the patterns are a list, for those that look at them. */
+static int read_body(struct core *core, struct command *command, yyjson_val **ret_body)
+{
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    struct json_writer writer;
+    struct json_doc doc;
+    size_t i, max;
+    yyjson_val *key, *value;
+
+    if (json_parse(&core->arena, command->object.body, DIALECT_7, JSON_DUPLICATES, &doc, &command->problem) != 0)
+        return INDEX_REFUSED;
+    json_writer_init(&writer, &text);
+    json_begin(&writer, '{');
+    json_obj_foreach (doc.root, i, max, key, value) {
+        if (slice_is(json_slice(key), "index_patterns")) {
+            write_texts(&writer, "index_patterns", value);
+            continue;
+        }
+        json_key_slice(&writer, json_slice(key));
+        json_value(&writer, value, DIALECT_7);
+    }
+    json_end(&writer, '}');
+    struct slice copy = arena_copy(&core->arena, buf_view(&text));
+    buf_deinit(&text);
+    if (json_parse(&core->arena, copy, DIALECT_7, JSON_DUPLICATES, &doc, &command->problem) != 0)
+        return INDEX_REFUSED;
+    *ret_body = doc.root;
+    return 0;
+}
+
+int core__do_index_template_put(struct core *core, struct command *command)
+{
+    struct buf rendered = BUF_INIT(BUF_UNLIMITED);
+    struct json_writer writer;
+    struct parts parts;
+    yyjson_val *body;
+
+    if (read_body(core, command, &body) != 0 || check_template(core, command, body, &parts) != 0)
+        return 0;
+    yyjson_val *template = json_get_lit(body, "template"), *composed_of = json_get_lit(body, "composed_of");
+    json_writer_init(&writer, &rendered);
+    json_begin(&writer, '{');
+    write_texts(&writer, "index_patterns", json_get_lit(body, "index_patterns"));
+    if (yyjson_is_obj(template))
+        write_template(&writer, template, &parts.settings, &parts.aliases);
+    if (composed_of != NULL || yyjson_is_obj(template))
+        write_texts(&writer, "composed_of", composed_of);
+    write_number(&writer, body, "priority");
+    write_meta(&writer, body);
+    json_end(&writer, '}');
+    keep(core, command, CATALOG_INDEX_TEMPLATES, &rendered);
+    buf_deinit(&rendered);
+    return 0;
+}
+
+/* The mappings of a component, by themselves. */
+static int check_component(struct core *core, struct command *command, yyjson_val *body, struct parts *parts)
+{
+    struct index_draft draft = {.name = command->object.name, .dialect = DIALECT_7, .composed = true};
+
+    if (check_place(core, command, CATALOG_COMPONENTS, "component", CATALOG_COMPONENTS_MAX) != 0 ||
+        read_parts(core, command, json_get_lit(body, "template"), parts) != 0)
+        return INDEX_REFUSED;
+    if (parts->bad_settings != NULL) {
+        command->problem = *parts->bad_settings;
+        return INDEX_REFUSED;
+    }
+    yyjson_val *mappings = json_get_lit(json_get_lit(body, "template"), "mappings");
+    if (check_names(command, NULL, NULL) != 0 || check_typeless(core, command, mappings) != 0 ||
+        index__draft_add(core, &draft, json_get_lit(body, "template"), true, &command->arena, &command->problem) != 0)
+        return INDEX_REFUSED;
+    return index__draft_check(&draft, &command->arena, &command->problem);
+}
+
+int core__do_component_put(struct core *core, struct command *command)
+{
+    struct buf rendered = BUF_INIT(BUF_UNLIMITED);
+    struct json_writer writer;
+    struct parts parts;
+    yyjson_val *body;
+
+    if (read_body(core, command, &body) != 0 || check_component(core, command, body, &parts) != 0)
+        return 0;
+    json_writer_init(&writer, &rendered);
+    json_begin(&writer, '{');
+    write_template(&writer, json_get_lit(body, "template"), &parts.settings, &parts.aliases);
+    write_meta(&writer, body);
+    json_end(&writer, '}');
+    keep(core, command, CATALOG_COMPONENTS, &rendered);
+    buf_deinit(&rendered);
+    return 0;
+}
+
+/* Drops all of a kind whose names match. Returns: whether there was one, or all were meant. */
+static bool drop_matching(struct core *core, struct command *command, enum catalog_kind kind)
+{
+    struct slice name = command->object.name;
+    bool found = slice_is(name, "*");
+
+    /* From the last, since each that goes moves those behind it. */
+    for (size_t i = catalog_object_count(core->catalog, kind); i > 0; i--) {
+        const struct catalog_object *object = catalog_object_at(core->catalog, kind, i - 1);
+        if (!json_wildcard(name, object->name))
+            continue;
+        found = true;
+        core__drop_object(core, kind, arena_copy(&command->arena, object->name));
+    }
+    return found;
+}
+
+static void refuse_missing(struct command *command)
+{
+    problem_set(&command->problem, &command->arena, PROBLEM_INDEX_TEMPLATE_MISSING, "index_template [%.*s] missing",
+                SLICE_ARG(command->object.name));
+}
+
+int core__do_index_template_delete(struct core *core, struct command *command)
+{
+    if (!drop_matching(core, command, CATALOG_INDEX_TEMPLATES))
+        refuse_missing(command);
+    return 0;
+}
+
+/* Whether a template is composed of a component that matches; those that do, once each, are written. */
+static bool uses(yyjson_val *body, struct slice pattern, struct map *used)
+{
+    struct slice component;
+    bool found = false;
+
+    for (size_t i = 0; (component = text_at(json_get_lit(body, "composed_of"), i)).data != NULL; i++) {
+        if (!json_wildcard(pattern, component))
+            continue;
+        found = true;
+        map_put(used, component, body);
+    }
+    return found;
+}
+
+int core__do_component_delete(struct core *core, struct command *command)
+{
+    struct buf templates = BUF_INIT(BUF_UNLIMITED), components = BUF_INIT(BUF_UNLIMITED);
+    struct map used = MAP_INIT;
+    size_t position = 0;
+    struct slice name;
+    void *value;
+
+    for (size_t i = 0; i < catalog_object_count(core->catalog, CATALOG_INDEX_TEMPLATES); i++) {
+        const struct catalog_object *object = catalog_object_at(core->catalog, CATALOG_INDEX_TEMPLATES, i);
+        struct json_doc doc;
+        if (json_parse_stored(&core->arena, object->body, &doc) != 0 || !uses(doc.root, command->object.name, &used))
+            continue;
+        if (templates.len > 0)
+            buf_lit(&templates, ", ");
+        buf_slice(&templates, object->name);
+    }
+    while (map_next(&used, &position, &name, &value)) {
+        if (components.len > 0)
+            buf_lit(&components, ", ");
+        buf_slice(&components, name);
+    }
+    if (used.count > 0)
+        problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "component templates [%.*s] cannot be removed as they are still in use by index templates [%.*s]",
+                    SLICE_ARG(buf_view(&components)), SLICE_ARG(buf_view(&templates)));
+    else if (!drop_matching(core, command, CATALOG_COMPONENTS))
+        refuse_missing(command);
+    map_deinit(&used);
+    buf_deinit(&templates);
+    buf_deinit(&components);
+    return 0;
+}

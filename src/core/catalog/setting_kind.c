@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a setting's text may be. */
+#include "core/catalog/setting_kind.h"
+
+bool setting__matches(const char *pattern, struct slice key)
+{
+    struct slice whole = slice_from(pattern);
+    bool group = whole.data[whole.len - 1] == '*';
+    return group ? slice_starts_with(key, slice_make(whole.data, whole.len - 1)) : slice_equal(key, whole);
+}
+
+static int refuse_number(const struct setting *setting, const char *bound, int64_t limit, struct arena *arena,
+                         struct problem *ret_problem)
+{
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                "Failed to parse value [%.*s] for setting [%.*s] must be %s %lld", SLICE_ARG(setting->values[0]),
+                SLICE_ARG(setting->key), bound, (long long)limit);
+    return SETTINGS_REFUSED;
+}
+
+int setting__check_number(const struct setting *setting, int64_t least, int64_t most, struct arena *arena,
+                          struct problem *ret_problem)
+{
+    int64_t value;
+
+    if (!slice_to_i64(setting->values[0], &value)) {
+        struct problem *cause = arena_zalloc(arena, sizeof *cause);
+        problem_set(cause, arena, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"", SLICE_ARG(setting->values[0]));
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "Failed to parse value [%.*s] for setting [%.*s]",
+                    SLICE_ARG(setting->values[0]), SLICE_ARG(setting->key));
+        ret_problem->caused_by = cause;
+        return SETTINGS_REFUSED;
+    }
+    if (value < least)
+        return refuse_number(setting, ">=", least, arena, ret_problem);
+    if (value > most)
+        return refuse_number(setting, "<=", most, arena, ret_problem);
+    return 0;
+}
+
+int setting__check_boolean(const struct setting *setting, struct arena *arena, struct problem *ret_problem)
+{
+    struct slice text = setting->values[0];
+
+    if (slice_is(text, "true") || slice_is(text, "false"))
+        return 0;
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                "Failed to parse value [%.*s] as only [true] or [false] are allowed.", SLICE_ARG(text));
+    return SETTINGS_REFUSED;
+}

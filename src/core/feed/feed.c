@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Gathering what a unit changes, and putting it; see feed.h. The command FEED. */
+#include "core/feed/feed.h"
+
+#include "base/check.h"
+#include "base/map.h"
+#include "core/feed/feed_record.h"
+#include "core/step/command.h"
+#include "core/step/handler.h"
+#include "core/step/unit.h"
+
+enum { KEPT_BYTES_MAX = 1 << 20, DOCUMENT_KEY_PREFIX = 6 };
+
+int feed__open(struct core *core)
+{
+    struct feed *feed = &core->feed;
+    int r = feed_begun(core->store, &feed->off, &feed->from);
+
+    feed->known = r == 0;
+    feed->changes = BUF_INIT(BUF_UNLIMITED);
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+void feed__close(struct core *core)
+{
+    buf_deinit(&core->feed.changes);
+}
+
+/* --- Noting ------------------------------------------------------------------------------------------------------- */
+
+void feed__note(struct core *core, const struct feed_change *change, bool again)
+{
+    struct feed *feed = &core->feed;
+
+    REQUIRE(core->open);
+    if (feed->off)
+        return;
+    feed->repeats |= again || (change->what > FEED_DELETED && feed->count > 0);
+    feed_change_put(&feed->changes, change);
+    feed->count++;
+}
+
+void feed__note_document(struct core *core, bool deleted, struct slice key, bool again)
+{
+    const unsigned char *at = (const unsigned char *)key.data;
+
+    REQUIRE(key.len >= DOCUMENT_KEY_PREFIX);
+    struct feed_change change = {
+        .what = deleted ? FEED_DELETED : FEED_WRITTEN,
+        .index = (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3],
+        .type = (uint16_t)(at[4] << 8 | at[5]),
+        .name = slice_from_offset(key, DOCUMENT_KEY_PREFIX),
+    };
+    feed__note(core, &change, again);
+}
+
+void feed__note_transaction(struct core *core, struct slice id)
+{
+    core->feed.transaction = arena_copy(&core->arena, id);
+}
+
+void feed__forget(struct core *core)
+{
+    struct feed *feed = &core->feed;
+
+    feed->count = 0;
+    feed->repeats = false;
+    feed->transaction = SLICE_NONE;
+    if (feed->changes.capacity > KEPT_BYTES_MAX)
+        buf_deinit(&feed->changes);
+    else
+        buf_clear(&feed->changes);
+}
+
+/* --- Putting ------------------------------------------------------------------------------------------------------ */
+
+/* What tells two changes of one thing from changes of two: a document's key whatever became of it, else all of the change. */
+static struct slice thing_of(const struct feed_change *change, struct slice bytes)
+{
+    return change->what <= FEED_DELETED ? slice_from_offset(bytes, 1) : bytes;
+}
+
+/* Leaves out each change of which there is a later one. Renames all stay, in their order. */
+static void leave_out_repeats(struct feed *feed)
+{
+    struct map documents = MAP_INIT, others = MAP_INIT;
+    struct slice all = buf_view(&feed->changes), rest = all;
+    struct buf kept = BUF_INIT(BUF_UNLIMITED);
+    struct feed_change change;
+    size_t count = 0;
+
+    for (struct slice at = rest; feed_change_take(&rest, &change); at = rest) {
+        struct slice bytes = slice_make(at.data, at.len - rest.len);
+        map_put(change.what <= FEED_DELETED ? &documents : &others, thing_of(&change, bytes),
+                (void *)(uintptr_t)at.data);
+    }
+    rest = all;
+    for (struct slice at = rest; feed_change_take(&rest, &change); at = rest) {
+        struct slice bytes = slice_make(at.data, at.len - rest.len);
+        const struct map *map = change.what <= FEED_DELETED ? &documents : &others;
+        if (change.what != FEED_RENAMED && map_get(map, thing_of(&change, bytes)) != at.data)
+            continue;
+        buf_slice(&kept, bytes);
+        count++;
+    }
+    map_deinit(&documents);
+    map_deinit(&others);
+    buf_deinit(&feed->changes);
+    feed->changes = kept;
+    feed->count = count;
+}
+
+static void put_state(struct core *core)
+{
+    struct buf value = BUF_INIT(16);
+
+    feed_state_put(&value, core->feed.off, core->feed.from);
+    store_batch_put(core->batch, SPACE_SYSTEM, slice_from(feed_state_key), buf_view(&value));
+    buf_deinit(&value);
+    core->feed.known = true;
+}
+
+/* Takes up to as many changes off `rest` as go into a record. */
+static struct slice take_part(struct slice *rest)
+{
+    struct slice begin = *rest;
+    struct feed_change change;
+
+    for (int i = 0; i < FEED_RECORD_CHANGES && rest->len > 0; i++) {
+        bool sound = feed_change_take(rest, &change);
+        INSIST(sound);
+    }
+    return slice_make(begin.data, begin.len - rest->len);
+}
+
+static void put_records(struct core *core)
+{
+    struct slice rest = buf_view(&core->feed.changes);
+    struct buf record = BUF_INIT(BUF_UNLIMITED);
+    char key[FEED_KEY_BYTES];
+
+    for (uint32_t part = 0; rest.len > 0; part++) {
+        buf_clear(&record);
+        feed_record_begin(&record, core->feed.transaction);
+        buf_slice(&record, take_part(&rest));
+        store_batch_put(core->batch, SPACE_FEED, feed_key(key, core->ts, part), buf_view(&record));
+    }
+    buf_deinit(&record);
+}
+
+void feed__keep(struct core *core)
+{
+    struct feed *feed = &core->feed;
+
+    if (feed->repeats)
+        leave_out_repeats(feed);
+    if (!feed->known && store_batch_count(core->batch) > 0) { /* the store's first, or that of an older version */
+        feed->from = core->last_ts;
+        put_state(core);
+    }
+    if (feed->count > 0)
+        put_records(core);
+}
+
+/* --- The command -------------------------------------------------------------------------------------------------- */
+
+/* Removes all records up to a timestamp. */
+static void cut(struct core *core, tl_ts upto)
+{
+    char lower[FEED_KEY_BYTES], upper[FEED_KEY_BYTES];
+
+    store_batch_delete_range(core->batch, SPACE_FEED, feed_key(lower, 0, 0), feed_key(upper, upto + 1, 0));
+    core->feed.from = upto;
+    put_state(core);
+}
+
+int core__do_feed(struct core *core, struct command *command)
+{
+    const struct feed_command *asked = &command->feed;
+    struct feed *feed = &core->feed;
+    tl_ts before = core->ts - 1; /* this unit changes no document */
+
+    if (feed->off != asked->off) {
+        feed->off = asked->off;
+        cut(core, before);
+    } else if (!feed->off && feed->known && asked->cut > feed->from && feed->from < before) {
+        cut(core, asked->cut < before ? asked->cut : before);
+    }
+    return 0;
+}

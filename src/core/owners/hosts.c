@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The hosts of a cluster; see hosts.h. */
+#include "core/owners/hosts.h"
+
+#include "base/alloc.h"
+#include "core/owners/owners.h"
+#include "core/owners/session.h"
+#include "core/step/coder.h"
+#include "core/step/command.h"
+#include "core/step/core.h"
+#include "core/step/handler.h"
+#include "core/step/hooks.h"
+#include "core/step/limits.h"
+#include "core/step/section.h"
+#include "core/step/unit.h"
+
+enum { NAME_BYTES_MAX = 256, HOST_BYTES_MIN = 12 };
+
+/* --- The table ---------------------------------------------------------------------------------------------------- */
+
+static struct slice duplicate(struct slice text)
+{
+    return slice_make(mem_strdup(text.data, text.len), text.len);
+}
+
+static void release(struct slice *text)
+{
+    mem_free((char *)(uintptr_t)text->data);
+    *text = SLICE_NONE;
+}
+
+static void replace(struct slice *text, struct slice by)
+{
+    release(text);
+    *text = duplicate(by);
+}
+
+static void free_texts(struct core_host *host)
+{
+    release(&host->name);
+    release(&host->group);
+    release(&host->address);
+    release(&host->build);
+}
+
+void hosts__free(struct hosts *hosts)
+{
+    for (size_t i = 0; i < hosts->count; i++)
+        free_texts(&hosts->all[i]);
+    mem_free(hosts->all);
+    *hosts = (struct hosts){0};
+}
+
+static struct core_host *find(struct hosts *hosts, struct slice name)
+{
+    for (size_t i = 0; i < hosts->count; i++)
+        if (slice_equal(hosts->all[i].name, name))
+            return &hosts->all[i];
+    return NULL;
+}
+
+static struct core_host *add(struct hosts *hosts, struct slice name)
+{
+    size_t at = 0;
+    hosts->all = mem_realloc(hosts->all, (hosts->count + 1) * sizeof *hosts->all);
+    while (at < hosts->count && slice_compare(hosts->all[at].name, name) < 0)
+        at++;
+    memmove(&hosts->all[at + 1], &hosts->all[at], (hosts->count - at) * sizeof *hosts->all);
+    hosts->count++;
+    hosts->all[at] = (struct core_host){.number = (uint16_t)++hosts->last_number, .name = duplicate(name)};
+    return &hosts->all[at];
+}
+
+static void drop(struct hosts *hosts, struct core_host *host)
+{
+    size_t at = (size_t)(host - hosts->all);
+    free_texts(host);
+    memmove(host, host + 1, (hosts->count - at - 1) * sizeof *host);
+    hosts->count--;
+}
+
+const struct core_host *core_hosts(const struct core *core, size_t *ret_count)
+{
+    *ret_count = core->owners->hosts.count;
+    return core->owners->hosts.all;
+}
+
+static struct core_host *numbered(const struct core *core, uint64_t number)
+{
+    const struct hosts *hosts = &core->owners->hosts;
+    for (size_t i = 0; i < hosts->count; i++)
+        if (hosts->all[i].number == number)
+            return &hosts->all[i];
+    return NULL;
+}
+
+const struct core_host *core_host(const struct core *core, uint16_t number)
+{
+    return numbered(core, number);
+}
+
+bool owners__take_entry(struct core *core, uint16_t host, uint64_t life, uint64_t number)
+{
+    if (life == 0)
+        return true;
+    struct core_host *found = numbered(core, host);
+    if (found == NULL || found->life != life || number <= found->entries)
+        return false;
+    found->entries = number;
+    return true;
+}
+
+/* --- Commands ----------------------------------------------------------------------------------------------------- */
+
+/* What it was about ends, and nothing else: what waits for it, and what its connections kept alive. */
+static int end_life(struct core *core, struct core_host *host)
+{
+    if (host->life == 0)
+        return 0;
+    host->life = 0;
+    owners__cancel_host(core, host->number, "the host that this request came by was out of the cluster");
+    return session__restart(core, host->number);
+}
+
+static bool is_name(struct slice text)
+{
+    return text.len > 0 && text.len <= NAME_BYTES_MAX;
+}
+
+static bool has_other_build(const struct core *core, const struct join_command *join)
+{
+    const struct hosts *hosts = &core->owners->hosts;
+    for (size_t i = 0; i < hosts->count; i++) {
+        const struct core_host *host = &hosts->all[i];
+        if (host->life != 0 && !slice_equal(host->name, join->name) && !slice_equal(host->build, join->build))
+            return true;
+    }
+    return false;
+}
+
+/* Returns: whether it was refused, with its problem. */
+static bool refuse(struct core *core, struct command *command)
+{
+    const struct join_command *join = &command->join;
+    const char *limit = core_limits_differ(&join->limits, &core->limits);
+    const char *reason = NULL;
+
+    if (!is_name(join->name) || !is_name(join->group) || join->life == 0)
+        reason = "a host has a name, a group, and a life of its own";
+    else if (has_other_build(core, join))
+        reason =
+            "the hosts that live are of another build: all are of one; end them before the first of the new one starts";
+    else if (core->owners->hosts.last_number == UINT16_MAX && find(&core->owners->hosts, join->name) == NULL)
+        reason = "the cluster has had as many hosts as it may have";
+    if (reason == NULL && limit == NULL)
+        return false;
+    problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT, "%s%s",
+                reason != NULL ? reason : "it was started with another limit than the cluster goes by: ",
+                reason != NULL ? "" : limit);
+    return true;
+}
+
+int core__do_join(struct core *core, struct command *command)
+{
+    struct hosts *hosts = &core->owners->hosts;
+    struct join_command *join = &command->join;
+    struct core_host *host = find(hosts, join->name);
+
+    if (host != NULL && host->life == join->life) { /* it comes a second time */
+        join->number = host->number;
+        return 0;
+    }
+    if (refuse(core, command))
+        return 0;
+    int r = host == NULL ? 0 : end_life(core, host);
+    if (r < 0)
+        return tl_trace(r);
+    if (host == NULL)
+        host = add(hosts, join->name);
+    replace(&host->group, join->group);
+    replace(&host->address, join->address);
+    replace(&host->build, join->build);
+    host->life = join->life;
+    host->entries = 0;
+    host->heard = core->clock; /* nobody could reach it before */
+    host->low = 0;
+    host->beat_ts = core->ts;
+    join->number = host->number;
+    return 0;
+}
+
+int core__do_host_gone(struct core *core, struct command *command)
+{
+    const struct gone_command *gone = &command->gone;
+    struct core_host *host = find(&core->owners->hosts, gone->name);
+
+    if (host == NULL || (host->life != gone->life && !(gone->forget && host->life == 0)))
+        return 0;
+    int r = end_life(core, host);
+    if (gone->forget)
+        drop(&core->owners->hosts, host);
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+int core__do_heartbeat(struct core *core, struct command *command)
+{
+    const struct heartbeat_command *beat = &command->heartbeat;
+    struct core_host *host = numbered(core, host_of_number(command->request));
+
+    if (host == NULL || host->life == 0)
+        return 0;
+    host->heard = beat->heard > host->heard ? beat->heard : host->heard;
+    host->low = beat->low > host->low ? beat->low : host->low;
+    host->beat_ts = core->ts;
+    return 0;
+}
+
+/* --- As bytes ----------------------------------------------------------------------------------------------------- */
+
+static void code_text(struct coder *coder, struct slice *text)
+{
+    struct slice bytes = *text;
+    code_bytes(coder, &bytes);
+    if (coder_reads(coder))
+        *text = coder->bad ? SLICE_NONE : duplicate(bytes);
+}
+
+static void code_host(struct coder *coder, struct core_host *host)
+{
+    uint64_t number = host->number;
+
+    code_number(coder, &number);
+    coder_demand(coder, number != 0 && number <= UINT16_MAX);
+    host->number = coder->bad ? 0 : (uint16_t)number;
+    code_text(coder, &host->name);
+    code_text(coder, &host->group);
+    code_text(coder, &host->address);
+    code_text(coder, &host->build);
+    code_number(coder, &host->life);
+    code_number(coder, &host->entries);
+    code_number(coder, &host->heard);
+    code_number(coder, &host->low);
+    code_number(coder, &host->beat_ts);
+}
+
+/* Numbers are each one's own, and names rise. */
+static bool are_sound(const struct hosts *hosts)
+{
+    for (size_t i = 0; i < hosts->count; i++) {
+        if (hosts->all[i].number > hosts->last_number ||
+            (i > 0 && slice_compare(hosts->all[i - 1].name, hosts->all[i].name) >= 0))
+            return false;
+        for (size_t j = 0; j < i; j++)
+            if (hosts->all[j].number == hosts->all[i].number)
+                return false;
+    }
+    return true;
+}
+
+void hosts__code(struct sections *sections, struct hosts *hosts)
+{
+    struct coder coder = section_begin(sections, SECTION_HOSTS);
+    size_t count = hosts->count;
+
+    code_number(&coder, &hosts->last_number);
+    coder_demand(&coder, hosts->last_number <= UINT16_MAX);
+    code_array(&coder, NULL, &count, 0, HOST_BYTES_MIN);
+    coder_demand(&coder, count <= hosts->last_number);
+    if (coder_reads(&coder)) {
+        hosts->count = coder.bad ? 0 : count;
+        hosts->all = mem_zalloc((hosts->count + 1) * sizeof *hosts->all);
+    }
+    for (size_t i = 0; i < hosts->count; i++)
+        code_host(&coder, &hosts->all[i]);
+    if (coder_reads(&coder))
+        coder_demand(&coder, coder.bad || are_sound(hosts));
+    section_end(sections, &coder);
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What was held and awaited; see lock_past.h. */
+#include "core/owners/lock_past.h"
+
+#include <inttypes.h>
+
+#include "base/alloc.h"
+#include "core/locks/resource.h"
+#include "core/owners/party.h"
+#include "core/owners/story.h"
+#include "core/owners/wait.h"
+#include "core/step/command.h"
+
+void lock_past_deinit(struct lock_past *past)
+{
+    while (past->first < past->next)
+        mem_free(past->ring[past->first++ % PAST_MAX]);
+    mem_free(past->ring);
+    *past = (struct lock_past){0};
+}
+
+static size_t bytes_of(const struct past_interval *interval)
+{
+    return sizeof *interval + interval->key_bytes + interval->name_bytes + interval->who_bytes;
+}
+
+static void let_go_of_first(struct lock_past *past)
+{
+    struct past_interval *interval = past->ring[past->first++ % PAST_MAX];
+    past->bytes -= bytes_of(interval);
+    past->complete_from = interval->to;
+    mem_free(interval);
+}
+
+/* Whether one is to be kept. */
+static bool counts(struct lock_past *past, tl_ts from, tl_ts now)
+{
+    if (now < from || now - from < PAST_LEAST_US)
+        return false;
+    past->at_once = past->at_once_ts == now ? past->at_once + 1 : 1;
+    past->at_once_ts = now;
+    return past->at_once <= PAST_AT_ONCE;
+}
+
+static void keep(struct lock_past *past, const struct resource *resource, const struct past_interval *as, struct slice who)
+{
+    struct buf key = BUF_INIT(BUF_UNLIMITED), name = BUF_INIT(BUF_UNLIMITED);
+    story_resource_key(resource, &key);
+    story_resource_json(resource, &name);
+    struct past_interval *interval = mem_alloc(sizeof *interval + key.len + name.len + who.len);
+    *interval = *as;
+    interval->key_bytes = key.len;
+    interval->name_bytes = name.len;
+    interval->who_bytes = who.len;
+    if (key.len > 0)
+        memcpy(interval->text, key.data, key.len);
+    if (name.len > 0)
+        memcpy(interval->text + key.len, name.data, name.len);
+    memcpy(interval->text + key.len + name.len, who.data, who.len);
+    buf_deinit(&key);
+    buf_deinit(&name);
+    if (past->ring == NULL)
+        past->ring = mem_zalloc(PAST_MAX * sizeof *past->ring);
+    if (past->next - past->first == PAST_MAX)
+        let_go_of_first(past);
+    past->ring[past->next++ % PAST_MAX] = interval;
+    past->bytes += bytes_of(interval);
+    while (past->bytes > PAST_BYTES_MAX)
+        let_go_of_first(past);
+}
+
+void lock_past_changed(struct lock_past *past, const struct lock_hold *hold, bool gone, tl_ts now)
+{
+    enum lock_mode mode = (enum lock_mode)(hold->past_mode != LOCK_NONE || !gone ? hold->past_mode : hold->mode);
+    /* What a write of its own holds it holds while it is done, and no longer. */
+    if (mode == LOCK_NONE || (!gone && mode == hold->mode) || hold->aside || party_of(hold->owner)->kind == PARTY_WRITE ||
+        !counts(past, hold->past_from, now))
+        return;
+    struct buf who = BUF_INIT(BUF_UNLIMITED);
+    const struct past_interval as = {.from = hold->past_from, .to = now};
+    buf_byte(&who, '{');
+    story_owner_json(hold->owner, &who);
+    buf_printf(&who, ",\"mode\":\"%s\",\"since\":%" PRIu64 "}", lock_mode_name(mode), hold->since);
+    keep(past, hold->resource, &as, buf_view(&who));
+    buf_deinit(&who);
+}
+
+void lock_past_waited(struct lock_past *past, const struct wait *wait, tl_ts now)
+{
+    const struct past_interval as = {.from = wait->since_ts, .to = now, .awaited = true};
+    const struct resource *resource;
+    enum lock_mode mode;
+    size_t position = 0;
+    if (wait->request == NULL)
+        return;
+    while (lock_request_want(wait->request, &position, &resource, &mode)) {
+        struct buf who = BUF_INIT(BUF_UNLIMITED);
+        if (!counts(past, wait->since_ts, now))
+            return;
+        buf_byte(&who, '{');
+        story_owner_json(wait->owner, &who);
+        buf_printf(&who, ",\"mode\":\"%s\",\"since\":%" PRIu64 "}", lock_mode_name(mode), wait->since_ts);
+        keep(past, resource, &as, buf_view(&who));
+        buf_deinit(&who);
+    }
+}
+
+uint64_t lock_past_after(const struct lock_past *past, tl_ts ts)
+{
+    uint64_t low = past->first, high = past->next;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (lock_past_at(past, middle)->to > ts)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}

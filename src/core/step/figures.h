@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the core counts of what it does, for people to look at (src/metrics/README.md): no part of the state, never acted upon, in no
+ * checkpoint, back at 0 with each start. The core adds, any thread reads.
+ */
+#ifndef TL_CORE_FIGURES_H
+#define TL_CORE_FIGURES_H
+
+#include "core/step/command.h"
+#include "metrics/metrics.h"
+
+/* How a wait for locks ended. */
+enum figure_wait { WAIT_GRANTED, WAIT_TIMED_OUT, WAIT_DEADLOCKED, WAIT_CANCELLED, FIGURE_WAITS };
+
+/* How a session ended, as enum session_end. */
+enum figure_session { SESSION_CLOSED, SESSION_EXPIRED, SESSION_FORCED, SESSION_DETACHED, FIGURE_SESSIONS };
+
+/* How a transaction ended: rolled back when its owner said so, aborted by the server. */
+enum figure_txn { TXN_COMMITTED, TXN_ROLLED_BACK, TXN_ABORTED, FIGURE_TXNS };
+
+enum { FIGURE_TXN_MODES = 2 };
+
+struct core_figures {
+    /* As they are; set at the end of each step. Locks that go with others are not counted. */
+    metric_value held[LOCK_MODE_COUNT];
+    metric_value wanted[LOCK_MODE_COUNT]; /* by requests that wait */
+    metric_value waiting;                 /* such requests */
+    metric_value sessions;
+    metric_value transactions;
+    metric_value kept_actions; /* of ended sessions, which others' locks forbid */
+
+    metric_value sessions_opened;
+    metric_value session_ends[FIGURE_SESSIONS];
+    metric_value txns_begun[FIGURE_TXN_MODES]; /* by enum txn_mode */
+    metric_value txns_ended[FIGURE_TXN_MODES][FIGURE_TXNS];
+    metric_value deadlocks;                      /* circles that ended a request */
+    metric_value deadlocks_requeued;             /* that sent a write to the end of the queue */
+    struct metric_histogram waits[FIGURE_WAITS]; /* how long, in microseconds by the clock of commands */
+};
+
+#endif
