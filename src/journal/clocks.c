@@ -49,6 +49,8 @@ tl_ts journal__next_ts(struct journal *journal)
 
 uint64_t journal__read_pace(struct journal *journal)
 {
+    if (journal->cluster != NULL)
+        return cluster__clock(journal);
     uint64_t before = journal->pace.last_boot;
     uint64_t boot = journal__boot(journal);
     uint64_t begun = atomic_load_explicit(&journal->sync_begun, memory_order_relaxed);

@@ -12,7 +12,9 @@
 #define TL_JOURNAL_JOURNAL_H
 
 #include "core/step/core.h"
+#include "metrics/metrics.h"
 
+struct at_work;
 struct journal;
 struct log;
 
@@ -23,8 +25,21 @@ struct journal_clocks {
     void *context;
 };
 
+/* What a host is in its cluster. */
+struct journal_cluster {
+    struct slice name; /* log_is_host_name() */
+    struct slice group;
+    struct slice address; /* where others reach it */
+    struct slice build;
+    struct slice about;  /* of its data directory, and no other's: who finds it in the log knows that it was his own life before */
+    uint64_t timeout_us; /* what a command waits for its place in the order; 0: the default of 30 s */
+};
+
 struct journal_options {
     uint64_t history_us;                 /* how far back reads may go; 0: the default of one hour */
+    uint64_t feed_us;                    /* how far back the feed goes; 0: as far as reads may */
+    uint64_t feed_bytes_max;             /* what it may take in files; 0: the default of 1 GiB */
+    bool feed_off;                       /* there is to be none */
     size_t group_max;                    /* commands applied before a sync at most; 0: the default of 256 */
     struct slice directory;              /* of the data, whose free space is watched; empty: not watched */
     uint64_t reserve_bytes;              /* writes are refused with disk_full_exception below this much free space */
@@ -32,12 +47,16 @@ struct journal_options {
     struct log
         *log; /* commands go there, and are durable when they are there (README.md, "On a log"); NULL: there is none */
     uint64_t log_position; /* with it: up to where it is in the core, as recover_core() says */
+    uint64_t log_work_us;  /* with it: what that took, which the next start need not do again */
     uint64_t
         recovery_us; /* with it: what a start may take to apply again what is behind a checkpoint; 0: the default of 1 s */
     size_t
         checkpoint_bytes; /* with it: what the store may have in memory before there is a checkpoint; 0: the default of 32 MiB */
     bool machine_lost; /* with it: what was written to it last may be missing, since the machine went down */
+    /* A file in which it is told what of an ended session is under way (at_work.h), open for as long as the journal is; NULL: nowhere. */
+    struct at_work *at_work;
     const struct core_limits *limits; /* that the core is to go by, and the log says so; NULL: those it has */
+    const struct journal_cluster *cluster; /* with journal_open_cluster() */
 };
 
 /*
@@ -47,6 +66,45 @@ struct journal_options {
 int journal_open_local(struct core *core, struct store *store, const struct journal_options *options,
                        struct journal **ret_journal) TL_MUST_USE;
 /*
+ * The same in a cluster: `log` is one that hosts share, and the core is as of the position that is named. Waits until this host is in, and has applied
+ * all that was ordered before, for as long as it takes. Of the options recovery, group, history, feed, directory, checkpoints, clocks and limits count.
+ * Returns: as journal_open_local(); TL_ERR_BUSY: the cluster refuses this host, *ret_reason says why (mem_free); TL_ERR_CORRUPT: the log has let go of what the core lacks.
+ */
+int journal_open_cluster(struct core *core, struct store *store, const struct journal_options *options, struct journal **ret_journal,
+                         char **ret_reason) TL_MUST_USE;
+
+/* A host of the cluster, as this one knows it. */
+struct journal_host {
+    uint16_t number;
+    bool live;
+    bool keeper;
+    bool self;
+    struct slice name, group, address, build;
+    uint64_t life;
+    tl_ts applied;          /* by its newest heartbeat; 0: not known here */
+    uint64_t position;      /* the same, in the log */
+    uint64_t chain;         /* there */
+    uint64_t silent_us;     /* since that came */
+};
+
+/* Returns: all that are known, by name. 0 without a cluster. Owns: the caller; mem_free. */
+size_t journal_hosts(struct journal *journal, struct journal_host **ret_hosts);
+
+/* Returns: the number of this host, which stands in the upper 16 bits of numbers that it gives (HOST_SHIFT); 0 without a cluster. */
+uint16_t journal_host_number(struct journal *journal);
+
+/* Returns: whether what was read before this call may be shown: in a cluster, whether nobody has been told that this host is out. */
+bool journal_serves(struct journal *journal);
+
+/* Waits until everything that anybody in the cluster was answered before this call can be read here. Returns: 0; JOURNAL_LATE: not by `until` (of boot). From a thread that may wait. */
+enum { JOURNAL_LATE = 1 };
+int journal_catch_up(struct journal *journal, uint64_t until) TL_MUST_USE;
+
+/* Has a host forgotten that is out. Returns: 0; JOURNAL_HOST_UNKNOWN, JOURNAL_HOST_LIVES; JOURNAL_LOG_AWAY: the log cannot be reached. */
+enum { JOURNAL_HOST_UNKNOWN = 1, JOURNAL_HOST_LIVES, JOURNAL_LOG_AWAY };
+int journal_forget_host(struct journal *journal, struct slice name) TL_MUST_USE;
+
+/*
  * Ends the taking of commands: what waits in the core is completed with PROBLEM_STOPPING, and so is what is submitted from now
  * on. Reads, pins and unpins still work, so those who hold pins can let go of them. Called again it does nothing.
  */
@@ -54,6 +112,21 @@ void journal_stop(struct journal *journal);
 
 /* Stops it and frees it. Requires: nothing is pinned. NULL is fine. */
 void journal_close(struct journal *journal);
+
+/*
+ * Makes a checkpoint of what has been applied so far, waits until it is on the disk, and gives back what the log needs no more. Without a log
+ * there is nothing to do, nor once it stops. From a thread that may wait. Returns: 0; TL_ERR_NO_SPACE: not now; TL_ERR_IO.
+ */
+int journal_checkpoint(struct journal *journal) TL_MUST_USE;
+
+/*
+ * Makes `directory`, which is empty, a data directory with all that has been applied by now, durably: a store as of a checkpoint that is made for
+ * it, and a log that begins behind that. Others go on meanwhile. Whoever opens it finds the machine lost (README.md, "A copy"). *ret_ts: a timestamp up
+ * to which all is in it. From a thread that may wait.
+ * Returns: 0; TL_ERR_NO_SPACE, TL_ERR_BUSY when the journal stops, TL_ERR_IO, TL_ERR_CORRUPT, with *ret_reason (mem_free; NULL: the code says it). What
+ * is in the directory then is of no use.
+ */
+int journal_copy(struct journal *journal, const char *directory, tl_ts *ret_ts, char **ret_reason) TL_MUST_USE;
 
 /*
  * Submits a command; from any thread. on_done is called once, before or after this returns, on this thread or on one
@@ -122,12 +195,29 @@ struct journal_ears {
 void journal_listen(struct journal *journal, const struct journal_ears *ears);
 void journal_heard(struct journal *journal);
 
+/*
+ * Has `moved` called whenever the stable timestamp may have moved, under a lock of the journal's, whose functions it must not call: it wakes somebody. NULL: nobody
+ * any more; none is under way then. From any thread.
+ */
+void journal_watch(struct journal *journal, void (*moved)(void *context), void *context);
+
 /* How often the clock of the machine was set by more than a second since the start, and by how much the last time (below 0: back). */
 struct journal_steps {
     size_t count;
     int64_t last_us;
 };
 void journal_clock_steps(struct journal *journal, struct journal_steps *ret_steps);
+
+/* What it has counted since the start, to be read from any thread while it lives (src/metrics/README.md). */
+struct journal_figures {
+    metric_value commands[COMMAND_TYPE_COUNT]; /* applied; those that only look among them */
+    struct metric_histogram group_sizes;       /* commands that one sync made durable */
+    struct metric_histogram sync_times;        /* of the disk, in microseconds */
+    metric_value queued;                       /* commands that wait for their turn, and not for locks; as it is */
+};
+const struct journal_figures *journal_figures(struct journal *journal);
+/* The same of its core. */
+const struct core_figures *journal_core_figures(struct journal *journal);
 
 /* Returns: false while writes are refused for want of disk space. */
 bool journal_writable(struct journal *journal);

@@ -29,6 +29,8 @@ struct journal {
     struct core *core;
     struct store *store;
     uint64_t history_us;
+    uint64_t feed_us;
+    uint64_t feed_bytes_max;
     size_t group_max;
     char *directory; /* whose space is watched; NULL: none */
     uint64_t reserve_bytes;
@@ -56,18 +58,22 @@ struct journal {
     uint64_t heard;        /* by the clock: what was sent before it was submitted ... */
     uint64_t heard_queued; /* ... as one of so many commands */
 
+    struct cluster *cluster;    /* cluster.h; NULL: this host has its log for itself */
     struct log *log;            /* NULL: what is durable is the store, with a log of its own */
     uint64_t recovery_us;       /* so much work there may be behind a checkpoint; core_lock for all of these */
     size_t checkpoint_bytes;    /* and so much in the store's memory */
     log_position position;      /* of the newest entry */
     log_position checkpoint;    /* of the newest checkpoint, on the disk or not yet */
-    _Atomic bool checkpointing; /* it is not yet; read without the lock by who stalls */
-    bool marking;               /* the entry at hand is a mark's own */
+    bool checkpointing;         /* it is not yet */
+    bool held;                  /* the disk is nearly full: nothing is applied until it is there */
+    bool made_room;             /* a checkpoint was begun since writes are refused for want of room */
+    struct command *marking;    /* the entry at hand is this mark's own; NULL: it is not one's */
     uint64_t work_us;           /* what applying has taken since the newest checkpoint was begun */
     uint64_t save_us;           /* what beginning it took */
     struct buf entry;           /* the bytes of the entry at hand */
     struct list
         aside; /* commands that an entry of the journal's own has completed, to be handed back with the next group */
+    struct list postponed; /* commands that end waits, for which there was no room: before the next entry */
 
     pthread_mutex_t core_lock;
     tl_ts last_ts; /* given to a command: the next is above it */
@@ -85,6 +91,8 @@ struct journal {
     pthread_mutex_t publish_lock;
     tl_ts applied_ts; /* newest timestamp of the core */
     log_position applied_position;
+    void (*moved)(void *context); /* journal_watch() */
+    void *moved_context;
     tl_ts written_ts; /* newest timestamp that must be durable before anybody hears of it */
     tl_ts synced_ts;  /* durable is what was written up to here */
     struct catalog *applied_catalog;
@@ -112,10 +120,27 @@ struct journal {
     _Atomic int64_t room;              /* bytes that may still be written, until the disk is looked at again */
     _Atomic uint64_t requests;
 
+    struct journal_figures figures;
     struct journal_clocks clocks;
     pthread_t workers[WORKER_COUNT];
     unsigned worker_count;
+    bool serving; /* the start is over: from now on nobody waits for room in the log */
 };
+
+/* --- Opening (journal_local.c) -------------------------------------------------------------------------------------- */
+
+struct journal *journal__new(struct core *core, struct store *store, const struct journal_options *options);
+/* Publishes the core as it is. Requires: nothing else runs yet. */
+void journal__publish(struct journal *journal);
+
+/* --- In a cluster (cluster.c) ---------------------------------------------------------------------------------------- */
+
+void cluster__submit(struct journal *journal, struct command *command);
+/* Ends the threads: what was queued is ordered and answered, as long as that goes; then the life. */
+void cluster__stop(struct journal *journal);
+void cluster__free(struct journal *journal);
+/* Requires: queue_lock. Returns: the clock of commands. */
+uint64_t cluster__clock(struct journal *journal);
 
 /* --- Clocks (clocks.c) -------------------------------------------------------------------------------------------- */
 
@@ -140,6 +165,11 @@ void journal__check_space(struct journal *journal);
  * core_lock.
  */
 bool journal__refuse_too_much(struct journal *journal, struct command *command);
+/* Whether the store takes small writes; looks at the disk, where that was long ago. */
+bool journal__is_ready(struct journal *journal);
+/* The same, and looks in any case. */
+bool journal__is_ready_now(struct journal *journal);
+void journal__refuse_for_room(struct journal *journal, struct command *command);
 /* Whether a command must be refused, with its problem: what only keeps or frees runs out of the reserve. */
 bool journal__refuse_full(struct journal *journal, struct command *command);
 
@@ -150,8 +180,8 @@ _Noreturn void journal__store_failed(const char *what, int code);
 void journal__move_completed(struct effects *effects, struct list *group);
 /* The same, and behind them the command itself, where it is done. */
 void journal__take_completed(struct journal *journal, struct command *command, struct list *group);
-/* Puts a mark above the timestamps of some time to come. Requires: core_lock. */
-void journal__put_mark(struct journal *journal, uint64_t ahead);
+/* Puts a mark above the timestamps of some time to come. Requires: core_lock. Returns: false where the log has no room for it. */
+bool journal__put_mark(struct journal *journal, uint64_t ahead);
 /*
  * Applies a command and adds to the group whom it completes. Those whom it lets go on are handed back before it: they have waited
  * longer, and whoever waits for a lock waits for them. Requires: core_lock.
@@ -173,12 +203,26 @@ void journal__finish(struct journal *journal, struct list *group, tl_ts wanted, 
 void journal__apply_logged(struct journal *journal, struct list *taken, struct list *group);
 /* Moves over what is set aside. Requires: core_lock. */
 void journal__take_aside(struct journal *journal, struct list *group);
-/* Requires: core_lock. Returns: the timestamp of the mark's own step. */
-tl_ts journal__log_mark(struct journal *journal, tl_ts mark);
+/* Answers a command that only looks, with no entry. Requires: core_lock. */
+void journal__look(struct journal *journal, struct command *command, struct list *group);
+/* Makes the checkpoint of the end, and waits for it. Requires: core_lock. */
+void journal__end_checkpoints(struct journal *journal);
+/* Puts a mark so far above the timestamp of its own step. Requires: core_lock. Returns: as journal__put_mark(). */
+bool journal__log_mark(struct journal *journal, uint64_t ahead);
+/*
+ * Waits until a checkpoint of all that has been applied by now is on the disk. *ret_wanted: its position at least. Requires: a log.
+ * Returns: 0, also where the journal stops before that; TL_ERR_NO_SPACE.
+ */
+int journal__reach_checkpoint(struct journal *journal, log_position *ret_wanted) TL_MUST_USE;
 /* Looks after checkpoints: one that is due is begun, of one that is done the log gets to know. */
 void journal__keep_checkpoints(struct journal *journal);
-/* Waits while too much was written since a checkpoint was begun that is not on the disk yet. */
-void journal__stall(struct journal *journal);
+/*
+ * Whether nothing may be applied just now: a checkpoint is on its way to a disk that is nearly full, or so much was written since it was
+ * begun that memory would not be bounded. Requires: core_lock.
+ */
+bool journal__is_held(struct journal *journal);
+/* Waits until it is not, while the server stops: for some seconds, and while there is room. Requires: core_lock. */
+void journal__await_held(struct journal *journal);
 /* Makes a checkpoint, waits for it, and seals the log. Requires: core_lock. */
 void journal__end_log(struct journal *journal);
 
@@ -186,12 +230,20 @@ void journal__end_log(struct journal *journal);
 
 /* Finds how timestamps went before this start. */
 void journal__load_past(struct journal *journal);
+/* In a cluster: notes the past, moves the history on, tells operators. Where `keeper`, with commands in `proposed` that are to be ordered. Requires: core_lock. */
+void journal__maintain_cluster(struct journal *journal, bool keeper, struct list *proposed);
 /* Does what is due. Requires: core_lock. Returns: whether the core was changed. */
 bool journal__maintain(struct journal *journal, struct list *group);
+/* The feed is on or off from now on. Requires: core_lock. */
+void journal__set_feed(struct journal *journal, bool off, struct list *group);
 
 /* --- Threads (workers.c) ------------------------------------------------------------------------------------------ */
 
 void *journal__worker(void *context);
+/* Before a lease runs out, it is heard who is still there (journal_ears). */
+void journal__listen(struct journal *journal);
+/* Moves up to group_max commands over. Returns: up to when all was heard that is in them or was before; 0: that is not known. */
+uint64_t journal__take_queued(struct journal *journal, struct list *taken);
 /* As on_done: of a command that nobody waits for. */
 void journal__free_internal(struct command *command);
 

@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "core/catalog/catalog.h"
+#include "journal/at_work.h"
 #include "journal/journal_internal.h"
 
 enum {
@@ -11,6 +12,7 @@ enum {
     CORE_TRIES = 200,
 };
 
+#define FEED_BYTES_DEFAULT ((uint64_t)1 << 30)
 #define HISTORY_DEFAULT_US (3600 * TL_SECOND)
 #define RECOVERY_DEFAULT_US TL_SECOND
 #define CHECKPOINT_BYTES_DEFAULT ((size_t)32 << 20)
@@ -43,7 +45,7 @@ static bool submit_here(struct journal *journal, struct command *command, enum s
     pthread_mutex_lock(&journal->queue_lock);
     bool free_to_go = list_empty(&journal->queue) && !journal->stopping;
     pthread_mutex_unlock(&journal->queue_lock);
-    if (!free_to_go) {
+    if (!free_to_go || journal__is_held(journal)) {
         pthread_mutex_unlock(&journal->core_lock);
         return false;
     }
@@ -70,6 +72,10 @@ void journal_submit(struct journal *journal, struct command *command, bool lone)
         command->request = journal_request_number(journal);
     if (journal__refuse_full(journal, command)) {
         command->on_done(command);
+        return;
+    }
+    if (journal->cluster != NULL) {
+        cluster__submit(journal, command);
         return;
     }
     if ((lone || needs_no_sync(journal, command)) && submit_here(journal, command, lone ? SYNC_ONCE : SYNC_NONE))
@@ -136,8 +142,48 @@ static void end_former(struct journal *journal, bool machine_lost, struct list *
     journal__apply(journal, command, group);
 }
 
+/*
+ * The process ended in the middle of something that a session left. That is counted, durably, before anything is done again that could end it
+ * once more; then the page is clean. Ended in between it counts twice, which is once too often for what it is, and not too seldom.
+ */
+static void tell_tried(struct journal *journal, struct at_work *at_work)
+{
+    struct list group = LIST_INIT(group);
+    struct command *command = command_new(COMMAND_TRIED, DIALECT_7);
+    bool found = at_work_found(at_work, command);
+    command->on_done = journal__free_internal;
+    if (found) {
+        pthread_mutex_lock(&journal->core_lock);
+        journal__apply(journal, command, &group);
+        journal->effects.catalog_changed = true;
+        journal__note_applied(journal);
+        tl_ts wanted = core_last_ts(journal->core);
+        pthread_mutex_unlock(&journal->core_lock);
+        journal__finish(journal, &group, wanted, SYNC_ALL);
+    } else {
+        command_free(command);
+    }
+    core_watch(journal->core, at_work_watch(at_work));
+    if (found)
+        log_warning(
+            "the server ended while something was done that an ended session had left; it is tried twice at most");
+}
+
+/* The catalog as it was found, and what the first commands have completed. Requires: core_lock; gives it up. */
+static void publish(struct journal *journal, struct list *group)
+{
+    journal->effects.catalog_changed = true;
+    journal__note_applied(journal);
+    catalog_unref(journal->catalog); /* what was counted as tried has published one */
+    journal->catalog = catalog_ref(journal->applied_catalog);
+    journal->catalog_ts = journal->applied_catalog_ts;
+    tl_ts wanted = core_last_ts(journal->core);
+    pthread_mutex_unlock(&journal->core_lock);
+    journal__finish(journal, group, wanted, SYNC_ALL);
+}
+
 /* The first commands: leases start anew, and the catalog as it was found is published. */
-static void restart(struct journal *journal, const struct core_limits *limits, bool machine_lost)
+static void restart(struct journal *journal, const struct journal_options *options)
 {
     struct list group = LIST_INIT(group);
     struct command *command = command_new(COMMAND_RESTART, DIALECT_7);
@@ -145,15 +191,17 @@ static void restart(struct journal *journal, const struct core_limits *limits, b
     pthread_mutex_lock(&journal->core_lock);
     journal__apply(journal, command, &group);
     if (journal->log != NULL)
-        end_former(journal, machine_lost, &group);
-    set_limits(journal, limits, &group);
-    journal->effects.catalog_changed = true;
-    journal__note_applied(journal);
-    journal->catalog = catalog_ref(journal->applied_catalog);
-    journal->catalog_ts = journal->applied_catalog_ts;
-    tl_ts wanted = core_last_ts(journal->core);
-    pthread_mutex_unlock(&journal->core_lock);
-    journal__finish(journal, &group, wanted, SYNC_ALL);
+        end_former(journal, options->machine_lost, &group);
+    set_limits(journal, options->limits, &group);
+    journal__set_feed(journal, options->feed_off, &group);
+    publish(journal, &group);
+}
+
+void journal__publish(struct journal *journal)
+{
+    struct list group = LIST_INIT(group);
+    pthread_mutex_lock(&journal->core_lock);
+    publish(journal, &group);
 }
 
 /* The clock of commands goes on where it was: the server's absence counts against nobody. No timestamp up to the mark is given again. */
@@ -161,10 +209,12 @@ static void init_log(struct journal *journal, const struct journal_options *opti
 {
     journal->entry = BUF_INIT(BUF_UNLIMITED);
     list_init(&journal->aside);
+    list_init(&journal->postponed);
     journal->log = options->log;
     if (journal->log == NULL)
         return;
     journal->position = options->log_position;
+    journal->work_us = options->log_work_us;
     journal->recovery_us = options->recovery_us ? options->recovery_us : RECOVERY_DEFAULT_US;
     journal->checkpoint_bytes = options->checkpoint_bytes ? options->checkpoint_bytes : CHECKPOINT_BYTES_DEFAULT;
     journal->pace.lost = journal->pace.last_boot - core_clock(journal->core);
@@ -172,13 +222,14 @@ static void init_log(struct journal *journal, const struct journal_options *opti
     journal->last_ts = mark > journal->last_ts ? mark : journal->last_ts;
 }
 
-int journal_open_local(struct core *core, struct store *store, const struct journal_options *options,
-                       struct journal **ret_journal)
+struct journal *journal__new(struct core *core, struct store *store, const struct journal_options *options)
 {
     struct journal *journal = mem_zalloc(sizeof *journal);
     journal->core = core;
     journal->store = store;
     journal->history_us = options->history_us ? options->history_us : HISTORY_DEFAULT_US;
+    journal->feed_us = options->feed_us ? options->feed_us : journal->history_us;
+    journal->feed_bytes_max = options->feed_bytes_max ? options->feed_bytes_max : FEED_BYTES_DEFAULT;
     journal->group_max = options->group_max ? options->group_max : GROUP_MAX_DEFAULT;
     if (options->directory.len > 0)
         journal->directory = mem_strdup(options->directory.data, options->directory.len);
@@ -199,7 +250,18 @@ int journal_open_local(struct core *core, struct store *store, const struct jour
     atomic_init(&journal->ready, true);
     init_locks(journal);
     journal__check_space(journal);
-    restart(journal, options->limits, options->machine_lost);
+    return journal;
+}
+
+int journal_open_local(struct core *core, struct store *store, const struct journal_options *options,
+                       struct journal **ret_journal)
+{
+    struct journal *journal = journal__new(core, store, options);
+    if (options->at_work != NULL && options->log == NULL) /* else who recovered the core has said so */
+        tell_tried(journal, options->at_work);
+    core_begin_figures(core);
+    restart(journal, options);
+    journal->serving = true;
 
     for (unsigned i = 0; i < WORKER_COUNT; i++) {
         if (pthread_create(&journal->workers[i], NULL, journal__worker, journal) != 0) {
@@ -218,10 +280,15 @@ static void stop_core(struct journal *journal)
 {
     struct list group = LIST_INIT(group);
     pthread_mutex_lock(&journal->core_lock);
-    journal->maintain_at = 0; /* it has records to write, for the next start to find */
-    (void)journal__maintain(journal, &group);
-    journal__put_mark(journal, 0); /* the next start has nothing to leap over */
-    if (journal->log != NULL) {
+    journal__await_held(journal);
+    if (journal->cluster != NULL) {
+        journal__end_checkpoints(journal); /* whatever follows is this host's alone */
+    } else if (!journal__is_held(journal)) {
+        journal->maintain_at = 0; /* it has records to write, for the next start to find */
+        (void)journal__maintain(journal, &group);
+        (void)journal__put_mark(journal, 0); /* the next start has nothing to leap over */
+    }
+    if (journal->cluster == NULL && journal->log != NULL) {
         journal__end_log(journal); /* the next start goes on from here, and knows nothing of what follows */
         journal__take_aside(journal, &group);
     }
@@ -237,6 +304,19 @@ static void stop_core(struct journal *journal)
     pthread_mutex_unlock(&journal->publish_lock);
 }
 
+const struct journal_figures *journal_figures(struct journal *journal)
+{
+    pthread_mutex_lock(&journal->queue_lock); /* held for a few instructions only */
+    metric_set(&journal->figures.queued, journal->queued - journal->taken);
+    pthread_mutex_unlock(&journal->queue_lock);
+    return &journal->figures;
+}
+
+const struct core_figures *journal_core_figures(struct journal *journal)
+{
+    return core_figures(journal->core);
+}
+
 void journal_stop(struct journal *journal)
 {
     pthread_mutex_lock(&journal->queue_lock);
@@ -246,6 +326,11 @@ void journal_stop(struct journal *journal)
     pthread_mutex_unlock(&journal->queue_lock);
     if (stopped)
         return;
+    journal__check_space(journal);
+    if (!atomic_load_explicit(&journal->ready, memory_order_relaxed))
+        store_give_up(journal->store); /* who is in the middle of something ends the process: the log has it */
+    if (journal->cluster != NULL)
+        cluster__stop(journal);
     for (unsigned i = 0; i < journal->worker_count; i++)
         pthread_join(journal->workers[i], NULL);
     stop_core(journal);
@@ -260,6 +345,7 @@ void journal_close(struct journal *journal)
     catalog_unref(journal->applied_catalog);
     pins_deinit(&journal->pins);
     queries_deinit(&journal->queries);
+    cluster__free(journal);
     deinit_locks(journal);
     buf_deinit(&journal->entry);
     mem_free(journal->directory);

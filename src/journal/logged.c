@@ -13,7 +13,15 @@ enum {
     KEPT_BYTES = 4 << 20,  /* larger ones are not kept for the next */
     SAVE_TIMES = 10,       /* work between checkpoints is so many times what the saving takes */
     STALL_US = 1000,
+    ROOM_US = 50 * 1000, /* between two looks whether there is room on the disk */
+    END_US = 10 * 1000 * 1000, /* that who stops waits for a checkpoint */
 };
+
+/*
+ * With less than this free nothing is applied while a checkpoint is on its way to the disk. Were that full meanwhile, RocksDB would write all
+ * that it has in memory to get over it, and there must be nothing that is not the checkpoint's. As much is not filled in the time of a flush.
+ */
+#define SCARCE_BYTES ((uint64_t)2 << 30)
 
 /* --- Entries ------------------------------------------------------------------------------------------------------ */
 
@@ -36,39 +44,50 @@ void journal__take_aside(struct journal *journal, struct list *group)
     }
 }
 
-tl_ts journal__log_mark(struct journal *journal, tl_ts mark)
+bool journal__log_mark(struct journal *journal, uint64_t ahead)
 {
     struct list mine = LIST_INIT(mine), group = LIST_INIT(group);
     struct command *command = command_new(COMMAND_MARK, DIALECT_7);
     struct buf kept = BUF_INIT(BUF_UNLIMITED);
     past_save(&journal->past, journal__boot(journal) + PAST_ORIGIN, &kept);
-    command->mark.mark = mark;
+    command->mark.mark = ahead; /* of the timestamp that it will have, which is known when its entry is begun */
     command->mark.kept = arena_copy(&command->arena, buf_view(&kept));
+    command->mark.chain = core_chain(journal->core);
     buf_deinit(&kept);
-    journal->marking = true;
+    journal->marking = command;
     list_append(&mine, &command->link);
     journal__apply_logged(journal, &mine, &group);
-    journal->marking = false;
-    INSIST(command->problem.type == PROBLEM_NONE);
-    tl_ts at = command->ts;
+    journal->marking = NULL;
+    bool put = command->problem.type == PROBLEM_NONE;
+    INSIST(put || command->problem.type == PROBLEM_DISK_FULL);
+    if (put) {
+        journal->mark = core_mark_ts(journal->core);
+        journal->mark_at = command->ts;
+    }
     list_remove(&command->link);
     command_free(command);
     set_aside(journal, &group);
-    return at;
+    return put;
 }
 
-/* What stands before the commands of the next entry. A mark above its timestamps comes before it. */
-static struct entry_head next_head(struct journal *journal)
+/*
+ * What stands before the commands of the next entry. A mark above its timestamps comes before it. A mark is of the timestamp of its own.
+ * Returns: false where there is no room for the mark.
+ */
+static bool next_head(struct journal *journal, struct entry_head *head)
 {
-    struct entry_head head = {.host = 0, .ts = journal__next_ts(journal)};
-    if (!journal->marking && head.ts + MARK_ROOM_US > journal->mark) {
-        journal__put_mark(journal, MARK_AHEAD_US);
-        head.ts = journal__next_ts(journal);
+    *head = (struct entry_head){.host = 0, .ts = journal__next_ts(journal)};
+    if (journal->marking != NULL) {
+        journal->marking->mark.mark += head->ts;
+    } else if (head->ts + MARK_ROOM_US > journal->mark) {
+        if ((journal->serving && !journal__is_ready_now(journal)) || !journal__put_mark(journal, MARK_AHEAD_US))
+            return false;
+        head->ts = journal__next_ts(journal);
     }
     pthread_mutex_lock(&journal->queue_lock);
-    head.clock = journal->step_clock = journal__read_pace(journal);
+    head->clock = journal->step_clock = journal__read_pace(journal);
     pthread_mutex_unlock(&journal->queue_lock);
-    return head;
+    return true;
 }
 
 /* Moves commands over to be one entry, whose bytes are written; refused ones are completed. Returns: whether there are any bytes. */
@@ -94,12 +113,55 @@ static bool gather_entry(struct journal *journal, const struct entry_head *head,
     return any;
 }
 
-static void append(struct journal *journal)
+/* Once the server stops nobody waits for room. */
+static bool may_wait(struct journal *journal)
+{
+    pthread_mutex_lock(&journal->queue_lock);
+    bool may = !journal->stopping;
+    pthread_mutex_unlock(&journal->queue_lock);
+    return may;
+}
+
+/* What a start does waits for room. Later nobody does, with the core in hand. Returns: false where the entry finds none. */
+static bool append(struct journal *journal)
 {
     struct slice part = buf_view(&journal->entry);
-    int r = log_append(journal->log, &part, 1, &journal->position);
-    if (r < 0)
+    int r;
+    while ((r = log_append(journal->log, &part, 1, &journal->position)) == TL_ERR_NO_SPACE && !journal->serving)
+        usleep(ROOM_US);
+    if (r < 0 && r != TL_ERR_NO_SPACE)
         journal__store_failed("writing to the log", r);
+    return r == 0;
+}
+
+/* What ends the wait of somebody who has left is not lost: it comes before the next that has room. */
+static void refuse_first(struct journal *journal, struct list *from, struct list *group)
+{
+    struct command *command = list_entry(from->next, struct command, link);
+    list_remove(&command->link);
+    if (command_is(command->type, COMMAND_ONLY_READS)) {
+        list_append(&journal->postponed, &command->link);
+        return;
+    }
+    journal__refuse_for_room(journal, command);
+    list_append(group, &command->link);
+}
+
+static void take_postponed(struct journal *journal, struct list *taken)
+{
+    struct list *first = taken->next;
+    while (journal->marking == NULL && !list_empty(&journal->postponed)) {
+        struct list *link = journal->postponed.next;
+        list_remove(link);
+        list_insert_before(first, link);
+    }
+}
+
+/* Nothing of the entry was done. */
+static void refuse_entry(struct journal *journal, struct list *entry, struct list *group)
+{
+    while (!list_empty(entry))
+        refuse_first(journal, entry, group);
 }
 
 /* One after the other, as whoever replays the entry does; those that only look in between are on this host alone. */
@@ -126,18 +188,46 @@ static void apply_entry(struct journal *journal, const struct entry_head *head, 
         journal__store_failed("writing the records of locks", r);
 }
 
+void journal__look(struct journal *journal, struct command *command, struct list *group)
+{
+    int r = core_look(journal->core, command, &journal->effects);
+    if (r < 0)
+        journal__store_failed("looking at what there is", r);
+    journal__take_completed(journal, command, group);
+}
+
+/* Needs no entry, and no mark before it, for which there may be no room. Returns: whether that was the first of them. */
+static bool look_first(struct journal *journal, struct list *taken, struct list *group)
+{
+    struct command *command = list_entry(taken->next, struct command, link);
+    if (!command_is(command->type, COMMAND_LOOKS))
+        return false;
+    list_remove(&command->link);
+    journal__look(journal, command, group);
+    return true;
+}
+
 void journal__apply_logged(struct journal *journal, struct list *taken, struct list *group)
 {
     while (!list_empty(taken)) {
         struct list entry = LIST_INIT(entry);
-        struct entry_head head = next_head(journal);
-        if (gather_entry(journal, &head, taken, &entry, group))
-            append(journal);
+        struct entry_head head;
+        if (look_first(journal, taken, group))
+            continue;
+        if (!next_head(journal, &head)) {
+            refuse_first(journal, taken, group);
+            continue;
+        }
+        take_postponed(journal, taken);
+        if (gather_entry(journal, &head, taken, &entry, group) && !append(journal)) {
+            refuse_entry(journal, &entry, group);
+            continue;
+        }
         uint64_t begun = journal__boot(journal);
         apply_entry(journal, &head, &entry, group);
         journal->work_us += journal__boot(journal) - begun;
     }
-    if (!journal->marking)
+    if (journal->marking == NULL)
         journal__take_aside(journal, group);
     if (journal->entry.len > KEPT_BYTES) {
         buf_deinit(&journal->entry);
@@ -147,14 +237,14 @@ void journal__apply_logged(struct journal *journal, struct list *taken, struct l
 
 /* --- Checkpoints -------------------------------------------------------------------------------------------------- */
 
-/* The checkpoint under way is on the disk: the log before it may go. */
+/* The checkpoint under way is on the disk: the log before it may go. On a full disk it stays, until the next. */
 static void note_checkpoint(struct journal *journal, log_position position)
 {
     struct log_checkpoint checkpoint = {.position = position, .place = SLICE_LIT("store")};
     int r = log_put_checkpoint(journal->log, &checkpoint);
     if (r == 0)
         r = log_trim(journal->log, position);
-    if (r < 0)
+    if (r < 0 && r != TL_ERR_NO_SPACE)
         journal__store_failed("noting a checkpoint", r);
 }
 
@@ -166,13 +256,48 @@ static bool is_on_disk(struct journal *journal)
     return r == 1;
 }
 
+/*
+ * While writes are refused for want of room, the log is what gives some back: once each time a checkpoint is made for that alone. Requires:
+ * core_lock.
+ */
+static bool lacks_room(struct journal *journal)
+{
+    bool lacks = journal->directory != NULL && !atomic_load_explicit(&journal->writable, memory_order_relaxed);
+    journal->made_room = journal->made_room && lacks;
+    return lacks;
+}
+
 /* Whether there is as much to be done again, after a crash, as may be. Requires: core_lock. */
-static bool is_due(const struct journal *journal)
+static bool is_due(struct journal *journal)
 {
     uint64_t work = journal->recovery_us;
     work = work > SAVE_TIMES * journal->save_us ? work : SAVE_TIMES * journal->save_us;
     return journal->position > journal->checkpoint && atomic_load_explicit(&journal->ready, memory_order_relaxed) &&
-           (journal->work_us >= work || store_unsaved_bytes(journal->store) >= journal->checkpoint_bytes);
+           ((lacks_room(journal) && !journal->made_room) || journal->work_us >= work || store_unsaved_bytes(journal->store) >= journal->checkpoint_bytes);
+}
+
+/* Whether the disk could be full before a flush is over. */
+static bool is_scarce(struct journal *journal)
+{
+    return journal->directory != NULL && store_free_bytes(journal->store) < SCARCE_BYTES;
+}
+
+/*
+ * Until it is on the disk; who stops waits as long as there is room for it, and not for ever: RocksDB may wait for more of that than there will be. The next
+ * start does again what is behind the checkpoint before.
+ */
+static void await_disk(struct journal *journal)
+{
+    uint64_t until = 0;
+    while (!is_on_disk(journal)) {
+        uint64_t now = journal__boot(journal);
+        bool stopping = !may_wait(journal);
+        if (stopping && until == 0)
+            until = now + END_US;
+        if (stopping && (now >= until || !journal__is_ready(journal)))
+            return;
+        usleep(STALL_US);
+    }
 }
 
 /*
@@ -195,53 +320,127 @@ static void begin_checkpoint(struct journal *journal)
     journal->checkpointing = true;
     journal->work_us = 0;
     journal->save_us = journal__boot(journal) - begun;
+    journal->held = is_scarce(journal);
+    journal->made_room = lacks_room(journal);
+}
+
+bool journal__is_held(struct journal *journal)
+{
+    if (journal->log == NULL || !journal->checkpointing)
+        return false;
+    bool held = journal->held || store_unsaved_bytes(journal->store) >= journal->checkpoint_bytes;
+    return held && !is_on_disk(journal);
+}
+
+void journal__await_held(struct journal *journal)
+{
+    if (journal__is_held(journal))
+        await_disk(journal);
 }
 
 /* Returns: the position of a checkpoint that has come to the disk; 0: none has. Requires: core_lock. */
-static log_position look_after(struct journal *journal)
+static log_position look_after(struct journal *journal, bool wanted)
 {
     log_position done = 0;
     if (journal->checkpointing && is_on_disk(journal)) {
         journal->checkpointing = false;
         done = journal->checkpoint;
     }
-    if (!journal->checkpointing && is_due(journal))
+    if (!journal->checkpointing && (wanted || is_due(journal)))
         begin_checkpoint(journal);
     return done;
 }
 
-void journal__keep_checkpoints(struct journal *journal)
+/* A checkpoint has the log synced; of what there is by now it is, before anybody has to wait for it. */
+static void sync_ahead(struct journal *journal)
 {
-    if (journal->log == NULL || pthread_mutex_trylock(&journal->core_lock) != 0)
+    if (pthread_mutex_trylock(&journal->core_lock) != 0)
         return;
-    log_position done = look_after(journal);
+    log_position position = !journal->checkpointing && is_due(journal) ? journal->position : 0;
     pthread_mutex_unlock(&journal->core_lock);
-    if (done != 0)
-        note_checkpoint(journal, done);
+    int r = position == 0 ? 0 : log_sync(journal->log, position);
+    if (r < 0)
+        journal__store_failed("making changes durable", r);
 }
 
-/* Memory is bounded: who has written so much waits until what was before is on the disk. */
-void journal__stall(struct journal *journal)
+void journal__keep_checkpoints(struct journal *journal)
 {
     if (journal->log == NULL)
         return;
-    while (journal->checkpointing && store_unsaved_bytes(journal->store) >= journal->checkpoint_bytes &&
-           !is_on_disk(journal))
-        usleep(STALL_US);
+    sync_ahead(journal);
+    if (pthread_mutex_trylock(&journal->core_lock) != 0)
+        return;
+    log_position done = look_after(journal, false);
+    bool lacks = lacks_room(journal);
+    pthread_mutex_unlock(&journal->core_lock);
+    if (done != 0)
+        note_checkpoint(journal, done);
+    int r = lacks && done != 0 ? log_shrink(journal->log) : 0;
+    if (r == 0)
+        r = log_prepare(journal->log);
+    if (r < 0)
+        journal__store_failed("preparing the log", r);
+}
+
+int journal__reach_checkpoint(struct journal *journal, log_position *ret_wanted)
+{
+    pthread_mutex_lock(&journal->core_lock);
+    log_position wanted = *ret_wanted = journal->position;
+    pthread_mutex_unlock(&journal->core_lock);
+    for (bool reached = false; !reached; usleep(STALL_US)) {
+        if (!may_wait(journal))
+            return 0;
+        if (!journal__is_ready(journal))
+            return TL_ERR_NO_SPACE;
+        pthread_mutex_lock(&journal->core_lock);
+        log_position done = look_after(journal, journal->checkpoint < wanted);
+        reached = !journal->checkpointing && journal->checkpoint >= wanted;
+        pthread_mutex_unlock(&journal->core_lock);
+        if (done != 0)
+            note_checkpoint(journal, done);
+    }
+    return 0;
+}
+
+int journal_checkpoint(struct journal *journal)
+{
+    log_position wanted;
+    int r = journal->log == NULL ? 0 : journal__reach_checkpoint(journal, &wanted);
+    return r == 0 && journal->log != NULL ? log_shrink(journal->log) : r;
+}
+
+/* On a full disk there is no checkpoint, and the next start does what is behind the last one again. */
+void journal__end_checkpoints(struct journal *journal)
+{
+    if (journal->checkpointing)
+        await_disk(journal);
+    if (!journal__is_ready(journal) || !is_on_disk(journal))
+        return;
+    journal->checkpointing = false;
+    if (journal->position > journal->checkpoint)
+        begin_checkpoint(journal);
+    await_disk(journal);
+    if (is_on_disk(journal))
+        note_checkpoint(journal, journal->checkpoint);
+}
+
+/* Those whom it would have ended end with the core. */
+static void drop_postponed(struct journal *journal)
+{
+    while (!list_empty(&journal->postponed)) {
+        struct command *command = list_entry(journal->postponed.next, struct command, link);
+        list_remove(&command->link);
+        journal__refuse_for_room(journal, command);
+        list_append(&journal->aside, &command->link);
+    }
 }
 
 void journal__end_log(struct journal *journal)
 {
-    while (journal->checkpointing && !is_on_disk(journal))
-        usleep(STALL_US);
+    drop_postponed(journal);
+    journal__end_checkpoints(journal);
     journal->checkpointing = false;
-    if (journal->position > journal->checkpoint)
-        begin_checkpoint(journal);
-    while (!is_on_disk(journal))
-        usleep(STALL_US);
-    journal->checkpointing = false;
-    note_checkpoint(journal, journal->checkpoint);
     int r = log_seal(journal->log);
-    if (r < 0)
+    if (r < 0 && r != TL_ERR_NO_SPACE)
         journal__store_failed("sealing the log", r);
 }

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/list.h"
 #include "core/step/command.h"
 #include "core/step/command_code.h"
@@ -14,7 +15,7 @@
 
 /* A record: what it is, its version, the position (varint), the core. */
 #define RECORD_MAGIC "tidestop"
-enum { RECORD_VERSION = 1 };
+enum { RECORD_VERSION = 1, CHAIN_BEGIN = 1 };
 
 void recover_write_record(struct core *core, log_position position, struct buf *record)
 {
@@ -45,6 +46,12 @@ static int read_record(struct slice record, log_position *ret_position, struct s
     return 0;
 }
 
+int recover_read_position(struct slice record, log_position *ret_position)
+{
+    struct slice core;
+    return read_record(record, ret_position, &core);
+}
+
 int recover_read_record(struct store *store, struct slice record, const struct core_limits *limits,
                         struct core **ret_core, log_position *ret_position, char **ret_reason)
 {
@@ -68,8 +75,7 @@ int recover_read_record(struct store *store, struct slice record, const struct c
     return r;
 }
 
-/* The core as of the checkpoint. */
-static int begin(struct store *store, const struct core_limits *limits, struct core **ret_core,
+int recover_begin(struct store *store, const struct core_limits *limits, struct core **ret_core,
                  log_position *ret_position, char **ret_reason)
 {
     struct buf record = BUF_INIT(BUF_UNLIMITED);
@@ -79,6 +85,10 @@ static int begin(struct store *store, const struct core_limits *limits, struct c
         r = recover_read_record(store, buf_view(&record), limits, ret_core, ret_position, ret_reason);
     else if (r == STORE_NOT_FOUND)
         r = core_open(store, limits, ret_core);
+    if (r == 0 && core_chain(*ret_core) == 0) /* the store is new, or of a version that had none */
+        core_begin_chain(*ret_core, CHAIN_BEGIN);
+    if (r == 0 && (r = core_begin_saving(*ret_core)) < 0)
+        core_close(*ret_core);
     buf_deinit(&record);
     return r;
 }
@@ -88,6 +98,8 @@ static void free_completed(struct effects *effects)
     while (!list_empty(&effects->completed)) {
         struct command *command = list_entry(effects->completed.next, struct command, link);
         list_remove(&command->link);
+        if (command->type == COMMAND_TXN_LOCK) /* who waits for it would have it; and the transaction copied it to write on */
+            core_overlay_unref(command->txn_lock.overlay);
         command_free(command);
     }
 }
@@ -102,12 +114,21 @@ static int read_entry(const struct log_entry *entry, struct entry_head *ret_head
     return r < 0 ? refuse(r, ret_reason, SLICE_LIT("the log has an entry that is none")) : 0;
 }
 
+/* A mark says what the state was as it was made: an entry of its own, so that nothing comes between (README.md, "The watched chain"). */
+static bool is_as_it_was(const struct core *core, const struct list *commands)
+{
+    const struct command *first = list_entry(commands->next, struct command, link);
+    return list_empty(commands) || first->type != COMMAND_MARK || first->mark.chain == 0 || first->mark.chain == core_chain(core);
+}
+
 /* With `core` NULL it is only looked at. */
-static int replay_entry(struct core *core, const struct log_entry *entry, struct effects *effects, char **ret_reason)
+static int replay_entry(struct core *core, const struct log_entry *entry, struct effects *effects, struct recovered *recovered, char **ret_reason)
 {
     struct list commands = LIST_INIT(commands);
     struct entry_head head;
     int r = read_entry(entry, &head, &commands, ret_reason);
+    if (r == 0 && core != NULL && recovered->differs == 0 && !is_as_it_was(core, &commands))
+        recovered->differs = entry->position;
     if (r == 0 && core != NULL)
         r = entry_apply(core, &head, &commands, effects);
     while (core == NULL && !list_empty(&commands)) {
@@ -119,8 +140,55 @@ static int replay_entry(struct core *core, const struct log_entry *entry, struct
     return r;
 }
 
-static int replay(struct core *core, struct log *log, log_position from, log_position *ret_position, char **ret_reason)
+/* Whether an entry says TRIED and nothing else. */
+static bool is_tried(struct slice bytes)
 {
+    enum { TRIED_BYTES_MAX = 4096 };
+    struct list commands = LIST_INIT(commands);
+    struct entry_head head;
+    bool tried = bytes.len <= TRIED_BYTES_MAX && entry_decode(bytes, &head, &commands) == 0 && !list_empty(&commands) &&
+                 commands.next == commands.prev &&
+                 list_entry(commands.next, struct command, link)->type == COMMAND_TRIED;
+    while (!list_empty(&commands)) {
+        struct command *command = list_entry(commands.next, struct command, link);
+        list_remove(&command->link);
+        command_free(command);
+    }
+    return tried;
+}
+
+/* An entry that is held back until it is known what follows it. */
+struct held {
+    struct buf bytes;
+    log_position position; /* 0: there is none */
+};
+
+static int apply_held(struct core *core, struct held *held, struct effects *effects, struct recovered *recovered, char **ret_reason)
+{
+    struct log_entry entry = {.position = held->position, .bytes = buf_view(&held->bytes)};
+    int r = held->position == 0 ? 0 : replay_entry(core, &entry, effects, recovered, ret_reason);
+    held->position = 0;
+    return r;
+}
+
+/* What says that its predecessor ended the process goes before that (README.md, "What ends the process"). */
+static int replay_next(struct core *core, const struct log_entry *entry, struct held *held, struct effects *effects,
+                       struct recovered *recovered, char **ret_reason)
+{
+    if (is_tried(entry->bytes))
+        return replay_entry(core, entry, effects, recovered, ret_reason);
+    int r = apply_held(core, held, effects, recovered, ret_reason);
+    buf_clear(&held->bytes);
+    buf_slice(&held->bytes, entry->bytes);
+    held->position = entry->position;
+    return r;
+}
+
+/* All behind the checkpoint of `recovered`, whose other fields it sets. */
+static int replay(struct core *core, struct log *log, struct recovered *recovered, char **ret_reason)
+{
+    log_position from = recovered->checkpoint;
+    struct held held = {.bytes = BUF_INIT(BUF_UNLIMITED)};
     struct log_cursor *cursor;
     struct log_entry entry;
     struct effects effects;
@@ -132,20 +200,25 @@ static int replay(struct core *core, struct log *log, log_position from, log_pos
     if (r < 0)
         return tl_trace(r);
     effects_init(&effects);
-    *ret_position = from;
+    recovered->position = from;
     while (r == 0 && (r = log_next(cursor, &entry)) == 0) {
-        r = replay_entry(core, &entry, &effects, ret_reason);
-        *ret_position = entry.position;
+        r = replay_next(core, &entry, &held, &effects, recovered, ret_reason);
+        recovered->position = entry.position;
     }
     log_unfollow(cursor);
-    return r == LOG_END ? 0 : r < 0 ? tl_trace(r) : tl_trace(TL_ERR_CORRUPT);
+    if (r == LOG_END)
+        r = apply_held(core, &held, &effects, recovered, ret_reason);
+    else if (r >= 0)
+        r = TL_ERR_CORRUPT;
+    buf_deinit(&held.bytes);
+    return r < 0 ? tl_trace(r) : 0;
 }
 
 int recover_check_log(struct log *log, log_position checkpoint, log_position *ret_behind, char **ret_reason)
 {
-    log_position last;
-    int r = replay(NULL, log, checkpoint, &last, ret_reason);
-    *ret_behind = r == 0 ? last - checkpoint : 0;
+    struct recovered recovered = {.checkpoint = checkpoint};
+    int r = replay(NULL, log, &recovered, ret_reason);
+    *ret_behind = r == 0 ? recovered.position - checkpoint : 0;
     return r;
 }
 
@@ -159,27 +232,45 @@ static void give_up(struct core *core)
     core_close(core);
 }
 
-int recover_core(struct store *store, struct log *log, const struct core_limits *limits, struct core **ret_core,
-                 struct recovered *ret_recovered, char **ret_reason)
+int recover_tell_tried(struct log *log, const struct command *command)
+{
+    struct buf bytes = BUF_INIT(BUF_UNLIMITED);
+    struct entry_head head = {0};
+    log_position position;
+    entry_begin(&head, &bytes);
+    entry_add(command, &bytes);
+    struct slice part = buf_view(&bytes);
+    int r = log_append(log, &part, 1, &position);
+    if (r == 0)
+        r = log_sync(log, position);
+    buf_deinit(&bytes);
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+int recover_core(struct store *store, struct log *log, const struct core_limits *limits, const struct core_watch *watch,
+                 struct core **ret_core, struct recovered *ret_recovered, char **ret_reason)
 {
     struct recovered recovered = {0};
     struct log_head head;
     struct core *core;
     if (ret_reason != NULL)
         *ret_reason = NULL;
-    int r = begin(store, limits, &core, &recovered.checkpoint, ret_reason);
+    int r = recover_begin(store, limits, &core, &recovered.checkpoint, ret_reason);
     if (r < 0)
         return tl_trace(r);
+    core_watch(core, watch);
     log_head(log, &head);
+    uint64_t begun = clock_boot_us();
     if (recovered.checkpoint > head.appended)
         r = refuse(TL_ERR_CORRUPT, ret_reason,
                    SLICE_LIT("the store stands at a checkpoint behind the end of the log: they are not of one time"));
     else
-        r = replay(core, log, recovered.checkpoint, &recovered.position, ret_reason);
+        r = replay(core, log, &recovered, ret_reason);
     if (r < 0) {
         give_up(core);
         return tl_trace(r);
     }
+    recovered.work_us = clock_boot_us() - begun;
     *ret_core = core;
     *ret_recovered = recovered;
     return 0;

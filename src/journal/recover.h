@@ -6,26 +6,46 @@
 #include "base/buf.h"
 #include "log/log.h"
 
+struct command;
 struct core;
 struct core_limits;
+struct core_watch;
 struct store;
+
+/* Of the segments of a log that is made. */
+enum { RECOVER_SEGMENT_BYTES = 8 << 20 };
 
 struct recovered {
     log_position checkpoint; /* what the store stood at */
     log_position position;   /* of the newest entry that was applied: the log's */
+    uint64_t work_us;        /* what it took to apply all behind the checkpoint */
+    log_position differs;    /* of the first entry that was made of another state than the log makes; 0: there is none */
 };
 
 /*
  * Builds the core: of the record in the store, or of the store alone where no checkpoint was ever made, and of all entries of the log behind
- * that. What waited waits again, with nobody to be answered.
+ * that. What waited waits again, with nobody to be answered. `watch` (NULL: nobody) is told of what may end the process, and goes on being told.
  * Returns: 0; TL_ERR_CORRUPT, TL_ERR_VERSION, TL_ERR_IO, and why in *ret_reason (mem_free). Owns: the caller; core_close().
  */
-int recover_core(struct store *store, struct log *log, const struct core_limits *limits, struct core **ret_core,
-                 struct recovered *ret_recovered, char **ret_reason) TL_MUST_USE;
+int recover_core(struct store *store, struct log *log, const struct core_limits *limits, const struct core_watch *watch,
+                 struct core **ret_core, struct recovered *ret_recovered, char **ret_reason) TL_MUST_USE;
+
+/*
+ * Appends, durably, that the process has ended in the entry which is the log's last: the command TRIED. Before recover_core(), which applies it
+ * ahead of that entry, as whoever follows the log does. Returns: as log_append() and log_sync().
+ */
+int recover_tell_tried(struct log *log, const struct command *command) TL_MUST_USE;
+
+/* The core as of the store's checkpoint, or of the store where there is none, alone: the same without the log. *ret_position: where that stands in it. */
+int recover_begin(struct store *store, const struct core_limits *limits, struct core **ret_core,
+                  log_position *ret_position, char **ret_reason) TL_MUST_USE;
 
 /* The same of the record of a checkpoint alone. */
 int recover_read_record(struct store *store, struct slice record, const struct core_limits *limits,
                         struct core **ret_core, log_position *ret_position, char **ret_reason) TL_MUST_USE;
+
+/* The position alone. Returns: 0; TL_ERR_CORRUPT, TL_ERR_VERSION. */
+int recover_read_position(struct slice record, log_position *ret_position) TL_MUST_USE;
 
 /* Looks at the entries behind a checkpoint, and counts them. Returns: as recover_core(). */
 int recover_check_log(struct log *log, log_position checkpoint, log_position *ret_behind,

@@ -45,6 +45,19 @@ void journal__check_space(struct journal *journal)
         look_at_space(journal);
 }
 
+bool journal__is_ready(struct journal *journal)
+{
+    journal__check_space(journal);
+    return atomic_load_explicit(&journal->ready, memory_order_relaxed);
+}
+
+bool journal__is_ready_now(struct journal *journal)
+{
+    if (journal->directory != NULL)
+        look_at_space(journal);
+    return atomic_load_explicit(&journal->ready, memory_order_relaxed);
+}
+
 /*
  * Takes what a command will write from the room that was found; for what is large it is looked for anew, since others use the
  * disk, too. Returns: whether there is as much.
@@ -72,6 +85,14 @@ bool journal__refuse_too_much(struct journal *journal, struct command *command)
     return true;
 }
 
+void journal__refuse_for_room(struct journal *journal, struct command *command)
+{
+    problem_set(&command->problem, &command->arena, PROBLEM_DISK_FULL,
+                "less than [%llu] bytes are free on the disk of the data directory; writes are refused until there is "
+                "room, reads go on",
+                (unsigned long long)journal->reserve_bytes);
+}
+
 bool journal__refuse_full(struct journal *journal, struct command *command)
 {
     bool wants_room = command_is(command->type, COMMAND_ADDS_DATA);
@@ -81,10 +102,7 @@ bool journal__refuse_full(struct journal *journal, struct command *command)
     journal__check_space(journal);
     if (atomic_load_explicit(wants_room ? &journal->writable : &journal->ready, memory_order_relaxed))
         return false;
-    problem_set(&command->problem, &command->arena, PROBLEM_DISK_FULL,
-                "less than [%llu] bytes are free on the disk of the data directory; writes are refused until there is "
-                "room, reads go on",
-                (unsigned long long)journal->reserve_bytes);
+    journal__refuse_for_room(journal, command);
     return true;
 }
 

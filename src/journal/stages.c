@@ -12,9 +12,6 @@ enum {
     EXIT_STORE_FAILED = 70, /* EX_SOFTWARE of sysexits.h */
 };
 
-#define MARK_SLACK_US \
-    TL_MS /* between a mark and the timestamp of the step that leaves it, which comes a little later */
-
 _Noreturn void journal__store_failed(const char *what, int code)
 {
     log_error("%s failed: %s. Nothing that was not durable has been acknowledged; ending", what, error_text(code));
@@ -32,6 +29,7 @@ void journal__move_completed(struct effects *effects, struct list *group)
 
 void journal__take_completed(struct journal *journal, struct command *command, struct list *group)
 {
+    metric_add(&journal->figures.commands[command->type], 1);
     journal__move_completed(&journal->effects, group);
     if (list_linked(&command->link)) {
         list_remove(&command->link);
@@ -39,26 +37,24 @@ void journal__take_completed(struct journal *journal, struct command *command, s
     }
 }
 
-void journal__put_mark(struct journal *journal, uint64_t ahead)
+bool journal__put_mark(struct journal *journal, uint64_t ahead)
 {
-    tl_ts at = journal__next_ts(journal);
     pthread_mutex_lock(&journal->publish_lock);
     if (journal->synced_ts >= journal->mark_at)
         journal->marked = journal->mark;
     pthread_mutex_unlock(&journal->publish_lock);
+    if (journal->log != NULL)
+        return journal__log_mark(journal, ahead);
+    tl_ts at = journal__next_ts(journal);
     journal->mark = at + ahead;
     journal->mark_at = at;
-    if (journal->log != NULL) {
-        journal->mark += MARK_SLACK_US;
-        journal->mark_at = journal__log_mark(journal, journal->mark);
-        return;
-    }
     struct buf kept = BUF_INIT(BUF_UNLIMITED);
     past_save(&journal->past, journal__boot(journal) + PAST_ORIGIN, &kept);
     int r = core_mark(journal->core, at, journal->mark, buf_view(&kept));
     buf_deinit(&kept);
     if (r < 0)
         journal__store_failed("keeping a mark above the timestamps", r);
+    return true;
 }
 
 /* Requires: core_lock. Durations begin now: what the command waited for its turn is not its owner's fault. */
@@ -66,7 +62,7 @@ static int step(struct journal *journal, struct command *command)
 {
     command->ts = journal__next_ts(journal);
     if (command->ts + MARK_ROOM_US > journal->mark) {
-        journal__put_mark(journal, MARK_AHEAD_US);
+        (void)journal__put_mark(journal, MARK_AHEAD_US);
         command->ts = journal__next_ts(journal);
     }
     pthread_mutex_lock(&journal->queue_lock);
@@ -128,8 +124,19 @@ void journal__note_applied(struct journal *journal)
 /* Requires: publish_lock. */
 static void raise_stable(struct journal *journal, tl_ts ts)
 {
-    if (ts > atomic_load_explicit(&journal->stable_ts, memory_order_relaxed))
-        atomic_store_explicit(&journal->stable_ts, ts, memory_order_release);
+    if (ts <= atomic_load_explicit(&journal->stable_ts, memory_order_relaxed))
+        return;
+    atomic_store_explicit(&journal->stable_ts, ts, memory_order_release);
+    if (journal->moved != NULL)
+        journal->moved(journal->moved_context);
+}
+
+void journal_watch(struct journal *journal, void (*moved)(void *context), void *context)
+{
+    pthread_mutex_lock(&journal->publish_lock);
+    journal->moved = moved;
+    journal->moved_context = context;
+    pthread_mutex_unlock(&journal->publish_lock);
 }
 
 /* Moves all that wait for the disk before a group's own. Requires: publish_lock. */
@@ -160,6 +167,14 @@ static bool publish_unwritten(struct journal *journal, struct list *group)
     return durable;
 }
 
+/* It has waited since a life before, or is another host's. */
+static void drop(struct command *command)
+{
+    if (command->type == COMMAND_TXN_LOCK)
+        core_overlay_unref(command->txn_lock.overlay);
+    command_free(command);
+}
+
 static void hand_back(struct list *group)
 {
     while (!list_empty(group)) {
@@ -168,7 +183,7 @@ static void hand_back(struct list *group)
         if (command->on_done != NULL)
             command->on_done(command);
         else
-            command_free(command); /* it has waited since a life before */
+            drop(command);
     }
 }
 
@@ -203,6 +218,7 @@ static void sync_store(struct journal *journal)
     if (r < 0)
         journal__store_failed("making changes durable", r);
     uint64_t took = journal__boot(journal) - begun;
+    metric_observe(&journal->figures.sync_times, metric_times_us, took);
 
     pthread_mutex_lock(&journal->publish_lock);
     catalog_unref(journal->catalog);
@@ -228,6 +244,8 @@ static void sync_and_hand_back(struct journal *journal)
     size_t count = journal->applied_count;
     take_lined_up(journal, &group);
     sync_store(journal);
+    if (count > 0)
+        metric_observe(&journal->figures.group_sizes, metric_sizes, count);
     journal->expected = count + journal->applied_count;
     journal->syncing = false;
     pthread_cond_broadcast(&journal->gathered);

@@ -23,6 +23,29 @@ uint64_t pace_read(struct pace *pace, uint64_t boot)
 
 /* --- Steps of the wall clock -------------------------------------------------------------------------------------- */
 
+void common_init(struct common *common, uint64_t boot, uint64_t clock)
+{
+    *common = (struct common){.clock = clock, .origin = boot - clock};
+}
+
+uint64_t common_read(struct common *common, uint64_t boot)
+{
+    uint64_t now = boot - common->origin;
+    if (now - common->clock > COMMON_GAP_US && now > common->clock) { /* the gap is left out */
+        now = common->clock + COMMON_GAP_US;
+        common->origin = boot - now;
+    }
+    return now > common->clock ? now : common->clock;
+}
+
+void common_note(struct common *common, uint64_t boot, uint64_t clock)
+{
+    if (clock > common_read(common, boot))
+        common->origin = boot - clock;
+    if (clock > common->clock)
+        common->clock = clock;
+}
+
 bool steps_look(struct steps *steps, uint64_t wall, uint64_t boot)
 {
     int64_t ahead = (int64_t)(wall - boot);

@@ -34,6 +34,26 @@ void pace_init(struct pace *pace, uint64_t boot);
 /* Returns: the clock now. A `boot` before the last one counts as the last. */
 uint64_t pace_read(struct pace *pace, uint64_t boot);
 
+/* --- Durations in a cluster ---------------------------------------------------------------------------------------- */
+
+/* Time in which nothing was ordered counts up to so much. */
+#define COMMON_GAP_US (2 * TL_SECOND)
+
+/*
+ * The clock of commands that all hosts share: each goes on by its own `boot` from the furthest that it has seen in the order, and no more than
+ * COMMON_GAP_US beyond the newest.
+ */
+struct common {
+    uint64_t clock;  /* the highest in the order */
+    uint64_t origin; /* of the clock, by `boot`: clock = boot - origin, modulo 2^64 */
+};
+
+void common_init(struct common *common, uint64_t boot, uint64_t clock);
+/* Returns: the clock now. */
+uint64_t common_read(struct common *common, uint64_t boot);
+/* An entry with this clock came just now. */
+void common_note(struct common *common, uint64_t boot, uint64_t clock);
+
 /* --- Steps of the wall clock -------------------------------------------------------------------------------------- */
 
 /* Steps of less are no matter: it is how the clock is kept right. */

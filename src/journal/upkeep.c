@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is due each second: the history moves on, what nobody can see goes, operators are told. */
 #include "base/log.h"
+#include "core/feed/feed.h"
+#include "journal/cluster.h"
 #include "journal/journal_internal.h"
 
 enum { MAINTAIN_KEYS_MAX = 1000 /* removed in one go, so that a command waits a millisecond or two at most */ };
@@ -12,6 +14,7 @@ void journal__load_past(struct journal *journal)
 {
     uint64_t now = journal__boot(journal) + PAST_ORIGIN;
     uint64_t span = journal->history_us > CORE_OUTCOME_US ? journal->history_us : CORE_OUTCOME_US;
+    span = journal->feed_us > span ? journal->feed_us : span;
     tl_ts last = core_last_ts(journal->core);
     tl_ts begun = last > 0 ? last : journal__wall(journal); /* a store without a past begins now */
     if (!past_load(&journal->past, span, now, begun, core_marked(journal->core)) ||
@@ -92,13 +95,137 @@ static bool maintain_core(struct journal *journal, uint64_t now, struct list *gr
     return more;
 }
 
+/* --- The feed ----------------------------------------------------------------------------------------------------- */
+
+/* What the feed is cut by at least, as a part of how long it is: a cut writes. */
+enum { FEED_STEPS = 16, FEED_HALVINGS = 24 };
+
+static void apply_feed(struct journal *journal, bool off, tl_ts cut, struct list *group)
+{
+    struct command *command = command_new(COMMAND_FEED, DIALECT_7);
+    command->on_done = journal__free_internal;
+    command->feed = (struct feed_command){.off = off, .cut = cut};
+    journal__apply(journal, command, group);
+}
+
+void journal__set_feed(struct journal *journal, bool off, struct list *group)
+{
+    bool is_off = false;
+    tl_ts from;
+    int r = feed_begun(journal->store, &is_off, &from);
+    if (r < 0)
+        journal__store_failed("reading where the feed begins", r);
+    if (is_off != off)
+        apply_feed(journal, off, 0, group);
+}
+
+static uint64_t feed_bytes(struct journal *journal, tl_ts after)
+{
+    char lower[FEED_KEY_BYTES], upper[FEED_KEY_BYTES];
+    return store_range_bytes(journal->store, SPACE_FEED, feed_key(lower, after + 1, 0), feed_key(upper, TL_TS_MAX, 0));
+}
+
+/* Returns: a timestamp behind which the feed takes no more than a part less than it may; `from` where it does not. */
+static tl_ts fitting(struct journal *journal, tl_ts from)
+{
+    uint64_t most = journal->feed_bytes_max - journal->feed_bytes_max / FEED_STEPS;
+    tl_ts low = from, high = core_last_ts(journal->core);
+    if (feed_bytes(journal, from) <= journal->feed_bytes_max)
+        return from;
+    for (int i = 0; i < FEED_HALVINGS && low < high; i++) {
+        tl_ts middle = low + (high - low) / 2;
+        if (feed_bytes(journal, middle) > most)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return high;
+}
+
+/* Whether there is anything to cut up to a timestamp: an idle server writes nothing. */
+static bool any_before(struct journal *journal, tl_ts cut)
+{
+    char upper[FEED_KEY_BYTES];
+    struct store_iter *iter =
+        store_iter_new(journal->store, SPACE_FEED, TL_TS_MAX, SLICE_NONE, feed_key(upper, cut + 1, 0));
+    store_iter_seek_first(iter);
+    bool any = store_iter_valid(iter);
+    store_iter_free(iter);
+    return any;
+}
+
+/* Returns: up to where the feed is to be cut, which has become too old or too large; 0: it is not. Requires: core_lock. */
+static tl_ts feed_cut(struct journal *journal, uint64_t now)
+{
+    bool off = false;
+    tl_ts from = 0;
+    int r = feed_begun(journal->store, &off, &from);
+    if (r < 0)
+        journal__store_failed("reading where the feed begins", r);
+    if (r != 0 || off)
+        return 0;
+    tl_ts old = past_before(&journal->past, now + PAST_ORIGIN, journal->feed_us);
+    tl_ts cut = fitting(journal, from);
+    if (old > cut && old - from >= journal->feed_us / FEED_STEPS)
+        cut = old;
+    return cut > from && any_before(journal, cut) ? cut : 0;
+}
+
+/* Requires: core_lock. */
+static void cut_feed(struct journal *journal, uint64_t now, struct list *group)
+{
+    tl_ts cut = feed_cut(journal, now);
+    if (cut != 0)
+        apply_feed(journal, false, cut, group);
+}
+
+/* What others' readers may look at stays, too. */
+static struct core_past past_of_all(struct journal *journal, uint64_t now)
+{
+    struct core_past past = past_now(journal, now);
+    pthread_mutex_lock(&journal->queue_lock);
+    tl_ts low = journal->cluster->low_of_all;
+    pthread_mutex_unlock(&journal->queue_lock);
+    past.cut_off = low < past.cut_off ? low : past.cut_off;
+    return past;
+}
+
+static void propose_feed_cut(struct journal *journal, uint64_t now, struct list *proposed)
+{
+    tl_ts cut = feed_cut(journal, now);
+    if (cut == 0)
+        return;
+    struct command *command = command_new(COMMAND_FEED, DIALECT_7);
+    command->feed = (struct feed_command){.cut = cut};
+    list_append(proposed, &command->link);
+}
+
+void journal__maintain_cluster(struct journal *journal, bool keeper, struct list *proposed)
+{
+    uint64_t now = journal__boot(journal);
+    if (now < journal->maintain_at || !journal__is_ready(journal) || journal__is_held(journal))
+        return;
+    note_past(journal, now);
+    advance_history(journal, now);
+    log_news(journal);
+    journal->maintain_at = now + MAINTAIN_INTERVAL_US;
+    if (!keeper)
+        return;
+    struct core_past past = past_of_all(journal, now);
+    struct command *command;
+    int r = core_propose_upkeep(journal->core, &past, MAINTAIN_KEYS_MAX, &command);
+    if (r < 0)
+        journal__store_failed("upkeep", r);
+    list_append(proposed, &command->link);
+    propose_feed_cut(journal, now, proposed);
+}
+
 bool journal__maintain(struct journal *journal, struct list *group)
 {
     uint64_t now = journal__boot(journal);
     if (now < journal->maintain_at)
         return false;
-    journal__check_space(journal);
-    if (!atomic_load_explicit(&journal->ready, memory_order_relaxed)) {
+    if (!journal__is_ready(journal) || journal__is_held(journal)) {
         set_maintain_at(journal, now + MAINTAIN_INTERVAL_US);
         return false;
     }
@@ -106,8 +233,9 @@ bool journal__maintain(struct journal *journal, struct list *group)
     advance_history(journal, now);
     log_news(journal);
     if (journal__next_ts(journal) + MARK_RENEW_US > journal->mark)
-        journal__put_mark(journal, MARK_AHEAD_US);
+        (void)journal__put_mark(journal, MARK_AHEAD_US); /* else who needs it is refused */
     bool more = maintain_core(journal, now, group);
+    cut_feed(journal, now, group);
     journal__take_aside(journal, group);
     journal->sync_all = true;
     set_maintain_at(journal, now + (more ? 10 * TL_MS : MAINTAIN_INTERVAL_US));

@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The threads of the journal: they wait for commands and for what runs out, and apply both in groups. */
+#include <time.h>
+#include <unistd.h>
+
 #include "base/list.h"
 #include "journal/journal_internal.h"
+
+enum {
+    HELD_US = 1000, /* between two looks whether a checkpoint is on the disk */
+};
 
 #define SPACE_AGAIN_US (100 * TL_MS) /* until a disk that is full is looked at again */
 
@@ -35,6 +42,8 @@ static void tick(struct journal *journal, uint64_t heard, struct list *group)
     command->on_done = journal__free_internal;
     command->tick.heard = heard;
     journal__apply(journal, command, group);
+    if (command->problem.type == PROBLEM_DISK_FULL)
+        put_off(journal, journal__boot(journal) + SPACE_AGAIN_US);
 }
 
 /* Whether a lease is over, as far as is known, and it is yet to be heard whether somebody has prolonged it. Requires: queue_lock. */
@@ -87,7 +96,7 @@ static bool await_work(struct journal *journal)
  * Moves up to group_max commands over. Wakes the other worker when some are left. No lease runs out by what was heard before all has been
  * taken that was in the queue then.
  */
-static uint64_t take_queued(struct journal *journal, struct list *taken)
+uint64_t journal__take_queued(struct journal *journal, struct list *taken)
 {
     pthread_mutex_lock(&journal->queue_lock);
     uint64_t heard = 0;
@@ -120,13 +129,89 @@ static void apply_stored(struct journal *journal, struct list *taken, uint64_t h
         journal__store_failed("writing the records of locks", r);
 }
 
+/* --- What must not be applied now ----------------------------------------------------------------------------------- */
+
+/* Whether a command is not to wait for its turn: there is no room, and who knows when there will be. It has its problem then. */
+static bool refuse_queued(struct journal *journal, struct command *command)
+{
+    if (journal__refuse_full(journal, command))
+        return true;
+    if (!journal->stopping || journal__is_ready(journal))
+        return false;
+    journal__refuse_for_room(journal, command);
+    return true;
+}
+
+/*
+ * Moves over the queued commands that are not to wait, and with `looks` those that only look. They were let in before it was seen that the
+ * disk is full.
+ */
+static void take_unfit(struct journal *journal, bool looks, struct list *unfit)
+{
+    pthread_mutex_lock(&journal->queue_lock);
+    list_for_each_safe (link, following, &journal->queue) {
+        struct command *command = list_entry(link, struct command, link);
+        bool looked = looks && command_is(command->type, COMMAND_LOOKS);
+        if (!looked && !refuse_queued(journal, command))
+            continue;
+        list_remove(link);
+        list_append(unfit, link);
+        journal->taken++;
+    }
+    pthread_mutex_unlock(&journal->queue_lock);
+}
+
+/* Takes the core. Whoever has it may be waiting for room in the middle of an entry: meanwhile nobody is left in the queue who would rather be told. */
+static void lock_core(struct journal *journal)
+{
+    struct timespec until;
+    for (;;) {
+        clock_gettime(CLOCK_REALTIME, &until); /* should it jump, somebody is told later */
+        uint64_t end = (uint64_t)until.tv_nsec / 1000 + SPACE_AGAIN_US;
+        until.tv_sec += (time_t)(end / TL_SECOND);
+        until.tv_nsec = (long)(end % TL_SECOND) * 1000;
+        if (pthread_mutex_timedlock(&journal->core_lock, &until) == 0)
+            return;
+        struct list unfit = LIST_INIT(unfit);
+        if (!journal__is_ready(journal))
+            take_unfit(journal, false, &unfit);
+        journal__finish(journal, &unfit, 0, SYNC_NONE);
+    }
+}
+
+/* Whoever only looks is answered, and nobody waits for a full disk. Requires: core_lock, journal__is_held(); gives the lock up. */
+static void serve_held(struct journal *journal)
+{
+    struct list unfit = LIST_INIT(unfit);
+    struct list group = LIST_INIT(group);
+    take_unfit(journal, true, &unfit);
+    bool any = !list_empty(&unfit);
+    while (!list_empty(&unfit)) {
+        struct command *command = list_entry(unfit.next, struct command, link);
+        list_remove(&command->link);
+        if (command->problem.type == PROBLEM_NONE)
+            journal__look(journal, command, &group);
+        else
+            list_append(&group, &command->link);
+    }
+    tl_ts wanted = core_last_ts(journal->core);
+    pthread_mutex_unlock(&journal->core_lock);
+    if (any)
+        journal__finish(journal, &group, wanted, SYNC_ALL);
+    else
+        usleep(HELD_US);
+}
+
 static void work_once(struct journal *journal)
 {
     struct list taken = LIST_INIT(taken);
     struct list group = LIST_INIT(group);
-    journal__stall(journal);
-    pthread_mutex_lock(&journal->core_lock);
-    uint64_t heard = take_queued(journal, &taken);
+    lock_core(journal);
+    if (journal__is_held(journal)) {
+        serve_held(journal);
+        return;
+    }
+    uint64_t heard = journal__take_queued(journal, &taken);
     if (journal->log != NULL) {
         journal__apply_logged(journal, &taken, &group);
         tick(journal, heard, &group);
@@ -153,8 +238,7 @@ static void keep_up(struct journal *journal)
     journal__finish(journal, &group, wanted, SYNC_ALL);
 }
 
-/* Before a lease runs out, it is heard who is still there (journal_ears). */
-static void listen(struct journal *journal)
+void journal__listen(struct journal *journal)
 {
     struct journal_ears ears = {0};
     pthread_mutex_lock(&journal->queue_lock);
@@ -178,7 +262,7 @@ void *journal__worker(void *context)
 {
     struct journal *journal = context;
     while (await_work(journal)) {
-        listen(journal);
+        journal__listen(journal);
         work_once(journal);
         keep_up(journal);
         journal__keep_checkpoints(journal);

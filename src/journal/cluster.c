@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The life of a host in a cluster: beginning, submitting, waiting, ending. README.md, "In a cluster". */
+#include "journal/cluster.h"
+
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+#define TIMEOUT_DEFAULT_US (30 * TL_SECOND)
+#define LOOK_US (100 * TL_MS)    /* the keeper's thread looks after things at least so often */
+#define TELL_US (5 * TL_SECOND)  /* how often it is said that a start waits */
+#define DRAIN_US (5 * TL_SECOND) /* what is queued at the end has so long to be ordered */
+#define ASK_US TL_SECOND         /* an entry that is under way for longer is asked for */
+
+static char *copy_text(struct slice text)
+{
+    return mem_strdup(text.data, text.len);
+}
+
+void cluster__refuse(struct command *command, enum problem_type type, const char *why)
+{
+    problem_set(&command->problem, &command->arena, type, "%s", why);
+}
+
+uint64_t cluster__clock(struct journal *journal)
+{
+    return common_read(&journal->cluster->common, journal__boot(journal));
+}
+
+/* --- Submitting --------------------------------------------------------------------------------------------------- */
+
+static void queue(struct journal *journal, struct command *command)
+{
+    command->clock = journal__boot(journal); /* until it is applied: since when it waits */
+    journal->queued++;
+    list_append(&journal->queue, &command->link);
+    if (journal->sleepers > 0)
+        pthread_cond_signal(&journal->queue_filled);
+}
+
+void cluster__submit(struct journal *journal, struct command *command)
+{
+    struct cluster *cluster = journal->cluster;
+    bool looks = command_is(command->type, COMMAND_LOOKS);
+    pthread_mutex_lock(&journal->queue_lock);
+    bool stopped = journal->stopping;
+    if (!stopped && looks)
+        list_append(&cluster->looks, &command->link);
+    else if (!stopped)
+        queue(journal, command);
+    pthread_mutex_unlock(&journal->queue_lock);
+    if (looks && !stopped)
+        log_interrupt(cluster->cursor);
+    if (stopped) {
+        cluster__refuse(command, PROBLEM_STOPPING, "the server is stopping; try again later");
+        command->on_done(command);
+    }
+}
+
+void cluster__submit_own(struct journal *journal, struct command *command)
+{
+    if (command->request == 0)
+        command->request = (uint64_t)journal->cluster->host << HOST_SHIFT;
+    if (command->on_done == NULL)
+        command->on_done = journal__free_internal;
+    cluster__submit(journal, command);
+}
+
+void cluster__put_back(struct journal *journal, struct under_way *entry)
+{
+    struct cluster *cluster = journal->cluster;
+    struct list *first = journal->queue.next;
+    while (!list_empty(&entry->commands)) {
+        struct command *command = list_entry(entry->commands.next, struct command, link);
+        list_remove(&command->link);
+        if (command->type == COMMAND_HEARTBEAT || command->type == COMMAND_TICK) { /* another says it better */
+            cluster->ticking = cluster->ticking && command->type != COMMAND_TICK;
+            cluster->beat_at = 0;
+            command_free(command);
+            continue;
+        }
+        list_insert_before(first, &command->link);
+        journal->taken--;
+    }
+    list_remove(&entry->link);
+    mem_free(entry);
+}
+
+/* --- Waiting too long --------------------------------------------------------------------------------------------- */
+
+static void hand_back(struct list *commands)
+{
+    while (!list_empty(commands)) {
+        struct command *command = list_entry(commands->next, struct command, link);
+        list_remove(&command->link);
+        command->on_done(command);
+    }
+}
+
+/* Of what is in no entry yet: it never happens. Requires: queue_lock. */
+static void give_up_queued(struct journal *journal, uint64_t before, struct list *told)
+{
+    list_for_each_safe(link, following, &journal->queue)
+    {
+        struct command *command = list_entry(link, struct command, link);
+        if (command->clock > before)
+            continue;
+        list_remove(link);
+        journal->taken++;
+        cluster__refuse(command, PROBLEM_LOG_UNAVAILABLE,
+                        "the log of the cluster could not be reached in time, or this host is out of the cluster; "
+                        "nothing was done");
+        list_append(told, link);
+    }
+}
+
+/* Of entries under way: they may come. Requires: queue_lock. */
+static void give_up_under_way(struct journal *journal, uint64_t before, struct list *told)
+{
+    list_for_each(at, &journal->cluster->under_way)
+    {
+        struct under_way *entry = list_entry(at, struct under_way, link);
+        if (entry->submitted > before || entry->abandoned)
+            continue;
+        entry->abandoned = true;
+        while (!list_empty(&entry->commands)) {
+            struct command *command = list_entry(entry->commands.next, struct command, link);
+            list_remove(&command->link);
+            cluster__refuse(
+                command, PROBLEM_OUTCOME_UNKNOWN,
+                "the log of the cluster did not answer in time; whether this was done, or will be, is not known");
+            list_append(told, &command->link);
+        }
+    }
+}
+
+void cluster__tell_late(struct journal *journal)
+{
+    struct list told = LIST_INIT(told);
+    uint64_t now = journal__boot(journal);
+    pthread_mutex_lock(&journal->queue_lock);
+    if (now > journal->cluster->timeout_us) {
+        give_up_queued(journal, now - journal->cluster->timeout_us, &told);
+        give_up_under_way(journal, now - journal->cluster->timeout_us, &told);
+    }
+    pthread_mutex_unlock(&journal->queue_lock);
+    hand_back(&told);
+}
+
+/* The order does not tell of what the log had no room for. */
+static void ask_oldest(struct journal *journal)
+{
+    struct cluster *cluster = journal->cluster;
+    struct list told = LIST_INIT(told);
+    uint64_t now = journal__boot(journal), number = 0;
+    log_position position;
+    pthread_mutex_lock(&journal->queue_lock);
+    list_for_each(link, &cluster->under_way)
+    {
+        const struct under_way *entry = list_entry(link, struct under_way, link);
+        if (entry->log_number != 0 && now - entry->submitted >= ASK_US) {
+            number = entry->log_number;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&journal->queue_lock);
+    if (number == 0 || log_answer(cluster->log, number, clock_boot_us(), &position) != TL_ERR_NO_SPACE)
+        return;
+    pthread_mutex_lock(&journal->queue_lock);
+    list_for_each_safe(link, following, &cluster->under_way)
+    {
+        struct under_way *entry = list_entry(link, struct under_way, link);
+        if (entry->log_number != number)
+            continue;
+        while (!list_empty(&entry->commands)) {
+            struct command *command = list_entry(entry->commands.next, struct command, link);
+            list_remove(&command->link);
+            cluster__refuse(command, PROBLEM_DISK_FULL,
+                            "the log of the cluster has no room; writes are refused until it has");
+            list_append(&told, &command->link);
+        }
+        list_remove(link);
+        mem_free(entry);
+    }
+    pthread_mutex_unlock(&journal->queue_lock);
+    hand_back(&told);
+}
+
+/* --- The keeper's thread ------------------------------------------------------------------------------------------ */
+
+static void maintained(struct command *command)
+{
+    struct journal *journal = command->context;
+    pthread_mutex_lock(&journal->queue_lock);
+    journal->cluster->maintaining = false;
+    journal->cluster->more =
+        command->problem.type == PROBLEM_NONE && command->maintain.removed >= command->maintain.keys_max;
+    pthread_mutex_unlock(&journal->queue_lock);
+    command_free(command);
+}
+
+static void maintain(struct journal *journal)
+{
+    struct cluster *cluster = journal->cluster;
+    struct list proposed = LIST_INIT(proposed);
+    pthread_mutex_lock(&journal->queue_lock);
+    bool keeper = cluster->is_keeper && cluster->in && !cluster->maintaining;
+    bool more = cluster->more;
+    cluster->more = false;
+    pthread_mutex_unlock(&journal->queue_lock);
+    pthread_mutex_lock(&journal->core_lock);
+    if (more && keeper)
+        journal->maintain_at = 0;
+    journal__maintain_cluster(journal, keeper, &proposed);
+    pthread_mutex_unlock(&journal->core_lock);
+    while (!list_empty(&proposed)) {
+        struct command *command = list_entry(proposed.next, struct command, link);
+        list_remove(&command->link);
+        if (command->type == COMMAND_MAINTAIN) {
+            pthread_mutex_lock(&journal->queue_lock);
+            cluster->maintaining = true;
+            pthread_mutex_unlock(&journal->queue_lock);
+            command->on_done = maintained;
+            command->context = journal;
+        }
+        cluster__submit_own(journal, command);
+    }
+}
+
+/* The log took this host for dead, or the core does. */
+static bool is_out(struct journal *journal)
+{
+    struct cluster *cluster = journal->cluster;
+    struct log_lease lease;
+    log_lease(cluster->log, &lease);
+    pthread_mutex_lock(&journal->queue_lock);
+    if (lease.life != cluster->life || cluster->life == 0) {
+        if (cluster->in)
+            log_warning("this host was out of the cluster; it joins again");
+        cluster->in = cluster->joining = false;
+    }
+    bool out = !cluster->in && !cluster->joining && cluster->refused == NULL;
+    bool refused = cluster->refused != NULL && cluster->was_in;
+    pthread_mutex_unlock(&journal->queue_lock);
+    if (refused) /* while it was out the cluster has come to go by other limits, or another build */
+        journal__store_failed(cluster->refused, TL_ERR_BUSY);
+    return out;
+}
+
+static bool is_over(struct journal *journal)
+{
+    pthread_mutex_lock(&journal->queue_lock);
+    bool over = journal->cluster->ended;
+    pthread_mutex_unlock(&journal->queue_lock);
+    return over;
+}
+
+static void look_at_log(struct journal *journal, uint64_t *version)
+{
+    struct log_hosts *hosts;
+    int r = log_list_hosts(journal->cluster->log, *version, clock_boot_us() + LOOK_US, &hosts);
+    if (r == LOG_END)
+        r = log_list_hosts(journal->cluster->log, 0, clock_boot_us(), &hosts);
+    if (r != 0) {
+        if (r == LOG_AWAY)
+            usleep((useconds_t)LOOK_US);
+        return;
+    }
+    *version = hosts->version;
+    cluster__tell_gone(journal, hosts);
+    mem_free(hosts);
+}
+
+static void *keeper(void *context)
+{
+    struct journal *journal = context;
+    uint64_t version = 0, told = 0;
+    while (!is_over(journal)) {
+        if (is_out(journal) && !cluster__join(journal)) {
+            if (clock_boot_us() - told > TELL_US)
+                log_warning(
+                    "this host is not in the cluster yet: the log cannot be reached, or a host of its name is in");
+            told = clock_boot_us();
+        }
+        look_at_log(journal, &version);
+        cluster__tell_late(journal);
+        ask_oldest(journal);
+        journal__listen(journal);
+        maintain(journal);
+        journal__keep_checkpoints(journal);
+    }
+    return NULL;
+}
+
+/* --- Beginning ---------------------------------------------------------------------------------------------------- */
+
+static struct cluster *make(const struct core *core, const struct journal_options *options, struct log_cursor *cursor)
+{
+    const struct journal_cluster *told = options->cluster;
+    struct cluster *cluster = mem_zalloc(sizeof *cluster);
+    cluster->log = options->log;
+    cluster->cursor = cursor;
+    cluster->name = copy_text(told->name);
+    cluster->group = copy_text(told->group);
+    cluster->address = copy_text(told->address);
+    cluster->build = copy_text(told->build);
+    cluster->about = copy_text(told->about);
+    cluster->directory = options->directory.len > 0 ? copy_text(options->directory) : NULL;
+    cluster->limits = options->limits != NULL ? *options->limits : *core_limits(core);
+    cluster->timeout_us = told->timeout_us ? told->timeout_us : TIMEOUT_DEFAULT_US;
+    pthread_cond_init(&cluster->changed, NULL);
+    list_init(&cluster->under_way);
+    list_init(&cluster->looks);
+    return cluster;
+}
+
+static bool begin_threads(struct journal *journal)
+{
+    struct cluster *cluster = journal->cluster;
+    cluster->follower_runs = pthread_create(&cluster->follower, NULL, cluster__follower, journal) == 0;
+    cluster->proposer_runs =
+        cluster->follower_runs && pthread_create(&cluster->proposer, NULL, cluster__proposer, journal) == 0;
+    cluster->keeper_runs = cluster->proposer_runs && pthread_create(&cluster->keeper, NULL, keeper, journal) == 0;
+    return cluster->keeper_runs;
+}
+
+/* Returns: 0; TL_ERR_BUSY: it was refused. */
+static int await_join(struct journal *journal, char **ret_reason)
+{
+    struct cluster *cluster = journal->cluster;
+    pthread_mutex_lock(&journal->queue_lock);
+    while (!cluster->in && cluster->refused == NULL)
+        pthread_cond_wait(&cluster->changed, &journal->queue_lock);
+    bool in = cluster->in;
+    if (!in && ret_reason != NULL)
+        *ret_reason = mem_strdup(cluster->refused, strlen(cluster->refused));
+    pthread_mutex_unlock(&journal->queue_lock);
+    return in ? 0 : TL_ERR_BUSY;
+}
+
+int journal_open_cluster(struct core *core, struct store *store, const struct journal_options *options,
+                         struct journal **ret_journal, char **ret_reason)
+{
+    struct log_cursor *cursor;
+    REQUIRE(options->cluster != NULL && options->log != NULL && log_is_host_name(options->cluster->name));
+    if (ret_reason != NULL)
+        *ret_reason = NULL;
+    int r = log_follow(options->log, options->log_position + 1, &cursor);
+    if (r == LOG_TRIMMED)
+        r = TL_ERR_CORRUPT;
+    if (r < 0)
+        return tl_trace(r);
+    struct journal *journal = journal__new(core, store, options);
+    journal->cluster = make(core, options, cursor);
+    common_init(&journal->cluster->common, journal__boot(journal), core_clock(core));
+    core_begin_figures(core);
+    pthread_mutex_lock(&journal->core_lock);
+    cluster__reach(journal, journal->position);
+    cluster__look_at_hosts(journal);
+    pthread_mutex_unlock(&journal->core_lock);
+    journal__publish(journal);
+    r = begin_threads(journal) ? await_join(journal, ret_reason) : tl_trace(TL_ERR_IO);
+    if (r < 0) {
+        journal_close(journal);
+        return r;
+    }
+    atomic_store(&journal->requests, (uint64_t)journal->cluster->host << HOST_SHIFT);
+    journal->serving = true;
+    *ret_journal = journal;
+    return 0;
+}
+
+/* --- Ending ------------------------------------------------------------------------------------------------------- */
+
+/* Until all that was queued has its answer, or waits in the core. */
+static void drain(struct journal *journal)
+{
+    struct cluster *cluster = journal->cluster;
+    uint64_t until = clock_boot_us() + DRAIN_US;
+    pthread_mutex_lock(&journal->queue_lock);
+    cluster->draining = true;
+    pthread_cond_broadcast(&journal->queue_filled);
+    while (cluster->in && (!list_empty(&journal->queue) || !list_empty(&cluster->under_way)) &&
+           clock_wait(&cluster->changed, &journal->queue_lock, until))
+        ;
+    cluster->ended = true;
+    pthread_cond_broadcast(&journal->queue_filled);
+    pthread_cond_broadcast(&cluster->changed);
+    pthread_mutex_unlock(&journal->queue_lock);
+}
+
+/* Nobody answers them any more. */
+static void end_left(struct journal *journal)
+{
+    struct cluster *cluster = journal->cluster;
+    struct list told = LIST_INIT(told);
+    pthread_mutex_lock(&journal->queue_lock);
+    while (!list_empty(&journal->queue)) {
+        struct command *command = list_entry(journal->queue.next, struct command, link);
+        list_remove(&command->link);
+        cluster__refuse(command, PROBLEM_STOPPING, "the server is stopping; try again later");
+        list_append(&told, &command->link);
+    }
+    give_up_under_way(journal, UINT64_MAX, &told);
+    while (!list_empty(&cluster->under_way)) {
+        struct under_way *entry = list_entry(cluster->under_way.next, struct under_way, link);
+        list_remove(&entry->link);
+        mem_free(entry);
+    }
+    while (!list_empty(&cluster->looks)) {
+        struct list *link = cluster->looks.next;
+        list_remove(link);
+        cluster__refuse(list_entry(link, struct command, link), PROBLEM_STOPPING,
+                        "the server is stopping; try again later");
+        list_append(&told, link);
+    }
+    pthread_mutex_unlock(&journal->queue_lock);
+    hand_back(&told);
+}
+
+void cluster__stop(struct journal *journal)
+{
+    struct cluster *cluster = journal->cluster;
+    drain(journal);
+    if (cluster->proposer_runs)
+        pthread_join(cluster->proposer, NULL);
+    if (cluster->keeper_runs)
+        pthread_join(cluster->keeper, NULL);
+    if (cluster->in && log_leave(cluster->log, clock_boot_us() + TL_SECOND) != 0)
+        log_info("the others will know by its lease that this host has left");
+    pthread_mutex_lock(&journal->queue_lock);
+    cluster->in = false;
+    cluster->follow_no_more = true;
+    pthread_mutex_unlock(&journal->queue_lock);
+    log_interrupt(cluster->cursor);
+    if (cluster->follower_runs)
+        pthread_join(cluster->follower, NULL);
+    end_left(journal);
+}
+
+void cluster__free(struct journal *journal)
+{
+    struct cluster *cluster = journal->cluster;
+    if (cluster == NULL)
+        return;
+    log_unfollow(cluster->cursor);
+    pthread_cond_destroy(&cluster->changed);
+    mem_free(cluster->name);
+    mem_free(cluster->group);
+    mem_free(cluster->address);
+    mem_free(cluster->build);
+    mem_free(cluster->about);
+    mem_free(cluster->directory);
+    mem_free(cluster->refused);
+    mem_free(cluster->hosts);
+    mem_free(cluster);
+    journal->cluster = NULL;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A data directory of what there is by now; README.md, "A copy". */
+#include "base/alloc.h"
+#include "journal/journal_internal.h"
+#include "journal/recover.h"
+#include "log/log_file.h"
+
+static void explain(char **ret_reason, const char *text)
+{
+    if (*ret_reason == NULL)
+        *ret_reason = mem_strdup(text, strlen(text));
+}
+
+/* Reads what the copy of the store stands at, which may be a newer checkpoint than the one that was asked for. */
+static int read_position(const char *directory, log_position *ret_position, char **ret_reason)
+{
+    const struct store_options options = {.directory = slice_from(directory), .read_only = true, .by_checkpoints = true};
+    struct buf record = BUF_INIT(BUF_UNLIMITED);
+    struct store *store;
+    int r = store_open_rocks(&options, &store, ret_reason);
+    if (r == 0) {
+        r = store_checkpoint_record(store, &record);
+        store_close(store);
+    }
+    if (r == 0)
+        r = recover_read_position(buf_view(&record), ret_position);
+    else if (r == STORE_NOT_FOUND)
+        r = TL_ERR_CORRUPT;
+    buf_deinit(&record);
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+/* The log of the copy has no entry yet. */
+static int begin_log(const char *directory, log_position position, char **ret_reason)
+{
+    const struct log_file_options options = {.segment_bytes = RECOVER_SEGMENT_BYTES, .after = position};
+    const struct log_checkpoint checkpoint = {.position = position, .place = SLICE_LIT("store")};
+    struct buf path = BUF_INIT(BUF_UNLIMITED);
+    struct log_disk *disk;
+    struct log *log;
+    buf_printf(&path, "%s/log", directory);
+    buf_byte(&path, '\0');
+    int r = log_disk_open(path.data, &disk);
+    buf_deinit(&path);
+    if (r == 0)
+        r = log_file_open(disk, &options, &log, ret_reason);
+    if (r < 0)
+        return tl_trace(r);
+    r = log_put_checkpoint(log, &checkpoint);
+    log_close(log);
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+int journal_copy(struct journal *journal, const char *directory, tl_ts *ret_ts, char **ret_reason)
+{
+    log_position wanted = 0, position = 0;
+    *ret_reason = NULL;
+    *ret_ts = journal_stable(journal);
+    int r = journal__reach_checkpoint(journal, &wanted);
+    if (r == 0)
+        r = store_copy(journal->store, directory, ret_reason);
+    if (r == 0)
+        r = read_position(directory, &position, ret_reason);
+    if (r < 0)
+        return tl_trace(r);
+    if (position < wanted) { /* who stops waits for no checkpoint */
+        explain(ret_reason, "the server stops");
+        return TL_ERR_BUSY;
+    }
+    return begin_log(directory, position, ret_reason);
+}

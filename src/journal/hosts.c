@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The hosts of a cluster: joining, who is out, whether all are equal. README.md, "In a cluster". */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "journal/cluster.h"
+
+enum { EXIT_DIFFERS = 71 };
+
+#define JOIN_US TL_SECOND
+#define ABSENT_US TL_SECOND /* who is not in for so long by the log is told of */
+#define TELL_AGAIN_US (2 * TL_SECOND)
+
+/* --- Joining ------------------------------------------------------------------------------------------------------ */
+
+/* A life of this very directory, whose process has ended: nobody need wait for its lease. */
+static void end_former(struct cluster *cluster)
+{
+    struct log_hosts *hosts;
+    if (log_list_hosts(cluster->log, 0, clock_boot_us() + JOIN_US, &hosts) != 0)
+        return;
+    for (size_t i = 0; i < hosts->count; i++) {
+        const struct log_host *host = &hosts->hosts[i];
+        if (slice_is(host->name, cluster->name) && cluster->about[0] != '\0' && slice_is(host->about, cluster->about) &&
+            log_expel(cluster->log, host->name, host->life, clock_boot_us() + JOIN_US) == LOG_AWAY)
+            break; /* its lease will tell */
+    }
+    mem_free(hosts);
+}
+
+static int submit_join(struct journal *journal, uint64_t life)
+{
+    struct cluster *cluster = journal->cluster;
+    struct buf bytes = BUF_INIT(BUF_UNLIMITED);
+    struct entry_head head = {.ts = journal__wall(journal)};
+    struct command *command = command_new(COMMAND_JOIN, DIALECT_7);
+    command->join = (struct join_command){.name = slice_from(cluster->name),
+                                          .group = slice_from(cluster->group),
+                                          .address = slice_from(cluster->address),
+                                          .build = slice_from(cluster->build),
+                                          .life = life,
+                                          .limits = cluster->limits};
+    pthread_mutex_lock(&journal->queue_lock);
+    head.clock = cluster__clock(journal);
+    pthread_mutex_unlock(&journal->queue_lock);
+    entry_begin(&head, &bytes);
+    entry_add(command, &bytes);
+    struct slice part = buf_view(&bytes);
+    uint64_t number;
+    int r = log_submit(cluster->log, &part, 1, clock_boot_us() + JOIN_US, &number);
+    command_free(command);
+    buf_deinit(&bytes);
+    return r;
+}
+
+bool cluster__join(struct journal *journal)
+{
+    struct cluster *cluster = journal->cluster;
+    uint64_t life;
+    int r = log_join(cluster->log, slice_from(cluster->about), clock_boot_us() + JOIN_US, &life);
+    if (r == LOG_TAKEN) {
+        end_former(cluster);
+        r = log_join(cluster->log, slice_from(cluster->about), clock_boot_us() + JOIN_US, &life);
+    }
+    if (r != 0)
+        return false;
+    pthread_mutex_lock(&journal->queue_lock);
+    cluster->life = life;
+    cluster->joining = true;
+    pthread_mutex_unlock(&journal->queue_lock);
+    if (submit_join(journal, life) == 0)
+        return true;
+    pthread_mutex_lock(&journal->queue_lock);
+    cluster->life = 0; /* it begins another */
+    cluster->joining = false;
+    pthread_mutex_unlock(&journal->queue_lock);
+    return false;
+}
+
+/* --- What the core knows of them ---------------------------------------------------------------------------------- */
+
+static size_t text_bytes(const struct core_host *host)
+{
+    return host->name.len + host->group.len + host->address.len + host->build.len;
+}
+
+static struct slice put_text(char **at, struct slice text)
+{
+    char *to = *at;
+    if (text.len > 0)
+        memcpy(to, text.data, text.len);
+    *at += text.len;
+    return slice_make(to, text.len);
+}
+
+/* Requires: queue_lock, core_lock. */
+static struct journal_host *copy_hosts(const struct cluster *cluster, const struct core_host *all, size_t count)
+{
+    size_t bytes = count * sizeof(struct journal_host);
+    for (size_t i = 0; i < count; i++)
+        bytes += text_bytes(&all[i]);
+    struct journal_host *hosts = mem_zalloc(bytes + 1);
+    char *at = (char *)(hosts + count);
+    bool any = false;
+    for (size_t i = 0; i < count; i++) {
+        struct journal_host *host = &hosts[i];
+        *host = (struct journal_host){.number = all[i].number, .life = all[i].life, .live = all[i].life != 0};
+        host->keeper = host->live && !any;
+        any = any || host->live;
+        host->name = put_text(&at, all[i].name);
+        host->group = put_text(&at, all[i].group);
+        host->address = put_text(&at, all[i].address);
+        host->build = put_text(&at, all[i].build);
+        host->self = slice_is(host->name, cluster->name);
+    }
+    return hosts;
+}
+
+static void forget_former(struct known *known, uint64_t life)
+{
+    if (known->life != life)
+        *known = (struct known){.life = life};
+}
+
+void cluster__look_at_hosts(struct journal *journal)
+{
+    struct cluster *cluster = journal->cluster;
+    size_t count;
+    const struct core_host *all = core_hosts(journal->core, &count);
+    pthread_mutex_lock(&journal->queue_lock);
+    mem_free(cluster->hosts);
+    cluster->hosts = copy_hosts(cluster, all, count);
+    cluster->host_count = count;
+    cluster->is_keeper = false;
+    cluster->live_count = 0;
+    cluster->heard_by_all = UINT64_MAX;
+    cluster->low_of_all = TL_TS_MAX;
+    for (size_t i = 0; i < count; i++) {
+        forget_former(&cluster->known[all[i].number], all[i].life);
+        if (all[i].life == 0)
+            continue;
+        cluster->live_count++;
+        cluster->is_keeper = cluster->is_keeper || (cluster->hosts[i].keeper && cluster->hosts[i].self);
+        cluster->heard_by_all = all[i].heard < cluster->heard_by_all ? all[i].heard : cluster->heard_by_all;
+        cluster->low_of_all = all[i].low < cluster->low_of_all ? all[i].low : cluster->low_of_all;
+    }
+    if (cluster->live_count == 0)
+        cluster->heard_by_all = cluster->low_of_all = 0;
+    bool mine = !cluster->in;
+    for (size_t i = 0; i < count; i++)
+        mine = mine || (all[i].life != 0 && all[i].life == cluster->life);
+    if (!mine) /* it was told of as gone: whatever the log says, what it orders does not count */
+        cluster->life = 0;
+    if (journal->sleepers > 0)
+        pthread_cond_signal(&journal->queue_filled);
+    pthread_mutex_unlock(&journal->queue_lock);
+}
+
+/* --- Who is out --------------------------------------------------------------------------------------------------- */
+
+static bool is_in(const struct log_hosts *in, const struct journal_host *host)
+{
+    for (size_t i = 0; i < in->count; i++)
+        if (in->hosts[i].life == host->life && slice_equal(in->hosts[i].name, host->name))
+            return true;
+    return false;
+}
+
+/* Requires: queue_lock. Returns: whether it is to be told of now. */
+static bool is_gone(struct cluster *cluster, const struct journal_host *host, const struct log_hosts *in, uint64_t now)
+{
+    struct known *known = &cluster->known[host->number];
+    if (!host->live || host->self || is_in(in, host)) {
+        known->absent_since = 0;
+        return false;
+    }
+    if (known->absent_since == 0)
+        known->absent_since = now;
+    return now - known->absent_since >= ABSENT_US && (known->told_at == 0 || now - known->told_at >= TELL_AGAIN_US);
+}
+
+static void tell(struct journal *journal, struct slice name, uint64_t life)
+{
+    /* What was seen may be older than the life: so it is over now, if it was not. */
+    if (log_expel(journal->cluster->log, name, life, clock_boot_us() + JOIN_US) != 0)
+        return;
+    log_warning("host %.*s is out of the cluster", (int)name.len, name.data);
+    struct command *command = command_new(COMMAND_HOST_GONE, DIALECT_7);
+    command->gone = (struct gone_command){.name = arena_copy(&command->arena, name), .life = life};
+    cluster__submit_own(journal, command);
+}
+
+void cluster__tell_gone(struct journal *journal, const struct log_hosts *in)
+{
+    struct cluster *cluster = journal->cluster;
+    struct arena arena = ARENA_INIT;
+    struct journal_host gone = {0};
+    uint64_t now = clock_boot_us();
+    pthread_mutex_lock(&journal->queue_lock);
+    for (size_t i = 0; cluster->in && i < cluster->host_count && gone.number == 0; i++)
+        if (is_gone(cluster, &cluster->hosts[i], in, now)) {
+            gone = cluster->hosts[i];
+            gone.name = arena_copy(&arena, gone.name);
+            cluster->known[gone.number].told_at = now;
+        }
+    pthread_mutex_unlock(&journal->queue_lock);
+    if (gone.number != 0)
+        tell(journal, gone.name, gone.life);
+    arena_deinit(&arena);
+}
+
+/* --- Equality ----------------------------------------------------------------------------------------------------- */
+
+void cluster__reach(struct journal *journal, log_position position)
+{
+    struct cluster *cluster = journal->cluster;
+    struct reached reached = {position, core_chain(journal->core), core_last_ts(journal->core)};
+    cluster->chains[cluster->chain_next++ % CHAINS_KEPT] = reached;
+    pthread_mutex_lock(&journal->queue_lock);
+    cluster->reached = reached;
+    pthread_mutex_unlock(&journal->queue_lock);
+}
+
+static const struct reached *find_reached(const struct cluster *cluster, log_position position)
+{
+    size_t count = cluster->chain_next < CHAINS_KEPT ? cluster->chain_next : CHAINS_KEPT;
+    for (size_t i = 1; i <= count; i++) {
+        const struct reached *reached = &cluster->chains[(cluster->chain_next - i) % CHAINS_KEPT];
+        if (reached->position == position)
+            return reached;
+        if (reached->position < position)
+            break;
+    }
+    return NULL;
+}
+
+/* It is not opened again. */
+static _Noreturn void end_different(const struct cluster *cluster)
+{
+    struct buf path = BUF_INIT(BUF_UNLIMITED);
+    if (cluster->directory != NULL) {
+        buf_printf(&path, "%s/differs", cluster->directory);
+        buf_byte(&path, '\0');
+        int file = open(path.data, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+        if (file >= 0) {
+            (void)fsync(file);
+            close(file);
+        }
+    }
+    log_error("what this host has made of the log is not what half of the cluster's live hosts or more have made of "
+              "it. It ends; its data directory is left as it is, for whoever looks "
+              "into it, and is not opened again");
+    _exit(EXIT_DIFFERS);
+}
+
+/* Requires: queue_lock. */
+static bool differs_from_half(const struct cluster *cluster)
+{
+    size_t agree = 1, differ = 0;
+    for (size_t i = 0; i < cluster->host_count; i++) {
+        const struct journal_host *host = &cluster->hosts[i];
+        if (!host->live || host->self)
+            continue;
+        agree += cluster->known[host->number].verdict == AGREES;
+        differ += cluster->known[host->number].verdict == DIFFERS;
+    }
+    return differ > 0 && 2 * agree <= cluster->live_count && agree + differ >= cluster->live_count;
+}
+
+void cluster__compare(struct journal *journal, const struct command *heartbeat)
+{
+    struct cluster *cluster = journal->cluster;
+    uint16_t number = (uint16_t)host_of_number(heartbeat->request);
+    const struct heartbeat_command *beat = &heartbeat->heartbeat;
+    const struct reached *mine = find_reached(cluster, beat->position);
+    pthread_mutex_lock(&journal->queue_lock);
+    struct known *known = &cluster->known[number];
+    known->beat_at = clock_boot_us();
+    known->beat = (struct reached){beat->position, beat->chain, mine != NULL ? mine->ts : 0};
+    bool self = number == cluster->host;
+    if (mine != NULL && !self) {
+        bool same = mine->chain == beat->chain;
+        if (!same && known->verdict != DIFFERS)
+            log_error("host %u has made something else of the log up to position %" PRIu64 ": its chain is %016" PRIx64
+                      ", this host's %016" PRIx64,
+                      number, beat->position, beat->chain, mine->chain);
+        known->verdict = same ? AGREES : DIFFERS;
+    }
+    bool differs = differs_from_half(cluster);
+    pthread_mutex_unlock(&journal->queue_lock);
+    if (differs)
+        end_different(cluster);
+}
+
+/* --- What others ask ---------------------------------------------------------------------------------------------- */
+
+size_t journal_hosts(struct journal *journal, struct journal_host **ret_hosts)
+{
+    struct cluster *cluster = journal->cluster;
+    *ret_hosts = NULL;
+    if (cluster == NULL)
+        return 0;
+    pthread_mutex_lock(&journal->core_lock); /* the core's texts must last until they are copied */
+    size_t core_count;
+    const struct core_host *all = core_hosts(journal->core, &core_count);
+    pthread_mutex_lock(&journal->queue_lock);
+    struct journal_host *hosts = copy_hosts(cluster, all, core_count);
+    uint64_t now = clock_boot_us();
+    for (size_t i = 0; i < core_count; i++) {
+        const struct known *known = &cluster->known[hosts[i].number];
+        struct reached beat = hosts[i].self ? cluster->reached : known->beat;
+        hosts[i].applied = beat.ts;
+        hosts[i].position = beat.position;
+        hosts[i].chain = beat.chain;
+        hosts[i].silent_us = known->beat_at == 0 ? 0 : now - known->beat_at;
+    }
+    pthread_mutex_unlock(&journal->queue_lock);
+    pthread_mutex_unlock(&journal->core_lock);
+    *ret_hosts = hosts;
+    return core_count;
+}
+
+uint16_t journal_host_number(struct journal *journal)
+{
+    return journal->cluster == NULL ? 0 : journal->cluster->host;
+}
+
+bool journal_serves(struct journal *journal)
+{
+    struct log_lease lease;
+    if (journal->cluster == NULL)
+        return true;
+    log_lease(journal->cluster->log, &lease);
+    pthread_mutex_lock(&journal->queue_lock);
+    bool in = journal->cluster->in && lease.life == journal->cluster->life;
+    pthread_mutex_unlock(&journal->queue_lock);
+    return in && clock_boot_us() < lease.until;
+}
+
+int journal_catch_up(struct journal *journal, uint64_t until)
+{
+    struct cluster *cluster = journal->cluster;
+    log_position head;
+    if (cluster == NULL)
+        return 0;
+    if (log_ask_head(cluster->log, until, &head) != 0)
+        return JOURNAL_LATE;
+    pthread_mutex_lock(&journal->queue_lock);
+    bool in_time = true;
+    while (in_time && cluster->passed < head)
+        in_time = clock_wait(&cluster->changed, &journal->queue_lock, until);
+    bool there = cluster->passed >= head;
+    pthread_mutex_unlock(&journal->queue_lock);
+    return there ? 0 : JOURNAL_LATE;
+}
+
+int journal_forget_host(struct journal *journal, struct slice name)
+{
+    struct journal_host *hosts;
+    size_t count = journal_hosts(journal, &hosts);
+    int r = JOURNAL_HOST_UNKNOWN;
+    for (size_t i = 0; i < count; i++)
+        if (slice_equal(hosts[i].name, name))
+            r = hosts[i].live ? JOURNAL_HOST_LIVES : 0;
+    mem_free(hosts);
+    if (r != 0)
+        return r;
+    if (log_forget_host(journal->cluster->log, name, clock_boot_us() + JOIN_US) != 0)
+        return JOURNAL_LOG_AWAY;
+    struct command *command = command_new(COMMAND_HOST_GONE, DIALECT_7);
+    command->gone = (struct gone_command){.name = arena_copy(&command->arena, name), .forget = true};
+    cluster__submit_own(journal, command);
+    return 0;
+}
