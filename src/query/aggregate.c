@@ -8,17 +8,15 @@
 #include "mapping/date.h"
 #include "mapping/number_format.h"
 #include "query/aggregate_internal.h"
+#include "query/metadata.h"
 #include "query/sort.h"
 
 /* --- Binding ------------------------------------------------------------------------------------------------------ */
 
-enum own_field aggregation__own_field(struct slice name)
+const struct metadata_field *aggregation__metadata(const struct aggregation *aggregation)
 {
-    static const char *const names[] = {"_id", "_index", "_type", "_seq_no"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (slice_is(name, names[i]))
-            return (enum own_field)(i + 1);
-    return OWN_NONE;
+    const struct metadata_field *field = metadata_find(aggregation->field);
+    return metadata_has_values(field) ? field : NULL;
 }
 
 static const struct aggregation *find(const struct aggregation *list, struct slice name)
@@ -91,6 +89,9 @@ static int bind_value(struct binder *binder, const struct aggregation *aggregati
 
 bool aggregation__is_of_dates(const struct aggregation *aggregation, const struct mapping_field *field)
 {
+    const struct metadata_field *own = aggregation__metadata(aggregation);
+    if (own != NULL && (own->traits & METADATA_NUMBERS) != 0)
+        return false;
     return field == NULL ? aggregation->kind == AGGREGATION_DATE_RANGE : field->type == FIELD_DATE;
 }
 
@@ -126,6 +127,16 @@ static int bind_bounds(struct binder *binder, const struct aggregation *aggregat
     return r == 0 ? bind_limit(binder, aggregation, field, bounds->high_json, dates, INFINITY, &bounds->high) : r;
 }
 
+/* Of a date_histogram; those of a histogram are compared where they are read. */
+static int check_order(struct binder *binder, const struct aggregation *aggregation, const struct bounds *bounds, const char *name)
+{
+    if (bounds->low_json == NULL || bounds->high_json == NULL || bounds->low <= bounds->high)
+        return 0;
+    return refuse(binder, PROBLEM_ILLEGAL_ARGUMENT,
+                  "[%s.min][%lld] cannot be greater than [%s.max][%lld] for histogram aggregation [%.*s]", name,
+                  (long long)bounds->low, name, (long long)bounds->high, SLICE_ARG(aggregation->name));
+}
+
 static int by_ends(const void *left, const void *right)
 {
     const struct range *a = left, *b = right;
@@ -141,6 +152,10 @@ static int bind_limits(struct binder *binder, struct aggregation *aggregation, c
     int r = bind_bounds(binder, aggregation, field, &aggregation->extended);
     if (r == 0)
         r = bind_bounds(binder, aggregation, field, &aggregation->hard);
+    if (r == 0 && aggregation->kind == AGGREGATION_DATE_HISTOGRAM)
+        r = check_order(binder, aggregation, &aggregation->extended, "extended_bounds");
+    if (r == 0 && aggregation->kind == AGGREGATION_DATE_HISTOGRAM)
+        r = check_order(binder, aggregation, &aggregation->hard, "hard_bounds");
     for (size_t i = 0; i < aggregation->range_count && r == 0; i++) {
         struct range *range = &aggregation->ranges[i];
         r = bind_limit(binder, aggregation, field, range->from_json, dates, -INFINITY, &range->from);
@@ -189,7 +204,7 @@ static int bind_choice(struct binder *binder, const struct aggregation *aggregat
     if (choice->values == NULL)
         return 0;
     *ret_values = arena_zalloc(binder->arena, (yyjson_arr_size(choice->values) + 1) * sizeof **ret_values);
-    yyjson_arr_foreach (choice->values, i, count, item) {
+    json_arr_foreach (choice->values, i, count, item) {
         int r = bind_value(binder, aggregation, field, item, &(*ret_values)[(*ret_count)++]);
         if (r != 0)
             return r;
@@ -212,14 +227,19 @@ static int bind_filters(struct binder *binder, const struct aggregation *aggrega
 static int check_field(struct binder *binder, const struct aggregation *aggregation, const struct mapping_field *field)
 {
     bool numeric = is_one_of(aggregation, KINDS_NUMERIC | KINDS_HISTOGRAM | KINDS_RANGE);
-    enum own_field own = aggregation__own_field(aggregation->field);
-    if (own != OWN_NONE)
-        return numeric && own != OWN_SEQ_NO ? refuse_type(binder, aggregation, aggregation->field) : 0;
-    if (slice_is(aggregation->field, "_routing"))
-        return refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "Fielddata is not supported on field [_routing] of type [_routing]");
+    const struct metadata_field *own = field == NULL ? metadata_find(aggregation->field) : NULL;
+    if (own != NULL && !metadata_has_values(own))
+        return refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "%.*s", SLICE_ARG(metadata_refusal(binder->arena, own)));
+    if (own != NULL)
+        return numeric && (own->traits & METADATA_NUMBERS) == 0 ? refuse_type(binder, aggregation, aggregation->field)
+                                                                : 0;
     if (field == NULL)
         return 0;
     int r = sort__check_doc_values(binder, field);
+    if (r == 0 && field_value_kind(field) == VALUE_BYTES && aggregation->hint.data != NULL &&
+        !slice_is(aggregation->hint, "map") && !slice_is(aggregation->hint, "global_ordinals"))
+        return refuse(binder, PROBLEM_ILLEGAL_ARGUMENT,
+                      "Unknown `execution_hint`: [%.*s], expected any of [map, global_ordinals]", SLICE_ARG(aggregation->hint));
     return r == 0 && numeric && field_value_kind(field) == VALUE_BYTES
                ? refuse_type(binder, aggregation, field->type_name) : r;
 }
@@ -236,7 +256,7 @@ static int bind_format(struct binder *binder, struct aggregation *aggregation, c
     struct slice text = aggregation->format_text, why;
     if (text.data == NULL)
         return 0;
-    if (aggregation__own_field(aggregation->field) != OWN_NONE)
+    if (aggregation__metadata(aggregation) != NULL)
         return refuse_formats(binder, aggregation, aggregation->field);
     if (field != NULL && field->type == FIELD_DATE) {
         if (date_format_parse(binder->arena, text, &aggregation->format) == 0)
@@ -257,7 +277,7 @@ static int bind_field(struct binder *binder, struct aggregation *aggregation, st
     int r = bind_format(binder, aggregation, field);
     if (r == 0)
         r = check_field(binder, aggregation, field);
-    if (aggregation__own_field(aggregation->field) != OWN_NONE)
+    if (aggregation__metadata(aggregation) != NULL)
         field = NULL;
     bound->field = field != NULL && field_value_kind(field) != VALUE_NONE ? field : NULL;
     if (r == 0)
@@ -376,37 +396,67 @@ static int bind_order(struct binder *binder, const struct aggregation *aggregati
     }
 }
 
-static int bind_one(struct binder *binder, struct aggregation *aggregation)
+static int bind_kind(struct binder *binder, struct aggregation *aggregation, const struct named_list *named,
+                     struct bound_aggregation *bound)
+{
+    if (is_one_of(aggregation, KINDS_FILTER))
+        return bind_filters(binder, aggregation, bound);
+    if (aggregation->kind == AGGREGATION_TOP_HITS)
+        return aggregation__bind_top_hits(binder, aggregation, named, bound);
+    return is_one_of(aggregation, KINDS_FIELD) ? bind_field(binder, aggregation, bound) : 0;
+}
+
+static int refuse_inner_global(struct binder *binder, const struct aggregation *aggregation)
+{
+    for (const struct aggregation *a = aggregation->below; a != NULL; a = a->next)
+        if (a->kind == AGGREGATION_GLOBAL)
+            return refuse(binder, PROBLEM_AGGREGATION_EXECUTION,
+                          "Aggregation [%.*s] cannot have a global sub-aggregation [%.*s]. Global aggregations can only be defined as top "
+                          "level aggregations", SLICE_ARG(aggregation->name), SLICE_ARG(a->name));
+    return 0;
+}
+
+static int bind_one(struct binder *binder, struct aggregation *aggregation, const struct named_list *named)
 {
     size_t position = (size_t)(binder->index - binder->context->indices);
     if (aggregation->bound == NULL)
         aggregation->bound = arena_zalloc(binder->arena, (binder->context->index_count + 1) * sizeof *aggregation->bound);
     struct bound_aggregation *bound = &aggregation->bound[position];
-    int r = is_one_of(aggregation, KINDS_FILTER) ? bind_filters(binder, aggregation, bound)
-                                                 : bind_field(binder, aggregation, bound);
+    int r = refuse_inner_global(binder, aggregation);
+    if (r == 0)
+        r = bind_kind(binder, aggregation, named, bound);
     for (size_t i = 0; i < aggregation->order_count && r == 0; i++)
         if (aggregation->orders[i].by == BY_RESULT)
             r = bind_order(binder, aggregation, &aggregation->orders[i]);
     return r;
 }
 
-int aggregation_bind(struct binder *binder, struct aggregation *list)
+int aggregation_bind(struct binder *binder, struct aggregation *list, const struct named_list *named)
 {
     int r = 0;
     for (struct aggregation *a = list; a != NULL && r == 0; a = a->next) {
-        r = bind_one(binder, a);
+        r = bind_one(binder, a, named);
         if (r == 0)
-            r = aggregation_bind(binder, a->below);
+            r = aggregation_bind(binder, a->below, named);
     }
     return r;
 }
 
 /* --- Counters ----------------------------------------------------------------------------------------------------- */
 
-static struct aggregator *new_below(const struct search_context *context, const struct aggregation *list, struct taken *taken)
+bool aggregation_is_global(const struct aggregation *list)
+{
+    while (list != NULL && list->kind != AGGREGATION_GLOBAL)
+        list = list->next;
+    return list != NULL;
+}
+
+static struct aggregator *new_below(const struct search_context *context, const struct aggregation *list, struct account *account,
+                                    struct taken *taken)
 {
     struct aggregator *aggregator = mem_zalloc(sizeof *aggregator);
     aggregator->context = context;
+    aggregator->account = account;
     aggregator->list = list;
     aggregator->taken = taken != NULL ? taken : &aggregator->own;
     for (const struct aggregation *a = list; a != NULL; a = a->next)
@@ -417,9 +467,9 @@ static struct aggregator *new_below(const struct search_context *context, const 
     return aggregator;
 }
 
-struct aggregator *aggregator_new(const struct search_context *context, const struct aggregation *list)
+struct aggregator *aggregator_new(const struct search_context *context, const struct aggregation *list, struct account *account)
 {
-    return new_below(context, list, NULL);
+    return new_below(context, list, account, NULL);
 }
 
 static void bucket_free(struct bucket *bucket)
@@ -440,6 +490,7 @@ void aggregator_free(struct aggregator *aggregator)
         for (size_t position = 0; map_next(&aggregator->metrics[i].buckets, &position, &key, &bucket);)
             bucket_free(bucket);
         map_deinit(&aggregator->metrics[i].buckets);
+        aggregator__drop_hits(&aggregator->metrics[i]);
     }
     mem_free(aggregator->metrics);
     mem_free(aggregator);
@@ -462,31 +513,16 @@ struct slice aggregator__key(const struct value *value)
 
 /* --- Keys of a document ------------------------------------------------------------------------------------------- */
 
-/* The one value that every document has in such a field. */
-static size_t own_value(struct subject *subject, enum own_field own, struct value **ret_values)
-{
-    const struct mapping_type *type = mapping_type_by_number(subject->index->mapping, subject->type);
-    struct value *value = arena_zalloc(&subject->arena, sizeof *value);
-    value->kind = VALUE_BYTES;
-    if (own == OWN_ID)
-        value->bytes = subject->id;
-    else if (own == OWN_INDEX)
-        value->bytes = subject->index->name;
-    else if (own == OWN_TYPE)
-        value->bytes = type != NULL ? type->name : SLICE_LIT("_doc");
-    else
-        *value = (struct value){.kind = VALUE_I64, .i64 = subject->doc->seq_no};
-    *ret_values = value;
-    return 1;
-}
-
 static size_t values_of(const struct aggregation *aggregation, const struct bound_aggregation *bound, struct subject *subject,
                         struct value **ret_values)
 {
-    enum own_field own = aggregation__own_field(aggregation->field);
+    const struct metadata_field *own = aggregation__metadata(aggregation);
     size_t count = 0;
-    if (own != OWN_NONE)
-        return own_value(subject, own, ret_values);
+    if (own != NULL) {
+        *ret_values = arena_alloc(&subject->arena, sizeof **ret_values);
+        (*ret_values)[0] = metadata_value(own, subject);
+        return 1;
+    }
     if (bound->field != NULL)
         count = subject_field(subject, bound->field, ret_values);
     if (count > 0 || !bound->has_missing)
@@ -603,8 +639,9 @@ static size_t keys_of(const struct aggregation *aggregation, const struct bound_
     struct value *values = NULL;
     if (is_one_of(aggregation, KINDS_FILTER))
         return filter_keys(aggregation, bound, subject, ret_keys);
-    size_t count = values_of(aggregation, bound, subject, &values);
-    if (aggregation->kind == AGGREGATION_MISSING) {
+    bool global = aggregation->kind == AGGREGATION_GLOBAL;
+    size_t count = global ? 0 : values_of(aggregation, bound, subject, &values);
+    if (global || aggregation->kind == AGGREGATION_MISSING) {
         *ret_keys = arena_zalloc(&subject->arena, sizeof **ret_keys);
         (*ret_keys)->kind = VALUE_I64;
         return count == 0;
@@ -643,7 +680,7 @@ static struct bucket *new_bucket(const struct aggregator *aggregator, const stru
     if (key->kind == VALUE_BYTES)
         bucket->key.bytes = (struct slice){mem_dup(key->bytes.data, key->bytes.len), key->bytes.len};
     if (aggregation->below != NULL)
-        bucket->below = new_below(aggregator->context, aggregation->below, aggregator->taken);
+        bucket->below = new_below(aggregator->context, aggregation->below, aggregator->account, aggregator->taken);
     size_t below = bucket->below == NULL ? 0 : sizeof *bucket->below + bucket->below->count * sizeof(struct metric);
     charge(aggregator, sizeof *bucket + below + aggregator__key(key).len);
     return bucket;
@@ -715,16 +752,29 @@ static void add_numbers(const struct aggregation *aggregation, struct metric *me
     map_deinit(&seen);
 }
 
-int aggregator_add(struct aggregator *aggregator, struct subject *subject, struct arena *arena,
-                   struct problem *ret_problem)
+static int add(struct aggregator *aggregator, bool global, struct subject *subject, struct arena *arena, struct problem *ret_problem)
 {
     size_t i = 0, position = (size_t)(subject->index - aggregator->context->indices);
     int r = 0;
     for (const struct aggregation *a = aggregator->list; a != NULL && r == 0; a = a->next, i++) {
-        if (is_one_of(a, KINDS_METRIC) && a->kind != AGGREGATION_CARDINALITY)
+        if ((a->kind == AGGREGATION_GLOBAL) != global)
+            continue;
+        if (a->kind == AGGREGATION_TOP_HITS)
+            charge(aggregator, aggregator__keep_hit(a, &aggregator->metrics[i], &a->bound[position], subject, position));
+        else if (is_one_of(a, KINDS_METRIC) && a->kind != AGGREGATION_CARDINALITY)
             add_numbers(a, &aggregator->metrics[i], &a->bound[position], subject);
         else
             r = add_keys(aggregator, a, &aggregator->metrics[i], &a->bound[position], subject, arena, ret_problem);
     }
     return r;
+}
+
+int aggregator_add(struct aggregator *aggregator, struct subject *subject, struct arena *arena, struct problem *ret_problem)
+{
+    return add(aggregator, false, subject, arena, ret_problem);
+}
+
+int aggregator_add_global(struct aggregator *aggregator, struct subject *subject, struct arena *arena, struct problem *ret_problem)
+{
+    return add(aggregator, true, subject, arena, ret_problem);
 }

@@ -12,6 +12,7 @@
 #include <math.h>
 
 #include "base/map.h"
+#include "json/write.h"
 #include "query/aggregate.h"
 #include "query/matcher.h"
 #include "query/rounding.h"
@@ -32,6 +33,8 @@ enum aggregation_kind {
     AGGREGATION_FILTER,
     AGGREGATION_FILTERS,
     AGGREGATION_MISSING,
+    AGGREGATION_GLOBAL,
+    AGGREGATION_TOP_HITS,
     AGGREGATION_KIND_COUNT
 };
 
@@ -43,11 +46,12 @@ static inline unsigned kind_bit(enum aggregation_kind kind)
 #define KINDS_NUMERIC \
     (1u << AGGREGATION_MIN | 1u << AGGREGATION_MAX | 1u << AGGREGATION_SUM | 1u << AGGREGATION_AVG | 1u << AGGREGATION_STATS)
 #define KINDS_METRIC (KINDS_NUMERIC | 1u << AGGREGATION_VALUE_COUNT | 1u << AGGREGATION_CARDINALITY)
+#define KINDS_LEAF (KINDS_METRIC | 1u << AGGREGATION_TOP_HITS) /* have nothing below them */
 #define KINDS_HISTOGRAM (1u << AGGREGATION_HISTOGRAM | 1u << AGGREGATION_DATE_HISTOGRAM)
 #define KINDS_RANGE (1u << AGGREGATION_RANGE | 1u << AGGREGATION_DATE_RANGE)
 #define KINDS_FILTER (1u << AGGREGATION_FILTER | 1u << AGGREGATION_FILTERS)
-#define KINDS_SINGLE (1u << AGGREGATION_FILTER | 1u << AGGREGATION_MISSING) /* have one bucket */
-#define KINDS_FIELD (~0u & ~KINDS_FILTER)                                    /* look at a field */
+#define KINDS_SINGLE (1u << AGGREGATION_FILTER | 1u << AGGREGATION_MISSING | 1u << AGGREGATION_GLOBAL) /* have one bucket */
+#define KINDS_FIELD (~(KINDS_FILTER | 1u << AGGREGATION_GLOBAL | 1u << AGGREGATION_TOP_HITS))          /* look at a field */
 
 extern const char *const aggregation__names[AGGREGATION_KIND_COUNT];
 
@@ -100,6 +104,8 @@ struct bound_aggregation {
     const struct pattern *include, *exclude;
     struct value *included, *excluded;
     size_t included_count, excluded_count;
+    struct bound_key *keys; /* of top_hits */
+    struct fetcher *fetcher;
 };
 
 struct aggregation {
@@ -116,6 +122,7 @@ struct aggregation {
     unsigned shard_min_doc_count; /* there is one shard, so it counts as the other */
     bool show_error;              /* of each bucket, which is 0 */
     bool keyed;
+    struct slice hint; /* execution_hint of terms; data NULL: none */
     struct bucket_order orders[BUCKET_ORDERS_MAX];
     size_t order_count;
     struct term_choice include, exclude;
@@ -132,6 +139,7 @@ struct aggregation {
     size_t range_count;
     struct named_filter *filters;
     size_t filter_count;
+    struct search_request *hits; /* of top_hits; else NULL */
     bool other;             /* one more bucket for what no filter matches ... */
     struct slice other_key; /* ... named so */
 
@@ -139,9 +147,9 @@ struct aggregation {
     bool limits_bound;               /* ranges and bounds are numbers */
 };
 
-/* Fields that every document has without its mapping saying so. */
-enum own_field { OWN_NONE, OWN_ID, OWN_INDEX, OWN_TYPE, OWN_SEQ_NO };
-enum own_field aggregation__own_field(struct slice name);
+struct metadata_field;
+/* Returns: the metadata field whose values it reads; NULL where it reads those of a field of the mapping. */
+const struct metadata_field *aggregation__metadata(const struct aggregation *aggregation);
 
 /* Takes the next step off an order's path, and the part named behind it (data NULL: none). Returns: the step's name. */
 struct slice aggregation__step(struct slice *path, struct slice *ret_part);
@@ -158,6 +166,7 @@ struct bucket {
 struct metric {
     uint64_t values;
     double sum, low, high;
+    struct kept_hits *kept; /* of TOP_HITS, whose best score is `high`; NULL: none yet */
     struct map buckets; /* by encoded key: struct bucket *; of CARDINALITY and all that have buckets */
 };
 
@@ -169,12 +178,23 @@ struct taken {
 
 struct aggregator {
     const struct search_context *context;
+    struct account *account; /* of writing; NULL: none */
     const struct aggregation *list;
     size_t count;
     struct metric *metrics; /* one for each of the list */
     struct taken *taken;    /* by all aggregators of the search */
     struct taken own;       /* what that of the topmost points to */
 };
+
+/* top_hits.c. The last three: of a bucket. Returns of keeping: the bytes that it took. */
+int aggregation__parse_top_hits(struct query_parser *parser, yyjson_val *value, struct aggregation *aggregation) TL_MUST_USE;
+int aggregation__bind_top_hits(struct binder *binder, const struct aggregation *aggregation, const struct named_list *named,
+                               struct bound_aggregation *bound) TL_MUST_USE;
+size_t aggregator__keep_hit(const struct aggregation *aggregation, struct metric *metric, const struct bound_aggregation *bound,
+                            struct subject *subject, size_t index);
+void aggregator__drop_hits(struct metric *metric);
+int aggregator__write_top_hits(const struct aggregator *aggregator, const struct aggregation *aggregation, const struct metric *metric,
+                               struct json_writer *w, struct arena *arena, struct problem *ret_problem) TL_MUST_USE;
 
 /* Whether the ends of ranges over a field (NULL: unmapped) are dates. */
 bool aggregation__is_of_dates(const struct aggregation *aggregation, const struct mapping_field *field);

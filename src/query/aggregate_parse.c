@@ -10,12 +10,19 @@
 #include "mapping/date.h"
 #include "query/aggregate_internal.h"
 
+/* What kinds of values an option has in a body, as Elasticsearch's parsers declare them. */
+enum { A_TEXT = 1, A_NUMBER = 2, A_FLAG = 4, A_OBJECT = 8, A_LIST = 16 };
+#define A_COUNT (A_TEXT | A_NUMBER)
+#define A_CHOICE (A_TEXT | A_FLAG)
+#define A_SCALAR (A_TEXT | A_NUMBER | A_FLAG)
+
 #define MINUTES_MS INT64_C(60000)
 #define OFFSET_MS_MAX INT64_C(1000000000000000000)
 
 const char *const aggregation__names[AGGREGATION_KIND_COUNT] = {
     "min",   "max",       "sum",            "avg",   "stats",      "value_count", "cardinality",
-    "terms", "histogram", "date_histogram", "range", "date_range", "filter",      "filters", "missing"};
+    "terms", "histogram", "date_histogram", "range", "date_range", "filter",      "filters", "missing",
+    "global", "top_hits"};
 
 static const char *kind_name(const struct aggregation *aggregation)
 {
@@ -38,7 +45,7 @@ static int refuse_value(struct query_parser *parser, struct slice option, yyjson
 {
     query_position(parser->doc, value, false, &parser->line, &parser->column);
     return query__refuse(parser, NULL, false, PROBLEM_X_CONTENT_PARSE, "[%zu:%zu] [%s] %.*s doesn't support values of type: %s",
-                         parser->line, parser->column, kind_name(aggregation), SLICE_ARG(option), query__token(value));
+                         parser->line, parser->column, kind_name(aggregation), SLICE_ARG(option), json_token(value));
 }
 
 /* --- Options ------------------------------------------------------------------------------------------------------ */
@@ -47,11 +54,51 @@ static int refuse_value(struct query_parser *parser, struct slice option, yyjson
 typedef int take_value(struct query_parser *parser, struct slice option, yyjson_val *value,
                        struct aggregation *aggregation);
 
-/* Tells the computer there how to go about it. */
-static int take_hint(struct query_parser *parser, struct slice option, yyjson_val *value,
-                     struct aggregation *aggregation)
+/* --- Options that tell the computer there how to go about it: harmless, but they must be what they can be --------- */
+
+static int take_shard_size(struct query_parser *parser, struct slice option, yyjson_val *value,
+                           struct aggregation *aggregation)
 {
-    (void)parser, (void)option, (void)value, (void)aggregation;
+    double number;
+    (void)option;
+    int r = query__take_double(parser, value, &number);
+    if (r == 0 && number < 1)
+        r = refuse_argument(parser, value, "[shardSize] must be greater than 0. Found [%.0f] in [%.*s]", number,
+                            SLICE_ARG(aggregation->name));
+    return r;
+}
+
+static int take_precision(struct query_parser *parser, struct slice option, yyjson_val *value,
+                          struct aggregation *aggregation)
+{
+    struct slice text = query__scalar_text(parser->arena, value);
+    double number;
+    (void)option;
+    if (!slice_to_double(text, &number))
+        return refuse_argument(parser, value, "For input string: \"%.*s\"", SLICE_ARG(text));
+    if (number < 0)
+        return refuse_argument(parser, value, "[precisionThreshold] must be greater than or equal to 0. Found [%.0f] in [%.*s]",
+                               number, SLICE_ARG(aggregation->name));
+    return 0;
+}
+
+static int take_collect_mode(struct query_parser *parser, struct slice option, yyjson_val *value,
+                             struct aggregation *aggregation)
+{
+    struct slice text = json_slice(value);
+    (void)aggregation;
+    if (slice_is(text, "depth_first") || slice_is(text, "breadth_first"))
+        return 0;
+    return query__refuse(parser, value, false, PROBLEM_PARSE, "no [%.*s] found for value [%.*s]", SLICE_ARG(option),
+                         SLICE_ARG(text));
+}
+
+/* Judged with the field: where it has numbers, nobody looks at it. */
+static int take_execution_hint(struct query_parser *parser, struct slice option, yyjson_val *value,
+                               struct aggregation *aggregation)
+{
+    (void)parser, (void)option;
+    aggregation->hint = json_slice(value);
     return 0;
 }
 
@@ -67,7 +114,8 @@ static int take_missing(struct query_parser *parser, struct slice option, yyjson
                         struct aggregation *aggregation)
 {
     aggregation->missing = value;
-    return yyjson_is_ctn(value) || yyjson_is_null(value) ? refuse_value(parser, option, value, aggregation) : 0;
+    (void)parser, (void)option;
+    return 0;
 }
 
 static int take_size(struct query_parser *parser, struct slice option, yyjson_val *value,
@@ -135,7 +183,7 @@ static int take_order(struct query_parser *parser, struct slice option, yyjson_v
     (void)option;
     if (!yyjson_is_arr(value))
         return take_one_order(parser, value, aggregation);
-    yyjson_arr_foreach (value, i, count, item) {
+    json_arr_foreach (value, i, count, item) {
         int r = take_one_order(parser, item, aggregation);
         if (r != 0)
             return r;
@@ -145,15 +193,26 @@ static int take_order(struct query_parser *parser, struct slice option, yyjson_v
 
 /* --- Terms -------------------------------------------------------------------------------------------------------- */
 
+static int refuse_partition(struct query_parser *parser, struct slice option, yyjson_val *value)
+{
+    size_t index, count;
+    yyjson_val *key, *member;
+    json_obj_foreach (value, index, count, key, member) {
+        struct slice name = json_slice(key);
+        if (!slice_is(name, "partition") && !slice_is(name, "num_partitions"))
+            return query__refuse(parser, member, false, PROBLEM_PARSE,
+                                 "Unknown parameter in Include/Exclude clause: %.*s", SLICE_ARG(name));
+    }
+    return query__refuse(parser, value, false, PROBLEM_PARSING,
+                         "[terms] aggregation does not support partitions in [%.*s] here", SLICE_ARG(option));
+}
+
 static int take_choice(struct query_parser *parser, struct slice option, yyjson_val *value,
                        struct aggregation *aggregation)
 {
     struct term_choice *choice = slice_is(option, "include") ? &aggregation->include : &aggregation->exclude;
     if (yyjson_is_obj(value))
-        return query__refuse(parser, value, false, PROBLEM_PARSING,
-                             "[terms] aggregation does not support partitions in [%.*s] here", SLICE_ARG(option));
-    if (!yyjson_is_arr(value) && !yyjson_is_str(value))
-        return refuse_value(parser, option, value, aggregation);
+        return refuse_partition(parser, option, value);
     choice->given = true;
     if (yyjson_is_arr(value))
         choice->values = value;
@@ -263,9 +322,18 @@ static int take_bounds(struct query_parser *parser, struct slice option, yyjson_
                        struct aggregation *aggregation)
 {
     struct bounds *bounds = slice_is(option, "hard_bounds") ? &aggregation->hard : &aggregation->extended;
+    static const char *const known[] = {"min", "max"};
     double low, high;
-    if (!yyjson_is_obj(value))
-        return refuse_argument(parser, value, "[%.*s] must be an object with [min] and [max]", SLICE_ARG(option));
+    size_t index, count;
+    yyjson_val *key, *member;
+    json_obj_foreach (value, index, count, key, member) {
+        if (slice_is(json_slice(key), "min") || slice_is(json_slice(key), "max"))
+            continue;
+        int unknown = query__refuse_unknown_of(parser, date_histogram(aggregation) ? SLICE_LIT("bounds") : SLICE_LIT("double_bounds"),
+                                               key, known, 2);
+        query_position(parser->doc, member, false, &parser->line, &parser->column); /* where what is around tells of it */
+        return unknown;
+    }
     bounds->low_json = json_get_lit(value, "min");
     bounds->high_json = json_get_lit(value, "max");
     if (date_histogram(aggregation) || bounds->low_json == NULL || bounds->high_json == NULL)
@@ -334,7 +402,7 @@ static int take_range(struct query_parser *parser, yyjson_val *value, struct agg
     yyjson_val *key, *member;
     if (!yyjson_is_obj(value))
         return refuse_argument(parser, value, "a range must be an object with [from], [to] and [key]");
-    yyjson_obj_foreach (value, i, count, key, member) {
+    json_obj_foreach (value, i, count, key, member) {
         struct slice name = json_slice(key);
         yyjson_val *given = yyjson_is_null(member) ? NULL : member;
         if (slice_is(name, "key") && given != NULL)
@@ -355,10 +423,12 @@ static int take_ranges(struct query_parser *parser, struct slice option, yyjson_
     size_t i, count;
     yyjson_val *item;
     (void)option;
-    if (!yyjson_is_arr(value))
-        return refuse_argument(parser, value, "[ranges] must be an array");
+    if (yyjson_is_obj(value)) { /* one is a list of one */
+        aggregation->ranges = arena_zalloc(parser->arena, sizeof *aggregation->ranges);
+        return take_range(parser, value, aggregation);
+    }
     aggregation->ranges = arena_zalloc(parser->arena, (yyjson_arr_size(value) + 1) * sizeof *aggregation->ranges);
-    yyjson_arr_foreach (value, i, count, item) {
+    json_arr_foreach (value, i, count, item) {
         int r = take_range(parser, item, aggregation);
         if (r != 0)
             return r;
@@ -375,34 +445,35 @@ static int take_ranges(struct query_parser *parser, struct slice option, yyjson_
 static const struct {
     const char *name;
     unsigned kinds;
+    unsigned values;  /* A_…, of which kinds its value may be */
     take_value *take; /* NULL: Elasticsearch has it, and it is refused by name */
 } options[] = {
-    {"field", KINDS_FIELD, take_field},
-    {"missing", KINDS_FIELD, take_missing},
-    {"script", KINDS_FIELD, NULL},
-    {"value_type", KINDS_FIELD, NULL},
-    {"format", DATES | 1u << AGGREGATION_DATE_RANGE, take_format},
-    {"format", KINDS_FIELD & ~DATES & ~(1u << AGGREGATION_DATE_RANGE) & ~CARDINALITY, take_any_format},
-    {"size", TERMS, take_size},
-    {"shard_size", TERMS, take_hint},
-    {"min_doc_count", TERMS | KINDS_HISTOGRAM, take_min_doc_count},
-    {"shard_min_doc_count", TERMS, take_min_doc_count},
-    {"show_term_doc_count_error", TERMS, take_flag},
-    {"execution_hint", TERMS, take_hint},
-    {"collect_mode", TERMS, take_hint},
-    {"include", TERMS, take_choice},
-    {"exclude", TERMS, take_choice},
-    {"order", TERMS | KINDS_HISTOGRAM, take_order},
-    {"precision_threshold", CARDINALITY, take_hint},
-    {"interval", KINDS_HISTOGRAM, take_interval},
-    {"calendar_interval", DATES, take_interval},
-    {"fixed_interval", DATES, take_interval},
-    {"offset", KINDS_HISTOGRAM, take_offset},
-    {"keyed", KINDS_HISTOGRAM | KINDS_RANGE, take_flag},
-    {"extended_bounds", KINDS_HISTOGRAM, take_bounds},
-    {"hard_bounds", KINDS_HISTOGRAM, take_bounds},
-    {"time_zone", DATES | 1u << AGGREGATION_DATE_RANGE, take_time_zone},
-    {"ranges", KINDS_RANGE, take_ranges},
+    {"field", KINDS_FIELD, A_TEXT, take_field},
+    {"missing", KINDS_FIELD, A_SCALAR, take_missing},
+    {"script", KINDS_FIELD, 0, NULL},
+    {"value_type", KINDS_FIELD, 0, NULL},
+    {"format", DATES | 1u << AGGREGATION_DATE_RANGE, A_TEXT, take_format},
+    {"format", KINDS_FIELD & ~DATES & ~(1u << AGGREGATION_DATE_RANGE) & ~CARDINALITY, A_TEXT, take_any_format},
+    {"size", TERMS, A_COUNT, take_size},
+    {"shard_size", TERMS, A_COUNT, take_shard_size},
+    {"min_doc_count", TERMS | KINDS_HISTOGRAM, A_COUNT, take_min_doc_count},
+    {"shard_min_doc_count", TERMS, A_COUNT, take_min_doc_count},
+    {"show_term_doc_count_error", TERMS, A_CHOICE, take_flag},
+    {"execution_hint", TERMS, A_TEXT, take_execution_hint},
+    {"collect_mode", TERMS, A_TEXT, take_collect_mode},
+    {"include", TERMS, A_TEXT | A_OBJECT | A_LIST, take_choice},
+    {"exclude", TERMS, A_TEXT | A_LIST, take_choice},
+    {"order", TERMS | KINDS_HISTOGRAM, A_OBJECT | A_LIST, take_order},
+    {"precision_threshold", CARDINALITY, A_COUNT, take_precision},
+    {"interval", KINDS_HISTOGRAM, A_COUNT, take_interval},
+    {"calendar_interval", DATES, A_TEXT, take_interval},
+    {"fixed_interval", DATES, A_TEXT, take_interval},
+    {"offset", KINDS_HISTOGRAM, A_COUNT, take_offset},
+    {"keyed", KINDS_HISTOGRAM | KINDS_RANGE, A_CHOICE, take_flag},
+    {"extended_bounds", KINDS_HISTOGRAM, A_OBJECT, take_bounds},
+    {"hard_bounds", KINDS_HISTOGRAM, A_OBJECT, take_bounds},
+    {"time_zone", DATES | 1u << AGGREGATION_DATE_RANGE, A_COUNT, take_time_zone},
+    {"ranges", KINDS_RANGE, A_OBJECT | A_LIST, take_ranges},
 };
 
 enum { OPTION_COUNT = sizeof options / sizeof *options };
@@ -420,9 +491,23 @@ static int refuse_unknown(struct query_parser *parser, yyjson_val *key, const st
 /* What is wrong with a value is told as the cause of its option's failure, where it does not speak for itself. */
 static int refuse_option(struct query_parser *parser, const struct aggregation *aggregation, struct slice option)
 {
-    bool itself = (parser->problem->type == PROBLEM_X_CONTENT_PARSE && !slice_is(option, "ranges")) ||
+    bool inner = slice_is(option, "ranges") || slice_is(option, "extended_bounds") || slice_is(option, "hard_bounds");
+    bool itself = (parser->problem->type == PROBLEM_X_CONTENT_PARSE && !inner) ||
                   (parser->problem->type == PROBLEM_PARSING && !slice_is(option, "order"));
     return itself ? QUERY_REFUSED : query__refuse_around(parser, kind_name(aggregation), option);
+}
+
+static unsigned kind_of_value(yyjson_val *value)
+{
+    switch (yyjson_get_type(value)) {
+    case YYJSON_TYPE_STR: return A_TEXT;
+    case YYJSON_TYPE_NUM: return A_NUMBER;
+    case YYJSON_TYPE_RAW: return A_NUMBER;
+    case YYJSON_TYPE_BOOL: return A_FLAG;
+    case YYJSON_TYPE_OBJ: return A_OBJECT;
+    case YYJSON_TYPE_ARR: return A_LIST;
+    default: return 0;
+    }
 }
 
 static int take_option(struct query_parser *parser, yyjson_val *key, yyjson_val *value, struct aggregation *aggregation)
@@ -434,6 +519,8 @@ static int take_option(struct query_parser *parser, yyjson_val *key, yyjson_val 
         if (options[i].take == NULL)
             return query__refuse(parser, value, false, PROBLEM_PARSING, "[%s] aggregation does not support [%.*s] here",
                                  kind_name(aggregation), SLICE_ARG(name));
+        if ((options[i].values & kind_of_value(value)) == 0)
+            return refuse_value(parser, name, value, aggregation);
         int r = options[i].take(parser, name, value, aggregation);
         return r == QUERY_REFUSED ? refuse_option(parser, aggregation, name) : r;
     }
@@ -453,7 +540,7 @@ static int parse_filter(struct query_parser *parser, yyjson_val *value, struct a
 {
     if (!yyjson_is_obj(value))
         return query__refuse(parser, value, false, PROBLEM_PARSING,
-                             "Expected [START_OBJECT] under [filter], but got a [%s] in [%.*s]", query__token(value),
+                             "Expected [START_OBJECT] under [filter], but got a [%s] in [%.*s]", json_token(value),
                              SLICE_ARG(aggregation->name));
     aggregation->filters = arena_zalloc(parser->arena, sizeof *aggregation->filters);
     return add_filter(parser, SLICE_LIT(""), value, aggregation);
@@ -474,11 +561,11 @@ static int take_filters(struct query_parser *parser, yyjson_val *value, struct a
     aggregation->filter_count = 0;
     aggregation->keyed = yyjson_is_obj(value);
     if (aggregation->keyed) {
-        yyjson_obj_foreach (value, i, count, key, item)
+        json_obj_foreach (value, i, count, key, item)
             r = r == 0 ? add_filter(parser, json_slice(key), item, aggregation) : r;
         qsort(aggregation->filters, aggregation->filter_count, sizeof *aggregation->filters, by_filter_key);
     } else {
-        yyjson_arr_foreach (value, i, count, item)
+        json_arr_foreach (value, i, count, item)
             r = r == 0 ? add_filter(parser, SLICE_LIT(""), item, aggregation) : r;
     }
     return r;
@@ -490,24 +577,35 @@ static int parse_filters(struct query_parser *parser, yyjson_val *value, struct 
     yyjson_val *key, *member;
     int r = 0;
     aggregation->other_key = SLICE_LIT("_other_");
-    yyjson_obj_foreach (value, i, count, key, member) {
+    json_obj_foreach (value, i, count, key, member) {
         struct slice name = json_slice(key);
         if (slice_is(name, "filters") && yyjson_is_ctn(member)) {
             r = take_filters(parser, member, aggregation);
-        } else if (slice_is(name, "other_bucket") && !yyjson_is_ctn(member)) {
+        } else if (slice_is(name, "other_bucket") && yyjson_is_bool(member)) {
             r = query__take_bool(parser, member, &aggregation->other);
-        } else if (slice_is(name, "other_bucket_key") && !yyjson_is_ctn(member)) {
+        } else if (slice_is(name, "other_bucket_key") && yyjson_is_str(member)) {
             aggregation->other = true;
             aggregation->other_key = query__scalar_text(parser->arena, member);
         } else {
             r = query__refuse(parser, member, false, PROBLEM_PARSING, "Unknown key for a %s in [%.*s]: [%.*s].",
-                              query__token(member), SLICE_ARG(aggregation->name), SLICE_ARG(name));
+                              json_token(member), SLICE_ARG(aggregation->name), SLICE_ARG(name));
         }
         if (r != 0)
             return r;
     }
     if (aggregation->filter_count == 0)
         return query__refuse(parser, NULL, false, PROBLEM_ILLEGAL_ARGUMENT, "[filters] cannot be empty.");
+    return 0;
+}
+
+/* It takes nothing. */
+static int parse_global(struct query_parser *parser, yyjson_val *value, const struct aggregation *aggregation)
+{
+    size_t index, count;
+    yyjson_val *key, *member;
+    json_obj_foreach (value, index, count, key, member)
+        return query__refuse(parser, member, false, PROBLEM_PARSING, "Expected [FIELD_NAME] under a [START_OBJECT], but got a [%s] in [%.*s]",
+                             json_token(member), SLICE_ARG(aggregation->name));
     return 0;
 }
 
@@ -519,11 +617,11 @@ static int refuse_kind_name(struct query_parser *parser, struct slice name, yyjs
     static const char *const absent[] = {
         "adjacency_matrix", "auto_date_histogram", "avg_bucket", "bucket_script", "bucket_selector", "bucket_sort",
         "children", "composite", "cumulative_sum", "derivative", "diversified_sampler", "extended_stats",
-        "extended_stats_bucket", "geo_bounds", "geo_centroid", "geo_distance", "geohash_grid", "geotile_grid", "global",
+        "extended_stats_bucket", "geo_bounds", "geo_centroid", "geo_distance", "geohash_grid", "geotile_grid",
         "ip_range", "matrix_stats", "max_bucket", "median_absolute_deviation", "min_bucket", "moving_avg", "moving_fn",
         "nested", "parent", "percentile_ranks", "percentiles", "percentiles_bucket", "rare_terms", "reverse_nested",
         "sampler", "scripted_metric", "serial_diff", "significant_terms", "significant_text", "stats_bucket",
-        "sum_bucket", "top_hits", "variable_width_histogram", "weighted_avg"};
+        "sum_bucket", "variable_width_histogram", "weighted_avg"};
     for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
         if (slice_is(name, absent[i]))
             return query__refuse(parser, value, false, PROBLEM_PARSING,
@@ -548,7 +646,7 @@ static int take_kind(struct query_parser *parser, struct slice name, yyjson_val 
         return refuse_kind_name(parser, name, value);
     if (!yyjson_is_obj(value) && parser->dialect == DIALECT_7)
         return query__refuse(parser, value, false, PROBLEM_PARSING, "Expected [START_OBJECT] under [%.*s], but got a [%s] in [%.*s]",
-                             SLICE_ARG(name), query__token(value), SLICE_ARG(aggregation->name));
+                             SLICE_ARG(name), json_token(value), SLICE_ARG(aggregation->name));
     aggregation->kind = (enum aggregation_kind)kind;
     if ((kind_bit(aggregation->kind) & KINDS_HISTOGRAM) != 0)
         aggregation->min_doc_count = 0;
@@ -556,7 +654,11 @@ static int take_kind(struct query_parser *parser, struct slice name, yyjson_val 
         return parse_filter(parser, value, aggregation);
     if (kind == AGGREGATION_FILTERS)
         return parse_filters(parser, value, aggregation);
-    yyjson_obj_foreach (value, index, count, key, member) {
+    if (kind == AGGREGATION_GLOBAL)
+        return parse_global(parser, value, aggregation);
+    if (kind == AGGREGATION_TOP_HITS)
+        return aggregation__parse_top_hits(parser, value, aggregation);
+    json_obj_foreach (value, index, count, key, member) {
         int r = take_option(parser, key, member, aggregation);
         if (r != 0)
             return r;
@@ -583,7 +685,7 @@ static int parse_one(struct query_parser *parser, yyjson_val *value, unsigned de
     bool kind = false;
     size_t index, count;
     yyjson_val *key, *member;
-    yyjson_obj_foreach (value, index, count, key, member) {
+    json_obj_foreach (value, index, count, key, member) {
         int r;
         if (slice_is(json_slice(key), "aggs") || slice_is(json_slice(key), "aggregations")) {
             r = aggregation_parse(parser, member, depth + 1, &aggregation->below);
@@ -603,11 +705,20 @@ static int parse_one(struct query_parser *parser, yyjson_val *value, unsigned de
     if (!kind)
         return query__refuse(parser, value, true, PROBLEM_PARSING, "Missing definition for aggregation [%.*s]",
                              SLICE_ARG(aggregation->name));
-    if (aggregation->below != NULL && (kind_bit(aggregation->kind) & KINDS_METRIC) != 0)
+    if (aggregation->below != NULL && (kind_bit(aggregation->kind) & KINDS_LEAF) != 0)
         return query__refuse(parser, value, true, PROBLEM_PARSING,
                              "Aggregator [%.*s] of type [%s] cannot accept sub-aggregations",
                              SLICE_ARG(aggregation->name), kind_name(aggregation));
     return 0;
+}
+
+/* Paths of orders could not name others. */
+static bool is_name(struct slice text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (strchr("[]>", text.data[i]) != NULL)
+            return false;
+    return text.len > 0;
 }
 
 int aggregation_parse(struct query_parser *parser, yyjson_val *value, unsigned depth, struct aggregation **ret_list)
@@ -618,9 +729,14 @@ int aggregation_parse(struct query_parser *parser, yyjson_val *value, unsigned d
                              "too many aggregations, or too deeply nested");
     size_t index, count;
     yyjson_val *key, *member;
-    yyjson_obj_foreach (value, index, count, key, member) {
+    json_obj_foreach (value, index, count, key, member) {
         struct aggregation *aggregation = arena_zalloc(parser->arena, sizeof *aggregation);
         aggregation->name = json_slice(key);
+        if (!is_name(aggregation->name))
+            return query__refuse(parser, key, false, PROBLEM_PARSING,
+                                 "Invalid aggregation name [%.*s]. Aggregation names %s", SLICE_ARG(aggregation->name),
+                                 parser->dialect == DIALECT_5 ? "must be alpha-numeric and can only contain '_' and '-'"
+                                                              : "can contain any character except '[', ']', and '>'");
         aggregation->size = 10;
         aggregation->min_doc_count = 1;
         int r = parse_one(parser, member, depth, aggregation);

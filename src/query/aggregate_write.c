@@ -7,6 +7,7 @@
 #include "mapping/date.h"
 #include "mapping/number_format.h"
 #include "query/aggregate_internal.h"
+#include "query/metadata.h"
 #include "query/sort.h"
 
 #define MINUTE_MS INT64_C(60000)
@@ -15,6 +16,9 @@
 struct output {
     struct json_writer w;
     bool failed;
+    int result; /* of reading documents; 0: fine */
+    struct arena *arena;
+    struct problem *problem;
 };
 
 static void write_list(struct output *out, const struct aggregator *aggregator);
@@ -226,7 +230,7 @@ static void write_inside(struct output *out, const struct aggregator *aggregator
     }
     if (aggregation->below == NULL)
         return;
-    struct aggregator *nothing = bucket == NULL ? aggregator_new(aggregator->context, aggregation->below) : NULL;
+    struct aggregator *nothing = bucket == NULL ? aggregator_new(aggregator->context, aggregation->below, aggregator->account) : NULL;
     write_list(out, bucket == NULL ? nothing : bucket->below);
     aggregator_free(nothing);
 }
@@ -516,7 +520,12 @@ static void write_one(struct output *out, const struct aggregator *aggregator, c
     case AGGREGATION_RANGE:
     case AGGREGATION_DATE_RANGE: write_ranges(out, aggregator, aggregation, metric, field); break;
     case AGGREGATION_FILTERS: write_filters(out, aggregator, aggregation, metric); break;
+    case AGGREGATION_TOP_HITS:
+        if (out->result == 0)
+            out->result = aggregator__write_top_hits(aggregator, aggregation, metric, w, out->arena, out->problem);
+        break;
     case AGGREGATION_FILTER:
+    case AGGREGATION_GLOBAL:
     case AGGREGATION_MISSING: write_inside(out, aggregator, aggregation, bucket_at(metric, 0)); break;
     case AGGREGATION_MIN: write_single(w, aggregation, metric, metric->low, field); break;
     case AGGREGATION_MAX: write_single(w, aggregation, metric, metric->high, field); break;
@@ -535,8 +544,9 @@ static const char *typed_name(const struct aggregation *aggregation, const struc
 {
     if (aggregation->kind != AGGREGATION_TERMS)
         return aggregation__names[aggregation->kind];
+    const struct metadata_field *own = aggregation__metadata(aggregation);
     if (field == NULL)
-        return aggregation__own_field(aggregation->field) == OWN_SEQ_NO ? "lterms" : "sterms";
+        return own != NULL && (own->traits & METADATA_NUMBERS) != 0 ? "lterms" : "sterms";
     enum value_kind kind = field_value_kind(field);
     bool fraction = kind == VALUE_F64 || field->type == FIELD_SCALED_FLOAT;
     return kind == VALUE_BYTES ? "sterms" : fraction ? "dterms" : "lterms";
@@ -546,7 +556,7 @@ static const char *typed_name(const struct aggregation *aggregation, const struc
 static const struct mapping_field *field_of(const struct aggregator *aggregator, const struct aggregation *aggregation)
 {
     const struct mapping_field *field = NULL;
-    if ((kind_bit(aggregation->kind) & KINDS_FILTER) != 0)
+    if ((kind_bit(aggregation->kind) & KINDS_FIELD) == 0)
         return NULL;
     for (size_t i = 0; i < aggregator->context->index_count && field == NULL; i++)
         field = mapping_field(aggregator->context->indices[i].mapping, aggregation->field);
@@ -576,10 +586,10 @@ static void write_list(struct output *out, const struct aggregator *aggregator)
 
 int aggregator_write(const struct aggregator *aggregator, struct buf *buf, struct arena *arena, struct problem *ret_problem)
 {
-    struct output out = {.failed = false};
+    struct output out = {.failed = false, .arena = arena, .problem = ret_problem};
     json_writer_init(&out.w, buf);
     json_begin(&out.w, '{');
     write_list(&out, aggregator);
     json_end(&out.w, '}');
-    return out.failed ? aggregation__too_many(arena, ret_problem) : 0;
+    return out.result != 0 ? out.result : out.failed ? aggregation__too_many(arena, ret_problem) : 0;
 }

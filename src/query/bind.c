@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Binding a query to an index: the nodes that are made of others, ids, exists, and the dispatch.
+ * Binding a query to an index: the nodes that are made of others, exists, and the dispatch.
  *
- * Values are in bind_value.c, words in bind_text.c.
+ * Values are in bind_value.c, words in bind_text.c, what is asked of metadata fields in bind_metadata.c.
  */
 #include "query/matcher.h"
-#include "json/filter.h"
+#include "query/metadata.h"
+#include "query/named.h"
 
+#include "base/budget.h"
 #include "base/check.h"
 #include "script/script.h"
 
@@ -55,6 +57,12 @@ int bind__refuse_plain(struct binder *binder, const char *format, ...)
     return QUERY_REFUSED;
 }
 
+bool bind__goes_on(struct binder *binder, uint64_t steps)
+{
+    const struct budget_guard *memory = binder->context->memory;
+    return account_take(binder->account, steps) && (memory == NULL || !memory->refused);
+}
+
 void binder_deinit(struct binder *binder)
 {
     for (size_t i = 0; i < binder->script_count; i++)
@@ -70,137 +78,6 @@ static struct matcher *all(struct binder *binder, double boost)
 static struct matcher *none(struct binder *binder)
 {
     return bind__new(binder, MATCHER_NONE, 1);
-}
-
-/* --- Names: ids, types, routing ---------------------------------------------------------------------------
- */
-
-static int by_bytes(const void *a, const void *b)
-{
-    return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
-}
-
-static struct matcher *bind_names(struct binder *binder, enum matcher_kind kind, const struct query *query)
-{
-    struct matcher *matcher = bind__new(binder, kind, query->boost);
-    struct slice *items = arena_alloc(binder->arena, query->values.count * sizeof *items);
-    size_t kept = 0;
-    for (size_t i = 0; i < query->values.count; i++)
-        items[i] = query__scalar_text(binder->arena, query->values.items[i]);
-    if (query->values.count > 0)
-        qsort(items, query->values.count, sizeof *items, by_bytes);
-    for (size_t i = 0; i < query->values.count; i++) {
-        if (kept == 0 || !slice_equal(items[kept - 1], items[i]))
-            items[kept++] = items[i];
-    }
-    matcher->names.items = items;
-    matcher->names.count = kept;
-    return kept > 0 ? matcher : none(binder);
-}
-
-static struct matcher *bind_types(struct binder *binder, const struct query *query)
-{
-    struct matcher *matcher = bind__new(binder, MATCHER_TYPES, query->boost);
-    matcher->types.numbers = arena_alloc(binder->arena, query->values.count * sizeof(uint16_t));
-    for (size_t i = 0; i < query->values.count; i++) {
-        struct slice name = query__scalar_text(binder->arena, query->values.items[i]);
-        const struct mapping_type *type = mapping_type(binder->index->mapping, name);
-        if (type != NULL)
-            matcher->types.numbers[matcher->types.count++] = type->number;
-    }
-    if (matcher->types.count == 0)
-        return none(binder);
-    return matcher->types.count == mapping_type_count(binder->index->mapping) ? all(binder, query->boost) : matcher;
-}
-
-/* Whether the index's name or one of its aliases fits. */
-static bool index_is_called(const struct search_index *index, const void *pattern,
-                            bool (*fits)(const void *pattern, struct slice name))
-{
-    bool found = fits(pattern, index->name);
-    for (size_t i = 0; i < index->alias_count && !found; i++)
-        found = fits(pattern, index->aliases[i]);
-    return found;
-}
-
-static bool is_text(const void *text, struct slice name)
-{
-    return slice_equal(*(const struct slice *)text, name);
-}
-
-static struct matcher *bind_index_name(struct binder *binder, const struct query *query)
-{
-    for (size_t i = 0; i < query->values.count; i++) {
-        struct slice text = query__scalar_text(binder->arena, query->values.items[i]);
-        if (index_is_called(binder->index, &text, is_text))
-            return all(binder, query->boost);
-    }
-    return none(binder);
-}
-
-/* A pattern of names, as in index expressions: only a star is special. */
-struct name_pattern {
-    struct slice text;
-    struct arena *arena;
-    bool case_insensitive;
-};
-
-static struct slice lower(struct arena *arena, struct slice text)
-{
-    char *bytes = arena_alloc(arena, text.len + 1);
-    for (size_t i = 0; i < text.len; i++)
-        bytes[i] = text.data[i] >= 'A' && text.data[i] <= 'Z' ? (char)(text.data[i] + 32) : text.data[i];
-    return slice_make(bytes, text.len);
-}
-
-static bool fits_pattern(const void *context, struct slice name)
-{
-    const struct name_pattern *pattern = context;
-    return pattern->case_insensitive ? json_wildcard(lower(pattern->arena, pattern->text), lower(pattern->arena, name))
-                                     : json_wildcard(pattern->text, name);
-}
-
-/* What else may be asked of `_index`, and not of `_id`: both have no order, and are no texts. */
-static int bind_name_pattern(struct binder *binder, const struct query *query, struct matcher **ret_matcher)
-{
-    struct slice name = query->field;
-    struct slice not_on =
-        arena_printf(binder->arena, "fields - not on [%.*s] which is of type [%.*s]", SLICE_ARG(name), SLICE_ARG(name));
-    *ret_matcher = none(binder);
-    if (query->kind == QUERY_RANGE)
-        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT,
-                            "Field [%.*s] of type [%.*s] does not support range queries", SLICE_ARG(name),
-                            SLICE_ARG(name));
-    if (query->kind == QUERY_FUZZY)
-        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "Can only use fuzzy queries on keyword and text %.*s",
-                            SLICE_ARG(not_on));
-    if (query->kind == QUERY_REGEXP)
-        return bind__refuse_plain(binder, "Can only use regexp queries on keyword and text %.*s", SLICE_ARG(not_on));
-    bool wildcard = query->kind == QUERY_WILDCARD;
-    if (slice_is(name, "_id"))
-        return bind__refuse_plain(binder, "Can only use %s queries on keyword, text and wildcard %.*s",
-                                  wildcard ? "wildcard" : "prefix", SLICE_ARG(not_on));
-    struct slice text = query__scalar_text(binder->arena, query->pattern.value);
-    struct name_pattern pattern = {text, binder->arena, query->pattern.case_insensitive};
-    if (!wildcard)
-        pattern.text = arena_printf(binder->arena, "%.*s*", SLICE_ARG(text));
-    if (index_is_called(binder->index, &pattern, fits_pattern))
-        *ret_matcher = all(binder, query->boost);
-    return 0;
-}
-
-/* term and terms on the fields that begin with '_'. Returns: NULL where the field is not one of them. */
-static struct matcher *bind_metadata(struct binder *binder, const struct query *query)
-{
-    if (slice_is(query->field, "_id"))
-        return bind_names(binder, MATCHER_IDS, query);
-    if (slice_is(query->field, "_routing"))
-        return bind_names(binder, MATCHER_ROUTING, query);
-    if (slice_is(query->field, "_type"))
-        return bind_types(binder, query);
-    if (slice_is(query->field, "_index"))
-        return bind_index_name(binder, query);
-    return NULL;
 }
 
 /* --- term, terms ------------------------------------------------------------------------------------------
@@ -220,9 +97,10 @@ static int bind_terms(struct binder *binder, const struct query *query, struct m
             "The number of terms [%zu] used in the Terms Query request has exceeded the allowed maximum of "
             "[%zu]. This maximum can be set by changing the [index.max_terms_count] index level setting.",
             query->values.count, limit);
-    if ((*ret_matcher = bind_metadata(binder, query)) != NULL)
-        return 0;
     const struct mapping_field *field = mapping_field(binder->index->mapping, query->field);
+    const struct metadata_field *metadata = field == NULL ? metadata_find(query->field) : NULL;
+    if (metadata != NULL)
+        return bind__metadata(binder, metadata, query, ret_matcher);
     struct matcher *ranges = bind__new(binder, MATCHER_BOOL, query->boost);
     struct matcher *terms = bind__new(binder, MATCHER_TERMS, query->boost);
     terms->field = field;
@@ -282,17 +160,9 @@ static int bind_exists(struct binder *binder, const struct query *query, struct 
 {
     struct field_collector found = {.binder = binder};
     const struct mapping_field *field = mapping_field(binder->index->mapping, query->field);
-    if (query->field.len > 0 && query->field.data[0] == '_' && field == NULL) {
-        if (slice_is(query->field, "_source"))
-            return bind__refuse_plain(binder, "The _source field is not searchable");
-        bool everywhere = slice_is(query->field, "_id") || slice_is(query->field, "_index") ||
-                          slice_is(query->field, "_type") || slice_is(query->field, "_seq_no") ||
-                          slice_is(query->field, "_version");
-        *ret_matcher = everywhere ? all(binder, query->boost) : none(binder);
-        if (slice_is(query->field, "_routing"))
-            *ret_matcher = bind__new(binder, MATCHER_ROUTING, query->boost);
-        return 0;
-    }
+    const struct metadata_field *metadata = field == NULL ? metadata_find(query->field) : NULL;
+    if (metadata != NULL)
+        return bind__metadata(binder, metadata, query, ret_matcher);
     if (field != NULL && field->type != FIELD_OBJECT && field->type != FIELD_NESTED)
         collect_field(&found, field);
     else if (field != NULL)
@@ -522,8 +392,17 @@ static int bind_function(struct binder *binder, const struct query *query, struc
         if (r == 0 && function->spec->script != NULL)
             r = bind__script(binder, function->spec->script, SCRIPT_FOR_SCORE, &function->script);
         if (r == 0 && function->spec->field_factor) {
+            const struct metadata_field *metadata = metadata_find(function->spec->field);
             function->field = mapping_field(binder->index->mapping, function->spec->field);
-            if (function->field == NULL && isnan(function->spec->missing))
+            function->metadata = function->field == NULL && metadata_has_values(metadata) &&
+                                         (metadata->traits & METADATA_NUMBERS) != 0
+                                     ? metadata
+                                     : NULL;
+            if (function->field == NULL && metadata != NULL && binder->context->dialect == DIALECT_7 &&
+                !metadata_has_values(metadata))
+                r = bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "%.*s",
+                                 SLICE_ARG(metadata_refusal(binder->arena, metadata)));
+            else if (function->field == NULL && function->metadata == NULL && isnan(function->spec->missing))
                 r = bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT,
                                  "Unable to find a field mapper for field [%.*s]. No 'missing' value defined.",
                                  SLICE_ARG(function->spec->field));
@@ -539,10 +418,12 @@ static int bind_lucene(struct binder *binder, const struct query *query, struct 
 {
     struct query *parsed = NULL;
     if (query->kind == QUERY_SIMPLE) {
-        parsed = lucene_parse_simple(binder->arena, query, query->lucene.fields, query->lucene.field_count);
+        parsed = lucene_parse_simple(binder->arena, binder->index->mapping, query, query->lucene.fields,
+                                     query->lucene.field_count);
     } else {
         struct problem problem = {0};
-        int r = lucene_parse(binder->arena, query, query->lucene.fields, query->lucene.field_count, &parsed, &problem);
+        int r = lucene_parse(binder->arena, binder->index->mapping, query, query->lucene.fields,
+                             query->lucene.field_count, &parsed, &problem);
         if (r != 0) {
             bind__refuse_plain(binder, "Failed to parse query [%.*s]", SLICE_ARG(query->lucene.text));
             binder->problem->caused_by = arena_alloc(binder->arena, sizeof problem);
@@ -559,11 +440,9 @@ static int bind_lucene(struct binder *binder, const struct query *query, struct 
 static int bind_field(struct binder *binder, const struct query *query, struct matcher **ret_matcher)
 {
     const struct mapping_field *field = mapping_field(binder->index->mapping, query->field);
-    if (query->kind == QUERY_RANGE && slice_is(query->field, "_seq_no"))
-        return bind__range(binder, query, NULL, ret_matcher);
-    if (field == NULL && binder->context->dialect == DIALECT_7 &&
-        (slice_is(query->field, "_index") || slice_is(query->field, "_id")))
-        return bind_name_pattern(binder, query, ret_matcher);
+    const struct metadata_field *metadata = field == NULL ? metadata_find(query->field) : NULL;
+    if (metadata != NULL)
+        return bind__metadata(binder, metadata, query, ret_matcher);
     *ret_matcher = none(binder);
     if (field == NULL || field->type == FIELD_OBJECT || field->type == FIELD_NESTED)
         return 0;
@@ -578,13 +457,10 @@ static int bind_node(struct binder *binder, const struct query *query, struct ma
     switch (query->kind) {
     case QUERY_MATCH_ALL: *ret_matcher = all(binder, query->boost); return 0;
     case QUERY_MATCH_NONE: *ret_matcher = none(binder); return 0;
-    case QUERY_IDS: *ret_matcher = bind_names(binder, MATCHER_IDS, query); return 0;
-    case QUERY_TYPE: *ret_matcher = bind_types(binder, query); return 0;
-    case QUERY_TERM:
-        if ((*ret_matcher = bind_metadata(binder, query)) != NULL)
-            return 0;
-        return bind_field(binder, query, ret_matcher);
+    case QUERY_IDS: *ret_matcher = bind__ids(binder, query); return 0;
+    case QUERY_TYPE: *ret_matcher = bind__types(binder, query); return 0;
     case QUERY_TERMS: return bind_terms(binder, query, ret_matcher);
+    case QUERY_TERM:
     case QUERY_PREFIX:
     case QUERY_WILDCARD:
     case QUERY_REGEXP:
@@ -608,13 +484,52 @@ static int bind_node(struct binder *binder, const struct query *query, struct ma
     return 0;
 }
 
+/* As Java counts: a character beyond the first 65,536 is two. */
+static size_t characters_of(struct slice text)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char byte = (unsigned char)text.data[i];
+        count += (byte & 0xc0) != 0x80 ? (byte >= 0xf0 ? 2 : 1) : 0;
+    }
+    return count;
+}
+
+/* Whatever the field is: a long expression costs before it is compared with anything. */
+static int check_regexp(struct binder *binder, const struct query *query)
+{
+    size_t most = binder->index->regexp_max != 0 ? binder->index->regexp_max : QUERY_REGEXP_CHARACTERS_MAX;
+    struct slice text = query__scalar_text(binder->arena, query->pattern.value);
+    size_t length = characters_of(text);
+    if (length <= most)
+        return 0;
+    return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT,
+                        "The length of regex [%zu] used in the %s has exceeded the allowed maximum of [%zu]. This "
+                        "maximum can be set by changing the [index.max_regex_length] index level setting.",
+                        length, query->pattern.in_query_string ? "[query_string]" : "Regexp Query request", most);
+}
+
+/* Of an account, for each node: some look words up, others make a table of letters. */
+enum { BIND_STEPS = 100 };
+
 int query_bind(struct binder *binder, const struct query *query, struct matcher **ret_matcher)
 {
+    if (!bind__goes_on(binder, BIND_STEPS))
+        return QUERY_REFUSED;
+    if (query->kind == QUERY_REGEXP && check_regexp(binder, query) != 0)
+        return QUERY_REFUSED;
     if (binder->depth >= 2 * QUERY_DEPTH_MAX)
         return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "The nested depth of the query exceeds the maximum of %d",
                             QUERY_DEPTH_MAX);
     binder->depth++;
     int r = bind_node(binder, query, ret_matcher);
     binder->depth--;
+    if (r == QUERY_REFUSED && query->lenient && bind__goes_on(binder, 0)) {
+        *binder->problem = (struct problem){0};
+        *ret_matcher = none(binder);
+        r = 0;
+    }
+    if (r == 0 && query->name.data != NULL && binder->named != NULL)
+        named_put(binder->named, binder->arena, query->name, *ret_matcher);
     return r;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Binding words to fields: the match family and multi_match. */
 #include "query/matcher.h"
+#include "query/metadata.h"
 
 #include "mapping/analysis.h"
 
@@ -12,6 +13,9 @@ struct tokens {
     size_t count, capacity;
 };
 
+/* Of an account: to begin with a text, and for a word of it. */
+enum { ANALYSE_STEPS = 100, TOKEN_STEPS = 50 };
+
 static bool take_token(void *context, const struct analysis_token *token)
 {
     struct tokens *tokens = context;
@@ -19,18 +23,22 @@ static bool take_token(void *context, const struct analysis_token *token)
         arena_grow(tokens->binder->arena, tokens->items, tokens->count, &tokens->capacity, sizeof *tokens->items);
     tokens->items[tokens->count] = *token;
     tokens->items[tokens->count++].text = arena_copy(tokens->binder->arena, token->text);
-    return tokens->count < QUERY_CLAUSES_MAX * 8;
+    return tokens->count < QUERY_CLAUSES_MAX * 8 && bind__goes_on(tokens->binder, TOKEN_STEPS);
 }
 
 static int analyse(struct binder *binder, const struct mapping_field *field, const struct match_options *options,
-                   struct slice text, struct tokens *ret_tokens)
+                   struct slice text, bool phrase, struct tokens *ret_tokens)
 {
     const struct analyzer *analyzer = field->search_analyzer != NULL ? field->search_analyzer : field->analyzer;
+    if (phrase && field->quote_analyzer != NULL)
+        analyzer = field->quote_analyzer;
     if (options->analyzer.len > 0)
         analyzer = mapping_analyzer(binder->index->mapping, options->analyzer);
     if (analyzer == NULL)
         return bind__refuse_plain(binder, "[match] analyzer [%.*s] not found", SLICE_ARG(options->analyzer));
     *ret_tokens = (struct tokens){.binder = binder};
+    if (!bind__goes_on(binder, ANALYSE_STEPS + text.len)) /* for each field anew */
+        return QUERY_REFUSED;
     analyzer_run(analyzer, text, binder->arena, take_token, ret_tokens);
     return 0;
 }
@@ -116,6 +124,9 @@ static int match_phrase(struct binder *binder, const struct query *query, const 
         exact.fuzziness = SLICE_NONE;
         return token_matcher(binder, query, field, &exact, tokens->items[0].text, prefix_last, ret_matcher);
     }
+    if (!field->positions)
+        return bind__refuse(binder, PROBLEM_ILLEGAL_STATE,
+                            "field:[%.*s] was indexed without position data; cannot run PhraseQuery", SLICE_ARG(field->path));
     struct matcher *matcher = bind__new(binder, MATCHER_PHRASE, query->boost);
     matcher->field = field;
     matcher->phrase.tokens = arena_alloc(binder->arena, tokens->count * sizeof(struct slice));
@@ -128,9 +139,9 @@ static int match_phrase(struct binder *binder, const struct query *query, const 
         matcher->phrase.tokens[i] = tokens->items[i].text;
         matcher->phrase.positions[i] = tokens->items[i].position - tokens->items[0].position;
     }
-    if (binder->scores) {
+    if (binder->scores && field->scored) {
         for (size_t i = 0; i < tokens->count; i++)
-            matcher->phrase.weights[i] = (struct term_weight){.scored = true, .norms = true};
+            matcher->phrase.weights[i] = (struct term_weight){.scored = true, .norms = field->norms, .frequencies = true};
         bind__list_add(binder, &binder->terms, matcher);
     }
     *ret_matcher = matcher;
@@ -164,13 +175,14 @@ static int match_field(struct binder *binder, const struct query *query, const s
         return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "Cannot search on field [%.*s] since it is not indexed.",
                             SLICE_ARG(field->path));
     struct tokens tokens;
-    int r = analyse(binder, field, options, query__scalar_text(binder->arena, value), &tokens);
+    bool phrase = form == MATCH_PHRASE || form == MATCH_PHRASE_PREFIX;
+    int r = analyse(binder, field, options, query__scalar_text(binder->arena, value), phrase, &tokens);
     if (r != 0)
         return r;
     *ret_matcher = nothing(binder, options, query->boost);
     if (tokens.count == 0)
         return 0;
-    if (form == MATCH_PHRASE || form == MATCH_PHRASE_PREFIX)
+    if (phrase)
         return match_phrase(binder, query, field, options, &tokens, prefix_last, ret_matcher);
     return match_words(binder, query, field, options, &tokens, prefix_last, ret_matcher);
 }
@@ -181,33 +193,44 @@ static int match_lenient(struct binder *binder, const struct query *query, const
                          struct matcher **ret_matcher)
 {
     int r = match_field(binder, query, field, form, value, options, ret_matcher);
-    if (r == QUERY_REFUSED && options->lenient) {
+    if (r == QUERY_REFUSED && options->lenient && bind__goes_on(binder, 0)) {
         *ret_matcher = bind__new(binder, MATCHER_NONE, 1);
         return 0;
     }
     return r;
 }
 
-static int match_metadata(struct binder *binder, struct slice name, yyjson_val *value, double boost,
+/* A match on a metadata field is a term: there is nothing to analyse. */
+static int match_metadata(struct binder *binder, const struct metadata_field *field, enum match_form form,
+                          yyjson_val *value, double boost, const struct match_options *options,
                           struct matcher **ret_matcher)
 {
-    struct query *term = query__new(binder->arena, QUERY_TERM);
-    term->boost = boost;
-    term->field = name;
-    term->values.items = arena_alloc(binder->arena, sizeof value);
-    term->values.items[0] = value;
-    term->values.count = 1;
-    return query_bind(binder, term, ret_matcher);
+    bool prefix = form == MATCH_BOOL_PREFIX && (field->traits & METADATA_PREFIXED) != 0;
+    struct slice name = slice_from(field->name);
+    if (form == MATCH_PHRASE_PREFIX && binder->context->dialect == DIALECT_7 && !options->lenient)
+        return refuse_phrase_prefix(binder, name, name);
+    struct query *query = query__new(binder->arena, prefix ? QUERY_PREFIX : QUERY_TERM);
+    query->boost = boost;
+    query->field = name;
+    query->lenient = options->lenient;
+    if (prefix) {
+        query->pattern.value = value;
+        return query_bind(binder, query, ret_matcher);
+    }
+    query->values.items = arena_alloc(binder->arena, sizeof value);
+    query->values.items[0] = value;
+    query->values.count = 1;
+    return query_bind(binder, query, ret_matcher);
 }
 
 int bind__match(struct binder *binder, const struct query *query, struct matcher **ret_matcher)
 {
     const struct mapping_field *field = mapping_field(binder->index->mapping, query->field);
-    if (field == NULL && query->field.len > 0 && query->field.data[0] == '_' && !slice_is(query->field, "_all"))
-        return query->match.form == MATCH_PHRASE_PREFIX && binder->context->dialect == DIALECT_7
-                   ? refuse_phrase_prefix(binder, query->field, query->field)
-                   : match_metadata(binder, query->field, query->match.value, query->boost, ret_matcher);
-    if (slice_is(query->field, "_all") || slice_is(query->field, "*")) {
+    const struct metadata_field *metadata = field == NULL ? metadata_find(query->field) : NULL;
+    if (metadata != NULL)
+        return match_metadata(binder, metadata, query->match.form, query->match.value, query->boost,
+                              &query->match.options, ret_matcher);
+    if ((slice_is(query->field, "_all") && binder->context->dialect == DIALECT_5) || slice_is(query->field, "*")) {
         struct query *multi = query__new(binder->arena, QUERY_MULTI_MATCH);
         multi->boost = query->boost;
         multi->multi.value = query->match.value;
@@ -232,11 +255,19 @@ struct chosen_fields {
     struct binder *binder;
     double boost; /* of the pattern at hand */
     struct chosen_field {
-        const struct mapping_field *field;
+        const struct mapping_field *field;     /* NULL: */
+        const struct metadata_field *metadata; /* this one */
         double boost;
     } * items;
     size_t count, capacity;
 };
+
+static void put_chosen(struct chosen_fields *chosen, struct chosen_field item)
+{
+    chosen->items =
+        arena_grow(chosen->binder->arena, chosen->items, chosen->count, &chosen->capacity, sizeof *chosen->items);
+    chosen->items[chosen->count++] = item;
+}
 
 static void choose_field(void *context, const struct mapping_field *field)
 {
@@ -245,9 +276,7 @@ static void choose_field(void *context, const struct mapping_field *field)
                       field->type != FIELD_BINARY && field->type != FIELD_STORED;
     if (!searchable || chosen->count >= QUERY_CLAUSES_MAX)
         return;
-    chosen->items =
-        arena_grow(chosen->binder->arena, chosen->items, chosen->count, &chosen->capacity, sizeof *chosen->items);
-    chosen->items[chosen->count++] = (struct chosen_field){field, chosen->boost};
+    put_chosen(chosen, (struct chosen_field){.field = field, .boost = chosen->boost});
 }
 
 static void choose_fields(struct chosen_fields *chosen, const struct query_field *fields, size_t count)
@@ -258,14 +287,26 @@ static void choose_fields(struct chosen_fields *chosen, const struct query_field
         mapping_fields_matching(mapping, SLICE_LIT("*"), choose_field, chosen);
     }
     for (size_t i = 0; i < count; i++) {
-        struct slice name = slice_is(fields[i].name, "_all") ? SLICE_LIT("*") : fields[i].name;
+        bool everything = slice_is(fields[i].name, "_all") && chosen->binder->context->dialect == DIALECT_5;
+        struct slice name = everything ? SLICE_LIT("*") : fields[i].name;
         const struct mapping_field *field = mapping_field(mapping, name);
         chosen->boost = fields[i].boost;
         if (slice_find_byte(name, '*') < name.len)
             mapping_fields_matching(mapping, name, choose_field, chosen);
         else if (field != NULL)
             choose_field(chosen, field);
+        else if (metadata_find(name) != NULL && chosen->count < QUERY_CLAUSES_MAX)
+            put_chosen(chosen, (struct chosen_field){.metadata = metadata_find(name), .boost = chosen->boost});
     }
+}
+
+static int match_chosen(struct binder *binder, const struct chosen_field *chosen, enum match_form form,
+                        yyjson_val *value, const struct match_options *options, struct matcher **ret_matcher)
+{
+    struct query part = {.kind = QUERY_MATCH, .boost = chosen->boost};
+    return chosen->field == NULL
+               ? match_metadata(binder, chosen->metadata, form, value, chosen->boost, options, ret_matcher)
+               : match_lenient(binder, &part, chosen->field, form, value, options, ret_matcher);
 }
 
 /* cross_fields: each word in whichever of the fields. */
@@ -274,9 +315,9 @@ static int match_across(struct binder *binder, const struct query *query, const 
 {
     struct tokens tokens = {.binder = binder};
     for (size_t i = 0; i < chosen->count && tokens.count == 0; i++) {
-        if (chosen->items[i].field->type == FIELD_TEXT) {
+        if (chosen->items[i].field != NULL && chosen->items[i].field->type == FIELD_TEXT) {
             int r = analyse(binder, chosen->items[i].field, options,
-                            query__scalar_text(binder->arena, query->multi.value), &tokens);
+                            query__scalar_text(binder->arena, query->multi.value), false, &tokens);
             if (r != 0)
                 return r;
         }
@@ -286,9 +327,8 @@ static int match_across(struct binder *binder, const struct query *query, const 
         struct matcher *anywhere = bind__new(binder, MATCHER_DIS_MAX, 1);
         for (size_t i = 0; i < chosen->count; i++) {
             struct matcher *one;
-            struct query part = {.kind = QUERY_MATCH, .boost = chosen->items[i].boost};
-            int r = match_lenient(binder, &part, chosen->items[i].field, MATCH_BOOLEAN,
-                                  query__text(binder->arena, tokens.items[t].text), options, &one);
+            int r = match_chosen(binder, &chosen->items[i], MATCH_BOOLEAN,
+                                 query__text(binder->arena, tokens.items[t].text), options, &one);
             if (r != 0)
                 return r;
             bind__list_add(binder, &anywhere->compound.queries, one);
@@ -309,7 +349,7 @@ int bind__multi_match(struct binder *binder, const struct query *query, struct m
                                             MATCH_PHRASE,  MATCH_PHRASE_PREFIX, MATCH_BOOL_PREFIX};
     struct chosen_fields chosen = {.binder = binder};
     struct match_options options = query->multi.options;
-    options.lenient = options.lenient || query->multi.field_count == 0;
+    options.lenient = options.lenient || (query->multi.field_count == 0 && !options.lenient_given);
     choose_fields(&chosen, query->multi.fields, query->multi.field_count);
     if (query->multi.form == MULTI_CROSS_FIELDS)
         return match_across(binder, query, &chosen, &options, ret_matcher);
@@ -318,9 +358,8 @@ int bind__multi_match(struct binder *binder, const struct query *query, struct m
     matcher->compound.number = !isnan(query->multi.tie_breaker) ? (float)query->multi.tie_breaker : sum ? 1.0f : 0.0f;
     for (size_t i = 0; i < chosen.count; i++) {
         struct matcher *one;
-        struct query part = {.kind = QUERY_MATCH, .boost = chosen.items[i].boost};
-        int r = match_lenient(binder, &part, chosen.items[i].field, forms[query->multi.form], query->multi.value,
-                              &options, &one);
+        int r =
+            match_chosen(binder, &chosen.items[i], forms[query->multi.form], query->multi.value, &options, &one);
         if (r != 0)
             return r;
         bind__list_add(binder, &matcher->compound.queries, one);

@@ -123,14 +123,16 @@ static int out_of_range(struct binder *binder, const struct mapping_field *field
 static struct matcher *single_value(struct binder *binder, const struct mapping_field *field, const struct value *value,
                                     double boost, bool scored)
 {
-    struct matcher *matcher = bind__new(binder, MATCHER_TERMS, boost);
+    bool worded = is_text_field(field) || field->type == FIELD_BOOLEAN;
+    struct matcher *matcher = bind__new(binder, MATCHER_TERMS, worded ? boost * field->boost : boost);
     matcher->field = field;
     matcher->terms.values = arena_alloc(binder->arena, sizeof *value);
     matcher->terms.values[0] = *value;
     matcher->terms.count = 1;
-    if (scored && (is_text_field(field) || field->type == FIELD_BOOLEAN)) {
+    if (scored && worded && field->scored) {
         matcher->terms.weight.scored = true;
-        matcher->terms.weight.norms = field->type == FIELD_TEXT;
+        matcher->terms.weight.norms = field->norms;
+        matcher->terms.weight.frequencies = field->frequencies;
         bind__list_add(binder, &binder->terms, matcher);
     }
     return matcher;
@@ -139,7 +141,7 @@ static struct matcher *single_value(struct binder *binder, const struct mapping_
 static int date_term(struct binder *binder, const struct mapping_field *field, yyjson_val *scalar, double boost,
                      struct matcher **ret_matcher)
 {
-    struct matcher *matcher = bind__new(binder, MATCHER_RANGE, boost);
+    struct matcher *matcher = bind__new(binder, MATCHER_RANGE, boost * field->boost);
     matcher->field = field;
     matcher->range.has_low = matcher->range.has_high = true;
     matcher->range.low = matcher->range.high = (struct value){.field = field->number, .kind = VALUE_I64};
@@ -175,7 +177,7 @@ static bool ip_block(struct binder *binder, const struct mapping_field *field, s
         low[i] = (char)((unsigned char)base.bytes.data[i] & mask);
         high[i] = (char)((unsigned char)base.bytes.data[i] | (unsigned char)~mask);
     }
-    struct matcher *matcher = bind__new(binder, MATCHER_RANGE, boost);
+    struct matcher *matcher = bind__new(binder, MATCHER_RANGE, boost * field->boost);
     matcher->field = field;
     matcher->range.has_low = matcher->range.has_high = true;
     matcher->range.low = matcher->range.high = base;
@@ -185,10 +187,14 @@ static bool ip_block(struct binder *binder, const struct mapping_field *field, s
     return true;
 }
 
+enum { TERM_STEPS = 50 }; /* of an account, to parse a value and keep it */
+
 int bind__term(struct binder *binder, const struct mapping_field *field, yyjson_val *scalar, double boost, bool scored,
                struct matcher **ret_matcher)
 {
     *ret_matcher = none(binder);
+    if (!bind__goes_on(binder, TERM_STEPS))
+        return QUERY_REFUSED;
     if (field->type == FIELD_OBJECT || field->type == FIELD_NESTED)
         return 0;
     int r = check_searchable(binder, field);
@@ -408,18 +414,29 @@ static int refuse_pattern(struct binder *binder, const struct query *query, cons
 static int bind_regexp(struct binder *binder, const struct query *query, struct slice text, struct matcher *matcher)
 {
     struct slice reason = SLICE_NONE;
-    if (text.len > QUERY_REGEXP_CHARACTERS_MAX)
-        return bind__refuse(
-            binder, PROBLEM_ILLEGAL_ARGUMENT,
-            "The length of regex [%zu] used in the Regexp Query request has exceeded the allowed maximum of "
-            "[%d]. This "
-            "maximum can be set by changing the [index.max_regex_length] index level setting.",
-            text.len, QUERY_REGEXP_CHARACTERS_MAX);
     matcher->pattern.pattern = pattern_new_regexp(binder->arena, text, query->pattern.case_insensitive, &reason);
     if (matcher->pattern.pattern == NULL)
         return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "%.*s", SLICE_ARG(reason));
     matcher->pattern.fits = pattern_regexp;
     matcher->pattern.prefix = SLICE_LIT("");
+    return 0;
+}
+
+int bind__pattern_text(struct binder *binder, const struct query *query, struct slice text, struct matcher *matcher)
+{
+    if (query->kind == QUERY_REGEXP)
+        return bind_regexp(binder, query, text, matcher);
+    if (query->kind == QUERY_FUZZY) {
+        matcher->pattern.pattern = pattern_new_fuzzy(binder->arena, text, edits_of(query->pattern.fuzziness, text),
+                                                     query->pattern.prefix_length, !query->pattern.no_transpositions);
+        matcher->pattern.fits = pattern_fuzzy;
+        matcher->pattern.prefix = SLICE_LIT("");
+        return 0;
+    }
+    bool wildcard = query->kind == QUERY_WILDCARD;
+    matcher->pattern.pattern = pattern_new(binder->arena, text, query->pattern.case_insensitive);
+    matcher->pattern.fits = wildcard ? pattern_wildcard : pattern_prefix;
+    matcher->pattern.prefix = pattern_literal_prefix(matcher->pattern.pattern, wildcard);
     return 0;
 }
 
@@ -433,22 +450,9 @@ int bind__pattern(struct binder *binder, const struct query *query, const struct
         return r;
     struct matcher *matcher = bind__new(binder, MATCHER_PATTERN, query->boost);
     struct slice text = query__scalar_text(binder->arena, query->pattern.value);
+    bool simple = query->kind == QUERY_WILDCARD ||
+                  (query->kind == QUERY_PREFIX && (field->analyzer == NULL || field->type == FIELD_KEYWORD));
     matcher->field = field;
     *ret_matcher = matcher;
-    if (query->kind == QUERY_REGEXP)
-        return bind_regexp(binder, query, text, matcher);
-    if (query->kind == QUERY_FUZZY) {
-        matcher->pattern.pattern = pattern_new_fuzzy(binder->arena, text, edits_of(query->pattern.fuzziness, text),
-                                                     query->pattern.prefix_length, !query->pattern.no_transpositions);
-        matcher->pattern.fits = pattern_fuzzy;
-        matcher->pattern.prefix = SLICE_LIT("");
-        return 0;
-    }
-    bool wildcard = query->kind == QUERY_WILDCARD;
-    if (wildcard || field->analyzer == NULL || field->type == FIELD_KEYWORD)
-        text = normalized(binder, field, text);
-    matcher->pattern.pattern = pattern_new(binder->arena, text, query->pattern.case_insensitive);
-    matcher->pattern.fits = wildcard ? pattern_wildcard : pattern_prefix;
-    matcher->pattern.prefix = pattern_literal_prefix(matcher->pattern.pattern, wildcard);
-    return 0;
+    return bind__pattern_text(binder, query, simple ? normalized(binder, field, text) : text, matcher);
 }

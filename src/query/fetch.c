@@ -8,6 +8,8 @@
 #include "mapping/date.h"
 #include "mapping/number_format.h"
 #include "json/filter.h"
+#include "query/metadata.h"
+#include "query/named.h"
 #include "query/sort.h"
 #include "script/script.h"
 #include "json/path.h"
@@ -20,9 +22,10 @@ static bool source_enabled(const struct mapping *mapping)
     return mapping_type_count(mapping) == 0 || mapping_type_at(mapping, 0)->source_enabled;
 }
 
-int fetcher_init(struct fetcher *fetcher, struct binder *binder, const struct search_request *request)
+int fetcher_init(struct fetcher *fetcher, struct binder *binder, const struct search_request *request,
+                 const struct named_list *named)
 {
-    *fetcher = (struct fetcher){.context = binder->context, .request = request, .index = binder->index};
+    *fetcher = (struct fetcher){.context = binder->context, .request = request, .index = binder->index, .named = named};
     struct buf name = BUF_INIT(BUF_UNLIMITED);
     buf_json_string(&name, binder->index->name);
     fetcher->index_json = arena_copy(binder->arena, buf_view(&name));
@@ -32,9 +35,11 @@ int fetcher_init(struct fetcher *fetcher, struct binder *binder, const struct se
     fetcher->source = !request->no_source && fetcher->source_allowed && (request->source_asked || !other_fields);
     fetcher->source_whole = request->source.include_count == 0 && request->source.exclude_count == 0;
     fetcher->ids = !request->stored_none;
-    fetcher->fields = other_fields || request->docvalue_count > 0 || request->field_count > 0;
+    fetcher->fields =
+        other_fields || request->docvalue_count > 0 || request->field_count > 0 || request->collapse.data != NULL;
     fetcher->scripts = arena_zalloc(binder->arena, (request->script_field_count + 1) * sizeof(struct script *));
-    if (request->stored_none && binder->context->dialect == DIALECT_7 && (fetcher->source || request->field_count > 0)) {
+    if (request->stored_none && binder->context->dialect == DIALECT_7 &&
+        (fetcher->source || request->field_count > 0)) {
         problem_set(binder->problem, binder->arena, PROBLEM_SEARCH,
                     fetcher->source ? "[stored_fields] cannot be disabled if [_source] is requested"
                                     : "[stored_fields] cannot be disabled when using the [fields] option");
@@ -284,6 +289,40 @@ static void write_script_field(struct fields_writer *w, size_t i)
     buf_byte(w->buf, ']');
 }
 
+/* The value that a metadata field has in every document; refused where it has none. */
+static void write_metadata(struct fields_writer *w, const struct metadata_field *field)
+{
+    struct arena *arena = &w->subject->arena;
+    if (w->result != 0)
+        return;
+    if (w->format->format.data != NULL) {
+        refuse_field(w, arena_printf(arena, "Field [%s] of type [%s] does not support custom formats", field->name,
+                                     field->name));
+        return;
+    }
+    if (!metadata_has_values(field)) {
+        refuse_field(w, metadata_refusal(arena, field));
+        return;
+    }
+    struct value value = metadata_value(field, w->subject);
+    begin_field(w, slice_from(field->name));
+    if (value.kind == VALUE_I64)
+        buf_i64(w->buf, value.i64);
+    else
+        buf_json_string(w->buf, value.bytes);
+    buf_byte(w->buf, ']');
+}
+
+/* Those that a name or a pattern of names stands for. In 5.x there are none. */
+static void write_metadata_of(struct fields_writer *w, struct slice pattern)
+{
+    for (int i = 0; i < METADATA_COUNT && w->fetcher->context->dialect == DIALECT_7; i++) {
+        const struct metadata_field *field = metadata_at((enum metadata_number)i);
+        if (json_wildcard(pattern, slice_from(field->name)))
+            write_metadata(w, field);
+    }
+}
+
 /* An alias stands for its field, and is shown by its own name. */
 static void write_matching(void *context, const struct mapping_field *field)
 {
@@ -306,6 +345,21 @@ static void each_pattern(struct fields_writer *w, struct slice pattern, mapping_
         mapping_fields_matching(mapping, pattern, write_matching, w);
 }
 
+/* Whether one of the patterns of fields takes a name. */
+static bool is_shown(const struct search_request *request, struct slice name)
+{
+    for (size_t i = 0; i < request->docvalue_count; i++)
+        if (json_wildcard(request->docvalue_fields[i].pattern, name))
+            return true;
+    for (size_t i = 0; i < request->field_count; i++)
+        if (json_wildcard(request->fields[i].pattern, name))
+            return true;
+    for (size_t i = 0; i < request->stored_field_count; i++)
+        if (json_wildcard(request->stored_fields[i], name))
+            return true;
+    return false;
+}
+
 static int write_fields(const struct fetcher *fetcher, struct subject *subject, struct buf *buf)
 {
     const struct search_request *request = fetcher->request;
@@ -315,12 +369,15 @@ static int write_fields(const struct fetcher *fetcher, struct subject *subject, 
     for (size_t i = 0; i < request->docvalue_count; i++) {
         w.format = &request->docvalue_fields[i];
         each_pattern(&w, w.format->pattern, write_docvalues);
+        write_metadata_of(&w, w.format->pattern);
     }
     for (size_t i = 0; i < request->field_count; i++) {
         w.format = &request->fields[i];
         each_pattern(&w, w.format->pattern, write_field);
     }
     w.format = NULL;
+    if (request->collapse.data != NULL && !is_shown(request, request->collapse))
+        each_pattern(&w, request->collapse, write_docvalues);
     for (size_t i = 0; i < request->script_field_count && w.result == 0; i++)
         write_script_field(&w, i);
     if (w.begun)
@@ -425,6 +482,8 @@ int fetch_hit(struct fetcher *fetcher, struct subject *subject, const float *sco
         buf_byte(buf, ',');
         sort_write(buf, fetcher->request->sort, fetcher->request->sort_count, values);
     }
+    if (r == 0)
+        named_write(fetcher->named, subject, buf);
     buf_byte(buf, '}');
     return r;
 }

@@ -5,6 +5,7 @@
 
 #include "query/matcher.h"
 
+struct named_list;
 struct sort_value;
 
 /* What of a hit is written, worked out once an index. */
@@ -18,6 +19,7 @@ struct fetcher {
     bool source_allowed;     /* the mapping says it is enabled */
     bool ids;                /* _id and _type are written */
     bool fields;             /* there may be "fields" */
+    const struct named_list *named; /* the queries that hits tell of */
     struct script **scripts; /* of script_fields */
     /* The score written last, and its text: most searches give all hits the same. */
     float score;
@@ -26,7 +28,8 @@ struct fetcher {
 };
 
 /* Returns: 0; QUERY_REFUSED with binder->problem. */
-int fetcher_init(struct fetcher *fetcher, struct binder *binder, const struct search_request *request) TL_MUST_USE;
+int fetcher_init(struct fetcher *fetcher, struct binder *binder, const struct search_request *request,
+                 const struct named_list *named) TL_MUST_USE;
 
 /*
  * Appends one hit. `score` is NULL where it reads null.

@@ -16,13 +16,14 @@ void kept_hits_deinit(struct kept_hits *kept)
     for (size_t i = 0; i < kept->count; i++)
         mem_free(kept->items[i]);
     mem_free(kept->items);
+    map_deinit(&kept->groups);
     *kept = (struct kept_hits){.keys = NULL};
 }
 
 struct kept_hit *kept_hit_copy(uint32_t index, float score, struct slice key, const struct sort_value *values,
-                               size_t count)
+                               size_t count, struct slice group)
 {
-    size_t bytes = sizeof(struct kept_hit) + count * sizeof *values + key.len;
+    size_t bytes = sizeof(struct kept_hit) + count * sizeof *values + key.len + group.len;
     for (size_t i = 0; i < count; i++)
         bytes += sort_kind_is_bytes(values[i].kind) ? values[i].bytes.len : 0;
     struct kept_hit *hit = mem_alloc(bytes);
@@ -36,6 +37,12 @@ struct kept_hit *kept_hit_copy(uint32_t index, float score, struct slice key, co
             hit->values[i].bytes.data = memcpy(at, values[i].bytes.data, values[i].bytes.len);
             at += values[i].bytes.len;
         }
+    }
+    if (group.data != NULL) {
+        hit->group = slice_make(at, group.len);
+        if (group.len > 0)
+            memcpy(at, group.data, group.len);
+        hit->bytes += group.len + sizeof(void *) * 8; /* the map has it, too */
     }
     return hit;
 }
@@ -56,6 +63,19 @@ static int compare_hits(const struct kept_hits *kept, const struct kept_hit *a, 
     return compare(kept, a->index, a->score, a->key, a->values, b);
 }
 
+static void place(struct kept_hits *kept, size_t at, struct kept_hit *hit)
+{
+    kept->items[at] = hit;
+    hit->at = at;
+}
+
+static void swap(struct kept_hits *kept, size_t a, size_t b)
+{
+    struct kept_hit *moved = kept->items[a];
+    place(kept, a, kept->items[b]);
+    place(kept, b, moved);
+}
+
 static void sink(struct kept_hits *kept, size_t at)
 {
     for (;;) {
@@ -66,9 +86,7 @@ static void sink(struct kept_hits *kept, size_t at)
         }
         if (worst == at)
             return;
-        struct kept_hit *moved = kept->items[at];
-        kept->items[at] = kept->items[worst];
-        kept->items[worst] = moved;
+        swap(kept, at, worst);
         at = worst;
     }
 }
@@ -76,9 +94,7 @@ static void sink(struct kept_hits *kept, size_t at)
 static void rise(struct kept_hits *kept, size_t at)
 {
     while (at > 0 && compare_hits(kept, kept->items[at], kept->items[(at - 1) / 2]) > 0) {
-        struct kept_hit *moved = kept->items[at];
-        kept->items[at] = kept->items[(at - 1) / 2];
-        kept->items[(at - 1) / 2] = moved;
+        swap(kept, at, (at - 1) / 2);
         at = (at - 1) / 2;
     }
 }
@@ -89,7 +105,7 @@ static void add(struct kept_hits *kept, struct kept_hit *hit)
         kept->capacity = kept->capacity > 0 ? kept->capacity * 2 : 16;
         kept->items = mem_realloc(kept->items, kept->capacity * sizeof(struct kept_hit *));
     }
-    kept->items[kept->count++] = hit;
+    place(kept, kept->count++, hit);
     kept->bytes += hit->bytes;
     rise(kept, kept->count - 1);
 }
@@ -97,8 +113,12 @@ static void add(struct kept_hits *kept, struct kept_hit *hit)
 static void drop_last(struct kept_hits *kept)
 {
     kept->bytes -= kept->items[0]->bytes;
+    if (kept->items[0]->group.data != NULL)
+        (void)map_remove(&kept->groups, kept->items[0]->group);
     mem_free(kept->items[0]);
-    kept->items[0] = kept->items[--kept->count];
+    if (--kept->count == 0)
+        return;
+    place(kept, 0, kept->items[kept->count]);
     sink(kept, 0);
 }
 
@@ -111,7 +131,39 @@ void kept_hits_offer(struct kept_hits *kept, uint32_t index, float score, struct
         return;
     if (kept->count == kept->limit && compare(kept, index, score, key, values, kept->items[0]) >= 0)
         return;
-    add(kept, kept_hit_copy(index, score, key, values, kept->key_count));
+    add(kept, kept_hit_copy(index, score, key, values, kept->key_count, SLICE_NONE));
+    if (kept->count > kept->limit)
+        drop_last(kept);
+}
+
+/* A better hit of a group that is kept: the old one's place is too high up the heap for it, never too low. */
+static void replace(struct kept_hits *kept, struct kept_hit *old, struct kept_hit *better)
+{
+    size_t at = old->at;
+    kept->bytes += better->bytes;
+    kept->bytes -= old->bytes;
+    (void)map_put(&kept->groups, better->group, better);
+    place(kept, at, better);
+    mem_free(old);
+    sink(kept, at);
+}
+
+void kept_hits_offer_group(struct kept_hits *kept, uint32_t index, float score, struct slice key,
+                           const struct sort_value *values, struct slice group)
+{
+    if (kept->limit == 0)
+        return;
+    struct kept_hit *old = map_get(&kept->groups, group);
+    const struct kept_hit *rival = old != NULL ? old : kept->count == kept->limit ? kept->items[0] : NULL;
+    if (rival != NULL && compare(kept, index, score, key, values, rival) >= 0)
+        return;
+    struct kept_hit *hit = kept_hit_copy(index, score, key, values, kept->key_count, group);
+    if (old != NULL) {
+        replace(kept, old, hit);
+        return;
+    }
+    add(kept, hit);
+    (void)map_put(&kept->groups, hit->group, hit);
     if (kept->count > kept->limit)
         drop_last(kept);
 }

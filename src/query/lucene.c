@@ -16,10 +16,12 @@
 
 struct lucene {
     struct arena *arena;
+    const struct mapping *mapping;
     const struct query *query;
     const struct query_field *fields; /* where clauses without a field look; none: everywhere */
     size_t field_count;
     struct query_field single; /* default_field */
+    bool lenient;              /* what does not fit a field matches nothing */
     struct slice text;
     size_t at;
     unsigned depth;
@@ -57,15 +59,20 @@ static bool take_char(struct lucene *p, char c)
     return true;
 }
 
-/* A word that stands alone: AND, OR, NOT, TO. */
+/* The longest reading wins: what could go on as a term is one. */
+static bool ends_word(char c)
+{
+    return is_space(c) || strchr("!():^[]\"{}~/", c) != NULL;
+}
+
+/* A word that stands alone: AND, OR, NOT, TO, && and ||. */
 static bool take_word(struct lucene *p, const char *word)
 {
     size_t len = strlen(word);
     skip_space(p);
     if (p->text.len - p->at < len || memcmp(p->text.data + p->at, word, len) != 0)
         return false;
-    if (p->text.len - p->at > len && !is_space(p->text.data[p->at + len]) && p->text.data[p->at + len] != '(' &&
-        word[0] >= 'A' && word[0] <= 'Z')
+    if (p->text.len - p->at > len && !ends_word(p->text.data[p->at + len]))
         return false;
     p->at += len;
     return true;
@@ -117,30 +124,61 @@ static struct query *fail(struct lucene *p, const char *expecting)
 
 /* --- Making nodes ------------------------------------------------------------------------------------------------- */
 
-static struct query *each_field(struct lucene *p, struct slice field,
-                                struct query *(*make)(struct lucene *, struct slice, struct query *),
-                                struct query *model)
+typedef struct query *make_on_field(struct lucene *p, struct slice field, struct query *model);
+
+/* The queries of some fields, each times the field's boost. */
+struct field_queries {
+    struct lucene *p;
+    make_on_field *make;
+    struct query *model, *any;
+    double boost;
+};
+
+static void add_field(struct field_queries *queries, struct slice name)
 {
-    if (field.data != NULL)
-        return make(p, field, model);
-    if (p->field_count == 1)
-        return make(p, p->fields[0].name, model);
+    struct query *one = queries->make(queries->p, name, queries->model);
+    one->boost *= queries->boost;
+    query__list_add(queries->p->arena, &queries->any->compound.queries, one);
+}
+
+static void add_matching(void *context, const struct mapping_field *field)
+{
+    if (field->type != FIELD_OBJECT && field->type != FIELD_NESTED)
+        add_field(context, field->path);
+}
+
+/* A field, or all that a pattern of names finds. */
+static void add_fields(struct field_queries *queries, struct slice name)
+{
+    const struct mapping *mapping = queries->p->mapping;
+    if (mapping != NULL && slice_find_byte(name, '*') < name.len)
+        mapping_fields_matching(mapping, name, add_matching, queries);
+    else
+        add_field(queries, name);
+}
+
+static struct query *each_field(struct lucene *p, struct slice field, make_on_field *make, struct query *model)
+{
     struct query *any = query__new(p->arena, QUERY_DIS_MAX);
-    any->compound.number = 0;
-    for (size_t i = 0; i < p->field_count; i++)
-        query__list_add(p->arena, &any->compound.queries, make(p, p->fields[i].name, model));
-    return any;
+    struct field_queries queries = {p, make, model, any, 1.0};
+    any->compound.number = p->query->lucene.options.tie_breaker;
+    if (field.data != NULL)
+        add_fields(&queries, field);
+    for (size_t i = 0; field.data == NULL && i < p->field_count; i++) {
+        queries.boost = p->fields[i].boost;
+        add_fields(&queries, p->fields[i].name);
+    }
+    if (any->compound.queries.count == 0)
+        return query__new(p->arena, QUERY_MATCH_NONE);
+    return any->compound.queries.count == 1 ? any->compound.queries.items[0] : any;
 }
 
 static struct query *on_field(struct lucene *p, struct slice field, struct query *model)
 {
     struct query *query = query__new(p->arena, model->kind);
-    bool pattern = model->kind == QUERY_PREFIX || model->kind == QUERY_WILDCARD;
-    bool other = model->kind == QUERY_FUZZY || model->kind == QUERY_REGEXP || model->kind == QUERY_RANGE;
-    if ((slice_is(field, "_id") && (pattern || other)) || (slice_is(field, "_index") && other))
-        return query__new(p->arena, QUERY_MATCH_NONE); /* a query on its own would be refused */
     *query = *model;
     query->field = field;
+    query->lenient = p->lenient && model->kind != QUERY_EXISTS; /* which refuses nothing but metadata fields */
     return query;
 }
 
@@ -150,7 +188,8 @@ static struct query *make_words(struct lucene *p, struct slice field, struct sli
 {
     struct match_options options = {.slop = slop,
                                     .and_operator = p->query->lucene.options.and_operator,
-                                    .lenient = p->query->lucene.options.lenient,
+                                    .lenient = p->lenient,
+                                    .lenient_given = true,
                                     .analyzer = p->query->lucene.options.analyzer};
     if (field.data != NULL && slice_find_byte(field, '*') == field.len) {
         struct query *query = query__new(p->arena, QUERY_MATCH);
@@ -169,9 +208,8 @@ static struct query *make_words(struct lucene *p, struct slice field, struct sli
     query->multi.form = form == MATCH_PHRASE          ? MULTI_PHRASE
                         : form == MATCH_PHRASE_PREFIX ? MULTI_PHRASE_PREFIX
                                                       : MULTI_BEST_FIELDS;
-    query->multi.tie_breaker = NAN;
+    query->multi.tie_breaker = p->query->lucene.options.tie_breaker;
     query->multi.options = options;
-    query->multi.options.lenient = options.lenient || field.data == NULL;
     return query;
 }
 
@@ -181,6 +219,9 @@ static struct query *make_pattern(struct lucene *p, struct slice field, enum que
     struct query model = {.kind = kind, .boost = 1.0};
     model.pattern.value = query__text(p->arena, text);
     model.pattern.fuzziness = fuzziness;
+    model.pattern.in_query_string = true;
+    if (field.data == NULL && p->field_count == 0 && (kind == QUERY_WILDCARD || kind == QUERY_REGEXP))
+        return each_field(p, SLICE_LIT("*"), on_field, &model);
     if (field.data == NULL &&
         p->field_count == 0) { /* everywhere: on the words of every text field, which `_all` was */
         struct query *words = make_words(p, field, text, kind == QUERY_PREFIX ? MATCH_PHRASE_PREFIX : MATCH_BOOLEAN, 0);
@@ -256,7 +297,7 @@ static struct query *parse_phrase(struct lucene *p, struct slice field)
     buf_deinit(&text);
     if (!take_char(p, '"'))
         return fail(p, EXPECTING_CLAUSE);
-    double slop = take_char(p, '~') ? take_number(p, 0) : 0;
+    double slop = take_char(p, '~') ? take_number(p, 0) : p->query->lucene.options.phrase_slop;
     return make_words(p, field, copy, MATCH_PHRASE, slop > 1e6 ? 1000000u : (unsigned)slop);
 }
 
@@ -317,6 +358,7 @@ static struct query *parse_comparison(struct lucene *p, struct slice field)
     if (!take_term(p, &term))
         return fail(p, EXPECTING_CLAUSE);
     range->field = field;
+    range->lenient = p->lenient;
     range->range.zone = p->query->lucene.options.zone;
     range->range.low_exclusive = range->range.high_exclusive = exclusive;
     set_bound(p, range, term.text, high);
@@ -331,8 +373,6 @@ static struct query *parse_regexp(struct lucene *p, struct slice field)
     struct slice text = {p->text.data + start, p->at - start};
     if (!take_char(p, '/'))
         return fail(p, EXPECTING_CLAUSE);
-    if (field.data == NULL && p->field_count == 0)
-        return query__new(p->arena, QUERY_MATCH_NONE);
     return make_pattern(p, field, QUERY_REGEXP, text, SLICE_NONE);
 }
 
@@ -376,8 +416,8 @@ static struct slice take_field(struct lucene *p)
     struct lucene_term name;
     if (p->at < p->text.len && p->text.data[p->at] == '/') /* begins an expression, however far it goes */
         return SLICE_NONE;
-    if (take_term(p, &name) && take_char(p, ':'))
-        return name.text;
+    if (take_term(p, &name) && (!name.wildcard || slice_is(name.text, "*")) && take_char(p, ':'))
+        return name.text; /* a pattern of names has its stars escaped */
     p->at = start;
     return SLICE_NONE;
 }
@@ -417,9 +457,11 @@ static struct query *parse_clause(struct lucene *p, struct slice field)
 {
     struct slice named = take_field(p);
     if (slice_is(named, "_exists_")) {
-        struct lucene_term term;
+        struct lucene_term term = {.text = SLICE_NONE};
         skip_space(p);
-        return take_term(p, &term) ? boosted(p, make_exists(p, term.text)) : fail(p, EXPECTING_CLAUSE);
+        if (take_term(p, &term) && term.wildcard && !slice_is(term.text, "*"))
+            return boosted(p, query__new(p->arena, QUERY_MATCH_NONE)); /* names are taken as they stand */
+        return term.text.len > 0 ? boosted(p, make_exists(p, term.text)) : fail(p, EXPECTING_CLAUSE);
     }
     return boosted(p, parse_value(p, named.data != NULL ? named : field));
 }
@@ -467,6 +509,68 @@ static struct query *combine(struct lucene *p, const struct lucene_clause *claus
     return all;
 }
 
+/* Whether one of the words that join clauses stands here; nothing is taken. */
+static bool at_conjunction(struct lucene *p)
+{
+    size_t start = p->at;
+    bool found = take_word(p, "AND") || take_word(p, "OR") || take_word(p, "&&") || take_word(p, "||");
+    p->at = start;
+    return found;
+}
+
+/*
+ * A term without anything special about it: no sign, field, pattern, similarity or boost, nor, where it is not the first of several,
+ * a word behind it that joins clauses. Returns: false, and nothing is taken, where none stands here.
+ */
+static bool take_plain(struct lucene *p, bool first, struct lucene_term *ret_term)
+{
+    skip_space(p);
+    size_t start = p->at;
+    bool found = p->at < p->text.len && strchr("+-!/<>*?", p->text.data[p->at]) == NULL && !at_conjunction(p) &&
+                 !take_word(p, "NOT") && take_term(p, ret_term) && !ret_term->wildcard;
+    size_t end = p->at;
+    skip_space(p);
+    bool special = p->at < p->text.len && strchr(":^~", p->text.data[p->at]) != NULL;
+    bool star = p->at < p->text.len && p->text.data[p->at] == '*' &&
+                (p->at + 1 == p->text.len || is_space(p->text.data[p->at + 1]));
+    if (!found || special || (!first && (star || at_conjunction(p)))) {
+        p->at = start;
+        return false;
+    }
+    p->at = end;
+    return true;
+}
+
+/* Whether words go to one field that takes a text apart, where each is a clause as if it stood alone. */
+static bool splits_words(const struct lucene *p, struct slice field)
+{
+    struct slice only = field.data == NULL && p->field_count == 1 ? p->fields[0].name : field;
+    bool known = only.data != NULL && p->mapping != NULL;
+    const struct mapping_field *found = known ? mapping_field(p->mapping, only) : NULL;
+    return found != NULL && found->type == FIELD_TEXT;
+}
+
+/* Plain terms in a row are one text, which each field looks at as a whole. Returns: NULL where there are not two. */
+static struct query *parse_words(struct lucene *p, struct slice field)
+{
+    struct lucene_term term;
+    size_t start = p->at;
+    if (splits_words(p, field) || !take_plain(p, true, &term))
+        return NULL;
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    size_t count = 1;
+    for (buf_slice(&text, term.text); take_plain(p, false, &term); count++) {
+        buf_byte(&text, ' ');
+        buf_slice(&text, term.text);
+    }
+    struct slice words = arena_copy(p->arena, buf_view(&text));
+    buf_deinit(&text);
+    if (count > 1)
+        return make_words(p, field, words, MATCH_BOOLEAN, 0);
+    p->at = start;
+    return NULL;
+}
+
 static struct query *parse_query(struct lucene *p, struct slice field)
 {
     struct lucene_clause *clauses = NULL;
@@ -478,7 +582,9 @@ static struct query *parse_query(struct lucene *p, struct slice field)
         char sign = take_sign(p);
         skip_space(p);
         clauses = arena_grow(p->arena, clauses, count, &capacity, sizeof *clauses);
-        struct query *query = parse_clause(p, field);
+        struct query *query = and_before || or_before || sign != ' ' ? NULL : parse_words(p, field);
+        if (query == NULL)
+            query = parse_clause(p, field);
         enum occur occur = occur_of(p, and_before, or_before, sign, count > 0 ? &clauses[count - 1] : NULL);
         clauses[count++] = (struct lucene_clause){query, occur};
     } while (!p->failed && !at_end(p) && p->text.data[p->at] != ')');
@@ -488,6 +594,15 @@ static struct query *parse_query(struct lucene *p, struct slice field)
 static struct query *with_boost(struct query *parsed, double boost)
 {
     parsed->boost *= boost;
+    return parsed;
+}
+
+/* How many of the outermost optional clauses must match; a single clause is no such. */
+static struct query *with_minimum(struct query *parsed, const struct query *query)
+{
+    struct slice minimum = query->lucene.options.minimum_should_match;
+    if (parsed->kind == QUERY_BOOL && minimum.len > 0)
+        parsed->boolean.minimum_should_match = minimum;
     return parsed;
 }
 
@@ -504,18 +619,24 @@ static void lucene_init(struct lucene *p, struct arena *arena, const struct quer
         p->fields = single;
         p->field_count = 1;
     }
+    bool everywhere = p->field_count == 0 || (p->field_count == 1 && slice_is(p->fields[0].name, "*"));
+    if (everywhere)
+        p->field_count = 0;
+    p->lenient = query->lucene.options.lenient_given ? query->lucene.options.lenient : everywhere;
 }
 
-int lucene_parse(struct arena *arena, const struct query *query, const struct query_field *fields, size_t field_count,
-                 struct query **ret_query, struct problem *ret_problem)
+int lucene_parse(struct arena *arena, const struct mapping *mapping, const struct query *query,
+                 const struct query_field *fields, size_t field_count, struct query **ret_query,
+                 struct problem *ret_problem)
 {
     struct lucene p;
     lucene_init(&p, arena, query, fields, field_count, ret_problem);
+    p.mapping = mapping;
     if (at_end(&p)) {
         *ret_query = query__new(arena, QUERY_MATCH_NONE);
         return 0;
     }
-    *ret_query = with_boost(parse_query(&p, SLICE_NONE), query->boost);
+    *ret_query = with_minimum(with_boost(parse_query(&p, SLICE_NONE), query->boost), query);
     if (!p.failed && !at_end(&p))
         fail(&p, EXPECTING_MORE);
     return p.failed ? QUERY_REFUSED : 0;
@@ -524,6 +645,22 @@ int lucene_parse(struct arena *arena, const struct query *query, const struct qu
 /* --- simple_query_string ------------------------------------------------------------------------------------------ */
 
 static struct query *simple_group(struct lucene *p);
+
+/* How many edits "word~1" asks for, two without a number. Returns: false where the text does not end so. */
+static bool take_edits(struct slice *text, unsigned *ret_edits)
+{
+    size_t at = text->len;
+    while (at > 0 && text->data[at - 1] >= '0' && text->data[at - 1] <= '9')
+        at--;
+    if (at < 2 || text->data[at - 1] != '~')
+        return false;
+    double edits = 2;
+    if (at < text->len && !slice_to_double(slice_from_offset(*text, at), &edits))
+        return false;
+    *ret_edits = edits > 2 ? 2 : (unsigned)edits;
+    text->len = at - 1;
+    return true;
+}
 
 static struct query *simple_clause(struct lucene *p)
 {
@@ -550,7 +687,18 @@ static struct query *simple_clause(struct lucene *p)
     term.text = (struct slice){p->text.data + start, p->at - start};
     if (term.text.len > 1 && term.text.data[term.text.len - 1] == '*')
         return make_pattern(p, SLICE_NONE, QUERY_PREFIX, (struct slice){term.text.data, term.text.len - 1}, SLICE_NONE);
+    unsigned edits = 0;
+    if (take_edits(&term.text, &edits) && edits > 0)
+        return make_pattern(p, SLICE_NONE, QUERY_FUZZY, term.text, edits == 1 ? SLICE_LIT("1") : SLICE_LIT("2"));
     return make_words(p, SLICE_NONE, term.text, MATCH_BOOLEAN, 0);
+}
+
+static struct query *excluding(struct lucene *p, struct query *clause)
+{
+    struct query *others = query__new(p->arena, QUERY_BOOL);
+    query__list_add(p->arena, &others->boolean.must, query_match_all(p->arena));
+    query__list_add(p->arena, &others->boolean.must_not, clause);
+    return others;
 }
 
 static struct query *simple_group(struct lucene *p)
@@ -570,20 +718,20 @@ static struct query *simple_group(struct lucene *p)
             continue;
         if (plus && list->count > 0 && list == &all->boolean.should)
             query__list_add(p->arena, &all->boolean.must, list->items[--list->count]);
-        if (minus)
-            query__list_add(p->arena, &all->boolean.must_not, clause);
-        else
-            query__list_add(p->arena, plus ? &all->boolean.must : bar ? &all->boolean.should : list, clause);
+        if (minus) /* a clause of its own: all that it does not match */
+            clause = excluding(p, clause);
+        query__list_add(p->arena, plus ? &all->boolean.must : bar ? &all->boolean.should : list, clause);
     }
     return all;
 }
 
-struct query *lucene_parse_simple(struct arena *arena, const struct query *query, const struct query_field *fields,
-                                  size_t field_count)
+struct query *lucene_parse_simple(struct arena *arena, const struct mapping *mapping, const struct query *query,
+                                  const struct query_field *fields, size_t field_count)
 {
     struct problem ignored;
     struct lucene p;
     lucene_init(&p, arena, query, fields, field_count, &ignored);
+    p.mapping = mapping;
     struct query *all = query__new(arena, QUERY_BOOL);
     while (!at_end(&p)) { /* a bracket that closes nothing is passed over */
         query__list_add(arena, &all->boolean.must, simple_group(&p));
@@ -591,5 +739,6 @@ struct query *lucene_parse_simple(struct arena *arena, const struct query *query
     }
     if (all->boolean.must.count == 0)
         return query__new(arena, QUERY_MATCH_NONE);
-    return with_boost(all->boolean.must.count == 1 ? all->boolean.must.items[0] : all, query->boost);
+    return with_minimum(with_boost(all->boolean.must.count == 1 ? all->boolean.must.items[0] : all, query->boost),
+                        query);
 }

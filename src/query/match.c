@@ -6,6 +6,7 @@
  * noted in the subject, and the document then matches nothing.
  */
 #include "query/matcher.h"
+#include "query/metadata.h"
 
 #include "base/check.h"
 #include "base/real.h"
@@ -109,11 +110,13 @@ static bool match_terms(const struct matcher *matcher, struct subject *subject, 
     size_t count = subject_field(subject, matcher->field, &values), frequency = 0;
     for (size_t i = 0; i < count; i++) {
         frequency += has_value(matcher, &values[i]);
-        if (frequency > 0 && !matcher->terms.weight.norms)
+        if (frequency > 0 && !matcher->terms.weight.frequencies)
             break; /* a keyword counts once, however often it is there */
     }
     if (frequency == 0)
         return false;
+    if (matcher->terms.weight.norms && !matcher->terms.weight.frequencies)
+        count = value_distinct(values, count, &subject->arena);
     *ret_score = matcher->terms.weight.scored ? bm25(&matcher->terms.weight, (float)frequency, count) : matcher->boost;
     return true;
 }
@@ -274,7 +277,9 @@ static double field_factor(const struct bound_function *function, struct subject
     struct value *values = NULL;
     size_t count = function->field != NULL ? subject_field(subject, function->field, &values) : 0;
     double x = isnan(function->spec->missing) ? 1 : function->spec->missing;
-    if (count > 0 && values[0].kind == VALUE_F64)
+    if (function->metadata != NULL)
+        x = (double)metadata_value(function->metadata, subject).i64;
+    else if (count > 0 && values[0].kind == VALUE_F64)
         x = values[0].f64;
     else if (count > 0 && values[0].kind == VALUE_I64)
         x = function->field->type == FIELD_SCALED_FLOAT ? (double)values[0].i64 / function->field->scaling_factor
@@ -352,9 +357,14 @@ static bool match_phrase(const struct matcher *matcher, struct subject *subject,
     return true;
 }
 
+/* Of an account, for each matcher that is asked: there may be a million in a query, of one document. */
+enum { MATCH_STEPS = 2 };
+
 bool matcher_match(const struct matcher *matcher, struct subject *subject, float *ret_score)
 {
     *ret_score = matcher->boost;
+    if (!account_take(subject->account, MATCH_STEPS))
+        return false;
     switch (matcher->kind) {
     case MATCHER_ALL: return true;
     case MATCHER_NONE: return false;
@@ -363,6 +373,12 @@ bool matcher_match(const struct matcher *matcher, struct subject *subject, float
     case MATCHER_ROUTING:
         return subject->doc->routing.data != NULL &&
                (matcher->names.count == 0 || has_name(matcher, subject->doc->routing));
+    case MATCHER_ROUTING_PATTERN:
+        return subject->doc->routing.data != NULL &&
+               matcher->pattern.fits(matcher->pattern.pattern, subject->doc->routing, subject->account);
+    case MATCHER_ROUTING_RANGE:
+        return subject->doc->routing.data != NULL &&
+               in_range(matcher, &(struct value){.kind = VALUE_BYTES, .bytes = subject->doc->routing});
     case MATCHER_SEQ_NO: return in_range(matcher, &(struct value){.kind = VALUE_I64, .i64 = subject->doc->seq_no});
     case MATCHER_TERMS: return match_terms(matcher, subject, ret_score);
     case MATCHER_RANGE: return match_range(matcher, subject);

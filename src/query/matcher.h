@@ -14,6 +14,8 @@
 #include "query/node.h"
 #include "query/search.h"
 
+struct metadata_field;
+struct named_list;
 struct pattern;
 struct script;
 
@@ -23,6 +25,8 @@ enum matcher_kind {
     MATCHER_IDS,
     MATCHER_TYPES,
     MATCHER_ROUTING,
+    MATCHER_ROUTING_PATTERN,
+    MATCHER_ROUTING_RANGE,
     MATCHER_SEQ_NO,
     MATCHER_TERMS, /* has one of these values */
     MATCHER_RANGE,
@@ -42,12 +46,13 @@ enum matcher_kind {
 struct term_weight {
     bool scored;        /* false: constant, the matcher's boost */
     bool norms;         /* the length of the field counts; without: every field is one long */
+    bool frequencies;   /* how often the value is there counts; without: a length is of distinct values, too */
     bool old;           /* as Lucene 6 computes it, for 5.6 */
     uint64_t documents; /* that hold the field */
     uint64_t with_term;
     double mean_length;
     float weight; /* boost * (k1 + 1) * idf */
-    float idf; /* of a word of a phrase; 0 where it does not count */
+    float idf;    /* of a word of a phrase; 0 where it does not count */
 };
 
 struct matcher_list {
@@ -60,6 +65,7 @@ struct bound_function {
     struct matcher *filter; /* NULL: always */
     const struct score_function *spec;
     const struct mapping_field *field;
+    const struct metadata_field *metadata; /* instead; NULL: none */
     struct script *script;
 };
 
@@ -86,12 +92,12 @@ struct matcher {
         struct {
             struct value low, high;
             bool has_low, has_high, low_exclusive, high_exclusive;
-        } range; /* RANGE, SEQ_NO */
+        } range; /* RANGE, SEQ_NO, ROUTING_RANGE */
         struct {
             const struct pattern *pattern;
             bool (*fits)(const struct pattern *pattern, struct slice text, struct account *account);
             struct slice prefix; /* what every value that fits begins with */
-        } pattern;
+        } pattern; /* PATTERN, ROUTING_PATTERN */
         struct {
             const struct mapping_field **fields;
             size_t count;
@@ -133,6 +139,7 @@ struct subject {
     const struct doc *doc;
     yyjson_val *root;              /* NULL until asked for */
     struct subject_values *values; /* read so far */
+    float score;                   /* of a document that the query found, for aggregations */
     int error;                     /* fatal, of parsing the source */
     struct problem *problem;       /* of a script that failed; in `problems` */
     struct arena *problems;
@@ -178,8 +185,10 @@ struct binder {
     const struct search_index *index;
     const struct search_context *context;
     bool scores;               /* statistics are wanted */
+    struct account *account;   /* of the search; NULL: none. What is bound, or weighed, once it is over means nothing */
     struct problem *problem;   /* filled when refused: what goes into the index's query_shard_exception */
     struct matcher_list terms; /* matchers whose weights wait for statistics: TERMS and PHRASE */
+    struct named_list *named;  /* gets the matchers of queries that have a name; NULL: nobody asks for them */
     struct script **scripts;   /* to be released */
     size_t script_count, script_capacity;
     unsigned depth;
@@ -187,10 +196,17 @@ struct binder {
 
 /* Binds a tree. Returns: 0; QUERY_REFUSED with binder->problem. */
 int query_bind(struct binder *binder, const struct query *query, struct matcher **ret_matcher) TL_MUST_USE;
+/* Returns: how many of the values are others than those before them. */
+size_t value_distinct(const struct value *values, size_t count, struct arena *arena);
 /* Fills the weights of binder->terms. Returns: 0 or a fatal code. */
 int query_weigh(struct binder *binder, const struct view *view) TL_MUST_USE;
 void binder_deinit(struct binder *binder);
 
+/*
+ * Takes steps of the search's account, before what they pay for is done. Returns: false: the search is over, or may have no more memory. Whoever
+ * is told so ends with QUERY_REFUSED, of which the search then tells nobody.
+ */
+bool bind__goes_on(struct binder *binder, uint64_t steps) TL_MUST_USE;
 struct matcher *bind__new(struct binder *binder, enum matcher_kind kind, double boost);
 void bind__list_add(struct binder *binder, struct matcher_list *list, struct matcher *matcher);
 /* "failed to create query: …" around a cause; the kind of problem that a value which does not fit makes. */
@@ -206,6 +222,9 @@ int bind__range(struct binder *binder, const struct query *query, const struct m
                 struct matcher **ret_matcher) TL_MUST_USE;
 int bind__pattern(struct binder *binder, const struct query *query, const struct mapping_field *field,
                   struct matcher **ret_matcher) TL_MUST_USE;
+/* What a value must look like, whatever the field. */
+int bind__pattern_text(struct binder *binder, const struct query *query, struct slice text, struct matcher *matcher)
+    TL_MUST_USE;
 int bind__match(struct binder *binder, const struct query *query, struct matcher **ret_matcher) TL_MUST_USE;
 int bind__multi_match(struct binder *binder, const struct query *query, struct matcher **ret_matcher) TL_MUST_USE;
 int bind__script(struct binder *binder, const struct query_script *spec, int script_context,
@@ -213,12 +232,13 @@ int bind__script(struct binder *binder, const struct query_script *spec, int scr
 /* "75%", "2", "-1", "2<75%" of `count` optional clauses. */
 int bind__minimum(struct binder *binder, struct slice text, size_t count, size_t *ret_minimum) TL_MUST_USE;
 
-/* Lucene's syntax into nodes. Returns: 0; QUERY_REFUSED with the problem a parse_exception. */
-int lucene_parse(struct arena *arena, const struct query *query, const struct query_field *fields, size_t field_count,
-                 struct query **ret_query, struct problem *ret_problem) TL_MUST_USE;
+/* Lucene's syntax into nodes, for an index with this mapping (NULL: of no fields). Returns: 0; QUERY_REFUSED with the problem a parse_exception. */
+int lucene_parse(struct arena *arena, const struct mapping *mapping, const struct query *query,
+                 const struct query_field *fields, size_t field_count, struct query **ret_query,
+                 struct problem *ret_problem) TL_MUST_USE;
 /* The syntax of simple_query_string, in which nothing is wrong. */
-struct query *lucene_parse_simple(struct arena *arena, const struct query *query, const struct query_field *fields,
-                                  size_t field_count);
+struct query *lucene_parse_simple(struct arena *arena, const struct mapping *mapping, const struct query *query,
+                                  const struct query_field *fields, size_t field_count);
 
 /* --- Patterns ---------------------------------------------------------------------------------------------
  */

@@ -57,6 +57,7 @@ struct match_options {
     struct slice fuzziness;            /* empty: exact */
     bool and_operator;
     bool lenient;
+    bool lenient_given;   /* else it is where all fields are looked at */
     bool prefix_anywhere; /* MATCH_PHRASE_PREFIX of a query string without a field: for fields of any type */
     bool zero_terms_all;  /* zero_terms_query: all */
     unsigned slop;
@@ -83,6 +84,8 @@ struct query {
     enum query_kind kind;
     double boost;
     struct slice field; /* of leaves with one field */
+    bool lenient;       /* matches nothing where it cannot be bound */
+    struct slice name;  /* `_name`: hits tell whether they match it (named.h); data NULL: none */
     union {
         struct {
             yyjson_val **items; /* scalars */
@@ -95,7 +98,9 @@ struct query {
             unsigned prefix_length;
             bool case_insensitive;
             bool no_transpositions;
-        } pattern; /* PREFIX, WILDCARD, REGEXP, FUZZY */
+            bool whole;           /* a WILDCARD that stands for a term in any case */
+            bool in_query_string; /* a REGEXP that stands between slashes there */
+        } pattern;                /* PREFIX, WILDCARD, REGEXP, FUZZY */
         struct {
             yyjson_val *low; /* NULL: open */
             yyjson_val *high;
@@ -166,6 +171,11 @@ struct buf;
 void query__write_ip(struct buf *buf, struct slice address);
 
 /* Parsing, shared by parse*.c. Each fills the parser's problem and returns QUERY_REFUSED. */
+/*
+ * Takes steps of the account of who asks, before what they pay for is done. Returns: false, with a problem of which nobody is told: it is over, or may
+ * have no more memory.
+ */
+bool query__goes_on(struct query_parser *parser, uint64_t steps) TL_MUST_USE;
 int query__refuse(struct query_parser *parser, yyjson_val *at, bool end, enum problem_type type, const char *format,
                   ...) TL_PRINTF(5, 6);
 /* "[term] query does not support [x]". */
@@ -181,7 +191,6 @@ int query__refuse_unknown_of(struct query_parser *parser, struct slice name, yyj
  */
 int query__refuse_leaf(struct query_parser *parser, yyjson_val *at) TL_MUST_USE;
 int query__refuse_around(struct query_parser *parser, const char *name, struct slice option) TL_MUST_USE;
-const char *query__token(yyjson_val *value); /* "START_ARRAY", "VALUE_STRING" … */
 typedef int query_parse_function(struct query_parser *parser, struct slice name, yyjson_val *body,
                                  struct query **ret_query);
 query_parse_function query__parse_match, query__parse_multi_match, query__parse_lucene, query__parse_function_score;

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdarg.h>
 
+#include "base/budget.h"
 #include "base/zone.h"
 #include "query/parse_leaf.h"
 
@@ -28,18 +29,6 @@ int query__refuse(struct query_parser *parser, yyjson_val *at, bool end, enum pr
     if (type == PROBLEM_PARSING)
         problem_details(parser->problem, parser->arena, "\"line\":%zu,\"col\":%zu", parser->line, parser->column);
     return QUERY_REFUSED;
-}
-
-const char *query__token(yyjson_val *value)
-{
-    switch (yyjson_get_type(value)) {
-    case YYJSON_TYPE_OBJ: return "START_OBJECT";
-    case YYJSON_TYPE_ARR: return "START_ARRAY";
-    case YYJSON_TYPE_STR: return "VALUE_STRING";
-    case YYJSON_TYPE_BOOL: return "VALUE_BOOLEAN";
-    case YYJSON_TYPE_NULL: return "VALUE_NULL";
-    default: return "VALUE_NUMBER";
-    }
 }
 
 int query__refuse_option(struct query_parser *parser, struct slice name, struct slice option, yyjson_val *at)
@@ -94,10 +83,20 @@ int query__take_zone(struct query_parser *parser, yyjson_val *value, const struc
         *ret_zone = zone_copy(&zone, parser->arena);
         return 0;
     }
-    const char *java = slice_is(cause->name, "zone_rules_exception") ? "java.time.zone.ZoneRulesException" : "java.time.DateTimeException";
+    const char *java = slice_is(cause->name, "zone_rules_exception") ? "java.time.zone.ZoneRulesException"
+                                                                     : "java.time.DateTimeException";
     query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT, "%s: %.*s", java, SLICE_ARG(cause->reason));
     parser->problem->caused_by = cause;
     return QUERY_REFUSED;
+}
+
+bool query__goes_on(struct query_parser *parser, uint64_t steps)
+{
+    const struct budget_guard *guard = parser->arena->guard;
+    if (guard == NULL || (account_take(guard->account, steps) && !guard->refused))
+        return true;
+    *parser->problem = (struct problem){.type = PROBLEM_TASK_CANCELLED, .reason = SLICE_LIT("the request is over")};
+    return false;
 }
 
 /* --- Scalars ------------------------------------------------------------------------------------------------------ */
@@ -148,6 +147,8 @@ int query__take_bool(struct query_parser *parser, yyjson_val *value, bool *ret_f
 /* `boost` and `_name`, which every query takes. Returns: 0, QUERY_REFUSED, or 2 for any other option. */
 enum { NOT_COMMON = 2 };
 
+enum { PARSE_STEPS = 100 }; /* of an account, for each query, whatever it is */
+
 static int take_common(struct query_parser *parser, struct slice option, yyjson_val *value, struct query *query)
 {
     if (slice_is(option, "_name") && !yyjson_is_ctn(value))
@@ -180,7 +181,7 @@ static int parse_clauses(struct query_parser *parser, yyjson_val *value, struct 
         return parse_into(parser, value, list);
     size_t index, count;
     yyjson_val *item;
-    yyjson_arr_foreach (value, index, count, item) {
+    json_arr_foreach (value, index, count, item) {
         int r = parse_into(parser, item, list);
         if (r != 0)
             return r;
@@ -253,7 +254,7 @@ static int bool_member(struct query_parser *parser, struct slice name, yyjson_va
         query_position(parser->doc, value, false, &parser->line, &parser->column);
         return query__refuse(parser, NULL, false, PROBLEM_X_CONTENT_PARSE,
                              "[%zu:%zu] [bool] %.*s doesn't support values of type: %s", parser->line, parser->column,
-                             SLICE_ARG(option), query__token(value));
+                             SLICE_ARG(option), json_token(value));
     }
     if (yyjson_is_ctn(value))
         return query__refuse_option(parser, name, option, value);
@@ -266,7 +267,7 @@ static int parse_bool(struct query_parser *parser, struct slice name, yyjson_val
     struct query *query = query__new(parser->arena, QUERY_BOOL);
     size_t index, count;
     yyjson_val *key, *value;
-    yyjson_obj_foreach (body, index, count, key, value) {
+    json_obj_foreach (body, index, count, key, value) {
         int r = bool_member(parser, name, key, value, query);
         if (r != 0)
             return r;
@@ -317,7 +318,7 @@ static int parse_compound(struct query_parser *parser, struct slice name, const 
     places[0] = places[1] = NULL;
     size_t index, count;
     yyjson_val *key, *value;
-    yyjson_obj_foreach (body, index, count, key, value) {
+    json_obj_foreach (body, index, count, key, value) {
         int r = compound_member(parser, name, form, json_slice(key), value, query, places);
         if (r != 0)
             return r;
@@ -399,7 +400,7 @@ static int parse_filtered(struct query_parser *parser, struct slice name, yyjson
     struct query *query = query__new(parser->arena, QUERY_BOOL);
     size_t index, count;
     yyjson_val *key, *value;
-    yyjson_obj_foreach (body, index, count, key, value) {
+    json_obj_foreach (body, index, count, key, value) {
         struct slice option = json_slice(key);
         int r;
         if (slice_is(option, "query"))
@@ -577,6 +578,39 @@ static int refuse_empty(struct query_parser *parser, yyjson_val *value)
                          "query malformed, empty clause found at [%zu:%zu]", parser->line, parser->column);
 }
 
+/*
+ * The `_name` of a query: beside its options, which are the members of its body, or of its field in there. That it may stand there
+ * has been seen to.
+ */
+static struct slice name_of(const struct query_parser *parser, const struct query *query, yyjson_val *body)
+{
+    yyjson_val *name = json_get_lit(body, "_name");
+    yyjson_val *options = query->field.data != NULL && yyjson_is_obj(body) ? json_get(body, query->field) : NULL;
+    if (name == NULL && yyjson_is_obj(options))
+        name = json_get_lit(options, "_name");
+    return name != NULL && !yyjson_is_ctn(name) && !yyjson_is_null(name) ? query__scalar_text(parser->arena, name)
+                                                                         : SLICE_NONE;
+}
+
+/* 7.x takes a text as `_name`, most of its queries any scalar. */
+static int check_name(struct query_parser *parser, const struct query_name *found, yyjson_val *body)
+{
+    yyjson_val *name = yyjson_is_obj(body) ? json_get_lit(body, "_name") : NULL;
+    bool whole = found->parse == parse_bool || found->parse == query__parse_ids ||
+                 slice_is(slice_from(found->name), "match_all");
+    if (name == NULL || yyjson_is_str(name) || parser->dialect != DIALECT_7 ||
+        (!whole && !yyjson_is_null(name) && !yyjson_is_ctn(name)))
+        return 0;
+    if (!whole)
+        return query__refuse(parser, name, false, PROBLEM_PARSING, "[%s] unknown token [%s] after [_name]", found->name,
+                             json_token(name));
+    query_position(parser->doc, name, false, &parser->line, &parser->column);
+    query__refuse(parser, NULL, false, PROBLEM_X_CONTENT_PARSE,
+                  "[%zu:%zu] [%s] _name doesn't support values of type: %s", parser->line, parser->column, found->name,
+                  json_token(name));
+    return found->parse == parse_bool ? QUERY_REFUSED : query__refuse_leaf(parser, name);
+}
+
 static int parse_named(struct query_parser *parser, yyjson_val *value, struct query **ret_query)
 {
     yyjson_val *key = unsafe_yyjson_get_first(value);
@@ -589,7 +623,11 @@ static int parse_named(struct query_parser *parser, yyjson_val *value, struct qu
                              "[%.*s] query malformed, no start_object after query name", SLICE_ARG(name));
     if (found == NULL)
         return refuse_unknown(parser, name, body);
-    int r = found->parse(parser, name, body, ret_query);
+    int r = check_name(parser, found, body);
+    if (r == 0)
+        r = found->parse(parser, name, body, ret_query);
+    if (r == 0)
+        (*ret_query)->name = name_of(parser, *ret_query, body);
     if (r == 0 && unsafe_yyjson_get_len(value) > 1)
         return query__refuse(parser, unsafe_yyjson_get_next(body), false, PROBLEM_PARSING,
                              "[%.*s] malformed query, expected [END_OBJECT] but found [FIELD_NAME]", SLICE_ARG(name));
@@ -598,6 +636,8 @@ static int parse_named(struct query_parser *parser, yyjson_val *value, struct qu
 
 int query_parse(struct query_parser *parser, yyjson_val *value, struct query **ret_query)
 {
+    if (!query__goes_on(parser, PARSE_STEPS))
+        return QUERY_REFUSED;
     if (!yyjson_is_obj(value))
         return query__refuse(parser, value, false, PROBLEM_PARSING,
                              "[_na] query malformed, must start with start_object");

@@ -30,7 +30,7 @@ static int take_factor(struct query_parser *parser, yyjson_val *body, struct sco
     function->missing = NAN;
     size_t index, count;
     yyjson_val *key, *value;
-    yyjson_obj_foreach (body, index, count, key, value) {
+    json_obj_foreach (body, index, count, key, value) {
         struct slice option = json_slice(key);
         int r = 0;
         if (slice_is(option, "field"))
@@ -79,12 +79,12 @@ static int take_functions(struct query_parser *parser, yyjson_val *value, struct
         arena_zalloc(parser->arena, unsafe_yyjson_get_len(value) * sizeof(struct score_function));
     size_t index, count;
     yyjson_val *item;
-    yyjson_arr_foreach (value, index, count, item) {
+    json_arr_foreach (value, index, count, item) {
         struct score_function *function = &query->function.functions[query->function.count++];
         function->weight = NAN;
         size_t member_index, member_count;
         yyjson_val *key, *member;
-        yyjson_obj_foreach (item, member_index, member_count, key, member) {
+        json_obj_foreach (item, member_index, member_count, key, member) {
             int r = take_function(parser, json_slice(key), member, function);
             if (r != 0)
                 return r;
@@ -131,7 +131,7 @@ int query__parse_function_score(struct query_parser *parser, struct slice name, 
     query->function.min_score = NAN;
     size_t index, count;
     yyjson_val *key, *value;
-    yyjson_obj_foreach (body, index, count, key, value) {
+    json_obj_foreach (body, index, count, key, value) {
         int r = take_member(parser, json_slice(key), value, query, single);
         if (r != 0)
             return r;

@@ -2,6 +2,8 @@
 /* Parsing the queries over values: term, terms, range, patterns, exists, ids. */
 #include "query/parse_leaf.h"
 
+#include "query/idle_option.h"
+
 #include "json/write.h"
 
 static bool is_common(struct slice option)
@@ -19,7 +21,7 @@ static int parse_options(struct query_parser *parser, struct slice name, yyjson_
 {
     size_t index, count;
     yyjson_val *key, *value;
-    yyjson_obj_foreach (options, index, count, key, value) {
+    json_obj_foreach (options, index, count, key, value) {
         struct slice option = json_slice(key);
         if (option.len == 0) /* which to `take` means the value alone */
             return query__refuse_option(parser, name, option, value);
@@ -42,12 +44,16 @@ static int second_field(struct query_parser *parser, struct slice name, struct s
 int query__parse_field(struct query_parser *parser, struct slice name, yyjson_val *body, query_take_option *take,
                        struct query *query)
 {
+    bool seven = parser->dialect == DIALECT_7;
     size_t index, count;
     yyjson_val *key, *value;
-    yyjson_obj_foreach (body, index, count, key, value) {
+    json_obj_foreach (body, index, count, key, value) {
         struct slice field = json_slice(key);
         int r;
-        if (is_common(field) && !yyjson_is_ctn(value) && count > 1) {
+        bool beside = is_common(field) && !yyjson_is_ctn(value) && count > 1;
+        if (beside && seven && slice_is(name, "range"))
+            return query__refuse_option(parser, name, field, value);
+        if (beside && !seven) { /* 7.x has them with the options of the field */
             r = take_common(parser, field, value, query);
         } else if (query->field.data != NULL) {
             return second_field(parser, name, query->field, field, value);
@@ -90,7 +96,7 @@ int query__parse_match_all(struct query_parser *parser, struct slice name, yyjso
     struct query *query = query__new(parser->arena, slice_is(name, "match_all") ? QUERY_MATCH_ALL : QUERY_MATCH_NONE);
     size_t index, count;
     yyjson_val *key, *value;
-    yyjson_obj_foreach (body, index, count, key, value) {
+    json_obj_foreach (body, index, count, key, value) {
         if (!is_common(json_slice(key)))
             return refuse_unknown_leaf(parser, name, key, value, common_names, 2);
         int r = take_common(parser, json_slice(key), value, query);
@@ -104,12 +110,16 @@ int query__parse_match_all(struct query_parser *parser, struct slice name, yyjso
 /* --- ids, type ---------------------------------------------------------------------------------------------------- */
 
 /* Scalars of an array, or one alone, as they stand. */
+enum { SCALARS_ROW = 4096 }; /* taken between questions */
+
 static int take_scalars(struct query_parser *parser, yyjson_val *value, struct query *query)
 {
     size_t count = yyjson_is_arr(value) ? unsafe_yyjson_get_len(value) : 1;
     yyjson_val *item = yyjson_is_arr(value) ? unsafe_yyjson_get_first(value) : value;
     query->values.items = arena_alloc(parser->arena, count * sizeof(yyjson_val *));
     for (size_t i = 0; i < count; i++, item = unsafe_yyjson_get_next(item)) {
+        if (i % SCALARS_ROW == 0 && !query__goes_on(parser, SCALARS_ROW))
+            return QUERY_REFUSED;
         if (yyjson_is_ctn(item) || yyjson_is_null(item))
             return query__refuse(parser, item, false, PROBLEM_PARSING, "No value specified for %s query",
                                  query->kind == QUERY_IDS ? "ids" : "terms");
@@ -124,7 +134,7 @@ static yyjson_val *first_null(yyjson_val *value)
 {
     size_t index, count;
     yyjson_val *item;
-    yyjson_arr_foreach (value, index, count, item) {
+    json_arr_foreach (value, index, count, item) {
         if (yyjson_is_null(item))
             return item;
     }
@@ -163,7 +173,7 @@ int query__parse_ids(struct query_parser *parser, struct slice name, yyjson_val 
     struct query *types = NULL;
     size_t index, count;
     yyjson_val *key, *value;
-    yyjson_obj_foreach (body, index, count, key, value) {
+    json_obj_foreach (body, index, count, key, value) {
         struct slice option = json_slice(key);
         int r;
         if (slice_is(option, "values") && first_null(value) != NULL) {
@@ -172,7 +182,8 @@ int query__parse_ids(struct query_parser *parser, struct slice name, yyjson_val 
             return refuse_ids_object(parser, value);
         } else if (slice_is(option, "values")) {
             r = take_scalars(parser, value, query);
-        } else if (slice_is(option, "type") || slice_is(option, "types") || slice_is(option, "_type")) {
+        } else if (slice_is(option, "type") ||
+                   (parser->dialect == DIALECT_5 && (slice_is(option, "types") || slice_is(option, "_type")))) {
             types = query__new(parser->arena, QUERY_TYPE);
             r = take_scalars(parser, value, types);
         } else if (is_common(option)) {
@@ -205,7 +216,7 @@ int query__parse_exists(struct query_parser *parser, struct slice name, yyjson_v
     struct query *query = query__new(parser->arena, QUERY_EXISTS);
     size_t index, count;
     yyjson_val *key, *value;
-    yyjson_obj_foreach (body, index, count, key, value) {
+    json_obj_foreach (body, index, count, key, value) {
         int r = 0;
         if (slice_is(json_slice(key), "field") && !yyjson_is_ctn(value))
             query->field = query__scalar_text(parser->arena, value);
@@ -229,14 +240,9 @@ int query__parse_exists(struct query_parser *parser, struct slice name, yyjson_v
 static int take_term(struct query_parser *parser, struct slice name, struct slice option, yyjson_val *value,
                      struct query *query)
 {
-    if (slice_is(option, "case_insensitive")) {
-        bool flag;
-        int r = query__take_bool(parser, value, &flag);
-        if (r == 0 && flag)
-            return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT,
-                                 "[case_insensitive] of a term query is not supported; use a lowercase normalizer");
-        return r;
-    }
+    bool flag;
+    if (slice_is(option, "case_insensitive") && parser->dialect == DIALECT_7)
+        return query__take_bool(parser, value, &flag); /* query__parse_term() looks at it */
     if (option.len > 0 && !slice_is(option, "value") && !slice_is(option, "term"))
         return query__refuse_option(parser, name, option, value);
     if (yyjson_is_arr(value))
@@ -247,6 +253,33 @@ static int take_term(struct query_parser *parser, struct slice name, struct slic
     query->values.items[0] = value;
     query->values.count = !yyjson_is_null(value);
     return 0;
+}
+
+/* A term in any case is a pattern without anything special in it. */
+static struct query *in_any_case(struct arena *arena, const struct query *term)
+{
+    struct slice text = query__scalar_text(arena, term->values.items[0]);
+    struct buf escaped = BUF_INIT(BUF_UNLIMITED);
+    for (size_t i = 0; i < text.len; i++) {
+        if (strchr("*?\\", text.data[i]) != NULL)
+            buf_byte(&escaped, '\\');
+        buf_byte(&escaped, text.data[i]);
+    }
+    struct query *query = query__new(arena, QUERY_WILDCARD);
+    query->boost = term->boost;
+    query->field = term->field;
+    query->pattern.value = query__text(arena, arena_copy(arena, buf_view(&escaped)));
+    query->pattern.case_insensitive = true;
+    query->pattern.whole = true;
+    buf_deinit(&escaped);
+    return query;
+}
+
+static bool is_in_any_case(const struct query *term, yyjson_val *body)
+{
+    yyjson_val *options = json_get(body, term->field);
+    yyjson_val *flag = yyjson_is_obj(options) ? json_get_lit(options, "case_insensitive") : NULL;
+    return yyjson_is_true(flag) || (yyjson_is_str(flag) && slice_is(json_slice(flag), "true"));
 }
 
 int query__parse_term(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
@@ -261,7 +294,7 @@ int query__parse_term(struct query_parser *parser, struct slice name, yyjson_val
         return refuse_no_field(parser, body);
     if (query->values.count == 0)
         return refuse_no_value(parser, body);
-    *ret_query = query;
+    *ret_query = is_in_any_case(query, body) ? in_any_case(parser->arena, query) : query;
     return 0;
 }
 
@@ -270,7 +303,7 @@ static int take_lookup(struct query_parser *parser, yyjson_val *body, struct que
     struct terms_lookup *lookup = arena_zalloc(parser->arena, sizeof *lookup);
     size_t index, count;
     yyjson_val *key, *value;
-    yyjson_obj_foreach (body, index, count, key, value) {
+    json_obj_foreach (body, index, count, key, value) {
         struct slice text = query__scalar_text(parser->arena, value);
         if (slice_is(json_slice(key), "index"))
             lookup->index = text;
@@ -298,12 +331,18 @@ static int take_lookup(struct query_parser *parser, yyjson_val *body, struct que
     return 0;
 }
 
+/* Of 1.x to 5.x, which told Lucene how to go about it. */
+static bool is_hint_of_5(const struct query_parser *parser, struct slice option)
+{
+    return parser->dialect == DIALECT_5 && (slice_is(option, "execution") || slice_is(option, "_cache"));
+}
+
 int query__parse_terms(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
 {
     struct query *query = query__new(parser->arena, QUERY_TERMS);
     size_t index, count;
     yyjson_val *key, *value;
-    yyjson_obj_foreach (body, index, count, key, value) {
+    json_obj_foreach (body, index, count, key, value) {
         struct slice option = json_slice(key);
         int r;
         if (yyjson_is_ctn(value)) {
@@ -314,7 +353,7 @@ int query__parse_terms(struct query_parser *parser, struct slice name, yyjson_va
             r = yyjson_is_arr(value) ? take_scalars(parser, value, query) : take_lookup(parser, value, query);
         } else if (is_common(option)) {
             r = take_common(parser, option, value, query);
-        } else if (slice_is(option, "execution") || slice_is(option, "_cache")) {
+        } else if (is_hint_of_5(parser, option)) {
             r = 0;
         } else {
             r = query__refuse_option(parser, name, option, value);
@@ -345,17 +384,16 @@ static int take_pattern(struct query_parser *parser, struct slice name, struct s
 {
     if (yyjson_is_ctn(value))
         return query__refuse(parser, value, false, PROBLEM_PARSING, "[%.*s] unexpected token [%s] after [%.*s]",
-                             SLICE_ARG(name), query__token(value), SLICE_ARG(option.len ? option : query->field));
+                             SLICE_ARG(name), json_token(value), SLICE_ARG(option.len ? option : query->field));
     if (is_pattern_value(option)) {
         query->pattern.value = yyjson_is_null(value) ? NULL : value;
         return 0;
     }
-    if (slice_is(option, "case_insensitive"))
+    if (slice_is(option, "case_insensitive") && !slice_is(name, "fuzzy"))
         return query__take_bool(parser, value, &query->pattern.case_insensitive);
-    if (slice_is(option, "rewrite") ||
-        (slice_is(name, "regexp") &&
-         (slice_is(option, "flags") || slice_is(option, "flags_value") || slice_is(option, "max_determinized_states"))))
-        return 0;
+    int idle = query__idle_option(parser, name, option, value);
+    if (idle != IDLE_OTHER)
+        return idle;
     if (!slice_is(name, "fuzzy"))
         return query__refuse_option(parser, name, option, value);
     if (slice_is(option, "fuzziness")) {
@@ -370,7 +408,7 @@ static int take_pattern(struct query_parser *parser, struct slice name, struct s
         query->pattern.no_transpositions = r == 0 && !flag;
         return r;
     }
-    return slice_is(option, "max_expansions") ? 0 : query__refuse_option(parser, name, option, value);
+    return query__refuse_option(parser, name, option, value);
 }
 
 int query__parse_pattern(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
@@ -416,6 +454,20 @@ static int take_range_flag(struct query_parser *parser, yyjson_val *value, bool 
     return r;
 }
 
+/* How a field of ranges is to lie to the one asked for. There are no such fields, and of any other it says nothing. */
+static int check_relation(struct query_parser *parser, yyjson_val *value)
+{
+    static const char *const relations[] = {"intersects", "within", "contains", "disjoint"};
+    struct slice text = query__scalar_text(parser->arena, value);
+    size_t i = 0;
+    while (i < 4 && (text.len != strlen(relations[i]) || strncasecmp(text.data, relations[i], text.len) != 0))
+        i++;
+    if (i == 3)
+        return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT, "[range] query does not support relation [%.*s]",
+                             SLICE_ARG(text));
+    return i < 3 ? 0 : query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT, "%.*s is not a valid relation", SLICE_ARG(text));
+}
+
 static int take_range(struct query_parser *parser, struct slice name, struct slice option, yyjson_val *value,
                       struct query *query)
 {
@@ -439,7 +491,9 @@ static int take_range(struct query_parser *parser, struct slice name, struct sli
         query->range.format = query__scalar_text(parser->arena, value);
     else if (slice_is(option, "time_zone") || slice_is(option, "timeZone"))
         return query__take_zone(parser, value, &query->range.zone);
-    else if (!slice_is(option, "relation") && !slice_is(option, "execution") && !slice_is(option, "_cache"))
+    else if (slice_is(option, "relation"))
+        return check_relation(parser, value);
+    else if (!is_hint_of_5(parser, option))
         return query__refuse_option(parser, name, option, value);
     return 0;
 }
@@ -500,10 +554,10 @@ int query__parse_script(struct query_parser *parser, yyjson_val *value, const st
     }
     if (!yyjson_is_obj(value))
         return query__refuse(parser, value, false, PROBLEM_PARSING, "[script] unexpected token [%s]",
-                             query__token(value));
+                             json_token(value));
     size_t index, count;
     yyjson_val *key, *member;
-    yyjson_obj_foreach (value, index, count, key, member) {
+    json_obj_foreach (value, index, count, key, member) {
         int r = take_script_member(parser, json_slice(key), member, script);
         if (r != 0)
             return r;
@@ -520,7 +574,7 @@ int query__parse_script_query(struct query_parser *parser, struct slice name, yy
     struct query *query = query__new(parser->arena, QUERY_SCRIPT);
     size_t index, count;
     yyjson_val *key, *value;
-    yyjson_obj_foreach (body, index, count, key, value) {
+    json_obj_foreach (body, index, count, key, value) {
         int r;
         if (slice_is(json_slice(key), "script"))
             r = query__parse_script(parser, value, &query->script);

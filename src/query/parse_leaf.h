@@ -17,7 +17,7 @@ query_parse_function query__parse_script_query;
 
 /*
  * The shape that most leaves share: {"FIELD": scalar} or {"FIELD": {options}}, with `boost` and `_name`
- * beside the field allowed. `take` gets each option; a scalar comes as an option with the empty name.
+ * among the options, and from clients of 5.x beside the field. `take` gets each option; a scalar comes as an option with the empty name.
  */
 typedef int query_take_option(struct query_parser *parser, struct slice name, struct slice option, yyjson_val *value,
                               struct query *query);

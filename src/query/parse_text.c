@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parsing the queries about words: the match family, multi_match, query_string and simple_query_string. */
+#include "query/idle_option.h"
 #include "query/parse_leaf.h"
 
 #include <math.h>
@@ -18,46 +19,29 @@ static int take_operator(struct query_parser *parser, yyjson_val *value, bool *r
     return 0;
 }
 
-/* Options that change nothing here: they speed Lucene up or concern synonyms, which there are none of. */
-static bool is_idle_option(struct slice option)
-{
-    static const char *const idle[] = {"max_expansions",
-                                       "fuzzy_transpositions",
-                                       "fuzzy_rewrite",
-                                       "rewrite",
-                                       "cutoff_frequency",
-                                       "auto_generate_synonyms_phrase_query",
-                                       "type",
-                                       "fuzzy_max_expansions",
-                                       "fuzzy_prefix_length",
-                                       "use_dis_max",
-                                       "flags",
-                                       "quote_field_suffix",
-                                       "enable_position_increments",
-                                       "auto_generate_phrase_queries",
-                                       "max_determinized_states",
-                                       "escape",
-                                       "allow_leading_wildcard",
-                                       "phrase_slop",
-                                       "lowercase_expanded_terms",
-                                       "locale",
-                                       "all_fields",
-                                       "split_on_whitespace",
-                                       "quote_analyzer",
-                                       "_name"};
-    for (size_t i = 0; i < sizeof idle / sizeof *idle; i++) {
-        if (slice_is(option, idle[i]))
-            return true;
-    }
-    return false;
-}
-
 /* Returns: 0, QUERY_REFUSED, or OPTION_OTHER. */
 enum { OPTION_OTHER = 2 };
 
-static int take_match_option(struct query_parser *parser, struct slice option, yyjson_val *value,
+/* Which of the options of words each query of 7.x has; clients of 5.x may give them to any. */
+static bool has_option(const struct query_parser *parser, struct slice query, struct slice option)
+{
+    bool phrase = slice_is(query, "match_phrase") || slice_is(query, "match_phrase_prefix");
+    if (parser->dialect == DIALECT_5 || slice_is(option, "analyzer"))
+        return true;
+    if (slice_is(option, "zero_terms_query"))
+        return !slice_is(query, "match_bool_prefix");
+    if (slice_is(option, "slop"))
+        return phrase || slice_is(query, "multi_match");
+    if (slice_is(option, "lenient"))
+        return slice_is(query, "match") || slice_is(query, "multi_match");
+    return !phrase && !slice_is(option, "default_operator");
+}
+
+static int take_match_option(struct query_parser *parser, struct slice query, struct slice option, yyjson_val *value,
                              struct match_options *options)
 {
+    if (!has_option(parser, query, option))
+        return OPTION_OTHER;
     struct slice text = query__scalar_text(parser->arena, value);
     if (slice_is(option, "operator") || slice_is(option, "default_operator"))
         return take_operator(parser, value, &options->and_operator);
@@ -73,11 +57,18 @@ static int take_match_option(struct query_parser *parser, struct slice option, y
         return query__take_u32(parser, value, &options->slop);
     else if (slice_is(option, "prefix_length"))
         return query__take_u32(parser, value, &options->prefix_length);
-    else if (slice_is(option, "lenient"))
+    else if (slice_is(option, "lenient")) {
+        options->lenient_given = true;
         return query__take_bool(parser, value, &options->lenient);
-    else
+    } else
         return OPTION_OTHER;
     return 0;
+}
+
+static int take_idle(struct query_parser *parser, struct slice name, struct slice option, yyjson_val *value)
+{
+    int r = slice_is(option, "_name") ? 0 : query__idle_option(parser, name, option, value);
+    return r == IDLE_OTHER ? query__refuse_option(parser, name, option, value) : r;
 }
 
 /* --- match ------------------------------------------------------------------------------------------------
@@ -95,7 +86,7 @@ static int take_match(struct query_parser *parser, struct slice name, struct sli
     }
     if (yyjson_is_ctn(value))
         return query__refuse(parser, value, false, PROBLEM_PARSING, "[%.*s] unknown token [%s] after [%.*s]",
-                             SLICE_ARG(name), query__token(value), SLICE_ARG(option));
+                             SLICE_ARG(name), json_token(value), SLICE_ARG(option));
     if (option.len == 0 || slice_is(option, "query")) {
         query->match.value = yyjson_is_null(value) ? NULL : value;
         return 0;
@@ -107,10 +98,10 @@ static int take_match(struct query_parser *parser, struct slice name, struct sli
                                                               : query->match.form;
         return parser->dialect == DIALECT_5 ? 0 : query__refuse_option(parser, name, option, value);
     }
-    int r = take_match_option(parser, option, value, &query->match.options);
+    int r = take_match_option(parser, name, option, value, &query->match.options);
     if (r != OPTION_OTHER)
         return r;
-    return is_idle_option(option) ? 0 : query__refuse_option(parser, name, option, value);
+    return take_idle(parser, name, option, value);
 }
 
 int query__parse_match(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
@@ -147,8 +138,7 @@ static int take_fields(struct query_parser *parser, struct slice name, yyjson_va
     for (size_t i = 0; i < count; i++, item = unsafe_yyjson_get_next(item)) {
         if (!yyjson_is_str(item))
             return query__refuse(parser, item, false, PROBLEM_PARSING,
-                                 "[%.*s] query does not support [fields] with [%s]", SLICE_ARG(name),
-                                 query__token(item));
+                                 "[%.*s] query does not support [fields] with [%s]", SLICE_ARG(name), json_token(item));
         fields[i] = query__field_boost(json_slice(item));
     }
     *ret_fields = fields;
@@ -181,7 +171,7 @@ static int take_multi(struct query_parser *parser, struct slice name, struct sli
         return take_fields(parser, name, value, &query->multi.fields, &query->multi.field_count);
     if (yyjson_is_ctn(value))
         return query__refuse(parser, value, false, PROBLEM_PARSING, "[%.*s] unknown token [%s] after [%.*s]",
-                             SLICE_ARG(name), query__token(value), SLICE_ARG(option));
+                             SLICE_ARG(name), json_token(value), SLICE_ARG(option));
     if (slice_is(option, "query")) {
         query->multi.value = yyjson_is_null(value) ? NULL : value;
         return 0;
@@ -192,10 +182,10 @@ static int take_multi(struct query_parser *parser, struct slice name, struct sli
         return query__take_double(parser, value, &query->multi.tie_breaker);
     if (slice_is(option, "boost"))
         return query__take_double(parser, value, &query->boost);
-    int r = take_match_option(parser, option, value, &query->multi.options);
+    int r = take_match_option(parser, name, option, value, &query->multi.options);
     if (r != OPTION_OTHER)
         return r;
-    return is_idle_option(option) ? 0 : query__refuse_option(parser, name, option, value);
+    return take_idle(parser, name, option, value);
 }
 
 int query__parse_multi_match(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
@@ -204,7 +194,7 @@ int query__parse_multi_match(struct query_parser *parser, struct slice name, yyj
     query->multi.tie_breaker = NAN;
     size_t index, count;
     yyjson_val *key, *value;
-    yyjson_obj_foreach (body, index, count, key, value) {
+    json_obj_foreach (body, index, count, key, value) {
         int r = take_multi(parser, name, json_slice(key), value, query);
         if (r != 0)
             return r;
@@ -225,27 +215,33 @@ static int take_lucene(struct query_parser *parser, struct slice name, struct sl
         return take_fields(parser, name, value, &query->lucene.fields, &query->lucene.field_count);
     if (yyjson_is_ctn(value))
         return query__refuse(parser, value, false, PROBLEM_PARSING, "[%.*s] unexpected token [%s]", SLICE_ARG(name),
-                             query__token(value));
+                             json_token(value));
     struct slice text = query__scalar_text(parser->arena, value);
     if (slice_is(option, "query"))
         query->lucene.text = yyjson_is_null(value) ? SLICE_NONE : text;
-    else if (slice_is(option, "default_field"))
+    else if (slice_is(option, "default_field") && (slice_is(name, "query_string") || parser->dialect == DIALECT_5))
         options->default_field = text;
     else if (slice_is(option, "analyzer"))
         options->analyzer = text;
     else if (slice_is(option, "default_operator"))
         return take_operator(parser, value, &options->and_operator);
-    else if (slice_is(option, "lenient"))
+    else if (slice_is(option, "lenient")) {
+        options->lenient_given = true;
         return query__take_bool(parser, value, &options->lenient);
-    else if (slice_is(option, "analyze_wildcard"))
+    } else if (slice_is(option, "analyze_wildcard"))
         return query__take_bool(parser, value, &options->analyze_wildcard);
     else if (slice_is(option, "boost"))
         return query__take_double(parser, value, &query->boost);
     else if (slice_is(option, "time_zone") && slice_is(name, "query_string"))
         return query__take_zone(parser, value, &options->zone);
-    else if (!is_idle_option(option) && !slice_is(option, "minimum_should_match") && !slice_is(option, "fuzziness") &&
-             !slice_is(option, "tie_breaker"))
-        return query__refuse_option(parser, name, option, value);
+    else if (slice_is(option, "minimum_should_match"))
+        options->minimum_should_match = text;
+    else if (slice_is(option, "tie_breaker") && slice_is(name, "query_string"))
+        return query__take_double(parser, value, &options->tie_breaker);
+    else if (slice_is(option, "phrase_slop") && slice_is(name, "query_string"))
+        return query__take_u32(parser, value, &options->phrase_slop);
+    else
+        return take_idle(parser, name, option, value);
     return 0;
 }
 
@@ -253,9 +249,10 @@ int query__parse_lucene(struct query_parser *parser, struct slice name, yyjson_v
 {
     bool simple = slice_is(name, "simple_query_string");
     struct query *query = query__new(parser->arena, simple ? QUERY_SIMPLE : QUERY_LUCENE);
+    query->lucene.options.tie_breaker = simple ? 1 : 0; /* the simple syntax adds up what fields score */
     size_t index, count;
     yyjson_val *key, *value;
-    yyjson_obj_foreach (body, index, count, key, value) {
+    json_obj_foreach (body, index, count, key, value) {
         int r = take_lucene(parser, name, json_slice(key), value, query);
         if (r != 0)
             return r;

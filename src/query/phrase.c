@@ -2,8 +2,8 @@
 /*
  * Phrases: tokens at the distances that the query asks for, moved by no more than `slop` in all.
  *
- * Entries hold no positions, so the text is analysed again. Values of one field lie POSITION_GAP apart, so
- * that no phrase reaches from one into the next.
+ * Entries hold no positions, so the text is analysed again. Values of one field lie the mapping's
+ * `position_increment_gap` apart, so that as a rule no phrase reaches from one into the next.
  */
 #include "query/phrase.h"
 
@@ -11,7 +11,7 @@
 #include "mapping/analysis.h"
 #include "mapping/document.h"
 
-enum { POSITION_GAP = 100, PHRASE_TOKENS_MAX = 100000 };
+enum { PHRASE_TOKENS_MAX = 100000 };
 
 struct placed_token {
     struct slice text;
@@ -229,7 +229,7 @@ float phrase_frequency(const struct matcher *matcher, struct subject *subject, s
     size_t count = document_field_texts(subject->index->mapping, matcher->field, root, &subject->arena, &values);
     for (size_t i = 0; i < count && text.count < PHRASE_TOKENS_MAX; i++) {
         analyzer_run(matcher->field->analyzer, values[i].bytes, &subject->arena, take_token, &text);
-        text.base = text.last + POSITION_GAP + 1;
+        text.base = text.last + matcher->field->position_gap + 1;
     }
     *ret_length = text.count;
     if (matcher->phrase.slop > 0)

@@ -14,6 +14,9 @@
 
 enum { ACCESS_RANGES_MAX = 8192, ESTIMATE_FIRST = 256, ESTIMATE_LAST = 20000 };
 
+/* Of an account: to find a range in the store, an entry of it, a matcher or a value to look at. */
+enum { STEPS_OF_RANGE = 1000, STEPS_OF_ENTRY = 200, STEPS_OF_VALUE = 50 };
+
 struct access_range {
     struct entry_range range;
     const struct matcher *pattern; /* NULL: every value of the range counts */
@@ -32,7 +35,8 @@ struct access {
 struct planner {
     const struct search_index *index;
     const struct view *view;
-    struct arena *arena; /* of the plan */
+    struct account *account; /* of the search; NULL: none */
+    struct arena *arena;     /* of the plan */
     struct births births;
     int error;
 };
@@ -118,7 +122,7 @@ static struct access value_access(struct planner *planner, const struct mapping_
                                   const struct value *values, size_t count)
 {
     struct access access = {.usable = is_found(planner, field)};
-    for (size_t i = 0; access.usable && i < count; i++) {
+    for (size_t i = 0; access.usable && i < count && account_take(planner->account, STEPS_OF_VALUE); i++) {
         struct entry_range *ranges;
         size_t more = entry_ranges_of_value(planner->index->number, field, &values[i], planner->arena, &ranges);
         add_ranges(planner, &access, ranges, more);
@@ -209,6 +213,8 @@ static size_t cost(struct planner *planner, const struct access *access, size_t 
         int r = entry_estimate(planner->view, &access->ranges[i].range, limit - total, &hits);
         if (r < 0)
             planner->error = r;
+        if (!account_take(planner->account, STEPS_OF_RANGE + hits * STEPS_OF_ENTRY))
+            break;
         total += hits;
     }
     return total;
@@ -293,6 +299,8 @@ static struct access phrase_access(struct planner *planner, const struct matcher
 
 static struct access access_of(struct planner *planner, const struct matcher *matcher)
 {
+    if (!account_take(planner->account, STEPS_OF_VALUE))
+        return unusable();
     switch (matcher->kind) {
     case MATCHER_NONE: return (struct access){.usable = true};
     case MATCHER_IDS: return id_access(planner, matcher);
@@ -326,19 +334,21 @@ static void add_key(struct planner *planner, struct key_list *keys, struct slice
 /* What a pattern says of the value of an entry, or of the directories of the path that it is. */
 struct fitting {
     const struct matcher *pattern;
+    struct account *account;
     bool fits;
 };
 
 static bool fit_token(void *context, const struct analysis_token *token)
 {
     struct fitting *fitting = context;
-    fitting->fits = fitting->pattern->pattern.fits(fitting->pattern->pattern.pattern, token->text, NULL);
+    fitting->fits = fitting->pattern->pattern.fits(fitting->pattern->pattern.pattern, token->text, fitting->account);
     return !fitting->fits;
 }
 
-static bool entry_fits(const struct access_range *range, const struct entry_hit *hit, struct arena *scratch)
+static bool entry_fits(const struct planner *planner, const struct access_range *range, const struct entry_hit *hit,
+                       struct arena *scratch)
 {
-    struct fitting fitting = {.pattern = range->pattern};
+    struct fitting fitting = {.pattern = range->pattern, .account = planner->account};
     struct value value;
     if (range->pattern == NULL || hit->cut)
         return true;
@@ -361,7 +371,9 @@ static int scan_range(struct planner *planner, const struct access_range *range,
     struct entry_hit hit;
     int r;
     while ((r = entry_scan_next(scan, &hit)) == 0) {
-        if (!entry_fits(range, &hit, &scratch))
+        if (!account_take(planner->account, STEPS_OF_ENTRY))
+            break;
+        if (!entry_fits(planner, range, &hit, &scratch))
             continue;
         if (keys->count >= candidates_max)
             break;
@@ -378,7 +390,7 @@ static void add_ids(struct planner *planner, const struct access *access, struct
     struct buf key = BUF_INIT(BUF_UNLIMITED);
     for (size_t t = 0; t < mapping_type_count(planner->index->mapping); t++) {
         const struct mapping_type *type = mapping_type_at(planner->index->mapping, t);
-        for (size_t i = 0; i < access->id_count; i++) {
+        for (size_t i = 0; i < access->id_count && account_take(planner->account, STEPS_OF_VALUE); i++) {
             if (access->ids[i].len > DOC_ID_BYTES_MAX)
                 continue;
             buf_clear(&key);
@@ -395,9 +407,9 @@ static int by_bytes(const void *a, const void *b)
 }
 
 int plan_make(const struct matcher *matcher, const struct search_index *index, const struct view *view,
-              struct arena *arena, size_t candidates_max, struct plan *ret_plan)
+              struct account *account, struct arena *arena, size_t candidates_max, struct plan *ret_plan)
 {
-    struct planner planner = {.index = index, .view = view, .arena = arena};
+    struct planner planner = {.index = index, .view = view, .account = account, .arena = arena};
     int outcome = births_begin(view, index->number, index->mapping, &planner.births);
     if (outcome != 0)
         return tl_trace(outcome);
@@ -411,6 +423,8 @@ int plan_make(const struct matcher *matcher, const struct search_index *index, c
     if (index->document_count > 3000 && candidates_max > index->document_count / 3)
         candidates_max = index->document_count / 3; /* reading all in order is cheaper then */
     for (size_t i = 0; i < access.range_count; i++) {
+        if (!account_take(account, STEPS_OF_RANGE))
+            return 0;
         int r = scan_range(&planner, &access.ranges[i], candidates_max, &keys);
         if (r != 0)
             return r == WALK_END ? 0 : r;

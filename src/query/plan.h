@@ -19,11 +19,12 @@ struct plan {
 };
 
 /*
- * Names every document that may match; keys live in `arena`.
+ * Names every document that may match; keys live in `arena`. Each entry that is read is drawn from `account`, which may be NULL; once
+ * that is over the plan means nothing.
  * Returns: 0, or a fatal code.
  */
 int plan_make(const struct matcher *matcher, const struct search_index *index, const struct view *view,
-              struct arena *arena, size_t candidates_max, struct plan *ret_plan) TL_MUST_USE;
+              struct account *account, struct arena *arena, size_t candidates_max, struct plan *ret_plan) TL_MUST_USE;
 
 /* A walk over the documents of a plan, by document key. */
 struct walk {

@@ -57,7 +57,11 @@ struct lucene_options {
     struct slice analyzer;      /* empty: each field's own */
     bool and_operator;          /* words are joined by AND */
     bool lenient;               /* what does not fit a field's type matches nothing */
+    bool lenient_given;         /* else it is where all fields are looked at */
     bool analyze_wildcard;
+    unsigned phrase_slop;              /* of phrases that say none themselves */
+    double tie_breaker;                /* between fields; 0: the best alone */
+    struct slice minimum_should_match; /* of the outermost clauses; empty: none */
     const struct zone *zone; /* of the dates in its ranges; NULL: UTC */
 };
 

@@ -4,6 +4,7 @@
 
 #include "json/time_value.h"
 #include "query/aggregate.h"
+#include "query/collapse.h"
 #include "query/node.h"
 #include "query/parse_leaf.h"
 #include "query/search.h"
@@ -186,7 +187,7 @@ static int take_patterns(struct query_parser *parser, yyjson_val *value, struct 
                                               (yyjson_is_num(item) || yyjson_is_bool(item)));
         if (!scalar)
             return query__refuse(parser, item, false, PROBLEM_PARSING, "Unknown key for a %s in [%.*s].",
-                                 query__token(item), SLICE_ARG(name));
+                                 json_token(item), SLICE_ARG(name));
         items[i] = query__scalar_text(parser->arena, item);
         if (items[i].len > JSON_FILTER_PATTERN_BYTES_MAX)
             return query__refuse(parser, item, false, PROBLEM_ILLEGAL_ARGUMENT, "a pattern has at most %d bytes",
@@ -201,7 +202,7 @@ static int take_source_object(struct query_parser *parser, yyjson_val *value, st
 {
     size_t index, count;
     yyjson_val *key, *member;
-    yyjson_obj_foreach (value, index, count, key, member) {
+    json_obj_foreach (value, index, count, key, member) {
         struct slice name = json_slice(key);
         int r;
         if (slice_is(name, "includes") || slice_is(name, "include"))
@@ -210,7 +211,7 @@ static int take_source_object(struct query_parser *parser, yyjson_val *value, st
             r = take_patterns(parser, member, name, &request->source.excludes, &request->source.exclude_count);
         else
             r = query__refuse(parser, member, false, PROBLEM_PARSING, "Unknown key for a %s in [%.*s].",
-                              query__token(member), SLICE_ARG(name));
+                              json_token(member), SLICE_ARG(name));
         if (r != 0)
             return r;
     }
@@ -230,7 +231,7 @@ static int take_source(struct query_parser *parser, yyjson_val *value, struct se
         return take_patterns(parser, value, SLICE_LIT("_source"), &request->source.includes,
                              &request->source.include_count);
     return query__refuse(parser, value, false, PROBLEM_PARSING,
-                         "Expected one of [VALUE_BOOLEAN, START_OBJECT] but found [%s]", query__token(value));
+                         "Expected one of [VALUE_BOOLEAN, START_OBJECT] but found [%s]", json_token(value));
 }
 
 /* --- Fields ------------------------------------------------------------------------------------------------------- */
@@ -256,11 +257,11 @@ static int take_formats(struct query_parser *parser, struct slice name, yyjson_v
     size_t index, count;
     yyjson_val *item;
     struct field_format *items = arena_zalloc(parser->arena, unsafe_yyjson_get_len(value) * sizeof *items);
-    yyjson_arr_foreach (value, index, count, item) {
+    json_arr_foreach (value, index, count, item) {
         yyjson_val *field = yyjson_is_obj(item) ? json_get_lit(item, "field") : item;
         if (!yyjson_is_str(field))
             return query__refuse(parser, item, false, PROBLEM_PARSING, "[%.*s] expected a field name but found [%s]",
-                                 SLICE_ARG(name), query__token(item));
+                                 SLICE_ARG(name), json_token(item));
         items[index].pattern = json_slice(field);
         yyjson_val *format = json_get_lit(item, "format");
         if (yyjson_is_str(format) && !slice_is(json_slice(format), "use_field_mapping"))
@@ -289,7 +290,7 @@ static int take_script_fields(struct query_parser *parser, yyjson_val *value, st
     size_t index, count;
     yyjson_val *key, *member;
     request->script_fields = arena_zalloc(parser->arena, unsafe_yyjson_get_len(value) * sizeof(struct script_field));
-    yyjson_obj_foreach (value, index, count, key, member) {
+    json_obj_foreach (value, index, count, key, member) {
         struct script_field *field = &request->script_fields[request->script_field_count++];
         yyjson_val *script = json_get_lit(member, "script");
         field->name = json_slice(key);
@@ -305,7 +306,7 @@ static int take_script_fields(struct query_parser *parser, yyjson_val *value, st
 
 /* --- Sorting ------------------------------------------------------------------------------------------------------ */
 
-static void name_key(struct sort_key *key, struct slice field)
+static void name_key(const struct query_parser *parser, struct sort_key *key, struct slice field)
 {
     *key = (struct sort_key){.by = SORT_FIELD, .field = field};
     if (slice_is(field, "_score")) {
@@ -313,7 +314,7 @@ static void name_key(struct sort_key *key, struct slice field)
         key->descending = true;
     } else if (slice_is(field, "_doc") || slice_is(field, "_shard_doc")) {
         key->by = SORT_DOC;
-    } else if (slice_is(field, "_id") || slice_is(field, "_uid")) {
+    } else if (slice_is(field, "_id") || (slice_is(field, "_uid") && parser->dialect == DIALECT_5)) {
         key->by = SORT_ID;
     } else if (slice_is(field, "_script")) {
         key->by = SORT_SCRIPT;
@@ -354,42 +355,28 @@ static const char *sort_parser(const struct sort_key *key)
     return key->by == SORT_SCORE ? "_score" : key->by == SORT_SCRIPT ? "_script" : "field_sort";
 }
 
-enum { KIND_TEXT = 1, KIND_NUMBER = 2, KIND_BOOLEAN = 4, KIND_NULL = 8, KIND_OBJECT = 16 };
-
-static unsigned kind_of(yyjson_val *value)
-{
-    switch (yyjson_get_type(value)) {
-    case YYJSON_TYPE_STR: return KIND_TEXT;
-    case YYJSON_TYPE_BOOL: return KIND_BOOLEAN;
-    case YYJSON_TYPE_NULL: return KIND_NULL;
-    case YYJSON_TYPE_OBJ: return KIND_OBJECT;
-    case YYJSON_TYPE_ARR: return 0;
-    default: return KIND_NUMBER;
-    }
-}
-
 /* What kinds of values the options of a key may have, in 7.10. */
 static const struct {
     const char *option;
     unsigned kinds;
 } sort_option_kinds[] = {
-    {"order", KIND_TEXT},
-    {"mode", KIND_TEXT},
-    {"missing", KIND_TEXT | KIND_NUMBER | KIND_BOOLEAN | KIND_NULL},
-    {"unmapped_type", KIND_TEXT},
-    {"numeric_type", KIND_TEXT},
+    {"order", JSON_TEXT},
+    {"mode", JSON_TEXT},
+    {"missing", JSON_TEXT | JSON_NUMBER | JSON_BOOLEAN | JSON_NULL},
+    {"unmapped_type", JSON_TEXT},
+    {"numeric_type", JSON_TEXT},
 };
 
 static int check_kind(struct query_parser *parser, struct slice option, yyjson_val *value, const struct sort_key *key)
 {
     for (size_t i = 0; i < sizeof sort_option_kinds / sizeof *sort_option_kinds && parser->dialect == DIALECT_7; i++) {
-        if (!slice_is(option, sort_option_kinds[i].option) || (kind_of(value) & sort_option_kinds[i].kinds) != 0)
+        if (!slice_is(option, sort_option_kinds[i].option) || (json_kind(value) & sort_option_kinds[i].kinds) != 0)
             continue;
         size_t line = 0, column = 0;
         query_position(parser->doc, value, false, &line, &column);
         return query__refuse(parser, value, false, PROBLEM_X_CONTENT_PARSE,
                              "[%zu:%zu] [%s] %.*s doesn't support values of type: %s", line, column, sort_parser(key),
-                             SLICE_ARG(option), query__token(value));
+                             SLICE_ARG(option), json_token(value));
     }
     return 0;
 }
@@ -463,7 +450,7 @@ static int refuse_no_options(struct query_parser *parser, yyjson_val *value, con
     while (at < source.len && strchr(" \t\r\n,", source.data[at]) != NULL)
         at++;
     const char *token = yyjson_is_arr(value) && unsafe_yyjson_get_len(value) > 0
-                            ? query__token(unsafe_yyjson_get_first(value))
+                            ? json_token(unsafe_yyjson_get_first(value))
                         : at < source.len && source.data[at] == '"' ? "FIELD_NAME"
                         : yyjson_is_arr(value)                      ? "END_ARRAY"
                                                                     : "END_OBJECT";
@@ -477,9 +464,9 @@ static int take_sort_object(struct query_parser *parser, yyjson_val *value, stru
 {
     size_t index, count;
     yyjson_val *name, *options;
-    yyjson_obj_foreach (value, index, count, name, options) {
+    json_obj_foreach (value, index, count, name, options) {
         struct sort_key *key = &request->sort[request->sort_count];
-        name_key(key, json_slice(name));
+        name_key(parser, key, json_slice(name));
         int r = 0;
         if (yyjson_is_str(options))
             r = take_order(parser, json_slice(options), options, key);
@@ -487,7 +474,7 @@ static int take_sort_object(struct query_parser *parser, yyjson_val *value, stru
             r = refuse_no_options(parser, options, key);
         size_t option_index, option_count;
         yyjson_val *option, *member;
-        yyjson_obj_foreach (options, option_index, option_count, option, member) {
+        json_obj_foreach (options, option_index, option_count, option, member) {
             r = take_sort_option(parser, json_slice(option), member, key);
             if (r != 0)
                 return r;
@@ -516,11 +503,11 @@ static int take_sort(struct query_parser *parser, yyjson_val *value, struct sear
                                  SORT_KEYS_MAX);
         int r = 0;
         if (yyjson_is_str(item))
-            name_key(&request->sort[request->sort_count++], json_slice(item));
+            name_key(parser, &request->sort[request->sort_count++], json_slice(item));
         else if (yyjson_is_obj(item))
             r = take_sort_object(parser, item, request);
         else if (!array && !yyjson_is_null(item)) /* a number is as good a name */
-            name_key(&request->sort[request->sort_count++], query__scalar_text(parser->arena, item));
+            name_key(parser, &request->sort[request->sort_count++], query__scalar_text(parser->arena, item));
         else
             r = query__refuse(parser, item, false, PROBLEM_ILLEGAL_ARGUMENT, "malformed sort format, %s",
                               array ? "within the sort array, an object, or an actual string are allowed"
@@ -545,11 +532,11 @@ int search_request_sort(struct query_parser *parser, struct slice text, struct s
         while (colon > 0 && items[i].data[colon - 1] != ':')
             colon--;
         if (colon == 0) {
-            name_key(key, items[i]);
+            name_key(parser, key, items[i]);
             continue;
         }
         struct slice order = slice_from_offset(items[i], colon);
-        name_key(key, (struct slice){items[i].data, colon - 1});
+        name_key(parser, key, (struct slice){items[i].data, colon - 1});
         if (slice_is(order, "desc"))
             key->descending = true;
         else if (!slice_is(order, "asc"))
@@ -568,13 +555,13 @@ static int take_search_after(struct query_parser *parser, yyjson_val *value, str
         return query__refuse(parser, value, true, PROBLEM_ILLEGAL_ARGUMENT, "Values must contains at least one value.");
     size_t i, count;
     yyjson_val *item;
-    yyjson_arr_foreach (value, i, count, item) {
+    json_arr_foreach (value, i, count, item) {
         if (yyjson_is_ctn(item))
             return query__refuse(
                 parser, item, false, PROBLEM_PARSING,
                 "Expected [VALUE_STRING] or [VALUE_NUMBER] or [VALUE_BOOLEAN] or [VALUE_NULL] but found "
                 "[%s] inside search_after.",
-                query__token(item));
+                json_token(item));
     }
     request->search_after = value;
     return 0;
@@ -689,7 +676,7 @@ static const struct member members[] = {
     {"highlight", SHAPE_OBJECT, refuse_member},
     {"suggest", SHAPE_OBJECT, refuse_member},
     {"rescore", SHAPE_OBJECT | SHAPE_ARRAY, refuse_member},
-    {"collapse", SHAPE_OBJECT, refuse_member},
+    {"collapse", SHAPE_OBJECT, collapse_parse},
 };
 
 static int take_member(struct query_parser *parser, yyjson_val *key, yyjson_val *value, struct search_request *request)
@@ -703,7 +690,7 @@ static int take_member(struct query_parser *parser, yyjson_val *key, yyjson_val 
         if (slice_is(name, members[i].name) && (members[i].shapes & shape) != 0)
             return members[i].take(parser, value, request);
     }
-    return query__refuse(parser, value, false, PROBLEM_PARSING, "Unknown key for a %s in [%.*s].", query__token(value),
+    return query__refuse(parser, value, false, PROBLEM_PARSING, "Unknown key for a %s in [%.*s].", json_token(value),
                          SLICE_ARG(name));
 }
 
@@ -711,10 +698,10 @@ int search_request_parse(struct query_parser *parser, yyjson_val *body, struct s
 {
     if (!yyjson_is_obj(body))
         return query__refuse(parser, body, false, PROBLEM_PARSING, "Expected [START_OBJECT] but found [%s]",
-                             query__token(body));
+                             json_token(body));
     size_t index, count;
     yyjson_val *key, *value;
-    yyjson_obj_foreach (body, index, count, key, value) {
+    json_obj_foreach (body, index, count, key, value) {
         int r = take_member(parser, key, value, request);
         if (r != 0)
             return r;
@@ -733,6 +720,8 @@ int search_request_check(struct query_parser *parser, const struct search_reques
         why = "using [from] is not allowed in a scroll context";
     else if (scroll && request->size == 0)
         why = "[size] cannot be [0] in a scroll context";
+    else if (scroll && request->collapse.data != NULL)
+        why = "cannot use `collapse` in a scroll context";
     else if (scroll && request->pit_id.data != NULL)
         why = "using [point in time] is not allowed in a scroll context";
     if (why != NULL)
@@ -743,18 +732,5 @@ int search_request_check(struct query_parser *parser, const struct search_reques
     if (request->slice_max > 0 && !scroll && request->pit_id.data == NULL)
         return query__refuse(parser, NULL, false, PROBLEM_ILLEGAL_ARGUMENT,
                              "`slice` cannot be used outside of a scroll context");
-    if (request->script_field_count > SEARCH_SCRIPT_FIELDS_MAX)
-        return query__refuse(parser, NULL, false, PROBLEM_ILLEGAL_ARGUMENT,
-                             "Trying to retrieve too many script_fields. Must be less than or equal to: [%d] "
-                             "but was [%zu]. This limit "
-                             "can be set by changing the [index.max_script_fields] index level setting.",
-                             SEARCH_SCRIPT_FIELDS_MAX, request->script_field_count);
-    if (request->docvalue_count > SEARCH_DOCVALUE_FIELDS_MAX)
-        return query__refuse(
-            parser, NULL, false, PROBLEM_ILLEGAL_ARGUMENT,
-            "Trying to retrieve too many docvalue_fields. Must be less than or equal to: [%d] but was [%zu]. "
-            "This "
-            "limit can be set by changing the [index.max_docvalue_fields_search] index level setting.",
-            SEARCH_DOCVALUE_FIELDS_MAX, request->docvalue_count);
     return 0;
 }

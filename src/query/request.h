@@ -78,7 +78,8 @@ struct search_request {
     yyjson_val *search_after;     /* an array; NULL: none */
     uint32_t slice_id, slice_max; /* slice_max 0: not sliced */
     struct slice slice_field;
-    struct slice pit_id; /* data NULL: none */
+    struct slice collapse; /* the field of which each value has one hit; data NULL: none */
+    struct slice pit_id;   /* data NULL: none */
     struct slice pit_keep_alive;
     yyjson_val *indices_boost;        /* NULL: none */
     struct aggregation *aggregations; /* list; NULL: none */

@@ -14,8 +14,11 @@
 #include "mapping/entry.h"
 #include "mapping/shard.h"
 #include "query/aggregate.h"
+#include "query/collapse.h"
+#include "query/describe.h"
 #include "query/failure.h"
 #include "query/fetch.h"
+#include "query/named.h"
 #include "query/plan.h"
 #include "query/sort.h"
 
@@ -26,13 +29,20 @@
  */
 enum { LOOK_EVERY_DOCUMENTS = 8 };
 
+/* Of an account: to begin with an index. */
+enum { BEGIN_STEPS = 1000 };
+
 /* One index of a search. */
 struct part {
     const struct search_index *index;
     struct binder binder;
     struct matcher *matcher;
     struct matcher *post_filter; /* NULL: none */
+    struct matcher
+        *everything;         /* what the index lets be seen, for aggregations that are global; NULL: there are none */
+    struct named_list named; /* of both */
     struct bound_key *keys;
+    const struct mapping_field *collapse; /* NULL: hits are not collapsed */
     struct fetcher fetcher;
     struct subject subject;
     uint32_t *collected; /* by shard, for terminate_after; NULL without */
@@ -51,9 +61,9 @@ struct search {
     struct aggregator *aggregator;
     struct search_result *result;
     struct problem *problem;
-    uint64_t timeout_us; /* by the account's clock: when the request's timeout passes; 0: never */
-    uint64_t ordinal;    /* of the next match, for _doc */
-    uint64_t count_to;   /* the total is wanted up to this */
+    uint64_t timeout_us;    /* by the account's clock: when the request's timeout passes; 0: never */
+    uint64_t ordinal;       /* of the next match, for _doc */
+    uint64_t count_to;      /* the total is wanted up to this */
     size_t looked_at;       /* documents */
     struct account account; /* of all that looks at documents */
     bool scored;
@@ -63,6 +73,50 @@ static int refuse(struct search *search, enum problem_type type, const char *tex
 {
     problem_set(search->problem, search->context->arena, type, "%s", text);
     return SEARCH_REFUSED;
+}
+
+/* --- The account --------------------------------------------------------------------------------------------------- */
+
+/*
+ * The request's timeout bounds the finding of hits only: what has been found by then is written, for which there is time up to the
+ * deadline of the account's owner. So it is the account's own while a document is looked at.
+ */
+static uint64_t finding_deadline(const struct search *search, uint64_t deadline_us)
+{
+    bool earlier = search->timeout_us != 0 && (deadline_us == 0 || search->timeout_us < deadline_us);
+    return earlier ? search->timeout_us : deadline_us;
+}
+
+/*
+ * Whether the account is over for no other reason than that the request's timeout has passed. It then goes on; what was found wrong
+ * in the document at hand is of no account.
+ */
+static bool timed_out(struct search *search, struct part *part, uint64_t deadline_us)
+{
+    struct account *account = &search->account;
+    if (account->end != ACCOUNT_LATE || account->deadline_us == deadline_us)
+        return false;
+    account->end = ACCOUNT_GOES_ON;
+    search->result->timed_out = true;
+    part->subject.problem = NULL;
+    return true;
+}
+
+/* The response has become larger than there is room for: the rest is not worth finding. */
+static bool is_too_large(const struct search *search)
+{
+    const struct budget_guard *memory = search->context->memory;
+    return search->result->hits.overflow || (memory != NULL && memory->refused);
+}
+
+/* How the account of a search ends it: what it found in this document may be wrong. */
+static int account_outcome(const struct search *search)
+{
+    switch (search->account.end) {
+    case ACCOUNT_GOES_ON: return 0;
+    case ACCOUNT_SPENT: return SEARCH_LONG;
+    default: return SEARCH_CANCELLED;
+    }
 }
 
 /* --- Beginning and ending ----------------------------------------------------------------------------------------- */
@@ -79,24 +133,32 @@ static bool wants_scores(const struct search_request *request)
     bool wanted = request->sort_count == 0 || request->track_scores || !isnan(request->min_score);
     for (size_t i = 0; i < request->sort_count; i++)
         wanted = wanted || request->sort[i].by == SORT_SCORE || request->sort[i].by == SORT_SCRIPT;
-    return wanted;
+    return wanted || aggregation_wants_scores(request->aggregations);
 }
 
 static int bind_part(struct search *search, struct part *part)
 {
     const struct search_request *request = search->request;
     struct query *query = query_filtered(search->context->arena, request->query, part->index->filter);
+    part->binder.named = &part->named;
     int r = query_bind(&part->binder, query, &part->matcher);
     if (r == 0 && request->post_filter != NULL) {
         part->binder.scores = false;
         r = query_bind(&part->binder, request->post_filter, &part->post_filter);
     }
+    part->binder.named = NULL; /* the queries of aggregations are not told of */
     if (r == 0)
         r = sort_bind(&part->binder, request, &part->keys);
     if (r == 0)
-        r = aggregation_bind(&part->binder, request->aggregations);
+        r = collapse_bind(&part->binder, request, &part->collapse);
     if (r == 0)
-        r = fetcher_init(&part->fetcher, &part->binder, request);
+        r = aggregation_bind(&part->binder, request->aggregations, &part->named);
+    part->binder.scores = false;
+    if (r == 0 && aggregation_is_global(request->aggregations))
+        r = query_bind(&part->binder, query_filtered(search->context->arena, NULL, part->index->filter),
+                       &part->everything);
+    if (r == 0)
+        r = fetcher_init(&part->fetcher, &part->binder, request, &part->named);
     return r;
 }
 
@@ -111,6 +173,21 @@ static void word_as_old(const struct search *search, struct problem *problem)
                                    SLICE_ARG(query__render(search->context->arena, search->request->query)));
 }
 
+/*
+ * What the statistics of an index are read from counts as finding: when the request's timeout passes meanwhile, nothing is found, and that
+ * is told.
+ */
+static int weigh_part(struct search *search, struct part *part)
+{
+    struct account *account = &search->account;
+    uint64_t deadline_us = account->deadline_us;
+    account->deadline_us = finding_deadline(search, deadline_us);
+    int r = query_weigh(&part->binder, search->context->view);
+    (void)timed_out(search, part, deadline_us);
+    account->deadline_us = deadline_us;
+    return r >= 0 && account_over(account) ? account_outcome(search) : r;
+}
+
 static int begin_part(struct search *search, struct part *part, const struct search_index *index)
 {
     struct problem problem = {0};
@@ -119,16 +196,22 @@ static int begin_part(struct search *search, struct part *part, const struct sea
                                    .index = index,
                                    .context = search->context,
                                    .scores = search->scored,
+                                   .account = &search->account,
                                    .problem = &problem};
+    (void)account_take(&search->account, BEGIN_STEPS);
     int r = bind_part(search, part);
+    if (r >= 0 && account_over(&search->account))
+        return account_outcome(search);
+    if (r >= 0 && is_too_large(search))
+        return refuse(search, PROBLEM_CONTENT_TOO_LARGE, "the query of this search is too large");
     if (r == QUERY_REFUSED) {
         word_as_old(search, &problem);
         return refuse_part(search, part, &problem, false);
     }
     if (r == 0)
-        r = query_weigh(&part->binder, search->context->view);
+        r = weigh_part(search, part);
     if (r != 0)
-        return tl_trace(r);
+        return r < 0 ? tl_trace(r) : r;
     subject_init(&part->subject, index, search->context->arena);
     part->subject.account = &search->account;
     part->begun = true;
@@ -171,7 +254,8 @@ static int search_begin(struct search *search)
 {
     const struct search_context *context = search->context;
     account_open(search);
-    if (context->short_only && search->request->script_field_count > 0)
+    if (context->short_only &&
+        (search->request->script_field_count > 0 || aggregation_runs_scripts(search->request->aggregations)))
         return SEARCH_LONG;
     search->scored = wants_scores(search->request);
     search->parts = arena_zalloc(context->arena, (context->index_count + 1) * sizeof *search->parts);
@@ -182,7 +266,7 @@ static int search_begin(struct search *search)
             return r;
     }
     if (search->request->aggregations != NULL)
-        search->aggregator = aggregator_new(context, search->request->aggregations);
+        search->aggregator = aggregator_new(context, search->request->aggregations, &search->account);
     return search->request->search_after != NULL ? read_after(search) : 0;
 }
 
@@ -261,51 +345,14 @@ static bool in_slice(const struct search_request *request, const struct part *pa
 }
 
 /*
- * The request's timeout bounds the finding of hits only: what has been found by then is written, for which there is time up to the
- * deadline of the account's owner. So it is the account's own while a document is looked at.
+ * What reading a document costs: to find, to parse, to walk; of one that renames can move, to ask for each directory on its way, by all of its path
+ * (core/documents/listing.c charges it alike).
  */
-static uint64_t finding_deadline(const struct search *search, uint64_t deadline_us)
-{
-    bool earlier = search->timeout_us != 0 && (deadline_us == 0 || search->timeout_us < deadline_us);
-    return earlier ? search->timeout_us : deadline_us;
-}
-
-/*
- * Whether the account is over for no other reason than that the request's timeout has passed. It then goes on; what was found wrong
- * in the document at hand is of no account.
- */
-static bool timed_out(struct search *search, struct part *part, uint64_t deadline_us)
-{
-    struct account *account = &search->account;
-    if (account->end != ACCOUNT_LATE || account->deadline_us == deadline_us)
-        return false;
-    account->end = ACCOUNT_GOES_ON;
-    search->result->timed_out = true;
-    part->subject.problem = NULL;
-    return true;
-}
-
-/* The response has become larger than there is room for: the rest is not worth finding. */
-static bool is_too_large(const struct search *search)
-{
-    const struct budget_guard *memory = search->context->memory;
-    return search->result->hits.overflow || (memory != NULL && memory->refused);
-}
-
-/* How the account of a search ends it: what it found in this document may be wrong. */
-static int account_outcome(const struct search *search)
-{
-    switch (search->account.end) {
-    case ACCOUNT_GOES_ON: return 0;
-    case ACCOUNT_SPENT: return SEARCH_LONG;
-    default: return SEARCH_CANCELLED;
-    }
-}
-
-/* What reading a document costs: to find, to parse, to walk. */
 static uint64_t reading_steps(const struct subject *subject)
 {
-    return 500 + subject->doc->source.len;
+    const struct doc *doc = subject->doc;
+    uint64_t path_len = doc->placed ? doc->path_len + doc->source.len - doc->stored.len : 0;
+    return 500 + doc->source.len + path_len * path_len / 128;
 }
 
 /* terminate_after counts each shard on its own. Returns: whether the document is beyond what is wanted of its
@@ -348,6 +395,7 @@ static int look_at(struct search *search, struct part *part, float *ret_score, i
     }
     if (taken && terminated(search, part))
         return part->index->shard_count <= 1 ? STEP_STOP : STEP_PASSED;
+    subject->score = *ret_score;
     if (taken && search->aggregator != NULL) {
         *ret_error = aggregator_add(search->aggregator, subject, search->context->arena, search->problem);
         if (*ret_error != 0)
@@ -401,11 +449,28 @@ static int make_plan(struct search *search, struct part *part, struct arena *are
         return 0;
     if (search->context->short_only && candidates_max > SEARCH_SHORT_DOCUMENTS)
         candidates_max = SEARCH_SHORT_DOCUMENTS;
-    int r = plan_make(part->matcher, part->index, search->context->view, arena, candidates_max, ret_plan);
+    int r =
+        plan_make(part->matcher, part->index, search->context->view, &search->account, arena, candidates_max, ret_plan);
+    if (r >= 0 && account_over(&search->account))
+        return 0; /* the caller looks at it */
     if (r == 0 && view_is_too_old(search->context->view))
         return SEARCH_TOO_OLD; /* the entries that were read may not have been all */
     bool scan = ret_plan->kind == PLAN_SCAN && reads > SEARCH_SHORT_DOCUMENTS;
     return r == 0 && scan && search->context->short_only ? SEARCH_LONG : r;
+}
+
+/* A plan to find hits by: when the request's timeout passes meanwhile there are none. */
+static int plan_hits(struct search *search, struct part *part, struct arena *arena, size_t candidates_max,
+                     uint64_t reads, struct plan *ret_plan)
+{
+    struct account *account = &search->account;
+    uint64_t deadline_us = account->deadline_us;
+    account->deadline_us = finding_deadline(search, deadline_us);
+    int r = make_plan(search, part, arena, candidates_max, reads, ret_plan);
+    if (timed_out(search, part, deadline_us))
+        *ret_plan = (struct plan){.kind = PLAN_KEYS};
+    account->deadline_us = deadline_us;
+    return r == 0 ? account_outcome(search) : r;
 }
 
 /* --- Collecting --------------------------------------------------------------------------------------------------- */
@@ -420,7 +485,12 @@ static void offer(struct search *search, struct part *part, float score, struct 
     if (search->after != NULL && sort_compare(search->request->sort, count, values, search->after) <= 0)
         return;
     struct slice key = doc_key(key_bytes, part->index->number, part->subject.type, part->subject.id);
-    kept_hits_offer(kept, (uint32_t)(part - search->parts), score, slice_from_offset(key, 4), values);
+    uint32_t index = (uint32_t)(part - search->parts);
+    struct slice group;
+    if (part->collapse == NULL)
+        kept_hits_offer(kept, index, score, slice_from_offset(key, 4), values);
+    else if (collapse_read(&part->subject, part->collapse, search->ordinal, &group) == 0)
+        kept_hits_offer_group(kept, index, score, slice_from_offset(key, 4), values, group);
 }
 
 static int collect_part(struct search *search, struct part *part, struct kept_hits *kept)
@@ -432,8 +502,7 @@ static int collect_part(struct search *search, struct part *part, struct kept_hi
     struct slice id;
     uint16_t type;
     float score = 0;
-    int error = 0;
-    int r = make_plan(search, part, &arena, PLAN_CANDIDATES_MAX, part->index->document_count, &plan);
+    int error = plan_hits(search, part, &arena, PLAN_CANDIDATES_MAX, part->index->document_count, &plan), r = error;
     if (r == 0)
         walk_begin(&walk, &plan, search->context->view, part->index->number, SLICE_NONE);
     while (r == 0 && (r = walk_next(&walk, &type, &id, &doc)) == 0) {
@@ -507,7 +576,9 @@ static int emit_kept(struct search *search, const struct kept_hit *hit, search_e
 static bool is_constant(const struct matcher *matcher)
 {
     switch (matcher->kind) {
-    case MATCHER_TERMS: return !matcher->terms.weight.norms; /* a keyword's score depends on the index alone */
+    case MATCHER_TERMS:
+        return !matcher->terms.weight.norms &&
+               !matcher->terms.weight.frequencies; /* a keyword's score depends on the index alone */
     case MATCHER_PHRASE: return !matcher->phrase.weights[0].scored;
     case MATCHER_BOOL:
         for (size_t i = 0; i < matcher->boolean.must.count; i++) {
@@ -538,7 +609,7 @@ static bool has_weights(const struct search *search)
 static bool can_stream(const struct search *search)
 {
     const struct search_request *request = search->request;
-    if (request->search_after != NULL)
+    if (request->search_after != NULL || request->collapse.data != NULL)
         return false;
     if (request->sort_count > 0)
         return request->sort_count == 1 && request->sort[0].by == SORT_DOC && !request->sort[0].descending;
@@ -644,7 +715,7 @@ static int stream_run(struct search *search, struct stream *stream)
         uint64_t reads = part->matcher->kind == MATCHER_ALL && !stream->count_rest ? stream->skip + stream->want
                                                                                    : part->index->document_count;
         int r =
-            stream->planned ? 0 : make_plan(search, part, &stream->arena, stream->candidates_max, reads, &stream->plan);
+            stream->planned ? 0 : plan_hits(search, part, &stream->arena, stream->candidates_max, reads, &stream->plan);
         if (r != 0)
             return r;
         stream->planned = true;
@@ -681,8 +752,8 @@ static int known_total(struct search *search, bool *ret_known)
 {
     uint64_t total = 0;
     *ret_known = false;
-    if (search->request->slice_max > 0 || search->request->terminate_after > 0 || (search->aggregator != NULL && !search->request->overdue) ||
-        !isnan(search->request->min_score))
+    if (search->request->slice_max > 0 || search->request->terminate_after > 0 ||
+        (search->aggregator != NULL && !search->request->overdue) || !isnan(search->request->min_score))
         return 0;
     for (size_t i = 0; i < search->part_count; i++) {
         uint64_t documents = search->parts[i].index->document_count;
@@ -754,6 +825,36 @@ static int run_collecting(struct search *search, size_t from, size_t size)
     return r;
 }
 
+/* One kind of fields that each hit is shown with. */
+static int check_shown(struct search *search, const struct search_index *index, const char *what, const char *setting,
+                       size_t count, uint64_t most)
+{
+    struct problem problem;
+    if (count <= most)
+        return 0;
+    problem_set(
+        &problem, search->context->arena, PROBLEM_ILLEGAL_ARGUMENT,
+        "Trying to retrieve too many %s. Must be less than or equal to: [%llu] but was [%zu]. This limit can be "
+        "set by changing the [index.%s] index level setting.",
+        what, (unsigned long long)most, count, setting);
+    failure_wrap(search->context, index, false, &problem, search->problem);
+    return SEARCH_REFUSED;
+}
+
+static int check_fields(struct search *search)
+{
+    for (size_t i = 0; i < search->context->index_count; i++) {
+        const struct search_index *index = &search->context->indices[i];
+        uint64_t docvalues = index->docvalue_fields_end, scripts = index->script_fields_end;
+        if (check_shown(search, index, "docvalue_fields", "max_docvalue_fields_search", search->request->docvalue_count,
+                        docvalues != 0 ? docvalues - 1 : SEARCH_DOCVALUE_FIELDS_MAX) != 0 ||
+            check_shown(search, index, "script_fields", "max_script_fields", search->request->script_field_count,
+                        scripts != 0 ? scripts - 1 : SEARCH_SCRIPT_FIELDS_MAX) != 0)
+            return SEARCH_REFUSED;
+    }
+    return 0;
+}
+
 static int check_window(struct search *search, size_t from, size_t size)
 {
     for (size_t i = 0; i < search->context->index_count; i++) {
@@ -780,12 +881,82 @@ static size_t page_size(const struct search_request *request)
     return request->size >= 0 ? (size_t)request->size : 10;
 }
 
+/* Counts what an index lets be seen into the aggregations that are global, whatever the query found. */
+static int add_everything(struct search *search, struct part *part)
+{
+    struct arena arena = ARENA_INIT;
+    struct plan plan;
+    struct walk walk = {.plan = NULL};
+    const struct doc *doc;
+    struct slice id;
+    uint16_t type;
+    float ignored;
+    struct matcher *query = part->matcher;
+    part->matcher = part->everything; /* what a plan is made of */
+    int outcome = make_plan(search, part, &arena, PLAN_CANDIDATES_MAX, part->index->document_count, &plan), r;
+    part->matcher = query;
+    if (outcome == 0)
+        outcome = account_outcome(search);
+    if ((r = outcome) == 0)
+        walk_begin(&walk, &plan, search->context->view, part->index->number, SLICE_NONE);
+    while (r == 0 && outcome == 0 && (r = walk_next(&walk, &type, &id, &doc)) == 0) {
+        struct subject *subject = &part->subject;
+        subject_set(subject, type, id, doc);
+        charge(search, subject);
+        bool taken = (part->index->shards == NULL || part->index->shards[shard_number(part)]) &&
+                     matcher_match(part->everything, subject, &ignored);
+        subject->score = 1;
+        if (taken)
+            outcome = aggregator_add_global(search->aggregator, subject, search->context->arena, search->problem);
+        if (outcome == 0 && account_over(&search->account))
+            outcome = account_outcome(search);
+        else if (outcome == 0 && (subject->error != 0 || subject->problem != NULL))
+            outcome = subject_failure(search, part);
+    }
+    walk_end(&walk);
+    arena_deinit(&arena);
+    return outcome != 0 ? outcome : walk_result(r);
+}
+
+static int aggregate(struct search *search)
+{
+    int r = 0;
+    for (size_t i = 0; i < search->part_count && search->parts[i].everything != NULL && r == 0; i++)
+        r = add_everything(search, &search->parts[i]);
+    if (r == 0)
+        r = aggregator_write(search->aggregator, &search->result->aggregations, search->context->arena,
+                             search->problem);
+    return r >= 0 && account_over(&search->account) ? account_outcome(search) : r;
+}
+
+/* What a run keeps of trees that it has read: every document that is older than a rename asks the same. */
+struct caching {
+    struct view_cache cache;
+    struct view view;
+    struct search_context context;
+};
+
+static const struct search_context *begin_caching(struct caching *caching, const struct search_context *context)
+{
+    view_cache_init(&caching->cache, SPACE_TREE);
+    caching->view = *context->view;
+    caching->view.cache = &caching->cache;
+    caching->context = *context;
+    caching->context.view = &caching->view;
+    return &caching->context;
+}
+
+static void end_caching(struct caching *caching)
+{
+    view_cache_deinit(&caching->cache);
+}
+
 static int finish(struct search *search, int r)
 {
     if (r >= 0 && account_over(&search->account))
         r = account_outcome(search);
     if (r == 0 && search->aggregator != NULL && search->part_count > 0)
-        r = aggregator_write(search->aggregator, &search->result->aggregations, search->context->arena, search->problem);
+        r = aggregate(search);
     if (r == 0 && search->result->hits.overflow)
         r = refuse(search, PROBLEM_CONTENT_TOO_LARGE, "the response of this search is too large");
     settle_total(search);
@@ -796,14 +967,18 @@ static int finish(struct search *search, int r)
 int search_run(const struct search_context *context, const struct search_request *request,
                struct search_result *ret_result, struct problem *ret_problem)
 {
-    struct search search = {.context = context, .request = request, .result = ret_result, .problem = ret_problem};
+    tl_cleanup(end_caching) struct caching caching;
+    struct search search = {
+        .context = begin_caching(&caching, context), .request = request, .result = ret_result, .problem = ret_problem};
     size_t from = request->from > 0 ? (size_t)request->from : 0, size = page_size(request);
     result_init(context, ret_result);
     search.count_to = count_to(context, request, false);
-    int r = check_window(&search, from, size);
+    int r = check_fields(&search);
+    if (r == 0)
+        r = check_window(&search, from, size);
     if (r == 0)
         r = search_begin(&search);
-    if (r == 0 && request->overdue)
+    if (r == 0 && (request->overdue || ret_result->timed_out))
         r = run_overdue(&search);
     else if (r == 0)
         r = can_stream(&search) && !wants_best(&search) ? run_streaming(&search, from, size)
@@ -813,6 +988,7 @@ int search_run(const struct search_context *context, const struct search_request
     for (size_t i = 0; i < request->sort_count && request->sort_count == 1; i++)
         ret_result->has_max_score =
             ret_result->has_max_score || (request->sort[i].by == SORT_SCORE && ret_result->total > 0);
+    ret_result->has_max_score = ret_result->has_max_score && request->collapse.data == NULL;
     return finish(&search, r);
 }
 
@@ -920,7 +1096,7 @@ static int fill_window(struct search *search, struct search_cursor *cursor)
     if (cursor->kept.count > 0) {
         struct kept_hit *last = cursor->kept.items[cursor->kept.count - 1];
         mem_free(cursor->last);
-        cursor->last = kept_hit_copy(last->index, last->score, last->key, last->values, last->value_count);
+        cursor->last = kept_hit_copy(last->index, last->score, last->key, last->values, last->value_count, SLICE_NONE);
     }
     kept_hits_deinit(&cursor->kept);
     kept_hits_init(&cursor->kept, search->request->sort, search->request->sort_count, SEARCH_CURSOR_WINDOW);
@@ -958,9 +1134,13 @@ static int next_page(const struct search_context *context, const struct search_r
                      struct search_cursor *cursor, search_emit *emit, void *user, struct search_result *result,
                      struct problem *ret_problem)
 {
-    struct search search = {.context = context, .request = request, .result = result, .problem = ret_problem};
+    tl_cleanup(end_caching) struct caching caching;
+    struct search search = {
+        .context = begin_caching(&caching, context), .request = request, .result = result, .problem = ret_problem};
     search.count_to = UINT64_MAX;
-    int r = search_begin(&search);
+    int r = cursor->begun ? 0 : check_fields(&search);
+    if (r == 0)
+        r = search_begin(&search);
     if (r == 0 && !cursor->begun)
         cursor->streaming = can_stream(&search);
     if (r == 0 && !cursor->ended)
@@ -1033,8 +1213,8 @@ static int meet_script(void *user, const struct query_script *spec, int script_c
     return QUERY_REFUSED;
 }
 
-int search_check(const struct search_index *index, const struct query *query, enum dialect dialect, int64_t now_ms,
-                 struct arena *arena, struct problem *ret_problem)
+int search_explain(const struct search_index *index, const struct query *query, enum dialect dialect, int64_t now_ms,
+                   struct arena *arena, struct slice *ret_text, struct problem *ret_problem)
 {
     bool met = false;
     struct problem problem = {0};
@@ -1044,9 +1224,21 @@ int search_check(const struct search_index *index, const struct query *query, en
     struct binder binder = {.arena = arena, .index = index, .context = &context, .problem = &problem};
     int r = query_bind(&binder, query, &matcher);
     binder_deinit(&binder);
-    if (r != QUERY_REFUSED || met)
-        return r == QUERY_REFUSED ? 0 : r;
+    *ret_text = SLICE_LIT("ScriptQuery");
+    if (met)
+        return 0;
+    if (r == 0)
+        *ret_text = matcher_describe(arena, matcher);
+    if (r != QUERY_REFUSED)
+        return r;
     bool around = problem.caused_by != NULL && slice_starts_with(problem.reason, SLICE_LIT("failed to create query: "));
     *ret_problem = around ? *problem.caused_by : problem;
     return SEARCH_REFUSED;
+}
+
+int search_check(const struct search_index *index, const struct query *query, enum dialect dialect, int64_t now_ms,
+                 struct arena *arena, struct problem *ret_problem)
+{
+    struct slice text;
+    return search_explain(index, query, dialect, now_ms, arena, &text, ret_problem);
 }

@@ -48,8 +48,13 @@ struct search_index {
     const bool *shards;   /* which of shard_count are asked, by ?routing=; NULL: all */
     bool *fetched;        /* set when a hit of it is read; NULL: nobody asks */
     unsigned window_max;  /* index.max_result_window; 0: SEARCH_WINDOW_MAX */
+    unsigned hits_max;    /* index.max_inner_result_window, of top_hits; 0: its default */
     unsigned terms_max;   /* index.max_terms_count; 0: QUERY_TERMS_MAX */
+    unsigned regexp_max;  /* index.max_regex_length; 0: QUERY_REGEXP_CHARACTERS_MAX */
     unsigned clauses_max; /* 0: QUERY_CLAUSES_MAX */
+    /* One more than what these settings say, since none may be asked for at all; 0: their defaults. */
+    uint64_t docvalue_fields_end; /* index.max_docvalue_fields_search */
+    uint64_t script_fields_end;   /* index.max_script_fields */
 };
 
 /* Compiles a script of a search, from a cache. As script_compile(); stored scripts are found by the owner. */
@@ -72,21 +77,22 @@ struct search_context {
      * own that is made like it. NULL: nothing ends a search, and it has no timeout.
      */
     const struct account *account;
-    bool full_scan;               /* never use entries: for tests */
-    uint64_t steps_max;           /* of its account: SEARCH_LONG instead of a search that takes more; 0: as many as it takes */
-    bool short_only;              /* SEARCH_LONG instead of a search that takes long: reads much, or runs scripts */
-    bool typed_keys;              /* results of aggregations are named with their kind */
-    bool no_types;                /* hits have no _type, as in 8.x */
-    search_compile *compile;      /* NULL: scripts are refused */
+    bool full_scan;     /* never use entries: for tests */
+    uint64_t steps_max; /* of its account: SEARCH_LONG instead of a search that takes more; 0: as many as it takes */
+    bool short_only;    /* SEARCH_LONG instead of a search that takes long: reads much, or runs scripts */
+    bool typed_keys;    /* results of aggregations are named with their kind */
+    bool total_as_int;  /* totals of hits in aggregations are numbers */
+    bool no_types;      /* hits have no _type, as in 8.x */
+    search_compile *compile; /* NULL: scripts are refused */
     void *compile_user;
 };
 
 /* Outcomes. */
 enum {
-    SEARCH_REFUSED = 1, /* the problem says why */
+    SEARCH_REFUSED = 1,   /* the problem says why */
     SEARCH_CANCELLED = 2, /* context->account is over, or will be when it is looked at */
-    SEARCH_TOO_OLD = 3, /* the view's timestamp is below the history cut-off */
-    SEARCH_LONG = 4,    /* context->short_only or steps_max, and it is not short: nothing has been done */
+    SEARCH_TOO_OLD = 3,   /* the view's timestamp is below the history cut-off */
+    SEARCH_LONG = 4,      /* context->short_only or steps_max, and it is not short: nothing has been done */
 };
 
 enum search_relation { RELATION_EQ, RELATION_GTE };
@@ -121,6 +127,10 @@ int search_run(const struct search_context *context, const struct search_request
  */
 int search_check(const struct search_index *index, const struct query *query, enum dialect dialect, int64_t now_ms,
                  struct arena *arena, struct problem *ret_problem) TL_MUST_USE;
+
+/* The same; then what has become of the query, in Lucene's notation (describe.h), of one with scripts in a word. */
+int search_explain(const struct search_index *index, const struct query *query, enum dialect dialect, int64_t now_ms,
+                   struct arena *arena, struct slice *ret_text, struct problem *ret_problem) TL_MUST_USE;
 
 /* Counts. *ret_early: terminate_after (0: none) cut it short. Returns: as search_run(). */
 int search_count(const struct search_context *context, const struct query *query, uint64_t terminate_after,

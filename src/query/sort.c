@@ -2,6 +2,7 @@
 /* Sort values of documents: which of several counts, what stands in for none, how they compare and look. */
 #include "query/sort.h"
 
+#include "query/metadata.h"
 #include "mapping/analysis.h"
 #include "mapping/date.h"
 #include "script/script.h"
@@ -124,10 +125,14 @@ static int set_numbers(struct binder *binder, struct bound_key *bound)
     return 0;
 }
 
-static bool is_metadata(struct slice field)
+static int bind_metadata(struct binder *binder, struct bound_key *bound)
 {
-    return slice_is(field, "_seq_no") || slice_is(field, "_version") || slice_is(field, "_index") ||
-           slice_is(field, "_type") || slice_is(field, "_routing");
+    bound->kind = (bound->metadata->traits & METADATA_NUMBERS) != 0 ? SORT_I64 : SORT_BYTES;
+    if (metadata_has_values(bound->metadata))
+        return 0;
+    *binder->problem = (struct problem){.type = PROBLEM_ILLEGAL_ARGUMENT,
+                                        .reason = metadata_refusal(binder->arena, bound->metadata)};
+    return QUERY_REFUSED;
 }
 
 static int bind_field(struct binder *binder, struct bound_key *bound)
@@ -138,10 +143,9 @@ static int bind_field(struct binder *binder, struct bound_key *bound)
     if (key->nested.len > 0)
         return bind__refuse_plain(binder, "[nested] failed to find nested object under path [%.*s]",
                                   SLICE_ARG(key->nested));
-    if (bound->field == NULL && is_metadata(key->field)) {
-        bound->kind = slice_is(key->field, "_seq_no") || slice_is(key->field, "_version") ? SORT_I64 : SORT_BYTES;
-        return 0;
-    }
+    bound->metadata = bound->field == NULL ? metadata_find(key->field) : NULL;
+    if (bound->metadata != NULL)
+        return bind_metadata(binder, bound);
     if (bound->field == NULL && key->unmapped_type.len > 0 && !is_known_type(key->unmapped_type)) {
         problem_set(binder->problem, binder->arena, PROBLEM_ILLEGAL_ARGUMENT, "No mapper found for type [%.*s]",
                     SLICE_ARG(key->unmapped_type));
@@ -261,20 +265,11 @@ static struct sort_value as_numbers(const struct bound_key *bound, struct sort_v
     return value;
 }
 
-static struct sort_value metadata_value(const struct bound_key *bound, const struct subject *subject)
+static struct sort_value own_value(const struct bound_key *bound, const struct subject *subject)
 {
-    struct slice name = bound->key->field;
-    if (slice_is(name, "_seq_no"))
-        return (struct sort_value){.kind = SORT_I64, .i64 = subject->doc->seq_no};
-    if (slice_is(name, "_version"))
-        return (struct sort_value){.kind = SORT_I64, .i64 = subject->doc->version};
-    if (slice_is(name, "_index"))
-        return (struct sort_value){.kind = SORT_BYTES, .bytes = subject->index->name};
-    if (slice_is(name, "_type"))
-        return (struct sort_value){.kind = SORT_BYTES,
-                                   .bytes = mapping_type_by_number(subject->index->mapping, subject->type)->name};
-    return subject->doc->routing.data != NULL ? (struct sort_value){.kind = SORT_BYTES, .bytes = subject->doc->routing}
-                                              : missing_value(bound);
+    struct value value = metadata_value(bound->metadata, subject);
+    return value.kind == VALUE_I64 ? (struct sort_value){.kind = SORT_I64, .i64 = value.i64}
+                                   : (struct sort_value){.kind = SORT_BYTES, .bytes = value.bytes};
 }
 
 static struct sort_value script_value(const struct bound_key *bound, struct subject *subject, float score)
@@ -296,8 +291,8 @@ void sort_read(const struct bound_key *keys, size_t count, struct subject *subje
         case SORT_ID: ret_values[i] = (struct sort_value){.kind = SORT_BYTES, .bytes = subject->id}; break;
         case SORT_SCRIPT: ret_values[i] = script_value(&keys[i], subject, score); break;
         case SORT_FIELD:
-            ret_values[i] = keys[i].field == NULL && is_metadata(keys[i].key->field)
-                                ? metadata_value(&keys[i], subject)
+            ret_values[i] = keys[i].metadata != NULL
+                                ? own_value(&keys[i], subject)
                                 : as_numbers(&keys[i], field_value(&keys[i], subject));
             break;
         }

@@ -7,6 +7,7 @@
 #ifndef TL_QUERY_SORT_H
 #define TL_QUERY_SORT_H
 
+#include "base/map.h"
 #include "query/matcher.h"
 
 enum sort_kind { SORT_NULL, SORT_I64, SORT_F64, SORT_BYTES, SORT_IP };
@@ -26,11 +27,14 @@ static inline bool sort_kind_is_bytes(enum sort_kind kind)
     return kind == SORT_BYTES || kind == SORT_IP;
 }
 
+struct metadata_field;
+
 /* A sort key bound to one index. */
 struct bound_key {
     const struct sort_key *key;
-    const struct mapping_field *field; /* NULL: unmapped, or not a field */
-    enum sort_kind kind;               /* of missing values */
+    const struct mapping_field *field;     /* NULL: unmapped, or not a field */
+    const struct metadata_field *metadata; /* NULL: none of those */
+    enum sort_kind kind;                   /* of missing values */
     bool has_missing;
     struct sort_value missing;
     struct script *script;
@@ -62,6 +66,8 @@ struct kept_hit {
     float score;
     struct slice key; /* document key */
     size_t bytes;
+    size_t at;          /* in the heap */
+    struct slice group; /* what it is collapsed by; data NULL: nothing */
     size_t value_count;
     struct sort_value values[];
 };
@@ -74,6 +80,7 @@ struct kept_hits {
     size_t limit;                 /* hits kept at most */
     const struct kept_hit *after; /* only what comes behind this one; NULL: everything */
     size_t bytes;
+    struct map groups; /* of hits that are collapsed: group -> its hit */
 };
 
 void kept_hits_init(struct kept_hits *kept, const struct sort_key *keys, size_t key_count, size_t limit);
@@ -81,9 +88,12 @@ void kept_hits_deinit(struct kept_hits *kept);
 /* Keeps a copy where it is among the best. */
 void kept_hits_offer(struct kept_hits *kept, uint32_t index, float score, struct slice key,
                      const struct sort_value *values);
+/* The same of a hit of a group, of which one hit is kept. */
+void kept_hits_offer_group(struct kept_hits *kept, uint32_t index, float score, struct slice key,
+                           const struct sort_value *values, struct slice group);
 /* Puts the hits in order. */
 void kept_hits_finish(struct kept_hits *kept);
 struct kept_hit *kept_hit_copy(uint32_t index, float score, struct slice key, const struct sort_value *values,
-                               size_t count);
+                               size_t count, struct slice group);
 
 #endif

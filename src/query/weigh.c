@@ -13,7 +13,16 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { SAMPLE_DOCUMENTS = 1000, TERM_DOCUMENTS_MAX = 10000, TERM_KEYS_MAX = 64 };
+enum {
+    SAMPLE_DOCUMENTS = 1000,
+    SAMPLE_TEXTS = 256,
+    TERM_DOCUMENTS_MAX = 10000,
+    TERM_KEYS_MAX = 64,
+    TERM_RANGES_MAX = 64
+};
+
+/* Of an account: to read a document, to find a range in the store, an entry of it, a value to look at. */
+enum { STEPS_OF_DOCUMENT = 500, STEPS_OF_RANGE = 1000, STEPS_OF_ENTRY = 200, STEPS_OF_VALUE = 10 };
 
 /* One term of one matcher. */
 struct weighed {
@@ -22,8 +31,15 @@ struct weighed {
     struct value value;
     struct term_weight *weight;
     float boost;
-    bool found; /* entries say which documents have it */
+    bool found;                             /* entries say which documents have it */
+    bool moves;                             /* renames decide, too, so that some of those have it no more */
     uint64_t with_field, with_term, length; /* of the sample */
+};
+
+/* How many documents were looked at, and whether there are more. */
+struct sample {
+    size_t documents;
+    bool more;
 };
 
 static int by_value(const void *a, const void *b)
@@ -31,8 +47,7 @@ static int by_value(const void *a, const void *b)
     return value_compare(a, b);
 }
 
-/* How many of the values are others than those before: a field without lengths has each once. */
-static size_t distinct(const struct value *values, size_t count, struct arena *arena)
+size_t value_distinct(const struct value *values, size_t count, struct arena *arena)
 {
     if (count < 2)
         return count;
@@ -50,8 +65,11 @@ static void weigh_document(struct weighed *terms, size_t count, struct subject *
     for (size_t i = 0; i < count; i++) {
         struct value *values = NULL;
         size_t value_count = subject_field(subject, terms[i].field, &values);
+        if (!account_take(subject->account, (1 + value_count) * STEPS_OF_VALUE))
+            return;
         terms[i].with_field += value_count > 0;
-        terms[i].length += terms[i].weight->norms ? value_count : distinct(values, value_count, &subject->arena);
+        terms[i].length +=
+            terms[i].weight->frequencies ? value_count : value_distinct(values, value_count, &subject->arena);
         for (size_t v = 0; v < value_count; v++) {
             if (value_compare(&values[v], &terms[i].value) == 0) {
                 terms[i].with_term++;
@@ -61,8 +79,20 @@ static void weigh_document(struct weighed *terms, size_t count, struct subject *
     }
 }
 
-static int sample(const struct binder *binder, const struct view *view, struct weighed *terms, size_t count,
-                  size_t *ret_documents)
+/* Whether a sample says enough: how long texts are is known sooner than how rare a term is, which entries know as a rule. */
+static bool says_enough(const struct binder *binder, const struct weighed *terms, size_t count)
+{
+    if (binder->index->document_count <= 2 * SAMPLE_DOCUMENTS) /* near them; where there are fewer, they are counted */
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        if (!terms[i].found || terms[i].with_field < SAMPLE_TEXTS)
+            return false;
+    }
+    return true;
+}
+
+static int take_sample(const struct binder *binder, const struct view *view, struct weighed *terms, size_t count,
+                       struct sample *ret_sample)
 {
     tl_cleanup(doc_scan_freep) struct doc_scan *scan = doc_scan_new(view, binder->index->number, DOC_TYPE_ANY);
     struct subject subject;
@@ -70,18 +100,22 @@ static int sample(const struct binder *binder, const struct view *view, struct w
     struct doc doc;
     uint16_t type;
     int r = 0;
-    size_t documents = 0;
+    *ret_sample = (struct sample){0};
     subject_init(&subject, binder->index, binder->arena);
-    while (documents <= SAMPLE_DOCUMENTS && (r = doc_scan_next(scan, &type, &id, &doc)) == 0) {
-        if (documents++ == SAMPLE_DOCUMENTS)
+    subject.account = binder->account;
+    while (r == 0 && (r = doc_scan_next(scan, &type, &id, &doc)) == 0) {
+        if (ret_sample->documents == SAMPLE_DOCUMENTS || says_enough(binder, terms, count)) {
+            ret_sample->more = true;
+            break;
+        }
+        ret_sample->documents++;
+        if (!account_take(binder->account, STEPS_OF_DOCUMENT + doc.source.len))
             break;
         subject_set(&subject, type, id, &doc);
         weigh_document(terms, count, &subject);
-        if (subject.error != 0)
-            r = subject.error;
+        r = subject.error;
     }
     subject_deinit(&subject);
-    *ret_documents = documents;
     return r == DOC_SCAN_END || r == DOC_TOO_OLD ? 0 : r;
 }
 
@@ -100,22 +134,95 @@ static bool has_key(const struct few_keys *keys, struct slice key)
     return false;
 }
 
+/* The ranges in which the documents that have a term are named: all, unless they are `cut`. */
+struct term_ranges {
+    struct arena *arena;
+    struct entry_range *items;
+    size_t count, capacity;
+    bool cut;
+};
+
+static bool same_range(const struct entry_range *a, const struct entry_range *b)
+{
+    return a->field == b->field && a->prefix == b->prefix && value_compare(a->low, b->low) == 0;
+}
+
+/* What is at home is born at its own path: that range is there already. */
+static bool add_range(void *context, const struct entry_range *range)
+{
+    struct term_ranges *ranges = context;
+    for (size_t i = 0; i < ranges->count; i++)
+        if (same_range(&ranges->items[i], range))
+            return true;
+    ranges->cut = ranges->count == TERM_RANGES_MAX;
+    if (ranges->cut)
+        return false;
+    ranges->items = arena_grow(ranges->arena, ranges->items, ranges->count, &ranges->capacity, sizeof *range);
+    ranges->items[ranges->count++] = *range;
+    return true;
+}
+
+static int find_ranges(const struct binder *binder, const struct births *births, const struct weighed *term,
+                       struct term_ranges *ranges)
+{
+    struct entry_range *plain;
+    size_t count = entry_ranges_of_value(binder->index->number, term->field, &term->value, binder->arena, &plain);
+    *ranges = (struct term_ranges){.arena = binder->arena};
+    for (size_t i = 0; i < count; i++)
+        add_range(ranges, &plain[i]);
+    int r = !term->moves ? 0
+                         : births_of_value(births, term->value.bytes, term->field->whole != NULL, binder->arena,
+                                           add_range, ranges);
+    return r < 0 ? tl_trace(r) : 0;
+}
+
 /* Adds what entries name in a range. Returns: 0; ENTRY_SCAN_END where there are too many; fatal codes. */
 static int few_of_range(const struct binder *binder, const struct view *view, const struct entry_range *range,
-                        struct few_keys *keys)
+                        bool repeat, struct few_keys *keys)
 {
     tl_cleanup(entry_scan_freep) struct entry_scan *scan = entry_scan_new(view, range);
     struct entry_hit hit;
     int r;
     while ((r = entry_scan_next(scan, &hit)) == 0) {
-        if (range->prefix &&
+        if ((range->prefix || repeat) &&
             has_key(keys, hit.document_key)) /* one value names a document once, paths below it may not */
             continue;
-        if (keys->count == TERM_KEYS_MAX)
+        if (keys->count == TERM_KEYS_MAX || !account_take(binder->account, STEPS_OF_ENTRY))
             return ENTRY_SCAN_END;
         keys->items[keys->count++] = arena_copy(binder->arena, hit.document_key);
     }
     return r < 0 ? tl_trace(r) : 0;
+}
+
+/* Counts those documents that do have the value where they lie by now. Returns: 0; fatal codes. */
+static int count_standing(const struct binder *binder, const struct view *view, const struct weighed *term,
+                          const struct few_keys *keys, uint64_t *ret_count)
+{
+    struct weighed counted = *term;
+    struct subject subject;
+    struct slice id;
+    uint16_t type;
+    int r = 0;
+    counted.with_term = 0;
+    subject_init(&subject, binder->index, binder->arena);
+    subject.account = binder->account;
+    for (size_t i = 0; r == 0 && i < keys->count && account_take(binder->account, STEPS_OF_DOCUMENT); i++) {
+        struct doc doc;
+        r = doc_get_key(view, binder->index->number, keys->items[i], &doc);
+        if (r != 0) { /* it is gone, or the view is too old, which the search will be told */
+            r = r < 0 ? tl_trace(r) : 0;
+            continue;
+        }
+        if (entry_document_key_parse(keys->items[i], &type, &id)) {
+            subject_set(&subject, type, id, &doc);
+            weigh_document(&counted, 1, &subject);
+            r = subject.error;
+        }
+        doc_release(&doc);
+    }
+    subject_deinit(&subject);
+    *ret_count = counted.with_term;
+    return r;
 }
 
 /*
@@ -123,11 +230,11 @@ static int few_of_range(const struct binder *binder, const struct view *view, co
  * Returns: 0 with the count; ENTRY_SCAN_END where there are many; fatal codes.
  */
 static int few_documents(const struct binder *binder, const struct view *view, const struct weighed *term,
-                         const struct entry_range *ranges, size_t range_count, uint64_t *ret_count)
+                         const struct term_ranges *ranges, uint64_t *ret_count)
 {
     struct few_keys keys = {arena_alloc(binder->arena, TERM_KEYS_MAX * sizeof *keys.items), 0};
-    for (size_t i = 0; i < range_count; i++) {
-        int r = few_of_range(binder, view, &ranges[i], &keys);
+    for (size_t i = 0; i < ranges->count; i++) {
+        int r = few_of_range(binder, view, &ranges->items[i], term->moves, &keys);
         if (r != 0)
             return r;
     }
@@ -136,40 +243,44 @@ static int few_documents(const struct binder *binder, const struct view *view, c
         term->matcher->terms.key_count = keys.count;
     }
     *ret_count = keys.count;
-    return 0;
+    return term->moves ? count_standing(binder, view, term, &keys, ret_count) : 0;
 }
 
-static int term_documents(const struct binder *binder, const struct view *view, const struct weighed *term,
-                          uint64_t *ret_count)
+static int term_documents(const struct binder *binder, const struct view *view, const struct births *births,
+                          const struct weighed *term, uint64_t *ret_count)
 {
-    struct entry_range *ranges;
-    size_t count = entry_ranges_of_value(binder->index->number, term->field, &term->value, binder->arena, &ranges);
+    struct term_ranges ranges;
     size_t total = 0;
-    int r = few_documents(binder, view, term, ranges, count, ret_count);
+    int r = find_ranges(binder, births, term, &ranges);
+    if (r == 0)
+        r = ranges.cut ? ENTRY_SCAN_END : few_documents(binder, view, term, &ranges, ret_count);
     if (r != ENTRY_SCAN_END)
         return r;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < ranges.count; i++) {
         size_t hits;
-        r = entry_estimate(view, &ranges[i], TERM_DOCUMENTS_MAX - total, &hits);
+        r = entry_estimate(view, &ranges.items[i], TERM_DOCUMENTS_MAX - total, &hits);
         if (r < 0)
             return tl_trace(r);
         total += hits;
+        if (!account_take(binder->account, STEPS_OF_RANGE + hits * STEPS_OF_ENTRY))
+            break;
     }
     *ret_count = total;
     return 0;
 }
 
 /* Estimates from a sample where there are more documents than it holds. */
-static int weigh_term(const struct binder *binder, const struct view *view, struct weighed *term, size_t sampled)
+static int weigh_term(const struct binder *binder, const struct view *view, const struct births *births,
+                      struct weighed *term, const struct sample *sample)
 {
     double scale = 1;
     uint64_t total = binder->index->document_count;
-    if (sampled > SAMPLE_DOCUMENTS && total > SAMPLE_DOCUMENTS)
-        scale = (double)total / SAMPLE_DOCUMENTS;
+    if (sample->more && total > sample->documents)
+        scale = (double)total / (double)sample->documents;
     double with_field = (double)term->with_field * scale, with_term = (double)term->with_term * scale;
-    if (sampled > SAMPLE_DOCUMENTS && term->found) {
-        uint64_t counted;
-        int r = term_documents(binder, view, term, &counted);
+    if (sample->more && term->found) {
+        uint64_t counted = 0;
+        int r = term_documents(binder, view, births, term, &counted);
         if (r != 0)
             return r;
         with_term = (double)counted;
@@ -211,7 +322,7 @@ static size_t collect(const struct binder *binder, struct weighed *terms)
 static bool needs_sample(const struct binder *binder, const struct weighed *terms, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        if (terms[i].weight->norms || !terms[i].found)
+        if (terms[i].weight->norms || terms[i].weight->frequencies || !terms[i].found)
             return true;
     }
     return binder->index->document_count <= SAMPLE_DOCUMENTS;
@@ -219,7 +330,8 @@ static bool needs_sample(const struct binder *binder, const struct weighed *term
 
 int query_weigh(struct binder *binder, const struct view *view)
 {
-    size_t count = collect(binder, NULL), sampled = SAMPLE_DOCUMENTS + 1;
+    struct sample sample = {SAMPLE_DOCUMENTS, true};
+    size_t count = collect(binder, NULL);
     if (count == 0)
         return 0;
     struct weighed *terms = arena_alloc(binder->arena, count * sizeof *terms);
@@ -228,14 +340,16 @@ int query_weigh(struct binder *binder, const struct view *view)
     int r = births_begin(view, binder->index->number, binder->index->mapping, &births);
     if (r != 0)
         return tl_trace(r);
-    for (size_t i = 0; i < count; i++)
-        terms[i].found = field_is_found(terms[i].field) && !births_concern(&births, terms[i].field);
+    for (size_t i = 0; i < count; i++) {
+        terms[i].moves = births_find(&births, terms[i].field);
+        terms[i].found = field_is_found(terms[i].field) && (terms[i].moves || !births_concern(&births, terms[i].field));
+    }
     bool sampling = needs_sample(binder, terms, count);
-    r = sampling ? sample(binder, view, terms, count, &sampled) : 0;
-    for (size_t i = 0; r == 0 && i < count; i++) {
+    r = sampling ? take_sample(binder, view, terms, count, &sample) : 0;
+    for (size_t i = 0; r == 0 && i < count && account_take(binder->account, STEPS_OF_VALUE); i++) {
         if (!sampling)
             terms[i].with_field = SAMPLE_DOCUMENTS; /* as if every document had the field */
-        r = weigh_term(binder, view, &terms[i], sampled);
+        r = weigh_term(binder, view, &births, &terms[i], &sample);
     }
     return r;
 }

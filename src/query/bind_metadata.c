@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Binding what is asked of metadata fields (metadata.def): ids, names of indices and types, routing, sequence numbers.
+ *
+ * What a field takes its traits say; the words of refusals that are not the field's own are those of 7.10 for any field
+ * of that kind. In 5.x's dialect nothing is refused but what was in 5.x: it matches nothing.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "json/filter.h"
+#include "query/metadata.h"
+
+static struct matcher *all(struct binder *binder, double boost)
+{
+    return bind__new(binder, MATCHER_ALL, boost);
+}
+
+static struct matcher *none(struct binder *binder)
+{
+    return bind__new(binder, MATCHER_NONE, 1);
+}
+
+/* --- Names: ids, types, routing ---------------------------------------------------------------------------
+ */
+
+static int by_bytes(const void *a, const void *b)
+{
+    return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
+}
+
+static struct matcher *by_names(struct binder *binder, enum matcher_kind kind, const struct query *query)
+{
+    struct matcher *matcher = bind__new(binder, kind, query->boost);
+    struct slice *items = arena_alloc(binder->arena, query->values.count * sizeof *items);
+    size_t kept = 0;
+    for (size_t i = 0; i < query->values.count; i++)
+        items[i] = query__scalar_text(binder->arena, query->values.items[i]);
+    if (query->values.count > 0)
+        qsort(items, query->values.count, sizeof *items, by_bytes);
+    for (size_t i = 0; i < query->values.count; i++) {
+        if (kept == 0 || !slice_equal(items[kept - 1], items[i]))
+            items[kept++] = items[i];
+    }
+    matcher->names.items = items;
+    matcher->names.count = kept;
+    return kept > 0 ? matcher : none(binder);
+}
+
+struct matcher *bind__ids(struct binder *binder, const struct query *query)
+{
+    return by_names(binder, MATCHER_IDS, query);
+}
+
+struct matcher *bind__types(struct binder *binder, const struct query *query)
+{
+    struct matcher *matcher = bind__new(binder, MATCHER_TYPES, query->boost);
+    matcher->types.numbers = arena_alloc(binder->arena, query->values.count * sizeof(uint16_t));
+    for (size_t i = 0; i < query->values.count; i++) {
+        struct slice name = query__scalar_text(binder->arena, query->values.items[i]);
+        const struct mapping_type *type = mapping_type(binder->index->mapping, name);
+        if (type != NULL)
+            matcher->types.numbers[matcher->types.count++] = type->number;
+    }
+    if (matcher->types.count == 0)
+        return none(binder);
+    return matcher->types.count == mapping_type_count(binder->index->mapping) ? all(binder, query->boost) : matcher;
+}
+
+/* Whether the index's name or one of its aliases fits. */
+static bool index_is_called(const struct search_index *index, const void *pattern,
+                            bool (*fits)(const void *pattern, struct slice name))
+{
+    bool found = fits(pattern, index->name);
+    for (size_t i = 0; i < index->alias_count && !found; i++)
+        found = fits(pattern, index->aliases[i]);
+    return found;
+}
+
+static bool is_text(const void *text, struct slice name)
+{
+    return slice_equal(*(const struct slice *)text, name);
+}
+
+static struct matcher *index_by_name(struct binder *binder, const struct query *query)
+{
+    for (size_t i = 0; i < query->values.count; i++) {
+        struct slice text = query__scalar_text(binder->arena, query->values.items[i]);
+        if (index_is_called(binder->index, &text, is_text))
+            return all(binder, query->boost);
+    }
+    return none(binder);
+}
+
+/* A pattern of names, as in index expressions: only a star is special. */
+struct name_pattern {
+    struct slice text;
+    struct arena *arena;
+    bool case_insensitive;
+};
+
+static struct slice lower(struct arena *arena, struct slice text)
+{
+    char *bytes = arena_alloc(arena, text.len + 1);
+    for (size_t i = 0; i < text.len; i++)
+        bytes[i] = text.data[i] >= 'A' && text.data[i] <= 'Z' ? (char)(text.data[i] + 32) : text.data[i];
+    return slice_make(bytes, text.len);
+}
+
+static bool fits_pattern(const void *context, struct slice name)
+{
+    const struct name_pattern *pattern = context;
+    return pattern->case_insensitive ? json_wildcard(lower(pattern->arena, pattern->text), lower(pattern->arena, name))
+                                     : json_wildcard(pattern->text, name);
+}
+
+/* --- Patterns of names -------------------------------------------------------------------------------------------- */
+
+static struct matcher *types_by_pattern(struct binder *binder, const struct name_pattern *pattern, double boost)
+{
+    const struct mapping *mapping = binder->index->mapping;
+    size_t count = mapping_type_count(mapping);
+    struct matcher *matcher = bind__new(binder, MATCHER_TYPES, boost);
+    matcher->types.numbers = arena_alloc(binder->arena, (count + 1) * sizeof(uint16_t));
+    for (size_t i = 0; i < count; i++) {
+        const struct mapping_type *type = mapping_type_at(mapping, i);
+        if (fits_pattern(pattern, type->name))
+            matcher->types.numbers[matcher->types.count++] = type->number;
+    }
+    if (matcher->types.count == 0)
+        return none(binder);
+    return matcher->types.count == count ? all(binder, boost) : matcher;
+}
+
+static struct matcher *by_pattern(struct binder *binder, const struct metadata_field *field, const struct query *query)
+{
+    struct slice text = query__scalar_text(binder->arena, query->pattern.value);
+    struct name_pattern pattern = {text, binder->arena, query->pattern.case_insensitive};
+    if (query->kind == QUERY_PREFIX)
+        pattern.text = arena_printf(binder->arena, "%.*s*", SLICE_ARG(text));
+    if (field->number == METADATA_TYPE)
+        return types_by_pattern(binder, &pattern, query->boost);
+    return index_is_called(binder->index, &pattern, fits_pattern) ? all(binder, query->boost) : none(binder);
+}
+
+static int refuse_pattern(struct binder *binder, const struct metadata_field *field, const struct query *query)
+{
+    const char *kind = query->kind == QUERY_PREFIX ? "prefix" : query->kind == QUERY_WILDCARD ? "wildcard" : "regexp";
+    if (query->kind == QUERY_FUZZY)
+        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT,
+                            "Can only use fuzzy queries on keyword and text fields - not on [%s] which is of type [%s]",
+                            field->name, field->name);
+    return bind__refuse_plain(binder, "Can only use %s queries on keyword%s fields - not on [%s] which is of type [%s]",
+                              kind, query->kind == QUERY_REGEXP ? " and text" : ", text and wildcard", field->name,
+                              field->name);
+}
+
+/* A term in any case, which is a wildcard where there may be one. */
+static int in_any_case(struct binder *binder, const struct metadata_field *field, const struct query *query,
+                       struct matcher **ret_matcher)
+{
+    *ret_matcher = none(binder);
+    if ((field->traits & METADATA_NAMES) != 0)
+        *ret_matcher = by_pattern(binder, field, query);
+    if ((field->traits & METADATA_CASE) != 0)
+        return bind__refuse_plain(binder,
+                                  "[%s] field which is of type [%s], does not support case insensitive term queries",
+                                  field->name, field->name);
+    return 0;
+}
+
+static int bind_pattern(struct binder *binder, const struct metadata_field *field, const struct query *query,
+                        struct matcher **ret_matcher)
+{
+    bool names = (field->traits & METADATA_NAMES) != 0;
+    if ((field->traits & METADATA_WORDS) != 0) {
+        *ret_matcher = bind__new(binder, MATCHER_ROUTING_PATTERN, query->boost);
+        int r =
+            bind__pattern_text(binder, query, query__scalar_text(binder->arena, query->pattern.value), *ret_matcher);
+        if (r == 0 && field->number != METADATA_ROUTING)
+            *ret_matcher = none(binder);
+        return r;
+    }
+    if (query->pattern.whole)
+        return in_any_case(binder, field, query, ret_matcher);
+    if (!names || query->kind == QUERY_REGEXP || query->kind == QUERY_FUZZY)
+        return refuse_pattern(binder, field, query);
+    *ret_matcher = by_pattern(binder, field, query);
+    return 0;
+}
+
+/* --- Ranges ------------------------------------------------------------------------------------------------------- */
+
+static bool is_inside(const struct binder *binder, const struct query *query, struct slice text)
+{
+    int low = query->range.low == NULL ? 1 : slice_compare(text, query__scalar_text(binder->arena, query->range.low));
+    int high =
+        query->range.high == NULL ? -1 : slice_compare(text, query__scalar_text(binder->arena, query->range.high));
+    return (low > 0 || (low == 0 && !query->range.low_exclusive)) &&
+           (high < 0 || (high == 0 && !query->range.high_exclusive));
+}
+
+static struct matcher *types_inside(struct binder *binder, const struct query *query)
+{
+    const struct mapping *mapping = binder->index->mapping;
+    size_t count = mapping_type_count(mapping);
+    struct matcher *matcher = bind__new(binder, MATCHER_TYPES, query->boost);
+    matcher->types.numbers = arena_alloc(binder->arena, (count + 1) * sizeof(uint16_t));
+    for (size_t i = 0; i < count; i++) {
+        const struct mapping_type *type = mapping_type_at(mapping, i);
+        if (is_inside(binder, query, type->name))
+            matcher->types.numbers[matcher->types.count++] = type->number;
+    }
+    return matcher->types.count > 0 ? matcher : none(binder);
+}
+
+static struct matcher *routing_inside(struct binder *binder, const struct query *query)
+{
+    struct matcher *matcher = bind__new(binder, MATCHER_ROUTING_RANGE, query->boost);
+    matcher->range.has_low = query->range.low != NULL;
+    matcher->range.has_high = query->range.high != NULL;
+    matcher->range.low_exclusive = query->range.low_exclusive;
+    matcher->range.high_exclusive = query->range.high_exclusive;
+    matcher->range.low.kind = matcher->range.high.kind = VALUE_BYTES;
+    if (matcher->range.has_low)
+        matcher->range.low.bytes = query__scalar_text(binder->arena, query->range.low);
+    if (matcher->range.has_high)
+        matcher->range.high.bytes = query__scalar_text(binder->arena, query->range.high);
+    return matcher;
+}
+
+static int bind_exists(struct binder *binder, const struct metadata_field *field, const struct query *query,
+                       struct matcher **ret_matcher);
+
+static int bind_range(struct binder *binder, const struct metadata_field *field, const struct query *query,
+                      struct matcher **ret_matcher)
+{
+    if (query->range.low == NULL && query->range.high == NULL) /* which every value is in */
+        return bind_exists(binder, field, query, ret_matcher);
+    if ((field->traits & METADATA_ORDER) == 0)
+        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "Field [%s] of type [%s] does not support range queries",
+                            field->name, field->name);
+    if (field->number == METADATA_SEQ_NO)
+        return bind__range(binder, query, NULL, ret_matcher);
+    *ret_matcher = field->number == METADATA_TYPE      ? types_inside(binder, query)
+                   : field->number == METADATA_ROUTING ? routing_inside(binder, query)
+                                                       : none(binder);
+    return 0;
+}
+
+/* --- Terms, exists ------------------------------------------------------------------------------------------------ */
+
+static int refuse(struct binder *binder, const struct metadata_field *field, const char *words)
+{
+    return (field->traits & METADATA_PLAIN) != 0 ? bind__refuse_plain(binder, "%s", words)
+                                                 : bind__refuse(binder, PROBLEM_UNSUPPORTED_OPERATION, "%s", words);
+}
+
+static bool is_refused_here(const struct binder *binder, const struct metadata_field *field)
+{
+    return binder->context->dialect == DIALECT_7 || (field->traits & METADATA_PLAIN) != 0;
+}
+
+static int bind_exists(struct binder *binder, const struct metadata_field *field, const struct query *query,
+                       struct matcher **ret_matcher)
+{
+    *ret_matcher = (field->traits & METADATA_EVERYWHERE) != 0 ? all(binder, query->boost)
+                   : field->number == METADATA_ROUTING        ? bind__new(binder, MATCHER_ROUTING, query->boost)
+                                                              : none(binder);
+    bool refused = field->exists_refusal != NULL && binder->context->dialect == DIALECT_7;
+    return refused ? refuse(binder, field, field->exists_refusal) : 0;
+}
+
+static int sequence_number(struct binder *binder, yyjson_val *scalar, int64_t *ret_number)
+{
+    struct slice text = query__scalar_text(binder->arena, scalar);
+    double number = yyjson_is_real(scalar) ? yyjson_get_real(scalar) : 0;
+    if (yyjson_is_real(scalar) && !(number >= -9223372036854775808.0 && number < 9223372036854775808.0))
+        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "Value [%.*s] is out of range for a long",
+                            SLICE_ARG(text));
+    if (number != floor(number))
+        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "Value [%.*s] has a decimal part", SLICE_ARG(text));
+    *ret_number = (int64_t)number;
+    if (!yyjson_is_real(scalar) && !slice_to_i64(text, ret_number))
+        return bind__refuse(binder, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"", SLICE_ARG(text));
+    return 0;
+}
+
+/* One of these numbers. */
+static int by_sequence_number(struct binder *binder, const struct query *query, struct matcher **ret_matcher)
+{
+    struct matcher *any = bind__new(binder, MATCHER_BOOL, 1), *constant;
+    for (size_t i = 0; i < query->values.count; i++) {
+        struct matcher *one = bind__new(binder, MATCHER_SEQ_NO, query->boost);
+        int64_t number;
+        int r = sequence_number(binder, query->values.items[i], &number);
+        if (r != 0)
+            return r;
+        one->range.has_low = one->range.has_high = true;
+        one->range.low = one->range.high = (struct value){.field = FIELD_NUMBER_NONE, .kind = VALUE_I64, .i64 = number};
+        bind__list_add(binder, &any->boolean.should, one);
+    }
+    any->boolean.minimum = 1;
+    constant = bind__new(binder, MATCHER_CONSTANT, query->boost);
+    bind__list_add(binder, &constant->compound.queries, any);
+    *ret_matcher = query->values.count == 1  ? any->boolean.should.items[0]
+                   : query->values.count > 1 ? constant
+                                             : none(binder);
+    return 0;
+}
+
+static int bind_terms(struct binder *binder, const struct metadata_field *field, const struct query *query,
+                      struct matcher **ret_matcher)
+{
+    *ret_matcher = none(binder);
+    if (field->term_refusal != NULL && query->values.count > 0) /* terms of none are never looked at */
+        return is_refused_here(binder, field) ? refuse(binder, field, field->term_refusal) : 0;
+    switch (field->number) {
+    case METADATA_ID: *ret_matcher = bind__ids(binder, query); return 0;
+    case METADATA_INDEX: *ret_matcher = index_by_name(binder, query); return 0;
+    case METADATA_TYPE: *ret_matcher = bind__types(binder, query); return 0;
+    case METADATA_ROUTING: *ret_matcher = by_names(binder, MATCHER_ROUTING, query); return 0;
+    case METADATA_SEQ_NO:
+        return binder->context->dialect == DIALECT_7 ? by_sequence_number(binder, query, ret_matcher) : 0;
+    case METADATA_VERSION:
+    case METADATA_SOURCE:
+    case METADATA_FIELD_NAMES:
+    case METADATA_IGNORED:
+    case METADATA_FEATURE: return 0;
+    case METADATA_COUNT: break;
+    }
+    UNREACHABLE();
+    return 0;
+}
+
+int bind__metadata(struct binder *binder, const struct metadata_field *field, const struct query *query,
+                   struct matcher **ret_matcher)
+{
+    if (query->kind == QUERY_TERM || query->kind == QUERY_TERMS)
+        return bind_terms(binder, field, query, ret_matcher);
+    if (query->kind == QUERY_EXISTS)
+        return bind_exists(binder, field, query, ret_matcher);
+    if (binder->context->dialect == DIALECT_5) {
+        *ret_matcher = none(binder);
+        return query->kind == QUERY_RANGE && field->number == METADATA_SEQ_NO
+                   ? bind__range(binder, query, NULL, ret_matcher)
+                   : 0;
+    }
+    return query->kind == QUERY_RANGE ? bind_range(binder, field, query, ret_matcher)
+                                      : bind_pattern(binder, field, query, ret_matcher);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The metadata fields: the table, and their values. Queries on them are bound in bind_metadata.c. */
+#include "query/metadata.h"
+
+#include "base/check.h"
+
+static const struct metadata_field table[METADATA_COUNT] = {
+#define X(symbol, name, traits, term, exists) {name, METADATA_##symbol, traits, term, exists},
+#include "query/metadata.def"
+#undef X
+};
+
+const struct metadata_field *metadata_find(struct slice name)
+{
+    if (name.len == 0 || name.data[0] != '_') /* asked for every field of every request */
+        return NULL;
+    for (size_t i = 0; i < METADATA_COUNT; i++)
+        if (slice_is(name, table[i].name))
+            return &table[i];
+    return NULL;
+}
+
+const struct metadata_field *metadata_at(enum metadata_number number)
+{
+    REQUIRE(number < METADATA_COUNT);
+    return &table[number];
+}
+
+bool metadata_has_values(const struct metadata_field *field)
+{
+    return field != NULL && (field->traits & METADATA_VALUES) != 0;
+}
+
+struct slice metadata_refusal(struct arena *arena, const struct metadata_field *field)
+{
+    return arena_printf(arena, "Fielddata is not supported on field [%s] of type [%s]", field->name, field->name);
+}
+
+static struct slice type_of(const struct subject *subject)
+{
+    const struct mapping_type *type = mapping_type_by_number(subject->index->mapping, subject->type);
+    return type != NULL ? type->name : SLICE_LIT("_doc");
+}
+
+struct value metadata_value(const struct metadata_field *field, const struct subject *subject)
+{
+    switch (field->number) {
+    case METADATA_ID: return (struct value){.kind = VALUE_BYTES, .bytes = subject->id};
+    case METADATA_INDEX: return (struct value){.kind = VALUE_BYTES, .bytes = subject->index->name};
+    case METADATA_TYPE: return (struct value){.kind = VALUE_BYTES, .bytes = type_of(subject)};
+    case METADATA_SEQ_NO: return (struct value){.kind = VALUE_I64, .i64 = subject->doc->seq_no};
+    case METADATA_ROUTING:
+    case METADATA_VERSION:
+    case METADATA_SOURCE:
+    case METADATA_FIELD_NAMES:
+    case METADATA_IGNORED:
+    case METADATA_FEATURE:
+    case METADATA_COUNT: break;
+    }
+    UNREACHABLE();
+    return (struct value){0};
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "query/named.h"
+
+struct named_query {
+    struct slice name;
+    const struct matcher *matcher;
+    uint32_t hash; /* of the name, spread */
+};
+
+/* One step of String.hashCode(). */
+static uint32_t hash_unit(uint32_t hash, uint32_t unit)
+{
+    return 31 * hash + unit;
+}
+
+/* String.hashCode() counts in units of UTF-16; the table then folds the upper half into the lower. */
+static uint32_t java_hash(struct slice text)
+{
+    uint32_t hash = 0;
+    for (size_t i = 0; i < text.len;) {
+        unsigned char lead = (unsigned char)text.data[i++];
+        uint32_t point = lead < 0x80 ? lead : lead < 0xe0 ? lead & 0x1fu : lead < 0xf0 ? lead & 0xfu : lead & 7u;
+        for (; i < text.len && ((unsigned char)text.data[i] & 0xc0) == 0x80; i++)
+            point = point << 6 | ((unsigned char)text.data[i] & 0x3fu);
+        if (point >= 0x10000) {
+            hash = hash_unit(hash, 0xd7c0 + (point >> 10));
+            point = 0xdc00 | (point & 0x3ff);
+        }
+        hash = hash_unit(hash, point);
+    }
+    return hash ^ hash >> 16;
+}
+
+/* How many buckets a HashMap of so many names has: it grows when it is three quarters full. */
+static uint32_t table_size(size_t count)
+{
+    uint32_t size = 16;
+    while (count > size / 4 * 3)
+        size *= 2;
+    return size;
+}
+
+/* Into the order of buckets; those of one bucket stay in that of insertion. */
+static void sort_by_bucket(struct named_list *list)
+{
+    uint32_t mask = table_size(list->count) - 1;
+    for (size_t i = 1; i < list->count; i++) {
+        struct named_query moved = list->items[i];
+        size_t at = i;
+        for (; at > 0 && (list->items[at - 1].hash & mask) > (moved.hash & mask); at--)
+            list->items[at] = list->items[at - 1];
+        list->items[at] = moved;
+    }
+}
+
+void named_put(struct named_list *list, struct arena *arena, struct slice name, const struct matcher *matcher)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        if (slice_equal(list->items[i].name, name)) {
+            list->items[i].matcher = matcher;
+            return;
+        }
+    }
+    list->items = arena_grow(arena, list->items, list->count, &list->capacity, sizeof *list->items);
+    list->items[list->count++] = (struct named_query){.name = name, .matcher = matcher, .hash = java_hash(name)};
+    sort_by_bucket(list);
+}
+
+void named_write(const struct named_list *list, struct subject *subject, struct buf *buf)
+{
+    bool begun = false;
+    float score;
+    for (size_t i = 0; i < list->count; i++) {
+        if (!matcher_match(list->items[i].matcher, subject, &score))
+            continue;
+        if (begun)
+            buf_byte(buf, ',');
+        else
+            buf_lit(buf, ",\"matched_queries\":[");
+        begun = true;
+        buf_json_string(buf, list->items[i].name);
+    }
+    if (begun)
+        buf_byte(buf, ']');
+}
