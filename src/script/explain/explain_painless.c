@@ -8,7 +8,7 @@
  * grammar.h; where one rule has alternatives with a common beginning, they are kept apart, for there the
  * choice takes more than one token.
  */
-#include "script/syntax/compile.h"
+#include "script/explain/painless.h"
 #include "script/explain/predict.h"
 
 #include <stdio.h>
@@ -160,7 +160,7 @@ static const struct grammar_rule rules[] = {
 
 enum { RULE_SOURCE, RULE_STATEMENTS }; /* the first of the rules */
 
-static const struct grammar_language painless = {rules, sizeof rules / sizeof *rules, words, WORD_COUNT};
+const struct grammar_language painless_language = {rules, sizeof rules / sizeof *rules, words, WORD_COUNT};
 
 /* A look ahead through a text of 64 KB in one bracket takes about as many. */
 #define EXPLAIN_STEPS_MAX ((uint64_t)4 * 1000 * 1000)
@@ -191,13 +191,13 @@ static unsigned word_of(const struct token *token, bool assertion)
                                         [TOKEN_ID] = "ID",
                                         [TOKEN_SYMBOL] = NULL};
     if (assertion)
-        return grammar_word(&painless, SLICE_LIT("'assert'"));
+        return grammar_word(&painless_language, SLICE_LIT("'assert'"));
     if (kinds[token->kind] != NULL)
-        return grammar_word(&painless, slice_from(kinds[token->kind]));
+        return grammar_word(&painless_language, slice_from(kinds[token->kind]));
     char quoted[16];
     int len = snprintf(quoted, sizeof quoted, "'%.*s'", SLICE_ARG(token->text));
     bool fits = token->kind != TOKEN_ERROR && len > 0 && (size_t)len < sizeof quoted;
-    return fits ? grammar_word(&painless, slice_make(quoted, (size_t)len)) : (unsigned)WORD_COUNT;
+    return fits ? grammar_word(&painless_language, slice_make(quoted, (size_t)len)) : (unsigned)WORD_COUNT;
 }
 
 static unsigned word_at(void *user, size_t at)
@@ -305,8 +305,8 @@ static uint16_t first_state(struct walk *walk)
     return walk->predictor.grammar->starts[compiler->begun_later ? RULE_STATEMENTS : RULE_SOURCE];
 }
 
-/* Walks until something does not fit, or to the end. */
-static void walk_all(struct walk *walk)
+/* Walks until something does not fit, or to the end. Returns: whether that was reached. */
+static bool walk_all(struct walk *walk)
 {
     const struct grammar *grammar = walk->predictor.grammar;
     uint16_t state = first_state(walk);
@@ -316,7 +316,7 @@ static void walk_all(struct walk *walk)
         switch (node->kind) {
         case GRAMMAR_STOP:
             if (walk->depth == 0)
-                return;
+                return true;
             state = walk->returns[--walk->depth];
             break;
         case GRAMMAR_PASS: state = node->next; break;
@@ -332,19 +332,34 @@ static void walk_all(struct walk *walk)
         case GRAMMAR_OPTION: fits = walk_choose(walk, state, &state); break;
         }
     }
+    return false;
+}
+
+static void walk_init(struct walk *walk, struct compiler *compiler, struct arena *arena)
+{
+    *walk = (struct walk){.compiler = compiler, .words = arena_alloc(arena, compiler->token_count)};
+    memset(walk->words, WORD_UNKNOWN, compiler->token_count);
+    walk->predictor = (struct predictor){.grammar = grammar_new(arena, &painless_language),
+                                         .word = word_at,
+                                         .user = walk,
+                                         .word_count = compiler->token_count,
+                                         .steps_left = EXPLAIN_STEPS_MAX};
+}
+
+bool painless_follows(struct compiler *compiler)
+{
+    tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
+    struct walk walk;
+    walk_init(&walk, compiler, &arena);
+    return walk_all(&walk);
 }
 
 void explain_painless(struct compiler *compiler)
 {
     tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
-    struct walk walk = {.compiler = compiler, .words = arena_alloc(&arena, compiler->token_count)};
-    memset(walk.words, WORD_UNKNOWN, compiler->token_count);
-    walk.predictor = (struct predictor){.grammar = grammar_new(&arena, &painless),
-                                        .word = word_at,
-                                        .user = &walk,
-                                        .word_count = compiler->token_count,
-                                        .steps_left = EXPLAIN_STEPS_MAX};
-    walk_all(&walk);
+    struct walk walk;
+    walk_init(&walk, compiler, &arena);
+    (void)walk_all(&walk);
     const struct token *token = compiler->stopped;
     if (!compiler->error.set && token != NULL && token->kind != TOKEN_ERROR)
         fail_sequence(&walk, (size_t)(token - compiler->tokens));

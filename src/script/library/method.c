@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finding methods; see method.h. */
+/* Reading the tables and finding methods in them; see method.h. */
 #include "script/library/method.h"
 
 #include "base/check.h"
@@ -8,7 +8,7 @@
 #include <ctype.h>
 
 /* Of rows that fit a call alike, the first is taken: a dialect's additions stand behind what Java has. */
-const struct method_table *const method_tables[] = {
+static const struct method_table *const method_tables[] = {
     methods_text,
     methods_text_regex,
     methods_painless_text,
@@ -56,21 +56,208 @@ const struct method_table *const method_tables[] = {
 };
 
 #define KIND_FLAGS (METHOD_STATIC | METHOD_FIELD | METHOD_NEW)
+
+/* Reading signatures */
+
+/* A class by its name in signatures. Open addressing; twice as many slots as names at least. */
+#define NAMES_MAX 1024u
+static uint16_t names[NAMES_MAX]; /* 1 + enum class_id; 0: free */
+
+static const char *java_simple(enum class_id id)
+{
+    const char *simple = strrchr(class_infos[id].java, '.');
+    return simple == NULL ? class_infos[id].java : simple + 1;
+}
+
+/* Whether a name in a signature is that one, of which a dollar is written as a dot. */
+static bool name_same(const char *name, struct slice text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (name[i] == '\0' || text.data[i] != (name[i] == '$' ? '.' : name[i]))
+            return false;
+    return name[text.len] == '\0';
+}
+
+static uint32_t name_slot(struct slice name)
+{
+    uint32_t hash = 2166136261u;
+    for (size_t i = 0; i < name.len; i++)
+        hash = (hash ^ (uint8_t)(name.data[i] == '$' ? '.' : name.data[i])) * 16777619u;
+    return (hash ^ hash >> 15) % NAMES_MAX;
+}
+
+static void name_add(const char *name, enum class_id id)
+{
+    uint32_t slot = name_slot(slice_from(name));
+    while (names[slot] != 0 && names[slot] != id + 1u)
+        slot = (slot + 1) % NAMES_MAX;
+    names[slot] = (uint16_t)(id + 1u);
+}
+
+static enum class_id name_find(struct slice name)
+{
+    for (uint32_t slot = name_slot(name); names[slot] != 0; slot = (slot + 1) % NAMES_MAX) {
+        enum class_id id = (enum class_id)(names[slot] - 1u);
+        if (name_same(class_infos[id].painless, name) || name_same(java_simple(id), name))
+            return id;
+    }
+    return CLASS_COUNT;
+}
+
+static struct slice word(const char **at)
+{
+    const char *begin = *at;
+    while (isalnum((unsigned char)**at) || **at == '.' || **at == '_' || **at == '$')
+        (*at)++;
+    return slice_make(begin, (size_t)(*at - begin));
+}
+
+static bool skip(const char **at, const char *what)
+{
+    size_t len = strlen(what);
+    bool is = strncmp(*at, what, len) == 0;
+    *at += is ? len : 0;
+    return is;
+}
+
+static bool read_type(const char **at, type_id *ret)
+{
+    const char *begin = *at;
+    struct slice name = word(at);
+    bool rest = name.len > 3 && strncmp(*at - 3, "...", 3) == 0; /* the dots are the caller's */
+    *at -= rest ? 3 : 0;
+    enum class_id id = name_find(slice_make(begin, (size_t)(*at - begin)));
+    unsigned dims = 0;
+    while (skip(at, "[]"))
+        dims++;
+    *ret = type_array(id, dims);
+    return id != CLASS_COUNT && dims <= TYPE_DIMS_MAX;
+}
+
+static bool read_parameters(const char **at, struct method *ret)
+{
+    if (skip(at, ")"))
+        return true;
+    do {
+        if (ret->count == METHOD_PARAMETERS_MAX || !read_type(at, &ret->parameters[ret->count]))
+            return false;
+        ret->count++;
+    } while (skip(at, ", "));
+    if (skip(at, "..."))
+        ret->flags |= METHOD_REST;
+    return skip(at, ")");
+}
+
+bool method_read(const char *signature, char **pool, struct method *ret)
+{
+    const char *at = signature;
+    ret->count = 0;
+    ret->flags &= (uint8_t) ~(KIND_FLAGS | METHOD_REST);
+    if (skip(&at, "static "))
+        ret->flags |= METHOD_STATIC;
+    else if (skip(&at, "new "))
+        ret->flags |= METHOD_NEW;
+    if (!read_type(&at, &ret->result))
+        return false;
+    struct slice name = SLICE_LIT("new");
+    if ((ret->flags & METHOD_NEW) == 0) {
+        if (!skip(&at, " "))
+            return false;
+        name = word(&at);
+    }
+    if (name.len == 0)
+        return false;
+    ret->name = memcpy(*pool, name.data, name.len);
+    (*pool)[name.len] = '\0';
+    *pool += name.len + 1;
+    if (*at == '\0' && (ret->flags & METHOD_NEW) == 0)
+        ret->flags |= METHOD_FIELD;
+    else if (!skip(&at, "(") || !read_parameters(&at, ret))
+        return false;
+    return *at == '\0';
+}
+
+/* All rows, class by class, of a class in the order of the tables; row first[id] is the first of a class. */
+#define ALL_MAX 4096u
+static struct method all[ALL_MAX];
+static uint16_t first[CLASS_COUNT + 2];
+static char pool[ALL_MAX * 16u];
+
+static void read_row(const struct method_table *table, unsigned i, unsigned count, char **at)
+{
+    struct method *method = &all[count];
+    REQUIRE(count < ALL_MAX);
+    const struct method_row *row = &table->rows[i];
+    *method = (struct method){.id = table->id, .flags = row->flags, .native = row->native, .datum = row->datum};
+    REQUIRE(*at + strlen(row->signature) < pool + sizeof pool);
+    bool is = method_read(row->signature, at, method);
+    REQUIRE(is);
+}
+
+/* Once, before main: no lock is needed, and nobody sees a table half read. */
+__attribute__((constructor)) static void read_tables(void)
+{
+    char *at = pool;
+    unsigned count = 0;
+    for (unsigned id = 0; id < CLASS_COUNT; id++) {
+        if (class_infos[id].painless[0] != '\0')
+            name_add(class_infos[id].painless, (enum class_id)id);
+        name_add(java_simple((enum class_id)id), (enum class_id)id);
+    }
+    for (unsigned id = 0; id <= CLASS_COUNT; id++) {
+        first[id] = (uint16_t)count;
+        for (const struct method_table *const *group = method_tables; *group != NULL; group++)
+            for (const struct method_table *table = *group; table->count > 0; table++)
+                for (unsigned i = 0; table->id == id && i < table->count; i++)
+                    read_row(table, i, count++, &at);
+    }
+    first[CLASS_COUNT + 1] = (uint16_t)count;
+}
+
+const struct method *method_at(unsigned i)
+{
+    return i < first[CLASS_COUNT + 1] ? &all[i] : NULL;
+}
+
+/* Natives */
+
+bool method_constant(struct call *call, struct value *ret)
+{
+    const union method_datum *datum = &call->row->datum;
+    switch (type_unboxed(call->row->result)) {
+    case CLASS_BOOLEAN: *ret = value_boolean(datum->number != 0); break;
+    case CLASS_BYTE: *ret = (struct value){.kind = VALUE_BYTE, .i = datum->number}; break;
+    case CLASS_SHORT: *ret = (struct value){.kind = VALUE_SHORT, .i = datum->number}; break;
+    case CLASS_INT: *ret = value_int(datum->number); break;
+    case CLASS_LONG: *ret = value_long(datum->number); break;
+    case CLASS_FLOAT: *ret = value_float(datum->real); break;
+    default: *ret = value_double(datum->real); break;
+    }
+    return true;
+}
+
+/* Looking up */
+
 /* Classes a lookup may pass through: the deepest chain with all its interfaces is well below. */
 #define CHAIN_MAX 24
 
-/* The class, what it extends, nearest first, Object last. Returns: how many. */
-static unsigned chain_of(enum class_id id, uint16_t chain[CHAIN_MAX])
+/* The class, what it extends, nearest first, Object last; of a constructor, what makes it. Returns: how many. */
+static unsigned chain_of(const struct method_query *query, uint16_t chain[CHAIN_MAX])
 {
     unsigned count = 0;
-    chain[count++] = (uint16_t)id;
+    chain[count++] = (uint16_t)query->id;
+    if (query->flags & METHOD_NEW) {
+        if (class_infos[query->id].kind == CLASS_KIND_X)
+            chain[0] = CLASS_THROWABLE; /* all throwables are made alike */
+        return count;
+    }
     for (unsigned i = 0; i < count && chain[i] != CLASS_ARRAY; i++) {
         const uint16_t *supers = class_infos[chain[i]].supers;
         for (unsigned k = 0; k < 3 && count < CHAIN_MAX - 1; k++)
             if (supers[k] != CLASS_OBJECT)
                 chain[count++] = supers[k];
     }
-    if (id != CLASS_OBJECT)
+    if (query->id != CLASS_OBJECT)
         chain[count++] = CLASS_OBJECT;
     return count;
 }
@@ -82,64 +269,30 @@ static bool row_fits(const struct method *method, const struct method_query *que
            (query->name.data == NULL || slice_is(query->name, method->name));
 }
 
-/*
- * Walks all rows of that name in the class and what it extends, nearest first, whatever the number of arguments; of any
- * name where the query has none.
- * Returns: NULL at the end. Start with *position = 0.
- */
-static const struct method *next_row(const struct method_query *query, size_t *position)
-{
-    uint16_t chain[CHAIN_MAX];
-    unsigned count = chain_of(query->id, chain);
-    size_t seen = 0;
-    bool is_new = (query->flags & METHOD_NEW) != 0;
-    /* All throwables are made alike. */
-    if (is_new && class_infos[query->id].kind == CLASS_KIND_X)
-        chain[0] = CLASS_THROWABLE;
-    for (unsigned i = 0; i < (is_new ? 1 : count); i++)
-        for (const struct method_table *const *group = method_tables; *group != NULL; group++)
-            for (const struct method_table *table = *group; table->methods != NULL; table++) {
-                if (table->id != chain[i])
-                    continue;
-                for (unsigned row = 0; row < table->count; row++)
-                    if (seen++ >= *position && row_fits(&table->methods[row], query)) {
-                        *position = seen;
-                        return &table->methods[row];
-                    }
-            }
-    return NULL;
-}
-
 static bool starts_alike(const struct method *method, const struct method_query *query)
 {
     return query->name.data == NULL || (query->name.len > 0 && method->name[0] == query->name.data[0]);
+}
+
+/* Whether a class is met twice, by more than one that extends it: the nearest counts. */
+static bool met_before(const uint16_t *chain, unsigned i)
+{
+    for (unsigned k = 0; k < i; k++)
+        if (chain[k] == chain[i])
+            return true;
+    return false;
 }
 
 unsigned method_all(const struct method_query *query, const struct method **rows, unsigned max)
 {
     REQUIRE(max <= METHOD_ROWS_MAX);
     uint16_t chain[CHAIN_MAX];
-    uint8_t ranks[CLASS_COUNT + 1], found[METHOD_ROWS_MAX];
-    const struct method *unsorted[METHOD_ROWS_MAX];
-    bool is_new = (query->flags & METHOD_NEW) != 0;
-    unsigned length = is_new ? 1 : chain_of(query->id, chain), count = 0, sorted = 0;
-    if (is_new) /* all throwables are made alike */
-        chain[0] = class_infos[query->id].kind == CLASS_KIND_X ? (uint16_t)CLASS_THROWABLE : (uint16_t)query->id;
-    memset(ranks, 0xff, sizeof ranks);
-    for (unsigned i = length; i-- > 0;)
-        ranks[chain[i]] = (uint8_t)i;
-    for (const struct method_table *const *group = method_tables; *group != NULL; group++)
-        for (const struct method_table *table = *group; table->methods != NULL; table++)
-            for (unsigned row = 0; ranks[table->id] != 0xff && row < table->count && count < max; row++)
-                if (starts_alike(&table->methods[row], query) && row_fits(&table->methods[row], query)) {
-                    found[count] = ranks[table->id];
-                    unsorted[count++] = &table->methods[row];
-                }
-    for (unsigned rank = 0; rank < length && sorted < count; rank++)
-        for (unsigned i = 0; i < count; i++)
-            if (found[i] == rank)
-                rows[sorted++] = unsorted[i];
-    return sorted;
+    unsigned length = chain_of(query, chain), count = 0;
+    for (unsigned i = 0; i < length; i++)
+        for (unsigned row = first[chain[i]]; row < first[chain[i] + 1] && count < max; row++)
+            if (starts_alike(&all[row], query) && row_fits(&all[row], query) && !met_before(chain, i))
+                rows[count++] = &all[row];
+    return count;
 }
 
 /* One slot a name and class, the newest wins. */
@@ -193,21 +346,20 @@ const struct method *run_method(struct run *run, const struct method_query *quer
 bool method_exists(struct slice name, unsigned flags)
 {
     struct method_query query = {.name = name, .flags = flags};
-    for (const struct method_table *const *group = method_tables; *group != NULL; group++)
-        for (const struct method_table *table = *group; table->methods != NULL; table++)
-            for (unsigned row = 0; row < table->count; row++)
-                if (row_fits(&table->methods[row], &query))
-                    return true;
+    for (unsigned row = 0; row < first[CLASS_COUNT + 1]; row++)
+        if (row_fits(&all[row], &query))
+            return true;
     return false;
 }
 
 const struct method *method_find(const struct method_query *query)
 {
-    size_t position = 0;
-    const struct method *method;
-    while ((method = next_row(query, &position)) != NULL)
-        if (method->count == query->count)
-            return method;
+    uint16_t chain[CHAIN_MAX];
+    unsigned length = chain_of(query, chain);
+    for (unsigned i = 0; i < length; i++)
+        for (unsigned row = first[chain[i]]; row < first[chain[i] + 1]; row++)
+            if (all[row].count == query->count && starts_alike(&all[row], query) && row_fits(&all[row], query))
+                return &all[row];
     return NULL;
 }
 

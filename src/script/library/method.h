@@ -4,92 +4,115 @@
  *
  * What is in no table does not exist (invariant 6). Painless picks by name and number of arguments alone; Groovy
  * looks at the arguments, too, and takes the first row they fit.
+ *
+ * A row is written as people read it:
+ *
+ *     {"LongStream mapToLong(ToLongFunction)", BOTH, stream_map},
+ *     {"int getYear()", BOTH, get_part, {YEAR}},
+ *     {"static String format(String, def...)", GROOVY, string_format},
+ *     {"new StringBuilder(CharSequence)", BOTH, builder_new},
+ *     {"static int MAX_VALUE", BOTH, method_constant, {INT32_MAX}},
+ *
+ * and read once, when the program starts, into a `struct method`: from then on nothing here changes.
  */
 #ifndef TL_SCRIPT_METHOD_H
 #define TL_SCRIPT_METHOD_H
 
 #include "script/value/run.h"
 
-/* a[0] is the receiver (null for a static one), the arguments follow; `count` does not count the receiver. */
-typedef bool method_call(struct run *run, struct value *a, unsigned count, struct value *ret);
+struct method;
+
+/* A call of a native: what it is called on (null, or the class, for a static one), with what, by which row. */
+struct call {
+    struct run *run;
+    const struct method *row;
+    struct value self;
+    struct value *args; /* the native may write to them */
+    unsigned count;     /* of args */
+};
+
+/* Sets *ret, or throws. Returns: false and a throwable in the run. */
+typedef bool method_native(struct call *call, struct value *ret);
+
+/* What a row gives a native that serves several; which it is, the native says. */
+union method_datum {
+    int64_t number; /* an enum, a class, flags, an integer constant */
+    double real;
+    const char *text;
+    double (*of_one)(double x);
+    double (*of_two)(double x, double y);
+};
 
 enum method_flag {
     METHOD_PAINLESS = 1,
     METHOD_GROOVY = 2,
     METHOD_BOTH = 3,
-    METHOD_STATIC = 4,
-    METHOD_FIELD = 8,        /* a constant, or a field of an object: read without parentheses */
-    METHOD_NEW = 16,         /* a constructor; its name is "new" */
-    METHOD_REST = 32,        /* Groovy: the last parameter takes any number of arguments */
+    METHOD_STATIC = 4,       /* "static …" */
+    METHOD_FIELD = 8,        /* without parentheses: a constant, or a field of an object */
+    METHOD_NEW = 16,         /* "new …": a constructor; its name is "new" */
+    METHOD_REST = 32,        /* "…)", Groovy: the last parameter takes any number of arguments */
     METHOD_NULL = 64,        /* Groovy: may be called on null */
     METHOD_TAKES_NULL = 128, /* Groovy: null for a text or a collection is no error of the caller's */
 };
 
-/* As rows of tables have them. */
-#define STATIC (METHOD_BOTH | METHOD_STATIC)
-#define GROOVY_STATIC (METHOD_GROOVY | METHOD_STATIC)
-#define FIELD (METHOD_BOTH | METHOD_STATIC | METHOD_FIELD)
+/* Dialects, as rows have them. */
+enum { PAINLESS = METHOD_PAINLESS, GROOVY = METHOD_GROOVY, BOTH = METHOD_BOTH };
 
 #define METHOD_PARAMETERS_MAX 8
 
+/* A row as it is written; the signature names classes as Painless does or, where it knows none, as Java does without the package. */
+struct method_row {
+    const char *signature;
+    uint8_t flags; /* dialects, METHOD_NULL, METHOD_TAKES_NULL; the rest comes from the signature */
+    method_native *native;
+    union method_datum datum;
+};
+
+/* A row as it was read. */
 struct method {
     const char *name;
     uint8_t flags;
     uint8_t count;
+    uint16_t id; /* enum class_id: whose it is; CLASS_ARRAY (seq.h) for all arrays */
     type_id result;
     type_id parameters[METHOD_PARAMETERS_MAX];
-    method_call *call;
+    method_native *native;
+    union method_datum datum;
 };
 
 struct method_table {
     uint16_t id; /* enum class_id */
     uint16_t count;
-    const struct method *methods;
+    const struct method_row *rows;
 };
 
-#define METHOD_TABLE(symbol, rows)                       \
+#define METHOD_ROWS(symbol, rows)                        \
     {                                                    \
         CLASS_##symbol, sizeof rows / sizeof *rows, rows \
     }
 
-/* Types of arrays in tables. */
-enum {
-    CLASS_DEF_ARRAY = CLASS_DEF | 1 << TYPE_DIMS_SHIFT,
-    CLASS_OBJECT_ARRAY = CLASS_OBJECT | 1 << TYPE_DIMS_SHIFT,
-    CLASS_STRING_ARRAY = CLASS_STRING | 1 << TYPE_DIMS_SHIFT,
-    CLASS_CHAR_ARRAY = CLASS_CHAR | 1 << TYPE_DIMS_SHIFT,
-    CLASS_BYTE_ARRAY = CLASS_BYTE | 1 << TYPE_DIMS_SHIFT,
-    CLASS_INT_ARRAY = CLASS_INT | 1 << TYPE_DIMS_SHIFT,
-    CLASS_LONG_ARRAY = CLASS_LONG | 1 << TYPE_DIMS_SHIFT,
-    CLASS_DOUBLE_ARRAY = CLASS_DOUBLE | 1 << TYPE_DIMS_SHIFT,
-};
+/*
+ * Reads a signature into name, kind, result and parameters. The name is in `pool`, which is moved behind it; it needs as many
+ * bytes as the signature has.
+ * Returns: false when it is none, or names a class that there is not.
+ */
+bool method_read(const char *signature, char **pool, struct method *ret);
 
-#define M0(name, flags, result, call)             \
-    {                                             \
-        name, flags, 0, CLASS_##result, {0}, call \
-    }
-#define M1(name, flags, result, p1, call)                  \
-    {                                                      \
-        name, flags, 1, CLASS_##result, {CLASS_##p1}, call \
-    }
-#define M2(name, flags, result, p1, p2, call)                          \
-    {                                                                  \
-        name, flags, 2, CLASS_##result, {CLASS_##p1, CLASS_##p2}, call \
-    }
-#define M3(name, flags, result, p1, p2, p3, call)                                  \
-    {                                                                              \
-        name, flags, 3, CLASS_##result, {CLASS_##p1, CLASS_##p2, CLASS_##p3}, call \
-    }
-#define M4(name, flags, result, p1, p2, p3, p4, call)                                          \
-    {                                                                                          \
-        name, flags, 4, CLASS_##result, {CLASS_##p1, CLASS_##p2, CLASS_##p3, CLASS_##p4}, call \
-    }
-#define M5(name, flags, result, p1, p2, p3, p4, p5, call)                                                  \
-    {                                                                                                      \
-        name, flags, 5, CLASS_##result, {CLASS_##p1, CLASS_##p2, CLASS_##p3, CLASS_##p4, CLASS_##p5}, call \
-    }
+/* Row `i` of all, in the order of lookups, class by class; NULL behind the last. */
+const struct method *method_at(unsigned i);
 
-/* The tables, one array a file, each ended by a row without methods. */
+/* a[0] is the receiver, `count` arguments follow. */
+static inline bool method_call(const struct method *row, struct run *run, struct value *a, unsigned count,
+                               struct value *ret)
+{
+    struct call call = {run, row, a[0], a + 1, count};
+    return row->native(&call, ret);
+}
+
+/* The native of constants: the datum, of the type of the row. */
+bool method_constant(struct call *call, struct value *ret);
+
+/* The tables, one array a file, each ended by one without rows. */
 extern const struct method_table methods_text[], methods_text_regex[], methods_builder[], methods_character[],
     methods_collection[], methods_list[], methods_utility[], methods_map[], methods_sorted[], methods_list_iterator[],
     methods_tokenizer[], methods_statistics[], methods_doc[], methods_decimal_format[], methods_math[],
@@ -102,9 +125,6 @@ extern const struct method_table methods_painless_text[], methods_painless_itera
 extern const struct method_table methods_groovy_object[], methods_groovy_walk[], methods_groovy_iterable[],
     methods_groovy_list[], methods_groovy_map[], methods_groovy_text[], methods_groovy_text_number[],
     methods_groovy_text_part[], methods_groovy_margin[], methods_groovy_number[];
-
-/* All tables, ended by NULL. */
-extern const struct method_table *const method_tables[];
 
 /*
  * The method behind a property: "getName" for "get" and "name".

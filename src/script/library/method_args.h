@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How library functions take their receiver and arguments: a[0] is the receiver, a[1] the first argument. */
+/* How natives take their receiver and arguments. */
 #ifndef TL_SCRIPT_METHOD_ARGS_H
 #define TL_SCRIPT_METHOD_ARGS_H
 
@@ -9,12 +9,25 @@
 #include "script/library/method.h"
 #include "script/value/number.h"
 
-/* Each has the types of its row checked already; only null is left to ask for. */
-#define NEED(index)                                         \
-    do {                                                    \
-        if (a[index].kind == VALUE_NULL)                    \
-            return run_throw_npe(run, "Object.toString()"); \
+/* Arguments have the types of their row already; only null is left to ask for. */
+#define NOT_NULL(index)                                           \
+    do {                                                          \
+        if (call->args[index].kind == VALUE_NULL)                 \
+            return run_throw_npe(call->run, "Object.toString()"); \
     } while (0)
+
+/* A call that a native makes of another by itself, without a row; a[0] is the receiver. */
+#define CALL(runs, a, n)                                             \
+    &(struct call)                                                   \
+    {                                                                \
+        .run = (runs), .self = (a)[0], .args = (a) + 1, .count = (n) \
+    }
+
+/* The last argument; without one, what it is called on. */
+static inline struct value call_last(const struct call *call)
+{
+    return call->count > 0 ? call->args[call->count - 1] : call->self;
+}
 
 static inline struct text *text_of(struct value v)
 {

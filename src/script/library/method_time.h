@@ -72,17 +72,17 @@ bool parse_iso(struct run *run, struct value text, enum class_id id, struct valu
 
 /* --- methods of more than one file -------------------------------------------------------------------------------- */
 
-bool is_before(struct run *run, struct value *a, unsigned n, struct value *ret);
-bool is_after(struct run *run, struct value *a, unsigned n, struct value *ret);
-bool moment_compare_to(struct run *run, struct value *a, unsigned n, struct value *ret);
-bool get_epoch_milli(struct run *run, struct value *a, unsigned n, struct value *ret);
-bool to_instant(struct run *run, struct value *a, unsigned n, struct value *ret);
+bool is_before(struct call *call, struct value *ret);
+bool is_after(struct call *call, struct value *ret);
+bool moment_compare_to(struct call *call, struct value *ret);
+bool get_epoch_milli(struct call *call, struct value *ret);
+bool to_instant(struct call *call, struct value *ret);
 /* valueOf of every enum. */
-bool enum_of_name(struct run *run, struct value *a, unsigned n, struct value *ret);
+bool enum_of_name(struct call *call, struct value *ret);
 /* Time between two moments in a ChronoUnit. */
 bool moment_between(struct run *run, const struct moment *from, const struct moment *to, int unit, struct value *ret);
 /* By a DateTimeFormatter. */
-bool moment_format(struct run *run, struct value *a, unsigned n, struct value *ret);
-bool moment_parse_by(struct run *run, struct value *a, unsigned n, struct value *ret);
+bool moment_format(struct call *call, struct value *ret);
+bool moment_parse_by(struct call *call, struct value *ret);
 
 #endif

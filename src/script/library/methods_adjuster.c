@@ -60,68 +60,62 @@ static bool run_adjuster(struct run *run, struct closure *closure, struct value 
     return give(ret, moment_like(run, date, date->seconds + days * 86400, date->nanos));
 }
 
-#define ADJUSTER(name, target)                                                                   \
-    static bool adjuster_##name(struct run *run, struct value *a, unsigned n, struct value *ret) \
-    {                                                                                            \
-        if (n == 1)                                                                              \
-            NEED(1);                                                                             \
-        int64_t weekday = n == 1 ? ((struct enumerator *)a[1].object)->ordinal : 0;              \
-        *ret = closure_native_new(run, run_adjuster, 1, value_int(target), value_int(weekday));  \
-        return true;                                                                             \
-    }
-
-ADJUSTER(first_of_month, FIRST_OF_MONTH)
-ADJUSTER(last_of_month, LAST_OF_MONTH)
-ADJUSTER(first_of_next_month, FIRST_OF_NEXT_MONTH)
-ADJUSTER(first_of_year, FIRST_OF_YEAR)
-ADJUSTER(last_of_year, LAST_OF_YEAR)
-ADJUSTER(first_of_next_year, FIRST_OF_NEXT_YEAR)
-ADJUSTER(next, NEXT)
-ADJUSTER(next_or_same, NEXT_OR_SAME)
-ADJUSTER(previous, PREVIOUS)
-ADJUSTER(previous_or_same, PREVIOUS_OR_SAME)
-ADJUSTER(first_in_month, FIRST_IN_MONTH)
-ADJUSTER(last_in_month, LAST_IN_MONTH)
+/* The datum is the kind of adjuster; those that look for a weekday take it. */
+static bool adjuster_make(struct call *call, struct value *ret)
+{
+    if (call->count == 1)
+        NOT_NULL(0);
+    int64_t weekday = call->count == 1 ? ((struct enumerator *)call->args[0].object)->ordinal : 0;
+    *ret = closure_native_new(call->run, run_adjuster, 1, value_int(call->row->datum.number), value_int(weekday));
+    return true;
+}
 
 /* date.with(adjuster); a date or a time puts itself in the place of its own part. */
-static bool with_adjuster(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool with_adjuster(struct call *call, struct value *ret)
 {
-    (void)n;
-    NEED(1);
-    if (!value_is_moment(a[1]))
-        return run_invoke(run, a[1], a, 1, ret);
-    const struct moment *moment = moment_of(a[0]), *part = moment_of(a[1]);
+    NOT_NULL(0);
+    if (!value_is_moment(call->args[0]))
+        return run_invoke(call->run, call->args[0], &call->self, 1, ret);
+    const struct moment *moment = moment_of(call->self), *part = moment_of(call->args[0]);
     bool date = part->object.class == CLASS_LOCAL_DATE;
     int64_t day = floor_div(date ? part->seconds : moment->seconds, 86400);
     int64_t second = floor_mod(date ? moment->seconds : part->seconds, 86400);
-    return give(ret, moment_like(run, moment, day * 86400 + second, date ? moment->nanos : part->nanos));
+    return give(ret, moment_like(call->run, moment, day * 86400 + second, date ? moment->nanos : part->nanos));
 }
 
-static const struct method adjusters_methods[] = {
-    M0("firstDayOfMonth", STATIC, TEMPORAL_ADJUSTER, adjuster_first_of_month),
-    M0("lastDayOfMonth", STATIC, TEMPORAL_ADJUSTER, adjuster_last_of_month),
-    M0("firstDayOfNextMonth", STATIC, TEMPORAL_ADJUSTER, adjuster_first_of_next_month),
-    M0("firstDayOfYear", STATIC, TEMPORAL_ADJUSTER, adjuster_first_of_year),
-    M0("lastDayOfYear", STATIC, TEMPORAL_ADJUSTER, adjuster_last_of_year),
-    M0("firstDayOfNextYear", STATIC, TEMPORAL_ADJUSTER, adjuster_first_of_next_year),
-    M1("next", STATIC, TEMPORAL_ADJUSTER, DAY_OF_WEEK, adjuster_next),
-    M1("nextOrSame", STATIC, TEMPORAL_ADJUSTER, DAY_OF_WEEK, adjuster_next_or_same),
-    M1("previous", STATIC, TEMPORAL_ADJUSTER, DAY_OF_WEEK, adjuster_previous),
-    M1("previousOrSame", STATIC, TEMPORAL_ADJUSTER, DAY_OF_WEEK, adjuster_previous_or_same),
-    M1("firstInMonth", STATIC, TEMPORAL_ADJUSTER, DAY_OF_WEEK, adjuster_first_in_month),
-    M1("lastInMonth", STATIC, TEMPORAL_ADJUSTER, DAY_OF_WEEK, adjuster_last_in_month),
+static const struct method_row adjusters_methods[] = {
+    {"static TemporalAdjuster firstDayOfMonth()", BOTH, adjuster_make, {FIRST_OF_MONTH}},
+    {"static TemporalAdjuster lastDayOfMonth()", BOTH, adjuster_make, {LAST_OF_MONTH}},
+    {"static TemporalAdjuster firstDayOfNextMonth()", BOTH, adjuster_make, {FIRST_OF_NEXT_MONTH}},
+    {"static TemporalAdjuster firstDayOfYear()", BOTH, adjuster_make, {FIRST_OF_YEAR}},
+    {"static TemporalAdjuster lastDayOfYear()", BOTH, adjuster_make, {LAST_OF_YEAR}},
+    {"static TemporalAdjuster firstDayOfNextYear()", BOTH, adjuster_make, {FIRST_OF_NEXT_YEAR}},
+    {"static TemporalAdjuster next(DayOfWeek)", BOTH, adjuster_make, {NEXT}},
+    {"static TemporalAdjuster nextOrSame(DayOfWeek)", BOTH, adjuster_make, {NEXT_OR_SAME}},
+    {"static TemporalAdjuster previous(DayOfWeek)", BOTH, adjuster_make, {PREVIOUS}},
+    {"static TemporalAdjuster previousOrSame(DayOfWeek)", BOTH, adjuster_make, {PREVIOUS_OR_SAME}},
+    {"static TemporalAdjuster firstInMonth(DayOfWeek)", BOTH, adjuster_make, {FIRST_IN_MONTH}},
+    {"static TemporalAdjuster lastInMonth(DayOfWeek)", BOTH, adjuster_make, {LAST_IN_MONTH}},
 };
 
-#define WITH(symbol) \
-    static const struct method symbol##_with[] = {M1("with", METHOD_BOTH, symbol, TEMPORAL_ADJUSTER, with_adjuster)};
+static const struct method_row LOCAL_DATE_with[] = {
+    {"LocalDate with(TemporalAdjuster)", BOTH, with_adjuster},
+};
 
-WITH(LOCAL_DATE)
-WITH(LOCAL_DATE_TIME)
-WITH(ZONED_DATE_TIME)
-WITH(OFFSET_DATE_TIME)
+static const struct method_row LOCAL_DATE_TIME_with[] = {
+    {"LocalDateTime with(TemporalAdjuster)", BOTH, with_adjuster},
+};
+
+static const struct method_row ZONED_DATE_TIME_with[] = {
+    {"ZonedDateTime with(TemporalAdjuster)", BOTH, with_adjuster},
+};
+
+static const struct method_row OFFSET_DATE_TIME_with[] = {
+    {"OffsetDateTime with(TemporalAdjuster)", BOTH, with_adjuster},
+};
 
 const struct method_table methods_adjuster[] = {
-    METHOD_TABLE(TEMPORAL_ADJUSTERS, adjusters_methods),   METHOD_TABLE(LOCAL_DATE, LOCAL_DATE_with),
-    METHOD_TABLE(LOCAL_DATE_TIME, LOCAL_DATE_TIME_with),   METHOD_TABLE(ZONED_DATE_TIME, ZONED_DATE_TIME_with),
-    METHOD_TABLE(OFFSET_DATE_TIME, OFFSET_DATE_TIME_with), {0, 0, NULL},
+    METHOD_ROWS(TEMPORAL_ADJUSTERS, adjusters_methods),   METHOD_ROWS(LOCAL_DATE, LOCAL_DATE_with),
+    METHOD_ROWS(LOCAL_DATE_TIME, LOCAL_DATE_TIME_with),   METHOD_ROWS(ZONED_DATE_TIME, ZONED_DATE_TIME_with),
+    METHOD_ROWS(OFFSET_DATE_TIME, OFFSET_DATE_TIME_with), {0},
 };

@@ -17,114 +17,159 @@ static struct decimal *decimal_of(struct value v)
 
 /* BigInteger, and what only the class of numbers tells apart in BigDecimal */
 
-static bool big_new(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool big_new(struct call *call, struct value *ret)
 {
-    (void)n;
-    NEED(1);
-    struct slice text = text_utf8(run, text_of(a[1]));
+    struct run *run = call->run;
+    NOT_NULL(0);
+    struct slice text = text_utf8(run, text_of(call->args[0]));
     struct big *big = big_from_digits(run, text);
-    return big == NULL && run->thrown == NULL ? methods_number_parse_failed(run, a[1], 10) : give(ret, big);
+    return big == NULL && run->thrown == NULL ? methods_number_parse_failed(run, call->args[0], 10) : give(ret, big);
 }
 
-static bool big_value_of(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool big_value_of(struct call *call, struct value *ret)
 {
-    (void)n;
-    return give(ret, big_from_i64(run, a[1].i));
+    return give(ret, big_from_i64(call->run, call->args[0].i));
 }
 
-#define BIG_OPERATION(name, made)                                                              \
-    static bool big_do_##name(struct run *run, struct value *a, unsigned n, struct value *ret) \
-    {                                                                                          \
-        (void)n;                                                                               \
-        if (n == 1)                                                                            \
-            NEED(1);                                                                           \
-        return give(ret, made);                                                                \
-    }
+static bool big_do_add(struct call *call, struct value *ret)
+{
+    NOT_NULL(0);
+    return give(ret, big_add(call->run, big_of(call->self), big_of(call->args[0])));
+}
 
-BIG_OPERATION(add, big_add(run, big_of(a[0]), big_of(a[1])))
-BIG_OPERATION(subtract, big_subtract(run, big_of(a[0]), big_of(a[1])))
-BIG_OPERATION(multiply, big_multiply(run, big_of(a[0]), big_of(a[1])))
-BIG_OPERATION(negate, big_negate(run, big_of(a[0])))
-BIG_OPERATION(abs, big_of(a[0])->negative ? big_negate(run, big_of(a[0])) : big_of(a[0]))
-BIG_OPERATION(max, big_compare(big_of(a[0]), big_of(a[1])) >= 0 ? big_of(a[0]) : big_of(a[1]))
-BIG_OPERATION(min, big_compare(big_of(a[0]), big_of(a[1])) <= 0 ? big_of(a[0]) : big_of(a[1]))
-BIG_OPERATION(decimal_add, decimal_add(run, decimal_of(a[0]), decimal_of(a[1])))
-BIG_OPERATION(decimal_subtract, decimal_subtract(run, decimal_of(a[0]), decimal_of(a[1])))
-BIG_OPERATION(decimal_multiply, decimal_multiply(run, decimal_of(a[0]), decimal_of(a[1])))
-BIG_OPERATION(decimal_negate, decimal_new(run, big_negate(run, decimal_of(a[0])->unscaled), decimal_of(a[0])->scale))
-BIG_OPERATION(decimal_strip, decimal_strip(run, decimal_of(a[0])))
-BIG_OPERATION(decimal_to_big, number_to_big(run, a[0]))
+static bool big_do_subtract(struct call *call, struct value *ret)
+{
+    NOT_NULL(0);
+    return give(ret, big_subtract(call->run, big_of(call->self), big_of(call->args[0])));
+}
 
-static bool big_divide_by(struct run *run, struct value *a, bool rest, struct value *ret)
+static bool big_do_multiply(struct call *call, struct value *ret)
+{
+    NOT_NULL(0);
+    return give(ret, big_multiply(call->run, big_of(call->self), big_of(call->args[0])));
+}
+
+static bool big_do_negate(struct call *call, struct value *ret)
+{
+    return give(ret, big_negate(call->run, big_of(call->self)));
+}
+
+static bool big_do_abs(struct call *call, struct value *ret)
+{
+    return give(ret, big_of(call->self)->negative ? big_negate(call->run, big_of(call->self)) : big_of(call->self));
+}
+
+static bool big_do_max(struct call *call, struct value *ret)
+{
+    NOT_NULL(0);
+    return give(ret, big_compare(big_of(call->self), big_of(call->args[0])) >= 0 ? big_of(call->self)
+                                                                                 : big_of(call->args[0]));
+}
+
+static bool big_do_min(struct call *call, struct value *ret)
+{
+    NOT_NULL(0);
+    return give(ret, big_compare(big_of(call->self), big_of(call->args[0])) <= 0 ? big_of(call->self)
+                                                                                 : big_of(call->args[0]));
+}
+
+static bool big_do_decimal_add(struct call *call, struct value *ret)
+{
+    NOT_NULL(0);
+    return give(ret, decimal_add(call->run, decimal_of(call->self), decimal_of(call->args[0])));
+}
+
+static bool big_do_decimal_subtract(struct call *call, struct value *ret)
+{
+    NOT_NULL(0);
+    return give(ret, decimal_subtract(call->run, decimal_of(call->self), decimal_of(call->args[0])));
+}
+
+static bool big_do_decimal_multiply(struct call *call, struct value *ret)
+{
+    NOT_NULL(0);
+    return give(ret, decimal_multiply(call->run, decimal_of(call->self), decimal_of(call->args[0])));
+}
+
+static bool big_do_decimal_negate(struct call *call, struct value *ret)
+{
+    return give(ret, decimal_new(call->run, big_negate(call->run, decimal_of(call->self)->unscaled),
+                                 decimal_of(call->self)->scale));
+}
+
+static bool big_do_decimal_strip(struct call *call, struct value *ret)
+{
+    return give(ret, decimal_strip(call->run, decimal_of(call->self)));
+}
+
+static bool big_do_decimal_to_big(struct call *call, struct value *ret)
+{
+    return give(ret, number_to_big(call->run, call->self));
+}
+
+static bool big_divide_by(struct call *call, bool rest, struct value *ret)
 {
     struct big *quotient, *remainder;
-    NEED(1);
-    if (big_of(a[1])->count == 0)
-        return run_throw(run, CLASS_ARITHMETIC_EXCEPTION, "BigInteger divide by zero");
-    return big_divide(run, big_of(a[0]), big_of(a[1]), &quotient, &remainder) && give(ret, rest ? remainder : quotient);
+    NOT_NULL(0);
+    if (big_of(call->args[0])->count == 0)
+        return run_throw(call->run, CLASS_ARITHMETIC_EXCEPTION, "BigInteger divide by zero");
+    return big_divide(call->run, big_of(call->self), big_of(call->args[0]), &quotient, &remainder) &&
+           give(ret, rest ? remainder : quotient);
 }
 
-static bool big_do_divide(struct run *run, struct value *a, unsigned n, struct value *ret)
+/* The datum: whether the rest is wanted. */
+static bool big_divide_or_rest(struct call *call, struct value *ret)
 {
-    (void)n;
-    return big_divide_by(run, a, false, ret);
+    return big_divide_by(call, call->row->datum.number != 0, ret);
 }
 
-static bool big_do_remainder(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool big_do_mod(struct call *call, struct value *ret)
 {
-    (void)n;
-    return big_divide_by(run, a, true, ret);
-}
-
-static bool big_do_mod(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    NEED(1);
-    if (big_of(a[1])->count == 0 || big_of(a[1])->negative)
-        return run_throw(run, CLASS_ARITHMETIC_EXCEPTION, "BigInteger: modulus not positive");
-    if (!big_divide_by(run, a, true, ret))
+    NOT_NULL(0);
+    if (big_of(call->args[0])->count == 0 || big_of(call->args[0])->negative)
+        return run_throw(call->run, CLASS_ARITHMETIC_EXCEPTION, "BigInteger: modulus not positive");
+    if (!big_divide_by(call, true, ret))
         return false;
-    return !big_of(*ret)->negative || give(ret, big_add(run, big_of(*ret), big_of(a[1])));
+    return !big_of(*ret)->negative || give(ret, big_add(call->run, big_of(*ret), big_of(call->args[0])));
 }
 
-static bool big_do_pow(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool big_do_pow(struct call *call, struct value *ret)
 {
-    (void)n;
-    if (a[1].i < 0)
-        return run_throw(run, CLASS_ARITHMETIC_EXCEPTION, "Negative exponent");
-    return give(ret, big_power(run, big_of(a[0]), (uint64_t)a[1].i));
+    if (call->args[0].i < 0)
+        return run_throw(call->run, CLASS_ARITHMETIC_EXCEPTION, "Negative exponent");
+    return give(ret, big_power(call->run, big_of(call->self), (uint64_t)call->args[0].i));
 }
 
-static bool big_signum(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool big_signum(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    const struct big *big = value_is(a[0], CLASS_BIG_INTEGER) ? big_of(a[0]) : decimal_of(a[0])->unscaled;
+    const struct big *big =
+        value_is(call->self, CLASS_BIG_INTEGER) ? big_of(call->self) : decimal_of(call->self)->unscaled;
     return give_int(ret, big->negative ? -1 : big->count > 0);
 }
 
 /* BigDecimal */
 
-static bool decimal_new_from(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool decimal_new_from(struct call *call, struct value *ret)
 {
-    (void)n;
-    NEED(1);
-    if (value_number(a[1]))
-        return give(ret, number_to_decimal(run, a[1]));
-    struct slice text = text_utf8(run, text_of(a[1]));
+    struct run *run = call->run;
+    NOT_NULL(0);
+    if (value_number(call->args[0]))
+        return give(ret, number_to_decimal(run, call->args[0]));
+    struct slice text = text_utf8(run, text_of(call->args[0]));
     struct decimal *decimal = decimal_from_slice(run, text);
     return decimal == NULL && run->thrown == NULL ? decimal_refuse(run, text) : give(ret, decimal);
 }
 
 /* Exact, as Java's divide with one argument; else with a scale and a rounding. */
-static bool decimal_do_divide(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool decimal_do_divide(struct call *call, struct value *ret)
 {
-    (void)n;
-    NEED(1);
-    struct decimal *quotient = decimal_divide(run, decimal_of(a[0]), decimal_of(a[1]));
-    struct decimal *back = quotient == NULL ? NULL : decimal_multiply(run, quotient, decimal_of(a[1]));
+    struct run *run = call->run;
+    NOT_NULL(0);
+    struct decimal *quotient = decimal_divide(run, decimal_of(call->self), decimal_of(call->args[0]));
+    struct decimal *back = quotient == NULL ? NULL : decimal_multiply(run, quotient, decimal_of(call->args[0]));
     if (back == NULL)
         return false;
-    if (decimal_compare(run, back, decimal_of(a[0])) != 0)
+    if (decimal_compare(run, back, decimal_of(call->self)) != 0)
         return run_throw(run, CLASS_ARITHMETIC_EXCEPTION,
                          "Non-terminating decimal expansion; no exact representable decimal result.");
     return give(ret, quotient);
@@ -134,12 +179,14 @@ static bool decimal_do_divide(struct run *run, struct value *a, unsigned n, stru
  * With a scale and a rounding of its own. A digit more than asked for, and one that says whether anything is left behind
  * it, round as the exact quotient would.
  */
-static bool decimal_do_divide_to(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool decimal_do_divide_to(struct call *call, struct value *ret)
 {
-    NEED(1);
-    const struct decimal *one = decimal_of(a[0]), *two = decimal_of(a[1]);
-    int64_t scale = n == 3 ? a[2].i : one->scale, more = scale + 1 + two->scale - one->scale;
-    int rounding = value_is_enumerator(a[n]) ? ((struct enumerator *)a[n].object)->ordinal : (int)a[n].i;
+    struct run *run = call->run;
+    NOT_NULL(0);
+    const struct decimal *one = decimal_of(call->self), *two = decimal_of(call->args[0]);
+    int64_t scale = call->count == 3 ? call->args[1].i : one->scale, more = scale + 1 + two->scale - one->scale;
+    int rounding = value_is_enumerator(call_last(call)) ? ((struct enumerator *)call_last(call).object)->ordinal
+                                                        : (int)call_last(call).i;
     if (two->unscaled->count == 0)
         return run_throw(run, CLASS_ARITHMETIC_EXCEPTION, "Division by zero");
     struct big *ten = big_from_i64(run, 10), *top = one->unscaled, *bottom = two->unscaled, *quotient, *rest;
@@ -157,11 +204,11 @@ static bool decimal_do_divide_to(struct run *run, struct value *a, unsigned n, s
     return longer != NULL && give(ret, decimal_set_scale(run, longer, scale, rounding));
 }
 
-static bool decimal_do_remainder(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool decimal_do_remainder(struct call *call, struct value *ret)
 {
-    (void)n;
-    NEED(1);
-    const struct decimal *one = decimal_of(a[0]), *two = decimal_of(a[1]);
+    struct run *run = call->run;
+    NOT_NULL(0);
+    const struct decimal *one = decimal_of(call->self), *two = decimal_of(call->args[0]);
     int64_t scale = one->scale > two->scale ? one->scale : two->scale;
     if (two->unscaled->count == 0)
         return run_throw(run, CLASS_ARITHMETIC_EXCEPTION, "Division by zero");
@@ -172,13 +219,14 @@ static bool decimal_do_remainder(struct run *run, struct value *a, unsigned n, s
            give(ret, decimal_new(run, rest, scale));
 }
 
-static bool decimal_do_pow(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool decimal_do_pow(struct call *call, struct value *ret)
 {
-    (void)n;
-    if (a[1].i < 0 || a[1].i > 999999999)
+    struct run *run = call->run;
+    if (call->args[0].i < 0 || call->args[0].i > 999999999)
         return run_throw(run, CLASS_ARITHMETIC_EXCEPTION, "Invalid operation");
-    struct big *power = big_power(run, decimal_of(a[0])->unscaled, (uint64_t)a[1].i);
-    return power != NULL && give(ret, decimal_new(run, power, (int64_t)decimal_of(a[0])->scale * a[1].i));
+    struct big *power = big_power(run, decimal_of(call->self)->unscaled, (uint64_t)call->args[0].i);
+    return power != NULL &&
+           give(ret, decimal_new(run, power, (int64_t)decimal_of(call->self)->scale * call->args[0].i));
 }
 
 /* The point moved; a scale below zero becomes digits. */
@@ -190,30 +238,30 @@ static bool decimal_moved(struct run *run, const struct decimal *decimal, int64_
     return give(ret, moved);
 }
 
-static bool decimal_do_move_left(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool decimal_do_move_left(struct call *call, struct value *ret)
 {
-    (void)n;
-    return decimal_moved(run, decimal_of(a[0]), -a[1].i, ret);
+    return decimal_moved(call->run, decimal_of(call->self), -call->args[0].i, ret);
 }
 
-static bool decimal_do_move_right(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool decimal_do_move_right(struct call *call, struct value *ret)
 {
-    (void)n;
-    return decimal_moved(run, decimal_of(a[0]), a[1].i, ret);
+    return decimal_moved(call->run, decimal_of(call->self), call->args[0].i, ret);
 }
 
-static bool decimal_do_max(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool decimal_do_max(struct call *call, struct value *ret)
 {
-    (void)n;
-    NEED(1);
-    return give(ret, decimal_compare(run, decimal_of(a[0]), decimal_of(a[1])) >= 0 ? a[0].object : a[1].object);
+    NOT_NULL(0);
+    return give(ret, decimal_compare(call->run, decimal_of(call->self), decimal_of(call->args[0])) >= 0
+                         ? call->self.object
+                         : call->args[0].object);
 }
 
-static bool decimal_do_min(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool decimal_do_min(struct call *call, struct value *ret)
 {
-    (void)n;
-    NEED(1);
-    return give(ret, decimal_compare(run, decimal_of(a[0]), decimal_of(a[1])) <= 0 ? a[0].object : a[1].object);
+    NOT_NULL(0);
+    return give(ret, decimal_compare(call->run, decimal_of(call->self), decimal_of(call->args[0])) <= 0
+                         ? call->self.object
+                         : call->args[0].object);
 }
 
 /* intValueExact and longValueExact of either class. */
@@ -229,23 +277,21 @@ static bool exact_integer(struct run *run, struct value number, int64_t limit, c
     return give_long(ret, value);
 }
 
-static bool exact_int(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool exact_int(struct call *call, struct value *ret)
 {
-    (void)n;
-    return exact_integer(run, a[0], INT32_MAX, "BigInteger out of int range", ret) && give_int(ret, ret->i);
+    return exact_integer(call->run, call->self, INT32_MAX, "BigInteger out of int range", ret) && give_int(ret, ret->i);
 }
 
-static bool exact_long(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool exact_long(struct call *call, struct value *ret)
 {
-    (void)n;
-    return exact_integer(run, a[0], INT64_MAX, "BigInteger out of long range", ret);
+    return exact_integer(call->run, call->self, INT64_MAX, "BigInteger out of long range", ret);
 }
 
-static bool big_do_gcd(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool big_do_gcd(struct call *call, struct value *ret)
 {
-    (void)n;
-    NEED(1);
-    struct big *one = big_of(a[0]), *two = big_of(a[1]), *quotient, *rest;
+    struct run *run = call->run;
+    NOT_NULL(0);
+    struct big *one = big_of(call->self), *two = big_of(call->args[0]), *quotient, *rest;
     while (two->count > 0) {
         if (!run_step(run, 1) || !big_divide(run, one, two, &quotient, &rest))
             return false;
@@ -255,126 +301,118 @@ static bool big_do_gcd(struct run *run, struct value *a, unsigned n, struct valu
     return give(ret, one->negative ? big_negate(run, one) : one);
 }
 
-static bool decimal_do_set_scale(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool decimal_do_set_scale(struct call *call, struct value *ret)
 {
-    int rounding = n < 2                       ? ROUND_UNNECESSARY
-                   : value_is_enumerator(a[2]) ? ((struct enumerator *)a[2].object)->ordinal
-                                               : (int)a[2].i;
-    return give(ret, decimal_set_scale(run, decimal_of(a[0]), a[1].i, rounding));
+    int rounding = call->count < 2                      ? ROUND_UNNECESSARY
+                   : value_is_enumerator(call->args[1]) ? ((struct enumerator *)call->args[1].object)->ordinal
+                                                        : (int)call->args[1].i;
+    return give(ret, decimal_set_scale(call->run, decimal_of(call->self), call->args[0].i, rounding));
 }
 
-static bool decimal_do_scale(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool decimal_do_scale(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    return give_int(ret, decimal_of(a[0])->scale);
+    return give_int(ret, decimal_of(call->self)->scale);
 }
 
-static bool decimal_do_precision(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool decimal_do_precision(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    return give_int(ret, (int64_t)big_digits(decimal_of(a[0])->unscaled));
+    return give_int(ret, (int64_t)big_digits(decimal_of(call->self)->unscaled));
 }
 
-static bool decimal_do_plain(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool decimal_do_plain(struct call *call, struct value *ret)
 {
-    (void)n;
-    return give_slice(run, ret, decimal_plain(run, decimal_of(a[0])));
+    return give_slice(call->run, ret, decimal_plain(call->run, decimal_of(call->self)));
 }
 
-static bool decimal_do_abs(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool decimal_do_abs(struct call *call, struct value *ret)
 {
-    return decimal_of(a[0])->unscaled->negative ? big_do_decimal_negate(run, a, n, ret) : give(ret, a[0].object);
+    return decimal_of(call->self)->unscaled->negative ? big_do_decimal_negate(call, ret) : give(ret, call->self.object);
 }
 
-#define BIG_CONSTANT(name, digits)                                                                       \
-    static bool big_constant_##name(struct run *run, struct value *a, unsigned n, struct value *ret)     \
-    {                                                                                                    \
-        (void)a, (void)n;                                                                                \
-        return give(ret, big_from_i64(run, digits));                                                     \
-    }                                                                                                    \
-    static bool decimal_constant_##name(struct run *run, struct value *a, unsigned n, struct value *ret) \
-    {                                                                                                    \
-        (void)a, (void)n;                                                                                \
-        return give(ret, decimal_new(run, big_from_i64(run, digits), 0));                                \
-    }
+static bool big_constant(struct call *call, struct value *ret)
+{
+    return give(ret, big_from_i64(call->run, call->row->datum.number));
+}
 
-BIG_CONSTANT(zero, 0)
-BIG_CONSTANT(one, 1)
-BIG_CONSTANT(ten, 10)
+static bool decimal_constant(struct call *call, struct value *ret)
+{
+    return give(ret, decimal_new(call->run, big_from_i64(call->run, call->row->datum.number), 0));
+}
 
-/* BigDecimal's older names of its roundings. */
-#define ROUNDINGS(X) X(UP) X(DOWN) X(CEILING) X(FLOOR) X(HALF_UP) X(HALF_DOWN) X(HALF_EVEN)
-#define ROUNDING_CONSTANT(name) METHOD_CONSTANT(name, value_int(ROUND_##name))
-#define ROUNDING_ROW(name) M0("ROUND_" #name, METHOD_GROOVY | METHOD_STATIC | METHOD_FIELD, INT, constant_##name),
-
-ROUNDINGS(ROUNDING_CONSTANT)
-
-static const struct method big_methods[] = {
-    M0("ZERO", FIELD, BIG_INTEGER, big_constant_zero),
-    M0("ONE", FIELD, BIG_INTEGER, big_constant_one),
-    M0("TEN", FIELD, BIG_INTEGER, big_constant_ten),
-    M1("new", METHOD_BOTH | METHOD_NEW, BIG_INTEGER, STRING, big_new),
-    M1("valueOf", STATIC, BIG_INTEGER, LONG, big_value_of),
-    M1("add", METHOD_BOTH, BIG_INTEGER, BIG_INTEGER, big_do_add),
-    M1("subtract", METHOD_BOTH, BIG_INTEGER, BIG_INTEGER, big_do_subtract),
-    M1("multiply", METHOD_BOTH, BIG_INTEGER, BIG_INTEGER, big_do_multiply),
-    M1("divide", METHOD_BOTH, BIG_INTEGER, BIG_INTEGER, big_do_divide),
-    M1("remainder", METHOD_BOTH, BIG_INTEGER, BIG_INTEGER, big_do_remainder),
-    M1("mod", METHOD_BOTH, BIG_INTEGER, BIG_INTEGER, big_do_mod),
-    M1("gcd", METHOD_BOTH, BIG_INTEGER, BIG_INTEGER, big_do_gcd),
-    M0("intValueExact", METHOD_BOTH, INT, exact_int),
-    M0("longValueExact", METHOD_BOTH, LONG, exact_long),
-    M1("max", METHOD_BOTH, BIG_INTEGER, BIG_INTEGER, big_do_max),
-    M1("min", METHOD_BOTH, BIG_INTEGER, BIG_INTEGER, big_do_min),
-    M1("pow", METHOD_BOTH, BIG_INTEGER, INT, big_do_pow),
-    M0("negate", METHOD_BOTH, BIG_INTEGER, big_do_negate),
-    M0("abs", METHOD_BOTH, BIG_INTEGER, big_do_abs),
-    M0("signum", METHOD_BOTH, INT, big_signum),
-    M1("compareTo", METHOD_BOTH, INT, BIG_INTEGER, methods_number_compare_to),
+static const struct method_row big_methods[] = {
+    {"static BigInteger ZERO", BOTH, big_constant, {0}},
+    {"static BigInteger ONE", BOTH, big_constant, {1}},
+    {"static BigInteger TEN", BOTH, big_constant, {10}},
+    {"new BigInteger(String)", BOTH, big_new},
+    {"static BigInteger valueOf(long)", BOTH, big_value_of},
+    {"BigInteger add(BigInteger)", BOTH, big_do_add},
+    {"BigInteger subtract(BigInteger)", BOTH, big_do_subtract},
+    {"BigInteger multiply(BigInteger)", BOTH, big_do_multiply},
+    {"BigInteger divide(BigInteger)", BOTH, big_divide_or_rest, {false}},
+    {"BigInteger remainder(BigInteger)", BOTH, big_divide_or_rest, {true}},
+    {"BigInteger mod(BigInteger)", BOTH, big_do_mod},
+    {"BigInteger gcd(BigInteger)", BOTH, big_do_gcd},
+    {"int intValueExact()", BOTH, exact_int},
+    {"long longValueExact()", BOTH, exact_long},
+    {"BigInteger max(BigInteger)", BOTH, big_do_max},
+    {"BigInteger min(BigInteger)", BOTH, big_do_min},
+    {"BigInteger pow(int)", BOTH, big_do_pow},
+    {"BigInteger negate()", BOTH, big_do_negate},
+    {"BigInteger abs()", BOTH, big_do_abs},
+    {"int signum()", BOTH, big_signum},
+    {"int compareTo(BigInteger)", BOTH, methods_number_compare_to},
 };
 
-static const struct method decimal_methods[] = {
-    M0("ZERO", FIELD, BIG_DECIMAL, decimal_constant_zero),
-    M0("ONE", FIELD, BIG_DECIMAL, decimal_constant_one),
-    M0("TEN", FIELD, BIG_DECIMAL, decimal_constant_ten),
-    M1("new", METHOD_BOTH | METHOD_NEW, BIG_DECIMAL, STRING, decimal_new_from),
-    M1("new", METHOD_GROOVY | METHOD_NEW, BIG_DECIMAL, NUMBER, decimal_new_from),
-    M1("valueOf", STATIC, BIG_DECIMAL, DOUBLE, decimal_new_from),
-    M1("add", METHOD_BOTH, BIG_DECIMAL, BIG_DECIMAL, big_do_decimal_add),
-    M1("subtract", METHOD_BOTH, BIG_DECIMAL, BIG_DECIMAL, big_do_decimal_subtract),
-    M1("multiply", METHOD_BOTH, BIG_DECIMAL, BIG_DECIMAL, big_do_decimal_multiply),
-    M1("divide", METHOD_BOTH, BIG_DECIMAL, BIG_DECIMAL, decimal_do_divide),
-    M2("divide", METHOD_GROOVY, BIG_DECIMAL, BIG_DECIMAL, ROUNDING_MODE, decimal_do_divide_to),
-    M2("divide", METHOD_GROOVY, BIG_DECIMAL, BIG_DECIMAL, INT, decimal_do_divide_to),
-    M3("divide", METHOD_GROOVY, BIG_DECIMAL, BIG_DECIMAL, INT, ROUNDING_MODE, decimal_do_divide_to),
-    M3("divide", METHOD_GROOVY, BIG_DECIMAL, BIG_DECIMAL, INT, INT, decimal_do_divide_to),
-    M1("remainder", METHOD_BOTH, BIG_DECIMAL, BIG_DECIMAL, decimal_do_remainder),
-    M1("pow", METHOD_BOTH, BIG_DECIMAL, INT, decimal_do_pow),
-    M1("movePointLeft", METHOD_BOTH, BIG_DECIMAL, INT, decimal_do_move_left),
-    M1("movePointRight", METHOD_BOTH, BIG_DECIMAL, INT, decimal_do_move_right),
-    M1("max", METHOD_BOTH, BIG_DECIMAL, BIG_DECIMAL, decimal_do_max),
-    M1("min", METHOD_BOTH, BIG_DECIMAL, BIG_DECIMAL, decimal_do_min),
-    M0("intValueExact", METHOD_BOTH, INT, exact_int),
-    M0("longValueExact", METHOD_BOTH, LONG, exact_long),
-    M1("setScale", METHOD_BOTH, BIG_DECIMAL, INT, decimal_do_set_scale),
-    M2("setScale", METHOD_BOTH, BIG_DECIMAL, INT, ROUNDING_MODE, decimal_do_set_scale),
-    M2("setScale", METHOD_GROOVY, BIG_DECIMAL, INT, INT, decimal_do_set_scale),
-    M0("scale", METHOD_BOTH, INT, decimal_do_scale),
-    M0("precision", METHOD_BOTH, INT, decimal_do_precision),
-    M0("negate", METHOD_BOTH, BIG_DECIMAL, big_do_decimal_negate),
-    M0("abs", METHOD_BOTH, BIG_DECIMAL, decimal_do_abs),
-    M0("signum", METHOD_BOTH, INT, big_signum),
-    M0("stripTrailingZeros", METHOD_BOTH, BIG_DECIMAL, big_do_decimal_strip),
-    M0("toBigInteger", METHOD_BOTH, BIG_INTEGER, big_do_decimal_to_big),
-    M0("toPlainString", METHOD_BOTH, STRING, decimal_do_plain),
-    M1("compareTo", METHOD_BOTH, INT, BIG_DECIMAL, methods_number_compare_to),
+static const struct method_row decimal_methods[] = {
+    {"static BigDecimal ZERO", BOTH, decimal_constant, {0}},
+    {"static BigDecimal ONE", BOTH, decimal_constant, {1}},
+    {"static BigDecimal TEN", BOTH, decimal_constant, {10}},
+    {"new BigDecimal(String)", BOTH, decimal_new_from},
+    {"new BigDecimal(Number)", GROOVY, decimal_new_from},
+    {"static BigDecimal valueOf(double)", BOTH, decimal_new_from},
+    {"BigDecimal add(BigDecimal)", BOTH, big_do_decimal_add},
+    {"BigDecimal subtract(BigDecimal)", BOTH, big_do_decimal_subtract},
+    {"BigDecimal multiply(BigDecimal)", BOTH, big_do_decimal_multiply},
+    {"BigDecimal divide(BigDecimal)", BOTH, decimal_do_divide},
+    {"BigDecimal divide(BigDecimal, RoundingMode)", GROOVY, decimal_do_divide_to},
+    {"BigDecimal divide(BigDecimal, int)", GROOVY, decimal_do_divide_to},
+    {"BigDecimal divide(BigDecimal, int, RoundingMode)", GROOVY, decimal_do_divide_to},
+    {"BigDecimal divide(BigDecimal, int, int)", GROOVY, decimal_do_divide_to},
+    {"BigDecimal remainder(BigDecimal)", BOTH, decimal_do_remainder},
+    {"BigDecimal pow(int)", BOTH, decimal_do_pow},
+    {"BigDecimal movePointLeft(int)", BOTH, decimal_do_move_left},
+    {"BigDecimal movePointRight(int)", BOTH, decimal_do_move_right},
+    {"BigDecimal max(BigDecimal)", BOTH, decimal_do_max},
+    {"BigDecimal min(BigDecimal)", BOTH, decimal_do_min},
+    {"int intValueExact()", BOTH, exact_int},
+    {"long longValueExact()", BOTH, exact_long},
+    {"BigDecimal setScale(int)", BOTH, decimal_do_set_scale},
+    {"BigDecimal setScale(int, RoundingMode)", BOTH, decimal_do_set_scale},
+    {"BigDecimal setScale(int, int)", GROOVY, decimal_do_set_scale},
+    {"int scale()", BOTH, decimal_do_scale},
+    {"int precision()", BOTH, decimal_do_precision},
+    {"BigDecimal negate()", BOTH, big_do_decimal_negate},
+    {"BigDecimal abs()", BOTH, decimal_do_abs},
+    {"int signum()", BOTH, big_signum},
+    {"BigDecimal stripTrailingZeros()", BOTH, big_do_decimal_strip},
+    {"BigInteger toBigInteger()", BOTH, big_do_decimal_to_big},
+    {"String toPlainString()", BOTH, decimal_do_plain},
+    {"int compareTo(BigDecimal)", BOTH, methods_number_compare_to},
 };
 
-static const struct method rounding_methods[] = {ROUNDINGS(ROUNDING_ROW)};
+static const struct method_row rounding_methods[] = {
+    {"static int ROUND_UP", GROOVY, method_constant, {ROUND_UP}},
+    {"static int ROUND_DOWN", GROOVY, method_constant, {ROUND_DOWN}},
+    {"static int ROUND_CEILING", GROOVY, method_constant, {ROUND_CEILING}},
+    {"static int ROUND_FLOOR", GROOVY, method_constant, {ROUND_FLOOR}},
+    {"static int ROUND_HALF_UP", GROOVY, method_constant, {ROUND_HALF_UP}},
+    {"static int ROUND_HALF_DOWN", GROOVY, method_constant, {ROUND_HALF_DOWN}},
+    {"static int ROUND_HALF_EVEN", GROOVY, method_constant, {ROUND_HALF_EVEN}},
+};
 
 const struct method_table methods_big[] = {
-    METHOD_TABLE(BIG_INTEGER, big_methods),
-    METHOD_TABLE(BIG_DECIMAL, decimal_methods),
-    METHOD_TABLE(BIG_DECIMAL, rounding_methods),
-    {0, 0, NULL},
+    METHOD_ROWS(BIG_INTEGER, big_methods),
+    METHOD_ROWS(BIG_DECIMAL, decimal_methods),
+    METHOD_ROWS(BIG_DECIMAL, rounding_methods),
+    {0},
 };

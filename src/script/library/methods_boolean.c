@@ -4,66 +4,57 @@
 
 #include <strings.h>
 
-static bool boolean_parse(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool boolean_parse(struct call *call, struct value *ret)
 {
-    (void)n;
-    struct slice text = a[1].kind == VALUE_NULL ? SLICE_NONE : text_utf8(run, text_of(a[1]));
-    run_charge(run, text.len);
+    struct slice text = call->args[0].kind == VALUE_NULL ? SLICE_NONE : text_utf8(call->run, text_of(call->args[0]));
+    run_charge(call->run, text.len);
     return give_boolean(ret, text.len == 4 && strncasecmp(text.data, "true", 4) == 0);
 }
 
-static bool boolean_value(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool boolean_value(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    *ret = a[0];
+    *ret = call->self;
     return true;
 }
 
-static bool boolean_and(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool boolean_and(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    return give_boolean(ret, a[1].i && a[2].i);
+    return give_boolean(ret, call->args[0].i && call->args[1].i);
 }
 
-static bool boolean_or(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool boolean_or(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    return give_boolean(ret, a[1].i || a[2].i);
+    return give_boolean(ret, call->args[0].i || call->args[1].i);
 }
 
-static bool boolean_xor(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool boolean_xor(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    return give_boolean(ret, a[1].i != a[2].i);
+    return give_boolean(ret, call->args[0].i != call->args[1].i);
 }
 
-static bool boolean_compare(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool boolean_compare(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    return give_int(ret, a[1].i - a[2].i);
+    return give_int(ret, call->args[0].i - call->args[1].i);
 }
 
-METHOD_CONSTANT(true, value_boolean(true))
-METHOD_CONSTANT(false, value_boolean(false))
-
-static const struct method boolean_methods[] = {
-    M0("TRUE", FIELD, BOOLEAN_BOX, constant_true),
-    M0("FALSE", FIELD, BOOLEAN_BOX, constant_false),
-    M0("booleanValue", METHOD_BOTH, BOOLEAN, boolean_value),
-    M2("compare", STATIC, INT, BOOLEAN, BOOLEAN, boolean_compare),
-    M1("compareTo", METHOD_BOTH, INT, BOOLEAN_BOX, methods_number_compare_to),
-    M2("logicalAnd", STATIC, BOOLEAN, BOOLEAN, BOOLEAN, boolean_and),
-    M2("logicalOr", STATIC, BOOLEAN, BOOLEAN, BOOLEAN, boolean_or),
-    M2("logicalXor", STATIC, BOOLEAN, BOOLEAN, BOOLEAN, boolean_xor),
-    M1("parseBoolean", STATIC | METHOD_TAKES_NULL, BOOLEAN, STRING, boolean_parse),
-    M1("toString", STATIC, STRING, BOOLEAN, methods_number_to_string),
-    M1("valueOf", STATIC, BOOLEAN_BOX, BOOLEAN, methods_number_value_of),
-    M1("valueOf", GROOVY_STATIC | METHOD_TAKES_NULL, BOOLEAN_BOX, STRING, boolean_parse),
-    M1("new", METHOD_GROOVY | METHOD_NEW, BOOLEAN_BOX, BOOLEAN, methods_number_value_of),
-    M1("new", METHOD_GROOVY | METHOD_NEW, BOOLEAN_BOX, STRING, boolean_parse),
+static const struct method_row boolean_methods[] = {
+    {"static Boolean TRUE", BOTH, method_constant, {true}},
+    {"static Boolean FALSE", BOTH, method_constant, {false}},
+    {"boolean booleanValue()", BOTH, boolean_value},
+    {"static int compare(boolean, boolean)", BOTH, boolean_compare},
+    {"int compareTo(Boolean)", BOTH, methods_number_compare_to},
+    {"static boolean logicalAnd(boolean, boolean)", BOTH, boolean_and},
+    {"static boolean logicalOr(boolean, boolean)", BOTH, boolean_or},
+    {"static boolean logicalXor(boolean, boolean)", BOTH, boolean_xor},
+    {"static boolean parseBoolean(String)", BOTH | METHOD_TAKES_NULL, boolean_parse},
+    {"static String toString(boolean)", BOTH, methods_number_to_string},
+    {"static Boolean valueOf(boolean)", BOTH, methods_number_value_of},
+    {"static Boolean valueOf(String)", GROOVY | METHOD_TAKES_NULL, boolean_parse},
+    {"new Boolean(boolean)", GROOVY, methods_number_value_of},
+    {"new Boolean(String)", GROOVY, boolean_parse},
 };
 
 const struct method_table methods_boolean[] = {
-    METHOD_TABLE(BOOLEAN_BOX, boolean_methods),
-    {0, 0, NULL},
+    METHOD_ROWS(BOOLEAN_BOX, boolean_methods),
+    {0},
 };

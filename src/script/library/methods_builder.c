@@ -7,23 +7,25 @@ static struct builder *builder_of(struct value v)
     return (struct builder *)v.object;
 }
 
-static bool builder_new(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool builder_new(struct call *call, struct value *ret)
 {
-    enum class_id id = type_class(((struct class_object *)a[0].object)->type);
+    struct run *run = call->run;
+    enum class_id id = type_class(((struct class_object *)call->self.object)->type);
     struct builder *builder = run_object(run, sizeof *builder, id);
     text_buf_init(&builder->buf, run);
     *ret = value_of(builder);
-    return n == 0 || value_integral(a[1]) || value_append(run, a[1], &builder->buf);
+    return call->count == 0 || value_integral(call->args[0]) || value_append(run, call->args[0], &builder->buf);
 }
 
-static bool builder_append(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool builder_append(struct call *call, struct value *ret)
 {
-    struct builder *builder = builder_of(a[0]);
-    struct text *text = value_to_text(run, a[1]);
-    *ret = a[0];
+    struct run *run = call->run;
+    struct builder *builder = builder_of(call->self);
+    struct text *text = value_to_text(run, call->args[0]);
+    *ret = call->self;
     if (text == NULL)
         return false;
-    int64_t begin = n == 3 ? a[2].i : 0, end = n == 3 ? a[3].i : text->length;
+    int64_t begin = call->count == 3 ? call->args[1].i : 0, end = call->count == 3 ? call->args[2].i : text->length;
     if (!methods_text_check_range(run, begin, end, text->length))
         return false;
     text_buf_range(&builder->buf, text, (size_t)begin, (size_t)end);
@@ -50,155 +52,151 @@ static bool builder_splice(struct run *run, struct builder *builder, int64_t beg
     return !builder->buf.failed;
 }
 
-static bool builder_insert(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool builder_insert(struct call *call, struct value *ret)
 {
-    (void)n;
-    struct text *text = value_to_text(run, a[2]);
-    *ret = a[0];
+    struct run *run = call->run;
+    struct text *text = value_to_text(run, call->args[1]);
+    *ret = call->self;
     if (text == NULL)
         return false;
-    if (a[1].i < 0 || a[1].i > (int64_t)builder_of(a[0])->buf.length)
-        return run_throw(run, CLASS_STRING_INDEX_OUT_OF_BOUNDS_EXCEPTION, "offset %lld, length %zu", (long long)a[1].i,
-                         builder_of(a[0])->buf.length);
-    return builder_splice(run, builder_of(a[0]), a[1].i, a[1].i, text);
+    if (call->args[0].i < 0 || call->args[0].i > (int64_t)builder_of(call->self)->buf.length)
+        return run_throw(run, CLASS_STRING_INDEX_OUT_OF_BOUNDS_EXCEPTION, "offset %lld, length %zu",
+                         (long long)call->args[0].i, builder_of(call->self)->buf.length);
+    return builder_splice(run, builder_of(call->self), call->args[0].i, call->args[0].i, text);
 }
 
-static bool builder_delete(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool builder_delete(struct call *call, struct value *ret)
 {
-    int64_t length = (int64_t)builder_of(a[0])->buf.length, end = n == 2 ? a[2].i : a[1].i + 1;
-    *ret = a[0];
-    if (n == 1 && (a[1].i < 0 || a[1].i >= length))
-        return run_throw(run, CLASS_STRING_INDEX_OUT_OF_BOUNDS_EXCEPTION, "index %lld,length %lld", (long long)a[1].i,
-                         (long long)length);
-    return builder_splice(run, builder_of(a[0]), a[1].i, end < length ? end : length, NULL);
+    int64_t length = (int64_t)builder_of(call->self)->buf.length,
+            end = call->count == 2 ? call->args[1].i : call->args[0].i + 1;
+    *ret = call->self;
+    if (call->count == 1 && (call->args[0].i < 0 || call->args[0].i >= length))
+        return run_throw(call->run, CLASS_STRING_INDEX_OUT_OF_BOUNDS_EXCEPTION, "index %lld,length %lld",
+                         (long long)call->args[0].i, (long long)length);
+    return builder_splice(call->run, builder_of(call->self), call->args[0].i, end < length ? end : length, NULL);
 }
 
-static bool builder_replace(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool builder_replace(struct call *call, struct value *ret)
 {
-    (void)n;
-    NEED(3);
-    int64_t length = (int64_t)builder_of(a[0])->buf.length;
-    *ret = a[0];
-    return builder_splice(run, builder_of(a[0]), a[1].i, a[2].i < length ? a[2].i : length, text_of(a[3]));
+    NOT_NULL(2);
+    int64_t length = (int64_t)builder_of(call->self)->buf.length;
+    *ret = call->self;
+    return builder_splice(call->run, builder_of(call->self), call->args[0].i,
+                          call->args[1].i < length ? call->args[1].i : length, text_of(call->args[2]));
 }
 
-static bool builder_reverse(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool builder_reverse(struct call *call, struct value *ret)
 {
-    (void)n;
-    struct text_buf *buf = &builder_of(a[0])->buf;
+    struct text_buf *buf = &builder_of(call->self)->buf;
     for (size_t i = 0; i < buf->length / 2; i++) {
         uint16_t swap = buf->units[i];
         buf->units[i] = buf->units[buf->length - 1 - i];
         buf->units[buf->length - 1 - i] = swap;
     }
-    *ret = a[0];
-    return run_step(run, buf->length / 64);
+    *ret = call->self;
+    return run_step(call->run, buf->length / 64);
 }
 
-static bool builder_length(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool builder_length(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    return give_int(ret, (int64_t)builder_of(a[0])->buf.length);
+    return give_int(ret, (int64_t)builder_of(call->self)->buf.length);
 }
 
-static bool builder_set_length(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool builder_set_length(struct call *call, struct value *ret)
 {
-    (void)n;
-    struct text_buf *buf = &builder_of(a[0])->buf;
-    if (a[1].i < 0 || a[1].i > (int64_t)TEXT_LENGTH_MAX)
-        return run_throw(run, CLASS_STRING_INDEX_OUT_OF_BOUNDS_EXCEPTION, "String index out of range: %lld",
-                         (long long)a[1].i);
-    while (buf->length < (size_t)a[1].i && !buf->failed)
+    struct text_buf *buf = &builder_of(call->self)->buf;
+    if (call->args[0].i < 0 || call->args[0].i > (int64_t)TEXT_LENGTH_MAX)
+        return run_throw(call->run, CLASS_STRING_INDEX_OUT_OF_BOUNDS_EXCEPTION, "String index out of range: %lld",
+                         (long long)call->args[0].i);
+    while (buf->length < (size_t)call->args[0].i && !buf->failed)
         text_buf_unit(buf, 0);
-    buf->length = buf->failed ? buf->length : (size_t)a[1].i;
+    buf->length = buf->failed ? buf->length : (size_t)call->args[0].i;
     return !buf->failed && give_nothing(ret);
 }
 
-static bool builder_char_at(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool builder_char_at(struct call *call, struct value *ret)
 {
-    const struct text_buf *buf = &builder_of(a[0])->buf;
-    if (a[1].i < 0 || a[1].i >= (int64_t)buf->length)
-        return run_throw(run, CLASS_STRING_INDEX_OUT_OF_BOUNDS_EXCEPTION, "index %lld,length %zu", (long long)a[1].i,
-                         buf->length);
-    if (n == 2) {
-        buf->units[a[1].i] = (uint16_t)a[2].i;
-        builder_of(a[0])->buf.all |= (uint16_t)a[2].i;
+    const struct text_buf *buf = &builder_of(call->self)->buf;
+    if (call->args[0].i < 0 || call->args[0].i >= (int64_t)buf->length)
+        return run_throw(call->run, CLASS_STRING_INDEX_OUT_OF_BOUNDS_EXCEPTION, "index %lld,length %zu",
+                         (long long)call->args[0].i, buf->length);
+    if (call->count == 2) {
+        buf->units[call->args[0].i] = (uint16_t)call->args[1].i;
+        builder_of(call->self)->buf.all |= (uint16_t)call->args[1].i;
         return give_nothing(ret);
     }
-    *ret = value_char(buf->units[a[1].i]);
+    *ret = value_char(buf->units[call->args[0].i]);
     return true;
 }
 
-static bool builder_text_call(struct run *run, struct value *a, unsigned n, struct value *ret, method_call *call)
+/* Asks a method of String's. */
+static bool builder_text_call(struct call *call, method_native *native, struct value *ret)
 {
-    struct value copy[4] = {value_of(value_to_text(run, a[0]))};
-    for (unsigned i = 1; i <= n && i < 4; i++)
-        copy[i] = a[i];
-    return copy[0].kind != VALUE_NULL && call(run, copy, n, ret);
+    struct text *text = value_to_text(call->run, call->self);
+    return text != NULL && native(&(struct call){call->run, call->row, value_of(text), call->args, call->count}, ret);
 }
 
-static bool builder_index_of(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool builder_index_of(struct call *call, struct value *ret)
 {
-    return builder_text_call(run, a, n, ret, methods_text_index_of);
+    return builder_text_call(call, methods_text_index_of, ret);
 }
 
-static bool builder_last_index_of(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool builder_last_index_of(struct call *call, struct value *ret)
 {
-    return builder_text_call(run, a, n, ret, methods_text_last_index_of);
+    return builder_text_call(call, methods_text_last_index_of, ret);
 }
 
-static const struct method builder_methods[] = {
-    M0("new", METHOD_BOTH | METHOD_NEW, STRING_BUILDER, builder_new),
-    M1("new", METHOD_BOTH | METHOD_NEW, STRING_BUILDER, CHAR_SEQUENCE, builder_new),
-    M1("new", METHOD_GROOVY | METHOD_NEW, STRING_BUILDER, INT, builder_new),
-    M1("append", METHOD_BOTH, STRING_BUILDER, DEF, builder_append),
-    M3("append", METHOD_BOTH, STRING_BUILDER, CHAR_SEQUENCE, INT, INT, builder_append),
-    M2("insert", METHOD_BOTH, STRING_BUILDER, INT, DEF, builder_insert),
-    M2("delete", METHOD_BOTH, STRING_BUILDER, INT, INT, builder_delete),
-    M1("deleteCharAt", METHOD_BOTH, STRING_BUILDER, INT, builder_delete),
-    M3("replace", METHOD_BOTH, STRING_BUILDER, INT, INT, STRING, builder_replace),
-    M0("reverse", METHOD_BOTH, STRING_BUILDER, builder_reverse),
-    M0("length", METHOD_BOTH, INT, builder_length),
-    M0("size", METHOD_GROOVY, INT, builder_length),
-    M1("setLength", METHOD_BOTH, VOID, INT, builder_set_length),
-    M1("charAt", METHOD_BOTH, CHAR, INT, builder_char_at),
-    M2("setCharAt", METHOD_BOTH, VOID, INT, CHAR, builder_char_at),
-    M1("indexOf", METHOD_BOTH, INT, STRING, builder_index_of),
-    M2("indexOf", METHOD_BOTH, INT, STRING, INT, builder_index_of),
-    M1("lastIndexOf", METHOD_BOTH, INT, STRING, builder_last_index_of),
-    M2("lastIndexOf", METHOD_BOTH, INT, STRING, INT, builder_last_index_of),
-    M1("substring", METHOD_BOTH, STRING, INT, methods_text_substring),
-    M2("substring", METHOD_BOTH, STRING, INT, INT, methods_text_substring),
+static const struct method_row builder_methods[] = {
+    {"new StringBuilder()", BOTH, builder_new},
+    {"new StringBuilder(CharSequence)", BOTH, builder_new},
+    {"new StringBuilder(int)", GROOVY, builder_new},
+    {"StringBuilder append(def)", BOTH, builder_append},
+    {"StringBuilder append(CharSequence, int, int)", BOTH, builder_append},
+    {"StringBuilder insert(int, def)", BOTH, builder_insert},
+    {"StringBuilder delete(int, int)", BOTH, builder_delete},
+    {"StringBuilder deleteCharAt(int)", BOTH, builder_delete},
+    {"StringBuilder replace(int, int, String)", BOTH, builder_replace},
+    {"StringBuilder reverse()", BOTH, builder_reverse},
+    {"int length()", BOTH, builder_length},
+    {"int size()", GROOVY, builder_length},
+    {"void setLength(int)", BOTH, builder_set_length},
+    {"char charAt(int)", BOTH, builder_char_at},
+    {"void setCharAt(int, char)", BOTH, builder_char_at},
+    {"int indexOf(String)", BOTH, builder_index_of},
+    {"int indexOf(String, int)", BOTH, builder_index_of},
+    {"int lastIndexOf(String)", BOTH, builder_last_index_of},
+    {"int lastIndexOf(String, int)", BOTH, builder_last_index_of},
+    {"String substring(int)", BOTH, methods_text_substring},
+    {"String substring(int, int)", BOTH, methods_text_substring},
 };
 
 /* StringJoiner: a list of separator, prefix, suffix and what was added. */
 
-static bool joiner_new(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool joiner_new(struct call *call, struct value *ret)
 {
+    struct run *run = call->run;
     struct seq *seq = seq_new(run, CLASS_STRING_JOINER, 0);
     *ret = value_of(seq);
-    for (unsigned i = 1; i <= 3; i++) {
-        struct text *text = i <= n ? value_to_text(run, a[i]) : text_new(run, SLICE_LIT(""));
+    for (unsigned i = 0; i < 3; i++) {
+        struct text *text = i < call->count ? value_to_text(run, call->args[i]) : text_new(run, SLICE_LIT(""));
         if (text == NULL || !seq_add(run, seq, value_of(text)))
             return false;
     }
     return true;
 }
 
-static bool joiner_add(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool joiner_add(struct call *call, struct value *ret)
 {
-    (void)n;
-    struct text *text = value_to_text(run, a[1]);
-    *ret = a[0];
-    return text != NULL && seq_add(run, seq_of(a[0]), value_of(text));
+    struct text *text = value_to_text(call->run, call->args[0]);
+    *ret = call->self;
+    return text != NULL && seq_add(call->run, seq_of(call->self), value_of(text));
 }
 
-static bool joiner_to_string(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool joiner_to_string(struct call *call, struct value *ret)
 {
-    (void)n;
-    const struct seq *seq = seq_of(a[0]);
+    const struct seq *seq = seq_of(call->self);
     struct text_buf out;
-    text_buf_init(&out, run);
+    text_buf_init(&out, call->run);
     text_buf_text(&out, text_of(seq_item(seq, 1)));
     for (size_t i = 3; i < seq->count; i++) {
         if (i > 3)
@@ -206,25 +204,25 @@ static bool joiner_to_string(struct run *run, struct value *a, unsigned n, struc
         text_buf_text(&out, text_of(seq_item(seq, i)));
     }
     text_buf_text(&out, text_of(seq_item(seq, 2)));
-    return run_step(run, seq->count) && give(ret, text_buf_done(&out));
+    return run_step(call->run, seq->count) && give(ret, text_buf_done(&out));
 }
 
-static bool joiner_length(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool joiner_length(struct call *call, struct value *ret)
 {
-    return joiner_to_string(run, a, n, ret) && give_int(ret, (int64_t)text_of(*ret)->length);
+    return joiner_to_string(call, ret) && give_int(ret, (int64_t)text_of(*ret)->length);
 }
 
-static const struct method joiner_methods[] = {
-    M1("new", METHOD_BOTH | METHOD_NEW, STRING_JOINER, CHAR_SEQUENCE, joiner_new),
-    M3("new", METHOD_BOTH | METHOD_NEW, STRING_JOINER, CHAR_SEQUENCE, CHAR_SEQUENCE, CHAR_SEQUENCE, joiner_new),
-    M1("add", METHOD_BOTH, STRING_JOINER, CHAR_SEQUENCE, joiner_add),
-    M0("toString", METHOD_BOTH, STRING, joiner_to_string),
-    M0("length", METHOD_BOTH, INT, joiner_length),
+static const struct method_row joiner_methods[] = {
+    {"new StringJoiner(CharSequence)", BOTH, joiner_new},
+    {"new StringJoiner(CharSequence, CharSequence, CharSequence)", BOTH, joiner_new},
+    {"StringJoiner add(CharSequence)", BOTH, joiner_add},
+    {"String toString()", BOTH, joiner_to_string},
+    {"int length()", BOTH, joiner_length},
 };
 
 const struct method_table methods_builder[] = {
-    METHOD_TABLE(STRING_BUILDER, builder_methods),
-    METHOD_TABLE(STRING_BUFFER, builder_methods),
-    METHOD_TABLE(STRING_JOINER, joiner_methods),
-    {0, 0, NULL},
+    METHOD_ROWS(STRING_BUILDER, builder_methods),
+    METHOD_ROWS(STRING_BUFFER, builder_methods),
+    METHOD_ROWS(STRING_JOINER, joiner_methods),
+    {0},
 };

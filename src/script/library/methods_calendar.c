@@ -40,9 +40,9 @@ struct calendar {
     int32_t offset;                                        /* of the zone, seconds */
 };
 
-static struct calendar *self(struct value *a)
+static struct calendar *self(struct call *call)
 {
-    return (struct calendar *)a[0].object;
+    return (struct calendar *)call->self.object;
 }
 
 /* Milliseconds since the epoch, in local time. */
@@ -208,93 +208,90 @@ static struct calendar *calendar_new(struct run *run, int64_t millis, int32_t of
     return calendar;
 }
 
-static bool calendar_now(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool calendar_now(struct call *call, struct value *ret)
 {
-    if (n > 0)
-        NEED(1);
-    if (n > 0 && moment_is_ruled(moment_of(a[1])))
+    struct run *run = call->run;
+    if (call->count > 0)
+        NOT_NULL(0);
+    if (call->count > 0 && moment_is_ruled(moment_of(call->args[0])))
         return run_throw(run, CLASS_UNSUPPORTED_OPERATION_EXCEPTION,
                          "a Calendar has a zone with a fixed offset here, and [%.*s] has none; use ZonedDateTime",
-                         SLICE_ARG(moment_of(a[1])->zone->name));
-    return give(ret, calendar_new(run, run->now_ms, n > 0 ? moment_of(a[1])->offset : 0));
+                         SLICE_ARG(moment_of(call->args[0])->zone->name));
+    return give(ret, calendar_new(run, run->now_ms, call->count > 0 ? moment_of(call->args[0])->offset : 0));
 }
 
-static bool calendar_of_fields(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool calendar_of_fields(struct call *call, struct value *ret)
 {
-    struct calendar *calendar = calendar_new(run, 0, 0);
-    for (unsigned i = 1; i <= n; i++)
+    struct calendar *calendar = calendar_new(call->run, 0, 0);
+    for (unsigned i = 0; i < call->count; i++)
         *place_of(calendar, (enum field[]){FIELD_YEAR, FIELD_MONTH, FIELD_DAY, FIELD_HOUR_OF_DAY, FIELD_MINUTE,
-                                           FIELD_SECOND}[i - 1]) = a[i].i;
+                                           FIELD_SECOND}[i]) = call->args[i].i;
     return give(ret, calendar);
 }
 
-static bool calendar_clone(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool calendar_clone(struct call *call, struct value *ret)
 {
-    (void)n;
-    struct calendar *calendar = calendar_new(run, 0, self(a)->offset);
-    *calendar = *self(a);
+    struct calendar *calendar = calendar_new(call->run, 0, self(call)->offset);
+    *calendar = *self(call);
     return give(ret, calendar);
 }
 
 /* Methods */
 
-static bool calendar_get(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool calendar_get(struct call *call, struct value *ret)
 {
-    (void)n;
-    if (!check_field(run, a[1].i))
+    if (!check_field(call->run, call->args[0].i))
         return false;
-    settle(self(a));
-    return give_int(ret, field_of(self(a), (enum field)a[1].i));
+    settle(self(call));
+    return give_int(ret, field_of(self(call), (enum field)call->args[0].i));
 }
 
-static bool calendar_set(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool calendar_set(struct call *call, struct value *ret)
 {
-    if (n > 2)
-        for (unsigned i = 1; i <= n; i++)
-            *place_of(self(a), (enum field[]){FIELD_YEAR, FIELD_MONTH, FIELD_DAY, FIELD_HOUR_OF_DAY, FIELD_MINUTE,
-                                              FIELD_SECOND}[i - 1]) = a[i].i;
-    else if (!check_field(run, a[1].i))
+    if (call->count > 2)
+        for (unsigned i = 0; i < call->count; i++)
+            *place_of(self(call), (enum field[]){FIELD_YEAR, FIELD_MONTH, FIELD_DAY, FIELD_HOUR_OF_DAY, FIELD_MINUTE,
+                                                 FIELD_SECOND}[i]) = call->args[i].i;
+    else if (!check_field(call->run, call->args[0].i))
         return false;
     else
-        set_field(self(a), (enum field)a[1].i, a[2].i);
+        set_field(self(call), (enum field)call->args[0].i, call->args[1].i);
     return give_nothing(ret);
 }
 
-static bool calendar_add(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool calendar_add(struct call *call, struct value *ret)
 {
-    (void)n;
-    if (!check_field(run, a[1].i))
+    if (!check_field(call->run, call->args[0].i))
         return false;
-    if (a[1].i == FIELD_ERA || a[1].i >= FIELD_ZONE_OFFSET)
-        return run_throw_null(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION);
-    add_field(self(a), (enum field)a[1].i, a[2].i);
+    if (call->args[0].i == FIELD_ERA || call->args[0].i >= FIELD_ZONE_OFFSET)
+        return run_throw_null(call->run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION);
+    add_field(self(call), (enum field)call->args[0].i, call->args[1].i);
     return give_nothing(ret);
 }
 
-static bool calendar_clear(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool calendar_clear(struct call *call, struct value *ret)
 {
-    struct calendar *calendar = self(a);
-    if (n == 0) {
+    struct calendar *calendar = self(call);
+    if (call->count == 0) {
         set_local(calendar, 0);
         return give_nothing(ret);
     }
-    int64_t *place = check_field(run, a[1].i) ? place_of(calendar, (enum field)a[1].i) : NULL;
+    int64_t *place = check_field(call->run, call->args[0].i) ? place_of(calendar, (enum field)call->args[0].i) : NULL;
     if (place != NULL)
-        *place = a[1].i == FIELD_YEAR ? 1970 : a[1].i == FIELD_DAY;
-    return run->thrown == NULL && give_nothing(ret);
+        *place = call->args[0].i == FIELD_YEAR ? 1970 : call->args[0].i == FIELD_DAY;
+    return call->run->thrown == NULL && give_nothing(ret);
 }
 
-static bool calendar_actual_maximum(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool calendar_actual_maximum(struct call *call, struct value *ret)
 {
     static const int maxima[FIELD_COUNT] = {1, 292278994, 11, 0,  0,  0,   0,        7,      0,
                                             1, 11,        23, 59, 59, 999, 50400000, 7200000};
-    (void)n;
-    if (!check_field(run, a[1].i))
+    if (!check_field(call->run, call->args[0].i))
         return false;
-    struct calendar last = *self(a);
+    struct calendar last = *self(call);
     settle(&last);
     int days = calendar_month_days(last.year, (int)last.month + 1);
-    switch (a[1].i) {
+    switch (call->args[0].i) {
     case FIELD_DAY: return give_int(ret, days);
     case FIELD_WEEKDAY_IN_MONTH: return give_int(ret, (days - 1 - (last.day - 1) % 7) / 7 + 1);
     case FIELD_DAY_OF_YEAR: return give_int(ret, 365 + calendar_is_leap(last.year));
@@ -303,187 +300,189 @@ static bool calendar_actual_maximum(struct run *run, struct value *a, unsigned n
         last.month = 11;
         last.day = 24;
         return give_int(ret, year_week(&last));
-    default: return give_int(ret, maxima[a[1].i]);
+    default: return give_int(ret, maxima[call->args[0].i]);
     }
 }
 
-static bool calendar_time(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool calendar_time(struct call *call, struct value *ret)
 {
-    (void)n;
-    settle(self(a));
-    int64_t millis = calendar_millis(self(a));
-    return give(ret, moment_new(run, CLASS_DATE, floor_div(millis, 1000), (int32_t)floor_mod(millis, 1000) * 1000000));
+    settle(self(call));
+    int64_t millis = calendar_millis(self(call));
+    return give(ret,
+                moment_new(call->run, CLASS_DATE, floor_div(millis, 1000), (int32_t)floor_mod(millis, 1000) * 1000000));
 }
 
-static bool calendar_to_instant(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool calendar_to_instant(struct call *call, struct value *ret)
 {
-    if (!calendar_time(run, a, n, ret))
+    if (!calendar_time(call, ret))
         return false;
     ret->object->class = CLASS_INSTANT;
     return true;
 }
 
-static bool calendar_set_time(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool calendar_set_time(struct call *call, struct value *ret)
 {
-    (void)n;
-    NEED(1);
-    set_millis(self(a), moment_of(a[1])->seconds * 1000 + moment_of(a[1])->nanos / 1000000);
+    NOT_NULL(0);
+    set_millis(self(call), moment_of(call->args[0])->seconds * 1000 + moment_of(call->args[0])->nanos / 1000000);
     return give_nothing(ret);
 }
 
-static bool calendar_time_millis(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool calendar_time_millis(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    settle(self(a));
-    return give_long(ret, calendar_millis(self(a)));
+    settle(self(call));
+    return give_long(ret, calendar_millis(self(call)));
 }
 
-static bool calendar_set_time_millis(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool calendar_set_time_millis(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    set_millis(self(a), a[1].i);
+    set_millis(self(call), call->args[0].i);
     return give_nothing(ret);
 }
 
-static bool calendar_zone(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool calendar_zone(struct call *call, struct value *ret)
 {
-    (void)n;
-    struct moment *zone = moment_new(run, CLASS_TIME_ZONE, 0, 0);
-    zone->offset = self(a)->offset;
+    struct moment *zone = moment_new(call->run, CLASS_TIME_ZONE, 0, 0);
+    zone->offset = self(call)->offset;
     static const struct zone utc = {.name = {"UTC", 3}};
     zone->zone = zone->offset == 0 ? &utc : NULL;
     return give(ret, zone);
 }
 
-static bool calendar_set_zone(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool calendar_set_zone(struct call *call, struct value *ret)
 {
-    (void)n;
-    NEED(1);
-    if (moment_is_ruled(moment_of(a[1])))
-        return run_throw(run, CLASS_UNSUPPORTED_OPERATION_EXCEPTION,
+    NOT_NULL(0);
+    if (moment_is_ruled(moment_of(call->args[0])))
+        return run_throw(call->run, CLASS_UNSUPPORTED_OPERATION_EXCEPTION,
                          "a Calendar has a zone with a fixed offset here, and [%.*s] has none; use ZonedDateTime",
-                         SLICE_ARG(moment_of(a[1])->zone->name));
-    int64_t millis = calendar_millis(self(a));
-    self(a)->offset = moment_of(a[1])->offset;
-    set_millis(self(a), millis);
+                         SLICE_ARG(moment_of(call->args[0])->zone->name));
+    int64_t millis = calendar_millis(self(call));
+    self(call)->offset = moment_of(call->args[0])->offset;
+    set_millis(self(call), millis);
     return give_nothing(ret);
 }
 
-static int64_t difference(struct value *a)
+static int64_t difference(struct call *call)
 {
-    return calendar_millis(self(a)) - calendar_millis((struct calendar *)a[1].object);
+    return calendar_millis(self(call)) - calendar_millis((struct calendar *)call->args[0].object);
 }
 
-static bool calendar_before(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool calendar_before(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    return give_boolean(ret, value_is(a[1], CLASS_GREGORIAN_CALENDAR) && difference(a) < 0);
+    return give_boolean(ret, value_is(call->args[0], CLASS_GREGORIAN_CALENDAR) && difference(call) < 0);
 }
 
-static bool calendar_after(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool calendar_after(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    return give_boolean(ret, value_is(a[1], CLASS_GREGORIAN_CALENDAR) && difference(a) > 0);
+    return give_boolean(ret, value_is(call->args[0], CLASS_GREGORIAN_CALENDAR) && difference(call) > 0);
 }
 
-static bool calendar_compare_to(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool calendar_compare_to(struct call *call, struct value *ret)
 {
-    (void)n;
-    NEED(1);
-    int64_t order = difference(a);
+    NOT_NULL(0);
+    int64_t order = difference(call);
     return give_int(ret, (order > 0) - (order < 0));
 }
 
-static bool calendar_is_leap_year(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool calendar_is_leap_year(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    return give_boolean(ret, calendar_is_leap(a[1].i));
+    return give_boolean(ret, calendar_is_leap(call->args[0].i));
 }
 
 /* Groovy's date[Calendar.YEAR]. */
-static bool date_get_field(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool date_get_field(struct call *call, struct value *ret)
 {
-    (void)n;
-    if (!check_field(run, a[1].i))
+    if (!check_field(call->run, call->args[0].i))
         return false;
-    const struct moment *date = moment_of(a[0]);
+    const struct moment *date = moment_of(call->self);
     struct calendar calendar = {.year = 0};
     set_millis(&calendar, date->seconds * 1000 + date->nanos / 1000000);
-    return give_int(ret, field_of(&calendar, (enum field)a[1].i));
+    return give_int(ret, field_of(&calendar, (enum field)call->args[0].i));
 }
 
 /* Groovy's calendar[Calendar.YEAR] = 2020. */
-static bool calendar_put_at(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    return calendar_set(run, a, n, ret);
-}
-
-#define CALENDAR_CONSTANTS(X)                                                                                          \
-    X(ERA, FIELD_ERA)                                                                                                  \
-    X(YEAR, FIELD_YEAR)                                                                                                \
-    X(MONTH, FIELD_MONTH) X(WEEK_OF_YEAR, FIELD_WEEK_OF_YEAR) X(WEEK_OF_MONTH, FIELD_WEEK_OF_MONTH) X(DATE, FIELD_DAY) \
-        X(DAY_OF_MONTH, FIELD_DAY) X(DAY_OF_YEAR, FIELD_DAY_OF_YEAR) X(DAY_OF_WEEK, FIELD_DAY_OF_WEEK)                 \
-            X(DAY_OF_WEEK_IN_MONTH, FIELD_WEEKDAY_IN_MONTH) X(AM_PM, FIELD_AM_PM) X(HOUR, FIELD_HOUR)                  \
-                X(HOUR_OF_DAY, FIELD_HOUR_OF_DAY) X(MINUTE, FIELD_MINUTE) X(SECOND, FIELD_SECOND)                      \
-                    X(MILLISECOND, FIELD_MILLI) X(ZONE_OFFSET, FIELD_ZONE_OFFSET) X(DST_OFFSET, FIELD_DST_OFFSET)      \
-                        X(JANUARY, 0) X(FEBRUARY, 1) X(MARCH, 2) X(APRIL, 3) X(MAY, 4) X(JUNE, 5) X(JULY, 6)           \
-                            X(AUGUST, 7) X(SEPTEMBER, 8) X(OCTOBER, 9) X(NOVEMBER, 10) X(DECEMBER, 11) X(SUNDAY, 1)    \
-                                X(MONDAY, 2) X(TUESDAY, 3) X(WEDNESDAY, 4) X(THURSDAY, 5) X(FRIDAY, 6) X(SATURDAY, 7)  \
-                                    X(AM, 0) X(PM, 1)
-#define CONSTANT(name, number) METHOD_CONSTANT(name, value_int(number))
-#define CONSTANT_ROW(name, number) M0(#name, FIELD, INT, constant_##name),
-
-CALENDAR_CONSTANTS(CONSTANT)
-
-#define SIX(name, flags, result, call)                                                                           \
-    {                                                                                                            \
-        name, flags, 6, CLASS_##result, {CLASS_INT, CLASS_INT, CLASS_INT, CLASS_INT, CLASS_INT, CLASS_INT}, call \
-    }
-
-static const struct method calendar_methods[] = {
-    CALENDAR_CONSTANTS(CONSTANT_ROW) M0("getInstance", STATIC, CALENDAR, calendar_now),
-    M1("getInstance", STATIC, CALENDAR, TIME_ZONE, calendar_now),
-    M2("getInstance", STATIC, CALENDAR, TIME_ZONE, LOCALE, calendar_now),
-    M1("get", METHOD_BOTH, INT, INT, calendar_get),
-    M1("getAt", METHOD_GROOVY, INT, INT, calendar_get),
-    M2("putAt", METHOD_GROOVY, VOID, INT, INT, calendar_put_at),
-    M2("set", METHOD_BOTH, VOID, INT, INT, calendar_set),
-    M3("set", METHOD_BOTH, VOID, INT, INT, INT, calendar_set),
-    M5("set", METHOD_BOTH, VOID, INT, INT, INT, INT, INT, calendar_set),
-    SIX("set", METHOD_BOTH, VOID, calendar_set),
-    M2("add", METHOD_BOTH, VOID, INT, INT, calendar_add),
-    M0("clear", METHOD_BOTH, VOID, calendar_clear),
-    M1("clear", METHOD_BOTH, VOID, INT, calendar_clear),
-    M1("getActualMaximum", METHOD_BOTH, INT, INT, calendar_actual_maximum),
-    M0("getTime", METHOD_BOTH, DATE, calendar_time),
-    M1("setTime", METHOD_BOTH, VOID, DATE, calendar_set_time),
-    M0("getTimeInMillis", METHOD_BOTH, LONG, calendar_time_millis),
-    M1("setTimeInMillis", METHOD_BOTH, VOID, LONG, calendar_set_time_millis),
-    M0("getTimeZone", METHOD_BOTH, TIME_ZONE, calendar_zone),
-    M1("setTimeZone", METHOD_BOTH, VOID, TIME_ZONE, calendar_set_zone),
-    M0("toInstant", METHOD_BOTH, INSTANT, calendar_to_instant),
-    M0("clone", METHOD_BOTH, DEF, calendar_clone),
-    M1("before", METHOD_BOTH, BOOLEAN, OBJECT, calendar_before),
-    M1("after", METHOD_BOTH, BOOLEAN, OBJECT, calendar_after),
-    M1("compareTo", METHOD_BOTH, INT, CALENDAR, calendar_compare_to),
+static const struct method_row calendar_methods[] = {
+    {"static int ERA", BOTH, method_constant, {FIELD_ERA}},
+    {"static int YEAR", BOTH, method_constant, {FIELD_YEAR}},
+    {"static int MONTH", BOTH, method_constant, {FIELD_MONTH}},
+    {"static int WEEK_OF_YEAR", BOTH, method_constant, {FIELD_WEEK_OF_YEAR}},
+    {"static int WEEK_OF_MONTH", BOTH, method_constant, {FIELD_WEEK_OF_MONTH}},
+    {"static int DATE", BOTH, method_constant, {FIELD_DAY}},
+    {"static int DAY_OF_MONTH", BOTH, method_constant, {FIELD_DAY}},
+    {"static int DAY_OF_YEAR", BOTH, method_constant, {FIELD_DAY_OF_YEAR}},
+    {"static int DAY_OF_WEEK", BOTH, method_constant, {FIELD_DAY_OF_WEEK}},
+    {"static int DAY_OF_WEEK_IN_MONTH", BOTH, method_constant, {FIELD_WEEKDAY_IN_MONTH}},
+    {"static int AM_PM", BOTH, method_constant, {FIELD_AM_PM}},
+    {"static int HOUR", BOTH, method_constant, {FIELD_HOUR}},
+    {"static int HOUR_OF_DAY", BOTH, method_constant, {FIELD_HOUR_OF_DAY}},
+    {"static int MINUTE", BOTH, method_constant, {FIELD_MINUTE}},
+    {"static int SECOND", BOTH, method_constant, {FIELD_SECOND}},
+    {"static int MILLISECOND", BOTH, method_constant, {FIELD_MILLI}},
+    {"static int ZONE_OFFSET", BOTH, method_constant, {FIELD_ZONE_OFFSET}},
+    {"static int DST_OFFSET", BOTH, method_constant, {FIELD_DST_OFFSET}},
+    {"static int JANUARY", BOTH, method_constant, {0}},
+    {"static int FEBRUARY", BOTH, method_constant, {1}},
+    {"static int MARCH", BOTH, method_constant, {2}},
+    {"static int APRIL", BOTH, method_constant, {3}},
+    {"static int MAY", BOTH, method_constant, {4}},
+    {"static int JUNE", BOTH, method_constant, {5}},
+    {"static int JULY", BOTH, method_constant, {6}},
+    {"static int AUGUST", BOTH, method_constant, {7}},
+    {"static int SEPTEMBER", BOTH, method_constant, {8}},
+    {"static int OCTOBER", BOTH, method_constant, {9}},
+    {"static int NOVEMBER", BOTH, method_constant, {10}},
+    {"static int DECEMBER", BOTH, method_constant, {11}},
+    {"static int SUNDAY", BOTH, method_constant, {1}},
+    {"static int MONDAY", BOTH, method_constant, {2}},
+    {"static int TUESDAY", BOTH, method_constant, {3}},
+    {"static int WEDNESDAY", BOTH, method_constant, {4}},
+    {"static int THURSDAY", BOTH, method_constant, {5}},
+    {"static int FRIDAY", BOTH, method_constant, {6}},
+    {"static int SATURDAY", BOTH, method_constant, {7}},
+    {"static int AM", BOTH, method_constant, {0}},
+    {"static int PM", BOTH, method_constant, {1}},
+    {"static Calendar getInstance()", BOTH, calendar_now},
+    {"static Calendar getInstance(TimeZone)", BOTH, calendar_now},
+    {"static Calendar getInstance(TimeZone, Locale)", BOTH, calendar_now},
+    {"int get(int)", BOTH, calendar_get},
+    {"int getAt(int)", GROOVY, calendar_get},
+    {"void putAt(int, int)", GROOVY, calendar_set},
+    {"void set(int, int)", BOTH, calendar_set},
+    {"void set(int, int, int)", BOTH, calendar_set},
+    {"void set(int, int, int, int, int)", BOTH, calendar_set},
+    {"void set(int, int, int, int, int, int)", BOTH, calendar_set},
+    {"void add(int, int)", BOTH, calendar_add},
+    {"void clear()", BOTH, calendar_clear},
+    {"void clear(int)", BOTH, calendar_clear},
+    {"int getActualMaximum(int)", BOTH, calendar_actual_maximum},
+    {"Date getTime()", BOTH, calendar_time},
+    {"void setTime(Date)", BOTH, calendar_set_time},
+    {"long getTimeInMillis()", BOTH, calendar_time_millis},
+    {"void setTimeInMillis(long)", BOTH, calendar_set_time_millis},
+    {"TimeZone getTimeZone()", BOTH, calendar_zone},
+    {"void setTimeZone(TimeZone)", BOTH, calendar_set_zone},
+    {"Instant toInstant()", BOTH, calendar_to_instant},
+    {"def clone()", BOTH, calendar_clone},
+    {"boolean before(Object)", BOTH, calendar_before},
+    {"boolean after(Object)", BOTH, calendar_after},
+    {"int compareTo(Calendar)", BOTH, calendar_compare_to},
 };
 
-static const struct method gregorian_methods[] = {
-    M0("new", METHOD_BOTH | METHOD_NEW, GREGORIAN_CALENDAR, calendar_now),
-    M1("new", METHOD_BOTH | METHOD_NEW, GREGORIAN_CALENDAR, TIME_ZONE, calendar_now),
-    M3("new", METHOD_BOTH | METHOD_NEW, GREGORIAN_CALENDAR, INT, INT, INT, calendar_of_fields),
-    M5("new", METHOD_BOTH | METHOD_NEW, GREGORIAN_CALENDAR, INT, INT, INT, INT, INT, calendar_of_fields),
-    SIX("new", METHOD_BOTH | METHOD_NEW, GREGORIAN_CALENDAR, calendar_of_fields),
-    M1("isLeapYear", METHOD_BOTH, BOOLEAN, INT, calendar_is_leap_year),
+static const struct method_row gregorian_methods[] = {
+    {"new GregorianCalendar()", BOTH, calendar_now},
+    {"new GregorianCalendar(TimeZone)", BOTH, calendar_now},
+    {"new GregorianCalendar(int, int, int)", BOTH, calendar_of_fields},
+    {"new GregorianCalendar(int, int, int, int, int)", BOTH, calendar_of_fields},
+    {"new GregorianCalendar(int, int, int, int, int, int)", BOTH, calendar_of_fields},
+    {"boolean isLeapYear(int)", BOTH, calendar_is_leap_year},
 };
 
-static const struct method date_methods[] = {
-    M1("getAt", METHOD_GROOVY, INT, INT, date_get_field),
+static const struct method_row date_methods[] = {
+    {"int getAt(int)", GROOVY, date_get_field},
 };
 
 const struct method_table methods_calendar[] = {
-    METHOD_TABLE(CALENDAR, calendar_methods),
-    METHOD_TABLE(GREGORIAN_CALENDAR, gregorian_methods),
-    METHOD_TABLE(DATE, date_methods),
-    {0, 0, NULL},
+    METHOD_ROWS(CALENDAR, calendar_methods),
+    METHOD_ROWS(GREGORIAN_CALENDAR, gregorian_methods),
+    METHOD_ROWS(DATE, date_methods),
+    {0},
 };

@@ -25,35 +25,33 @@ bool methods_collection_add_to(struct run *run, struct value collection, struct 
     return seq_add(run, seq_of(collection), item);
 }
 
-bool methods_collection_add(struct run *run, struct value *a, unsigned n, struct value *ret)
+bool methods_collection_add(struct call *call, struct value *ret)
 {
-    (void)n;
     bool added;
-    return methods_collection_add_to(run, a[0], a[1], &added) && give_boolean(ret, added);
+    return methods_collection_add_to(call->run, call->self, call->args[0], &added) && give_boolean(ret, added);
 }
 
-bool methods_collection_add_all(struct run *run, struct value *a, unsigned n, struct value *ret)
+bool methods_collection_add_all(struct call *call, struct value *ret)
 {
-    (void)n;
     bool changed = false, added;
-    NEED(1);
-    struct seq *copy = values_to_seq(run, a[1], CLASS_ARRAY_LIST);
+    NOT_NULL(0);
+    struct seq *copy = values_to_seq(call->run, call->args[0], CLASS_ARRAY_LIST);
     for (size_t i = 0; copy != NULL && i < copy->count; i++) {
-        if (!methods_collection_add_to(run, a[0], seq_item(copy, i), &added))
+        if (!methods_collection_add_to(call->run, call->self, seq_item(copy, i), &added))
             return false;
         changed |= added;
     }
     return copy != NULL && give_boolean(ret, changed);
 }
 
-static bool collection_clear(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool collection_clear(struct call *call, struct value *ret)
 {
-    (void)n;
     bool ok;
-    if (value_is_seq(a[0]))
-        ok = seq_clear(run, seq_of(a[0]));
+    if (value_is_seq(call->self))
+        ok = seq_clear(call->run, seq_of(call->self));
     else
-        ok = dict_clear(run, value_is_set(a[0]) ? dict_of(a[0]) : ((struct view *)a[0].object)->dict);
+        ok = dict_clear(call->run,
+                        value_is_set(call->self) ? dict_of(call->self) : ((struct view *)call->self.object)->dict);
     return ok && give_nothing(ret);
 }
 
@@ -81,24 +79,23 @@ bool methods_collection_holds(struct run *run, struct value collection, struct v
     return run->thrown == NULL;
 }
 
-static bool collection_contains(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool collection_contains(struct call *call, struct value *ret)
 {
-    (void)n;
     bool found;
-    return methods_collection_holds(run, a[0], a[1], &found) && give_boolean(ret, found);
+    return methods_collection_holds(call->run, call->self, call->args[0], &found) && give_boolean(ret, found);
 }
 
-static bool collection_contains_all(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool collection_contains_all(struct call *call, struct value *ret)
 {
-    (void)n;
+    struct run *run = call->run;
     struct iter iter;
     bool found = true;
-    NEED(1);
-    if (!methods_collection_walk(run, &iter, a[1]))
+    NOT_NULL(0);
+    if (!methods_collection_walk(run, &iter, call->args[0]))
         return false;
     walk(&iter, item)
     {
-        if (!methods_collection_holds(run, a[0], item, &found))
+        if (!methods_collection_holds(run, call->self, item, &found))
             return false;
         if (!found)
             break;
@@ -106,16 +103,14 @@ static bool collection_contains_all(struct run *run, struct value *a, unsigned n
     return run->thrown == NULL && give_boolean(ret, found);
 }
 
-bool methods_collection_is_empty(struct run *run, struct value *a, unsigned n, struct value *ret)
+bool methods_collection_is_empty(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    return give_boolean(ret, values_count(a[0]) == 0);
+    return give_boolean(ret, values_count(call->self) == 0);
 }
 
-bool methods_collection_size(struct run *run, struct value *a, unsigned n, struct value *ret)
+bool methods_collection_size(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    return give_int(ret, (int64_t)values_count(a[0]));
+    return give_int(ret, (int64_t)values_count(call->self));
 }
 
 /* Taking out */
@@ -155,35 +150,32 @@ static bool filter_in_place(struct run *run, struct value collection, const stru
     return run->thrown == NULL;
 }
 
-static bool collection_remove_if(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool collection_remove_if(struct call *call, struct value *ret)
 {
-    (void)n;
     bool changed;
-    NEED(1);
-    struct filter filter = {.function = a[1], .keep = false};
-    return filter_in_place(run, a[0], &filter, &changed) && give_boolean(ret, changed);
+    NOT_NULL(0);
+    struct filter filter = {.function = call->args[0], .keep = false};
+    return filter_in_place(call->run, call->self, &filter, &changed) && give_boolean(ret, changed);
 }
 
-static bool collection_remove_all(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool collection_remove_all(struct call *call, struct value *ret)
 {
-    (void)n;
     bool changed;
-    NEED(1);
-    struct filter filter = {.among = a[1], .keep = false};
-    if (value_is(a[1], CLASS_CLOSURE))
-        filter.function = a[1];
-    return filter_in_place(run, a[0], &filter, &changed) && give_boolean(ret, changed);
+    NOT_NULL(0);
+    struct filter filter = {.among = call->args[0], .keep = false};
+    if (value_is(call->args[0], CLASS_CLOSURE))
+        filter.function = call->args[0];
+    return filter_in_place(call->run, call->self, &filter, &changed) && give_boolean(ret, changed);
 }
 
-static bool collection_retain_all(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool collection_retain_all(struct call *call, struct value *ret)
 {
-    (void)n;
     bool changed;
-    NEED(1);
-    struct filter filter = {.among = a[1], .keep = true};
-    if (value_is(a[1], CLASS_CLOSURE))
-        filter.function = a[1];
-    return filter_in_place(run, a[0], &filter, &changed) && give_boolean(ret, changed);
+    NOT_NULL(0);
+    struct filter filter = {.among = call->args[0], .keep = true};
+    if (value_is(call->args[0], CLASS_CLOSURE))
+        filter.function = call->args[0];
+    return filter_in_place(call->run, call->self, &filter, &changed) && give_boolean(ret, changed);
 }
 
 /* Removes an element by its value. */
@@ -214,176 +206,171 @@ static bool remove_value(struct run *run, struct value collection, struct value 
     return run->thrown == NULL;
 }
 
-bool methods_collection_remove(struct run *run, struct value *a, unsigned n, struct value *ret)
+bool methods_collection_remove(struct call *call, struct value *ret)
 {
-    (void)n;
     bool removed;
-    return remove_value(run, a[0], a[1], &removed) && give_boolean(ret, removed);
+    return remove_value(call->run, call->self, call->args[0], &removed) && give_boolean(ret, removed);
 }
 
 /* Copies */
 
-static bool collection_to_array(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool collection_to_array(struct call *call, struct value *ret)
 {
-    (void)n;
-    struct seq *seq = values_to_seq(run, a[0], CLASS_ARRAY_LIST);
+    struct run *run = call->run;
+    struct seq *seq = values_to_seq(run, call->self, CLASS_ARRAY_LIST);
     struct array *array = seq == NULL ? NULL : array_new(run, run->groovy ? CLASS_OBJECT : CLASS_DEF, seq->count);
     for (size_t i = 0; array != NULL && i < seq->count; i++)
         array->items[i] = seq_item(seq, i);
     return give(ret, array);
 }
 
-static bool collection_stream(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool collection_stream(struct call *call, struct value *ret)
 {
-    (void)n;
-    return give(ret, values_to_seq(run, a[0], CLASS_STREAM));
+    return give(ret, values_to_seq(call->run, call->self, CLASS_STREAM));
 }
 
-bool methods_collection_copy(struct run *run, struct value *a, unsigned n, struct value *ret)
+bool methods_collection_copy(struct call *call, struct value *ret)
 {
-    (void)n;
-    return give(ret, values_to_seq(run, a[0], CLASS_ARRAY_LIST));
+    return give(ret, values_to_seq(call->run, call->self, CLASS_ARRAY_LIST));
 }
 
-bool methods_collection_new(struct run *run, struct value *a, unsigned n, struct value *ret)
+bool methods_collection_new(struct call *call, struct value *ret)
 {
-    enum class_id id = type_class(((struct class_object *)a[0].object)->type);
-    bool given = n == 1 && !value_integral(a[1]);
+    struct run *run = call->run;
+    enum class_id id = type_class(((struct class_object *)call->self.object)->type);
+    bool given = call->count == 1 && !value_integral(call->args[0]);
     if (given)
-        NEED(1);
+        NOT_NULL(0);
     if (class_extends(id, CLASS_SET)) {
         struct dict *set = dict_new(run, id);
-        struct value into[2] = {value_of(set), n == 1 ? a[1] : VALUE_NONE}, ignored;
+        struct value into[2] = {value_of(set), call->count == 1 ? call->args[0] : VALUE_NONE}, ignored;
         *ret = into[0];
-        if (given && value_is(a[1], CLASS_CLOSURE)) {
-            set->comparator = a[1];
+        if (given && value_is(call->args[0], CLASS_CLOSURE)) {
+            set->comparator = call->args[0];
             return true;
         }
-        if (given && !dict_reserve(run, set, id == CLASS_TREE_SET || values_count(a[1]) < 12 ? 0 : values_count(a[1])))
+        if (given &&
+            !dict_reserve(run, set,
+                          id == CLASS_TREE_SET || values_count(call->args[0]) < 12 ? 0 : values_count(call->args[0])))
             return false;
-        return !given || methods_collection_add_all(run, into, 1, &ignored);
+        return !given || methods_collection_add_all(CALL(run, into, 1), &ignored);
     }
-    return give(ret, given ? values_to_seq(run, a[1], id) : seq_new(run, id, 0));
+    return give(ret, given ? values_to_seq(run, call->args[0], id) : seq_new(run, id, 0));
 }
 
 /* Walks */
 
-bool methods_collection_for_each(struct run *run, struct value *a, unsigned n, struct value *ret)
+bool methods_collection_for_each(struct call *call, struct value *ret)
 {
-    (void)n;
+    struct run *run = call->run;
     struct iter iter;
     struct value ignored;
-    NEED(1);
-    if (!methods_collection_walk(run, &iter, a[0]))
+    NOT_NULL(0);
+    if (!methods_collection_walk(run, &iter, call->self))
         return false;
     walk(&iter, item)
     {
-        if (!invoke_item(run, a[1], item, &ignored))
+        if (!invoke_item(run, call->args[0], item, &ignored))
             return false;
     }
     return run->thrown == NULL && give_nothing(ret);
 }
 
-static bool iterable_iterator(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool iterable_iterator(struct call *call, struct value *ret)
 {
-    (void)n;
-    struct cursor *cursor = run_object(run, sizeof *cursor, CLASS_CURSOR);
+    struct cursor *cursor = run_object(call->run, sizeof *cursor, CLASS_CURSOR);
     *ret = value_of(cursor);
-    return methods_collection_walk(run, &cursor->iter, a[0]);
+    return methods_collection_walk(call->run, &cursor->iter, call->self);
 }
 
-static bool iterator_has_next(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool iterator_has_next(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    return give_boolean(ret, iter_has_next(&((struct cursor *)a[0].object)->iter));
+    return give_boolean(ret, iter_has_next(&((struct cursor *)call->self.object)->iter));
 }
 
-static bool iterator_next(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool iterator_next(struct call *call, struct value *ret)
 {
-    (void)n;
     bool more;
-    if (!iter_next(&((struct cursor *)a[0].object)->iter, ret, &more))
+    if (!iter_next(&((struct cursor *)call->self.object)->iter, ret, &more))
         return false;
-    return more || run_throw_null(run, CLASS_NO_SUCH_ELEMENT_EXCEPTION);
+    return more || run_throw_null(call->run, CLASS_NO_SUCH_ELEMENT_EXCEPTION);
 }
 
-static bool iterator_remove(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool iterator_remove(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    return iter_remove(&((struct cursor *)a[0].object)->iter) && give_nothing(ret);
+    return iter_remove(&((struct cursor *)call->self.object)->iter) && give_nothing(ret);
 }
 
-static bool iterator_for_each_remaining(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool iterator_for_each_remaining(struct call *call, struct value *ret)
 {
-    (void)n;
-    struct iter *iter = &((struct cursor *)a[0].object)->iter;
+    struct iter *iter = &((struct cursor *)call->self.object)->iter;
     walk(iter, item)
     {
         struct value ignored;
-        if (!run_invoke(run, a[1], &item, 1, &ignored))
+        if (!run_invoke(call->run, call->args[0], &item, 1, &ignored))
             return false;
     }
-    return run->thrown == NULL && give_nothing(ret);
+    return call->run->thrown == NULL && give_nothing(ret);
 }
 
-static const struct method iterable_methods[] = {
-    M1("forEach", METHOD_BOTH, VOID, CONSUMER, methods_collection_for_each),
-    M0("iterator", METHOD_BOTH, ITERATOR, iterable_iterator),
+static const struct method_row iterable_methods[] = {
+    {"void forEach(Consumer)", BOTH, methods_collection_for_each},
+    {"Iterator iterator()", BOTH, iterable_iterator},
 };
 
-static const struct method collection_methods[] = {
-    M1("add", METHOD_BOTH, BOOLEAN, DEF, methods_collection_add),
-    M1("addAll", METHOD_BOTH, BOOLEAN, COLLECTION, methods_collection_add_all),
-    M0("clear", METHOD_BOTH, VOID, collection_clear),
-    M1("contains", METHOD_BOTH, BOOLEAN, DEF, collection_contains),
-    M1("containsAll", METHOD_BOTH, BOOLEAN, COLLECTION, collection_contains_all),
-    M0("isEmpty", METHOD_BOTH, BOOLEAN, methods_collection_is_empty),
-    M1("removeAll", METHOD_GROOVY, BOOLEAN, CLOSURE, collection_remove_all),
-    M1("removeAll", METHOD_BOTH, BOOLEAN, COLLECTION, collection_remove_all),
-    M1("removeIf", METHOD_BOTH, BOOLEAN, PREDICATE, collection_remove_if),
-    M1("retainAll", METHOD_GROOVY, BOOLEAN, CLOSURE, collection_retain_all),
-    M1("retainAll", METHOD_BOTH, BOOLEAN, COLLECTION, collection_retain_all),
-    M0("size", METHOD_BOTH, INT, methods_collection_size),
-    M0("stream", METHOD_BOTH, STREAM, collection_stream),
-    M0("toArray", METHOD_BOTH, DEF_ARRAY, collection_to_array),
-    M1("toArray", METHOD_BOTH, DEF_ARRAY, DEF_ARRAY, collection_to_array),
-    M1("remove", METHOD_GROOVY, BOOLEAN, DEF, methods_collection_remove),
+static const struct method_row collection_methods[] = {
+    {"boolean add(def)", BOTH, methods_collection_add},
+    {"boolean addAll(Collection)", BOTH, methods_collection_add_all},
+    {"void clear()", BOTH, collection_clear},
+    {"boolean contains(def)", BOTH, collection_contains},
+    {"boolean containsAll(Collection)", BOTH, collection_contains_all},
+    {"boolean isEmpty()", BOTH, methods_collection_is_empty},
+    {"boolean removeAll(Closure)", GROOVY, collection_remove_all},
+    {"boolean removeAll(Collection)", BOTH, collection_remove_all},
+    {"boolean removeIf(Predicate)", BOTH, collection_remove_if},
+    {"boolean retainAll(Closure)", GROOVY, collection_retain_all},
+    {"boolean retainAll(Collection)", BOTH, collection_retain_all},
+    {"int size()", BOTH, methods_collection_size},
+    {"Stream stream()", BOTH, collection_stream},
+    {"def[] toArray()", BOTH, collection_to_array},
+    {"def[] toArray(def[])", BOTH, collection_to_array},
+    {"boolean remove(def)", GROOVY, methods_collection_remove},
 };
 
-static const struct method set_methods[] = {
-    M1("remove", METHOD_BOTH, BOOLEAN, DEF, methods_collection_remove),
+static const struct method_row set_methods[] = {
+    {"boolean remove(def)", BOTH, methods_collection_remove},
 };
 
-static const struct method new_collection_methods[] = {
-    M0("new", METHOD_BOTH | METHOD_NEW, COLLECTION, methods_collection_new),
-    M1("new", METHOD_BOTH | METHOD_NEW, COLLECTION, COLLECTION, methods_collection_new),
-    M1("new", METHOD_GROOVY | METHOD_NEW, COLLECTION, INT, methods_collection_new),
-    M0("clone", METHOD_BOTH, DEF, methods_collection_copy),
+static const struct method_row new_collection_methods[] = {
+    {"new Collection()", BOTH, methods_collection_new},
+    {"new Collection(Collection)", BOTH, methods_collection_new},
+    {"new Collection(int)", GROOVY, methods_collection_new},
+    {"def clone()", BOTH, methods_collection_copy},
 };
 
-static const struct method tree_set_methods[] = {
-    M0("new", METHOD_BOTH | METHOD_NEW, TREE_SET, methods_collection_new),
-    M1("new", METHOD_GROOVY | METHOD_NEW, TREE_SET, COLLECTION, methods_collection_new),
-    M1("new", METHOD_BOTH | METHOD_NEW, TREE_SET, COMPARATOR, methods_collection_new),
+static const struct method_row tree_set_methods[] = {
+    {"new TreeSet()", BOTH, methods_collection_new},
+    {"new TreeSet(Collection)", GROOVY, methods_collection_new},
+    {"new TreeSet(Comparator)", BOTH, methods_collection_new},
 };
 
-static const struct method iterator_methods[] = {
-    M0("hasNext", METHOD_BOTH, BOOLEAN, iterator_has_next),
-    M0("next", METHOD_BOTH, DEF, iterator_next),
-    M0("remove", METHOD_BOTH, VOID, iterator_remove),
-    M1("forEachRemaining", METHOD_BOTH, VOID, CONSUMER, iterator_for_each_remaining),
+static const struct method_row iterator_methods[] = {
+    {"boolean hasNext()", BOTH, iterator_has_next},
+    {"def next()", BOTH, iterator_next},
+    {"void remove()", BOTH, iterator_remove},
+    {"void forEachRemaining(Consumer)", BOTH, iterator_for_each_remaining},
 };
 
 const struct method_table methods_collection[] = {
-    METHOD_TABLE(ITERABLE, iterable_methods),
-    METHOD_TABLE(SET, set_methods),
-    METHOD_TABLE(COLLECTION, collection_methods),
-    METHOD_TABLE(ARRAY_LIST, new_collection_methods),
-    METHOD_TABLE(LINKED_LIST, new_collection_methods),
-    METHOD_TABLE(ARRAY_DEQUE, new_collection_methods),
-    METHOD_TABLE(HASH_SET, new_collection_methods),
-    METHOD_TABLE(LINKED_HASH_SET, new_collection_methods),
-    METHOD_TABLE(TREE_SET, tree_set_methods),
-    METHOD_TABLE(ITERATOR, iterator_methods),
-    {0, 0, NULL},
+    METHOD_ROWS(ITERABLE, iterable_methods),
+    METHOD_ROWS(SET, set_methods),
+    METHOD_ROWS(COLLECTION, collection_methods),
+    METHOD_ROWS(ARRAY_LIST, new_collection_methods),
+    METHOD_ROWS(LINKED_LIST, new_collection_methods),
+    METHOD_ROWS(ARRAY_DEQUE, new_collection_methods),
+    METHOD_ROWS(HASH_SET, new_collection_methods),
+    METHOD_ROWS(LINKED_HASH_SET, new_collection_methods),
+    METHOD_ROWS(TREE_SET, tree_set_methods),
+    METHOD_ROWS(ITERATOR, iterator_methods),
+    {0},
 };

@@ -18,16 +18,16 @@ bool methods_collection_holds(struct run *run, struct value collection, struct v
 bool methods_list_sort(struct run *run, struct value list, struct value comparator);
 
 /* Methods that more than one class has; see method_call. */
-bool methods_collection_add(struct run *run, struct value *a, unsigned n, struct value *ret);
-bool methods_collection_add_all(struct run *run, struct value *a, unsigned n, struct value *ret);
-bool methods_collection_remove(struct run *run, struct value *a, unsigned n, struct value *ret);
-bool methods_collection_is_empty(struct run *run, struct value *a, unsigned n, struct value *ret);
-bool methods_collection_size(struct run *run, struct value *a, unsigned n, struct value *ret);
-bool methods_collection_copy(struct run *run, struct value *a, unsigned n, struct value *ret);
-bool methods_collection_for_each(struct run *run, struct value *a, unsigned n, struct value *ret);
-bool methods_collection_new(struct run *run, struct value *a, unsigned n, struct value *ret);
+bool methods_collection_add(struct call *call, struct value *ret);
+bool methods_collection_add_all(struct call *call, struct value *ret);
+bool methods_collection_remove(struct call *call, struct value *ret);
+bool methods_collection_is_empty(struct call *call, struct value *ret);
+bool methods_collection_size(struct call *call, struct value *ret);
+bool methods_collection_copy(struct call *call, struct value *ret);
+bool methods_collection_for_each(struct call *call, struct value *ret);
+bool methods_collection_new(struct call *call, struct value *ret);
 
 /* Collections.reverseOrder: the natural order turned round, or that of the comparator a[1]. */
-bool methods_utility_reverse_order(struct run *run, struct value *a, unsigned n, struct value *ret);
+bool methods_utility_reverse_order(struct call *call, struct value *ret);
 
 #endif

@@ -26,19 +26,19 @@ static bool formatter_new(struct run *run, enum class_id id, struct text *patter
     return give(ret, formatter);
 }
 
-static bool formatter_of_pattern(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool formatter_of_pattern(struct call *call, struct value *ret)
 {
-    (void)n;
-    NEED(1);
-    return formatter_new(run, CLASS_DATE_TIME_FORMATTER, text_of(a[1]), 0, ret);
+    NOT_NULL(0);
+    return formatter_new(call->run, CLASS_DATE_TIME_FORMATTER, text_of(call->args[0]), 0, ret);
 }
 
-static bool simple_format_new(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool simple_format_new(struct call *call, struct value *ret)
 {
-    if (n == 0)
+    struct run *run = call->run;
+    if (call->count == 0)
         return formatter_new(run, CLASS_SIMPLE_DATE_FORMAT, text_new(run, SLICE_LIT("M/d/yy, h:mm a")), 0, ret);
-    NEED(1);
-    return formatter_new(run, CLASS_SIMPLE_DATE_FORMAT, text_of(a[1]), 0, ret);
+    NOT_NULL(0);
+    return formatter_new(run, CLASS_SIMPLE_DATE_FORMAT, text_of(call->args[0]), 0, ret);
 }
 
 static void write_number(struct text_buf *out, int64_t value, unsigned width)
@@ -65,10 +65,9 @@ static void write_zone(struct text_buf *out, const struct moment *moment, uint16
     text_buf_ascii(out, text);
 }
 
-static void write_title(struct text_buf *out, const char *upper, unsigned length)
+static void write_name(struct text_buf *out, const char *name, bool full)
 {
-    for (unsigned i = 0; upper[i] != '\0' && i < length; i++)
-        text_buf_unit(out, (uint16_t)(i == 0 ? upper[i] : upper[i] | 32));
+    text_buf_slice(out, slice_make(name, full ? strlen(name) : CALENDAR_SHORT_NAME));
 }
 
 /* One run of a pattern's letter. */
@@ -86,15 +85,13 @@ static bool write_letter(struct run *run, const struct moment *moment, const str
     case 'M':
     case 'L':
         if (width >= 3)
-            write_title(out, enumerator_name(CLASS_MONTH, civil->month - 1), width == 3 ? 3 : 20);
+            write_name(out, calendar_months[civil->month - 1], width > 3);
         else
             write_number(out, civil->month, width);
         return true;
     case 'd': write_number(out, civil->day, width); return true;
     case 'D': write_number(out, part_of(moment, DAY_OF_YEAR), width); return true;
-    case 'E':
-        write_title(out, enumerator_name(CLASS_DAY_OF_WEEK, moment_weekday(moment)), width < 4 ? 3 : 20);
-        return true;
+    case 'E': write_name(out, calendar_weekdays[moment_weekday(moment)], width > 3); return true;
     case 'e': write_number(out, moment_weekday(moment) + 1, width); return true;
     case 'H': write_number(out, civil->hour, width); return true;
     case 'h': write_number(out, civil->hour % 12 == 0 ? 12 : civil->hour % 12, width); return true;
@@ -191,18 +188,16 @@ static bool format_moment(struct run *run, const struct moment *moment, const st
     return give(ret, text_buf_done(&full));
 }
 
-bool moment_format(struct run *run, struct value *a, unsigned n, struct value *ret)
+bool moment_format(struct call *call, struct value *ret)
 {
-    (void)n;
-    NEED(1);
-    return format_moment(run, moment_of(a[0]), formatter_of(a[1]), ret);
+    NOT_NULL(0);
+    return format_moment(call->run, moment_of(call->self), formatter_of(call->args[0]), ret);
 }
 
-static bool formatter_format(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool formatter_format(struct call *call, struct value *ret)
 {
-    (void)n;
-    NEED(1);
-    return format_moment(run, moment_of(a[1]), formatter_of(a[0]), ret);
+    NOT_NULL(0);
+    return format_moment(call->run, moment_of(call->args[0]), formatter_of(call->self), ret);
 }
 
 /* Seconds that its zone is ahead of UTC at an instant. */
@@ -232,27 +227,26 @@ static bool format_date(struct run *run, const struct moment *date, const struct
     return format_moment(run, &local, formatter, ret);
 }
 
-static bool simple_format_format(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool simple_format_format(struct call *call, struct value *ret)
 {
-    (void)n;
-    NEED(1);
-    return format_date(run, moment_of(a[1]), formatter_of(a[0]), ret);
+    NOT_NULL(0);
+    return format_date(call->run, moment_of(call->args[0]), formatter_of(call->self), ret);
 }
 
-static bool simple_format_set_zone(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool simple_format_set_zone(struct call *call, struct value *ret)
 {
-    (void)n;
-    NEED(1);
-    formatter_of(a[0])->zone = moment_of(a[1]);
+    NOT_NULL(0);
+    formatter_of(call->self)->zone = moment_of(call->args[0]);
     return give_nothing(ret);
 }
 
-static bool date_format_pattern(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool date_format_pattern(struct call *call, struct value *ret)
 {
-    NEED(1);
-    NEED(n);
-    struct date_formatter formatter = {.pattern = text_of(a[1]), .zone = n == 2 ? moment_of(a[2]) : NULL};
-    return format_date(run, moment_of(a[0]), &formatter, ret);
+    NOT_NULL(0);
+    NOT_NULL(call->count - 1);
+    struct date_formatter formatter = {.pattern = text_of(call->args[0]),
+                                       .zone = call->count == 2 ? moment_of(call->args[1]) : NULL};
+    return format_date(call->run, moment_of(call->self), &formatter, ret);
 }
 
 /* What a pattern has read so far. */
@@ -268,8 +262,8 @@ static void scan_month_name(struct reading *reading, bool full)
 {
     struct scan *scan = &reading->scan;
     for (int month = 0; month < 12; month++) {
-        const char *name = enumerator_name(CLASS_MONTH, month);
-        size_t len = full ? strlen(name) : 3;
+        const char *name = calendar_months[month];
+        size_t len = full ? strlen(name) : CALENDAR_SHORT_NAME;
         if (scan->text.len - scan->at >= len && strncasecmp(scan->text.data + scan->at, name, len) == 0) {
             reading->civil.month = month + 1;
             scan->at += len;
@@ -391,12 +385,12 @@ static bool parse_by(struct run *run, struct value text, const struct date_forma
     return give(ret, moment);
 }
 
-bool moment_parse_by(struct run *run, struct value *a, unsigned n, struct value *ret)
+bool moment_parse_by(struct call *call, struct value *ret)
 {
-    (void)n;
-    NEED(1);
-    NEED(2);
-    return parse_by(run, a[1], formatter_of(a[2]), type_class(((struct class_object *)a[0].object)->type), ret);
+    NOT_NULL(0);
+    NOT_NULL(1);
+    return parse_by(call->run, call->args[0], formatter_of(call->args[1]),
+                    type_class(((struct class_object *)call->self.object)->type), ret);
 }
 
 /* As java.text puts it. */
@@ -411,132 +405,109 @@ static bool parse_date(struct run *run, struct value text, const struct date_for
                      SLICE_ARG(text_utf8(run, text_of(text))));
 }
 
-static bool step_day(struct run *run, struct value *a, int64_t days, struct value *ret)
+static bool step_day(struct call *call, struct value *ret)
 {
-    const struct moment *date = (const struct moment *)a[0].object;
-    return give(ret, moment_new(run, CLASS_DATE, date->seconds + days * 86400, date->nanos));
-}
-
-static bool date_next(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    return step_day(run, a, 1, ret);
-}
-
-static bool date_previous(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    return step_day(run, a, -1, ret);
+    int64_t days = call->row->datum.number;
+    const struct moment *date = (const struct moment *)call->self.object;
+    return give(ret, moment_new(call->run, CLASS_DATE, date->seconds + days * 86400, date->nanos));
 }
 
 /* The date itself becomes its midnight. */
-static bool date_clear_time(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool date_clear_time(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    struct moment *date = moment_of(a[0]);
+    struct moment *date = moment_of(call->self);
     date->seconds = floor_div(date->seconds, 86400) * 86400;
     date->nanos = 0;
-    *ret = a[0];
+    *ret = call->self;
     return true;
 }
 
-static bool simple_format_parse(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool simple_format_parse(struct call *call, struct value *ret)
 {
-    (void)n;
-    NEED(1);
-    return parse_date(run, a[1], formatter_of(a[0]), ret);
+    NOT_NULL(0);
+    return parse_date(call->run, call->args[0], formatter_of(call->self), ret);
 }
 
-static bool date_parse_static(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool date_parse_static(struct call *call, struct value *ret)
 {
-    (void)n;
-    NEED(1);
-    NEED(2);
-    struct date_formatter formatter = {.pattern = text_of(a[1])};
-    return parse_date(run, a[2], &formatter, ret);
+    NOT_NULL(0);
+    NOT_NULL(1);
+    struct date_formatter formatter = {.pattern = text_of(call->args[0])};
+    return parse_date(call->run, call->args[1], &formatter, ret);
 }
 
-#define ISO(name, kind)                                                                     \
-    static bool iso_##name(struct run *run, struct value *a, unsigned n, struct value *ret) \
-    {                                                                                       \
-        (void)a, (void)n;                                                                   \
-        return formatter_new(run, CLASS_DATE_TIME_FORMATTER, NULL, kind, ret);              \
-    }
-
-ISO(local_date, ISO_LOCAL_DATE)
-ISO(local_time, ISO_LOCAL_TIME)
-ISO(local_date_time, ISO_LOCAL_DATE_TIME)
-ISO(instant, ISO_INSTANT)
-ISO(offset_date_time, ISO_OFFSET_DATE_TIME)
-ISO(zoned_date_time, ISO_ZONED_DATE_TIME)
+/* A formatter of DateTimeFormatter's constants; the datum is which. */
+static bool iso_formatter(struct call *call, struct value *ret)
+{
+    return formatter_new(call->run, CLASS_DATE_TIME_FORMATTER, NULL, (enum iso_format)call->row->datum.number, ret);
+}
 
 /* Date: the clock is the command's. */
 
-static bool date_new(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool date_new(struct call *call, struct value *ret)
 {
-    int64_t ms = n == 1 ? a[1].i : run->now_ms;
-    return give(ret, moment_new(run, CLASS_DATE, floor_div(ms, 1000), (int32_t)floor_mod(ms, 1000) * 1000000));
+    int64_t ms = call->count == 1 ? call->args[0].i : call->run->now_ms;
+    return give(ret, moment_new(call->run, CLASS_DATE, floor_div(ms, 1000), (int32_t)floor_mod(ms, 1000) * 1000000));
 }
 
-static bool date_set_time(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool date_set_time(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    moment_of(a[0])->seconds = floor_div(a[1].i, 1000);
-    moment_of(a[0])->nanos = (int32_t)floor_mod(a[1].i, 1000) * 1000000;
+    moment_of(call->self)->seconds = floor_div(call->args[0].i, 1000);
+    moment_of(call->self)->nanos = (int32_t)floor_mod(call->args[0].i, 1000) * 1000000;
     return give_nothing(ret);
 }
 
-static bool date_from(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool date_from(struct call *call, struct value *ret)
 {
-    (void)n;
-    NEED(1);
-    return give(ret, moment_new(run, CLASS_DATE, moment_of(a[1])->seconds, moment_of(a[1])->nanos / 1000000 * 1000000));
+    NOT_NULL(0);
+    return give(ret, moment_new(call->run, CLASS_DATE, moment_of(call->args[0])->seconds,
+                                moment_of(call->args[0])->nanos / 1000000 * 1000000));
 }
 
-static const struct method formatter_methods[] = {
-    M0("ISO_LOCAL_DATE", FIELD, DATE_TIME_FORMATTER, iso_local_date),
-    M0("ISO_DATE", FIELD, DATE_TIME_FORMATTER, iso_local_date),
-    M0("ISO_LOCAL_TIME", FIELD, DATE_TIME_FORMATTER, iso_local_time),
-    M0("ISO_LOCAL_DATE_TIME", FIELD, DATE_TIME_FORMATTER, iso_local_date_time),
-    M0("ISO_INSTANT", FIELD, DATE_TIME_FORMATTER, iso_instant),
-    M0("ISO_OFFSET_DATE_TIME", FIELD, DATE_TIME_FORMATTER, iso_offset_date_time),
-    M0("ISO_ZONED_DATE_TIME", FIELD, DATE_TIME_FORMATTER, iso_zoned_date_time),
-    M0("ISO_DATE_TIME", FIELD, DATE_TIME_FORMATTER, iso_offset_date_time),
-    M1("ofPattern", STATIC, DATE_TIME_FORMATTER, STRING, formatter_of_pattern),
-    M2("ofPattern", STATIC, DATE_TIME_FORMATTER, STRING, LOCALE, formatter_of_pattern),
-    M1("format", METHOD_BOTH, STRING, TEMPORAL, formatter_format),
+static const struct method_row formatter_methods[] = {
+    {"static DateTimeFormatter ISO_LOCAL_DATE", BOTH, iso_formatter, {ISO_LOCAL_DATE}},
+    {"static DateTimeFormatter ISO_DATE", BOTH, iso_formatter, {ISO_LOCAL_DATE}},
+    {"static DateTimeFormatter ISO_LOCAL_TIME", BOTH, iso_formatter, {ISO_LOCAL_TIME}},
+    {"static DateTimeFormatter ISO_LOCAL_DATE_TIME", BOTH, iso_formatter, {ISO_LOCAL_DATE_TIME}},
+    {"static DateTimeFormatter ISO_INSTANT", BOTH, iso_formatter, {ISO_INSTANT}},
+    {"static DateTimeFormatter ISO_OFFSET_DATE_TIME", BOTH, iso_formatter, {ISO_OFFSET_DATE_TIME}},
+    {"static DateTimeFormatter ISO_ZONED_DATE_TIME", BOTH, iso_formatter, {ISO_ZONED_DATE_TIME}},
+    {"static DateTimeFormatter ISO_DATE_TIME", BOTH, iso_formatter, {ISO_OFFSET_DATE_TIME}},
+    {"static DateTimeFormatter ofPattern(String)", BOTH, formatter_of_pattern},
+    {"static DateTimeFormatter ofPattern(String, Locale)", BOTH, formatter_of_pattern},
+    {"String format(Temporal)", BOTH, formatter_format},
 };
 
-static const struct method simple_format_methods[] = {
-    M0("new", METHOD_BOTH | METHOD_NEW, SIMPLE_DATE_FORMAT, simple_format_new),
-    M1("new", METHOD_BOTH | METHOD_NEW, SIMPLE_DATE_FORMAT, STRING, simple_format_new),
-    M2("new", METHOD_BOTH | METHOD_NEW, SIMPLE_DATE_FORMAT, STRING, LOCALE, simple_format_new),
-    M1("format", METHOD_BOTH, STRING, DATE, simple_format_format),
-    M1("setTimeZone", METHOD_BOTH, VOID, TIME_ZONE, simple_format_set_zone),
-    M1("parse", METHOD_BOTH, DATE, STRING, simple_format_parse),
+static const struct method_row simple_format_methods[] = {
+    {"new SimpleDateFormat()", BOTH, simple_format_new},
+    {"new SimpleDateFormat(String)", BOTH, simple_format_new},
+    {"new SimpleDateFormat(String, Locale)", BOTH, simple_format_new},
+    {"String format(Date)", BOTH, simple_format_format},
+    {"void setTimeZone(TimeZone)", BOTH, simple_format_set_zone},
+    {"Date parse(String)", BOTH, simple_format_parse},
 };
 
-static const struct method date_methods[] = {
-    M0("new", METHOD_BOTH | METHOD_NEW, DATE, date_new),
-    M1("new", METHOD_BOTH | METHOD_NEW, DATE, LONG, date_new),
-    M1("after", METHOD_BOTH, BOOLEAN, DATE, is_after),
-    M1("before", METHOD_BOTH, BOOLEAN, DATE, is_before),
-    M1("compareTo", METHOD_BOTH, INT, DATE, moment_compare_to),
-    M1("from", STATIC, DATE, INSTANT, date_from),
-    M0("getTime", METHOD_BOTH, LONG, get_epoch_milli),
-    M1("setTime", METHOD_BOTH, VOID, LONG, date_set_time),
-    M0("toInstant", METHOD_GROOVY, INSTANT, to_instant),
-    M1("format", METHOD_GROOVY, STRING, STRING, date_format_pattern),
-    M2("format", METHOD_GROOVY, STRING, STRING, TIME_ZONE, date_format_pattern),
-    M0("clearTime", METHOD_GROOVY, DATE, date_clear_time),
-    M2("parse", METHOD_GROOVY | METHOD_STATIC, DATE, STRING, STRING, date_parse_static),
-    M0("next", METHOD_GROOVY, DATE, date_next),
-    M0("previous", METHOD_GROOVY, DATE, date_previous),
+static const struct method_row date_methods[] = {
+    {"new Date()", BOTH, date_new},
+    {"new Date(long)", BOTH, date_new},
+    {"boolean after(Date)", BOTH, is_after},
+    {"boolean before(Date)", BOTH, is_before},
+    {"int compareTo(Date)", BOTH, moment_compare_to},
+    {"static Date from(Instant)", BOTH, date_from},
+    {"long getTime()", BOTH, get_epoch_milli},
+    {"void setTime(long)", BOTH, date_set_time},
+    {"Instant toInstant()", GROOVY, to_instant},
+    {"String format(String)", GROOVY, date_format_pattern},
+    {"String format(String, TimeZone)", GROOVY, date_format_pattern},
+    {"Date clearTime()", GROOVY, date_clear_time},
+    {"static Date parse(String, String)", GROOVY, date_parse_static},
+    {"Date next()", GROOVY, step_day, {1}},
+    {"Date previous()", GROOVY, step_day, {-1}},
 };
 
 const struct method_table methods_date[] = {
-    METHOD_TABLE(DATE_TIME_FORMATTER, formatter_methods),
-    METHOD_TABLE(SIMPLE_DATE_FORMAT, simple_format_methods),
-    METHOD_TABLE(DATE, date_methods),
-    {0, 0, NULL},
+    METHOD_ROWS(DATE_TIME_FORMATTER, formatter_methods),
+    METHOD_ROWS(SIMPLE_DATE_FORMAT, simple_format_methods),
+    METHOD_ROWS(DATE, date_methods),
+    {0},
 };

@@ -120,12 +120,13 @@ static bool read_pattern(struct run *run, struct decimal_format *format)
     return read_digits(run, format) && read_factor(run, format) && run_step(run, pattern->length / 16);
 }
 
-static bool decimal_format_new(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool decimal_format_new(struct call *call, struct value *ret)
 {
-    if (n == 1)
-        NEED(1);
+    struct run *run = call->run;
+    if (call->count == 1)
+        NOT_NULL(0);
     struct decimal_format *format = run_object(run, sizeof *format, CLASS_DECIMAL_FORMAT);
-    format->pattern = n == 1 ? text_of(a[1]) : text_new(run, SLICE_LIT("#,##0.###"));
+    format->pattern = call->count == 1 ? text_of(call->args[0]) : text_new(run, SLICE_LIT("#,##0.###"));
     format->factor = 1;
     *ret = value_of(format);
     return format->pattern != NULL && read_pattern(run, format);
@@ -184,21 +185,21 @@ static void digits_of(const struct decimal_format *format, struct value value, d
     digits[length + format->part_max] = '\0';
 }
 
-static bool decimal_format_format(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool decimal_format_format(struct call *call, struct value *ret)
 {
-    (void)n;
-    const struct decimal_format *format = (const struct decimal_format *)a[0].object;
-    if (!value_number(a[1]))
+    struct run *run = call->run;
+    const struct decimal_format *format = (const struct decimal_format *)call->self.object;
+    if (!value_number(call->args[0]))
         return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "Cannot format given Object as a Number");
     char digits[2 * DIGITS_MAX + 8];
-    double number = number_to_double(run, a[1]) * format->factor;
+    double number = number_to_double(run, call->args[0]) * format->factor;
     struct text_buf out;
     text_buf_init(&out, run);
     if (isnan(number)) {
         text_buf_ascii(&out, "NaN");
         return give(ret, text_buf_done(&out));
     }
-    digits_of(format, a[1], number, digits, sizeof digits);
+    digits_of(format, call->args[0], number, digits, sizeof digits);
     bool own = signbit(number) && format->negative.start > 0;
     const struct affixes *affixes = own ? &format->negative : &format->positive;
     if (signbit(number) && !own)
@@ -212,13 +213,13 @@ static bool decimal_format_format(struct run *run, struct value *a, unsigned n, 
     return run_step(run, strlen(digits) / 16) && give(ret, text_buf_done(&out));
 }
 
-static const struct method decimal_format_methods[] = {
-    M0("new", METHOD_BOTH | METHOD_NEW, DECIMAL_FORMAT, decimal_format_new),
-    M1("new", METHOD_BOTH | METHOD_NEW, DECIMAL_FORMAT, STRING, decimal_format_new),
-    M1("format", METHOD_BOTH, STRING, DEF, decimal_format_format),
+static const struct method_row decimal_format_methods[] = {
+    {"new DecimalFormat()", BOTH, decimal_format_new},
+    {"new DecimalFormat(String)", BOTH, decimal_format_new},
+    {"String format(def)", BOTH, decimal_format_format},
 };
 
 const struct method_table methods_decimal_format[] = {
-    METHOD_TABLE(DECIMAL_FORMAT, decimal_format_methods),
-    {0, 0, NULL},
+    METHOD_ROWS(DECIMAL_FORMAT, decimal_format_methods),
+    {0},
 };

@@ -18,81 +18,74 @@ static __int128 duration_nanos(const struct moment *duration)
     return (__int128)duration->seconds * 1000000000 + duration->nanos;
 }
 
-#define DURATION(name, unit)                                                                                   \
-    static bool duration_of_##name(struct run *run, struct value *a, unsigned n, struct value *ret)            \
-    {                                                                                                          \
-        (void)n;                                                                                               \
-        return duration_give(run, (__int128)a[1].i * unit_nanos[unit], ret);                                   \
-    }                                                                                                          \
-    static bool duration_to_##name(struct run *run, struct value *a, unsigned n, struct value *ret)            \
-    {                                                                                                          \
-        (void)run, (void)n;                                                                                    \
-        __int128 nanos = duration_nanos(moment_of(a[0]));                                                      \
-        return give_long(ret, (int64_t)(nanos / unit_nanos[unit]));                                            \
-    }                                                                                                          \
-    static bool duration_minus_##name(struct run *run, struct value *a, unsigned n, struct value *ret)         \
-    {                                                                                                          \
-        (void)n;                                                                                               \
-        return duration_give(run, duration_nanos(moment_of(a[0])) - (__int128)a[1].i * unit_nanos[unit], ret); \
-    }                                                                                                          \
-    static bool duration_plus_##name(struct run *run, struct value *a, unsigned n, struct value *ret)          \
-    {                                                                                                          \
-        (void)n;                                                                                               \
-        return duration_give(run, duration_nanos(moment_of(a[0])) + (__int128)a[1].i * unit_nanos[unit], ret); \
-    }
-
-DURATION(nanos, 0)
-DURATION(millis, 2)
-DURATION(seconds, 3)
-DURATION(minutes, 4)
-DURATION(hours, 5)
-DURATION(days, 7)
-
-static bool duration_between(struct run *run, struct value *a, unsigned n, struct value *ret)
+/* Of a unit, the datum: an index of unit_nanos. */
+static __int128 unit_of(const struct call *call)
 {
-    (void)n;
-    NEED(1);
-    NEED(2);
-    __int128 nanos = (__int128)(instant_of(moment_of(a[2])) - instant_of(moment_of(a[1]))) * 1000000000 +
-                     (moment_of(a[2])->nanos - moment_of(a[1])->nanos);
-    return duration_give(run, nanos, ret);
+    return unit_nanos[call->row->datum.number];
 }
 
-static bool duration_plus(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool duration_of_units(struct call *call, struct value *ret)
 {
-    (void)n;
-    NEED(1);
-    return duration_give(run, duration_nanos(moment_of(a[0])) + duration_nanos(moment_of(a[1])), ret);
+    return duration_give(call->run, call->args[0].i * unit_of(call), ret);
 }
 
-static bool duration_minus(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool duration_to_units(struct call *call, struct value *ret)
 {
-    (void)n;
-    NEED(1);
-    return duration_give(run, duration_nanos(moment_of(a[0])) - duration_nanos(moment_of(a[1])), ret);
+    return give_long(ret, (int64_t)(duration_nanos(moment_of(call->self)) / unit_of(call)));
 }
 
-static bool duration_multiplied(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool duration_subtract(struct call *call, struct value *ret)
 {
-    (void)n;
-    if (a[1].i > 1000000000 || a[1].i < -1000000000)
-        return run_throw(run, CLASS_ARITHMETIC_EXCEPTION, "long overflow");
-    return duration_give(run, duration_nanos(moment_of(a[0])) * a[1].i, ret);
+    return duration_give(call->run, duration_nanos(moment_of(call->self)) - call->args[0].i * unit_of(call), ret);
 }
 
-static bool duration_divided(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool duration_add(struct call *call, struct value *ret)
 {
-    (void)n;
-    if (a[1].i == 0)
-        return run_throw(run, CLASS_ARITHMETIC_EXCEPTION, "Cannot divide by zero");
-    return duration_give(run, duration_nanos(moment_of(a[0])) / a[1].i, ret);
+    return duration_give(call->run, duration_nanos(moment_of(call->self)) + call->args[0].i * unit_of(call), ret);
 }
 
-static bool duration_abs(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool duration_between(struct call *call, struct value *ret)
 {
-    (void)n;
-    __int128 nanos = duration_nanos(moment_of(a[0]));
-    return duration_give(run, nanos < 0 ? -nanos : nanos, ret);
+    NOT_NULL(0);
+    NOT_NULL(1);
+    __int128 nanos =
+        (__int128)(instant_of(moment_of(call->args[1])) - instant_of(moment_of(call->args[0]))) * 1000000000 +
+        (moment_of(call->args[1])->nanos - moment_of(call->args[0])->nanos);
+    return duration_give(call->run, nanos, ret);
+}
+
+static bool duration_plus(struct call *call, struct value *ret)
+{
+    NOT_NULL(0);
+    return duration_give(call->run, duration_nanos(moment_of(call->self)) + duration_nanos(moment_of(call->args[0])),
+                         ret);
+}
+
+static bool duration_minus(struct call *call, struct value *ret)
+{
+    NOT_NULL(0);
+    return duration_give(call->run, duration_nanos(moment_of(call->self)) - duration_nanos(moment_of(call->args[0])),
+                         ret);
+}
+
+static bool duration_multiplied(struct call *call, struct value *ret)
+{
+    if (call->args[0].i > 1000000000 || call->args[0].i < -1000000000)
+        return run_throw(call->run, CLASS_ARITHMETIC_EXCEPTION, "long overflow");
+    return duration_give(call->run, duration_nanos(moment_of(call->self)) * call->args[0].i, ret);
+}
+
+static bool duration_divided(struct call *call, struct value *ret)
+{
+    if (call->args[0].i == 0)
+        return run_throw(call->run, CLASS_ARITHMETIC_EXCEPTION, "Cannot divide by zero");
+    return duration_give(call->run, duration_nanos(moment_of(call->self)) / call->args[0].i, ret);
+}
+
+static bool duration_abs(struct call *call, struct value *ret)
+{
+    __int128 nanos = duration_nanos(moment_of(call->self));
+    return duration_give(call->run, nanos < 0 ? -nanos : nanos, ret);
 }
 
 /* So many of a ChronoUnit; longer ones than a day have no length of their own. */
@@ -105,30 +98,27 @@ static bool duration_in_units(struct run *run, int64_t count, struct value unit,
     return true;
 }
 
-static bool duration_of(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool duration_of(struct call *call, struct value *ret)
 {
-    (void)n;
-    NEED(2);
+    NOT_NULL(1);
     __int128 nanos = 0;
-    return duration_in_units(run, a[1].i, a[2], &nanos) && duration_give(run, nanos, ret);
+    return duration_in_units(call->run, call->args[0].i, call->args[1], &nanos) && duration_give(call->run, nanos, ret);
 }
 
-static bool duration_plus_units(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool duration_plus_units(struct call *call, struct value *ret)
 {
-    (void)n;
-    NEED(2);
+    NOT_NULL(1);
     __int128 nanos = 0;
-    return duration_in_units(run, a[1].i, a[2], &nanos) &&
-           duration_give(run, duration_nanos(moment_of(a[0])) + nanos, ret);
+    return duration_in_units(call->run, call->args[0].i, call->args[1], &nanos) &&
+           duration_give(call->run, duration_nanos(moment_of(call->self)) + nanos, ret);
 }
 
-static bool duration_minus_units(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool duration_minus_units(struct call *call, struct value *ret)
 {
-    (void)n;
-    NEED(2);
+    NOT_NULL(1);
     __int128 nanos = 0;
-    return duration_in_units(run, a[1].i, a[2], &nanos) &&
-           duration_give(run, duration_nanos(moment_of(a[0])) - nanos, ret);
+    return duration_in_units(call->run, call->args[0].i, call->args[1], &nanos) &&
+           duration_give(call->run, duration_nanos(moment_of(call->self)) - nanos, ret);
 }
 
 /* Reading "P2DT3H4.5S": numbers, each with the letter of its unit */
@@ -192,12 +182,12 @@ static bool scan_part(struct scan *scan, const char *units, const int64_t *nanos
     return true;
 }
 
-static bool duration_parse(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool duration_parse(struct call *call, struct value *ret)
 {
-    (void)n;
-    NEED(1);
+    struct run *run = call->run;
+    NOT_NULL(0);
     static const int64_t days[] = {86400000000000}, times[] = {3600000000000, 60000000000, 1000000000};
-    struct text *text = value_to_text(run, a[1]);
+    struct text *text = value_to_text(run, call->args[0]);
     if (text == NULL)
         return false;
     struct scan scan = {.text = text_utf8(run, text)};
@@ -212,40 +202,34 @@ static bool duration_parse(struct run *run, struct value *a, unsigned n, struct 
     return duration_give(run, negative ? -total : total, ret);
 }
 
-static bool duration_negated(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool duration_negated(struct call *call, struct value *ret)
 {
-    (void)n;
-    return duration_give(run, -duration_nanos(moment_of(a[0])), ret);
+    return duration_give(call->run, -duration_nanos(moment_of(call->self)), ret);
 }
 
-static bool duration_get_seconds(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool duration_get_seconds(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    return give_long(ret, moment_of(a[0])->seconds);
+    return give_long(ret, moment_of(call->self)->seconds);
 }
 
-static bool duration_get_nano(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool duration_get_nano(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    return give_int(ret, moment_of(a[0])->nanos);
+    return give_int(ret, moment_of(call->self)->nanos);
 }
 
-static bool duration_is_negative(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool duration_is_negative(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    return give_boolean(ret, moment_of(a[0])->seconds < 0);
+    return give_boolean(ret, moment_of(call->self)->seconds < 0);
 }
 
-static bool duration_is_zero(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool duration_is_zero(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    return give_boolean(ret, moment_of(a[0])->seconds == 0 && moment_of(a[0])->nanos == 0);
+    return give_boolean(ret, moment_of(call->self)->seconds == 0 && moment_of(call->self)->nanos == 0);
 }
 
-static bool duration_zero(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool duration_zero(struct call *call, struct value *ret)
 {
-    (void)a, (void)n;
-    return duration_give(run, 0, ret);
+    return duration_give(call->run, 0, ret);
 }
 
 /* Period */
@@ -261,17 +245,16 @@ static bool period_give(struct run *run, int64_t years, int64_t months, int64_t 
     return give(ret, period);
 }
 
-static bool period_zero(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool period_zero(struct call *call, struct value *ret)
 {
-    (void)a, (void)n;
-    return period_give(run, 0, 0, 0, ret);
+    return period_give(call->run, 0, 0, 0, ret);
 }
 
-static bool period_parse(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool period_parse(struct call *call, struct value *ret)
 {
-    (void)n;
-    NEED(1);
-    struct text *text = value_to_text(run, a[1]);
+    struct run *run = call->run;
+    NOT_NULL(0);
+    struct text *text = value_to_text(run, call->args[0]);
     if (text == NULL)
         return false;
     struct scan scan = {.text = text_utf8(run, text)};
@@ -297,34 +280,30 @@ static bool period_changed(struct run *run, const struct moment *period, int64_t
                        period->days * factor + more[2], ret);
 }
 
-static bool period_multiplied(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool period_multiplied(struct call *call, struct value *ret)
 {
-    (void)n;
-    return period_changed(run, moment_of(a[0]), a[1].i, (int64_t[3]){0}, ret);
+    return period_changed(call->run, moment_of(call->self), call->args[0].i, (int64_t[3]){0}, ret);
 }
 
-static bool period_negated(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool period_negated(struct call *call, struct value *ret)
 {
-    (void)n;
-    return period_changed(run, moment_of(a[0]), -1, (int64_t[3]){0}, ret);
+    return period_changed(call->run, moment_of(call->self), -1, (int64_t[3]){0}, ret);
 }
 
-#define PERIOD_STEP(name, years, months, days)                                                              \
-    static bool period_plus_##name(struct run *run, struct value *a, unsigned n, struct value *ret)         \
-    {                                                                                                       \
-        (void)n;                                                                                            \
-        int64_t i = a[1].i > INT32_MAX ? INT32_MAX + 1ll : a[1].i < INT32_MIN ? INT32_MIN - 1ll : a[1].i;   \
-        return period_changed(run, moment_of(a[0]), 1, (int64_t[3]){years * i, months * i, days * i}, ret); \
-    }                                                                                                       \
-    static bool period_minus_##name(struct run *run, struct value *a, unsigned n, struct value *ret)        \
-    {                                                                                                       \
-        a[1].i = a[1].i < -INT32_MAX ? INT32_MAX + 1ll : -a[1].i;                                           \
-        return period_plus_##name(run, a, n, ret);                                                          \
-    }
+/* The datum: 0 for years, 1 for months, 2 for days. */
+static bool period_plus_units(struct call *call, struct value *ret)
+{
+    int64_t i = call->args[0].i, more[3] = {0};
+    more[call->row->datum.number] = i > INT32_MAX ? INT32_MAX + 1ll : i < INT32_MIN ? INT32_MIN - 1ll : i;
+    return period_changed(call->run, moment_of(call->self), 1, more, ret);
+}
 
-PERIOD_STEP(years, 1, 0, 0)
-PERIOD_STEP(months, 0, 1, 0)
-PERIOD_STEP(days, 0, 0, 1)
+static bool period_minus_units(struct call *call, struct value *ret)
+{
+    int64_t i = call->args[0].i;
+    call->args[0].i = i < -INT32_MAX ? INT32_MAX + 1ll : -i;
+    return period_plus_units(call, ret);
+}
 
 static bool period_add(struct run *run, const struct moment *period, const struct moment *more, int64_t sign,
                        struct value *ret)
@@ -333,182 +312,182 @@ static bool period_add(struct run *run, const struct moment *period, const struc
                           ret);
 }
 
-static bool period_plus(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool period_plus(struct call *call, struct value *ret)
 {
-    (void)n;
-    NEED(1);
-    return period_add(run, moment_of(a[0]), moment_of(a[1]), 1, ret);
+    NOT_NULL(0);
+    return period_add(call->run, moment_of(call->self), moment_of(call->args[0]), 1, ret);
 }
 
-static bool period_minus(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool period_minus(struct call *call, struct value *ret)
 {
-    (void)n;
-    NEED(1);
-    return period_add(run, moment_of(a[0]), moment_of(a[1]), -1, ret);
+    NOT_NULL(0);
+    return period_add(call->run, moment_of(call->self), moment_of(call->args[0]), -1, ret);
 }
 
-static bool period_total_months(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool period_total_months(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    return give_long(ret, (int64_t)moment_of(a[0])->years * 12 + moment_of(a[0])->months);
+    return give_long(ret, (int64_t)moment_of(call->self)->years * 12 + moment_of(call->self)->months);
 }
 
 /* Months beyond a year go to the years; days stay. */
-static bool period_normalized(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool period_normalized(struct call *call, struct value *ret)
 {
-    (void)n;
-    int64_t total = (int64_t)moment_of(a[0])->years * 12 + moment_of(a[0])->months;
-    return period_give(run, total / 12, total % 12, moment_of(a[0])->days, ret);
+    int64_t total = (int64_t)moment_of(call->self)->years * 12 + moment_of(call->self)->months;
+    return period_give(call->run, total / 12, total % 12, moment_of(call->self)->days, ret);
 }
 
-static bool period_is_negative(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool period_is_negative(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    return give_boolean(ret, moment_of(a[0])->years < 0 || moment_of(a[0])->months < 0 || moment_of(a[0])->days < 0);
+    return give_boolean(ret, moment_of(call->self)->years < 0 || moment_of(call->self)->months < 0 ||
+                                 moment_of(call->self)->days < 0);
 }
 
-static bool period_is_zero(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool period_is_zero(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    return give_boolean(ret, moment_of(a[0])->years == 0 && moment_of(a[0])->months == 0 && moment_of(a[0])->days == 0);
+    return give_boolean(ret, moment_of(call->self)->years == 0 && moment_of(call->self)->months == 0 &&
+                                 moment_of(call->self)->days == 0);
 }
 
-static bool period_of(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool period_of(struct call *call, struct value *ret)
 {
-    (void)n;
-    return period_give(run, a[1].i, a[2].i, a[3].i, ret);
+    return period_give(call->run, call->args[0].i, call->args[1].i, call->args[2].i, ret);
 }
 
-static bool period_of_days(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool period_of_days(struct call *call, struct value *ret)
 {
-    (void)n;
-    return period_give(run, 0, 0, a[1].i, ret);
+    return period_give(call->run, 0, 0, call->args[0].i, ret);
 }
 
-static bool period_of_weeks(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool period_of_weeks(struct call *call, struct value *ret)
 {
-    (void)n;
-    return period_give(run, 0, 0, a[1].i * 7, ret);
+    return period_give(call->run, 0, 0, call->args[0].i * 7, ret);
 }
 
-static bool period_of_months(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool period_of_months(struct call *call, struct value *ret)
 {
-    (void)n;
-    return period_give(run, 0, a[1].i, 0, ret);
+    return period_give(call->run, 0, call->args[0].i, 0, ret);
 }
 
-static bool period_of_years(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool period_of_years(struct call *call, struct value *ret)
 {
-    (void)n;
-    return period_give(run, a[1].i, 0, 0, ret);
+    return period_give(call->run, call->args[0].i, 0, 0, ret);
 }
 
-static bool period_between(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool period_between(struct call *call, struct value *ret)
 {
-    (void)n;
-    NEED(1);
-    NEED(2);
+    NOT_NULL(0);
+    NOT_NULL(1);
     struct value moved;
-    int64_t months = months_between(moment_of(a[1]), moment_of(a[2]));
-    if (!add_months(run, moment_of(a[1]), months, &moved))
+    int64_t months = months_between(moment_of(call->args[0]), moment_of(call->args[1]));
+    if (!add_months(call->run, moment_of(call->args[0]), months, &moved))
         return false;
-    return period_give(run, months / 12, months % 12, (moment_of(a[2])->seconds - moment_of(moved)->seconds) / 86400,
-                       ret);
+    return period_give(call->run, months / 12, months % 12,
+                       (moment_of(call->args[1])->seconds - moment_of(moved)->seconds) / 86400, ret);
 }
 
-static bool period_get_days(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool period_get_days(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    return give_int(ret, moment_of(a[0])->days);
+    return give_int(ret, moment_of(call->self)->days);
 }
 
-static bool period_get_months(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool period_get_months(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    return give_int(ret, moment_of(a[0])->months);
+    return give_int(ret, moment_of(call->self)->months);
 }
 
-static bool period_get_years(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool period_get_years(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    return give_int(ret, moment_of(a[0])->years);
+    return give_int(ret, moment_of(call->self)->years);
 }
 
-static bool unit_between(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool unit_between(struct call *call, struct value *ret)
 {
-    (void)n;
-    NEED(1);
-    NEED(2);
-    return moment_between(run, moment_of(a[1]), moment_of(a[2]), ((struct enumerator *)a[0].object)->ordinal, ret);
+    NOT_NULL(0);
+    NOT_NULL(1);
+    return moment_between(call->run, moment_of(call->args[0]), moment_of(call->args[1]),
+                          ((struct enumerator *)call->self.object)->ordinal, ret);
 }
 
-#define DURATION_ROWS(upper, name)                                                                                     \
-    M1("of" upper, STATIC, DURATION, LONG, duration_of_##name), M0("to" upper, METHOD_BOTH, LONG, duration_to_##name), \
-        M1("plus" upper, METHOD_BOTH, DURATION, LONG, duration_plus_##name),                                           \
-        M1("minus" upper, METHOD_BOTH, DURATION, LONG, duration_minus_##name)
-
-static const struct method duration_methods[] = {
-    M0("ZERO", FIELD, DURATION, duration_zero),
-    DURATION_ROWS("Nanos", nanos),
-    DURATION_ROWS("Millis", millis),
-    DURATION_ROWS("Seconds", seconds),
-    DURATION_ROWS("Minutes", minutes),
-    DURATION_ROWS("Hours", hours),
-    DURATION_ROWS("Days", days),
-    M1("parse", STATIC, DURATION, CHAR_SEQUENCE, duration_parse),
-    M2("of", STATIC, DURATION, LONG, CHRONO_UNIT, duration_of),
-    M2("plus", METHOD_BOTH, DURATION, LONG, CHRONO_UNIT, duration_plus_units),
-    M2("minus", METHOD_BOTH, DURATION, LONG, CHRONO_UNIT, duration_minus_units),
-    M1("dividedBy", METHOD_BOTH, DURATION, LONG, duration_divided),
-    M0("abs", METHOD_BOTH, DURATION, duration_abs),
-    M2("between", STATIC, DURATION, TEMPORAL, TEMPORAL, duration_between),
-    M1("plus", METHOD_BOTH, DURATION, DURATION, duration_plus),
-    M1("minus", METHOD_BOTH, DURATION, DURATION, duration_minus),
-    M1("multipliedBy", METHOD_BOTH, DURATION, LONG, duration_multiplied),
-    M0("negated", METHOD_BOTH, DURATION, duration_negated),
-    M0("getSeconds", METHOD_BOTH, LONG, duration_get_seconds),
-    M0("getNano", METHOD_BOTH, INT, duration_get_nano),
-    M0("isNegative", METHOD_BOTH, BOOLEAN, duration_is_negative),
-    M0("isZero", METHOD_BOTH, BOOLEAN, duration_is_zero),
-    M1("compareTo", METHOD_BOTH, INT, DURATION, moment_compare_to),
+static const struct method_row duration_methods[] = {
+    {"static Duration ZERO", BOTH, duration_zero},
+    {"static Duration ofNanos(long)", BOTH, duration_of_units, {0}},
+    {"long toNanos()", BOTH, duration_to_units, {0}},
+    {"Duration plusNanos(long)", BOTH, duration_add, {0}},
+    {"Duration minusNanos(long)", BOTH, duration_subtract, {0}},
+    {"static Duration ofMillis(long)", BOTH, duration_of_units, {2}},
+    {"long toMillis()", BOTH, duration_to_units, {2}},
+    {"Duration plusMillis(long)", BOTH, duration_add, {2}},
+    {"Duration minusMillis(long)", BOTH, duration_subtract, {2}},
+    {"static Duration ofSeconds(long)", BOTH, duration_of_units, {3}},
+    {"long toSeconds()", BOTH, duration_to_units, {3}},
+    {"Duration plusSeconds(long)", BOTH, duration_add, {3}},
+    {"Duration minusSeconds(long)", BOTH, duration_subtract, {3}},
+    {"static Duration ofMinutes(long)", BOTH, duration_of_units, {4}},
+    {"long toMinutes()", BOTH, duration_to_units, {4}},
+    {"Duration plusMinutes(long)", BOTH, duration_add, {4}},
+    {"Duration minusMinutes(long)", BOTH, duration_subtract, {4}},
+    {"static Duration ofHours(long)", BOTH, duration_of_units, {5}},
+    {"long toHours()", BOTH, duration_to_units, {5}},
+    {"Duration plusHours(long)", BOTH, duration_add, {5}},
+    {"Duration minusHours(long)", BOTH, duration_subtract, {5}},
+    {"static Duration ofDays(long)", BOTH, duration_of_units, {7}},
+    {"long toDays()", BOTH, duration_to_units, {7}},
+    {"Duration plusDays(long)", BOTH, duration_add, {7}},
+    {"Duration minusDays(long)", BOTH, duration_subtract, {7}},
+    {"static Duration parse(CharSequence)", BOTH, duration_parse},
+    {"static Duration of(long, ChronoUnit)", BOTH, duration_of},
+    {"Duration plus(long, ChronoUnit)", BOTH, duration_plus_units},
+    {"Duration minus(long, ChronoUnit)", BOTH, duration_minus_units},
+    {"Duration dividedBy(long)", BOTH, duration_divided},
+    {"Duration abs()", BOTH, duration_abs},
+    {"static Duration between(Temporal, Temporal)", BOTH, duration_between},
+    {"Duration plus(Duration)", BOTH, duration_plus},
+    {"Duration minus(Duration)", BOTH, duration_minus},
+    {"Duration multipliedBy(long)", BOTH, duration_multiplied},
+    {"Duration negated()", BOTH, duration_negated},
+    {"long getSeconds()", BOTH, duration_get_seconds},
+    {"int getNano()", BOTH, duration_get_nano},
+    {"boolean isNegative()", BOTH, duration_is_negative},
+    {"boolean isZero()", BOTH, duration_is_zero},
+    {"int compareTo(Duration)", BOTH, moment_compare_to},
 };
 
-static const struct method period_methods[] = {
-    M3("of", STATIC, PERIOD, INT, INT, INT, period_of),
-    M1("ofDays", STATIC, PERIOD, INT, period_of_days),
-    M1("ofWeeks", STATIC, PERIOD, INT, period_of_weeks),
-    M1("ofMonths", STATIC, PERIOD, INT, period_of_months),
-    M1("ofYears", STATIC, PERIOD, INT, period_of_years),
-    M0("ZERO", FIELD, PERIOD, period_zero),
-    M1("parse", STATIC, PERIOD, CHAR_SEQUENCE, period_parse),
-    M1("plusYears", METHOD_BOTH, PERIOD, LONG, period_plus_years),
-    M1("plusMonths", METHOD_BOTH, PERIOD, LONG, period_plus_months),
-    M1("plusDays", METHOD_BOTH, PERIOD, LONG, period_plus_days),
-    M1("minusYears", METHOD_BOTH, PERIOD, LONG, period_minus_years),
-    M1("minusMonths", METHOD_BOTH, PERIOD, LONG, period_minus_months),
-    M1("minusDays", METHOD_BOTH, PERIOD, LONG, period_minus_days),
-    M1("plus", METHOD_BOTH, PERIOD, PERIOD, period_plus),
-    M1("minus", METHOD_BOTH, PERIOD, PERIOD, period_minus),
-    M1("multipliedBy", METHOD_BOTH, PERIOD, INT, period_multiplied),
-    M0("negated", METHOD_BOTH, PERIOD, period_negated),
-    M0("normalized", METHOD_BOTH, PERIOD, period_normalized),
-    M0("toTotalMonths", METHOD_BOTH, LONG, period_total_months),
-    M0("isNegative", METHOD_BOTH, BOOLEAN, period_is_negative),
-    M0("isZero", METHOD_BOTH, BOOLEAN, period_is_zero),
-    M2("between", STATIC, PERIOD, LOCAL_DATE, LOCAL_DATE, period_between),
-    M0("getDays", METHOD_BOTH, INT, period_get_days),
-    M0("getMonths", METHOD_BOTH, INT, period_get_months),
-    M0("getYears", METHOD_BOTH, INT, period_get_years),
+static const struct method_row period_methods[] = {
+    {"static Period of(int, int, int)", BOTH, period_of},
+    {"static Period ofDays(int)", BOTH, period_of_days},
+    {"static Period ofWeeks(int)", BOTH, period_of_weeks},
+    {"static Period ofMonths(int)", BOTH, period_of_months},
+    {"static Period ofYears(int)", BOTH, period_of_years},
+    {"static Period ZERO", BOTH, period_zero},
+    {"static Period parse(CharSequence)", BOTH, period_parse},
+    {"Period plusYears(long)", BOTH, period_plus_units, {0}},
+    {"Period plusMonths(long)", BOTH, period_plus_units, {1}},
+    {"Period plusDays(long)", BOTH, period_plus_units, {2}},
+    {"Period minusYears(long)", BOTH, period_minus_units, {0}},
+    {"Period minusMonths(long)", BOTH, period_minus_units, {1}},
+    {"Period minusDays(long)", BOTH, period_minus_units, {2}},
+    {"Period plus(Period)", BOTH, period_plus},
+    {"Period minus(Period)", BOTH, period_minus},
+    {"Period multipliedBy(int)", BOTH, period_multiplied},
+    {"Period negated()", BOTH, period_negated},
+    {"Period normalized()", BOTH, period_normalized},
+    {"long toTotalMonths()", BOTH, period_total_months},
+    {"boolean isNegative()", BOTH, period_is_negative},
+    {"boolean isZero()", BOTH, period_is_zero},
+    {"static Period between(LocalDate, LocalDate)", BOTH, period_between},
+    {"int getDays()", BOTH, period_get_days},
+    {"int getMonths()", BOTH, period_get_months},
+    {"int getYears()", BOTH, period_get_years},
 };
 
-static const struct method chrono_unit_methods[] = {
-    M1("valueOf", STATIC, CHRONO_UNIT, STRING, enum_of_name),
-    M2("between", METHOD_BOTH, LONG, TEMPORAL, TEMPORAL, unit_between),
+static const struct method_row chrono_unit_methods[] = {
+    {"static ChronoUnit valueOf(String)", BOTH, enum_of_name},
+    {"long between(Temporal, Temporal)", BOTH, unit_between},
 };
 
 const struct method_table methods_duration[] = {
-    METHOD_TABLE(DURATION, duration_methods),
-    METHOD_TABLE(PERIOD, period_methods),
-    METHOD_TABLE(CHRONO_UNIT, chrono_unit_methods),
-    {0, 0, NULL},
+    METHOD_ROWS(DURATION, duration_methods),
+    METHOD_ROWS(PERIOD, period_methods),
+    METHOD_ROWS(CHRONO_UNIT, chrono_unit_methods),
+    {0},
 };

@@ -6,32 +6,28 @@
 #include "script/run/invoke.h"
 
 /* apply, test, accept, compare, get …: all call the function. */
-static bool function_call(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool function_call(struct call *call, struct value *ret)
 {
-    return run_invoke(run, a[0], a + 1, n, ret);
+    return run_invoke(call->run, call->self, call->args, call->count, ret);
 }
 
-static bool function_test(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool function_test(struct call *call, struct value *ret)
 {
     bool holds;
-    return invoke_test(run, a[0], a + 1, n, &holds) && give_boolean(ret, holds);
+    return invoke_test(call->run, call->self, call->args, call->count, &holds) && give_boolean(ret, holds);
 }
 
-static bool function_compare(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool function_compare(struct call *call, struct value *ret)
 {
-    (void)n;
-    return run_invoke(run, a[0], a + 1, 2, ret) && convert_site(run, *ret, CLASS_INT, ret);
+    return run_invoke(call->run, call->self, call->args, 2, ret) && convert_site(call->run, *ret, CLASS_INT, ret);
 }
 
-#define CALL_AS(name, kind)                                                                        \
-    static bool function_##name(struct run *run, struct value *a, unsigned n, struct value *ret)   \
-    {                                                                                              \
-        return run_invoke(run, a[0], a + 1, n, ret) && convert_site(run, *ret, CLASS_##kind, ret); \
-    }
-
-CALL_AS(int, INT)
-CALL_AS(long, LONG)
-CALL_AS(double, DOUBLE)
+/* Calls it for a value of the type of the row. */
+static bool function_call_as(struct call *call, struct value *ret)
+{
+    return run_invoke(call->run, call->self, call->args, call->count, ret) &&
+           convert_site(call->run, *ret, call->row->result, ret);
+}
 
 /* Combinations: held[0] and held[1] are the functions they are made of */
 
@@ -46,17 +42,15 @@ struct value function_then(struct run *run, struct value first, struct value sec
     return closure_native_new(run, run_then, function_arity(first), first, second);
 }
 
-static bool function_and_then(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool function_and_then(struct call *call, struct value *ret)
 {
-    (void)n;
-    *ret = function_then(run, a[0], a[1]);
+    *ret = function_then(call->run, call->self, call->args[0]);
     return true;
 }
 
-static bool function_compose(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool function_compose(struct call *call, struct value *ret)
 {
-    (void)n;
-    *ret = closure_native_new(run, run_then, 1, a[1], a[0]);
+    *ret = closure_native_new(call->run, run_then, 1, call->args[0], call->self);
     return true;
 }
 
@@ -67,10 +61,9 @@ static bool run_identity(struct run *run, struct closure *closure, struct value 
     return true;
 }
 
-static bool function_identity(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool function_identity(struct call *call, struct value *ret)
 {
-    (void)a, (void)n;
-    *ret = closure_native_new(run, run_identity, 1, VALUE_NONE, VALUE_NONE);
+    *ret = closure_native_new(call->run, run_identity, 1, VALUE_NONE, VALUE_NONE);
     return true;
 }
 
@@ -80,10 +73,9 @@ static bool run_negated(struct run *run, struct closure *closure, struct value *
     return invoke_test(run, closure->held[0], a, n, &holds) && give_boolean(ret, !holds);
 }
 
-static bool predicate_negate(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool predicate_negate(struct call *call, struct value *ret)
 {
-    (void)n;
-    *ret = closure_native_new(run, run_negated, function_arity(a[0]), a[0], VALUE_NONE);
+    *ret = closure_native_new(call->run, run_negated, function_arity(call->self), call->self, VALUE_NONE);
     return true;
 }
 
@@ -96,10 +88,9 @@ static bool run_both(struct run *run, struct closure *closure, struct value *a, 
     return give_boolean(ret, holds);
 }
 
-static bool predicate_and(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool predicate_and(struct call *call, struct value *ret)
 {
-    (void)n;
-    *ret = closure_native_new(run, run_both, function_arity(a[0]), a[0], a[1]);
+    *ret = closure_native_new(call->run, run_both, function_arity(call->self), call->self, call->args[0]);
     return true;
 }
 
@@ -112,10 +103,9 @@ static bool run_either(struct run *run, struct closure *closure, struct value *a
     return give_boolean(ret, holds);
 }
 
-static bool predicate_or(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool predicate_or(struct call *call, struct value *ret)
 {
-    (void)n;
-    *ret = closure_native_new(run, run_either, function_arity(a[0]), a[0], a[1]);
+    *ret = closure_native_new(call->run, run_either, function_arity(call->self), call->self, call->args[0]);
     return true;
 }
 
@@ -126,10 +116,9 @@ static bool run_is_equal(struct run *run, struct closure *closure, struct value 
     return value_equals(run, a[0], closure->held[0], &equal) && give_boolean(ret, equal);
 }
 
-static bool predicate_is_equal(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool predicate_is_equal(struct call *call, struct value *ret)
 {
-    (void)n;
-    *ret = closure_native_new(run, run_is_equal, 1, a[1], VALUE_NONE);
+    *ret = closure_native_new(call->run, run_is_equal, 1, call->args[0], VALUE_NONE);
     return true;
 }
 
@@ -154,40 +143,40 @@ static bool run_curried(struct run *run, struct closure *closure, struct value *
     return run_invoke(run, closure->held[0], all, count, ret);
 }
 
-static bool curry_at(struct run *run, struct value *a, unsigned first, unsigned n, int64_t place, struct value *ret)
+static bool curry_at(struct call *call, unsigned first, int64_t place, struct value *ret)
 {
-    struct seq *fixed = seq_new(run, CLASS_ARRAY_LIST, n);
-    unsigned arity = function_arity(a[0]), given = n + 1 - first;
+    struct run *run = call->run;
+    struct seq *fixed = seq_new(run, CLASS_ARRAY_LIST, call->count);
+    unsigned arity = function_arity(call->self), given = call->count + 1 - first;
     if (given > CURRIED_MAX || given > arity)
         return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION,
                          "Can't curry %u arguments for a closure with %u parameters.", given, arity);
-    for (unsigned i = first; i <= n; i++)
-        if (!seq_add(run, fixed, a[i]))
+    for (unsigned i = first - 1; i < call->count; i++)
+        if (!seq_add(run, fixed, call->args[i]))
             return false;
-    *ret = closure_native_new(run, run_curried, arity - given, a[0], value_of(fixed));
+    *ret = closure_native_new(run, run_curried, arity - given, call->self, value_of(fixed));
     ((struct closure *)ret->object)->held[2] = value_int(place);
     return true;
 }
 
-static bool closure_curry(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool closure_curry(struct call *call, struct value *ret)
 {
-    return curry_at(run, a, 1, n, 0, ret);
+    return curry_at(call, 1, 0, ret);
 }
 
-static bool closure_rcurry(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool closure_rcurry(struct call *call, struct value *ret)
 {
-    return curry_at(run, a, 1, n, -1, ret);
+    return curry_at(call, 1, -1, ret);
 }
 
-static bool closure_ncurry(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool closure_ncurry(struct call *call, struct value *ret)
 {
-    return curry_at(run, a, 2, n, a[1].i, ret);
+    return curry_at(call, 2, call->args[0].i, ret);
 }
 
-static bool closure_parameter_count(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool closure_parameter_count(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    return give_int(ret, function_arity(a[0]));
+    return give_int(ret, function_arity(call->self));
 }
 
 /* Comparators */
@@ -243,207 +232,329 @@ static bool run_nulls(struct run *run, struct closure *closure, struct value *a,
     return order_by(run, closure->held[0], a[0], a[1], ret);
 }
 
-static bool comparator_natural(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool comparator_natural(struct call *call, struct value *ret)
 {
-    (void)a, (void)n;
-    *ret = closure_native_new(run, run_natural, 2, VALUE_NONE, VALUE_NONE);
+    *ret = closure_native_new(call->run, run_natural, 2, VALUE_NONE, VALUE_NONE);
     return true;
 }
 
-static bool comparator_reverse_order(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool comparator_reverse_order(struct call *call, struct value *ret)
 {
-    (void)a, (void)n;
-    *ret = closure_native_new(run, run_reversed, 2, VALUE_NONE, VALUE_NONE);
+    *ret = closure_native_new(call->run, run_reversed, 2, VALUE_NONE, VALUE_NONE);
     return true;
 }
 
-static bool comparator_reversed(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool comparator_reversed(struct call *call, struct value *ret)
 {
-    (void)n;
-    *ret = closure_native_new(run, run_reversed, 2, a[0], VALUE_NONE);
+    *ret = closure_native_new(call->run, run_reversed, 2, call->self, VALUE_NONE);
     return true;
 }
 
-static bool comparator_comparing(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool comparator_comparing(struct call *call, struct value *ret)
 {
-    *ret = closure_native_new(run, run_by_key, 2, a[1], n == 2 ? a[2] : VALUE_NONE);
+    *ret = closure_native_new(call->run, run_by_key, 2, call->args[0], call->count == 2 ? call->args[1] : VALUE_NONE);
     return true;
 }
 
-static bool comparator_then(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool comparator_then(struct call *call, struct value *ret)
 {
-    struct value second = a[1];
-    bool by_key = n == 2 || function_arity(a[1]) == 1;
+    struct value second = call->args[0];
+    bool by_key = call->count == 2 || function_arity(call->args[0]) == 1;
     if (by_key)
-        second = closure_native_new(run, run_by_key, 2, a[1], n == 2 ? a[2] : VALUE_NONE);
-    *ret = closure_native_new(run, run_then_by, 2, a[0], second);
+        second =
+            closure_native_new(call->run, run_by_key, 2, call->args[0], call->count == 2 ? call->args[1] : VALUE_NONE);
+    *ret = closure_native_new(call->run, run_then_by, 2, call->self, second);
     return true;
 }
 
-static bool comparator_then_key(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool comparator_then_key(struct call *call, struct value *ret)
 {
-    (void)n;
-    struct value second = closure_native_new(run, run_by_key, 2, a[1], VALUE_NONE);
-    *ret = closure_native_new(run, run_then_by, 2, a[0], second);
+    struct value second = closure_native_new(call->run, run_by_key, 2, call->args[0], VALUE_NONE);
+    *ret = closure_native_new(call->run, run_then_by, 2, call->self, second);
     return true;
 }
 
-static bool comparator_nulls_first(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool comparator_nulls_first(struct call *call, struct value *ret)
 {
-    (void)n;
-    *ret = closure_native_new(run, run_nulls, 2, a[1], value_int(1));
+    *ret = closure_native_new(call->run, run_nulls, 2, call->args[0], value_int(1));
     return true;
 }
 
-static bool comparator_nulls_last(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool comparator_nulls_last(struct call *call, struct value *ret)
 {
-    (void)n;
-    *ret = closure_native_new(run, run_nulls, 2, a[1], value_int(0));
+    *ret = closure_native_new(call->run, run_nulls, 2, call->args[0], value_int(0));
     return true;
 }
 
-static const struct method comparator_methods[] = {
-    M2("compare", METHOD_BOTH, INT, DEF, DEF, function_compare),
-    M1("comparing", STATIC, COMPARATOR, FUNCTION, comparator_comparing),
-    M2("comparing", STATIC, COMPARATOR, FUNCTION, COMPARATOR, comparator_comparing),
-    M1("comparingInt", STATIC, COMPARATOR, TO_INT_FUNCTION, comparator_comparing),
-    M1("comparingLong", STATIC, COMPARATOR, TO_LONG_FUNCTION, comparator_comparing),
-    M1("comparingDouble", STATIC, COMPARATOR, TO_DOUBLE_FUNCTION, comparator_comparing),
-    M0("naturalOrder", STATIC, COMPARATOR, comparator_natural),
-    M0("reverseOrder", STATIC, COMPARATOR, comparator_reverse_order),
-    M1("nullsFirst", STATIC, COMPARATOR, COMPARATOR, comparator_nulls_first),
-    M1("nullsLast", STATIC, COMPARATOR, COMPARATOR, comparator_nulls_last),
-    M0("reversed", METHOD_BOTH, COMPARATOR, comparator_reversed),
-    M1("thenComparing", METHOD_BOTH, COMPARATOR, COMPARATOR, comparator_then),
-    M2("thenComparing", METHOD_BOTH, COMPARATOR, FUNCTION, COMPARATOR, comparator_then),
-    M1("thenComparingInt", METHOD_BOTH, COMPARATOR, TO_INT_FUNCTION, comparator_then_key),
-    M1("thenComparingLong", METHOD_BOTH, COMPARATOR, TO_LONG_FUNCTION, comparator_then_key),
-    M1("thenComparingDouble", METHOD_BOTH, COMPARATOR, TO_DOUBLE_FUNCTION, comparator_then_key),
+static const struct method_row comparator_methods[] = {
+    {"int compare(def, def)", BOTH, function_compare},
+    {"static Comparator comparing(Function)", BOTH, comparator_comparing},
+    {"static Comparator comparing(Function, Comparator)", BOTH, comparator_comparing},
+    {"static Comparator comparingInt(ToIntFunction)", BOTH, comparator_comparing},
+    {"static Comparator comparingLong(ToLongFunction)", BOTH, comparator_comparing},
+    {"static Comparator comparingDouble(ToDoubleFunction)", BOTH, comparator_comparing},
+    {"static Comparator naturalOrder()", BOTH, comparator_natural},
+    {"static Comparator reverseOrder()", BOTH, comparator_reverse_order},
+    {"static Comparator nullsFirst(Comparator)", BOTH, comparator_nulls_first},
+    {"static Comparator nullsLast(Comparator)", BOTH, comparator_nulls_last},
+    {"Comparator reversed()", BOTH, comparator_reversed},
+    {"Comparator thenComparing(Comparator)", BOTH, comparator_then},
+    {"Comparator thenComparing(Function, Comparator)", BOTH, comparator_then},
+    {"Comparator thenComparingInt(ToIntFunction)", BOTH, comparator_then_key},
+    {"Comparator thenComparingLong(ToLongFunction)", BOTH, comparator_then_key},
+    {"Comparator thenComparingDouble(ToDoubleFunction)", BOTH, comparator_then_key},
 };
 
-static const struct method function_methods[] = {
-    M1("apply", METHOD_BOTH, DEF, DEF, function_call),
-    M1("andThen", METHOD_BOTH, FUNCTION, FUNCTION, function_and_then),
-    M1("compose", METHOD_BOTH, FUNCTION, FUNCTION, function_compose),
-    M0("identity", STATIC, FUNCTION, function_identity),
+static const struct method_row function_methods[] = {
+    {"def apply(def)", BOTH, function_call},
+    {"Function andThen(Function)", BOTH, function_and_then},
+    {"Function compose(Function)", BOTH, function_compose},
+    {"static Function identity()", BOTH, function_identity},
 };
 
-static const struct method bi_function_methods[] = {
-    M2("apply", METHOD_BOTH, DEF, DEF, DEF, function_call),
-    M1("andThen", METHOD_BOTH, BI_FUNCTION, FUNCTION, function_and_then),
+static const struct method_row bi_function_methods[] = {
+    {"def apply(def, def)", BOTH, function_call},
+    {"BiFunction andThen(Function)", BOTH, function_and_then},
 };
 
-static const struct method predicate_methods[] = {
-    M1("test", METHOD_BOTH, BOOLEAN, DEF, function_test),
-    M1("and", METHOD_BOTH, PREDICATE, PREDICATE, predicate_and),
-    M1("or", METHOD_BOTH, PREDICATE, PREDICATE, predicate_or),
-    M0("negate", METHOD_BOTH, PREDICATE, predicate_negate),
-    M1("isEqual", STATIC, PREDICATE, DEF, predicate_is_equal),
+static const struct method_row predicate_methods[] = {
+    {"boolean test(def)", BOTH, function_test},
+    {"Predicate and(Predicate)", BOTH, predicate_and},
+    {"Predicate or(Predicate)", BOTH, predicate_or},
+    {"Predicate negate()", BOTH, predicate_negate},
+    {"static Predicate isEqual(def)", BOTH, predicate_is_equal},
 };
 
-static const struct method bi_predicate_methods[] = {
-    M2("test", METHOD_BOTH, BOOLEAN, DEF, DEF, function_test),
-    M1("and", METHOD_BOTH, BI_PREDICATE, BI_PREDICATE, predicate_and),
-    M1("or", METHOD_BOTH, BI_PREDICATE, BI_PREDICATE, predicate_or),
-    M0("negate", METHOD_BOTH, BI_PREDICATE, predicate_negate),
+static const struct method_row bi_predicate_methods[] = {
+    {"boolean test(def, def)", BOTH, function_test},
+    {"BiPredicate and(BiPredicate)", BOTH, predicate_and},
+    {"BiPredicate or(BiPredicate)", BOTH, predicate_or},
+    {"BiPredicate negate()", BOTH, predicate_negate},
 };
 
-/* Those of primitives: what they are called by, take and give. */
-#define ONE(symbol, name, result, parameter, call) \
-    static const struct method symbol##_row[] = {M1(name, METHOD_BOTH, result, parameter, call)};
-#define TWO(symbol, name, result, one, two, call) \
-    static const struct method symbol##_row[] = {M2(name, METHOD_BOTH, result, one, two, call)};
-#define NONE(symbol, name, result, call) \
-    static const struct method symbol##_row[] = {M0(name, METHOD_BOTH, result, call)};
-#define TEST(symbol, parameter)                                     \
-    static const struct method symbol##_row[] = {                   \
-        M1("test", METHOD_BOTH, BOOLEAN, parameter, function_test), \
-        M1("and", METHOD_BOTH, symbol, symbol, predicate_and),      \
-        M1("or", METHOD_BOTH, symbol, symbol, predicate_or),        \
-        M0("negate", METHOD_BOTH, symbol, predicate_negate),        \
-    };
-#define UNARY(symbol, name, kind, call)                                \
-    static const struct method symbol##_row[] = {                      \
-        M1(name, METHOD_BOTH, kind, kind, call),                       \
-        M1("andThen", METHOD_BOTH, symbol, symbol, function_and_then), \
-        M1("compose", METHOD_BOTH, symbol, symbol, function_compose),  \
-        M0("identity", STATIC, symbol, function_identity),             \
-    };
-#define PRIMITIVE_FUNCTIONS(ONE, TWO, NONE, TEST, UNARY)                                  \
-    NONE(BOOLEAN_SUPPLIER, "getAsBoolean", BOOLEAN, function_test)                        \
-    NONE(INT_SUPPLIER, "getAsInt", INT, function_int)                                     \
-    NONE(LONG_SUPPLIER, "getAsLong", LONG, function_long)                                 \
-    NONE(DOUBLE_SUPPLIER, "getAsDouble", DOUBLE, function_double)                         \
-    ONE(INT_FUNCTION, "apply", DEF, INT, function_call)                                   \
-    ONE(LONG_FUNCTION, "apply", DEF, LONG, function_call)                                 \
-    ONE(DOUBLE_FUNCTION, "apply", DEF, DOUBLE, function_call)                             \
-    ONE(INT_CONSUMER, "accept", VOID, INT, function_call)                                 \
-    ONE(LONG_CONSUMER, "accept", VOID, LONG, function_call)                               \
-    ONE(DOUBLE_CONSUMER, "accept", VOID, DOUBLE, function_call)                           \
-    ONE(INT_TO_LONG_FUNCTION, "applyAsLong", LONG, INT, function_long)                    \
-    ONE(INT_TO_DOUBLE_FUNCTION, "applyAsDouble", DOUBLE, INT, function_double)            \
-    ONE(LONG_TO_INT_FUNCTION, "applyAsInt", INT, LONG, function_int)                      \
-    ONE(LONG_TO_DOUBLE_FUNCTION, "applyAsDouble", DOUBLE, LONG, function_double)          \
-    ONE(DOUBLE_TO_INT_FUNCTION, "applyAsInt", INT, DOUBLE, function_int)                  \
-    ONE(DOUBLE_TO_LONG_FUNCTION, "applyAsLong", LONG, DOUBLE, function_long)              \
-    ONE(TO_INT_FUNCTION, "applyAsInt", INT, DEF, function_int)                            \
-    ONE(TO_LONG_FUNCTION, "applyAsLong", LONG, DEF, function_long)                        \
-    ONE(TO_DOUBLE_FUNCTION, "applyAsDouble", DOUBLE, DEF, function_double)                \
-    TWO(TO_INT_BI_FUNCTION, "applyAsInt", INT, DEF, DEF, function_int)                    \
-    TWO(TO_LONG_BI_FUNCTION, "applyAsLong", LONG, DEF, DEF, function_long)                \
-    TWO(TO_DOUBLE_BI_FUNCTION, "applyAsDouble", DOUBLE, DEF, DEF, function_double)        \
-    TWO(INT_BINARY_OPERATOR, "applyAsInt", INT, INT, INT, function_int)                   \
-    TWO(LONG_BINARY_OPERATOR, "applyAsLong", LONG, LONG, LONG, function_long)             \
-    TWO(DOUBLE_BINARY_OPERATOR, "applyAsDouble", DOUBLE, DOUBLE, DOUBLE, function_double) \
-    TWO(OBJ_INT_CONSUMER, "accept", VOID, DEF, INT, function_call)                        \
-    TEST(INT_PREDICATE, INT)                                                              \
-    TEST(LONG_PREDICATE, LONG)                                                            \
-    TEST(DOUBLE_PREDICATE, DOUBLE)                                                        \
-    UNARY(INT_UNARY_OPERATOR, "applyAsInt", INT, function_int)                            \
-    UNARY(LONG_UNARY_OPERATOR, "applyAsLong", LONG, function_long)                        \
-    UNARY(DOUBLE_UNARY_OPERATOR, "applyAsDouble", DOUBLE, function_double)
-
-PRIMITIVE_FUNCTIONS(ONE, TWO, NONE, TEST, UNARY)
-
-#define TABLE(symbol, ...) METHOD_TABLE(symbol, symbol##_row),
-
-static const struct method consumer_methods[] = {M1("accept", METHOD_BOTH, VOID, DEF, function_call)};
-static const struct method bi_consumer_methods[] = {M2("accept", METHOD_BOTH, VOID, DEF, DEF, function_call)};
-static const struct method supplier_methods[] = {M0("get", METHOD_BOTH, DEF, function_call)};
-static const struct method runnable_methods[] = {M0("run", METHOD_BOTH, VOID, function_call)};
+static const struct method_row consumer_methods[] = {
+    {"void accept(def)", BOTH, function_call},
+};
+static const struct method_row bi_consumer_methods[] = {
+    {"void accept(def, def)", BOTH, function_call},
+};
+static const struct method_row supplier_methods[] = {
+    {"def get()", BOTH, function_call},
+};
+static const struct method_row runnable_methods[] = {
+    {"void run()", BOTH, function_call},
+};
 
 /* What a `def` that holds a function answers to, whichever interface it stands for. */
-static const struct method closure_methods[] = {
-    M0("get", METHOD_BOTH, DEF, function_call),
-    M0("run", METHOD_BOTH, VOID, function_call),
-    M1("apply", METHOD_BOTH, DEF, DEF, function_call),
-    M2("apply", METHOD_BOTH, DEF, DEF, DEF, function_call),
-    M1("accept", METHOD_BOTH, VOID, DEF, function_call),
-    M2("accept", METHOD_BOTH, VOID, DEF, DEF, function_call),
-    M1("test", METHOD_BOTH, BOOLEAN, DEF, function_test),
-    M2("test", METHOD_BOTH, BOOLEAN, DEF, DEF, function_test),
-    M2("compare", METHOD_BOTH, INT, DEF, DEF, function_compare),
-    M0("reversed", METHOD_BOTH, COMPARATOR, comparator_reversed),
-    M1("thenComparing", METHOD_BOTH, COMPARATOR, DEF, comparator_then),
-    M1("andThen", METHOD_BOTH, DEF, DEF, function_and_then),
-    M1("compose", METHOD_BOTH, DEF, DEF, function_compose),
-    M0("negate", METHOD_BOTH, DEF, predicate_negate),
-    M1("curry", METHOD_GROOVY | METHOD_REST, CLOSURE, DEF, closure_curry),
-    M1("rcurry", METHOD_GROOVY | METHOD_REST, CLOSURE, DEF, closure_rcurry),
-    M2("ncurry", METHOD_GROOVY | METHOD_REST, CLOSURE, INT, DEF, closure_ncurry),
-    M0("getMaximumNumberOfParameters", METHOD_GROOVY, INT, closure_parameter_count),
+static const struct method_row closure_methods[] = {
+    {"def get()", BOTH, function_call},
+    {"void run()", BOTH, function_call},
+    {"def apply(def)", BOTH, function_call},
+    {"def apply(def, def)", BOTH, function_call},
+    {"void accept(def)", BOTH, function_call},
+    {"void accept(def, def)", BOTH, function_call},
+    {"boolean test(def)", BOTH, function_test},
+    {"boolean test(def, def)", BOTH, function_test},
+    {"int compare(def, def)", BOTH, function_compare},
+    {"Comparator reversed()", BOTH, comparator_reversed},
+    {"Comparator thenComparing(def)", BOTH, comparator_then},
+    {"def andThen(def)", BOTH, function_and_then},
+    {"def compose(def)", BOTH, function_compose},
+    {"def negate()", BOTH, predicate_negate},
+    {"Closure curry(def...)", GROOVY, closure_curry},
+    {"Closure rcurry(def...)", GROOVY, closure_rcurry},
+    {"Closure ncurry(int, def...)", GROOVY, closure_ncurry},
+    {"int getMaximumNumberOfParameters()", GROOVY, closure_parameter_count},
+};
+
+static const struct method_row BOOLEAN_SUPPLIER_row[] = {
+    {"boolean getAsBoolean()", BOTH, function_test},
+};
+
+static const struct method_row INT_SUPPLIER_row[] = {
+    {"int getAsInt()", BOTH, function_call_as},
+};
+
+static const struct method_row LONG_SUPPLIER_row[] = {
+    {"long getAsLong()", BOTH, function_call_as},
+};
+
+static const struct method_row DOUBLE_SUPPLIER_row[] = {
+    {"double getAsDouble()", BOTH, function_call_as},
+};
+
+static const struct method_row INT_FUNCTION_row[] = {
+    {"def apply(int)", BOTH, function_call},
+};
+
+static const struct method_row LONG_FUNCTION_row[] = {
+    {"def apply(long)", BOTH, function_call},
+};
+
+static const struct method_row DOUBLE_FUNCTION_row[] = {
+    {"def apply(double)", BOTH, function_call},
+};
+
+static const struct method_row INT_CONSUMER_row[] = {
+    {"void accept(int)", BOTH, function_call},
+};
+
+static const struct method_row LONG_CONSUMER_row[] = {
+    {"void accept(long)", BOTH, function_call},
+};
+
+static const struct method_row DOUBLE_CONSUMER_row[] = {
+    {"void accept(double)", BOTH, function_call},
+};
+
+static const struct method_row INT_TO_LONG_FUNCTION_row[] = {
+    {"long applyAsLong(int)", BOTH, function_call_as},
+};
+
+static const struct method_row INT_TO_DOUBLE_FUNCTION_row[] = {
+    {"double applyAsDouble(int)", BOTH, function_call_as},
+};
+
+static const struct method_row LONG_TO_INT_FUNCTION_row[] = {
+    {"int applyAsInt(long)", BOTH, function_call_as},
+};
+
+static const struct method_row LONG_TO_DOUBLE_FUNCTION_row[] = {
+    {"double applyAsDouble(long)", BOTH, function_call_as},
+};
+
+static const struct method_row DOUBLE_TO_INT_FUNCTION_row[] = {
+    {"int applyAsInt(double)", BOTH, function_call_as},
+};
+
+static const struct method_row DOUBLE_TO_LONG_FUNCTION_row[] = {
+    {"long applyAsLong(double)", BOTH, function_call_as},
+};
+
+static const struct method_row TO_INT_FUNCTION_row[] = {
+    {"int applyAsInt(def)", BOTH, function_call_as},
+};
+
+static const struct method_row TO_LONG_FUNCTION_row[] = {
+    {"long applyAsLong(def)", BOTH, function_call_as},
+};
+
+static const struct method_row TO_DOUBLE_FUNCTION_row[] = {
+    {"double applyAsDouble(def)", BOTH, function_call_as},
+};
+
+static const struct method_row TO_INT_BI_FUNCTION_row[] = {
+    {"int applyAsInt(def, def)", BOTH, function_call_as},
+};
+
+static const struct method_row TO_LONG_BI_FUNCTION_row[] = {
+    {"long applyAsLong(def, def)", BOTH, function_call_as},
+};
+
+static const struct method_row TO_DOUBLE_BI_FUNCTION_row[] = {
+    {"double applyAsDouble(def, def)", BOTH, function_call_as},
+};
+
+static const struct method_row INT_BINARY_OPERATOR_row[] = {
+    {"int applyAsInt(int, int)", BOTH, function_call_as},
+};
+
+static const struct method_row LONG_BINARY_OPERATOR_row[] = {
+    {"long applyAsLong(long, long)", BOTH, function_call_as},
+};
+
+static const struct method_row DOUBLE_BINARY_OPERATOR_row[] = {
+    {"double applyAsDouble(double, double)", BOTH, function_call_as},
+};
+
+static const struct method_row OBJ_INT_CONSUMER_row[] = {
+    {"void accept(def, int)", BOTH, function_call},
+};
+
+static const struct method_row INT_PREDICATE_row[] = {
+    {"boolean test(int)", BOTH, function_test},
+    {"IntPredicate and(IntPredicate)", BOTH, predicate_and},
+    {"IntPredicate or(IntPredicate)", BOTH, predicate_or},
+    {"IntPredicate negate()", BOTH, predicate_negate},
+};
+
+static const struct method_row LONG_PREDICATE_row[] = {
+    {"boolean test(long)", BOTH, function_test},
+    {"LongPredicate and(LongPredicate)", BOTH, predicate_and},
+    {"LongPredicate or(LongPredicate)", BOTH, predicate_or},
+    {"LongPredicate negate()", BOTH, predicate_negate},
+};
+
+static const struct method_row DOUBLE_PREDICATE_row[] = {
+    {"boolean test(double)", BOTH, function_test},
+    {"DoublePredicate and(DoublePredicate)", BOTH, predicate_and},
+    {"DoublePredicate or(DoublePredicate)", BOTH, predicate_or},
+    {"DoublePredicate negate()", BOTH, predicate_negate},
+};
+
+static const struct method_row INT_UNARY_OPERATOR_row[] = {
+    {"int applyAsInt(int)", BOTH, function_call_as},
+    {"IntUnaryOperator andThen(IntUnaryOperator)", BOTH, function_and_then},
+    {"IntUnaryOperator compose(IntUnaryOperator)", BOTH, function_compose},
+    {"static IntUnaryOperator identity()", BOTH, function_identity},
+};
+
+static const struct method_row LONG_UNARY_OPERATOR_row[] = {
+    {"long applyAsLong(long)", BOTH, function_call_as},
+    {"LongUnaryOperator andThen(LongUnaryOperator)", BOTH, function_and_then},
+    {"LongUnaryOperator compose(LongUnaryOperator)", BOTH, function_compose},
+    {"static LongUnaryOperator identity()", BOTH, function_identity},
+};
+
+static const struct method_row DOUBLE_UNARY_OPERATOR_row[] = {
+    {"double applyAsDouble(double)", BOTH, function_call_as},
+    {"DoubleUnaryOperator andThen(DoubleUnaryOperator)", BOTH, function_and_then},
+    {"DoubleUnaryOperator compose(DoubleUnaryOperator)", BOTH, function_compose},
+    {"static DoubleUnaryOperator identity()", BOTH, function_identity},
 };
 
 const struct method_table methods_function[] = {
-    METHOD_TABLE(COMPARATOR, comparator_methods),
-    METHOD_TABLE(FUNCTION, function_methods),
-    METHOD_TABLE(BI_FUNCTION, bi_function_methods),
-    METHOD_TABLE(PREDICATE, predicate_methods),
-    METHOD_TABLE(BI_PREDICATE, bi_predicate_methods),
-    METHOD_TABLE(CONSUMER, consumer_methods),
-    METHOD_TABLE(BI_CONSUMER, bi_consumer_methods),
-    METHOD_TABLE(SUPPLIER, supplier_methods),
-    METHOD_TABLE(RUNNABLE, runnable_methods),
-    METHOD_TABLE(CLOSURE, closure_methods),
-    PRIMITIVE_FUNCTIONS(TABLE, TABLE, TABLE, TABLE, TABLE){0, 0, NULL},
+    METHOD_ROWS(COMPARATOR, comparator_methods),
+    METHOD_ROWS(FUNCTION, function_methods),
+    METHOD_ROWS(BI_FUNCTION, bi_function_methods),
+    METHOD_ROWS(PREDICATE, predicate_methods),
+    METHOD_ROWS(BI_PREDICATE, bi_predicate_methods),
+    METHOD_ROWS(CONSUMER, consumer_methods),
+    METHOD_ROWS(BI_CONSUMER, bi_consumer_methods),
+    METHOD_ROWS(SUPPLIER, supplier_methods),
+    METHOD_ROWS(RUNNABLE, runnable_methods),
+    METHOD_ROWS(CLOSURE, closure_methods),
+    METHOD_ROWS(BOOLEAN_SUPPLIER, BOOLEAN_SUPPLIER_row),
+    METHOD_ROWS(INT_SUPPLIER, INT_SUPPLIER_row),
+    METHOD_ROWS(LONG_SUPPLIER, LONG_SUPPLIER_row),
+    METHOD_ROWS(DOUBLE_SUPPLIER, DOUBLE_SUPPLIER_row),
+    METHOD_ROWS(INT_FUNCTION, INT_FUNCTION_row),
+    METHOD_ROWS(LONG_FUNCTION, LONG_FUNCTION_row),
+    METHOD_ROWS(DOUBLE_FUNCTION, DOUBLE_FUNCTION_row),
+    METHOD_ROWS(INT_CONSUMER, INT_CONSUMER_row),
+    METHOD_ROWS(LONG_CONSUMER, LONG_CONSUMER_row),
+    METHOD_ROWS(DOUBLE_CONSUMER, DOUBLE_CONSUMER_row),
+    METHOD_ROWS(INT_TO_LONG_FUNCTION, INT_TO_LONG_FUNCTION_row),
+    METHOD_ROWS(INT_TO_DOUBLE_FUNCTION, INT_TO_DOUBLE_FUNCTION_row),
+    METHOD_ROWS(LONG_TO_INT_FUNCTION, LONG_TO_INT_FUNCTION_row),
+    METHOD_ROWS(LONG_TO_DOUBLE_FUNCTION, LONG_TO_DOUBLE_FUNCTION_row),
+    METHOD_ROWS(DOUBLE_TO_INT_FUNCTION, DOUBLE_TO_INT_FUNCTION_row),
+    METHOD_ROWS(DOUBLE_TO_LONG_FUNCTION, DOUBLE_TO_LONG_FUNCTION_row),
+    METHOD_ROWS(TO_INT_FUNCTION, TO_INT_FUNCTION_row),
+    METHOD_ROWS(TO_LONG_FUNCTION, TO_LONG_FUNCTION_row),
+    METHOD_ROWS(TO_DOUBLE_FUNCTION, TO_DOUBLE_FUNCTION_row),
+    METHOD_ROWS(TO_INT_BI_FUNCTION, TO_INT_BI_FUNCTION_row),
+    METHOD_ROWS(TO_LONG_BI_FUNCTION, TO_LONG_BI_FUNCTION_row),
+    METHOD_ROWS(TO_DOUBLE_BI_FUNCTION, TO_DOUBLE_BI_FUNCTION_row),
+    METHOD_ROWS(INT_BINARY_OPERATOR, INT_BINARY_OPERATOR_row),
+    METHOD_ROWS(LONG_BINARY_OPERATOR, LONG_BINARY_OPERATOR_row),
+    METHOD_ROWS(DOUBLE_BINARY_OPERATOR, DOUBLE_BINARY_OPERATOR_row),
+    METHOD_ROWS(OBJ_INT_CONSUMER, OBJ_INT_CONSUMER_row),
+    METHOD_ROWS(INT_PREDICATE, INT_PREDICATE_row),
+    METHOD_ROWS(LONG_PREDICATE, LONG_PREDICATE_row),
+    METHOD_ROWS(DOUBLE_PREDICATE, DOUBLE_PREDICATE_row),
+    METHOD_ROWS(INT_UNARY_OPERATOR, INT_UNARY_OPERATOR_row),
+    METHOD_ROWS(LONG_UNARY_OPERATOR, LONG_UNARY_OPERATOR_row),
+    METHOD_ROWS(DOUBLE_UNARY_OPERATOR, DOUBLE_UNARY_OPERATOR_row),
+    {0},
 };

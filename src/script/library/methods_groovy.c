@@ -170,21 +170,22 @@ bool groovy_order(struct run *run, struct value comparator, struct value a, stru
     return true;
 }
 
-bool groovy_key(struct run *run, struct value *a, unsigned n, struct value item, struct value *ret)
+bool groovy_key(struct call *call, struct value item, struct value *ret)
 {
     *ret = item;
-    return n == 0 || groovy_call_item(run, a[0], a[n], item, ret);
+    return call->count == 0 || groovy_call_item(call->run, call->self, call_last(call), item, ret);
 }
 
-bool groovy_count_by(struct run *run, struct iter *iter, struct value *a, unsigned n, struct value *ret)
+bool groovy_count_by(struct call *call, struct iter *iter, struct value *ret)
 {
+    struct run *run = call->run;
     struct dict *counts = dict_new(run, CLASS_LINKED_HASH_MAP);
     *ret = value_of(counts);
     walk(iter, item)
     {
         struct value key;
         struct entry *entry;
-        if (!groovy_key(run, a, n, item, &key) || !dict_find(run, counts, key, &entry) ||
+        if (!groovy_key(call, item, &key) || !dict_find(run, counts, key, &entry) ||
             !dict_put(run, counts, key, value_int(entry == NULL ? 1 : entry->value.i + 1), NULL))
             return false;
     }

@@ -14,8 +14,6 @@
 #include "script/library/method_args.h"
 #include "script/run/operate.h"
 
-#define G METHOD_GROOVY
-
 /* Starts a walk over anything. Returns: false and a throwable only when the elements had to be made and could not. */
 bool groovy_walk(struct run *run, struct iter *iter, struct value self);
 
@@ -36,9 +34,9 @@ struct value groovy_comparator(struct run *run, struct value function);
 bool groovy_order(struct run *run, struct value comparator, struct value a, struct value b, int *ret_order);
 
 /* The closure's key or, without a closure, the element. */
-bool groovy_key(struct run *run, struct value *a, unsigned n, struct value item, struct value *ret);
+bool groovy_key(struct call *call, struct value item, struct value *ret);
 /* countBy over what `iter` walks: a map from key to how many elements have it. */
-bool groovy_count_by(struct run *run, struct iter *iter, struct value *a, unsigned n, struct value *ret);
+bool groovy_count_by(struct call *call, struct iter *iter, struct value *ret);
 
 /* A map's value; null where it has none, or what Groovy's withDefault makes for the key. */
 bool groovy_map_get(struct run *run, struct dict *dict, struct value key, struct value *ret);

@@ -28,123 +28,77 @@ static bool part(struct run *run, struct value self, const struct seq *all, size
     return true;
 }
 
-static bool end_of(struct run *run, struct value *a, const char *name, bool last, struct value *ret)
+/* The datum: whether the last one. */
+static bool end_of(struct call *call, struct value *ret)
 {
-    const struct seq *all = value_is_seq(a[0]) ? seq_of(a[0]) : elements(run, a[0]);
+    bool last = call->row->datum.number != 0;
+    const struct seq *all = value_is_seq(call->self) ? seq_of(call->self) : elements(call->run, call->self);
     if (all == NULL)
         return false;
     if (all->count == 0)
-        return run_throw(run, CLASS_NO_SUCH_ELEMENT_EXCEPTION, "Cannot access %s() element from an empty %s", name,
-                         value_is_seq(a[0])     ? "List"
-                         : value_is_array(a[0]) ? "Array"
-                                                : "Iterable");
+        return run_throw(call->run, CLASS_NO_SUCH_ELEMENT_EXCEPTION, "Cannot access %s() element from an empty %s",
+                         last ? "last" : "first",
+                         value_is_seq(call->self)     ? "List"
+                         : value_is_array(call->self) ? "Array"
+                                                      : "Iterable");
     *ret = seq_item(all, last ? all->count - 1 : 0);
     return true;
 }
 
-static bool first(struct run *run, struct value *a, unsigned n, struct value *ret)
+/* All but the first (the datum is 1) or the last (0). */
+static bool but_one(struct call *call, struct value *ret)
 {
-    (void)n;
-    return end_of(run, a, "first", false, ret);
-}
-
-static bool last(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    return end_of(run, a, "last", true, ret);
-}
-
-static bool but_one(struct run *run, struct value *a, const char *name, size_t skip, struct value *ret)
-{
-    const struct seq *all = elements(run, a[0]);
+    size_t skip = (size_t)call->row->datum.number;
+    struct run *run = call->run;
+    const struct seq *all = elements(run, call->self);
     if (all == NULL)
         return false;
     if (all->count == 0)
-        return run_throw(run, CLASS_NO_SUCH_ELEMENT_EXCEPTION, "Cannot access %s() for an empty %s", name,
-                         value_is_array(a[0]) ? "array" : "iterable");
-    return part(run, a[0], all, skip, all->count - 1 + skip, ret);
+        return run_throw(run, CLASS_NO_SUCH_ELEMENT_EXCEPTION, "Cannot access %s() for an empty %s", call->row->name,
+                         value_is_array(call->self) ? "array" : "iterable");
+    return part(run, call->self, all, skip, all->count - 1 + skip, ret);
 }
 
-static bool tail(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    return but_one(run, a, "tail", 1, ret);
-}
+enum share { SHARE_DROP = 0, SHARE_TAKE = 1, SHARE_RIGHT = 2 };
 
-static bool init(struct run *run, struct value *a, unsigned n, struct value *ret)
+/* The first or last `count` elements, or what they leave. The datum is an enum share. */
+static bool take_or_drop(struct call *call, struct value *ret)
 {
-    (void)n;
-    return but_one(run, a, "init", 0, ret);
-}
-
-/* The first or last `count` elements, or what they leave. */
-static bool take_or_drop(struct run *run, struct value *a, bool take, bool right, struct value *ret)
-{
-    const struct seq *all = elements(run, a[0]);
+    bool take = (call->row->datum.number & SHARE_TAKE) != 0, right = (call->row->datum.number & SHARE_RIGHT) != 0;
+    struct run *run = call->run;
+    const struct seq *all = elements(run, call->self);
     if (all == NULL)
         return false;
-    size_t count = a[1].i < 0 ? 0 : (size_t)a[1].i;
+    size_t count = call->args[0].i < 0 ? 0 : (size_t)call->args[0].i;
     count = count > all->count ? all->count : count;
     size_t cut = right ? all->count - count : count;
-    return take == right ? part(run, a[0], all, cut, all->count, ret) : part(run, a[0], all, 0, cut, ret);
+    return take == right ? part(run, call->self, all, cut, all->count, ret) : part(run, call->self, all, 0, cut, ret);
 }
 
-static bool take(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool split_while(struct call *call, struct value *ret)
 {
-    (void)n;
-    return take_or_drop(run, a, true, false, ret);
-}
-
-static bool drop(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    return take_or_drop(run, a, false, false, ret);
-}
-
-static bool take_right(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    return take_or_drop(run, a, true, true, ret);
-}
-
-static bool drop_right(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    return take_or_drop(run, a, false, true, ret);
-}
-
-static bool split_while(struct run *run, struct value *a, bool keep, struct value *ret)
-{
-    const struct seq *all = elements(run, a[0]);
+    bool keep = call->row->datum.number != 0;
+    struct run *run = call->run;
+    const struct seq *all = elements(run, call->self);
     bool holds = true;
     size_t cut = 0;
     for (; all != NULL && cut < all->count; cut++) {
-        if (!groovy_test_item(run, a[0], a[1], seq_item(all, cut), &holds))
+        if (!groovy_test_item(run, call->self, call->args[0], seq_item(all, cut), &holds))
             return false;
         if (!holds)
             break;
     }
-    return all != NULL && part(run, a[0], all, keep ? 0 : cut, keep ? cut : all->count, ret);
-}
-
-static bool take_while(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    return split_while(run, a, true, ret);
-}
-
-static bool drop_while(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    return split_while(run, a, false, ret);
+    return all != NULL && part(run, call->self, all, keep ? 0 : cut, keep ? cut : all->count, ret);
 }
 
 /* Sub lists of a size, one every `step` elements; the short ones at the end only if asked for. */
-static bool collate(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool collate(struct call *call, struct value *ret)
 {
-    const struct seq *all = elements(run, a[0]);
-    bool keep = a[n].kind != VALUE_BOOLEAN || a[n].i != 0;
-    int64_t size = a[1].i, step = n >= 2 && a[2].kind != VALUE_BOOLEAN ? a[2].i : size;
+    struct run *run = call->run;
+    const struct seq *all = elements(run, call->self);
+    bool keep = call_last(call).kind != VALUE_BOOLEAN || call_last(call).i != 0;
+    int64_t size = call->args[0].i,
+            step = call->count >= 2 && call->args[1].kind != VALUE_BOOLEAN ? call->args[1].i : size;
     struct seq *lists = seq_new(run, CLASS_ARRAY_LIST, 0);
     *ret = value_of(lists);
     if (all == NULL)
@@ -165,19 +119,23 @@ static bool collate(struct run *run, struct value *a, unsigned n, struct value *
 
 /* Extremes and sums */
 
-static bool extreme(struct run *run, struct value *a, unsigned n, int sign, struct value *ret)
+static bool extreme(struct call *call, struct value *ret)
 {
+    int sign = (int)call->row->datum.number;
+    struct run *run = call->run;
     struct iter iter;
-    bool first_one = true, keyed = n == 1 && value_is(a[1], CLASS_CLOSURE) && function_arity(a[1]) == 1;
-    struct value best = VALUE_NONE, comparator = groovy_comparator(run, n == 1 && !keyed ? a[1] : VALUE_NONE);
+    bool first_one = true,
+         keyed = call->count == 1 && value_is(call->args[0], CLASS_CLOSURE) && function_arity(call->args[0]) == 1;
+    struct value best = VALUE_NONE,
+                 comparator = groovy_comparator(run, call->count == 1 && !keyed ? call->args[0] : VALUE_NONE);
     *ret = VALUE_NONE;
-    if (!groovy_walk(run, &iter, a[0]))
+    if (!groovy_walk(run, &iter, call->self))
         return false;
     walk(&iter, item)
     {
         struct value key = item;
         int order = 0;
-        if ((keyed && !run_invoke(run, a[1], &item, 1, &key)) ||
+        if ((keyed && !run_invoke(run, call->args[0], &item, 1, &key)) ||
             (!first_one &&
              !(keyed ? operate_order(run, key, best, &order) : groovy_order(run, comparator, key, best, &order))))
             return false;
@@ -190,27 +148,19 @@ static bool extreme(struct run *run, struct value *a, unsigned n, int sign, stru
     return run->thrown == NULL;
 }
 
-static bool max(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    return extreme(run, a, n, 1, ret);
-}
-
-static bool min(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    return extreme(run, a, n, -1, ret);
-}
-
 /* Adds whatever has a plus; of nothing the sum is null, or what it was to start with. */
-static bool sum(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool sum(struct call *call, struct value *ret)
 {
+    struct run *run = call->run;
     struct iter iter;
-    bool function = n > 0 && value_is(a[n], CLASS_CLOSURE), given = n > (function ? 1 : 0);
-    *ret = given ? a[1] : VALUE_NONE;
-    if (!groovy_walk(run, &iter, a[0]))
+    bool function = call->count > 0 && value_is(call_last(call), CLASS_CLOSURE),
+         given = call->count > (function ? 1 : 0);
+    *ret = given ? call->args[0] : VALUE_NONE;
+    if (!groovy_walk(run, &iter, call->self))
         return false;
     walk(&iter, item)
     {
-        if (function && !run_invoke(run, a[n], &item, 1, &item))
+        if (function && !run_invoke(run, call_last(call), &item, 1, &item))
             return false;
         if (given && !operate_binary(run, OP_ADD, *ret, item, ret))
             return false;
@@ -221,32 +171,35 @@ static bool sum(struct run *run, struct value *a, unsigned n, struct value *ret)
     return run->thrown == NULL;
 }
 
-static bool count(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool count(struct call *call, struct value *ret)
 {
-    (void)n;
+    struct run *run = call->run;
     struct iter iter;
     int64_t found = 0;
-    bool function = value_is(a[1], CLASS_CLOSURE);
-    if (!groovy_walk(run, &iter, a[0]))
+    bool function = value_is(call->args[0], CLASS_CLOSURE);
+    if (!groovy_walk(run, &iter, call->self))
         return false;
     walk(&iter, item)
     {
         bool holds;
-        if (!(function ? groovy_test_item(run, a[0], a[1], item, &holds) : operate_equal(run, item, a[1], &holds)))
+        if (!(function ? groovy_test_item(run, call->self, call->args[0], item, &holds)
+                       : operate_equal(run, item, call->args[0], &holds)))
             return false;
         found += holds;
     }
     return run->thrown == NULL && give_int(ret, found);
 }
 
-static bool join(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool join(struct call *call, struct value *ret)
 {
+    struct run *run = call->run;
     struct iter iter;
     struct text_buf out;
-    struct text *separator = n == 0 || a[1].kind == VALUE_NULL ? NULL : value_to_text(run, a[1]);
+    struct text *separator =
+        call->count == 0 || call->args[0].kind == VALUE_NULL ? NULL : value_to_text(run, call->args[0]);
     bool first_one = true;
     text_buf_init(&out, run);
-    if (!groovy_walk(run, &iter, a[0]))
+    if (!groovy_walk(run, &iter, call->self))
         return false;
     walk(&iter, item)
     {
@@ -261,10 +214,10 @@ static bool join(struct run *run, struct value *a, unsigned n, struct value *ret
 
 /* Groups */
 
-static bool count_by(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool count_by(struct call *call, struct value *ret)
 {
     struct iter iter;
-    return groovy_walk(run, &iter, a[0]) && groovy_count_by(run, &iter, a, n, ret);
+    return groovy_walk(call->run, &iter, call->self) && groovy_count_by(call, &iter, ret);
 }
 
 static bool group_once(struct run *run, struct value self, struct value function, struct dict *groups)
@@ -300,16 +253,17 @@ static bool group(struct run *run, struct value self, const struct value *functi
 
 #define GROUPS_MAX 16
 
-static bool group_by(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool group_by(struct call *call, struct value *ret)
 {
-    if (!value_is_seq(a[1]))
-        return group(run, a[0], a + 1, n, ret);
-    const struct seq *functions = elements(run, a[1]);
+    struct run *run = call->run;
+    if (!value_is_seq(call->args[0]))
+        return group(run, call->self, call->args, call->count, ret);
+    const struct seq *functions = elements(run, call->args[0]);
     if (functions == NULL)
         return false;
     if (functions->count == 0 || functions->count > GROUPS_MAX)
         return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "groupBy takes from 1 to %d closures", GROUPS_MAX);
-    return group(run, a[0], functions->items, functions->count, ret);
+    return group(run, call->self, functions->items, functions->count, ret);
 }
 
 /* Order */
@@ -340,17 +294,19 @@ static bool is_comparator(struct value v)
     return value_is(v, CLASS_CLOSURE) && ((const struct closure *)v.object)->kind == CLOSURE_NATIVE;
 }
 
-static bool sort(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool sort(struct call *call, struct value *ret)
 {
-    bool flag = n > 0 && a[1].kind == VALUE_BOOLEAN;
-    if (n == 1 && value_is_seq(a[0]) && is_comparator(a[1]))
-        return sort_into(run, a[0], a[1], true, ret) && give_nothing(ret);
-    return sort_into(run, a[0], n > 0 && !(flag && n == 1) ? a[n] : VALUE_NONE, !flag || a[1].i != 0, ret);
+    bool flag = call->count > 0 && call->args[0].kind == VALUE_BOOLEAN;
+    if (call->count == 1 && value_is_seq(call->self) && is_comparator(call->args[0]))
+        return sort_into(call->run, call->self, call->args[0], true, ret) && give_nothing(ret);
+    return sort_into(call->run, call->self,
+                     call->count > 0 && !(flag && call->count == 1) ? call_last(call) : VALUE_NONE,
+                     !flag || call->args[0].i != 0, ret);
 }
 
-static bool to_sorted(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool to_sorted(struct call *call, struct value *ret)
 {
-    return sort_into(run, a[0], n > 0 ? a[1] : VALUE_NONE, false, ret);
+    return sort_into(call->run, call->self, call->count > 0 ? call->args[0] : VALUE_NONE, false, ret);
 }
 
 /* Keeps the first of those that are equal, or that the comparator does not tell apart. */
@@ -370,17 +326,19 @@ static struct seq *without_doubles(struct run *run, struct value self, struct va
     return all == NULL ? NULL : kept;
 }
 
-static bool unique(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool unique(struct call *call, struct value *ret)
 {
-    bool flag = n > 0 && a[1].kind == VALUE_BOOLEAN, in_place = !flag || a[1].i != 0;
-    struct seq *kept = without_doubles(run, a[0], n > 0 && !(flag && n == 1) ? a[n] : VALUE_NONE);
-    *ret = in_place && (value_is_seq(a[0]) || value_is_set(a[0])) ? a[0] : value_of(kept);
-    return kept != NULL && (ret->object == &kept->object || groovy_refill(run, a[0], kept->items, kept->count));
+    bool flag = call->count > 0 && call->args[0].kind == VALUE_BOOLEAN, in_place = !flag || call->args[0].i != 0;
+    struct seq *kept = without_doubles(call->run, call->self,
+                                       call->count > 0 && !(flag && call->count == 1) ? call_last(call) : VALUE_NONE);
+    *ret = in_place && (value_is_seq(call->self) || value_is_set(call->self)) ? call->self : value_of(kept);
+    return kept != NULL &&
+           (ret->object == &kept->object || groovy_refill(call->run, call->self, kept->items, kept->count));
 }
 
-static bool to_unique(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool to_unique(struct call *call, struct value *ret)
 {
-    return give(ret, without_doubles(run, a[0], n > 0 ? a[1] : VALUE_NONE));
+    return give(ret, without_doubles(call->run, call->self, call->count > 0 ? call->args[0] : VALUE_NONE));
 }
 
 /* Sets of elements */
@@ -395,12 +353,13 @@ static bool among(struct run *run, const struct seq *seq, struct value item, boo
 }
 
 /* What both have, in the order of the smaller one. */
-static bool intersect(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool intersect(struct call *call, struct value *ret)
 {
-    (void)n;
-    bool swap = values_count(a[0]) < values_count(a[1]);
-    const struct seq *from = elements(run, a[swap ? 1 : 0]), *through = elements(run, a[swap ? 0 : 1]);
-    *ret = groovy_similar(run, a[swap ? 1 : 0]);
+    struct run *run = call->run;
+    bool swap = values_count(call->self) < values_count(call->args[0]);
+    const struct seq *from = elements(run, swap ? call->args[0] : call->self),
+                     *through = elements(run, swap ? call->self : call->args[0]);
+    *ret = groovy_similar(run, swap ? call->args[0] : call->self);
     for (size_t i = 0; from != NULL && through != NULL && i < through->count; i++) {
         bool has;
         if (!among(run, from, seq_item(through, i), &has) || (has && !groovy_add(run, *ret, seq_item(through, i))))
@@ -409,10 +368,10 @@ static bool intersect(struct run *run, struct value *a, unsigned n, struct value
     return run->thrown == NULL;
 }
 
-static bool disjoint(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool disjoint(struct call *call, struct value *ret)
 {
-    (void)n;
-    const struct seq *left = elements(run, a[0]), *right = elements(run, a[1]);
+    struct run *run = call->run;
+    const struct seq *left = elements(run, call->self), *right = elements(run, call->args[0]);
     bool has = false;
     for (size_t i = 0; left != NULL && right != NULL && i < right->count && !has; i++)
         if (!among(run, left, seq_item(right, i), &has))
@@ -451,57 +410,60 @@ static bool flatten_into(struct run *run, struct value self, struct value functi
     return ok;
 }
 
-static bool flatten(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool flatten(struct call *call, struct value *ret)
 {
-    *ret = groovy_similar(run, a[0]);
-    return flatten_into(run, a[0], n > 0 ? a[1] : VALUE_NONE, *ret);
+    *ret = groovy_similar(call->run, call->self);
+    return flatten_into(call->run, call->self, call->count > 0 ? call->args[0] : VALUE_NONE, *ret);
 }
 
 /* Conversions */
 
-static bool to_list(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool to_list(struct call *call, struct value *ret)
 {
-    (void)n;
-    return give(ret, elements(run, a[0]));
+    return give(ret, elements(call->run, call->self));
 }
 
-static bool to_set(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool to_set(struct call *call, struct value *ret)
 {
-    (void)n;
+    struct run *run = call->run;
     struct dict *set = dict_new(run, CLASS_LINKED_HASH_SET);
     *ret = value_of(set);
-    return groovy_add_all(run, *ret, value_of(elements(run, a[0])));
+    return groovy_add_all(run, *ret, value_of(elements(run, call->self)));
 }
 
-static bool with_index(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool with_index(struct call *call, struct value *ret)
 {
-    const struct seq *all = elements(run, a[0]);
+    struct run *run = call->run;
+    const struct seq *all = elements(run, call->self);
     struct seq *pairs = seq_new(run, CLASS_ARRAY_LIST, 0);
     for (size_t i = 0; all != NULL && i < all->count; i++) {
         struct seq *pair = seq_new(run, CLASS_ARRAY_LIST, 2);
         if (!seq_add(run, pair, seq_item(all, i)) ||
-            !seq_add(run, pair, value_int((n > 0 ? a[1].i : 0) + (int64_t)i)) || !seq_add(run, pairs, value_of(pair)))
+            !seq_add(run, pair, value_int((call->count > 0 ? call->args[0].i : 0) + (int64_t)i)) ||
+            !seq_add(run, pairs, value_of(pair)))
             return false;
     }
     return all != NULL && give(ret, pairs);
 }
 
-static bool indexed(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool indexed(struct call *call, struct value *ret)
 {
-    const struct seq *all = elements(run, a[0]);
+    struct run *run = call->run;
+    const struct seq *all = elements(run, call->self);
     struct dict *map = dict_new(run, CLASS_LINKED_HASH_MAP);
     for (size_t i = 0; all != NULL && i < all->count; i++)
-        if (!dict_put(run, map, value_int((n > 0 ? a[1].i : 0) + (int64_t)i), seq_item(all, i), NULL))
+        if (!dict_put(run, map, value_int((call->count > 0 ? call->args[0].i : 0) + (int64_t)i), seq_item(all, i),
+                      NULL))
             return false;
     return all != NULL && give(ret, map);
 }
 
 /* Each way to take one element of every collection, the first collection's changing fastest. */
-static bool combinations(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool combinations(struct call *call, struct value *ret)
 {
-    const struct seq *collections = elements(run, a[0]);
+    struct run *run = call->run;
+    const struct seq *collections = elements(run, call->self);
     struct seq *done = NULL;
-    (void)n;
     for (size_t i = 0; collections != NULL && i < collections->count; i++) {
         const struct seq *items = elements(run, seq_item(collections, i));
         struct seq *longer = seq_new(run, CLASS_ARRAY_LIST, 0);
@@ -519,10 +481,10 @@ static bool combinations(struct run *run, struct value *a, unsigned n, struct va
 }
 
 /* The first elements of all lists, the second ones, as many as the shortest has. */
-static bool transpose(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool transpose(struct call *call, struct value *ret)
 {
-    (void)n;
-    const struct seq *lists = elements(run, a[0]);
+    struct run *run = call->run;
+    const struct seq *lists = elements(run, call->self);
     struct seq *turned = seq_new(run, CLASS_ARRAY_LIST, 0);
     size_t shortest = SIZE_MAX;
     *ret = value_of(turned);
@@ -542,127 +504,124 @@ static bool transpose(struct run *run, struct value *a, unsigned n, struct value
     return lists != NULL;
 }
 
-static bool size(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool size(struct call *call, struct value *ret)
 {
-    (void)n;
-    const struct seq *all = elements(run, a[0]);
+    const struct seq *all = elements(call->run, call->self);
     return all != NULL && give_int(ret, all->count);
 }
 
-static bool contains(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool contains(struct call *call, struct value *ret)
 {
-    (void)n;
-    const struct seq *all = elements(run, a[0]);
+    const struct seq *all = elements(call->run, call->self);
     bool has;
-    return all != NULL && among(run, all, a[1], &has) && give_boolean(ret, has);
+    return all != NULL && among(call->run, all, call->args[0], &has) && give_boolean(ret, has);
 }
 
-static bool reverse(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool reverse(struct call *call, struct value *ret)
 {
-    struct seq *all = elements(run, a[0]), *turned = seq_new(run, CLASS_ARRAY_LIST, 0);
+    struct run *run = call->run;
+    struct seq *all = elements(run, call->self), *turned = seq_new(run, CLASS_ARRAY_LIST, 0);
     for (size_t i = 0; all != NULL && i < all->count; i++)
         if (!run_step(run, 1) || !seq_add(run, turned, seq_item(all, all->count - 1 - i)))
             return false;
-    bool in_place = n == 1 && a[1].i != 0 && value_is_seq(a[0]);
-    *ret = in_place ? a[0] : value_of(turned);
-    return all != NULL && (!in_place || groovy_refill(run, a[0], turned->items, turned->count));
+    bool in_place = call->count == 1 && call->args[0].i != 0 && value_is_seq(call->self);
+    *ret = in_place ? call->self : value_of(turned);
+    return all != NULL && (!in_place || groovy_refill(run, call->self, turned->items, turned->count));
 }
 
-static bool reverse_each(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool reverse_each(struct call *call, struct value *ret)
 {
-    (void)n;
-    struct seq *all = elements(run, a[0]);
+    struct seq *all = elements(call->run, call->self);
     struct value ignored;
-    *ret = a[0];
+    *ret = call->self;
     for (size_t i = 0; all != NULL && i < all->count; i++)
-        if (!groovy_call_item(run, a[0], a[1], seq_item(all, all->count - 1 - i), &ignored))
+        if (!groovy_call_item(call->run, call->self, call->args[0], seq_item(all, all->count - 1 - i), &ignored))
             return false;
     return all != NULL;
 }
 
-static bool index_range(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool index_range(struct call *call, struct value *ret)
 {
-    (void)n;
-    return range_new(run, value_int(0), value_int((int64_t)values_count(a[0])), true, ret);
+    return range_new(call->run, value_int(0), value_int((int64_t)values_count(call->self)), true, ret);
 }
 
-static const struct method iterable_methods[] = {
-    M0("first", G, DEF, first),
-    M0("last", G, DEF, last),
-    M0("head", G, DEF, first),
-    M0("tail", G, COLLECTION, tail),
-    M0("init", G, COLLECTION, init),
-    M1("take", G, COLLECTION, INT, take),
-    M1("drop", G, COLLECTION, INT, drop),
-    M1("takeRight", G, COLLECTION, INT, take_right),
-    M1("dropRight", G, COLLECTION, INT, drop_right),
-    M1("takeWhile", G, COLLECTION, CLOSURE, take_while),
-    M1("dropWhile", G, COLLECTION, CLOSURE, drop_while),
-    M1("collate", G, LIST, INT, collate),
-    M2("collate", G, LIST, INT, BOOLEAN, collate),
-    M2("collate", G, LIST, INT, INT, collate),
-    M3("collate", G, LIST, INT, INT, BOOLEAN, collate),
-    M0("max", G, DEF, max),
-    M1("max", G, DEF, CLOSURE, max),
-    M1("max", G, DEF, COMPARATOR, max),
-    M0("min", G, DEF, min),
-    M1("min", G, DEF, CLOSURE, min),
-    M1("min", G, DEF, COMPARATOR, min),
-    M0("sum", G, DEF, sum),
-    M1("sum", G, DEF, CLOSURE, sum),
-    M1("sum", G, DEF, DEF, sum),
-    M2("sum", G, DEF, DEF, CLOSURE, sum),
-    M1("count", G, NUMBER, CLOSURE, count),
-    M1("count", G, NUMBER, DEF, count),
-    M0("join", G, STRING, join),
-    M1("join", G | METHOD_TAKES_NULL, STRING, STRING, join),
-    M0("countBy", G, MAP, count_by),
-    M1("countBy", G, MAP, CLOSURE, count_by),
-    M1("groupBy", G, MAP, CLOSURE, group_by),
-    M1("groupBy", G, MAP, LIST, group_by),
-    M2("groupBy", G, MAP, CLOSURE, CLOSURE, group_by),
-    M3("groupBy", G, MAP, CLOSURE, CLOSURE, CLOSURE, group_by),
-    M0("sort", G, LIST, sort),
-    M1("sort", G, LIST, CLOSURE, sort),
-    M1("sort", G, LIST, COMPARATOR, sort),
-    M1("sort", G, LIST, BOOLEAN, sort),
-    M2("sort", G, LIST, BOOLEAN, CLOSURE, sort),
-    M2("sort", G, LIST, BOOLEAN, COMPARATOR, sort),
-    M0("toSorted", G, LIST, to_sorted),
-    M1("toSorted", G, LIST, CLOSURE, to_sorted),
-    M1("toSorted", G, LIST, COMPARATOR, to_sorted),
-    M0("unique", G, COLLECTION, unique),
-    M1("unique", G, COLLECTION, CLOSURE, unique),
-    M1("unique", G, COLLECTION, COMPARATOR, unique),
-    M1("unique", G, COLLECTION, BOOLEAN, unique),
-    M2("unique", G, COLLECTION, BOOLEAN, CLOSURE, unique),
-    M0("toUnique", G, COLLECTION, to_unique),
-    M1("toUnique", G, COLLECTION, CLOSURE, to_unique),
-    M1("toUnique", G, COLLECTION, COMPARATOR, to_unique),
-    M1("intersect", G, COLLECTION, ITERABLE, intersect),
-    M1("disjoint", G, BOOLEAN, ITERABLE, disjoint),
-    M0("flatten", G, COLLECTION, flatten),
-    M1("flatten", G, COLLECTION, CLOSURE, flatten),
-    M0("toList", G, LIST, to_list),
-    M0("asList", G, LIST, to_list),
-    M0("toSet", G, SET, to_set),
-    M0("withIndex", G, LIST, with_index),
-    M1("withIndex", G, LIST, INT, with_index),
-    M0("indexed", G, MAP, indexed),
-    M1("indexed", G, MAP, INT, indexed),
-    M0("combinations", G, LIST, combinations),
-    M0("transpose", G, LIST, transpose),
-    M0("size", G, INT, size),
-    M1("contains", G, BOOLEAN, DEF, contains),
-    M0("reverse", G, LIST, reverse),
-    M1("reverse", G, LIST, BOOLEAN, reverse),
-    M1("reverseEach", G, DEF, CLOSURE, reverse_each),
-    M0("getIndices", G, LIST, index_range),
+static const struct method_row iterable_methods[] = {
+    {"def first()", GROOVY, end_of, {false}},
+    {"def last()", GROOVY, end_of, {true}},
+    {"def head()", GROOVY, end_of, {false}},
+    {"Collection tail()", GROOVY, but_one, {1}},
+    {"Collection init()", GROOVY, but_one, {0}},
+    {"Collection take(int)", GROOVY, take_or_drop, {SHARE_TAKE}},
+    {"Collection drop(int)", GROOVY, take_or_drop, {SHARE_DROP}},
+    {"Collection takeRight(int)", GROOVY, take_or_drop, {SHARE_TAKE | SHARE_RIGHT}},
+    {"Collection dropRight(int)", GROOVY, take_or_drop, {SHARE_RIGHT}},
+    {"Collection takeWhile(Closure)", GROOVY, split_while, {true}},
+    {"Collection dropWhile(Closure)", GROOVY, split_while, {false}},
+    {"List collate(int)", GROOVY, collate},
+    {"List collate(int, boolean)", GROOVY, collate},
+    {"List collate(int, int)", GROOVY, collate},
+    {"List collate(int, int, boolean)", GROOVY, collate},
+    {"def max()", GROOVY, extreme, {1}},
+    {"def max(Closure)", GROOVY, extreme, {1}},
+    {"def max(Comparator)", GROOVY, extreme, {1}},
+    {"def min()", GROOVY, extreme, {-1}},
+    {"def min(Closure)", GROOVY, extreme, {-1}},
+    {"def min(Comparator)", GROOVY, extreme, {-1}},
+    {"def sum()", GROOVY, sum},
+    {"def sum(Closure)", GROOVY, sum},
+    {"def sum(def)", GROOVY, sum},
+    {"def sum(def, Closure)", GROOVY, sum},
+    {"Number count(Closure)", GROOVY, count},
+    {"Number count(def)", GROOVY, count},
+    {"String join()", GROOVY, join},
+    {"String join(String)", GROOVY | METHOD_TAKES_NULL, join},
+    {"Map countBy()", GROOVY, count_by},
+    {"Map countBy(Closure)", GROOVY, count_by},
+    {"Map groupBy(Closure)", GROOVY, group_by},
+    {"Map groupBy(List)", GROOVY, group_by},
+    {"Map groupBy(Closure, Closure)", GROOVY, group_by},
+    {"Map groupBy(Closure, Closure, Closure)", GROOVY, group_by},
+    {"List sort()", GROOVY, sort},
+    {"List sort(Closure)", GROOVY, sort},
+    {"List sort(Comparator)", GROOVY, sort},
+    {"List sort(boolean)", GROOVY, sort},
+    {"List sort(boolean, Closure)", GROOVY, sort},
+    {"List sort(boolean, Comparator)", GROOVY, sort},
+    {"List toSorted()", GROOVY, to_sorted},
+    {"List toSorted(Closure)", GROOVY, to_sorted},
+    {"List toSorted(Comparator)", GROOVY, to_sorted},
+    {"Collection unique()", GROOVY, unique},
+    {"Collection unique(Closure)", GROOVY, unique},
+    {"Collection unique(Comparator)", GROOVY, unique},
+    {"Collection unique(boolean)", GROOVY, unique},
+    {"Collection unique(boolean, Closure)", GROOVY, unique},
+    {"Collection toUnique()", GROOVY, to_unique},
+    {"Collection toUnique(Closure)", GROOVY, to_unique},
+    {"Collection toUnique(Comparator)", GROOVY, to_unique},
+    {"Collection intersect(Iterable)", GROOVY, intersect},
+    {"boolean disjoint(Iterable)", GROOVY, disjoint},
+    {"Collection flatten()", GROOVY, flatten},
+    {"Collection flatten(Closure)", GROOVY, flatten},
+    {"List toList()", GROOVY, to_list},
+    {"List asList()", GROOVY, to_list},
+    {"Set toSet()", GROOVY, to_set},
+    {"List withIndex()", GROOVY, with_index},
+    {"List withIndex(int)", GROOVY, with_index},
+    {"Map indexed()", GROOVY, indexed},
+    {"Map indexed(int)", GROOVY, indexed},
+    {"List combinations()", GROOVY, combinations},
+    {"List transpose()", GROOVY, transpose},
+    {"int size()", GROOVY, size},
+    {"boolean contains(def)", GROOVY, contains},
+    {"List reverse()", GROOVY, reverse},
+    {"List reverse(boolean)", GROOVY, reverse},
+    {"def reverseEach(Closure)", GROOVY, reverse_each},
+    {"List getIndices()", GROOVY, index_range},
 };
 
 const struct method_table methods_groovy_iterable[] = {
-    METHOD_TABLE(ITERABLE, iterable_methods),
-    METHOD_TABLE(ITERATOR, iterable_methods),
-    METHOD_TABLE(ARRAY, iterable_methods),
-    {0, 0, NULL},
+    METHOD_ROWS(ITERABLE, iterable_methods),
+    METHOD_ROWS(ITERATOR, iterable_methods),
+    METHOD_ROWS(ARRAY, iterable_methods),
+    {0},
 };

@@ -4,34 +4,31 @@
 #include "script/value/range.h"
 
 /* Lists are stacks whose top is the end. */
-static bool push(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool push(struct call *call, struct value *ret)
 {
-    (void)n;
-    return seq_add(run, seq_of(a[0]), a[1]) && give_boolean(ret, true);
+    return seq_add(call->run, seq_of(call->self), call->args[0]) && give_boolean(ret, true);
 }
 
-static bool pop(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool pop(struct call *call, struct value *ret)
 {
-    (void)n;
-    struct seq *seq = seq_of(a[0]);
+    struct seq *seq = seq_of(call->self);
     if (seq->count == 0)
-        return run_throw(run, CLASS_NO_SUCH_ELEMENT_EXCEPTION, "Cannot pop() an empty List");
-    return seq_remove(run, seq, (int64_t)seq->count - 1, ret);
+        return run_throw(call->run, CLASS_NO_SUCH_ELEMENT_EXCEPTION, "Cannot pop() an empty List");
+    return seq_remove(call->run, seq, (int64_t)seq->count - 1, ret);
 }
 
-static bool remove_at(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool remove_at(struct call *call, struct value *ret)
 {
-    (void)n;
-    return seq_remove(run, seq_of(a[0]), a[1].i, ret);
+    return seq_remove(call->run, seq_of(call->self), call->args[0].i, ret);
 }
 
-static bool remove_element(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool remove_element(struct call *call, struct value *ret)
 {
-    (void)n;
-    struct seq *seq = seq_of(a[0]);
+    struct run *run = call->run;
+    struct seq *seq = seq_of(call->self);
     for (size_t i = 0; i < seq->count; i++) {
         bool same;
-        if (!run_step(run, 1) || !value_equals(run, seq_item(seq, i), a[1], &same))
+        if (!run_step(run, 1) || !value_equals(run, seq_item(seq, i), call->args[0], &same))
             return false;
         if (same)
             return seq_remove(run, seq, (int64_t)i, NULL) && give_boolean(ret, true);
@@ -39,68 +36,69 @@ static bool remove_element(struct run *run, struct value *a, unsigned n, struct 
     return give_boolean(ret, false);
 }
 
-static bool swap(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool swap(struct call *call, struct value *ret)
 {
-    (void)n;
-    struct seq *seq = seq_of(a[0]);
+    struct run *run = call->run;
+    struct seq *seq = seq_of(call->self);
     struct value one, two;
-    *ret = a[0];
-    return seq_get(run, seq, a[1].i, &one) && seq_get(run, seq, a[2].i, &two) && seq_set(run, seq, a[1].i, two, NULL) &&
-           seq_set(run, seq, a[2].i, one, NULL);
+    *ret = call->self;
+    return seq_get(run, seq, call->args[0].i, &one) && seq_get(run, seq, call->args[1].i, &two) &&
+           seq_set(run, seq, call->args[0].i, two, NULL) && seq_set(run, seq, call->args[1].i, one, NULL);
 }
 
-static bool insert(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool insert(struct call *call, struct value *ret)
 {
-    (void)n;
-    struct seq *longer = values_to_seq(run, a[0], CLASS_ARRAY_LIST);
-    struct seq *more = longer == NULL ? NULL : values_to_seq(run, a[2], CLASS_ARRAY_LIST);
+    struct run *run = call->run;
+    struct seq *longer = values_to_seq(run, call->self, CLASS_ARRAY_LIST);
+    struct seq *more = longer == NULL ? NULL : values_to_seq(run, call->args[1], CLASS_ARRAY_LIST);
     for (size_t i = 0; more != NULL && i < more->count; i++)
-        if (!seq_insert(run, longer, a[1].i + (int64_t)i, seq_item(more, i)))
+        if (!seq_insert(run, longer, call->args[0].i + (int64_t)i, seq_item(more, i)))
             return false;
     return more != NULL && give(ret, longer);
 }
 
-static bool as_immutable(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool as_immutable(struct call *call, struct value *ret)
 {
-    (void)n;
-    if (value_is_set(a[0])) {
+    struct run *run = call->run;
+    if (value_is_set(call->self)) {
         struct dict *set = dict_new(run, CLASS_IMMUTABLE_SET);
         *ret = value_of(set);
-        if (!groovy_add_all(run, *ret, a[0]))
+        if (!groovy_add_all(run, *ret, call->self))
             return false;
         set->object.flags |= OBJECT_READONLY;
         return true;
     }
-    struct seq *seq = values_to_seq(run, a[0], CLASS_IMMUTABLE_LIST);
+    struct seq *seq = values_to_seq(run, call->self, CLASS_IMMUTABLE_LIST);
     if (seq != NULL)
         seq->object.flags |= OBJECT_READONLY;
     return give(ret, seq);
 }
 
 /* Sets and collections: every argument of an array. */
-static bool add_all(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool add_all(struct call *call, struct value *ret)
 {
-    (void)n;
-    size_t before = values_count(a[0]);
-    return groovy_add_all(run, a[0], a[1]) && give_boolean(ret, values_count(a[0]) != before);
+    size_t before = values_count(call->self);
+    return groovy_add_all(call->run, call->self, call->args[0]) &&
+           give_boolean(ret, values_count(call->self) != before);
 }
 
-static const struct method list_methods[] = {
-    M1("push", G, BOOLEAN, DEF, push),      M0("pop", G, DEF, pop),
-    M1("removeAt", G, DEF, INT, remove_at), M1("removeElement", G, BOOLEAN, DEF, remove_element),
-    M2("swap", G, LIST, INT, INT, swap),    M2("plus", G, LIST, INT, ITERABLE, insert),
+static const struct method_row list_methods[] = {
+    {"boolean push(def)", GROOVY, push},      {"def pop()", GROOVY, pop},
+    {"def removeAt(int)", GROOVY, remove_at}, {"boolean removeElement(def)", GROOVY, remove_element},
+    {"List swap(int, int)", GROOVY, swap},    {"List plus(int, Iterable)", GROOVY, insert},
 };
 
-static const struct method collection_methods[] = {
-    M0("asImmutable", G, COLLECTION, as_immutable),
-    M1("addAll", G, BOOLEAN, OBJECT_ARRAY, add_all),
+static const struct method_row collection_methods[] = {
+    {"Collection asImmutable()", GROOVY, as_immutable},
+    {"boolean addAll(Object[])", GROOVY, add_all},
 };
 
 /* Ranges */
 
-static bool range_end(struct value *a, bool upper, struct value *ret)
+static bool range_end(struct call *call, struct value *ret)
 {
-    const struct range *range = (const struct range *)a[0].object;
+    bool upper = call->row->datum.number != 0;
+    const struct range *range = (const struct range *)call->self.object;
     const struct seq *seq = &range->seq;
     *ret = upper ? range->to : range->from;
     if (seq->count == 0)
@@ -111,80 +109,68 @@ static bool range_end(struct value *a, bool upper, struct value *ret)
     return true;
 }
 
-static bool range_from(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool range_is_reverse(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    return range_end(a, false, ret);
-}
-
-static bool range_to(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)run, (void)n;
-    return range_end(a, true, ret);
-}
-
-static bool range_is_reverse(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    const struct range *range = (const struct range *)a[0].object;
+    const struct range *range = (const struct range *)call->self.object;
     int order;
-    return operate_order(run, range->from, range->to, &order) && give_boolean(ret, order > 0);
+    return operate_order(call->run, range->from, range->to, &order) && give_boolean(ret, order > 0);
 }
 
 /* Every n-th element; from the other end when negative. */
-static bool range_steps(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool range_steps(struct call *call, struct value *ret)
 {
-    const struct seq *seq = seq_of(a[0]);
+    struct run *run = call->run;
+    const struct seq *seq = seq_of(call->self);
     struct seq *steps = seq_new(run, CLASS_ARRAY_LIST, 0);
-    int64_t step = a[1].i, stride = step < 0 ? -step : step;
+    int64_t step = call->args[0].i, stride = step < 0 ? -step : step;
     struct value ignored;
-    *ret = n == 2 ? VALUE_NONE : value_of(steps);
+    *ret = call->count == 2 ? VALUE_NONE : value_of(steps);
     if (step == 0 && seq->count > 0)
         return run_throw(run, CLASS_GROOVY_RUNTIME_EXCEPTION, "Infinite loop detected due to step size of 0");
     for (int64_t i = 0; i < (int64_t)seq->count; i += stride) {
         struct value item = seq_item(seq, (size_t)(step > 0 ? i : (int64_t)seq->count - 1 - i));
-        if (!run_step(run, 1) || !(n == 2 ? run_invoke(run, a[2], &item, 1, &ignored) : seq_add(run, steps, item)))
+        if (!run_step(run, 1) ||
+            !(call->count == 2 ? run_invoke(run, call->args[1], &item, 1, &ignored) : seq_add(run, steps, item)))
             return false;
     }
     return true;
 }
 
-static bool range_contains_within(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool range_contains_within(struct call *call, struct value *ret)
 {
-    (void)n;
-    const struct range *range = (const struct range *)a[0].object;
+    struct run *run = call->run;
+    const struct range *range = (const struct range *)call->self.object;
     int low, high, order;
-    if (!operate_order(run, range->from, range->to, &order) || !operate_order(run, a[1], range->from, &low) ||
-        !operate_order(run, a[1], range->to, &high))
+    if (!operate_order(run, range->from, range->to, &order) || !operate_order(run, call->args[0], range->from, &low) ||
+        !operate_order(run, call->args[0], range->to, &high))
         return false;
     return give_boolean(ret, order <= 0 ? low >= 0 && high <= 0 : low <= 0 && high >= 0);
 }
 
-static bool range_text(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool range_text(struct call *call, struct value *ret)
 {
-    (void)n;
     struct text_buf out;
-    text_buf_init(&out, run);
-    return range_append(run, (const struct range *)a[0].object, &out) && give(ret, text_buf_done(&out));
+    text_buf_init(&out, call->run);
+    return range_append(call->run, (const struct range *)call->self.object, &out) && give(ret, text_buf_done(&out));
 }
 
-static const struct method range_methods[] = {
-    M0("toString", G, STRING, range_text),
-    M0("inspect", G, STRING, range_text),
-    M0("getFrom", G, DEF, range_from),
-    M0("getTo", G, DEF, range_to),
-    M0("getFromInt", G, INT, range_from),
-    M0("getToInt", G, INT, range_to),
-    M0("isReverse", G, BOOLEAN, range_is_reverse),
-    M1("step", G, LIST, INT, range_steps),
-    M2("step", G, VOID, INT, CLOSURE, range_steps),
-    M1("containsWithinBounds", G, BOOLEAN, DEF, range_contains_within),
+static const struct method_row range_methods[] = {
+    {"String toString()", GROOVY, range_text},
+    {"String inspect()", GROOVY, range_text},
+    {"def getFrom()", GROOVY, range_end, {false}},
+    {"def getTo()", GROOVY, range_end, {true}},
+    {"int getFromInt()", GROOVY, range_end, {false}},
+    {"int getToInt()", GROOVY, range_end, {true}},
+    {"boolean isReverse()", GROOVY, range_is_reverse},
+    {"List step(int)", GROOVY, range_steps},
+    {"void step(int, Closure)", GROOVY, range_steps},
+    {"boolean containsWithinBounds(def)", GROOVY, range_contains_within},
 };
 
 const struct method_table methods_groovy_list[] = {
-    METHOD_TABLE(LIST, list_methods),
-    METHOD_TABLE(COLLECTION, collection_methods),
-    METHOD_TABLE(INT_RANGE, range_methods),
-    METHOD_TABLE(OBJECT_RANGE, range_methods),
-    {0, 0, NULL},
+    METHOD_ROWS(LIST, list_methods),
+    METHOD_ROWS(COLLECTION, collection_methods),
+    METHOD_ROWS(INT_RANGE, range_methods),
+    METHOD_ROWS(OBJECT_RANGE, range_methods),
+    {0},
 };

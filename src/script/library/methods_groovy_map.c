@@ -22,21 +22,11 @@ static struct seq *entries(struct run *run, struct value map)
     return values_to_seq(run, map, CLASS_ARRAY_LIST);
 }
 
-/* Hands the entries, as a list, to the list's method of that name. */
-static bool as_list(struct run *run, struct value *a, unsigned n, struct slice name, struct value *ret)
+/* Hands the entries, as a list, to the list's method of the name that the row has. */
+static bool as_list(struct call *call, struct value *ret)
 {
-    a[0] = value_of(entries(run, a[0]));
-    return a[0].kind != VALUE_NULL && groovy_call(run, a, name, n, ret);
-}
-
-static bool max(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    return as_list(run, a, n, SLICE_LIT("max"), ret);
-}
-
-static bool min(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    return as_list(run, a, n, SLICE_LIT("min"), ret);
+    struct value arguments[2] = {value_of(entries(call->run, call->self)), call->args[0]};
+    return arguments[0].kind != VALUE_NULL && groovy_call(call->run, arguments, slice_from(call->row->name), 1, ret);
 }
 
 static bool from_entries(struct run *run, const struct seq *list, struct dict *map, struct value *ret)
@@ -51,14 +41,15 @@ static bool from_entries(struct run *run, const struct seq *list, struct dict *m
 }
 
 /* Without a closure by key, as a sorted map. */
-static bool sort(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool sort(struct call *call, struct value *ret)
 {
-    struct seq *list = entries(run, a[0]);
+    struct run *run = call->run;
+    struct seq *list = entries(run, call->self);
     if (list == NULL)
         return false;
-    if (n == 0)
+    if (call->count == 0)
         return from_entries(run, list, dict_new(run, CLASS_TREE_MAP), ret);
-    return values_sort(run, list->items, list->count, groovy_comparator(run, a[1])) &&
+    return values_sort(run, list->items, list->count, groovy_comparator(run, call->args[0])) &&
            from_entries(run, list, dict_new(run, CLASS_LINKED_HASH_MAP), ret);
 }
 
@@ -68,11 +59,12 @@ static bool native_by_value(struct run *run, struct closure *closure, struct val
     return run_invoke(run, closure->held[0], pair, n, ret);
 }
 
-static bool to_sorted(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool to_sorted(struct call *call, struct value *ret)
 {
-    struct seq *list = entries(run, a[0]);
-    struct value comparator = groovy_comparator(run, n == 0 ? VALUE_NONE : a[1]);
-    if (n == 0)
+    struct run *run = call->run;
+    struct seq *list = entries(run, call->self);
+    struct value comparator = groovy_comparator(run, call->count == 0 ? VALUE_NONE : call->args[0]);
+    if (call->count == 0)
         comparator = closure_native_new(run, native_by_value, 2, comparator, VALUE_NONE);
     return list != NULL && values_sort(run, list->items, list->count, comparator) &&
            from_entries(run, list, dict_new(run, CLASS_LINKED_HASH_MAP), ret);
@@ -80,18 +72,18 @@ static bool to_sorted(struct run *run, struct value *a, unsigned n, struct value
 
 /* Parts */
 
-static bool sub_map(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool sub_map(struct call *call, struct value *ret)
 {
-    (void)n;
+    struct run *run = call->run;
     struct iter iter;
     struct dict *map = dict_new(run, CLASS_LINKED_HASH_MAP);
     *ret = value_of(map);
-    if (!groovy_walk(run, &iter, a[1]))
+    if (!groovy_walk(run, &iter, call->args[0]))
         return false;
     walk(&iter, key)
     {
         struct entry *entry;
-        if (!dict_find(run, dict_of(a[0]), key, &entry) ||
+        if (!dict_find(run, dict_of(call->self), key, &entry) ||
             (entry != NULL && !dict_put(run, map, key, entry->value, NULL)))
             return false;
     }
@@ -99,41 +91,34 @@ static bool sub_map(struct run *run, struct value *a, unsigned n, struct value *
 }
 
 /* The first `count` entries, or the rest. */
-static bool cut(struct run *run, struct value *a, bool take, struct value *ret)
+static bool cut(struct call *call, struct value *ret)
 {
-    struct dict *from = dict_of(a[0]), *map = similar_map(run, from);
+    bool take = call->row->datum.number != 0;
+    struct run *run = call->run;
+    struct dict *from = dict_of(call->self), *map = similar_map(run, from);
     int64_t index = 0;
     *ret = value_of(map);
     for (struct entry *entry = dict_first(from); entry != NULL; entry = dict_next(from, entry), index++)
-        if (!run_step(run, 1) || ((index < a[1].i) == take && !dict_put(run, map, entry->key, entry->value, NULL)))
+        if (!run_step(run, 1) ||
+            ((index < call->args[0].i) == take && !dict_put(run, map, entry->key, entry->value, NULL)))
             return false;
     return true;
 }
 
-static bool take(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool cut_while(struct call *call, struct value *ret)
 {
-    (void)n;
-    return cut(run, a, true, ret);
-}
-
-static bool drop(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    return cut(run, a, false, ret);
-}
-
-static bool cut_while(struct run *run, struct value *a, bool take, struct value *ret)
-{
+    bool take = call->row->datum.number != 0;
+    struct run *run = call->run;
     struct iter iter;
-    struct dict *map = similar_map(run, dict_of(a[0]));
+    struct dict *map = similar_map(run, dict_of(call->self));
     bool holds = true;
     *ret = value_of(map);
-    if (!walk_entries(run, &iter, a[0]))
+    if (!walk_entries(run, &iter, call->self))
         return false;
     walk(&iter, item)
     {
         const struct entry *entry = (const struct entry *)item.object;
-        if (holds && !groovy_test_item(run, a[0], a[1], item, &holds))
+        if (holds && !groovy_test_item(run, call->self, call->args[0], item, &holds))
             return false;
         if (holds == take && !dict_put(run, map, entry->key, entry->value, NULL))
             return false;
@@ -141,22 +126,10 @@ static bool cut_while(struct run *run, struct value *a, bool take, struct value 
     return run->thrown == NULL;
 }
 
-static bool take_while(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool intersect(struct call *call, struct value *ret)
 {
-    (void)n;
-    return cut_while(run, a, true, ret);
-}
-
-static bool drop_while(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    return cut_while(run, a, false, ret);
-}
-
-static bool intersect(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    struct dict *left = dict_of(a[0]), *right = dict_of(a[1]), *map = similar_map(run, left);
+    struct run *run = call->run;
+    struct dict *left = dict_of(call->self), *right = dict_of(call->args[0]), *map = similar_map(run, left);
     *ret = value_of(map);
     for (struct entry *entry = dict_first(left); entry != NULL; entry = dict_next(left, entry)) {
         struct entry *other;
@@ -169,36 +142,36 @@ static bool intersect(struct run *run, struct value *a, unsigned n, struct value
     return true;
 }
 
-static bool find_all(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool find_all(struct call *call, struct value *ret)
 {
-    (void)n;
+    struct run *run = call->run;
     struct iter iter;
-    struct dict *found = similar_map(run, dict_of(a[0]));
+    struct dict *found = similar_map(run, dict_of(call->self));
     *ret = value_of(found);
-    if (!walk_entries(run, &iter, a[0]))
+    if (!walk_entries(run, &iter, call->self))
         return false;
     walk(&iter, item)
     {
         const struct entry *entry = (const struct entry *)item.object;
         bool holds;
-        if (!groovy_test_item(run, a[0], a[1], item, &holds) ||
+        if (!groovy_test_item(run, call->self, call->args[0], item, &holds) ||
             (holds && !dict_put(run, found, entry->key, entry->value, NULL)))
             return false;
     }
     return run->thrown == NULL;
 }
 
-static bool count(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool count(struct call *call, struct value *ret)
 {
-    (void)n;
+    struct run *run = call->run;
     struct iter iter;
     int64_t found = 0;
-    if (!walk_entries(run, &iter, a[0]))
+    if (!walk_entries(run, &iter, call->self))
         return false;
     walk(&iter, item)
     {
         bool holds;
-        if (!groovy_test_item(run, a[0], a[1], item, &holds))
+        if (!groovy_test_item(run, call->self, call->args[0], item, &holds))
             return false;
         found += holds;
     }
@@ -208,21 +181,22 @@ static bool count(struct run *run, struct value *a, unsigned n, struct value *re
 /* Groups */
 
 /* Each group is a map of its entries. */
-static bool group_by(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool group_by(struct call *call, struct value *ret)
 {
+    struct run *run = call->run;
     struct iter iter;
     struct dict *groups = dict_new(run, CLASS_LINKED_HASH_MAP);
     *ret = value_of(groups);
-    if (!walk_entries(run, &iter, a[0]))
+    if (!walk_entries(run, &iter, call->self))
         return false;
     walk(&iter, item)
     {
         const struct entry *entry = (const struct entry *)item.object;
         struct value key;
         struct entry *group;
-        if (!groovy_key(run, a, n, item, &key) || !dict_find(run, groups, key, &group))
+        if (!groovy_key(call, item, &key) || !dict_find(run, groups, key, &group))
             return false;
-        struct dict *members = group != NULL ? dict_of(group->value) : similar_map(run, dict_of(a[0]));
+        struct dict *members = group != NULL ? dict_of(group->value) : similar_map(run, dict_of(call->self));
         if ((group == NULL && !dict_put(run, groups, key, value_of(members), NULL)) ||
             !dict_put(run, members, entry->key, entry->value, NULL))
             return false;
@@ -230,24 +204,25 @@ static bool group_by(struct run *run, struct value *a, unsigned n, struct value 
     return run->thrown == NULL;
 }
 
-static bool count_by(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool count_by(struct call *call, struct value *ret)
 {
     struct iter iter;
-    return walk_entries(run, &iter, a[0]) && groovy_count_by(run, &iter, a, n, ret);
+    return walk_entries(call->run, &iter, call->self) && groovy_count_by(call, &iter, ret);
 }
 
-static bool group_entries_by(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool group_entries_by(struct call *call, struct value *ret)
 {
+    struct run *run = call->run;
     struct iter iter;
     struct dict *groups = dict_new(run, CLASS_LINKED_HASH_MAP);
     *ret = value_of(groups);
-    if (!walk_entries(run, &iter, a[0]))
+    if (!walk_entries(run, &iter, call->self))
         return false;
     walk(&iter, item)
     {
         struct value key;
         struct entry *entry;
-        if (!groovy_key(run, a, n, item, &key) || !dict_find(run, groups, key, &entry))
+        if (!groovy_key(call, item, &key) || !dict_find(run, groups, key, &entry))
             return false;
         struct seq *members = entry != NULL ? seq_of(entry->value) : seq_new(run, CLASS_ARRAY_LIST, 0);
         if ((entry == NULL && !dict_put(run, groups, key, value_of(members), NULL)) || !seq_add(run, members, item))
@@ -258,96 +233,92 @@ static bool group_entries_by(struct run *run, struct value *a, unsigned n, struc
 
 /* Changes */
 
-static bool put_all(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool put_all(struct call *call, struct value *ret)
 {
-    (void)n;
+    struct run *run = call->run;
     struct iter iter;
-    *ret = a[0];
-    if (!groovy_walk(run, &iter, a[1]))
+    *ret = call->self;
+    if (!groovy_walk(run, &iter, call->args[0]))
         return false;
     walk(&iter, item)
     {
         if (!value_instance_of(item, CLASS_MAP_ENTRY))
             return convert_groovy(run, item, CLASS_MAP_ENTRY, false, ret);
         const struct entry *entry = (const struct entry *)item.object;
-        if (!dict_put(run, dict_of(a[0]), entry->key, entry->value, NULL))
+        if (!dict_put(run, dict_of(call->self), entry->key, entry->value, NULL))
             return false;
     }
     return run->thrown == NULL;
 }
 
-static bool reverse_each(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool reverse_each(struct call *call, struct value *ret)
 {
-    (void)n;
-    const struct seq *list = entries(run, a[0]);
+    const struct seq *list = entries(call->run, call->self);
     struct value ignored;
-    *ret = a[0];
+    *ret = call->self;
     for (size_t i = 0; list != NULL && i < list->count; i++)
-        if (!groovy_call_item(run, a[0], a[1], seq_item(list, list->count - 1 - i), &ignored))
+        if (!groovy_call_item(call->run, call->self, call->args[0], seq_item(list, list->count - 1 - i), &ignored))
             return false;
     return list != NULL;
 }
 
-static bool as_immutable(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool as_immutable(struct call *call, struct value *ret)
 {
-    (void)n;
-    struct dict *map = dict_new(run, CLASS_IMMUTABLE_MAP);
+    struct dict *map = dict_new(call->run, CLASS_IMMUTABLE_MAP);
     *ret = value_of(map);
-    if (!dict_put_all(run, map, dict_of(a[0])))
+    if (!dict_put_all(call->run, map, dict_of(call->self)))
         return false;
     map->object.flags |= OBJECT_READONLY;
     return true;
 }
 
 /* A copy that asks a closure for the value of a key it does not have, and keeps it. */
-static bool with_default(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool with_default(struct call *call, struct value *ret)
 {
-    (void)n;
-    struct dict *map = dict_new(run, CLASS_MAP_WITH_DEFAULT);
+    struct dict *map = dict_new(call->run, CLASS_MAP_WITH_DEFAULT);
     *ret = value_of(map);
-    map->initial = a[1];
-    return dict_put_all(run, map, dict_of(a[0]));
+    map->initial = call->args[0];
+    return dict_put_all(call->run, map, dict_of(call->self));
 }
 
-static bool get_or_make(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool get_or_make(struct call *call, struct value *ret)
 {
-    (void)n;
-    return groovy_map_get(run, dict_of(a[0]), a[1], ret);
+    return groovy_map_get(call->run, dict_of(call->self), call->args[0], ret);
 }
 
-static const struct method map_with_default_methods[] = {
-    M1("get", G, DEF, DEF, get_or_make),
+static const struct method_row map_with_default_methods[] = {
+    {"def get(def)", GROOVY, get_or_make},
 };
 
-static const struct method map_methods[] = {
-    M1("max", G, DEF, CLOSURE, max),
-    M1("min", G, DEF, CLOSURE, min),
-    M0("sort", G, MAP, sort),
-    M1("sort", G, MAP, CLOSURE, sort),
-    M1("sort", G, MAP, COMPARATOR, sort),
-    M0("toSorted", G, MAP, to_sorted),
-    M1("toSorted", G, MAP, CLOSURE, to_sorted),
-    M1("toSorted", G, MAP, COMPARATOR, to_sorted),
-    M1("subMap", G, MAP, COLLECTION, sub_map),
-    M1("subMap", G, MAP, OBJECT_ARRAY, sub_map),
-    M1("take", G, MAP, INT, take),
-    M1("drop", G, MAP, INT, drop),
-    M1("takeWhile", G, MAP, CLOSURE, take_while),
-    M1("dropWhile", G, MAP, CLOSURE, drop_while),
-    M1("intersect", G, MAP, MAP, intersect),
-    M1("findAll", G, MAP, CLOSURE, find_all),
-    M1("count", G, NUMBER, CLOSURE, count),
-    M1("groupBy", G, MAP, CLOSURE, group_by),
-    M1("countBy", G, MAP, CLOSURE, count_by),
-    M1("groupEntriesBy", G, MAP, CLOSURE, group_entries_by),
-    M1("putAll", G, MAP, COLLECTION, put_all),
-    M1("reverseEach", G, MAP, CLOSURE, reverse_each),
-    M0("asImmutable", G, MAP, as_immutable),
-    M1("withDefault", G, MAP, CLOSURE, with_default),
+static const struct method_row map_methods[] = {
+    {"def max(Closure)", GROOVY, as_list},
+    {"def min(Closure)", GROOVY, as_list},
+    {"Map sort()", GROOVY, sort},
+    {"Map sort(Closure)", GROOVY, sort},
+    {"Map sort(Comparator)", GROOVY, sort},
+    {"Map toSorted()", GROOVY, to_sorted},
+    {"Map toSorted(Closure)", GROOVY, to_sorted},
+    {"Map toSorted(Comparator)", GROOVY, to_sorted},
+    {"Map subMap(Collection)", GROOVY, sub_map},
+    {"Map subMap(Object[])", GROOVY, sub_map},
+    {"Map take(int)", GROOVY, cut, {true}},
+    {"Map drop(int)", GROOVY, cut, {false}},
+    {"Map takeWhile(Closure)", GROOVY, cut_while, {true}},
+    {"Map dropWhile(Closure)", GROOVY, cut_while, {false}},
+    {"Map intersect(Map)", GROOVY, intersect},
+    {"Map findAll(Closure)", GROOVY, find_all},
+    {"Number count(Closure)", GROOVY, count},
+    {"Map groupBy(Closure)", GROOVY, group_by},
+    {"Map countBy(Closure)", GROOVY, count_by},
+    {"Map groupEntriesBy(Closure)", GROOVY, group_entries_by},
+    {"Map putAll(Collection)", GROOVY, put_all},
+    {"Map reverseEach(Closure)", GROOVY, reverse_each},
+    {"Map asImmutable()", GROOVY, as_immutable},
+    {"Map withDefault(Closure)", GROOVY, with_default},
 };
 
 const struct method_table methods_groovy_map[] = {
-    METHOD_TABLE(MAP, map_methods),
-    METHOD_TABLE(MAP_WITH_DEFAULT, map_with_default_methods),
-    {0, 0, NULL},
+    METHOD_ROWS(MAP, map_methods),
+    METHOD_ROWS(MAP_WITH_DEFAULT, map_with_default_methods),
+    {0},
 };

@@ -54,26 +54,26 @@ static bool strip(struct run *run, const struct text *text, bool margin, uint16_
     return run_step(run, text->length / 16) && give(ret, text_buf_done(&out));
 }
 
-static bool string_strip_margin(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool string_strip_margin(struct call *call, struct value *ret)
 {
     uint16_t sign = '|';
-    if (n == 1 && a[1].kind == VALUE_CHAR)
-        sign = (uint16_t)a[1].i;
-    else if (n == 1) {
-        NEED(1);
-        sign = text_of(a[1])->length > 0 ? text_at(text_of(a[1]), 0) : '|';
+    if (call->count == 1 && call->args[0].kind == VALUE_CHAR)
+        sign = (uint16_t)call->args[0].i;
+    else if (call->count == 1) {
+        NOT_NULL(0);
+        sign = text_of(call->args[0])->length > 0 ? text_at(text_of(call->args[0]), 0) : '|';
     }
-    return strip(run, text_of(a[0]), true, sign, 0, ret);
+    return strip(call->run, text_of(call->self), true, sign, 0, ret);
 }
 
 /* As far as the line that is indented least, blank ones aside. */
-static bool string_strip_indent(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool string_strip_indent(struct call *call, struct value *ret)
 {
-    const struct text *text = text_of(a[0]);
+    const struct text *text = text_of(call->self);
     size_t least = SIZE_MAX;
     struct line line;
-    if (n == 1) {
-        least = a[1].i < 0 ? 0 : (size_t)a[1].i;
+    if (call->count == 1) {
+        least = call->args[0].i < 0 ? 0 : (size_t)call->args[0].i;
     } else {
         for (size_t at = 0; next_line(text, &at, &line);) {
             size_t indent = indent_of(text, line);
@@ -81,18 +81,18 @@ static bool string_strip_indent(struct run *run, struct value *a, unsigned n, st
                 least = indent;
         }
     }
-    return strip(run, text, false, 0, least == SIZE_MAX ? 0 : least, ret);
+    return strip(call->run, text, false, 0, least == SIZE_MAX ? 0 : least, ret);
 }
 
-static const struct method string_methods[] = {
-    M0("stripMargin", METHOD_GROOVY, STRING, string_strip_margin),
-    M1("stripMargin", METHOD_GROOVY, STRING, CHAR, string_strip_margin),
-    M1("stripMargin", METHOD_GROOVY, STRING, STRING, string_strip_margin),
-    M0("stripIndent", METHOD_GROOVY, STRING, string_strip_indent),
-    M1("stripIndent", METHOD_GROOVY, STRING, INT, string_strip_indent),
+static const struct method_row string_methods[] = {
+    {"String stripMargin()", GROOVY, string_strip_margin},
+    {"String stripMargin(char)", GROOVY, string_strip_margin},
+    {"String stripMargin(String)", GROOVY, string_strip_margin},
+    {"String stripIndent()", GROOVY, string_strip_indent},
+    {"String stripIndent(int)", GROOVY, string_strip_indent},
 };
 
 const struct method_table methods_groovy_margin[] = {
-    METHOD_TABLE(STRING, string_methods),
-    {0, 0, NULL},
+    METHOD_ROWS(STRING, string_methods),
+    {0},
 };

@@ -30,22 +30,21 @@ static struct seq *lines_of(struct run *run, struct value self)
     return text == NULL ? NULL : lines;
 }
 
-static bool read_lines(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool read_lines(struct call *call, struct value *ret)
 {
-    (void)n;
-    return give(ret, lines_of(run, a[0]));
+    return give(ret, lines_of(call->run, call->self));
 }
 
 /* The closure gets the line and, with two parameters, its number; the last result is the result. */
-static bool each_line(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool each_line(struct call *call, struct value *ret)
 {
-    const struct seq *lines = lines_of(run, a[0]);
-    int64_t from = n == 2 ? a[1].i : 0;
-    unsigned count = function_arity(a[n]) == 2 ? 2 : 1;
+    const struct seq *lines = lines_of(call->run, call->self);
+    int64_t from = call->count == 2 ? call->args[0].i : 0;
+    unsigned count = function_arity(call_last(call)) == 2 ? 2 : 1;
     *ret = VALUE_NONE;
     for (size_t i = 0; lines != NULL && i < lines->count; i++) {
         struct value arguments[2] = {seq_item(lines, i), value_int(from + (int64_t)i)};
-        if (!run_invoke(run, a[n], arguments, count, ret))
+        if (!run_invoke(call->run, call_last(call), arguments, count, ret))
             return false;
     }
     return lines != NULL;
@@ -90,9 +89,10 @@ static bool no_pattern(struct run *run)
 }
 
 /* Calls a[2] with each match; what it gives is kept in `all` (NULL: nowhere). */
-static bool call_matches(struct run *run, struct value *a, struct seq *all)
+static bool call_matches(struct call *call, struct seq *all)
 {
-    struct matcher *matcher = match_with(run, a[0], a[1]);
+    struct run *run = call->run;
+    struct matcher *matcher = match_with(run, call->self, call->args[0]);
     struct value match;
     bool found;
     if (matcher == NULL)
@@ -100,24 +100,23 @@ static bool call_matches(struct run *run, struct value *a, struct seq *all)
     while (matcher_find(run, matcher, &found)) {
         if (!found)
             return true;
-        if (!match_value(run, matcher, &match) || !run_invoke(run, a[2], &match, 1, &match) ||
+        if (!match_value(run, matcher, &match) || !run_invoke(run, call->args[1], &match, 1, &match) ||
             (all != NULL && !seq_add(run, all, match)))
             return false;
     }
     return false;
 }
 
-static bool each_match(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool each_match(struct call *call, struct value *ret)
 {
-    (void)n;
-    *ret = a[0];
-    return call_matches(run, a, NULL);
+    *ret = call->self;
+    return call_matches(call, NULL);
 }
 
-static bool find(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool find(struct call *call, struct value *ret)
 {
-    (void)n;
-    struct matcher *matcher = match_with(run, a[0], a[1]);
+    struct run *run = call->run;
+    struct matcher *matcher = match_with(run, call->self, call->args[0]);
     struct value match;
     bool found;
     *ret = value_of(matcher);
@@ -126,34 +125,35 @@ static bool find(struct run *run, struct value *a, unsigned n, struct value *ret
     if (!matcher_find(run, matcher, &found))
         return false;
     *ret = VALUE_NONE;
-    return !found || (match_value(run, matcher, &match) && run_invoke(run, a[2], &match, 1, ret));
+    return !found || (match_value(run, matcher, &match) && run_invoke(run, call->args[1], &match, 1, ret));
 }
 
-static bool find_all(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool find_all(struct call *call, struct value *ret)
 {
-    (void)n;
-    struct seq *all = seq_new(run, CLASS_ARRAY_LIST, 0);
+    struct seq *all = seq_new(call->run, CLASS_ARRAY_LIST, 0);
     *ret = value_of(all);
-    return call_matches(run, a, all);
+    return call_matches(call, all);
 }
 
 /* Characters */
 
-static bool to_set(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool to_set(struct call *call, struct value *ret)
 {
-    (void)n;
+    struct run *run = call->run;
     *ret = value_of(dict_new(run, CLASS_LINKED_HASH_SET));
-    return groovy_add_all(run, *ret, value_of(values_to_seq(run, a[0], CLASS_ARRAY_LIST)));
+    return groovy_add_all(run, *ret, value_of(values_to_seq(run, call->self, CLASS_ARRAY_LIST)));
 }
 
-static bool cut_while(struct run *run, struct value *a, bool take, struct value *ret)
+static bool cut_while(struct call *call, struct value *ret)
 {
-    struct text *text = text_of(a[0]);
+    bool take = call->row->datum.number != 0;
+    struct run *run = call->run;
+    struct text *text = text_of(call->self);
     size_t cut = 0;
     for (bool holds = true; cut < text->length; cut++) {
         struct text *one = text_substring(run, text, cut, cut + 1);
         struct value item = value_of(one);
-        if (one == NULL || !invoke_test(run, a[1], &item, 1, &holds))
+        if (one == NULL || !invoke_test(run, call->args[0], &item, 1, &holds))
             return false;
         if (!holds)
             break;
@@ -161,59 +161,44 @@ static bool cut_while(struct run *run, struct value *a, bool take, struct value 
     return give(ret, text_substring(run, text, take ? 0 : cut, take ? cut : text->length));
 }
 
-static bool take_while(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool is_all_whitespace(struct call *call, struct value *ret)
 {
-    (void)n;
-    return cut_while(run, a, true, ret);
-}
-
-static bool drop_while(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    return cut_while(run, a, false, ret);
-}
-
-static bool is_all_whitespace(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    const struct text *text = text_of(a[0]);
-    bool all = run_step(run, text->length / 64);
+    const struct text *text = text_of(call->self);
+    bool all = run_step(call->run, text->length / 64);
     for (size_t i = 0; i < text->length && all; i++)
         all = text_at(text, i) < 128 && isspace(text_at(text, i));
-    return run->thrown == NULL && give_boolean(ret, all);
+    return call->run->thrown == NULL && give_boolean(ret, all);
 }
 
-static bool next(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool next(struct call *call, struct value *ret)
 {
-    (void)n;
-    return range_step(run, a[0], false, ret);
+    return range_step(call->run, call->self, false, ret);
 }
 
-static bool previous(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool previous(struct call *call, struct value *ret)
 {
-    (void)n;
-    return range_step(run, a[0], true, ret);
+    return range_step(call->run, call->self, true, ret);
 }
 
-static const struct method string_methods[] = {
-    M0("readLines", G, LIST, read_lines),
-    M1("eachLine", G, DEF, CLOSURE, each_line),
-    M2("eachLine", G, DEF, INT, CLOSURE, each_line),
-    M2("eachMatch", G, STRING, CHAR_SEQUENCE, CLOSURE, each_match),
-    M2("eachMatch", G, STRING, PATTERN, CLOSURE, each_match),
-    M2("find", G, STRING, CHAR_SEQUENCE, CLOSURE, find),
-    M2("find", G, STRING, PATTERN, CLOSURE, find),
-    M2("findAll", G, LIST, CHAR_SEQUENCE, CLOSURE, find_all),
-    M2("findAll", G, LIST, PATTERN, CLOSURE, find_all),
-    M0("toSet", G, SET, to_set),
-    M1("takeWhile", G, STRING, CLOSURE, take_while),
-    M1("dropWhile", G, STRING, CLOSURE, drop_while),
-    M0("isAllWhitespace", G, BOOLEAN, is_all_whitespace),
-    M0("next", G, STRING, next),
-    M0("previous", G, STRING, previous),
+static const struct method_row string_methods[] = {
+    {"List readLines()", GROOVY, read_lines},
+    {"def eachLine(Closure)", GROOVY, each_line},
+    {"def eachLine(int, Closure)", GROOVY, each_line},
+    {"String eachMatch(CharSequence, Closure)", GROOVY, each_match},
+    {"String eachMatch(Pattern, Closure)", GROOVY, each_match},
+    {"String find(CharSequence, Closure)", GROOVY, find},
+    {"String find(Pattern, Closure)", GROOVY, find},
+    {"List findAll(CharSequence, Closure)", GROOVY, find_all},
+    {"List findAll(Pattern, Closure)", GROOVY, find_all},
+    {"Set toSet()", GROOVY, to_set},
+    {"String takeWhile(Closure)", GROOVY, cut_while, {true}},
+    {"String dropWhile(Closure)", GROOVY, cut_while, {false}},
+    {"boolean isAllWhitespace()", GROOVY, is_all_whitespace},
+    {"String next()", GROOVY, next},
+    {"String previous()", GROOVY, previous},
 };
 
 const struct method_table methods_groovy_text[] = {
-    METHOD_TABLE(STRING, string_methods),
-    {0, 0, NULL},
+    METHOD_ROWS(STRING, string_methods),
+    {0},
 };

@@ -18,109 +18,93 @@ static bool not_a_number(struct run *run, struct slice text)
     return run_throw(run, CLASS_NUMBER_FORMAT_EXCEPTION, "For input string: \"%.*s\"", SLICE_ARG(text));
 }
 
-static bool to_integral(struct run *run, struct value *a, int64_t min, int64_t max, enum value_kind kind,
-                        struct value *ret)
+/* As the type of the row, Integer or Long. */
+static bool to_integral(struct call *call, struct value *ret)
 {
-    struct slice text = trimmed(run, a[0]);
+    bool is_long = call->row->result == CLASS_LONG_BOX;
+    struct slice text = trimmed(call->run, call->self);
     int64_t i;
-    if (!number_parse_i64(text, 10, min, max, &i))
-        return not_a_number(run, text);
-    *ret = (struct value){.kind = kind, .i = i};
+    if (!number_parse_i64(text, 10, is_long ? INT64_MIN : INT32_MIN, is_long ? INT64_MAX : INT32_MAX, &i))
+        return not_a_number(call->run, text);
+    *ret = is_long ? value_long(i) : value_int(i);
     return true;
 }
 
-static bool string_to_integer(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool string_to_double(struct call *call, struct value *ret)
 {
-    (void)n;
-    return to_integral(run, a, INT32_MIN, INT32_MAX, VALUE_INT, ret);
-}
-
-static bool string_to_long(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    return to_integral(run, a, INT64_MIN, INT64_MAX, VALUE_LONG, ret);
-}
-
-static bool string_to_double(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    struct slice text = trimmed(run, a[0]);
+    struct slice text = trimmed(call->run, call->self);
     double d;
-    return number_parse_double(text, &d) ? give_double(ret, d) : not_a_number(run, text);
+    return number_parse_double(text, &d) ? give_double(ret, d) : not_a_number(call->run, text);
 }
 
-static bool string_to_float(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool string_to_float(struct call *call, struct value *ret)
 {
-    if (!string_to_double(run, a, n, ret))
+    if (!string_to_double(call, ret))
         return false;
     *ret = value_float(ret->d);
     return true;
 }
 
-static bool string_to_big_decimal(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool string_to_big_decimal(struct call *call, struct value *ret)
 {
-    (void)n;
-    struct slice text = trimmed(run, a[0]);
+    struct run *run = call->run;
+    struct slice text = trimmed(run, call->self);
     struct decimal *decimal = decimal_from_slice(run, text);
     return decimal == NULL && run->thrown == NULL ? decimal_refuse(run, text) : give(ret, decimal);
 }
 
-static bool string_to_big_integer(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool string_to_big_integer(struct call *call, struct value *ret)
 {
-    (void)n;
-    struct slice text = trimmed(run, a[0]);
+    struct run *run = call->run;
+    struct slice text = trimmed(run, call->self);
     struct big *big = big_from_digits(run, text);
     return big == NULL && run->thrown == NULL ? not_a_number(run, text) : give(ret, big);
 }
 
-static bool string_is_integer(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool string_is_integer(struct call *call, struct value *ret)
 {
-    (void)n;
     int64_t i;
-    return give_boolean(ret, number_parse_i64(trimmed(run, a[0]), 10, INT32_MIN, INT32_MAX, &i));
+    return give_boolean(ret, number_parse_i64(trimmed(call->run, call->self), 10, INT32_MIN, INT32_MAX, &i));
 }
 
-static bool string_is_long(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool string_is_long(struct call *call, struct value *ret)
 {
-    (void)n;
     int64_t i;
-    return give_boolean(ret, number_parse_i64(trimmed(run, a[0]), 10, INT64_MIN, INT64_MAX, &i));
+    return give_boolean(ret, number_parse_i64(trimmed(call->run, call->self), 10, INT64_MIN, INT64_MAX, &i));
 }
 
-static bool string_is_number(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool string_is_number(struct call *call, struct value *ret)
 {
-    (void)n;
     double d;
-    struct slice text = trimmed(run, a[0]);
+    struct slice text = trimmed(call->run, call->self);
     bool letters = text.len > 0 && strchr("dDfFNI", text.data[text.len - 1]) != NULL;
     return give_boolean(ret, !letters && number_parse_double(text, &d));
 }
 
-static bool string_to_boolean(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool string_to_boolean(struct call *call, struct value *ret)
 {
-    (void)n;
-    struct slice text = trimmed(run, a[0]);
+    struct slice text = trimmed(call->run, call->self);
     bool yes = slice_is(text, "y") || slice_is(text, "1") || (text.len == 4 && strncasecmp(text.data, "true", 4) == 0);
     return give_boolean(ret, yes);
 }
 
-static const struct method string_methods[] = {
-    M0("toInteger", METHOD_GROOVY, INT_BOX, string_to_integer),
-    M0("toLong", METHOD_GROOVY, LONG_BOX, string_to_long),
-    M0("toDouble", METHOD_GROOVY, DOUBLE_BOX, string_to_double),
-    M0("toFloat", METHOD_GROOVY, FLOAT_BOX, string_to_float),
-    M0("toBigDecimal", METHOD_GROOVY, BIG_DECIMAL, string_to_big_decimal),
-    M0("toBigInteger", METHOD_GROOVY, BIG_INTEGER, string_to_big_integer),
-    M0("toBoolean", METHOD_GROOVY, BOOLEAN_BOX, string_to_boolean),
-    M0("isInteger", METHOD_GROOVY, BOOLEAN, string_is_integer),
-    M0("isLong", METHOD_GROOVY, BOOLEAN, string_is_long),
-    M0("isNumber", METHOD_GROOVY, BOOLEAN, string_is_number),
-    M0("isDouble", METHOD_GROOVY, BOOLEAN, string_is_number),
-    M0("isFloat", METHOD_GROOVY, BOOLEAN, string_is_number),
-    M0("isBigDecimal", METHOD_GROOVY, BOOLEAN, string_is_number),
+static const struct method_row string_methods[] = {
+    {"Integer toInteger()", GROOVY, to_integral},
+    {"Long toLong()", GROOVY, to_integral},
+    {"Double toDouble()", GROOVY, string_to_double},
+    {"Float toFloat()", GROOVY, string_to_float},
+    {"BigDecimal toBigDecimal()", GROOVY, string_to_big_decimal},
+    {"BigInteger toBigInteger()", GROOVY, string_to_big_integer},
+    {"Boolean toBoolean()", GROOVY, string_to_boolean},
+    {"boolean isInteger()", GROOVY, string_is_integer},
+    {"boolean isLong()", GROOVY, string_is_long},
+    {"boolean isNumber()", GROOVY, string_is_number},
+    {"boolean isDouble()", GROOVY, string_is_number},
+    {"boolean isFloat()", GROOVY, string_is_number},
+    {"boolean isBigDecimal()", GROOVY, string_is_number},
 };
 
 const struct method_table methods_groovy_text_number[] = {
-    METHOD_TABLE(STRING, string_methods),
-    {0, 0, NULL},
+    METHOD_ROWS(STRING, string_methods),
+    {0},
 };

@@ -4,32 +4,32 @@
 #include "script/value/text_search.h"
 #include "script/library/methods_text.h"
 
-static bool string_reverse(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool string_reverse(struct call *call, struct value *ret)
 {
-    (void)n;
-    const struct text *text = text_of(a[0]);
+    const struct text *text = text_of(call->self);
     struct text_buf out;
-    text_buf_init(&out, run);
+    text_buf_init(&out, call->run);
     for (size_t i = text->length; i-- > 0;)
         text_buf_unit(&out, text_at(text, i));
     return give(ret, text_buf_done(&out));
 }
 
-static bool string_capitalize(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool string_capitalize(struct call *call, struct value *ret)
 {
-    (void)n;
-    const struct text *text = text_of(a[0]);
+    const struct text *text = text_of(call->self);
     struct text_buf out;
-    text_buf_init(&out, run);
+    text_buf_init(&out, call->run);
     for (size_t i = 0; i < text->length; i++)
         text_buf_unit(&out, i == 0 ? letter_upper(text_at(text, i)) : text_at(text, i));
     return give(ret, text_buf_done(&out));
 }
 
-static bool string_tokenize(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool string_tokenize(struct call *call, struct value *ret)
 {
-    const struct text *text = text_of(a[0]);
-    struct text *delimiters = n == 0 ? text_new(run, SLICE_LIT(" \t\n\r\f")) : value_to_text(run, a[1]);
+    struct run *run = call->run;
+    const struct text *text = text_of(call->self);
+    struct text *delimiters =
+        call->count == 0 ? text_new(run, SLICE_LIT(" \t\n\r\f")) : value_to_text(run, call->args[0]);
     struct seq *parts = seq_new(run, CLASS_ARRAY_LIST, 0);
     struct text_set set;
     size_t begin = 0;
@@ -40,7 +40,7 @@ static bool string_tokenize(struct run *run, struct value *a, unsigned n, struct
         if (i < text->length && !text_set_has(&set, text_at(text, i)))
             continue;
         if (i > begin) {
-            struct text *part = text_substring(run, text_of(a[0]), begin, i);
+            struct text *part = text_substring(run, text_of(call->self), begin, i);
             if (part == NULL || !run_step(run, 1) || !seq_add(run, parts, value_of(part)))
                 return false;
         }
@@ -50,22 +50,25 @@ static bool string_tokenize(struct run *run, struct value *a, unsigned n, struct
 }
 
 /* As tokenize, but an array. */
-static bool string_split_words(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool string_split_words(struct call *call, struct value *ret)
 {
     struct value tokens;
-    if (!string_tokenize(run, a, n, &tokens))
+    if (!string_tokenize(call, &tokens))
         return false;
     const struct seq *seq = seq_of(tokens);
-    struct array *array = array_new(run, CLASS_STRING, seq->count);
+    struct array *array = array_new(call->run, CLASS_STRING, seq->count);
     for (size_t i = 0; array != NULL && i < seq->count; i++)
         array->items[i] = seq_item(seq, i);
     return give(ret, array);
 }
 
-static bool pad(struct run *run, struct value *a, unsigned n, int left_share, struct value *ret)
+static bool pad(struct call *call, struct value *ret)
 {
-    struct text *text = text_of(a[0]), *fill = n == 2 ? value_to_text(run, a[2]) : text_new(run, SLICE_LIT(" "));
-    int64_t missing = number_to_i64(a[1]) - text->length;
+    int left_share = (int)call->row->datum.number;
+    struct run *run = call->run;
+    struct text *text = text_of(call->self),
+                *fill = call->count == 2 ? value_to_text(run, call->args[1]) : text_new(run, SLICE_LIT(" "));
+    int64_t missing = number_to_i64(call->args[0]) - text->length;
     struct text_buf out;
     text_buf_init(&out, run);
     if (fill == NULL || fill->length == 0 || missing <= 0)
@@ -81,74 +84,48 @@ static bool pad(struct run *run, struct value *a, unsigned n, int left_share, st
     return give(ret, text_buf_done(&out));
 }
 
-static bool string_pad_left(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool string_to_list(struct call *call, struct value *ret)
 {
-    return pad(run, a, n, 2, ret);
+    return give(ret, values_to_seq(call->run, call->self, CLASS_ARRAY_LIST));
 }
 
-static bool string_pad_right(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool string_take(struct call *call, struct value *ret)
 {
-    return pad(run, a, n, 0, ret);
+    int64_t count = call->args[0].i < 0 ? 0 : call->args[0].i, length = text_of(call->self)->length;
+    return methods_text_cut(call->run, text_of(call->self), 0, count < length ? count : length, ret);
 }
 
-static bool string_center(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool string_drop(struct call *call, struct value *ret)
 {
-    return pad(run, a, n, 1, ret);
+    int64_t count = call->args[0].i < 0 ? 0 : call->args[0].i, length = text_of(call->self)->length;
+    return methods_text_cut(call->run, text_of(call->self), count < length ? count : length, length, ret);
 }
 
-static bool string_to_list(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool string_count(struct call *call, struct value *ret)
 {
-    (void)n;
-    return give(ret, values_to_seq(run, a[0], CLASS_ARRAY_LIST));
-}
-
-static bool string_take(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    int64_t count = a[1].i < 0 ? 0 : a[1].i, length = text_of(a[0])->length;
-    return methods_text_cut(run, text_of(a[0]), 0, count < length ? count : length, ret);
-}
-
-static bool string_drop(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    int64_t count = a[1].i < 0 ? 0 : a[1].i, length = text_of(a[0])->length;
-    return methods_text_cut(run, text_of(a[0]), count < length ? count : length, length, ret);
-}
-
-static bool string_count(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
     int64_t count = 0;
-    struct text *part = text_of(a[1]);
+    struct text *part = text_of(call->args[0]);
     if (part->length == 0)
-        return give_int(ret, text_of(a[0])->length + 1);
+        return give_int(ret, text_of(call->self)->length + 1);
     struct text_search search;
-    for (text_search_init(&search, run, text_of(a[0]), part, 0); text_search_next(&search) >= 0; count++)
-        if (!run_step(run, 1))
+    for (text_search_init(&search, call->run, text_of(call->self), part, 0); text_search_next(&search) >= 0; count++)
+        if (!run_step(call->run, 1))
             return false;
     return give_int(ret, count);
 }
 
-static const struct method string_methods[] = {
-    M0("reverse", METHOD_GROOVY, STRING, string_reverse),
-    M0("capitalize", METHOD_GROOVY, STRING, string_capitalize),
-    M0("tokenize", METHOD_GROOVY, LIST, string_tokenize),
-    M1("tokenize", METHOD_GROOVY, LIST, STRING, string_tokenize),
-    M1("padLeft", METHOD_GROOVY, STRING, NUMBER, string_pad_left),
-    M2("padLeft", METHOD_GROOVY, STRING, NUMBER, CHAR_SEQUENCE, string_pad_left),
-    M1("padRight", METHOD_GROOVY, STRING, NUMBER, string_pad_right),
-    M2("padRight", METHOD_GROOVY, STRING, NUMBER, CHAR_SEQUENCE, string_pad_right),
-    M1("center", METHOD_GROOVY, STRING, NUMBER, string_center),
-    M2("center", METHOD_GROOVY, STRING, NUMBER, CHAR_SEQUENCE, string_center),
-    M0("toList", METHOD_GROOVY, LIST, string_to_list),
-    M1("take", METHOD_GROOVY, STRING, INT, string_take),
-    M1("drop", METHOD_GROOVY, STRING, INT, string_drop),
-    M1("count", METHOD_GROOVY, INT, STRING, string_count),
-    M0("split", METHOD_GROOVY, STRING_ARRAY, string_split_words),
+static const struct method_row string_methods[] = {
+    {"String reverse()", GROOVY, string_reverse},     {"String capitalize()", GROOVY, string_capitalize},
+    {"List tokenize()", GROOVY, string_tokenize},     {"List tokenize(String)", GROOVY, string_tokenize},
+    {"String padLeft(Number)", GROOVY, pad, {2}},     {"String padLeft(Number, CharSequence)", GROOVY, pad, {2}},
+    {"String padRight(Number)", GROOVY, pad, {0}},    {"String padRight(Number, CharSequence)", GROOVY, pad, {0}},
+    {"String center(Number)", GROOVY, pad, {1}},      {"String center(Number, CharSequence)", GROOVY, pad, {1}},
+    {"List toList()", GROOVY, string_to_list},        {"String take(int)", GROOVY, string_take},
+    {"String drop(int)", GROOVY, string_drop},        {"int count(String)", GROOVY, string_count},
+    {"String[] split()", GROOVY, string_split_words},
 };
 
 const struct method_table methods_groovy_text_part[] = {
-    METHOD_TABLE(STRING, string_methods),
-    {0, 0, NULL},
+    METHOD_ROWS(STRING, string_methods),
+    {0},
 };

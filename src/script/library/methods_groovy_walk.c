@@ -2,32 +2,32 @@
 /* Groovy's methods that walk over any object: each, collect, find, inject, grep and their kin. */
 #include "script/library/methods_groovy.h"
 
-static bool each(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool each(struct call *call, struct value *ret)
 {
-    (void)n;
+    struct run *run = call->run;
     struct iter iter;
     struct value ignored;
-    *ret = a[0];
-    if (!groovy_walk(run, &iter, a[0]))
+    *ret = call->self;
+    if (!groovy_walk(run, &iter, call->self))
         return false;
     walk(&iter, item)
     {
-        if (!groovy_call_item(run, a[0], a[1], item, &ignored))
+        if (!groovy_call_item(run, call->self, call->args[0], item, &ignored))
             return false;
     }
     return run->thrown == NULL;
 }
 
 /* A map's closure gets key, value and index, or entry and index. */
-static bool each_with_index(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool each_with_index(struct call *call, struct value *ret)
 {
-    (void)n;
+    struct run *run = call->run;
     struct iter iter;
     struct value ignored;
     int64_t index = 0;
-    *ret = a[0];
-    bool split = value_is_map(a[0]) && function_arity(a[1]) == 3;
-    if (!groovy_walk(run, &iter, a[0]))
+    *ret = call->self;
+    bool split = value_is_map(call->self) && function_arity(call->args[0]) == 3;
+    if (!groovy_walk(run, &iter, call->self))
         return false;
     walk(&iter, item)
     {
@@ -39,7 +39,7 @@ static bool each_with_index(struct run *run, struct value *a, unsigned n, struct
             arguments[2] = value_int(index);
         }
         index++;
-        if (!run_invoke(run, a[1], arguments, split ? 3 : 2, &ignored))
+        if (!run_invoke(run, call->args[0], arguments, split ? 3 : 2, &ignored))
             return false;
     }
     return run->thrown == NULL;
@@ -60,23 +60,24 @@ static bool collect_into(struct run *run, struct value self, struct value functi
     return run->thrown == NULL;
 }
 
-static bool collect(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool collect(struct call *call, struct value *ret)
 {
-    *ret = n == 2 ? a[1] : value_of(seq_new(run, CLASS_ARRAY_LIST, 0));
-    return collect_into(run, a[0], n == 0 ? VALUE_NONE : a[n], *ret);
+    *ret = call->count == 2 ? call->args[0] : value_of(seq_new(call->run, CLASS_ARRAY_LIST, 0));
+    return collect_into(call->run, call->self, call->count == 0 ? VALUE_NONE : call_last(call), *ret);
 }
 
 /* Results that are collections are joined. */
-static bool collect_many(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool collect_many(struct call *call, struct value *ret)
 {
+    struct run *run = call->run;
     struct iter iter;
-    *ret = n == 2 ? a[1] : value_of(seq_new(run, CLASS_ARRAY_LIST, 0));
-    if (!groovy_walk(run, &iter, a[0]))
+    *ret = call->count == 2 ? call->args[0] : value_of(seq_new(run, CLASS_ARRAY_LIST, 0));
+    if (!groovy_walk(run, &iter, call->self))
         return false;
     walk(&iter, item)
     {
         struct value result;
-        if (!groovy_call_item(run, a[0], a[n], item, &result) || !groovy_add_all(run, *ret, result))
+        if (!groovy_call_item(run, call->self, call_last(call), item, &result) || !groovy_add_all(run, *ret, result))
             return false;
     }
     return run->thrown == NULL;
@@ -114,11 +115,10 @@ static bool collect_nested_into(struct run *run, struct value self, struct value
     return ok;
 }
 
-static bool collect_nested(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool collect_nested(struct call *call, struct value *ret)
 {
-    (void)n;
-    *ret = value_of(seq_new(run, CLASS_ARRAY_LIST, 0));
-    return collect_nested_into(run, a[0], a[1], *ret);
+    *ret = value_of(seq_new(call->run, CLASS_ARRAY_LIST, 0));
+    return collect_nested_into(call->run, call->self, call->args[0], *ret);
 }
 
 /* A map, an entry, or a list or array of key and value. */
@@ -141,90 +141,96 @@ static bool add_entry(struct run *run, struct dict *into, struct value item)
     return convert_groovy(run, item, CLASS_MAP_ENTRY, true, &ignored);
 }
 
-static bool collect_entries(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool collect_entries(struct call *call, struct value *ret)
 {
+    struct run *run = call->run;
     struct iter iter;
-    bool given = n > 0 && value_is_map(a[1]), function = n > 0 && value_is(a[n], CLASS_CLOSURE);
-    struct dict *into = given ? dict_of(a[1]) : dict_new(run, CLASS_LINKED_HASH_MAP);
+    bool given = call->count > 0 && value_is_map(call->args[0]),
+         function = call->count > 0 && value_is(call_last(call), CLASS_CLOSURE);
+    struct dict *into = given ? dict_of(call->args[0]) : dict_new(run, CLASS_LINKED_HASH_MAP);
     *ret = value_of(into);
-    if (!groovy_walk(run, &iter, a[0]))
+    if (!groovy_walk(run, &iter, call->self))
         return false;
     walk(&iter, item)
     {
-        if ((function && !groovy_call_item(run, a[0], a[n], item, &item)) || !add_entry(run, into, item))
+        if ((function && !groovy_call_item(run, call->self, call_last(call), item, &item)) ||
+            !add_entry(run, into, item))
             return false;
     }
     return run->thrown == NULL;
 }
 
 /* Without a closure the elements themselves are asked whether they are true. */
-static bool holds_for(struct run *run, struct value *a, unsigned n, struct value item, bool *ret)
+static bool holds_for(struct call *call, struct value item, bool *ret)
 {
-    return n == 0 ? convert_truth(run, item, ret) : groovy_test_item(run, a[0], a[n], item, ret);
+    return call->count == 0 ? convert_truth(call->run, item, ret)
+                            : groovy_test_item(call->run, call->self, call_last(call), item, ret);
 }
 
-static bool find(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool find(struct call *call, struct value *ret)
 {
     struct iter iter;
     *ret = VALUE_NONE;
-    if (!groovy_walk(run, &iter, a[0]))
+    if (!groovy_walk(call->run, &iter, call->self))
         return false;
     walk(&iter, item)
     {
         bool holds;
-        if (!holds_for(run, a, n, item, &holds))
+        if (!holds_for(call, item, &holds))
             return false;
         if (holds) {
             *ret = item;
             return true;
         }
     }
-    return run->thrown == NULL;
+    return call->run->thrown == NULL;
 }
 
-static bool find_all(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool find_all(struct call *call, struct value *ret)
 {
+    struct run *run = call->run;
     struct iter iter;
-    *ret = groovy_similar(run, a[0]);
-    if (!groovy_walk(run, &iter, a[0]))
+    *ret = groovy_similar(run, call->self);
+    if (!groovy_walk(run, &iter, call->self))
         return false;
     walk(&iter, item)
     {
         bool holds;
-        if (!holds_for(run, a, n, item, &holds) || (holds && !groovy_add(run, *ret, item)))
+        if (!holds_for(call, item, &holds) || (holds && !groovy_add(run, *ret, item)))
             return false;
     }
     return run->thrown == NULL;
 }
 
-static bool find_result(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool find_result(struct call *call, struct value *ret)
 {
+    struct run *run = call->run;
     struct iter iter;
-    if (!groovy_walk(run, &iter, a[0]))
+    if (!groovy_walk(run, &iter, call->self))
         return false;
     walk(&iter, item)
     {
-        if (!groovy_call_item(run, a[0], a[n], item, ret))
+        if (!groovy_call_item(run, call->self, call_last(call), item, ret))
             return false;
         if (ret->kind != VALUE_NULL)
             return true;
     }
-    *ret = n == 2 ? a[1] : VALUE_NONE;
+    *ret = call->count == 2 ? call->args[0] : VALUE_NONE;
     return run->thrown == NULL;
 }
 
-static bool find_results(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool find_results(struct call *call, struct value *ret)
 {
-    (void)n;
+    struct run *run = call->run;
     struct iter iter;
     struct seq *results = seq_new(run, CLASS_ARRAY_LIST, 0);
     *ret = value_of(results);
-    if (!groovy_walk(run, &iter, a[0]))
+    if (!groovy_walk(run, &iter, call->self))
         return false;
     walk(&iter, item)
     {
         struct value result;
-        if (!groovy_call_item(run, a[0], a[1], item, &result) ||
+        if (!groovy_call_item(run, call->self, call->args[0], item, &result) ||
             (result.kind != VALUE_NULL && !seq_add(run, results, result)))
             return false;
     }
@@ -233,18 +239,20 @@ static bool find_results(struct run *run, struct value *a, unsigned n, struct va
 
 enum place { PLACE_FIRST, PLACE_LAST, PLACE_ALL };
 
-static bool find_places(struct run *run, struct value *a, unsigned n, enum place which, struct value *ret)
+static bool find_places(struct call *call, struct value *ret)
 {
+    enum place which = (enum place)call->row->datum.number;
+    struct run *run = call->run;
     struct iter iter;
-    int64_t index = 0, start = n == 2 ? number_to_i64(a[1]) : 0;
+    int64_t index = 0, start = call->count == 2 ? number_to_i64(call->args[0]) : 0;
     struct seq *all = seq_new(run, CLASS_ARRAY_LIST, 0);
     *ret = which == PLACE_ALL ? value_of(all) : value_int(-1);
-    if (!groovy_walk(run, &iter, a[0]))
+    if (!groovy_walk(run, &iter, call->self))
         return false;
     walk(&iter, item)
     {
         bool holds = false;
-        if (index >= start && !groovy_test_item(run, a[0], a[n], item, &holds))
+        if (index >= start && !groovy_test_item(run, call->self, call_last(call), item, &holds))
             return false;
         if (holds && which == PLACE_FIRST)
             return give_int(ret, index);
@@ -257,45 +265,21 @@ static bool find_places(struct run *run, struct value *a, unsigned n, enum place
     return run->thrown == NULL;
 }
 
-static bool find_index_of(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool quantify(struct call *call, struct value *ret)
 {
-    return find_places(run, a, n, PLACE_FIRST, ret);
-}
-
-static bool find_last_index_of(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    return find_places(run, a, n, PLACE_LAST, ret);
-}
-
-static bool find_index_values(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    return find_places(run, a, n, PLACE_ALL, ret);
-}
-
-static bool quantify(struct run *run, struct value *a, unsigned n, bool stop_at, struct value *ret)
-{
+    bool stop_at = call->row->datum.number != 0;
     struct iter iter;
-    if (!groovy_walk(run, &iter, a[0]))
+    if (!groovy_walk(call->run, &iter, call->self))
         return false;
     walk(&iter, item)
     {
         bool holds;
-        if (!holds_for(run, a, n, item, &holds))
+        if (!holds_for(call, item, &holds))
             return false;
         if (holds == stop_at)
             return give_boolean(ret, stop_at);
     }
-    return run->thrown == NULL && give_boolean(ret, !stop_at);
-}
-
-static bool any(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    return quantify(run, a, n, true, ret);
-}
-
-static bool every(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    return quantify(run, a, n, false, ret);
+    return call->run->thrown == NULL && give_boolean(ret, !stop_at);
 }
 
 /* Calls with what came out so far and the next element. */
@@ -315,112 +299,113 @@ static bool fold(struct run *run, struct iter *iter, struct value self, struct v
     return run->thrown == NULL;
 }
 
-static bool inject(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool inject(struct call *call, struct value *ret)
 {
+    struct run *run = call->run;
     struct iter iter;
     bool more = true;
-    struct value so_far = n == 2 ? a[1] : VALUE_NONE;
-    if (!groovy_walk(run, &iter, a[0]) || (n == 1 && !iter_next(&iter, &so_far, &more)))
+    struct value so_far = call->count == 2 ? call->args[0] : VALUE_NONE;
+    if (!groovy_walk(run, &iter, call->self) || (call->count == 1 && !iter_next(&iter, &so_far, &more)))
         return false;
     if (!more)
         return run_throw(run, CLASS_NO_SUCH_ELEMENT_EXCEPTION,
                          "Cannot call inject() on an empty %s without passing an initial value.",
-                         value_instance_of(a[0], CLASS_COLLECTION) ? "collection" : "iterable");
-    if (!fold(run, &iter, a[0], a[n], &so_far))
+                         value_instance_of(call->self, CLASS_COLLECTION) ? "collection" : "iterable");
+    if (!fold(run, &iter, call->self, call_last(call), &so_far))
         return false;
     *ret = so_far;
     return true;
 }
 
 /* Those that a filter takes, as `in` and switch understand it. */
-static bool grep(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool grep(struct call *call, struct value *ret)
 {
+    struct run *run = call->run;
     struct iter iter;
-    *ret = groovy_similar(run, a[0]);
-    if (!groovy_walk(run, &iter, a[0]))
+    *ret = groovy_similar(run, call->self);
+    if (!groovy_walk(run, &iter, call->self))
         return false;
     walk(&iter, item)
     {
         bool holds;
-        if (!(n == 0 ? convert_truth(run, item, &holds) : groovy_contains(run, item, a[1], &holds)) ||
+        if (!(call->count == 0 ? convert_truth(run, item, &holds)
+                               : groovy_contains(run, item, call->args[0], &holds)) ||
             (holds && !groovy_add(run, *ret, item)))
             return false;
     }
     return run->thrown == NULL;
 }
 
-static bool split(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool split(struct call *call, struct value *ret)
 {
-    (void)n;
+    struct run *run = call->run;
     struct iter iter;
     struct seq *both = seq_new(run, CLASS_ARRAY_LIST, 2);
-    struct value sides[2] = {groovy_similar(run, a[0]), groovy_similar(run, a[0])};
+    struct value sides[2] = {groovy_similar(run, call->self), groovy_similar(run, call->self)};
     *ret = value_of(both);
-    if (!seq_add(run, both, sides[0]) || !seq_add(run, both, sides[1]) || !groovy_walk(run, &iter, a[0]))
+    if (!seq_add(run, both, sides[0]) || !seq_add(run, both, sides[1]) || !groovy_walk(run, &iter, call->self))
         return false;
     walk(&iter, item)
     {
         bool holds;
-        if (!groovy_test_item(run, a[0], a[1], item, &holds) || !groovy_add(run, sides[holds ? 0 : 1], item))
+        if (!groovy_test_item(run, call->self, call->args[0], item, &holds) ||
+            !groovy_add(run, sides[holds ? 0 : 1], item))
             return false;
     }
     return run->thrown == NULL;
 }
 
-static bool iterator(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool iterator(struct call *call, struct value *ret)
 {
-    (void)n;
-    struct cursor *cursor = run_object(run, sizeof *cursor, CLASS_CURSOR);
+    struct cursor *cursor = run_object(call->run, sizeof *cursor, CLASS_CURSOR);
     *ret = value_of(cursor);
-    return groovy_walk(run, &cursor->iter, a[0]);
+    return groovy_walk(call->run, &cursor->iter, call->self);
 }
 
 /* Of any object, null among them. */
-#define N (METHOD_GROOVY | METHOD_NULL)
 
-static const struct method walk_methods[] = {
-    M1("each", N, DEF, CLOSURE, each),
-    M1("eachWithIndex", N, DEF, CLOSURE, each_with_index),
-    M0("collect", N, LIST, collect),
-    M1("collect", N, LIST, CLOSURE, collect),
-    M2("collect", N, COLLECTION, COLLECTION, CLOSURE, collect),
-    M0("find", N, DEF, find),
-    M1("find", N, DEF, CLOSURE, find),
-    M0("findAll", N, COLLECTION, find_all),
-    M1("findAll", N, COLLECTION, CLOSURE, find_all),
-    M1("findResult", N, DEF, CLOSURE, find_result),
-    M2("findResult", N, DEF, DEF, CLOSURE, find_result),
-    M1("findIndexOf", N, INT, CLOSURE, find_index_of),
-    M2("findIndexOf", N, INT, INT, CLOSURE, find_index_of),
-    M1("findLastIndexOf", N, INT, CLOSURE, find_last_index_of),
-    M2("findLastIndexOf", N, INT, INT, CLOSURE, find_last_index_of),
-    M1("findIndexValues", N, LIST, CLOSURE, find_index_values),
-    M2("findIndexValues", N, LIST, NUMBER, CLOSURE, find_index_values),
-    M0("any", N, BOOLEAN, any),
-    M1("any", N, BOOLEAN, CLOSURE, any),
-    M0("every", N, BOOLEAN, every),
-    M1("every", N, BOOLEAN, CLOSURE, every),
-    M1("inject", N, DEF, CLOSURE, inject),
-    M2("inject", N, DEF, DEF, CLOSURE, inject),
-    M0("grep", N, COLLECTION, grep),
-    M1("grep", N, COLLECTION, DEF, grep),
-    M1("split", N, COLLECTION, CLOSURE, split),
-    M0("iterator", N, ITERATOR, iterator),
+static const struct method_row walk_methods[] = {
+    {"def each(Closure)", GROOVY | METHOD_NULL, each},
+    {"def eachWithIndex(Closure)", GROOVY | METHOD_NULL, each_with_index},
+    {"List collect()", GROOVY | METHOD_NULL, collect},
+    {"List collect(Closure)", GROOVY | METHOD_NULL, collect},
+    {"Collection collect(Collection, Closure)", GROOVY | METHOD_NULL, collect},
+    {"def find()", GROOVY | METHOD_NULL, find},
+    {"def find(Closure)", GROOVY | METHOD_NULL, find},
+    {"Collection findAll()", GROOVY | METHOD_NULL, find_all},
+    {"Collection findAll(Closure)", GROOVY | METHOD_NULL, find_all},
+    {"def findResult(Closure)", GROOVY | METHOD_NULL, find_result},
+    {"def findResult(def, Closure)", GROOVY | METHOD_NULL, find_result},
+    {"int findIndexOf(Closure)", GROOVY | METHOD_NULL, find_places, {PLACE_FIRST}},
+    {"int findIndexOf(int, Closure)", GROOVY | METHOD_NULL, find_places, {PLACE_FIRST}},
+    {"int findLastIndexOf(Closure)", GROOVY | METHOD_NULL, find_places, {PLACE_LAST}},
+    {"int findLastIndexOf(int, Closure)", GROOVY | METHOD_NULL, find_places, {PLACE_LAST}},
+    {"List findIndexValues(Closure)", GROOVY | METHOD_NULL, find_places, {PLACE_ALL}},
+    {"List findIndexValues(Number, Closure)", GROOVY | METHOD_NULL, find_places, {PLACE_ALL}},
+    {"boolean any()", GROOVY | METHOD_NULL, quantify, {true}},
+    {"boolean any(Closure)", GROOVY | METHOD_NULL, quantify, {true}},
+    {"boolean every()", GROOVY | METHOD_NULL, quantify, {false}},
+    {"boolean every(Closure)", GROOVY | METHOD_NULL, quantify, {false}},
+    {"def inject(Closure)", GROOVY | METHOD_NULL, inject},
+    {"def inject(def, Closure)", GROOVY | METHOD_NULL, inject},
+    {"Collection grep()", GROOVY | METHOD_NULL, grep},
+    {"Collection grep(def)", GROOVY | METHOD_NULL, grep},
+    {"Collection split(Closure)", GROOVY | METHOD_NULL, split},
+    {"Iterator iterator()", GROOVY | METHOD_NULL, iterator},
 };
 
-static const struct method element_methods[] = {
-    M1("collectMany", G, LIST, CLOSURE, collect_many),
-    M2("collectMany", G, COLLECTION, COLLECTION, CLOSURE, collect_many),
-    M1("collectNested", G, LIST, CLOSURE, collect_nested),
-    M0("collectEntries", G, MAP, collect_entries),
-    M1("collectEntries", G, MAP, CLOSURE, collect_entries),
-    M1("collectEntries", G, MAP, MAP, collect_entries),
-    M2("collectEntries", G, MAP, MAP, CLOSURE, collect_entries),
-    M1("findResults", G, LIST, CLOSURE, find_results),
+static const struct method_row element_methods[] = {
+    {"List collectMany(Closure)", GROOVY, collect_many},
+    {"Collection collectMany(Collection, Closure)", GROOVY, collect_many},
+    {"List collectNested(Closure)", GROOVY, collect_nested},
+    {"Map collectEntries()", GROOVY, collect_entries},
+    {"Map collectEntries(Closure)", GROOVY, collect_entries},
+    {"Map collectEntries(Map)", GROOVY, collect_entries},
+    {"Map collectEntries(Map, Closure)", GROOVY, collect_entries},
+    {"List findResults(Closure)", GROOVY, find_results},
 };
 
 const struct method_table methods_groovy_walk[] = {
-    METHOD_TABLE(OBJECT, walk_methods),      METHOD_TABLE(ITERABLE, element_methods),
-    METHOD_TABLE(ITERATOR, element_methods), METHOD_TABLE(ARRAY, element_methods),
-    METHOD_TABLE(MAP, element_methods),      {0, 0, NULL},
+    METHOD_ROWS(OBJECT, walk_methods),   METHOD_ROWS(ITERABLE, element_methods), METHOD_ROWS(ITERATOR, element_methods),
+    METHOD_ROWS(ARRAY, element_methods), METHOD_ROWS(MAP, element_methods),      {0},
 };

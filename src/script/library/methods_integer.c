@@ -2,39 +2,28 @@
 /* Methods of Integer, Long, Short and Byte. */
 #include "script/library/methods_number.h"
 
-static bool parse_integral(struct run *run, struct value *a, unsigned n, int64_t min, int64_t max, enum value_kind kind,
-                           struct value *ret)
+/* As the type of the row, boxed or not. */
+static bool parse_integral(struct call *call, struct value *ret)
 {
-    unsigned radix = n == 2 ? (unsigned)a[2].i : 10;
+    static const struct {
+        int64_t min, max;
+        enum value_kind kind;
+    } kinds[] = {[CLASS_BYTE] = {INT8_MIN, INT8_MAX, VALUE_BYTE},
+                 [CLASS_SHORT] = {INT16_MIN, INT16_MAX, VALUE_SHORT},
+                 [CLASS_INT] = {INT32_MIN, INT32_MAX, VALUE_INT},
+                 [CLASS_LONG] = {INT64_MIN, INT64_MAX, VALUE_LONG}};
+    type_id type = type_unboxed(call->row->result);
+    struct run *run = call->run;
+    unsigned radix = call->count == 2 ? (unsigned)call->args[1].i : 10;
     int64_t i;
-    if (a[1].kind == VALUE_NULL)
-        return methods_number_parse_failed(run, a[1], radix);
-    struct slice text = text_utf8(run, text_of(a[1]));
+    if (call->args[0].kind == VALUE_NULL)
+        return methods_number_parse_failed(run, call->args[0], radix);
+    struct slice text = text_utf8(run, text_of(call->args[0]));
     run_charge(run, text.len);
-    if (radix < 2 || radix > 36 || !number_parse_i64(text, radix, min, max, &i))
-        return methods_number_parse_failed(run, a[1], radix);
-    *ret = (struct value){.kind = kind, .i = i};
+    if (radix < 2 || radix > 36 || !number_parse_i64(text, radix, kinds[type].min, kinds[type].max, &i))
+        return methods_number_parse_failed(run, call->args[0], radix);
+    *ret = (struct value){.kind = kinds[type].kind, .i = i};
     return true;
-}
-
-static bool integer_parse(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    return parse_integral(run, a, n, INT32_MIN, INT32_MAX, VALUE_INT, ret);
-}
-
-static bool long_parse(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    return parse_integral(run, a, n, INT64_MIN, INT64_MAX, VALUE_LONG, ret);
-}
-
-static bool short_parse(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    return parse_integral(run, a, n, INT16_MIN, INT16_MAX, VALUE_SHORT, ret);
-}
-
-static bool byte_parse(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    return parse_integral(run, a, n, INT8_MIN, INT8_MAX, VALUE_BYTE, ret);
 }
 
 /* As texts, in any radix */
@@ -58,131 +47,140 @@ static uint64_t unsigned_of(struct value v)
     return v.kind == VALUE_LONG ? (uint64_t)v.i : (uint32_t)v.i;
 }
 
-static bool to_hex(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool to_hex(struct call *call, struct value *ret)
 {
-    (void)n;
-    return give_digits(run, unsigned_of(a[1]), 16, false, ret);
+    return give_digits(call->run, unsigned_of(call->args[0]), 16, false, ret);
 }
 
-static bool to_octal(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool to_octal(struct call *call, struct value *ret)
 {
-    (void)n;
-    return give_digits(run, unsigned_of(a[1]), 8, false, ret);
+    return give_digits(call->run, unsigned_of(call->args[0]), 8, false, ret);
 }
 
-static bool to_binary(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool to_binary(struct call *call, struct value *ret)
 {
-    (void)n;
-    return give_digits(run, unsigned_of(a[1]), 2, false, ret);
+    return give_digits(call->run, unsigned_of(call->args[0]), 2, false, ret);
 }
 
-static bool to_unsigned_text(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool to_unsigned_text(struct call *call, struct value *ret)
 {
-    (void)n;
-    return give_digits(run, unsigned_of(a[1]), 10, false, ret);
+    return give_digits(call->run, unsigned_of(call->args[0]), 10, false, ret);
 }
 
-static bool to_radix(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool to_radix(struct call *call, struct value *ret)
 {
-    (void)n;
-    unsigned radix = a[2].i < 2 || a[2].i > 36 ? 10 : (unsigned)a[2].i;
-    bool negative = a[1].i < 0;
-    return give_digits(run, negative ? 0 - (uint64_t)a[1].i : (uint64_t)a[1].i, radix, negative, ret);
+    unsigned radix = call->args[1].i < 2 || call->args[1].i > 36 ? 10 : (unsigned)call->args[1].i;
+    bool negative = call->args[0].i < 0;
+    return give_digits(call->run, negative ? 0 - (uint64_t)call->args[0].i : (uint64_t)call->args[0].i, radix, negative,
+                       ret);
 }
 
 /* Bits */
 
-static bool integer_signum(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool integer_signum(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    return give_int(ret, (a[1].i > 0) - (a[1].i < 0));
+    return give_int(ret, (call->args[0].i > 0) - (call->args[0].i < 0));
 }
 
-static bool integer_bit_count(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool integer_bit_count(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    return give_int(ret, __builtin_popcountll(unsigned_of(a[1])));
+    return give_int(ret, __builtin_popcountll(unsigned_of(call->args[0])));
 }
 
-static bool integer_leading_zeros(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool integer_leading_zeros(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    int width = a[1].kind == VALUE_LONG ? 64 : 32;
-    uint64_t bits = unsigned_of(a[1]);
+    int width = call->args[0].kind == VALUE_LONG ? 64 : 32;
+    uint64_t bits = unsigned_of(call->args[0]);
     return give_int(ret, bits == 0 ? width : __builtin_clzll(bits) - (64 - width));
 }
 
-static bool integer_trailing_zeros(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool integer_trailing_zeros(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    int width = a[1].kind == VALUE_LONG ? 64 : 32;
-    uint64_t bits = unsigned_of(a[1]);
+    int width = call->args[0].kind == VALUE_LONG ? 64 : 32;
+    uint64_t bits = unsigned_of(call->args[0]);
     return give_int(ret, bits == 0 ? width : __builtin_ctzll(bits));
 }
 
-METHOD_CONSTANT(int_max, value_int(INT32_MAX))
-METHOD_CONSTANT(int_min, value_int(INT32_MIN))
-METHOD_CONSTANT(long_max, value_long(INT64_MAX))
-METHOD_CONSTANT(long_min, value_long(INT64_MIN))
-METHOD_CONSTANT(short_max, ((struct value){.kind = VALUE_SHORT, .i = INT16_MAX}))
-METHOD_CONSTANT(short_min, ((struct value){.kind = VALUE_SHORT, .i = INT16_MIN}))
-METHOD_CONSTANT(byte_max, ((struct value){.kind = VALUE_BYTE, .i = INT8_MAX}))
-METHOD_CONSTANT(byte_min, ((struct value){.kind = VALUE_BYTE, .i = INT8_MIN}))
-
-/* clang-format off: a row a line */
-
-/* What all four have: of TYPE, whose class is BOX. */
-#define WHOLE_METHODS(TYPE, BOX, max, min, parse_name, parse)              \
-    M0("MAX_VALUE", FIELD, TYPE, max), M0("MIN_VALUE", FIELD, TYPE, min),  \
-        M2("compare", STATIC, INT, TYPE, TYPE, methods_number_compare),    \
-        M1("compareTo", METHOD_BOTH, INT, BOX, methods_number_compare_to), \
-        M1(parse_name, STATIC | METHOD_TAKES_NULL, TYPE, STRING, parse),   \
-        M1("toString", STATIC, STRING, TYPE, methods_number_to_string),    \
-        M1("valueOf", STATIC, BOX, TYPE, methods_number_value_of)
-
-/* What Integer and Long have beyond that. */
-#define WIDE_METHODS(TYPE, BOX, parse_name, parse)                                                                \
-    M1("bitCount", STATIC, INT, TYPE, integer_bit_count), M1("hashCode", STATIC, INT, TYPE, methods_number_hash), \
-        M2("max", STATIC, TYPE, TYPE, TYPE, methods_math_larger),                                                 \
-        M2("min", STATIC, TYPE, TYPE, TYPE, methods_math_smaller),                                                \
-        M1("numberOfLeadingZeros", STATIC, INT, TYPE, integer_leading_zeros),                                     \
-        M1("numberOfTrailingZeros", STATIC, INT, TYPE, integer_trailing_zeros),                                   \
-        M2(parse_name, STATIC | METHOD_TAKES_NULL, TYPE, STRING, INT, parse),                                     \
-        M1("signum", STATIC, INT, TYPE, integer_signum), M1("toBinaryString", STATIC, STRING, TYPE, to_binary),   \
-        M1("toHexString", STATIC, STRING, TYPE, to_hex), M1("toOctalString", STATIC, STRING, TYPE, to_octal),     \
-        M2("toString", STATIC, STRING, TYPE, INT, to_radix),                                                      \
-        M1("toUnsignedString", STATIC, STRING, TYPE, to_unsigned_text),                                           \
-        M1("valueOf", GROOVY_STATIC | METHOD_TAKES_NULL, BOX, STRING, parse),                                     \
-        M1("new", METHOD_GROOVY | METHOD_NEW, BOX, TYPE, methods_number_value_of),                                \
-        M1("new", METHOD_GROOVY | METHOD_NEW, BOX, STRING, parse),                                                \
-        M2("valueOf", STATIC | METHOD_TAKES_NULL, BOX, STRING, INT, parse)
-
-/* clang-format on */
-
-static const struct method integer_methods[] = {
-    WHOLE_METHODS(INT, INT_BOX, constant_int_max, constant_int_min, "parseInt", integer_parse),
-    WIDE_METHODS(INT, INT_BOX, "parseInt", integer_parse),
-    M2("sum", GROOVY_STATIC, INT, INT, INT, methods_number_sum),
+static const struct method_row integer_methods[] = {
+    {"static int MAX_VALUE", BOTH, method_constant, {INT32_MAX}},
+    {"static int MIN_VALUE", BOTH, method_constant, {INT32_MIN}},
+    {"static int compare(int, int)", BOTH, methods_number_compare},
+    {"int compareTo(Integer)", BOTH, methods_number_compare_to},
+    {"static int parseInt(String)", BOTH | METHOD_TAKES_NULL, parse_integral},
+    {"static String toString(int)", BOTH, methods_number_to_string},
+    {"static Integer valueOf(int)", BOTH, methods_number_value_of},
+    {"static int bitCount(int)", BOTH, integer_bit_count},
+    {"static int hashCode(int)", BOTH, methods_number_hash},
+    {"static int max(int, int)", BOTH, methods_math_larger},
+    {"static int min(int, int)", BOTH, methods_math_smaller},
+    {"static int numberOfLeadingZeros(int)", BOTH, integer_leading_zeros},
+    {"static int numberOfTrailingZeros(int)", BOTH, integer_trailing_zeros},
+    {"static int parseInt(String, int)", BOTH | METHOD_TAKES_NULL, parse_integral},
+    {"static int signum(int)", BOTH, integer_signum},
+    {"static String toBinaryString(int)", BOTH, to_binary},
+    {"static String toHexString(int)", BOTH, to_hex},
+    {"static String toOctalString(int)", BOTH, to_octal},
+    {"static String toString(int, int)", BOTH, to_radix},
+    {"static String toUnsignedString(int)", BOTH, to_unsigned_text},
+    {"static Integer valueOf(String)", GROOVY | METHOD_TAKES_NULL, parse_integral},
+    {"new Integer(int)", GROOVY, methods_number_value_of},
+    {"new Integer(String)", GROOVY, parse_integral},
+    {"static Integer valueOf(String, int)", BOTH | METHOD_TAKES_NULL, parse_integral},
+    {"static int sum(int, int)", GROOVY, methods_number_sum},
 };
 
-static const struct method long_methods[] = {
-    WHOLE_METHODS(LONG, LONG_BOX, constant_long_max, constant_long_min, "parseLong", long_parse),
-    WIDE_METHODS(LONG, LONG_BOX, "parseLong", long_parse),
-    M2("sum", STATIC, LONG, LONG, LONG, methods_number_sum),
+static const struct method_row long_methods[] = {
+    {"static long MAX_VALUE", BOTH, method_constant, {INT64_MAX}},
+    {"static long MIN_VALUE", BOTH, method_constant, {INT64_MIN}},
+    {"static int compare(long, long)", BOTH, methods_number_compare},
+    {"int compareTo(Long)", BOTH, methods_number_compare_to},
+    {"static long parseLong(String)", BOTH | METHOD_TAKES_NULL, parse_integral},
+    {"static String toString(long)", BOTH, methods_number_to_string},
+    {"static Long valueOf(long)", BOTH, methods_number_value_of},
+    {"static int bitCount(long)", BOTH, integer_bit_count},
+    {"static int hashCode(long)", BOTH, methods_number_hash},
+    {"static long max(long, long)", BOTH, methods_math_larger},
+    {"static long min(long, long)", BOTH, methods_math_smaller},
+    {"static int numberOfLeadingZeros(long)", BOTH, integer_leading_zeros},
+    {"static int numberOfTrailingZeros(long)", BOTH, integer_trailing_zeros},
+    {"static long parseLong(String, int)", BOTH | METHOD_TAKES_NULL, parse_integral},
+    {"static int signum(long)", BOTH, integer_signum},
+    {"static String toBinaryString(long)", BOTH, to_binary},
+    {"static String toHexString(long)", BOTH, to_hex},
+    {"static String toOctalString(long)", BOTH, to_octal},
+    {"static String toString(long, int)", BOTH, to_radix},
+    {"static String toUnsignedString(long)", BOTH, to_unsigned_text},
+    {"static Long valueOf(String)", GROOVY | METHOD_TAKES_NULL, parse_integral},
+    {"new Long(long)", GROOVY, methods_number_value_of},
+    {"new Long(String)", GROOVY, parse_integral},
+    {"static Long valueOf(String, int)", BOTH | METHOD_TAKES_NULL, parse_integral},
+    {"static long sum(long, long)", BOTH, methods_number_sum},
 };
 
-static const struct method short_methods[] = {
-    WHOLE_METHODS(SHORT, SHORT_BOX, constant_short_max, constant_short_min, "parseShort", short_parse),
+static const struct method_row short_methods[] = {
+    {"static short MAX_VALUE", BOTH, method_constant, {INT16_MAX}},
+    {"static short MIN_VALUE", BOTH, method_constant, {INT16_MIN}},
+    {"static int compare(short, short)", BOTH, methods_number_compare},
+    {"int compareTo(Short)", BOTH, methods_number_compare_to},
+    {"static short parseShort(String)", BOTH | METHOD_TAKES_NULL, parse_integral},
+    {"static String toString(short)", BOTH, methods_number_to_string},
+    {"static Short valueOf(short)", BOTH, methods_number_value_of},
 };
 
-static const struct method byte_methods[] = {
-    WHOLE_METHODS(BYTE, BYTE_BOX, constant_byte_max, constant_byte_min, "parseByte", byte_parse),
+static const struct method_row byte_methods[] = {
+    {"static byte MAX_VALUE", BOTH, method_constant, {INT8_MAX}},
+    {"static byte MIN_VALUE", BOTH, method_constant, {INT8_MIN}},
+    {"static int compare(byte, byte)", BOTH, methods_number_compare},
+    {"int compareTo(Byte)", BOTH, methods_number_compare_to},
+    {"static byte parseByte(String)", BOTH | METHOD_TAKES_NULL, parse_integral},
+    {"static String toString(byte)", BOTH, methods_number_to_string},
+    {"static Byte valueOf(byte)", BOTH, methods_number_value_of},
 };
 
 const struct method_table methods_integer[] = {
-    METHOD_TABLE(INT_BOX, integer_methods),
-    METHOD_TABLE(LONG_BOX, long_methods),
-    METHOD_TABLE(SHORT_BOX, short_methods),
-    METHOD_TABLE(BYTE_BOX, byte_methods),
-    {0, 0, NULL},
+    METHOD_ROWS(INT_BOX, integer_methods),
+    METHOD_ROWS(LONG_BOX, long_methods),
+    METHOD_ROWS(SHORT_BOX, short_methods),
+    METHOD_ROWS(BYTE_BOX, byte_methods),
+    {0},
 };

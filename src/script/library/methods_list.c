@@ -2,67 +2,52 @@
 /* Methods of List, and of Queue, Deque and Stack, which are lists here. */
 #include "script/library/methods_collection.h"
 
-static bool list_get(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool list_get(struct call *call, struct value *ret)
 {
-    (void)n;
-    return seq_get(run, seq_of(a[0]), a[1].i, ret);
+    return seq_get(call->run, seq_of(call->self), call->args[0].i, ret);
 }
 
-static bool list_set(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool list_set(struct call *call, struct value *ret)
 {
-    (void)n;
-    return seq_set(run, seq_of(a[0]), a[1].i, a[2], ret);
+    return seq_set(call->run, seq_of(call->self), call->args[0].i, call->args[1], ret);
 }
 
-static bool list_insert(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool list_insert(struct call *call, struct value *ret)
 {
-    (void)n;
-    return seq_insert(run, seq_of(a[0]), a[1].i, a[2]) && give_nothing(ret);
+    return seq_insert(call->run, seq_of(call->self), call->args[0].i, call->args[1]) && give_nothing(ret);
 }
 
-static bool list_insert_all(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool list_insert_all(struct call *call, struct value *ret)
 {
-    (void)n;
-    NEED(2);
-    struct seq *copy = values_to_seq(run, a[2], CLASS_ARRAY_LIST);
+    NOT_NULL(1);
+    struct seq *copy = values_to_seq(call->run, call->args[1], CLASS_ARRAY_LIST);
     for (size_t i = 0; copy != NULL && i < copy->count; i++)
-        if (!seq_insert(run, seq_of(a[0]), a[1].i + (int64_t)i, seq_item(copy, i)))
+        if (!seq_insert(call->run, seq_of(call->self), call->args[0].i + (int64_t)i, seq_item(copy, i)))
             return false;
     return copy != NULL && give_boolean(ret, copy->count > 0);
 }
 
-static bool list_remove_at(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool list_remove_at(struct call *call, struct value *ret)
 {
-    (void)n;
-    return seq_remove(run, seq_of(a[0]), a[1].i, ret);
+    return seq_remove(call->run, seq_of(call->self), call->args[0].i, ret);
 }
 
-static bool index_from(struct run *run, struct value *a, bool backwards, struct value *ret)
+static bool index_from(struct call *call, struct value *ret)
 {
-    const struct seq *seq = seq_of(a[0]);
+    bool backwards = call->row->datum.number != 0;
+    struct run *run = call->run;
+    const struct seq *seq = seq_of(call->self);
     if (!seq_check(run, seq))
         return false;
     for (size_t i = 0; i < seq->count; i++) {
         size_t at = backwards ? seq->count - 1 - i : i;
         bool same;
-        if (!run_step(run, 1) || !value_equals(run, seq_item(seq, at), a[1], &same))
+        if (!run_step(run, 1) || !value_equals(run, seq_item(seq, at), call->args[0], &same))
             return false;
         if (same)
             return give_int(ret, (int64_t)at);
     }
     return give_int(ret, -1);
-}
-
-static bool list_index_of(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    return index_from(run, a, false, ret);
-}
-
-static bool list_last_index_of(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    return index_from(run, a, true, ret);
 }
 
 /* Sorts a copy, then puts it in place: a comparator may see the list, but must not change it. */
@@ -86,21 +71,20 @@ bool methods_list_sort(struct run *run, struct value list, struct value comparat
     return true;
 }
 
-static bool list_sort(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool list_sort(struct call *call, struct value *ret)
 {
-    (void)n;
-    return methods_list_sort(run, a[0], a[1]) && give_nothing(ret);
+    return methods_list_sort(call->run, call->self, call->args[0]) && give_nothing(ret);
 }
 
-static bool list_replace_all(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool list_replace_all(struct call *call, struct value *ret)
 {
-    (void)n;
-    NEED(1);
-    struct seq *seq = seq_of(a[0]);
+    struct run *run = call->run;
+    NOT_NULL(0);
+    struct seq *seq = seq_of(call->self);
     for (size_t i = 0; i < seq->count; i++) {
         struct value item = seq_item(seq, i), result;
         uint32_t changes = seq->changes;
-        if (!run_step(run, 1) || !run_invoke(run, a[1], &item, 1, &result))
+        if (!run_step(run, 1) || !run_invoke(run, call->args[0], &item, 1, &result))
             return false;
         if (changes != seq->changes)
             return run_throw_null(run, CLASS_CONCURRENT_MODIFICATION_EXCEPTION);
@@ -110,160 +94,104 @@ static bool list_replace_all(struct run *run, struct value *a, unsigned n, struc
     return give_nothing(ret);
 }
 
-static bool list_sub_list(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool list_sub_list(struct call *call, struct value *ret)
 {
-    (void)n;
-    return give(ret, seq_sub(run, seq_of(a[0]), a[1].i, a[2].i));
+    return give(ret, seq_sub(call->run, seq_of(call->self), call->args[0].i, call->args[1].i));
 }
 
 /* Queues: the first element is the head. */
 
-static bool end_of(struct run *run, struct value *a, bool last, bool remove, bool must, struct value *ret)
+enum end { END_FIRST = 0, END_LAST = 1, END_REMOVE = 2, END_MUST = 4 };
+
+/* The first or last element, which may be taken out; without END_MUST an empty one gives null. The datum is an enum end. */
+static bool end_of(struct call *call, struct value *ret)
 {
-    struct seq *seq = seq_of(a[0]);
+    int64_t how = call->row->datum.number;
+    struct run *run = call->run;
+    struct seq *seq = seq_of(call->self);
     *ret = VALUE_NONE;
     if (seq->count == 0)
-        return !must || run_throw_null(run, seq->object.class == CLASS_STACK ? CLASS_EMPTY_STACK_EXCEPTION
-                                                                             : CLASS_NO_SUCH_ELEMENT_EXCEPTION);
-    int64_t index = last ? (int64_t)seq->count - 1 : 0;
-    return remove ? seq_remove(run, seq, index, ret) : seq_get(run, seq, index, ret);
+        return (how & END_MUST) == 0 ||
+               run_throw_null(run, seq->object.class == CLASS_STACK ? CLASS_EMPTY_STACK_EXCEPTION
+                                                                    : CLASS_NO_SUCH_ELEMENT_EXCEPTION);
+    int64_t index = how & END_LAST ? (int64_t)seq->count - 1 : 0;
+    return how & END_REMOVE ? seq_remove(run, seq, index, ret) : seq_get(run, seq, index, ret);
 }
 
-static bool queue_peek(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool deque_add_first(struct call *call, struct value *ret)
 {
-    (void)n;
-    return end_of(run, a, false, false, false, ret);
+    return seq_insert(call->run, seq_of(call->self), 0, call->args[0]) && give_nothing(ret);
 }
 
-static bool queue_poll(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool deque_add_last(struct call *call, struct value *ret)
 {
-    (void)n;
-    return end_of(run, a, false, true, false, ret);
+    return seq_add(call->run, seq_of(call->self), call->args[0]) && give_nothing(ret);
 }
 
-static bool queue_element(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool deque_offer_first(struct call *call, struct value *ret)
 {
-    (void)n;
-    return end_of(run, a, false, false, true, ret);
+    return deque_add_first(call, ret) && give_boolean(ret, true);
 }
 
-static bool queue_remove(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool stack_push(struct call *call, struct value *ret)
 {
-    (void)n;
-    return end_of(run, a, false, true, true, ret);
+    *ret = call->args[0];
+    return seq_add(call->run, seq_of(call->self), call->args[0]);
 }
 
-static bool deque_last(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    return end_of(run, a, true, false, true, ret);
-}
-
-static bool deque_peek_last(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    return end_of(run, a, true, false, false, ret);
-}
-
-static bool deque_poll_last(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    return end_of(run, a, true, true, false, ret);
-}
-
-static bool deque_remove_last(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    return end_of(run, a, true, true, true, ret);
-}
-
-static bool deque_add_first(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    return seq_insert(run, seq_of(a[0]), 0, a[1]) && give_nothing(ret);
-}
-
-static bool deque_add_last(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    return seq_add(run, seq_of(a[0]), a[1]) && give_nothing(ret);
-}
-
-static bool deque_offer_first(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    return deque_add_first(run, a, n, ret) && give_boolean(ret, true);
-}
-
-static bool stack_push(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    *ret = a[1];
-    return seq_add(run, seq_of(a[0]), a[1]);
-}
-
-static bool stack_peek(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    return end_of(run, a, true, false, true, ret);
-}
-
-static bool stack_pop(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    return end_of(run, a, true, true, true, ret);
-}
-
-static const struct method list_methods[] = {
-    M2("add", METHOD_BOTH, VOID, INT, DEF, list_insert),
-    M2("addAll", METHOD_BOTH, BOOLEAN, INT, COLLECTION, list_insert_all),
-    M1("get", METHOD_BOTH, DEF, INT, list_get),
-    M1("indexOf", METHOD_BOTH, INT, DEF, list_index_of),
-    M1("lastIndexOf", METHOD_BOTH, INT, DEF, list_last_index_of),
-    M1("remove", METHOD_BOTH, DEF, INT, list_remove_at),
-    M1("replaceAll", METHOD_BOTH, VOID, UNARY_OPERATOR, list_replace_all),
-    M2("set", METHOD_BOTH, DEF, INT, DEF, list_set),
-    M0("getLength", METHOD_PAINLESS, INT, methods_collection_size),
-    M1("sort", METHOD_PAINLESS, VOID, COMPARATOR, list_sort),
-    M2("subList", METHOD_BOTH, LIST, INT, INT, list_sub_list),
+static const struct method_row list_methods[] = {
+    {"void add(int, def)", BOTH, list_insert},
+    {"boolean addAll(int, Collection)", BOTH, list_insert_all},
+    {"def get(int)", BOTH, list_get},
+    {"int indexOf(def)", BOTH, index_from, {false}},
+    {"int lastIndexOf(def)", BOTH, index_from, {true}},
+    {"def remove(int)", BOTH, list_remove_at},
+    {"void replaceAll(UnaryOperator)", BOTH, list_replace_all},
+    {"def set(int, def)", BOTH, list_set},
+    {"int getLength()", PAINLESS, methods_collection_size},
+    {"void sort(Comparator)", PAINLESS, list_sort},
+    {"List subList(int, int)", BOTH, list_sub_list},
 };
 
-static const struct method queue_methods[] = {
-    M0("element", METHOD_BOTH, DEF, queue_element), M1("offer", METHOD_BOTH, BOOLEAN, DEF, methods_collection_add),
-    M0("peek", METHOD_BOTH, DEF, queue_peek),       M0("poll", METHOD_BOTH, DEF, queue_poll),
-    M0("remove", METHOD_BOTH, DEF, queue_remove),
+static const struct method_row queue_methods[] = {
+    {"def element()", BOTH, end_of, {END_MUST}},
+    {"boolean offer(def)", BOTH, methods_collection_add},
+    {"def peek()", BOTH, end_of, {END_FIRST}},
+    {"def poll()", BOTH, end_of, {END_REMOVE}},
+    {"def remove()", BOTH, end_of, {END_REMOVE | END_MUST}},
 };
 
-static const struct method deque_methods[] = {
-    M1("addFirst", METHOD_BOTH, VOID, DEF, deque_add_first),
-    M1("addLast", METHOD_BOTH, VOID, DEF, deque_add_last),
-    M1("offerFirst", METHOD_BOTH, BOOLEAN, DEF, deque_offer_first),
-    M1("offerLast", METHOD_BOTH, BOOLEAN, DEF, methods_collection_add),
-    M1("removeFirstOccurrence", METHOD_BOTH, BOOLEAN, DEF, methods_collection_remove),
-    M0("getFirst", METHOD_BOTH, DEF, queue_element),
-    M0("getLast", METHOD_BOTH, DEF, deque_last),
-    M0("peekFirst", METHOD_BOTH, DEF, queue_peek),
-    M0("peekLast", METHOD_BOTH, DEF, deque_peek_last),
-    M0("pollFirst", METHOD_BOTH, DEF, queue_poll),
-    M0("pollLast", METHOD_BOTH, DEF, deque_poll_last),
-    M0("removeFirst", METHOD_BOTH, DEF, queue_remove),
-    M0("removeLast", METHOD_BOTH, DEF, deque_remove_last),
-    M0("pop", METHOD_BOTH, DEF, queue_remove),
-    M1("push", METHOD_BOTH, VOID, DEF, deque_add_first),
-    M1("remove", METHOD_PAINLESS, BOOLEAN, DEF, methods_collection_remove),
+static const struct method_row deque_methods[] = {
+    {"void addFirst(def)", BOTH, deque_add_first},
+    {"void addLast(def)", BOTH, deque_add_last},
+    {"boolean offerFirst(def)", BOTH, deque_offer_first},
+    {"boolean offerLast(def)", BOTH, methods_collection_add},
+    {"boolean removeFirstOccurrence(def)", BOTH, methods_collection_remove},
+    {"def getFirst()", BOTH, end_of, {END_MUST}},
+    {"def getLast()", BOTH, end_of, {END_LAST | END_MUST}},
+    {"def peekFirst()", BOTH, end_of, {END_FIRST}},
+    {"def peekLast()", BOTH, end_of, {END_LAST}},
+    {"def pollFirst()", BOTH, end_of, {END_REMOVE}},
+    {"def pollLast()", BOTH, end_of, {END_LAST | END_REMOVE}},
+    {"def removeFirst()", BOTH, end_of, {END_REMOVE | END_MUST}},
+    {"def removeLast()", BOTH, end_of, {END_LAST | END_REMOVE | END_MUST}},
+    {"def pop()", BOTH, end_of, {END_REMOVE | END_MUST}},
+    {"void push(def)", BOTH, deque_add_first},
+    {"boolean remove(def)", PAINLESS, methods_collection_remove},
 };
 
-static const struct method stack_methods[] = {
-    M1("push", METHOD_BOTH, DEF, DEF, stack_push),
-    M0("pop", METHOD_BOTH, DEF, stack_pop),
-    M0("peek", METHOD_BOTH, DEF, stack_peek),
-    M0("empty", METHOD_BOTH, BOOLEAN, methods_collection_is_empty),
-    M0("new", METHOD_BOTH | METHOD_NEW, STACK, methods_collection_new),
+static const struct method_row stack_methods[] = {
+    {"def push(def)", BOTH, stack_push},
+    {"def pop()", BOTH, end_of, {END_LAST | END_REMOVE | END_MUST}},
+    {"def peek()", BOTH, end_of, {END_LAST | END_MUST}},
+    {"boolean empty()", BOTH, methods_collection_is_empty},
+    {"new Stack()", BOTH, methods_collection_new},
 };
 
 const struct method_table methods_list[] = {
-    METHOD_TABLE(LIST, list_methods),
-    METHOD_TABLE(QUEUE, queue_methods),
-    METHOD_TABLE(DEQUE, deque_methods),
-    METHOD_TABLE(STACK, stack_methods),
-    {0, 0, NULL},
+    METHOD_ROWS(LIST, list_methods),
+    METHOD_ROWS(QUEUE, queue_methods),
+    METHOD_ROWS(DEQUE, deque_methods),
+    METHOD_ROWS(STACK, stack_methods),
+    {0},
 };

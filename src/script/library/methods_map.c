@@ -10,103 +10,99 @@ static bool lookup(struct run *run, struct value map, struct value key, struct e
     return dict_find(run, dict_of(map), key, ret);
 }
 
-static bool map_get(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool map_get(struct call *call, struct value *ret)
 {
     struct entry *entry;
-    if (!lookup(run, a[0], a[1], &entry))
+    if (!lookup(call->run, call->self, call->args[0], &entry))
         return false;
     *ret = entry != NULL ? entry->value : VALUE_NONE;
     /* Groovy's get with a default remembers it. */
-    if (entry == NULL && n == 2) {
-        *ret = a[2];
-        return dict_put(run, dict_of(a[0]), a[1], a[2], NULL);
+    if (entry == NULL && call->count == 2) {
+        *ret = call->args[1];
+        return dict_put(call->run, dict_of(call->self), call->args[0], call->args[1], NULL);
     }
     return true;
 }
 
-static bool map_get_or_default(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool map_get_or_default(struct call *call, struct value *ret)
 {
-    (void)n;
     struct entry *entry;
-    if (!lookup(run, a[0], a[1], &entry))
+    if (!lookup(call->run, call->self, call->args[0], &entry))
         return false;
-    *ret = entry != NULL ? entry->value : a[2];
+    *ret = entry != NULL ? entry->value : call->args[1];
     return true;
 }
 
-static bool map_put(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool map_put(struct call *call, struct value *ret)
 {
-    (void)n;
-    return dict_put(run, dict_of(a[0]), a[1], a[2], ret);
+    return dict_put(call->run, dict_of(call->self), call->args[0], call->args[1], ret);
 }
 
-static bool map_put_if_absent(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool map_put_if_absent(struct call *call, struct value *ret)
 {
-    (void)n;
     struct entry *entry;
-    if (!lookup(run, a[0], a[1], &entry))
+    if (!lookup(call->run, call->self, call->args[0], &entry))
         return false;
     *ret = entry != NULL ? entry->value : VALUE_NONE;
-    return ret->kind != VALUE_NULL || dict_put(run, dict_of(a[0]), a[1], a[2], NULL);
+    return ret->kind != VALUE_NULL || dict_put(call->run, dict_of(call->self), call->args[0], call->args[1], NULL);
 }
 
-static bool map_put_all(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool map_put_all(struct call *call, struct value *ret)
 {
-    (void)n;
-    NEED(1);
-    return dict_put_all(run, dict_of(a[0]), dict_of(a[1])) && give_nothing(ret);
+    NOT_NULL(0);
+    return dict_put_all(call->run, dict_of(call->self), dict_of(call->args[0])) && give_nothing(ret);
 }
 
-static bool map_remove(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool map_remove(struct call *call, struct value *ret)
 {
+    struct run *run = call->run;
     struct entry *entry;
     bool same;
-    if (n == 2) {
-        if (!lookup(run, a[0], a[1], &entry))
+    if (call->count == 2) {
+        if (!lookup(run, call->self, call->args[0], &entry))
             return false;
-        if (entry == NULL || !value_equals(run, entry->value, a[2], &same))
+        if (entry == NULL || !value_equals(run, entry->value, call->args[1], &same))
             return run->thrown == NULL && give_boolean(ret, false);
-        return (!same || dict_remove_entry(run, dict_of(a[0]), entry)) && give_boolean(ret, same);
+        return (!same || dict_remove_entry(run, dict_of(call->self), entry)) && give_boolean(ret, same);
     }
-    if (!dict_remove(run, dict_of(a[0]), a[1], &entry))
+    if (!dict_remove(run, dict_of(call->self), call->args[0], &entry))
         return false;
     *ret = entry != NULL ? entry->value : VALUE_NONE;
     return true;
 }
 
-static bool map_replace(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool map_replace(struct call *call, struct value *ret)
 {
+    struct run *run = call->run;
     struct entry *entry;
     bool same = false;
-    if (!dict_check_writable(run, dict_of(a[0])) || !lookup(run, a[0], a[1], &entry))
+    if (!dict_check_writable(run, dict_of(call->self)) || !lookup(run, call->self, call->args[0], &entry))
         return false;
-    if (n == 3) {
-        if (entry != NULL && !value_equals(run, entry->value, a[2], &same))
+    if (call->count == 3) {
+        if (entry != NULL && !value_equals(run, entry->value, call->args[1], &same))
             return false;
         if (same)
-            entry->value = a[3];
+            entry->value = call->args[2];
         return give_boolean(ret, same);
     }
     *ret = entry != NULL ? entry->value : VALUE_NONE;
     if (entry != NULL)
-        entry->value = a[2];
+        entry->value = call->args[1];
     return true;
 }
 
-static bool map_contains_key(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool map_contains_key(struct call *call, struct value *ret)
 {
-    (void)n;
     struct entry *entry;
-    return lookup(run, a[0], a[1], &entry) && give_boolean(ret, entry != NULL);
+    return lookup(call->run, call->self, call->args[0], &entry) && give_boolean(ret, entry != NULL);
 }
 
-static bool map_contains_value(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool map_contains_value(struct call *call, struct value *ret)
 {
-    (void)n;
-    const struct dict *dict = dict_of(a[0]);
+    const struct dict *dict = dict_of(call->self);
     for (struct entry *entry = dict_first(dict); entry != NULL; entry = dict_next(dict, entry)) {
         bool same;
-        if (!run_step(run, 1) || !value_equals(run, entry->value, a[1], &same))
+        if (!run_step(call->run, 1) || !value_equals(call->run, entry->value, call->args[0], &same))
             return false;
         if (same)
             return give_boolean(ret, true);
@@ -114,69 +110,48 @@ static bool map_contains_value(struct run *run, struct value *a, unsigned n, str
     return give_boolean(ret, false);
 }
 
-static bool map_clear(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool map_clear(struct call *call, struct value *ret)
 {
-    (void)n;
-    return dict_clear(run, dict_of(a[0])) && give_nothing(ret);
+    return dict_clear(call->run, dict_of(call->self)) && give_nothing(ret);
 }
 
-static bool map_is_empty(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool map_is_empty(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    return give_boolean(ret, dict_of(a[0])->count == 0);
+    return give_boolean(ret, dict_of(call->self)->count == 0);
 }
 
-static bool map_size(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool map_size(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    return give_int(ret, dict_of(a[0])->count);
+    return give_int(ret, dict_of(call->self)->count);
 }
 
-static bool view_of(struct run *run, struct value *a, enum class_id id, struct value *ret)
+static bool view_of(struct call *call, struct value *ret)
 {
-    struct view *view = run_object(run, sizeof *view, id);
-    view->dict = dict_of(a[0]);
+    enum class_id id = (enum class_id)call->row->datum.number;
+    struct view *view = run_object(call->run, sizeof *view, id);
+    view->dict = dict_of(call->self);
     return give(ret, view);
 }
 
-static bool map_key_set(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool map_new(struct call *call, struct value *ret)
 {
-    (void)n;
-    return view_of(run, a, CLASS_KEY_SET, ret);
-}
-
-static bool map_values(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    return view_of(run, a, CLASS_VALUE_COLLECTION, ret);
-}
-
-static bool map_entry_set(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    return view_of(run, a, CLASS_ENTRY_SET, ret);
-}
-
-static bool map_new(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    struct dict *dict = dict_new(run, type_class(((struct class_object *)a[0].object)->type));
+    struct dict *dict = dict_new(call->run, type_class(((struct class_object *)call->self.object)->type));
     *ret = value_of(dict);
-    if (n == 0 || value_integral(a[1]))
+    if (call->count == 0 || value_integral(call->args[0]))
         return true;
-    NEED(1);
-    if (value_is(a[1], CLASS_CLOSURE)) {
-        dict->comparator = a[1];
+    NOT_NULL(0);
+    if (value_is(call->args[0], CLASS_CLOSURE)) {
+        dict->comparator = call->args[0];
         return true;
     }
-    return dict_put_all(run, dict, dict_of(a[1]));
+    return dict_put_all(call->run, dict, dict_of(call->args[0]));
 }
 
-static bool map_clone(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool map_clone(struct call *call, struct value *ret)
 {
-    (void)n;
-    struct dict *dict = dict_new(run, (enum class_id)a[0].object->class);
-    dict->comparator = dict_of(a[0])->comparator;
-    return dict_put_all(run, dict, dict_of(a[0])) && give(ret, dict);
+    struct dict *dict = dict_new(call->run, (enum class_id)call->self.object->class);
+    dict->comparator = dict_of(call->self)->comparator;
+    return dict_put_all(call->run, dict, dict_of(call->self)) && give(ret, dict);
 }
 
 /* Walks all entries; a function that changes the keys meanwhile is found out. */
@@ -223,101 +198,98 @@ static bool test_pair(struct run *run, struct value function, struct entry *entr
     return invoke_test(run, function, pair, 2, ret);
 }
 
-static bool map_for_each(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool map_for_each(struct call *call, struct value *ret)
 {
-    (void)n;
-    struct map_walk walk = walk_map(run, a[0]);
+    struct run *run = call->run;
+    struct map_walk walk = walk_map(run, call->self);
     struct value ignored;
-    NEED(1);
+    NOT_NULL(0);
     for (struct entry *entry; (entry = walk_next(&walk)) != NULL;)
-        if (!call_pair(run, a[1], entry, &ignored))
+        if (!call_pair(run, call->args[0], entry, &ignored))
             return false;
     return run->thrown == NULL && give_nothing(ret);
 }
 
-static bool map_each(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool map_each(struct call *call, struct value *ret)
 {
-    if (!map_for_each(run, a, n, ret))
+    if (!map_for_each(call, ret))
         return false;
-    *ret = a[0];
+    *ret = call->self;
     return true;
 }
 
-static bool map_replace_all(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool map_replace_all(struct call *call, struct value *ret)
 {
-    (void)n;
-    struct map_walk walk = walk_map(run, a[0]);
-    if (!dict_check_writable(run, dict_of(a[0])))
+    struct run *run = call->run;
+    struct map_walk walk = walk_map(run, call->self);
+    if (!dict_check_writable(run, dict_of(call->self)))
         return false;
     for (struct entry *entry; (entry = walk_next(&walk)) != NULL;)
-        if (!call_pair(run, a[1], entry, &entry->value))
+        if (!call_pair(run, call->args[0], entry, &entry->value))
             return false;
     return run->thrown == NULL && give_nothing(ret);
 }
 
 /* Stores what a function computed; null takes the key out. */
-static bool settle(struct run *run, struct value *a, struct value computed, struct value *ret)
+static bool settle(struct call *call, struct value computed, struct value *ret)
 {
     struct entry *entry;
     *ret = computed;
     if (computed.kind == VALUE_NULL)
-        return dict_remove(run, dict_of(a[0]), a[1], &entry);
-    return dict_put(run, dict_of(a[0]), a[1], computed, NULL);
+        return dict_remove(call->run, dict_of(call->self), call->args[0], &entry);
+    return dict_put(call->run, dict_of(call->self), call->args[0], computed, NULL);
 }
 
-static bool map_compute(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool map_compute(struct call *call, struct value *ret)
 {
-    (void)n;
     struct entry *entry;
     struct value pair[2], computed;
-    if (!lookup(run, a[0], a[1], &entry))
+    if (!lookup(call->run, call->self, call->args[0], &entry))
         return false;
-    pair[0] = a[1];
+    pair[0] = call->args[0];
     pair[1] = entry == NULL ? VALUE_NONE : entry->value;
-    return run_invoke(run, a[2], pair, 2, &computed) && settle(run, a, computed, ret);
+    return run_invoke(call->run, call->args[1], pair, 2, &computed) && settle(call, computed, ret);
 }
 
-static bool map_compute_if_absent(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool map_compute_if_absent(struct call *call, struct value *ret)
 {
-    (void)n;
     struct entry *entry;
     struct value computed;
-    if (!lookup(run, a[0], a[1], &entry))
+    if (!lookup(call->run, call->self, call->args[0], &entry))
         return false;
     if (entry != NULL && entry->value.kind != VALUE_NULL) {
         *ret = entry->value;
         return true;
     }
     *ret = VALUE_NONE;
-    if (!run_invoke(run, a[2], &a[1], 1, &computed))
+    if (!run_invoke(call->run, call->args[1], &call->args[0], 1, &computed))
         return false;
-    return computed.kind == VALUE_NULL || settle(run, a, computed, ret);
+    return computed.kind == VALUE_NULL || settle(call, computed, ret);
 }
 
-static bool map_compute_if_present(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool map_compute_if_present(struct call *call, struct value *ret)
 {
-    (void)n;
     struct entry *entry;
     *ret = VALUE_NONE;
-    if (!lookup(run, a[0], a[1], &entry))
+    if (!lookup(call->run, call->self, call->args[0], &entry))
         return false;
-    return entry == NULL || entry->value.kind == VALUE_NULL || map_compute(run, a, 2, ret);
+    return entry == NULL || entry->value.kind == VALUE_NULL ||
+           map_compute(&(struct call){call->run, call->row, call->self, call->args, 2}, ret);
 }
 
-static bool map_merge(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool map_merge(struct call *call, struct value *ret)
 {
-    (void)n;
     struct entry *entry;
-    NEED(2);
-    if (!lookup(run, a[0], a[1], &entry))
+    NOT_NULL(1);
+    if (!lookup(call->run, call->self, call->args[0], &entry))
         return false;
-    struct value computed = a[2];
+    struct value computed = call->args[1];
     if (entry != NULL && entry->value.kind != VALUE_NULL) {
-        struct value pair[2] = {entry->value, a[2]};
-        if (!run_invoke(run, a[3], pair, 2, &computed))
+        struct value pair[2] = {entry->value, call->args[1]};
+        if (!run_invoke(call->run, call->args[2], pair, 2, &computed))
             return false;
     }
-    return settle(run, a, computed, ret);
+    return settle(call, computed, ret);
 }
 
 /* Groovy's and Painless's additions */
@@ -329,52 +301,55 @@ static bool add_to(struct run *run, struct value collection, struct value item)
                                     : seq_add(run, seq_of(collection), item);
 }
 
-static bool map_collect(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool map_collect(struct call *call, struct value *ret)
 {
-    struct map_walk walk = walk_map(run, a[0]);
-    *ret = n == 2 ? a[1] : value_of(seq_new(run, CLASS_ARRAY_LIST, 0));
+    struct run *run = call->run;
+    struct map_walk walk = walk_map(run, call->self);
+    *ret = call->count == 2 ? call->args[0] : value_of(seq_new(run, CLASS_ARRAY_LIST, 0));
     for (struct entry *entry; (entry = walk_next(&walk)) != NULL;) {
         struct value result;
-        if (!call_pair(run, n == 2 ? a[2] : a[1], entry, &result) || !add_to(run, *ret, result))
+        if (!call_pair(run, call->count == 2 ? call->args[1] : call->args[0], entry, &result) ||
+            !add_to(run, *ret, result))
             return false;
     }
     return run->thrown == NULL;
 }
 
-static bool map_find_results(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool map_find_results(struct call *call, struct value *ret)
 {
-    (void)n;
-    struct map_walk walk = walk_map(run, a[0]);
+    struct run *run = call->run;
+    struct map_walk walk = walk_map(run, call->self);
     *ret = value_of(seq_new(run, CLASS_ARRAY_LIST, 0));
     for (struct entry *entry; (entry = walk_next(&walk)) != NULL;) {
         struct value result;
-        if (!call_pair(run, a[1], entry, &result) || (result.kind != VALUE_NULL && !add_to(run, *ret, result)))
+        if (!call_pair(run, call->args[0], entry, &result) || (result.kind != VALUE_NULL && !add_to(run, *ret, result)))
             return false;
     }
     return run->thrown == NULL;
 }
 
-static bool map_find_result(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool map_find_result(struct call *call, struct value *ret)
 {
-    struct map_walk walk = walk_map(run, a[0]);
+    struct run *run = call->run;
+    struct map_walk walk = walk_map(run, call->self);
     for (struct entry *entry; (entry = walk_next(&walk)) != NULL;) {
-        if (!call_pair(run, n == 2 ? a[2] : a[1], entry, ret))
+        if (!call_pair(run, call->count == 2 ? call->args[1] : call->args[0], entry, ret))
             return false;
         if (ret->kind != VALUE_NULL)
             return true;
     }
-    *ret = n == 2 ? a[1] : VALUE_NONE;
+    *ret = call->count == 2 ? call->args[0] : VALUE_NONE;
     return run->thrown == NULL;
 }
 
-static bool map_find(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool map_find(struct call *call, struct value *ret)
 {
-    (void)n;
-    struct map_walk walk = walk_map(run, a[0]);
+    struct run *run = call->run;
+    struct map_walk walk = walk_map(run, call->self);
     *ret = VALUE_NONE;
     for (struct entry *entry; (entry = walk_next(&walk)) != NULL;) {
         bool holds;
-        if (!test_pair(run, a[1], entry, &holds))
+        if (!test_pair(run, call->args[0], entry, &holds))
             return false;
         if (holds)
             return give(ret, entry);
@@ -382,28 +357,29 @@ static bool map_find(struct run *run, struct value *a, unsigned n, struct value 
     return run->thrown == NULL;
 }
 
-static bool map_find_all(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool map_find_all(struct call *call, struct value *ret)
 {
-    (void)n;
-    struct map_walk walk = walk_map(run, a[0]);
-    bool tree = a[0].object->class == CLASS_TREE_MAP, linked = a[0].object->class != CLASS_HASH_MAP;
+    struct run *run = call->run;
+    struct map_walk walk = walk_map(run, call->self);
+    bool tree = call->self.object->class == CLASS_TREE_MAP, linked = call->self.object->class != CLASS_HASH_MAP;
     struct dict *found = dict_new(run, tree ? CLASS_TREE_MAP : linked ? CLASS_LINKED_HASH_MAP : CLASS_HASH_MAP);
     *ret = value_of(found);
     for (struct entry *entry; (entry = walk_next(&walk)) != NULL;) {
         bool holds;
-        if (!test_pair(run, a[1], entry, &holds) || (holds && !dict_put(run, found, entry->key, entry->value, NULL)))
+        if (!test_pair(run, call->args[0], entry, &holds) ||
+            (holds && !dict_put(run, found, entry->key, entry->value, NULL)))
             return false;
     }
     return run->thrown == NULL;
 }
 
-static bool map_every(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool map_every(struct call *call, struct value *ret)
 {
-    (void)n;
-    struct map_walk walk = walk_map(run, a[0]);
+    struct run *run = call->run;
+    struct map_walk walk = walk_map(run, call->self);
     for (struct entry *entry; (entry = walk_next(&walk)) != NULL;) {
         bool holds;
-        if (!test_pair(run, a[1], entry, &holds))
+        if (!test_pair(run, call->args[0], entry, &holds))
             return false;
         if (!holds)
             return give_boolean(ret, false);
@@ -411,30 +387,30 @@ static bool map_every(struct run *run, struct value *a, unsigned n, struct value
     return run->thrown == NULL && give_boolean(ret, true);
 }
 
-static bool map_count(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool map_count(struct call *call, struct value *ret)
 {
-    (void)n;
-    struct map_walk walk = walk_map(run, a[0]);
+    struct run *run = call->run;
+    struct map_walk walk = walk_map(run, call->self);
     int64_t count = 0;
     for (struct entry *entry; (entry = walk_next(&walk)) != NULL;) {
         bool holds;
-        if (!test_pair(run, a[1], entry, &holds))
+        if (!test_pair(run, call->args[0], entry, &holds))
             return false;
         count += holds;
     }
     return run->thrown == NULL && give_int(ret, count);
 }
 
-static bool map_group_by(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool map_group_by(struct call *call, struct value *ret)
 {
-    (void)n;
-    struct map_walk walk = walk_map(run, a[0]);
+    struct run *run = call->run;
+    struct map_walk walk = walk_map(run, call->self);
     struct dict *groups = dict_new(run, CLASS_LINKED_HASH_MAP);
     *ret = value_of(groups);
     for (struct entry *entry; (entry = walk_next(&walk)) != NULL;) {
         struct value key;
         struct entry *group;
-        if (!call_pair(run, a[1], entry, &key) || !dict_find(run, groups, key, &group))
+        if (!call_pair(run, call->args[0], entry, &key) || !dict_find(run, groups, key, &group))
             return false;
         struct dict *members = group == NULL ? dict_new(run, CLASS_LINKED_HASH_MAP) : dict_of(group->value);
         if ((group == NULL && !dict_put(run, groups, key, value_of(members), NULL)) ||
@@ -451,35 +427,31 @@ static struct entry *entry_of(struct value v)
     return (struct entry *)v.object;
 }
 
-static bool entry_key(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool entry_key(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    *ret = entry_of(a[0])->key;
+    *ret = entry_of(call->self)->key;
     return true;
 }
 
-static bool entry_value(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool entry_value(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    *ret = entry_of(a[0])->value;
+    *ret = entry_of(call->self)->value;
     return true;
 }
 
-static bool entry_set_value(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool entry_set_value(struct call *call, struct value *ret)
 {
-    (void)n;
-    struct entry *entry = entry_of(a[0]);
-    if (entry->owner != NULL && !dict_check_writable(run, entry->owner))
+    struct entry *entry = entry_of(call->self);
+    if (entry->owner != NULL && !dict_check_writable(call->run, entry->owner))
         return false;
     *ret = entry->value;
-    entry->value = a[1];
+    entry->value = call->args[0];
     return true;
 }
 
-static bool entry_new_pair(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool entry_new_pair(struct call *call, struct value *ret)
 {
-    (void)n;
-    return give(ret, entry_new(run, a[1], a[2]));
+    return give(ret, entry_new(call->run, call->args[0], call->args[1]));
 }
 
 static bool compare_entries(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
@@ -495,90 +467,92 @@ static bool compare_entries(struct run *run, struct closure *closure, struct val
     return value_order(run, pair[0], pair[1], &order) && give_int(ret, (order > 0) - (order < 0));
 }
 
-static bool entry_comparing_by_key(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool entry_comparing_by_key(struct call *call, struct value *ret)
 {
-    *ret = closure_native_new(run, compare_entries, 2, n == 1 ? a[1] : VALUE_NONE, value_int(0));
+    *ret =
+        closure_native_new(call->run, compare_entries, 2, call->count == 1 ? call->args[0] : VALUE_NONE, value_int(0));
     return true;
 }
 
-static bool entry_comparing_by_value(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool entry_comparing_by_value(struct call *call, struct value *ret)
 {
-    *ret = closure_native_new(run, compare_entries, 2, n == 1 ? a[1] : VALUE_NONE, value_int(1));
+    *ret =
+        closure_native_new(call->run, compare_entries, 2, call->count == 1 ? call->args[0] : VALUE_NONE, value_int(1));
     return true;
 }
 
-static const struct method map_methods[] = {
-    M1("get", METHOD_BOTH, DEF, DEF, map_get),
-    M2("get", METHOD_GROOVY, DEF, DEF, DEF, map_get),
-    M2("getOrDefault", METHOD_BOTH, DEF, DEF, DEF, map_get_or_default),
-    M2("put", METHOD_BOTH, DEF, DEF, DEF, map_put),
-    M2("putIfAbsent", METHOD_BOTH, DEF, DEF, DEF, map_put_if_absent),
-    M1("putAll", METHOD_BOTH, VOID, MAP, map_put_all),
-    M1("remove", METHOD_BOTH, DEF, DEF, map_remove),
-    M2("remove", METHOD_BOTH, BOOLEAN, DEF, DEF, map_remove),
-    M2("replace", METHOD_BOTH, DEF, DEF, DEF, map_replace),
-    M3("replace", METHOD_BOTH, BOOLEAN, DEF, DEF, DEF, map_replace),
-    M1("containsKey", METHOD_BOTH, BOOLEAN, DEF, map_contains_key),
-    M1("containsValue", METHOD_BOTH, BOOLEAN, DEF, map_contains_value),
-    M0("clear", METHOD_BOTH, VOID, map_clear),
-    M0("isEmpty", METHOD_BOTH, BOOLEAN, map_is_empty),
-    M0("size", METHOD_BOTH, INT, map_size),
-    M0("keySet", METHOD_BOTH, SET, map_key_set),
-    M0("values", METHOD_BOTH, COLLECTION, map_values),
-    M0("entrySet", METHOD_BOTH, SET, map_entry_set),
-    M1("forEach", METHOD_BOTH, VOID, BI_CONSUMER, map_for_each),
-    M1("replaceAll", METHOD_BOTH, VOID, BI_FUNCTION, map_replace_all),
-    M2("compute", METHOD_BOTH, DEF, DEF, BI_FUNCTION, map_compute),
-    M2("computeIfAbsent", METHOD_BOTH, DEF, DEF, FUNCTION, map_compute_if_absent),
-    M2("computeIfPresent", METHOD_BOTH, DEF, DEF, BI_FUNCTION, map_compute_if_present),
-    M3("merge", METHOD_BOTH, DEF, DEF, DEF, BI_FUNCTION, map_merge),
-    M1("collect", METHOD_PAINLESS, LIST, BI_FUNCTION, map_collect),
-    M2("collect", METHOD_PAINLESS, DEF, COLLECTION, BI_FUNCTION, map_collect),
-    M1("count", METHOD_PAINLESS, INT, BI_PREDICATE, map_count),
-    M1("each", METHOD_PAINLESS, DEF, BI_CONSUMER, map_each),
-    M1("every", METHOD_PAINLESS, BOOLEAN, BI_PREDICATE, map_every),
-    M1("find", METHOD_PAINLESS, MAP_ENTRY, BI_PREDICATE, map_find),
-    M1("findAll", METHOD_PAINLESS, MAP, BI_PREDICATE, map_find_all),
-    M1("findResult", METHOD_PAINLESS, DEF, BI_FUNCTION, map_find_result),
-    M2("findResult", METHOD_PAINLESS, DEF, DEF, BI_FUNCTION, map_find_result),
-    M1("findResults", METHOD_PAINLESS, LIST, BI_FUNCTION, map_find_results),
-    M1("groupBy", METHOD_PAINLESS, MAP, BI_FUNCTION, map_group_by),
+static const struct method_row map_methods[] = {
+    {"def get(def)", BOTH, map_get},
+    {"def get(def, def)", GROOVY, map_get},
+    {"def getOrDefault(def, def)", BOTH, map_get_or_default},
+    {"def put(def, def)", BOTH, map_put},
+    {"def putIfAbsent(def, def)", BOTH, map_put_if_absent},
+    {"void putAll(Map)", BOTH, map_put_all},
+    {"def remove(def)", BOTH, map_remove},
+    {"boolean remove(def, def)", BOTH, map_remove},
+    {"def replace(def, def)", BOTH, map_replace},
+    {"boolean replace(def, def, def)", BOTH, map_replace},
+    {"boolean containsKey(def)", BOTH, map_contains_key},
+    {"boolean containsValue(def)", BOTH, map_contains_value},
+    {"void clear()", BOTH, map_clear},
+    {"boolean isEmpty()", BOTH, map_is_empty},
+    {"int size()", BOTH, map_size},
+    {"Set keySet()", BOTH, view_of, {CLASS_KEY_SET}},
+    {"Collection values()", BOTH, view_of, {CLASS_VALUE_COLLECTION}},
+    {"Set entrySet()", BOTH, view_of, {CLASS_ENTRY_SET}},
+    {"void forEach(BiConsumer)", BOTH, map_for_each},
+    {"void replaceAll(BiFunction)", BOTH, map_replace_all},
+    {"def compute(def, BiFunction)", BOTH, map_compute},
+    {"def computeIfAbsent(def, Function)", BOTH, map_compute_if_absent},
+    {"def computeIfPresent(def, BiFunction)", BOTH, map_compute_if_present},
+    {"def merge(def, def, BiFunction)", BOTH, map_merge},
+    {"List collect(BiFunction)", PAINLESS, map_collect},
+    {"def collect(Collection, BiFunction)", PAINLESS, map_collect},
+    {"int count(BiPredicate)", PAINLESS, map_count},
+    {"def each(BiConsumer)", PAINLESS, map_each},
+    {"boolean every(BiPredicate)", PAINLESS, map_every},
+    {"Map.Entry find(BiPredicate)", PAINLESS, map_find},
+    {"Map findAll(BiPredicate)", PAINLESS, map_find_all},
+    {"def findResult(BiFunction)", PAINLESS, map_find_result},
+    {"def findResult(def, BiFunction)", PAINLESS, map_find_result},
+    {"List findResults(BiFunction)", PAINLESS, map_find_results},
+    {"Map groupBy(BiFunction)", PAINLESS, map_group_by},
 };
 
-static const struct method new_map_methods[] = {
-    M0("new", METHOD_BOTH | METHOD_NEW, MAP, map_new),
-    M1("new", METHOD_BOTH | METHOD_NEW, MAP, MAP, map_new),
-    M1("new", METHOD_GROOVY | METHOD_NEW, MAP, INT, map_new),
-    M0("clone", METHOD_BOTH, DEF, map_clone),
+static const struct method_row new_map_methods[] = {
+    {"new Map()", BOTH, map_new},
+    {"new Map(Map)", BOTH, map_new},
+    {"new Map(int)", GROOVY, map_new},
+    {"def clone()", BOTH, map_clone},
 };
 
-static const struct method tree_map_methods[] = {
-    M0("new", METHOD_BOTH | METHOD_NEW, TREE_MAP, map_new),
-    M1("new", METHOD_GROOVY | METHOD_NEW, TREE_MAP, MAP, map_new),
-    M1("new", METHOD_BOTH | METHOD_NEW, TREE_MAP, COMPARATOR, map_new),
-    M0("clone", METHOD_BOTH, DEF, map_clone),
+static const struct method_row tree_map_methods[] = {
+    {"new TreeMap()", BOTH, map_new},
+    {"new TreeMap(Map)", GROOVY, map_new},
+    {"new TreeMap(Comparator)", BOTH, map_new},
+    {"def clone()", BOTH, map_clone},
 };
 
-static const struct method entry_methods[] = {
-    M0("getKey", METHOD_BOTH, DEF, entry_key),
-    M0("getValue", METHOD_BOTH, DEF, entry_value),
-    M1("setValue", METHOD_BOTH, DEF, DEF, entry_set_value),
-    M0("comparingByKey", METHOD_BOTH | METHOD_STATIC, COMPARATOR, entry_comparing_by_key),
-    M1("comparingByKey", METHOD_BOTH | METHOD_STATIC, COMPARATOR, COMPARATOR, entry_comparing_by_key),
-    M0("comparingByValue", METHOD_BOTH | METHOD_STATIC, COMPARATOR, entry_comparing_by_value),
-    M1("comparingByValue", METHOD_BOTH | METHOD_STATIC, COMPARATOR, COMPARATOR, entry_comparing_by_value),
+static const struct method_row entry_methods[] = {
+    {"def getKey()", BOTH, entry_key},
+    {"def getValue()", BOTH, entry_value},
+    {"def setValue(def)", BOTH, entry_set_value},
+    {"static Comparator comparingByKey()", BOTH, entry_comparing_by_key},
+    {"static Comparator comparingByKey(Comparator)", BOTH, entry_comparing_by_key},
+    {"static Comparator comparingByValue()", BOTH, entry_comparing_by_value},
+    {"static Comparator comparingByValue(Comparator)", BOTH, entry_comparing_by_value},
 };
 
-static const struct method simple_entry_methods[] = {
-    M2("new", METHOD_BOTH | METHOD_NEW, SIMPLE_ENTRY, DEF, DEF, entry_new_pair),
+static const struct method_row simple_entry_methods[] = {
+    {"new AbstractMap.SimpleEntry(def, def)", BOTH, entry_new_pair},
 };
 
 const struct method_table methods_map[] = {
-    METHOD_TABLE(MAP, map_methods),
-    METHOD_TABLE(HASH_MAP, new_map_methods),
-    METHOD_TABLE(LINKED_HASH_MAP, new_map_methods),
-    METHOD_TABLE(TREE_MAP, tree_map_methods),
-    METHOD_TABLE(MAP_ENTRY, entry_methods),
-    METHOD_TABLE(SIMPLE_ENTRY, simple_entry_methods),
-    {0, 0, NULL},
+    METHOD_ROWS(MAP, map_methods),
+    METHOD_ROWS(HASH_MAP, new_map_methods),
+    METHOD_ROWS(LINKED_HASH_MAP, new_map_methods),
+    METHOD_ROWS(TREE_MAP, tree_map_methods),
+    METHOD_ROWS(MAP_ENTRY, entry_methods),
+    METHOD_ROWS(SIMPLE_ENTRY, simple_entry_methods),
+    {0},
 };

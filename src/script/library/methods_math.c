@@ -5,130 +5,107 @@
 
 #include <math.h>
 
-/* What is an expression of one double x, or of two, x and y: symbol, name in Java, expression. */
-#define OF_ONE(X)                                                \
-    X(abs, "abs", fabs(x))                                       \
-    X(acos, "acos", real_acos(x))                                \
-    X(asin, "asin", real_asin(x))                                \
-    X(atan, "atan", real_atan(x))                                \
-    X(cbrt, "cbrt", real_cbrt(x))                                \
-    X(ceil, "ceil", ceil(x))                                     \
-    X(cos, "cos", real_cos(x))                                   \
-    X(cosh, "cosh", real_cosh(x))                                \
-    X(exp, "exp", real_exp(x))                                   \
-    X(expm1, "expm1", real_expm1(x))                             \
-    X(floor, "floor", floor(x))                                  \
-    X(log, "log", real_log(x))                                   \
-    X(log10, "log10", real_log10(x))                             \
-    X(log1p, "log1p", real_log1p(x))                             \
-    X(next_down, "nextDown", nextafter(x, -INFINITY))            \
-    X(next_up, "nextUp", nextafter(x, INFINITY))                 \
-    X(rint, "rint", nearbyint(x))                                \
-    X(signum, "signum", x == 0 || isnan(x) ? x : copysign(1, x)) \
-    X(sin, "sin", real_sin(x))                                   \
-    X(sinh, "sinh", real_sinh(x))                                \
-    X(sqrt, "sqrt", sqrt(x))                                     \
-    X(tan, "tan", real_tan(x))                                   \
-    X(tanh, "tanh", real_tanh(x))                                \
-    X(to_degrees, "toDegrees", x *(180.0 / 3.141592653589793))   \
-    X(to_radians, "toRadians", x *(3.141592653589793 / 180.0))   \
-    X(ulp, "ulp", isnan(x) || isinf(x) ? fabs(x) : nextafter(fabs(x), INFINITY) - fabs(x))
-#define OF_TWO(X)                                       \
-    X(atan2, "atan2", real_atan2(x, y))                 \
-    X(copy_sign, "copySign", copysign(x, y))            \
-    X(hypot, "hypot", real_hypot(x, y))                 \
-    X(ieee_remainder, "IEEEremainder", remainder(x, y)) \
-    X(next_after, "nextAfter", nextafter(x, y))
+static double next_down(double x)
+{
+    return nextafter(x, -INFINITY);
+}
 
-#define DEFINE_OF_ONE(symbol, name, expression)                                                \
-    static bool math_##symbol(struct run *run, struct value *a, unsigned n, struct value *ret) \
-    {                                                                                          \
-        (void)run, (void)n;                                                                    \
-        double x = a[1].d;                                                                     \
-        return give_double(ret, expression);                                                   \
-    }
-#define DEFINE_OF_TWO(symbol, name, expression)                                                \
-    static bool math_##symbol(struct run *run, struct value *a, unsigned n, struct value *ret) \
-    {                                                                                          \
-        (void)run, (void)n;                                                                    \
-        double x = a[1].d, y = a[2].d;                                                         \
-        return give_double(ret, expression);                                                   \
-    }
-#define ROW_OF_ONE(symbol, name, expression) M1(name, STATIC, DOUBLE, DOUBLE, math_##symbol),
-#define ROW_OF_TWO(symbol, name, expression) M2(name, STATIC, DOUBLE, DOUBLE, DOUBLE, math_##symbol),
+static double next_up(double x)
+{
+    return nextafter(x, INFINITY);
+}
 
-OF_ONE(DEFINE_OF_ONE)
-OF_TWO(DEFINE_OF_TWO)
+static double signum(double x)
+{
+    return x == 0 || isnan(x) ? x : copysign(1, x);
+}
+
+static double to_degrees(double x)
+{
+    return x * (180.0 / 3.141592653589793);
+}
+
+static double to_radians(double x)
+{
+    return x * (3.141592653589793 / 180.0);
+}
+
+static double ulp(double x)
+{
+    return isnan(x) || isinf(x) ? fabs(x) : nextafter(fabs(x), INFINITY) - fabs(x);
+}
+
+static bool math_of_one(struct call *call, struct value *ret)
+{
+    return give_double(ret, call->row->datum.of_one(call->args[0].d));
+}
+
+static bool math_of_two(struct call *call, struct value *ret)
+{
+    return give_double(ret, call->row->datum.of_two(call->args[0].d, call->args[1].d));
+}
 
 /* The methods_math_larger of two doubles; NaN where one is none, and 0.0 is above -0.0. */
-bool methods_math_max(struct run *run, struct value *a, unsigned n, struct value *ret)
+bool methods_math_max(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    double x = a[1].d, y = a[2].d;
+    double x = call->args[0].d, y = call->args[1].d;
     return give_double(ret, isnan(x) || isnan(y) ? NAN : x == y ? (signbit(x) ? y : x) : fmax(x, y));
 }
 
-bool methods_math_min(struct run *run, struct value *a, unsigned n, struct value *ret)
+bool methods_math_min(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    double x = a[1].d, y = a[2].d;
+    double x = call->args[0].d, y = call->args[1].d;
     return give_double(ret, isnan(x) || isnan(y) ? NAN : x == y ? (signbit(x) ? x : y) : fmin(x, y));
 }
 
-static bool math_pow(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool math_pow(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    double x = a[1].d, y = a[2].d;
+    double x = call->args[0].d, y = call->args[1].d;
     bool nan = isnan(y) || (fabs(x) == 1 && isinf(y));
     return give_double(ret, nan ? NAN : real_pow(x, y));
 }
 
-static bool math_round(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool math_round(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    int64_t rounded = double_to_i64(floor(a[1].d + 0.5));
-    double exact = a[1].d;
+    int64_t rounded = double_to_i64(floor(call->args[0].d + 0.5));
+    double exact = call->args[0].d;
     if (exact == 0.49999999999999994)
         rounded = 0;
-    *ret = a[1].kind == VALUE_FLOAT ? value_int(double_to_i32(floor(exact + 0.5))) : value_long(rounded);
+    *ret = call->args[0].kind == VALUE_FLOAT ? value_int(double_to_i32(floor(exact + 0.5))) : value_long(rounded);
     return true;
 }
 
-METHOD_CONSTANT(e, value_double(2.718281828459045))
-METHOD_CONSTANT(pi, value_double(3.141592653589793))
-
-static bool abs_integral(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool abs_integral(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    *ret = a[1];
-    if (a[1].i < 0)
-        *ret = a[1].kind == VALUE_LONG ? value_long((int64_t)(0 - (uint64_t)a[1].i)) : value_int(-a[1].i);
+    *ret = call->args[0];
+    if (call->args[0].i < 0)
+        *ret = call->args[0].kind == VALUE_LONG ? value_long((int64_t)(0 - (uint64_t)call->args[0].i))
+                                                : value_int(-call->args[0].i);
     return true;
 }
 
 /* The methods_math_larger of two numbers, of the class that both fit. */
-bool methods_math_larger(struct run *run, struct value *a, unsigned n, struct value *ret)
+bool methods_math_larger(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    *ret = a[1].i >= a[2].i ? a[1] : a[2];
-    ret->kind = a[1].kind > a[2].kind ? a[1].kind : a[2].kind;
+    *ret = call->args[0].i >= call->args[1].i ? call->args[0] : call->args[1];
+    ret->kind = call->args[0].kind > call->args[1].kind ? call->args[0].kind : call->args[1].kind;
     return true;
 }
 
-bool methods_math_smaller(struct run *run, struct value *a, unsigned n, struct value *ret)
+bool methods_math_smaller(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    *ret = a[1].i <= a[2].i ? a[1] : a[2];
-    ret->kind = a[1].kind > a[2].kind ? a[1].kind : a[2].kind;
+    *ret = call->args[0].i <= call->args[1].i ? call->args[0] : call->args[1];
+    ret->kind = call->args[0].kind > call->args[1].kind ? call->args[0].kind : call->args[1].kind;
     return true;
 }
 
-static bool floor_divide(struct run *run, struct value *a, bool modulo, struct value *ret)
+static bool floor_divide(struct call *call, struct value *ret)
 {
-    bool is_long = a[1].kind == VALUE_LONG || a[2].kind == VALUE_LONG;
-    int64_t x = a[1].i, y = a[2].i;
+    bool modulo = call->row->datum.number != 0;
+    bool is_long = call->args[0].kind == VALUE_LONG || call->args[1].kind == VALUE_LONG;
+    int64_t x = call->args[0].i, y = call->args[1].i;
     if (y == 0)
-        return run_throw(run, CLASS_ARITHMETIC_EXCEPTION, "/ by zero");
+        return run_throw(call->run, CLASS_ARITHMETIC_EXCEPTION, "/ by zero");
     int64_t quotient = y == -1 ? (int64_t)(0 - (uint64_t)x) : x / y, rest = y == -1 ? 0 : x % y;
     if (rest != 0 && (rest < 0) != (y < 0)) {
         quotient--;
@@ -139,40 +116,60 @@ static bool floor_divide(struct run *run, struct value *a, bool modulo, struct v
     return true;
 }
 
-static bool math_floor_div(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    return floor_divide(run, a, false, ret);
-}
-
-static bool math_floor_mod(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    return floor_divide(run, a, true, ret);
-}
-
-static const struct method math_methods[] = {
-    M0("E", FIELD, DOUBLE, constant_e),
-    M0("PI", FIELD, DOUBLE, constant_pi),
-    M1("abs", GROOVY_STATIC, INT, INT, abs_integral),
-    M1("abs", GROOVY_STATIC, LONG, LONG, abs_integral),
-    M2("floorDiv", GROOVY_STATIC, LONG, LONG, LONG, math_floor_div),
-    M2("floorMod", GROOVY_STATIC, LONG, LONG, LONG, math_floor_mod),
-    M2("max", GROOVY_STATIC, LONG, LONG, LONG, methods_math_larger),
-    M2("max", STATIC, DOUBLE, DOUBLE, DOUBLE, methods_math_max),
-    M2("min", GROOVY_STATIC, LONG, LONG, LONG, methods_math_smaller),
-    M2("min", STATIC, DOUBLE, DOUBLE, DOUBLE, methods_math_min),
-    M2("pow", STATIC, DOUBLE, DOUBLE, DOUBLE, math_pow),
-    M1("round", STATIC, LONG, DOUBLE, math_round),
+static const struct method_row math_methods[] = {
+    {"static double E", BOTH, method_constant, {.real = 2.718281828459045}},
+    {"static double PI", BOTH, method_constant, {.real = 3.141592653589793}},
+    {"static int abs(int)", GROOVY, abs_integral},
+    {"static long abs(long)", GROOVY, abs_integral},
+    {"static long floorDiv(long, long)", GROOVY, floor_divide, {false}},
+    {"static long floorMod(long, long)", GROOVY, floor_divide, {true}},
+    {"static long max(long, long)", GROOVY, methods_math_larger},
+    {"static double max(double, double)", BOTH, methods_math_max},
+    {"static long min(long, long)", GROOVY, methods_math_smaller},
+    {"static double min(double, double)", BOTH, methods_math_min},
+    {"static double pow(double, double)", BOTH, math_pow},
+    {"static long round(double)", BOTH, math_round},
 };
 
 /* Behind those for whole numbers: they fit these, too. */
-static const struct method expression_methods[] = {OF_ONE(ROW_OF_ONE) OF_TWO(ROW_OF_TWO)};
+static const struct method_row expression_methods[] = {
+    {"static double abs(double)", BOTH, math_of_one, {.of_one = fabs}},
+    {"static double acos(double)", BOTH, math_of_one, {.of_one = real_acos}},
+    {"static double asin(double)", BOTH, math_of_one, {.of_one = real_asin}},
+    {"static double atan(double)", BOTH, math_of_one, {.of_one = real_atan}},
+    {"static double cbrt(double)", BOTH, math_of_one, {.of_one = real_cbrt}},
+    {"static double ceil(double)", BOTH, math_of_one, {.of_one = ceil}},
+    {"static double cos(double)", BOTH, math_of_one, {.of_one = real_cos}},
+    {"static double cosh(double)", BOTH, math_of_one, {.of_one = real_cosh}},
+    {"static double exp(double)", BOTH, math_of_one, {.of_one = real_exp}},
+    {"static double expm1(double)", BOTH, math_of_one, {.of_one = real_expm1}},
+    {"static double floor(double)", BOTH, math_of_one, {.of_one = floor}},
+    {"static double log(double)", BOTH, math_of_one, {.of_one = real_log}},
+    {"static double log10(double)", BOTH, math_of_one, {.of_one = real_log10}},
+    {"static double log1p(double)", BOTH, math_of_one, {.of_one = real_log1p}},
+    {"static double nextDown(double)", BOTH, math_of_one, {.of_one = next_down}},
+    {"static double nextUp(double)", BOTH, math_of_one, {.of_one = next_up}},
+    {"static double rint(double)", BOTH, math_of_one, {.of_one = nearbyint}},
+    {"static double signum(double)", BOTH, math_of_one, {.of_one = signum}},
+    {"static double sin(double)", BOTH, math_of_one, {.of_one = real_sin}},
+    {"static double sinh(double)", BOTH, math_of_one, {.of_one = real_sinh}},
+    {"static double sqrt(double)", BOTH, math_of_one, {.of_one = sqrt}},
+    {"static double tan(double)", BOTH, math_of_one, {.of_one = real_tan}},
+    {"static double tanh(double)", BOTH, math_of_one, {.of_one = real_tanh}},
+    {"static double toDegrees(double)", BOTH, math_of_one, {.of_one = to_degrees}},
+    {"static double toRadians(double)", BOTH, math_of_one, {.of_one = to_radians}},
+    {"static double ulp(double)", BOTH, math_of_one, {.of_one = ulp}},
+    {"static double atan2(double, double)", BOTH, math_of_two, {.of_two = real_atan2}},
+    {"static double copySign(double, double)", BOTH, math_of_two, {.of_two = copysign}},
+    {"static double hypot(double, double)", BOTH, math_of_two, {.of_two = real_hypot}},
+    {"static double IEEEremainder(double, double)", BOTH, math_of_two, {.of_two = remainder}},
+    {"static double nextAfter(double, double)", BOTH, math_of_two, {.of_two = nextafter}},
+};
 
 const struct method_table methods_math[] = {
-    METHOD_TABLE(MATH, math_methods),
-    METHOD_TABLE(MATH, expression_methods),
-    METHOD_TABLE(STRICT_MATH, math_methods),
-    METHOD_TABLE(STRICT_MATH, expression_methods),
-    {0, 0, NULL},
+    METHOD_ROWS(MATH, math_methods),
+    METHOD_ROWS(MATH, expression_methods),
+    METHOD_ROWS(STRICT_MATH, math_methods),
+    METHOD_ROWS(STRICT_MATH, expression_methods),
+    {0},
 };

@@ -4,28 +4,19 @@
 
 #include "script/run/operate.h"
 
-#define CONVERSION(name, kind)                                                                 \
-    static bool number_##name(struct run *run, struct value *a, unsigned n, struct value *ret) \
-    {                                                                                          \
-        (void)n;                                                                               \
-        *ret = number_cast(run, a[0], kind);                                                   \
-        return true;                                                                           \
-    }
-
-CONVERSION(byte_value, VALUE_BYTE)
-CONVERSION(short_value, VALUE_SHORT)
-CONVERSION(int_value, VALUE_INT)
-CONVERSION(long_value, VALUE_LONG)
-CONVERSION(float_value, VALUE_FLOAT)
-CONVERSION(double_value, VALUE_DOUBLE)
-
-bool methods_number_compare_to(struct run *run, struct value *a, unsigned n, struct value *ret)
+/* As a number of the kind that is the datum. */
+static bool number_as(struct call *call, struct value *ret)
 {
-    (void)n;
+    *ret = number_cast(call->run, call->self, (enum value_kind)call->row->datum.number);
+    return true;
+}
+
+bool methods_number_compare_to(struct call *call, struct value *ret)
+{
     int order;
-    if (a[1].kind == VALUE_NULL)
-        return run_throw_npe(run, "Comparable.compareTo(Object)");
-    return value_order(run, a[0], a[1], &order) && give_int(ret, (order > 0) - (order < 0));
+    if (call->args[0].kind == VALUE_NULL)
+        return run_throw_npe(call->run, "Comparable.compareTo(Object)");
+    return value_order(call->run, call->self, call->args[0], &order) && give_int(ret, (order > 0) - (order < 0));
 }
 
 /* Statics of the boxes */
@@ -41,53 +32,45 @@ bool methods_number_parse_failed(struct run *run, struct value text, unsigned ra
     return run_throw(run, CLASS_NUMBER_FORMAT_EXCEPTION, "For input string: \"%.*s\"", SLICE_ARG(shown));
 }
 
-bool methods_number_value_of(struct run *run, struct value *a, unsigned n, struct value *ret)
+bool methods_number_value_of(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    *ret = a[1];
+    *ret = call->args[0];
     return true;
 }
 
-bool methods_number_to_string(struct run *run, struct value *a, unsigned n, struct value *ret)
+bool methods_number_to_string(struct call *call, struct value *ret)
 {
-    (void)n;
-    return give(ret, value_to_text(run, a[1]));
+    return give(ret, value_to_text(call->run, call->args[0]));
 }
 
-bool methods_number_compare(struct run *run, struct value *a, unsigned n, struct value *ret)
+bool methods_number_compare(struct call *call, struct value *ret)
 {
-    (void)n;
-    int order = number_compare(run, a[1], a[2]);
+    int order = number_compare(call->run, call->args[0], call->args[1]);
     return give_int(ret, order);
 }
 
-bool methods_number_hash(struct run *run, struct value *a, unsigned n, struct value *ret)
+bool methods_number_hash(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    return give_int(ret, number_hash(a[1]));
+    return give_int(ret, number_hash(call->args[0]));
 }
 
-bool methods_number_sum(struct run *run, struct value *a, unsigned n, struct value *ret)
+bool methods_number_sum(struct call *call, struct value *ret)
 {
-    (void)n;
-    return number_binary(run, OP_ADD, a[1], a[2], ret);
+    return number_binary(call->run, OP_ADD, call->args[0], call->args[1], ret);
 }
 
-static const struct method number_methods[] = {
-    M0("byteValue", METHOD_BOTH, BYTE, number_byte_value),
-    M0("shortValue", METHOD_BOTH, SHORT, number_short_value),
-    M0("intValue", METHOD_BOTH, INT, number_int_value),
-    M0("longValue", METHOD_BOTH, LONG, number_long_value),
-    M0("floatValue", METHOD_BOTH, FLOAT, number_float_value),
-    M0("doubleValue", METHOD_BOTH, DOUBLE, number_double_value),
+static const struct method_row number_methods[] = {
+    {"byte byteValue()", BOTH, number_as, {VALUE_BYTE}},    {"short shortValue()", BOTH, number_as, {VALUE_SHORT}},
+    {"int intValue()", BOTH, number_as, {VALUE_INT}},       {"long longValue()", BOTH, number_as, {VALUE_LONG}},
+    {"float floatValue()", BOTH, number_as, {VALUE_FLOAT}}, {"double doubleValue()", BOTH, number_as, {VALUE_DOUBLE}},
 };
 
-static const struct method comparable_methods[] = {
-    M1("compareTo", METHOD_BOTH, INT, DEF, methods_number_compare_to),
+static const struct method_row comparable_methods[] = {
+    {"int compareTo(def)", BOTH, methods_number_compare_to},
 };
 
 const struct method_table methods_number[] = {
-    METHOD_TABLE(NUMBER, number_methods),
-    METHOD_TABLE(COMPARABLE, comparable_methods),
-    {0, 0, NULL},
+    METHOD_ROWS(NUMBER, number_methods),
+    METHOD_ROWS(COMPARABLE, comparable_methods),
+    {0},
 };

@@ -6,197 +6,172 @@
 #include "script/run/invoke.h"
 #include "script/run/operate.h"
 
-static bool object_equals(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool object_equals(struct call *call, struct value *ret)
 {
-    (void)n;
     bool equal;
-    return value_equals(run, a[0], a[1], &equal) && give_boolean(ret, equal);
+    return value_equals(call->run, call->self, call->args[0], &equal) && give_boolean(ret, equal);
 }
 
-static bool object_hash_code(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool object_hash_code(struct call *call, struct value *ret)
 {
-    (void)n;
     int32_t hash;
-    return value_hash(run, a[0], &hash) && give_int(ret, hash);
+    return value_hash(call->run, call->self, &hash) && give_int(ret, hash);
 }
 
-static bool object_to_string(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool object_to_string(struct call *call, struct value *ret)
 {
-    (void)n;
-    return give(ret, value_to_text(run, a[0]));
+    return give(ret, value_to_text(call->run, call->self));
 }
 
-static bool object_new(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool object_new(struct call *call, struct value *ret)
 {
-    (void)a, (void)n;
-    return give(ret, run_object(run, sizeof(struct object), CLASS_OBJECT));
+    return give(ret, run_object(call->run, sizeof(struct object), CLASS_OBJECT));
 }
 
-static bool object_get_class(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool object_get_class(struct call *call, struct value *ret)
 {
-    (void)n;
-    struct class_object *object = run_object(run, sizeof *object, CLASS_CLASS);
-    object->type = value_type(a[0]);
+    struct class_object *object = run_object(call->run, sizeof *object, CLASS_CLASS);
+    object->type = value_type(call->self);
     return give(ret, object);
 }
 
-static bool object_is(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool object_is(struct call *call, struct value *ret)
 {
-    (void)n;
     bool same;
-    return operate_compare(run, COMPARE_SAME, a[0], a[1], &same) && give_boolean(ret, same);
+    return operate_compare(call->run, COMPARE_SAME, call->self, call->args[0], &same) && give_boolean(ret, same);
 }
 
-static const struct method object_methods[] = {
-    M1("equals", METHOD_BOTH, BOOLEAN, OBJECT, object_equals),
-    M0("hashCode", METHOD_BOTH, INT, object_hash_code),
-    M0("toString", METHOD_BOTH, STRING, object_to_string),
-    M0("getClass", METHOD_GROOVY, CLASS, object_get_class),
-    M1("is", METHOD_GROOVY, BOOLEAN, OBJECT, object_is),
-    M0("new", METHOD_GROOVY | METHOD_NEW, OBJECT, object_new),
+static const struct method_row object_methods[] = {
+    {"boolean equals(Object)", BOTH, object_equals}, {"int hashCode()", BOTH, object_hash_code},
+    {"String toString()", BOTH, object_to_string},   {"Class getClass()", GROOVY, object_get_class},
+    {"boolean is(Object)", GROOVY, object_is},       {"new Object()", GROOVY, object_new},
 };
 
 /* Class */
 
-static bool class_name_of(struct run *run, struct value *a, bool simple, struct value *ret)
+static bool class_name_of(struct call *call, struct value *ret)
 {
+    bool simple = call->row->datum.number != 0;
     char name[TYPE_NAME_MAX];
-    type_id type = ((struct class_object *)a[0].object)->type;
+    type_id type = ((struct class_object *)call->self.object)->type;
     const char *shown = simple ? type_name(type, name) : type_java_name(type, name);
     const char *last = simple ? strrchr(shown, '.') : NULL;
-    return give_slice(run, ret, slice_from(last == NULL ? shown : last + 1));
+    return give_slice(call->run, ret, slice_from(last == NULL ? shown : last + 1));
 }
 
-static bool class_get_name(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool class_is_instance(struct call *call, struct value *ret)
 {
-    (void)n;
-    return class_name_of(run, a, false, ret);
+    return give_boolean(ret, value_instance_of(call->args[0], ((struct class_object *)call->self.object)->type));
 }
 
-static bool class_get_simple_name(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    return class_name_of(run, a, true, ret);
-}
-
-static bool class_is_instance(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)run, (void)n;
-    return give_boolean(ret, value_instance_of(a[1], ((struct class_object *)a[0].object)->type));
-}
-
-static const struct method class_methods[] = {
-    M0("getName", METHOD_GROOVY, STRING, class_get_name),
-    M0("getSimpleName", METHOD_GROOVY, STRING, class_get_simple_name),
-    M1("isInstance", METHOD_GROOVY, BOOLEAN, OBJECT, class_is_instance),
+static const struct method_row class_methods[] = {
+    {"String getName()", GROOVY, class_name_of, {false}},
+    {"String getSimpleName()", GROOVY, class_name_of, {true}},
+    {"boolean isInstance(Object)", GROOVY, class_is_instance},
 };
 
 /* Throwables */
 
-static bool throwable_new(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool throwable_new(struct call *call, struct value *ret)
 {
-    struct throwable *thrown = run_object(run, sizeof *thrown, type_class(((struct class_object *)a[0].object)->type));
+    struct throwable *thrown =
+        run_object(call->run, sizeof *thrown, type_class(((struct class_object *)call->self.object)->type));
     thrown->offset = -1;
-    if (n == 2)
-        thrown->cause = (struct throwable *)(a[2].kind == VALUE_NULL ? NULL : a[2].object);
+    if (call->count == 2)
+        thrown->cause = (struct throwable *)(call->args[1].kind == VALUE_NULL ? NULL : call->args[1].object);
     *ret = value_of(thrown);
-    if (n == 0 || a[1].kind == VALUE_NULL)
+    if (call->count == 0 || call->args[0].kind == VALUE_NULL)
         return true;
-    thrown->message = value_to_text(run, a[1]);
+    thrown->message = value_to_text(call->run, call->args[0]);
     return thrown->message != NULL;
 }
 
-static bool throwable_message(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool throwable_message(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    *ret = value_of(((struct throwable *)a[0].object)->message);
+    *ret = value_of(((struct throwable *)call->self.object)->message);
     return true;
 }
 
-static bool throwable_cause(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool throwable_cause(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    *ret = value_of(((struct throwable *)a[0].object)->cause);
+    *ret = value_of(((struct throwable *)call->self.object)->cause);
     return true;
 }
 
-static const struct method throwable_methods[] = {
-    M0("new", METHOD_BOTH | METHOD_NEW, THROWABLE, throwable_new),
-    M1("new", METHOD_BOTH | METHOD_NEW, THROWABLE, STRING, throwable_new),
-    M2("new", METHOD_GROOVY | METHOD_NEW, THROWABLE, STRING, THROWABLE, throwable_new),
-    M0("getMessage", METHOD_BOTH, STRING, throwable_message),
-    M0("getLocalizedMessage", METHOD_BOTH, STRING, throwable_message),
-    M0("getCause", METHOD_GROOVY, THROWABLE, throwable_cause),
+static const struct method_row throwable_methods[] = {
+    {"new Throwable()", BOTH, throwable_new},
+    {"new Throwable(String)", BOTH, throwable_new},
+    {"new Throwable(String, Throwable)", GROOVY, throwable_new},
+    {"String getMessage()", BOTH, throwable_message},
+    {"String getLocalizedMessage()", BOTH, throwable_message},
+    {"Throwable getCause()", GROOVY, throwable_cause},
 };
 
 /* Objects */
 
-static bool objects_equals(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool objects_equals(struct call *call, struct value *ret)
 {
-    return object_equals(run, a + 1, n, ret);
+    return object_equals(&(struct call){call->run, call->row, call->args[0], call->args + 1, call->count}, ret);
 }
 
-static bool objects_hash_code(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool objects_hash_code(struct call *call, struct value *ret)
 {
-    return object_hash_code(run, a + 1, n, ret);
+    return object_hash_code(&(struct call){call->run, call->row, call->args[0], call->args + 1, call->count}, ret);
 }
 
-static bool objects_hash(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool objects_hash(struct call *call, struct value *ret)
 {
-    (void)n;
     uint32_t hash = 1;
-    NEED(1);
-    const struct array *array = (struct array *)a[1].object;
+    NOT_NULL(0);
+    const struct array *array = (struct array *)call->args[0].object;
     for (size_t i = 0; i < array->count; i++) {
         int32_t one;
-        if (!run_step(run, 1) || !value_hash(run, array->items[i], &one))
+        if (!run_step(call->run, 1) || !value_hash(call->run, array->items[i], &one))
             return false;
         hash = hash * 31 + (uint32_t)one;
     }
     return give_int(ret, (int32_t)hash);
 }
 
-static bool objects_is_null(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool objects_is_null(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    return give_boolean(ret, a[1].kind == VALUE_NULL);
+    return give_boolean(ret, call->args[0].kind == VALUE_NULL);
 }
 
-static bool objects_non_null(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool objects_non_null(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    return give_boolean(ret, a[1].kind != VALUE_NULL);
+    return give_boolean(ret, call->args[0].kind != VALUE_NULL);
 }
 
-static bool objects_require_non_null(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool objects_require_non_null(struct call *call, struct value *ret)
 {
-    *ret = a[1];
-    if (a[1].kind != VALUE_NULL)
+    *ret = call->args[0];
+    if (call->args[0].kind != VALUE_NULL)
         return true;
-    if (n == 2 && a[2].kind != VALUE_NULL)
-        return run_throw_text(run, CLASS_NULL_POINTER_EXCEPTION, text_of(a[2]));
-    return run_throw_null(run, CLASS_NULL_POINTER_EXCEPTION);
+    if (call->count == 2 && call->args[1].kind != VALUE_NULL)
+        return run_throw_text(call->run, CLASS_NULL_POINTER_EXCEPTION, text_of(call->args[1]));
+    return run_throw_null(call->run, CLASS_NULL_POINTER_EXCEPTION);
 }
 
-static bool objects_to_string(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool objects_to_string(struct call *call, struct value *ret)
 {
-    if (n == 2 && a[1].kind == VALUE_NULL) {
-        *ret = a[2];
+    if (call->count == 2 && call->args[0].kind == VALUE_NULL) {
+        *ret = call->args[1];
         return true;
     }
-    return give(ret, value_to_text(run, a[1]));
+    return give(ret, value_to_text(call->run, call->args[0]));
 }
 
-static const struct method objects_methods[] = {
-    M2("equals", STATIC, BOOLEAN, OBJECT, OBJECT, objects_equals),
-    M1("hash", STATIC, INT, OBJECT_ARRAY, objects_hash),
-    M1("hashCode", STATIC, INT, OBJECT, objects_hash_code),
-    M1("isNull", STATIC, BOOLEAN, OBJECT, objects_is_null),
-    M1("nonNull", STATIC, BOOLEAN, OBJECT, objects_non_null),
-    M1("requireNonNull", STATIC, DEF, DEF, objects_require_non_null),
-    M2("requireNonNull", STATIC, DEF, DEF, STRING, objects_require_non_null),
-    M1("toString", STATIC, STRING, OBJECT, objects_to_string),
-    M2("toString", STATIC, STRING, OBJECT, STRING, objects_to_string),
+static const struct method_row objects_methods[] = {
+    {"static boolean equals(Object, Object)", BOTH, objects_equals},
+    {"static int hash(Object[])", BOTH, objects_hash},
+    {"static int hashCode(Object)", BOTH, objects_hash_code},
+    {"static boolean isNull(Object)", BOTH, objects_is_null},
+    {"static boolean nonNull(Object)", BOTH, objects_non_null},
+    {"static def requireNonNull(def)", BOTH, objects_require_non_null},
+    {"static def requireNonNull(def, String)", BOTH, objects_require_non_null},
+    {"static String toString(Object)", BOTH, objects_to_string},
+    {"static String toString(Object, String)", BOTH, objects_to_string},
 };
 
 /* Optionals: lists of none or one value */
@@ -207,60 +182,55 @@ static bool optional_make(struct run *run, enum class_id id, const struct value 
     return seq != NULL && (value == NULL || seq_add(run, seq, *value)) && give(ret, seq);
 }
 
-static bool optional_of(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool optional_of(struct call *call, struct value *ret)
 {
-    (void)n;
-    NEED(1);
-    return optional_make(run, CLASS_OPTIONAL, &a[1], ret);
+    NOT_NULL(0);
+    return optional_make(call->run, CLASS_OPTIONAL, &call->args[0], ret);
 }
 
-static bool optional_of_nullable(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool optional_of_nullable(struct call *call, struct value *ret)
 {
-    (void)n;
-    return optional_make(run, CLASS_OPTIONAL, a[1].kind == VALUE_NULL ? NULL : &a[1], ret);
+    return optional_make(call->run, CLASS_OPTIONAL, call->args[0].kind == VALUE_NULL ? NULL : &call->args[0], ret);
 }
 
-static bool optional_empty(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool optional_empty(struct call *call, struct value *ret)
 {
-    (void)a, (void)n;
-    return optional_make(run, CLASS_OPTIONAL, NULL, ret);
+    return optional_make(call->run, CLASS_OPTIONAL, NULL, ret);
 }
 
-static bool optional_is_present(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool optional_is_present(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    return give_boolean(ret, seq_of(a[0])->count > 0);
+    return give_boolean(ret, seq_of(call->self)->count > 0);
 }
 
-static bool optional_get(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool optional_get(struct call *call, struct value *ret)
 {
-    (void)n;
-    if (seq_of(a[0])->count == 0)
-        return run_throw(run, CLASS_NO_SUCH_ELEMENT_EXCEPTION, "No value present");
-    *ret = seq_item(seq_of(a[0]), 0);
+    if (seq_of(call->self)->count == 0)
+        return run_throw(call->run, CLASS_NO_SUCH_ELEMENT_EXCEPTION, "No value present");
+    *ret = seq_item(seq_of(call->self), 0);
     return true;
 }
 
-static bool optional_or_else(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool optional_or_else(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    *ret = seq_of(a[0])->count > 0 ? seq_item(seq_of(a[0]), 0) : a[1];
+    *ret = seq_of(call->self)->count > 0 ? seq_item(seq_of(call->self), 0) : call->args[0];
     return true;
 }
 
-static bool optional_or_else_get(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool optional_or_else_get(struct call *call, struct value *ret)
 {
-    (void)n;
-    return seq_of(a[0])->count > 0 ? optional_get(run, a, 0, ret) : run_invoke(run, a[1], NULL, 0, ret);
+    return seq_of(call->self)->count > 0
+               ? optional_get(&(struct call){call->run, call->row, call->self, call->args, 0}, ret)
+               : run_invoke(call->run, call->args[0], NULL, 0, ret);
 }
 
-static bool optional_or_else_throw(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool optional_or_else_throw(struct call *call, struct value *ret)
 {
-    (void)n;
+    struct run *run = call->run;
     struct value thrown;
-    if (seq_of(a[0])->count > 0)
-        return optional_get(run, a, 0, ret);
-    if (!run_invoke(run, a[1], NULL, 0, &thrown))
+    if (seq_of(call->self)->count > 0)
+        return optional_get(&(struct call){run, call->row, call->self, call->args, 0}, ret);
+    if (!run_invoke(run, call->args[0], NULL, 0, &thrown))
         return false;
     if (!value_instance_of(thrown, CLASS_THROWABLE))
         return run_throw_npe(run, "throw");
@@ -268,105 +238,108 @@ static bool optional_or_else_throw(struct run *run, struct value *a, unsigned n,
     return false;
 }
 
-static bool optional_if_present(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool optional_if_present(struct call *call, struct value *ret)
 {
-    (void)n;
-    struct value item = seq_item(seq_of(a[0]), 0);
-    return (seq_of(a[0])->count == 0 || run_invoke(run, a[1], &item, 1, ret)) && give_nothing(ret);
+    struct value item = seq_item(seq_of(call->self), 0);
+    return (seq_of(call->self)->count == 0 || run_invoke(call->run, call->args[0], &item, 1, ret)) && give_nothing(ret);
 }
 
-static bool optional_map(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool optional_map(struct call *call, struct value *ret)
 {
-    (void)n;
-    struct value item = seq_item(seq_of(a[0]), 0);
-    if (seq_of(a[0])->count == 0)
-        return give(ret, a[0].object);
-    return run_invoke(run, a[1], &item, 1, &item) &&
-           optional_make(run, CLASS_OPTIONAL, item.kind == VALUE_NULL ? NULL : &item, ret);
+    struct value item = seq_item(seq_of(call->self), 0);
+    if (seq_of(call->self)->count == 0)
+        return give(ret, call->self.object);
+    return run_invoke(call->run, call->args[0], &item, 1, &item) &&
+           optional_make(call->run, CLASS_OPTIONAL, item.kind == VALUE_NULL ? NULL : &item, ret);
 }
 
-static bool optional_filter(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool optional_filter(struct call *call, struct value *ret)
 {
-    (void)n;
-    struct value item = seq_item(seq_of(a[0]), 0);
+    struct value item = seq_item(seq_of(call->self), 0);
     bool holds = true;
-    if (seq_of(a[0])->count > 0 && !invoke_test(run, a[1], &item, 1, &holds))
+    if (seq_of(call->self)->count > 0 && !invoke_test(call->run, call->args[0], &item, 1, &holds))
         return false;
-    return holds ? give(ret, a[0].object) : optional_make(run, CLASS_OPTIONAL, NULL, ret);
+    return holds ? give(ret, call->self.object) : optional_make(call->run, CLASS_OPTIONAL, NULL, ret);
 }
 
-static const struct method optional_methods[] = {
-    M0("empty", STATIC, OPTIONAL, optional_empty),
-    M1("of", STATIC, OPTIONAL, DEF, optional_of),
-    M1("ofNullable", STATIC, OPTIONAL, DEF, optional_of_nullable),
-    M1("filter", METHOD_BOTH, OPTIONAL, PREDICATE, optional_filter),
-    M0("get", METHOD_BOTH, DEF, optional_get),
-    M1("ifPresent", METHOD_BOTH, VOID, CONSUMER, optional_if_present),
-    M0("isPresent", METHOD_BOTH, BOOLEAN, optional_is_present),
-    M1("map", METHOD_BOTH, OPTIONAL, FUNCTION, optional_map),
-    M1("orElse", METHOD_BOTH, DEF, DEF, optional_or_else),
-    M1("orElseGet", METHOD_BOTH, DEF, SUPPLIER, optional_or_else_get),
-    M1("orElseThrow", METHOD_BOTH, DEF, SUPPLIER, optional_or_else_throw),
+static const struct method_row optional_methods[] = {
+    {"static Optional empty()", BOTH, optional_empty},
+    {"static Optional of(def)", BOTH, optional_of},
+    {"static Optional ofNullable(def)", BOTH, optional_of_nullable},
+    {"Optional filter(Predicate)", BOTH, optional_filter},
+    {"def get()", BOTH, optional_get},
+    {"void ifPresent(Consumer)", BOTH, optional_if_present},
+    {"boolean isPresent()", BOTH, optional_is_present},
+    {"Optional map(Function)", BOTH, optional_map},
+    {"def orElse(def)", BOTH, optional_or_else},
+    {"def orElseGet(Supplier)", BOTH, optional_or_else_get},
+    {"def orElseThrow(Supplier)", BOTH, optional_or_else_throw},
 };
 
-#define OPTIONAL_NUMBER(getter, type, supplier)                                                                  \
-    {                                                                                                            \
-        M0(getter, METHOD_BOTH, type, optional_get), M0("isPresent", METHOD_BOTH, BOOLEAN, optional_is_present), \
-            M1("orElse", METHOD_BOTH, type, type, optional_or_else),                                             \
-            M1("orElseGet", METHOD_BOTH, type, supplier, optional_or_else_get),                                  \
-    }
-
-static const struct method optional_int_methods[] = OPTIONAL_NUMBER("getAsInt", INT, INT_SUPPLIER);
-static const struct method optional_long_methods[] = OPTIONAL_NUMBER("getAsLong", LONG, LONG_SUPPLIER);
-static const struct method optional_double_methods[] = OPTIONAL_NUMBER("getAsDouble", DOUBLE, DOUBLE_SUPPLIER);
+static const struct method_row optional_int_methods[] = {
+    {"int getAsInt()", BOTH, optional_get},
+    {"boolean isPresent()", BOTH, optional_is_present},
+    {"int orElse(int)", BOTH, optional_or_else},
+    {"int orElseGet(IntSupplier)", BOTH, optional_or_else_get},
+};
+static const struct method_row optional_long_methods[] = {
+    {"long getAsLong()", BOTH, optional_get},
+    {"boolean isPresent()", BOTH, optional_is_present},
+    {"long orElse(long)", BOTH, optional_or_else},
+    {"long orElseGet(LongSupplier)", BOTH, optional_or_else_get},
+};
+static const struct method_row optional_double_methods[] = {
+    {"double getAsDouble()", BOTH, optional_get},
+    {"boolean isPresent()", BOTH, optional_is_present},
+    {"double orElse(double)", BOTH, optional_or_else},
+    {"double orElseGet(DoubleSupplier)", BOTH, optional_or_else_get},
+};
 
 /* The clock is the command's: the same on every host and in every replay (invariant 1). */
-static bool system_millis(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool system_millis(struct call *call, struct value *ret)
 {
-    (void)a, (void)n;
-    return give_long(ret, run->now_ms);
+    return give_long(ret, call->run->now_ms);
 }
 
-static const struct method system_methods[] = {
-    M0("currentTimeMillis", STATIC, LONG, system_millis),
+static const struct method_row system_methods[] = {
+    {"static long currentTimeMillis()", BOTH, system_millis},
 };
 
-static bool locale_any(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool locale_any(struct call *call, struct value *ret)
 {
-    (void)a, (void)n;
-    return give(ret, run_object(run, sizeof(struct object), CLASS_LOCALE));
+    return give(ret, run_object(call->run, sizeof(struct object), CLASS_LOCALE));
 }
 
-static const struct method locale_methods[] = {
-    M0("ROOT", STATIC | METHOD_FIELD, LOCALE, locale_any),
-    M0("ENGLISH", STATIC | METHOD_FIELD, LOCALE, locale_any),
-    M0("US", STATIC | METHOD_FIELD, LOCALE, locale_any),
-    M0("UK", STATIC | METHOD_FIELD, LOCALE, locale_any),
+static const struct method_row locale_methods[] = {
+    {"static Locale ROOT", BOTH, locale_any},
+    {"static Locale ENGLISH", BOTH, locale_any},
+    {"static Locale US", BOTH, locale_any},
+    {"static Locale UK", BOTH, locale_any},
 };
 
-static bool debug_explain(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool debug_explain(struct call *call, struct value *ret)
 {
-    (void)n, (void)ret;
-    run_throw_null(run, CLASS_PAINLESS_EXPLAIN_ERROR);
-    run->thrown->explained = a[1];
+    (void)call->count, (void)ret;
+    run_throw_null(call->run, CLASS_PAINLESS_EXPLAIN_ERROR);
+    call->run->thrown->explained = call->args[0];
     return false;
 }
 
-static const struct method debug_methods[] = {
-    M1("explain", METHOD_PAINLESS | METHOD_STATIC, VOID, OBJECT, debug_explain),
+static const struct method_row debug_methods[] = {
+    {"static void explain(Object)", PAINLESS, debug_explain},
 };
 
 const struct method_table methods_object[] = {
-    METHOD_TABLE(OBJECT, object_methods),
-    METHOD_TABLE(CLASS, class_methods),
-    METHOD_TABLE(THROWABLE, throwable_methods),
-    METHOD_TABLE(OBJECTS, objects_methods),
-    METHOD_TABLE(OPTIONAL, optional_methods),
-    METHOD_TABLE(OPTIONAL_INT, optional_int_methods),
-    METHOD_TABLE(OPTIONAL_LONG, optional_long_methods),
-    METHOD_TABLE(OPTIONAL_DOUBLE, optional_double_methods),
-    METHOD_TABLE(SYSTEM, system_methods),
-    METHOD_TABLE(LOCALE, locale_methods),
-    METHOD_TABLE(DEBUG, debug_methods),
-    {0, 0, NULL},
+    METHOD_ROWS(OBJECT, object_methods),
+    METHOD_ROWS(CLASS, class_methods),
+    METHOD_ROWS(THROWABLE, throwable_methods),
+    METHOD_ROWS(OBJECTS, objects_methods),
+    METHOD_ROWS(OPTIONAL, optional_methods),
+    METHOD_ROWS(OPTIONAL_INT, optional_int_methods),
+    METHOD_ROWS(OPTIONAL_LONG, optional_long_methods),
+    METHOD_ROWS(OPTIONAL_DOUBLE, optional_double_methods),
+    METHOD_ROWS(SYSTEM, system_methods),
+    METHOD_ROWS(LOCALE, locale_methods),
+    METHOD_ROWS(DEBUG, debug_methods),
+    {0},
 };

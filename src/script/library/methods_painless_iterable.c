@@ -4,38 +4,40 @@
 #include "script/run/invoke.h"
 #include "script/library/methods_collection.h"
 
-static bool iterable_each(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool iterable_each(struct call *call, struct value *ret)
 {
-    return methods_collection_for_each(run, a, n, ret) && (*ret = a[0], true);
+    return methods_collection_for_each(call, ret) && (*ret = call->self, true);
 }
 
-static bool iterable_each_with_index(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool iterable_each_with_index(struct call *call, struct value *ret)
 {
-    (void)n;
+    struct run *run = call->run;
     struct iter iter;
     struct value ignored;
     int64_t index = 0;
-    *ret = a[0];
-    if (!methods_collection_walk(run, &iter, a[0]))
+    *ret = call->self;
+    if (!methods_collection_walk(run, &iter, call->self))
         return false;
     walk(&iter, item)
     {
         struct value arguments[2] = {item, value_int(index++)};
-        if (!run_invoke(run, a[1], arguments, 2, &ignored))
+        if (!run_invoke(run, call->args[0], arguments, 2, &ignored))
             return false;
     }
     return run->thrown == NULL;
 }
 
-static bool quantify(struct run *run, struct value *a, bool stop_at, struct value *ret)
+static bool quantify(struct call *call, struct value *ret)
 {
+    bool stop_at = call->row->datum.number != 0;
+    struct run *run = call->run;
     struct iter iter;
     bool holds = !stop_at;
-    if (!methods_collection_walk(run, &iter, a[0]))
+    if (!methods_collection_walk(run, &iter, call->self))
         return false;
     walk(&iter, item)
     {
-        if (!invoke_item_test(run, a[1], item, &holds))
+        if (!invoke_item_test(run, call->args[0], item, &holds))
             return false;
         if (holds == stop_at)
             return give_boolean(ret, stop_at);
@@ -43,27 +45,15 @@ static bool quantify(struct run *run, struct value *a, bool stop_at, struct valu
     return run->thrown == NULL && give_boolean(ret, !stop_at);
 }
 
-static bool iterable_any(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool iterable_join(struct call *call, struct value *ret)
 {
-    (void)n;
-    return quantify(run, a, true, ret);
-}
-
-static bool iterable_every(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    return quantify(run, a, false, ret);
-}
-
-static bool iterable_join(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
+    struct run *run = call->run;
     struct iter iter;
     struct text_buf out;
-    struct text *separator = value_to_text(run, a[1]);
+    struct text *separator = value_to_text(run, call->args[0]);
     bool first = true;
     text_buf_init(&out, run);
-    if (!methods_collection_walk(run, &iter, a[0]) || separator == NULL)
+    if (!methods_collection_walk(run, &iter, call->self) || separator == NULL)
         return false;
     walk(&iter, item)
     {
@@ -76,15 +66,16 @@ static bool iterable_join(struct run *run, struct value *a, unsigned n, struct v
     return run->thrown == NULL && give(ret, text_buf_done(&out));
 }
 
-static bool iterable_sum(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool iterable_sum(struct call *call, struct value *ret)
 {
+    struct run *run = call->run;
     struct iter iter;
     *ret = value_double(0);
-    if (!methods_collection_walk(run, &iter, a[0]))
+    if (!methods_collection_walk(run, &iter, call->self))
         return false;
     walk(&iter, item)
     {
-        if (n == 1 && !invoke_item(run, a[1], item, &item))
+        if (call->count == 1 && !invoke_item(run, call->args[0], item, &item))
             return false;
         if (!value_number(item) && item.kind != VALUE_CHAR && !convert_site(run, item, CLASS_DOUBLE, &item))
             return false;
@@ -93,19 +84,19 @@ static bool iterable_sum(struct run *run, struct value *a, unsigned n, struct va
     return run->thrown == NULL;
 }
 
-static bool iterable_group_by(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool iterable_group_by(struct call *call, struct value *ret)
 {
-    (void)n;
+    struct run *run = call->run;
     struct iter iter;
     struct dict *groups = dict_new(run, CLASS_LINKED_HASH_MAP);
     *ret = value_of(groups);
-    if (!methods_collection_walk(run, &iter, a[0]))
+    if (!methods_collection_walk(run, &iter, call->self))
         return false;
     walk(&iter, item)
     {
         struct value key;
         struct entry *entry;
-        if (!invoke_item(run, a[1], item, &key) || !dict_find(run, groups, key, &entry))
+        if (!invoke_item(run, call->args[0], item, &key) || !dict_find(run, groups, key, &entry))
             return false;
         bool ok = entry != NULL ? seq_add(run, seq_of(entry->value), item) : true;
         if (entry == NULL) {
@@ -118,29 +109,32 @@ static bool iterable_group_by(struct run *run, struct value *a, unsigned n, stru
     return run->thrown == NULL;
 }
 
-static bool iterable_find_results(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool iterable_find_results(struct call *call, struct value *ret)
 {
-    (void)n;
+    struct run *run = call->run;
     struct iter iter;
     struct seq *results = seq_new(run, CLASS_ARRAY_LIST, 0);
     *ret = value_of(results);
-    if (!methods_collection_walk(run, &iter, a[0]))
+    if (!methods_collection_walk(run, &iter, call->self))
         return false;
     walk(&iter, item)
     {
         struct value result;
-        if (!invoke_item(run, a[1], item, &result) || (result.kind != VALUE_NULL && !seq_add(run, results, result)))
+        if (!invoke_item(run, call->args[0], item, &result) ||
+            (result.kind != VALUE_NULL && !seq_add(run, results, result)))
             return false;
     }
     return run->thrown == NULL;
 }
 
-static bool collection_collect(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool collection_collect(struct call *call, struct value *ret)
 {
+    struct run *run = call->run;
     struct iter iter;
-    struct value into = n == 2 ? a[1] : value_of(seq_new(run, CLASS_ARRAY_LIST, 0)), function = n == 2 ? a[2] : a[1];
+    struct value into = call->count == 2 ? call->args[0] : value_of(seq_new(run, CLASS_ARRAY_LIST, 0)),
+                 function = call->count == 2 ? call->args[1] : call->args[0];
     *ret = into;
-    if (!methods_collection_walk(run, &iter, a[0]))
+    if (!methods_collection_walk(run, &iter, call->self))
         return false;
     walk(&iter, item)
     {
@@ -152,17 +146,17 @@ static bool collection_collect(struct run *run, struct value *a, unsigned n, str
     return run->thrown == NULL;
 }
 
-static bool collection_find(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool collection_find(struct call *call, struct value *ret)
 {
-    (void)n;
+    struct run *run = call->run;
     struct iter iter;
     *ret = VALUE_NONE;
-    if (!methods_collection_walk(run, &iter, a[0]))
+    if (!methods_collection_walk(run, &iter, call->self))
         return false;
     walk(&iter, item)
     {
         bool holds;
-        if (!invoke_item_test(run, a[1], item, &holds))
+        if (!invoke_item_test(run, call->args[0], item, &holds))
             return false;
         if (holds) {
             *ret = item;
@@ -172,29 +166,30 @@ static bool collection_find(struct run *run, struct value *a, unsigned n, struct
     return run->thrown == NULL;
 }
 
-static bool collection_find_all(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool collection_find_all(struct call *call, struct value *ret)
 {
-    (void)n;
+    struct run *run = call->run;
     struct iter iter;
     struct seq *found = seq_new(run, CLASS_ARRAY_LIST, 0);
     *ret = value_of(found);
-    if (!methods_collection_walk(run, &iter, a[0]))
+    if (!methods_collection_walk(run, &iter, call->self))
         return false;
     walk(&iter, item)
     {
         bool holds;
-        if (!invoke_item_test(run, a[1], item, &holds) || (holds && !seq_add(run, found, item)))
+        if (!invoke_item_test(run, call->args[0], item, &holds) || (holds && !seq_add(run, found, item)))
             return false;
     }
     return run->thrown == NULL;
 }
 
-static bool collection_find_result(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool collection_find_result(struct call *call, struct value *ret)
 {
+    struct run *run = call->run;
     struct iter iter;
-    struct value function = n == 2 ? a[2] : a[1];
-    *ret = n == 2 ? a[1] : VALUE_NONE;
-    if (!methods_collection_walk(run, &iter, a[0]))
+    struct value function = call->count == 2 ? call->args[1] : call->args[0];
+    *ret = call->count == 2 ? call->args[0] : VALUE_NONE;
+    if (!methods_collection_walk(run, &iter, call->self))
         return false;
     walk(&iter, item)
     {
@@ -209,51 +204,51 @@ static bool collection_find_result(struct run *run, struct value *a, unsigned n,
     return run->thrown == NULL;
 }
 
-static bool collection_split(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool collection_split(struct call *call, struct value *ret)
 {
-    (void)n;
+    struct run *run = call->run;
     struct iter iter;
     struct seq *both = seq_new(run, CLASS_ARRAY_LIST, 2);
     struct seq *yes = seq_new(run, CLASS_ARRAY_LIST, 0), *no = seq_new(run, CLASS_ARRAY_LIST, 0);
     if (both == NULL || !seq_add(run, both, value_of(yes)) || !seq_add(run, both, value_of(no)) ||
-        !methods_collection_walk(run, &iter, a[0]))
+        !methods_collection_walk(run, &iter, call->self))
         return false;
     *ret = value_of(both);
     walk(&iter, item)
     {
         bool holds;
-        if (!invoke_item_test(run, a[1], item, &holds) || !seq_add(run, holds ? yes : no, item))
+        if (!invoke_item_test(run, call->args[0], item, &holds) || !seq_add(run, holds ? yes : no, item))
             return false;
     }
     return run->thrown == NULL;
 }
 
-static const struct method iterable_methods[] = {
-    M1("any", METHOD_PAINLESS, BOOLEAN, PREDICATE, iterable_any),
-    M0("asCollection", METHOD_PAINLESS, COLLECTION, methods_collection_copy),
-    M0("asList", METHOD_PAINLESS, LIST, methods_collection_copy),
-    M1("each", METHOD_PAINLESS, DEF, CONSUMER, iterable_each),
-    M1("eachWithIndex", METHOD_PAINLESS, DEF, OBJ_INT_CONSUMER, iterable_each_with_index),
-    M1("every", METHOD_PAINLESS, BOOLEAN, PREDICATE, iterable_every),
-    M1("findResults", METHOD_PAINLESS, LIST, FUNCTION, iterable_find_results),
-    M1("groupBy", METHOD_PAINLESS, MAP, FUNCTION, iterable_group_by),
-    M1("join", METHOD_PAINLESS, STRING, STRING, iterable_join),
-    M0("sum", METHOD_PAINLESS, DOUBLE, iterable_sum),
-    M1("sum", METHOD_PAINLESS, DOUBLE, TO_DOUBLE_FUNCTION, iterable_sum),
+static const struct method_row iterable_methods[] = {
+    {"boolean any(Predicate)", PAINLESS, quantify, {true}},
+    {"Collection asCollection()", PAINLESS, methods_collection_copy},
+    {"List asList()", PAINLESS, methods_collection_copy},
+    {"def each(Consumer)", PAINLESS, iterable_each},
+    {"def eachWithIndex(ObjIntConsumer)", PAINLESS, iterable_each_with_index},
+    {"boolean every(Predicate)", PAINLESS, quantify, {false}},
+    {"List findResults(Function)", PAINLESS, iterable_find_results},
+    {"Map groupBy(Function)", PAINLESS, iterable_group_by},
+    {"String join(String)", PAINLESS, iterable_join},
+    {"double sum()", PAINLESS, iterable_sum},
+    {"double sum(ToDoubleFunction)", PAINLESS, iterable_sum},
 };
 
-static const struct method collection_methods[] = {
-    M1("collect", METHOD_PAINLESS, LIST, FUNCTION, collection_collect),
-    M2("collect", METHOD_PAINLESS, DEF, COLLECTION, FUNCTION, collection_collect),
-    M1("find", METHOD_PAINLESS, DEF, PREDICATE, collection_find),
-    M1("findAll", METHOD_PAINLESS, LIST, PREDICATE, collection_find_all),
-    M1("findResult", METHOD_PAINLESS, DEF, FUNCTION, collection_find_result),
-    M2("findResult", METHOD_PAINLESS, DEF, DEF, FUNCTION, collection_find_result),
-    M1("split", METHOD_PAINLESS, LIST, PREDICATE, collection_split),
+static const struct method_row collection_methods[] = {
+    {"List collect(Function)", PAINLESS, collection_collect},
+    {"def collect(Collection, Function)", PAINLESS, collection_collect},
+    {"def find(Predicate)", PAINLESS, collection_find},
+    {"List findAll(Predicate)", PAINLESS, collection_find_all},
+    {"def findResult(Function)", PAINLESS, collection_find_result},
+    {"def findResult(def, Function)", PAINLESS, collection_find_result},
+    {"List split(Predicate)", PAINLESS, collection_split},
 };
 
 const struct method_table methods_painless_iterable[] = {
-    METHOD_TABLE(ITERABLE, iterable_methods),
-    METHOD_TABLE(COLLECTION, collection_methods),
-    {0, 0, NULL},
+    METHOD_ROWS(ITERABLE, iterable_methods),
+    METHOD_ROWS(COLLECTION, collection_methods),
+    {0},
 };

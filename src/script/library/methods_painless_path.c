@@ -63,17 +63,18 @@ static bool part_take(struct run *run, const struct part *part, struct value *at
                      SLICE_ARG(part->shown), part->index, SLICE_ARG(part->path));
 }
 
-static bool get_by_path(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool get_by_path(struct call *call, struct value *ret)
 {
+    struct run *run = call->run;
     struct part part = {.index = 0};
     size_t begin = 0;
-    NEED(1);
-    struct text *path = text_of(a[1]);
+    NOT_NULL(0);
+    struct text *path = text_of(call->args[0]);
     if (path->length == 0)
         return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "Missing path");
     part.path = text_utf8(run, path);
     run_charge(run, part.path.len);
-    *ret = a[0];
+    *ret = call->self;
     for (size_t i = 0; i <= path->length; i++) {
         bool found = false;
         if (i < path->length && text_at(path, i) != '.')
@@ -85,24 +86,24 @@ static bool get_by_path(struct run *run, struct value *a, unsigned n, struct val
         part.last = i == path->length;
         if (!part_take(run, &part, ret, &found))
             return false;
-        if (!found && n == 1)
+        if (!found && call->count == 1)
             return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "Could not find value at path [%.*s]",
                              SLICE_ARG(part.path));
         if (!found)
-            *ret = a[2];
+            *ret = call->args[1];
         begin = i + 1;
         part.index++;
     }
     return true;
 }
 
-static const struct method path_methods[] = {
-    M1("getByPath", METHOD_PAINLESS, OBJECT, STRING, get_by_path),
-    M2("getByPath", METHOD_PAINLESS, OBJECT, STRING, OBJECT, get_by_path),
+static const struct method_row path_methods[] = {
+    {"Object getByPath(String)", PAINLESS, get_by_path},
+    {"Object getByPath(String, Object)", PAINLESS, get_by_path},
 };
 
 const struct method_table methods_painless_path[] = {
-    METHOD_TABLE(LIST, path_methods),
-    METHOD_TABLE(MAP, path_methods),
-    {0, 0, NULL},
+    METHOD_ROWS(LIST, path_methods),
+    METHOD_ROWS(MAP, path_methods),
+    {0},
 };

@@ -5,10 +5,10 @@
 
 static const char base64_digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-static bool string_encode_base64(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool string_encode_base64(struct call *call, struct value *ret)
 {
-    (void)n;
-    struct slice bytes = text_utf8(run, text_of(a[0]));
+    struct run *run = call->run;
+    struct slice bytes = text_utf8(run, text_of(call->self));
     struct text_buf out;
     text_buf_init(&out, run);
     run_charge(run, bytes.len);
@@ -22,10 +22,10 @@ static bool string_encode_base64(struct run *run, struct value *a, unsigned n, s
     return run_step(run, bytes.len / 64) && give(ret, text_buf_done(&out));
 }
 
-static bool string_decode_base64(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool string_decode_base64(struct call *call, struct value *ret)
 {
-    (void)n;
-    const struct text *text = text_of(a[0]);
+    struct run *run = call->run;
+    const struct text *text = text_of(call->self);
     struct buf bytes = BUF_INIT(TEXT_LENGTH_MAX);
     uint32_t bits = 0;
     unsigned have = 0;
@@ -50,13 +50,14 @@ static bool string_decode_base64(struct run *run, struct value *a, unsigned n, s
     return ok;
 }
 
-static bool string_split_on_token(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool string_split_on_token(struct call *call, struct value *ret)
 {
-    NEED(1);
-    struct text *text = text_of(a[0]), *token = text_of(a[1]);
+    struct run *run = call->run;
+    NOT_NULL(0);
+    struct text *text = text_of(call->self), *token = text_of(call->args[0]);
     struct seq *parts = seq_new(run, CLASS_ARRAY_LIST, 0);
     size_t done = 0;
-    int64_t limit = n == 2 ? a[2].i : -1;
+    int64_t limit = call->count == 2 ? call->args[1].i : -1;
     struct text_search search;
     text_search_init(&search, run, text, token, 0);
     while (token->length > 0 && (limit <= 0 || (int64_t)parts->count < limit - 1)) {
@@ -78,14 +79,14 @@ static bool string_split_on_token(struct run *run, struct value *a, unsigned n, 
     return give(ret, array);
 }
 
-static const struct method string_methods[] = {
-    M0("decodeBase64", METHOD_PAINLESS, STRING, string_decode_base64),
-    M0("encodeBase64", METHOD_PAINLESS, STRING, string_encode_base64),
-    M1("splitOnToken", METHOD_PAINLESS, STRING_ARRAY, STRING, string_split_on_token),
-    M2("splitOnToken", METHOD_PAINLESS, STRING_ARRAY, STRING, INT, string_split_on_token),
+static const struct method_row string_methods[] = {
+    {"String decodeBase64()", PAINLESS, string_decode_base64},
+    {"String encodeBase64()", PAINLESS, string_encode_base64},
+    {"String[] splitOnToken(String)", PAINLESS, string_split_on_token},
+    {"String[] splitOnToken(String, int)", PAINLESS, string_split_on_token},
 };
 
 const struct method_table methods_painless_text[] = {
-    METHOD_TABLE(STRING, string_methods),
-    {0, 0, NULL},
+    METHOD_ROWS(STRING, string_methods),
+    {0},
 };

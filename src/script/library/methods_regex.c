@@ -14,45 +14,42 @@ static struct matcher *matcher_of(struct value v)
     return (struct matcher *)v.object;
 }
 
-static bool pattern_matcher(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool pattern_matcher(struct call *call, struct value *ret)
 {
-    (void)n;
-    NEED(1);
-    struct text *input = value_to_text(run, a[1]);
-    return input != NULL && give(ret, matcher_new(run, pattern_of(a[0]), input));
+    NOT_NULL(0);
+    struct text *input = value_to_text(call->run, call->args[0]);
+    return input != NULL && give(ret, matcher_new(call->run, pattern_of(call->self), input));
 }
 
-static bool pattern_source(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool pattern_source(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    return give(ret, pattern_of(a[0])->source);
+    return give(ret, pattern_of(call->self)->source);
 }
 
-static bool pattern_flags(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool pattern_flags(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    return give_int(ret, pattern_of(a[0])->flags);
+    return give_int(ret, pattern_of(call->self)->flags);
 }
 
-static bool pattern_split(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool pattern_split(struct call *call, struct value *ret)
 {
-    NEED(1);
-    struct text *input = value_to_text(run, a[1]);
-    return input != NULL && give(ret, regex_split(run, pattern_of(a[0]), input, n == 2 ? a[2].i : 0));
+    NOT_NULL(0);
+    struct text *input = value_to_text(call->run, call->args[0]);
+    return input != NULL &&
+           give(ret, regex_split(call->run, pattern_of(call->self), input, call->count == 2 ? call->args[1].i : 0));
 }
 
-static bool pattern_split_stream(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool pattern_split_stream(struct call *call, struct value *ret)
 {
-    return pattern_split(run, a, n, ret) && give(ret, values_to_seq(run, *ret, CLASS_STREAM));
+    return pattern_split(call, ret) && give(ret, values_to_seq(call->run, *ret, CLASS_STREAM));
 }
 
-static bool pattern_quote(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool pattern_quote(struct call *call, struct value *ret)
 {
-    (void)n;
-    NEED(1);
-    const struct text *text = text_of(a[1]);
+    NOT_NULL(0);
+    const struct text *text = text_of(call->args[0]);
     struct text_buf out;
-    text_buf_init(&out, run);
+    text_buf_init(&out, call->run);
     for (size_t i = 0; i < text->length; i++) {
         uint16_t c = text_at(text, i);
         if (c < 128 && c > ' ' && !(c >= '0' && c <= '9') && !((c | 32) >= 'a' && (c | 32) <= 'z'))
@@ -62,10 +59,10 @@ static bool pattern_quote(struct run *run, struct value *a, unsigned n, struct v
     return give(ret, text_buf_done(&out));
 }
 
-static bool pattern_compile(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool pattern_compile(struct call *call, struct value *ret)
 {
-    NEED(1);
-    return give(ret, regex_new(run, text_of(a[1]), n == 2 ? (int)a[2].i : 0));
+    NOT_NULL(0);
+    return give(ret, regex_new(call->run, text_of(call->args[0]), call->count == 2 ? (int)call->args[1].i : 0));
 }
 
 static bool run_predicate(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
@@ -77,37 +74,36 @@ static bool run_predicate(struct run *run, struct closure *closure, struct value
     return matcher != NULL && matcher_find(run, matcher, &found) && give_boolean(ret, found);
 }
 
-static bool pattern_as_predicate(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool pattern_as_predicate(struct call *call, struct value *ret)
 {
-    (void)n;
-    *ret = closure_native_new(run, run_predicate, 1, a[0], VALUE_NONE);
+    *ret = closure_native_new(call->run, run_predicate, 1, call->self, VALUE_NONE);
     return true;
 }
 
-static bool matcher_matches(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool matcher_matches(struct call *call, struct value *ret)
 {
-    (void)n;
     bool found;
-    return matcher_match_at(run, matcher_of(a[0]), matcher_of(a[0])->from, true, &found) && give_boolean(ret, found);
+    return matcher_match_at(call->run, matcher_of(call->self), matcher_of(call->self)->from, true, &found) &&
+           give_boolean(ret, found);
 }
 
-static bool matcher_looking_at(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool matcher_looking_at(struct call *call, struct value *ret)
 {
-    (void)n;
     bool found;
-    return matcher_match_at(run, matcher_of(a[0]), matcher_of(a[0])->from, false, &found) && give_boolean(ret, found);
+    return matcher_match_at(call->run, matcher_of(call->self), matcher_of(call->self)->from, false, &found) &&
+           give_boolean(ret, found);
 }
 
-static bool matcher_find_next(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool matcher_find_next(struct call *call, struct value *ret)
 {
     bool found;
-    if (n == 1) {
-        if (a[1].i < 0 || a[1].i > matcher_of(a[0])->input->length)
-            return run_throw(run, CLASS_INDEX_OUT_OF_BOUNDS_EXCEPTION, "Illegal start index");
-        matcher_of(a[0])->matched = false;
-        matcher_of(a[0])->last_end = a[1].i;
+    if (call->count == 1) {
+        if (call->args[0].i < 0 || call->args[0].i > matcher_of(call->self)->input->length)
+            return run_throw(call->run, CLASS_INDEX_OUT_OF_BOUNDS_EXCEPTION, "Illegal start index");
+        matcher_of(call->self)->matched = false;
+        matcher_of(call->self)->last_end = call->args[0].i;
     }
-    return matcher_find(run, matcher_of(a[0]), &found) && give_boolean(ret, found);
+    return matcher_find(call->run, matcher_of(call->self), &found) && give_boolean(ret, found);
 }
 
 static bool check_group(struct run *run, const struct matcher *matcher, int64_t group)
@@ -128,98 +124,86 @@ static bool give_group(struct run *run, const struct matcher *matcher, int64_t g
     return begin < 0 || give(ret, text_substring(run, matcher->input, (size_t)begin, (size_t)end));
 }
 
-static bool matcher_group(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool matcher_group(struct call *call, struct value *ret)
 {
-    return give_group(run, matcher_of(a[0]), n == 1 ? a[1].i : 0, ret);
+    return give_group(call->run, matcher_of(call->self), call->count == 1 ? call->args[0].i : 0, ret);
 }
 
-static bool matcher_named_group(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool matcher_named_group(struct call *call, struct value *ret)
 {
-    (void)n;
-    NEED(1);
-    struct slice wanted = text_utf8(run, text_of(a[1]));
-    for (const struct regex_name *name = matcher_of(a[0])->pattern->names; name != NULL; name = name->next)
+    struct run *run = call->run;
+    NOT_NULL(0);
+    struct slice wanted = text_utf8(run, text_of(call->args[0]));
+    for (const struct regex_name *name = matcher_of(call->self)->pattern->names; name != NULL; name = name->next)
         if (slice_equal(name->name, wanted))
-            return give_group(run, matcher_of(a[0]), name->group, ret);
+            return give_group(run, matcher_of(call->self), name->group, ret);
     return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "No group with name <%.*s>", SLICE_ARG(wanted));
 }
 
-static bool matcher_start(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool matcher_start(struct call *call, struct value *ret)
 {
-    int64_t group = n == 1 ? a[1].i : 0;
-    return check_group(run, matcher_of(a[0]), group) && give_int(ret, matcher_of(a[0])->groups[group * 2]);
+    int64_t group = call->count == 1 ? call->args[0].i : 0;
+    return check_group(call->run, matcher_of(call->self), group) &&
+           give_int(ret, matcher_of(call->self)->groups[group * 2]);
 }
 
-static bool matcher_end(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool matcher_end(struct call *call, struct value *ret)
 {
-    int64_t group = n == 1 ? a[1].i : 0;
-    return check_group(run, matcher_of(a[0]), group) && give_int(ret, matcher_of(a[0])->groups[group * 2 + 1]);
+    int64_t group = call->count == 1 ? call->args[0].i : 0;
+    return check_group(call->run, matcher_of(call->self), group) &&
+           give_int(ret, matcher_of(call->self)->groups[group * 2 + 1]);
 }
 
-static bool matcher_group_count(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool matcher_group_count(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    return give_int(ret, matcher_of(a[0])->pattern->groups);
+    return give_int(ret, matcher_of(call->self)->pattern->groups);
 }
 
-static bool matcher_reset(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool matcher_reset(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    matcher_of(a[0])->matched = false;
-    matcher_of(a[0])->last_end = -1;
-    *ret = a[0];
+    matcher_of(call->self)->matched = false;
+    matcher_of(call->self)->last_end = -1;
+    *ret = call->self;
     return true;
 }
 
-static bool replace(struct run *run, struct value *a, const char *method, struct value *ret)
+static bool replace(struct call *call, struct value *ret)
 {
-    struct matcher *matcher = matcher_of(a[0]);
-    struct value arguments[3] = {value_of(matcher->input), value_of(matcher->pattern), a[1]};
+    const char *method = call->row->datum.text;
+    struct matcher *matcher = matcher_of(call->self);
+    struct value arguments[3] = {value_of(matcher->input), value_of(matcher->pattern), call->args[0]};
     struct method_query query = {CLASS_CHAR_SEQUENCE, slice_from(method), 2, METHOD_GROOVY};
-    return method_find(&query)->call(run, arguments, 2, ret);
-}
-
-static bool matcher_replace_all(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    return replace(run, a, "replaceAll", ret);
-}
-
-static bool matcher_replace_first(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    return replace(run, a, "replaceFirst", ret);
+    return method_call(method_find(&query), call->run, arguments, 2, ret);
 }
 
 /* Groovy: how many matches, and m[i]: the i-th, with its groups as a list where it has any. */
-static bool matcher_count(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool matcher_count(struct call *call, struct value *ret)
 {
-    (void)n;
-    struct matcher copy = *matcher_of(a[0]);
+    struct matcher copy = *matcher_of(call->self);
     int64_t count = 0;
     copy.last_end = -1;
     for (bool found = true; found;) {
-        if (!matcher_find(run, &copy, &found))
+        if (!matcher_find(call->run, &copy, &found))
             return false;
         count += found;
     }
     return give_int(ret, count);
 }
 
-static bool matcher_get_at(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool matcher_get_at(struct call *call, struct value *ret)
 {
-    (void)n;
-    struct matcher copy = *matcher_of(a[0]);
+    struct run *run = call->run;
+    struct matcher copy = *matcher_of(call->self);
     copy.last_end = -1;
     copy.matched = false;
-    for (int64_t i = 0; i <= a[1].i; i++) {
+    for (int64_t i = 0; i <= call->args[0].i; i++) {
         bool found;
         if (!matcher_find(run, &copy, &found))
             return false;
         if (!found)
             return run_throw(run, CLASS_INDEX_OUT_OF_BOUNDS_EXCEPTION,
                              "index is out of range %lld..%lld (index = %lld)", (long long)-i, (long long)i - 1,
-                             (long long)a[1].i);
+                             (long long)call->args[0].i);
     }
     if (copy.pattern->groups == 0)
         return give_group(run, &copy, 0, ret);
@@ -232,43 +216,43 @@ static bool matcher_get_at(struct run *run, struct value *a, unsigned n, struct 
     return give(ret, groups);
 }
 
-static const struct method pattern_methods[] = {
-    M1("matcher", METHOD_BOTH, MATCHER, CHAR_SEQUENCE, pattern_matcher),
-    M0("pattern", METHOD_BOTH, STRING, pattern_source),
-    M0("flags", METHOD_BOTH, INT, pattern_flags),
-    M1("split", METHOD_BOTH, STRING_ARRAY, CHAR_SEQUENCE, pattern_split),
-    M2("split", METHOD_BOTH, STRING_ARRAY, CHAR_SEQUENCE, INT, pattern_split),
-    M1("splitAsStream", METHOD_BOTH, STREAM, CHAR_SEQUENCE, pattern_split_stream),
-    M0("asPredicate", METHOD_BOTH, PREDICATE, pattern_as_predicate),
-    M1("quote", METHOD_BOTH | METHOD_STATIC, STRING, STRING, pattern_quote),
-    M1("compile", METHOD_GROOVY | METHOD_STATIC, PATTERN, STRING, pattern_compile),
-    M2("compile", METHOD_GROOVY | METHOD_STATIC, PATTERN, STRING, INT, pattern_compile),
+static const struct method_row pattern_methods[] = {
+    {"Matcher matcher(CharSequence)", BOTH, pattern_matcher},
+    {"String pattern()", BOTH, pattern_source},
+    {"int flags()", BOTH, pattern_flags},
+    {"String[] split(CharSequence)", BOTH, pattern_split},
+    {"String[] split(CharSequence, int)", BOTH, pattern_split},
+    {"Stream splitAsStream(CharSequence)", BOTH, pattern_split_stream},
+    {"Predicate asPredicate()", BOTH, pattern_as_predicate},
+    {"static String quote(String)", BOTH, pattern_quote},
+    {"static Pattern compile(String)", GROOVY, pattern_compile},
+    {"static Pattern compile(String, int)", GROOVY, pattern_compile},
 };
 
-static const struct method matcher_methods[] = {
-    M0("matches", METHOD_BOTH, BOOLEAN, matcher_matches),
-    M0("lookingAt", METHOD_BOTH, BOOLEAN, matcher_looking_at),
-    M0("find", METHOD_BOTH, BOOLEAN, matcher_find_next),
-    M1("find", METHOD_BOTH, BOOLEAN, INT, matcher_find_next),
-    M0("group", METHOD_BOTH, STRING, matcher_group),
-    M1("group", METHOD_BOTH, STRING, INT, matcher_group),
-    M1("namedGroup", METHOD_PAINLESS, STRING, STRING, matcher_named_group),
-    M1("group", METHOD_GROOVY, STRING, STRING, matcher_named_group),
-    M0("groupCount", METHOD_BOTH, INT, matcher_group_count),
-    M0("start", METHOD_BOTH, INT, matcher_start),
-    M1("start", METHOD_BOTH, INT, INT, matcher_start),
-    M0("end", METHOD_BOTH, INT, matcher_end),
-    M1("end", METHOD_BOTH, INT, INT, matcher_end),
-    M0("reset", METHOD_BOTH, MATCHER, matcher_reset),
-    M1("replaceAll", METHOD_BOTH, STRING, STRING, matcher_replace_all),
-    M1("replaceFirst", METHOD_BOTH, STRING, STRING, matcher_replace_first),
-    M0("size", METHOD_GROOVY, INT, matcher_count),
-    M0("getCount", METHOD_GROOVY, INT, matcher_count),
-    M1("getAt", METHOD_GROOVY, DEF, INT, matcher_get_at),
+static const struct method_row matcher_methods[] = {
+    {"boolean matches()", BOTH, matcher_matches},
+    {"boolean lookingAt()", BOTH, matcher_looking_at},
+    {"boolean find()", BOTH, matcher_find_next},
+    {"boolean find(int)", BOTH, matcher_find_next},
+    {"String group()", BOTH, matcher_group},
+    {"String group(int)", BOTH, matcher_group},
+    {"String namedGroup(String)", PAINLESS, matcher_named_group},
+    {"String group(String)", GROOVY, matcher_named_group},
+    {"int groupCount()", BOTH, matcher_group_count},
+    {"int start()", BOTH, matcher_start},
+    {"int start(int)", BOTH, matcher_start},
+    {"int end()", BOTH, matcher_end},
+    {"int end(int)", BOTH, matcher_end},
+    {"Matcher reset()", BOTH, matcher_reset},
+    {"String replaceAll(String)", BOTH, replace, {.text = "replaceAll"}},
+    {"String replaceFirst(String)", BOTH, replace, {.text = "replaceFirst"}},
+    {"int size()", GROOVY, matcher_count},
+    {"int getCount()", GROOVY, matcher_count},
+    {"def getAt(int)", GROOVY, matcher_get_at},
 };
 
 const struct method_table methods_regex[] = {
-    METHOD_TABLE(PATTERN, pattern_methods),
-    METHOD_TABLE(MATCHER, matcher_methods),
-    {0, 0, NULL},
+    METHOD_ROWS(PATTERN, pattern_methods),
+    METHOD_ROWS(MATCHER, matcher_methods),
+    {0},
 };

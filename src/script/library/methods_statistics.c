@@ -70,70 +70,81 @@ bool statistics_write(struct run *run, const struct object *object, struct text_
     return true;
 }
 
-static struct statistics *self(struct value *a)
+static struct statistics *self(struct call *call)
 {
-    return (struct statistics *)a[0].object;
+    return (struct statistics *)call->self.object;
 }
 
-static bool make(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool make(struct call *call, struct value *ret)
 {
-    (void)n;
-    return give(ret, statistics_new(run, type_class(((struct class_object *)a[0].object)->type)));
+    return give(ret, statistics_new(call->run, type_class(((struct class_object *)call->self.object)->type)));
 }
 
-static bool accept(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool accept(struct call *call, struct value *ret)
 {
-    (void)n;
-    return add_number(run, self(a), a[1]) && give_nothing(ret);
+    return add_number(call->run, self(call), call->args[0]) && give_nothing(ret);
 }
 
-static bool get_count(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool get_count(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    return give_long(ret, self(a)->count);
+    return give_long(ret, self(call)->count);
 }
 
-static bool get_sum(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool get_sum(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    *ret = self(a)->sum;
+    *ret = self(call)->sum;
     return true;
 }
 
-static bool get_min(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool get_min(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    *ret = self(a)->least;
+    *ret = self(call)->least;
     return true;
 }
 
-static bool get_max(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool get_max(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    *ret = self(a)->greatest;
+    *ret = self(call)->greatest;
     return true;
 }
 
-static bool get_average(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool get_average(struct call *call, struct value *ret)
 {
-    (void)n;
-    double sum = number_to_double(run, self(a)->sum);
-    return give_double(ret, self(a)->count > 0 ? sum / (double)self(a)->count : 0);
+    double sum = number_to_double(call->run, self(call)->sum);
+    return give_double(ret, self(call)->count > 0 ? sum / (double)self(call)->count : 0);
 }
 
-#define STATISTICS(self, kind, total)                                                                     \
-    M0("new", METHOD_BOTH | METHOD_NEW, self, make), M1("accept", METHOD_GROOVY, VOID, kind, accept),     \
-        M0("getAverage", METHOD_BOTH, DOUBLE, get_average), M0("getCount", METHOD_BOTH, LONG, get_count), \
-        M0("getMax", METHOD_BOTH, kind, get_max), M0("getMin", METHOD_BOTH, kind, get_min),               \
-        M0("getSum", METHOD_BOTH, total, get_sum)
-
-static const struct method int_methods[] = {STATISTICS(INT_STATISTICS, INT, LONG)};
-static const struct method long_methods[] = {STATISTICS(LONG_STATISTICS, LONG, LONG)};
-static const struct method double_methods[] = {STATISTICS(DOUBLE_STATISTICS, DOUBLE, DOUBLE)};
+static const struct method_row int_methods[] = {
+    {"new IntSummaryStatistics()", BOTH, make},
+    {"void accept(int)", GROOVY, accept},
+    {"double getAverage()", BOTH, get_average},
+    {"long getCount()", BOTH, get_count},
+    {"int getMax()", BOTH, get_max},
+    {"int getMin()", BOTH, get_min},
+    {"long getSum()", BOTH, get_sum},
+};
+static const struct method_row long_methods[] = {
+    {"new LongSummaryStatistics()", BOTH, make},
+    {"void accept(long)", GROOVY, accept},
+    {"double getAverage()", BOTH, get_average},
+    {"long getCount()", BOTH, get_count},
+    {"long getMax()", BOTH, get_max},
+    {"long getMin()", BOTH, get_min},
+    {"long getSum()", BOTH, get_sum},
+};
+static const struct method_row double_methods[] = {
+    {"new DoubleSummaryStatistics()", BOTH, make},
+    {"void accept(double)", GROOVY, accept},
+    {"double getAverage()", BOTH, get_average},
+    {"long getCount()", BOTH, get_count},
+    {"double getMax()", BOTH, get_max},
+    {"double getMin()", BOTH, get_min},
+    {"double getSum()", BOTH, get_sum},
+};
 
 const struct method_table methods_statistics[] = {
-    METHOD_TABLE(INT_STATISTICS, int_methods),
-    METHOD_TABLE(LONG_STATISTICS, long_methods),
-    METHOD_TABLE(DOUBLE_STATISTICS, double_methods),
-    {0, 0, NULL},
+    METHOD_ROWS(INT_STATISTICS, int_methods),
+    METHOD_ROWS(LONG_STATISTICS, long_methods),
+    METHOD_ROWS(DOUBLE_STATISTICS, double_methods),
+    {0},
 };

@@ -34,51 +34,26 @@ static bool put(struct run *run, struct seq *stream, struct value item)
     return (type == CLASS_DEF || convert_site(run, item, type, &item)) && seq_add(run, stream, item);
 }
 
-static bool mapped(struct run *run, struct value *a, enum class_id id, struct value *ret)
+/* Into a stream of the class that the row gives; so do the next two. */
+static bool stream_map(struct call *call, struct value *ret)
 {
-    const struct seq *from = seq_of(a[0]);
+    struct run *run = call->run;
+    enum class_id id = type_class(call->row->result);
+    const struct seq *from = seq_of(call->self);
     struct seq *to = stream_new(run, id);
     for (size_t i = 0; i < from->count; i++) {
         struct value item = seq_item(from, i);
-        if (!run_step(run, 1) || !run_invoke(run, a[1], &item, 1, &item) || !put(run, to, item))
+        if (!run_step(run, 1) || !run_invoke(run, call->args[0], &item, 1, &item) || !put(run, to, item))
             return false;
     }
     return give(ret, to);
 }
 
-static bool stream_map(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool stream_copy(struct call *call, struct value *ret)
 {
-    (void)n;
-    return mapped(run, a, stream_class(a[0]), ret);
-}
-
-static bool stream_map_to_int(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    return mapped(run, a, CLASS_INT_STREAM, ret);
-}
-
-static bool stream_map_to_long(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    return mapped(run, a, CLASS_LONG_STREAM, ret);
-}
-
-static bool stream_map_to_double(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    return mapped(run, a, CLASS_DOUBLE_STREAM, ret);
-}
-
-static bool stream_map_to_obj(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    return mapped(run, a, CLASS_STREAM, ret);
-}
-
-static bool copied(struct run *run, struct value *a, enum class_id id, struct value *ret)
-{
-    const struct seq *from = seq_of(a[0]);
+    struct run *run = call->run;
+    enum class_id id = type_class(call->row->result);
+    const struct seq *from = seq_of(call->self);
     struct seq *to = stream_new(run, id);
     for (size_t i = 0; i < from->count; i++)
         if (!run_step(run, 1) || !put(run, to, seq_item(from, i)))
@@ -86,46 +61,31 @@ static bool copied(struct run *run, struct value *a, enum class_id id, struct va
     return give(ret, to);
 }
 
-static bool stream_boxed(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool stream_filter(struct call *call, struct value *ret)
 {
-    (void)n;
-    return copied(run, a, CLASS_STREAM, ret);
-}
-
-static bool stream_as_long(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    return copied(run, a, CLASS_LONG_STREAM, ret);
-}
-
-static bool stream_as_double(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    return copied(run, a, CLASS_DOUBLE_STREAM, ret);
-}
-
-static bool stream_filter(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    const struct seq *from = seq_of(a[0]);
-    struct seq *to = stream_new(run, stream_class(a[0]));
+    struct run *run = call->run;
+    const struct seq *from = seq_of(call->self);
+    struct seq *to = stream_new(run, stream_class(call->self));
     for (size_t i = 0; i < from->count; i++) {
         struct value item = seq_item(from, i);
         bool holds;
-        if (!run_step(run, 1) || !invoke_test(run, a[1], &item, 1, &holds) || (holds && !seq_add(run, to, item)))
+        if (!run_step(run, 1) || !invoke_test(run, call->args[0], &item, 1, &holds) ||
+            (holds && !seq_add(run, to, item)))
             return false;
     }
     return give(ret, to);
 }
 
-static bool flat_mapped(struct run *run, struct value *a, enum class_id id, struct value *ret)
+static bool stream_flat_map(struct call *call, struct value *ret)
 {
-    const struct seq *from = seq_of(a[0]);
+    struct run *run = call->run;
+    enum class_id id = type_class(call->row->result);
+    const struct seq *from = seq_of(call->self);
     struct seq *to = stream_new(run, id);
     for (size_t i = 0; i < from->count; i++) {
         struct value item = seq_item(from, i), inner;
         struct iter iter;
-        if (!run_step(run, 1) || !run_invoke(run, a[1], &item, 1, &inner))
+        if (!run_step(run, 1) || !run_invoke(run, call->args[0], &item, 1, &inner))
             return false;
         if (inner.kind == VALUE_NULL)
             continue;
@@ -142,41 +102,16 @@ static bool flat_mapped(struct run *run, struct value *a, enum class_id id, stru
     return give(ret, to);
 }
 
-static bool stream_flat_map(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool stream_empty(struct call *call, struct value *ret)
 {
-    (void)n;
-    return flat_mapped(run, a, stream_class(a[0]), ret);
+    return give(ret, stream_new(call->run, type_class(((struct class_object *)call->self.object)->type)));
 }
 
-static bool stream_flat_map_to_int(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool stream_distinct(struct call *call, struct value *ret)
 {
-    (void)n;
-    return flat_mapped(run, a, CLASS_INT_STREAM, ret);
-}
-
-static bool stream_flat_map_to_long(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    return flat_mapped(run, a, CLASS_LONG_STREAM, ret);
-}
-
-static bool stream_flat_map_to_double(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    return flat_mapped(run, a, CLASS_DOUBLE_STREAM, ret);
-}
-
-static bool stream_empty(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    return give(ret, stream_new(run, type_class(((struct class_object *)a[0].object)->type)));
-}
-
-static bool stream_distinct(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    const struct seq *from = seq_of(a[0]);
-    struct seq *to = stream_new(run, stream_class(a[0]));
+    struct run *run = call->run;
+    const struct seq *from = seq_of(call->self);
+    struct seq *to = stream_new(run, stream_class(call->self));
     struct dict *seen = dict_new(run, CLASS_LINKED_HASH_SET);
     for (size_t i = 0; i < from->count; i++) {
         bool added;
@@ -186,92 +121,75 @@ static bool stream_distinct(struct run *run, struct value *a, unsigned n, struct
     return give(ret, to);
 }
 
-static bool stream_sorted(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool stream_sorted(struct call *call, struct value *ret)
 {
-    struct seq *to = values_to_seq(run, a[0], stream_class(a[0]));
-    return to != NULL && values_sort(run, to->items, to->count, n == 1 ? a[1] : VALUE_NONE) && give(ret, to);
+    struct seq *to = values_to_seq(call->run, call->self, stream_class(call->self));
+    return to != NULL && values_sort(call->run, to->items, to->count, call->count == 1 ? call->args[0] : VALUE_NONE) &&
+           give(ret, to);
 }
 
-static bool part(struct run *run, struct value *a, size_t begin, size_t end, struct value *ret)
+static bool part(struct call *call, size_t begin, size_t end, struct value *ret)
 {
-    const struct seq *from = seq_of(a[0]);
-    struct seq *to = stream_new(run, stream_class(a[0]));
+    struct run *run = call->run;
+    const struct seq *from = seq_of(call->self);
+    struct seq *to = stream_new(run, stream_class(call->self));
     for (size_t i = begin; i < end && i < from->count; i++)
         if (!run_step(run, 1) || !seq_add(run, to, seq_item(from, i)))
             return false;
     return give(ret, to);
 }
 
-static bool stream_limit(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool stream_limit(struct call *call, struct value *ret)
 {
-    (void)n;
-    if (a[1].i < 0)
-        return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "%lld", (long long)a[1].i);
-    return part(run, a, 0, (size_t)a[1].i, ret);
+    if (call->args[0].i < 0)
+        return run_throw(call->run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "%lld", (long long)call->args[0].i);
+    return part(call, 0, (size_t)call->args[0].i, ret);
 }
 
-static bool stream_skip(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool stream_skip(struct call *call, struct value *ret)
 {
-    (void)n;
-    if (a[1].i < 0)
-        return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "%lld", (long long)a[1].i);
-    return part(run, a, (size_t)a[1].i, SIZE_MAX, ret);
+    if (call->args[0].i < 0)
+        return run_throw(call->run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "%lld", (long long)call->args[0].i);
+    return part(call, (size_t)call->args[0].i, SIZE_MAX, ret);
 }
 
-static bool stream_for_each(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool stream_for_each(struct call *call, struct value *ret)
 {
-    (void)n;
-    const struct seq *from = seq_of(a[0]);
+    const struct seq *from = seq_of(call->self);
     for (size_t i = 0; i < from->count; i++) {
         struct value item = seq_item(from, i), ignored;
-        if (!run_step(run, 1) || !run_invoke(run, a[1], &item, 1, &ignored))
+        if (!run_step(call->run, 1) || !run_invoke(call->run, call->args[0], &item, 1, &ignored))
             return false;
     }
     return give_nothing(ret);
 }
 
-static bool stream_peek(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool stream_peek(struct call *call, struct value *ret)
 {
-    return stream_for_each(run, a, n, ret) && give(ret, a[0].object);
+    return stream_for_each(call, ret) && give(ret, call->self.object);
 }
 
-static bool stream_count(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool stream_count(struct call *call, struct value *ret)
 {
-    (void)run, (void)n;
-    return give_long(ret, seq_of(a[0])->count);
+    return give_long(ret, seq_of(call->self)->count);
 }
 
-/* Whether the test gives `stop_at` for any; `result` is the answer then. */
-static bool stream_test(struct run *run, struct value *a, bool stop_at, bool result, struct value *ret)
+enum match { MATCH_ANY, MATCH_ALL, MATCH_NONE };
+
+/* Whether any, all or none pass the test: the datum, an enum match. */
+static bool stream_match(struct call *call, struct value *ret)
 {
-    const struct seq *from = seq_of(a[0]);
+    bool stop_at = call->row->datum.number != MATCH_ALL, result = call->row->datum.number == MATCH_ANY;
+    const struct seq *from = seq_of(call->self);
     for (size_t i = 0; i < from->count; i++) {
         struct value item = seq_item(from, i);
         bool holds;
-        if (!run_step(run, 1) || !invoke_test(run, a[1], &item, 1, &holds))
+        if (!run_step(call->run, 1) || !invoke_test(call->run, call->args[0], &item, 1, &holds))
             return false;
         if (holds == stop_at)
             return give_boolean(ret, result);
     }
     return give_boolean(ret, !result);
-}
-
-static bool stream_any_match(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    return stream_test(run, a, true, true, ret);
-}
-
-static bool stream_all_match(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    return stream_test(run, a, false, false, ret);
-}
-
-static bool stream_none_match(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    return stream_test(run, a, true, false, ret);
 }
 
 static bool optional_for(struct run *run, enum class_id stream, const struct value *value, struct value *ret)
@@ -284,24 +202,24 @@ static bool optional_for(struct run *run, enum class_id stream, const struct val
     return optional != NULL && (value == NULL || seq_add(run, optional, *value)) && give(ret, optional);
 }
 
-static bool stream_find_first(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool stream_find_first(struct call *call, struct value *ret)
 {
-    (void)n;
-    struct value first = seq_item(seq_of(a[0]), 0);
-    return optional_for(run, stream_class(a[0]), seq_of(a[0])->count > 0 ? &first : NULL, ret);
+    struct value first = seq_item(seq_of(call->self), 0);
+    return optional_for(call->run, stream_class(call->self), seq_of(call->self)->count > 0 ? &first : NULL, ret);
 }
 
-static bool extreme(struct run *run, struct value *a, unsigned n, int sign, struct value *ret)
+static bool extreme(struct call *call, int sign, struct value *ret)
 {
-    const struct seq *from = seq_of(a[0]);
+    struct run *run = call->run;
+    const struct seq *from = seq_of(call->self);
     struct value best = seq_item(from, 0);
     for (size_t i = 1; i < from->count; i++) {
         struct value pair[2] = {seq_item(from, i), best}, result;
         int order;
         if (!run_step(run, 1))
             return false;
-        if (n == 1) {
-            if (!run_invoke(run, a[1], pair, 2, &result) || !convert_site(run, result, CLASS_INT, &result))
+        if (call->count == 1) {
+            if (!run_invoke(run, call->args[0], pair, 2, &result) || !convert_site(run, result, CLASS_INT, &result))
                 return false;
             order = (result.i > 0) - (result.i < 0);
         } else if (!value_order(run, pair[0], pair[1], &order)) {
@@ -309,17 +227,13 @@ static bool extreme(struct run *run, struct value *a, unsigned n, int sign, stru
         }
         best = order * sign > 0 ? pair[0] : best;
     }
-    return optional_for(run, stream_class(a[0]), from->count > 0 ? &best : NULL, ret);
+    return optional_for(run, stream_class(call->self), from->count > 0 ? &best : NULL, ret);
 }
 
-static bool stream_max(struct run *run, struct value *a, unsigned n, struct value *ret)
+/* The datum: 1 for the greatest, -1 for the least. */
+static bool stream_extreme(struct call *call, struct value *ret)
 {
-    return extreme(run, a, n, 1, ret);
-}
-
-static bool stream_min(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    return extreme(run, a, n, -1, ret);
+    return extreme(call, (int)call->row->datum.number, ret);
 }
 
 static bool total(struct run *run, const struct seq *seq, struct value zero, struct value *ret)
@@ -331,81 +245,79 @@ static bool total(struct run *run, const struct seq *seq, struct value zero, str
     return true;
 }
 
-static bool stream_sum(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool stream_sum(struct call *call, struct value *ret)
 {
-    (void)n;
-    enum class_id id = stream_class(a[0]);
-    return total(run, seq_of(a[0]),
+    enum class_id id = stream_class(call->self);
+    return total(call->run, seq_of(call->self),
                  id == CLASS_INT_STREAM    ? value_int(0)
                  : id == CLASS_LONG_STREAM ? value_long(0)
                                            : value_double(0),
                  ret);
 }
 
-static bool stream_average(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool stream_average(struct call *call, struct value *ret)
 {
-    (void)n;
-    const struct seq *from = seq_of(a[0]);
+    const struct seq *from = seq_of(call->self);
     struct value sum;
-    if (!total(run, from, value_double(0), &sum))
+    if (!total(call->run, from, value_double(0), &sum))
         return false;
     sum.d = from->count > 0 ? sum.d / (double)from->count : 0;
-    return optional_for(run, CLASS_DOUBLE_STREAM, from->count > 0 ? &sum : NULL, ret);
+    return optional_for(call->run, CLASS_DOUBLE_STREAM, from->count > 0 ? &sum : NULL, ret);
 }
 
-static bool stream_reduce(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool stream_reduce(struct call *call, struct value *ret)
 {
-    const struct seq *from = seq_of(a[0]);
-    struct value so_far = n == 1 ? seq_item(from, 0) : a[1], function = n == 1 ? a[1] : a[2];
-    for (size_t i = n == 1; i < from->count; i++) {
+    struct run *run = call->run;
+    const struct seq *from = seq_of(call->self);
+    struct value so_far = call->count == 1 ? seq_item(from, 0) : call->args[0],
+                 function = call->count == 1 ? call->args[0] : call->args[1];
+    for (size_t i = call->count == 1; i < from->count; i++) {
         struct value pair[2] = {so_far, seq_item(from, i)};
         if (!run_step(run, 1) || !run_invoke(run, function, pair, 2, &so_far))
             return false;
     }
-    if (n == 1)
-        return optional_for(run, stream_class(a[0]), from->count > 0 ? &so_far : NULL, ret);
+    if (call->count == 1)
+        return optional_for(run, stream_class(call->self), from->count > 0 ? &so_far : NULL, ret);
     *ret = so_far;
     return true;
 }
 
 /* With a third argument, which puts parts together that nobody made in parallel: it has no part in it. */
-static bool stream_reduce_parts(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool stream_reduce_parts(struct call *call, struct value *ret)
 {
-    (void)n;
-    return stream_reduce(run, a, 2, ret);
+    return stream_reduce(&(struct call){call->run, call->row, call->self, call->args, 2}, ret);
 }
 
 /* A container made by the first function, filled by the second. */
-static bool stream_collect_into(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool stream_collect_into(struct call *call, struct value *ret)
 {
-    (void)n;
-    const struct seq *from = seq_of(a[0]);
-    if (!run_invoke(run, a[1], NULL, 0, ret))
+    struct run *run = call->run;
+    const struct seq *from = seq_of(call->self);
+    if (!run_invoke(run, call->args[0], NULL, 0, ret))
         return false;
     for (size_t i = 0; i < from->count; i++) {
         struct value pair[2] = {*ret, seq_item(from, i)}, ignored;
-        if (!run_step(run, 1) || !run_invoke(run, a[2], pair, 2, &ignored))
+        if (!run_step(run, 1) || !run_invoke(run, call->args[1], pair, 2, &ignored))
             return false;
     }
     return true;
 }
 
-static bool stream_statistics(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool stream_statistics(struct call *call, struct value *ret)
 {
-    (void)n;
-    enum class_id id = stream_class(a[0]) == CLASS_INT_STREAM    ? CLASS_INT_STATISTICS
-                       : stream_class(a[0]) == CLASS_LONG_STREAM ? CLASS_LONG_STATISTICS
-                                                                 : CLASS_DOUBLE_STATISTICS;
-    return statistics_of(run, id, seq_of(a[0]), VALUE_NONE, ret);
+    enum class_id id = stream_class(call->self) == CLASS_INT_STREAM    ? CLASS_INT_STATISTICS
+                       : stream_class(call->self) == CLASS_LONG_STREAM ? CLASS_LONG_STATISTICS
+                                                                       : CLASS_DOUBLE_STATISTICS;
+    return statistics_of(call->run, id, seq_of(call->self), VALUE_NONE, ret);
 }
 
 /* Into the array that the function makes. */
-static bool stream_to_array_of(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool stream_to_array_of(struct call *call, struct value *ret)
 {
-    (void)n;
-    const struct seq *from = seq_of(a[0]);
+    struct run *run = call->run;
+    const struct seq *from = seq_of(call->self);
     struct value count = value_int(from->count);
-    if (!run_invoke(run, a[1], &count, 1, ret))
+    if (!run_invoke(run, call->args[0], &count, 1, ret))
         return false;
     struct array *array = value_is_array(*ret) ? (struct array *)ret->object : NULL;
     if (array == NULL || array->count != from->count)
@@ -416,79 +328,57 @@ static bool stream_to_array_of(struct run *run, struct value *a, unsigned n, str
     return true;
 }
 
-static bool stream_to_array(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool stream_to_array(struct call *call, struct value *ret)
 {
-    (void)n;
-    const struct seq *from = seq_of(a[0]);
-    struct array *array = array_new(run, element_type(stream_class(a[0])), from->count);
+    const struct seq *from = seq_of(call->self);
+    struct array *array = array_new(call->run, element_type(stream_class(call->self)), from->count);
     for (size_t i = 0; array != NULL && i < from->count; i++)
         array->items[i] = seq_item(from, i);
     return give(ret, array);
 }
 
-static bool stream_iterator(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool stream_iterator(struct call *call, struct value *ret)
 {
-    (void)n;
-    struct cursor *cursor = run_object(run, sizeof *cursor, CLASS_CURSOR);
-    iter_init(&cursor->iter, run, a[0]);
-    cursor->iter.expected = seq_of(a[0])->changes;
+    struct cursor *cursor = run_object(call->run, sizeof *cursor, CLASS_CURSOR);
+    iter_init(&cursor->iter, call->run, call->self);
+    cursor->iter.expected = seq_of(call->self)->changes;
     return give(ret, cursor);
 }
 
-static bool stream_of(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool stream_of(struct call *call, struct value *ret)
 {
-    (void)n;
-    NEED(1);
-    return give(ret, values_to_seq(run, a[1], type_class(((struct class_object *)a[0].object)->type)));
+    NOT_NULL(0);
+    return give(ret,
+                values_to_seq(call->run, call->args[0], type_class(((struct class_object *)call->self.object)->type)));
 }
 
-static bool stream_concat(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool stream_concat(struct call *call, struct value *ret)
 {
-    (void)n;
-    NEED(1);
-    NEED(2);
-    struct seq *both = values_to_seq(run, a[1], stream_class(a[1]));
-    const struct seq *more = seq_of(a[2]);
+    struct run *run = call->run;
+    NOT_NULL(0);
+    NOT_NULL(1);
+    struct seq *both = values_to_seq(run, call->args[0], stream_class(call->args[0]));
+    const struct seq *more = seq_of(call->args[1]);
     for (size_t i = 0; both != NULL && i < more->count; i++)
         if (!run_step(run, 1) || !seq_add(run, both, seq_item(more, i)))
             return false;
     return give(ret, both);
 }
 
-static bool number_range(struct run *run, struct value *a, bool closed, enum class_id id, struct value *ret)
+/* The datum: whether the end belongs to it. */
+static bool number_range(struct call *call, struct value *ret)
 {
+    bool closed = call->row->datum.number != 0;
+    enum class_id id = type_class(call->row->result);
+    struct run *run = call->run;
     struct seq *to = stream_new(run, id);
-    for (int64_t i = a[1].i; closed ? i <= a[2].i : i < a[2].i; i++) {
+    for (int64_t i = call->args[0].i; closed ? i <= call->args[1].i : i < call->args[1].i; i++) {
         if (!run_step(run, 1) || !seq_add(run, to, id == CLASS_INT_STREAM ? value_int(i) : value_long(i)))
             return false;
         if (i == INT64_MAX)
             break;
     }
     return give(ret, to);
-}
-
-static bool int_range(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    return number_range(run, a, false, CLASS_INT_STREAM, ret);
-}
-
-static bool int_range_closed(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    return number_range(run, a, true, CLASS_INT_STREAM, ret);
-}
-
-static bool long_range(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    return number_range(run, a, false, CLASS_LONG_STREAM, ret);
-}
-
-static bool long_range_closed(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    return number_range(run, a, true, CLASS_LONG_STREAM, ret);
 }
 
 /* Collectors: a function from the whole list to the result. held[0], held[1] are what it was made with. */
@@ -515,12 +405,11 @@ static bool run_collector(struct run *run, struct value collector, struct seq *i
     return ok;
 }
 
-static bool stream_collect(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool stream_collect(struct call *call, struct value *ret)
 {
-    (void)n;
-    NEED(1);
-    struct seq *items = values_to_seq(run, a[0], CLASS_ARRAY_LIST);
-    return items != NULL && run_collector(run, a[1], items, ret);
+    NOT_NULL(0);
+    struct seq *items = values_to_seq(call->run, call->self, CLASS_ARRAY_LIST);
+    return items != NULL && run_collector(call->run, call->args[0], items, ret);
 }
 
 static bool to_list(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
@@ -752,15 +641,17 @@ static bool reducing(struct run *run, struct closure *closure, struct value *a, 
     return true;
 }
 
-static bool collectors_reducing(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool collectors_reducing(struct call *call, struct value *ret)
 {
+    struct run *run = call->run;
     struct seq *start = NULL;
-    if (n > 1) {
+    if (call->count > 1) {
         start = seq_new(run, CLASS_ARRAY_LIST, 1);
-        if (start == NULL || !seq_add(run, start, a[1]))
+        if (start == NULL || !seq_add(run, start, call->args[0]))
             return false;
     }
-    *ret = collector_new(run, reducing, a[n], value_of(start), n == 3 ? a[2] : VALUE_NONE);
+    *ret =
+        collector_new(run, reducing, call_last(call), value_of(start), call->count == 3 ? call->args[1] : VALUE_NONE);
     return true;
 }
 
@@ -768,176 +659,326 @@ static bool best_by(struct run *run, struct closure *closure, struct value *a, u
 {
     (void)n;
     struct value arguments[2] = {a[0], closure->held[0]};
-    return extreme(run, arguments, 1, closure->held[1].i != 0 ? 1 : -1, ret) &&
+    return extreme(CALL(run, arguments, 1), closure->held[1].i != 0 ? 1 : -1, ret) &&
            (ret->object->class = CLASS_OPTIONAL, true);
 }
 
-#define COLLECTOR(name, native, x, y, z)                                                           \
-    static bool collectors_##name(struct run *run, struct value *a, unsigned n, struct value *ret) \
-    {                                                                                              \
-        (void)a, (void)n;                                                                          \
-        *ret = collector_new(run, native, x, y, z);                                                \
-        return true;                                                                               \
-    }
-
-COLLECTOR(to_list, to_list, VALUE_NONE, VALUE_NONE, VALUE_NONE)
-COLLECTOR(to_set, to_set, VALUE_NONE, VALUE_NONE, VALUE_NONE)
-COLLECTOR(to_collection, to_collection, a[1], VALUE_NONE, VALUE_NONE)
-COLLECTOR(joining, joining, n > 0 ? a[1] : VALUE_NONE, n > 1 ? a[2] : VALUE_NONE, n > 1 ? a[3] : VALUE_NONE)
-COLLECTOR(counting, counting, VALUE_NONE, VALUE_NONE, VALUE_NONE)
-COLLECTOR(summing_int, summing, a[1], value_int(0), VALUE_NONE)
-COLLECTOR(summing_long, summing, a[1], value_long(0), VALUE_NONE)
-COLLECTOR(summing_double, summing, a[1], value_double(0), VALUE_NONE)
-COLLECTOR(averaging, averaging, a[1], VALUE_NONE, VALUE_NONE)
-COLLECTOR(mapping, mapping, a[1], a[2], VALUE_NONE)
-COLLECTOR(collecting_then, collecting_then, a[1], a[2], VALUE_NONE)
-COLLECTOR(grouping, grouping, a[1], n == 2 ? a[2] : n == 3 ? a[3] : VALUE_NONE, n == 3 ? a[2] : VALUE_NONE)
-COLLECTOR(partitioning, partitioning, a[1], n == 2 ? a[2] : VALUE_NONE, VALUE_NONE)
-COLLECTOR(to_map, to_map, a[1], a[2], n >= 3 ? a[3] : VALUE_NONE)
-COLLECTOR(summarizing_int, summarizing, a[1], value_int(CLASS_INT_STATISTICS), VALUE_NONE)
-COLLECTOR(summarizing_long, summarizing, a[1], value_int(CLASS_LONG_STATISTICS), VALUE_NONE)
-COLLECTOR(summarizing_double, summarizing, a[1], value_int(CLASS_DOUBLE_STATISTICS), VALUE_NONE)
-
-static bool collectors_to_map_in(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool collectors_to_list(struct call *call, struct value *ret)
 {
-    if (!collectors_to_map(run, a, n, ret))
-        return false;
-    ((struct closure *)ret->object)->held[3] = a[4];
+    *ret = collector_new(call->run, to_list, VALUE_NONE, VALUE_NONE, VALUE_NONE);
     return true;
 }
 
-COLLECTOR(max_by, best_by, a[1], value_int(1), VALUE_NONE)
-COLLECTOR(min_by, best_by, a[1], value_int(0), VALUE_NONE)
+static bool collectors_to_set(struct call *call, struct value *ret)
+{
+    *ret = collector_new(call->run, to_set, VALUE_NONE, VALUE_NONE, VALUE_NONE);
+    return true;
+}
 
-static const struct method stream_methods[] = {
-    M1("allMatch", METHOD_BOTH, BOOLEAN, PREDICATE, stream_all_match),
-    M1("anyMatch", METHOD_BOTH, BOOLEAN, PREDICATE, stream_any_match),
-    M1("noneMatch", METHOD_BOTH, BOOLEAN, PREDICATE, stream_none_match),
-    M1("collect", METHOD_BOTH, DEF, COLLECTOR, stream_collect),
-    M2("concat", STATIC, STREAM, STREAM, STREAM, stream_concat),
-    M0("count", METHOD_PAINLESS, LONG, stream_count),
-    M3("collect", METHOD_BOTH, DEF, SUPPLIER, BI_CONSUMER, BI_CONSUMER, stream_collect_into),
-    M0("distinct", METHOD_BOTH, STREAM, stream_distinct),
-    M0("empty", STATIC, STREAM, stream_empty),
-    M1("filter", METHOD_BOTH, STREAM, PREDICATE, stream_filter),
-    M0("findAny", METHOD_BOTH, OPTIONAL, stream_find_first),
-    M0("findFirst", METHOD_BOTH, OPTIONAL, stream_find_first),
-    M1("flatMap", METHOD_BOTH, STREAM, FUNCTION, stream_flat_map),
-    M1("flatMapToInt", METHOD_BOTH, INT_STREAM, FUNCTION, stream_flat_map_to_int),
-    M1("flatMapToLong", METHOD_BOTH, LONG_STREAM, FUNCTION, stream_flat_map_to_long),
-    M1("flatMapToDouble", METHOD_BOTH, DOUBLE_STREAM, FUNCTION, stream_flat_map_to_double),
-    M1("forEach", METHOD_BOTH, VOID, CONSUMER, stream_for_each),
-    M1("forEachOrdered", METHOD_BOTH, VOID, CONSUMER, stream_for_each),
-    M0("iterator", METHOD_BOTH, ITERATOR, stream_iterator),
-    M1("limit", METHOD_BOTH, STREAM, LONG, stream_limit),
-    M1("map", METHOD_BOTH, STREAM, FUNCTION, stream_map),
-    M1("mapToInt", METHOD_BOTH, INT_STREAM, TO_INT_FUNCTION, stream_map_to_int),
-    M1("mapToLong", METHOD_BOTH, LONG_STREAM, TO_LONG_FUNCTION, stream_map_to_long),
-    M1("mapToDouble", METHOD_BOTH, DOUBLE_STREAM, TO_DOUBLE_FUNCTION, stream_map_to_double),
-    M1("max", METHOD_BOTH, OPTIONAL, COMPARATOR, stream_max),
-    M1("min", METHOD_BOTH, OPTIONAL, COMPARATOR, stream_min),
-    M1("of", STATIC, STREAM, DEF_ARRAY, stream_of),
-    M1("peek", METHOD_BOTH, STREAM, CONSUMER, stream_peek),
-    M1("reduce", METHOD_BOTH, OPTIONAL, BINARY_OPERATOR, stream_reduce),
-    M2("reduce", METHOD_BOTH, DEF, DEF, BINARY_OPERATOR, stream_reduce),
-    M3("reduce", METHOD_BOTH, DEF, DEF, BI_FUNCTION, BINARY_OPERATOR, stream_reduce_parts),
-    M1("skip", METHOD_BOTH, STREAM, LONG, stream_skip),
-    M0("sorted", METHOD_BOTH, STREAM, stream_sorted),
-    M1("sorted", METHOD_BOTH, STREAM, COMPARATOR, stream_sorted),
-    M0("toArray", METHOD_BOTH, DEF_ARRAY, stream_to_array),
-    M1("toArray", METHOD_BOTH, DEF_ARRAY, INT_FUNCTION, stream_to_array_of),
+static bool collectors_to_collection(struct call *call, struct value *ret)
+{
+    *ret = collector_new(call->run, to_collection, call->args[0], VALUE_NONE, VALUE_NONE);
+    return true;
+}
+
+static bool collectors_joining(struct call *call, struct value *ret)
+{
+    *ret = collector_new(call->run, joining, call->count > 0 ? call->args[0] : VALUE_NONE,
+                         call->count > 1 ? call->args[1] : VALUE_NONE, call->count > 1 ? call->args[2] : VALUE_NONE);
+    return true;
+}
+
+static bool collectors_counting(struct call *call, struct value *ret)
+{
+    *ret = collector_new(call->run, counting, VALUE_NONE, VALUE_NONE, VALUE_NONE);
+    return true;
+}
+
+static bool collectors_summing_int(struct call *call, struct value *ret)
+{
+    *ret = collector_new(call->run, summing, call->args[0], value_int(0), VALUE_NONE);
+    return true;
+}
+
+static bool collectors_summing_long(struct call *call, struct value *ret)
+{
+    *ret = collector_new(call->run, summing, call->args[0], value_long(0), VALUE_NONE);
+    return true;
+}
+
+static bool collectors_summing_double(struct call *call, struct value *ret)
+{
+    *ret = collector_new(call->run, summing, call->args[0], value_double(0), VALUE_NONE);
+    return true;
+}
+
+static bool collectors_averaging(struct call *call, struct value *ret)
+{
+    *ret = collector_new(call->run, averaging, call->args[0], VALUE_NONE, VALUE_NONE);
+    return true;
+}
+
+static bool collectors_mapping(struct call *call, struct value *ret)
+{
+    *ret = collector_new(call->run, mapping, call->args[0], call->args[1], VALUE_NONE);
+    return true;
+}
+
+static bool collectors_collecting_then(struct call *call, struct value *ret)
+{
+    *ret = collector_new(call->run, collecting_then, call->args[0], call->args[1], VALUE_NONE);
+    return true;
+}
+
+static bool collectors_grouping(struct call *call, struct value *ret)
+{
+    *ret = collector_new(call->run, grouping, call->args[0],
+                         call->count == 2   ? call->args[1]
+                         : call->count == 3 ? call->args[2]
+                                            : VALUE_NONE,
+                         call->count == 3 ? call->args[1] : VALUE_NONE);
+    return true;
+}
+
+static bool collectors_partitioning(struct call *call, struct value *ret)
+{
+    *ret = collector_new(call->run, partitioning, call->args[0], call->count == 2 ? call->args[1] : VALUE_NONE,
+                         VALUE_NONE);
+    return true;
+}
+
+static bool collectors_to_map(struct call *call, struct value *ret)
+{
+    *ret =
+        collector_new(call->run, to_map, call->args[0], call->args[1], call->count >= 3 ? call->args[2] : VALUE_NONE);
+    return true;
+}
+
+static bool collectors_summarizing_int(struct call *call, struct value *ret)
+{
+    *ret = collector_new(call->run, summarizing, call->args[0], value_int(CLASS_INT_STATISTICS), VALUE_NONE);
+    return true;
+}
+
+static bool collectors_summarizing_long(struct call *call, struct value *ret)
+{
+    *ret = collector_new(call->run, summarizing, call->args[0], value_int(CLASS_LONG_STATISTICS), VALUE_NONE);
+    return true;
+}
+
+static bool collectors_summarizing_double(struct call *call, struct value *ret)
+{
+    *ret = collector_new(call->run, summarizing, call->args[0], value_int(CLASS_DOUBLE_STATISTICS), VALUE_NONE);
+    return true;
+}
+
+static bool collectors_to_map_in(struct call *call, struct value *ret)
+{
+    if (!collectors_to_map(call, ret))
+        return false;
+    ((struct closure *)ret->object)->held[3] = call->args[3];
+    return true;
+}
+
+static bool collectors_max_by(struct call *call, struct value *ret)
+{
+    *ret = collector_new(call->run, best_by, call->args[0], value_int(1), VALUE_NONE);
+    return true;
+}
+
+static bool collectors_min_by(struct call *call, struct value *ret)
+{
+    *ret = collector_new(call->run, best_by, call->args[0], value_int(0), VALUE_NONE);
+    return true;
+}
+
+static const struct method_row stream_methods[] = {
+    {"boolean allMatch(Predicate)", BOTH, stream_match, {MATCH_ALL}},
+    {"boolean anyMatch(Predicate)", BOTH, stream_match, {MATCH_ANY}},
+    {"boolean noneMatch(Predicate)", BOTH, stream_match, {MATCH_NONE}},
+    {"def collect(Collector)", BOTH, stream_collect},
+    {"static Stream concat(Stream, Stream)", BOTH, stream_concat},
+    {"long count()", PAINLESS, stream_count},
+    {"def collect(Supplier, BiConsumer, BiConsumer)", BOTH, stream_collect_into},
+    {"Stream distinct()", BOTH, stream_distinct},
+    {"static Stream empty()", BOTH, stream_empty},
+    {"Stream filter(Predicate)", BOTH, stream_filter},
+    {"Optional findAny()", BOTH, stream_find_first},
+    {"Optional findFirst()", BOTH, stream_find_first},
+    {"Stream flatMap(Function)", BOTH, stream_flat_map},
+    {"IntStream flatMapToInt(Function)", BOTH, stream_flat_map},
+    {"LongStream flatMapToLong(Function)", BOTH, stream_flat_map},
+    {"DoubleStream flatMapToDouble(Function)", BOTH, stream_flat_map},
+    {"void forEach(Consumer)", BOTH, stream_for_each},
+    {"void forEachOrdered(Consumer)", BOTH, stream_for_each},
+    {"Iterator iterator()", BOTH, stream_iterator},
+    {"Stream limit(long)", BOTH, stream_limit},
+    {"Stream map(Function)", BOTH, stream_map},
+    {"IntStream mapToInt(ToIntFunction)", BOTH, stream_map},
+    {"LongStream mapToLong(ToLongFunction)", BOTH, stream_map},
+    {"DoubleStream mapToDouble(ToDoubleFunction)", BOTH, stream_map},
+    {"Optional max(Comparator)", BOTH, stream_extreme, {1}},
+    {"Optional min(Comparator)", BOTH, stream_extreme, {-1}},
+    {"static Stream of(def[])", BOTH, stream_of},
+    {"Stream peek(Consumer)", BOTH, stream_peek},
+    {"Optional reduce(BinaryOperator)", BOTH, stream_reduce},
+    {"def reduce(def, BinaryOperator)", BOTH, stream_reduce},
+    {"def reduce(def, BiFunction, BinaryOperator)", BOTH, stream_reduce_parts},
+    {"Stream skip(long)", BOTH, stream_skip},
+    {"Stream sorted()", BOTH, stream_sorted},
+    {"Stream sorted(Comparator)", BOTH, stream_sorted},
+    {"def[] toArray()", BOTH, stream_to_array},
+    {"def[] toArray(IntFunction)", BOTH, stream_to_array_of},
 };
 
-/* The three primitive streams differ in their types only. */
-#define PRIMITIVE_STREAM(self, kind, array, predicate, unary, binary, consumer, function, optional)                    \
-    M1("allMatch", METHOD_BOTH, BOOLEAN, predicate, stream_all_match),                                                 \
-        M1("anyMatch", METHOD_BOTH, BOOLEAN, predicate, stream_any_match),                                             \
-        M1("noneMatch", METHOD_BOTH, BOOLEAN, predicate, stream_none_match),                                           \
-        M0("average", METHOD_BOTH, OPTIONAL_DOUBLE, stream_average), M0("boxed", METHOD_BOTH, STREAM, stream_boxed),   \
-        M2("concat", STATIC, self, self, self, stream_concat), M0("count", METHOD_BOTH, LONG, stream_count),           \
-        M0("distinct", METHOD_BOTH, self, stream_distinct), M1("filter", METHOD_BOTH, self, predicate, stream_filter), \
-        M0("findAny", METHOD_BOTH, optional, stream_find_first),                                                       \
-        M0("findFirst", METHOD_BOTH, optional, stream_find_first),                                                     \
-        M1("forEach", METHOD_BOTH, VOID, consumer, stream_for_each),                                                   \
-        M1("forEachOrdered", METHOD_BOTH, VOID, consumer, stream_for_each), M0("empty", STATIC, self, stream_empty),   \
-        M1("flatMap", METHOD_BOTH, self, function, stream_flat_map),                                                   \
-        M1("limit", METHOD_BOTH, self, LONG, stream_limit), M1("map", METHOD_BOTH, self, unary, stream_map),           \
-        M1("mapToObj", METHOD_BOTH, STREAM, function, stream_map_to_obj),                                              \
-        M0("max", METHOD_BOTH, optional, stream_max), M0("min", METHOD_BOTH, optional, stream_min),                    \
-        M1("of", STATIC, self, array, stream_of), M1("peek", METHOD_BOTH, self, consumer, stream_peek),                \
-        M1("reduce", METHOD_BOTH, optional, binary, stream_reduce),                                                    \
-        M2("reduce", METHOD_BOTH, kind, kind, binary, stream_reduce),                                                  \
-        M1("skip", METHOD_BOTH, self, LONG, stream_skip), M0("sorted", METHOD_BOTH, self, stream_sorted),              \
-        M0("sum", METHOD_BOTH, kind, stream_sum), M0("iterator", METHOD_BOTH, ITERATOR, stream_iterator),              \
-        M0("toArray", METHOD_BOTH, array, stream_to_array)
-
-static const struct method int_stream_methods[] = {
-    PRIMITIVE_STREAM(INT_STREAM, INT, INT_ARRAY, INT_PREDICATE, INT_UNARY_OPERATOR, INT_BINARY_OPERATOR, INT_CONSUMER,
-                     INT_FUNCTION, OPTIONAL_INT),
-    M0("summaryStatistics", METHOD_BOTH, INT_STATISTICS, stream_statistics),
-    M0("asDoubleStream", METHOD_BOTH, DOUBLE_STREAM, stream_as_double),
-    M0("asLongStream", METHOD_BOTH, LONG_STREAM, stream_as_long),
-    M1("mapToDouble", METHOD_BOTH, DOUBLE_STREAM, INT_TO_DOUBLE_FUNCTION, stream_map_to_double),
-    M1("mapToLong", METHOD_BOTH, LONG_STREAM, INT_TO_LONG_FUNCTION, stream_map_to_long),
-    M2("range", STATIC, INT_STREAM, INT, INT, int_range),
-    M2("rangeClosed", STATIC, INT_STREAM, INT, INT, int_range_closed),
+static const struct method_row int_stream_methods[] = {
+    {"boolean allMatch(IntPredicate)", BOTH, stream_match, {MATCH_ALL}},
+    {"boolean anyMatch(IntPredicate)", BOTH, stream_match, {MATCH_ANY}},
+    {"boolean noneMatch(IntPredicate)", BOTH, stream_match, {MATCH_NONE}},
+    {"OptionalDouble average()", BOTH, stream_average},
+    {"Stream boxed()", BOTH, stream_copy},
+    {"static IntStream concat(IntStream, IntStream)", BOTH, stream_concat},
+    {"long count()", BOTH, stream_count},
+    {"IntStream distinct()", BOTH, stream_distinct},
+    {"IntStream filter(IntPredicate)", BOTH, stream_filter},
+    {"OptionalInt findAny()", BOTH, stream_find_first},
+    {"OptionalInt findFirst()", BOTH, stream_find_first},
+    {"void forEach(IntConsumer)", BOTH, stream_for_each},
+    {"void forEachOrdered(IntConsumer)", BOTH, stream_for_each},
+    {"static IntStream empty()", BOTH, stream_empty},
+    {"IntStream flatMap(IntFunction)", BOTH, stream_flat_map},
+    {"IntStream limit(long)", BOTH, stream_limit},
+    {"IntStream map(IntUnaryOperator)", BOTH, stream_map},
+    {"Stream mapToObj(IntFunction)", BOTH, stream_map},
+    {"OptionalInt max()", BOTH, stream_extreme, {1}},
+    {"OptionalInt min()", BOTH, stream_extreme, {-1}},
+    {"static IntStream of(int[])", BOTH, stream_of},
+    {"IntStream peek(IntConsumer)", BOTH, stream_peek},
+    {"OptionalInt reduce(IntBinaryOperator)", BOTH, stream_reduce},
+    {"int reduce(int, IntBinaryOperator)", BOTH, stream_reduce},
+    {"IntStream skip(long)", BOTH, stream_skip},
+    {"IntStream sorted()", BOTH, stream_sorted},
+    {"int sum()", BOTH, stream_sum},
+    {"Iterator iterator()", BOTH, stream_iterator},
+    {"int[] toArray()", BOTH, stream_to_array},
+    {"IntSummaryStatistics summaryStatistics()", BOTH, stream_statistics},
+    {"DoubleStream asDoubleStream()", BOTH, stream_copy},
+    {"LongStream asLongStream()", BOTH, stream_copy},
+    {"DoubleStream mapToDouble(IntToDoubleFunction)", BOTH, stream_map},
+    {"LongStream mapToLong(IntToLongFunction)", BOTH, stream_map},
+    {"static IntStream range(int, int)", BOTH, number_range, {false}},
+    {"static IntStream rangeClosed(int, int)", BOTH, number_range, {true}},
 };
 
-static const struct method long_stream_methods[] = {
-    PRIMITIVE_STREAM(LONG_STREAM, LONG, LONG_ARRAY, LONG_PREDICATE, LONG_UNARY_OPERATOR, LONG_BINARY_OPERATOR,
-                     LONG_CONSUMER, LONG_FUNCTION, OPTIONAL_LONG),
-    M0("summaryStatistics", METHOD_BOTH, LONG_STATISTICS, stream_statistics),
-    M0("asDoubleStream", METHOD_BOTH, DOUBLE_STREAM, stream_as_double),
-    M1("mapToDouble", METHOD_BOTH, DOUBLE_STREAM, LONG_TO_DOUBLE_FUNCTION, stream_map_to_double),
-    M1("mapToInt", METHOD_BOTH, INT_STREAM, LONG_TO_INT_FUNCTION, stream_map_to_int),
-    M2("range", STATIC, LONG_STREAM, LONG, LONG, long_range),
-    M2("rangeClosed", STATIC, LONG_STREAM, LONG, LONG, long_range_closed),
+static const struct method_row long_stream_methods[] = {
+    {"boolean allMatch(LongPredicate)", BOTH, stream_match, {MATCH_ALL}},
+    {"boolean anyMatch(LongPredicate)", BOTH, stream_match, {MATCH_ANY}},
+    {"boolean noneMatch(LongPredicate)", BOTH, stream_match, {MATCH_NONE}},
+    {"OptionalDouble average()", BOTH, stream_average},
+    {"Stream boxed()", BOTH, stream_copy},
+    {"static LongStream concat(LongStream, LongStream)", BOTH, stream_concat},
+    {"long count()", BOTH, stream_count},
+    {"LongStream distinct()", BOTH, stream_distinct},
+    {"LongStream filter(LongPredicate)", BOTH, stream_filter},
+    {"OptionalLong findAny()", BOTH, stream_find_first},
+    {"OptionalLong findFirst()", BOTH, stream_find_first},
+    {"void forEach(LongConsumer)", BOTH, stream_for_each},
+    {"void forEachOrdered(LongConsumer)", BOTH, stream_for_each},
+    {"static LongStream empty()", BOTH, stream_empty},
+    {"LongStream flatMap(LongFunction)", BOTH, stream_flat_map},
+    {"LongStream limit(long)", BOTH, stream_limit},
+    {"LongStream map(LongUnaryOperator)", BOTH, stream_map},
+    {"Stream mapToObj(LongFunction)", BOTH, stream_map},
+    {"OptionalLong max()", BOTH, stream_extreme, {1}},
+    {"OptionalLong min()", BOTH, stream_extreme, {-1}},
+    {"static LongStream of(long[])", BOTH, stream_of},
+    {"LongStream peek(LongConsumer)", BOTH, stream_peek},
+    {"OptionalLong reduce(LongBinaryOperator)", BOTH, stream_reduce},
+    {"long reduce(long, LongBinaryOperator)", BOTH, stream_reduce},
+    {"LongStream skip(long)", BOTH, stream_skip},
+    {"LongStream sorted()", BOTH, stream_sorted},
+    {"long sum()", BOTH, stream_sum},
+    {"Iterator iterator()", BOTH, stream_iterator},
+    {"long[] toArray()", BOTH, stream_to_array},
+    {"LongSummaryStatistics summaryStatistics()", BOTH, stream_statistics},
+    {"DoubleStream asDoubleStream()", BOTH, stream_copy},
+    {"DoubleStream mapToDouble(LongToDoubleFunction)", BOTH, stream_map},
+    {"IntStream mapToInt(LongToIntFunction)", BOTH, stream_map},
+    {"static LongStream range(long, long)", BOTH, number_range, {false}},
+    {"static LongStream rangeClosed(long, long)", BOTH, number_range, {true}},
 };
 
-static const struct method double_stream_methods[] = {
-    PRIMITIVE_STREAM(DOUBLE_STREAM, DOUBLE, DOUBLE_ARRAY, DOUBLE_PREDICATE, DOUBLE_UNARY_OPERATOR,
-                     DOUBLE_BINARY_OPERATOR, DOUBLE_CONSUMER, DOUBLE_FUNCTION, OPTIONAL_DOUBLE),
-    M0("summaryStatistics", METHOD_BOTH, DOUBLE_STATISTICS, stream_statistics),
-    M1("mapToInt", METHOD_BOTH, INT_STREAM, DOUBLE_TO_INT_FUNCTION, stream_map_to_int),
-    M1("mapToLong", METHOD_BOTH, LONG_STREAM, DOUBLE_TO_LONG_FUNCTION, stream_map_to_long),
+static const struct method_row double_stream_methods[] = {
+    {"boolean allMatch(DoublePredicate)", BOTH, stream_match, {MATCH_ALL}},
+    {"boolean anyMatch(DoublePredicate)", BOTH, stream_match, {MATCH_ANY}},
+    {"boolean noneMatch(DoublePredicate)", BOTH, stream_match, {MATCH_NONE}},
+    {"OptionalDouble average()", BOTH, stream_average},
+    {"Stream boxed()", BOTH, stream_copy},
+    {"static DoubleStream concat(DoubleStream, DoubleStream)", BOTH, stream_concat},
+    {"long count()", BOTH, stream_count},
+    {"DoubleStream distinct()", BOTH, stream_distinct},
+    {"DoubleStream filter(DoublePredicate)", BOTH, stream_filter},
+    {"OptionalDouble findAny()", BOTH, stream_find_first},
+    {"OptionalDouble findFirst()", BOTH, stream_find_first},
+    {"void forEach(DoubleConsumer)", BOTH, stream_for_each},
+    {"void forEachOrdered(DoubleConsumer)", BOTH, stream_for_each},
+    {"static DoubleStream empty()", BOTH, stream_empty},
+    {"DoubleStream flatMap(DoubleFunction)", BOTH, stream_flat_map},
+    {"DoubleStream limit(long)", BOTH, stream_limit},
+    {"DoubleStream map(DoubleUnaryOperator)", BOTH, stream_map},
+    {"Stream mapToObj(DoubleFunction)", BOTH, stream_map},
+    {"OptionalDouble max()", BOTH, stream_extreme, {1}},
+    {"OptionalDouble min()", BOTH, stream_extreme, {-1}},
+    {"static DoubleStream of(double[])", BOTH, stream_of},
+    {"DoubleStream peek(DoubleConsumer)", BOTH, stream_peek},
+    {"OptionalDouble reduce(DoubleBinaryOperator)", BOTH, stream_reduce},
+    {"double reduce(double, DoubleBinaryOperator)", BOTH, stream_reduce},
+    {"DoubleStream skip(long)", BOTH, stream_skip},
+    {"DoubleStream sorted()", BOTH, stream_sorted},
+    {"double sum()", BOTH, stream_sum},
+    {"Iterator iterator()", BOTH, stream_iterator},
+    {"double[] toArray()", BOTH, stream_to_array},
+    {"DoubleSummaryStatistics summaryStatistics()", BOTH, stream_statistics},
+    {"IntStream mapToInt(DoubleToIntFunction)", BOTH, stream_map},
+    {"LongStream mapToLong(DoubleToLongFunction)", BOTH, stream_map},
 };
 
-static const struct method collectors_methods[] = {
-    M0("toList", STATIC, COLLECTOR, collectors_to_list),
-    M0("toSet", STATIC, COLLECTOR, collectors_to_set),
-    M1("toCollection", STATIC, COLLECTOR, SUPPLIER, collectors_to_collection),
-    M0("joining", STATIC, COLLECTOR, collectors_joining),
-    M1("joining", STATIC, COLLECTOR, CHAR_SEQUENCE, collectors_joining),
-    M3("joining", STATIC, COLLECTOR, CHAR_SEQUENCE, CHAR_SEQUENCE, CHAR_SEQUENCE, collectors_joining),
-    M0("counting", STATIC, COLLECTOR, collectors_counting),
-    M1("summingInt", STATIC, COLLECTOR, TO_INT_FUNCTION, collectors_summing_int),
-    M1("summingLong", STATIC, COLLECTOR, TO_LONG_FUNCTION, collectors_summing_long),
-    M1("summingDouble", STATIC, COLLECTOR, TO_DOUBLE_FUNCTION, collectors_summing_double),
-    M1("averagingInt", STATIC, COLLECTOR, TO_INT_FUNCTION, collectors_averaging),
-    M1("averagingLong", STATIC, COLLECTOR, TO_LONG_FUNCTION, collectors_averaging),
-    M1("averagingDouble", STATIC, COLLECTOR, TO_DOUBLE_FUNCTION, collectors_averaging),
-    M2("mapping", STATIC, COLLECTOR, FUNCTION, COLLECTOR, collectors_mapping),
-    M2("collectingAndThen", STATIC, COLLECTOR, COLLECTOR, FUNCTION, collectors_collecting_then),
-    M1("groupingBy", STATIC, COLLECTOR, FUNCTION, collectors_grouping),
-    M2("groupingBy", STATIC, COLLECTOR, FUNCTION, COLLECTOR, collectors_grouping),
-    M3("groupingBy", STATIC, COLLECTOR, FUNCTION, SUPPLIER, COLLECTOR, collectors_grouping),
-    M1("partitioningBy", STATIC, COLLECTOR, PREDICATE, collectors_partitioning),
-    M2("partitioningBy", STATIC, COLLECTOR, PREDICATE, COLLECTOR, collectors_partitioning),
-    M2("toMap", STATIC, COLLECTOR, FUNCTION, FUNCTION, collectors_to_map),
-    M3("toMap", STATIC, COLLECTOR, FUNCTION, FUNCTION, BINARY_OPERATOR, collectors_to_map),
-    M4("toMap", STATIC, COLLECTOR, FUNCTION, FUNCTION, BINARY_OPERATOR, SUPPLIER, collectors_to_map_in),
-    M1("summarizingInt", STATIC, COLLECTOR, TO_INT_FUNCTION, collectors_summarizing_int),
-    M1("summarizingLong", STATIC, COLLECTOR, TO_LONG_FUNCTION, collectors_summarizing_long),
-    M1("summarizingDouble", STATIC, COLLECTOR, TO_DOUBLE_FUNCTION, collectors_summarizing_double),
-    M1("reducing", STATIC, COLLECTOR, BINARY_OPERATOR, collectors_reducing),
-    M2("reducing", STATIC, COLLECTOR, DEF, BINARY_OPERATOR, collectors_reducing),
-    M3("reducing", STATIC, COLLECTOR, DEF, FUNCTION, BINARY_OPERATOR, collectors_reducing),
-    M1("maxBy", STATIC, COLLECTOR, COMPARATOR, collectors_max_by),
-    M1("minBy", STATIC, COLLECTOR, COMPARATOR, collectors_min_by),
+static const struct method_row collectors_methods[] = {
+    {"static Collector toList()", BOTH, collectors_to_list},
+    {"static Collector toSet()", BOTH, collectors_to_set},
+    {"static Collector toCollection(Supplier)", BOTH, collectors_to_collection},
+    {"static Collector joining()", BOTH, collectors_joining},
+    {"static Collector joining(CharSequence)", BOTH, collectors_joining},
+    {"static Collector joining(CharSequence, CharSequence, CharSequence)", BOTH, collectors_joining},
+    {"static Collector counting()", BOTH, collectors_counting},
+    {"static Collector summingInt(ToIntFunction)", BOTH, collectors_summing_int},
+    {"static Collector summingLong(ToLongFunction)", BOTH, collectors_summing_long},
+    {"static Collector summingDouble(ToDoubleFunction)", BOTH, collectors_summing_double},
+    {"static Collector averagingInt(ToIntFunction)", BOTH, collectors_averaging},
+    {"static Collector averagingLong(ToLongFunction)", BOTH, collectors_averaging},
+    {"static Collector averagingDouble(ToDoubleFunction)", BOTH, collectors_averaging},
+    {"static Collector mapping(Function, Collector)", BOTH, collectors_mapping},
+    {"static Collector collectingAndThen(Collector, Function)", BOTH, collectors_collecting_then},
+    {"static Collector groupingBy(Function)", BOTH, collectors_grouping},
+    {"static Collector groupingBy(Function, Collector)", BOTH, collectors_grouping},
+    {"static Collector groupingBy(Function, Supplier, Collector)", BOTH, collectors_grouping},
+    {"static Collector partitioningBy(Predicate)", BOTH, collectors_partitioning},
+    {"static Collector partitioningBy(Predicate, Collector)", BOTH, collectors_partitioning},
+    {"static Collector toMap(Function, Function)", BOTH, collectors_to_map},
+    {"static Collector toMap(Function, Function, BinaryOperator)", BOTH, collectors_to_map},
+    {"static Collector toMap(Function, Function, BinaryOperator, Supplier)", BOTH, collectors_to_map_in},
+    {"static Collector summarizingInt(ToIntFunction)", BOTH, collectors_summarizing_int},
+    {"static Collector summarizingLong(ToLongFunction)", BOTH, collectors_summarizing_long},
+    {"static Collector summarizingDouble(ToDoubleFunction)", BOTH, collectors_summarizing_double},
+    {"static Collector reducing(BinaryOperator)", BOTH, collectors_reducing},
+    {"static Collector reducing(def, BinaryOperator)", BOTH, collectors_reducing},
+    {"static Collector reducing(def, Function, BinaryOperator)", BOTH, collectors_reducing},
+    {"static Collector maxBy(Comparator)", BOTH, collectors_max_by},
+    {"static Collector minBy(Comparator)", BOTH, collectors_min_by},
 };
 
 const struct method_table methods_stream[] = {
-    METHOD_TABLE(STREAM, stream_methods),           METHOD_TABLE(INT_STREAM, int_stream_methods),
-    METHOD_TABLE(LONG_STREAM, long_stream_methods), METHOD_TABLE(DOUBLE_STREAM, double_stream_methods),
-    METHOD_TABLE(COLLECTORS, collectors_methods),   {0, 0, NULL},
+    METHOD_ROWS(STREAM, stream_methods),           METHOD_ROWS(INT_STREAM, int_stream_methods),
+    METHOD_ROWS(LONG_STREAM, long_stream_methods), METHOD_ROWS(DOUBLE_STREAM, double_stream_methods),
+    METHOD_ROWS(COLLECTORS, collectors_methods),   {0},
 };

@@ -12,10 +12,10 @@ bool methods_text_check_range(struct run *run, int64_t begin, int64_t end, size_
 bool methods_text_cut(struct run *run, struct text *text, int64_t begin, int64_t end, struct value *ret);
 
 /* Methods, see method_call; index_of and last_index_of want a String as receiver, substring takes any CharSequence. */
-bool methods_text_substring(struct run *run, struct value *a, unsigned n, struct value *ret);
-bool methods_text_index_of(struct run *run, struct value *a, unsigned n, struct value *ret);
-bool methods_text_last_index_of(struct run *run, struct value *a, unsigned n, struct value *ret);
+bool methods_text_substring(struct call *call, struct value *ret);
+bool methods_text_index_of(struct call *call, struct value *ret);
+bool methods_text_last_index_of(struct call *call, struct value *ret);
 /* Static: the argument as a text. */
-bool methods_text_value_of(struct run *run, struct value *a, unsigned n, struct value *ret);
+bool methods_text_value_of(struct call *call, struct value *ret);
 
 #endif

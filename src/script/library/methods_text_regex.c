@@ -67,15 +67,17 @@ static bool append_computed(struct run *run, struct text_buf *out, struct matche
            value_append(run, result, out);
 }
 
-static bool replace_regex(struct run *run, struct value *a, bool all, struct value *ret)
+static bool replace_regex(struct call *call, struct value *ret)
 {
-    struct text *text = value_to_text(run, a[0]);
-    struct pattern *pattern = text == NULL || a[1].kind == VALUE_NULL ? NULL : pattern_of(run, a[1]);
+    bool all = call->row->datum.number != 0;
+    struct run *run = call->run;
+    struct text *text = value_to_text(run, call->self);
+    struct pattern *pattern = text == NULL || call->args[0].kind == VALUE_NULL ? NULL : pattern_of(run, call->args[0]);
     struct matcher *matcher = pattern == NULL ? NULL : matcher_new(run, pattern, text);
     struct text_buf out;
     size_t done = 0;
-    NEED(1);
-    NEED(2);
+    NOT_NULL(0);
+    NOT_NULL(1);
     if (matcher == NULL)
         return false;
     text_buf_init(&out, run);
@@ -85,8 +87,9 @@ static bool replace_regex(struct run *run, struct value *a, bool all, struct val
         if (!found)
             break;
         text_buf_range(&out, text, done, (size_t)matcher->groups[0]);
-        bool ok = value_is(a[2], CLASS_CLOSURE) ? append_computed(run, &out, matcher, a[2])
-                                                : append_replacement(run, &out, matcher, value_to_text(run, a[2]));
+        bool ok = value_is(call->args[1], CLASS_CLOSURE)
+                      ? append_computed(run, &out, matcher, call->args[1])
+                      : append_replacement(run, &out, matcher, value_to_text(run, call->args[1]));
         if (!ok)
             return false;
         done = (size_t)matcher->groups[1];
@@ -96,41 +99,30 @@ static bool replace_regex(struct run *run, struct value *a, bool all, struct val
     return give(ret, text_buf_done(&out));
 }
 
-static bool string_replace_all(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool string_matches(struct call *call, struct value *ret)
 {
-    (void)n;
-    return replace_regex(run, a, true, ret);
-}
-
-static bool string_replace_first(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    return replace_regex(run, a, false, ret);
-}
-
-static bool string_matches(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    NEED(1);
+    struct run *run = call->run;
+    NOT_NULL(0);
     bool found;
-    struct pattern *pattern = pattern_of(run, a[1]);
-    struct matcher *matcher = pattern == NULL ? NULL : matcher_new(run, pattern, text_of(a[0]));
+    struct pattern *pattern = pattern_of(run, call->args[0]);
+    struct matcher *matcher = pattern == NULL ? NULL : matcher_new(run, pattern, text_of(call->self));
     return matcher != NULL && matcher_match_at(run, matcher, 0, true, &found) && give_boolean(ret, found);
 }
 
-static bool string_split(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool string_split(struct call *call, struct value *ret)
 {
-    NEED(1);
-    struct pattern *pattern = pattern_of(run, a[1]);
-    return pattern != NULL && give(ret, regex_split(run, pattern, text_of(a[0]), n == 2 ? a[2].i : 0));
+    NOT_NULL(0);
+    struct pattern *pattern = pattern_of(call->run, call->args[0]);
+    return pattern != NULL &&
+           give(ret, regex_split(call->run, pattern, text_of(call->self), call->count == 2 ? call->args[1].i : 0));
 }
 
-static bool string_find_all(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool string_find_all(struct call *call, struct value *ret)
 {
-    (void)n;
+    struct run *run = call->run;
     struct seq *found_all = seq_new(run, CLASS_ARRAY_LIST, 0);
-    struct pattern *pattern = pattern_of(run, a[1]);
-    struct matcher *matcher = pattern == NULL ? NULL : matcher_new(run, pattern, text_of(a[0]));
+    struct pattern *pattern = pattern_of(run, call->args[0]);
+    struct matcher *matcher = pattern == NULL ? NULL : matcher_new(run, pattern, text_of(call->self));
     if (matcher == NULL)
         return false;
     for (;;) {
@@ -147,42 +139,42 @@ static bool string_find_all(struct run *run, struct value *a, unsigned n, struct
     }
 }
 
-static bool string_find(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool string_find(struct call *call, struct value *ret)
 {
-    (void)n;
+    struct run *run = call->run;
     bool found;
-    struct pattern *pattern = pattern_of(run, a[1]);
-    struct matcher *matcher = pattern == NULL ? NULL : matcher_new(run, pattern, text_of(a[0]));
+    struct pattern *pattern = pattern_of(run, call->args[0]);
+    struct matcher *matcher = pattern == NULL ? NULL : matcher_new(run, pattern, text_of(call->self));
     if (matcher == NULL || !matcher_find(run, matcher, &found))
         return false;
     *ret = VALUE_NONE;
     return !found || group_value(run, matcher, 0, ret);
 }
 
-static const struct method string_methods[] = {
-    M2("replaceAll", METHOD_GROOVY, STRING, STRING, CHAR_SEQUENCE, string_replace_all),
-    M2("replaceAll", METHOD_GROOVY, STRING, STRING, CLOSURE, string_replace_all),
-    M2("replaceFirst", METHOD_GROOVY, STRING, STRING, CHAR_SEQUENCE, string_replace_first),
-    M2("replaceFirst", METHOD_GROOVY, STRING, STRING, CLOSURE, string_replace_first),
-    M1("matches", METHOD_GROOVY, BOOLEAN, STRING, string_matches),
-    M1("matches", METHOD_GROOVY, BOOLEAN, PATTERN, string_matches),
-    M1("split", METHOD_GROOVY, STRING_ARRAY, STRING, string_split),
-    M2("split", METHOD_GROOVY, STRING_ARRAY, STRING, INT, string_split),
-    M1("findAll", METHOD_GROOVY, LIST, STRING, string_find_all),
-    M1("findAll", METHOD_GROOVY, LIST, PATTERN, string_find_all),
-    M1("find", METHOD_GROOVY, STRING, STRING, string_find),
-    M1("find", METHOD_GROOVY, STRING, PATTERN, string_find),
+static const struct method_row string_methods[] = {
+    {"String replaceAll(String, CharSequence)", GROOVY, replace_regex, {true}},
+    {"String replaceAll(String, Closure)", GROOVY, replace_regex, {true}},
+    {"String replaceFirst(String, CharSequence)", GROOVY, replace_regex, {false}},
+    {"String replaceFirst(String, Closure)", GROOVY, replace_regex, {false}},
+    {"boolean matches(String)", GROOVY, string_matches},
+    {"boolean matches(Pattern)", GROOVY, string_matches},
+    {"String[] split(String)", GROOVY, string_split},
+    {"String[] split(String, int)", GROOVY, string_split},
+    {"List findAll(String)", GROOVY, string_find_all},
+    {"List findAll(Pattern)", GROOVY, string_find_all},
+    {"String find(String)", GROOVY, string_find},
+    {"String find(Pattern)", GROOVY, string_find},
 };
 
-static const struct method char_sequence_methods[] = {
-    M2("replaceAll", METHOD_BOTH, STRING, PATTERN, FUNCTION, string_replace_all),
-    M2("replaceAll", METHOD_GROOVY, STRING, PATTERN, CHAR_SEQUENCE, string_replace_all),
-    M2("replaceFirst", METHOD_BOTH, STRING, PATTERN, FUNCTION, string_replace_first),
-    M2("replaceFirst", METHOD_GROOVY, STRING, PATTERN, CHAR_SEQUENCE, string_replace_first),
+static const struct method_row char_sequence_methods[] = {
+    {"String replaceAll(Pattern, Function)", BOTH, replace_regex, {true}},
+    {"String replaceAll(Pattern, CharSequence)", GROOVY, replace_regex, {true}},
+    {"String replaceFirst(Pattern, Function)", BOTH, replace_regex, {false}},
+    {"String replaceFirst(Pattern, CharSequence)", GROOVY, replace_regex, {false}},
 };
 
 const struct method_table methods_text_regex[] = {
-    METHOD_TABLE(STRING, string_methods),
-    METHOD_TABLE(CHAR_SEQUENCE, char_sequence_methods),
-    {0, 0, NULL},
+    METHOD_ROWS(STRING, string_methods),
+    METHOD_ROWS(CHAR_SEQUENCE, char_sequence_methods),
+    {0},
 };

@@ -10,15 +10,16 @@ struct tokenizer {
     size_t at;
 };
 
-static bool tokenizer_new(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool tokenizer_new(struct call *call, struct value *ret)
 {
-    NEED(1);
-    if (n > 1)
-        NEED(2);
+    struct run *run = call->run;
+    NOT_NULL(0);
+    if (call->count > 1)
+        NOT_NULL(1);
     struct tokenizer *tokenizer = run_object(run, sizeof *tokenizer, CLASS_STRING_TOKENIZER);
-    tokenizer->text = text_of(a[1]);
-    const struct text *delimiters = n > 1 ? text_of(a[2]) : text_new(run, SLICE_LIT(" \t\n\r\f"));
-    tokenizer->gives_delimiters = n > 2 && a[3].i != 0;
+    tokenizer->text = text_of(call->args[0]);
+    const struct text *delimiters = call->count > 1 ? text_of(call->args[1]) : text_new(run, SLICE_LIT(" \t\n\r\f"));
+    tokenizer->gives_delimiters = call->count > 2 && call->args[2].i != 0;
     return delimiters != NULL && text_set_init(&tokenizer->delimiters, run, delimiters) && give(ret, tokenizer);
 }
 
@@ -49,22 +50,22 @@ static bool pay(struct run *run, size_t begin, size_t end)
     return run_step(run, 1);
 }
 
-static bool has_more_tokens(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool has_more_tokens(struct call *call, struct value *ret)
 {
-    (void)n;
-    const struct tokenizer *tokenizer = (const struct tokenizer *)a[0].object;
+    const struct tokenizer *tokenizer = (const struct tokenizer *)call->self.object;
     size_t begin, end;
     find_token(tokenizer, tokenizer->at, &begin, &end);
-    return pay(run, tokenizer->at, end) && give_boolean(ret, begin < end);
+    return pay(call->run, tokenizer->at, end) && give_boolean(ret, begin < end);
 }
 
-static bool next_token(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool next_token(struct call *call, struct value *ret)
 {
-    struct tokenizer *tokenizer = (struct tokenizer *)a[0].object;
+    struct run *run = call->run;
+    struct tokenizer *tokenizer = (struct tokenizer *)call->self.object;
     size_t begin, end, from = tokenizer->at;
-    if (n == 1) {
-        NEED(1);
-        if (!text_set_init(&tokenizer->delimiters, run, text_of(a[1])))
+    if (call->count == 1) {
+        NOT_NULL(0);
+        if (!text_set_init(&tokenizer->delimiters, run, text_of(call->args[0])))
             return false;
     }
     find_token(tokenizer, from, &begin, &end);
@@ -74,28 +75,27 @@ static bool next_token(struct run *run, struct value *a, unsigned n, struct valu
     return pay(run, from, end) && give(ret, text_substring(run, (struct text *)(uintptr_t)tokenizer->text, begin, end));
 }
 
-static bool count_tokens(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool count_tokens(struct call *call, struct value *ret)
 {
-    (void)n;
-    const struct tokenizer *tokenizer = (const struct tokenizer *)a[0].object;
+    const struct tokenizer *tokenizer = (const struct tokenizer *)call->self.object;
     int64_t count = 0;
     size_t begin, end = tokenizer->at;
     for (find_token(tokenizer, end, &begin, &end); begin < end; find_token(tokenizer, end, &begin, &end))
         count++;
-    return pay(run, tokenizer->at, end) && give_int(ret, count);
+    return pay(call->run, tokenizer->at, end) && give_int(ret, count);
 }
 
-static const struct method tokenizer_methods[] = {
-    M1("new", METHOD_BOTH | METHOD_NEW, STRING_TOKENIZER, STRING, tokenizer_new),
-    M2("new", METHOD_BOTH | METHOD_NEW, STRING_TOKENIZER, STRING, STRING, tokenizer_new),
-    M3("new", METHOD_BOTH | METHOD_NEW, STRING_TOKENIZER, STRING, STRING, BOOLEAN, tokenizer_new),
-    M0("countTokens", METHOD_BOTH, INT, count_tokens),
-    M0("hasMoreTokens", METHOD_BOTH, BOOLEAN, has_more_tokens),
-    M0("nextToken", METHOD_BOTH, STRING, next_token),
-    M1("nextToken", METHOD_BOTH, STRING, STRING, next_token),
+static const struct method_row tokenizer_methods[] = {
+    {"new StringTokenizer(String)", BOTH, tokenizer_new},
+    {"new StringTokenizer(String, String)", BOTH, tokenizer_new},
+    {"new StringTokenizer(String, String, boolean)", BOTH, tokenizer_new},
+    {"int countTokens()", BOTH, count_tokens},
+    {"boolean hasMoreTokens()", BOTH, has_more_tokens},
+    {"String nextToken()", BOTH, next_token},
+    {"String nextToken(String)", BOTH, next_token},
 };
 
 const struct method_table methods_tokenizer[] = {
-    METHOD_TABLE(STRING_TOKENIZER, tokenizer_methods),
-    {0, 0, NULL},
+    METHOD_ROWS(STRING_TOKENIZER, tokenizer_methods),
+    {0},
 };

@@ -4,17 +4,18 @@
 #include "script/library/methods_collection.h"
 #include "script/run/operate.h"
 
-static bool collections_sort(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool collections_sort(struct call *call, struct value *ret)
 {
-    NEED(1);
-    return methods_list_sort(run, a[1], n == 2 ? a[2] : VALUE_NONE) && give_nothing(ret);
+    NOT_NULL(0);
+    return methods_list_sort(call->run, call->args[0], call->count == 2 ? call->args[1] : VALUE_NONE) &&
+           give_nothing(ret);
 }
 
-static bool collections_reverse(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool collections_reverse(struct call *call, struct value *ret)
 {
-    (void)n;
-    NEED(1);
-    struct seq *seq = seq_of(a[1]);
+    struct run *run = call->run;
+    NOT_NULL(0);
+    struct seq *seq = seq_of(call->args[0]);
     for (size_t i = 0; i < seq->count / 2; i++) {
         struct value low = seq_item(seq, i), high = seq_item(seq, seq->count - 1 - i);
         if (!run_step(run, 1) || !seq_set(run, seq, (int64_t)i, high, NULL) ||
@@ -50,72 +51,73 @@ static bool extreme(struct run *run, struct value collection, struct value compa
     return run->thrown == NULL;
 }
 
-static bool collections_max(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool collections_max(struct call *call, struct value *ret)
 {
-    NEED(1);
-    return extreme(run, a[1], n == 2 ? a[2] : VALUE_NONE, 1, ret);
+    NOT_NULL(0);
+    return extreme(call->run, call->args[0], call->count == 2 ? call->args[1] : VALUE_NONE, 1, ret);
 }
 
-static bool collections_min(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool collections_min(struct call *call, struct value *ret)
 {
-    NEED(1);
-    return extreme(run, a[1], n == 2 ? a[2] : VALUE_NONE, -1, ret);
+    NOT_NULL(0);
+    return extreme(call->run, call->args[0], call->count == 2 ? call->args[1] : VALUE_NONE, -1, ret);
 }
 
-static bool collections_swap(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool collections_swap(struct call *call, struct value *ret)
 {
-    (void)n;
-    NEED(1);
+    struct run *run = call->run;
+    NOT_NULL(0);
     struct value one, two;
-    struct seq *seq = seq_of(a[1]);
-    return seq_get(run, seq, a[2].i, &one) && seq_get(run, seq, a[3].i, &two) && seq_set(run, seq, a[2].i, two, NULL) &&
-           seq_set(run, seq, a[3].i, one, NULL) && give_nothing(ret);
+    struct seq *seq = seq_of(call->args[0]);
+    return seq_get(run, seq, call->args[1].i, &one) && seq_get(run, seq, call->args[2].i, &two) &&
+           seq_set(run, seq, call->args[1].i, two, NULL) && seq_set(run, seq, call->args[2].i, one, NULL) &&
+           give_nothing(ret);
 }
 
-static bool collections_frequency(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool collections_frequency(struct call *call, struct value *ret)
 {
-    (void)n;
+    struct run *run = call->run;
     struct iter iter;
     int64_t count = 0;
-    NEED(1);
-    if (!methods_collection_walk(run, &iter, a[1]))
+    NOT_NULL(0);
+    if (!methods_collection_walk(run, &iter, call->args[0]))
         return false;
     walk(&iter, item)
     {
         bool same;
-        if (!value_equals(run, item, a[2], &same))
+        if (!value_equals(run, item, call->args[1], &same))
             return false;
         count += same;
     }
     return run->thrown == NULL && give_int(ret, count);
 }
 
-static bool collections_n_copies(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool collections_n_copies(struct call *call, struct value *ret)
 {
-    (void)n;
-    if (a[1].i < 0)
-        return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "List length = %lld", (long long)a[1].i);
-    struct seq *seq = seq_new(run, CLASS_IMMUTABLE_LIST, (size_t)a[1].i);
-    for (int64_t i = 0; seq != NULL && i < a[1].i; i++)
-        if (!run_step(run, 1) || !seq_add(run, seq, a[2]))
+    struct run *run = call->run;
+    if (call->args[0].i < 0)
+        return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "List length = %lld", (long long)call->args[0].i);
+    struct seq *seq = seq_new(run, CLASS_IMMUTABLE_LIST, (size_t)call->args[0].i);
+    for (int64_t i = 0; seq != NULL && i < call->args[0].i; i++)
+        if (!run_step(run, 1) || !seq_add(run, seq, call->args[1]))
             return false;
     if (seq != NULL)
         seq->object.flags |= OBJECT_READONLY;
     return give(ret, seq);
 }
 
-static bool collections_disjoint(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool collections_disjoint(struct call *call, struct value *ret)
 {
-    (void)n;
+    struct run *run = call->run;
     struct iter iter;
     bool found = false;
-    NEED(1);
-    NEED(2);
-    if (!methods_collection_walk(run, &iter, a[1]))
+    NOT_NULL(0);
+    NOT_NULL(1);
+    if (!methods_collection_walk(run, &iter, call->args[0]))
         return false;
     walk(&iter, item)
     {
-        if (!methods_collection_holds(run, a[2], item, &found))
+        if (!methods_collection_holds(run, call->args[1], item, &found))
             return false;
         if (found)
             break;
@@ -123,10 +125,11 @@ static bool collections_disjoint(struct run *run, struct value *a, unsigned n, s
     return run->thrown == NULL && give_boolean(ret, !found);
 }
 
-static bool collections_add_all(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool collections_add_all(struct call *call, struct value *ret)
 {
-    NEED(1);
-    return methods_collection_add_all(run, a + 1, n, ret);
+    NOT_NULL(0);
+    return methods_collection_add_all(&(struct call){call->run, call->row, call->args[0], call->args + 1, call->count},
+                                      ret);
 }
 
 /* Collections that refuse changes */
@@ -140,50 +143,40 @@ static bool frozen_list(struct run *run, struct value item, bool has_item, struc
     return give(ret, seq);
 }
 
-static bool collections_empty_list(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool collections_empty_list(struct call *call, struct value *ret)
 {
-    (void)a, (void)n;
-    return frozen_list(run, VALUE_NONE, false, ret);
+    return frozen_list(call->run, VALUE_NONE, false, ret);
 }
 
-static bool collections_singleton_list(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool collections_singleton_list(struct call *call, struct value *ret)
 {
-    (void)n;
-    return frozen_list(run, a[1], true, ret);
+    return frozen_list(call->run, call->args[0], true, ret);
 }
 
-static bool frozen_dict(struct run *run, enum class_id id, struct value *a, unsigned n, struct value *ret)
+static bool frozen_dict(struct call *call, struct value *ret)
 {
-    struct dict *dict = dict_new(run, id);
-    if (n > 0 && !dict_put(run, dict, a[1], n > 1 ? a[2] : VALUE_NONE, NULL))
+    enum class_id id = (enum class_id)call->row->datum.number;
+    struct dict *dict = dict_new(call->run, id);
+    if (call->count > 0 &&
+        !dict_put(call->run, dict, call->args[0], call->count > 1 ? call->args[1] : VALUE_NONE, NULL))
         return false;
     dict->object.flags |= OBJECT_READONLY;
     return give(ret, dict);
 }
 
-static bool collections_set(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    return frozen_dict(run, CLASS_IMMUTABLE_SET, a, n, ret);
-}
-
-static bool collections_map(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    return frozen_dict(run, CLASS_IMMUTABLE_MAP, a, n, ret);
-}
-
 /* A copy that refuses changes; changes behind its back do not show, which nobody here could make unseen. */
-static bool collections_unmodifiable(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool collections_unmodifiable(struct call *call, struct value *ret)
 {
-    (void)n;
-    NEED(1);
-    if (value_is_seq(a[1]) || !(value_is_map(a[1]) || value_is_set(a[1]))) {
-        struct seq *copy = values_to_seq(run, a[1], CLASS_IMMUTABLE_LIST);
+    struct run *run = call->run;
+    NOT_NULL(0);
+    if (value_is_seq(call->args[0]) || !(value_is_map(call->args[0]) || value_is_set(call->args[0]))) {
+        struct seq *copy = values_to_seq(run, call->args[0], CLASS_IMMUTABLE_LIST);
         if (copy != NULL)
             copy->object.flags |= OBJECT_READONLY;
         return give(ret, copy);
     }
-    struct dict *copy = dict_new(run, value_is_map(a[1]) ? CLASS_IMMUTABLE_MAP : CLASS_IMMUTABLE_SET);
-    if (!dict_put_all(run, copy, dict_of(a[1])))
+    struct dict *copy = dict_new(run, value_is_map(call->args[0]) ? CLASS_IMMUTABLE_MAP : CLASS_IMMUTABLE_SET);
+    if (!dict_put_all(run, copy, dict_of(call->args[0])))
         return false;
     copy->object.flags |= OBJECT_READONLY;
     return give(ret, copy);
@@ -202,23 +195,25 @@ static bool compare_reversed(struct run *run, struct closure *closure, struct va
     return value_order(run, a[1], a[0], &order) && give_int(ret, (order > 0) - (order < 0));
 }
 
-bool methods_utility_reverse_order(struct run *run, struct value *a, unsigned n, struct value *ret)
+bool methods_utility_reverse_order(struct call *call, struct value *ret)
 {
-    *ret = closure_native_new(run, compare_reversed, 2, n == 1 ? a[1] : VALUE_NONE, VALUE_NONE);
+    *ret =
+        closure_native_new(call->run, compare_reversed, 2, call->count == 1 ? call->args[0] : VALUE_NONE, VALUE_NONE);
     return true;
 }
 
 /* Arrays */
 
-static bool arrays_as_list(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool arrays_as_list(struct call *call, struct value *ret)
 {
+    struct run *run = call->run;
     struct seq *seq;
-    if (n == 1 && value_is_array(a[1])) {
-        seq = values_to_seq(run, a[1], CLASS_ARRAYS_LIST);
+    if (call->count == 1 && value_is_array(call->args[0])) {
+        seq = values_to_seq(run, call->args[0], CLASS_ARRAYS_LIST);
     } else {
-        seq = seq_new(run, CLASS_ARRAYS_LIST, n);
-        for (unsigned i = 1; seq != NULL && i <= n; i++)
-            if (!seq_add(run, seq, a[i]))
+        seq = seq_new(run, CLASS_ARRAYS_LIST, call->count);
+        for (unsigned i = 0; seq != NULL && i < call->count; i++)
+            if (!seq_add(run, seq, call->args[i]))
                 return false;
     }
     if (seq != NULL)
@@ -226,67 +221,65 @@ static bool arrays_as_list(struct run *run, struct value *a, unsigned n, struct 
     return give(ret, seq);
 }
 
-static bool arrays_to_string(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool arrays_to_string(struct call *call, struct value *ret)
 {
-    (void)n;
-    struct seq *seq = values_to_seq(run, a[1], CLASS_ARRAY_LIST);
-    return seq != NULL && give(ret, value_to_text(run, value_of(seq)));
+    struct seq *seq = values_to_seq(call->run, call->args[0], CLASS_ARRAY_LIST);
+    return seq != NULL && give(ret, value_to_text(call->run, value_of(seq)));
 }
 
-static bool arrays_sort(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool arrays_sort(struct call *call, struct value *ret)
 {
-    (void)n;
-    NEED(1);
+    NOT_NULL(0);
     char name[TYPE_NAME_MAX];
-    if (!value_is_array(a[1]))
+    if (!value_is_array(call->args[0]))
         return run_throw(
-            run, CLASS_MISSING_METHOD_EXCEPTION,
+            call->run, CLASS_MISSING_METHOD_EXCEPTION,
             "No signature of method: static java.util.Arrays.sort() is applicable for argument types: (%s)",
-            type_java_name(value_type(a[1]), name));
-    struct array *array = (struct array *)a[1].object;
-    return values_sort(run, array->items, array->count, VALUE_NONE) && give_nothing(ret);
+            type_java_name(value_type(call->args[0]), name));
+    struct array *array = (struct array *)call->args[0].object;
+    return values_sort(call->run, array->items, array->count, VALUE_NONE) && give_nothing(ret);
 }
 
-static const struct method collections_methods[] = {
-    M0("EMPTY_LIST", STATIC | METHOD_FIELD, LIST, collections_empty_list),
-    M0("EMPTY_SET", STATIC | METHOD_FIELD, SET, collections_set),
-    M0("EMPTY_MAP", STATIC | METHOD_FIELD, MAP, collections_map),
-    M2("addAll", STATIC, BOOLEAN, COLLECTION, DEF_ARRAY, collections_add_all),
-    M2("disjoint", STATIC, BOOLEAN, COLLECTION, COLLECTION, collections_disjoint),
-    M0("emptyList", STATIC, LIST, collections_empty_list),
-    M0("emptySet", STATIC, SET, collections_set),
-    M0("emptyMap", STATIC, MAP, collections_map),
-    M2("frequency", STATIC, INT, COLLECTION, DEF, collections_frequency),
-    M1("max", STATIC, DEF, COLLECTION, collections_max),
-    M2("max", STATIC, DEF, COLLECTION, COMPARATOR, collections_max),
-    M1("min", STATIC, DEF, COLLECTION, collections_min),
-    M2("min", STATIC, DEF, COLLECTION, COMPARATOR, collections_min),
-    M2("nCopies", STATIC, LIST, INT, DEF, collections_n_copies),
-    M1("reverse", STATIC, VOID, LIST, collections_reverse),
-    M0("reverseOrder", STATIC, COMPARATOR, methods_utility_reverse_order),
-    M1("reverseOrder", STATIC, COMPARATOR, COMPARATOR, methods_utility_reverse_order),
-    M1("singleton", STATIC, SET, DEF, collections_set),
-    M1("singletonList", STATIC, LIST, DEF, collections_singleton_list),
-    M2("singletonMap", STATIC, MAP, DEF, DEF, collections_map),
-    M1("sort", STATIC, VOID, LIST, collections_sort),
-    M2("sort", STATIC, VOID, LIST, COMPARATOR, collections_sort),
-    M3("swap", STATIC, VOID, LIST, INT, INT, collections_swap),
-    M1("unmodifiableList", STATIC, LIST, LIST, collections_unmodifiable),
-    M1("unmodifiableCollection", STATIC, COLLECTION, COLLECTION, collections_unmodifiable),
-    M1("unmodifiableSet", STATIC, SET, SET, collections_unmodifiable),
-    M1("unmodifiableMap", STATIC, MAP, MAP, collections_unmodifiable),
+static const struct method_row collections_methods[] = {
+    {"static List EMPTY_LIST", BOTH, collections_empty_list},
+    {"static Set EMPTY_SET", BOTH, frozen_dict, {CLASS_IMMUTABLE_SET}},
+    {"static Map EMPTY_MAP", BOTH, frozen_dict, {CLASS_IMMUTABLE_MAP}},
+    {"static boolean addAll(Collection, def[])", BOTH, collections_add_all},
+    {"static boolean disjoint(Collection, Collection)", BOTH, collections_disjoint},
+    {"static List emptyList()", BOTH, collections_empty_list},
+    {"static Set emptySet()", BOTH, frozen_dict, {CLASS_IMMUTABLE_SET}},
+    {"static Map emptyMap()", BOTH, frozen_dict, {CLASS_IMMUTABLE_MAP}},
+    {"static int frequency(Collection, def)", BOTH, collections_frequency},
+    {"static def max(Collection)", BOTH, collections_max},
+    {"static def max(Collection, Comparator)", BOTH, collections_max},
+    {"static def min(Collection)", BOTH, collections_min},
+    {"static def min(Collection, Comparator)", BOTH, collections_min},
+    {"static List nCopies(int, def)", BOTH, collections_n_copies},
+    {"static void reverse(List)", BOTH, collections_reverse},
+    {"static Comparator reverseOrder()", BOTH, methods_utility_reverse_order},
+    {"static Comparator reverseOrder(Comparator)", BOTH, methods_utility_reverse_order},
+    {"static Set singleton(def)", BOTH, frozen_dict, {CLASS_IMMUTABLE_SET}},
+    {"static List singletonList(def)", BOTH, collections_singleton_list},
+    {"static Map singletonMap(def, def)", BOTH, frozen_dict, {CLASS_IMMUTABLE_MAP}},
+    {"static void sort(List)", BOTH, collections_sort},
+    {"static void sort(List, Comparator)", BOTH, collections_sort},
+    {"static void swap(List, int, int)", BOTH, collections_swap},
+    {"static List unmodifiableList(List)", BOTH, collections_unmodifiable},
+    {"static Collection unmodifiableCollection(Collection)", BOTH, collections_unmodifiable},
+    {"static Set unmodifiableSet(Set)", BOTH, collections_unmodifiable},
+    {"static Map unmodifiableMap(Map)", BOTH, collections_unmodifiable},
 };
 
-static const struct method arrays_methods[] = {
-    M1("asList", STATIC, LIST, OBJECT_ARRAY, arrays_as_list),
-    M1("asList", METHOD_GROOVY | METHOD_STATIC | METHOD_REST, LIST, DEF, arrays_as_list),
-    M1("deepToString", METHOD_PAINLESS | METHOD_STATIC, STRING, OBJECT_ARRAY, arrays_to_string),
-    M1("toString", METHOD_GROOVY | METHOD_STATIC, STRING, DEF, arrays_to_string),
-    M1("sort", METHOD_GROOVY | METHOD_STATIC, VOID, DEF, arrays_sort),
+static const struct method_row arrays_methods[] = {
+    {"static List asList(Object[])", BOTH, arrays_as_list},
+    {"static List asList(def...)", GROOVY, arrays_as_list},
+    {"static String deepToString(Object[])", PAINLESS, arrays_to_string},
+    {"static String toString(def)", GROOVY, arrays_to_string},
+    {"static void sort(def)", GROOVY, arrays_sort},
 };
 
 const struct method_table methods_utility[] = {
-    METHOD_TABLE(COLLECTIONS, collections_methods),
-    METHOD_TABLE(ARRAYS, arrays_methods),
-    {0, 0, NULL},
+    METHOD_ROWS(COLLECTIONS, collections_methods),
+    METHOD_ROWS(ARRAYS, arrays_methods),
+    {0},
 };

@@ -139,7 +139,7 @@ bool groovy_apply(struct run *run, const struct method *method, struct value *ar
         if (number && !convert_groovy(run, arguments[i + 1], wanted, false, &arguments[i + 1]))
             return false;
     }
-    return method->call(run, arguments, count, ret);
+    return method_call(method, run, arguments, count, ret);
 }
 
 struct value groovy_class_object(struct run *run, type_id type)

@@ -84,7 +84,7 @@ bool dispatch_get(struct run *run, const struct node *node, struct value self, s
     if (node->method != NULL) {
         if (self.kind == VALUE_NULL && (node->flags & NODE_STATIC) == 0)
             return null_receiver(run);
-        return node->method->call(run, arguments, 0, ret);
+        return method_call(node->method, run, arguments, 0, ret);
     }
     if (self.kind == VALUE_NULL)
         return null_receiver(run);
@@ -103,7 +103,7 @@ bool dispatch_get(struct run *run, const struct node *node, struct value self, s
     bool may_be_getter = node->a->type == CLASS_DEF && node->op != DOT_KEY;
     const struct method *getter = may_be_getter ? find_getter(run, node, self) : NULL;
     if (getter != NULL)
-        return getter->call(run, arguments, 0, ret);
+        return method_call(getter, run, arguments, 0, ret);
     if (value_is_map(self))
         return get_key(run, (struct dict *)self.object, node->value, ret);
     if (value_is_seq(self))
@@ -294,9 +294,9 @@ bool dispatch_call(struct run *run, const struct node *node, struct value *argum
             /* A static method that serves several classes asks which one it was called on. */
             struct class_object owner = {.object = {.class = CLASS_CLASS}, .type = node->a->target};
             arguments[0] = value_of(&owner);
-            return node->method->call(run, arguments, count, ret);
+            return method_call(node->method, run, arguments, count, ret);
         }
-        return node->method->call(run, arguments, count, ret);
+        return method_call(node->method, run, arguments, count, ret);
     }
     if (self.kind == VALUE_NULL)
         return null_receiver(run);
@@ -306,14 +306,14 @@ bool dispatch_call(struct run *run, const struct node *node, struct value *argum
         return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "dynamic method [%s, %.*s/%u] not found",
                          type_name(value_type(self), name), SLICE_ARG(node->text), count);
     }
-    return pass_arguments(run, node, method, arguments) && method->call(run, arguments, count, ret);
+    return pass_arguments(run, node, method, arguments) && method_call(method, run, arguments, count, ret);
 }
 
 bool dispatch_new(struct run *run, const struct node *node, struct value *arguments, unsigned count, struct value *ret)
 {
     struct class_object owner = {.object = {.class = CLASS_CLASS}, .type = node->target};
     arguments[0] = value_of(&owner);
-    return node->method->call(run, arguments, count, ret);
+    return method_call(node->method, run, arguments, count, ret);
 }
 
 bool dispatch_by_name(struct run *run, struct value *arguments, struct slice name, unsigned count, struct value *ret)
@@ -331,7 +331,7 @@ bool dispatch_by_name(struct run *run, struct value *arguments, struct slice nam
         if (!value_is(arguments[i + 1], CLASS_CLOSURE) &&
             !convert_site(run, arguments[i + 1], method->parameters[i], &arguments[i + 1]))
             return false;
-    return method->call(run, arguments, count, ret);
+    return method_call(method, run, arguments, count, ret);
 }
 
 /* Function values */
@@ -365,7 +365,7 @@ static bool call_reference(struct run *run, const struct closure *closure, struc
         for (unsigned i = 0; i < count; i++)
             if (!convert_site(run, shifted[i + 1], method->parameters[i], &shifted[i + 1]))
                 return false;
-        return method->call(run, shifted, count, ret);
+        return method_call(method, run, shifted, count, ret);
     }
     if (count > 0 && !is_new && (arguments[0].kind == VALUE_NULL || value_instance_of(arguments[0], type)))
         return dispatch_by_name(run, shifted + 1, name, count - 1, ret);

@@ -115,7 +115,7 @@ static bool get_of_class(struct run *run, struct value self, struct slice name, 
         method = find_getter(run, CLASS_CLASS, name);
     if (method == NULL)
         return missing(run, type, name);
-    return method->call(run, &self, 0, ret);
+    return method_call(method, run, &self, 0, ret);
 }
 
 bool groovy_static_get(struct run *run, type_id type, struct slice name, struct value *ret)
@@ -140,7 +140,7 @@ static bool get_object(struct run *run, struct value self, struct value name, st
     }
     const struct method *getter = find_getter(run, type, field);
     if (getter != NULL)
-        return getter->call(run, (struct value[2]){self}, 0, ret);
+        return method_call(getter, run, (struct value[2]){self}, 0, ret);
     /* A private field, which Groovy does not mind. */
     if (slice_is(field, "size") && value_is_seq(self)) {
         *ret = value_int(((const struct seq *)self.object)->count);

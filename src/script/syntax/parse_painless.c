@@ -48,6 +48,13 @@ bool painless__expect_kind(struct parser *parser, enum token_kind kind, struct s
     return true;
 }
 
+bool painless__at_assertion(const struct parser *parser)
+{
+    const struct token *token = painless__peek(parser, 0);
+    return parser->compiler->bare_names && token->kind == TOKEN_ID && slice_is(token->text, "assert") &&
+           !token_is(painless__peek(parser, 1), "=");
+}
+
 struct node *painless__make(struct parser *parser, enum node_kind kind, int32_t offset)
 {
     return node_new(parser->compiler, kind, offset);
@@ -130,7 +137,7 @@ static struct function *parse_function(struct parser *parser)
 static bool function_ahead(const struct parser *parser)
 {
     size_t type = painless__decltype_tokens(parser, 0);
-    return type > 0 && painless__peek(parser, type)->kind == TOKEN_ID &&
+    return type > 0 && !painless__at_assertion(parser) && painless__peek(parser, type)->kind == TOKEN_ID &&
            token_is(painless__peek(parser, type + 1), "(");
 }
 

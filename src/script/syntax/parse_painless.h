@@ -30,6 +30,8 @@ bool painless__accept(struct parser *parser, const char *symbol);
 /* The same, and fails if it is not. */
 bool painless__expect(struct parser *parser, const char *symbol);
 bool painless__expect_kind(struct parser *parser, enum token_kind kind, struct slice *ret_text);
+/* Whether the books' `assert condition` is next: where scripts name no language. */
+bool painless__at_assertion(const struct parser *parser);
 struct node *painless__make(struct parser *parser, enum node_kind kind, int32_t offset);
 /* Guards the depth of the tree; the caller restores parser->depth. */
 bool painless__enter(struct parser *parser);

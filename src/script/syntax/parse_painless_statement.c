@@ -214,11 +214,9 @@ struct node *painless__statement(struct parser *parser, bool in_block)
         node = parse_complex(parser);
         return parser->failed ? NULL : node;
     }
-    bool assertion = parser->compiler->bare_names && token->kind == TOKEN_ID && slice_is(token->text, "assert") &&
-                     !token_is(painless__peek(parser, 1), "=");
     if (parser->compiler->bare_names && painless__accept(parser, ";"))
         return painless__make(parser, NODE_EMPTY, token->start);
-    node = assertion ? parse_assert(parser, token) : parse_simple(parser);
+    node = painless__at_assertion(parser) ? parse_assert(parser, token) : parse_simple(parser);
     if (parser->failed)
         return NULL;
     if (!painless__accept(parser, ";") && !(in_block && painless__at(parser, "}")) &&

@@ -8,8 +8,8 @@
 #include <stdio.h>
 
 const struct class_info class_infos[CLASS_COUNT] = {
-#define X(symbol, java, painless, kind, a, b, c) \
-    [CLASS_##symbol] = {java, painless, CLASS_KIND_##kind, {CLASS_##a, CLASS_##b, CLASS_##c}},
+#define X(symbol, java, painless, kind, shape, a, b, c) \
+    [CLASS_##symbol] = {java, painless, CLASS_KIND_##kind, SHAPE_##shape, {CLASS_##a, CLASS_##b, CLASS_##c}},
 #include "script/value/classes.def"
 #undef X
 };

@@ -10,7 +10,7 @@
 #include "base/slice.h"
 
 enum class_id {
-#define X(symbol, java, painless, kind, a, b, c) CLASS_##symbol,
+#define X(symbol, java, painless, kind, shape, a, b, c) CLASS_##symbol,
 #include "script/value/classes.def"
 #undef X
     CLASS_COUNT
@@ -18,10 +18,38 @@ enum class_id {
 
 enum class_kind { CLASS_KIND_P, CLASS_KIND_C, CLASS_KIND_I, CLASS_KIND_F, CLASS_KIND_X };
 
+/* What objects of a class are in C, which decides how they are compared, hashed, ordered and written (value.c). */
+enum class_shape {
+    SHAPE_OBJECT, /* nothing of these: the same as itself only, written as its class's name */
+    SHAPE_TEXT,
+    SHAPE_GSTRING,
+    SHAPE_BIG,
+    SHAPE_DECIMAL,
+    SHAPE_MOMENT,
+    SHAPE_ENUM,
+    SHAPE_STATISTICS,
+    SHAPE_ENTRY,
+    SHAPE_LIST, /* a struct seq */
+    SHAPE_MAP,  /* a struct dict, as is a set */
+    SHAPE_SET,
+    SHAPE_VIEW,       /* of a map, which is a set */
+    SHAPE_COLLECTION, /* of what can be walked over, without order or equality */
+    SHAPE_ARRAY,
+    SHAPE_OPTIONAL,
+    SHAPE_BUILDER,
+    SHAPE_PATTERN,
+    SHAPE_MATCHER,
+    SHAPE_CLASS,
+    SHAPE_CLOSURE,
+    SHAPE_THROWABLE,
+    SHAPE_COUNT
+};
+
 struct class_info {
     const char *java;     /* "java.util.Map$Entry" */
     const char *painless; /* "Map.Entry"; "" where Painless knows none */
     enum class_kind kind;
+    enum class_shape shape;
     uint16_t supers[3];
 };
 

@@ -4,20 +4,6 @@
 
 #include "base/check.h"
 
-bool value_is_map(struct value v)
-{
-    return v.kind == VALUE_OBJECT && v.object->class < CLASS_COUNT &&
-           class_extends((enum class_id)v.object->class, CLASS_MAP) && v.object->class != CLASS_DOC;
-}
-
-bool value_is_set(struct value v)
-{
-    if (v.kind != VALUE_OBJECT || v.object->class >= CLASS_COUNT)
-        return false;
-    return class_extends((enum class_id)v.object->class, CLASS_SET) && v.object->class != CLASS_KEY_SET &&
-           v.object->class != CLASS_ENTRY_SET;
-}
-
 static bool is_tree(const struct dict *dict)
 {
     return dict->object.class == CLASS_TREE_MAP || dict->object.class == CLASS_TREE_SET;

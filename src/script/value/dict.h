@@ -46,8 +46,16 @@ struct view {
     struct dict *dict;
 };
 
-bool value_is_map(struct value v);
-bool value_is_set(struct value v); /* a set with a table of its own, not a view */
+static inline bool value_is_map(struct value v)
+{
+    return value_has_shape(v, SHAPE_MAP);
+}
+
+/* A set with a table of its own, not a view. */
+static inline bool value_is_set(struct value v)
+{
+    return value_has_shape(v, SHAPE_SET);
+}
 
 struct dict *dict_new(struct run *run, enum class_id id);
 /* Sizes the table for `count` more entries as HashMap.putAll and the copying constructors do. */

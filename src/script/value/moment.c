@@ -263,15 +263,11 @@ void moment_write(const struct moment *moment, struct text_buf *out)
         write_format(out, "[%.*s]", SLICE_ARG(moment->zone->name));
 }
 
-static const char *const short_days[] = {"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"};
-static const char *const short_months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                           "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-
 void moment_write_date(const struct moment *moment, struct text_buf *out)
 {
     struct civil civil = moment_civil(moment);
-    write_format(out, "%s %s %02d %02d:%02d:%02d UTC %04lld", short_days[moment_weekday(moment)],
-                 short_months[civil.month - 1], civil.day, civil.hour, civil.minute, civil.second,
+    write_format(out, "%.3s %.3s %02d %02d:%02d:%02d UTC %04lld", calendar_weekdays[moment_weekday(moment)],
+                 calendar_months[civil.month - 1], civil.day, civil.hour, civil.minute, civil.second,
                  (long long)civil.year);
 }
 

@@ -67,14 +67,12 @@ int32_t moment_hash(const struct moment *moment);
 
 static inline bool value_is_moment(struct value v)
 {
-    return v.kind == VALUE_OBJECT && v.object->class >= CLASS_DATE && v.object->class <= CLASS_ZONE_OFFSET &&
-           v.object->class != CLASS_TEMPORAL;
+    return value_has_shape(v, SHAPE_MOMENT);
 }
 
 static inline bool value_is_enumerator(struct value v)
 {
-    return v.kind == VALUE_OBJECT && v.object->class < CLASS_COUNT && v.object->class != CLASS_ENUM &&
-           class_extends((enum class_id)v.object->class, CLASS_ENUM);
+    return value_has_shape(v, SHAPE_ENUM);
 }
 
 #endif

@@ -42,9 +42,7 @@ struct array {
 
 static inline bool value_is_seq(struct value v)
 {
-    return v.kind == VALUE_OBJECT && v.object->class != CLASS_ARRAY && v.object->class != CLASS_DEF &&
-           class_extends((enum class_id)v.object->class, CLASS_COLLECTION) &&
-           (class_extends((enum class_id)v.object->class, CLASS_LIST) || v.object->class == CLASS_ARRAY_DEQUE);
+    return value_has_shape(v, SHAPE_LIST);
 }
 
 static inline bool value_is_array(struct value v)

@@ -18,8 +18,7 @@ bool statistics_write(struct run *run, const struct object *object, struct text_
 
 static inline bool value_is_statistics(struct value v)
 {
-    return v.kind == VALUE_OBJECT && v.object->class >= CLASS_INT_STATISTICS &&
-           v.object->class <= CLASS_DOUBLE_STATISTICS;
+    return value_has_shape(v, SHAPE_STATISTICS);
 }
 
 #endif

@@ -47,10 +47,29 @@ bool value_instance_of(struct value v, type_id type)
     return type_assignable(boxed, value_type(v));
 }
 
+/* What the objects of a shape do; the first three are NULL where they do what any object does. */
+typedef bool equals_function(struct run *run, struct value a, struct value b, bool *ret_equal);
+
+struct operations {
+    equals_function *equals; /* objects are equal only to those that have the same function */
+    bool (*hash)(struct run *run, struct value v, int32_t *ret_hash);
+    int (*order)(struct run *run, struct value a, struct value b); /* of two of one class */
+    bool (*append)(struct run *run, struct value v, struct text_buf *out);
+};
+
+static const struct operations all_operations[SHAPE_COUNT];
+
+/* Requires: an object. */
+static const struct operations *operations_of(struct value v)
+{
+    return &all_operations[object_shape(v.object)];
+}
+
 /* Equality */
 
-static bool seqs_equal(struct run *run, const struct seq *a, const struct seq *b, bool *ret_equal)
+static bool lists_equal(struct run *run, struct value one, struct value two, bool *ret_equal)
 {
+    const struct seq *a = (struct seq *)one.object, *b = (struct seq *)two.object;
     *ret_equal = a->count == b->count;
     if (!seq_check(run, a) || !seq_check(run, b))
         return false;
@@ -74,27 +93,19 @@ static bool dicts_equal(struct run *run, struct dict *a, struct dict *b, bool is
     return true;
 }
 
-static bool entries_equal(struct run *run, const struct entry *a, const struct entry *b, bool *ret_equal)
+static bool entries_equal(struct run *run, struct value one, struct value two, bool *ret_equal)
 {
+    const struct entry *a = (struct entry *)one.object, *b = (struct entry *)two.object;
     if (!value_equals(run, a->key, b->key, ret_equal))
         return false;
     return !*ret_equal || value_equals(run, a->value, b->value, ret_equal);
 }
 
-static bool is_entry(struct value v)
+/* A view as a set of its own, which is not whole when the run threw; a set as it is. */
+static struct dict *set_of(struct run *run, struct value v)
 {
-    return value_is(v, CLASS_ENTRY) || value_is(v, CLASS_SIMPLE_ENTRY);
-}
-
-static bool is_view(struct value v)
-{
-    return value_is(v, CLASS_KEY_SET) || value_is(v, CLASS_ENTRY_SET);
-}
-
-static struct value unwrap_view(struct run *run, struct value v)
-{
-    if (!value_is(v, CLASS_KEY_SET) && !value_is(v, CLASS_ENTRY_SET))
-        return v;
+    if (value_is_set(v))
+        return (struct dict *)v.object;
     struct dict *set = dict_new(run, CLASS_LINKED_HASH_SET);
     struct iter iter;
     iter_init(&iter, run, v);
@@ -104,48 +115,74 @@ static struct value unwrap_view(struct run *run, struct value v)
         if (!dict_add(run, set, item, &added))
             break;
     }
-    return value_of(set);
+    return set;
 }
 
-static bool objects_equal(struct run *run, struct value a, struct value b, bool *ret_equal)
+/* Sets and views of maps alike. */
+static bool sets_equal(struct run *run, struct value a, struct value b, bool *ret_equal)
 {
-    if (value_is(a, CLASS_STRING) && value_is(b, CLASS_STRING))
-        *ret_equal = text_same(run, (struct text *)a.object, (struct text *)b.object);
-    else if (value_is(a, CLASS_GSTRING) && value_is(b, CLASS_GSTRING))
-        *ret_equal = text_same(run, ((struct gstring *)a.object)->text, ((struct gstring *)b.object)->text);
-    else if (value_is_seq(a) && value_is_seq(b))
-        return seqs_equal(run, (struct seq *)a.object, (struct seq *)b.object, ret_equal);
-    else if (value_is_map(a) && value_is_map(b))
-        return dicts_equal(run, (struct dict *)a.object, (struct dict *)b.object, true, ret_equal);
-    else if (value_is_set(a) && value_is_set(b))
-        return dicts_equal(run, (struct dict *)a.object, (struct dict *)b.object, false, ret_equal);
-    else if (is_entry(a) && is_entry(b))
-        return entries_equal(run, (struct entry *)a.object, (struct entry *)b.object, ret_equal);
-    else if (value_is(a, CLASS_BIG_INTEGER) && value_is(b, CLASS_BIG_INTEGER))
-        *ret_equal = big_compare((struct big *)a.object, (struct big *)b.object) == 0;
-    else if (value_is(a, CLASS_BIG_DECIMAL) && value_is(b, CLASS_BIG_DECIMAL))
-        *ret_equal = ((struct decimal *)a.object)->scale == ((struct decimal *)b.object)->scale &&
-                     big_compare(((struct decimal *)a.object)->unscaled, ((struct decimal *)b.object)->unscaled) == 0;
-    else if (value_is_moment(a) && value_is_moment(b))
-        *ret_equal = moment_equal((struct moment *)a.object, (struct moment *)b.object);
-    else if (value_is_enumerator(a) && value_is_enumerator(b))
-        *ret_equal = a.object->class == b.object->class &&
-                     ((struct enumerator *)a.object)->ordinal == ((struct enumerator *)b.object)->ordinal;
-    else if (value_is(a, CLASS_CLASS) && value_is(b, CLASS_CLASS))
-        *ret_equal = ((struct class_object *)a.object)->type == ((struct class_object *)b.object)->type;
-    else if (is_view(a) || is_view(b))
-        return objects_equal(run, unwrap_view(run, a), unwrap_view(run, b), ret_equal);
-    else
-        *ret_equal = false;
+    return dicts_equal(run, set_of(run, a), set_of(run, b), false, ret_equal);
+}
+
+static bool maps_equal(struct run *run, struct value a, struct value b, bool *ret_equal)
+{
+    return dicts_equal(run, (struct dict *)a.object, (struct dict *)b.object, true, ret_equal);
+}
+
+static bool texts_equal(struct run *run, struct value a, struct value b, bool *ret_equal)
+{
+    *ret_equal = text_same(run, (struct text *)a.object, (struct text *)b.object);
+    return true;
+}
+
+static bool gstrings_equal(struct run *run, struct value a, struct value b, bool *ret_equal)
+{
+    *ret_equal = text_same(run, ((struct gstring *)a.object)->text, ((struct gstring *)b.object)->text);
+    return true;
+}
+
+static bool bigs_equal(struct run *run, struct value a, struct value b, bool *ret_equal)
+{
+    (void)run;
+    *ret_equal = big_compare((struct big *)a.object, (struct big *)b.object) == 0;
+    return true;
+}
+
+static bool decimals_equal(struct run *run, struct value a, struct value b, bool *ret_equal)
+{
+    const struct decimal *one = (struct decimal *)a.object, *two = (struct decimal *)b.object;
+    (void)run;
+    *ret_equal = one->scale == two->scale && big_compare(one->unscaled, two->unscaled) == 0;
+    return true;
+}
+
+static bool moments_equal(struct run *run, struct value a, struct value b, bool *ret_equal)
+{
+    (void)run;
+    *ret_equal = moment_equal((struct moment *)a.object, (struct moment *)b.object);
+    return true;
+}
+
+static bool enumerators_equal(struct run *run, struct value a, struct value b, bool *ret_equal)
+{
+    (void)run;
+    *ret_equal = a.object->class == b.object->class &&
+                 ((struct enumerator *)a.object)->ordinal == ((struct enumerator *)b.object)->ordinal;
+    return true;
+}
+
+static bool classes_equal(struct run *run, struct value a, struct value b, bool *ret_equal)
+{
+    (void)run;
+    *ret_equal = ((struct class_object *)a.object)->type == ((struct class_object *)b.object)->type;
     return true;
 }
 
 bool value_equals(struct run *run, struct value a, struct value b, bool *ret_equal)
 {
-    if (a.kind != b.kind) {
-        *ret_equal = false;
+    *ret_equal = false;
+    if (a.kind != b.kind)
         return true;
-    }
     if (a.kind != VALUE_OBJECT) {
         *ret_equal = a.kind == VALUE_NULL ||
                      (value_floating(a) ? (a.d == b.d && signbit(a.d) == signbit(b.d)) || (isnan(a.d) && isnan(b.d))
@@ -156,18 +193,12 @@ bool value_equals(struct run *run, struct value a, struct value b, bool *ret_equ
         *ret_equal = true;
         return true;
     }
-    bool views = value_is(a, CLASS_KEY_SET) || value_is(a, CLASS_ENTRY_SET);
-    if (views && !value_is_set(b) && b.object->class != CLASS_KEY_SET && b.object->class != CLASS_ENTRY_SET) {
-        *ret_equal = false;
+    equals_function *equals = operations_of(a)->equals;
+    if (equals == NULL || equals != operations_of(b)->equals)
         return true;
-    }
-    if (views) {
-        a = unwrap_view(run, a);
-        b = unwrap_view(run, b);
-    }
     if (!run_enter(run, 3))
         return false;
-    bool ok = objects_equal(run, a, b, ret_equal);
+    bool ok = equals(run, a, b, ret_equal);
     run_leave(run, 3);
     return ok;
 }
@@ -199,8 +230,9 @@ static bool hash_walk(struct run *run, struct value v, int32_t *ret_hash)
     return run->thrown == NULL;
 }
 
-static bool hash_entry(struct run *run, const struct entry *entry, int32_t *ret_hash)
+static bool hash_entry(struct run *run, struct value v, int32_t *ret_hash)
 {
+    const struct entry *entry = (struct entry *)v.object;
     int32_t key, value;
     if (!value_hash(run, entry->key, &key) || !value_hash(run, entry->value, &value))
         return false;
@@ -208,28 +240,45 @@ static bool hash_entry(struct run *run, const struct entry *entry, int32_t *ret_
     return true;
 }
 
-static bool hash_object(struct run *run, struct value v, int32_t *ret_hash)
+static bool hash_text(struct run *run, struct value v, int32_t *ret_hash)
 {
-    if (is_entry(v))
-        return hash_entry(run, (struct entry *)v.object, ret_hash);
-    if (value_is(v, CLASS_BIG_INTEGER)) {
-        *ret_hash = big_hash((struct big *)v.object);
-        return true;
-    }
-    if (value_is(v, CLASS_BIG_DECIMAL)) {
-        const struct decimal *decimal = (struct decimal *)v.object;
-        *ret_hash = (int32_t)(31u * (uint32_t)big_hash(decimal->unscaled) + (uint32_t)decimal->scale);
-        return true;
-    }
-    if (value_is_moment(v)) {
-        *ret_hash = moment_hash((struct moment *)v.object);
-        return true;
-    }
-    if (value_is_enumerator(v)) {
-        *ret_hash = ((struct enumerator *)v.object)->ordinal + 1;
-        return true;
-    }
-    return hash_walk(run, v, ret_hash);
+    *ret_hash = text_hash_of(run, (struct text *)v.object);
+    return true;
+}
+
+static bool hash_gstring(struct run *run, struct value v, int32_t *ret_hash)
+{
+    *ret_hash = (int32_t)(37u + (uint32_t)text_hash_of(run, ((struct gstring *)v.object)->text));
+    return true;
+}
+
+static bool hash_big(struct run *run, struct value v, int32_t *ret_hash)
+{
+    (void)run;
+    *ret_hash = big_hash((struct big *)v.object);
+    return true;
+}
+
+static bool hash_decimal(struct run *run, struct value v, int32_t *ret_hash)
+{
+    const struct decimal *decimal = (struct decimal *)v.object;
+    (void)run;
+    *ret_hash = (int32_t)(31u * (uint32_t)big_hash(decimal->unscaled) + (uint32_t)decimal->scale);
+    return true;
+}
+
+static bool hash_moment(struct run *run, struct value v, int32_t *ret_hash)
+{
+    (void)run;
+    *ret_hash = moment_hash((struct moment *)v.object);
+    return true;
+}
+
+static bool hash_enumerator(struct run *run, struct value v, int32_t *ret_hash)
+{
+    (void)run;
+    *ret_hash = ((struct enumerator *)v.object)->ordinal + 1;
+    return true;
 }
 
 bool value_hash(struct run *run, struct value v, int32_t *ret_hash)
@@ -242,17 +291,12 @@ bool value_hash(struct run *run, struct value v, int32_t *ret_hash)
         *ret_hash = number_hash(v);
         return true;
     }
-    if (v.object->class == CLASS_STRING) {
-        *ret_hash = text_hash_of(run, (struct text *)v.object);
-        return true;
-    }
-    if (v.object->class == CLASS_GSTRING) {
-        *ret_hash = (int32_t)(37u + (uint32_t)text_hash_of(run, ((struct gstring *)v.object)->text));
-        return true;
-    }
+    if (v.object->class == CLASS_STRING) /* most keys are; they nest nothing */
+        return hash_text(run, v, ret_hash);
+    const struct operations *operations = operations_of(v);
     if (!run_enter(run, 3))
         return false;
-    bool ok = hash_object(run, v, ret_hash);
+    bool ok = operations->hash == NULL ? hash_walk(run, v, ret_hash) : operations->hash(run, v, ret_hash);
     run_leave(run, 3);
     return ok;
 }
@@ -271,22 +315,36 @@ static bool compare_fails(struct run *run, struct value a, struct value b)
                      comparable ? one : two);
 }
 
+static int order_texts(struct run *run, struct value a, struct value b)
+{
+    return text_compare(run, (struct text *)a.object, (struct text *)b.object);
+}
+
+static int order_moments(struct run *run, struct value a, struct value b)
+{
+    (void)run;
+    return moment_compare((struct moment *)a.object, (struct moment *)b.object);
+}
+
+static int order_enumerators(struct run *run, struct value a, struct value b)
+{
+    (void)run;
+    return ((struct enumerator *)a.object)->ordinal - ((struct enumerator *)b.object)->ordinal;
+}
+
 bool value_order(struct run *run, struct value a, struct value b, int *ret_order)
 {
     if (a.kind == VALUE_NULL || b.kind == VALUE_NULL) {
         *ret_order = (a.kind != VALUE_NULL) - (b.kind != VALUE_NULL);
         return run->groovy || run_throw_npe(run, "Comparable.compareTo(Object)");
     }
-    if (value_is(a, CLASS_STRING) && value_is(b, CLASS_STRING))
-        *ret_order = text_compare(run, (struct text *)a.object, (struct text *)b.object);
+    bool same_class = a.kind == VALUE_OBJECT && b.kind == VALUE_OBJECT && a.object->class == b.object->class;
+    if (same_class && operations_of(a)->order != NULL)
+        *ret_order = operations_of(a)->order(run, a, b);
     else if (value_number(a) && value_number(b) && (run->groovy || value_type(a) == value_type(b)))
         *ret_order = number_compare(run, a, b);
     else if (a.kind == b.kind && (a.kind == VALUE_BOOLEAN || a.kind == VALUE_CHAR))
         *ret_order = (int)(a.i - b.i);
-    else if (value_is_moment(a) && value_is_moment(b) && a.object->class == b.object->class)
-        *ret_order = moment_compare((struct moment *)a.object, (struct moment *)b.object);
-    else if (value_is_enumerator(a) && value_type(a) == value_type(b))
-        *ret_order = ((struct enumerator *)a.object)->ordinal - ((struct enumerator *)b.object)->ordinal;
     else
         return compare_fails(run, a, b);
     return run->thrown == NULL;
@@ -314,8 +372,9 @@ static bool append_list(struct run *run, struct value v, struct text_buf *out)
     return run->thrown == NULL;
 }
 
-static bool append_map(struct run *run, struct dict *dict, struct text_buf *out)
+static bool append_map(struct run *run, struct value v, struct text_buf *out)
 {
+    struct dict *dict = (struct dict *)v.object;
     bool groovy = run->groovy;
     if (groovy && dict->count == 0) {
         text_buf_ascii(out, "[:]");
@@ -341,8 +400,9 @@ static bool append_map(struct run *run, struct dict *dict, struct text_buf *out)
     return true;
 }
 
-static bool append_throwable(struct run *run, const struct throwable *thrown, struct text_buf *out)
+static bool append_throwable(struct run *run, struct value v, struct text_buf *out)
 {
+    const struct throwable *thrown = (struct throwable *)v.object;
     (void)run;
     text_buf_ascii(out, class_infos[thrown->object.class].java);
     if (thrown->message != NULL) {
@@ -352,8 +412,10 @@ static bool append_throwable(struct run *run, const struct throwable *thrown, st
     return true;
 }
 
-static bool append_matcher(const struct matcher *matcher, struct text_buf *out)
+static bool append_matcher(struct run *run, struct value v, struct text_buf *out)
 {
+    const struct matcher *matcher = (struct matcher *)v.object;
+    (void)run;
     char region[64];
     snprintf(region, sizeof region, " region=%lld,%lld lastmatch=", (long long)matcher->from, (long long)matcher->to);
     text_buf_ascii(out, "java.util.regex.Matcher[pattern=");
@@ -365,79 +427,142 @@ static bool append_matcher(const struct matcher *matcher, struct text_buf *out)
     return true;
 }
 
+static bool append_builder(struct run *run, struct value v, struct text_buf *out)
+{
+    (void)run;
+    return builder_append_to((struct builder *)v.object, out);
+}
+
+static bool append_pattern(struct run *run, struct value v, struct text_buf *out)
+{
+    (void)run;
+    text_buf_text(out, ((struct pattern *)v.object)->source);
+    return true;
+}
+
+static bool append_class(struct run *run, struct value v, struct text_buf *out)
+{
+    char name[TYPE_NAME_MAX];
+    type_id type = ((struct class_object *)v.object)->type;
+    (void)run;
+    if (!type_primitive(type))
+        text_buf_ascii(out, class_infos[type_class(type)].kind == CLASS_KIND_I ? "interface " : "class ");
+    text_buf_ascii(out, type_java_name(type, name));
+    return true;
+}
+
+static bool append_optional(struct run *run, struct value v, struct text_buf *out)
+{
+    const struct seq *held = (struct seq *)v.object;
+    if (held->count == 0) {
+        text_buf_ascii(out, "Optional.empty");
+        return true;
+    }
+    text_buf_ascii(out, "Optional[");
+    bool ok = value_append(run, seq_item(held, 0), out);
+    text_buf_unit(out, ']');
+    return ok;
+}
+
+/* Java shows an address here; an address would differ from run to run. */
 static bool append_object(struct run *run, struct value v, struct text_buf *out)
 {
     char name[TYPE_NAME_MAX];
-    if (v.object->class < CLASS_COUNT && class_infos[v.object->class].kind == CLASS_KIND_X)
-        return append_throwable(run, (struct throwable *)v.object, out);
-    if (value_is(v, CLASS_STRING_BUILDER) || value_is(v, CLASS_STRING_BUFFER))
-        return builder_append_to((struct builder *)v.object, out);
-    if (value_is(v, CLASS_PATTERN)) {
-        text_buf_text(out, ((struct pattern *)v.object)->source);
-        return true;
-    }
-    if (value_is(v, CLASS_CLASS)) {
-        type_id type = ((struct class_object *)v.object)->type;
-        if (!type_primitive(type))
-            text_buf_ascii(out, class_infos[type_class(type)].kind == CLASS_KIND_I ? "interface " : "class ");
-        text_buf_ascii(out, type_java_name(type, name));
-        return true;
-    }
-    if (value_is(v, CLASS_OPTIONAL)) {
-        struct value inner = seq_item((struct seq *)v.object, 0);
-        if (((struct seq *)v.object)->count == 0) {
-            text_buf_ascii(out, "Optional.empty");
-            return true;
-        }
-        text_buf_ascii(out, "Optional[");
-        bool ok = value_append(run, inner, out);
-        text_buf_unit(out, ']');
-        return ok;
-    }
-    if (value_is(v, CLASS_MATCHER))
-        return append_matcher((const struct matcher *)v.object, out);
-    struct slice closure = closure_class_name(run, v);
-    if (closure.len > 0) {
-        text_buf_slice(out, closure);
-        text_buf_ascii(out, "@1");
-        return true;
-    }
-    /* Java shows an address here; an address would differ from run to run. */
+    (void)run;
     text_buf_ascii(out, type_java_name(value_type(v), name));
     text_buf_ascii(out, "@1");
     return true;
 }
 
-static bool append_any(struct run *run, struct value v, struct text_buf *out)
+static bool append_closure(struct run *run, struct value v, struct text_buf *out)
 {
-    if (value_is(v, CLASS_BIG_INTEGER))
-        text_buf_slice(out, big_slice(run, (struct big *)v.object));
-    else if (value_is(v, CLASS_BIG_DECIMAL))
-        text_buf_slice(out, decimal_slice(run, (struct decimal *)v.object));
-    else if (value_is(v, CLASS_DATE))
-        moment_write_date((struct moment *)v.object, out);
-    else if (value_is_moment(v))
-        moment_write((struct moment *)v.object, out);
-    else if (value_is_enumerator(v))
-        text_buf_ascii(out, enumerator_text((enum class_id)v.object->class, ((struct enumerator *)v.object)->ordinal));
-    else if (value_is_statistics(v))
-        return statistics_write(run, v.object, out);
-    else if (value_is_map(v))
-        return append_map(run, (struct dict *)v.object, out);
-    else if (value_is_seq(v) || value_is_set(v) || value_instance_of(v, CLASS_COLLECTION) ||
-             (run->groovy && value_is_array(v)))
-        return append_list(run, v, out);
-    else if (is_entry(v)) {
-        const struct entry *entry = (struct entry *)v.object;
-        if (!value_append(run, entry->key, out))
-            return false;
-        text_buf_unit(out, '=');
-        return value_append(run, entry->value, out);
-    } else {
+    struct slice name = closure_class_name(run, v);
+    if (name.len == 0)
         return append_object(run, v, out);
-    }
+    text_buf_slice(out, name);
+    text_buf_ascii(out, "@1");
     return true;
 }
+
+static bool append_array(struct run *run, struct value v, struct text_buf *out)
+{
+    return run->groovy ? append_list(run, v, out) : append_object(run, v, out);
+}
+
+static bool append_text(struct run *run, struct value v, struct text_buf *out)
+{
+    (void)run;
+    text_buf_text(out, (struct text *)value_plain(v).object);
+    return true;
+}
+
+static bool append_big(struct run *run, struct value v, struct text_buf *out)
+{
+    text_buf_slice(out, big_slice(run, (struct big *)v.object));
+    return true;
+}
+
+static bool append_decimal(struct run *run, struct value v, struct text_buf *out)
+{
+    text_buf_slice(out, decimal_slice(run, (struct decimal *)v.object));
+    return true;
+}
+
+static bool append_moment(struct run *run, struct value v, struct text_buf *out)
+{
+    (void)run;
+    if (value_is(v, CLASS_DATE))
+        moment_write_date((struct moment *)v.object, out);
+    else
+        moment_write((struct moment *)v.object, out);
+    return true;
+}
+
+static bool append_enumerator(struct run *run, struct value v, struct text_buf *out)
+{
+    (void)run;
+    text_buf_ascii(out, enumerator_text((enum class_id)v.object->class, ((struct enumerator *)v.object)->ordinal));
+    return true;
+}
+
+static bool append_statistics(struct run *run, struct value v, struct text_buf *out)
+{
+    return statistics_write(run, v.object, out);
+}
+
+static bool append_entry(struct run *run, struct value v, struct text_buf *out)
+{
+    const struct entry *entry = (struct entry *)v.object;
+    if (!value_append(run, entry->key, out))
+        return false;
+    text_buf_unit(out, '=');
+    return value_append(run, entry->value, out);
+}
+
+static const struct operations all_operations[SHAPE_COUNT] = {
+    [SHAPE_OBJECT] = {NULL, NULL, NULL, append_object},
+    [SHAPE_TEXT] = {texts_equal, hash_text, order_texts, append_text},
+    [SHAPE_GSTRING] = {gstrings_equal, hash_gstring, NULL, append_text},
+    [SHAPE_BIG] = {bigs_equal, hash_big, NULL, append_big}, /* numbers have an order among all of them */
+    [SHAPE_DECIMAL] = {decimals_equal, hash_decimal, NULL, append_decimal},
+    [SHAPE_MOMENT] = {moments_equal, hash_moment, order_moments, append_moment},
+    [SHAPE_ENUM] = {enumerators_equal, hash_enumerator, order_enumerators, append_enumerator},
+    [SHAPE_STATISTICS] = {NULL, NULL, NULL, append_statistics},
+    [SHAPE_ENTRY] = {entries_equal, hash_entry, NULL, append_entry},
+    [SHAPE_LIST] = {lists_equal, NULL, NULL, append_list},
+    [SHAPE_MAP] = {maps_equal, NULL, NULL, append_map},
+    [SHAPE_SET] = {sets_equal, NULL, NULL, append_list},
+    [SHAPE_VIEW] = {sets_equal, NULL, NULL, append_list},
+    [SHAPE_COLLECTION] = {NULL, NULL, NULL, append_list},
+    [SHAPE_ARRAY] = {NULL, NULL, NULL, append_array},
+    [SHAPE_OPTIONAL] = {NULL, NULL, NULL, append_optional},
+    [SHAPE_BUILDER] = {NULL, NULL, NULL, append_builder},
+    [SHAPE_PATTERN] = {NULL, NULL, NULL, append_pattern},
+    [SHAPE_MATCHER] = {NULL, NULL, NULL, append_matcher},
+    [SHAPE_CLASS] = {classes_equal, NULL, NULL, append_class},
+    [SHAPE_CLOSURE] = {NULL, NULL, NULL, append_closure},
+    [SHAPE_THROWABLE] = {NULL, NULL, NULL, append_throwable},
+};
 
 bool value_append(struct run *run, struct value v, struct text_buf *out)
 {
@@ -455,13 +580,13 @@ bool value_append(struct run *run, struct value v, struct text_buf *out)
         text_buf_ascii(out, number);
         break;
     case VALUE_OBJECT:
-        if (v.object->class == CLASS_STRING || v.object->class == CLASS_GSTRING) {
-            text_buf_text(out, (struct text *)value_plain(v).object);
+        if (v.object->class == CLASS_STRING) { /* most are; they nest nothing */
+            text_buf_text(out, (struct text *)v.object);
             break;
         }
         if (!run_enter(run, 3))
             return false;
-        bool ok = append_any(run, v, out);
+        bool ok = operations_of(v)->append(run, v, out);
         run_leave(run, 3);
         return ok && !out->failed;
     default: snprintf(number, sizeof number, "%lld", (long long)v.i); text_buf_ascii(out, number);

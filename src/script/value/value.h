@@ -86,6 +86,18 @@ static inline bool value_is(struct value v, enum class_id id)
     return v.kind == VALUE_OBJECT && v.object->class == id;
 }
 
+/* What an object is in C; requires one. */
+static inline enum class_shape object_shape(const struct object *object)
+{
+    return object->class < CLASS_COUNT ? class_infos[object->class].shape : SHAPE_ARRAY;
+}
+
+/* Whether it is an object of that shape. */
+static inline bool value_has_shape(struct value v, enum class_shape shape)
+{
+    return v.kind == VALUE_OBJECT && object_shape(v.object) == shape;
+}
+
 /* Byte, short, int or long. */
 static inline bool value_integral(struct value v)
 {
