@@ -115,14 +115,33 @@ static size_t ops_peer(struct exchange *exchange, char *to, size_t room)
     return (size_t)snprintf(to, room, "%s:%u", host, ntohs(v6 ? six->sin6_port : four->sin_port));
 }
 
+static void ops_server(struct exchange *exchange, struct server_figures *ret_figures)
+{
+    struct carrier *carrier = container_of(exchange, struct carrier, exchange);
+    struct http *http = carrier->http;
+    struct http_stats stats;
+    http_stats(http, &stats);
+    *ret_figures = (struct server_figures){
+        .connections = stats.connections,
+        .connections_max = http->options.connections_max,
+        .accepted = atomic_load_explicit(&http->accepted, memory_order_relaxed),
+        .in_flight = stats.in_flight,
+        .streams = stats.streams,
+        .requests = stats.requests,
+        .refused = atomic_load_explicit(&http->refused, memory_order_relaxed),
+    };
+}
+
 static const struct exchange_ops carrier_ops = {
     .header = ops_header,
     .forget_body = ops_forget_body,
     .respond = ops_respond,
     .stream_open = ops_stream_open,
     .stream_write = stream_write,
+    .stream_behind = stream_behind,
     .stream_close = stream_close,
     .peer = ops_peer,
+    .server = ops_server,
 };
 
 static struct carrier *carrier_new(struct http *http)
@@ -236,9 +255,12 @@ void carrier_disconnected(struct carrier *carrier)
     pthread_mutex_lock(&carrier->lock);
     int state = atomic_load(&carrier->state);
     bool theirs = (state == CARRIER_WAITING || state == CARRIER_STREAMING) && !carrier->handler_done;
-    if (theirs && !carrier->disconnect_told && carrier->exchange.on_disconnect != NULL) {
-        carrier->disconnect_told = true;
-        carrier->exchange.on_disconnect(&carrier->exchange);
+    if (theirs && !carrier->disconnect_told) {
+        /* Whoever has the exchange may set it in this moment; GCC reads what is called through its name without care for that. */
+        void (*on_disconnect)(struct exchange *exchange) = atomic_load(&carrier->exchange.on_disconnect);
+        carrier->disconnect_told = on_disconnect != NULL;
+        if (on_disconnect != NULL)
+            on_disconnect(&carrier->exchange);
     }
     pthread_mutex_unlock(&carrier->lock);
 }

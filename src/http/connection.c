@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "http/http_internal.h"
+#include "http/tls.h"
 
 enum { NO_SLOT = UINT32_MAX, SLOTS_SPARE = 64 /* libmicrohttpd counts a connection out before it tells us */ };
 
@@ -70,7 +71,10 @@ bool connection_expect(struct http *http, int fd, const struct sockaddr *address
     connection->fd = fd;
     connection->generation++;
     pthread_mutex_unlock(&connection->lock);
-    connection_enter(connection, PHASE_IDLE, 0);
+    if (http->tls != NULL)
+        handshake_expect(connection);
+    else
+        connection_enter(connection, PHASE_IDLE, 0);
     atomic_fetch_add(&http->connection_count, 1);
     pthread_mutex_lock(&http->table_lock);
     connection->next_free = http->first_expected;
@@ -106,14 +110,19 @@ void connection_opened(struct http *http, struct MHD_Connection *mhd, void **soc
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
     struct connection *connection = take_expected(http, info->connect_fd);
     *socket_context = connection;
+    (void)atomic_fetch_add_explicit(&http->accepted, 1, memory_order_relaxed);
     if (connection != NULL && watch_add(http, (uint32_t)(connection - http->connections)) != 0)
         log_warning("cannot watch a connection; if it breaks, waiting requests of it will not be told");
+    if (connection != NULL && http->tls != NULL)
+        handshake_begin(connection, mhd);
 }
 
 void connection_closed(struct connection *connection)
 {
     struct http *http = connection->http;
     atomic_store_explicit(&connection->phase, PHASE_FREE, memory_order_release);
+    handshake_over(connection);
+    tls_credentials_unref(tl_steal(connection->credentials)); /* GnuTLS is done with them */
     if (connection->receiving != NULL) /* libmicrohttpd did not say that the request was over */
         carrier_give_back(tl_steal(connection->receiving));
     pthread_mutex_lock(&connection->lock);

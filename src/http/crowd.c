@@ -47,6 +47,7 @@ static size_t address_limit(const struct http *http, bool loopback)
 struct look {
     const struct in6_addr *address; /* NULL: whoever */
     bool spare_loopback;            /* its connections are not ended */
+    bool shaking;                   /* only handshakes are */
     size_t count;                   /* connections of the address */
     struct connection *idlest;      /* of those that wait for a request; NULL: none does */
 };
@@ -62,7 +63,7 @@ static void take_look(const struct http *http, struct look *look)
             continue;
         look->count++;
         uint64_t since = atomic_load_explicit(&connection->since_ms, memory_order_relaxed);
-        if (phase != PHASE_IDLE || since >= oldest || (look->spare_loopback && connection->loopback))
+        if (!phase_is_waiting(phase) || (look->shaking && phase != PHASE_HANDSHAKE) || since >= oldest || (look->spare_loopback && connection->loopback))
             continue;
         oldest = since;
         look->idlest = connection;
@@ -75,8 +76,9 @@ static bool end_for_another(struct http *http, struct connection *connection)
     if (connection == NULL || atomic_load(&http->leaving_count) >= LEAVING_MAX)
         return false;
     pthread_mutex_lock(&connection->lock);
-    bool idle = connection->fd >= 0 && atomic_load(&connection->phase) == PHASE_IDLE;
+    bool idle = connection->fd >= 0 && phase_is_waiting(atomic_load(&connection->phase));
     if (idle) {
+        handshake_over(connection);
         atomic_store(&connection->leaving, true);
         atomic_fetch_add(&http->leaving_count, 1);
         atomic_store(&connection->drained, true);
@@ -107,6 +109,11 @@ enum crowd_answer crowd_admit(struct http *http, const struct sockaddr *address)
         take_look(http, &own);
         if (own.count >= limit)
             return end_for_another(http, own.idlest) ? CROWD_COME : CROWD_REFUSED;
+    }
+    if (http->tls != NULL && atomic_load(&http->handshakes) >= handshakes_max(http)) {
+        struct look shaking = {.shaking = true};
+        take_look(http, &shaking);
+        return end_for_another(http, shaking.idlest) ? CROWD_COME : CROWD_REFUSED;
     }
     if (staying(http) < http->options.connections_max - (loopback ? 0 : reserve(http)))
         return CROWD_COME;

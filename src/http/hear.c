@@ -79,6 +79,7 @@ static bool is_heard(struct connection *connection)
     int state = carrier != NULL ? atomic_load(&carrier->state) : CARRIER_RECEIVING;
     bool read = received >= connection->heard_until + waiting_bytes(connection->fd, SIOCINQ);
     switch (atomic_load_explicit(&connection->phase, memory_order_acquire)) {
+    case PHASE_HANDSHAKE:
     case PHASE_IDLE:
     case PHASE_RECEIVING: return read;
     case PHASE_SENDING: return read || waiting_bytes(connection->fd, SIOCOUTQ) > 0;

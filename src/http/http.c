@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "http/http_internal.h"
 
+#include <gnutls/abstract.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -203,6 +204,14 @@ static void on_completed(void *context, struct MHD_Connection *mhd, void **reque
 #define OPTION_CLIENT_DISCIPLINE 38
 #define CLIENT_DISCIPLINE_STRICTEST 3
 
+/* libmicrohttpd wants certificates of its own; each session gets those of the moment (handshake_begin()). */
+static int no_certificate(gnutls_session_t session, const gnutls_datum_t *names, int name_count, const gnutls_pk_algorithm_t *algorithms,
+                          int algorithm_count, gnutls_pcert_st **ret_certs, unsigned *ret_cert_count, gnutls_privkey_t *ret_key)
+{
+    (void)session, (void)names, (void)name_count, (void)algorithms, (void)algorithm_count, (void)ret_certs, (void)ret_cert_count, (void)ret_key;
+    return -1;
+}
+
 static struct MHD_Daemon *start_daemon(struct http *http)
 {
     unsigned threads = http->options.thread_count;
@@ -215,9 +224,15 @@ static struct MHD_Daemon *start_daemon(struct http *http)
         {head_left_to_library() ? OPTION_CLIENT_DISCIPLINE : MHD_OPTION_END, CLIENT_DISCIPLINE_STRICTEST, NULL},
         {MHD_OPTION_END, 0, NULL},
     };
+    bool tls = http->tls != NULL;
+    struct MHD_OptionItem secure[] = {
+        {tls ? MHD_OPTION_HTTPS_PRIORITIES : MHD_OPTION_END, 0, (void *)TLS_PRIORITIES},
+        {MHD_OPTION_HTTPS_CERT_CALLBACK, 0, (void *)no_certificate},
+        {MHD_OPTION_END, 0, NULL},
+    };
     /* Elasticsearch sends no Date either. The limit is kept in listen.c; here each thread may have all of them. */
     unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_TURBO | MHD_ALLOW_SUSPEND_RESUME |
-                     MHD_USE_NO_LISTEN_SOCKET | MHD_USE_SUPPRESS_DATE_NO_CLOCK;
+                     MHD_USE_NO_LISTEN_SOCKET | MHD_USE_SUPPRESS_DATE_NO_CLOCK | (tls ? MHD_USE_TLS : 0);
     return MHD_start_daemon(flags, 0, NULL, NULL, on_request, http,                               //
                             MHD_OPTION_CONNECTION_LIMIT, http->options.connections_max * threads, //
                             MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,        //
@@ -226,7 +241,7 @@ static struct MHD_Daemon *start_daemon(struct http *http)
                             MHD_OPTION_UNESCAPE_CALLBACK, on_unescape, NULL,                      //
                             MHD_OPTION_NOTIFY_CONNECTION, on_connection, http,                    //
                             MHD_OPTION_NOTIFY_COMPLETED, on_completed, http,                      //
-                            MHD_OPTION_ARRAY, pool, MHD_OPTION_ARRAY, strict, MHD_OPTION_END);
+                            MHD_OPTION_ARRAY, pool, MHD_OPTION_ARRAY, strict, MHD_OPTION_ARRAY, secure, MHD_OPTION_END);
 }
 
 static struct http *http_new(const struct http_options *options, const struct http_handler *handler)
@@ -251,6 +266,7 @@ static void http_free(struct http *http)
 {
     watch_stop(http);
     listen_close(http);
+    tls_close(http->tls);
     carrier_pool_deinit(http);
     connection_table_deinit(http);
     hear_deinit(http);
@@ -264,7 +280,9 @@ int http_open(const struct http_options *options, const struct http_handler *han
               char **ret_reason)
 {
     struct http *http = http_new(options, handler);
-    int r = listen_open(options->host, options->port, &http->listener, &http->port, ret_reason);
+    int r = options->tls.cert != NULL ? tls_open(&options->tls, &http->tls, ret_reason) : 0;
+    if (r == 0)
+        r = listen_open(options->host, options->port, &http->listener, &http->port, ret_reason);
     if (r == 0)
         r = watch_start(http);
     if (r == 0 && (http->daemon = start_daemon(http)) == NULL)
@@ -284,6 +302,12 @@ int http_open(const struct http_options *options, const struct http_handler *han
 uint16_t http_port(const struct http *http)
 {
     return http->port;
+}
+
+int http_reload_tls(struct http *http, char **ret_reason)
+{
+    REQUIRE(http->tls != NULL);
+    return tls_reload(http->tls, ret_reason);
 }
 
 void http_quiesce(struct http *http)

@@ -6,6 +6,7 @@
 #define TL_HTTP_HTTP_H
 
 #include "api/request/exchange.h"
+#include "http/tls.h"
 
 struct budget;
 struct http;
@@ -25,6 +26,7 @@ struct http_handler {
 struct http_options {
     const char *host;              /* name or address; an IPv6 address without its brackets */
     uint16_t port;                 /* 0: a free one */
+    struct tls_files tls;          /* its `cert` NULL: plain HTTP */
     const char *const *host_names; /* what requests may call the server besides localhost and addresses */
     size_t host_name_count;
     unsigned thread_count;   /* polling threads; 0: as many as there are processors */
@@ -35,7 +37,7 @@ struct http_options {
     unsigned connections_max;
     unsigned address_connections_max; /* of one address; 0: half of all, and any number of loopback's */
     uint64_t idle_us;          /* a connection may stay open between requests */
-    uint64_t head_us;          /* from the first byte of a request to the end of its header */
+    uint64_t head_us;          /* from the first byte of a request to the end of its header; a TLS handshake from its beginning */
     uint64_t stall_us;         /* grace for a body or a response, beyond which it must move by... */
     size_t stall_bytes_second; /* ... this many bytes a second on average */
 };
@@ -46,7 +48,7 @@ struct http_options http_options_default(void);
  * Starts listening and answering.
  *
  * Requires: all signals that the program handles are blocked in the calling thread, whose mask the server's inherit.
- * Returns: 0; TL_ERR_IO when it cannot listen, `ret_reason` then says why, to be freed by mem_free.
+ * Returns: 0; TL_ERR_IO when it cannot listen or has no use for the files of TLS, `ret_reason` then says why, to be freed by mem_free.
  * Owns: the caller; http_close().
  */
 int http_open(const struct http_options *options, const struct http_handler *handler, struct http **ret_http,
@@ -54,6 +56,13 @@ int http_open(const struct http_options *options, const struct http_handler *han
 
 /* Returns: the port it listens at. */
 uint16_t http_port(const struct http *http);
+
+/*
+ * Reads the files of TLS again: connections that begin from now on are by what they say, others go on. From any thread.
+ * Requires: it was opened with TLS.
+ * Returns: 0; TL_ERR_IO when they are not what they should be, `ret_reason` then says why, and all stays as it was.
+ */
+int http_reload_tls(struct http *http, char **ret_reason) TL_MUST_USE;
 
 /* Takes no more connections, ends idle ones, and refuses new requests on others with 503. */
 void http_quiesce(struct http *http);

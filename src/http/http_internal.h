@@ -17,6 +17,7 @@
 /* What a connection is doing, for its time limits. */
 enum phase {
     PHASE_FREE, /* the slot holds no connection */
+    PHASE_HANDSHAKE,
     PHASE_IDLE,
     PHASE_RECEIVING,
     PHASE_WORKING, /* no limit here: the handler's matter */
@@ -56,6 +57,9 @@ struct connection {
     _Atomic int phase;
     _Atomic uint64_t since_ms; /* when the phase began */
     _Atomic size_t bytes;      /* moved, or to be moved, in this phase */
+    _Atomic bool shaking; /* it counts in http->handshakes */
+    bool begun;           /* polling thread's, of TLS: its first bytes have been read */
+    struct tls_credentials *credentials; /* polling thread's: what it began TLS with; NULL: it has none */
     uint64_t idle_since_ms;    /* watcher's: the idle phase it has looked at, 0 none */
     uint64_t idle_received;    /* watcher's: bytes received when it first looked */
     uint64_t head_since_ms;    /* watcher's: when it first saw bytes of an unfinished header, 0 none */
@@ -115,6 +119,7 @@ struct http {
     struct http_options options;
     struct http_handler handler;
     struct MHD_Daemon *daemon;
+    struct tls *tls; /* NULL: plain HTTP */
     pthread_mutex_t listen_lock;
     int listener;   /* -1 once given up; under listen_lock */
     _Atomic bool accepting; /* the watcher looks at the listener; false while there are as many connections as may be */
@@ -127,6 +132,8 @@ struct http {
     _Atomic size_t streams;
     _Atomic size_t body_bytes;
     _Atomic uint64_t requests;
+    _Atomic uint64_t accepted; /* connections */
+    _Atomic uint64_t refused;  /* requests that the handler never saw */
 
     struct poller pollers[POLLERS_MAX];
     _Atomic unsigned pollers_claimed;
@@ -144,6 +151,7 @@ struct http {
     uint32_t first_free;
     uint32_t first_expected; /* chain of those that were accepted and not yet taken up by their polling threads */
     _Atomic size_t connection_count;
+    _Atomic size_t handshakes; /* of them, those that have not finished theirs and are not `leaving` */
     _Atomic size_t leaving_count; /* of them, those that are `leaving` */
     struct hearing hearing;
 
@@ -166,6 +174,12 @@ void connection_enter(struct connection *connection, enum phase phase, size_t by
 void connection_set_carrier(struct connection *connection, struct carrier *carrier);
 /* Milliseconds since the machine was started; never 0. */
 uint64_t http_now_ms(void);
+
+/* Whether a connection in this phase can be ended without anybody losing an answer. */
+static inline bool phase_is_waiting(int phase)
+{
+    return phase == PHASE_IDLE || phase == PHASE_HANDSHAKE;
+}
 
 /*
  * poller.c: around each call of the handler, on the polling thread.
@@ -206,6 +220,7 @@ void carrier_disconnected(struct carrier *carrier);
 
 /* stream.c */
 void stream_write(struct exchange *exchange, struct slice bytes);
+size_t stream_behind(struct exchange *exchange);
 void stream_close(struct exchange *exchange);
 struct MHD_Response *stream_response(struct carrier *carrier);
 /* Returns: true when the handler is done as well, and the carrier free to go. */
@@ -246,6 +261,18 @@ bool crowd_has_room(const struct http *http);
 enum crowd_answer crowd_admit(struct http *http, const struct sockaddr *address);
 /* The address as IPv6. Returns: whether it is loopback's. */
 bool crowd_address(const struct sockaddr *address, struct in6_addr *ret_address);
+
+/* handshake.c: the way to TLS. */
+/* The most that go on at one moment: for one more the oldest is ended. */
+size_t handshakes_max(const struct http *http);
+/* The connection that was accepted will begin one. The watcher's. */
+void handshake_expect(struct connection *connection);
+/* libmicrohttpd has made its session: on its polling thread, before anything is read. */
+void handshake_begin(struct connection *connection, struct MHD_Connection *mhd);
+/* It counts no more: done, given up, or the connection is at its end. */
+void handshake_over(struct connection *connection);
+/* The word to who is not taken in. */
+void handshake_refuse(int fd);
 
 /* listen.c: the listening socket, and what comes in by it. */
 int listen_open(const char *host, uint16_t port, int *ret_fd, uint16_t *ret_port, char **ret_reason) TL_MUST_USE;

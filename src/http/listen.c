@@ -102,7 +102,7 @@ static int set_accepting(struct http *http, bool accepting)
 }
 
 /* With a word why, as far as it goes without waiting. */
-static void refuse(int fd)
+static void refuse(const struct http *http, int fd)
 {
     static const char body[] =
         "{\"error\":{\"root_cause\":[{\"type\":\"limit_exceeded_exception\",\"reason\":\"" REFUSED "\"}],\"type\":"
@@ -112,7 +112,10 @@ static void refuse(int fd)
                        "HTTP/1.1 429 Too Many Requests\r\nContent-Type: application/json; charset=UTF-8\r\nConnection: "
                        "close\r\nContent-Length: %zu\r\n\r\n%s",
                        sizeof body - 1, body);
-    (void)!send(fd, text, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (http->tls != NULL)
+        handshake_refuse(fd);
+    else
+        (void)!send(fd, text, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL);
     (void)shutdown(fd, SHUT_WR);
     close(fd);
 }
@@ -121,7 +124,7 @@ static void refuse(int fd)
 static void take_in(struct http *http, int fd, const struct sockaddr *address, socklen_t len)
 {
     if (crowd_admit(http, address) != CROWD_COME || !connection_expect(http, fd, address))
-        refuse(fd);
+        refuse(http, fd);
     else if (MHD_add_connection(http->daemon, fd, address, len) != MHD_YES) /* it has closed it */
         connection_unexpect(http, fd);
 }

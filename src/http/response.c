@@ -90,5 +90,6 @@ void response_refuse(struct carrier *carrier)
     buf_lit(to, "},\"status\":");
     buf_i64(to, exchange->status);
     buf_lit(to, "}");
+    (void)atomic_fetch_add_explicit(&carrier->http->refused, 1, memory_order_relaxed);
     atomic_store(&carrier->state, CARRIER_RESPONDED);
 }

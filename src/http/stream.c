@@ -71,6 +71,15 @@ void stream_write(struct exchange *exchange, struct slice bytes)
         carrier_disconnected(carrier);
 }
 
+size_t stream_behind(struct exchange *exchange)
+{
+    struct carrier *carrier = carrier_of(exchange);
+    pthread_mutex_lock(&carrier->lock);
+    size_t behind = left(carrier);
+    pthread_mutex_unlock(&carrier->lock);
+    return behind;
+}
+
 void stream_close(struct exchange *exchange)
 {
     struct carrier *carrier = carrier_of(exchange);

@@ -21,6 +21,21 @@
 
 enum { SWEEP_MS = 1000, EVENTS = 64 };
 
+/*
+ * epoll_wait() of this process, which never fills the caller's array to the last place.
+ *
+ * libmicrohttpd (0.9.75 to 1.0.1, MHD_epoll()) asks again when its array of 128 came back full, and with the same time limit: mostly none. When
+ * just 128 connections had something to say, all of them, and whoever connects then, wait until yet another one has: for ever
+ * on a server that all others wait for. An array with a place left over is taken as it is, and the rest comes with the next call.
+ *
+ * The program's definition goes before the C library's, for the shared libraries too; in a file of its own the linker would take a sanitizer's
+ * in its place. It is by epoll_pwait(), which sanitizers know.
+ */
+__attribute__((visibility("default"))) int epoll_wait(int epoll, struct epoll_event *events, int max, int timeout_ms)
+{
+    return epoll_pwait(epoll, events, max > 1 ? max - 1 : max, timeout_ms, NULL);
+}
+
 int watch_add(struct http *http, uint32_t slot)
 {
     struct connection *connection = &http->connections[slot];
@@ -95,6 +110,7 @@ static const char *fault(struct connection *connection, uint64_t now)
     if (now <= since)
         return NULL;
     switch (atomic_load_explicit(&connection->phase, memory_order_acquire)) {
+    case PHASE_HANDSHAKE: return now - since > options->head_us / TL_MS ? "handshake not finished" : NULL;
     case PHASE_IDLE: return idle_fault(connection, since, now);
     case PHASE_RECEIVING: return stalled(options, since, now, bytes) ? "body too slow" : NULL;
     case PHASE_SENDING: return stalled(options, since, now, bytes) ? "response not read" : NULL;
@@ -111,7 +127,7 @@ static void remind_of_end(struct connection *connection)
     int phase = atomic_load_explicit(&connection->phase, memory_order_acquire);
     bool ended = atomic_load(&connection->hung_up) || atomic_load(&connection->drained);
     /* Its response was on its way, without word of the end, when the server was told to refuse: http_quiesce() missed it. */
-    bool left_over = phase == PHASE_IDLE && atomic_load(&connection->http->refusing);
+    bool left_over = phase_is_waiting(phase) && atomic_load(&connection->http->refusing);
     if (left_over || (ended && (phase == PHASE_IDLE || phase == PHASE_RECEIVING)))
         (void)shutdown(connection->fd, SHUT_RD);
 }
@@ -146,7 +162,7 @@ void watch_end_idle(struct http *http)
     for (uint32_t i = 0; i < used; i++) {
         struct connection *connection = &http->connections[i];
         pthread_mutex_lock(&connection->lock);
-        if (connection->fd >= 0 && atomic_load(&connection->phase) == PHASE_IDLE) {
+        if (connection->fd >= 0 && phase_is_waiting(atomic_load(&connection->phase))) {
             /* What has come in already is still read and answered. */
             atomic_store(&connection->drained, true);
             (void)shutdown(connection->fd, SHUT_RD);
