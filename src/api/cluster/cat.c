@@ -20,10 +20,12 @@ int handle_cat(struct request *request)
     if (r != 0)
         return r;
     struct buf *buf = reply_text(request, 200);
-    buf_lit(buf, "=^.^=\n/_cat/aliases\n/_cat/aliases/{alias}\n/_cat/count\n/_cat/count/{index}\n/_cat/health\n"
-                 "/_cat/indices\n/_cat/indices/{index}\n/_cat/locks\n/_cat/master\n/_cat/nodes\n/_cat/sessions\n"
-                 "/_cat/shards\n/_cat/shards/{index}\n/_cat/templates\n"
-                 "/_cat/templates/{name_pattern}\n/_cat/transactions\n");
+    buf_lit(
+        buf,
+        "=^.^=\n/_cat/aliases\n/_cat/aliases/{alias}\n/_cat/copies\n/_cat/count\n/_cat/count/{index}\n/_cat/health\n"
+        "/_cat/indices\n/_cat/indices/{index}\n/_cat/locks\n/_cat/master\n/_cat/nodes\n/_cat/sessions\n"
+        "/_cat/shards\n/_cat/shards/{index}\n/_cat/templates\n"
+        "/_cat/templates/{name_pattern}\n/_cat/transactions\n");
     return REQUEST_DONE;
 }
 
@@ -217,40 +219,60 @@ static const struct cat_column template_columns[] = {
     {"index_patterns", "t", "template index patterns", false, false},
     {"order", "o,p", "template application order/priority number", false, false},
     {"version", "v", "version", false, false},
+    {"composed_of", "c", "component templates comprising index template", false, false},
 };
 
-static void add_template(struct request *request, const struct catalog_object *object, struct cat_table *table)
+static struct slice names_of(struct request *request, yyjson_val *list)
 {
-    struct json_doc doc;
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
     size_t i, count;
     yyjson_val *item;
-    struct slice patterns = SLICE_NONE;
+    buf_byte(&text, '[');
+    json_arr_foreach (list, i, count, item) {
+        if (i > 0)
+            buf_lit(&text, ", ");
+        buf_slice(&text, json_slice(item));
+    }
+    buf_byte(&text, ']');
+    struct slice names = arena_copy(request->arena, buf_view(&text));
+    buf_deinit(&text);
+    return names;
+}
+
+static void add_template(struct request *request, const struct catalog_object *object, bool composable,
+                         struct cat_table *table)
+{
+    struct json_doc doc;
     if (json_parse_stored(request->arena, object->body, &doc) != 0)
         return;
-    yyjson_arr_foreach (json_get_lit(doc.root, "index_patterns"), i, count, item) {
-        patterns = arena_append(request->arena, patterns, "%s%.*s", i == 0 ? "" : ", ", SLICE_ARG(json_slice(item)));
-    }
     struct cat_cell *row = cat_table_row(table, request->arena);
     row[0] = cat_text(object->name);
-    row[1] = cat_text(arena_printf(request->arena, "[%.*s]", SLICE_ARG(patterns)));
-    row[2] = cat_number(yyjson_get_sint(json_get_lit(doc.root, "order")));
+    row[1] = cat_text(names_of(request, json_get_lit(doc.root, "index_patterns")));
+    row[2] = cat_number(yyjson_get_sint(json_get(doc.root, slice_from(composable ? "priority" : "order"))));
     if (yyjson_is_int(json_get_lit(doc.root, "version")))
         row[3] = cat_number(yyjson_get_sint(json_get_lit(doc.root, "version")));
+    row[4] = cat_text(composable ? names_of(request, json_get_lit(doc.root, "composed_of")) : SLICE_LIT(""));
+}
+
+static void add_templates(struct request *request, enum catalog_kind kind, struct cat_table *table)
+{
+    const struct catalog *catalog = request_catalog(request);
+    struct slice wanted = request_part(request, PART_NAME);
+    for (size_t i = 0; i < catalog_object_count(catalog, kind); i++) {
+        const struct catalog_object *object = catalog_object_at(catalog, kind, i);
+        if (names_match(wanted, object->name))
+            add_template(request, object, kind == CATALOG_INDEX_TEMPLATES, table);
+    }
 }
 
 int handle_cat_templates(struct request *request)
 {
     struct cat_table table;
-    struct slice wanted = request_part(request, PART_NAME);
     int r = cat_table_begin(request, template_columns, COUNT_OF(template_columns));
     if (r != 0)
         return r;
-    const struct catalog *catalog = request_catalog(request);
     cat_table_init(&table, template_columns, COUNT_OF(template_columns));
-    for (size_t i = 0; i < catalog_object_count(catalog, CATALOG_TEMPLATES); i++) {
-        const struct catalog_object *object = catalog_object_at(catalog, CATALOG_TEMPLATES, i);
-        if (names_match(wanted, object->name))
-            add_template(request, object, &table);
-    }
+    add_templates(request, CATALOG_TEMPLATES, &table);
+    add_templates(request, CATALOG_INDEX_TEMPLATES, &table);
     return cat_table_reply(request, &table);
 }

@@ -6,6 +6,7 @@
 
 #include "api/request/api_internal.h"
 #include "api/cluster/cluster_state.h"
+#include "api/cluster/log_settings.h"
 #include "api/request/handlers.h"
 #include "api/request/index_set.h"
 #include "api/request/names.h"
@@ -314,6 +315,7 @@ static int settings_put_done(struct request *request, struct command *command)
     struct json_writer writer;
     bool flat = false;
     (void)command;
+    log_settings_apply(request->api->journal);
     int r = request_bool(request, "flat_settings", &flat);
     reply_begin(request, 200, &writer);
     json_begin(&writer, '{');
@@ -339,9 +341,6 @@ int handle_cluster_settings_put(struct request *request)
         0)
         return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
                               "Validation Failed: 1: no settings to update;");
-    if ((r = searches_check_settings(request, json_get_lit(doc->root, "persistent"))) != 0 ||
-        (r = searches_check_settings(request, json_get_lit(doc->root, "transient"))) != 0)
-        return r;
     struct command *command = command_new(COMMAND_CLUSTER_SETTINGS_PUT, request->dialect);
     command->object.name = SLICE_LIT("settings");
     command->object.body = request_body(request);

@@ -43,6 +43,12 @@ enum figures_metric { METRIC_DOCS, METRIC_STORE, METRIC_INDEXING, METRIC_GET, ME
 /* Writes the object of one. */
 void index_figures_write(struct json_writer *writer, enum figures_metric metric, const struct index_figures *figures);
 
+/* Returns: how many files and sockets the process has open. */
+uint64_t cluster_open_descriptors(void);
+
+/* Returns: the time of processors that the process has taken. */
+uint64_t cluster_processor_us(void);
+
 /* Writes "breakers": {…}, the budget of memory. */
 void breakers_write(struct request *request, struct json_writer *writer);
 

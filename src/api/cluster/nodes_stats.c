@@ -5,6 +5,7 @@
  */
 #include <dirent.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "api/cluster/cluster_state.h"
 #include "api/request/api_internal.h"
@@ -27,8 +28,12 @@ static void write_indices(struct request *request, struct json_writer *writer)
     json_end(writer, '}');
 }
 
-static uint64_t open_descriptors(void)
+uint64_t cluster_open_descriptors(void)
 {
+    struct stat folder;
+    if (stat("/proc/self/fd", &folder) == 0 && folder.st_size > 0)
+        return (uint64_t)folder.st_size; /* kernels from 6.2 on say so; others are counted through */
+
     DIR *descriptors = opendir("/proc/self/fd");
     uint64_t count = 0;
     if (descriptors == NULL)
@@ -48,9 +53,14 @@ static void write_process(struct request *request, struct json_writer *writer)
     json_key(writer, "timestamp");
     json_u64(writer, journal_stable(request->api->journal) / TL_MS);
     json_key(writer, "open_file_descriptors");
-    json_u64(writer, open_descriptors());
+    json_u64(writer, cluster_open_descriptors());
     json_key(writer, "max_file_descriptors");
     json_u64(writer, limit.rlim_cur);
+    json_key(writer, "cpu");
+    json_begin(writer, '{');
+    json_key(writer, "total_in_millis");
+    json_u64(writer, cluster_processor_us() / TL_MS);
+    json_end(writer, '}');
     json_end(writer, '}');
 }
 
@@ -70,6 +80,22 @@ static void write_fs(struct request *request, struct json_writer *writer)
     json_end(writer, '}');
 }
 
+/* Connections, of all clients. */
+static void write_http(struct request *request, struct json_writer *writer)
+{
+    struct server_figures server = {0};
+    struct exchange *exchange = request->exchange;
+    if (exchange->ops->server != NULL)
+        exchange->ops->server(exchange, &server);
+    json_key(writer, "http");
+    json_begin(writer, '{');
+    json_key(writer, "current_open");
+    json_u64(writer, server.connections);
+    json_key(writer, "total_opened");
+    json_u64(writer, server.accepted);
+    json_end(writer, '}');
+}
+
 static const struct {
     const char *name;
     void (*write)(struct request *request, struct json_writer *writer);
@@ -78,6 +104,7 @@ static const struct {
     {"process", write_process},
     {"fs", write_fs},
     {"breaker", breakers_write},
+    {"http", write_http},
 };
 
 #define METRICS (sizeof metrics / sizeof *metrics)
@@ -93,7 +120,7 @@ static int check_metrics(struct request *request)
         if (i == METRICS && !slice_is(name, "_all"))
             return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
                                   "request [%.*s] contains the metric [%.*s], of which this server has none; there are "
-                                  "[indices, process, fs, breaker]",
+                                  "[indices, process, fs, breaker, http]",
                                   SLICE_ARG(request->exchange->path), SLICE_ARG(name));
         rest = slice_from_offset(rest, len + 1);
     }

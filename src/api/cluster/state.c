@@ -50,6 +50,25 @@ static void write_index(const struct catalog_index *index, bool flat, struct jso
     json_end(writer, '}');
 }
 
+/* "index_template": {"index_template": {name: …}}; nothing where there are none. */
+static void write_composable(const struct catalog *catalog, enum catalog_kind kind, const char *key,
+                             struct json_writer *writer)
+{
+    if (catalog_object_count(catalog, kind) == 0)
+        return;
+    json_key(writer, key);
+    json_begin(writer, '{');
+    json_key(writer, key);
+    json_begin(writer, '{');
+    for (size_t i = 0; i < catalog_object_count(catalog, kind); i++) {
+        const struct catalog_object *object = catalog_object_at(catalog, kind, i);
+        json_key_slice(writer, object->name);
+        json_raw(writer, object->body);
+    }
+    json_end(writer, '}');
+    json_end(writer, '}');
+}
+
 static void write_metadata(struct request *request, const struct index_set *set, bool flat, struct json_writer *writer)
 {
     const struct catalog *catalog = request_catalog(request);
@@ -65,6 +84,8 @@ static void write_metadata(struct request *request, const struct index_set *set,
         json_raw(writer, object->body);
     }
     json_end(writer, '}');
+    write_composable(catalog, CATALOG_INDEX_TEMPLATES, "index_template", writer);
+    write_composable(catalog, CATALOG_COMPONENTS, "component_template", writer);
     json_key(writer, "indices");
     json_begin(writer, '{');
     for (size_t i = 0; i < set->count; i++)

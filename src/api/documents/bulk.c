@@ -9,12 +9,14 @@
 #include "api/request/api_internal.h"
 #include "api/documents/bulk_parse.h"
 #include "api/request/handlers.h"
+#include "api/request/memory.h"
 #include "api/request/problem_reply.h"
 #include "base/clock.h"
 #include "base/map.h"
 
 /* Of replying to a piece: there are more. Not among enum request_result. */
 enum { BULK_GOES_ON = 100 };
+enum { COPIES_STEPS = 200 }; /* of an account, to find the siblings of an item */
 
 /* What the completion needs. In the request's arena. */
 struct bulk_request {
@@ -171,14 +173,14 @@ static struct slice shard_key(struct request *request, const struct write_item *
 static void refuse_copies(struct request *request, const struct bulk_request *bulk)
 {
     struct map siblings = MAP_INIT;
-    for (size_t i = 0; i < bulk->bulk.count; i++) {
+    for (size_t i = 0; i < bulk->bulk.count && !memory_stops(request, COPIES_STEPS); i++) {
         struct slice key = shard_key(request, &bulk->bulk.items[i]);
         size_t *count = map_get(&siblings, key);
         if (count == NULL)
             map_put(&siblings, key, count = arena_zalloc(request->arena, sizeof *count));
         (*count)++;
     }
-    for (size_t i = 0; i < bulk->bulk.count; i++) {
+    for (size_t i = 0; i < bulk->bulk.count && !memory_stops(request, COPIES_STEPS); i++) {
         const struct write_item *item = &bulk->bulk.items[i];
         const size_t *count = map_get(&siblings, shard_key(request, item));
         if (bulk->bulk.actions[i].refused.type == PROBLEM_NONE &&
@@ -191,11 +193,12 @@ static void refuse_copies(struct request *request, const struct bulk_request *bu
 /* --- The request -------------------------------------------------------------------------------------------------- */
 
 /* The items of the piece that the core gets to see, in the command's arena. Returns: how many. */
-static size_t items_for_core(struct command *command, const struct bulk_request *bulk, bool parse)
+static size_t items_for_core(struct request *request, struct command *command, const struct bulk_request *bulk, bool parse)
 {
     struct write_item *items = arena_alloc(&command->arena, (bulk->end - bulk->begin + 1) * sizeof *items);
     size_t count = 0;
-    for (size_t i = bulk->begin; i < bulk->end; i++) {
+    command->arena.guard = request->arena->guard; /* the request is asked for while it has not been submitted */
+    for (size_t i = bulk->begin; i < bulk->end && !memory_refused(request); i++) {
         if (bulk->bulk.actions[i].refused.type != PROBLEM_NONE)
             continue;
         items[count] = bulk->bulk.items[i];
@@ -203,6 +206,7 @@ static size_t items_for_core(struct command *command, const struct bulk_request 
             write_item_parse(&items[count], command->dialect, &command->arena);
         count++;
     }
+    command->arena.guard = NULL;
     command->write.items = items;
     return count;
 }
@@ -232,10 +236,12 @@ static int submit_piece(struct request *request)
         command->dialect = bulk->bulk.actions[0].typed ? DIALECT_5 : DIALECT_7;
         command->write.atomic = bulk->atomic;
         command->write.item_count =
-            items_for_core(command, bulk, bulk->in_pieces || request->exchange->body.len <= BULK_PARSE_BYTES_MAX);
+            items_for_core(request, command, bulk, bulk->in_pieces || request->exchange->body.len <= BULK_PARSE_BYTES_MAX);
         if (command->write.item_count == bulk->end - bulk->begin || (!bulk->atomic && command->write.item_count > 0))
             return request_submit_all(request, command, bulk_done);
         command_free(command); /* nothing is left to do, or not all of it can be done */
+        if (memory_stops(request, (bulk->end - bulk->begin) * COPIES_STEPS))
+            return memory_refuse(request);
         r = bulk_reply(request, bulk, NULL, &none, bulk->atomic);
     }
     return r;

@@ -8,6 +8,7 @@
 
 #include "api/request/api_internal.h"
 #include "api/request/dialect.h"
+#include "api/request/memory.h"
 #include "api/request/place.h"
 #include "base/clock.h"
 
@@ -25,6 +26,7 @@ struct bulk_parser {
 /* --- Lines -------------------------------------------------------------------------------------------------------- */
 
 enum { BULK_END = 100 }; /* apart from enum request_result */
+enum { LINE_STEPS = 100, ITEM_STEPS = 50 }; /* of an account: to read a line, to look an item over */
 
 /* Takes the next line. Returns: 0; BULK_END; REQUEST_REFUSED for a last line without its newline. */
 static int take_line(struct bulk_parser *parser, struct slice *ret_line)
@@ -186,7 +188,7 @@ static int read_metadata(struct bulk_parser *parser, const struct json_doc *doc,
     size_t i, count;
     yyjson_val *key, *value;
     action->typed = is_typed(parser->request, item, metadata);
-    yyjson_obj_foreach (metadata, i, count, key, value) {
+    json_obj_foreach (metadata, i, count, key, value) {
         int r = 0;
         if (yyjson_is_null(value))
             continue;
@@ -197,7 +199,7 @@ static int read_metadata(struct bulk_parser *parser, const struct json_doc *doc,
                 parser->request, PROBLEM_ILLEGAL_ARGUMENT,
                 "Malformed action/metadata line [%zu], expected a simple value for field [%.*s] but found "
                 "[%s]",
-                parser->line, SLICE_ARG(json_slice(key)), place_token(value));
+                parser->line, SLICE_ARG(json_slice(key)), json_token(value));
         else
             r = read_scalar(parser, doc, key, value, item, action);
         if (r != 0)
@@ -236,13 +238,13 @@ static int read_action(struct bulk_parser *parser, struct slice line, struct wri
     if (r != 0)
         return r > 0 ? REQUEST_REFUSED : r;
     if (!yyjson_is_obj(doc.root))
-        return malformed(parser, "START_OBJECT", place_token(doc.root));
+        return malformed(parser, "START_OBJECT", json_token(doc.root));
     yyjson_val *key = unsafe_yyjson_get_first(doc.root);
     if (yyjson_obj_size(doc.root) == 0)
         return malformed(parser, "FIELD_NAME", "END_OBJECT");
     yyjson_val *metadata = yyjson_obj_iter_get_val(key);
     if (!yyjson_is_obj(metadata))
-        return malformed(parser, "START_OBJECT or END_OBJECT", place_token(metadata));
+        return malformed(parser, "START_OBJECT or END_OBJECT", json_token(metadata));
     item->op = op_of(json_slice(key));
     return read_metadata(parser, &doc, metadata, item, action);
 }
@@ -378,6 +380,8 @@ int bulk_validate(struct request *request, const struct bulk *bulk)
         validation_add(&validation, "no requests added");
     for (size_t i = 0; i < bulk->count; i++) {
         const struct write_item *item = &bulk->items[i];
+        if (memory_stops(request, ITEM_STEPS))
+            return memory_refuse(request);
         validate_names(request, item, &bulk->actions[i], &validation);
         write_item_validate(item, bulk->actions[i].typed ? DIALECT_5 : DIALECT_7, &bulk->actions[i].asked, &validation);
     }
@@ -391,6 +395,8 @@ int bulk_parse(struct request *request, struct slice body, const struct bulk_def
     int r;
     *ret_bulk = (struct bulk){NULL};
     while ((r = take_line(&parser, &line)) == 0) {
+        if (memory_stops(request, LINE_STEPS + line.len))
+            return memory_refuse(request);
         if (is_blank(line))
             continue;
         if ((r = read_item(&parser, line)) != 0)

@@ -110,7 +110,7 @@ static struct slice search_part(struct by_query *by, yyjson_val *body)
     size_t index, count;
     yyjson_val *key, *value;
     buf_lit(&text, "{");
-    yyjson_obj_foreach (body, index, count, key, value) {
+    json_obj_foreach (body, index, count, key, value) {
         if (is_own_member(by, json_slice(key)))
             continue;
         if (text.len > 1)
@@ -139,7 +139,7 @@ static int read_body(struct request *request, struct by_query *by)
     int r = json_parse(by->call.arena, arena_copy(by->call.arena, body), by->call.dialect, 0, doc, &request->problem);
     if (r != 0)
         return r > 0 ? REQUEST_REFUSED : tl_trace(r);
-    yyjson_obj_foreach (doc->root, index, count, key, value) {
+    json_obj_foreach (doc->root, index, count, key, value) {
         if (!is_own_member(by, json_slice(key)))
             continue;
         own = true;
@@ -166,7 +166,7 @@ static int refuse_remote(struct request *request, yyjson_val *remote)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
                               "[host] must be of the form [scheme]://[host]:[port](/[pathPrefix])? but was [%.*s]",
                               SLICE_ARG(host));
-    yyjson_obj_foreach (remote, index, count, key, value) {
+    json_obj_foreach (remote, index, count, key, value) {
         struct slice name = json_slice(key);
         int64_t ignored;
         if (slice_is(name, "socket_timeout") || slice_is(name, "connect_timeout")) {
@@ -198,7 +198,7 @@ static int read_source(struct request *request, struct by_query *by, const struc
     size_t index, count;
     yyjson_val *key, *value;
     buf_lit(&text, "{");
-    yyjson_obj_foreach (source, index, count, key, value) {
+    json_obj_foreach (source, index, count, key, value) {
         struct slice name = json_slice(key);
         if (slice_is(name, "index")) {
             by->call.index = names_of_json(by->call.arena, value);
@@ -244,7 +244,7 @@ static int read_dest(struct request *request, struct by_query *by, const struct 
 {
     size_t index, count;
     yyjson_val *key, *value;
-    yyjson_obj_foreach (dest, index, count, key, value) {
+    json_obj_foreach (dest, index, count, key, value) {
         struct slice name = json_slice(key), text = json_slice(value);
         int r = 0;
         if (slice_is(name, "index"))
@@ -290,7 +290,7 @@ static int read_reindex_member(struct request *request, struct by_query *by, con
         size_t line, column;
         place_line(doc, place_of_member(doc, key), &line, &column);
         return request_refuse(request, PROBLEM_X_CONTENT_PARSE, "[%zu:%zu] [reindex] script doesn't support values of type: %s", line,
-                              column, place_token(value));
+                              column, json_token(value));
     }
     if (slice_is(name, "script"))
         return read_script(request, by, doc, key, value);
@@ -317,9 +317,9 @@ static int read_reindex(struct request *request, struct by_query *by)
         return r > 0 ? REQUEST_REFUSED : tl_trace(r);
     if (!yyjson_is_obj(doc->root) && by->call.dialect == DIALECT_7)
         return request_refuse(request, PROBLEM_X_CONTENT_PARSE, "[1:%zu] [reindex] Expected START_OBJECT but was: %s",
-                              place_of_root(doc) + 1, place_token(doc->root));
+                              place_of_root(doc) + 1, json_token(doc->root));
     by->call.index = SLICE_NONE;
-    yyjson_obj_foreach (doc->root, index, count, key, value) {
+    json_obj_foreach (doc->root, index, count, key, value) {
         if ((r = read_reindex_member(request, by, doc, key, value)) != 0)
             return r;
     }
@@ -385,7 +385,8 @@ static int read_params(struct request *request, struct by_query *by)
                               SEARCH_WINDOW_MAX, batch);
     by->call.search.size = batch;
     by->call.search.timeout_us = search_timeout > 0 ? search_timeout : 0;
-    if (by->docs_max >= 0 && by->slices > 1 && by->docs_max < (int64_t)by->slices)
+    bool none = by->docs_max == 0 && by->call.dialect == DIALECT_7; /* without slices there is one */
+    if (none || (by->docs_max >= 0 && by->slices > 1 && by->docs_max < (int64_t)by->slices))
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[max_docs] should be >= [slices]");
     return search_call_lucene(request, &by->call);
 }

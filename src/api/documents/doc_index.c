@@ -31,18 +31,14 @@ int write_refuse_term(struct request *request, int64_t term)
                           term);
 }
 
-static int read_numbers(struct request *request, struct write_item *item)
+int write_read_numbers(struct request *request, int64_t *seq_no, int64_t *term)
 {
-    int64_t term = 0;
-    int r = request_long(request, "if_seq_no", &item->if_seq_no);
-    if (r != 0 || (r = request_long(request, "if_primary_term", &term)) != 0)
+    int r = request_long(request, "if_seq_no", seq_no);
+    if (r != 0 || (r = request_long(request, "if_primary_term", term)) != 0)
         return r;
-    if (item->if_seq_no < 0 && item->if_seq_no != SEQ_NO_ANY)
-        return write_refuse_seq_no(request, item->if_seq_no);
-    if (term < 0)
-        return write_refuse_term(request, term);
-    item->if_primary_term = term;
-    return 0;
+    if (*seq_no < 0 && *seq_no != SEQ_NO_ANY)
+        return write_refuse_seq_no(request, *seq_no);
+    return *term < 0 ? write_refuse_term(request, *term) : 0;
 }
 
 int write_item_read(struct request *request, struct write_item *item, struct write_asked *ret_asked)
@@ -61,7 +57,7 @@ int write_item_read(struct request *request, struct write_item *item, struct wri
     }
     int r = request_long(request, "version", &item->version);
     if (r != 0 || (r = doc_version_type(request, request_param(request, "version_type"), &item->version_type)) != 0 ||
-        (r = read_numbers(request, item)) != 0)
+        (r = write_read_numbers(request, &item->if_seq_no, &item->if_primary_term)) != 0)
         return r;
     if (item->version == JAVA_MATCH_ANY) {
         item->version = VERSION_ANY;
@@ -157,8 +153,11 @@ static int single_submit(struct request *request, struct single_write *single)
     struct command *command = write_command_new(request, &single->options, 1);
     single->item.lease = single->options.lease;
     command->write.items[0] = single->item;
-    if (single->item.source.data != NULL)
+    if (single->item.source.data != NULL) {
+        command->arena.guard = request->arena->guard; /* the request is asked for while it has not been submitted */
         write_item_parse(&command->write.items[0], request->dialect, &command->arena);
+        command->arena.guard = NULL;
+    }
     write_read_ahead(request, command);
     request->context = single;
     return request_submit(request, command, single_done);

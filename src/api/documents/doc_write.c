@@ -125,17 +125,23 @@ static void validate_version_range(const struct write_item *item, const struct w
                        write_version_type_name(item->version_type));
 }
 
-/* Half a condition is none: a typed call has both, too, as in 6.x. */
+/* Half a condition is none. */
+void write_validate_numbers(int64_t seq_no, int64_t term, struct validation *validation)
+{
+    if (seq_no != SEQ_NO_ANY && term == 0)
+        validation_add(validation, "ifSeqNo is set, but primary term is [0]");
+    if (seq_no == SEQ_NO_ANY && term != 0)
+        validation_add(validation, "ifSeqNo is unassigned, but primary term is [%" PRId64 "]", term);
+}
+
+/* A typed call has both, too, as in 6.x. */
 static void validate_numbers(const struct write_item *item, const struct write_asked *asked,
                              struct validation *validation)
 {
     bool by_number = item->if_seq_no != SEQ_NO_ANY;
     if (by_number && (item->version_type != VERSION_INTERNAL || asked->version))
         validation_add(validation, "compare and write operations can not use versioning");
-    if (by_number && item->if_primary_term == 0)
-        validation_add(validation, "ifSeqNo is set, but primary term is [0]");
-    if (!by_number && item->if_primary_term != 0)
-        validation_add(validation, "ifSeqNo is unassigned, but primary term is [%" PRId64 "]", item->if_primary_term);
+    write_validate_numbers(item->if_seq_no, item->if_primary_term, validation);
 }
 
 static void validate_compare_and_set(const struct write_item *item, const struct write_asked *asked,

@@ -65,6 +65,13 @@ void write_item_validate(const struct write_item *item, enum dialect dialect, co
 /* Reads the parts of the path and the parameters that describe a single write. Returns: 0, REQUEST_REFUSED. */
 int write_item_read(struct request *request, struct write_item *item, struct write_asked *ret_asked) TL_MUST_USE;
 
+/*
+ * Reads `if_seq_no` and `if_primary_term`; absent ones leave what is there. Returns: 0, REQUEST_REFUSED. The second adds what is wrong with half
+ * a condition.
+ */
+int write_read_numbers(struct request *request, int64_t *seq_no, int64_t *term) TL_MUST_USE;
+void write_validate_numbers(int64_t seq_no, int64_t term, struct validation *validation);
+
 /* A sequence number or term that no document can have. Returns: REQUEST_REFUSED. */
 int write_refuse_seq_no(struct request *request, int64_t seq_no) TL_MUST_USE;
 int write_refuse_term(struct request *request, int64_t term) TL_MUST_USE;

@@ -56,7 +56,7 @@ static int stored_fields_of(struct request *request, yyjson_val *value, struct d
     query->stored_field_count = 0;
     if (yyjson_is_str(value))
         fields[query->stored_field_count++] = json_slice(value);
-    yyjson_arr_foreach (value, i, count, item) {
+    json_arr_foreach (value, i, count, item) {
         if (yyjson_is_str(item))
             fields[query->stored_field_count++] = json_slice(item);
     }
@@ -80,7 +80,7 @@ static int read_source(struct request *request, yyjson_val *value, struct doc_qu
         return source_filter_json(request, value, &query->source);
     if (request->dialect == DIALECT_5)
         return 0;
-    return request_refuse(request, PROBLEM_PARSE, "illegal type for _source: [%s]", place_token(value));
+    return request_refuse(request, PROBLEM_PARSE, "illegal type for _source: [%s]", json_token(value));
 }
 
 static int read_scalar(struct request *request, struct slice name, yyjson_val *value, struct doc_query *query)
@@ -129,12 +129,12 @@ static int read_docs(struct request *request, const struct json_doc *doc, yyjson
 {
     size_t i, count, k, members;
     yyjson_val *item, *key, *value;
-    yyjson_arr_foreach (docs, i, count, item) {
+    json_arr_foreach (docs, i, count, item) {
         struct doc_query query = mget->defaults;
         int r;
         if (!yyjson_is_obj(item))
             return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "docs array element should include an object");
-        yyjson_obj_foreach (item, k, members, key, value) {
+        json_obj_foreach (item, k, members, key, value) {
             if ((r = read_member(request, doc, key, value, &query)) != 0)
                 return r;
         }
@@ -148,7 +148,7 @@ static int read_ids(struct request *request, yyjson_val *ids, struct mget *mget)
 {
     size_t i, count;
     yyjson_val *item;
-    yyjson_arr_foreach (ids, i, count, item) {
+    json_arr_foreach (ids, i, count, item) {
         struct doc_query query = mget->defaults;
         if (yyjson_is_ctn(item) || yyjson_is_null(item))
             return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "ids array element should only contain ids");
@@ -167,7 +167,7 @@ static int read_top(struct request *request, const struct json_doc *doc, yyjson_
     if (!yyjson_is_arr(value))
         return refuse_at(request, doc, place_of_member(doc, key),
                          arena_printf(request->arena, "unexpected token [%s], expected [FIELD_NAME] or [START_ARRAY]",
-                                      place_token(value)));
+                                      json_token(value)));
     if (slice_is(name, "docs"))
         return read_docs(request, doc, value, mget);
     if (slice_is(name, "ids"))
@@ -189,14 +189,15 @@ static int read_body(struct request *request, struct mget *mget)
         problem_details(&request->problem, request->arena, "\"line\":1,\"col\":0");
         return REQUEST_REFUSED;
     }
-    int r = request->dialect == DIALECT_5 ? request_json(request, JSON_DUPLICATES, &doc) : request_first_json(request, &doc);
+    int r = request->dialect == DIALECT_5 ? request_json(request, JSON_DUPLICATES, &doc)
+                                          : request_first_json(request, &doc);
     if (r != 0)
         return r;
     if (!yyjson_is_obj(doc.root))
         return refuse_at(
             request, &doc, place_of_root(&doc),
-            arena_printf(request->arena, "unexpected token [%s], expected [START_OBJECT]", place_token(doc.root)));
-    yyjson_obj_foreach (doc.root, i, count, key, value) {
+            arena_printf(request->arena, "unexpected token [%s], expected [START_OBJECT]", json_token(doc.root)));
+    json_obj_foreach (doc.root, i, count, key, value) {
         if ((r = read_top(request, &doc, key, value, mget)) != 0)
             return r;
     }

@@ -1,15 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * POST /{index}/_rename: what lies at a path, and all below it, lies at another one.
+ *
+ * Whether anything lies there is asked of all that once did. The core asks again, but where much did, a worker looks first, while the core
+ * watches the places (core/tree/empty.h): so it need not, and nobody else's write waits for the look.
  */
 #include "api/documents/doc_write.h"
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
 #include "api/request/instant.h"
+#include "api/request/memory.h"
 #include "api/request/own_body.h"
+#include "core/documents/births.h"
+#include "journal/journal.h"
 
 /* As long as a write waits for its locks. */
 #define RENAME_TIMEOUT_US (10 * TL_SECOND)
+/* What the core may look at while others wait: some tens of entries. */
+#define FEW_STEPS 200000
+
+struct rename_ask {
+    struct slice from, to;
+    int64_t if_seq_no, if_primary_term, timeout;
+    bool long_from, long_to;        /* what once lay there is much */
+    tl_ts watched;                  /* since when the places are */
+    tl_ts nothing_from, nothing_to; /* as for the command */
+};
 
 static int rename_done(struct request *request, struct command *command)
 {
@@ -35,24 +51,139 @@ static int rename_done(struct request *request, struct command *command)
 
 static const struct own_form rename_form = {"a rename", "from to", "{\"from\": \"/clinton\", \"to\": \"/bill\"}"};
 
+static int submit(struct request *request)
+{
+    const struct rename_ask *ask = request->context;
+    struct command *command = command_new(COMMAND_RENAME, request->dialect);
+    command->terms = request_terms(request, ask->timeout);
+    command->rename = (struct rename_command){.index = request_part(request, PART_INDEX),
+                                              .from = ask->from,
+                                              .to = ask->to,
+                                              .if_seq_no = ask->if_seq_no,
+                                              .if_primary_term = ask->if_primary_term,
+                                              .nothing_from = ask->nothing_from,
+                                              .nothing_to = ask->nothing_to};
+    return request_submit(request, command, rename_done);
+}
+
+/* --- Looking ahead ------------------------------------------------------------------------------------------------ */
+
+static void take_view(struct request *request)
+{
+    request->view = (struct view){.store = request->api->store, .ts = journal_stable(request->api->journal)};
+}
+
+/* The tree that is meant, where there is one; what is wrong is the command's to say. */
+static const struct catalog_index *find_tree(struct request *request)
+{
+    struct problem ignored = {0};
+    const struct catalog_alias *alias;
+    const struct catalog_index *index;
+    request_catalog(request);
+    int r = catalog_find(request->catalog, request_part(request, PART_INDEX), false, request->dialect, request->arena,
+                         &index, &alias, &ignored);
+    return r == 0 && mapping_path_field(index->mapping) != NULL && mapping_is_tree(index->mapping) ? index : NULL;
+}
+
+/* Returns: 0; the account is over where it was not seen to the end; fatal codes. */
+static int look_at(const struct view *view, const struct catalog_index *index, struct slice path,
+                   struct account *account, bool *ret_nothing)
+{
+    bool at, below;
+    size_t len = path.len > 1 && path.data[path.len - 1] == '/' ? path.len - 1 : path.len;
+    int r = births_lie(view, index->number, index->mapping, slice_make(path.data, len), account, &at, &below);
+    *ret_nothing = r == 0 && !at && !below && !account_over(account);
+    return r;
+}
+
+/* On a worker. */
+static int look_long(struct request *request)
+{
+    struct rename_ask *ask = request->context;
+    const struct catalog_index *index = find_tree(request);
+    bool nothing_from = false, nothing_to = false;
+    if (index == NULL || request->view.ts < ask->watched)
+        return submit(request);
+    int r = ask->long_from ? look_at(&request->view, index, ask->from, &request->account, &nothing_from) : 0;
+    if (r == 0 && !nothing_from && ask->long_to)
+        r = look_at(&request->view, index, ask->to, &request->account, &nothing_to);
+    if (r < 0)
+        return r;
+    if (account_over(&request->account))
+        return memory_refuse(request);
+    if (view_is_too_old(&request->view))
+        return submit(request); /* what was not found may have been there */
+    ask->nothing_from = nothing_from ? request->view.ts : TL_TS_NONE;
+    ask->nothing_to = nothing_to ? request->view.ts : TL_TS_NONE;
+    return submit(request);
+}
+
+static int watched(struct request *request, struct command *command)
+{
+    struct rename_ask *ask = request->context;
+    ask->watched = command->ts;
+    ask->long_from = ask->long_from && !command->places.empty[0];
+    ask->long_to = ask->long_to && !command->places.empty[1];
+    if (!ask->long_from && !ask->long_to)
+        return submit(request);
+    take_view(request);
+    return request_work(request, look_long);
+}
+
+static int watch(struct request *request)
+{
+    const struct rename_ask *ask = request->context;
+    struct command *command = command_new(COMMAND_PLACES_WATCH, request->dialect);
+    command->places = (struct places_command){request_part(request, PART_INDEX), {ask->from, ask->to}};
+    return request_submit(request, command, watched);
+}
+
+/* Whether the core would look for long. */
+static int ask_soon(struct request *request)
+{
+    struct rename_ask *ask = request->context;
+    const struct catalog_index *index = request->transaction.len > 0 ? NULL : find_tree(request);
+    take_view(request);
+    tl_cleanup(view_cache_deinit) struct view_cache tree; /* both ask for some of the same records */
+    struct view view = request->view;
+    struct account of_from = {.steps_max = FEW_STEPS}, of_to = of_from;
+    bool nothing;
+    view_cache_init(&tree, SPACE_TREE);
+    view.cache = &tree;
+    if (index == NULL)
+        return 0;
+    int r = look_at(&view, index, ask->from, &of_from, &nothing);
+    if (r == 0)
+        r = look_at(&view, index, ask->to, &of_to, &nothing);
+    ask->long_from = account_over(&of_from);
+    ask->long_to = account_over(&of_to);
+    return r;
+}
+
 int handle_rename(struct request *request)
 {
     struct own_body body;
+    struct validation validation = {.arena = request->arena};
     struct slice from = SLICE_NONE, to = SLICE_NONE;
+    int64_t if_seq_no = SEQ_NO_ANY, if_primary_term = 0;
     int64_t timeout = RENAME_TIMEOUT_US;
     int r = own_body_parse(request, &rename_form, &body);
     if (r != 0 || (r = own_body_text(&body, "from", &from)) != 0 || (r = own_body_text(&body, "to", &to)) != 0 ||
-        (r = request_time(request, "timeout", &timeout)) != 0)
+        (r = request_time(request, "timeout", &timeout)) != 0 ||
+        (r = write_read_numbers(request, &if_seq_no, &if_primary_term)) != 0)
         return r;
     if (from.data == NULL)
         return own_body_missing(&body, "the path to be renamed, [from]");
     if (to.data == NULL)
         return own_body_missing(&body, "the path that it gets, [to]");
-    r = request_accept(request);
-    if (r != 0)
+    write_validate_numbers(if_seq_no, if_primary_term, &validation);
+    r = validation_end(&validation, request);
+    if (r != 0 || (r = request_accept(request)) != 0)
         return r;
-    struct command *command = command_new(COMMAND_RENAME, request->dialect);
-    command->terms = request_terms(request, timeout);
-    command->rename = (struct rename_command){.index = request_part(request, PART_INDEX), .from = from, .to = to};
-    return request_submit(request, command, rename_done);
+    struct rename_ask *ask = arena_zalloc(request->arena, sizeof *ask);
+    *ask = (struct rename_ask){
+        .from = from, .to = to, .if_seq_no = if_seq_no, .if_primary_term = if_primary_term, .timeout = timeout};
+    request->context = ask;
+    r = ask_soon(request);
+    return r != 0 ? r : ask->long_from || ask->long_to ? watch(request) : submit(request);
 }

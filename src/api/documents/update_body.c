@@ -44,7 +44,7 @@ int update_wrong_value(struct request *request, const struct json_doc *doc, yyjs
                        const char *parser)
 {
     return parse_refuse(request, doc, place_of_member(doc, key), parser, "%.*s doesn't support values of type: %s",
-                        SLICE_ARG(json_slice(key)), place_token(value));
+                        SLICE_ARG(json_slice(key)), json_token(value));
 }
 
 /* `known`: names apart by spaces. */
@@ -142,7 +142,7 @@ static int script_object(struct request *request, const struct json_doc *doc, yy
 {
     size_t i, count;
     yyjson_val *key, *value;
-    yyjson_obj_foreach (object, i, count, key, value) {
+    json_obj_foreach (object, i, count, key, value) {
         struct slice name = json_slice(key);
         struct slice *member = script_member(update, name, dialect);
         int r = 0;
@@ -235,7 +235,7 @@ static int read_fields(struct request *request, yyjson_val *value, struct update
     struct slice *fields = arena_alloc(request->arena, (yyjson_arr_size(value) + 1) * sizeof *fields);
     if (yyjson_is_str(value))
         fields[body->field_count++] = json_slice(value);
-    yyjson_arr_foreach (value, i, count, item) {
+    json_arr_foreach (value, i, count, item) {
         if (yyjson_is_str(item))
             fields[body->field_count++] = json_slice(item);
     }
@@ -354,15 +354,16 @@ int update_body_parse(struct request *request, struct slice text, enum dialect d
     if (text.len == 0)
         return 0;
     if (dialect == DIALECT_7 && place_is_blank(text))
-        return request_refuse(request, PROBLEM_X_CONTENT_PARSE, "[1:0] [UpdateRequest] Expected START_OBJECT but was: null");
+        return request_refuse(request, PROBLEM_X_CONTENT_PARSE,
+                              "[1:0] [UpdateRequest] Expected START_OBJECT but was: null");
     int r = json_parse(request->arena, place_first_value(text), dialect,
                        dialect == DIALECT_5 ? (unsigned)JSON_DUPLICATES : 0, &doc, &request->problem);
     if (r != 0)
         return r > 0 ? wrap_broken(request, text, dialect) : r;
     if (!yyjson_is_obj(doc.root))
         return parse_refuse(request, &doc, place_of_root(&doc), "UpdateRequest", "Expected START_OBJECT but was: %s",
-                            place_token(doc.root));
-    yyjson_obj_foreach (doc.root, i, count, key, value) {
+                            json_token(doc.root));
+    json_obj_foreach (doc.root, i, count, key, value) {
         r = read_member(request, &doc, key, value, dialect, ret_body);
         if (r != 0)
             return r;

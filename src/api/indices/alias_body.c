@@ -7,8 +7,6 @@
 #include "api/request/place.h"
 #include "query/query.h"
 
-enum kind { TEXT = 1, NUMBER = 2, BOOLEAN = 4, OBJECT = 8, LIST = 16 };
-
 /* A member that an action may have. */
 struct member {
     const char *name;
@@ -18,37 +16,37 @@ struct member {
 };
 
 static const struct member members_of_add[] = {
-    {"index", TEXT, "indices", false},
-    {"indices", TEXT | LIST, "index", false},
-    {"alias", TEXT, "aliases", false},
-    {"aliases", TEXT | LIST, "alias", false},
-    {"filter", OBJECT, NULL, false},
-    {"routing", TEXT | NUMBER, NULL, false},
-    {"index_routing", TEXT | NUMBER, NULL, false},
-    {"indexRouting", TEXT | NUMBER, NULL, false},
-    {"index-routing", TEXT | NUMBER, NULL, false},
-    {"search_routing", TEXT | NUMBER, NULL, false},
-    {"searchRouting", TEXT | NUMBER, NULL, false},
-    {"search-routing", TEXT | NUMBER, NULL, false},
-    {"is_write_index", TEXT | BOOLEAN, NULL, false},
-    {"is_hidden", TEXT | BOOLEAN, NULL, false},
-    {"must_exist", TEXT | BOOLEAN, NULL, true},
+    {"index", JSON_TEXT, "indices", false},
+    {"indices", JSON_TEXT | JSON_LIST, "index", false},
+    {"alias", JSON_TEXT, "aliases", false},
+    {"aliases", JSON_TEXT | JSON_LIST, "alias", false},
+    {"filter", JSON_OBJECT, NULL, false},
+    {"routing", JSON_TEXT | JSON_NUMBER, NULL, false},
+    {"index_routing", JSON_TEXT | JSON_NUMBER, NULL, false},
+    {"indexRouting", JSON_TEXT | JSON_NUMBER, NULL, false},
+    {"index-routing", JSON_TEXT | JSON_NUMBER, NULL, false},
+    {"search_routing", JSON_TEXT | JSON_NUMBER, NULL, false},
+    {"searchRouting", JSON_TEXT | JSON_NUMBER, NULL, false},
+    {"search-routing", JSON_TEXT | JSON_NUMBER, NULL, false},
+    {"is_write_index", JSON_TEXT | JSON_BOOLEAN, NULL, false},
+    {"is_hidden", JSON_TEXT | JSON_BOOLEAN, NULL, false},
+    {"must_exist", JSON_TEXT | JSON_BOOLEAN, NULL, true},
     {NULL},
 };
 
 static const struct member members_of_remove[] = {
-    {"index", TEXT, "indices", false},
-    {"indices", TEXT | LIST, "index", false},
-    {"alias", TEXT, "aliases", false},
-    {"aliases", TEXT | LIST, "alias", false},
+    {"index", JSON_TEXT, "indices", false},
+    {"indices", JSON_TEXT | JSON_LIST, "index", false},
+    {"alias", JSON_TEXT, "aliases", false},
+    {"aliases", JSON_TEXT | JSON_LIST, "alias", false},
     {NULL},
 };
 
 static const struct member members_of_remove_index[] = {
-    {"index", TEXT, "indices", false},
-    {"indices", TEXT | LIST, "index", false},
-    {"alias", TEXT, NULL, true},
-    {"aliases", TEXT | LIST, NULL, true},
+    {"index", JSON_TEXT, "indices", false},
+    {"indices", JSON_TEXT | JSON_LIST, "index", false},
+    {"alias", JSON_TEXT, NULL, true},
+    {"aliases", JSON_TEXT | JSON_LIST, NULL, true},
     {NULL},
 };
 
@@ -66,21 +64,10 @@ enum { ACTIONS = sizeof actions / sizeof *actions };
 struct body {
     struct request *request;
     const struct json_doc *doc;
-    yyjson_val *at; /* what is looked at, or, with `end`, the bracket that closes it: found in the text when it is refused */
+    yyjson_val
+        *at; /* what is looked at, or, with `end`, the bracket that closes it: found in the text when it is refused */
     bool end;
 };
-
-static unsigned kind_of(yyjson_val *value)
-{
-    switch (yyjson_get_type(value)) {
-    case YYJSON_TYPE_STR: return TEXT;
-    case YYJSON_TYPE_NUM: return NUMBER;
-    case YYJSON_TYPE_BOOL: return BOOLEAN;
-    case YYJSON_TYPE_OBJ: return OBJECT;
-    case YYJSON_TYPE_ARR: return LIST;
-    default: return 0;
-    }
-}
 
 /* --- Refusing ----------------------------------------------------------------------------------------------------- */
 
@@ -152,14 +139,14 @@ static int check_list(struct body *body, const char *action, const struct member
         set_place(body, value, true);
         return refuse_inside(body, action, member->name, PROBLEM_ILLEGAL_ARGUMENT, "[%s] can't be empty", member->name);
     }
-    yyjson_arr_foreach (value, i, count, item) {
-        if ((kind_of(item) & (TEXT | NUMBER | BOOLEAN)) != 0)
+    json_arr_foreach (value, i, count, item) {
+        if ((json_kind(item) & (JSON_TEXT | JSON_NUMBER | JSON_BOOLEAN)) != 0)
             continue;
         size_t line, column;
         set_place(body, item, false);
         find_place(body, &line, &column);
         return refuse_inside(body, action, member->name, PROBLEM_ILLEGAL_STATE, "Can't get text on a %s at %zu:%zu",
-                             place_token(item), line, column);
+                             json_token(item), line, column);
     }
     return 0;
 }
@@ -169,8 +156,8 @@ static int check_value(struct body *body, size_t action, const struct member *me
 {
     const char *name = actions[action].name;
     set_place(body, value, false);
-    if ((member->kinds & kind_of(value)) == 0)
-        return refuse_at(body, name, "%s doesn't support values of type: %s", member->name, place_token(value));
+    if ((member->kinds & json_kind(value)) == 0)
+        return refuse_at(body, name, "%s doesn't support values of type: %s", member->name, json_token(value));
     if (yyjson_is_arr(value)) {
         int r = check_list(body, name, member, value);
         if (r != 0)
@@ -191,7 +178,8 @@ static int check_value(struct body *body, size_t action, const struct member *me
                              singular ? member->rival : member->name);
     }
     struct slice text = json_slice(value);
-    if ((member->kinds & BOOLEAN) != 0 && yyjson_is_str(value) && !slice_is(text, "true") && !slice_is(text, "false"))
+    if ((member->kinds & JSON_BOOLEAN) != 0 && yyjson_is_str(value) && !slice_is(text, "true") &&
+        !slice_is(text, "false"))
         return refuse_inside(body, name, member->name, PROBLEM_ILLEGAL_ARGUMENT,
                              "Failed to parse value [%.*s] as only [true] or [false] are allowed.", SLICE_ARG(text));
     return 0;
@@ -201,7 +189,7 @@ static int check_members(struct body *body, size_t action, yyjson_val *object)
 {
     size_t i, count;
     yyjson_val *key, *value;
-    yyjson_obj_foreach (object, i, count, key, value) {
+    json_obj_foreach (object, i, count, key, value) {
         const struct member *member = actions[action].members;
         while (member->name != NULL && !slice_is(json_slice(key), member->name))
             member++;
@@ -231,7 +219,7 @@ static int check_action(struct body *body, yyjson_val *item, yyjson_val *list)
         set_place(body, list, true);
         return refuse_at(body, "alias_action", "Expected START_OBJECT but was: END_ARRAY");
     }
-    yyjson_obj_foreach (item, i, count, key, value) {
+    json_obj_foreach (item, i, count, key, value) {
         size_t action = 0;
         while (action < ACTIONS && !slice_is(json_slice(key), actions[action].name))
             action++;
@@ -247,7 +235,7 @@ static int check_action(struct body *body, yyjson_val *item, yyjson_val *list)
         set_place(body, value, false);
         if (!yyjson_is_obj(value))
             return refuse_at(body, "alias_action", "%s doesn't support values of type: %s", actions[action].name,
-                             place_token(value));
+                             json_token(value));
         int r = check_members(body, action, value);
         if (r != 0)
             return r;
@@ -304,14 +292,14 @@ int alias_body_check(struct request *request, const struct json_doc *doc)
     size_t i, count;
     yyjson_val *key, *value;
     if (!yyjson_is_obj(doc->root))
-        return refuse_at(&body, "aliases", "Expected START_OBJECT but was: %s", place_token(doc->root));
-    yyjson_obj_foreach (doc->root, i, count, key, value) {
+        return refuse_at(&body, "aliases", "Expected START_OBJECT but was: %s", json_token(doc->root));
+    json_obj_foreach (doc->root, i, count, key, value) {
         set_place(&body, key, false);
         if (!slice_is(json_slice(key), "actions"))
             return refuse_at(&body, "aliases", "unknown field [%.*s]", SLICE_ARG(json_slice(key)));
         set_place(&body, value, false);
         if (!yyjson_is_ctn(value))
-            return refuse_at(&body, "aliases", "actions doesn't support values of type: %s", place_token(value));
+            return refuse_at(&body, "aliases", "actions doesn't support values of type: %s", json_token(value));
         int r = check_actions(&body, value);
         if (r != 0)
             return r;

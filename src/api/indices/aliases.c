@@ -3,14 +3,13 @@
  * Aliases: one by one (_alias), and many changes at once (_aliases).
  */
 #include "api/indices/alias_body.h"
+#include "api/indices/alias_filter.h"
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
 #include "api/request/index_set.h"
 #include "api/request/names.h"
-#include "base/clock.h"
 #include "json/filter.h"
 #include "query/node.h"
-#include "query/search.h"
 
 /* Actions of one request, after wildcards. */
 #define ALIAS_ACTIONS_MAX 10000
@@ -119,7 +118,8 @@ int handle_alias_get(struct request *request)
     for (size_t i = 0; i < set.count; i++)
         matched += write_aliases(set.targets[i].index, names, &writer);
     json_end(&writer, '}');
-    if (request->exchange->method == HTTP_HEAD && matched == 0)
+    /* To 7.10 a pattern that matches nothing is not missing. */
+    if (request->exchange->method == HTTP_HEAD && matched == 0 && request->dialect == DIALECT_5)
         return reply_empty(request, 404);
     return REQUEST_DONE;
 }
@@ -141,54 +141,6 @@ static int add_action(struct request *request, struct alias_batch *batch, const 
     batch->actions = arena_grow(request->arena, batch->actions, batch->count, &batch->capacity, sizeof *batch->actions);
     batch->actions[batch->count++] = *action;
     return 0;
-}
-
-static int find_wrong(struct request *request, const struct catalog_index *index, yyjson_val *filter,
-                      struct problem *ret_problem)
-{
-    struct json_doc doc;
-    struct query *query;
-    struct query_parser parser = {
-        .arena = request->arena, .dialect = request->dialect, .doc = &doc, .problem = ret_problem,
-        .zones = request_zones(request)};
-    struct search_index into = {
-        .name = index->name, .uuid = index->uuid, .number = index->number, .shard_count = 1, .mapping = index->mapping};
-    struct buf text = BUF_INIT(BUF_UNLIMITED);
-    json_write(&text, filter, DIALECT_7); /* places in it are told as of the filter alone */
-    struct slice kept = arena_copy(request->arena, buf_view(&text));
-    buf_deinit(&text);
-    int r = json_parse_stored(request->arena, kept, &doc);
-    if (r < 0)
-        return tl_trace(r);
-    r = query_parse(&parser, doc.root, &query);
-    if (r != 0 && parser.line > 0)
-        problem_details(ret_problem, request->arena, "\"line\":%zu,\"col\":%zu", parser.line, parser.column);
-    if (r != 0)
-        return r;
-    r = search_check(&into, query, request->dialect, (int64_t)(clock_wall_us() / TL_MS), request->arena, ret_problem);
-    if (r == SEARCH_REFUSED && ret_problem->type == PROBLEM_QUERY_SHARD && ret_problem->details.len == 0)
-        problem_details(ret_problem, request->arena, "\"index_uuid\":\"%.*s\",\"index\":%.*s", SLICE_ARG(index->uuid),
-                        SLICE_ARG(request_quoted(request, index->name)));
-    return r;
-}
-
-/*
- * A filter is checked against the mapping there is when it is set, so that not each search through the alias fails. Whatever it
- * means then, later mappings may change that.
- */
-static int check_filter(struct request *request, const struct catalog_index *index, struct slice alias,
-                        yyjson_val *filter)
-{
-    struct problem problem = {0};
-    if (!yyjson_is_obj(filter) || yyjson_obj_size(filter) == 0)
-        return 0;
-    int r = find_wrong(request, index, filter, &problem);
-    if (r <= 0)
-        return r;
-    request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "failed to parse filter for alias [%.*s]", SLICE_ARG(alias));
-    request->problem.caused_by = arena_alloc(request->arena, sizeof problem);
-    *request->problem.caused_by = problem;
-    return REQUEST_REFUSED;
 }
 
 static int aliases_done(struct request *request, struct command *command)
@@ -228,7 +180,7 @@ int handle_alias_put(struct request *request)
         struct alias_action action = {.op = ALIAS_ADD, .index = set.targets[i].index->name, .alias = name};
         if (doc.root != NULL)
             action.body = request_body(request);
-        if ((r = check_filter(request, set.targets[i].index, name, json_get_lit(doc.root, "filter"))) != 0)
+        if ((r = alias_filter_check(request, set.targets[i].index, name, json_get_lit(doc.root, "filter"))) != 0)
             return r;
         if ((r = add_action(request, &batch, &action)) != 0)
             return r;
@@ -312,8 +264,9 @@ static struct slice names_of(struct request *request, yyjson_val *object, struct
         value = json_get(object, many);
     if (yyjson_is_str(value))
         return json_slice(value);
-    yyjson_arr_foreach (value, i, count, item) {
-        text = arena_append(request->arena, text, "%s%.*s", i == 0 ? "" : ",", SLICE_ARG(query__scalar_text(request->arena, item)));
+    json_arr_foreach (value, i, count, item) {
+        text = arena_append(request->arena, text, "%s%.*s", i == 0 ? "" : ",",
+                            SLICE_ARG(query__scalar_text(request->arena, item)));
     }
     return text;
 }
@@ -349,7 +302,7 @@ static int add_aliases(struct request *request, const struct catalog_index *inde
         size_t len = slice_find_byte(aliases, ',');
         struct alias_action action = {
             .op = ALIAS_ADD, .index = index->name, .alias = slice_make(aliases.data, len), .body = body};
-        int r = check_filter(request, index, action.alias, json_get_lit(object, "filter"));
+        int r = alias_filter_check(request, index, action.alias, json_get_lit(object, "filter"));
         if (r == 0)
             r = add_action(request, batch, &action);
         if (r != 0)
@@ -366,9 +319,9 @@ static int read_action(struct request *request, struct slice op, yyjson_val *obj
     struct slice indices = names_of(request, object, SLICE_LIT("index"), SLICE_LIT("indices"));
     struct slice aliases = names_of(request, object, SLICE_LIT("alias"), SLICE_LIT("aliases"));
     struct catalog_options options = change_options;
-    options.refuse_aliases = slice_is(op, "remove_index");
-    int r = catalog_resolve(request_catalog(request), indices, &options, request->dialect, request->arena, &targets, &count,
-                        &request->problem);
+    options.refuse_aliases = true;
+    int r = catalog_resolve(request_catalog(request), indices, &options, request->dialect, request->arena, &targets,
+                            &count, &request->problem);
     for (size_t i = 0; r == 0 && i < count; i++) {
         const struct catalog_index *index = targets[i].index;
         struct alias_action removal = {.op = ALIAS_REMOVE_INDEX, .index = index->name};

@@ -2,10 +2,12 @@
 /*
  * Indices: create, delete, exist, show, open, close; and the calls that keep an index in shape, which find nothing to do.
  */
+#include "api/indices/alias_filter.h"
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
 #include "api/request/index_set.h"
 #include "api/request/instant.h"
+#include "core/catalog/cluster_settings.h"
 #include "mapping/mapping.h"
 
 /* --- Create ------------------------------------------------------------------------------------------------------- */
@@ -28,7 +30,7 @@ static bool holds_root_members_only(yyjson_val *object)
 {
     size_t i, count;
     yyjson_val *key, *value;
-    yyjson_obj_foreach (object, i, count, key, value) {
+    json_obj_foreach (object, i, count, key, value) {
         if (!is_root_member(json_slice(key)))
             return false;
     }
@@ -41,7 +43,7 @@ bool index_mappings_are_typed(yyjson_val *mappings)
     yyjson_val *key, *value;
     if (!yyjson_is_obj(mappings) || yyjson_obj_size(mappings) == 0)
         return false;
-    yyjson_obj_foreach (mappings, i, count, key, value) {
+    json_obj_foreach (mappings, i, count, key, value) {
         if (is_root_member(json_slice(key)) || !holds_root_members_only(value))
             return false;
     }
@@ -91,11 +93,15 @@ int handle_index_create(struct request *request)
     if (typed && json_get_lit(json_get_lit(doc.root, "mappings"), "") != NULL)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "name cannot be empty string");
     enum dialect dialect = creating_dialect(request, json_get_lit(doc.root, "mappings"));
+    bool by_type = typed || dialect == DIALECT_5;
+    if ((r = alias_filters_check(request, request_part(request, PART_INDEX), dialect, by_type,
+                                 json_get_lit(doc.root, "mappings"), json_get_lit(doc.root, "aliases"))) != 0)
+        return r;
     struct command *command = command_new(COMMAND_INDEX_CREATE, dialect);
     command->index = (struct index_command){.name = request_part(request, PART_INDEX),
                                             .body = doc.root == NULL ? SLICE_NONE : request_body(request),
                                             .uuid = id_random(&request->api->ids, &command->arena),
-                                            .include_type_name = typed || dialect == DIALECT_5};
+                                            .include_type_name = by_type};
     return request_submit(request, command, create_done);
 }
 
@@ -107,6 +113,17 @@ static struct command *make_delete(struct request *request, struct slice index, 
     struct command *command = command_new(COMMAND_INDEX_DELETE, request->dialect);
     command->index.name = index;
     return command;
+}
+
+/* action.destructive_requires_name: what ends many indices at once, or opens or closes them, must name each. */
+static int check_named(struct request *request)
+{
+    struct slice names = request_part(request, PART_INDEX);
+    bool any = names.len == 0 || slice_is(names, "_all") || slice_find_byte(names, '*') < names.len;
+    if (!any ||
+        !cluster_setting_is(request_catalog(request), "action.destructive_requires_name", "true", request->arena))
+        return 0;
+    return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "Wildcard expressions or all indices are not allowed");
 }
 
 int handle_index_delete(struct request *request)
@@ -127,7 +144,7 @@ int handle_index_delete(struct request *request)
         return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
                               "Validation Failed: 1: index / indices is missing;");
     }
-    if ((r = index_set_read(request, &options, &set)) != 0)
+    if ((r = check_named(request)) != 0 || (r = index_set_read(request, &options, &set)) != 0)
         return r;
     return index_set_submit(request, &set, make_delete, NULL, reply_acknowledged);
 }
@@ -181,7 +198,18 @@ static int change_state(struct request *request, bool close)
     int64_t ignored = 0;
     int r = request_time(request, "timeout", &ignored);
     change->close = close;
-    if (r != 0 || (r = index_set_read(request, &options, &change->set)) != 0)
+    if (r != 0)
+        return r;
+    if (request_part(request, PART_INDEX).len == 0) /* who means all of them says _all */
+        return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION, "Validation Failed: 1: index is missing;");
+    if ((r = check_named(request)) != 0)
+        return r;
+    if (close && cluster_setting_is(request_catalog(request), "cluster.indices.close.enable", "false", request->arena))
+        return request_refuse(
+            request, PROBLEM_ILLEGAL_STATE,
+            "closing indices is disabled - set [cluster.indices.close.enable: true] to enable it. NOTE: "
+            "closed indices still consume a significant amount of diskspace");
+    if ((r = index_set_read(request, &options, &change->set)) != 0)
         return r;
     return index_set_submit(request, &change->set, make_state, change, state_done);
 }
@@ -367,7 +395,9 @@ int handle_index_flush(struct request *request)
 
 static int forcemerge_long(struct request *request)
 {
-    int r = store_compact(request->api->store);
+    int r = journal_checkpoint(request->api->journal);
+    if (r == 0)
+        r = store_compact(request->api->store);
     atomic_store(&request->api->merging, false);
     return r < 0 ? r : reply_reached(request, request->context);
 }

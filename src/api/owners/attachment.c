@@ -317,7 +317,7 @@ uint64_t attachments_number(struct attachments *attachments)
     pthread_mutex_lock(&attachments->lock);
     uint64_t number = ++attachments->last_number;
     pthread_mutex_unlock(&attachments->lock);
-    return number;
+    return (uint64_t)journal_host_number(attachments->journal) << HOST_SHIFT | number;
 }
 
 int attachments_add(struct attachments *attachments, struct request *request, struct slice session, uint64_t number,
@@ -344,6 +344,7 @@ int attachments_add(struct attachments *attachments, struct request *request, st
     pthread_mutex_lock(&attachments->lock);
     list_append(&attachments->list, &attachment->link);
     pthread_mutex_unlock(&attachments->lock);
+    request_count(request);
     exchange->ops->stream_open(exchange);
     write_line(attachment, now, expires_at);
 

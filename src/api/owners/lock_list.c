@@ -2,6 +2,7 @@
 /* The list of all locks; see lock_list.h. */
 #include "api/owners/lock_list.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "api/request/api_internal.h"
@@ -11,43 +12,98 @@ struct lock_list {
     lock_list_taker *then;
     struct slice index;
     struct slice path;
+    tl_ts as_of; /* 0: now */
+    size_t size; /* resources at most; 0: all */
     struct status_row *rows;
     size_t row_count;
     size_t row_capacity;
     struct status_crowd *crowds; /* still to be asked for: those before crowd_count */
     size_t crowd_count;
     size_t crowd_capacity;
-    uint64_t place; /* of the next piece; 0: all are there but for the crowds */
+    uint64_t place;  /* of the next piece; 0: all are there but for the crowds */
+    size_t pieces;   /* that are there */
+    bool past_begun; /* with as_of: what has gone since is asked for, ... */
+    uint64_t past;   /* ... from here on; 0: that is all there, too */
+    tl_ts past_from;
 };
 
 static bool is_complete(const struct lock_list *list)
 {
-    return list->place == 0 && list->crowd_count == 0;
+    bool present = list->place == 0 && list->crowd_count == 0;
+    return present && (list->as_of == 0 || (list->past_begun && list->past == 0));
+}
+
+/* Whether there are so many resources that no more are wanted. What has gone since must be looked at to its end. */
+static bool is_enough(const struct lock_list *list)
+{
+    return list->size > 0 && list->as_of == 0 && list->row_count >= list->size;
 }
 
 static struct command *next_piece(struct request *request, const struct lock_list *list)
 {
     struct command *command = command_new(COMMAND_STATUS, DIALECT_7);
-    command->status = (struct status_command){
-        .what = STATUS_LOCKS, .index = list->index, .path = list->path, .session = request->session, .place = list->place};
+    command->status = (struct status_command){.what = STATUS_LOCKS,
+                                              .index = list->index,
+                                              .path = list->path,
+                                              .session = request->session,
+                                              .place = list->place};
+    command->status.as_of = list->as_of;
     if (list->place == 0 && list->crowd_count > 0)
         command->status.crowd = list->crowds[list->crowd_count - 1];
+    else if (list->place == 0 && list->pieces > 0 && list->as_of != 0) {
+        command->status.of_past = true;
+        command->status.past = list->past;
+    }
     return command;
+}
+
+/* Whether one path is the other, or lies above it; the second may end with a slash. */
+static bool in_line(struct slice a, struct slice b)
+{
+    b.len -= b.len > 1 && b.data[b.len - 1] == '/';
+    size_t least = a.len < b.len ? a.len : b.len;
+    struct slice longer = a.len > b.len ? a : b;
+    if (least == 1 || memcmp(a.data, b.data, least) != 0)
+        return least == 1;
+    return longer.len == least || longer.data[least] == '/';
+}
+
+/* What has gone is known to the core by its name only: whether it was asked about, as that decides of what is there (resource_wanted()). */
+static bool is_wanted(struct request *request, const struct lock_list *list, const struct status_row *row)
+{
+    struct json_doc doc;
+    if (list->index.len == 0 || row->name.len == 0 ||
+        json_parse_stored(request->arena, arena_printf(request->arena, "{%.*s}", SLICE_ARG(row->name)), &doc) != 0)
+        return true;
+    struct slice index = json_slice(json_get_lit(doc.root, "index")), path = json_slice(json_get_lit(doc.root, "path"));
+    if (index.data == NULL)
+        return list->path.data == NULL;
+    if (!slice_equal(index, list->index))
+        return false;
+    return list->path.data == NULL || path.data == NULL || in_line(path, list->path);
 }
 
 static void take_row(struct request *request, struct lock_list *list, const struct status_row *row)
 {
     struct arena *arena = request->arena;
     list->rows = arena_grow(arena, list->rows, list->row_count, &list->row_capacity, sizeof *list->rows);
-    list->rows[list->row_count++] = (struct status_row){arena_copy(arena, row->key), arena_copy(arena, row->name),
-                                                        arena_copy(arena, row->holders),
-                                                        arena_copy(arena, row->waiters)};
+    list->rows[list->row_count++] =
+        (struct status_row){arena_copy(arena, row->key), arena_copy(arena, row->name), arena_copy(arena, row->holders),
+                            arena_copy(arena, row->waiters)};
 }
 
 static void take_piece(struct request *request, struct lock_list *list, const struct status_command *status)
 {
     for (size_t i = 0; i < status->row_count; i++)
-        take_row(request, list, &status->rows[i]);
+        if (!status->of_past || is_wanted(request, list, &status->rows[i]))
+            take_row(request, list, &status->rows[i]);
+    list->pieces++;
+    list->past_from = status->past_from;
+    if (status->of_past) {
+        list->past_begun = true;
+        list->past = status->past;
+        return;
+    }
     if (list->place == 0 && list->crowd_count > 0) {
         struct status_crowd *crowd = &list->crowds[list->crowd_count - 1];
         *crowd = status->crowd;
@@ -55,8 +111,8 @@ static void take_piece(struct request *request, struct lock_list *list, const st
     }
     list->place = status->place;
     for (size_t i = 0; i < status->crowd_count; i++) {
-        list->crowds = arena_grow(request->arena, list->crowds, list->crowd_count, &list->crowd_capacity,
-                                  sizeof *list->crowds);
+        list->crowds =
+            arena_grow(request->arena, list->crowds, list->crowd_count, &list->crowd_capacity, sizeof *list->crowds);
         list->crowds[list->crowd_count++] = status->crowds[i];
     }
 }
@@ -84,6 +140,18 @@ static void add(struct buf *buf, struct slice text, bool *begun)
     *begun = *begun || text.len > 0;
 }
 
+/* Adds who holds or awaits it; of the past those who are told in another row of it already, since they went while it was told, are not told again. */
+static void add_who(struct buf *buf, const struct ranked *rows, size_t at, bool waiters, bool *begun)
+{
+    struct slice who = waiters ? rows[at].row->waiters : rows[at].row->holders;
+    for (size_t i = 0; i < at && who.len > 0; i++) {
+        struct slice before = waiters ? rows[i].row->waiters : rows[i].row->holders;
+        if (before.len >= who.len && memmem(before.data, before.len, who.data, who.len) != NULL)
+            return;
+    }
+    add(buf, who, begun);
+}
+
 /* Rows with one key are one resource. Returns: how many they were. */
 static size_t write_resource(struct buf *buf, const struct ranked *rows, size_t count)
 {
@@ -96,11 +164,11 @@ static size_t write_resource(struct buf *buf, const struct ranked *rows, size_t 
     buf_slice(buf, begun ? SLICE_LIT(",\"holders\":[") : SLICE_LIT("\"holders\":["));
     begun = false;
     for (size_t i = 0; i < same; i++)
-        add(buf, rows[i].row->holders, &begun);
+        add_who(buf, rows, i, false, &begun);
     buf_lit(buf, "],\"waiters\":[");
     begun = false;
     for (size_t i = 0; i < same; i++)
-        add(buf, rows[i].row->waiters, &begun);
+        add_who(buf, rows, i, true, &begun);
     buf_lit(buf, "]}");
     return same;
 }
@@ -114,13 +182,28 @@ static struct ranked *sorted(struct request *request, const struct lock_list *li
     return rows;
 }
 
+/* What was before the server was started, or was more than is kept, is not known. */
+static int refuse_too_old(struct request *request, tl_ts from)
+{
+    int r = request_refuse(request, PROBLEM_TIMESTAMP_TOO_OLD,
+                           "what was locked before [%" PRIu64 "] is not known any more; asked for [%" PRIu64 "]", from,
+                           request->view.ts);
+    problem_details(&request->problem, request->arena, "\"oldest\":%" PRIu64, from);
+    return r;
+}
+
 static int finish(struct request *request, const struct lock_list *list)
 {
+    tl_ts from = list->past_from > request->api->locks_from ? list->past_from : request->api->locks_from;
+    if (list->as_of != 0 && list->as_of < from)
+        return refuse_too_old(request, from);
     const struct ranked *rows = sorted(request, list);
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     text.guard = request->arena->guard;
     buf_lit(&text, "{\"locks\":[");
-    for (size_t i = 0; i < list->row_count && !memory_refused(request);) {
+    size_t told = 0;
+    for (size_t i = 0; i < list->row_count && !memory_refused(request) && (list->size == 0 || told < list->size);
+         told++) {
         if (i > 0)
             buf_byte(&text, ',');
         i += write_resource(&text, rows + i, list->row_count - i);
@@ -139,7 +222,7 @@ static int finish(struct request *request, const struct lock_list *list)
 static int read_rest(struct request *request)
 {
     struct lock_list *list = request->context;
-    while (!is_complete(list) && !memory_refused(request) && !atomic_load(&request->abandoned)) {
+    while (!is_complete(list) && !is_enough(list) && !memory_refused(request) && !atomic_load(&request->abandoned)) {
         struct command *command = next_piece(request, list);
         request_ask(request->api, command);
         take_piece(request, list, &command->status);
@@ -152,13 +235,14 @@ static int first_done(struct request *request, struct command *command)
 {
     struct lock_list *list = request->context;
     take_piece(request, list, &command->status);
-    return is_complete(list) ? finish(request, list) : request_work(request, read_rest);
+    return is_complete(list) || is_enough(list) ? finish(request, list) : request_work(request, read_rest);
 }
 
-int lock_list_read(struct request *request, struct slice index, struct slice path, lock_list_taker *then)
+int lock_list_read(struct request *request, const struct lock_look *look, lock_list_taker *then)
 {
     struct lock_list *list = arena_zalloc(request->arena, sizeof *list);
-    *list = (struct lock_list){.then = then, .index = index, .path = path};
+    *list = (struct lock_list){
+        .then = then, .index = look->index, .path = look->path, .as_of = look->as_of, .size = look->size};
     request->context = list;
     return request_submit(request, next_piece(request, list), first_done);
 }

@@ -10,11 +10,19 @@
 /* What is done with the list, a JSON object that lives as long as the request. */
 typedef int lock_list_taker(struct request *request, struct slice body);
 
+/* Which locks, and when. */
+struct lock_look {
+    struct slice index; /* only what lies in this index; empty: all */
+    struct slice path;  /* and in or above this directory; data NULL: all */
+    tl_ts as_of;        /* what was there then; 0: now. Requires: the request has this view */
+    size_t size;        /* resources at most, whichever; 0: all */
+};
+
 /*
  * Asks for the list. What fits in one piece is taken where the command is completed; the rest is asked for on a worker. Either
  * way the requests of others are applied between the pieces.
  * Returns: REQUEST_PENDING, or what the taker returned; REQUEST_REFUSED.
  */
-int lock_list_read(struct request *request, struct slice index, struct slice path, lock_list_taker *then) TL_MUST_USE;
+int lock_list_read(struct request *request, const struct lock_look *look, lock_list_taker *then) TL_MUST_USE;
 
 #endif

@@ -192,15 +192,22 @@ int handle_unlock(struct request *request)
 
 /* --- Looking ------------------------------------------------------------------------------------------------------ */
 
-static int look(struct request *request, lock_list_taker *then)
+enum { SIZE_MAX_TOLD = 10000 };
+
+static int look_at(struct request *request, lock_list_taker *then)
 {
-    int r = request_accept(request);
-    if (r != 0)
+    int32_t size = 0;
+    int r = request_int(request, "size", &size);
+    if (r != 0 || (r = request_accept(request)) != 0)
         return r;
-    struct slice index = request_param(request, "index"), path = request_param(request, "path");
-    if (path.data != NULL && index.len == 0)
+    struct lock_look look = {request_param(request, "index"), request_param(request, "path"), request->view.ts,
+                             (size_t)size};
+    if (look.path.data != NULL && look.index.len == 0)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[path] is one of an index: name the [index] too");
-    return lock_list_read(request, index, path, then);
+    if (request_param(request, "size").data != NULL && (size < 1 || size > SIZE_MAX_TOLD))
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[size] is how many resources are told, from 1 to %d",
+                              SIZE_MAX_TOLD);
+    return lock_list_read(request, &look, then);
 }
 
 static int list_reply(struct request *request, struct slice body)
@@ -211,9 +218,15 @@ static int list_reply(struct request *request, struct slice body)
     return REQUEST_DONE;
 }
 
+static int look_for_list(struct request *request)
+{
+    return look_at(request, list_reply);
+}
+
 int handle_lock_status(struct request *request)
 {
-    return look(request, list_reply);
+    bool past = request_param(request, "as_of").data != NULL || request_param(request, "timestamp").data != NULL;
+    return past ? request_read(request, NULL, 0, look_for_list) : look_for_list(request);
 }
 
 int handle_stories(struct request *request)
@@ -268,7 +281,7 @@ static void add_lock_rows(struct request *request, yyjson_val *lock, yyjson_val 
 {
     size_t i, count;
     yyjson_val *owner;
-    yyjson_arr_foreach (owners, i, count, owner) {
+    json_arr_foreach (owners, i, count, owner) {
         struct cat_cell *row = cat_table_row(table, request->arena);
         row[0] = index_cell(request, lock);
         row[1] = status_cell(request, lock, "path");
@@ -292,7 +305,7 @@ static int cat_locks_done(struct request *request, struct slice body)
     if (r != 0)
         return tl_trace(r);
     cat_table_init(&table, lock_columns, COUNT_OF(lock_columns));
-    yyjson_arr_foreach (json_get_lit(doc.root, "locks"), i, count, lock) {
+    json_arr_foreach (json_get_lit(doc.root, "locks"), i, count, lock) {
         add_lock_rows(request, lock, json_get_lit(lock, "holders"), "held", &table);
         add_lock_rows(request, lock, json_get_lit(lock, "waiters"), "waiting", &table);
     }
@@ -304,5 +317,5 @@ int handle_cat_locks(struct request *request)
     int r = request_accept(request);
     if (r != 0 || cat_table_help(request, lock_columns, COUNT_OF(lock_columns)))
         return r;
-    return look(request, cat_locks_done);
+    return look_at(request, cat_locks_done);
 }

@@ -68,7 +68,7 @@ static int actions_text(struct request *request, yyjson_val *list, struct buf *t
     size_t i, count;
     yyjson_val *item;
     bool source_follows = false;
-    yyjson_arr_foreach (list, i, count, item) {
+    json_arr_foreach (list, i, count, item) {
         int r = 0;
         if (source_follows && yyjson_is_obj(item))
             source_follows = false;
@@ -199,6 +199,52 @@ int handle_session_close(struct request *request)
     return request_submit(request, command, close_done);
 }
 
+/* --- What was put aside ------------------------------------------------------------------------------------------- */
+
+static int aside_done(struct request *request, struct command *command)
+{
+    struct json_writer writer;
+    reply_begin(request, 200, &writer);
+    json_begin(&writer, '{');
+    json_key(&writer, "number");
+    json_u64(&writer, command->aside.number);
+    json_key(&writer, command->aside.again ? "tried" : "dropped");
+    json_bool(&writer, true);
+    json_key(&writer, "timestamp");
+    json_u64(&writer, command->ts);
+    json_end(&writer, '}');
+    return REQUEST_DONE;
+}
+
+static int decide_aside(struct request *request, bool again)
+{
+    uint64_t number;
+    struct slice text = request_part(request, PART_ID);
+    int r = 0;
+    if (!slice_to_u64(text, &number))
+        r = request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                           "[%.*s] is no number of what is kept: GET /_session tells it under [kept]", SLICE_ARG(text));
+    if (r != 0 || (r = request_accept(request)) != 0)
+        return r;
+    struct command *command = command_new(COMMAND_ASIDE, DIALECT_7);
+    command->aside = (struct aside_command){.number = number, .again = again};
+    return request_submit(request, command, aside_done);
+}
+
+static const struct own_form retry_form = {"a retry", "", NULL};
+
+int handle_kept_retry(struct request *request)
+{
+    struct own_body body;
+    int r = own_body_parse(request, &retry_form, &body);
+    return r != 0 ? r : decide_aside(request, true);
+}
+
+int handle_kept_drop(struct request *request)
+{
+    return decide_aside(request, false);
+}
+
 /* --- Attach ------------------------------------------------------------------------------------------------------- */
 
 static int attach_done(struct request *request, struct command *command)
@@ -250,7 +296,7 @@ static int cat_sessions(struct request *request, struct slice body)
     if (r != 0)
         return tl_trace(r);
     cat_table_init(&table, session_columns, COUNT_OF(session_columns));
-    yyjson_arr_foreach (json_get_lit(doc.root, "sessions"), i, count, session) {
+    json_arr_foreach (json_get_lit(doc.root, "sessions"), i, count, session) {
         struct cat_cell *row = cat_table_row(&table, request->arena);
         for (size_t k = 0; k < COUNT_OF(session_columns); k++)
             row[k] = k == 2 || k == 3 ? status_time_cell(request, session, session_columns[k].name)

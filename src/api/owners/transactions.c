@@ -167,7 +167,7 @@ static int cat_transactions(struct request *request, struct slice body)
     if (r != 0)
         return tl_trace(r);
     cat_table_init(&table, txn_columns, COUNT_OF(txn_columns));
-    yyjson_arr_foreach (json_get_lit(doc.root, "transactions"), i, count, txn) {
+    json_arr_foreach (json_get_lit(doc.root, "transactions"), i, count, txn) {
         struct cat_cell *row = cat_table_row(&table, request->arena);
         for (size_t k = 0; k < COUNT_OF(txn_columns); k++)
             row[k] = k == 4 || k == 5 ? status_time_cell(request, txn, txn_columns[k].name)

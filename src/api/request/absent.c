@@ -7,7 +7,6 @@
  * below a name is absent too.
  */
 static const char *const names[] = {
-    "_analyze",
     "_async_search",
     "_autoscaling",
     "_cat/allocation",
@@ -29,17 +28,16 @@ static const char *const names[] = {
     "_cluster/pending_tasks",
     "_cluster/reroute",
     "_cluster/voting_config_exclusions",
-    "_component_template",
     "_dangling",
     "_enrich",
     "_eql",
     "_explain",
-    "_field_caps",
     "_flush/synced",
     "_freeze",
     "_graph",
     "_ilm",
-    "_index_template",
+    "_index_template/_simulate",
+    "_index_template/_simulate_index",
     "_ingest",
     "_license",
     "_logstash",
@@ -79,7 +77,6 @@ static const char *const names[] = {
     "_transform",
     "_unfreeze",
     "_upgrade",
-    "_validate/query",
     "_watcher",
     "_xpack",
 };

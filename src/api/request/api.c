@@ -7,6 +7,7 @@
 #include "api/request/absent.h"
 #include "api/request/api_internal.h"
 #include "api/cluster/cluster_uuid.h"
+#include "api/cluster/log_settings.h"
 #include "api/cluster/zones.h"
 #include "api/request/date_name.h"
 #include "api/request/dialect.h"
@@ -17,10 +18,13 @@
 #include "api/request/past.h"
 #include "api/request/problem_reply.h"
 #include "api/request/reply.h"
+#include "api/page/events.h"
+#include "api/request/followers.h"
 #include "api/search/searches.h"
 #include "api/request/url.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "metrics/traffic.h"
 
 #define WORKER_COUNT_DEFAULT 2
 #define BODY_BYTES_MAX_DEFAULT ((size_t)100 << 20)
@@ -39,6 +43,7 @@ static void options_init(struct api_options *options, const struct api_options *
     options->cluster_name = keep_option(given->cluster_name, "tidelock");
     options->node_name = keep_option(given->node_name, "tidelock-0");
     options->data_directory = keep_option(given->data_directory, "");
+    options->backups = keep_option(given->backups, "");
     if (options->worker_count == 0)
         options->worker_count = WORKER_COUNT_DEFAULT;
     if (options->body_bytes_max == 0)
@@ -52,6 +57,7 @@ static void options_deinit(struct api_options *options)
     mem_free((void *)(uintptr_t)options->cluster_name.data);
     mem_free((void *)(uintptr_t)options->node_name.data);
     mem_free((void *)(uintptr_t)options->data_directory.data);
+    mem_free((void *)(uintptr_t)options->backups.data);
 }
 
 int api_open(struct journal *journal, struct store *store, const struct api_options *options, struct api **ret_api)
@@ -66,15 +72,23 @@ int api_open(struct journal *journal, struct store *store, const struct api_opti
     options_init(&api->options, options);
     pthread_mutex_init(&api->waiting_lock, NULL);
     cluster_uuid_fetch(journal, &api->ids, api->cluster_uuid);
+    log_settings_apply(journal);
     if (options->zoneinfo.len > 0)
         zones_offer(journal, options->zoneinfo);
     api->routes = route_table_new();
     api->gate = gate_new();
+    api->traffic = traffic_new(route_line_count());
+    api->started_us = clock_wall_us();
+    api->locks_from = journal_stable(journal);
     int r = workers_open(api->options.worker_count, &api->workers);
     if (r == 0)
         r = searches_open(api, &api->searches);
     if (r == 0)
         r = attachments_open(journal, &api->attachments);
+    if (r == 0)
+        r = followers_open(journal, &api->followers);
+    if (r == 0)
+        r = events_open(api, &api->events);
     if (r == 0 && api->options.data_directory.len > 0)
         r = file_scripts_open(journal, api->options.data_directory, &api->file_scripts);
     if (r != 0) {
@@ -94,7 +108,7 @@ static void wake_done(struct command *command)
 static void wake_waiting(struct api *api)
 {
     struct command *command = command_new(COMMAND_CANCEL, DIALECT_7);
-    command->cancel.request = 0;
+    command->cancel.request = (uint64_t)journal_host_number(api->journal) << HOST_SHIFT;
     command->on_done = wake_done;
     journal_submit(api->journal, command, false);
 }
@@ -103,6 +117,8 @@ void api_stop(struct api *api)
 {
     wake_waiting(api);
     attachments_stop(api->attachments);
+    followers_stop(api->followers);
+    events_stop(api->events);
     searches_stop(api->searches);
 }
 
@@ -122,11 +138,14 @@ void api_close(struct api *api)
     if (api == NULL)
         return;
     attachments_close(api->attachments);
+    followers_close(api->followers);
+    events_close(api->events);
     file_scripts_close(api->file_scripts);
     workers_close(api->workers);
     searches_close(api->searches);
     gate_free(api->gate);
     route_table_free(api->routes);
+    traffic_free(api->traffic);
     id_source_deinit(&api->ids);
     pthread_mutex_destroy(&api->waiting_lock);
     options_deinit(&api->options);
@@ -179,8 +198,8 @@ static int refuse_absent(struct request *request)
 
 int handle_absent(struct request *request)
 {
-    struct slice pattern = slice_from(request->route->pattern);
-    return refuse_by_name(request, slice_from_offset(pattern, strlen("/{index}/{type}/")));
+    struct slice pattern = slice_from(request->route->pattern), below = SLICE_LIT("/{index}/{type}/");
+    return refuse_by_name(request, slice_from_offset(pattern, slice_starts_with(pattern, below) ? below.len : 1));
 }
 
 int api_wrong_method(struct request *request, unsigned methods, struct slice bad_escape)
@@ -321,7 +340,7 @@ static int read_token(struct request *request)
 }
 
 /*
- * Of the calls of our own, locks are taken, renames and commits made in the name of a transaction.
+ * Of the calls of our own, locks are taken, renames and commits made, directories listed in the name of a transaction.
  * To the others it means nothing. Who says by the parameter that one is meant is told so; a client that names it on all that it sends, by
  * the header, need not know: they are not to queue behind its requests.
  */
@@ -329,7 +348,7 @@ static bool is_made_in_transaction(const struct request *request)
 {
     return request->route->form != FORM_OWN || request->parts[PART_TRANSACTION].len > 0 ||
            request->route->handler == handle_lock || request->route->handler == handle_unlock ||
-           request->route->handler == handle_rename;
+           request->route->handler == handle_rename || request->route->handler == handle_tree;
 }
 
 static int read_owner(struct request *request)
@@ -453,5 +472,6 @@ void api_handle(struct api *api, struct exchange *exchange)
     request->dialect = DIALECT_7;
     request->parts = no_parts;
     exchange->api_context = request;
+    request->begun_us = clock_boot_us();
     request_settle(request, dispatch(request));
 }

@@ -18,6 +18,7 @@ struct api_options {
     struct slice cluster_name; /* default "tidelock" */
     struct slice node_name;
     struct slice data_directory; /* for DATA/scripts; empty: no file scripts */
+    struct slice backups;        /* a folder for them, of backup_folder_open(); empty: there are none */
     struct slice zoneinfo;       /* a folder of TZif files, read when the api is opened; empty: none */
     size_t body_bytes_max;       /* for texts; src/http enforces it. Default 100 MiB */
     struct script_limits script; /* of scripts that read; default SCRIPT_LIMITS_DEFAULT */

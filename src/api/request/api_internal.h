@@ -18,7 +18,10 @@
 /* What this node is called where Elasticsearch has ids of nodes. */
 #define API_NODE_ID "tidelock00000000000000"
 
+struct events;
+struct followers;
 struct searches;
+struct traffic;
 
 struct api {
     struct journal *journal;
@@ -28,12 +31,17 @@ struct api {
     struct workers *workers;
     struct gate *gate;
     struct attachments *attachments;
+    struct followers *followers;       /* who waits for changes */
+    struct events *events;             /* who looks on */
     struct file_scripts *file_scripts; /* NULL: none are watched */
     struct id_source ids;
     pthread_mutex_t waiting_lock; /* guards request->waiting of all requests */
     atomic_bool merging;          /* a worker is at the store's compaction */
     struct searches *searches;    /* scrolls, points in time, tasks, compiled scripts */
     char cluster_uuid[ID_BYTES + 1];
+    struct traffic *traffic; /* by route_line() */
+    uint64_t started_us;     /* of the clock that is set */
+    tl_ts locks_from;        /* since when it is known what was locked */
 };
 
 /*

@@ -34,6 +34,16 @@ struct response_header {
 
 struct exchange;
 
+struct server_figures {
+    uint64_t connections;
+    uint64_t connections_max;
+    uint64_t accepted; /* connections, since the start */
+    uint64_t in_flight; /* requests between their arrival and their answer */
+    uint64_t streams;
+    uint64_t requests; /* since the start, also those that the server itself refused */
+    uint64_t refused;  /* of them, those */
+};
+
 /* What src/http provides. */
 struct exchange_ops {
     /* Returns: the value of a request header (first one, name in any case), data NULL when absent. */
@@ -43,9 +53,13 @@ struct exchange_ops {
     void (*respond)(struct exchange *exchange);
     void (*stream_open)(struct exchange *exchange);
     void (*stream_write)(struct exchange *exchange, struct slice bytes);
+    /* Returns: how much of the stream is written and not sent yet; what is beyond a limit breaks it. */
+    size_t (*stream_behind)(struct exchange *exchange);
     void (*stream_close)(struct exchange *exchange);
     /* Writes the client's address, "127.0.0.1:4711". Returns: its length, below `room`. NULL: nobody knows it. */
     size_t (*peer)(struct exchange *exchange, char *to, size_t room);
+    /* Tells how the server of the exchange is doing. NULL: nobody knows. */
+    void (*server)(struct exchange *exchange, struct server_figures *ret_figures);
 };
 
 struct exchange {

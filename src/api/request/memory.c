@@ -27,7 +27,7 @@ static bool relieves(request_handler *handler)
         handle_txn_rollback, handle_scroll_clear,  handle_pit_close,         handle_task_cancel,
         handle_info,         handle_timestamp,     handle_cluster_health,    handle_cat_health,
         handle_nodes,        handle_index_delete,  handle_index_clear_cache, handle_nodes_stats,
-        handle_cat_memory,
+        handle_cat_memory,   handle_metrics,       handle_health_live,       handle_health_ready,
     };
     for (size_t i = 0; i < sizeof handlers / sizeof *handlers; i++)
         if (handlers[i] == handler)

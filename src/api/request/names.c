@@ -42,7 +42,7 @@ struct slice names_of_json(struct arena *arena, yyjson_val *value)
     struct slice all = json_slice(value);
     size_t index, count;
     yyjson_val *item;
-    yyjson_arr_foreach (value, index, count, item) {
+    json_arr_foreach (value, index, count, item) {
         all = all.data == NULL ? arena_copy(arena, json_slice(item))
                                : arena_append(arena, all, ",%.*s", SLICE_ARG(json_slice(item)));
     }

@@ -44,7 +44,7 @@ static int check_members(struct request *request, yyjson_val *object, const char
     yyjson_val *key, *value;
     struct slice names[NAMES_MAX];
     size_t name_count = split_names(members, names);
-    yyjson_obj_foreach (object, i, count, key, value) {
+    json_obj_foreach (object, i, count, key, value) {
         for (k = 0; k < name_count && !slice_equal(names[k], json_slice(key)); k++)
             ;
         if (k < name_count)
@@ -222,7 +222,7 @@ int own_body_targets(struct own_body *body, enum lock_mode mode_default, struct 
         return request_refuse(body->request, PROBLEM_LIMIT_EXCEEDED, "more than %d locks in a request",
                               LOCK_TARGETS_MAX);
     struct lock_target *targets = arena_alloc(body->request->arena, (yyjson_arr_size(locks) + 1) * sizeof *targets);
-    yyjson_arr_foreach (locks, i, count, item) {
+    json_arr_foreach (locks, i, count, item) {
         int r = read_target(body->request, item, mode_default, &targets[i]);
         if (r != 0)
             return r;

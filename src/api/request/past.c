@@ -9,47 +9,41 @@
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
 static request_handler *const documents[] = {
-    handle_doc_get, handle_doc_source, handle_mget,     handle_search,
-    handle_count,   handle_msearch,    handle_pit_open, handle_task_get /* its results are documents */,
+    handle_doc_get,        handle_doc_source,
+    handle_mget,           handle_search,
+    handle_count,          handle_msearch,
+    handle_validate_query, handle_pit_open,
+    handle_tree,           handle_task_get /* its results are documents */,
+    handle_lock_status /* of which the core knows what was */,
 };
 
 static request_handler *const catalogs[] = {
-    handle_index_get,         handle_index_exists, handle_settings_get,  handle_mapping_get,
-    handle_mapping_get_field, handle_type_exists,  handle_alias_get,     handle_template_get,
-    handle_script_get,        handle_cat_aliases,  handle_cat_templates, handle_cluster_settings_get,
+    handle_index_get,         handle_index_exists,       handle_settings_get,  handle_mapping_get,
+    handle_mapping_get_field, handle_field_caps,         handle_type_exists,   handle_alias_get,
+    handle_template_get,      handle_index_template_get, handle_component_get, handle_analyze,
+    handle_script_get,        handle_cat_aliases,        handle_cat_templates, handle_cluster_settings_get,
 };
 
 /* What these tell is guarded by no lock. */
-static request_handler *const unguarded[] = {handle_template_get, handle_cat_templates, handle_cluster_settings_get};
+static request_handler *const unguarded[] = {handle_analyze,       handle_template_get,  handle_index_template_get,
+                                             handle_component_get, handle_cat_templates, handle_cluster_settings_get};
 
 /* They tell of indices and documents as they are now, ... */
 static request_handler *const present[] = {
-    handle_cat_count, handle_cat_indices, handle_cat_shards, handle_stats, handle_cluster_state,
+    handle_changes, handle_cat_count, handle_cat_indices, handle_cat_shards, handle_stats, handle_cluster_state,
 };
 /*
  * ... and these are part of no transaction: they tell of other things, or of nothing that changes; they do what changes no document. Who
  * means them to be part of one is told so. A client that names its transaction on all that it sends, by the header, need not know.
  */
 static request_handler *const elsewhere[] = {
-    handle_index_refresh,
-    handle_index_flush,
-    handle_index_forcemerge,
-    handle_index_clear_cache,
-    handle_script_execute,
-    handle_task_cancel,
-    handle_task_rethrottle,
-    handle_info,
-    handle_cat,
-    handle_cat_health,
-    handle_cat_nodes,
-    handle_cat_master,
-    handle_cluster_health,
-    handle_cluster_stats,
-    handle_nodes,
-    handle_nodes_stats,
-    handle_tasks,
-    handle_task_get,
-    handle_data_stream_get,
+    handle_index_refresh, handle_index_flush,       handle_index_forcemerge,
+    handle_backup,        handle_index_clear_cache, handle_script_execute,
+    handle_task_cancel,   handle_task_rethrottle,   handle_info,
+    handle_cat,           handle_cat_health,        handle_cat_nodes,
+    handle_cat_master,    handle_cluster_health,    handle_cluster_stats,
+    handle_nodes,         handle_nodes_stats,       handle_tasks,
+    handle_task_get,      handle_data_stream_get,
 };
 
 static bool is_one_of(request_handler *handler, request_handler *const *handlers, size_t count)

@@ -99,15 +99,3 @@ void place_line(const struct json_doc *doc, size_t offset, size_t *ret_line, siz
     *ret_line = line;
     *ret_column = offset - start + 1;
 }
-
-const char *place_token(yyjson_val *value)
-{
-    switch (yyjson_get_type(value)) {
-    case YYJSON_TYPE_NULL: return "VALUE_NULL";
-    case YYJSON_TYPE_BOOL: return "VALUE_BOOLEAN";
-    case YYJSON_TYPE_STR: return "VALUE_STRING";
-    case YYJSON_TYPE_ARR: return "START_ARRAY";
-    case YYJSON_TYPE_OBJ: return "START_OBJECT";
-    default: return "VALUE_NUMBER";
-    }
-}

@@ -33,7 +33,4 @@ bool place_is_blank(struct slice text);
 /* Counts lines and columns from 1. */
 void place_line(const struct json_doc *doc, size_t offset, size_t *ret_line, size_t *ret_column);
 
-/* Returns: what Elasticsearch calls a value's token: "START_OBJECT", "VALUE_NUMBER"… */
-const char *place_token(yyjson_val *value);
-
 #endif

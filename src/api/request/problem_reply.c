@@ -26,6 +26,7 @@ static bool is_java(const struct problem *problem)
     case PROBLEM_NOT_X_CONTENT:
     case PROBLEM_NULL_POINTER:
     case PROBLEM_NUMBER_FORMAT:
+    case PROBLEM_UNSUPPORTED_OPERATION:
     case PROBLEM_X_CONTENT_PARSE: return true;
     default: return false;
     }

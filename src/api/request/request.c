@@ -17,7 +17,9 @@
 #include "api/request/reply.h"
 #include "api/request/tell.h"
 #include "base/check.h"
+#include "base/clock.h"
 #include "core/catalog/catalog.h"
+#include "metrics/traffic.h"
 
 #define LOCK_TIMEOUT_DEFAULT_US (10 * TL_SECOND)
 
@@ -105,7 +107,8 @@ int request_accept(struct request *request)
     if (!params_known(&request->params, request->route->params) &&
         params_check(&request->params, accepted_names(request), path, request->arena, &request->problem) != 0)
         return REQUEST_REFUSED;
-    return params_listed(request->route->params, "source") ? check_source(request) : 0;
+    bool may_be_body = request->route->form != FORM_OWN; /* in calls of our own it is what it says */
+    return may_be_body && params_listed(request->route->params, "source") ? check_source(request) : 0;
 }
 
 struct slice request_body(const struct request *request)
@@ -139,8 +142,8 @@ int request_first_json(struct request *request, struct json_doc *ret_doc)
     *ret_doc = (struct json_doc){NULL};
     if (body.len == 0)
         return 0;
-    int r = json_parse(request->arena, request->dialect == DIALECT_7 ? place_first_value(body) : body, request->dialect, 0, ret_doc,
-                       &request->problem);
+    int r = json_parse(request->arena, request->dialect == DIALECT_7 ? place_first_value(body) : body, request->dialect,
+                       0, ret_doc, &request->problem);
     return r > 0 ? REQUEST_REFUSED : r;
 }
 
@@ -418,7 +421,7 @@ static bool changes_the_past(const struct request *request)
 /* Whether it leaves everything as it is, but for locks that its transaction or session gives back. */
 static bool only_reads(const struct command *command)
 {
-    return command->type == COMMAND_TXN_LOCK || command->type == COMMAND_STATUS;
+    return command->type == COMMAND_TXN_LOCK || command_is(command->type, COMMAND_LOOKS);
 }
 
 static int submit(struct request *request, struct command *command, struct submission how)
@@ -427,7 +430,7 @@ static int submit(struct request *request, struct command *command, struct submi
         command_free(command);
         return memory_refuse(request);
     }
-    if (changes_the_past(request)) {
+    if (changes_the_past(request) && !command_is(command->type, COMMAND_LOOKS)) {
         command_free(command);
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
                               "[timestamp] and [as_of] are parameters of reads: what is past cannot be changed");
@@ -502,6 +505,24 @@ static void pin_view(struct request *request)
     request->pinned = journal_pin(request->api->journal, request->view.ts) == 0;
 }
 
+void request_look_away(struct request *request)
+{
+    catalog_unref(tl_steal(request->catalog));
+    if (request->pinned)
+        journal_unpin(request->api->journal, request->view.ts);
+    request->pinned = false;
+    request->view.ts = 0;
+}
+
+void request_look_again(struct request *request)
+{
+    request_look_away(request);
+    request->view = (struct view){request->api->store, journal_stable(request->api->journal), NULL};
+    request_catalog(request);
+    pin_view(request);
+    request_clock(request);
+}
+
 static int work(struct request *request, request_handler *then, enum work_kind kind)
 {
     pin_view(request);
@@ -561,11 +582,34 @@ static int finish_on_worker(struct request *request)
     return REQUEST_DONE;
 }
 
+void request_count(const struct request *request)
+{
+    traffic_note(request->api->traffic, route_line(request->route, request->exchange->method),
+                 request->exchange->status, clock_boot_us() - request->begun_us);
+}
+
+/* Who writes may look at a view, too, but what came of that was ordered. */
+static bool shows_what_it_read(const struct exchange *exchange)
+{
+    static const char *const reads[] = {"_search", "_msearch", "_count", "_mget"};
+    struct slice path = exchange->path;
+    for (size_t i = 0; exchange->method == HTTP_POST && i < sizeof reads / sizeof *reads; i++) {
+        size_t len = strlen(reads[i]);
+        if (path.len >= len && slice_is(slice_from_offset(path, path.len - len), reads[i]))
+            return true;
+    }
+    return exchange->method == HTTP_GET || exchange->method == HTTP_HEAD;
+}
+
+/* Whether this host was in is looked at behind the view, and not before. */
 void request_settle(struct request *request, int result)
 {
     if (result == REQUEST_PENDING)
         return;
     struct api *api = request->api;
+    if (result == REQUEST_DONE && request->view.ts != 0 && shows_what_it_read(request->exchange) && !journal_serves(api->journal))
+        result = request_refuse(request, PROBLEM_LOG_UNAVAILABLE,
+                                "this host is out of the cluster, or about to be: what it has may be old; ask another");
     if (result < 0)
         problem_from_code(&request->problem, request->arena, result);
     if (result < 0 || result == REQUEST_REFUSED)
@@ -578,6 +622,7 @@ void request_settle(struct request *request, int result)
         return;
     }
     reply_finish(request);
+    request_count(request);
     tell_request(request);
     if (request->exchange->timestamp == 0)
         request->exchange->timestamp = request->view.ts != 0 ? request->view.ts : journal_stable(api->journal);

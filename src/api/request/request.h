@@ -40,7 +40,8 @@ struct request {
     struct api *api;
     struct exchange *exchange;
     struct arena *arena; /* the exchange's */
-    const struct route *route;
+    const struct route *route; /* NULL: there is none */
+    uint64_t begun_us;         /* by clock_boot_us() */
     const struct slice *parts; /* PART_COUNT of them, decoded; data NULL: not in the path */
     struct params params;
     enum dialect dialect;
@@ -137,6 +138,13 @@ struct lock_target;
 int request_read(struct request *request, struct lock_target *targets, size_t target_count,
                  request_handler *then) TL_MUST_USE;
 
+/*
+ * For a request that waits for something newer than it has seen: gives back the moment that it reads, ...
+ */
+void request_look_away(struct request *request);
+/* ... and gives it the stable one, which is pinned. Its time counts from now. Requires: a worker. */
+void request_look_again(struct request *request);
+
 /* Whether a moment can be read. Returns: 0; REQUEST_REFUSED: it is in the future, or its history is gone. */
 int request_check_timestamp(struct request *request, tl_ts ts) TL_MUST_USE;
 
@@ -193,6 +201,9 @@ void request_end_stream(struct request *request);
  * something, whose answer is wanted however long it takes.
  */
 void request_clock(struct request *request);
+
+/* Counts it, with its status and the time it took so far. Requires: once. */
+void request_count(const struct request *request);
 
 /* Acts on what a handler returned. The request is gone afterwards. Called by handlers never. */
 void request_settle(struct request *request, int result);

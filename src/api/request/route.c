@@ -202,6 +202,31 @@ void route_each(void (*look)(const struct route *row, void *context), void *cont
         look(&route_rows[i], context);
 }
 
+/* --- Lines -------------------------------------------------------------------------------------------------------- */
+
+enum { ROW_COUNT = sizeof route_rows / sizeof *route_rows };
+
+/* Rows have room for each method, so that a line's number is found without a search; lines that are not there cost nothing. */
+size_t route_line(const struct route *route, enum http_method method)
+{
+    size_t row = route != NULL ? (size_t)(route - route_rows) : ROW_COUNT;
+    REQUIRE(row <= ROW_COUNT);
+    return row * HTTP_METHOD_COUNT + method;
+}
+
+size_t route_line_count(void)
+{
+    return (ROW_COUNT + 1) * HTTP_METHOD_COUNT;
+}
+
+const char *route_of_line(size_t line, enum http_method *ret_method)
+{
+    size_t row = line / HTTP_METHOD_COUNT;
+    REQUIRE(row <= ROW_COUNT);
+    *ret_method = (enum http_method)(line % HTTP_METHOD_COUNT);
+    return row < ROW_COUNT ? route_rows[row].pattern : NULL;
+}
+
 const char *route_part_name(enum route_part part)
 {
     static const char *const names[] = {

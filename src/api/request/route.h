@@ -86,6 +86,15 @@ int route_find(const struct route_table *table, enum http_method method, struct 
 /* Shows every row to `look`. */
 void route_each(void (*look)(const struct route *row, void *context), void *context);
 
+/*
+ * Lines, for counting: each method of each row has one, and each method has one for requests that no row was found for (`route`
+ * NULL), behind all others. Numbered from 0 to route_line_count().
+ */
+size_t route_line(const struct route *route, enum http_method method);
+size_t route_line_count(void);
+/* What a line is about. Returns: the pattern of its row, with the method; NULL for those without a row. */
+const char *route_of_line(size_t line, enum http_method *ret_method);
+
 const char *route_part_name(enum route_part part);
 
 #endif

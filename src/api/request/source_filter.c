@@ -77,7 +77,7 @@ static int patterns_of_json(struct request *request, yyjson_val *value, const st
         return request_refuse(request, PROBLEM_PARSING,
                               "[_source] must be a boolean, a pattern, or a list of patterns");
     struct slice *items = arena_alloc(request->arena, (yyjson_arr_size(value) + 1) * sizeof *items);
-    yyjson_arr_foreach (value, i, size, item) {
+    json_arr_foreach (value, i, size, item) {
         if (!yyjson_is_str(item) || json_slice(item).len > JSON_FILTER_PATTERN_BYTES_MAX)
             return request_refuse(request, PROBLEM_PARSING, "[_source] takes patterns of at most %d bytes",
                                   JSON_FILTER_PATTERN_BYTES_MAX);
@@ -92,7 +92,7 @@ static int members_of_json(struct request *request, yyjson_val *object, struct j
 {
     size_t i, count;
     yyjson_val *key, *member;
-    yyjson_obj_foreach (object, i, count, key, member) {
+    json_obj_foreach (object, i, count, key, member) {
         struct slice name = json_slice(key);
         int r;
         if (slice_is(name, "includes") || slice_is(name, "include"))

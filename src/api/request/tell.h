@@ -12,6 +12,10 @@ struct command;
 /* A command of a request that works on many indices is done. Requires: before it is freed. */
 void tell_index(struct request *request, const struct command *command);
 
+/* Writes who asks: "127.0.0.1:4711, session …, opaque id …", as far as there is any. Returns: `to`. */
+enum { TELL_WHO_BYTES = 256 };
+const char *tell_who(struct request *request, char to[static TELL_WHO_BYTES]);
+
 /* The request is about to be answered: its status is set. */
 void tell_request(struct request *request);
 

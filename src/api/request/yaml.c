@@ -37,7 +37,7 @@ static void yaml_object(struct buf *buf, yyjson_val *object, unsigned depth, boo
 {
     size_t i, count;
     yyjson_val *key, *member;
-    yyjson_obj_foreach (object, i, count, key, member) {
+    json_obj_foreach (object, i, count, key, member) {
         if (!is_wanted(buf, depth))
             return;
         if (i > 0 || !after_dash)
@@ -59,7 +59,7 @@ static void yaml_list(struct buf *buf, yyjson_val *list, unsigned depth, bool af
 {
     size_t i, count;
     yyjson_val *item;
-    yyjson_arr_foreach (list, i, count, item) {
+    json_arr_foreach (list, i, count, item) {
         if (!is_wanted(buf, depth))
             return;
         if (i > 0 || !after_dash)

@@ -167,7 +167,7 @@ static int read_execute(struct request *request, struct json_doc *doc, struct wr
     size_t i, count;
     yyjson_val *key, *value;
     struct slice context = SLICE_LIT("painless_test");
-    yyjson_obj_foreach (doc->root, i, count, key, value) {
+    json_obj_foreach (doc->root, i, count, key, value) {
         struct slice name = json_slice(key);
         int r = 0;
         if (slice_is(name, "script") && yyjson_is_str(value))

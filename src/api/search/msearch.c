@@ -10,11 +10,13 @@
 #include "api/request/problem_reply.h"
 #include "api/search/searches.h"
 #include "api/search/task.h"
+#include "api/search/slow.h"
 
 #define MSEARCH_ITEMS_MAX 10000
 
 struct msearch_item {
     struct search_call call;
+    struct slice body; /* the request's */
 };
 
 struct msearch {
@@ -48,7 +50,7 @@ static int read_header(struct request *request, struct slice line, struct search
     int r = json_parse(request->arena, line, request->dialect, 0, &doc, &request->problem);
     if (r != 0)
         return r > 0 ? REQUEST_REFUSED : tl_trace(r);
-    yyjson_obj_foreach (doc.root, index, count, key, value) {
+    json_obj_foreach (doc.root, index, count, key, value) {
         struct slice name = json_slice(key);
         bool flag = yyjson_is_true(value) || slice_is(json_slice(value), "true");
         if (slice_is(name, "index") || slice_is(name, "indices"))
@@ -82,6 +84,7 @@ static int read_item(struct request *request, struct msearch *all, struct slice 
     if (all->count >= MSEARCH_ITEMS_MAX)
         return request_refuse(request, PROBLEM_LIMIT_EXCEEDED, "more than %d searches in a request", MSEARCH_ITEMS_MAX);
     item->call = all->defaults;
+    item->body = body;
     int r = read_header(request, header, &item->call);
     if (r == 0)
         r = search_call_body(request, &item->call, body, false);
@@ -134,8 +137,10 @@ static int run_item(struct request *request, struct msearch_item *item, int64_t 
         r = search_run(&item->call.context, &item->call.search, result, &request->problem);
     if (r == 0)
         r = search_call_check(&item->call, result, &request->problem);
-    if (r == 0)
+    if (r == 0) {
+        slow_search(request, &item->call, item->body, result->total, begun_us);
         search_call_note(&item->call, begun_us);
+    }
     if (r == SEARCH_CANCELLED) /* and so is the whole */
         (void)account_look(&request->account);
     return r == 0 ? 0 : r == SEARCH_CANCELLED ? memory_refuse(request) : search_outcome(request, &item->call, r);

@@ -11,6 +11,7 @@
 #include "api/request/place.h"
 #include "api/search/searches.h"
 #include "api/search/task.h"
+#include "api/search/slow.h"
 #include "query/failure.h"
 
 struct scroll_job {
@@ -54,6 +55,7 @@ static int read_page(struct request *request, struct scroll_job *job)
     int64_t begun_us = search_clock_us();
     int r = search_next(&keep->call.context, &keep->call.search, keep->cursor, &result, &request->problem);
     if (r == 0) {
+        slow_search(request, &keep->call, SLICE_NONE, result.total, begun_us);
         search_call_note(&keep->call, begun_us);
         reply_page(request, job, &result);
     } else if (r == SEARCH_REFUSED)
@@ -188,7 +190,7 @@ static int refuse_member(struct request *request, struct slice name, yyjson_val 
 {
     return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
                           "Unknown parameter [%.*s] in request body or parameter is of the wrong type[%s] ",
-                          SLICE_ARG(name), place_token(value));
+                          SLICE_ARG(name), json_token(value));
 }
 
 /* An id, or, where several make sense, a list of them. */
@@ -231,7 +233,7 @@ static int read_ids(struct request *request, bool several, struct slice **ret_id
         return r;
     if (!yyjson_is_obj(doc.root))
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "Malformed content, must start with an object");
-    yyjson_obj_foreach (doc.root, index, count, key, value) {
+    json_obj_foreach (doc.root, index, count, key, value) {
         struct slice name = json_slice(key);
         if (slice_is(name, "scroll") && yyjson_is_str(value) && !several)
             *ret_scroll = json_slice(value);
@@ -478,7 +480,7 @@ int handle_pit_close_other(struct request *request)
     } else if (yyjson_is_str(ids)) {
         write_closed(&writer, json_slice(ids), search_keep_clear(searches, CONTEXT_PIT, json_slice(ids)) > 0);
     } else {
-        yyjson_arr_foreach (ids, i, max, id)
+        json_arr_foreach (ids, i, max, id)
             write_closed(&writer, json_slice(id), search_keep_clear(searches, CONTEXT_PIT, json_slice(id)) > 0);
     }
     json_end(&writer, ']');

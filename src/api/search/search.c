@@ -15,6 +15,7 @@
 #include "api/request/worker.h"
 #include "api/search/searches.h"
 #include "api/search/task.h"
+#include "api/search/slow.h"
 
 enum {
     SOURCE_SHOWN_MAX = 1000,
@@ -64,6 +65,7 @@ static int run(struct request *request, bool short_only)
     if (r == 0)
         r = search_call_check(&job->call, &result, &request->problem);
     if (r == 0) {
+        slow_search(request, &job->call, request_body(request), result.total, job->begun_us);
         search_call_note(&job->call, job->begun_us);
         reply_search(request, job, &result);
     }

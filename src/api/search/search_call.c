@@ -46,9 +46,11 @@ int search_call_init(struct request *request, struct arena *arena, struct search
 
 static struct query_parser parser_of(struct search_call *call, struct request *request, const struct json_doc *doc)
 {
-    return (struct query_parser){
-        .arena = call->arena, .dialect = call->dialect, .doc = doc, .problem = &request->problem,
-        .zones = request_zones(request)};
+    return (struct query_parser){.arena = call->arena,
+                                 .dialect = call->dialect,
+                                 .doc = doc,
+                                 .problem = &request->problem,
+                                 .zones = request_zones(request)};
 }
 
 /* _count says "Failed to parse" around everything that is not a parsing_exception itself. */
@@ -69,7 +71,7 @@ static int refuse_no_object(struct request *request, struct search_call *call, c
 {
     size_t line, column;
     query_position(parser->doc, root, false, &line, &column);
-    request_refuse(request, PROBLEM_PARSING, "Expected [START_OBJECT] but found [%s]", place_token(root));
+    request_refuse(request, PROBLEM_PARSING, "Expected [START_OBJECT] but found [%s]", json_token(root));
     problem_details(&request->problem, call->arena, "\"line\":%zu,\"col\":%zu", line, column);
     return REQUEST_REFUSED;
 }
@@ -80,7 +82,7 @@ static int parse_count(struct request *request, struct search_call *call, struct
     yyjson_val *key, *value;
     if (!yyjson_is_obj(root))
         return refuse_no_object(request, call, parser, root);
-    yyjson_obj_foreach (root, index, count, key, value) {
+    json_obj_foreach (root, index, count, key, value) {
         if (!slice_is(json_slice(key), "query")) {
             size_t line, column;
             query_position(parser->doc, key, false, &line, &column);
@@ -169,6 +171,7 @@ int search_call_lucene(struct request *request, struct search_call *call)
                                      .analyzer = keep(call, request_param(request, "analyzer"))};
     struct slice operator= request_param(request, "default_operator");
     struct slice q = request_param(request, "q");
+    options.lenient_given = request_param(request, "lenient").data != NULL;
     int r = request_bool(request, "lenient", &options.lenient);
     if (r == 0)
         r = request_bool(request, "analyze_wildcard", &options.analyze_wildcard);
@@ -416,7 +419,10 @@ static int parse_filter(struct search_call *call, struct slice json, struct quer
                         struct problem *ret_problem)
 {
     struct json_doc *doc = arena_zalloc(call->arena, sizeof *doc);
-    struct query_parser parser = {.arena = call->arena, .dialect = call->dialect, .doc = doc, .problem = ret_problem,
+    struct query_parser parser = {.arena = call->arena,
+                                  .dialect = call->dialect,
+                                  .doc = doc,
+                                  .problem = ret_problem,
                                   .zones = catalog_zones(call->catalog)};
     int r = json_parse_stored(call->arena, json, doc);
     if (r < 0)
@@ -452,6 +458,14 @@ static unsigned setting_number(const struct catalog_index *index, const char *ke
     return text.data != NULL && slice_to_u64(text, &number) && number <= UINT32_MAX ? (unsigned)number : 0;
 }
 
+/* Returns: one more than what a setting says; 0: nothing. */
+static uint64_t setting_end(const struct catalog_index *index, const char *key)
+{
+    uint64_t number;
+    struct slice text = settings_get(index->settings, slice_from(key));
+    return text.data != NULL && slice_to_u64(text, &number) && number <= UINT32_MAX ? number + 1 : 0;
+}
+
 /* Marks the shards that a comma-separated routing leads to. Returns: how many. */
 static unsigned routed_shards(struct search_call *call, const struct catalog_index *index, struct slice routing,
                               const bool **ret_shards)
@@ -479,16 +493,16 @@ static struct slice target_routing(const struct search_call *call, const struct 
 static double index_boost(const struct search_call *call, const struct catalog_target *target)
 {
     size_t index, count;
-    yyjson_val *key, *value, *boosts = json_object_or_empty(call->search.indices_boost);
+    yyjson_val *key, *value, *boosts = call->search.indices_boost;
     if (yyjson_is_arr(boosts) && unsafe_yyjson_get_len(boosts) > 0) {
-        yyjson_arr_foreach (call->search.indices_boost, index, count, value) {
+        json_arr_foreach (call->search.indices_boost, index, count, value) {
             yyjson_val *boost = json_get(value, target->index->name);
             if (boost != NULL)
                 return yyjson_get_num(boost);
         }
         return 1;
     }
-    yyjson_obj_foreach (boosts, index, count, key, value) {
+    json_obj_foreach (boosts, index, count, key, value) {
         if (slice_equal(json_slice(key), target->index->name))
             return yyjson_get_num(value);
     }
@@ -534,7 +548,11 @@ static int open_index(struct search_call *call, const struct catalog_target *tar
                                    .fetched = arena_zalloc(call->arena, sizeof(bool)),
                                    .boost = index_boost(call, target),
                                    .window_max = setting_number(from, "index.max_result_window"),
-                                   .terms_max = setting_number(from, "index.max_terms_count")};
+                                   .hits_max = setting_number(from, "index.max_inner_result_window"),
+                                   .terms_max = setting_number(from, "index.max_terms_count"),
+                                   .regexp_max = setting_number(from, "index.max_regex_length"),
+                                   .docvalue_fields_end = setting_end(from, "index.max_docvalue_fields_search"),
+                                   .script_fields_end = setting_end(from, "index.max_script_fields")};
     unsigned shards = from->shard_count;
     if (routing.data != NULL)
         shards = routed_shards(call, from, routing, &index->shards);
@@ -610,6 +628,7 @@ int search_call_open(struct search_call *call, struct problem *ret_problem)
                                             .node = SLICE_LIT(API_NODE_ID),
                                             .account = budget_account(call->arena->guard),
                                             .typed_keys = call->typed_keys,
+                                            .total_as_int = call->total_as_int,
                                             .compile = compile,
                                             .compile_user = call};
     call->context.index_count = 0;

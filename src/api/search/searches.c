@@ -9,6 +9,8 @@
 #include "base/budget.h"
 #include "base/check.h"
 #include "base/clock.h"
+#include "core/catalog/cluster_settings.h"
+#include "metrics/metrics.h"
 #include "script/script.h"
 #include "json/time_value.h"
 
@@ -28,10 +30,16 @@ struct searches {
     uint64_t last_number;
     pthread_mutex_t script_lock;
     struct script_cache *scripts;
+    metric_value script_count; /* of it; for who does not wait for the lock */
     struct tasks *tasks;
 };
 
 /* --- Scripts ------------------------------------------------------------------------------------------------------ */
+
+size_t searches_script_count(const struct searches *searches)
+{
+    return metric_read(&searches->script_count);
+}
 
 int searches_compile(struct searches *searches, int lang, int script_context, struct slice source, struct slice name,
                      struct script **ret_script, struct arena *arena, struct problem *ret_problem)
@@ -39,6 +47,7 @@ int searches_compile(struct searches *searches, int lang, int script_context, st
     pthread_mutex_lock(&searches->script_lock);
     int r = script_cache_compile(searches->scripts, (enum script_lang)lang, (enum script_context)script_context, source,
                                  name, ret_script, arena, ret_problem);
+    metric_set(&searches->script_count, script_cache_count(searches->scripts));
     pthread_mutex_unlock(&searches->script_lock);
     return r;
 }
@@ -384,29 +393,10 @@ const atomic_bool *searches_cancelled(const struct searches *searches)
 
 /* --- Keep-alive --------------------------------------------------------------------------------------------------- */
 
-/* A cluster setting, "search.max_keep_alive", nested or flat; transient ones go first. */
-static struct slice cluster_setting(struct request *request, const char *group, const char *name)
-{
-    const struct catalog_object *settings =
-        catalog_object(request_catalog(request), CATALOG_CLUSTER, SLICE_LIT("settings"));
-    struct json_doc doc;
-    if (settings == NULL || json_parse_stored(request->arena, settings->body, &doc) != 0)
-        return SLICE_NONE;
-    static const char *const scopes[] = {"transient", "persistent"};
-    for (size_t i = 0; i < 2; i++) {
-        yyjson_val *scope = json_get(doc.root, slice_from(scopes[i]));
-        yyjson_val *flat = json_get(scope, arena_printf(request->arena, "%s.%s", group, name));
-        yyjson_val *nested = json_get(json_get(scope, slice_from(group)), slice_from(name));
-        if (yyjson_is_str(flat) || yyjson_is_str(nested))
-            return json_slice(yyjson_is_str(flat) ? flat : nested);
-    }
-    return SLICE_NONE;
-}
-
 static int setting_time(struct request *request, const char *name, uint64_t *ret_us)
 {
     int64_t us = 0;
-    struct slice text = cluster_setting(request, "search", name);
+    struct slice text = cluster_setting(request_catalog(request), name, request->arena);
     if (text.data == NULL)
         return 0;
     if (time_value_parse(text, slice_from(name), request->dialect, request->arena, &us, &request->problem) != 0)
@@ -416,30 +406,12 @@ static int setting_time(struct request *request, const char *name, uint64_t *ret
     return 0;
 }
 
-int searches_check_settings(struct request *request, yyjson_val *section)
-{
-    static const char *const names[] = {"default_search_timeout", "default_keep_alive", "max_keep_alive"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        struct slice name = arena_printf(request->arena, "search.%s", names[i]);
-        yyjson_val *flat = json_get(section, name), *nested = json_get(json_get_lit(section, "search"), slice_from(names[i]));
-        yyjson_val *value = flat != NULL ? flat : nested;
-        int64_t us;
-        if (value == NULL || yyjson_is_null(value))
-            continue;
-        struct slice text = yyjson_is_int(value) ? arena_printf(request->arena, "%" PRId64, yyjson_get_sint(value))
-                                                 : json_slice(value);
-        if (time_value_parse(text, name, request->dialect, request->arena, &us, &request->problem) != 0)
-            return REQUEST_REFUSED;
-    }
-    return 0;
-}
-
 int search_default_timeout(struct request *request, struct search_call *call)
 {
     uint64_t timeout_us = 0;
     if (call->search.timeout_us != SEARCH_TIMEOUT_UNSET)
         return 0;
-    int r = setting_time(request, "default_search_timeout", &timeout_us);
+    int r = setting_time(request, "search.default_search_timeout", &timeout_us);
     call->search.timeout_us = (int64_t)timeout_us;
     return r;
 }
@@ -468,9 +440,9 @@ int search_keep_alive(struct request *request, struct slice text, const char *se
     uint64_t limit = CONTEXT_KEEP_ALIVE_MAX_US;
     int64_t us = 0;
     *ret_us = CONTEXT_KEEP_ALIVE_US;
-    int r = setting_time(request, "max_keep_alive", &limit);
+    int r = setting_time(request, "search.max_keep_alive", &limit);
     if (r == 0)
-        r = setting_time(request, "default_keep_alive", ret_us);
+        r = setting_time(request, "search.default_keep_alive", ret_us);
     if (r != 0 || text.data == NULL)
         return r;
     if (time_value_parse(text, slice_from(setting), request->dialect, request->arena, &us, &request->problem) != 0)

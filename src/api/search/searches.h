@@ -36,6 +36,9 @@ void searches_cancel(struct searches *searches);
 /* Returns: what long searches look at to see whether they are cancelled. */
 const atomic_bool *searches_cancelled(const struct searches *searches);
 
+/* Returns: how many compiled scripts are kept for reads; without a wait. */
+size_t searches_script_count(const struct searches *searches);
+
 /* As script_compile, from a cache that all threads share. */
 int searches_compile(struct searches *searches, int lang, int script_context, struct slice source, struct slice name,
                      struct script **ret_script, struct arena *arena, struct problem *ret_problem) TL_MUST_USE;
@@ -107,11 +110,6 @@ int search_keep_alive(struct request *request, struct slice text, const char *se
 /* Moves the request's problem, made in another arena, into its own. */
 void search_keep_problem(struct request *request);
 
-/*
- * Refuses a setting of searches that is no time: [search.default_search_timeout] in a section ("transient") of a request for settings.
- * Returns: 0, REQUEST_REFUSED.
- */
-int searches_check_settings(struct request *request, yyjson_val *section) TL_MUST_USE;
 
 /* _search with ?scroll=. */
 int scroll_begin(struct request *request);

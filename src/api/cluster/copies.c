@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Copies of the documents elsewhere: what each has told of itself (`tidelock replicate`), and how far it is behind.
+ *
+ *     PUT /_changes/_consumers/{name} ─▶ COPY_TOLD, in the catalog ─▶ GET /_changes/_consumers, GET /_cat/copies
+ *
+ * How far one is behind is not told by it, but asked of the feed: the changes above its place, and how long the oldest of them has
+ * been there. So it is right for a copy that stands still, too, and for one that has ended.
+ */
+#include <inttypes.h>
+
+#include "api/request/api_internal.h"
+#include "api/request/cat_table.h"
+#include "api/request/handlers.h"
+#include "api/request/instant.h"
+#include "api/request/own_body.h"
+#include "base/clock.h"
+#include "core/catalog/catalog.h"
+#include "core/feed/feed.h"
+#include "core/feed/feed_read.h"
+#include "json/json.h"
+
+enum {
+    LAG_CHANGES_MAX = 10000, /* are counted; more are "more than that" */
+    STEPS_OF_CHANGE = 50,
+};
+
+/* One that has said nothing for longer is gone: it tells every half a minute, at least. */
+#define SILENT_US (90 * TL_SECOND)
+
+/* Nobody writes timestamps while nothing is written, but time goes on. */
+static tl_ts present(struct request *request)
+{
+    tl_ts stable = journal_stable(request->api->journal), clock = clock_wall_us();
+    return clock > stable ? clock : stable;
+}
+
+/* --- What it tells ------------------------------------------------------------------------------------------------ */
+
+static const struct own_form copy_form = {
+    "a copy's", "target state place sent refused suspects mended verified_at verified_differences",
+    "{\"target\": \"http://es:9200\", \"state\": \"following\", \"place\": 1795440085045274}"};
+
+static const char *const states[] = {"copying", "following", "ended"};
+
+/* Members that are numbers, in the order in which they are shown. */
+static const char *const numbers[] = {
+    "place", "sent", "refused", "suspects", "mended", "verified_at", "verified_differences"};
+
+static bool is_state(struct slice text)
+{
+    for (size_t i = 0; i < sizeof states / sizeof *states; i++)
+        if (slice_is(text, states[i]))
+            return true;
+    return false;
+}
+
+static int read_numbers(struct own_body *body, struct json_writer *writer)
+{
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        yyjson_val *value = json_get(body->doc.root, slice_from(numbers[i]));
+        if (value == NULL || yyjson_is_null(value))
+            continue;
+        if (!yyjson_is_uint(value) || yyjson_get_uint(value) > TL_TS_MAX)
+            return request_refuse(body->request, PROBLEM_PARSING, "[%s] of %s request must be a whole number",
+                                  numbers[i], body->call);
+        json_key(writer, numbers[i]);
+        json_u64(writer, yyjson_get_uint(value));
+    }
+    return 0;
+}
+
+static int copy_done(struct request *request, struct command *command)
+{
+    struct json_writer writer;
+    (void)command;
+    reply_begin(request, 200, &writer);
+    json_begin(&writer, '{');
+    json_key(&writer, "acknowledged");
+    json_bool(&writer, true);
+    json_end(&writer, '}');
+    return REQUEST_DONE;
+}
+
+/* The first time it says all, later what has changed. */
+static int check_told(struct own_body *body, struct slice target, struct slice state)
+{
+    struct request *request = body->request;
+    bool known = catalog_object(request_catalog(request), CATALOG_COPIES, request_part(request, PART_NAME)) != NULL;
+    if (target.data == NULL && !known)
+        return own_body_missing(body, "where the copy is, [target]");
+    if (state.data == NULL ? !known : !is_state(state))
+        return own_body_missing(body, "its [state]: [copying], [following] or [ended]");
+    return 0;
+}
+
+static int write_told(struct own_body *body, struct buf *to)
+{
+    struct slice target = SLICE_NONE, state = SLICE_NONE;
+    struct json_writer writer;
+    int r = own_body_id(body, "target", &target);
+    if (r != 0 || (r = own_body_id(body, "state", &state)) != 0 || (r = check_told(body, target, state)) != 0)
+        return r;
+    json_writer_init(&writer, to);
+    json_begin(&writer, '{');
+    if (target.data != NULL) {
+        json_key(&writer, "target");
+        json_string(&writer, target);
+    }
+    if (state.data != NULL) { /* it is the copy itself that tells, and not who compares it */
+        json_key(&writer, "state");
+        json_string(&writer, state);
+        json_key(&writer, "told");
+        json_u64(&writer, present(body->request));
+    }
+    r = read_numbers(body, &writer);
+    json_end(&writer, '}');
+    return r;
+}
+
+int handle_copy_told(struct request *request)
+{
+    struct own_body body;
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    int r = own_body_parse(request, &copy_form, &body);
+    if (r == 0)
+        r = write_told(&body, &text);
+    if (r == 0)
+        r = request_accept(request);
+    if (r == 0) {
+        struct command *command = command_new(COMMAND_COPY_TOLD, request->dialect);
+        command->object.name = request_part(request, PART_NAME);
+        command->object.body = arena_copy(&command->arena, buf_view(&text));
+        r = request_submit(request, command, copy_done);
+    }
+    buf_deinit(&text);
+    return r;
+}
+
+int handle_copy_forget(struct request *request)
+{
+    int r = request_accept(request);
+    if (r != 0)
+        return r;
+    struct command *command = command_new(COMMAND_COPY_FORGET, request->dialect);
+    command->object.name = request_part(request, PART_NAME);
+    return request_submit(request, command, copy_done);
+}
+
+/* --- What is shown ------------------------------------------------------------------------------------------------ */
+
+/* A copy as it has told of itself, and how far it is behind. */
+struct copy {
+    struct slice name;
+    yyjson_val *told;
+    tl_ts place, heard;
+    const char *state; /* as told; "silent": it has told nothing for long */
+    bool known;        /* the feed reaches back to its place, so the rest is known */
+    bool more;         /* than `changes` */
+    uint64_t changes, lag_us;
+};
+
+/* Returns: 0; fatal codes. */
+static int find_lag(struct request *request, struct copy *copy)
+{
+    struct feed_scan *scan = NULL;
+    struct feed_record record;
+    tl_ts from, oldest = 0;
+    copy->known = copy->place >= request->view.ts;
+    if (copy->known || copy->place == 0)
+        return 0;
+    int r = feed_scan_new(request->api->store, copy->place, request->view.ts, &scan, &from);
+    if (r != 0)
+        return r < 0 ? tl_trace(r) : 0;
+    while (!copy->more && (r = feed_scan_next(scan, &record)) == 0) {
+        struct slice rest = record.changes;
+        struct feed_change change;
+        oldest = oldest == 0 ? record.ts : oldest;
+        while (copy->changes < LAG_CHANGES_MAX && feed_change_take(&rest, &change))
+            copy->changes++;
+        copy->more = rest.len > 0 || !account_take(&request->account, STEPS_OF_CHANGE * (1 + copy->changes));
+    }
+    feed_scan_free(scan);
+    copy->known = true;
+    tl_ts clock = present(request);
+    copy->lag_us = oldest == 0 || clock < oldest ? 0 : clock - oldest;
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+static int read_copy(struct request *request, const struct catalog_object *object, struct copy *ret_copy)
+{
+    struct json_doc doc;
+    *ret_copy = (struct copy){.name = object->name};
+    int r = json_parse_stored(request->arena, object->body, &doc);
+    if (r != 0)
+        return tl_trace(r < 0 ? r : TL_ERR_CORRUPT);
+    ret_copy->told = doc.root;
+    ret_copy->place = yyjson_get_uint(json_get_lit(doc.root, "place"));
+    ret_copy->heard = yyjson_get_uint(json_get_lit(doc.root, "told"));
+    ret_copy->state = yyjson_get_str(json_get_lit(doc.root, "state"));
+    bool ended = ret_copy->state != NULL && strcmp(ret_copy->state, "ended") == 0;
+    if (!ended && ret_copy->heard + SILENT_US < present(request))
+        ret_copy->state = "silent";
+    return find_lag(request, ret_copy);
+}
+
+static void write_copy(struct request *request, const struct copy *copy, struct json_writer *writer)
+{
+    json_begin(writer, '{');
+    json_key(writer, "name");
+    json_string(writer, copy->name);
+    json_key(writer, "target");
+    json_string(writer, json_slice(json_get_lit(copy->told, "target")));
+    json_key(writer, "state");
+    json_string(writer, slice_from(copy->state));
+    json_key(writer, "told");
+    json_string(writer, instant_text(request->arena, copy->heard, 3));
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        yyjson_val *value = json_get(copy->told, slice_from(numbers[i]));
+        if (value == NULL)
+            continue;
+        json_key(writer, numbers[i]);
+        json_u64(writer, yyjson_get_uint(value));
+    }
+    json_key(writer, "lag_changes");
+    if (copy->known)
+        json_u64(writer, copy->changes);
+    else
+        json_null(writer);
+    if (copy->more) {
+        json_key(writer, "lag_relation");
+        json_string(writer, SLICE_LIT("gte"));
+    }
+    json_key(writer, "lag_ms");
+    if (copy->known)
+        json_u64(writer, copy->lag_us / TL_MS);
+    else
+        json_null(writer);
+    json_end(writer, '}');
+}
+
+static int list_run(struct request *request)
+{
+    const struct catalog *catalog = request_catalog(request);
+    struct slice wanted = request_part(request, PART_NAME);
+    struct json_writer writer;
+    bool any = wanted.len == 0;
+    reply_begin(request, 200, &writer);
+    json_begin(&writer, '{');
+    json_key(&writer, "timestamp");
+    json_u64(&writer, request->view.ts);
+    json_key(&writer, "consumers");
+    json_begin(&writer, '[');
+    for (size_t i = 0; i < catalog_object_count(catalog, CATALOG_COPIES); i++) {
+        const struct catalog_object *object = catalog_object_at(catalog, CATALOG_COPIES, i);
+        struct copy copy;
+        if (wanted.len > 0 && !slice_equal(wanted, object->name))
+            continue;
+        int r = read_copy(request, object, &copy);
+        if (r != 0)
+            return r;
+        write_copy(request, &copy, &writer);
+        any = true;
+    }
+    json_end(&writer, ']');
+    json_end(&writer, '}');
+    return any ? REQUEST_DONE
+               : request_refuse(request, PROBLEM_RESOURCE_NOT_FOUND, "no copy [%.*s] has told of itself",
+                                SLICE_ARG(wanted));
+}
+
+static void take_view(struct request *request)
+{
+    request->view = (struct view){.store = request->api->store, .ts = journal_stable(request->api->journal)};
+}
+
+int handle_copies(struct request *request)
+{
+    int r = request_accept(request);
+    if (r != 0)
+        return r;
+    take_view(request);
+    return request_work_short(request, list_run);
+}
+
+static const struct cat_column columns[] = {
+    {"name", "n", "name of the copy", false, false},
+    {"state", "st", "copying, following, ended, or silent", false, false},
+    {"target", "t", "where the copy is", false, false},
+    {"lag.ms", "l", "age of the oldest change that it lacks", true, false},
+    {"lag.changes", "lc", "changes that it lacks", true, false},
+    {"sent", "s", "documents sent by this life of it", true, false},
+    {"refused", "r", "documents that the target has refused", true, false},
+    {"suspects", "su", "documents of requests without an answer, to be compared", true, false},
+    {"verified.differences", "vd", "differences that the last comparison found", true, false},
+    {"told", "to", "when it told of itself last", false, false},
+    {"place", "p", "timestamp up to which it has everything", true, true},
+    {"verified.at", "va", "timestamp of the last comparison", true, true},
+};
+
+static struct cat_cell number_of(const struct copy *copy, const char *name)
+{
+    yyjson_val *value = json_get(copy->told, slice_from(name));
+    return value == NULL ? (struct cat_cell){0} : cat_number((int64_t)yyjson_get_uint(value));
+}
+
+static void add_row(struct request *request, const struct copy *copy, struct cat_table *table)
+{
+    struct cat_cell *row = cat_table_row(table, request->arena);
+    row[0] = cat_text(copy->name);
+    row[1] = cat_text(slice_from(copy->state));
+    row[2] = cat_text(json_slice(json_get_lit(copy->told, "target")));
+    if (copy->known) {
+        row[3] = cat_number((int64_t)(copy->lag_us / TL_MS));
+        row[4] = cat_number((int64_t)copy->changes);
+    }
+    row[5] = number_of(copy, "sent");
+    row[6] = number_of(copy, "refused");
+    row[7] = number_of(copy, "suspects");
+    row[8] = number_of(copy, "verified_differences");
+    row[9] = cat_text(instant_text(request->arena, copy->heard, 3));
+    row[10] = number_of(copy, "place");
+    row[11] = number_of(copy, "verified_at");
+}
+
+static int table_run(struct request *request)
+{
+    const struct catalog *catalog = request_catalog(request);
+    struct cat_table table;
+    cat_table_init(&table, columns, sizeof columns / sizeof *columns);
+    for (size_t i = 0; i < catalog_object_count(catalog, CATALOG_COPIES); i++) {
+        struct copy copy;
+        int r = read_copy(request, catalog_object_at(catalog, CATALOG_COPIES, i), &copy);
+        if (r != 0)
+            return r;
+        add_row(request, &copy, &table);
+    }
+    return cat_table_reply(request, &table);
+}
+
+int handle_cat_copies(struct request *request)
+{
+    int r = cat_table_begin(request, columns, sizeof columns / sizeof *columns);
+    if (r != 0)
+        return r;
+    take_view(request);
+    return request_work_short(request, table_run);
+}

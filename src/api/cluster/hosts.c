@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The hosts of a cluster, and checkpoints for those that are new:
+ *
+ *     GET /_cluster/hosts, /_cat/hosts, DELETE /_cluster/hosts/{name}
+ *     POST /_cluster/_checkpoint ─▶ its files; GET /_cluster/_checkpoint/{name}?file=F&from=N ─▶ bytes; DELETE when they are there
+ *
+ * A checkpoint lies in DATA/copies/NAME, most of it as links, until it is deleted or the server starts again.
+ */
+#include "api/cluster/hosts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fts.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "api/request/api_internal.h"
+#include "api/request/cat_table.h"
+#include "api/request/handlers.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+
+enum { PIECE_BYTES = 8 << 20, PATH_BYTES_MAX = 256 };
+
+/* --- Hosts -------------------------------------------------------------------------------------------------------- */
+
+static void write_host(struct json_writer *writer, const struct journal_host *host, const struct journal_host *self)
+{
+    char chain[17];
+    snprintf(chain, sizeof chain, "%016llx", (unsigned long long)host->chain);
+    json_begin(writer, '{');
+    json_key(writer, "name");
+    json_string(writer, host->name);
+    json_key(writer, "number");
+    json_u64(writer, host->number);
+    json_key(writer, "group");
+    json_string(writer, host->group);
+    json_key(writer, "address");
+    json_string(writer, host->address);
+    json_key(writer, "live");
+    json_bool(writer, host->live);
+    json_key(writer, "keeper");
+    json_bool(writer, host->keeper);
+    json_key(writer, "self");
+    json_bool(writer, host->self);
+    json_key(writer, "applied_timestamp");
+    json_u64(writer, host->applied);
+    json_key(writer, "applied_position");
+    json_u64(writer, host->position);
+    json_key(writer, "lag_positions");
+    json_u64(writer, self != NULL && self->position > host->position ? self->position - host->position : 0);
+    json_key(writer, "heard_ms_ago");
+    json_u64(writer, host->silent_us / TL_MS);
+    json_key(writer, "chain");
+    json_string(writer, slice_from(chain));
+    json_key(writer, "build");
+    json_string(writer, host->build);
+    json_end(writer, '}');
+}
+
+static const struct journal_host *find_self(const struct journal_host *hosts, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (hosts[i].self)
+            return &hosts[i];
+    return NULL;
+}
+
+static int list_run(struct request *request)
+{
+    struct journal_host *hosts;
+    size_t count = journal_hosts(request->api->journal, &hosts);
+    struct json_writer writer;
+    reply_begin(request, 200, &writer);
+    json_begin(&writer, '{');
+    json_key(&writer, "serves");
+    json_bool(&writer, journal_serves(request->api->journal));
+    json_key(&writer, "hosts");
+    json_begin(&writer, '[');
+    for (size_t i = 0; i < count; i++)
+        write_host(&writer, &hosts[i], find_self(hosts, count));
+    json_end(&writer, ']');
+    json_end(&writer, '}');
+    mem_free(hosts);
+    return REQUEST_DONE;
+}
+
+int handle_hosts(struct request *request)
+{
+    int r = request_accept(request);
+    return r != 0 ? r : request_work_short(request, list_run);
+}
+
+static int forget_run(struct request *request)
+{
+    struct slice name = request_part(request, PART_NAME);
+    struct json_writer writer;
+    switch (journal_forget_host(request->api->journal, name)) {
+    case 0: break;
+    case JOURNAL_HOST_LIVES:
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "host [%.*s] is in the cluster: stop it first",
+                              SLICE_ARG(name));
+    case JOURNAL_LOG_AWAY:
+        return request_refuse(request, PROBLEM_LOG_UNAVAILABLE, "the log of the cluster cannot be reached");
+    default: return request_refuse(request, PROBLEM_RESOURCE_NOT_FOUND, "there is no host [%.*s]", SLICE_ARG(name));
+    }
+    reply_begin(request, 200, &writer);
+    json_begin(&writer, '{');
+    json_key(&writer, "acknowledged");
+    json_bool(&writer, true);
+    json_end(&writer, '}');
+    return REQUEST_DONE;
+}
+
+int handle_host_forget(struct request *request)
+{
+    int r = request_accept(request);
+    return r != 0 ? r : request_work(request, forget_run);
+}
+
+static const struct cat_column columns[] = {
+    {"name", "n", "name of the host", false, false},
+    {"group", "g", "its group", false, false},
+    {"address", "a", "where others reach it", false, false},
+    {"live", "l", "* keeper, + live, - out", false, false},
+    {"heard.ms", "h", "since it was heard last", true, false},
+    {"applied", "ap", "position in the log that it had applied then", true, false},
+    {"chain", "c", "what it had made of the log there", false, false},
+    {"build", "b", "its version", false, true},
+    {"number", "nu", "its number", true, true},
+};
+
+static int table_run(struct request *request)
+{
+    struct journal_host *hosts;
+    size_t count = journal_hosts(request->api->journal, &hosts);
+    struct cat_table table;
+    cat_table_init(&table, columns, sizeof columns / sizeof *columns);
+    for (size_t i = 0; i < count; i++) {
+        struct cat_cell *row = cat_table_row(&table, request->arena);
+        row[0] = cat_text(arena_copy(request->arena, hosts[i].name));
+        row[1] = cat_text(arena_copy(request->arena, hosts[i].group));
+        row[2] = cat_text(arena_copy(request->arena, hosts[i].address));
+        row[3] = cat_text(slice_from(hosts[i].keeper ? "*" : hosts[i].live ? "+" : "-"));
+        row[4] = cat_number((int64_t)(hosts[i].silent_us / TL_MS));
+        row[5] = cat_number((int64_t)hosts[i].position);
+        row[6] = cat_text(arena_printf(request->arena, "%016llx", (unsigned long long)hosts[i].chain));
+        row[7] = cat_text(arena_copy(request->arena, hosts[i].build));
+        row[8] = cat_number(hosts[i].number);
+    }
+    mem_free(hosts);
+    return cat_table_reply(request, &table);
+}
+
+int handle_cat_hosts(struct request *request)
+{
+    int r = cat_table_begin(request, columns, sizeof columns / sizeof *columns);
+    return r != 0 ? r : request_work_short(request, table_run);
+}
+
+/* --- Checkpoints -------------------------------------------------------------------------------------------------- */
+
+static void remove_all(const char *path)
+{
+    char *paths[] = {(char *)(uintptr_t)path, NULL};
+    FTS *walk = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
+    for (FTSENT *entry; walk != NULL && (entry = fts_read(walk)) != NULL;)
+        if (entry->fts_info != FTS_D)
+            (void)remove(entry->fts_path);
+    if (walk != NULL)
+        (void)fts_close(walk);
+}
+
+void hosts_clear_checkpoints(struct slice data)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%.*s/copies", SLICE_ARG(data));
+    remove_all(path);
+}
+
+static void write_files(struct json_writer *writer, const char *path)
+{
+    char *paths[] = {(char *)(uintptr_t)path, NULL};
+    FTS *walk = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
+    size_t prefix = strlen(path) + 1;
+    for (FTSENT *entry; walk != NULL && (entry = fts_read(walk)) != NULL;) {
+        if (entry->fts_info != FTS_F)
+            continue;
+        json_begin(writer, '{');
+        json_key(writer, "file");
+        json_string(writer, slice_from(entry->fts_path + prefix));
+        json_key(writer, "bytes");
+        json_u64(writer, (uint64_t)entry->fts_statp->st_size);
+        json_end(writer, '}');
+    }
+    if (walk != NULL)
+        (void)fts_close(walk);
+}
+
+static int make_run(struct request *request)
+{
+    struct slice data = request->api->options.data_directory;
+    char folder[PATH_MAX], *reason = NULL;
+    struct json_writer writer;
+    tl_ts ts;
+    snprintf(folder, sizeof folder, "%.*s/copies", SLICE_ARG(data));
+    if (mkdir(folder, 0700) != 0 && errno != EEXIST)
+        return request_refuse(request, PROBLEM_ILLEGAL_STATE, "no checkpoint was made: %s", strerror(errno));
+    snprintf(folder, sizeof folder, "%.*s/copies/XXXXXX", SLICE_ARG(data));
+    if (mkdtemp(folder) == NULL)
+        return request_refuse(request, PROBLEM_ILLEGAL_STATE, "no checkpoint was made: %s", strerror(errno));
+    int r = journal_copy(request->api->journal, folder, &ts, &reason);
+    if (r != 0) {
+        r = request_refuse(request, PROBLEM_UNAVAILABLE, "no checkpoint was made: %s",
+                           reason != NULL ? reason : error_text(r));
+        mem_free(reason);
+        remove_all(folder);
+        return r;
+    }
+    reply_begin(request, 200, &writer);
+    json_begin(&writer, '{');
+    json_key(&writer, "checkpoint");
+    json_string(&writer, slice_from(strrchr(folder, '/') + 1));
+    json_key(&writer, "timestamp");
+    json_u64(&writer, ts);
+    json_key(&writer, "files");
+    json_begin(&writer, '[');
+    write_files(&writer, folder);
+    json_end(&writer, ']');
+    json_end(&writer, '}');
+    return REQUEST_DONE;
+}
+
+/* Every host of a cluster has all the data, and whoever reaches this server may read all of it; alone, it makes none. */
+static int accept_in_cluster(struct request *request)
+{
+    int r = request_accept(request);
+    if (r == 0 && journal_host_number(request->api->journal) == 0)
+        r = request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "this server is in no cluster");
+    return r;
+}
+
+int handle_checkpoint_make(struct request *request)
+{
+    int r = accept_in_cluster(request);
+    return r != 0 ? r : request_work(request, make_run);
+}
+
+static bool is_plain(struct slice text, bool slashes)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.data[i];
+        bool letter =
+            (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+        bool inner = i > 0 && text.data[i - 1] != '/' && text.data[i - 1] != '.';
+        if (!letter && !(inner && (c == '.' || (slashes && c == '/'))))
+            return false;
+    }
+    return text.len > 0 && text.len <= PATH_BYTES_MAX;
+}
+
+static int refuse_name(struct request *request)
+{
+    return request_refuse(request, PROBLEM_RESOURCE_NOT_FOUND, "there is no such checkpoint, or no such file in it");
+}
+
+static int read_run(struct request *request)
+{
+    struct slice name = request_part(request, PART_NAME), file = request_param(request, "file");
+    uint64_t from = 0;
+    char path[PATH_MAX];
+    if (!is_plain(name, false) || !is_plain(file, true) || !slice_to_u64(request_param(request, "from"), &from) ||
+        from > INT64_MAX)
+        return refuse_name(request);
+    snprintf(path, sizeof path, "%.*s/copies/%.*s/%.*s", SLICE_ARG(request->api->options.data_directory),
+             SLICE_ARG(name), SLICE_ARG(file));
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return refuse_name(request);
+    struct buf *bytes = reply_text(request, 200);
+    char *piece = mem_alloc(PIECE_BYTES);
+    ssize_t len = pread(fd, piece, PIECE_BYTES, (off_t)from);
+    if (len > 0)
+        buf_append(bytes, piece, (size_t)len);
+    mem_free(piece);
+    close(fd);
+    request->exchange->content_type = "application/octet-stream";
+    return len < 0 ? tl_trace(TL_ERR_IO) : REQUEST_DONE;
+}
+
+int handle_checkpoint_read(struct request *request)
+{
+    int r = accept_in_cluster(request);
+    return r != 0 ? r : request_work(request, read_run);
+}
+
+static int drop_run(struct request *request)
+{
+    struct slice name = request_part(request, PART_NAME);
+    struct json_writer writer;
+    char path[PATH_MAX];
+    if (!is_plain(name, false))
+        return refuse_name(request);
+    snprintf(path, sizeof path, "%.*s/copies/%.*s", SLICE_ARG(request->api->options.data_directory), SLICE_ARG(name));
+    remove_all(path);
+    reply_begin(request, 200, &writer);
+    json_begin(&writer, '{');
+    json_key(&writer, "acknowledged");
+    json_bool(&writer, true);
+    json_end(&writer, '}');
+    return REQUEST_DONE;
+}
+
+int handle_checkpoint_drop(struct request *request)
+{
+    int r = accept_in_cluster(request);
+    return r != 0 ? r : request_work(request, drop_run);
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checkpoints that new hosts of a cluster copy (hosts.c). */
+#ifndef TL_API_HOSTS_H
+#define TL_API_HOSTS_H
+
+#include "base/slice.h"
+
+/* Removes what a life before has left of them in a data directory. */
+void hosts_clear_checkpoints(struct slice data);
+
+#endif

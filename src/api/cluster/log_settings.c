@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How much is logged; see log_settings.h. */
+#include "api/cluster/log_settings.h"
+
+#include <strings.h>
+
+#include "base/arena.h"
+#include "base/log.h"
+#include "core/catalog/catalog.h"
+#include "core/catalog/cluster_settings.h"
+#include "journal/journal.h"
+
+/* Returns: what a name of Elasticsearch's stands for here; LOG_LEVEL_COUNT: nothing. */
+static enum log_level level_of(struct slice text)
+{
+    static const struct {
+        const char *name;
+        enum log_level level;
+    } levels[] = {{"trace", LOG_DEBUG}, {"debug", LOG_DEBUG}, {"info", LOG_INFO}, {"warn", LOG_WARNING}, {"error", LOG_ERROR}};
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
+        if (text.len == strlen(levels[i].name) && strncasecmp(text.data, levels[i].name, text.len) == 0)
+            return levels[i].level;
+    return LOG_LEVEL_COUNT;
+}
+
+void log_settings_apply(struct journal *journal)
+{
+    struct arena arena = ARENA_INIT;
+    struct catalog *catalog = journal_catalog(journal);
+    log_overrule_level(level_of(cluster_setting(catalog, "logger._root", &arena)));
+    catalog_unref(catalog);
+    arena_deinit(&arena);
+}

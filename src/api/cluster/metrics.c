@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * GET /_metrics: what the server counts, as Prometheus reads it. docs/monitoring.md lists the figures; src/metrics/README.md has the
+ * rules: nobody is made to wait for the page, and it costs the same whatever clients have made.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "api/cluster/cluster_state.h"
+#include "api/request/api_internal.h"
+#include "api/request/handlers.h"
+#include "api/search/searches.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "metrics/exposition.h"
+#include "metrics/traffic.h"
+
+static void one(struct exposition *page, enum exposition_type type, const char *name, const char *help, uint64_t value)
+{
+    exposition_family(page, type, name, help);
+    exposition_value(page, value);
+}
+
+static void count(struct exposition *page, const char *name, const char *help, uint64_t value)
+{
+    one(page, EXPOSITION_COUNTER, name, help, value);
+}
+
+static void gauge(struct exposition *page, const char *name, const char *help, uint64_t value)
+{
+    one(page, EXPOSITION_GAUGE, name, help, value);
+}
+
+/* A row of a family whose samples differ in one label. */
+static void labelled(struct exposition *page, const char *label, const char *is, uint64_t value)
+{
+    exposition_label(page, label, is);
+    exposition_value(page, value);
+}
+
+/* --- Requests ----------------------------------------------------------------------------------------------------- */
+
+static void label_line(struct exposition *page, size_t line)
+{
+    static const char *const methods[HTTP_METHOD_COUNT] = {"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "other"};
+    enum http_method method;
+    const char *pattern = route_of_line(line, &method);
+    exposition_label(page, "route", pattern != NULL ? pattern : "none");
+    exposition_label(page, "method", methods[method]);
+}
+
+static void write_statuses(struct exposition *page, size_t line, const struct traffic_reading *reading)
+{
+    for (size_t i = 0; i < TRAFFIC_STATUSES; i++) {
+        char code[12] = "other";
+        if (reading->statuses[i] == 0)
+            continue;
+        if (traffic_statuses[i] != 0)
+            snprintf(code, sizeof code, "%d", traffic_statuses[i]);
+        label_line(page, line);
+        labelled(page, "code", code, reading->statuses[i]);
+    }
+}
+
+static void write_requests(struct exposition *page, const struct request *request)
+{
+    const struct traffic *traffic = request->api->traffic;
+    struct traffic_reading reading;
+    exposition_family(page, EXPOSITION_COUNTER, "tidelock_http_requests",
+                      "Requests answered, by route, method and status.");
+    for (size_t line = 0; line < route_line_count(); line++)
+        if (traffic_read(traffic, line, &reading))
+            write_statuses(page, line, &reading);
+    exposition_family(page, EXPOSITION_HISTOGRAM, "tidelock_http_request_duration_seconds",
+                      "From a request's arrival in whole to its answer, waits for locks included.");
+    for (size_t line = 0; line < route_line_count(); line++)
+        if (traffic_read(traffic, line, &reading)) {
+            label_line(page, line);
+            exposition_times(page, &reading.time);
+        }
+}
+
+static void write_server(struct exposition *page, struct exchange *exchange)
+{
+    struct server_figures server = {0};
+    if (exchange->ops->server == NULL)
+        return;
+    exchange->ops->server(exchange, &server);
+    gauge(page, "tidelock_http_connections", "Open connections.", server.connections);
+    gauge(page, "tidelock_http_connections_limit", "Connections that may be open at once.", server.connections_max);
+    count(page, "tidelock_http_connections_accepted", "Connections accepted.", server.accepted);
+    gauge(page, "tidelock_http_requests_in_flight", "Requests that have arrived and are not answered.",
+          server.in_flight);
+    gauge(page, "tidelock_http_streams", "Responses that stay open, as those of attached sessions.", server.streams);
+    count(page, "tidelock_http_requests_refused",
+          "Requests that were refused before they had a route: malformed, foreign, too large.", server.refused);
+}
+
+/* --- Commands and the disk ---------------------------------------------------------------------------------------- */
+
+static void write_journal(struct exposition *page, struct journal *journal)
+{
+    const struct journal_figures *figures = journal_figures(journal);
+    struct metric_reading groups = {0}, syncs = {0};
+    exposition_family(page, EXPOSITION_COUNTER, "tidelock_commands", "Commands applied, by kind.");
+    for (int type = 0; type < COMMAND_TYPE_COUNT; type++)
+        labelled(page, "command", command_name((enum command_type)type), metric_read(&figures->commands[type]));
+    gauge(page, "tidelock_commands_queued", "Commands that wait for their turn (not for locks).",
+          metric_read(&figures->queued));
+    metric_read_histogram(&figures->group_sizes, &groups);
+    exposition_family(page, EXPOSITION_HISTOGRAM, "tidelock_sync_commands",
+                      "Commands that one sync of the disk made durable.");
+    exposition_sizes(page, &groups);
+    metric_read_histogram(&figures->sync_times, &syncs);
+    exposition_family(page, EXPOSITION_HISTOGRAM, "tidelock_sync_duration_seconds",
+                      "How long a sync of the disk took.");
+    exposition_times(page, &syncs);
+}
+
+static void write_history(struct exposition *page, struct journal *journal)
+{
+    exposition_family(page, EXPOSITION_GAUGE, "tidelock_history_oldest_timestamp_seconds",
+                      "The oldest timestamp that can be read.");
+    exposition_us(page, journal_oldest(journal));
+    exposition_family(page, EXPOSITION_GAUGE, "tidelock_history_newest_timestamp_seconds",
+                      "The newest timestamp that can be read.");
+    exposition_us(page, journal_stable(journal));
+    struct journal_steps steps;
+    journal_clock_steps(journal, &steps);
+    count(page, "tidelock_clock_steps", "How often the machine's clock was set by more than a second.", steps.count);
+}
+
+static void write_store(struct exposition *page, const struct request *request)
+{
+    struct store_stats stats;
+    store_stats(request->api->store, &stats);
+    exposition_family(page, EXPOSITION_GAUGE, "tidelock_store_disk_bytes",
+                      "Bytes of the data on the disk: tables, and the log with what belongs to it.");
+    labelled(page, "kind", "tables", stats.table_bytes);
+    labelled(page, "kind", "log", stats.disk_bytes > stats.table_bytes ? stats.disk_bytes - stats.table_bytes : 0);
+    uint64_t free = store_free_bytes(request->api->store);
+    if (free != UINT64_MAX)
+        gauge(page, "tidelock_store_disk_free_bytes", "Bytes free on the file system of the data.", free);
+    gauge(page, "tidelock_store_writable", "1; 0 while writes are refused for want of room.",
+          journal_writable(request->api->journal));
+    gauge(page, "tidelock_store_tables", "Files of tables.", stats.table_count);
+    gauge(page, "tidelock_store_unflushed_bytes", "Written, and in no table yet.", stats.unflushed_bytes);
+    gauge(page, "tidelock_store_cache_bytes", "Of blocks, in memory.", stats.cache_bytes);
+    gauge(page, "tidelock_store_cache_limit_bytes", "What that may be (--cache).", stats.cache_bytes_max);
+    count(page, "tidelock_store_flushes", "Tables written from memory.", stats.flushes);
+    count(page, "tidelock_store_compactions", "Compactions of tables.", stats.compactions);
+    exposition_family(page, EXPOSITION_GAUGE, "tidelock_store_jobs_running", "Flushes and compactions at work.");
+    labelled(page, "job", "flush", stats.flushes_running);
+    labelled(page, "job", "compaction", stats.compactions_running);
+    gauge(page, "tidelock_store_compaction_due_bytes", "What compactions have yet to rewrite, estimated.",
+          stats.compaction_due_bytes);
+    count(page, "tidelock_store_background_errors", "Failed flushes and compactions.", stats.errors);
+    gauge(page, "tidelock_store_stopped", "1 while writes wait for flushes or compactions.", stats.stopped);
+}
+
+/* --- Locks, sessions, transactions -------------------------------------------------------------------------------- */
+
+static void write_modes(struct exposition *page, const char *name, const char *help, const metric_value *values)
+{
+    static const char *const names[LOCK_MODE_COUNT] = {"", "shared", "update", "exclusive"};
+    exposition_family(page, EXPOSITION_GAUGE, name, help);
+    for (int mode = LOCK_S; mode < LOCK_MODE_COUNT; mode++)
+        labelled(page, "mode", names[mode], metric_read(&values[mode]));
+}
+
+static void write_locks(struct exposition *page, const struct core_figures *figures)
+{
+    static const char *const ends[FIGURE_WAITS] = {"granted", "timeout", "deadlock", "cancelled"};
+    write_modes(page, "tidelock_locks_held", "Locks held, by mode.", figures->held);
+    write_modes(page, "tidelock_locks_wanted", "Locks that requests wait for, by mode.", figures->wanted);
+    gauge(page, "tidelock_lock_waiters", "Requests that wait for locks.", metric_read(&figures->waiting));
+    exposition_family(page, EXPOSITION_HISTOGRAM, "tidelock_lock_wait_duration_seconds",
+                      "Waits for locks that are over, by how they ended.");
+    for (int how = 0; how < FIGURE_WAITS; how++) {
+        struct metric_reading reading = {0};
+        metric_read_histogram(&figures->waits[how], &reading);
+        exposition_label(page, "outcome", ends[how]);
+        exposition_times(page, &reading);
+    }
+    exposition_family(
+        page, EXPOSITION_COUNTER, "tidelock_deadlocks",
+        "Circles of waits, by what broke them: a request was ended, or a write sent to the end of the queue.");
+    labelled(page, "broken_by", "ended", metric_read(&figures->deadlocks));
+    labelled(page, "broken_by", "requeued", metric_read(&figures->deadlocks_requeued));
+}
+
+static void write_sessions(struct exposition *page, const struct core_figures *figures)
+{
+    static const char *const ends[FIGURE_SESSIONS] = {"closed", "expired", "forced", "detached"};
+    gauge(page, "tidelock_sessions", "Sessions that live.", metric_read(&figures->sessions));
+    count(page, "tidelock_sessions_opened", "Sessions opened.", metric_read(&figures->sessions_opened));
+    exposition_family(page, EXPOSITION_COUNTER, "tidelock_sessions_ended",
+                      "Sessions ended, by how: in order, by their lease, by force, with their connection.");
+    for (int how = 0; how < FIGURE_SESSIONS; how++)
+        labelled(page, "how", ends[how], metric_read(&figures->session_ends[how]));
+    gauge(page, "tidelock_kept_actions", "What ended sessions left to be done, and others' locks forbid.",
+          metric_read(&figures->kept_actions));
+}
+
+static void write_transactions(struct exposition *page, const struct core_figures *figures)
+{
+    static const char *const modes[FIGURE_TXN_MODES] = {[TXN_UPDATE] = "update", [TXN_QUERY] = "query"};
+    static const char *const ends[FIGURE_TXNS] = {"committed", "rolled_back", "aborted"};
+    gauge(page, "tidelock_transactions", "Transactions that are open.", metric_read(&figures->transactions));
+    exposition_family(page, EXPOSITION_COUNTER, "tidelock_transactions_begun", "Transactions begun, by mode.");
+    for (int mode = 0; mode < FIGURE_TXN_MODES; mode++)
+        labelled(page, "mode", modes[mode], metric_read(&figures->txns_begun[mode]));
+    exposition_family(page, EXPOSITION_COUNTER, "tidelock_transactions_ended",
+                      "Transactions ended, by mode and outcome: rolled back by their owner, aborted by the server.");
+    for (int mode = 0; mode < FIGURE_TXN_MODES; mode++)
+        for (int how = 0; how < FIGURE_TXNS; how++) {
+            exposition_label(page, "mode", modes[mode]);
+            labelled(page, "outcome", ends[how], metric_read(&figures->txns_ended[mode][how]));
+        }
+}
+
+/* --- Indices, memory, the process --------------------------------------------------------------------------------- */
+
+static void write_indices(struct exposition *page, struct request *request)
+{
+    const struct catalog *catalog = request_catalog(request);
+    size_t indices = catalog_index_count(catalog);
+    uint64_t documents = 0, figures[FIGURE_COUNT] = {0};
+    for (size_t i = 0; i < indices; i++) {
+        const struct catalog_index *index = catalog_index_at(catalog, i);
+        documents += catalog_index_documents(index);
+        for (int figure = 0; figure < FIGURE_COUNT; figure++)
+            figures[figure] += catalog_index_figure(index, (enum catalog_figure)figure);
+    }
+    gauge(page, "tidelock_indices", "Indices.", indices);
+    gauge(page, "tidelock_documents", "Documents, of all indices.", documents);
+    exposition_family(page, EXPOSITION_GAUGE, "tidelock_index_operations",
+                      "What was done in the indices there are, since the start; a deleted index takes its part along.");
+    labelled(page, "operation", "indexed", figures[FIGURE_INDEXED]);
+    labelled(page, "operation", "deleted", figures[FIGURE_DELETED]);
+    labelled(page, "operation", "unchanged", figures[FIGURE_NOOPS]);
+    labelled(page, "operation", "got", figures[FIGURE_GETS_FOUND]);
+    labelled(page, "operation", "got_missing", figures[FIGURE_GETS_MISSING]);
+    labelled(page, "operation", "searched", figures[FIGURE_SEARCHES]);
+}
+
+static void write_memory(struct exposition *page, const struct request *request)
+{
+    struct budget *budget = request->api->options.budget;
+    exposition_family(page, EXPOSITION_GAUGE, "tidelock_memory_bytes",
+                      "Memory that is held, by what for, as far as it is counted apart.");
+    for (int kind = 0; kind < BUDGET_KIND_COUNT; kind++)
+        labelled(page, "use", budget_kind_name((enum budget_kind)kind), budget_tallied((enum budget_kind)kind));
+    gauge(page, "tidelock_memory_used_bytes", "Memory of the whole process that counts against the limit.",
+          budget == NULL ? mem_used() : budget_used(budget));
+    if (budget == NULL)
+        return;
+    gauge(page, "tidelock_memory_limit_bytes", "What that may be (--memory).", budget->limit);
+    exposition_family(page, EXPOSITION_COUNTER, "tidelock_memory_refusals", "What was refused for want of memory.");
+    for (int kind = 0; kind < BUDGET_KIND_COUNT; kind++)
+        labelled(page, "use", budget_kind_name((enum budget_kind)kind),
+                 atomic_load_explicit(&budget->refusals[kind], memory_order_relaxed));
+}
+
+/* Returns: the bytes of the process in memory, and in address space. */
+static void read_sizes(uint64_t *ret_resident, uint64_t *ret_virtual)
+{
+    FILE *file = fopen("/proc/self/statm", "re");
+    uint64_t all = 0, resident = 0, page = (uint64_t)sysconf(_SC_PAGESIZE);
+    if (file != NULL && fscanf(file, "%" SCNu64 " %" SCNu64, &all, &resident) != 2)
+        all = resident = 0;
+    if (file != NULL)
+        (void)fclose(file);
+    *ret_resident = resident * page;
+    *ret_virtual = all * page;
+}
+
+uint64_t cluster_processor_us(void)
+{
+    struct rusage usage;
+    if (getrusage(RUSAGE_SELF, &usage) != 0)
+        return 0;
+    return (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * TL_SECOND +
+           (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+}
+
+/* By the names that all programs' libraries for Prometheus have. */
+static void write_process(struct exposition *page, const struct request *request)
+{
+    uint64_t resident, virtual;
+    struct rlimit limit = {0};
+    read_sizes(&resident, &virtual);
+    getrlimit(RLIMIT_NOFILE, &limit);
+    exposition_family(page, EXPOSITION_COUNTER, "process_cpu_seconds",
+                      "Time of processors that the process has taken.");
+    exposition_us(page, cluster_processor_us());
+    gauge(page, "process_resident_memory_bytes", "Of the process, in memory.", resident);
+    gauge(page, "process_virtual_memory_bytes", "Of the process, in its address space.", virtual);
+    gauge(page, "process_open_fds", "Files and sockets that are open.", cluster_open_descriptors());
+    gauge(page, "process_max_fds", "Those that may be.", limit.rlim_cur);
+    exposition_family(page, EXPOSITION_GAUGE, "process_start_time_seconds", "When the server started, since 1970.");
+    exposition_us(page, request->api->started_us);
+}
+
+/* --- The call ----------------------------------------------------------------------------------------------------- */
+
+/* OpenMetrics is for who asks for it by name, as Prometheus does; the older text for all others. */
+static bool wants_open_metrics(struct request *request)
+{
+    struct slice accept = exchange_header(request->exchange, "Accept");
+    static const char name[] = "application/openmetrics-text";
+    return accept.len > 0 && memmem(accept.data, accept.len, name, sizeof name - 1) != NULL;
+}
+
+static void write_page(struct exposition *page, struct request *request)
+{
+    struct api *api = request->api;
+    exposition_family(page, EXPOSITION_GAUGE, "tidelock_build_info", "1, with the version.");
+    exposition_label(page, "version", TIDELOCK_VERSION);
+    exposition_value(page, 1);
+    write_requests(page, request);
+    write_server(page, request->exchange);
+    write_journal(page, api->journal);
+    write_history(page, api->journal);
+    write_store(page, request);
+    const struct core_figures *figures = journal_core_figures(api->journal);
+    write_locks(page, figures);
+    write_sessions(page, figures);
+    write_transactions(page, figures);
+    write_indices(page, request);
+    gauge(page, "tidelock_scripts_cached", "Scripts that are compiled and kept for reads.",
+          searches_script_count(api->searches));
+    write_memory(page, request);
+    write_process(page, request);
+}
+
+int handle_metrics(struct request *request)
+{
+    int r = request_accept(request);
+    if (r != 0)
+        return r;
+    bool open_metrics = wants_open_metrics(request);
+    struct exposition page;
+    struct buf *text = reply_text(request, 200);
+    request->exchange->content_type = open_metrics ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+                                                   : "text/plain; version=0.0.4; charset=utf-8";
+    exposition_begin(&page, text, open_metrics);
+    write_page(&page, request);
+    exposition_end(&page);
+    return REQUEST_DONE;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The filters of aliases, looked at when they are set, so that not each search through the alias fails. */
+#ifndef TL_API_ALIAS_FILTER_H
+#define TL_API_ALIAS_FILTER_H
+
+#include "api/request/request.h"
+#include "core/catalog/catalog.h"
+
+/*
+ * Checks a filter against the mapping there is. Whatever it means then, later mappings may change that. What is no object has no
+ * filter in it.
+ * Returns: 0; REQUEST_REFUSED, "failed to parse filter for alias [a]" with its cause.
+ */
+int alias_filter_check(struct request *request, const struct catalog_index *index, struct slice alias,
+                       yyjson_val *filter) TL_MUST_USE;
+
+/* The same of an index that is not there yet: all filters of `aliases` against the mapping that `mappings` make. */
+int alias_filters_check(struct request *request, struct slice name, enum dialect dialect, bool typed,
+                        yyjson_val *mappings, yyjson_val *aliases) TL_MUST_USE;
+
+#endif

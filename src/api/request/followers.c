@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Requests that wait for something new; see followers.h. */
+#include "api/request/followers.h"
+
+#include <pthread.h>
+
+#include "base/alloc.h"
+#include "base/check.h"
+#include "base/clock.h"
+
+enum {
+    LOOK_US = 1000,        /* between two rounds at least, ... */
+    LOOK_EACH_US = 100,    /* ... and more for each that waits */
+    BROKEN_US = 1000 * 1000, /* after which one whose connection broke is let go */
+};
+
+struct followers {
+    struct journal *journal;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    pthread_t thread;
+    struct list waiting; /* in the order in which they came */
+    size_t count;
+    atomic_bool any; /* of them; for who is at the journal */
+    bool moved;      /* the stable timestamp has, since the last round */
+    bool stopping, closing;
+};
+
+/* Under the journal's lock: as good as nothing, where nobody waits. */
+static void stable_moved(void *context)
+{
+    struct followers *followers = context;
+    if (!atomic_load_explicit(&followers->any, memory_order_acquire))
+        return;
+    pthread_mutex_lock(&followers->lock);
+    if (!followers->moved)
+        pthread_cond_signal(&followers->wake);
+    followers->moved = true;
+    pthread_mutex_unlock(&followers->lock);
+}
+
+static bool is_due(const struct followers *followers, const struct follower *follower, tl_ts stable, uint64_t now)
+{
+    return followers->stopping || stable > follower->seen || now >= follower->until_us ||
+           atomic_load(&follower->request->abandoned);
+}
+
+/* Takes out who is due. Returns: when to look again at the latest. Requires: the lock. */
+static uint64_t take_due(struct followers *followers, struct list *due)
+{
+    tl_ts stable = journal_stable(followers->journal);
+    uint64_t now = clock_boot_us(), next = now + BROKEN_US;
+    for (struct list *link = followers->waiting.next, *after; link != &followers->waiting; link = after) {
+        struct follower *follower = list_entry(link, struct follower, link);
+        after = link->next;
+        if (is_due(followers, follower, stable, now)) {
+            list_remove(link);
+            list_append(due, link);
+            followers->count--;
+        } else if (follower->until_us < next) {
+            next = follower->until_us;
+        }
+    }
+    atomic_store_explicit(&followers->any, followers->count > 0, memory_order_release);
+    return next;
+}
+
+static void hand_on(struct list *due)
+{
+    while (!list_empty(due)) {
+        struct follower *follower = list_entry(due->next, struct follower, link);
+        list_remove(&follower->link);
+        int r = request_work(follower->request, follower->then);
+        REQUIRE(r == REQUEST_PENDING);
+    }
+}
+
+/* Requires: the lock. A signal in the meantime is not lost: `moved` is looked at. */
+static void rest(struct followers *followers, uint64_t us)
+{
+    uint64_t until = clock_boot_us() + us;
+    while (!followers->closing && !followers->stopping && clock_wait(&followers->wake, &followers->lock, until))
+        ;
+}
+
+static void *followers_main(void *context)
+{
+    struct followers *followers = context;
+    pthread_mutex_lock(&followers->lock);
+    while (!followers->closing) {
+        struct list due = LIST_INIT(due);
+        followers->moved = false;
+        uint64_t next = take_due(followers, &due);
+        size_t count = followers->count;
+        if (!list_empty(&due)) {
+            pthread_mutex_unlock(&followers->lock);
+            hand_on(&due);
+            pthread_mutex_lock(&followers->lock);
+            rest(followers, LOOK_US + count * LOOK_EACH_US);
+        } else if (!followers->moved && !followers->closing) {
+            (void)clock_wait(&followers->wake, &followers->lock, next);
+        }
+    }
+    pthread_mutex_unlock(&followers->lock);
+    return NULL;
+}
+
+int followers_open(struct journal *journal, struct followers **ret_followers)
+{
+    struct followers *followers = mem_zalloc(sizeof *followers);
+    followers->journal = journal;
+    list_init(&followers->waiting);
+    pthread_mutex_init(&followers->lock, NULL);
+    pthread_cond_init(&followers->wake, NULL);
+    if (pthread_create(&followers->thread, NULL, followers_main, followers) != 0) {
+        pthread_cond_destroy(&followers->wake);
+        pthread_mutex_destroy(&followers->lock);
+        mem_free(followers);
+        return TL_ERR_IO;
+    }
+    journal_watch(journal, stable_moved, followers);
+    *ret_followers = followers;
+    return 0;
+}
+
+void followers_stop(struct followers *followers)
+{
+    pthread_mutex_lock(&followers->lock);
+    followers->stopping = true;
+    pthread_cond_signal(&followers->wake);
+    pthread_mutex_unlock(&followers->lock);
+}
+
+void followers_close(struct followers *followers)
+{
+    if (followers == NULL)
+        return;
+    journal_watch(followers->journal, NULL, NULL);
+    pthread_mutex_lock(&followers->lock);
+    INSIST(followers->count == 0);
+    followers->closing = true;
+    pthread_cond_signal(&followers->wake);
+    pthread_mutex_unlock(&followers->lock);
+    pthread_join(followers->thread, NULL);
+    pthread_cond_destroy(&followers->wake);
+    pthread_mutex_destroy(&followers->lock);
+    mem_free(followers);
+}
+
+int followers_wait(struct followers *followers, struct follower *follower)
+{
+    struct request *request = follower->request;
+    int r = REQUEST_DONE;
+    pthread_mutex_lock(&followers->lock);
+    if (!followers->stopping) {
+        r = request_park(request);
+        list_append(&followers->waiting, &follower->link);
+        followers->count++;
+        atomic_store_explicit(&followers->any, true, memory_order_release);
+        followers->moved = true; /* it may have moved before anybody looked */
+        pthread_cond_signal(&followers->wake);
+    }
+    pthread_mutex_unlock(&followers->lock);
+    return r;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests that wait for something new in the store: GET /_changes?wait=.
+ *
+ * They wait without a thread, and without a moment of the store kept for them. One thread of the module's looks after all of them: when the stable
+ * timestamp has moved past what a request has seen, when its time is over, its connection broken, or the server stops, it hands the request to a
+ * worker, which looks again, and may come back. However much is written, it hands them on only so often, the more of them there are the seldomer.
+ */
+#ifndef TL_API_FOLLOWERS_H
+#define TL_API_FOLLOWERS_H
+
+#include "api/request/request.h"
+
+struct followers;
+
+/* One that waits; the request's, in its arena. */
+struct follower {
+    struct list link;
+    struct request *request;
+    request_handler *then; /* on a worker; it begins with request_look_again() */
+    tl_ts seen;            /* up to when there was nothing for it */
+    uint64_t until_us;     /* by clock_boot_us() */
+};
+
+/* Returns: 0; TL_ERR_IO. Owns: the caller; followers_close(). */
+int followers_open(struct journal *journal, struct followers **ret_followers) TL_MUST_USE;
+/* Nobody waits any more: who does is handed on, and who comes is turned away. From any thread, again and again. */
+void followers_stop(struct followers *followers);
+/* Requires: none waits or comes any more. NULL is fine. */
+void followers_close(struct followers *followers);
+
+/*
+ * Has the request wait. Returns: REQUEST_PENDING; REQUEST_DONE: it must not, the server stops, and it still has the request.
+ */
+int followers_wait(struct followers *followers, struct follower *follower) TL_MUST_USE;
+
+#endif
