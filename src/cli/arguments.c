@@ -13,6 +13,7 @@
 #include "api/request/suggest.h"
 #include "base/alloc.h"
 #include "base/types.h"
+#include "cli/config.h"
 #include "cli/shown.h"
 
 static void variable_name(const char *option, char *to, size_t room)
@@ -27,10 +28,10 @@ static bool is_last(const struct argp_option *option)
     return option->name == NULL && option->key == 0 && option->doc == NULL;
 }
 
-/* Hands the parser what the environment says, as argp does with what the command line says. */
-static void parse_environment(const struct argp *argp, int argc, char **argv, unsigned flags, void *input)
+/* For a parser that is called by ourselves. */
+static struct argp_state own_state(const struct argp *argp, int argc, char **argv, unsigned flags, void *input)
 {
-    struct argp_state state = {
+    return (struct argp_state){
         .root_argp = argp,
         .argc = argc,
         .argv = argv,
@@ -40,13 +41,26 @@ static void parse_environment(const struct argp *argp, int argc, char **argv, un
         .err_stream = stderr,
         .out_stream = stdout,
     };
+}
+
+/* What the environment says of an option, or NULL. */
+static char *in_environment(const struct argp_option *option)
+{
+    char name[64];
+    if (option->name == NULL || option->arg == NULL)
+        return NULL;
+    variable_name(option->name, name, sizeof name);
+    char *value = getenv(name);
+    return value != NULL && *value != '\0' ? value : NULL;
+}
+
+/* Hands the parser what the environment says, as argp does with what the command line says. */
+static void parse_environment(const struct argp *argp, int argc, char **argv, unsigned flags, void *input)
+{
+    struct argp_state state = own_state(argp, argc, argv, flags, input);
     for (const struct argp_option *option = argp->options; !is_last(option); option++) {
-        char name[64];
-        if (option->name == NULL || option->arg == NULL)
-            continue;
-        variable_name(option->name, name, sizeof name);
-        char *value = getenv(name);
-        if (value != NULL && *value != '\0')
+        char *value = in_environment(option);
+        if (value != NULL)
             (void)argp->parser(option->key, value, &state);
     }
 }
@@ -176,11 +190,15 @@ static void check_options(const struct argp *argp, int argc, char **argv, unsign
  */
 static bool arg_failed; /* the reason has been printed */
 static bool arg_helped;
+static const char *arg_file;                /* while it is parsed: a configuration file ... */
+static const struct config_line *arg_line; /* ... and the line at hand */
 
 enum { KEY_USAGE = -3 };
 
 static const struct argp_option help_options[] = {
-    {"help", '?', NULL, 0, "Give this help list", -1},
+    {"help", 'h', NULL, 0, "Give this help list", -1},
+    {NULL, '?', NULL, OPTION_ALIAS | OPTION_HIDDEN, NULL, -1},
+    {"version", 'V', NULL, 0, "Print the version", -1},
     {"usage", KEY_USAGE, NULL, 0, "Give a short usage message", 0},
     {0},
 };
@@ -188,9 +206,14 @@ static const struct argp_option help_options[] = {
 static error_t parse_help(int key, char *text, struct argp_state *state)
 {
     (void)text;
-    if (key != '?' && key != KEY_USAGE)
+    if (key == 'V') {
+        fprintf(state->out_stream, "tidelock " TIDELOCK_VERSION "\n");
+        arg_helped = true;
+        return EINVAL;
+    }
+    if (key != 'h' && key != '?' && key != KEY_USAGE)
         return ARGP_ERR_UNKNOWN;
-    unsigned what = key == '?' ? ARGP_HELP_STD_HELP & ~ARGP_HELP_EXIT_OK : ARGP_HELP_USAGE;
+    unsigned what = key != KEY_USAGE ? ARGP_HELP_STD_HELP & ~ARGP_HELP_EXIT_OK : ARGP_HELP_USAGE;
     argp_state_help(state, state->out_stream, what);
     arg_helped = true;
     return EINVAL;
@@ -220,6 +243,8 @@ void arguments_error(const struct argp_state *state, const char *format, ...)
     va_list values;
     va_start(values, format);
     fprintf(stderr, "%s: ", state->name);
+    if (arg_line != NULL)
+        fprintf(stderr, "%s:%u: ", shown_line(slice_from(arg_file)), arg_line->number);
     char *text = NULL;
     if (vasprintf(&text, format, values) >= 0)
         fprintf(stderr, "%s\n", shown_line(slice_from(text)));
@@ -239,7 +264,86 @@ int arguments_end_output(const char *program, int status)
     return status != 0 ? status : 1;
 }
 
+/* --- Configuration files ------------------------------------------------------------------------------------------- */
+
+/* The value of an option on the command line, the last one, as argp will find it; NULL: it is not there. */
+static const char *on_command_line(const struct argp *argp, int argc, char **argv, const struct argp_option *wanted)
+{
+    const char *found = NULL;
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        const char *word = argv[i], *value = NULL;
+        const struct argp_option *option = NULL;
+        if (word[0] != '-' || word[1] == '\0')
+            continue;
+        if (word[1] == '-') {
+            size_t len = strcspn(word + 2, "=");
+            option = find_option(argp, slice_make(word + 2, len));
+            value = word[2 + len] == '=' ? word + 3 + len : NULL;
+        } else {
+            option = find_short_option(argp, (unsigned char)word[1]);
+            value = word[2] != '\0' ? word + 2 : NULL;
+        }
+        if (option == NULL || option->arg == NULL)
+            continue;
+        if (value == NULL)
+            value = ++i < argc ? argv[i] : NULL;
+        if (option == wanted)
+            found = value;
+    }
+    return found;
+}
+
+bool arguments_given(const struct argp *argp, int argc, char **argv, const char *name)
+{
+    const struct argp_option *option = find_option(argp, slice_from(name));
+    return option != NULL && (in_environment(option) != NULL || on_command_line(argp, argc, argv, option) != NULL);
+}
+
+static void parse_line(const struct argp *argp, struct argp_state *state, const struct config_line *line)
+{
+    struct slice name = slice_from(line->name);
+    const struct argp_option *option = find_option(argp, name);
+    if (option != NULL && strlen(option->name) == name.len && option->arg != NULL && !slice_is(name, "config")) {
+        (void)argp->parser(option->key, line->given, state);
+        return;
+    }
+    const struct argp_option *nearest = option != NULL ? option : find_nearest(argp, name);
+    if (nearest == NULL || nearest->arg == NULL || strcmp(nearest->name, "config") == 0)
+        arguments_error(state, "there is no option '%s' for a file", line->name);
+    else
+        arguments_error(state, "there is no option '%s'; did you mean '%s'?", line->name, nearest->name);
+}
+
+/* Hands the parser what the file says. */
+static void parse_file(const struct argp *argp, int argc, char **argv, unsigned flags, void *input, struct config *config)
+{
+    const struct argp_option *option = find_option(argp, SLICE_LIT("config"));
+    struct argp_state state = own_state(argp, argc, argv, flags, input);
+    char *reason = NULL;
+    const char *path = on_command_line(argp, argc, argv, option);
+    if (path == NULL)
+        path = in_environment(option);
+    if (path == NULL)
+        return;
+    if (config_read(path, config, &reason) != 0) {
+        arguments_error(&state, "%s", reason);
+        mem_free(reason);
+    }
+    arg_file = path;
+    for (size_t i = 0; i < config->count; i++) {
+        arg_line = &config->lines[i];
+        parse_line(argp, &state, arg_line);
+    }
+    arg_line = NULL;
+}
+
 void arguments_parse(const struct argp *argp, int argc, char **argv, unsigned flags, void *input)
+{
+    arguments_parse_config(argp, argc, argv, flags, input, NULL);
+}
+
+void arguments_parse_config(const struct argp *argp, int argc, char **argv, unsigned flags, void *input,
+                            struct config *ret_config)
 {
     static const struct argp help = {help_options, parse_help, NULL, NULL, NULL, NULL, NULL};
     struct argp own = *argp;
@@ -248,6 +352,10 @@ void arguments_parse(const struct argp *argp, int argc, char **argv, unsigned fl
     const struct argp both = {.children = children}; /* its input is handed to the first */
     struct parsing parsing = {argp, input};
     check_options(argp, argc, argv, flags);
+    if (ret_config != NULL) {
+        *ret_config = (struct config){0};
+        parse_file(argp, argc, argv, flags, input, ret_config);
+    }
     parse_environment(argp, argc, argv, flags, input);
     int r = arg_failed ? EINVAL : argp_parse(&both, argc, argv, flags | ARGP_NO_HELP | ARGP_NO_EXIT, NULL, &parsing);
     if (arg_helped)
@@ -288,12 +396,14 @@ static bool with_unit(const char *text, const struct unit *units, uint64_t *ret_
 uint64_t arguments_duration(const struct argp_state *state, const char *option, const char *text)
 {
     static const struct unit units[] = {
-        {"ms", TL_MS},           {"s", TL_SECOND},         {"m", 60 * TL_SECOND},
-        {"h", 3600 * TL_SECOND}, {"d", 86400 * TL_SECOND}, {NULL, 1},
+        {"ms", TL_MS},   {"s", TL_SECOND}, {"m", 60 * TL_SECOND}, {"h", 3600 * TL_SECOND}, {"d", 86400 * TL_SECOND},
+        {"", TL_SECOND}, {NULL, 1},
     };
     uint64_t value = 0;
-    if (strcmp(text, "0") != 0 && !with_unit(text, units, &value))
-        arguments_error(state, "--%s: '%s' is no duration; write it as 500ms, 10s, 5m, 1h or 1d", option, text);
+    if (!with_unit(text, units, &value))
+        arguments_error(state,
+                        "--%s: '%s' is no duration; write it as 500ms, 10s, 5m, 1h or 1d; a number alone is seconds",
+                        option, text);
     if (value > DURATION_US_MAX)
         arguments_error(state, "--%s: '%s' is longer than 36500d, the longest that a duration may be", option, text);
     return value;

@@ -10,12 +10,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct config;
+
 /*
  * argp_parse() with the environment in front: for each long option NAME with a value, TIDELOCK_NAME (capitals, '_' for
  * '-') is handed to the parser first, so that the command line wins. Requires: argp->options, and no child parsers.
  * Ends the process on --help and wrong usage.
  */
 void arguments_parse(const struct argp *argp, int argc, char **argv, unsigned flags, void *input);
+
+/*
+ * The same with a file in front of the environment: the one that the option `config` names, on the command line or in the environment. Each of its
+ * lines is an option that takes a value, by its whole long name; what is wrong is said with its line. The option itself is handed to
+ * the parser, too. Owns: the caller, *ret_config, config_free(), when what the parser kept of the values is no longer used.
+ */
+void arguments_parse_config(const struct argp *argp, int argc, char **argv, unsigned flags, void *input,
+                            struct config *ret_config);
+
+/* Returns: whether the environment or the command line says an option with a value, so that a file has no say in it. */
+bool arguments_given(const struct argp *argp, int argc, char **argv, const char *option);
 
 /*
  * Says what is wrong with the command line, and where help is, and has arguments_parse() end the process. It returns before:

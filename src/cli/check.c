@@ -5,12 +5,31 @@
 
 #include "cli/arguments.h"
 #include "cli/command.h"
+#include "base/buf.h"
+#include "cli/durable.h"
+#include "cli/relog.h"
+#include "cli/replayed.h"
 #include "cli/shown.h"
 #include "cli/inspect.h"
 #include "core/step/core.h"
 
+enum { OPTION_REPLAY = 256, OPTION_LOG };
+
+struct check_options {
+    const char *data;
+    struct relog_options replay; /* from NULL: nothing is applied again */
+};
+
 static const struct argp_option options[] = {
     {"data", 'd', "DIR", 0, "Where the data is (./tidelock-data)", 1},
+    {"replay", OPTION_REPLAY, "BACKUP", 0,
+     "Apply the log again, from this backup on, and compare what comes of it with what there is; takes as much room "
+     "beside DIR as the backup",
+     1},
+    {"log", OPTION_LOG, "DIR", 0,
+     "With --replay: where the log since the backup is, beside the folder `log' of the data directory: that of "
+     "--log-archive; repeatable",
+     1},
     {0},
 };
 
@@ -19,13 +38,25 @@ static const char doc[] =
     "and the other way round, the counts.\v"
     "Nothing is changed. Exit status 0 when all is sound; 1 when it is not, or cannot be read.\n\n"
     "Example:\n"
-    "  tidelock check --data /var/lib/tidelock\n";
+    "  tidelock check --data /var/lib/tidelock\n"
+    "  tidelock check --data /var/lib/tidelock --replay backups/nightly --log log-archive\n";
 
 static error_t parse(int key, char *text, struct argp_state *state)
 {
-    const char **data = state->input;
+    struct check_options *o = state->input;
     switch (key) {
-    case 'd': *data = text; return 0;
+    case 'd': o->data = text; return 0;
+    case OPTION_REPLAY: o->replay.from = text; return 0;
+    case OPTION_LOG:
+        if (o->replay.log_count == RELOG_LOGS_MAX - 1)
+            arguments_error(state, "--log: %d folders at most", RELOG_LOGS_MAX - 1);
+        else
+            o->replay.logs[o->replay.log_count++] = text;
+        return 0;
+    case ARGP_KEY_END:
+        if (o->replay.from == NULL && o->replay.log_count > 0)
+            arguments_error(state, "--log goes with --replay");
+        return 0;
     case ARGP_KEY_ARG: arguments_error(state, "'%s' is no option; the store is named by --data=DIR", text); return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -52,20 +83,14 @@ static int check_indices(struct inspection *inspection, const struct catalog *ca
 }
 
 /* Returns: the exit status. */
-static int check_state(struct store *store)
+static int check_state(const struct durable *durable)
 {
-    struct core_limits limits = core_limits_default();
-    struct core *core = NULL;
-    int r = core_open(store, &limits, &core);
-    if (r != 0)
-        return complain("the state", r, NULL);
-    struct view view = {store, TL_TS_MAX,
+    struct view view = {durable->store, TL_TS_MAX,
                         NULL}; /* of a store that was idle the history may begin above its last change */
     struct inspection inspection = {.view = &view, .report = stdout};
-    struct catalog *catalog = core_catalog(core);
-    r = check_indices(&inspection, catalog);
+    struct catalog *catalog = core_catalog(durable->core);
+    int r = check_indices(&inspection, catalog);
     catalog_unref(catalog);
-    core_close(core);
     if (r != 0)
         return complain("reading", r, NULL);
     printf("%" PRIu64 " documents, %" PRIu64 " entries (%" PRIu64 " of former versions, waiting to be dropped)\n",
@@ -78,19 +103,49 @@ static int check_state(struct store *store)
     return 0;
 }
 
+/* Every command behind the store's checkpoint can be read. */
+static int check_log(const struct durable *durable)
+{
+    log_position behind = 0;
+    char *reason = NULL;
+    int r = durable->log == NULL ? 0 : recover_check_log(durable->log, durable->recovered.checkpoint, &behind, &reason);
+    if (r != 0)
+        return complain("the log of commands", r, reason);
+    if (behind > 0)
+        printf("%" PRIu64 " entries of the log are behind the checkpoint that is checked; a start applies them\n",
+               behind);
+    return 0;
+}
+
+/* The data directory's own log comes last: what is in it may be in the archive, too. */
+static int check_replay(struct check_options *o, const struct durable *durable)
+{
+    tl_cleanup(buf_deinit) struct buf own = BUF_INIT(BUF_UNLIMITED);
+    if (o->replay.from == NULL)
+        return 0;
+    buf_printf(&own, "%s/log", o->data);
+    buf_byte(&own, '\0');
+    o->replay.logs[o->replay.log_count++] = own.data;
+    return replayed_compare(o->data, durable, &o->replay);
+}
+
 int command_check(int argc, char **argv)
 {
     static const struct argp argp = {options, parse, NULL, doc, NULL, NULL, NULL};
-    const char *data = "./tidelock-data";
-    struct store *store = NULL;
+    struct check_options o = {.data = "./tidelock-data"};
+    struct core_limits limits = core_limits_default();
+    struct durable durable = {0};
     char *reason = NULL;
-    arguments_parse(&argp, argc, argv, 0, &data);
-    struct store_options opening = {.directory = slice_from(data), .read_only = true};
-    int r = store_open_rocks(&opening, &store, &reason);
+    arguments_parse(&argp, argc, argv, 0, &o);
+    struct store_options opening = {.directory = slice_from(o.data), .read_only = true};
+    int r = durable_open(&opening, &limits, NULL, &durable, &reason);
+    int status;
     if (r != 0)
-        return complain(data, r, reason);
-    r = store_verify(store, &reason);
-    int status = r != 0 ? complain("checksums", r, reason) : check_state(store);
-    store_close(store);
+        status = complain(o.data, r, reason);
+    else if ((r = store_verify(durable.store, &reason)) != 0)
+        status = complain("checksums", r, reason);
+    else
+        status = check_log(&durable) != 0 || check_replay(&o, &durable) != 0 ? 1 : check_state(&durable);
+    durable_close(&durable);
     return status;
 }

@@ -3,12 +3,39 @@
 #include "cli/client.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/types.h"
 #include "cli/shown.h"
 
 enum { REPLY_BYTES_MAX = 1 << 30 };
+
+/* The command line's, or the environment's. */
+static const char *arg_cacert, *arg_cert, *arg_key;
+
+error_t client_option(int key, const char *text)
+{
+    switch (key) {
+    case CLIENT_OPTION_CACERT: arg_cacert = text; return 0;
+    case CLIENT_OPTION_CERT: arg_cert = text; return 0;
+    case CLIENT_OPTION_KEY: arg_key = text; return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static void export(const char *name, const char *value)
+{
+    if (value != NULL)
+        setenv(name, value, 1);
+}
+
+void client_export(void)
+{
+    export("TIDELOCK_CACERT", arg_cacert);
+    export("TIDELOCK_CERT", arg_cert);
+    export("TIDELOCK_KEY", arg_key);
+}
 
 size_t client_collect(char *bytes, size_t size, size_t count, void *buf)
 {
@@ -24,6 +51,23 @@ void client_configure(CURL *curl, struct curl_slist *headers)
     curl_easy_setopt(curl, CURLOPT_NOPROXY, "*");
     curl_easy_setopt(curl, CURLOPT_TCP_NODELAY, 1L);
     curl_easy_setopt(curl, CURLOPT_USERAGENT, "tidelock/" TIDELOCK_VERSION);
+    curl_easy_setopt(curl, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    if (arg_cacert != NULL) {
+        curl_easy_setopt(curl, CURLOPT_CAINFO, arg_cacert);
+        curl_easy_setopt(curl, CURLOPT_CAPATH, NULL); /* this one, and none of the system's */
+    }
+    curl_easy_setopt(curl, CURLOPT_SSLCERT, arg_cert);
+    curl_easy_setopt(curl, CURLOPT_SSLKEY, arg_key);
+}
+
+/* Of all headers one is looked at. */
+static size_t take_header(char *line, size_t size, size_t count, void *context)
+{
+    static const char name[] = "Tidelock-Timestamp:";
+    struct client *client = context;
+    if (count > sizeof name && strncasecmp(line, name, sizeof name - 1) == 0)
+        client->timestamp = strtoull(line + sizeof name - 1, NULL, 10); /* it ends with CRLF */
+    return size * count;
 }
 
 void client_init(struct client *client, const char *url)
@@ -38,6 +82,8 @@ void client_init(struct client *client, const char *url)
     curl_easy_setopt(client->curl, CURLOPT_ERRORBUFFER, client->error);
     curl_easy_setopt(client->curl, CURLOPT_WRITEFUNCTION, client_collect);
     curl_easy_setopt(client->curl, CURLOPT_WRITEDATA, &client->body);
+    curl_easy_setopt(client->curl, CURLOPT_HEADERFUNCTION, take_header);
+    curl_easy_setopt(client->curl, CURLOPT_HEADERDATA, client);
 }
 
 void client_deinit(struct client *client)
@@ -55,14 +101,50 @@ static void forget_reply(struct client *client)
     client->json = NULL;
     buf_clear(&client->body);
     client->error[0] = '\0';
+    client->timestamp = 0;
 }
 
-/* Says behind curl's words what a person may do when nothing listens there. */
-static void add_advice(struct client *client)
+/* What a person may do about it. */
+static const char *advice(const struct client *client, CURLcode result)
+{
+    bool tls = strncmp(client->url, "https:", 6) == 0;
+    switch (result) {
+    case CURLE_COULDNT_CONNECT:
+    case CURLE_COULDNT_RESOLVE_HOST: return "; is a server running? `tidelock serve` starts one, --url names another";
+    case CURLE_PEER_FAILED_VERIFICATION: return "; --cacert names the file of who signed the server's certificate";
+    case CURLE_SSL_CONNECT_ERROR: return "; does the server speak TLS there? http:// is for those that do not";
+    case CURLE_RECV_ERROR:
+        return tls && arg_cert == NULL ? "; a server with --tls-ca wants a certificate: --cert, --key" : "";
+    default: return "";
+    }
+}
+
+/* Says it behind curl's words. */
+static void add_advice(struct client *client, CURLcode result)
 {
     size_t len = strlen(client->error);
-    snprintf(client->error + len, sizeof client->error - len,
-             "; is a server running? `tidelock serve` starts one, --url names another");
+    snprintf(client->error + len, sizeof client->error - len, "%s", advice(client, result));
+}
+
+/* curl sends a request again by itself when a connection that it used before ends without an answer. */
+static int count_attempt(void *context, char *there, char *here, int port_there, int port_here)
+{
+    struct client *client = context;
+    (void)there, (void)here, (void)port_there, (void)port_here;
+    client->attempts++;
+    return CURL_PREREQFUNC_OK;
+}
+
+static int look_whether_to_wait(void *context, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
+{
+    const struct client *client = context;
+    (void)a, (void)b, (void)c, (void)d;
+    return client->gives_up();
+}
+
+bool client_is_too_large(const struct client *client)
+{
+    return client->body.overflow;
 }
 
 long client_request(struct client *client, const char *method, const char *path, struct slice body, uint64_t timeout_us)
@@ -71,6 +153,14 @@ long client_request(struct client *client, const char *method, const char *path,
     long status = 0;
     char *url = NULL;
     forget_reply(client);
+    client->attempts = 0;
+    curl_easy_setopt(curl, CURLOPT_PREREQFUNCTION, count_attempt);
+    curl_easy_setopt(curl, CURLOPT_PREREQDATA, client);
+    if (client->gives_up != NULL) {
+        curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, look_whether_to_wait);
+        curl_easy_setopt(curl, CURLOPT_XFERINFODATA, client);
+        curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+    }
     if (asprintf(&url, "%s%s", client->url, path) < 0)
         return 0;
     curl_easy_setopt(curl, CURLOPT_URL, url);
@@ -88,11 +178,14 @@ long client_request(struct client *client, const char *method, const char *path,
     CURLcode result = curl_easy_perform(curl);
     if (result == CURLE_OK)
         curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
-    else if (result == CURLE_COULDNT_CONNECT || result == CURLE_COULDNT_RESOLVE_HOST)
-        add_advice(client);
+    else if (client_is_too_large(client))
+        snprintf(client->error, sizeof client->error, "the answer is larger than %zu MB", client->body.max >> 20);
+    else
+        add_advice(client, result);
     mem_free(url);
     if (client->body.len > 0)
-        client->json = yyjson_read(client->body.data, client->body.len, 0);
+        client->json =
+            yyjson_read(client->body.data, client->body.len, client->raw_numbers ? YYJSON_READ_NUMBER_AS_RAW : 0);
     return status;
 }
 
@@ -107,7 +200,11 @@ const char *client_error(const struct client *client, long status)
         return client->error[0] != '\0' ? shown(client->error) : "no reply";
     yyjson_val *error = yyjson_obj_get(client_json(client), "error");
     const char *reason = yyjson_get_str(yyjson_is_str(error) ? error : yyjson_obj_get(error, "reason"));
-    return reason != NULL ? shown(reason) : "the server refused without a reason";
+    if (reason != NULL)
+        return shown(reason);
+    char answer[64];
+    snprintf(answer, sizeof answer, "it answers %ld, without a reason", status);
+    return shown(answer);
 }
 
 void client_escape(struct buf *to, struct slice text)

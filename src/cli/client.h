@@ -5,6 +5,7 @@
 #ifndef TL_CLI_CLIENT_H
 #define TL_CLI_CLIENT_H
 
+#include <argp.h>
 #include <curl/curl.h>
 #include <yyjson.h>
 
@@ -15,10 +16,30 @@ struct client {
     char *url; /* without a slash at its end */
     CURL *curl;
     struct curl_slist *headers;
-    struct buf body;  /* of the last reply */
-    yyjson_doc *json; /* of the last reply; NULL: it was none */
+    struct buf body;    /* of the last reply */
+    yyjson_doc *json;   /* of the last reply; NULL: it was none */
+    bool raw_numbers;   /* numbers of replies stay as they are written */
+    uint64_t timestamp; /* Tidelock-Timestamp of the last reply; 0: it had none */
+    unsigned attempts;  /* to send the last request: each may have come about, though only the last one has a reply */
+    bool (*gives_up)(void); /* asked each second while a reply is waited for; then there was none. NULL: it waits */
     char error[CURL_ERROR_SIZE];
 };
+
+/*
+ * What a client of a server that speaks TLS is told on its command line, the same in all commands: rows for a table of options, and what
+ * takes them in. It holds for all requests of this process.
+ */
+enum { CLIENT_OPTION_CACERT = 900, CLIENT_OPTION_CERT, CLIENT_OPTION_KEY };
+#define CLIENT_OPTIONS(group)                                                                                        \
+    {"cacert", CLIENT_OPTION_CACERT, "FILE", 0, "Who signs the server's certificate, as PEM (the system's)", group}, \
+        {"cert", CLIENT_OPTION_CERT, "FILE", 0, "The certificate to show to the server, as PEM", group},             \
+    {                                                                                                                \
+        "key", CLIENT_OPTION_KEY, "FILE", 0, "The private key of --cert, as PEM (the same file)", group              \
+    }
+/* Puts them into the environment, for a command of ours that a child runs. */
+void client_export(void);
+/* Returns: ARGP_ERR_UNKNOWN for options that are none of these. */
+error_t client_option(int key, const char *text);
 
 /* Owns: the caller; client_deinit(). */
 void client_init(struct client *client, const char *url);
@@ -31,8 +52,18 @@ void client_deinit(struct client *client);
 long client_request(struct client *client, const char *method, const char *path, struct slice body,
                     uint64_t timeout_us) TL_MUST_USE;
 
+/* What a command ends with that had no reply: EX_UNAVAILABLE of sysexits.h. Else 1. */
+enum { CLIENT_EXIT_ABSENT = 69 };
+static inline int client_exit(long status)
+{
+    return status == 0 ? CLIENT_EXIT_ABSENT : 1;
+}
+
 /* Returns: why the last request had no reply, or what its error reply says; as it can be shown (shown.h). */
 const char *client_error(const struct client *client, long status);
+
+/* Whether the last request had no reply since that was larger than `body` may be. */
+bool client_is_too_large(const struct client *client);
 
 /* Returns: the JSON of the last reply; NULL: none. */
 yyjson_val *client_json(const struct client *client);

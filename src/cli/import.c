@@ -53,6 +53,7 @@ static const struct argp_option options[] = {
     {"update", OPTION_UPDATE, NULL, 0, "Overwrite documents that are there already", 1},
     {"one-file-system", 'x', NULL, 0, "Do not go into other file systems", 1},
     {"url", OPTION_URL, "URL", 0, "The server (" ARGUMENTS_URL_DEFAULT ")", 2},
+    CLIENT_OPTIONS(2),
     {"jobs", 'j', "N", 0, "Requests in flight at most (4)", 2},
     {"tries", OPTION_TRIES, "N", 0, "How often a batch is sent before giving up (10)", 2},
     {"quiet", 'q', NULL, 0, "No progress", 2},
@@ -94,7 +95,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
         if (o->index == NULL)
             arguments_error(state, "into which index? (--index=NAME)");
         break;
-    default: return ARGP_ERR_UNKNOWN;
+    default: return client_option(key, text);
     }
     return 0;
 }
@@ -190,8 +191,8 @@ static void write_index_body(struct buf *to, const char *type)
     buf_lit(to, "}}");
 }
 
-/* Makes the index when there is none. Returns: false when the server cannot be reached or refuses. */
-static bool make_index(const struct import_options *o)
+/* Makes the index when there is none. Returns: 0, or the exit status: the server cannot be reached, or refuses. */
+static int make_index(const struct import_options *o)
 {
     struct client client;
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
@@ -206,10 +207,10 @@ static bool make_index(const struct import_options *o)
         status = client_request(&client, "PUT", path.data, buf_view(&body), 0);
     }
     if (status != 200)
-        fprintf(stderr, "tidelock import: cannot make the index '%s' at %s: %s\n", o->index, o->url,
+        fprintf(stderr, "tidelock import: cannot make the index '%s' at %s: %s\n", o->index, shown_url(o->url),
                 client_error(&client, status));
     client_deinit(&client);
-    return status == 200;
+    return status == 200 ? 0 : client_exit(status);
 }
 
 static void report(const struct import_options *o, const struct loader *loader, double seconds)
@@ -239,8 +240,9 @@ int command_import(int argc, char **argv)
         return 1;
     }
     o.directory = directory;
-    if (!make_index(&o))
-        return 1;
+    int status = make_index(&o);
+    if (status != 0)
+        return status;
 
     struct loader_options loading = {
         .url = o.url,

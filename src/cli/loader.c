@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/types.h"
 #include "cli/client.h"
+#include "json/each.h"
 
 enum {
     RETRY_FIRST_MS = 100,
@@ -120,7 +121,7 @@ static void count_items(struct loader *loader, struct job *job, yyjson_val *root
     size_t i;
     size_t max;
     yyjson_val *item;
-    yyjson_arr_foreach (yyjson_obj_get(root, "items"), i, max, item) {
+    json_arr_foreach (yyjson_obj_get(root, "items"), i, max, item) {
         yyjson_val *result = yyjson_obj_get(item, loader->options.overwrite ? "index" : "create");
         int status = (int)yyjson_get_int(yyjson_obj_get(result, "status"));
         if (status == 201) {

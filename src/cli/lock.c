@@ -21,6 +21,7 @@
 #include "cli/command.h"
 #include "cli/shown.h"
 #include "cli/lifeline.h"
+#include "json/each.h"
 
 /* What is left of the lease, as a part of it, when things are done. */
 enum {
@@ -68,6 +69,7 @@ static const struct argp_option options[] = {
      "Give COMMAND a transaction; commit when it exits with 0, else roll back", 1},
     {"name", OPTION_NAME, "NAME", 0, "How others see the holder (the COMMAND)", 1},
     {"url", OPTION_URL, "URL", 0, "The server (" ARGUMENTS_URL_DEFAULT ")", 1},
+    CLIENT_OPTIONS(1),
     {0},
 };
 
@@ -81,8 +83,8 @@ static const char doc[] =
     "is committed as one when COMMAND exits with 0, and rolled back when it fails, is killed, or this "
     "program is.\n\n"
     "Exit status: COMMAND's own; 126 when it cannot be run, 127 when it is not found; 75 when the lock was not "
-    "granted in time; 76 when it was lost before COMMAND ended, however that ended; 1 when it could not be asked for, "
-    "or the transaction not be committed.\n\n"
+    "granted in time; 76 when it was lost before COMMAND ended, however that ended; 69 when no server "
+    "answers; 1 when it could not be asked for, or the transaction not be committed.\n\n"
     "Examples:\n"
     "  tidelock lock fs:/clinton -- ./rename-everything\n"
     "  tidelock lock --shared --wait 1m fs -- ./report\n"
@@ -137,7 +139,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
         if (o->mode == NULL)
             o->mode = "exclusive";
         break;
-    default: return ARGP_ERR_UNKNOWN;
+    default: return client_option(key, text);
     }
     return 0;
 }
@@ -145,7 +147,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 static int complain(const struct client *client, long status, const char *what)
 {
     fprintf(stderr, "tidelock lock: %s: %s\n", what, client_error(client, status));
-    return EXIT_FAILED;
+    return client_exit(status);
 }
 
 static int open_session(struct client *client, const struct lock_options *o, struct held *held)
@@ -182,7 +184,7 @@ static void tell_holders(yyjson_val *error)
     size_t i;
     size_t max;
     yyjson_val *holder;
-    yyjson_arr_foreach (yyjson_obj_get(error, "holders"), i, max, holder) {
+    json_arr_foreach (yyjson_obj_get(error, "holders"), i, max, holder) {
         const char *name = yyjson_get_str(yyjson_obj_get(holder, "name"));
         uint64_t session = yyjson_get_uint(yyjson_obj_get(holder, "session"));
         const char *mode = yyjson_get_str(yyjson_obj_get(holder, "mode"));
@@ -256,7 +258,10 @@ static int end_transaction(struct client *client, const struct lock_options *o, 
         return status;
     }
     long answer = commit(client, path.data, o->ttl_us);
-    return answer == 200 ? 0 : complain(client, answer, "the transaction is not committed");
+    if (answer == 200)
+        return 0;
+    (void)complain(client, answer, "the transaction is not committed");
+    return EXIT_FAILED; /* COMMAND has run: it is not as if nobody had been there */
 }
 
 static void set_environment(const struct lock_options *o, const struct held *held)
@@ -266,6 +271,7 @@ static void set_environment(const struct lock_options *o, const struct held *hel
     setenv("TIDELOCK_SESSION", held->session, 1);
     setenv("TIDELOCK_FENCING_TOKEN", token, 1);
     setenv("TIDELOCK_URL", o->url, 1);
+    client_export();
     if (held->transaction != NULL)
         setenv("TIDELOCK_TRANSACTION", held->transaction, 1);
 }

@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/types.h"
 #include "cli/shown.h"
+#include "json/each.h"
 
 enum column { LOCK, MODE, STATE, OWNER, SINCE, WAITS_FOR, COLUMN_COUNT };
 
@@ -229,10 +230,10 @@ static void read_reply(struct table *table, yyjson_val *reply)
 {
     size_t i, k, count, owners;
     yyjson_val *lock, *owner;
-    yyjson_arr_foreach (yyjson_obj_get(reply, "locks"), i, count, lock) {
-        yyjson_arr_foreach (yyjson_obj_get(lock, "holders"), k, owners, owner)
+    json_arr_foreach (yyjson_obj_get(reply, "locks"), i, count, lock) {
+        json_arr_foreach (yyjson_obj_get(lock, "holders"), k, owners, owner)
             add_row(table, lock, i, owner, false);
-        yyjson_arr_foreach (yyjson_obj_get(lock, "waiters"), k, owners, owner)
+        json_arr_foreach (yyjson_obj_get(lock, "waiters"), k, owners, owner)
             add_row(table, lock, i, owner, true);
     }
 }

@@ -12,7 +12,7 @@
 #include "cli/lock_table.h"
 #include "cli/shown.h"
 
-enum { OPTION_URL = 256, OPTION_INTERVAL };
+enum { OPTION_URL = 256, OPTION_INTERVAL, OPTION_JSON };
 enum { INTERVAL_US_MIN = 100 * 1000 };
 
 struct locks_options {
@@ -21,12 +21,15 @@ struct locks_options {
     const char *url;
     uint64_t interval_us;
     bool watch;
+    bool json;
 };
 
 static const struct argp_option options[] = {
     {"watch", 'w', NULL, 0, "Show it again and again, until interrupted", 1},
     {"interval", OPTION_INTERVAL, "TIME", 0, "How often (1s)", 1},
+    {"json", OPTION_JSON, NULL, 0, "As GET /_lock answers; with --watch a line each time", 1},
     {"url", OPTION_URL, "URL", 0, "The server (" ARGUMENTS_URL_DEFAULT ")", 1},
+    CLIENT_OPTIONS(1),
     {0},
 };
 
@@ -48,13 +51,14 @@ static error_t parse(int key, char *text, struct argp_state *state)
             arguments_error(state, "--interval: not more often than every 100ms");
         break;
     case OPTION_URL: o->url = text; break;
+    case OPTION_JSON: o->json = true; break;
     case ARGP_KEY_ARG:
         if (o->index != NULL)
             arguments_error(state, "one INDEX at a time, please");
         o->index = text;
         o->path = arguments_path(text);
         break;
-    default: return ARGP_ERR_UNKNOWN;
+    default: return client_option(key, text);
     }
     return 0;
 }
@@ -62,7 +66,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 /* A terminal gets a table that fits it, others one with everything in it. */
 static void write_path(struct buf *to, const struct locks_options *o, bool terminal)
 {
-    buf_printf(to, "%s", terminal ? "/_lock?human=false" : "/_cat/locks?v");
+    buf_printf(to, "%s", terminal || o->json ? "/_lock?human=false" : "/_cat/locks?v");
     if (o->index != NULL) {
         buf_lit(to, "&index=");
         client_escape(to, slice_from(o->index));
@@ -117,12 +121,15 @@ static bool is_missing(struct client *client, const char *index)
 }
 
 /* One look. */
-static int show(struct client *client, const char *path, bool terminal, bool redraw, bool *ret_none)
+static int show(struct client *client, const struct locks_options *o, const char *path, bool terminal, bool redraw,
+                bool *ret_none)
 {
     tl_cleanup(buf_deinit) struct buf text = BUF_INIT(BUF_UNLIMITED);
     long status = client_request(client, "GET", path, SLICE_NONE, 10 * TL_SECOND);
     if (status != 200)
         buf_printf(&text, "tidelock locks: %s\n", client_error(client, status));
+    else if (o->json)
+        buf_printf(&text, "%.*s\n", SLICE_ARG(buf_view(&client->body)));
     else if (terminal)
         lock_table_print(client_json(client), redraw, &text);
     else
@@ -133,7 +140,7 @@ static int show(struct client *client, const char *path, bool terminal, bool red
     else
         fwrite(text.data, 1, text.len, status == 200 ? stdout : stderr);
     fflush(stdout);
-    return status == 200 ? 0 : 1;
+    return status == 200 ? 0 : client_exit(status);
 }
 
 int command_locks(int argc, char **argv)
@@ -145,12 +152,12 @@ int command_locks(int argc, char **argv)
     arguments_parse(&argp, argc, argv, 0, &o);
     client_init(&client, o.url);
     bool terminal = isatty(STDOUT_FILENO) == 1;
-    bool redraw = terminal && o.watch;
+    bool redraw = terminal && o.watch && !o.json;
     write_path(&path, &o, terminal);
     if (redraw)
         fputs("\033[2J", stdout);
     bool none = false;
-    int status = show(&client, path.data, terminal, redraw, &none);
+    int status = show(&client, &o, path.data, terminal, redraw, &none);
     if (status == 0 && none && is_missing(&client, o.index)) {
         fprintf(stderr, "tidelock locks: there is no index '%s'\n", o.index);
         status = o.watch ? 0 : 1;
@@ -158,7 +165,7 @@ int command_locks(int argc, char **argv)
     while (o.watch) {
         struct timespec pause = {(time_t)(o.interval_us / TL_SECOND), (long)(o.interval_us % TL_SECOND) * 1000};
         nanosleep(&pause, NULL);
-        status = show(&client, path.data, terminal, redraw, &none);
+        status = show(&client, &o, path.data, terminal, redraw, &none);
     }
     client_deinit(&client);
     return status;

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `tidelock ls`: the documents right below a directory, sorted by name, like ls(1). */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/types.h"
 #include "cli/arguments.h"
 #include "cli/client.h"
 #include "cli/command.h"
+#include "cli/directory.h"
 #include "cli/shown.h"
+#include "json/each.h"
 
-enum { OPTION_URL = 256, OPTION_TIMESTAMP, PAGE = 1000 };
+enum { OPTION_URL = 256, OPTION_TIMESTAMP, OPTION_JSON, PAGE = 1000 };
 
 struct ls_options {
     const char *index;
@@ -17,12 +20,15 @@ struct ls_options {
     const char *url;
     const char *as_of; /* NULL: now */
     bool full;
+    bool json;
 };
 
 static const struct argp_option options[] = {
     {"long", 'l', NULL, 0, "Mode, owner, size and time too", 1},
     {"as-of", OPTION_TIMESTAMP, "TIME", 0, "As it was then: 2026-11-20T10:00:00Z", 1},
+    {"json", OPTION_JSON, NULL, 0, "A line of JSON for each document", 1},
     {"url", OPTION_URL, "URL", 0, "The server (" ARGUMENTS_URL_DEFAULT ")", 1},
+    CLIENT_OPTIONS(1),
     {0},
 };
 
@@ -47,6 +53,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case 'l': o->full = true; break;
     case OPTION_TIMESTAMP: o->as_of = text; break;
     case OPTION_URL: o->url = text; break;
+    case OPTION_JSON: o->json = true; break;
     case ARGP_KEY_ARG:
         if (o->index != NULL)
             arguments_error(state, "one directory at a time, please");
@@ -56,10 +63,44 @@ static error_t parse(int key, char *text, struct argp_state *state)
         if (o->index == NULL)
             arguments_error(state, "which directory? (INDEX:PATH)");
         break;
-    default: return ARGP_ERR_UNKNOWN;
+    default: return client_option(key, text);
     }
     return 0;
 }
+
+/* The document as it is; of a directory that has none its name. */
+static void print_json(yyjson_val *source, struct slice name)
+{
+    tl_cleanup(buf_deinit) struct buf line = BUF_INIT(BUF_UNLIMITED);
+    char *text = source == NULL ? NULL : yyjson_val_write(source, 0, NULL);
+    if (text != NULL) {
+        buf_slice(&line, slice_from(text));
+    } else {
+        buf_lit(&line, "{\"name\":");
+        buf_json_string(&line, name);
+        buf_lit(&line, ",\"type\":\"directory\"}");
+    }
+    free(text);
+    printf("%.*s\n", SLICE_ARG(buf_view(&line)));
+}
+
+static void print_doc(const struct ls_options *o, yyjson_val *source, struct slice name, bool directory)
+{
+    if (o->json) {
+        print_json(source, name);
+        return;
+    }
+    if (o->full) {
+        const char *mode = yyjson_get_str(yyjson_obj_get(source, "mode"));
+        const char *owner = yyjson_get_str(yyjson_obj_get(source, "owner"));
+        const char *mtime = yyjson_get_str(yyjson_obj_get(source, "mtime"));
+        printf("%4s %-10s %12lld %-20s ", mode != NULL ? shown(mode) : "?", owner != NULL ? shown(owner) : "?",
+               (long long)yyjson_get_sint(yyjson_obj_get(source, "size")), mtime != NULL ? shown(mtime) : "?");
+    }
+    printf("%s%s\n", shown_slice(name), directory ? "/" : "");
+}
+
+/* --- Where the index has no tree ---------------------------------------------------------------------------------- */
 
 /*
  * What lies right below has the directory's path, a slash and a name: everything below by the path's hierarchy, and then
@@ -85,20 +126,6 @@ static void write_query(struct buf *to, const struct ls_options *o, struct slice
     buf_lit(to, "]}}}");
 }
 
-static void print_doc(const struct ls_options *o, yyjson_val *source, struct slice name)
-{
-    const char *type = yyjson_get_str(yyjson_obj_get(source, "type"));
-    bool directory = type != NULL && strcmp(type, "directory") == 0;
-    if (o->full) {
-        const char *mode = yyjson_get_str(yyjson_obj_get(source, "mode"));
-        const char *owner = yyjson_get_str(yyjson_obj_get(source, "owner"));
-        const char *mtime = yyjson_get_str(yyjson_obj_get(source, "mtime"));
-        printf("%4s %-10s %12lld %-20s ", mode != NULL ? shown(mode) : "?", owner != NULL ? shown(owner) : "?",
-               (long long)yyjson_get_sint(yyjson_obj_get(source, "size")), mtime != NULL ? shown(mtime) : "?");
-    }
-    printf("%s%s\n", shown_slice(name), directory ? "/" : "");
-}
-
 /*
  * Prints the hits that lie right below. At the first that lies deeper the page is left: the next one begins behind that
  * directory ('0' is the character after '/').
@@ -111,7 +138,7 @@ static bool print_page(const struct ls_options *o, yyjson_val *hits, struct buf 
     size_t max;
     yyjson_val *hit;
     buf_clear(skip);
-    yyjson_arr_foreach (hits, i, max, hit) {
+    json_arr_foreach (hits, i, max, hit) {
         yyjson_val *source = yyjson_obj_get(hit, "_source");
         const char *text = yyjson_get_str(yyjson_obj_get(source, "path"));
         struct slice path = slice_from(text != NULL ? text : "");
@@ -122,7 +149,8 @@ static bool print_page(const struct ls_options *o, yyjson_val *hits, struct buf 
             buf_byte(skip, '0');
             return true;
         }
-        print_doc(o, source, name);
+        const char *type = yyjson_get_str(yyjson_obj_get(source, "type"));
+        print_doc(o, source, name, type != NULL && strcmp(type, "directory") == 0);
         ++*printed;
         buf_clear(after);
         buf_slice(after, path);
@@ -130,7 +158,7 @@ static bool print_page(const struct ls_options *o, yyjson_val *hits, struct buf 
     return yyjson_arr_size(hits) == PAGE;
 }
 
-static int list(const struct ls_options *o, struct client *client, size_t *printed)
+static int list_by_search(const struct ls_options *o, struct client *client, size_t *printed)
 {
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
     tl_cleanup(buf_deinit) struct buf query = BUF_INIT(BUF_UNLIMITED);
@@ -149,12 +177,32 @@ static int list(const struct ls_options *o, struct client *client, size_t *print
         long status = client_request(client, "POST", path.data, buf_view(&query), 60 * TL_SECOND);
         if (status != 200) {
             fprintf(stderr, "tidelock ls: %s\n", client_error(client, status));
-            return 1;
+            return client_exit(status);
         }
         yyjson_val *hits = yyjson_obj_get(yyjson_obj_get(client_json(client), "hits"), "hits");
         if (!print_page(o, hits, &after, &skip, printed))
             return 0;
     }
+}
+
+/* --- By the tree -------------------------------------------------------------------------------------------------- */
+
+static int list(const struct ls_options *o, struct client *client, size_t *printed)
+{
+    tl_cleanup(directory_deinit) struct directory directory;
+    struct directory_ask ask = {
+        .index = o->index, .source = o->json ? "true" : "type,mode,owner,mtime,size", .as_of = o->as_of};
+    long status = directory_read(client, &ask, o->path, &directory);
+    if (status == 400 && ask.ts == 0)
+        return list_by_search(o, client, printed);
+    if (status != 200) {
+        fprintf(stderr, "tidelock ls: %s\n", client_error(client, status));
+        return client_exit(status);
+    }
+    for (size_t i = 0; i < directory.count; i++)
+        print_doc(o, directory.items[i].source, directory.items[i].name, directory.items[i].directory);
+    *printed = directory.count;
+    return 0;
 }
 
 int command_ls(int argc, char **argv)

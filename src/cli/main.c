@@ -18,22 +18,30 @@ static const struct {
 } commands[] = {
     {"serve", command_serve, "run the server"},
     {"check", command_check, "read everything of a stopped store and say whether it is sound"},
+    {"backup", command_backup, "have a running server make a copy of all that it has"},
+    {"restore", command_restore, "make a data directory as of a moment, of a backup and the log"},
+    {"cert", command_cert, "make a CA and certificates, to try TLS with"},
     {"import", command_import, "load a file tree into an index"},
     {"ls", command_ls, "list a directory of an imported tree"},
+    {"tree", command_tree, "draw a directory and all below it"},
+    {"mv", command_mv, "rename a directory or a file, with all below it"},
+    {"changes", command_changes, "show what is changed, commit by commit"},
+    {"replicate", command_replicate, "keep a copy in an Elasticsearch up to date"},
     {"lock", command_lock, "hold a lock while a command runs"},
     {"locks", command_locks, "show who holds what, and who waits for whom"},
     {"status", command_status, "show how a server is doing"},
 };
 
-enum { COMMAND_COUNT = sizeof commands / sizeof *commands, EXIT_USAGE = 64 };
+enum { COMMAND_COUNT = sizeof commands / sizeof *commands, EXIT_USAGE = 64, EXIT_OLD_PROCESSOR = 69 };
 
 static void print_help(FILE *to)
 {
     fprintf(to, "Usage: tidelock COMMAND [OPTION...]\n\n"
                 "A JSON document store for trees of documents that many people change at once.\n\n");
     for (size_t i = 0; i < COMMAND_COUNT; i++)
-        fprintf(to, "  %-8s %s\n", commands[i].name, commands[i].summary);
-    fprintf(to, "\n`tidelock COMMAND --help` has the options and an example. Options may also come from the\n"
+        fprintf(to, "  %-9s %s\n", commands[i].name, commands[i].summary);
+    fprintf(to, "\n`tidelock COMMAND --help` or `tidelock help COMMAND` has the options and an example. Options may "
+                "also come from the\n"
                 "environment: --listen as TIDELOCK_LISTEN.\n\n"
                 "To begin with:\n"
                 "  tidelock serve --data ./tidelock-data\n");
@@ -45,9 +53,9 @@ static const struct {
     const char *ours;
 } synonyms[] = {
     {"start", "serve"},   {"run", "serve"},   {"server", "serve"}, {"up", "serve"},     {"daemon", "serve"},
-    {"verify", "check"},  {"fsck", "check"},  {"load", "import"},  {"index", "import"}, {"list", "ls"},
+    {"watch", "changes"}, {"follow", "changes"}, {"feed", "changes"}, {"tail", "changes"}, {"snapshot", "backup"}, {"dump", "backup"}, {"save", "backup"}, {"verify", "check"},  {"fsck", "check"},  {"certs", "cert"},  {"tls", "cert"},  {"load", "import"},  {"index", "import"}, {"list", "ls"},
     {"health", "status"}, {"info", "status"}, {"ping", "status"},  {"stats", "status"}, {"who", "locks"},
-    {"dir", "ls"},        {"top", "locks"},
+    {"dir", "ls"},        {"top", "locks"},   {"rename", "mv"},  {"move", "mv"},
 };
 
 /* Returns: the command that may have been meant; NULL when none is near. */
@@ -87,14 +95,37 @@ static void draw_hash_key(void)
         siphash_set_key(&key);
 }
 
+/* The RocksDB that a release holds was built for processors since 2009 (tools/build-rocksdb); on an older one it would end with SIGILL, some time. */
+static bool is_too_old(void)
+{
+#ifdef NEEDS_X86_64_V2
+    __builtin_cpu_init();
+    return !__builtin_cpu_supports("sse4.2") || !__builtin_cpu_supports("ssse3") || !__builtin_cpu_supports("popcnt");
+#else
+    return false;
+#endif
+}
+
 int main(int argc, char **argv)
 {
+    if (is_too_old()) {
+        fprintf(stderr, "tidelock: this build needs a processor with SSE4.2 and POPCNT (x86-64-v2); build it with "
+                        "SYSTEM_ROCKSDB=1 make install\n");
+        return EXIT_OLD_PROCESSOR;
+    }
     draw_hash_key();
     if (argc < 2) {
         print_help(stderr);
         return EXIT_USAGE;
     }
     const char *name = argv[1];
+    char help[] = "--help";
+    char *asked[] = {argv[0], argc > 2 ? argv[2] : NULL, help, NULL};
+    if (strcmp(name, "help") == 0 && argc > 2) { /* as COMMAND --help */
+        argc = 3;
+        argv = asked;
+        name = argv[1];
+    }
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
         print_help(stdout);
         return arguments_end_output("tidelock", 0);

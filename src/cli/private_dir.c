@@ -45,11 +45,13 @@ void private_dir_tighten(const char *path)
         log_warning("%s has mode %04o, others than its owner can read it, and that cannot be changed: %s", path,
                     (unsigned)info.st_mode & 07777, strerror(errno));
     close(fd);
-    if (asprintf(&inside, "%s/rocks", path) >= 0) {
-        (void)nftw(inside, tighten, FILES_OPEN, FTW_PHYS);
-        mem_free(inside);
-    }
-    static const char *const files[] = {"FORMAT", "SYNCED"};
+    static const char *const folders[] = {"rocks", "log"};
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+        if (asprintf(&inside, "%s/%s", path, folders[i]) >= 0) {
+            (void)nftw(inside, tighten, FILES_OPEN, FTW_PHYS);
+            mem_free(inside);
+        }
+    static const char *const files[] = {"FORMAT", "SYNCED", "boot", "at-work"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         if (asprintf(&inside, "%s/%s", path, files[i]) >= 0) {
             if (lstat(inside, &info) == 0 && S_ISREG(info.st_mode))

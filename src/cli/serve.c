@@ -3,7 +3,9 @@
  * `tidelock serve`: puts the layers together, from the store up, and takes them apart in an order in which nothing that
  * was acknowledged is lost and everything that waits is answered.
  */
+#include <arpa/inet.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
@@ -12,15 +14,24 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "api/cluster/backup.h"
+#include "api/cluster/hosts.h"
 #include "api/request/api.h"
 #include "base/budget.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/stack.h"
+#include "cli/archive.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
+#include "cli/config.h"
+#include "cli/durable.h"
+#include "cli/member.h"
 #include "cli/private_dir.h"
+#include "cli/shown.h"
+#include "cli/supervisor.h"
 #include "http/http.h"
+#include "http/tls.h"
 
 static const char *const level_names[LOG_LEVEL_COUNT] = {"debug", "info", "warning", "error"};
 
@@ -31,11 +42,19 @@ enum {
 
 struct serve_options {
     const char *data;
+    const char *backups; /* NULL: there is no place for them */
+    struct archive_options archive;
     char *host;
     const char **host_names; /* texts are the command line's and the environment's */
     const char *node_name;
     const char *zoneinfo;
     const char *cluster_name;
+    const char *cluster; /* where its log is; NULL: this host is alone */
+    const char *cluster_ca, *cluster_cert, *cluster_key;
+    const char *advertise; /* NULL: as it listens */
+    const char *group;
+    uint64_t host_lease_us;
+    uint64_t catch_up;
     struct store_options store;
     struct core_limits limits;
     struct journal_options journal;
@@ -44,15 +63,24 @@ struct serve_options {
     uint64_t grace_us;
     uint64_t stop_us;    /* 0: by the grace */
     size_t memory_bytes; /* 0: a quarter of what there is */
+    struct config config; /* what the file said at the start; the options' texts are its */
+    struct config latest; /* what it said when it was last read again; empty: it was not */
+    bool level_given;     /* the environment or the command line says how much is logged, and not the file */
+    bool check;           /* of the configuration, and no more */
+    bool insecure;        /* it may listen elsewhere without asking clients who they are */
 };
 
 struct server {
     struct budget budget; /* shared by all that clients make the server hold */
-    struct store *store;
-    struct core *core;
+    struct durable durable;
+    struct member member; /* in place of it in a cluster */
+    char *address;        /* where the other hosts reach this one */
     struct journal *journal;
     struct api *api;
+    char *backups; /* the folder's real path */
     struct http *http;
+    bool tls; /* it speaks it */
+    struct serve_options *options;
 };
 
 /* What an orderly end takes of an idle server, on a slow disk. */
@@ -63,6 +91,8 @@ struct server {
 
 enum {
     OPTION_HISTORY = 256,
+    OPTION_FEED,
+    OPTION_FEED_MAX,
     OPTION_HOST_NAME,
     OPTION_CACHE,
     OPTION_WRITE_BUFFER,
@@ -83,17 +113,47 @@ enum {
     OPTION_GRACE,
     OPTION_STOP_TIME,
     OPTION_CLUSTER_NAME,
+    OPTION_CLUSTER,
+    OPTION_CLUSTER_CA,
+    OPTION_CLUSTER_CERT,
+    OPTION_CLUSTER_KEY,
+    OPTION_ADVERTISE,
+    OPTION_GROUP,
+    OPTION_HOST_LEASE,
+    OPTION_CATCH_UP,
     OPTION_NODE_NAME,
     OPTION_ZONEINFO,
     OPTION_LOG_LEVEL,
+    OPTION_LOG_FORMAT,
+    OPTION_BACKUPS,
+    OPTION_LOG_ARCHIVE,
+    OPTION_LOG_KEEP,
+    OPTION_CONFIG,
+    OPTION_CHECK_CONFIG,
+    OPTION_TLS_CERT,
+    OPTION_TLS_KEY,
+    OPTION_TLS_CA,
+    OPTION_INSECURE,
 };
 
 static const struct argp_option options[] = {
+    {"config", OPTION_CONFIG, "FILE", 0, "Options, a line each: NAME = VALUE. The environment and the command line win; SIGHUP has it read again", 1},
+    {"check-config", OPTION_CHECK_CONFIG, NULL, 0, "Say whether all options are right, and end", 1},
     {"data", 'd', "DIR", 0, "Where the data is kept; made when missing (./tidelock-data)", 1},
+    {"backups", OPTION_BACKUPS, "DIR", 0, "Where `tidelock backup' has the server put backups (nowhere)", 1},
+    {"log-archive", OPTION_LOG_ARCHIVE, "DIR", 0, "Where the log goes that the server needs no more, for `tidelock restore' (nowhere)", 1},
+    {"log-keep", OPTION_LOG_KEEP, "TIME|SIZE", 0, "How much of it is kept there: 7d, or 10gb (all)", 1},
     {"listen", 'l', "HOST:PORT", 0, "Where to listen (127.0.0.1:9200); port 0 takes a free one", 1},
     {"host-name", OPTION_HOST_NAME, "NAME", 0,
      "What clients may call this host, besides localhost and addresses; repeatable, or with commas between", 1},
+    {"tls-cert", OPTION_TLS_CERT, "FILE", 0, "Speak TLS (1.2, 1.3) with this certificate and those that lead to its CA, as PEM; read again at SIGHUP", 1},
+    {"tls-key", OPTION_TLS_KEY, "FILE", 0, "The certificate's private key, as PEM", 1},
+    {"tls-ca", OPTION_TLS_CA, "FILE", 0, "Take only clients with a certificate that one of these has signed", 1},
+    {"insecure", OPTION_INSECURE, "yes|no", OPTION_ARG_OPTIONAL,
+     "Listen beyond this host although whoever reaches the port may do everything there (no)", 1},
     {"history", OPTION_HISTORY, "TIME", 0, "How far back reads may go (1h)", 2},
+    {"feed", OPTION_FEED, "TIME|off", 0, "How far back the feed of changes goes (as --history); off: there is none", 2},
+    {"feed-max", OPTION_FEED_MAX, "SIZE", 0, "What the feed may take on the disk; older changes go first (1g)", 2},
     {"cache", OPTION_CACHE, "SIZE", 0, "Memory for blocks of the store (64m)", 2},
     {"write-buffer", OPTION_WRITE_BUFFER, "SIZE", 0, "Memory for writes not yet in files (64m)", 2},
     {"reserve", OPTION_RESERVE, "SIZE", 0, "Refuse writes below this much free disk space (256m)", 2},
@@ -106,12 +166,14 @@ static const struct argp_option options[] = {
      "Open at once from one address (half of all; no limit for loopback)", 3},
     {"max-sessions", OPTION_MAX_SESSIONS, "N", 0, "Open at once (10000)", 3},
     {"max-ephemeral", OPTION_MAX_EPHEMERAL, "N", 0, "Documents that live with one session (10000)", 3},
-    {"script-steps", OPTION_SCRIPT_STEPS, "N", 0, "Statements, turns and calls of a script's run (5000000); of those that change, 50000000 at most", 3},
+    {"script-steps", OPTION_SCRIPT_STEPS, "N", 0,
+     "Statements, turns and calls of a script's run (5000000); of those that change, 50000000 at most", 3},
     {"script-memory", OPTION_SCRIPT_MEMORY, "SIZE", 0, "Of a script's values (64m)", 3},
     {"script-depth", OPTION_SCRIPT_DEPTH, "N", 0, "Of a script's calls (256)", 3},
     {"idle-timeout", OPTION_IDLE_TIMEOUT, "TIME", 0, "Close a connection with no request for so long (10m)", 3},
     {"threads", OPTION_THREADS, "N", 0, "For connections (one a processor)", 3},
-    {"workers", OPTION_WORKERS, "N", 0, "For searches and other long reads (2), besides those that are kept for short work", 3},
+    {"workers", OPTION_WORKERS, "N", 0,
+     "For searches and other long reads (2), besides those that are kept for short work", 3},
     {"request-time", OPTION_REQUEST_TIME, "TIME", 0,
      "How long the work at one request may take, waits for locks apart; 0: as long as it likes (10m)", 3},
     {"grace", OPTION_GRACE, "TIME", 0, "How long requests in flight may take to end when stopped (10s)", 4},
@@ -119,19 +181,42 @@ static const struct argp_option options[] = {
      "When stopped, end within this time whatever is at work, and be it as in a crash (20s more than --grace)", 4},
     {"cluster-name", OPTION_CLUSTER_NAME, "NAME", 0, "As GET / shows it (tidelock)", 4},
     {"node-name", OPTION_NODE_NAME, "NAME", 0, "As GET / shows it (the host's)", 4},
+    {"cluster", OPTION_CLUSTER, "URL/PREFIX", 0, "Be a host of the cluster whose log is there, in etcd; several members as http://A:2379,http://B:2379/PREFIX (none: one host)", 5},
+    {"cluster-ca", OPTION_CLUSTER_CA, "FILE", 0, "Who signs etcd's certificate, as PEM (the system's)", 5},
+    {"cluster-cert", OPTION_CLUSTER_CERT, "FILE", 0, "The certificate to show to etcd, as PEM", 5},
+    {"cluster-key", OPTION_CLUSTER_KEY, "FILE", 0, "Its private key, as PEM", 5},
+    {"advertise", OPTION_ADVERTISE, "HOST:PORT", 0, "Where the other hosts reach this one (as --listen)", 5},
+    {"group", OPTION_GROUP, "NAME", 0, "The group of hosts that this one is of (default)", 5},
+    {"host-lease", OPTION_HOST_LEASE, "TIME", 0, "A host that is silent for so long is out (3s)", 5},
+    {"catch-up", OPTION_CATCH_UP, "SIZE", 0, "How much log is kept for hosts that are away (2g)", 5},
     {"zoneinfo", OPTION_ZONEINFO, "DIR", 0, "Time zones, as TZif files (/usr/share/zoneinfo)", 4},
     {"log-level", OPTION_LOG_LEVEL, "LEVEL", 0, "debug, info, warning or error (info)", 4},
+    {"log-format", OPTION_LOG_FORMAT, "FORMAT", 0, "text, or json: an object a line (text)", 4},
     {0},
 };
 
-static void set_log_level(const struct argp_state *state, const char *text)
+static bool try_log_level(const char *text)
 {
     for (int level = 0; level < LOG_LEVEL_COUNT; level++)
         if (strcmp(text, level_names[level]) == 0) {
             log_set_level((enum log_level)level);
-            return;
+            return true;
         }
-    arguments_error(state, "--log-level: '%s' is none of debug, info, warning, error", text);
+    return false;
+}
+
+static void set_log_level(const struct argp_state *state, const char *text)
+{
+    if (!try_log_level(text))
+        arguments_error(state, "--log-level: '%s' is none of debug, info, warning, error", text);
+}
+
+static void set_log_format(const struct argp_state *state, const char *text)
+{
+    bool json = strcmp(text, "json") == 0;
+    if (!json && strcmp(text, "text") != 0)
+        arguments_error(state, "--log-format: '%s' is neither text nor json", text);
+    log_set_format(json ? LOG_JSON : LOG_TEXT);
 }
 
 static void add_host_name(struct serve_options *o, const char *name)
@@ -147,10 +232,63 @@ static void add_host_names(const struct argp_state *state, struct serve_options 
 {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
     for (char *name = strsep(&text, ","); name != NULL; name = strsep(&text, ",")) {
+        name += strspn(name, " \t"); /* behind a comma */
         if (*name == '\0' || name[strspn(name, allowed)] != '\0')
             arguments_error(state, "--host-name: '%s' is no name of a host; give it as in a URL, without a port", name);
         add_host_name(o, name);
     }
+}
+
+/* What ends with a letter of bytes is a size, all else a time: 5m are minutes. */
+static void set_log_keep(const struct argp_state *state, struct archive_options *archive, const char *text)
+{
+    size_t len = strlen(text);
+    bool bytes = len > 0 && strchr("bBkKgGtT", text[len - 1]) != NULL;
+    archive->keep_bytes = bytes ? arguments_size(state, "log-keep", text) : 0;
+    archive->keep_us = bytes ? 0 : arguments_duration(state, "log-keep", text);
+    if (archive->keep_bytes == 0 && archive->keep_us == 0)
+        arguments_error(state, "--log-keep: more than nothing; without it all is kept");
+}
+
+/* One without the other is a mistake that would leave a server open which was meant to be closed. */
+static void check_tls(const struct argp_state *state, const struct tls_files *tls)
+{
+    if (tls->cert != NULL && tls->key == NULL)
+        arguments_error(state, "--tls-cert needs --tls-key, the certificate's private key");
+    else if (tls->cert == NULL && (tls->key != NULL || tls->ca != NULL))
+        arguments_error(state, "--%s needs --tls-cert; without a certificate there is no TLS", tls->key != NULL ? "tls-key" : "tls-ca");
+}
+
+static void set_insecure(const struct argp_state *state, struct serve_options *o, const char *text)
+{
+    bool no = text != NULL && strcmp(text, "no") == 0;
+    if (!no && text != NULL && strcmp(text, "yes") != 0)
+        arguments_error(state, "--insecure: '%s' is neither yes nor no", text);
+    o->insecure = !no;
+}
+
+/* Names other than localhost may come to mean any address. */
+static bool is_loopback(const char *host)
+{
+    struct in_addr four;
+    struct in6_addr six;
+    if (inet_pton(AF_INET, host, &four) == 1)
+        return ntohl(four.s_addr) >> IN_CLASSA_NSHIFT == IN_LOOPBACKNET;
+    return strcmp(host, "localhost") == 0 || (inet_pton(AF_INET6, host, &six) == 1 && IN6_IS_ADDR_LOOPBACK(&six));
+}
+
+/* Beyond loopback it must be known who asks: by certificates, or because one says that it need not be. */
+static void check_reach(const struct argp_state *state, const struct serve_options *o)
+{
+    if (o->insecure || is_loopback(o->host) || (o->http.tls.cert != NULL && o->http.tls.ca != NULL))
+        return;
+    fprintf(stderr,
+            "Have clients show certificates:\n"
+            "  tidelock cert --dir tls --host-name NAME\n"
+            "  tidelock serve --listen %s:%u --tls-cert tls/server.pem --tls-key tls/server-key.pem --tls-ca tls/ca.pem\n"
+            "  tidelock status --url https://NAME:%u --cacert tls/ca.pem --cert tls/client.pem --key tls/client-key.pem\n",
+            shown(o->host), o->http.port, o->http.port);
+    arguments_error(state, "--listen: '%s' is more than this host, and whoever reaches it could do everything; --insecure says that it is meant", o->host);
 }
 
 static error_t parse(int key, char *text, struct argp_state *state)
@@ -164,6 +302,11 @@ static error_t parse(int key, char *text, struct argp_state *state)
         break;
     case OPTION_HOST_NAME: add_host_names(state, o, text); break;
     case OPTION_HISTORY: o->journal.history_us = arguments_duration(state, "history", text); break;
+    case OPTION_FEED:
+        o->journal.feed_off = strcmp(text, "off") == 0;
+        o->journal.feed_us = o->journal.feed_off ? 0 : arguments_duration(state, "feed", text);
+        break;
+    case OPTION_FEED_MAX: o->journal.feed_bytes_max = arguments_size(state, "feed-max", text); break;
     case OPTION_CACHE: o->store.cache_bytes = arguments_size(state, "cache", text); break;
     case OPTION_WRITE_BUFFER: o->store.write_buffer_bytes = arguments_size(state, "write-buffer", text); break;
     case OPTION_RESERVE: o->journal.reserve_bytes = arguments_size(state, "reserve", text); break;
@@ -215,8 +358,38 @@ static error_t parse(int key, char *text, struct argp_state *state)
         break;
     case OPTION_CLUSTER_NAME: o->cluster_name = text; break;
     case OPTION_NODE_NAME: o->node_name = text; break;
+    case OPTION_CLUSTER: o->cluster = text; break;
+    case OPTION_CLUSTER_CA: o->cluster_ca = text; break;
+    case OPTION_CLUSTER_CERT: o->cluster_cert = text; break;
+    case OPTION_CLUSTER_KEY: o->cluster_key = text; break;
+    case OPTION_ADVERTISE: o->advertise = text; break;
+    case OPTION_GROUP: o->group = text; break;
+    case OPTION_HOST_LEASE:
+        o->host_lease_us = arguments_duration(state, "host-lease", text);
+        if (o->host_lease_us < TL_SECOND)
+            arguments_error(state, "--host-lease: at least 1s");
+        break;
+    case OPTION_CATCH_UP: o->catch_up = arguments_size(state, "catch-up", text); break;
     case OPTION_ZONEINFO: o->zoneinfo = text; break;
     case OPTION_LOG_LEVEL: set_log_level(state, text); break;
+    case OPTION_LOG_FORMAT: set_log_format(state, text); break;
+    case OPTION_BACKUPS: o->backups = text; break;
+    case OPTION_LOG_ARCHIVE: o->archive.directory = text; break;
+    case OPTION_LOG_KEEP: set_log_keep(state, &o->archive, text); break;
+    case OPTION_CONFIG: break; /* it has been read before all else */
+    case OPTION_CHECK_CONFIG: o->check = true; break;
+    case OPTION_TLS_CERT: o->http.tls.cert = text; break;
+    case OPTION_TLS_KEY: o->http.tls.key = text; break;
+    case OPTION_TLS_CA: o->http.tls.ca = text; break;
+    case OPTION_INSECURE: set_insecure(state, o, text); break;
+    case ARGP_KEY_END:
+        check_tls(state, &o->http.tls);
+        if (o->cluster != NULL && !log_is_host_name(slice_from(o->node_name)))
+            arguments_error(state, "--node-name: in a cluster, of letters, digits, '.', '_' and '-'");
+        check_reach(state, o);
+        if (o->archive.directory == NULL && (o->archive.keep_us != 0 || o->archive.keep_bytes != 0))
+            arguments_error(state, "--log-keep needs --log-archive, where it is kept");
+        break;
     case ARGP_KEY_ARG:
         arguments_error(state, "'%s' is no option; everything here has the form --name=value", text);
         break;
@@ -227,10 +400,13 @@ static error_t parse(int key, char *text, struct argp_state *state)
 
 static const char doc[] =
     "Run the server until SIGTERM or SIGINT, which let requests in flight end.\v"
-    "Once it answers, one line goes to standard output: ready on http://HOST:PORT. The log goes to standard error.\n\n"
+    "Once it answers, one line goes to standard output: ready on http://HOST:PORT (https:// with --tls-cert). The log goes to standard "
+    "error. SIGHUP has it read the files of TLS and the configuration again.\n\n"
     "Examples:\n"
     "  tidelock serve --data /var/lib/tidelock --listen 127.0.0.1:9200\n"
-    "  TIDELOCK_HISTORY=1d tidelock serve --listen 0.0.0.0:9200 --cache 1g\n";
+    "  TIDELOCK_HISTORY=1d tidelock serve --listen 0.0.0.0:9200 --insecure --cache 1g\n"
+    "  tidelock serve --config /etc/tidelock/tidelock.conf --check-config\n"
+    "  tidelock serve --tls-cert tls/server.pem --tls-key tls/server-key.pem    (see `tidelock cert --help')\n";
 
 /* As many files and sockets as the system lets us have: ten thousand connections are nothing special. */
 static void raise_file_limit(void)
@@ -331,7 +507,7 @@ static void heard(void *context)
 }
 
 /* Those who hold a lease are heard before it runs out: on connections that stay open, and in requests that have come in. */
-static void listen(void *context)
+static void listen_to_all(void *context)
 {
     struct server *server = context;
     api_beat(server->api);
@@ -343,26 +519,105 @@ static int open_http(struct server *server, const struct http_options *http)
     char *reason = NULL;
     struct http_handler handler = {.handle = handle, .timestamp = timestamp, .context = server};
     int r = http_open(http, &handler, &server->http, &reason);
+    server->tls = http->tls.cert != NULL;
     return r == 0 ? 0 : complain(r, "cannot start", reason);
 }
 
-/* Requires: `server` is zeroed. Returns: 0, or a fatal code that has been logged; server_close() in both cases. */
-static int server_open(struct server *server, struct serve_options *o)
+static char *address_of(const struct serve_options *o)
+{
+    struct buf address = BUF_INIT(BUF_UNLIMITED);
+    bool v6 = strchr(o->host, ':') != NULL;
+    if (o->advertise != NULL)
+        buf_printf(&address, "%s", o->advertise);
+    else
+        buf_printf(&address, "%s%s%s:%u", v6 ? "[" : "", o->host, v6 ? "]" : "", o->http.port);
+    return buf_detach(&address, &(size_t){0});
+}
+
+/* Opens the store and the journal as a host of a cluster. Returns: 0, or a fatal code that has been logged. */
+static int open_member(struct server *server, struct serve_options *o)
 {
     char *reason = NULL;
-    int r = store_open_rocks(&o->store, &server->store, &reason);
+    struct member *member = &server->member;
+    server->address = address_of(o);
+    struct journal_cluster cluster = {.name = slice_from(o->node_name),
+                                      .group = slice_from(o->group),
+                                      .address = slice_from(server->address),
+                                      .build = slice_from(TIDELOCK_VERSION)};
+    const struct member_options wanted = {.data = o->data,
+                                           .log = {.url = slice_from(o->cluster),
+                                                   .name = cluster.name,
+                                                   .ca = o->cluster_ca,
+                                                   .cert = o->cluster_cert,
+                                                   .key = o->cluster_key,
+                                                   .lease_us = o->host_lease_us,
+                                                   .catch_up = o->catch_up},
+                                           .name = cluster.name,
+                                           .group = cluster.group,
+                                           .address = cluster.address,
+                                           .build = cluster.build,
+                                           .limits = &o->limits,
+                                           .store = &o->store,
+                                           .journal = &o->journal};
+    if (o->archive.directory != NULL)
+        return complain(TL_ERR_IO, "--log-archive", mem_strdup("a host of a cluster has no log of its own", 41));
+    int r = member_open(&wanted, member, &reason);
     if (r != 0)
         return complain(r, o->data, reason);
     private_dir_tighten(o->data);
+    hosts_clear_checkpoints(slice_from(o->data));
+    cluster.about = slice_from(member->about);
+    o->journal.cluster = &cluster;
+    o->journal.log = member->log;
+    o->journal.checkpoint_bytes = o->store.write_buffer_bytes / 2;
+    o->journal.log_position = member->position;
+    r = journal_open_cluster(member->core, member->store, &o->journal, &server->journal, &reason);
+    o->journal.cluster = NULL;
+    return r == 0 ? 0 : complain(r, "the cluster refuses this host", reason);
+}
+
+/* The same of one that is alone. */
+static int open_alone(struct server *server, struct serve_options *o)
+{
+    char *reason = NULL;
+    struct durable *durable = &server->durable;
     struct core_limits limits = core_limits_default(); /* until the log says which: those of the options */
-    if ((r = core_open(server->store, &limits, &server->core)) != 0)
-        return complain(r, "cannot read the state", NULL);
-    if ((r = journal_open_local(server->core, server->store, &o->journal, &server->journal)) != 0)
+    if (member_is(o->data))
+        return complain(TL_ERR_BUSY, o->data, mem_strdup("the directory is a host's of a cluster: give --cluster", 54));
+    int r = durable_open(&o->store, &limits, o->archive.directory != NULL ? &o->archive : NULL, durable, &reason);
+    if (r != 0)
+        return complain(r, o->data, reason);
+    private_dir_tighten(o->data);
+    if (durable->recovered.differs != 0)
+        log_error("the log makes another state than there was when its entry %" PRIu64 " was written: what was answered since may differ from what is there. "
+                  "Keep a copy of the data directory, and report this",
+                  durable->recovered.differs);
+    o->journal.log = durable->log;
+    o->journal.checkpoint_bytes = o->store.write_buffer_bytes / 2; /* while those are written, others come */
+    o->journal.log_position = durable->recovered.position;
+    o->journal.log_work_us = durable->recovered.work_us;
+    o->journal.machine_lost = durable->machine_lost;
+    if ((r = journal_open_local(durable->core, durable->store, &o->journal, &server->journal)) != 0)
         return complain(r, "cannot start the journal", NULL);
-    if ((r = api_open(server->journal, server->store, &o->api, &server->api)) != 0)
+    durable_settle(o->store.directory);
+    return 0;
+}
+
+/* Requires: `server` is zeroed. Returns: 0, or a fatal code that has been logged; server_close() and server_close_store() in both cases. */
+static int server_open(struct server *server, struct serve_options *o)
+{
+    char *reason = NULL;
+    int r = o->cluster != NULL ? open_member(server, o) : open_alone(server, o);
+    struct store *store = o->cluster != NULL ? server->member.store : server->durable.store;
+    if (r != 0)
+        return r;
+    if (o->backups != NULL && (r = backup_folder_open(o->backups, o->data, &server->backups, &reason)) != 0)
+        return complain(r, "cannot start", reason);
+    o->api.backups = server->backups == NULL ? SLICE_NONE : slice_from(server->backups);
+    if ((r = api_open(server->journal, store, &o->api, &server->api)) != 0)
         return complain(r, "cannot start the api", NULL);
     if ((r = open_http(server, &o->http)) == 0)
-        journal_listen(server->journal, &(struct journal_ears){.listen = listen, .context = server});
+        journal_listen(server->journal, &(struct journal_ears){.listen = listen_to_all, .context = server});
     return r;
 }
 
@@ -415,9 +670,15 @@ static void server_close(struct server *server, uint64_t grace_us)
     api_close(server->api);
     http_close(server->http);
     journal_close(server->journal);
-    if (server->core != NULL)
-        core_close(server->core);
-    store_close(server->store);
+}
+
+/* What is left to close is the store, as it lies on the disk. */
+static void server_close_store(struct server *server)
+{
+    durable_close(&server->durable);
+    member_close(&server->member);
+    mem_free(server->address);
+    mem_free(server->backups);
 }
 
 static sigset_t stop_signals(void)
@@ -443,6 +704,9 @@ struct stopper {
     pthread_cond_t changed;
     int signal; /* that was got; 0: none yet */
     bool ended; /* the server has, or never was */
+    bool closing; /* the log has its end: only the store is being closed, by RocksDB */
+    struct server *server; /* what SIGHUP is for; NULL: it does not answer yet, or no more */
+    bool missed;           /* a SIGHUP came before there was one */
 };
 
 static bool has_ended(struct stopper *stopper)
@@ -451,6 +715,87 @@ static bool has_ended(struct stopper *stopper)
     bool ended = stopper->ended;
     pthread_mutex_unlock(&stopper->lock);
     return ended;
+}
+
+static bool same(const struct config_line *a, const struct config_line *b)
+{
+    return a != NULL && b != NULL && strcmp(a->value, b->value) == 0;
+}
+
+/* What the log's level is by the file, without one as it is without a file. */
+static void change_level(const struct serve_options *o, const struct config_line *line)
+{
+    if (o->level_given)
+        log_info("SIGHUP: log-level is what the environment or the command line says");
+    else if (!try_log_level(line == NULL ? level_names[LOG_INFO] : line->value))
+        log_error("SIGHUP: %s:%u: log-level: '%s' is none of debug, info, warning, error", o->config.path, line->number, line->value);
+}
+
+/* An option is in one file, or in both with other values. */
+static void tell_change(const struct serve_options *o, const struct config_line *before, const struct config_line *now)
+{
+    const char *name = now != NULL ? now->name : before->name;
+    if (same(before, now))
+        return;
+    if (strcmp(name, "log-level") == 0)
+        change_level(o, now);
+    else
+        log_warning("SIGHUP: %s in %s counts from the next start on", name, o->config.path);
+}
+
+/* What can change while the server runs does; of the rest it is said that it does not. The next time it is compared with what was found now. */
+static void reload_config(struct serve_options *o)
+{
+    struct config now;
+    char *reason = NULL;
+    if (config_read(o->config.path, &now, &reason) != 0) {
+        log_error("SIGHUP: all goes on by the configuration as it was: %s", reason);
+        mem_free(reason);
+        return;
+    }
+    const struct config *before = o->latest.path != NULL ? &o->latest : &o->config;
+    for (size_t i = 0; i < now.count; i++)
+        tell_change(o, config_find(before, now.lines[i].name), &now.lines[i]);
+    for (size_t i = 0; i < before->count; i++)
+        if (config_find(&now, before->lines[i].name) == NULL)
+            tell_change(o, &before->lines[i], NULL);
+    config_free(&o->latest);
+    o->latest = now;
+    log_info("SIGHUP: %s has been read again", o->config.path);
+}
+
+/* Whatever is found in the files, the server goes on: with what it had where they are not what they should be. */
+static void reload(struct server *server)
+{
+    char *reason = NULL;
+    if (server->options->config.path != NULL)
+        reload_config(server->options);
+    else if (!server->tls)
+        log_info("SIGHUP: there is nothing to be read again; the server goes on");
+    if (server->tls && http_reload_tls(server->http, &reason) == 0)
+        log_info("SIGHUP: the files of TLS have been read again; new connections are by them");
+    else if (server->tls)
+        log_error("SIGHUP: all goes on with the files of TLS as they were: %s", reason != NULL ? reason : "no memory");
+    mem_free(reason);
+}
+
+static void read_again(struct stopper *stopper)
+{
+    pthread_mutex_lock(&stopper->lock);
+    stopper->missed = stopper->server == NULL;
+    if (stopper->server != NULL)
+        reload(stopper->server);
+    pthread_mutex_unlock(&stopper->lock);
+}
+
+/* From now on SIGHUP is for this server. NULL: for none any more. */
+static void stopper_serve(struct stopper *stopper, struct server *server)
+{
+    pthread_mutex_lock(&stopper->lock);
+    stopper->server = server;
+    if (server != NULL && stopper->missed)
+        reload(server);
+    pthread_mutex_unlock(&stopper->lock);
 }
 
 /* Returns: the signal that ends the server; 0: it has ended without. */
@@ -462,7 +807,7 @@ static int wait_for_signal(struct stopper *stopper)
         if (has_ended(stopper))
             return 0;
         if (got == SIGHUP)
-            log_info("SIGHUP: there is nothing to be read again; the server goes on");
+            read_again(stopper);
         else if (got > 0)
             return got;
         give_back_memory();
@@ -480,13 +825,15 @@ static void *stopper_main(void *context)
     pthread_cond_broadcast(&stopper->changed);
     while (!stopper->ended && in_time)
         in_time = clock_wait(&stopper->changed, &stopper->lock, until);
-    bool ended = stopper->ended;
+    bool ended = stopper->ended, closing = stopper->closing;
     pthread_mutex_unlock(&stopper->lock);
-    if (!ended) {
+    if (ended)
+        return NULL;
+    if (closing)
+        log_warning("RocksDB does not come to an end within --stop-time; nothing is left for it to do");
+    else
         log_error("the end takes longer than --stop-time: it is made as in a crash");
-        _exit(1);
-    }
-    return NULL;
+    _exit(closing ? 0 : 1);
 }
 
 static int stopper_begin(struct stopper *stopper)
@@ -494,6 +841,14 @@ static int stopper_begin(struct stopper *stopper)
     pthread_mutex_init(&stopper->lock, NULL);
     pthread_cond_init(&stopper->changed, NULL);
     return pthread_create(&stopper->thread, NULL, stopper_main, stopper);
+}
+
+/* What comes now may be cut off as well as waited for. */
+static void stopper_closes(struct stopper *stopper)
+{
+    pthread_mutex_lock(&stopper->lock);
+    stopper->closing = true;
+    pthread_mutex_unlock(&stopper->lock);
 }
 
 /* Returns: the signal that ends the server. */
@@ -521,7 +876,7 @@ static void stopper_end(struct stopper *stopper)
 static void announce(const struct server *server, const char *host)
 {
     bool v6 = strchr(host, ':') != NULL;
-    printf("ready on http://%s%s%s:%u\n", v6 ? "[" : "", host, v6 ? "]" : "", http_port(server->http));
+    printf("ready on %s://%s%s%s:%u\n", server->tls ? "https" : "http", v6 ? "[" : "", host, v6 ? "]" : "", http_port(server->http));
     if (fflush(stdout) == 0)
         return;
     log_warning("cannot say on standard output that port %u is ready: %s", http_port(server->http), strerror(errno));
@@ -533,6 +888,7 @@ static void defaults(struct serve_options *o, char host_name[static 65])
     *o = (struct serve_options){
         .data = "./tidelock-data",
         .cluster_name = "tidelock",
+        .group = "default",
         .limits = core_limits_default(),
         .http = http_options_default(),
         .grace_us = 10 * TL_SECOND,
@@ -585,19 +941,50 @@ static int serve(void *context)
 {
     const struct serving *serving = context;
     struct serve_options *o = serving->options;
-    struct server server = {0};
+    struct server server = {.options = o};
     struct stopper stopper = {.signals = serving->signals, .stop_us = o->stop_us};
     share_memory(&server, o);
     if (stopper_begin(&stopper) != 0)
         return complain(TL_ERR_IO, "cannot start a thread", NULL);
     int r = server_open(&server, o);
     if (r == 0) {
+        stopper_serve(&stopper, &server);
         announce(&server, o->host);
+        supervisor_tell("READY=1");
         log_info("stopping: %s", strsignal(stopper_wait(&stopper)));
+        supervisor_tell("STOPPING=1");
     }
+    stopper_serve(&stopper, NULL);
     server_close(&server, grace_within(o));
+    stopper_closes(&stopper);
+    server_close_store(&server);
     stopper_end(&stopper);
     return r == 0 ? 0 : 1;
+}
+
+static void free_options(struct serve_options *o)
+{
+    mem_free(o->host_names);
+    mem_free(o->host);
+    config_free(&o->config);
+    config_free(&o->latest);
+}
+
+/* All values have been parsed; the files of TLS are looked at, too. Returns: the exit status. */
+static int end_check(struct serve_options *o)
+{
+    char *reason = NULL;
+    struct tls *tls = NULL;
+    int r = o->http.tls.cert == NULL ? 0 : tls_open(&o->http.tls, &tls, &reason);
+    if (r != 0)
+        fprintf(stderr, "tidelock serve: %s\n", reason != NULL ? shown(reason) : error_text(r));
+    else
+        printf("all options are right\n");
+    mem_free(reason);
+    if (tls != NULL)
+        tls_close(tls);
+    free_options(o);
+    return arguments_end_output("tidelock serve", r == 0 ? 0 : 1);
 }
 
 int command_serve(int argc, char **argv)
@@ -606,8 +993,11 @@ int command_serve(int argc, char **argv)
     struct serve_options o;
     char host_name[65] = {0};
     defaults(&o, host_name);
-    arguments_parse(&argp, argc, argv, 0, &o);
+    arguments_parse_config(&argp, argc, argv, 0, &o, &o.config);
+    o.level_given = arguments_given(&argp, argc, argv, "log-level");
     share(&o);
+    if (o.check)
+        return end_check(&o);
 
     /* Blocked before any thread starts, so that all threads inherit it and only wait_for_stop() sees them. */
     sigset_t signals = stop_signals();
@@ -624,7 +1014,6 @@ int command_serve(int argc, char **argv)
     int status = stack_run(serve, &serving);
     if (status < 0)
         log_error("cannot start a thread");
-    mem_free(o.host_names);
-    mem_free(o.host);
+    free_options(&o);
     return status == 0 ? 0 : 1;
 }

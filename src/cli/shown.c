@@ -2,14 +2,24 @@
 /* Texts of others on a terminal; see shown.h. */
 #include "cli/shown.h"
 
+#include <string.h>
+
 #include "base/buf.h"
 
 enum { KEPT = 8 }; /* more than one line has */
 
+/* A thread's own. */
+static _Thread_local struct buf kept[KEPT];
+static _Thread_local size_t turn;
+
+void shown_thread_end(void)
+{
+    for (size_t i = 0; i < KEPT; i++)
+        buf_deinit(&kept[i]);
+}
+
 static struct buf *next_buf(void)
 {
-    static struct buf kept[KEPT];
-    static size_t turn;
     struct buf *buf = &kept[turn++ % KEPT];
     if (buf->data == NULL)
         *buf = BUF_INIT(BUF_UNLIMITED);
@@ -44,4 +54,21 @@ const char *shown_slice(struct slice text)
 const char *shown(const char *text)
 {
     return text == NULL ? NULL : shown_slice(slice_from(text));
+}
+
+const char *shown_url(const char *url)
+{
+    const char *host = strstr(url, "://");
+    host = host == NULL ? url : host + 3;
+    const char *at = NULL;
+    for (const char *c = host; *c != '\0' && *c != '/'; c++)
+        if (*c == '@')
+            at = c; /* a password may have one itself */
+    if (at == NULL)
+        return shown(url);
+    struct buf *buf = next_buf();
+    buf_in_line(buf, slice_make(url, (size_t)(host - url)));
+    buf_in_line(buf, slice_from(at + 1));
+    buf_byte(buf, '\0');
+    return buf->data;
 }

@@ -8,10 +8,16 @@
 
 #include "base/slice.h"
 
-/* Returns: the text as it can be shown; lives until the eighth call after this one. NULL gives NULL. */
+/* Returns: the text as it can be shown; lives until the eighth call of this thread after this one. NULL gives NULL. */
 const char *shown(const char *text);
 const char *shown_slice(struct slice text);
 /* The same for a line that is put together already, whose \ stay as they are. */
 const char *shown_line(struct slice line);
+
+/* Frees what the thread has of these texts; for one that ends before the process. */
+void shown_thread_end(void);
+
+/* A URL without the user and password that it may have: what is shown is logged. */
+const char *shown_url(const char *url);
 
 #endif

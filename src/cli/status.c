@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `tidelock status`: a server at a glance: what it is, what time it has, its indices, sessions and transactions. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,26 +11,35 @@
 #include "cli/command.h"
 #include "cli/shown.h"
 #include "cli/lock_table.h"
+#include "json/each.h"
 
-enum { OPTION_URL = 256 };
+enum { OPTION_URL = 256, OPTION_JSON };
+
+struct status_options {
+    const char *url;
+    bool json;
+};
 
 static const struct argp_option options[] = {
+    {"json", OPTION_JSON, NULL, 0, "One object, of what the server answers to the calls that tell each part", 1},
     {"url", OPTION_URL, "URL", 0, "The server (" ARGUMENTS_URL_DEFAULT ")", 1},
+    CLIENT_OPTIONS(1),
     {0},
 };
 
 static const char doc[] = "Show how a server is doing: its time, indices, sessions, transactions and locks.\v"
-                          "Exit status 0 when it answers, 1 when it does not.\n\n"
+                          "Exit status 0 when it answers, 69 when there is no answer, 1 when it is another one.\n\n"
                           "Example:\n"
                           "  tidelock status --url http://127.0.0.1:9200\n";
 
 static error_t parse(int key, char *text, struct argp_state *state)
 {
-    const char **url = state->input;
+    struct status_options *o = state->input;
     switch (key) {
-    case OPTION_URL: *url = text; return 0;
+    case OPTION_URL: o->url = text; return 0;
+    case OPTION_JSON: o->json = true; return 0;
     case ARGP_KEY_ARG: arguments_error(state, "'%s' is no option", text); return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    default: return client_option(key, text);
     }
 }
 
@@ -39,15 +49,16 @@ static const char *text_of(yyjson_val *object, const char *key)
     return text != NULL ? shown(text) : "?";
 }
 
-static bool show_server(struct client *client, const char *url)
+/* Returns: 0, or the exit status. */
+static int show_server(struct client *client, const char *url)
 {
     long status = client_request(client, "GET", "/", SLICE_NONE, 10 * TL_SECOND);
     if (status != 200) {
-        fprintf(stderr, "tidelock status: %s: %s\n", shown(url), client_error(client, status));
-        return false;
+        fprintf(stderr, "tidelock status: %s: %s\n", shown_url(url), client_error(client, status));
+        return client_exit(status);
     }
     yyjson_val *root = client_json(client);
-    printf("%s at %s, cluster %s\n", text_of(root, "name"), shown(url), text_of(root, "cluster_name"));
+    printf("%s at %s, cluster %s\n", text_of(root, "name"), shown_url(url), text_of(root, "cluster_name"));
     status = client_request(client, "GET", "/_timestamp", SLICE_NONE, 10 * TL_SECOND);
     root = client_json(client);
     if (status == 200)
@@ -62,7 +73,7 @@ static bool show_server(struct client *client, const char *url)
     status = client_request(client, "GET", "/_cluster/health", SLICE_NONE, 10 * TL_SECOND);
     if (status == 200 && yyjson_get_bool(yyjson_obj_get(client_json(client), "disk_full")))
         printf("WRITES ARE REFUSED: the disk is full (less than --reserve is free); make room, and they go on\n");
-    return true;
+    return 0;
 }
 
 /* A line at a time: the server spells out what is in its cells, and what answers here need not be ours. */
@@ -98,12 +109,22 @@ static void show_kept(struct client *client)
     yyjson_val *all = yyjson_obj_get(client_json(client), "kept");
     if (yyjson_arr_size(all) > 0)
         printf("\nLeft by ended sessions, done when the locks on it go\n");
-    yyjson_arr_foreach (all, i, count, kept) {
+    bool any_aside = false;
+    json_arr_foreach (all, i, count, kept) {
         yyjson_val *name = yyjson_obj_get(kept, "name");
         printf("%s ", text_of(kept, "action"));
         printf("%s/%s", text_of(kept, "index"), text_of(kept, "id"));
-        printf(", left by %s\n", text_of(kept, name != NULL ? "name" : "session"));
+        printf(", left by %s", text_of(kept, name != NULL ? "name" : "session"));
+        bool aside = yyjson_get_bool(yyjson_obj_get(kept, "aside"));
+        any_aside |= aside;
+        if (aside)
+            printf(", put aside as %" PRIu64, yyjson_get_uint(yyjson_obj_get(kept, "number")));
+        printf("\n");
     }
+    if (any_aside)
+        printf(
+            "What is put aside was under way when the server ended, twice. POST /_session/_kept/NUMBER/_retry does it, "
+            "DELETE /_session/_kept/NUMBER drops it.\n");
 }
 
 /* On a terminal as `tidelock locks` shows them. */
@@ -122,22 +143,63 @@ static void show_locks(struct client *client)
     printf("\nLocks%s\n%.*s", none ? ": none" : "", SLICE_ARG(buf_view(&text)));
 }
 
+/* Of servers of which nobody copies there is nothing to be said. */
+static void show_copies(struct client *client)
+{
+    if (client_request(client, "GET", "/_cat/copies", SLICE_NONE, 10 * TL_SECOND) == 200 && client->body.len > 0)
+        show_table(client, "Copies", "/_cat/copies?v");
+}
+
+/* The answers as they are, each under the name of what it tells. */
+static int show_json(struct client *client, const char *url)
+{
+    static const struct {
+        const char *name;
+        const char *path;
+    } parts[] = {
+        {"server", "/"},
+        {"time", "/_timestamp"},
+        {"health", "/_cluster/health"},
+        {"indices", "/_cat/indices?format=json&bytes=b"},
+        {"sessions", "/_session"},
+        {"transactions", "/_transaction"},
+        {"locks", "/_lock"},
+        {"copies", "/_changes/_consumers"},
+        {"memory", "/_cat/memory?format=json&bytes=b"},
+    };
+    tl_cleanup(buf_deinit) struct buf text = BUF_INIT(BUF_UNLIMITED);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        long status = client_request(client, "GET", parts[i].path, SLICE_NONE, 10 * TL_SECOND);
+        if (status == 404)
+            continue; /* of an older version, which has no such part */
+        if (status != 200) {
+            fprintf(stderr, "tidelock status: %s: %s\n", shown_url(url), client_error(client, status));
+            return client_exit(status);
+        }
+        buf_printf(&text, "%s\"%s\":", i == 0 ? "{" : ",", parts[i].name);
+        buf_slice(&text, buf_view(&client->body));
+    }
+    printf("%.*s}\n", SLICE_ARG(buf_view(&text)));
+    return 0;
+}
+
 int command_status(int argc, char **argv)
 {
     static const struct argp argp = {options, parse, NULL, doc, NULL, NULL, NULL};
-    const char *url = ARGUMENTS_URL_DEFAULT;
+    struct status_options o = {.url = ARGUMENTS_URL_DEFAULT};
     struct client client;
-    arguments_parse(&argp, argc, argv, 0, &url);
-    client_init(&client, url);
-    bool up = show_server(&client, url);
-    if (up) {
+    arguments_parse(&argp, argc, argv, 0, &o);
+    client_init(&client, o.url);
+    int status = o.json ? show_json(&client, o.url) : show_server(&client, o.url);
+    if (status == 0 && !o.json) {
         show_table(&client, "Indices", "/_cat/indices?v&h=index,docs.count,store.size");
         show_table(&client, "Sessions", "/_cat/sessions?v");
         show_kept(&client);
         show_table(&client, "Transactions", "/_cat/transactions?v");
         show_locks(&client);
+        show_copies(&client);
         show_table(&client, "Memory", "/_cat/memory?v");
     }
     client_deinit(&client);
-    return up ? 0 : 1;
+    return status;
 }

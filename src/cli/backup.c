@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `tidelock backup`: has a running server make a copy of all that it has, on its own disk. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/types.h"
+#include "cli/arguments.h"
+#include "cli/client.h"
+#include "cli/command.h"
+#include "cli/shown.h"
+
+enum { OPTION_URL = 256, OPTION_JSON };
+
+struct backup_options {
+    const char *name;
+    const char *url;
+    bool json;
+};
+
+static const struct argp_option options[] = {
+    {"json", OPTION_JSON, NULL, 0, "The server's answer as it comes", 1},
+    {"url", OPTION_URL, "URL", 0, "The server (" ARGUMENTS_URL_DEFAULT ")", 1},
+    CLIENT_OPTIONS(1),
+    {0},
+};
+
+static const char doc[] = "Have a running server make a copy of all that it has, as NAME in the folder that it was started with (`tidelock serve --backups DIR'). "
+                          "Everything that was acknowledged before is in it. It is a data directory: DIR/NAME can be copied "
+                          "elsewhere, checked, and served as it is.\v"
+                          "It takes no more room than what changes afterwards where DIR is on the file system of the data. A backup that is not wanted any more is removed with rm -r.\n\n"
+                          "Examples:\n"
+                          "  tidelock backup before-the-upgrade\n"
+                          "  tidelock check --data DIR/before-the-upgrade\n"
+                          "  tidelock serve --data DIR/before-the-upgrade --listen 127.0.0.1:9201\n";
+
+static error_t parse(int key, char *text, struct argp_state *state)
+{
+    struct backup_options *o = state->input;
+    switch (key) {
+    case OPTION_URL: o->url = text; break;
+    case OPTION_JSON: o->json = true; break;
+    case ARGP_KEY_ARG:
+        if (o->name != NULL)
+            arguments_error(state, "one name, please");
+        o->name = text;
+        break;
+    case ARGP_KEY_END:
+        if (o->name == NULL)
+            arguments_error(state, "what is it to be called? (NAME)");
+        break;
+    default: return client_option(key, text);
+    }
+    return 0;
+}
+
+static uint64_t number(yyjson_val *reply, const char *name)
+{
+    return yyjson_get_uint(yyjson_obj_get(reply, name));
+}
+
+static void print_done(const struct backup_options *o, const struct client *client)
+{
+    yyjson_val *reply = client_json(client);
+    if (o->json)
+        printf("%.*s\n", SLICE_ARG(buf_view(&client->body)));
+    else
+        printf("%s: everything up to timestamp %" PRIu64 ", %.1f MB, in %.1f s\n", shown(o->name), number(reply, "timestamp"),
+               (double)number(reply, "size_in_bytes") / 1e6, (double)number(reply, "took") / 1e3);
+}
+
+int command_backup(int argc, char **argv)
+{
+    static const struct argp argp = {options, parse, "NAME", doc, NULL, NULL, NULL};
+    struct backup_options o = {.url = ARGUMENTS_URL_DEFAULT};
+    tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
+    struct client client;
+    arguments_parse(&argp, argc, argv, 0, &o);
+    client_init(&client, o.url);
+    buf_lit(&path, "/_backup/");
+    client_escape(&path, slice_from(o.name));
+    buf_byte(&path, '\0');
+    long status = client_request(&client, "POST", path.data, SLICE_NONE, 0);
+    if (status == 200)
+        print_done(&o, &client);
+    else
+        fprintf(stderr, "tidelock backup: %s\n", client_error(&client, status));
+    client_deinit(&client);
+    return status == 200 ? arguments_end_output("tidelock backup", 0) : client_exit(status);
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A data directory, opened; see durable.h. */
+#include "cli/durable.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/log.h"
+#include "core/step/command.h"
+#include "core/step/core.h"
+#include "core/step/save.h"
+#include "journal/at_work.h"
+#include "log/log_file.h"
+
+enum {
+    SPARES = 6, /* a checkpoint lets go of as many segments as were written since the one before */
+    BOOT_BYTES_MAX = 64,
+};
+
+static char *path_in(struct slice directory, const char *name)
+{
+    struct buf path = BUF_INIT(BUF_UNLIMITED);
+    size_t len;
+    buf_printf(&path, "%.*s/%s", SLICE_ARG(directory), name);
+    return buf_detach(&path, &len);
+}
+
+/* Reads a small file. Returns: its bytes in `bytes`; empty where it cannot be read. */
+static struct slice read_small(const char *path, char bytes[BOOT_BYTES_MAX])
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t len = fd < 0 ? 0 : read(fd, bytes, BOOT_BYTES_MAX);
+    if (fd >= 0)
+        close(fd);
+    return slice_make(bytes, len < 0 ? 0 : (size_t)len);
+}
+
+static struct slice this_boot(char bytes[BOOT_BYTES_MAX])
+{
+    return read_small("/proc/sys/kernel/random/boot_id", bytes);
+}
+
+/* Whether the machine went down since durable_settle() was called for the directory. */
+static bool machine_was_lost(struct slice directory)
+{
+    char now_bytes[BOOT_BYTES_MAX], before_bytes[BOOT_BYTES_MAX];
+    tl_cleanup(mem_freep) char *path = path_in(directory, "boot");
+    struct slice now = this_boot(now_bytes);
+    return now.len == 0 || !slice_equal(now, read_small(path, before_bytes));
+}
+
+/* The file is never synced: when what it says is lost, the machine went down. */
+void durable_settle(struct slice directory)
+{
+    char bytes[BOOT_BYTES_MAX];
+    tl_cleanup(mem_freep) char *path = path_in(directory, "boot");
+    struct slice now = this_boot(bytes);
+    int fd = machine_was_lost(directory) ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : -1;
+    if (fd < 0)
+        return;
+    if (write(fd, now.data, now.len) != (ssize_t)now.len)
+        (void)unlink(path); /* then it is taken for lost the next time */
+    close(fd);
+}
+
+static int open_log(struct slice directory, bool read_only, const struct archive_options *archive, struct durable *durable,
+                    char **ret_reason)
+{
+    tl_cleanup(mem_freep) char *path = path_in(directory, "log");
+    struct log_file_options options = {.segment_bytes = RECOVER_SEGMENT_BYTES, .spares_max = SPARES, .read_only = read_only};
+    struct log_disk *disk;
+    if (read_only && access(path, F_OK) != 0)
+        return 0;
+    int r = log_disk_open(path, &disk);
+    if (r == 0 && archive != NULL && (r = archive_open(archive, path, &durable->archive, ret_reason)) < 0)
+        disk->functions->free(disk);
+    if (r < 0)
+        return tl_trace(r);
+    options.keep = durable->archive != NULL ? archive_keep : NULL;
+    options.keep_context = durable->archive;
+    return log_file_open(disk, &options, &durable->log, ret_reason);
+}
+
+/* As of the checkpoint, or of the store alone. */
+static int read_core(struct durable *durable, const struct core_limits *limits, char **ret_reason)
+{
+    struct buf record = BUF_INIT(BUF_UNLIMITED);
+    int r = durable->log == NULL ? STORE_NOT_FOUND : store_checkpoint_record(durable->store, &record);
+    if (r == 0)
+        r = recover_read_record(durable->store, buf_view(&record), limits, &durable->core,
+                                &durable->recovered.checkpoint, ret_reason);
+    else if (r == STORE_NOT_FOUND)
+        r = core_open(durable->store, limits, &durable->core);
+    buf_deinit(&record);
+    return r;
+}
+
+/*
+ * The process may have ended in the middle of the log's last entry: that is said before it is applied again, and then the page is clean.
+ * Ended in between it counts twice, which is once too often for what it is, and not too seldom.
+ */
+static int tell_tried(struct durable *durable, const struct core_watch **ret_watch)
+{
+    struct command *command = command_new(COMMAND_TRIED, DIALECT_7);
+    bool found = at_work_found(durable->at_work, command);
+    int r = found ? recover_tell_tried(durable->log, command) : 0;
+    command_free(command);
+    if (r < 0)
+        return tl_trace(r);
+    *ret_watch = at_work_watch(durable->at_work);
+    if (found)
+        log_warning(
+            "the server ended while something was done that an ended session had left; it is tried twice at most");
+    return 0;
+}
+
+int durable_open(const struct store_options *options, const struct core_limits *limits,
+                 const struct archive_options *archive, struct durable *ret, char **ret_reason)
+{
+    struct store_options opening = *options;
+    const struct core_watch *watch;
+    struct log_head head;
+    opening.by_checkpoints = true;
+    int r = store_open_rocks(&opening, &ret->store, ret_reason);
+    if (r == 0)
+        r = open_log(options->directory, options->read_only, archive, ret, ret_reason);
+    if (r == 0 && options->read_only)
+        return read_core(ret, limits, ret_reason);
+    if (r == 0)
+        r = at_work_open(options->directory, &ret->at_work);
+    if (r < 0)
+        return tl_trace(r);
+    log_head(ret->log, &head);
+    ret->machine_lost = machine_was_lost(options->directory) && !head.sealed && head.appended > 0;
+    r = tell_tried(ret, &watch);
+    if (r < 0)
+        return tl_trace(r);
+    return recover_core(ret->store, ret->log, limits, watch, &ret->core, &ret->recovered, ret_reason);
+}
+
+void durable_close(struct durable *durable)
+{
+    if (durable->core != NULL)
+        core_close(durable->core);
+    if (durable->log != NULL)
+        log_close(durable->log);
+    archive_close(durable->archive);
+    at_work_close(durable->at_work);
+    store_close(durable->store);
+    *durable = (struct durable){0};
+}

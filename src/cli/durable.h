@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What lies in a data directory, opened: the store in DATA/rocks, the log of commands in DATA/log, and the core that they make together
+ * (journal/README.md, "On a log").
+ */
+#ifndef TL_CLI_DURABLE_H
+#define TL_CLI_DURABLE_H
+
+#include "cli/archive.h"
+#include "journal/recover.h"
+#include "store/store.h"
+
+struct durable {
+    struct store *store;
+    struct log *log; /* NULL: of a directory of an older format, opened to read only */
+    struct core *core;
+    struct recovered recovered;
+    struct at_work *at_work; /* NULL: to read only */
+    struct archive *archive; /* NULL: there is none */
+    bool machine_lost;       /* the machine has gone down since, and the log did not end in order */
+};
+
+/*
+ * Opens all of it, and makes it where it is missing; `archive` (NULL: there is none) gets what the log needs no more. To read only (options->read_only), the core is as of the store's checkpoint.
+ * Requires: *ret is zeroed. Returns: 0, or a fatal code, and why in *ret_reason (mem_free; may be NULL). Owns: the caller; durable_close() in
+ * both cases.
+ */
+int durable_open(const struct store_options *options, const struct core_limits *limits,
+                 const struct archive_options *archive, struct durable *ret, char **ret_reason) TL_MUST_USE;
+/*
+ * Notes that the machine has not gone down since now. Called when what it has lost is made good, durably: when the journal is open. A start that is
+ * killed before that finds the machine lost again.
+ */
+void durable_settle(struct slice directory);
+/* Requires: no request waits in the core. */
+void durable_close(struct durable *durable);
+
+#endif

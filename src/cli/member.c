@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A host's data directory; see member.h. */
+#include "cli/member.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fts.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "cli/client.h"
+#include "core/step/core.h"
+
+enum { ID_BYTES = 33, TEXT_BYTES_MAX = 512, STALL_US = 1000 };
+
+#define ATTEMPT_US (2 * TL_SECOND)
+#define TELL_US (5 * TL_SECOND)
+#define COPY_US (600 * TL_SECOND)
+
+enum state { STATE_NONE, STATE_FOUNDING, STATE_COPYING, STATE_MEMBER };
+static const char *const state_names[] = {"none", "founding", "copying", "member"};
+
+struct identity {
+    char cluster[ID_BYTES];
+    char directory[ID_BYTES];
+    enum state state;
+};
+
+static int refuse(int code, char **ret_reason, const char *format, ...) TL_PRINTF(3, 4);
+static int refuse(int code, char **ret_reason, const char *format, ...)
+{
+    va_list arguments;
+    char text[1024];
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    *ret_reason = mem_strdup(text, strlen(text));
+    return code;
+}
+
+static char *path_in(const char *data, const char *name)
+{
+    struct buf path = BUF_INIT(BUF_UNLIMITED);
+    buf_printf(&path, "%s/%s", data, name);
+    return buf_detach(&path, &(size_t){0});
+}
+
+static void draw_id(char id[ID_BYTES])
+{
+    unsigned char bytes[(ID_BYTES - 1) / 2];
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+        abort();
+    for (size_t i = 0; i < sizeof bytes; i++)
+        snprintf(id + 2 * i, 3, "%02x", bytes[i]);
+}
+
+/* --- DATA/cluster --------------------------------------------------------------------------------------------------- */
+
+static int sync_folder(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int r = fd < 0 || fsync(fd) != 0 ? tl_trace(TL_ERR_IO) : 0;
+    if (fd >= 0)
+        close(fd);
+    return r;
+}
+
+static int write_identity(const char *data, const struct identity *identity)
+{
+    tl_cleanup(mem_freep) char *path = path_in(data, "cluster");
+    tl_cleanup(mem_freep) char *part = path_in(data, "cluster.part");
+    char text[TEXT_BYTES_MAX];
+    int len = snprintf(text, sizeof text, "tidelock-cluster 1\ncluster %s\ndirectory %s\nstate %s\n", identity->cluster,
+                       identity->directory, state_names[identity->state]);
+    int fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    bool sound = fd >= 0 && write(fd, text, (size_t)len) == len && fsync(fd) == 0;
+    if (fd >= 0)
+        close(fd);
+    if (!sound || rename(part, path) != 0)
+        return tl_trace(TL_ERR_IO);
+    return sync_folder(data);
+}
+
+static int read_identity(const char *data, struct identity *ret, char **ret_reason)
+{
+    tl_cleanup(mem_freep) char *path = path_in(data, "cluster");
+    char state[16] = "";
+    *ret = (struct identity){.state = STATE_NONE};
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return errno == ENOENT ? 0 : refuse(TL_ERR_IO, ret_reason, "%s: %s", path, strerror(errno));
+    int got = fscanf(file, "tidelock-cluster 1\ncluster %32s\ndirectory %32s\nstate %15s", ret->cluster, ret->directory,
+                     state);
+    (void)fclose(file);
+    for (int i = STATE_FOUNDING; got == 3 && i <= STATE_MEMBER; i++)
+        if (strcmp(state, state_names[i]) == 0)
+            ret->state = (enum state)i;
+    return ret->state != STATE_NONE ? 0
+                                    : refuse(TL_ERR_CORRUPT, ret_reason, "%s is damaged, or of a newer version", path);
+}
+
+bool member_is(const char *data)
+{
+    tl_cleanup(mem_freep) char *path = path_in(data, "cluster");
+    return access(path, F_OK) == 0;
+}
+
+static bool has(const char *data, const char *name)
+{
+    tl_cleanup(mem_freep) char *path = path_in(data, name);
+    return access(path, F_OK) == 0;
+}
+
+/* --- The genesis -------------------------------------------------------------------------------------------------- */
+
+/* Waits until the log can be reached. Returns: 0; LOG_NOT_FOUND: there is no cluster yet; fatal codes. */
+static int read_genesis(struct log *log, char cluster[ID_BYTES], log_position *ret_position, char **ret_reason)
+{
+    struct buf bytes = BUF_INIT(BUF_UNLIMITED);
+    uint64_t told = clock_boot_us();
+    int r;
+    while ((r = log_read_genesis(log, clock_boot_us() + ATTEMPT_US, &bytes, ret_position)) == LOG_AWAY) {
+        tl_cleanup(mem_freep) char *trouble = log_etcd_trouble(log);
+        if (clock_boot_us() - told >= TELL_US) {
+            log_warning("the log of the cluster cannot be reached; waiting for it: %s", trouble != NULL ? trouble : "");
+            told = clock_boot_us();
+        }
+        buf_clear(&bytes);
+        usleep(100 * STALL_US);
+    }
+    if (r == 0) {
+        buf_byte(&bytes, '\0');
+        if (sscanf(bytes.data, "tidelock-cluster 1\ncluster %32s", cluster) != 1)
+            r = refuse(TL_ERR_CORRUPT, ret_reason,
+                       "what the log begins with is of another program, or of a newer version of this");
+    }
+    buf_deinit(&bytes);
+    return r;
+}
+
+static int create_genesis(struct log *log, const char *cluster)
+{
+    char text[TEXT_BYTES_MAX];
+    int len = snprintf(text, sizeof text, "tidelock-cluster 1\ncluster %s\n", cluster);
+    int r;
+    while ((r = log_create_genesis(log, slice_make(text, (size_t)len), clock_boot_us() + ATTEMPT_US)) == LOG_AWAY)
+        usleep(100 * STALL_US);
+    return r;
+}
+
+/* --- The first host ----------------------------------------------------------------------------------------------- */
+
+/* What the directory has is started and ended alone, so that all of it is in the store's checkpoint. */
+static int settle_alone(const struct member_options *o, char **ret_reason)
+{
+    struct durable durable = {0};
+    struct core_limits limits = core_limits_default();
+    struct journal_options options = *o->journal;
+    struct journal *journal;
+    int r = durable_open(o->store, &limits, NULL, &durable, ret_reason);
+    if (r == 0) {
+        options.cluster = NULL;
+        options.log = durable.log;
+        options.log_position = durable.recovered.position;
+        options.log_work_us = durable.recovered.work_us;
+        options.machine_lost = durable.machine_lost;
+        r = journal_open_local(durable.core, durable.store, &options, &journal);
+        if (r == 0) {
+            r = journal_checkpoint(journal);
+            journal_close(journal);
+        }
+    }
+    durable_close(&durable);
+    return r;
+}
+
+static int found(const struct member_options *o, struct log *log, struct identity *identity, char **ret_reason)
+{
+    int r = settle_alone(o, ret_reason);
+    if (r != 0)
+        return r;
+    if (identity->state == STATE_NONE) {
+        draw_id(identity->cluster);
+        draw_id(identity->directory);
+        identity->state = STATE_FOUNDING;
+        r = write_identity(o->data, identity);
+    }
+    if (r == 0)
+        r = create_genesis(log, identity->cluster);
+    return r == LOG_TAKEN ? 0 : r; /* who reads it sees whose it is */
+}
+
+/* The store's checkpoint is made once more, as of a position in the cluster's log. */
+static int stand_at(struct member *member, log_position position)
+{
+    struct buf record = BUF_INIT(BUF_UNLIMITED);
+    recover_write_record(member->core, position, &record);
+    int r = store_checkpoint(member->store, buf_view(&record));
+    buf_deinit(&record);
+    while (r == 0 && (r = store_checkpointed(member->store)) == 0)
+        usleep(STALL_US);
+    member->position = position;
+    return r < 0 ? r : 0;
+}
+
+/* --- One that is new ---------------------------------------------------------------------------------------------- */
+
+static void remove_all(const char *path)
+{
+    char *paths[] = {(char *)(uintptr_t)path, NULL};
+    FTS *walk = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
+    for (FTSENT *entry; walk != NULL && (entry = fts_read(walk)) != NULL;)
+        if (entry->fts_info != FTS_D)
+            (void)remove(entry->fts_path);
+    if (walk != NULL)
+        (void)fts_close(walk);
+}
+
+/* The folders above a file, which may be there. */
+static void make_folders(char *path, size_t from)
+{
+    for (char *slash = path + from; (slash = strchr(slash, '/')) != NULL; slash++) {
+        *slash = '\0';
+        (void)mkdir(path, 0700);
+        *slash = '/';
+    }
+}
+
+static int copy_file(struct client *client, const char *checkpoint, const char *file, uint64_t bytes, const char *into)
+{
+    tl_cleanup(mem_freep) char *path = path_in(into, file);
+    make_folders(path, strlen(into) + 1);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    int r = fd < 0 ? tl_trace(TL_ERR_IO) : 0;
+    for (uint64_t at = 0; r == 0 && at < bytes;) {
+        struct buf ask = BUF_INIT(BUF_UNLIMITED);
+        buf_printf(&ask, "/_cluster/_checkpoint/%s?file=", checkpoint);
+        client_escape(&ask, slice_from(file));
+        buf_printf(&ask, "&from=%" PRIu64, at);
+        buf_byte(&ask, '\0');
+        long status = client_request(client, "GET", ask.data, SLICE_NONE, COPY_US);
+        buf_deinit(&ask);
+        size_t len = client->body.len;
+        if (status != 200 || len == 0 || write(fd, client->body.data, len) != (ssize_t)len)
+            r = tl_trace(TL_ERR_IO);
+        at += len;
+    }
+    if (r == 0 && fsync(fd) != 0)
+        r = tl_trace(TL_ERR_IO);
+    if (fd >= 0)
+        close(fd);
+    return r;
+}
+
+static int copy_files(struct client *client, yyjson_val *reply, const char *into)
+{
+    char checkpoint[64] = "";
+    yyjson_doc *kept = tl_steal(client->json); /* further replies take its place */
+    const char *name = yyjson_get_str(yyjson_obj_get(reply, "checkpoint"));
+    if (name != NULL)
+        snprintf(checkpoint, sizeof checkpoint, "%s", name);
+    yyjson_val *files = yyjson_obj_get(reply, "files");
+    int r = checkpoint[0] == '\0' ? tl_trace(TL_ERR_CORRUPT) : 0;
+    for (size_t i = 0; r == 0 && i < yyjson_arr_size(files); i++) {
+        yyjson_val *one = yyjson_arr_get(files, i);
+        const char *file = yyjson_get_str(yyjson_obj_get(one, "file"));
+        if (file == NULL || file[0] == '/' || strstr(file, "..") != NULL)
+            r = tl_trace(TL_ERR_CORRUPT);
+        else
+            r = copy_file(client, checkpoint, file, yyjson_get_uint(yyjson_obj_get(one, "bytes")), into);
+    }
+    char path[128];
+    snprintf(path, sizeof path, "/_cluster/_checkpoint/%s", checkpoint);
+    if (client_request(client, "DELETE", path, SLICE_NONE, ATTEMPT_US) == 0)
+        log_warning("a copied checkpoint is left on the other host until that starts again");
+    yyjson_doc_free(kept);
+    return r;
+}
+
+/* Returns: whether a checkpoint of this host has come whole. */
+static bool copy_from(const struct member_options *o, struct slice address)
+{
+    tl_cleanup(mem_freep) char *incoming = path_in(o->data, "incoming");
+    struct buf url = BUF_INIT(BUF_UNLIMITED);
+    struct client client;
+    buf_printf(&url, "http://%.*s", SLICE_ARG(address));
+    buf_byte(&url, '\0');
+    remove_all(incoming);
+    client_init(&client, url.data);
+    long status = client_request(&client, "POST", "/_cluster/_checkpoint", SLICE_NONE, COPY_US);
+    int r = status == 200 && client_json(&client) != NULL && mkdir(incoming, 0700) == 0
+                ? copy_files(&client, client_json(&client), incoming)
+                : TL_ERR_IO;
+    if (r != 0)
+        log_warning("no checkpoint came from %s: %s", url.data,
+                    status == 200 ? error_text(r) : client_error(&client, status));
+    client_deinit(&client);
+    buf_deinit(&url);
+    return r == 0;
+}
+
+/* About a host: the id of its directory, a blank, its address. */
+static struct slice address_in(struct slice about)
+{
+    size_t at = slice_find_byte(about, ' ');
+    return slice_from_offset(about, at < about.len ? at + 1 : about.len);
+}
+
+static bool copy_from_any(const struct member_options *o, struct log *log)
+{
+    struct log_hosts *hosts;
+    bool done = false;
+    if (log_list_hosts(log, 0, clock_boot_us() + ATTEMPT_US, &hosts) != 0)
+        return false;
+    for (size_t i = 0; i < hosts->count && !done; i++)
+        if (!slice_equal(hosts->hosts[i].name, o->name))
+            done = copy_from(o, address_in(hosts->hosts[i].about));
+    mem_free(hosts);
+    return done;
+}
+
+/* What was copied becomes the directory's, but for the log of its own that a copy begins with. */
+static int take_copy(const char *data)
+{
+    static const char *const names[] = {"rocks", "FORMAT"};
+    tl_cleanup(mem_freep) char *incoming = path_in(data, "incoming");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        tl_cleanup(mem_freep) char *from = path_in(incoming, names[i]);
+        tl_cleanup(mem_freep) char *to = path_in(data, names[i]);
+        remove_all(to);
+        if (rename(from, to) != 0 && errno != ENOENT)
+            return tl_trace(TL_ERR_IO);
+    }
+    remove_all(incoming);
+    return sync_folder(data);
+}
+
+static int copy(const struct member_options *o, struct log *log, struct identity *identity, const char *cluster)
+{
+    uint64_t told = 0;
+    snprintf(identity->cluster, sizeof identity->cluster, "%s", cluster);
+    if (identity->state == STATE_NONE)
+        draw_id(identity->directory);
+    identity->state = STATE_COPYING;
+    int r = write_identity(o->data, identity);
+    while (r == 0 && !copy_from_any(o, log)) {
+        if (clock_boot_us() - told >= TELL_US)
+            log_warning("this data directory is empty, and no host of the cluster could be asked for a checkpoint; "
+                        "waiting for one");
+        told = clock_boot_us();
+        usleep(500 * STALL_US);
+    }
+    if (r == 0)
+        r = take_copy(o->data);
+    if (r == 0) {
+        identity->state = STATE_MEMBER;
+        r = write_identity(o->data, identity);
+    }
+    return r;
+}
+
+/* --- Opening ------------------------------------------------------------------------------------------------------ */
+
+static int open_core(const struct member_options *o, struct member *member, char **ret_reason)
+{
+    struct store_options opening = *o->store;
+    struct core_limits limits = core_limits_default();
+    opening.by_checkpoints = true;
+    int r = store_open_rocks(&opening, &member->store, ret_reason);
+    return r == 0 ? recover_begin(member->store, &limits, &member->core, &member->position, ret_reason) : r;
+}
+
+static int check_identity(const struct member_options *o, const struct identity *identity, const char *cluster,
+                          char **ret_reason)
+{
+    if (identity->state == STATE_NONE)
+        return has(o->data, "rocks") ? refuse(TL_ERR_BUSY, ret_reason,
+                                              "the directory has data that is not the cluster's; a new host of a "
+                                              "cluster starts with an empty directory")
+                                     : 0;
+    if (strcmp(identity->cluster, cluster) == 0)
+        return 0;
+    return refuse(TL_ERR_BUSY, ret_reason, "the directory is of cluster %s, and %.*s of cluster %s", identity->cluster,
+                  SLICE_ARG(o->log.url), cluster);
+}
+
+static int become(const struct member_options *o, struct member *member, char **ret_reason)
+{
+    struct identity identity;
+    char cluster[ID_BYTES] = "";
+    log_position genesis = 0;
+    int r = read_identity(o->data, &identity, ret_reason);
+    if (r == 0)
+        r = read_genesis(member->log, cluster, &genesis, ret_reason);
+    if (r == LOG_NOT_FOUND && identity.state != STATE_NONE && identity.state != STATE_FOUNDING)
+        return refuse(TL_ERR_BUSY, ret_reason, "the directory is of cluster %s, and there is none at %.*s",
+                      identity.cluster, SLICE_ARG(o->log.url));
+    if (r == LOG_NOT_FOUND && (r = found(o, member->log, &identity, ret_reason)) == 0)
+        r = read_genesis(member->log, cluster, &genesis, ret_reason);
+    if (r == 0)
+        r = check_identity(o, &identity, cluster, ret_reason);
+    if (r == 0 && (identity.state == STATE_NONE || identity.state == STATE_COPYING))
+        r = copy(o, member->log, &identity, cluster);
+    if (r == 0)
+        r = open_core(o, member, ret_reason);
+    if (r == 0 && identity.state == STATE_FOUNDING) {
+        r = stand_at(member, genesis);
+        identity.state = STATE_MEMBER;
+        if (r == 0)
+            r = write_identity(o->data, &identity);
+        if (r == 0)
+            log_info("this host has made the cluster %s", identity.cluster);
+    }
+    struct buf about = BUF_INIT(BUF_UNLIMITED);
+    buf_printf(&about, "%s %.*s", identity.directory, SLICE_ARG(o->address));
+    member->about = buf_detach(&about, &(size_t){0});
+    return r;
+}
+
+int member_open(const struct member_options *o, struct member *ret, char **ret_reason)
+{
+    *ret = (struct member){0};
+    *ret_reason = NULL;
+    if (has(o->data, "differs"))
+        return refuse(TL_ERR_CORRUPT, ret_reason,
+                      "this host had made something else of the log than the others; start it with an empty directory, "
+                      "which copies a checkpoint, and keep this one for whoever looks into it");
+    if (mkdir(o->data, 0700) != 0 && errno != EEXIST)
+        return refuse(TL_ERR_IO, ret_reason, "%s: %s", o->data, strerror(errno));
+    int r = log_etcd_open(&o->log, &ret->log, ret_reason);
+    return r == 0 ? become(o, ret, ret_reason) : r;
+}
+
+void member_close(struct member *member)
+{
+    if (member->core != NULL)
+        core_close(member->core);
+    if (member->store != NULL)
+        store_close(member->store);
+    if (member->log != NULL)
+        log_close(member->log);
+    mem_free(member->about);
+    *member = (struct member){0};
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A data directory as a host's of a cluster (journal/README.md, "In a cluster"). DATA/cluster says of which:
+ *
+ *     tidelock-cluster 1
+ *     cluster ID                    of the cluster: its genesis in the log has the same
+ *     directory ID                  of this directory, and of no other
+ *     state founding|copying|member
+ *
+ * The first host on an empty prefix makes the cluster out of its directory: it starts and ends alone, says `founding`, puts the genesis into the log, makes
+ * a checkpoint that stands at the genesis, and says `member`. One whose directory is empty says `copying`, copies a checkpoint of a live host, and says `member`.
+ * A crash at any point leaves what the next start goes on from.
+ */
+#ifndef TL_CLI_MEMBER_H
+#define TL_CLI_MEMBER_H
+
+#include "cli/durable.h"
+#include "journal/journal.h"
+#include "log/log_etcd.h"
+
+struct member_options {
+    const char *data;
+    struct log_etcd_options log;
+    struct slice name, group, address, build;
+    const struct core_limits *limits;
+    const struct store_options *store;
+    const struct journal_options *journal; /* that the founder starts with, alone */
+};
+
+struct member {
+    struct log *log;
+    struct store *store;
+    struct core *core;
+    log_position position; /* that the core stands at */
+    char *about;           /* for journal_cluster.about */
+};
+
+/*
+ * Waits for the log, and for a live host to copy from, as long as it takes.
+ * Returns: 0; a fatal code, with *ret_reason (mem_free) for an operator. Owns: the caller, in both cases; member_close().
+ */
+int member_open(const struct member_options *options, struct member *ret, char **ret_reason) TL_MUST_USE;
+/* Requires: the journal over it is closed. */
+void member_close(struct member *member);
+
+/* Returns: whether a directory is a host's of a cluster, so that it is not to be opened alone. */
+bool member_is(const char *data);
+
+#endif

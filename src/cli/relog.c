@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A backup brought to a later moment; see relog.h. */
+#include "cli/relog.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fts.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/log.h"
+#include "cli/durable.h"
+#include "cli/shown.h"
+#include "core/step/command.h"
+#include "core/step/core.h"
+#include "core/step/entry.h"
+#include "journal/recover.h"
+#include "log/log_file.h"
+
+/* --- Folders ------------------------------------------------------------------------------------------------------ */
+
+static char *path_of(const char *folder, const char *name)
+{
+    struct buf path = BUF_INIT(BUF_UNLIMITED);
+    buf_printf(&path, "%s/%s", folder, name);
+    return buf_detach(&path, &(size_t){0});
+}
+
+static int fail(const char *path)
+{
+    fprintf(stderr, "tidelock: %s: %s\n", shown(path), strerror(errno));
+    return -1;
+}
+
+/* Returns: 0; -1 with errno. A disk that is nearly full takes a part of it first. */
+static int write_all(int file, const char *bytes, size_t len)
+{
+    while (len > 0) {
+        ssize_t done = write(file, bytes, len);
+        if (done < 0)
+            return -1;
+        bytes += done;
+        len -= (size_t)done;
+    }
+    return 0;
+}
+
+static int copy_file(const char *from, const char *to)
+{
+    char bytes[65536];
+    ssize_t len = 0;
+    int in = open(from, O_RDONLY | O_NOFOLLOW | O_CLOEXEC), out = -1;
+    int r =
+        in < 0 || (out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)) < 0 ? fail(in < 0 ? from : to) : 0;
+    while (r == 0 && (len = read(in, bytes, sizeof bytes)) > 0)
+        r = write_all(out, bytes, (size_t)len) == 0 ? 0 : fail(to);
+    if (r == 0 && (len < 0 || fsync(out) != 0))
+        r = fail(len < 0 ? from : to);
+    if (in >= 0)
+        close(in);
+    if (out >= 0)
+        close(out);
+    return r;
+}
+
+/* Copies a folder with all in it, or removes it (`to` NULL). */
+static int walk(const char *from, const char *to)
+{
+    char *paths[] = {(char *)(uintptr_t)from, NULL};
+    FTS *walk = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+    int r = walk == NULL ? fail(from) : 0;
+    for (FTSENT *entry; r == 0 && (entry = fts_read(walk)) != NULL;) {
+        if (to == NULL) {
+            if (entry->fts_info != FTS_D)
+                (void)remove(entry->fts_path);
+            continue;
+        }
+        struct buf target = BUF_INIT(BUF_UNLIMITED);
+        buf_printf(&target, "%s%s", to, entry->fts_path + strlen(from));
+        buf_byte(&target, '\0');
+        if (entry->fts_info == FTS_D)
+            r = mkdir(target.data, 0700) == 0 ? 0 : fail(target.data);
+        else if (entry->fts_info == FTS_F)
+            r = copy_file(entry->fts_path, target.data);
+        else if (entry->fts_info == FTS_DNR || entry->fts_info == FTS_ERR)
+            r = fail(entry->fts_path);
+        buf_deinit(&target);
+    }
+    if (walk != NULL)
+        (void)fts_close(walk);
+    return r;
+}
+
+/* Links, or copies, what a log's folder has into another. A segment may be in two of them; it is the same. */
+static int gather(const char *folder, const char *into)
+{
+    DIR *listing = opendir(folder);
+    int r = listing == NULL ? fail(folder) : 0;
+    for (struct dirent *entry; r == 0 && (entry = readdir(listing)) != NULL;) {
+        if (strstr(entry->d_name, ".segment") == NULL && strcmp(entry->d_name, "durable") != 0)
+            continue;
+        tl_cleanup(mem_freep) char *from = path_of(folder, entry->d_name);
+        tl_cleanup(mem_freep) char *to = path_of(into, entry->d_name);
+        if (access(to, F_OK) == 0 || link(from, to) == 0)
+            continue;
+        r = copy_file(from, to);
+    }
+    if (listing != NULL)
+        closedir(listing);
+    return r;
+}
+
+/* --- Logs --------------------------------------------------------------------------------------------------------- */
+
+static int complain(const char *what, int code, char *reason)
+{
+    fprintf(stderr, "tidelock: %s: %s\n", shown(what), reason != NULL ? shown(reason) : error_text(code));
+    mem_free(reason);
+    return -1;
+}
+
+static int open_log(const char *path, bool read_only, struct log **ret_log)
+{
+    const struct log_file_options opening = {.segment_bytes = RECOVER_SEGMENT_BYTES, .read_only = read_only};
+    struct log_disk *disk;
+    char *reason = NULL;
+    int r = log_disk_open(path, &disk);
+    if (r == 0)
+        r = log_file_open(disk, &opening, ret_log, &reason);
+    return r == 0 ? 0 : complain(path, r, reason);
+}
+
+/* What the backup's store stands at, in the log and in time. */
+static int read_backup(const char *path, log_position *ret_position, tl_ts *ret_ts)
+{
+    const struct store_options opening = {.directory = slice_from(path), .read_only = true};
+    const struct core_limits limits = core_limits_default();
+    struct durable durable = {0};
+    char *reason = NULL;
+    int r = durable_open(&opening, &limits, NULL, &durable, &reason);
+    if (r == 0) {
+        *ret_position = durable.recovered.checkpoint;
+        *ret_ts = core_last_ts(durable.core);
+    }
+    durable_close(&durable);
+    return r == 0 ? 0 : complain(path, r, reason);
+}
+
+/* The timestamp that an entry was proposed at. Returns: 0; fatal codes. */
+static int read_ts(struct slice bytes, tl_ts *ret_ts)
+{
+    struct list commands = LIST_INIT(commands);
+    struct entry_head head;
+    int r = entry_decode(bytes, &head, &commands);
+    while (!list_empty(&commands)) {
+        struct command *command = list_entry(commands.next, struct command, link);
+        list_remove(&command->link);
+        command_free(command);
+    }
+    *ret_ts = r == 0 ? head.ts : 0;
+    return r;
+}
+
+/* Appends the entries behind the backup, up to the moment, or the position. */
+static int append_entries(const struct relog_options *o, struct log *from, struct log *to, struct relogged *restored)
+{
+    struct log_cursor *cursor;
+    struct log_entry entry;
+    log_position position = 0;
+    int r = log_follow(from, restored->first, &cursor);
+    if (r != 0)
+        return r;
+    while ((r = log_next(cursor, &entry)) == 0) {
+        tl_ts ts;
+        if (entry.position > o->last || (r = read_ts(entry.bytes, &ts)) != 0 || ts > o->until)
+            break;
+        if ((r = log_append(to, &entry.bytes, 1, &position)) != 0)
+            break;
+        restored->entries++;
+        restored->newest = ts > restored->newest ? ts : restored->newest;
+    }
+    log_unfollow(cursor);
+    if (r == 0 || r == LOG_END)
+        r = position == 0 ? 0 : log_sync(to, position);
+    return r;
+}
+
+static int join(const struct relog_options *o, struct log *from, struct log *to, struct relogged *restored)
+{
+    struct log_head have, head;
+    log_head(to, &have);
+    log_head(from, &head);
+    if (have.appended + 1 < restored->first) {
+        fprintf(stderr, "tidelock: %s is no backup as it was made: its log does not go up to its store\n",
+                shown(o->from));
+        return -1;
+    }
+    restored->first = have.appended + 1;
+    if (head.oldest > restored->first || head.appended + 1 < restored->first) {
+        fprintf(stderr,
+                "tidelock: the backup goes up to entry %" PRIu64
+                " of the log, and what is there of it has entries %" PRIu64 " to %" PRIu64
+                ": name all its folders, or another backup\n",
+                restored->first - 1, head.oldest, head.appended);
+        return -1;
+    }
+    int r = append_entries(o, from, to, restored);
+    return r == 0 ? 0 : complain("the log", r == LOG_TRIMMED ? TL_ERR_CORRUPT : r, NULL);
+}
+
+/* --- All of it ---------------------------------------------------------------------------------------------------- */
+
+static int fill(const struct relog_options *o, const char *part, const char *merged, struct relogged *restored)
+{
+    tl_cleanup(mem_freep) char *own = path_of(part, "log");
+    struct log *from = NULL, *to = NULL;
+    int r = mkdir(merged, 0700) == 0 ? 0 : fail(merged);
+    for (int i = 0; r == 0 && i < o->log_count; i++)
+        r = gather(o->logs[i], merged);
+    if (r == 0)
+        r = walk(o->from, part);
+    if (r == 0)
+        r = read_backup(part, &restored->first, &restored->newest);
+    restored->first++;
+    if (r == 0 && restored->newest > o->until) {
+        fprintf(stderr, "tidelock: the backup is from after that moment: it goes up to timestamp %" PRIu64 "\n",
+                restored->newest);
+        r = -1;
+    }
+    if (r == 0)
+        r = open_log(merged, true, &from);
+    if (r == 0)
+        r = open_log(own, false, &to);
+    if (r == 0)
+        r = join(o, from, to, restored);
+    log_close(from);
+    log_close(to);
+    return r;
+}
+
+int relog_make(const struct relog_options *o, const char *directory, struct relogged *ret)
+{
+    tl_cleanup(buf_deinit) struct buf merged = BUF_INIT(BUF_UNLIMITED);
+    buf_printf(&merged, "%s.log", directory);
+    buf_byte(&merged, '\0');
+    *ret = (struct relogged){0};
+    int r = fill(o, directory, merged.data, ret);
+    (void)walk(merged.data, NULL);
+    if (r != 0)
+        (void)walk(directory, NULL);
+    return r;
+}
+
+void relog_remove(const char *directory)
+{
+    (void)walk(directory, NULL);
+}

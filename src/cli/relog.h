@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A backup brought to a later moment, by the log since then.
+ *
+ * The backup's log begins behind the checkpoint that its store stands at. So what is to be done is to copy the backup, and to append to its log the entries
+ * of the original's that come next; whoever opens it applies them. The original's log lies in its archive and in its data
+ * directory, and an entry may be cut in two between these: their segments are put together in one folder, by links, before it is read.
+ */
+#ifndef TL_CLI_RELOG_H
+#define TL_CLI_RELOG_H
+
+#include "base/error.h"
+#include "base/types.h"
+#include "log/log.h"
+
+enum { RELOG_LOGS_MAX = 16 };
+
+struct relog_options {
+    const char *from; /* the backup */
+    const char
+        *logs[RELOG_LOGS_MAX]; /* folders with segments of the log; those of a running server may change meanwhile */
+    int log_count;
+    tl_ts until;       /* of the last entry that is wanted; TL_TS_MAX: all there is */
+    log_position last; /* the same as a position; UINT64_MAX: all there is */
+};
+
+struct relogged {
+    log_position first; /* entry behind the backup */
+    uint64_t entries;   /* that were appended */
+    tl_ts newest;       /* timestamp up to which it goes */
+};
+
+/*
+ * Makes `directory`, which is not there yet, a data directory of the backup and the entries behind it. Changes nothing else, but DIRECTORY.log for a
+ * while. Returns: 0; -1, with the reason on standard error, and nothing is left.
+ */
+int relog_make(const struct relog_options *options, const char *directory, struct relogged *ret) TL_MUST_USE;
+
+/* Removes a directory with all in it, as far as it can. */
+void relog_remove(const char *directory);
+
+#endif

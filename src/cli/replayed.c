@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The log, applied again; see replayed.h. */
+#include "cli/replayed.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "cli/shown.h"
+#include "core/step/command.h"
+#include "core/step/core.h"
+
+static int complain(const char *what, int code, char *reason)
+{
+    printf("%s: %s\n", shown(what), reason != NULL ? shown(reason) : error_text(code));
+    mem_free(reason);
+    return 1;
+}
+
+/* What waits in the twin waits for nobody. */
+static void close_twin(struct durable *twin)
+{
+    struct effects effects;
+    effects_init(&effects);
+    if (twin->core != NULL)
+        core_stop(twin->core, &effects);
+    while (!list_empty(&effects.completed)) {
+        struct command *command = list_entry(effects.completed.next, struct command, link);
+        list_remove(&command->link);
+        command_free(command);
+    }
+    durable_close(twin);
+}
+
+static int compare(const struct durable *there, const struct durable *made)
+{
+    uint64_t digest_there = 0, digest_made = 0;
+    if (made->recovered.position != there->recovered.checkpoint) {
+        printf("replayed: the log that is named ends at entry %" PRIu64 ", the store stands at %" PRIu64 "\n",
+               made->recovered.position, there->recovered.checkpoint);
+        return 1;
+    }
+    if (made->recovered.differs != 0) {
+        printf("replayed: the log makes another state than there was: entry %" PRIu64 " is the first that says so\n",
+               made->recovered.differs);
+        return 1;
+    }
+    if (core_chain(made->core) != core_chain(there->core)) {
+        printf(
+            "replayed: the log makes other writes than there were, behind the last entry that says what there was\n");
+        return 1;
+    }
+    int r = core_digest(there->core, &digest_there);
+    if (r == 0)
+        r = core_digest(made->core, &digest_made);
+    if (r != 0)
+        return complain("replayed", r, NULL);
+    if (digest_made != digest_there) {
+        printf("replayed: the log makes another state than the store has, though it wrote the same: the store has "
+               "changed by itself\n");
+        return 1;
+    }
+    return 0;
+}
+
+int replayed_compare(const char *data, const struct durable *durable, const struct relog_options *options)
+{
+    tl_cleanup(buf_deinit) struct buf directory = BUF_INIT(BUF_UNLIMITED);
+    struct relog_options relog = *options;
+    struct relogged made;
+    struct durable twin = {0};
+    struct core_limits limits = core_limits_default();
+    char *reason = NULL;
+    buf_printf(&directory, "%s.replayed", data);
+    buf_byte(&directory, '\0');
+    if (access(directory.data, F_OK) == 0) {
+        printf("%s is in the way: it is left of a check that was ended, and may be removed\n", shown(directory.data));
+        return 1;
+    }
+    relog.until = TL_TS_MAX;
+    relog.last = durable->recovered.checkpoint;
+    if (relog_make(&relog, directory.data, &made) != 0)
+        return 1;
+    struct store_options opening = {.directory = slice_from(directory.data)};
+    int r = durable_open(&opening, &limits, NULL, &twin, &reason);
+    int status = r != 0 ? complain("replayed", r, reason) : compare(durable, &twin);
+    close_twin(&twin);
+    relog_remove(directory.data);
+    if (status == 0)
+        printf("replayed: %" PRIu64 " entries of the log behind the backup make the state that there is\n",
+               made.entries);
+    return status;
+}

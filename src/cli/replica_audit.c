@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A copy that follows is compared by itself, every so often: beside the following, on a thread of its own with connections of its own, at a hundredth of the
+ * speed that it could have. It only reads. What differs, and goes on differing for some seconds, becomes a suspect whose time has come: who follows
+ * looks at it again when nothing of it is under way, and mends it (replica.h, invariant 6).
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cli/replica.h"
+#include "cli/shown.h"
+
+#define LOOK_US (200 * 1000)
+
+struct audit {
+    pthread_t thread;
+    struct suspects *suspects;
+    struct replica own; /* source, target and what is known of indices; no lanes, no lock */
+    struct replica_options options;
+    uint64_t every_us;
+};
+
+/* Returns: whether it is to go on. */
+static bool wait_for_turn(const struct audit *audit)
+{
+    for (uint64_t until = clock_boot_us() + audit->every_us; clock_boot_us() < until && !replica_stopping();)
+        usleep(LOOK_US);
+    return !replica_stopping();
+}
+
+/* What goes wrong is told, and tried again the next time. */
+static void compare_once(struct audit *audit)
+{
+    struct replica *own = &audit->own;
+    client_init(&own->source, audit->options.from);
+    client_init(&own->feed, audit->options.from);
+    client_init(&own->teller, audit->options.from);
+    own->source.raw_numbers = true;
+    own->source.gives_up = replica_gives_up;
+    if (target_open(&own->target, &audit->options) == 0)
+        (void)verify_slowly(own, audit->suspects);
+    target_close(&own->target);
+    copy_forget(own);
+    own->indices = MAP_INIT;
+    client_deinit(&own->source);
+    client_deinit(&own->feed);
+    client_deinit(&own->teller);
+}
+
+static void *run(void *context)
+{
+    struct audit *audit = context;
+    while (wait_for_turn(audit))
+        compare_once(audit);
+    shown_thread_end();
+    return NULL;
+}
+
+struct audit *audit_new(const struct replica *replica)
+{
+    struct audit *audit = mem_zalloc(sizeof *audit);
+    audit->options = *replica->options;
+    audit->options.quiet = true;
+    audit->suspects = replica->suspects;
+    audit->every_us = replica->options->verify_every_us;
+    audit->own = (struct replica){.options = &audit->options, .indices = MAP_INIT};
+    if (pthread_create(&audit->thread, NULL, run, audit) != 0)
+        abort();
+    return audit;
+}
+
+void audit_free(struct audit *audit)
+{
+    if (audit == NULL)
+        return;
+    pthread_join(audit->thread, NULL);
+    mem_free(audit);
+}

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whole indices of a copy: each is read as of one timestamp, a scroll's. The feed is followed from before that, so nothing falls in between.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/siphash.h"
+#include "cli/replica.h"
+#include "cli/shown.h"
+#include "json/each.h"
+
+static void index_path(const char *name, const char *more, struct buf *to)
+{
+    buf_byte(to, '/');
+    client_escape(to, slice_from(name));
+    buf_printf(to, "%s", more);
+    buf_byte(to, '\0');
+}
+
+/* --- What is known of an index ------------------------------------------------------------------------------------------ */
+
+static void free_index(struct replica_index *index)
+{
+    for (size_t i = 0; index != NULL && index->types[i] != NULL; i++)
+        mem_free(index->types[i]);
+    if (index != NULL)
+        mem_free(index->types);
+    mem_free(index);
+}
+
+void copy_forget(struct replica *replica)
+{
+    size_t at = 0;
+    struct slice name;
+    void *index;
+    while (map_next(&replica->indices, &at, &name, &index))
+        free_index(index);
+    map_deinit(&replica->indices);
+}
+
+static void note_index(struct replica *replica, const char *name, yyjson_val *definition)
+{
+    yyjson_val *types = yyjson_obj_get(definition, "mappings");
+    struct replica_index *index = mem_zalloc(sizeof *index);
+    size_t i, count;
+    yyjson_val *key, *value;
+    index->several = yyjson_obj_size(types) > 1;
+    index->types = mem_zalloc((yyjson_obj_size(types) + 1) * sizeof *index->types);
+    json_obj_foreach (types, i, count, key, value)
+        index->types[i] = mem_strdup(yyjson_get_str(key), yyjson_get_len(key));
+    free_index(map_put(&replica->indices, slice_from(name), index));
+}
+
+/* The names in the target of what an index is there. */
+void copy_write_name(const struct replica *replica, const char *name, size_t at, struct buf *to)
+{
+    const struct replica_index *index = map_get(&replica->indices, slice_from(name));
+    target_name(&replica->target, name, index == NULL || index->types[at] == NULL ? "_doc" : index->types[at],
+                index != NULL && index->several, to);
+    buf_byte(to, '\0');
+}
+
+size_t copy_count_names(const struct replica *replica, const char *name)
+{
+    const struct replica_index *index = map_get(&replica->indices, slice_from(name));
+    size_t count = 0;
+    while (index != NULL && index->several && replica->target.major >= 6 && index->types[count] != NULL)
+        count++;
+    return count == 0 ? 1 : count;
+}
+
+static int drop_index(struct replica *replica, const char *name)
+{
+    int r = lanes_drain(replica->lanes);
+    size_t count = copy_count_names(replica, name);
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        tl_cleanup(buf_deinit) struct buf there = BUF_INIT(BUF_UNLIMITED);
+        copy_write_name(replica, name, i, &there);
+        r = target_drop_index(&replica->target, there.data);
+    }
+    free_index(map_remove(&replica->indices, slice_from(name)));
+    return r;
+}
+
+/* --- Its documents -------------------------------------------------------------------------------------------------------- */
+
+/* Appends the next request of a scroll. */
+static void next_page(yyjson_val *reply, struct buf *to)
+{
+    const char *id = yyjson_get_str(yyjson_obj_get(reply, "_scroll_id"));
+    buf_clear(to);
+    buf_lit(to, "{\"scroll\":\"10m\",\"scroll_id\":");
+    buf_json_string(to, slice_from(id == NULL ? "" : id));
+    buf_byte(to, '}');
+}
+
+static yyjson_val *hits_of(const struct client *client)
+{
+    return yyjson_obj_get(yyjson_obj_get(client_json(client), "hits"), "hits");
+}
+
+/* Of which documents a page is. */
+static uint64_t page_hash(yyjson_val *hits)
+{
+    uint64_t hash = 0;
+    size_t i, count;
+    yyjson_val *hit;
+    json_arr_foreach (hits, i, count, hit) {
+        yyjson_val *id = yyjson_obj_get(hit, "_id"), *routing = yyjson_obj_get(hit, "_routing");
+        hash = 31 * hash + siphash_keyed(slice_make(yyjson_get_str(id), yyjson_get_len(id)));
+        if (yyjson_is_str(routing))
+            hash += 7 * siphash_keyed(slice_make(yyjson_get_str(routing), yyjson_get_len(routing)));
+    }
+    return hash;
+}
+
+/* A number, also where they stay as they are written. */
+static bool is_above_zero(yyjson_val *number)
+{
+    return yyjson_is_raw(number) ? strtoull(yyjson_get_raw(number), NULL, 10) > 0 : yyjson_get_uint(number) > 0;
+}
+
+/* Whether the last answer is a page, which has an end; and whether it is of all shards. */
+static bool is_page(const struct client *client, bool *ret_partial)
+{
+    yyjson_val *reply = client_json(client), *hits = hits_of(client), *hit;
+    size_t i, count;
+    *ret_partial = is_above_zero(yyjson_obj_get(yyjson_obj_get(reply, "_shards"), "failed")) ||
+                   yyjson_is_true(yyjson_obj_get(reply, "timed_out"));
+    if (!yyjson_is_arr(hits) || yyjson_arr_size(hits) > WALK_HITS ||
+        !yyjson_is_str(yyjson_obj_get(reply, "_scroll_id")))
+        return false;
+    json_arr_foreach (hits, i, count, hit)
+        if (!yyjson_is_str(yyjson_obj_get(hit, "_id")))
+            return false;
+    return true;
+}
+
+enum walked { WALKED, CUT_OFF, TOO_LARGE };
+
+/* `size`: of its pages. Returns: as copy_walk(). */
+static int walk_once(struct walk *walk, int size, enum walked *ret_how)
+{
+    tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED), body = BUF_INIT(BUF_UNLIMITED);
+    uint64_t last = 0;
+    bool partial, begun = false;
+    tl_ts version = 0;
+    index_path(walk->index, "/_search?scroll=10m", &path);
+    buf_printf(&body, "{\"size\":%d,\"sort\":[\"_doc\"]%s}", size, walk->sources ? "" : ",\"_source\":false");
+    *ret_how = WALKED;
+    for (;;) {
+        long status =
+            replica_ask(walk->client, walk->whom, "POST", begun ? "/_search/scroll" : path.data, buf_view(&body));
+        if (status == 404) { /* there is none, or it is forgotten */
+            *ret_how = begun ? CUT_OFF : WALKED;
+            return 0;
+        }
+        if (status == 0 && client_is_too_large(walk->client) && size > 1) {
+            *ret_how = TOO_LARGE;
+            return 0;
+        }
+        if (status != 200)
+            return source_complain(walk->client, "cannot read", walk->index, status);
+        if (!is_page(walk->client, &partial))
+            return replica_disbelieve(walk->whom, "documents", walk->index);
+        if (partial) {
+            *ret_how = CUT_OFF;
+            return 0;
+        }
+        if (!begun)
+            version = walk->client->timestamp;
+        begun = true;
+        yyjson_val *hits = hits_of(walk->client);
+        if (yyjson_arr_size(hits) == 0)
+            return 0;
+        if (last == page_hash(hits)) /* it would have no end */
+            return replica_disbelieve(walk->whom, "the next documents", walk->index);
+        last = page_hash(hits);
+        next_page(client_json(walk->client), &body);
+        int r = replica_stopping() ? REPLICA_STOPPED : walk->visit(walk->context, hits, version);
+        if (r != 0)
+            return r;
+    }
+}
+
+int copy_walk(struct walk *walk)
+{
+    size_t max = walk->client->body.max;
+    int size = WALK_HITS, r;
+    enum walked how;
+    for (unsigned tries = 0;; tries++) {
+        if (walk->begin != NULL)
+            walk->begin(walk->context);
+        walk->client->body.max = size > 1 ? REPLICA_ANSWER_BYTES : REPLICA_DOCUMENT_BYTES;
+        r = walk_once(walk, size, &how);
+        walk->client->body.max = max;
+        if (r != 0 || how == WALKED)
+            return r;
+        if (how == TOO_LARGE) {
+            size = size > 16 ? size / 16 : 1;
+            continue;
+        }
+        if (tries == 0)
+            fprintf(stderr, "tidelock replicate: reading %s was cut off by the %s; it begins again\n",
+                    shown(walk->index), walk->whom);
+        if (replica_stopping())
+            return REPLICA_STOPPED;
+        replica_pause(tries + 1);
+    }
+}
+
+static void copy_from_the_beginning(void *context)
+{
+    struct replica *replica = context;
+    replica->progress.done = replica->index_begun;
+}
+
+static int copy_hits(void *context, yyjson_val *hits, tl_ts version)
+{
+    struct replica *replica = context;
+    size_t i, count;
+    yyjson_val *hit;
+    json_arr_foreach (hits, i, count, hit)
+        source_put(replica, hit, true, SLICE_NONE, version);
+    progress_set(&replica->progress, replica->progress.done + count);
+    tell_source(replica, "copying", replica->before.ts);
+    return lanes_state(replica->lanes);
+}
+
+static int copy_index(struct replica *replica, const char *name)
+{
+    struct walk walk = {.client = &replica->source,
+                        .whom = "source",
+                        .index = name,
+                        .sources = true,
+                        .begin = copy_from_the_beginning,
+                        .visit = copy_hits,
+                        .context = replica};
+    suspects_set_place(replica->suspects, 0); /* the feed does not tell of these again */
+    replica->index_begun = replica->progress.done;
+    int r = copy_walk(&walk);
+    return r == 0 ? lanes_drain(replica->lanes) : r;
+}
+
+static int see_index(struct replica *replica, struct slice index, enum target_had *ret_had)
+{
+    tl_cleanup(buf_deinit) struct buf name = BUF_INIT(BUF_UNLIMITED), path = BUF_INIT(BUF_UNLIMITED);
+    *ret_had = TARGET_WHOLE;
+    buf_slice(&name, index);
+    buf_byte(&name, '\0');
+    index_path(name.data, "?include_type_name=true", &path);
+    struct client definitions; /* numbers as JSON's */
+    client_init(&definitions, replica->options->from);
+    long status = source_ask(&definitions, "GET", path.data, SLICE_NONE);
+    yyjson_val *definition = yyjson_obj_get(client_json(&definitions), name.data);
+    const struct replica_index *known = map_get(&replica->indices, index);
+    int r;
+    if (status == 404 || (status == 200 && definition == NULL)) { /* or an alias took the name */
+        r = drop_index(replica, name.data);
+    } else if (status != 200) {
+        r = source_complain(&definitions, "cannot read the index", name.data, status);
+    } else {
+        bool split = known != NULL && !known->several && replica->target.major >= 6 &&
+                     yyjson_obj_size(yyjson_obj_get(definition, "mappings")) > 1;
+        r = lanes_drain(replica->lanes); /* what is under way is of the index as it was */
+        if (r == 0 && split)
+            r = drop_index(replica, name.data);
+        note_index(replica, name.data, definition);
+        r = r == 0 ? tombstone_check_name(replica, name.data) : r;
+        r = r == 0 ? target_put_index(&replica->target, name.data, definition, ret_had) : r;
+    }
+    if (r == 0 && *ret_had != TARGET_WHOLE)
+        r = copy_index(replica, name.data);
+    if (r == 0 && *ret_had != TARGET_WHOLE)
+        r = target_end_index(&replica->target, name.data, definition);
+    client_deinit(&definitions);
+    return r;
+}
+
+int copy_see_index(struct replica *replica, struct slice index)
+{
+    enum target_had had;
+    return see_index(replica, index, &had);
+}
+
+/* --- What is in the target only ------------------------------------------------------------------------------------------- */
+
+struct sweep {
+    struct replica *replica;
+    const char *index;
+    const char *type; /* of the source */
+};
+
+static int sweep_hits(void *context, yyjson_val *hits, tl_ts version)
+{
+    const struct sweep *sweep = context;
+    struct replica_key keys[WALK_HITS];
+    size_t i, count, some = 0;
+    yyjson_val *hit;
+    (void)version;
+    json_arr_foreach (hits, i, count, hit) {
+        if (tombstone_is(hit))
+            continue;
+        yyjson_val *id = yyjson_obj_get(hit, "_id"), *routing = yyjson_obj_get(hit, "_routing");
+        const char *there = yyjson_get_str(yyjson_obj_get(hit, "_type"));
+        bool typed = sweep->replica->target.major == 5 && there != NULL && strcmp(there, "doc") != 0;
+        keys[some++] = (struct replica_key){
+            slice_from(sweep->index), slice_from(typed ? there : sweep->type),
+            slice_make(yyjson_get_str(id), yyjson_get_len(id)),
+            routing == NULL ? SLICE_NONE : slice_make(yyjson_get_str(routing), yyjson_get_len(routing))};
+    }
+    return source_send(sweep->replica, keys, some, true, NULL);
+}
+
+/* Documents that the source has no more are gone there, too. */
+static int sweep(struct replica *replica, const char *index, size_t at)
+{
+    tl_cleanup(buf_deinit) struct buf name = BUF_INIT(BUF_UNLIMITED), path = BUF_INIT(BUF_UNLIMITED);
+    const struct replica_index *known = map_get(&replica->indices, slice_from(index));
+    struct sweep sweep = {replica, index, known == NULL || known->types[at] == NULL ? "_doc" : known->types[at]};
+    struct target *target = &replica->target;
+    copy_write_name(replica, index, at, &name);
+    index_path(name.data, "/_refresh", &path);
+    (void)!target_ask(target, "POST", path.data, SLICE_LIT(""));
+    return copy_walk(&(struct walk){.client = &target->client,
+                                    .whom = "target",
+                                    .index = name.data,
+                                    .sources = replica->options->tombstones,
+                                    .visit = sweep_hits,
+                                    .context = &sweep});
+}
+
+/* --- All of it -------------------------------------------------------------------------------------------------------------- */
+
+/* The names of the source's indices, NULL behind the last. */
+static int list_indices(struct replica *replica, char ***ret_names)
+{
+    tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
+    index_path(replica->options->index == NULL ? "*" : replica->options->index,
+               "/_settings?ignore_unavailable=true&allow_no_indices=true", &path);
+    long status = source_ask(&replica->source, "GET", path.data, SLICE_NONE);
+    *ret_names = NULL;
+    if (status != 200)
+        return source_complain(&replica->source, "cannot list the indices of the source", "", status);
+    size_t i, count;
+    yyjson_val *key, *value;
+    yyjson_val *all = client_json(&replica->source);
+    *ret_names = mem_zalloc((yyjson_obj_size(all) + 1) * sizeof **ret_names);
+    json_obj_foreach (all, i, count, key, value)
+        (*ret_names)[i] = mem_strdup(yyjson_get_str(key), yyjson_get_len(key));
+    return 0;
+}
+
+static uint64_t count_documents(struct replica *replica)
+{
+    tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
+    index_path(replica->options->index == NULL ? "*" : replica->options->index,
+               "/_count?ignore_unavailable=true&allow_no_indices=true", &path);
+    long status = source_ask(&replica->source, "GET", path.data, SLICE_NONE);
+    const char *count = yyjson_get_raw(yyjson_obj_get(client_json(&replica->source), "count"));
+    return status == 200 && count != NULL ? strtoull(count, NULL, 10) : 0;
+}
+
+int copy_look(struct replica *replica, char ***ret_names)
+{
+    struct client definitions;
+    int r = list_indices(replica, ret_names);
+    client_init(&definitions, replica->options->from);
+    for (char **name = *ret_names; r == 0 && name != NULL && *name != NULL; name++) {
+        tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
+        index_path(*name, "?include_type_name=true", &path);
+        long status = source_ask(&definitions, "GET", path.data, SLICE_NONE);
+        if (status == 200)
+            note_index(replica, *name, yyjson_obj_get(client_json(&definitions), *name));
+        else if (status != 404)
+            r = source_complain(&definitions, "cannot read the index", *name, status);
+    }
+    client_deinit(&definitions);
+    return r;
+}
+
+/* An index whole: see_index() copies one that the target has not had. */
+static int copy_whole(struct replica *replica, const char *name, bool first)
+{
+    enum target_had had;
+    int r = see_index(replica, slice_from(name), &had);
+    if (r != 0 || had == TARGET_MADE || !first || map_get(&replica->indices, slice_from(name)) == NULL)
+        return r;
+    if (had == TARGET_WHOLE)
+        r = copy_index(replica, name);
+    size_t count = copy_count_names(replica, name);
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        r = lanes_drain(replica->lanes);
+        r = r == 0 ? sweep(replica, name, i) : r;
+    }
+    return r;
+}
+
+int copy_all(struct replica *replica, bool first, tl_ts *ret_since)
+{
+    char **names;
+    long status = source_ask(&replica->feed, "GET", "/_changes", SLICE_NONE);
+    if (status != 200)
+        return source_complain(&replica->feed, "the source has no feed of changes", "", status);
+    tl_ts since = replica->feed.timestamp;
+    progress_init(&replica->progress, "documents", first ? count_documents(replica) : 0, replica->options->quiet);
+    int r = list_indices(replica, &names);
+    for (size_t i = 0; names != NULL && names[i] != NULL; i++) {
+        if (r == 0)
+            r = replica_stopping() ? REPLICA_STOPPED : copy_whole(replica, names[i], first);
+        mem_free(names[i]);
+    }
+    mem_free(names);
+    r = r == 0 ? lanes_drain(replica->lanes) : r;
+    if (first && r == 0)
+        progress_end(&replica->progress);
+    if (first && r == 0)
+        *ret_since = since;
+    return r;
+}

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The feed of a copy, page by page: which documents changed; see replica.h, invariants 2 and 3. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "cli/replica.h"
+#include "json/each.h"
+
+enum {
+    PAGE_CHANGES = 1000,
+    SUSPECTS_SOME = 256, /* that are looked at at a time */
+    SENT_MAX = 100000, /* documents of which is known when they were sent last */
+};
+
+#define PLACE_EVERY_US TL_SECOND
+#define PLACE_IDLE_US (30 * TL_SECOND) /* where nothing changes, lest the place fall behind the feed */
+
+/*
+ * As of when documents were read that were sent of late: who catches up finds most changes in what it has sent already. Forgotten all at once
+ * when there are too many.
+ */
+struct sent {
+    struct map times; /* the timestamp, as a pointer */
+};
+
+/* What a page says, each thing once. */
+struct page {
+    const struct sent *sent;
+    yyjson_doc **lines;
+    size_t line_count;
+    struct map documents; /* by index, type and id: one more than the number of the key */
+    struct map indices;
+    struct replica_key *keys;
+    size_t count;
+    size_t capacity;
+};
+
+static void page_deinit(struct page *page)
+{
+    for (size_t i = 0; i < page->line_count; i++)
+        yyjson_doc_free(page->lines[i]);
+    mem_free(page->lines);
+    mem_free(page->keys);
+    map_deinit(&page->documents);
+    map_deinit(&page->indices);
+}
+
+static struct slice text_of(yyjson_val *object, const char *name)
+{
+    yyjson_val *value = yyjson_obj_get(object, name);
+    return yyjson_is_str(value) ? slice_make(yyjson_get_str(value), yyjson_get_len(value)) : SLICE_NONE;
+}
+
+static void write_name(const struct replica_key *key, struct buf *to)
+{
+    buf_slice(to, key->index);
+    buf_byte(to, '\0');
+    buf_slice(to, key->type);
+    buf_byte(to, '\0');
+    buf_slice(to, key->id);
+}
+
+/* The last time that a document is told of counts. What was sent as of a later time has the change. */
+static void add_document(struct page *page, const struct replica_key *key, tl_ts ts)
+{
+    tl_cleanup(buf_deinit) struct buf name = BUF_INIT(BUF_UNLIMITED);
+    write_name(key, &name);
+    if ((tl_ts)(uintptr_t)map_get(&page->sent->times, buf_view(&name)) >= ts)
+        return;
+    size_t number = (size_t)(uintptr_t)map_get(&page->documents, buf_view(&name));
+    if (number > 0) {
+        page->keys[number - 1] = *key;
+        return;
+    }
+    (void)map_put(&page->documents, buf_view(&name), (void *)(uintptr_t)(page->count + 1));
+    if (page->count == page->capacity) {
+        page->capacity = page->capacity == 0 ? PAGE_CHANGES : 2 * page->capacity;
+        page->keys = mem_realloc(page->keys, page->capacity * sizeof *page->keys);
+    }
+    page->keys[page->count++] = *key;
+}
+
+static void add_change(struct page *page, yyjson_val *change, tl_ts ts)
+{
+    struct slice op = text_of(change, "op"), index = text_of(change, "_index");
+    if (slice_is(op, "index") || slice_is(op, "delete"))
+        add_document(page, &(struct replica_key){index, text_of(change, "_type"), text_of(change, "_id"), text_of(change, "_routing")}, ts);
+    else if (index.data != NULL)
+        (void)map_put(&page->indices, index, page);
+}
+
+static void read_page(struct page *page, struct slice text)
+{
+    size_t capacity = 0;
+    for (size_t i = 0; i < text.len; i++)
+        capacity += text.data[i] == '\n';
+    page->lines = mem_zalloc((capacity + 1) * sizeof *page->lines);
+    while (text.len > 0) {
+        size_t len = slice_find_byte(text, '\n'), i, count;
+        yyjson_val *change;
+        yyjson_doc *line = yyjson_read(text.data, len, 0);
+        json_arr_foreach (yyjson_obj_get(yyjson_doc_get_root(line), "changes"), i, count, change)
+            add_change(page, change, yyjson_get_uint(yyjson_obj_get(yyjson_doc_get_root(line), "timestamp")));
+        page->lines[page->line_count++] = line;
+        text = slice_from_offset(text, len + 1);
+    }
+}
+
+static void note_sent(struct sent *sent, const struct page *page, tl_ts read)
+{
+    if (sent->times.count + page->count > SENT_MAX) {
+        map_deinit(&sent->times);
+        sent->times = MAP_INIT;
+    }
+    for (size_t i = 0; i < page->count; i++) {
+        tl_cleanup(buf_deinit) struct buf name = BUF_INIT(BUF_UNLIMITED);
+        write_name(&page->keys[i], &name);
+        (void)map_put(&sent->times, buf_view(&name), (void *)(uintptr_t)read);
+    }
+}
+
+/*
+ * First the indices, as they are now, then the documents, as they are then. What was sent into an index that was made anew since is sent
+ * again.
+ */
+static int send_page(struct replica *replica, struct sent *sent, const struct page *page)
+{
+    tl_ts read = 0;
+    size_t at = 0;
+    struct slice name;
+    void *value;
+    int r = 0;
+    while (r == 0 && map_next(&page->indices, &at, &name, &value))
+        r = copy_see_index(replica, name);
+    for (size_t i = 0; r == 0 && i < page->count; i++)
+        if (map_get(&replica->indices, page->keys[i].index) == NULL && map_get(&page->indices, page->keys[i].index) == NULL)
+            r = copy_see_index(replica, page->keys[i].index);
+    if (page->indices.count > 0) {
+        map_deinit(&sent->times);
+        sent->times = MAP_INIT;
+    }
+    if (r == 0)
+        r = source_send(replica, page->keys, page->count, false, &read);
+    if (r == 0 && page->count > 0)
+        note_sent(sent, page, read);
+    return r;
+}
+
+static long ask(struct replica *replica, tl_ts since, bool waits)
+{
+    tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
+    buf_printf(&path, "/_changes?since=%" PRIu64 "&source=false&expand=true&limit=%d%s", since, PAGE_CHANGES, waits ? "&wait=2s" : "");
+    if (replica->options->index != NULL) {
+        buf_lit(&path, "&index=");
+        client_escape(&path, slice_from(replica->options->index));
+    }
+    buf_byte(&path, '\0');
+    return source_ask(&replica->feed, "GET", path.data, SLICE_NONE);
+}
+
+/* Where the place is, and when it was put into the target. */
+struct progress_of_place {
+    tl_ts written;
+    tl_ts reached;
+    uint64_t written_us;
+    bool moved;     /* by changes */
+    bool suspected; /* there were suspects when it was written */
+    tl_ts inherit;  /* what changed up to here may have been in the air before */
+};
+
+static int write_place(struct replica *replica, tl_ts ts, bool clean)
+{
+    struct suspects_state suspects = suspects_state(replica->suspects);
+    bool inheriting = replica->inheriting && replica->before.suspects < suspects.since; /* there are more to come */
+    tl_ts since = inheriting ? replica->before.suspects : suspects.since;
+    return target_write_place(&replica->target, replica->source_uuid,
+                              &(struct place){.ts = ts,
+                                              .clean = clean && !replica->inheriting,
+                                              .suspects = since < ts ? since : ts,
+                                              .whole = suspects.whole,
+                                              .suspects_left_us = inheriting ? replica->options->suspect_us : suspects.left_us});
+}
+
+static int keep_place(struct replica *replica, struct progress_of_place *place, bool now, bool clean)
+{
+    tl_ts covered = lanes_covered(replica->lanes, place->reached);
+    if (covered > place->reached) /* else the feed is read again for suspects */
+        place->reached = covered;
+    suspects_set_place(replica->suspects, place->reached);
+    tell_source(replica, "following", place->reached);
+    uint64_t since = clock_boot_us() - place->written_us;
+    if (!clean && (place->reached <= place->written || (!now && since < (place->moved ? PLACE_EVERY_US : PLACE_IDLE_US))))
+        return 0;
+    int r = write_place(replica, place->reached, clean);
+    place->written = place->reached;
+    place->written_us = clock_boot_us();
+    place->moved = false;
+    return r;
+}
+
+/* --- Suspects; see replica.h, invariant 6 ----------------------------------------------------------------------------------- */
+
+/* Those of the life before are told of by the feed: up to its place where it ended in order, else up to now. */
+static void inherit(struct replica *replica, struct progress_of_place *place, tl_ts *since, tl_ts goal)
+{
+    struct place *before = &replica->before;
+    if (before->whole)
+        suspects_add_whole(replica->suspects, before->suspects_left_us);
+    place->inherit = before->clean ? before->ts : goal;
+    if (!before->clean)
+        before->suspects_left_us = replica->options->suspect_us;
+    *since = before->suspects;
+    replica->inheriting = *since < place->inherit;
+}
+
+static int look_at_suspects(struct replica *replica)
+{
+    struct replica_key keys[SUSPECTS_SOME];
+    uint64_t number, now = clock_boot_us();
+    size_t count = suspects_take_due(replica->suspects, keys, SUSPECTS_SOME, &number), mended = 0;
+    int r = count == 0 ? 0 : verify_some(replica, keys, count, &mended);
+    if (r == 0 && count > 0)
+        suspects_acquit(replica->suspects, keys, count, number);
+    replica->mended += mended;
+    if (r == 0 && suspects_take_whole(replica->suspects)) {
+        mended = 0;
+        r = verify_whole(replica, &mended);
+        if (r == 0)
+            suspects_acquit_whole(replica->suspects, now);
+        replica->mended += mended;
+    }
+    return r;
+}
+
+/* The feed does not reach back to the place any more: all is compared instead. */
+static int begin_anew(struct replica *replica, struct progress_of_place *place, tl_ts *since)
+{
+    fprintf(stderr, "tidelock replicate: the source's feed does not reach back to the place (`tidelock serve --feed'): everything is copied again\n");
+    suspects_set_place(replica->suspects, 0);
+    suspects_add_whole(replica->suspects, replica->options->suspect_us); /* what was in the air before is not known */
+    replica->inheriting = false;
+    int r = copy_all(replica, true, since);
+    if (r == 0)
+        lanes_mark(replica->lanes, *since);
+    return r == 0 ? keep_place(replica, place, true, false) : r;
+}
+
+static int take_page(struct replica *replica, struct sent *sent, struct progress_of_place *place, tl_ts *since)
+{
+    struct page page = {.sent = sent, .documents = MAP_INIT, .indices = MAP_INIT};
+    read_page(&page, buf_view(&replica->feed.body));
+    int r = send_page(replica, sent, &page);
+    *since = replica->feed.timestamp;
+    place->moved = place->moved || page.line_count > 0;
+    if (r == 0)
+        lanes_mark(replica->lanes, *since);
+    page_deinit(&page);
+    replica->inheriting = replica->inheriting && *since < place->inherit;
+    if (r == 0)
+        r = keep_place(replica, place, false, false);
+    if (r == 0)
+        tombstones_end(replica);
+    return r == 0 ? look_at_suspects(replica) : r;
+}
+
+int follow(struct replica *replica, tl_ts since)
+{
+    struct sent sent = {.times = MAP_INIT};
+    struct progress_of_place place = {.written = since, .reached = since, .written_us = clock_boot_us()};
+    long status = source_ask(&replica->feed, "GET", "/_changes", SLICE_NONE);
+    tl_ts goal = replica->feed.timestamp;
+    int r = status == 200 ? 0 : source_complain(&replica->feed, "the source has no feed of changes", "", status);
+    if (r == 0 && since > goal) {
+        fprintf(stderr, "tidelock replicate: the place in the target is ahead of the source, which is an older copy of itself; give this one another --name and --prefix\n");
+        return REPLICA_TAKEN;
+    }
+    if (r == 0 && replica->before.ts > 0)
+        inherit(replica, &place, &since, goal);
+    suspects_set_place(replica->suspects, place.reached);
+    while (r == 0 && !replica_stopping() && (!replica->options->once || since < goal)) {
+        status = ask(replica, since, !replica->options->once);
+        if (!guard_await(replica->guard))
+            r = REPLICA_LOST;
+        else if ((r = lanes_state(replica->lanes)) != 0)
+            break;
+        else if (status == 410)
+            r = begin_anew(replica, &place, &since);
+        else if (status == 200)
+            r = take_page(replica, &sent, &place, &since);
+        else
+            r = source_complain(&replica->feed, "cannot follow the source", "", status);
+    }
+    if (r == 0)
+        r = lanes_drain(replica->lanes);
+    map_deinit(&sent.times);
+    if (r == 0)
+        r = look_at_suspects(replica);
+    return r == 0 ? keep_place(replica, &place, true, true) : r;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The lock of a copy: one replicator of a name at a time. A thread keeps its session alive; see replica.h, invariant 5. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cli/lifeline.h"
+#include "cli/replica.h"
+#include "cli/shown.h"
+
+enum {
+    LEASE_PARTS_ASK = 4,   /* of the lease are left: the server is asked */
+    LEASE_PARTS_SEND = 6,  /* with less nothing is sent */
+    LEASE_PARTS_LOOK = 24, /* how often it is looked at */
+    WAIT_US = 20 * 1000,
+};
+
+#define TTL_US (30 * TL_SECOND)
+#define ANSWER_US (10 * TL_SECOND)
+
+struct guard {
+    struct client client; /* the thread's, once it runs */
+    struct lifeline line; /* the thread's */
+    char *session;
+    pthread_t thread;
+    bool running;
+    _Atomic uint64_t until_us; /* of the boot clock: the lease is certain to hold */
+    _Atomic bool lost;
+    _Atomic bool ending;
+};
+
+static void *keep(void *context)
+{
+    struct guard *guard = context;
+    while (!atomic_load(&guard->ending)) {
+        lifeline_wait(&guard->line, -1, TTL_US / LEASE_PARTS_LOOK);
+        if (!guard->line.lost && lifeline_left(&guard->line) < TTL_US / LEASE_PARTS_ASK)
+            lifeline_renew(&guard->line, &guard->client, TTL_US / LEASE_PARTS_LOOK);
+        atomic_store(&guard->until_us, clock_boot_us() + lifeline_left(&guard->line));
+        atomic_store(&guard->lost, guard->line.lost);
+    }
+    return NULL;
+}
+
+static int open_session(struct guard *guard, const char *name)
+{
+    tl_cleanup(buf_deinit) struct buf body = BUF_INIT(BUF_UNLIMITED);
+    tl_cleanup(buf_deinit) struct buf title = BUF_INIT(BUF_UNLIMITED);
+    buf_printf(&title, "replicate %s", name);
+    buf_lit(&body, "{\"ttl\":\"30s\",\"name\":");
+    buf_json_string(&body, buf_view(&title));
+    buf_byte(&body, '}');
+    long status = client_request(&guard->client, "POST", "/_session", buf_view(&body), ANSWER_US);
+    const char *session = yyjson_get_str(yyjson_obj_get(client_json(&guard->client), "session"));
+    if (status != 201 || session == NULL) {
+        fprintf(stderr, "tidelock replicate: no session in the source: %s\n", client_error(&guard->client, status));
+        return status == 0 ? CLIENT_EXIT_ABSENT : REPLICA_FAILED;
+    }
+    guard->session = mem_strdup(session, strlen(session));
+    return 0;
+}
+
+static int take_lock(struct guard *guard, const char *name)
+{
+    tl_cleanup(buf_deinit) struct buf body = BUF_INIT(BUF_UNLIMITED);
+    buf_printf(&body, "{\"session\":\"%s\",\"wait\":\"0s\",\"locks\":[{\"mode\":\"exclusive\",\"index\":\".tidelock-replicate\",\"id\":", guard->session);
+    buf_json_string(&body, slice_from(name));
+    buf_lit(&body, "}]}");
+    long status = client_request(&guard->client, "POST", "/_lock", buf_view(&body), ANSWER_US);
+    if (status == 200)
+        return 0;
+    fprintf(stderr, "tidelock replicate: %s%s\n", status == 409 ? "a copy of this name is being made already: " : "cannot lock in the source: ",
+            client_error(&guard->client, status));
+    return status == 409 ? REPLICA_TAKEN : client_exit(status);
+}
+
+int guard_new(const char *url, const char *name, struct guard **ret_guard)
+{
+    struct guard *guard = *ret_guard = mem_zalloc(sizeof *guard);
+    client_init(&guard->client, url);
+    int status = open_session(guard, name);
+    if (status != 0)
+        return status;
+    lifeline_init(&guard->line, guard->client.url, guard->session, TTL_US);
+    guard->running = true;
+    if (!lifeline_await(&guard->line)) {
+        fprintf(stderr, "tidelock replicate: the source does not attach the session\n");
+        status = CLIENT_EXIT_ABSENT;
+    }
+    if (status == 0)
+        status = take_lock(guard, name);
+    atomic_store(&guard->until_us, clock_boot_us() + lifeline_left(&guard->line));
+    if (pthread_create(&guard->thread, NULL, keep, guard) != 0)
+        abort();
+    return status;
+}
+
+static void close_session(struct guard *guard)
+{
+    tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
+    buf_printf(&path, "/_session/%s", guard->session);
+    buf_byte(&path, '\0');
+    (void)!client_request(&guard->client, "DELETE", path.data, SLICE_NONE, TL_SECOND);
+}
+
+void guard_free(struct guard *guard)
+{
+    if (guard == NULL)
+        return;
+    if (guard->running) {
+        atomic_store(&guard->ending, true);
+        pthread_join(guard->thread, NULL);
+        close_session(guard);
+        lifeline_deinit(&guard->line);
+    }
+    client_deinit(&guard->client);
+    mem_free(guard->session);
+    mem_free(guard);
+}
+
+bool guard_await(struct guard *guard)
+{
+    while (!atomic_load(&guard->lost)) {
+        if (clock_boot_us() + TTL_US / LEASE_PARTS_SEND < atomic_load(&guard->until_us))
+            return true;
+        usleep(WAIT_US);
+    }
+    return false;
+}

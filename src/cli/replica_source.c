@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The source of a copy: documents as they are now; see replica.h, invariants 1 and 2. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/replica.h"
+#include "cli/shown.h"
+#include "json/each.h"
+
+enum { GET_MAX = 256 /* documents of one request */ };
+
+#define ANSWER_US (120 * TL_SECOND)
+
+long source_ask(struct client *client, const char *method, const char *path, struct slice body)
+{
+    return replica_ask(client, "source", method, path, body);
+}
+
+int source_complain(struct client *client, const char *what, const char *name, long status)
+{
+    if (status == 0 && !client_is_too_large(client))
+        return REPLICA_STOPPED;
+    fprintf(stderr, "tidelock replicate: %s%s%s: %s\n", what, *name == '\0' ? "" : " ", shown(name),
+            client_error(client, status));
+    return REPLICA_FAILED;
+}
+
+static struct slice text_of(yyjson_val *object, const char *name)
+{
+    yyjson_val *value = yyjson_obj_get(object, name);
+    return yyjson_is_str(value) ? slice_make(yyjson_get_str(value), yyjson_get_len(value)) : SLICE_NONE;
+}
+
+void source_put(struct replica *replica, yyjson_val *hit, bool found, struct slice routing, tl_ts version)
+{
+    struct slice index = text_of(hit, "_index");
+    const char *type = yyjson_get_str(yyjson_obj_get(hit, "_type"));
+    const struct replica_index *known = map_get(&replica->indices, index);
+    tl_cleanup(buf_deinit) struct buf source = BUF_INIT(BUF_UNLIMITED), name = BUF_INIT(BUF_UNLIMITED),
+                                      to = BUF_INIT(BUF_UNLIMITED);
+    type = type == NULL ? "_doc" : type;
+    buf_slice(&name, index);
+    buf_byte(&name, '\0');
+    target_name(&replica->target, name.data, type, known != NULL && known->several, &to);
+    const struct replica_key key = {index, slice_from(type), text_of(hit, "_id"),
+                                    found ? text_of(hit, "_routing") : routing};
+    if (replica->inheriting)
+        suspects_add_inherited(replica->suspects, &key, replica->before.suspects, replica->before.suspects_left_us);
+    tl_cleanup(buf_deinit) struct buf tombstone = BUF_INIT(BUF_UNLIMITED);
+    if (!found && replica->options->tombstones)
+        tombstone_write(version, &tombstone);
+    size_t len = 0;
+    char *text = found ? yyjson_val_write(yyjson_obj_get(hit, "_source"), YYJSON_WRITE_ALLOW_INF_AND_NAN, &len) : NULL;
+    lanes_put(replica->lanes, &(struct lanes_document){
+                                  .index = buf_view(&to),
+                                  .type = target_type(&replica->target, type),
+                                  .id = key.id,
+                                  .routing = key.routing,
+                                  .source = text != NULL        ? slice_make(text, len)
+                                            : tombstone.len > 0 ? buf_view(&tombstone)
+                                                                : SLICE_NONE,
+                                  .version = version,
+                                  .key = &key,
+                              });
+    free(text);
+}
+
+static void add_key(struct buf *body, const struct replica_key *key)
+{
+    buf_lit(body, "{\"_index\":");
+    buf_json_string(body, key->index);
+    buf_lit(body, ",\"_type\":");
+    buf_json_string(body, key->type);
+    buf_lit(body, ",\"_id\":");
+    buf_json_string(body, key->id);
+    buf_byte(body, '}');
+}
+
+/* Of an index that is gone there is nothing to be said: its end comes in the feed. */
+static bool is_of_no_index(yyjson_val *document)
+{
+    const char *type = yyjson_get_str(yyjson_obj_get(yyjson_obj_get(document, "error"), "type"));
+    return type != NULL && strcmp(type, "index_not_found_exception") == 0;
+}
+
+static int take_documents(struct replica *replica, const struct replica_key *keys, size_t asked, bool only_gone)
+{
+    size_t i, count;
+    yyjson_val *document, *documents = yyjson_obj_get(client_json(&replica->source), "docs");
+    if (yyjson_arr_size(documents) != asked)
+        return replica_disbelieve("source", "documents", "");
+    json_arr_foreach (documents, i, count, document) {
+        bool found = yyjson_get_bool(yyjson_obj_get(document, "found"));
+        if (yyjson_obj_get(document, "error") == NULL) {
+            if (!found || !only_gone)
+                source_put(replica, document, found, keys[i].routing, replica->source.timestamp);
+        } else if (!is_of_no_index(document)) {
+            char *error = yyjson_val_write(yyjson_obj_get(document, "error"), 0, NULL);
+            fprintf(stderr, "tidelock replicate: the source does not show a document: %s\n",
+                    shown(error == NULL ? "" : error));
+            free(error);
+            return REPLICA_FAILED;
+        }
+    }
+    return lanes_state(replica->lanes);
+}
+
+int source_send(struct replica *replica, const struct replica_key *keys, size_t count, bool only_gone, tl_ts *ret_read)
+{
+    size_t most = GET_MAX;
+    tl_ts read = TL_TS_MAX;
+    tl_cleanup(buf_deinit) struct buf body = BUF_INIT(BUF_UNLIMITED);
+    while (count > 0) {
+        size_t some = count < most ? count : most;
+        buf_clear(&body);
+        buf_lit(&body, "{\"docs\":[");
+        for (size_t i = 0; i < some; i++) {
+            if (i > 0)
+                buf_byte(&body, ',');
+            add_key(&body, &keys[i]);
+        }
+        buf_lit(&body, "]}");
+        const char *path = only_gone ? "/_mget?_source=false" : "/_mget";
+        long status = client_request(&replica->source, "POST", path, buf_view(&body), ANSWER_US);
+        if (status == 429 && some > 1) { /* so much at once the server's memory does not hold */
+            most = some / 2;
+            continue;
+        }
+        if (replica_is_passing(status))
+            status = source_ask(&replica->source, "POST", path, buf_view(&body));
+        if (status != 200)
+            return source_complain(&replica->source, "cannot read documents", "", status);
+        int r = take_documents(replica, keys, some, only_gone);
+        if (r != 0)
+            return r;
+        read = replica->source.timestamp < read ? replica->source.timestamp : read;
+        keys += some;
+        count -= some;
+    }
+    if (ret_read != NULL)
+        *ret_read = read;
+    return 0;
+}

@@ -1,0 +1,649 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The target of a copy: its indices and the place; see replica.h, invariant 3. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cli/replica.h"
+#include "cli/shown.h"
+#include "json/each.h"
+
+enum { PAUSE_FIRST_US = 50 * 1000, PAUSE_DOUBLINGS = 6 };
+
+#define ANSWER_US (120 * TL_SECOND)
+#define GC_DELETES "1h" /* see replica.h, invariant 7 */
+#define GC_DELETES_US (3600 * TL_SECOND)
+
+/* --- Asking ----------------------------------------------------------------------------------------------------------- */
+
+bool replica_is_passing(long status)
+{
+    return status == 0 || status == 429 || status == 502 || status == 503 || status == 504 || status == 507;
+}
+
+void replica_pause(unsigned tries)
+{
+    unsigned doublings = tries - 1 < PAUSE_DOUBLINGS ? tries - 1 : PAUSE_DOUBLINGS;
+    usleep(PAUSE_FIRST_US << doublings);
+}
+
+long replica_ask(struct client *client, const char *whom, const char *method, const char *path, struct slice body)
+{
+    for (unsigned tries = 1;; tries++) {
+        long status = client_request(client, method, path, body, ANSWER_US);
+        if (!replica_is_passing(status) || client_is_too_large(client))
+            return status;
+        if (tries == 1)
+            fprintf(stderr, "tidelock replicate: %s; waiting for the %s\n", client_error(client, status), whom);
+        if (replica_stopping())
+            return 0;
+        replica_pause(tries);
+    }
+}
+
+int replica_disbelieve(const char *whom, const char *what, const char *name)
+{
+    fprintf(stderr,
+            "tidelock replicate: asked for %s%s%s, the %s answers something else; is that what answers there, or "
+            "something between?\n",
+            what, *name == '\0' ? "" : " of ", shown(name), whom);
+    return REPLICA_FAILED;
+}
+
+long target_ask(struct target *target, const char *method, const char *path, struct slice body)
+{
+    return replica_ask(&target->client, "target", method, path, body);
+}
+
+/* Of an answer whose only member is named by an index: its value. */
+static yyjson_val *only_of(const struct client *client)
+{
+    yyjson_val *root = client_json(client);
+    return json_value_of(json_first_of(root, yyjson_obj_size(root)));
+}
+
+static int complain(struct target *target, const char *what, const char *name, long status)
+{
+    if (status == 0 && !client_is_too_large(&target->client))
+        return REPLICA_STOPPED;
+    fprintf(stderr, "tidelock replicate: %s%s%s: %s\n", what, *name == '\0' ? "" : " ", shown(name),
+            client_error(&target->client, status));
+    return REPLICA_FAILED;
+}
+
+int target_open(struct target *target, const struct replica_options *options)
+{
+    *target = (struct target){.options = options};
+    client_init(&target->client, options->to);
+    target->client.gives_up = replica_gives_up;
+    target->client.body.max = REPLICA_ANSWER_BYTES;
+    /* Who copies once is told that there is nobody, who follows waits. */
+    long status = options->once ? client_request(&target->client, "GET", "/", SLICE_NONE, ANSWER_US)
+                                : target_ask(target, "GET", "/", SLICE_NONE);
+    if (status == 0 && options->once) {
+        fprintf(stderr, "tidelock replicate: the target: %s\n", client_error(&target->client, status));
+        return CLIENT_EXIT_ABSENT;
+    }
+    yyjson_val *version = yyjson_obj_get(client_json(&target->client), "version");
+    const char *number = yyjson_get_str(yyjson_obj_get(version, "number"));
+    const char *distribution = yyjson_get_str(yyjson_obj_get(version, "distribution"));
+    if (status != 200)
+        return complain(target, "the target does not say what it is", "", status);
+    if (number == NULL) {
+        fprintf(stderr, "tidelock replicate: the target is no Elasticsearch: GET / has no version.number\n");
+        return REPLICA_FAILED;
+    }
+    target->major =
+        distribution != NULL && strcmp(distribution, "opensearch") == 0 ? 7 : (unsigned)strtoul(number, NULL, 10);
+    if (target->major >= 5)
+        return 0;
+    fprintf(stderr, "tidelock replicate: the target is version %s; 5.6 and later can be copied to\n", shown(number));
+    return REPLICA_FAILED;
+}
+
+void target_close(struct target *target)
+{
+    client_deinit(&target->client);
+}
+
+/* 5.6 takes no name that begins with "_"; from 7 on there are no types. */
+const char *target_type(const struct target *target, const char *type)
+{
+    if (target->major >= 7)
+        return NULL;
+    return target->major == 5 && strcmp(type, "_doc") == 0 ? "doc" : type;
+}
+
+void target_name(const struct target *target, const char *index, const char *type, bool several, struct buf *to)
+{
+    buf_printf(to, "%s%s", target->options->prefix, index);
+    if (several && target->major >= 6)
+        buf_printf(to, "-%s", type);
+    if (target->options->tombstones)
+        buf_lit(to, TOMBSTONE_COPY);
+}
+
+/* --- The place ---------------------------------------------------------------------------------------------------------- */
+
+static void place_path(const struct target *target, struct buf *to)
+{
+    const char *type = target_type(target, "_doc");
+    buf_printf(to, "/.tidelock-replicate/%s/", type == NULL ? "_doc" : type);
+    client_escape(to, slice_from(target->options->name));
+}
+
+static void read_suspects(yyjson_val *suspects, struct place *place)
+{
+    uint64_t until = yyjson_get_uint(yyjson_obj_get(suspects, "until")), now = clock_wall_us();
+    if (suspects == NULL)
+        return;
+    place->suspects = yyjson_get_uint(yyjson_obj_get(suspects, "since"));
+    place->whole = yyjson_get_bool(yyjson_obj_get(suspects, "all"));
+    place->suspects_left_us = until > now ? until - now : 0;
+}
+
+int target_read_place(struct target *target, const char *source, struct place *ret_place)
+{
+    tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
+    place_path(target, &path);
+    buf_byte(&path, '\0');
+    *ret_place = (struct place){.clean = true};
+    long status = target_ask(target, "GET", path.data, SLICE_NONE);
+    if (status == 404)
+        return 0;
+    if (status != 200)
+        return complain(target, "cannot read the place in the target", "", status);
+    yyjson_val *place = yyjson_obj_get(client_json(&target->client), "_source");
+    const char *of = yyjson_get_str(yyjson_obj_get(place, "source"));
+    if (of == NULL || strcmp(of, source) != 0) {
+        fprintf(stderr,
+                "tidelock replicate: what the target has under --name %s is a copy of another source (%s); give this "
+                "one another name, and a --prefix\n",
+                shown(target->options->name), of == NULL ? "?" : shown(of));
+        return REPLICA_FAILED;
+    }
+    bool had = yyjson_get_bool(yyjson_obj_get(place, "tombstones"));
+    if (had != target->options->tombstones) {
+        fprintf(stderr,
+                "tidelock replicate: the copy under --name %s was made %s --tombstones: go on so, or give this one "
+                "another name, and a --prefix\n",
+                shown(target->options->name), had ? "with" : "without");
+        return REPLICA_FAILED;
+    }
+    ret_place->ts = ret_place->suspects = yyjson_get_uint(yyjson_obj_get(place, "timestamp"));
+    ret_place->clean = yyjson_get_bool(yyjson_obj_get(place, "clean"));
+    read_suspects(yyjson_obj_get(place, "suspects"), ret_place);
+    return 0;
+}
+
+static void write_place(const struct target *target, const char *source, const struct place *place, struct buf *to)
+{
+    buf_printf(to, "{\"timestamp\":%llu,\"source\":", (unsigned long long)place->ts);
+    buf_json_string(to, slice_from(source));
+    buf_lit(to, ",\"index\":");
+    buf_json_string(to, slice_from(target->options->index == NULL ? "*" : target->options->index));
+    buf_lit(to, ",\"prefix\":");
+    buf_json_string(to, slice_from(target->options->prefix));
+    if (place->clean)
+        buf_lit(to, ",\"clean\":true");
+    if (target->options->tombstones)
+        buf_lit(to, ",\"tombstones\":true");
+    if (place->suspects < place->ts || place->whole)
+        buf_printf(to, ",\"suspects\":{\"since\":%llu,\"until\":%llu,\"all\":%s}", (unsigned long long)place->suspects,
+                   (unsigned long long)(clock_wall_us() + place->suspects_left_us), place->whole ? "true" : "false");
+    buf_byte(to, '}');
+}
+
+/* That of the same timestamp may come again, with more about it. */
+int target_write_place(struct target *target, const char *source, const struct place *place)
+{
+    tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED), body = BUF_INIT(BUF_UNLIMITED);
+    place_path(target, &path);
+    buf_printf(&path, "?version=%llu&version_type=external_gte", (unsigned long long)place->ts);
+    buf_byte(&path, '\0');
+    write_place(target, source, place, &body);
+    long status = target_ask(target, "PUT", path.data, buf_view(&body));
+    if (status == 200 || status == 201)
+        return 0;
+    if (status != 409)
+        return complain(target, "cannot keep the place in the target", "", status);
+    fprintf(stderr, "tidelock replicate: the place in the target is a newer one: another copy of this name has run\n");
+    return REPLICA_TAKEN;
+}
+
+/* --- Indices ------------------------------------------------------------------------------------------------------------ */
+
+/* What of the source's settings a target is told: the rest is the source's own, or of another kind there. */
+static const char *const settings_kept[] = {
+    "number_of_shards", "number_of_replicas", "analysis",         "max_result_window",
+    "max_ngram_diff",   "max_shingle_diff",   "refresh_interval", "mapping"};
+
+static yyjson_mut_val *settings_of(const struct target *target, yyjson_mut_doc *doc, yyjson_val *definition)
+{
+    yyjson_mut_val *to = yyjson_mut_obj(doc);
+    yyjson_val *from = yyjson_obj_get(yyjson_obj_get(definition, "settings"), "index");
+    for (size_t i = 0; i < sizeof settings_kept / sizeof *settings_kept; i++) {
+        yyjson_val *value = yyjson_obj_get(from, settings_kept[i]);
+        if (value != NULL)
+            yyjson_mut_obj_add_val(doc, to, settings_kept[i], yyjson_val_mut_copy(doc, value));
+    }
+    if (!target->options->leave_settings)
+        yyjson_mut_obj_add_str(doc, to, "gc_deletes", GC_DELETES);
+    return to;
+}
+
+static const char *uuid_of(yyjson_val *definition)
+{
+    const char *uuid =
+        yyjson_get_str(yyjson_obj_get(yyjson_obj_get(yyjson_obj_get(definition, "settings"), "index"), "uuid"));
+    return uuid == NULL ? "" : uuid;
+}
+
+/* Only a Tidelock has directories, and in a copy nobody renames any: a path is a keyword there. */
+static void rename_types(yyjson_mut_doc *doc, yyjson_mut_val *mapping)
+{
+    yyjson_mut_obj_iter members = yyjson_mut_obj_iter_with(yyjson_mut_obj_get(mapping, "properties"));
+    for (yyjson_mut_val *name; (name = yyjson_mut_obj_iter_next(&members)) != NULL;) {
+        yyjson_mut_val *field = yyjson_mut_obj_iter_get_val(name);
+        const char *type = yyjson_mut_get_str(yyjson_mut_obj_get(field, "type"));
+        if (type != NULL && strcmp(type, "path") == 0)
+            yyjson_mut_obj_put(field, yyjson_mut_str(doc, "type"), yyjson_mut_str(doc, "keyword"));
+        rename_types(doc, field);
+    }
+}
+
+/*
+ * What a mapping says of itself: of which index it is, so that one that was made again under its name is known from the one before; and, of one that is not whole,
+ * that (replica.h, invariant 9).
+ */
+#define META_INDEX "tidelock_index"
+#define META_PART "tidelock_part"
+
+static yyjson_mut_val *meta_of(yyjson_mut_doc *doc, yyjson_val *mapping, const char *uuid, bool part)
+{
+    yyjson_val *from = yyjson_obj_get(mapping, "_meta");
+    yyjson_mut_val *meta = yyjson_is_obj(from) ? yyjson_val_mut_copy(doc, from) : yyjson_mut_obj(doc);
+    yyjson_mut_obj_remove_key(meta, META_INDEX);
+    yyjson_mut_obj_remove_key(meta, META_PART);
+    yyjson_mut_obj_add_strcpy(doc, meta, META_INDEX, uuid);
+    if (part)
+        yyjson_mut_obj_add_bool(doc, meta, META_PART, true);
+    return meta;
+}
+
+static yyjson_mut_val *mapping_of(const struct target *target, yyjson_mut_doc *doc, yyjson_val *mapping,
+                                  const char *uuid, bool part)
+{
+    yyjson_mut_val *to = mapping == NULL ? yyjson_mut_obj(doc) : yyjson_val_mut_copy(doc, mapping);
+    rename_types(doc, to);
+    if (target->options->tombstones)
+        tombstone_map(doc, to);
+    yyjson_mut_obj_remove_key(to, "_meta");
+    yyjson_mut_obj_add_val(doc, to, "_meta", meta_of(doc, mapping, uuid, part));
+    return to;
+}
+
+/* Of the index `name` in the target. Where it has tombstones, readers have an alias by its own name. */
+static yyjson_mut_val *aliases_of(const struct target *target, yyjson_mut_doc *doc, const char *index,
+                                  yyjson_val *definition)
+{
+    yyjson_mut_val *to = yyjson_mut_obj(doc);
+    size_t i, count;
+    yyjson_val *key, *value;
+    json_obj_foreach (yyjson_obj_get(definition, "aliases"), i, count, key, value) {
+        tl_cleanup(buf_deinit) struct buf name = BUF_INIT(BUF_UNLIMITED);
+        yyjson_mut_val *alias = yyjson_val_mut_copy(doc, value);
+        buf_printf(&name, "%s%s", target->options->prefix, yyjson_get_str(key));
+        if (target->options->tombstones)
+            tombstone_filter(doc, alias);
+        yyjson_mut_obj_add(to, yyjson_mut_strncpy(doc, name.data, name.len), alias);
+    }
+    if (target->options->tombstones) {
+        yyjson_mut_val *own = yyjson_mut_obj(doc);
+        tombstone_filter(doc, own);
+        yyjson_mut_obj_add(to, yyjson_mut_strncpy(doc, index, strlen(index) - strlen(TOMBSTONE_COPY)), own);
+    }
+    return to;
+}
+
+/* An index of the target. */
+struct found {
+    bool there;
+    bool part;
+    char uuid[64]; /* of the index that it is a copy of; empty: none */
+};
+
+static void read_meta(yyjson_val *mapping, struct found *found)
+{
+    yyjson_val *meta = yyjson_obj_get(mapping, "_meta");
+    const char *uuid = yyjson_get_str(yyjson_obj_get(meta, META_INDEX));
+    if (uuid != NULL && found->uuid[0] == '\0')
+        snprintf(found->uuid, sizeof found->uuid, "%s", uuid);
+    found->part = found->part || yyjson_get_bool(yyjson_obj_get(meta, META_PART));
+}
+
+static int find_index(struct target *target, const char *name, struct found *ret_found)
+{
+    tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
+    buf_byte(&path, '/');
+    client_escape(&path, slice_from(name));
+    buf_lit(&path, "/_mapping");
+    buf_byte(&path, '\0');
+    *ret_found = (struct found){0};
+    long status = target_ask(target, "GET", path.data, SLICE_NONE);
+    ret_found->there = status == 200;
+    if (status == 404)
+        return 0;
+    if (status != 200)
+        return complain(target, "cannot read the mapping of", name, status);
+    yyjson_val *mappings = yyjson_obj_get(only_of(&target->client), "mappings");
+    if (!yyjson_is_obj(mappings))
+        return replica_disbelieve("target", "the mapping", name);
+    read_meta(mappings, ret_found);
+    size_t i, count;
+    yyjson_val *key, *value;
+    json_obj_foreach (mappings, i, count, key, value)
+        read_meta(value, ret_found);
+    return 0;
+}
+
+/* Types of an index that go into one of the target: all of them, or the one that is named. */
+struct portion {
+    const char *name; /* in the target */
+    yyjson_val *definition;
+    const char *type; /* NULL: all */
+};
+
+/* What goes under "mappings" of a new index: with types, or that of the only one. */
+static yyjson_mut_val *mappings_of(const struct target *target, yyjson_mut_doc *doc, const struct portion *portion)
+{
+    yyjson_val *types = yyjson_obj_get(portion->definition, "mappings");
+    const char *uuid = uuid_of(portion->definition);
+    yyjson_mut_val *to = yyjson_mut_obj(doc), *only = NULL;
+    size_t i, count;
+    yyjson_val *key, *value;
+    json_obj_foreach (types, i, count, key, value) {
+        if (portion->type != NULL && strcmp(yyjson_get_str(key), portion->type) != 0)
+            continue;
+        only = mapping_of(target, doc, value, uuid, true);
+        const char *type = target_type(target, yyjson_get_str(key));
+        if (type != NULL)
+            yyjson_mut_obj_add(to, yyjson_mut_strcpy(doc, type), only);
+    }
+    if (target->major >= 7)
+        return only != NULL ? only : mapping_of(target, doc, NULL, uuid, true);
+    if (only == NULL)
+        yyjson_mut_obj_add(to, yyjson_mut_strcpy(doc, target_type(target, "_doc")),
+                           mapping_of(target, doc, NULL, uuid, true));
+    return to;
+}
+
+static int send_json(struct target *target, const char *method, const char *path, yyjson_mut_doc *doc, long *ret_status)
+{
+    size_t len;
+    char *text = yyjson_mut_write(doc, 0, &len);
+    *ret_status = target_ask(target, method, path, slice_make(text, len));
+    free(text);
+    return *ret_status == 0 ? REPLICA_STOPPED : 0;
+}
+
+static void index_path(const char *name, const char *more, struct buf *to)
+{
+    buf_byte(to, '/');
+    client_escape(to, slice_from(name));
+    buf_printf(to, "%s", more);
+    buf_byte(to, '\0');
+}
+
+static int make_index(struct target *target, const struct portion *portion)
+{
+    tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
+    yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+    yyjson_mut_val *root = yyjson_mut_obj(doc);
+    long status;
+    yyjson_mut_doc_set_root(doc, root);
+    yyjson_mut_val *settings = yyjson_mut_obj(doc);
+    yyjson_mut_obj_add_val(doc, settings, "index", settings_of(target, doc, portion->definition));
+    yyjson_mut_obj_add_val(doc, root, "settings", settings);
+    yyjson_mut_obj_add_val(doc, root, "mappings", mappings_of(target, doc, portion));
+    yyjson_mut_obj_add_val(doc, root, "aliases", aliases_of(target, doc, portion->name, portion->definition));
+    index_path(portion->name, "", &path);
+    int r = send_json(target, "PUT", path.data, doc, &status);
+    yyjson_mut_doc_free(doc);
+    if (r == 0 && status != 200)
+        return complain(target, "the target does not make the index", portion->name, status);
+    if (r == 0 && !target->options->quiet)
+        fprintf(stderr, "tidelock replicate: made the index %s%s\n", shown(portion->name),
+                target->options->leave_settings ? "" : ", with index.gc_deletes " GC_DELETES);
+    return r;
+}
+
+/* Frees `doc`. What the target does not take is told. */
+static int put_mapping(struct target *target, const struct portion *portion, const char *type, yyjson_mut_doc *doc)
+{
+    tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
+    long status;
+    type = target_type(target, type);
+    index_path(portion->name, "/_mapping", &path);
+    path.len--;
+    if (type != NULL)
+        buf_printf(&path, "/%s", type);
+    buf_byte(&path, '\0');
+    int r = send_json(target, "PUT", path.data, doc, &status);
+    yyjson_mut_doc_free(doc);
+    if (r == 0 && status != 200)
+        fprintf(stderr, "tidelock replicate: the target does not take the mapping of %s: %s\n", shown(portion->name),
+                client_error(&target->client, status));
+    return r;
+}
+
+static yyjson_mut_doc *whole_mapping(const struct target *target, const struct portion *portion, yyjson_val *mapping,
+                                     bool part)
+{
+    yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+    yyjson_mut_doc_set_root(doc, mapping_of(target, doc, mapping, uuid_of(portion->definition), part));
+    return doc;
+}
+
+static yyjson_mut_doc *only_meta(const struct target *target, const struct portion *portion, yyjson_val *mapping,
+                                 bool part)
+{
+    yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+    yyjson_mut_val *root = yyjson_mut_obj(doc);
+    (void)target;
+    yyjson_mut_doc_set_root(doc, root);
+    yyjson_mut_obj_add_val(doc, root, "_meta", meta_of(doc, mapping, uuid_of(portion->definition), part));
+    return doc;
+}
+
+/* A change that the target does not take is told, and the documents show what comes of it. `what`: of it is sent. */
+static int update_mapping(struct target *target, const struct portion *portion, bool part,
+                          yyjson_mut_doc *(*what)(const struct target *target, const struct portion *portion,
+                                                  yyjson_val *mapping, bool part))
+{
+    int r = 0;
+    size_t i, count;
+    yyjson_val *key, *value, *types = yyjson_obj_get(portion->definition, "mappings");
+    if (yyjson_obj_size(types) == 0)
+        return put_mapping(target, portion, "_doc", what(target, portion, NULL, part));
+    json_obj_foreach (types, i, count, key, value)
+        if (r == 0 && (portion->type == NULL || strcmp(yyjson_get_str(key), portion->type) == 0))
+            r = put_mapping(target, portion, yyjson_get_str(key), what(target, portion, value, part));
+    return r;
+}
+
+static void add_action(yyjson_mut_doc *doc, yyjson_mut_val *actions, const char *kind, const char *index,
+                       yyjson_mut_val *alias, yyjson_mut_val *terms)
+{
+    yyjson_mut_val *action = yyjson_mut_obj(doc);
+    yyjson_mut_obj_add_strcpy(doc, terms, "index", index);
+    yyjson_mut_obj_add_val(doc, terms, "alias", alias);
+    yyjson_mut_obj_add(action, yyjson_mut_strcpy(doc, kind), terms);
+    yyjson_mut_arr_append(actions, action);
+}
+
+/* As they are in the source: what is more in the target goes. */
+static int update_aliases(struct target *target, const struct portion *portion)
+{
+    tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
+    index_path(portion->name, "/_alias", &path);
+    long status = target_ask(target, "GET", path.data, SLICE_NONE);
+    if (status != 200)
+        return complain(target, "cannot read the aliases of", portion->name, status);
+    yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+    yyjson_mut_val *root = yyjson_mut_obj(doc), *actions = yyjson_mut_arr(doc),
+                   *wanted = aliases_of(target, doc, portion->name, portion->definition);
+    yyjson_mut_doc_set_root(doc, root);
+    yyjson_mut_obj_add_val(doc, root, "actions", actions);
+    size_t i, count;
+    yyjson_val *key, *value;
+    json_obj_foreach (yyjson_obj_get(only_of(&target->client), "aliases"), i, count, key, value)
+        if (yyjson_mut_obj_get(wanted, yyjson_get_str(key)) == NULL)
+            add_action(doc, actions, "remove", portion->name, yyjson_mut_strcpy(doc, yyjson_get_str(key)),
+                       yyjson_mut_obj(doc));
+    yyjson_mut_obj_iter members = yyjson_mut_obj_iter_with(wanted);
+    for (yyjson_mut_val *name; (name = yyjson_mut_obj_iter_next(&members)) != NULL;)
+        add_action(doc, actions, "add", portion->name, yyjson_mut_strcpy(doc, yyjson_mut_get_str(name)),
+                   yyjson_mut_val_mut_copy(doc, yyjson_mut_obj_iter_get_val(name)));
+    int r = yyjson_mut_arr_size(actions) == 0 ? 0 : send_json(target, "POST", "/_aliases", doc, &status);
+    yyjson_mut_doc_free(doc);
+    if (r == 0 && status != 200)
+        fprintf(stderr, "tidelock replicate: the target does not take the aliases of %s: %s\n", shown(portion->name),
+                client_error(&target->client, status));
+    return r;
+}
+
+/* Returns: how long an index of the target keeps the versions of deletes, which `text` says; its default where it says nothing. */
+static uint64_t keeps_deletes_us(const char *text)
+{
+    char *unit = NULL;
+    double count = text == NULL ? 60 : strtod(text, &unit);
+    uint64_t us = text == NULL || strcmp(unit, "s") == 0 ? TL_SECOND
+                  : strcmp(unit, "ms") == 0              ? TL_MS
+                  : strcmp(unit, "m") == 0               ? 60 * TL_SECOND
+                  : strcmp(unit, "h") == 0               ? 3600 * TL_SECOND
+                  : strcmp(unit, "d") == 0               ? 86400 * TL_SECOND
+                                                         : 0;
+    return count <= 0 || count > 1e6 ? 0 : (uint64_t)(count * (double)us);
+}
+
+/* See replica.h, invariant 7: of an index that was there before. */
+static int raise_gc_deletes(struct target *target, const char *name)
+{
+    tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
+    if (target->options->leave_settings)
+        return 0;
+    index_path(name, "/_settings", &path);
+    long status = target_ask(target, "GET", path.data, SLICE_NONE);
+    if (status != 200)
+        return complain(target, "cannot read the settings of", name, status);
+    yyjson_val *settings = yyjson_obj_get(only_of(&target->client), "settings");
+    const char *text = yyjson_get_str(yyjson_obj_get(yyjson_obj_get(settings, "index"), "gc_deletes"));
+    tl_cleanup(buf_deinit) struct buf was = BUF_INIT(BUF_UNLIMITED);
+    buf_printf(&was, "%s", text == NULL ? "60s" : text);
+    buf_byte(&was, '\0');
+    if (keeps_deletes_us(text) >= GC_DELETES_US)
+        return 0;
+    status = target_ask(target, "PUT", path.data, SLICE_LIT("{\"index.gc_deletes\":\"" GC_DELETES "\"}"));
+    if (status == 0)
+        return REPLICA_STOPPED;
+    if (status != 200)
+        fprintf(stderr, "tidelock replicate: cannot raise index.gc_deletes of %s: %s\n", shown(name),
+                client_error(&target->client, status));
+    else if (!target->options->quiet)
+        fprintf(stderr,
+                "tidelock replicate: raised index.gc_deletes of %s from %s to " GC_DELETES
+                " (--leave-settings does not)\n",
+                shown(name), shown(was.data));
+    return 0;
+}
+
+static int put_portion(struct target *target, const struct portion *portion, enum target_had *had)
+{
+    struct found found;
+    int r = find_index(target, portion->name, &found);
+    if (r != 0)
+        return r;
+    if (found.there && found.uuid[0] != '\0' &&
+        strcmp(found.uuid, uuid_of(portion->definition)) != 0) { /* of one that is no more */
+        tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
+        index_path(portion->name, "", &path);
+        fprintf(stderr, "tidelock replicate: the index was made anew in the source; so is %s\n", shown(portion->name));
+        long status = target_ask(target, "DELETE", path.data, SLICE_NONE);
+        if (status != 200 && status != 404)
+            return complain(target, "cannot delete", portion->name, status);
+        found.there = false;
+    }
+    if (!found.there) {
+        *had = *had > TARGET_MADE ? *had : TARGET_MADE;
+        return make_index(target, portion);
+    }
+    if (found.part)
+        *had = TARGET_PART;
+    r = update_mapping(target, portion, found.part, whole_mapping);
+    if (r == 0)
+        r = raise_gc_deletes(target, portion->name);
+    return r == 0 ? update_aliases(target, portion) : r;
+}
+
+static int end_portion(struct target *target, const struct portion *portion, enum target_had *had)
+{
+    (void)had;
+    return update_mapping(target, portion, false, only_meta);
+}
+
+static int each_portion(struct target *target, const char *index, yyjson_val *definition, enum target_had *had,
+                        int (*see)(struct target *target, const struct portion *portion, enum target_had *had))
+{
+    yyjson_val *types = yyjson_obj_get(definition, "mappings");
+    bool several = yyjson_obj_size(types) > 1;
+    int r = 0;
+    size_t i, count;
+    yyjson_val *key, *value;
+    if (!several || target->major == 5) {
+        tl_cleanup(buf_deinit) struct buf name = BUF_INIT(BUF_UNLIMITED);
+        target_name(target, index, "", false, &name);
+        buf_byte(&name, '\0');
+        return see(target, &(struct portion){name.data, definition, NULL}, had);
+    }
+    json_obj_foreach (types, i, count, key, value) {
+        tl_cleanup(buf_deinit) struct buf name = BUF_INIT(BUF_UNLIMITED);
+        target_name(target, index, yyjson_get_str(key), true, &name);
+        buf_byte(&name, '\0');
+        if (r == 0)
+            r = see(target, &(struct portion){name.data, definition, yyjson_get_str(key)}, had);
+    }
+    return r;
+}
+
+int target_put_index(struct target *target, const char *index, yyjson_val *definition, enum target_had *ret_had)
+{
+    *ret_had = TARGET_WHOLE;
+    return each_portion(target, index, definition, ret_had, put_portion);
+}
+
+int target_end_index(struct target *target, const char *index, yyjson_val *definition)
+{
+    enum target_had had = TARGET_WHOLE;
+    return each_portion(target, index, definition, &had, end_portion);
+}
+
+int target_drop_index(struct target *target, const char *name)
+{
+    struct found found;
+    bool deletes = target->options->delete_indices;
+    int r = find_index(target, name, &found);
+    if (r != 0 || !found.there || found.uuid[0] == '\0')
+        return r;
+    tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
+    index_path(name, deletes ? "" : "/_close", &path);
+    long status = target_ask(target, deletes ? "DELETE" : "POST", path.data, SLICE_NONE);
+    if (status != 200 && status != 404)
+        return complain(target, deletes ? "cannot delete" : "cannot close", name, status);
+    if (status == 200)
+        fprintf(stderr, "tidelock replicate: the index is gone in the source; %s is %s\n", shown(name),
+                deletes ? "deleted" : "closed (--delete-indices deletes)");
+    return 0;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a copy tells its source of itself, for GET /_changes/_consumers and `tidelock status`. Nothing hangs on it: a source that does not take it, as
+ * one of an older version, is not told again.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "cli/replica.h"
+#include "cli/shown.h"
+#include "json/write.h"
+
+#define TELL_EVERY_US TL_SECOND         /* where something has changed */
+#define TELL_IDLE_US (30 * TL_SECOND)   /* the source takes one for gone that is silent for 90 s */
+#define TELL_ANSWER_US (2 * TL_SECOND)
+
+static void put_number(struct json_writer *writer, const char *key, uint64_t value)
+{
+    json_key(writer, key);
+    json_u64(writer, value);
+}
+
+static void tell(struct replica *replica, struct slice body)
+{
+    tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
+    struct told *told = &replica->told;
+    buf_lit(&path, "/_changes/_consumers/");
+    client_escape(&path, slice_from(replica->options->name));
+    buf_byte(&path, '\0');
+    long status = client_request(&replica->teller, "PUT", path.data, body, TELL_ANSWER_US);
+    told->unheard = status >= 400 && status < 500 && status != 429;
+    told->at_us = clock_boot_us();
+}
+
+static struct told figures_of(struct replica *replica, tl_ts place)
+{
+    struct lanes_figures figures = lanes_figures(replica->lanes);
+    struct suspects_state suspects = suspects_state(replica->suspects);
+    return (struct told){.place = place, .sent = figures.sent, .refused = figures.refused, .suspects = suspects.count, .mended = replica->mended};
+}
+
+static bool is_due(const struct told *told, const struct told *now, const char *state)
+{
+    uint64_t since = clock_boot_us() - told->at_us;
+    bool same = told->place == now->place && told->sent == now->sent && told->refused == now->refused && told->suspects == now->suspects;
+    return told->state == NULL || strcmp(told->state, state) != 0 || since >= (same ? TELL_IDLE_US : TELL_EVERY_US);
+}
+
+void tell_source(struct replica *replica, const char *state, tl_ts place)
+{
+    tl_cleanup(buf_deinit) struct buf body = BUF_INIT(BUF_UNLIMITED);
+    struct told *told = &replica->told, now = figures_of(replica, place);
+    struct json_writer writer;
+    if (told->unheard || !is_due(told, &now, state))
+        return;
+    now.state = state;
+    *told = now;
+    json_writer_init(&writer, &body);
+    json_begin(&writer, '{');
+    json_key(&writer, "target");
+    json_string(&writer, slice_from(shown_url(replica->options->to)));
+    json_key(&writer, "state");
+    json_string(&writer, slice_from(state));
+    if (place > 0)
+        put_number(&writer, "place", place);
+    put_number(&writer, "sent", now.sent);
+    put_number(&writer, "refused", now.refused);
+    put_number(&writer, "suspects", now.suspects);
+    put_number(&writer, "mended", now.mended);
+    json_end(&writer, '}');
+    tell(replica, buf_view(&body));
+}
+
+void tell_verified(struct replica *replica, tl_ts as_of, uint64_t differences)
+{
+    tl_cleanup(buf_deinit) struct buf body = BUF_INIT(BUF_UNLIMITED);
+    struct json_writer writer;
+    json_writer_init(&writer, &body);
+    json_begin(&writer, '{');
+    put_number(&writer, "verified_at", as_of);
+    put_number(&writer, "verified_differences", differences);
+    json_end(&writer, '}');
+    tell(replica, buf_view(&body));
+}

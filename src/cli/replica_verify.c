@@ -1,0 +1,564 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whether a copy is equal to its source: all that is there, and what it says.
+ *
+ * Both sides are walked, and their documents summed up in buckets by a hash of where they are. Of buckets that differ both sides are walked again, and
+ * each document is asked for on the other side. What differs then may be on its way: it is looked at again, for as long as a copy may lag behind, and
+ * told when it differs still. Memory does not grow with the number of documents, but with that of those that differ, up to a bound.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/siphash.h"
+#include "cli/replica.h"
+#include "cli/shown.h"
+#include "json/each.h"
+
+enum {
+    BUCKETS = 4096,
+    DOUBTS_MAX = 100000, /* documents that differ: more are not told apart */
+    GET_MAX = 256,
+    LOOKS = 6, /* at one that differs */
+    LOOK_US = 1000 * 1000,
+};
+
+#define ANSWER_US (120 * TL_SECOND)
+
+/* Of a comparison beside a copy that follows. */
+#define SLOWER 100
+#define REST_US_MAX (30 * TL_SECOND) /* the walks' pages are kept for ten minutes */
+#define STEP_US 100000
+
+struct bucket {
+    uint64_t sum;
+    uint64_t count;
+};
+
+/* A document that differs, or may. */
+struct doubt {
+    struct replica_key key; /* of the source; its texts are the doubt's own, with a NUL behind them */
+    enum { MISSING, EXTRA, DIFFERENT, EQUAL } what;
+};
+
+struct verification {
+    struct replica *replica;
+    struct client target; /* numbers stay as they are written */
+    struct bucket *here, *there;
+    struct bucket *summed; /* which of them a walk adds to */
+    struct bucket *walked; /* what a walk has summed up so far: it may begin again */
+    uint64_t walked_documents;
+    size_t doubted; /* when it began */
+    uint64_t documents;
+    struct doubt *doubts;
+    size_t doubt_count;
+    size_t doubt_capacity;
+    bool many; /* there were more */
+    const char *index;
+    const char *type; /* of the source, for hits of the target */
+    bool slow;        /* somebody else has the servers to himself, nearly */
+    uint64_t page_us; /* when it went on last, by clock_boot_us() */
+};
+
+static struct slice text_of(yyjson_val *object, const char *name)
+{
+    yyjson_val *value = yyjson_obj_get(object, name);
+    return yyjson_is_str(value) ? slice_make(yyjson_get_str(value), yyjson_get_len(value)) : SLICE_NONE;
+}
+
+/* The type in the source, of a hit of either side. */
+static const char *type_of(const struct verification *v, yyjson_val *hit, bool of_source)
+{
+    const char *type = yyjson_get_str(yyjson_obj_get(hit, "_type"));
+    if (of_source)
+        return type == NULL ? "_doc" : type;
+    return v->replica->target.major == 5 && type != NULL && strcmp(type, "doc") != 0 ? type : v->type;
+}
+
+static uint64_t place_hash(const struct verification *v, yyjson_val *hit, bool of_source)
+{
+    return siphash_keyed(text_of(hit, "_id")) + 3 * siphash_keyed(slice_from(type_of(v, hit, of_source))) +
+           5 * siphash_keyed(slice_from(v->index));
+}
+
+/* Of what a document says: its source, written the same way on both sides, and its routing. */
+static uint64_t content_hash(yyjson_val *hit)
+{
+    size_t len = 0;
+    char *text = yyjson_val_write(yyjson_obj_get(hit, "_source"), YYJSON_WRITE_ALLOW_INF_AND_NAN, &len);
+    uint64_t hash = siphash_keyed(slice_make(text == NULL ? "" : text, len));
+    struct slice routing = text_of(hit, "_routing");
+    free(text);
+    return routing.data == NULL ? hash : hash + 7 * siphash_keyed(routing);
+}
+
+/* After a page: rests for as long as makes it a hundredth of the speed. */
+static void rest(struct verification *v)
+{
+    if (!v->slow)
+        return;
+    uint64_t now = clock_boot_us(), wanted = v->page_us == 0 ? 0 : (SLOWER - 1) * (now - v->page_us);
+    uint64_t until = now + (wanted < REST_US_MAX ? wanted : REST_US_MAX);
+    for (; now < until && !replica_stopping(); now = clock_boot_us())
+        usleep((useconds_t)(until - now < STEP_US ? until - now : STEP_US));
+    v->page_us = clock_boot_us();
+}
+
+/* --- Sums --------------------------------------------------------------------------------------------------------------- */
+
+static int sum_hits(void *context, yyjson_val *hits, tl_ts version)
+{
+    struct verification *v = context;
+    bool of_source = v->summed == v->here;
+    size_t i, count;
+    yyjson_val *hit;
+    (void)version;
+    json_arr_foreach (hits, i, count, hit) {
+        if (!of_source && tombstone_is(hit))
+            continue;
+        uint64_t place = place_hash(v, hit, of_source), both[2] = {place, content_hash(hit)};
+        struct bucket *bucket = &v->walked[place % BUCKETS];
+        bucket->sum += siphash_keyed(slice_make((const char *)both, sizeof both));
+        bucket->count++;
+    }
+    if (of_source) {
+        v->walked_documents += count;
+        progress_set(&v->replica->progress, v->documents + v->walked_documents);
+    }
+    rest(v);
+    return 0;
+}
+
+static void begin_sums(void *context)
+{
+    struct verification *v = context;
+    memset(v->walked, 0, BUCKETS * sizeof *v->walked);
+    v->walked_documents = 0;
+}
+
+static void end_sums(struct verification *v)
+{
+    for (size_t i = 0; i < BUCKETS; i++) {
+        v->summed[i].sum += v->walked[i].sum;
+        v->summed[i].count += v->walked[i].count;
+    }
+    v->documents += v->walked_documents;
+    begin_sums(v);
+}
+
+/* --- Doubts --------------------------------------------------------------------------------------------------------------- */
+
+static struct slice copy_text(struct slice text)
+{
+    return text.data == NULL ? SLICE_NONE : slice_make(mem_strdup(text.data, text.len), text.len);
+}
+
+static struct doubt make_doubt(const struct replica_key *key)
+{
+    return (struct doubt){
+        .key = {copy_text(key->index), copy_text(key->type), copy_text(key->id), copy_text(key->routing)},
+        .what = EQUAL};
+}
+
+static void put_doubt(struct verification *v, struct doubt doubt)
+{
+    if (v->doubt_count == v->doubt_capacity) {
+        v->doubt_capacity = v->doubt_capacity == 0 ? 256 : 2 * v->doubt_capacity;
+        v->doubts = mem_realloc(v->doubts, v->doubt_capacity * sizeof *v->doubts);
+    }
+    v->doubts[v->doubt_count++] = doubt;
+}
+
+static void add_doubt(struct verification *v, yyjson_val *hit, bool of_source)
+{
+    if (v->doubt_count == DOUBTS_MAX)
+        v->many = true;
+    else
+        put_doubt(v, make_doubt(&(struct replica_key){slice_from(v->index), slice_from(type_of(v, hit, of_source)),
+                                                      text_of(hit, "_id"), text_of(hit, "_routing")}));
+}
+
+static void free_doubt(struct doubt *doubt)
+{
+    mem_free((char *)doubt->key.index.data);
+    mem_free((char *)doubt->key.type.data);
+    mem_free((char *)doubt->key.id.data);
+    mem_free((char *)doubt->key.routing.data);
+}
+
+static void add_asked(struct verification *v, const struct doubt *doubt, bool of_source, struct buf *body)
+{
+    const struct replica_index *known = map_get(&v->replica->indices, doubt->key.index);
+    tl_cleanup(buf_deinit) struct buf name = BUF_INIT(BUF_UNLIMITED);
+    const char *type = of_source ? doubt->key.type.data : target_type(&v->replica->target, doubt->key.type.data);
+    if (of_source)
+        buf_slice(&name, doubt->key.index);
+    else
+        target_name(&v->replica->target, doubt->key.index.data, doubt->key.type.data, known != NULL && known->several,
+                    &name);
+    buf_lit(body, "{\"_index\":");
+    buf_json_string(body, buf_view(&name));
+    if (type != NULL) {
+        buf_lit(body, ",\"_type\":");
+        buf_json_string(body, slice_from(type));
+    }
+    buf_lit(body, ",\"_id\":");
+    buf_json_string(body, doubt->key.id);
+    if (doubt->key.routing.data != NULL && !of_source) {
+        buf_lit(body, ",\"routing\":");
+        buf_json_string(body, doubt->key.routing);
+    }
+    buf_byte(body, '}');
+}
+
+/* Of a document that cannot be shown now: its error. That there is no such index is an answer. */
+static yyjson_val *error_in(const struct client *client)
+{
+    yyjson_val *documents = yyjson_obj_get(client_json(client), "docs"), *document;
+    size_t i, count;
+    json_arr_foreach (documents, i, count, document) {
+        yyjson_val *error = yyjson_obj_get(document, "error");
+        const char *type = yyjson_get_str(yyjson_obj_get(error, "type"));
+        if (error != NULL && (type == NULL || strcmp(type, "index_not_found_exception") != 0))
+            return error;
+    }
+    return NULL;
+}
+
+/* Whether the answer is of these documents; see replica.h, invariant 8. */
+static bool is_of(const struct client *client, const struct doubt *doubts, size_t asked)
+{
+    yyjson_val *documents = yyjson_obj_get(client_json(client), "docs"), *document;
+    size_t i, count;
+    if (yyjson_arr_size(documents) != asked)
+        return false;
+    json_arr_foreach (documents, i, count, document) {
+        struct slice id = text_of(document, "_id");
+        bool told = yyjson_is_bool(yyjson_obj_get(document, "found")) || yyjson_obj_get(document, "error") != NULL;
+        if (!told || id.data == NULL || !slice_equal(id, doubts[i].key.id))
+            return false;
+    }
+    return true;
+}
+
+/* Asks one side for documents as they are now. */
+static int ask(struct verification *v, const struct doubt *doubts, size_t count, bool of_source)
+{
+    const char *whom = of_source ? "source" : "target";
+    tl_cleanup(buf_deinit) struct buf body = BUF_INIT(BUF_UNLIMITED);
+    struct client *client = of_source ? &v->replica->source : &v->target;
+    buf_lit(&body, "{\"docs\":[");
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0)
+            buf_byte(&body, ',');
+        add_asked(v, &doubts[i], of_source, &body);
+    }
+    buf_lit(&body, "]}");
+    for (unsigned tries = 0;; tries++) {
+        long status = replica_ask(client, whom, "POST", "/_mget", buf_view(&body));
+        if (status != 200)
+            return source_complain(client, "cannot read documents", "", status);
+        if (!is_of(client, doubts, count))
+            return replica_disbelieve(whom, "documents", "");
+        yyjson_val *error = error_in(client);
+        if (error == NULL)
+            return 0;
+        if (replica_stopping())
+            return REPLICA_STOPPED;
+        if (tries == 0) {
+            char *text = yyjson_val_write(error, 0, NULL);
+            fprintf(stderr, "tidelock replicate: the %s does not show a document now: %s; trying again\n", whom,
+                    shown(text == NULL ? "" : text));
+            free(text);
+        }
+        replica_pause(tries + 1);
+    }
+}
+
+static int compare_some(struct verification *v, struct doubt *doubts, size_t count)
+{
+    int r = ask(v, doubts, count, true);
+    if (r == 0)
+        r = ask(v, doubts, count, false);
+    yyjson_val *here = yyjson_obj_get(client_json(&v->replica->source), "docs"),
+               *there = yyjson_obj_get(client_json(&v->target), "docs");
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        yyjson_val *ours = yyjson_arr_get(here, i), *theirs = yyjson_arr_get(there, i);
+        bool is_here = yyjson_get_bool(yyjson_obj_get(ours, "found")),
+             is_there = yyjson_get_bool(yyjson_obj_get(theirs, "found")) && !tombstone_is(theirs);
+        doubts[i].what = is_here && !is_there                                    ? MISSING
+                         : !is_here && is_there                                  ? EXTRA
+                         : is_here && content_hash(ours) != content_hash(theirs) ? DIFFERENT
+                                                                                 : EQUAL;
+    }
+    return r;
+}
+
+/* Leaves those that differ still. */
+static int compare(struct verification *v)
+{
+    int r = 0;
+    size_t left = 0;
+    for (size_t at = 0; r == 0 && at < v->doubt_count; at += GET_MAX) {
+        size_t count = v->doubt_count - at < GET_MAX ? v->doubt_count - at : GET_MAX;
+        r = compare_some(v, v->doubts + at, count);
+    }
+    if (r != 0)
+        return r;
+    for (size_t i = 0; i < v->doubt_count; i++) {
+        if (v->doubts[i].what == EQUAL)
+            free_doubt(&v->doubts[i]);
+        else
+            v->doubts[left++] = v->doubts[i];
+    }
+    v->doubt_count = left;
+    return 0;
+}
+
+/* Documents of buckets that differ. What is on both sides comes twice, and is told once, as the source has it. */
+static int doubt_hits(void *context, yyjson_val *hits, tl_ts version)
+{
+    struct verification *v = context;
+    bool of_source = v->summed == v->here;
+    size_t before = v->doubt_count, left = before, i, count;
+    yyjson_val *hit;
+    (void)version;
+    json_arr_foreach (hits, i, count, hit) {
+        uint64_t bucket = place_hash(v, hit, of_source) % BUCKETS;
+        if (!of_source && tombstone_is(hit))
+            continue;
+        if (v->here[bucket].sum != v->there[bucket].sum || v->here[bucket].count != v->there[bucket].count)
+            add_doubt(v, hit, of_source);
+    }
+    int r = 0;
+    for (size_t at = before; r == 0 && at < v->doubt_count; at += GET_MAX)
+        r = compare_some(v, v->doubts + at, v->doubt_count - at < GET_MAX ? v->doubt_count - at : GET_MAX);
+    for (size_t at = before; at < v->doubt_count; at++) {
+        if (v->doubts[at].what == (of_source ? EXTRA : DIFFERENT) || v->doubts[at].what == EQUAL ||
+            (!of_source && v->doubts[at].what == MISSING))
+            free_doubt(&v->doubts[at]);
+        else
+            v->doubts[left++] = v->doubts[at];
+    }
+    v->doubt_count = left;
+    rest(v);
+    return r;
+}
+
+/* --- Walks ------------------------------------------------------------------------------------------------------------------ */
+
+static void begin_doubts(void *context)
+{
+    struct verification *v = context;
+    while (v->doubt_count > v->doubted)
+        free_doubt(&v->doubts[--v->doubt_count]);
+}
+
+static int walk_one(struct verification *v, struct client *client, const char *whom, const char *name,
+                    int (*visit)(void *, yyjson_val *, tl_ts))
+{
+    v->doubted = v->doubt_count;
+    int r = copy_walk(&(struct walk){.client = client,
+                                     .whom = whom,
+                                     .index = name,
+                                     .sources = true,
+                                     .begin = visit == sum_hits ? begin_sums : begin_doubts,
+                                     .visit = visit,
+                                     .context = v});
+    if (visit == sum_hits)
+        end_sums(v);
+    return r;
+}
+
+static int walk_index(struct verification *v, const char *name, int (*visit)(void *, yyjson_val *, tl_ts))
+{
+    const struct replica_index *known = map_get(&v->replica->indices, slice_from(name));
+    v->index = name;
+    if (v->summed == v->here)
+        return walk_one(v, &v->replica->source, "source", name, visit);
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < copy_count_names(v->replica, name); i++) {
+        tl_cleanup(buf_deinit) struct buf there = BUF_INIT(BUF_UNLIMITED), path = BUF_INIT(BUF_UNLIMITED);
+        copy_write_name(v->replica, name, i, &there);
+        v->type = known == NULL || known->types[i] == NULL ? "_doc" : known->types[i];
+        buf_byte(&path, '/');
+        client_escape(&path, slice_from(there.data));
+        buf_lit(&path, "/_refresh");
+        buf_byte(&path, '\0');
+        (void)!replica_ask(&v->target, "target", "POST", path.data, SLICE_LIT(""));
+        r = walk_one(v, &v->target, "target", there.data, visit);
+    }
+    return r;
+}
+
+static int walk_all(struct verification *v, char **names, struct bucket *summed,
+                    int (*visit)(void *, yyjson_val *, tl_ts))
+{
+    int r = 0;
+    v->summed = summed;
+    for (; r == 0 && names != NULL && *names != NULL; names++)
+        r = walk_index(v, *names, visit);
+    return r;
+}
+
+static int look_again(struct verification *v)
+{
+    int r = 0;
+    for (int look = 0; r == 0 && look < LOOKS && v->doubt_count > 0 && !replica_stopping(); look++) {
+        usleep(LOOK_US);
+        r = compare(v);
+    }
+    return r;
+}
+
+/* --- What was found ----------------------------------------------------------------------------------------------------------- */
+
+static int repair(struct verification *v)
+{
+    int r = 0;
+    suspects_set_place(v->replica->suspects, 0); /* the feed does not tell of these again */
+    for (size_t i = 0; r == 0 && i < v->doubt_count; i++) {
+        const struct doubt *doubt = &v->doubts[i];
+        r = source_send(v->replica, &doubt->key, 1, false, NULL);
+    }
+    return r == 0 ? lanes_drain(v->replica->lanes) : r;
+}
+
+static void tell(struct verification *v)
+{
+    static const char *const words[] = {[MISSING] = "missing", [EXTRA] = "extra", [DIFFERENT] = "different"};
+    uint64_t counts[EQUAL] = {0};
+    for (size_t i = 0; i < v->doubt_count; i++) {
+        const struct doubt *doubt = &v->doubts[i];
+        counts[doubt->what]++;
+        if (!v->replica->options->json)
+            printf("%-9s  %s/%s\n", words[doubt->what], shown_slice(doubt->key.index), shown_slice(doubt->key.id));
+    }
+    if (v->replica->options->json)
+        printf("{\"equal\":%s,\"documents\":%" PRIu64 ",\"missing\":%" PRIu64 ",\"extra\":%" PRIu64
+               ",\"different\":%" PRIu64 ",\"more\":%s}\n",
+               v->doubt_count == 0 ? "true" : "false", v->documents, counts[MISSING], counts[EXTRA], counts[DIFFERENT],
+               v->many ? "true" : "false");
+    else if (v->doubt_count == 0)
+        printf("equal: %" PRIu64 " documents\n", v->documents);
+    else
+        printf("not equal: of %" PRIu64 " documents %" PRIu64 " are missing, %" PRIu64 " different, and %" PRIu64
+               " extra%s\n",
+               v->documents, counts[MISSING], counts[DIFFERENT], counts[EXTRA], v->many ? ", and there are more" : "");
+}
+
+static void begin(struct verification *v, struct replica *replica)
+{
+    *v = (struct verification){.replica = replica,
+                               .here = mem_zalloc(BUCKETS * sizeof *v->here),
+                               .there = mem_zalloc(BUCKETS * sizeof *v->there),
+                               .walked = mem_zalloc(BUCKETS * sizeof *v->walked)};
+    client_init(&v->target, replica->options->to);
+    v->target.gives_up = replica_gives_up;
+    v->target.raw_numbers = true;
+}
+
+static void end(struct verification *v)
+{
+    for (size_t i = 0; i < v->doubt_count; i++)
+        free_doubt(&v->doubts[i]);
+    mem_free(v->doubts);
+    mem_free(v->here);
+    mem_free(v->there);
+    mem_free(v->walked);
+    client_deinit(&v->target);
+}
+
+/* Leaves the doubts that last. */
+static int compare_all(struct verification *v)
+{
+    char **names;
+    int r = copy_look(v->replica, &names);
+    if (r == 0)
+        r = walk_all(v, names, v->here, sum_hits);
+    if (r == 0)
+        r = walk_all(v, names, v->there, sum_hits);
+    progress_end(&v->replica->progress);
+    bool equal = memcmp(v->here, v->there, BUCKETS * sizeof *v->here) == 0;
+    if (r == 0 && !equal)
+        r = walk_all(v, names, v->here, doubt_hits);
+    if (r == 0 && !equal)
+        r = walk_all(v, names, v->there, doubt_hits);
+    if (r == 0)
+        r = look_again(v);
+    for (size_t i = 0; names != NULL && names[i] != NULL; i++)
+        mem_free(names[i]);
+    mem_free(names);
+    return r;
+}
+
+int verify(struct replica *replica)
+{
+    struct verification v;
+    begin(&v, replica);
+    progress_init(&replica->progress, "documents", 0, replica->options->quiet || replica->options->json);
+    int r = compare_all(&v);
+    if (r == 0) {
+        tell(&v);
+        tell_verified(replica, replica->source.timestamp, v.doubt_count);
+    }
+    if (r == 0 && v.doubt_count > 0)
+        r = replica->options->repair ? repair(&v) : REPLICA_FAILED;
+    end(&v);
+    return r;
+}
+
+int verify_whole(struct replica *replica, size_t *ret_mended)
+{
+    struct verification v;
+    begin(&v, replica);
+    progress_init(&replica->progress, "documents", 0, true);
+    int r = compare_all(&v);
+    if (r == 0) {
+        tell_verified(replica, replica->source.timestamp, v.doubt_count);
+        r = repair(&v);
+    }
+    *ret_mended = v.doubt_count;
+    end(&v);
+    return r;
+}
+
+int verify_slowly(struct replica *replica, struct suspects *suspects)
+{
+    struct verification v;
+    begin(&v, replica);
+    v.slow = true;
+    progress_init(&replica->progress, "documents", 0, true);
+    int r = compare_all(&v);
+    if (r == 0)
+        tell_verified(replica, replica->source.timestamp, v.doubt_count);
+    for (size_t i = 0; r == 0 && i < v.doubt_count; i++) {
+        const struct doubt *doubt = &v.doubts[i];
+        fprintf(stderr, "tidelock replicate: %s/%s is not equal\n", shown_slice(doubt->key.index),
+                shown_slice(doubt->key.id));
+        suspects_add_due(suspects, &doubt->key);
+    }
+    end(&v);
+    return r;
+}
+
+int verify_some(struct replica *replica, const struct replica_key *keys, size_t count, size_t *ret_mended)
+{
+    struct verification v;
+    begin(&v, replica);
+    for (size_t i = 0; i < count; i++)
+        put_doubt(&v, make_doubt(&keys[i]));
+    int r = compare(&v);
+    if (r == 0 && v.doubt_count > 0) { /* what was under way when it was looked at is not under way any more */
+        r = lanes_drain(replica->lanes);
+        r = r == 0 ? compare(&v) : r;
+    }
+    if (r == 0)
+        r = repair(&v);
+    *ret_mended = v.doubt_count;
+    end(&v);
+    return r;
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `tidelock replicate`: a copy in an Elasticsearch, kept up to date; replica.h has how. */
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "cli/arguments.h"
+#include "cli/command.h"
+#include "cli/replica.h"
+#include "cli/shown.h"
+
+enum {
+    OPTION_FROM = 256,
+    OPTION_TO,
+    OPTION_INDEX,
+    OPTION_PREFIX,
+    OPTION_NAME,
+    OPTION_LANES,
+    OPTION_ONCE,
+    OPTION_DELETE,
+    OPTION_LEAVE,
+    OPTION_SUSPECT,
+    OPTION_EVERY,
+    OPTION_TOMBSTONES,
+    OPTION_TOMBSTONE_TIME,
+    OPTION_BATCH,
+    OPTION_VERIFY,
+    OPTION_REPAIR,
+    OPTION_JSON
+};
+enum { LANES_DEFAULT = 4, LANES_MAX = 64 };
+
+#define TOMBSTONE_US_DEFAULT (7 * 86400 * TL_SECOND)
+#define SUSPECT_US_DEFAULT (900 * TL_SECOND)
+#define VERIFY_EVERY_US_DEFAULT (6 * 3600 * TL_SECOND)
+
+static const struct argp_option options[] = {
+    {"to", OPTION_TO, "URL", 0, "The Elasticsearch (5.6 to 9), OpenSearch or Tidelock that gets the copy", 1},
+    {"from", OPTION_FROM, "URL", 0, "The server to be copied (" ARGUMENTS_URL_DEFAULT ")", 1},
+    {"url", OPTION_FROM, "URL", OPTION_ALIAS | OPTION_HIDDEN, NULL, 1},
+    {"index", OPTION_INDEX, "NAME,...", 0, "These indices, patterns (all)", 1},
+    {"prefix", OPTION_PREFIX, "TEXT", 0, "Before the names of indices and aliases in the target (none)", 1},
+    {"name", OPTION_NAME, "NAME", 0, "Of this copy, where there are several (default)", 1},
+    {"once", OPTION_ONCE, NULL, 0, "End when all is copied that there is now", 1},
+    {"verify", OPTION_VERIFY, NULL, 0,
+     "Compare both sides, document by document, and say what differs; nothing is changed, and a copy may run beside",
+     1},
+    {"repair", OPTION_REPAIR, NULL, 0, "The same, and mend it", 1},
+    {"json", OPTION_JSON, NULL, 0, "What --verify finds as JSON", 1},
+    {"delete-indices", OPTION_DELETE, NULL, 0, "Delete what was deleted in the source; else it is closed", 1},
+    {"leave-settings", OPTION_LEAVE, NULL, 0, "Do not raise index.gc_deletes of the target's indices to 1h", 1},
+    {"tombstones", OPTION_TOMBSTONES, NULL, 0,
+     "A delete is a document that says so, in INDEX-copy, behind the alias INDEX that leaves those out: it cannot come "
+     "back, whatever the target forgets",
+     1},
+    {"lanes", OPTION_LANES, "N", 0, "Requests to the target at a time (4)", 2},
+    {"batch", OPTION_BATCH, "SIZE", 0, "Of a request to the target (2m)", 2},
+    {"suspect-time", OPTION_SUSPECT, "TIME", 0,
+     "After an answer was lost, a request is taken to be worked off late for so long; then what was in it is compared "
+     "(15m)",
+     2},
+    {"tombstone-time", OPTION_TOMBSTONE_TIME, "TIME", 0, "How long such a document is kept (7d)", 2},
+    {"verify-every", OPTION_EVERY, "TIME", 0,
+     "Compare both sides so often while following, slowly, and mend what differs; 0: never (6h)", 2},
+    {"quiet", 'q', NULL, 0, "Say only what is wrong", 2},
+    CLIENT_OPTIONS(3),
+    {0},
+};
+
+static const char doc[] =
+    "Copy a server's documents into an Elasticsearch, and keep the copy up to date: everything as of one moment first, "
+    "then what is changed, in the "
+    "order of the commits. It may be killed and started again at any time, anywhere: the place is kept in the target, "
+    "in the index .tidelock-replicate, and a lock in the source sees "
+    "to it that there is one at a time.\v"
+    "What the target refuses for good is told, and kept in its index .tidelock-replicate-refused. Ends with 75 when "
+    "another one of this --name runs, or has run since, with 76 when "
+    "the lock was lost. --verify ends with 0 when both sides are equal, with 1 when they are not; --repair with 0 when "
+    "they are by then.\n\n"
+    "Examples:\n"
+    "  tidelock replicate --to http://localhost:9201\n"
+    "  tidelock replicate --to http://localhost:9201 --index fs,logs-* --prefix live-\n"
+    "  tidelock replicate --to http://localhost:9201 --once\n"
+    "  tidelock replicate --to http://localhost:9201 --verify\n";
+
+#define LAST_ANSWERS_US (5 * TL_SECOND)
+
+static _Atomic bool stopping;       /* read by all lanes */
+static _Atomic uint64_t stopped_us; /* when that was seen first, by clock_boot_us() */
+
+static void on_signal(int number)
+{
+    (void)number;
+    atomic_store(&stopping, true);
+}
+
+void replica_stop(void)
+{
+    atomic_store(&stopping, true);
+}
+
+bool replica_stopping(void)
+{
+    return atomic_load(&stopping);
+}
+
+bool replica_gives_up(void)
+{
+    uint64_t since = 0, now = clock_boot_us();
+    if (!replica_stopping())
+        return false;
+    return !atomic_compare_exchange_strong(&stopped_us, &since, now) && now - since > LAST_ANSWERS_US;
+}
+
+static error_t parse(int key, char *text, struct argp_state *state)
+{
+    struct replica_options *o = state->input;
+    switch (key) {
+    case OPTION_FROM: o->from = text; break;
+    case OPTION_TO: o->to = text; break;
+    case OPTION_INDEX: o->index = text; break;
+    case OPTION_PREFIX: o->prefix = text; break;
+    case OPTION_NAME: o->name = text; break;
+    case OPTION_ONCE: o->once = true; break;
+    case OPTION_VERIFY: o->verify = true; break;
+    case OPTION_REPAIR: o->repair = true; break;
+    case OPTION_JSON: o->json = true; break;
+    case OPTION_DELETE: o->delete_indices = true; break;
+    case OPTION_LEAVE: o->leave_settings = true; break;
+    case OPTION_SUSPECT: o->suspect_us = arguments_duration(state, "suspect-time", text); break;
+    case OPTION_TOMBSTONES: o->tombstones = true; break;
+    case OPTION_TOMBSTONE_TIME: o->tombstone_us = arguments_duration(state, "tombstone-time", text); break;
+    case OPTION_EVERY:
+        o->verify_every_us = strcmp(text, "0") == 0 ? 0 : arguments_duration(state, "verify-every", text);
+        break;
+    case OPTION_LANES: o->lanes = (unsigned)arguments_number(state, "lanes", text, 1, LANES_MAX); break;
+    case OPTION_BATCH: o->batch_bytes = arguments_size(state, "batch", text); break;
+    case 'q': o->quiet = true; break;
+    case ARGP_KEY_ARG: arguments_error(state, "'%s' is no option; --to names the target", text); break;
+    case ARGP_KEY_END:
+        if (o->to == NULL)
+            arguments_error(state, "--to is missing: the URL of the server that gets the copy");
+        break;
+    default: return client_option(key, text);
+    }
+    return 0;
+}
+
+/* A source is known by its uuid, however its address changes. */
+static int read_source(struct replica *replica)
+{
+    long status = client_request(&replica->feed, "GET", "/", SLICE_NONE, 10 * TL_SECOND);
+    yyjson_val *about = client_json(&replica->feed);
+    const char *uuid = yyjson_get_str(yyjson_obj_get(about, "cluster_uuid"));
+    if (status != 200) {
+        fprintf(stderr, "tidelock replicate: the source: %s\n", client_error(&replica->feed, status));
+        return client_exit(status);
+    }
+    if (uuid == NULL || yyjson_obj_get(about, "tidelock") == NULL) {
+        fprintf(stderr, "tidelock replicate: %s is no Tidelock; --from names the source, --to the target\n",
+                shown(replica->feed.url));
+        return REPLICA_FAILED;
+    }
+    replica->source_uuid = mem_strdup(uuid, strlen(uuid));
+    return 0;
+}
+
+/* A copy into itself would feed on itself. */
+static int refuse_itself(struct replica *replica)
+{
+    long status = target_ask(&replica->target, "GET", "/", SLICE_NONE);
+    const char *uuid = yyjson_get_str(yyjson_obj_get(client_json(&replica->target.client), "cluster_uuid"));
+    if (status != 200 || uuid == NULL || strcmp(uuid, replica->source_uuid) != 0)
+        return 0;
+    fprintf(stderr, "tidelock replicate: --to is the source itself\n");
+    return REPLICA_FAILED;
+}
+
+/* Indices that were made while nobody followed, or whose copy was deleted, are seen to before the feed is followed. */
+static int copy_and_follow(struct replica *replica)
+{
+    struct place *before = &replica->before;
+    int r = target_read_place(&replica->target, replica->source_uuid, before);
+    bool first = before->ts == 0;
+    tl_ts since = before->ts;
+    if (r == 0)
+        tell_source(replica, "copying", before->ts);
+    if (r == 0)
+        r = copy_all(replica, first, &since);
+    if (r == 0 && first)
+        r = target_write_place(
+            &replica->target, replica->source_uuid,
+            &(struct place){.ts = since, .suspects = since, .whole = suspects_state(replica->suspects).whole});
+    if (r == 0 && !replica->options->once && !replica->options->quiet)
+        fprintf(stderr, "tidelock replicate: following from %llu\n", (unsigned long long)since);
+    if (r != 0)
+        return r;
+    struct audit *audit = replica->options->once || replica->options->verify_every_us == 0 ? NULL : audit_new(replica);
+    r = follow(replica, since);
+    if (audit != NULL)
+        replica_stop();
+    audit_free(audit);
+    return r;
+}
+
+static int replicate(struct replica *replica)
+{
+    const struct replica_options *o = replica->options;
+    int r = read_source(replica);
+    if (r == 0)
+        r = target_open(&replica->target, o);
+    if (r == 0)
+        r = refuse_itself(replica);
+    if (r == 0 && (o->verify || o->repair)) /* what it was made with */
+        r = target_read_place(&replica->target, replica->source_uuid, &replica->before);
+    if (r == 0 && o->verify && !o->repair)
+        return verify(replica);
+    if (r == 0)
+        r = guard_new(o->from, o->name, &replica->guard);
+    if (r == 0) {
+        replica->suspects = suspects_new(o->suspect_us);
+        replica->lanes = lanes_new(o, &replica->target, replica->guard, replica->suspects);
+        r = o->repair ? verify(replica) : copy_and_follow(replica);
+        if (!o->repair && r != REPLICA_LOST && r != REPLICA_TAKEN)
+            tell_source(replica, "ended", replica->told.place);
+        if (r == REPLICA_LOST)
+            fprintf(
+                stderr,
+                "tidelock replicate: the session in the source is lost, and the lock with it: another one may run\n");
+    }
+    return r;
+}
+
+/* What is to be seen at the end of --once. */
+static int end(struct replica *replica, int r)
+{
+    struct lanes_figures figures = replica->lanes == NULL ? (struct lanes_figures){0} : lanes_figures(replica->lanes);
+    if (r == 0 && replica->lanes != NULL && (replica->options->once || replica->options->repair))
+        (void)!target_ask(&replica->target, "POST", "/_refresh", SLICE_LIT(""));
+    if (r == 0 && replica->lanes != NULL && !replica->options->quiet)
+        fprintf(stderr, "tidelock replicate: %llu documents sent%s\n", (unsigned long long)figures.sent,
+                replica->options->once ? "; the copy is complete" : "");
+    struct suspects_state suspects =
+        replica->suspects == NULL ? (struct suspects_state){0} : suspects_state(replica->suspects);
+    if (replica->mended > 0 && !replica->options->quiet)
+        fprintf(stderr, "tidelock replicate: %llu documents of requests without an answer were mended\n",
+                (unsigned long long)replica->mended);
+    if ((suspects.count > 0 || suspects.whole) && !replica->options->quiet)
+        fprintf(
+            stderr,
+            "tidelock replicate: %s%zu documents of requests without an answer are to be compared by the next one\n",
+            suspects.whole ? "all documents, and " : "", suspects.count);
+    if (figures.refused > 0)
+        fprintf(stderr,
+                "tidelock replicate: the target has refused %llu: they are in its index .tidelock-replicate-refused\n",
+                (unsigned long long)figures.refused);
+    return r == REPLICA_STOPPED ? 0 : r == 0 && figures.refused > 0 ? REPLICA_FAILED : r;
+}
+
+int command_replicate(int argc, char **argv)
+{
+    static const struct argp argp = {options, parse, NULL, doc, NULL, NULL, NULL};
+    struct replica_options o = {.from = ARGUMENTS_URL_DEFAULT,
+                                .prefix = "",
+                                .name = "default",
+                                .lanes = LANES_DEFAULT,
+                                .batch_bytes = 2 << 20,
+                                .suspect_us = SUSPECT_US_DEFAULT,
+                                .tombstone_us = TOMBSTONE_US_DEFAULT,
+                                .verify_every_us = VERIFY_EVERY_US_DEFAULT};
+    arguments_parse(&argp, argc, argv, 0, &o);
+    struct sigaction action = {.sa_handler = on_signal};
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGINT, &action, NULL);
+    struct replica replica = {.options = &o, .indices = MAP_INIT};
+    client_init(&replica.source, o.from);
+    client_init(&replica.feed, o.from);
+    client_init(&replica.teller, o.from);
+    replica.source.raw_numbers = true;
+    replica.source.gives_up = replica.feed.gives_up = replica_gives_up;
+    int r = end(&replica, replicate(&replica));
+    lanes_free(replica.lanes);
+    suspects_free(replica.suspects);
+    guard_free(replica.guard);
+    if (replica.target.options != NULL)
+        target_close(&replica.target);
+    copy_forget(&replica);
+    client_deinit(&replica.source);
+    client_deinit(&replica.feed);
+    client_deinit(&replica.teller);
+    mem_free(replica.source_uuid);
+    return r;
+}

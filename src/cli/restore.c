@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `tidelock restore`: makes a data directory as of a moment, of a backup made before it and the log since (relog.h). */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "cli/arguments.h"
+#include "cli/command.h"
+#include "cli/relog.h"
+#include "cli/shown.h"
+
+enum { OPTION_FROM = 256, OPTION_LOG, OPTION_UNTIL };
+
+struct restore_options {
+    const char *data;
+    struct relog_options relog;
+};
+
+static const struct argp_option options[] = {
+    {"from", OPTION_FROM, "BACKUP", 0, "The backup to begin with: a folder that `tidelock backup' has made", 1},
+    {"log", OPTION_LOG, "DIR", 0,
+     "Where the log of what came after it is: the folder of --log-archive, and the folder `log' of the data directory; "
+     "repeatable",
+     1},
+    {"until", OPTION_UNTIL, "T", 0,
+     "The timestamp of the last change that is wanted, in microseconds, as `tidelock changes --json' tells it (all "
+     "there is)",
+     1},
+    {"data", 'd', "DIR", 0, "The data directory to make, which is not there yet", 1},
+    {0},
+};
+
+static const char doc[] = "Make a data directory as it was at a moment, of a backup from before and of the log since "
+                          "then. Nothing of what it is made of is changed. "
+                          "No server may be at work on the logs that are named.\v"
+                          "Example:\n"
+                          "  tidelock restore --from backups/nightly --log log-archive --log old-data/log --until "
+                          "1795440085045274 --data restored\n"
+                          "  tidelock serve --data restored\n";
+
+static error_t parse(int key, char *text, struct argp_state *state)
+{
+    struct restore_options *o = state->input;
+    char *end;
+    switch (key) {
+    case 'd': o->data = text; break;
+    case OPTION_FROM: o->relog.from = text; break;
+    case OPTION_LOG:
+        if (o->relog.log_count == RELOG_LOGS_MAX)
+            arguments_error(state, "--log: %d folders at most", RELOG_LOGS_MAX);
+        else
+            o->relog.logs[o->relog.log_count++] = text;
+        break;
+    case OPTION_UNTIL:
+        errno = 0;
+        o->relog.until = strtoull(text, &end, 10);
+        if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 || o->relog.until == 0 ||
+            o->relog.until >= TL_TS_MAX)
+            arguments_error(state, "--until: '%s' is no timestamp in microseconds", text);
+        break;
+    case ARGP_KEY_ARG:
+        arguments_error(state, "'%s' is no option; everything here has the form --name=value", text);
+        break;
+    case ARGP_KEY_END:
+        if (o->relog.from == NULL || o->data == NULL || o->relog.log_count == 0)
+            arguments_error(state, "which backup, which log, and into what? (--from, --log, --data)");
+        break;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+int command_restore(int argc, char **argv)
+{
+    static const struct argp argp = {options, parse, NULL, doc, NULL, NULL, NULL};
+    struct restore_options o = {.relog = {.until = TL_TS_MAX, .last = UINT64_MAX}};
+    struct relogged made;
+    arguments_parse(&argp, argc, argv, 0, &o);
+    if (access(o.data, F_OK) == 0) {
+        fprintf(stderr, "tidelock: %s is there already; name a directory that is not\n", shown(o.data));
+        return 1;
+    }
+    tl_cleanup(buf_deinit) struct buf part = BUF_INIT(BUF_UNLIMITED);
+    buf_printf(&part, "%s.part", o.data);
+    buf_byte(&part, '\0');
+    if (relog_make(&o.relog, part.data, &made) != 0)
+        return 1;
+    if (rename(part.data, o.data) != 0) {
+        fprintf(stderr, "tidelock: %s: %s\n", shown(o.data), strerror(errno));
+        relog_remove(part.data);
+        return 1;
+    }
+    printf("%s: the backup and %" PRIu64 " entries of the log, up to timestamp %" PRIu64
+           "; a server applies them when it starts\n",
+           shown(o.data), made.entries, made.newest);
+    return arguments_end_output("tidelock restore", 0);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How far the server is; see supervisor.h. */
+#include "cli/supervisor.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+/* A path, or a name in the abstract space behind an '@'. Returns: the length of the address; 0: it is none. */
+static socklen_t read_address(const char *name, struct sockaddr_un *ret_address)
+{
+    size_t len = strlen(name);
+    if ((name[0] != '/' && name[0] != '@') || len < 2 || len >= sizeof ret_address->sun_path)
+        return 0;
+    *ret_address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    memcpy(ret_address->sun_path, name, len);
+    if (name[0] == '@')
+        ret_address->sun_path[0] = '\0';
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
+}
+
+void supervisor_tell(const char *state)
+{
+    const char *name = getenv("NOTIFY_SOCKET");
+    struct sockaddr_un address;
+    if (name == NULL)
+        return;
+    socklen_t len = read_address(name, &address);
+    int fd = len == 0 ? -1 : socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 || sendto(fd, state, strlen(state), MSG_NOSIGNAL, (const struct sockaddr *)&address, len) < 0)
+        log_warning("cannot tell NOTIFY_SOCKET that %s: %s", state, len == 0 ? "it names no socket" : strerror(errno));
+    if (fd >= 0)
+        (void)close(fd);
+}
