@@ -2,7 +2,7 @@
 /*
  * Commands as bytes, from a log or another host.
  *
- * The input is commands, each behind its length in two bytes, low one first. What decodes is the only form of what it says, and a
+ * The input is commands, each behind its length in two bytes, low one first. What decodes and is of the version of now is the only form of what it says, and a
  * core takes it, whatever it is: nothing that stands in a log ends the process.
  */
 #include "fuzz.h"
@@ -70,7 +70,7 @@ static void check(struct box *box, struct slice bytes)
     if (r != 0)
         return;
     command_encode(command, &again);
-    MUST(slice_equal(bytes, buf_view(&again)));
+    MUST(bytes.data[0] != COMMAND_CODE_VERSION || slice_equal(bytes, buf_view(&again)));
     buf_deinit(&again);
     step(box, command);
 }

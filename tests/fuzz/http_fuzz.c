@@ -10,6 +10,7 @@
 #include "fuzz.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <poll.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -102,7 +103,10 @@ static bool drain(int fd)
     size_t len = 0;
     for (;;) {
         struct pollfd ready = {.fd = fd, .events = POLLIN};
-        MUST(poll(&ready, 1, PATIENCE_MS) == 1);
+        int r;
+        while ((r = poll(&ready, 1, PATIENCE_MS)) < 0 && errno == EINTR) /* by the fuzzer's own timer */
+            continue;
+        MUST(r == 1);
         ssize_t got = recv(fd, bytes, sizeof bytes, 0);
         if (got <= 0)
             break;

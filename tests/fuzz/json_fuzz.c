@@ -19,7 +19,7 @@ static void check_scanner(struct arena *arena, struct slice text, enum dialect d
     struct json_error error;
     char *copy = arena_alloc(arena, text.len + 1);
     memcpy(copy, text.data, text.len);
-    MUST(json_scan(arena, copy, text.len, dialect, JSON_DUPLICATES, &error) == 0);
+    MUST(json_scan(arena, copy, text.len, dialect, JSON_DUPLICATES, NULL, &error) == 0);
 }
 
 static void check_places(const struct json_doc *doc)

@@ -77,6 +77,12 @@ static void box_stream_open(struct exchange *exchange)
     box_change(of(exchange), &of(exchange)->streaming);
 }
 
+static size_t box_stream_behind(struct exchange *exchange)
+{
+    (void)exchange;
+    return 0;
+}
+
 static void box_stream_write(struct exchange *exchange, struct slice bytes)
 {
     struct box_exchange *sent = of(exchange);
@@ -92,7 +98,7 @@ static void box_stream_close(struct exchange *exchange)
 }
 
 static const struct exchange_ops box_ops = {box_header,      box_forget_body,  box_respond,
-                                            box_stream_open, box_stream_write, box_stream_close};
+                                            box_stream_open, box_stream_write, box_stream_behind, box_stream_close};
 
 /* --- Exchanges ---------------------------------------------------------------------------------------------------- */
 

@@ -336,6 +336,8 @@ static void on_rename(struct walk *walk, struct rename_command *rename)
     on_slice(walk, "index", &rename->index);
     on_slice(walk, "from", &rename->from);
     on_slice(walk, "to", &rename->to);
+    on_signed(walk, "if_seq_no", &rename->if_seq_no);
+    on_signed(walk, "if_primary_term", &rename->if_primary_term);
 }
 
 static void on_cancel(struct walk *walk, struct cancel_command *cancel)
@@ -347,6 +349,12 @@ static void on_status(struct walk *walk, struct status_command *status)
 {
     (void)walk;
     (void)status;
+}
+
+static void on_places(struct walk *walk, struct places_command *places)
+{
+    (void)walk;
+    (void)places;
 }
 
 static void on_maintain(struct walk *walk, struct maintain_command *maintain)
@@ -404,12 +412,60 @@ static void on_limits(struct walk *walk, struct limits_command *command)
     limits->script.depth_max = (unsigned)depth;
 }
 
+static void on_feed(struct walk *walk, struct feed_command *feed)
+{
+    on_bool(walk, "off", &feed->off);
+    on_number(walk, "cut", &feed->cut);
+}
+
 static void on_mark(struct walk *walk, struct mark_command *mark)
 {
     on_number(walk, "mark", &mark->mark);
     on_slice(walk, "kept", &mark->kept);
     if (mark->kept.data == NULL)
         mark->kept = SLICE_LIT("");
+    on_number(walk, "chain", &mark->chain);
+}
+
+static void on_tried(struct walk *walk, struct tried_command *tried)
+{
+    on_slice(walk, "session", &tried->session);
+    on_number(walk, "kept", &tried->kept);
+    on_number(walk, "action", &tried->action);
+}
+
+static void on_aside(struct walk *walk, struct aside_command *aside)
+{
+    on_number(walk, "number", &aside->number);
+    on_bool(walk, "again", &aside->again);
+}
+
+static void on_join(struct walk *walk, struct join_command *join)
+{
+    struct limits_command limits = {.limits = join->limits};
+
+    on_slice(walk, "name", &join->name);
+    on_slice(walk, "group", &join->group);
+    on_slice(walk, "address", &join->address);
+    on_slice(walk, "build", &join->build);
+    on_number(walk, "life", &join->life);
+    on_limits(walk, &limits);
+    join->limits = limits.limits;
+}
+
+static void on_gone(struct walk *walk, struct gone_command *gone)
+{
+    on_slice(walk, "name", &gone->name);
+    on_number(walk, "life", &gone->life);
+    on_bool(walk, "forget", &gone->forget);
+}
+
+static void on_heartbeat(struct walk *walk, struct heartbeat_command *heartbeat)
+{
+    on_number(walk, "heard", &heartbeat->heard);
+    on_number(walk, "low", &heartbeat->low);
+    on_number(walk, "position", &heartbeat->position);
+    on_number(walk, "chain", &heartbeat->chain);
 }
 
 static void on_none(struct walk *walk, struct none_command *none)

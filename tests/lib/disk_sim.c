@@ -48,6 +48,7 @@ struct disk_sim {
     uint64_t operations;
     uint64_t dies_at;
     bool died;
+    uint64_t room; /* 0: there is no limit */
 };
 
 struct handle {
@@ -158,6 +159,20 @@ static void grow(struct content *content, size_t len)
 }
 
 /* A write that the machine dies in has written some of its bytes. */
+static uint64_t bytes_taken(const struct disk_sim *sim)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < sim->now.count; i++)
+        if (sim->now.items[i].content >= 0)
+            bytes += sim->contents[sim->now.items[i].content].now_len;
+    return bytes;
+}
+
+void disk_sim_set_room(struct disk_sim *sim, uint64_t bytes)
+{
+    sim->room = bytes == UINT64_MAX ? 0 : bytes;
+}
+
 static int sim_write(struct log_disk *disk, int file, uint64_t offset, const struct slice *parts, size_t count)
 {
     struct disk_sim *sim = sim_of(disk);
@@ -165,6 +180,9 @@ static int sim_write(struct log_disk *disk, int file, uint64_t offset, const str
     size_t len = 0;
     for (size_t i = 0; i < count; i++)
         len += parts[i].len;
+    if (sim->room > 0 && offset + len > content->now_len &&
+        bytes_taken(sim) + offset + len - content->now_len > sim->room)
+        return TL_ERR_NO_SPACE;
     bool died = sim->died;
     bool whole = operate(sim);
     size_t kept = whole ? len : died ? 0 : (size_t)rng_below(&sim->rng, len + 1);

@@ -21,6 +21,8 @@ struct log_disk *disk_sim_disk(struct disk_sim *sim);
 
 /* After so many operations more that change it every call fails; UINT64_MAX: never. */
 void disk_sim_die_after(struct disk_sim *sim, uint64_t operations);
+/* Files may grow to so many bytes together: what would go beyond finds no room. UINT64_MAX: there is always some. */
+void disk_sim_set_room(struct disk_sim *sim, uint64_t bytes);
 /* Returns: how many operations that change it there were. */
 uint64_t disk_sim_operations(const struct disk_sim *sim);
 

@@ -165,7 +165,7 @@ class Fleet:
         self.server.start()
 
     def rage(self, seconds, kills=4.0, stops=2.0, stop_seconds=lambda number: 1.5, server_kills=0.3, meanwhile=None):
-        """For so long kills clients and the server and stops clients, about so many times a second each."""
+        """For so long, starts of the server apart, kills clients and the server and stops clients, about so many times a second each."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             time.sleep(self.random.expovariate(kills + stops + server_kills))
@@ -181,7 +181,9 @@ class Fleet:
                     self.counts["stop"] += 1
                     self.rest(number, stop_seconds(number))
             else:
+                away = time.monotonic()
                 self.kill_server()
+                end += time.monotonic() - away  # with sanitizers it takes seconds to come again
             if meanwhile is not None:
                 meanwhile()
         self.wake(everybody=True)

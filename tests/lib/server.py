@@ -26,11 +26,12 @@ PROGRAM = os.path.join(BUILD, "src", "cli", "tidelock")
 
 
 class Server:
-    def __init__(self, *options, data=None, port=0, environment=None):
+    def __init__(self, *options, data=None, port=0, environment=None, tls=None):
         self.options = list(options)
         self.own_data = data is None
         self.data = data or tempfile.mkdtemp(prefix="tidelock-test-")
         self.port_wanted = port
+        self.tls = tls  # an ssl.SSLContext to ask it with; its options say what it speaks
         self.environment = dict(os.environ, **(environment or {}))
         self.process = None
         self.connection = None
@@ -49,13 +50,14 @@ class Server:
             [PROGRAM, "serve", "--data", self.data, "--listen", "127.0.0.1:%d" % self.port_wanted, *self.options],
             stdout=subprocess.PIPE, stderr=self.log, env=self.environment, text=True)
         line = self.process.stdout.readline()
-        if not line.startswith("ready on http://"):
+        scheme = "https://" if "--tls-cert" in self.options else "http://"
+        if not line.startswith("ready on " + scheme):
             self.process.wait()
             self.process.stdout.close()
             self.log.close()
             raise RuntimeError("the server did not start (status %s): %s" % (self.process.returncode, self.errors()))
         self.port = int(line.strip().rsplit(":", 1)[1])
-        self.url = "http://127.0.0.1:%d" % self.port
+        self.url = "%s127.0.0.1:%d" % (scheme, self.port)
         return self
 
     def hang_up(self):
@@ -98,6 +100,7 @@ class Server:
             self.process.stdout.close()
         self.hang_up()
         self.log.close()
+        assert "makes another state" not in self.errors(), self.errors()[-4000:]
         if self.own_data:
             shutil.rmtree(self.data, ignore_errors=True)
             os.unlink(self.data + ".log")
@@ -111,7 +114,7 @@ class Server:
         """One request as it stands. Returns: the response with its body read into .body."""
         if connection is None:
             if self.connection is None:
-                self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+                self.connection = self.connect()
             connection = self.connection
         if isinstance(body, (dict, list)):
             body = json.dumps(body)
@@ -163,6 +166,8 @@ class Server:
 
     def connect(self):
         """A connection of one's own, for threads."""
+        if self.tls is not None:
+            return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=60, context=self.tls)
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
 
     def raw(self, data, timeout=10, read=True):

@@ -22,12 +22,12 @@ static void assert_other(const char *path)
 static void test_names(void **state)
 {
     (void)state;
-    assert_absent("/_analyze", "_analyze");
-    assert_absent("/fs/_analyze", "_analyze");
+    assert_absent("/_segments", "_segments");
+    assert_absent("/fs/_segments", "_segments");
     assert_absent("/_cat/allocation", "_cat/allocation");
     assert_absent("/_cat/allocation/vm", "_cat/allocation");
-    assert_absent("/fs/_validate/query", "_validate/query");
-    assert_absent("/fs/file/_validate/query", "_validate/query");
+    assert_absent("/fs/_search/template", "_search/template");
+    assert_absent("/fs/file/_search/template", "_search/template");
     assert_absent("/fs/file/1/_explain", "_explain");
     assert_absent("/_ml/anomaly_detectors/a/_open", "_ml");
     assert_absent("_snapshot", "_snapshot");
@@ -43,7 +43,8 @@ static void test_others(void **state)
     assert_other("/_search/scroll");
     assert_other("/_cat/indices");
     assert_other("/_cat");
-    assert_other("/fs/_validated/query");
+    assert_other("/fs/_validate/query");
+    assert_other("/fs/_field_caps");
     assert_other("/fs/_validate");
     assert_other("/fs/file/_analyze"); /* an id */
     assert_other("/analyze");

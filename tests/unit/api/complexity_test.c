@@ -248,7 +248,7 @@ static int ask(struct api_box *box, const char *method, const char *target, cons
     if (header.name != NULL)
         box_exchange_header(sent, header.name, header.value);
     box_exchange_start(box, sent);
-    bool streams = strstr(target, "_attach") != NULL;
+    bool streams = strstr(target, "_attach") != NULL || (strncmp(target, "/_events", 8) == 0 && strstr(target, "once") == NULL);
     if (streams || !box_exchange_wait_ms(sent, PATIENCE_MS)) {
         box_exchange_break(sent);
         box_exchange_wait(sent);

@@ -38,7 +38,7 @@ static void test_members(void **state)
     place_line(&doc, place_of_member(&doc, c), &line, &column);
     assert_int_equal(line, 2);
     assert_int_equal(column, 7);
-    assert_string_equal(place_token(yyjson_obj_iter_get_val(c)), "START_ARRAY");
+    assert_string_equal(json_token(yyjson_obj_iter_get_val(c)), "START_ARRAY");
 }
 
 static void first_value(const char *text, const char *expected)

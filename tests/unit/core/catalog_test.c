@@ -359,13 +359,51 @@ static void cluster_settings_merge(void **state)
     box_open(&box);
     box_object_command(&box, COMMAND_CLUSTER_SETTINGS_PUT, "",
                        "{\"transient\":{\"action\":{\"auto_create_index\":false}}}");
-    box_object_command(&box, COMMAND_CLUSTER_SETTINGS_PUT, "", "{\"persistent\":{\"a.b\":1}}");
+    box_object_command(&box, COMMAND_CLUSTER_SETTINGS_PUT, "", "{\"persistent\":{\"cluster.metadata.b\":1}}");
     struct catalog *catalog = core_catalog(box.core);
-    assert_slice_equal(catalog_object(catalog, CATALOG_CLUSTER, SLICE_LIT("settings"))->body,
-                       "{\"persistent\":{\"a.b\":\"1\"},\"transient\":{\"action.auto_create_index\":\"false\"}}");
+    assert_slice_equal(
+        catalog_object(catalog, CATALOG_CLUSTER, SLICE_LIT("settings"))->body,
+        "{\"persistent\":{\"cluster.metadata.b\":\"1\"},\"transient\":{\"action.auto_create_index\":\"false\"}}");
     catalog_unref(catalog);
     assert_int_equal(box_index(&box, "fresh", "1", "{}")->problem.type, PROBLEM_INDEX_NOT_FOUND);
     box_object_command(&box, COMMAND_CLUSTER_SETTINGS_PUT, "", "{\"transient\":{\"action.auto_create_index\":null}}");
+    assert_int_equal(box_index(&box, "fresh", "1", "{}")->outcome, WRITE_CREATED);
+    box_close(&box);
+}
+
+/* Nothing is kept that has no effect and would be missed. */
+static void cluster_settings_without_effect_are_refused(void **state)
+{
+    static const char *const refused[][2] = {
+        {"{\"transient\":{\"nosuch.x\":1}}", "transient setting [nosuch.x], not recognized"},
+        {"{\"persistent\":{\"nosuch.x\":null}}", "persistent setting [nosuch.x], not recognized"},
+        {"{\"persistent\":{\"search.max_buckets\":100000}}",
+         "[search.max_buckets] cannot be [100000]: it is [65535] here"},
+        {"{\"persistent\":{\"cluster.blocks.read_only\":true}}",
+         "[cluster.blocks.read_only] cannot be [true]: it is [false] here"},
+        {"{\"transient\":{\"indices.breaker.total.limit\":\"40%\"}}",
+         "[indices.breaker.total.limit] has no effect here: [--memory] bounds what requests hold"},
+        {"{\"transient\":{\"logger.org.elasticsearch\":\"DEBUG\"}}",
+         "[logger.org.elasticsearch] has no effect here: there is one log, and [logger._root] or [--log-level] says "
+         "how much is in it"},
+        {"{\"transient\":{\"logger._root\":\"LOUD\"}}", "Unknown level constant [LOUD]."},
+        {"{\"persistent\":{\"logger._root\":\"OFF\"}}",
+         "[logger._root] cannot be [OFF]: errors are always told, [ERROR] is the least"},
+        {"{\"transient\":{\"cluster.remote.a.seeds\":[\"b:9300\"]}}",
+         "[cluster.remote.a.seeds] has no effect here: there are no other clusters here"},
+    };
+    struct core_box box;
+    (void)state;
+
+    box_open(&box);
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        struct command *command = box_object_command(&box, COMMAND_CLUSTER_SETTINGS_PUT, "", refused[i][0]);
+        assert_int_equal(command->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
+        assert_slice_equal(command->problem.reason, refused[i][1]);
+    }
+    box_object_command(&box, COMMAND_CLUSTER_SETTINGS_PUT, "",
+                       "{\"transient\":{\"action.auto_create_index\":\"-no*,+*\"}}");
+    assert_int_equal(box_index(&box, "nobody", "1", "{}")->problem.type, PROBLEM_INDEX_NOT_FOUND);
     assert_int_equal(box_index(&box, "fresh", "1", "{}")->outcome, WRITE_CREATED);
     box_close(&box);
 }
@@ -381,7 +419,9 @@ int main(void)
         cmocka_unit_test(settings_change_while_open_when_dynamic),
         cmocka_unit_test(a_snapshot_stays_as_it_was),
         cmocka_unit_test(stored_scripts_and_files),
-        cmocka_unit_test(zones_are_kept), cmocka_unit_test(cluster_settings_merge),
+        cmocka_unit_test(zones_are_kept),
+        cmocka_unit_test(cluster_settings_merge),
+        cmocka_unit_test(cluster_settings_without_effect_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -135,7 +135,7 @@ static void test_what_is_refused(void **state)
     (void)state;
     assert_refused("", 0, TL_ERR_CORRUPT);
     assert_refused("\x00\x1c\x00\x00", 4, TL_ERR_CORRUPT);     /* no version */
-    assert_refused("\x02\x1c\x00\x00", 4, COMMAND_CODE_NEWER); /* a newer one */
+    assert_refused("\x03\x1c\x00\x00", 4, COMMAND_CODE_NEWER); /* a newer one */
     assert_refused("\x01\x00\x00\x00", 4, TL_ERR_CORRUPT);     /* of no code */
     assert_refused("\x01\x7f\x00\x00", 4, TL_ERR_CORRUPT);     /* of an unknown one */
     assert_refused("\x01\x1c\x02\x00", 4, TL_ERR_CORRUPT);     /* of an unknown dialect */
@@ -152,7 +152,7 @@ static void test_codes_are_each_one_s_own(void **state)
     (void)state;
     for (enum command_type a = 0; a < COMMAND_TYPE_COUNT; a++)
         for (enum command_type b = 0; b < a; b++)
-            assert_true(command_code(a) != command_code(b));
+            assert_true(command_code(a) != command_code(b) || command_is(a, COMMAND_LOOKS)); /* in no log */
 }
 
 /* --- What decodes may be applied ---------------------------------------------------------------------------------- */

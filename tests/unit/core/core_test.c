@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "base/alloc.h"
 #include "json/json.h"
 #include "mapping/entry.h"
 #include "mapping/mapping.h"
@@ -644,6 +645,212 @@ static void a_bulk_is_cut_by_what_it_says(void **state)
     assert_true(digest_of_bulk(4000, false) == digest_of_bulk(4000, true));
 }
 
+static struct command *rename_command(const char *from, const char *to, tl_ts nothing_from)
+{
+    struct command *command = command_new(COMMAND_RENAME, DIALECT_7);
+
+    command->rename = (struct rename_command){.index = slice_from("tree"),
+                                              .from = slice_from(from),
+                                              .to = slice_from(to),
+                                              .if_seq_no = SEQ_NO_ANY,
+                                              .nothing_from = nothing_from};
+    return command;
+}
+
+/* Goal: what a submitter has seen is believed, so that nobody waits while the core looks itself; but for no longer than it holds. */
+static void what_was_seen_of_places_is_believed_while_they_are_watched(void **state)
+{
+    struct core_box box;
+    struct command *command;
+    (void)state;
+
+    box_open(&box);
+    box_index_command(&box, COMMAND_INDEX_CREATE, "tree",
+                      "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+    box_index(&box, "tree", "1", "{\"path\":\"/a/x\"}");
+    tl_ts lie = box.now; /* who says that nothing lies at /a */
+    command = box_run(&box, rename_command("/a", "/b", lie), 1);
+    assert_int_equal(command->problem.type, PROBLEM_NONE); /* was never watched */
+
+    command = command_new(COMMAND_PLACES_WATCH, DIALECT_7);
+    command->places = (struct places_command){slice_from("tree"), {slice_from("/b/"), slice_from("/c")}};
+    tl_ts watched = box_run(&box, command, 1)->ts;
+    assert_int_equal(watched, box.now);
+    assert_false(command->places.empty[0] || command->places.empty[1]);
+    command = box_run(&box, rename_command("/b", "/c", watched - 1), 1);
+    assert_int_equal(command->problem.type, PROBLEM_NONE); /* seen before it was watched */
+
+    command = command_new(COMMAND_PLACES_WATCH, DIALECT_7);
+    command->places = (struct places_command){slice_from("tree"), {slice_from("/b"), slice_from("/c")}};
+    box_run(&box, command, 1);
+    assert_true(command->places.empty[0] && !command->places.empty[1]); /* it knows what a rename has left */
+
+    command = command_new(COMMAND_PLACES_WATCH, DIALECT_7);
+    command->places = (struct places_command){slice_from("tree"), {slice_from("/c"), slice_from("/d")}};
+    watched = box_run(&box, command, 1)->ts;
+    command = box_run(&box, rename_command("/c", "/d", watched), 1);
+    assert_int_equal(command->problem.type, PROBLEM_PATH_MISSING); /* so it is believed */
+    box_index(&box, "tree", "2", "{\"path\":\"/elsewhere\"}");
+    command = box_run(&box, rename_command("/c", "/d", watched), 1);
+    assert_int_equal(command->problem.type, PROBLEM_PATH_MISSING);
+    box_index(&box, "tree", "3", "{\"path\":\"/c/d/e\"}");
+    command = box_run(&box, rename_command("/c", "/d", watched), 1);
+    assert_int_equal(command->problem.type, PROBLEM_NONE); /* something has come */
+    box_close(&box);
+}
+
+static void tell(struct core_box *box, const char *name, const char *body, enum problem_type problem)
+{
+    box_object_command(box, COMMAND_COPY_TOLD, name, body);
+    assert_int_equal(box->last->problem.type, problem);
+}
+
+static void assert_told(struct core_box *box, const char *name, const char *body)
+{
+    struct catalog *catalog = core_catalog(box->core);
+    const struct catalog_object *copy = catalog_object(catalog, CATALOG_COPIES, slice_from(name));
+    if (body == NULL)
+        assert_null(copy);
+    else
+        assert_slice_equal(copy->body, body);
+    catalog_unref(catalog);
+}
+
+/* What a copy says of itself is kept over a restart; what it does not name stays as it was. */
+static void what_copies_tell_is_kept(void **state)
+{
+    struct core_box box;
+    (void)state;
+
+    box_open(&box);
+    tell(&box, "a", "{\"target\":\"x\",\"place\":1}", PROBLEM_NONE);
+    tell(&box, "a", "{\"place\":2}", PROBLEM_NONE);
+    assert_told(&box, "a", "{\"target\":\"x\",\"place\":2}");
+    tell(&box, "b", "{}", PROBLEM_NONE);
+    box_reopen(&box);
+    assert_told(&box, "a", "{\"target\":\"x\",\"place\":2}");
+    tell(&box, "", "{}", PROBLEM_ILLEGAL_ARGUMENT);
+    char *much = mem_alloc(CATALOG_COPY_BYTES_MAX + 64);
+    snprintf(much, CATALOG_COPY_BYTES_MAX + 64, "{\"target\":\"%0*d\"}", CATALOG_COPY_BYTES_MAX, 0);
+    tell(&box, "a", much, PROBLEM_ILLEGAL_ARGUMENT);
+    mem_free(much);
+    box_object_command(&box, COMMAND_COPY_FORGET, "a", NULL);
+    assert_int_equal(box.last->problem.type, PROBLEM_NONE);
+    box_object_command(&box, COMMAND_COPY_FORGET, "a", NULL);
+    assert_int_equal(box.last->problem.type, PROBLEM_RESOURCE_NOT_FOUND);
+    assert_told(&box, "a", NULL);
+    for (int i = 0; i < CATALOG_COPIES_MAX; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "n%d", i);
+        tell(&box, name, "{}", i + 1 < CATALOG_COPIES_MAX ? PROBLEM_NONE : PROBLEM_LIMIT_EXCEEDED);
+    }
+    box_close(&box);
+}
+
+/* --- Users, roles, keys --------------------------------------------------------------------------------------------- */
+
+static void secure(struct core_box *box, enum command_type type, const char *kind, const char *body, enum problem_type problem)
+{
+    struct command *command = command_new(type, DIALECT_7);
+    command->object.name = SLICE_LIT("a");
+    command->object.lang = slice_from(kind);
+    command->object.body = body == NULL ? SLICE_NONE : slice_from(body);
+    assert_int_equal(box_run(box, command, 1)->problem.type, problem);
+}
+
+static void assert_secured(struct core_box *box, enum catalog_kind kind, const char *body)
+{
+    struct catalog *catalog = core_catalog(box->core);
+    const struct catalog_object *object = catalog_object(catalog, kind, SLICE_LIT("a"));
+    if (body == NULL)
+        assert_null(object);
+    else
+        assert_slice_equal(object->body, body);
+    catalog_unref(catalog);
+}
+
+/* A PUT replaces all but a user's password, a CHANGE what it names; kinds do not meet; all is there after a restart. */
+static void users_roles_and_keys_are_kept(void **state)
+{
+    struct core_box box;
+    (void)state;
+
+    box_open(&box);
+    secure(&box, COMMAND_SECURITY_PUT, "user", "{\"roles\":[]}", PROBLEM_ACTION_REQUEST_VALIDATION);
+    assert_secured(&box, CATALOG_USERS, NULL);
+    secure(&box, COMMAND_SECURITY_CHANGE, "user", "{\"hash\":\"h\"}", PROBLEM_RESOURCE_NOT_FOUND);
+    secure(&box, COMMAND_SECURITY_PUT, "user", "{\"hash\":\"h\",\"email\":\"e\"}", PROBLEM_NONE);
+    secure(&box, COMMAND_SECURITY_PUT, "user", "{\"roles\":[\"r\"]}", PROBLEM_NONE);
+    assert_secured(&box, CATALOG_USERS, "{\"hash\":\"h\",\"roles\":[\"r\"]}");
+    assert_true(box.last->object.existed);
+    secure(&box, COMMAND_SECURITY_CHANGE, "user", "{\"hash\":\"i\"}", PROBLEM_NONE);
+    secure(&box, COMMAND_SECURITY_PUT, "role", "{\"indices\":[]}", PROBLEM_NONE);
+    assert_false(box.last->object.existed);
+    secure(&box, COMMAND_SECURITY_PUT, "role", "{}", PROBLEM_NONE);
+    secure(&box, COMMAND_SECURITY_PUT, "api_key", "{\"hash\":\"k\"}", PROBLEM_NONE);
+    secure(&box, COMMAND_SECURITY_PUT, "group", "{}", PROBLEM_ILLEGAL_ARGUMENT);
+    box_reopen(&box);
+    assert_secured(&box, CATALOG_USERS, "{\"roles\":[\"r\"],\"hash\":\"i\"}");
+    assert_secured(&box, CATALOG_ROLES, "{}");
+    assert_secured(&box, CATALOG_API_KEYS, "{\"hash\":\"k\"}");
+    secure(&box, COMMAND_SECURITY_DELETE, "api_key", NULL, PROBLEM_NONE);
+    secure(&box, COMMAND_SECURITY_DELETE, "api_key", NULL, PROBLEM_RESOURCE_NOT_FOUND);
+    assert_secured(&box, CATALOG_API_KEYS, NULL);
+    assert_secured(&box, CATALOG_ROLES, "{}");
+    box_close(&box);
+}
+
+static void create_index(struct core_box *box, const char *name, const char *body)
+{
+    struct command *command = command_new(COMMAND_INDEX_CREATE, DIALECT_7);
+    command->index.name = slice_from(name);
+    command->index.body = slice_from(body);
+    command->index.uuid = arena_printf(&command->arena, "uuid-of-index-%s-padding", name);
+    assert_int_equal(box_run(box, command, 1)->problem.type, PROBLEM_NONE);
+}
+
+static bool is_not_b(const void *context, struct slice name)
+{
+    (void)context;
+    return !slice_is(name, "b");
+}
+
+/* What is not seen is in no list, under no number, behind no alias; the catalog that it was made of has it still. */
+static void a_catalog_is_seen_in_part(void **state)
+{
+    struct core_box box;
+    const struct catalog_index *index;
+    const struct catalog_alias *alias;
+    struct problem problem;
+    struct arena arena = ARENA_INIT;
+    (void)state;
+
+    box_open(&box);
+    create_index(&box, "a", "{\"aliases\":{\"both\":{}}}");
+    create_index(&box, "b", "{\"aliases\":{\"both\":{},\"own\":{}}}");
+    create_index(&box, "c", "{}");
+    struct catalog *all = core_catalog(box.core);
+    uint32_t number = catalog_index(all, SLICE_LIT("b"))->number;
+    struct catalog *seen = catalog_seen(all, is_not_b, NULL);
+    assert_int_equal(catalog_index_count(seen), 2);
+    assert_null(catalog_index(seen, SLICE_LIT("b")));
+    assert_null(catalog_index_by_number(seen, number));
+    assert_false(catalog_has_alias(seen, SLICE_LIT("own")));
+    assert_int_equal(catalog_find(seen, SLICE_LIT("both"), false, DIALECT_7, &arena, &index, &alias, &problem), 0);
+    assert_slice_equal(index->name, "a");
+    assert_non_null(catalog_index(seen, SLICE_LIT("c")));
+    struct catalog *again = catalog_seen(seen, is_not_b, NULL);
+    assert_ptr_equal(again, seen);
+    assert_int_equal(catalog_index_count(all), 3);
+    assert_true(catalog_has_alias(all, SLICE_LIT("own")));
+    assert_true(catalog_same_objects(all, seen, CATALOG_USERS));
+    catalog_unref(again);
+    catalog_unref(seen);
+    catalog_unref(all);
+    arena_deinit(&arena);
+    box_close(&box);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -671,6 +878,10 @@ int main(void)
         cmocka_unit_test(a_missing_index_is_made_but_not_by_a_delete),
         cmocka_unit_test(a_lock_keeps_its_timestamp),
         cmocka_unit_test(a_bulk_is_cut_by_what_it_says),
+        cmocka_unit_test(what_was_seen_of_places_is_believed_while_they_are_watched),
+        cmocka_unit_test(what_copies_tell_is_kept),
+        cmocka_unit_test(users_roles_and_keys_are_kept),
+        cmocka_unit_test(a_catalog_is_seen_in_part),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,33 +20,39 @@ static const enum command_type some_types[] = {COMMAND_WRITE, COMMAND_LOCK, COMM
 enum { SOME = sizeof(some_types) / sizeof(*some_types) };
 
 static const struct entry_head some_head = {.host = 513, .ts = BOX_START, .clock = 77};
+static const struct entry_head head_in_a_cluster = {
+    .host = 2, .ts = BOX_START, .clock = 77, .life = 4711, .number = 300};
 
-static void put_together(struct command **commands, struct buf *buf)
+static void put_together(const struct entry_head *head, struct command **commands, struct buf *buf)
 {
     struct rng rng;
 
     rng_init(&rng, 3);
-    entry_begin(&some_head, buf);
+    entry_begin(head, buf);
     for (int i = 0; i < SOME; i++) {
         commands[i] = sample_command(some_types[i], i == 0 ? NULL : &rng);
         entry_add(commands[i], buf);
     }
 }
 
-static void an_entry_is_what_it_was(void **state)
+static void check_whole(const struct entry_head *wanted)
 {
     struct command *commands[SOME];
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     struct list taken = LIST_INIT(taken);
     struct entry_head head;
     int i = 0;
-    (void)state;
 
-    put_together(commands, &buf);
+    put_together(wanted, commands, &buf);
+    assert_int_equal(buf.data[0], wanted->life == 0 ? 1 : 2);
+    assert_int_equal(entry_read_head(buf_view(&buf), &head), 0);
+    assert_int_equal(head.number, wanted->number);
     assert_int_equal(entry_decode(buf_view(&buf), &head, &taken), 0);
-    assert_int_equal(head.host, some_head.host);
-    assert_int_equal(head.ts, some_head.ts);
-    assert_int_equal(head.clock, some_head.clock);
+    assert_int_equal(head.host, wanted->host);
+    assert_int_equal(head.ts, wanted->ts);
+    assert_int_equal(head.clock, wanted->clock);
+    assert_int_equal(head.life, wanted->life);
+    assert_int_equal(head.number, wanted->number);
     list_for_each(link, &taken)
     {
         assert_true(i < SOME && sample_same(commands[i], list_entry(link, struct command, link), NULL));
@@ -57,6 +63,13 @@ static void an_entry_is_what_it_was(void **state)
     for (i = 0; i < SOME; i++)
         command_free(commands[i]);
     buf_deinit(&buf);
+}
+
+static void an_entry_is_what_it_was(void **state)
+{
+    (void)state;
+    check_whole(&some_head);
+    check_whole(&head_in_a_cluster);
 }
 
 /* What is not refused is the one form of what it says. */
@@ -79,13 +92,12 @@ static void check_damaged(struct slice bytes)
     buf_deinit(&again);
 }
 
-static void damage_is_refused_or_another_entry(void **state)
+static void check_all_damage(const struct entry_head *head)
 {
     struct command *commands[SOME];
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
-    (void)state;
 
-    put_together(commands, &buf);
+    put_together(head, commands, &buf);
     for (size_t len = 0; len < buf.len; len++)
         check_damaged(slice_make(buf.data, len));
     for (size_t bit = 0; bit < 8 * buf.len; bit++) {
@@ -96,6 +108,186 @@ static void damage_is_refused_or_another_entry(void **state)
     for (int i = 0; i < SOME; i++)
         command_free(commands[i]);
     buf_deinit(&buf);
+}
+
+static void damage_is_refused_or_another_entry(void **state)
+{
+    (void)state;
+    check_all_damage(&some_head);
+    check_all_damage(&head_in_a_cluster);
+}
+
+/* --- Hosts (README.md, "Hosts") ----------------------------------------------------------------------------------- */
+
+/* Applies one command as an entry. Returns: what became of it; NULL: it waits, or was passed over with *ret_counts false. */
+static struct command *order(struct core_box *box, uint16_t host, uint64_t life, uint64_t number,
+                             struct command *command, bool *ret_counts)
+{
+    struct list commands = LIST_INIT(commands);
+    struct entry_head head = {
+        .host = host, .ts = ++box->now, .clock = box->clock += 10, .life = life, .number = number};
+
+    list_append(&commands, &command->link);
+    int r = entry_apply(box->core, &head, &commands, &box->effects);
+    assert_true(r == 0 || r == ENTRY_PASSED_OVER);
+    *ret_counts = r == 0;
+    free_all(&commands);
+    if (list_empty(&box->effects.completed))
+        return NULL;
+    struct list *link = box->effects.completed.next;
+    list_remove(link);
+    return list_entry(link, struct command, link);
+}
+
+static struct command *join_of(struct core_box *box, const char *name, uint64_t life, const char *build)
+{
+    struct command *command = command_new(COMMAND_JOIN, DIALECT_7);
+
+    command->join = (struct join_command){.name = slice_from(name),
+                                          .group = SLICE_LIT("g"),
+                                          .address = SLICE_LIT("a:1"),
+                                          .build = slice_from(build),
+                                          .life = life,
+                                          .limits = *core_limits(box->core)};
+    return command;
+}
+
+/* Returns: the host's number; 0: it was refused. */
+static uint16_t join(struct core_box *box, const char *name, uint64_t life, const char *build)
+{
+    bool counts;
+    struct command *command = order(box, 0, 0, 0, join_of(box, name, life, build), &counts);
+    uint16_t number = command->problem.type == PROBLEM_NONE ? (uint16_t)command->join.number : 0;
+
+    command_free(command);
+    return number;
+}
+
+static void gone(struct core_box *box, const char *name, uint64_t life, bool forget)
+{
+    bool counts;
+    struct command *command = command_new(COMMAND_HOST_GONE, DIALECT_7);
+
+    command->gone = (struct gone_command){.name = slice_from(name), .life = life, .forget = forget};
+    command_free(order(box, 0, 0, 0, command, &counts));
+}
+
+static bool beats(struct core_box *box, uint16_t host, uint64_t life, uint64_t number)
+{
+    bool counts;
+    struct command *command = command_new(COMMAND_HEARTBEAT, DIALECT_7);
+
+    command->request = (uint64_t)host << HOST_SHIFT;
+    command->heartbeat.heard = number;
+    command_free(order(box, host, life, number, command, &counts));
+    return counts;
+}
+
+static void an_entry_counts_once_and_in_its_life(void **state)
+{
+    struct core_box box;
+    size_t count;
+    (void)state;
+
+    box_open(&box);
+    assert_int_equal(join(&box, "b", 10, "1"), 1);
+    assert_int_equal(join(&box, "a", 20, "1"), 2);
+    assert_true(beats(&box, 1, 10, 1));
+    assert_false(beats(&box, 1, 10, 1)); /* again */
+    assert_true(beats(&box, 1, 10, 5));
+    assert_false(beats(&box, 1, 10, 4)); /* its sender has given it up by now */
+    assert_false(beats(&box, 1, 11, 6));
+    assert_false(beats(&box, 3, 10, 6));
+    assert_true(beats(&box, 2, 20, 1));
+    gone(&box, "b", 9, false); /* another life */
+    assert_true(beats(&box, 1, 10, 6));
+    gone(&box, "b", 10, false);
+    assert_false(beats(&box, 1, 10, 7));
+    assert_int_equal(join(&box, "b", 12, "1"), 1);
+    assert_false(beats(&box, 1, 10, 8));
+    assert_true(beats(&box, 1, 12, 1));
+    const struct core_host *all = core_hosts(box.core, &count);
+    assert_int_equal(count, 2);
+    assert_true(slice_is(all[0].name, "a") && slice_is(all[1].name, "b"));
+    gone(&box, "b", 12, true);
+    assert_null(core_host(box.core, 1));
+    assert_int_equal(join(&box, "b", 13, "1"), 3);
+    box_close(&box);
+}
+
+static void who_differs_is_refused(void **state)
+{
+    struct core_box box;
+    bool counts;
+    (void)state;
+
+    box_open(&box);
+    assert_int_equal(join(&box, "a", 1, "1"), 1);
+    assert_int_equal(join(&box, "b", 2, "2"), 0);
+    assert_int_equal(join(&box, "b", 0, "1"), 0);
+    assert_int_equal(join(&box, "", 2, "1"), 0);
+    struct command *command = join_of(&box, "b", 2, "1");
+    command->join.limits.sessions_max++;
+    command = order(&box, 0, 0, 0, command, &counts);
+    assert_int_equal(command->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
+    assert_non_null(memmem(command->problem.reason.data, command->problem.reason.len, "max-sessions", 12));
+    command_free(command);
+    assert_int_equal(join(&box, "a", 3, "2"), 1); /* alone, it may be of another build */
+    box_close(&box);
+}
+
+static void session(struct core_box *box, enum command_type type, const char *id, uint16_t host)
+{
+    bool counts;
+    struct command *command = command_new(type, DIALECT_7);
+
+    command->session.id = slice_from(id);
+    command->session.ttl_us = 5 * TL_SECOND;
+    command->session.attachment = (uint64_t)host << HOST_SHIFT | 7;
+    command_free(order(box, 0, 0, 0, command, &counts));
+}
+
+static struct command *lock(struct core_box *box, const char *id, uint16_t host)
+{
+    bool counts;
+    struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
+
+    command->request = (uint64_t)host << HOST_SHIFT | box->now;
+    command->terms.session = slice_from(id);
+    command->terms.timeout_us = 60 * TL_SECOND;
+    command->lock.targets = arena_zalloc(&command->arena, sizeof(struct lock_target));
+    command->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs"), .id = SLICE_LIT("1")};
+    command->lock.target_count = 1;
+    return order(box, 0, 0, 0, command, &counts);
+}
+
+/* What waits for it ends, and what it kept alive lives on by its lease; what others are about goes on. */
+static void a_host_that_goes_takes_nothing_else_with_it(void **state)
+{
+    struct core_box box;
+    (void)state;
+
+    box_open(&box);
+    assert_int_equal(join(&box, "a", 1, "1"), 1);
+    assert_int_equal(join(&box, "b", 2, "1"), 2);
+    session(&box, COMMAND_SESSION_OPEN, "s", 1);
+    session(&box, COMMAND_SESSION_OPEN, "t", 1);
+    session(&box, COMMAND_SESSION_OPEN, "u", 1);
+    session(&box, COMMAND_SESSION_ATTACH, "s", 1);
+    command_free(lock(&box, "s", 1));
+    assert_null(lock(&box, "t", 1));
+    assert_null(lock(&box, "u", 2));
+    box.clock += 60 * TL_SECOND;
+    gone(&box, "a", 1, false); /* completes the waiting one, which stands first on the list */
+    struct command *ended = list_entry(box.effects.completed.next, struct command, link);
+    assert_false(list_empty(&box.effects.completed));
+    list_remove(&ended->link);
+    command_free(ended);
+    assert_true(list_empty(&box.effects.completed)); /* the other waits on */
+    assert_true(core_next_lease_end(box.core) != TL_TS_MAX);
+    core_stop(box.core, &box.effects);
+    free_all(&box.effects.completed);
+    box_close(&box);
 }
 
 static void apply(struct core_box *box, const char *id, tl_ts ts)
@@ -156,6 +348,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_entry_is_what_it_was),
         cmocka_unit_test(damage_is_refused_or_another_entry),
+        cmocka_unit_test(an_entry_counts_once_and_in_its_life),
+        cmocka_unit_test(who_differs_is_refused),
+        cmocka_unit_test(a_host_that_goes_takes_nothing_else_with_it),
         cmocka_unit_test(timestamps_rise_whatever_is_proposed),
         cmocka_unit_test(chains_are_equal_while_entries_are),
     };

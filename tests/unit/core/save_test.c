@@ -3,7 +3,7 @@
  * Goal: what of a core lies in no store is saved and loaded, and what is damaged is refused with its place.
  * Method: a core with something of each kind: sessions with ends and attachments, one that leaves in pieces, transactions that have
  * written, requests that wait, one of them done in part, what an ended session left, stories. That two cores go on alike after any
- * step is the simulator's (tests/sim/twins). The file of the first version is read for ever.
+ * step is the simulator's (tests/sim/twins). A file of each version is read for ever.
  *
  * usage: save_test DIRECTORY [--write]
  */
@@ -17,9 +17,11 @@
 #include "base/crc32c.h"
 #include "core/owners/kept.h"
 #include "core/owners/owners.h"
+#include "core/owners/tried.h"
 #include "core/owners/txn.h"
 #include "core/owners/wait.h"
 #include "core/step/save.h"
+#include "core/step/section.h"
 
 static const char *directory;
 static bool writes;
@@ -101,6 +103,15 @@ static void begin(struct core_box *box, const char *id, const char *session, enu
     give(box, command);
 }
 
+/* The process has ended in what a session left. */
+static void tried(struct core_box *box, const char *session, uint64_t kept, uint64_t action)
+{
+    struct command *command = command_new(COMMAND_TRIED, DIALECT_7);
+
+    command->tried = (struct tried_command){.session = slice_from(session), .kept = kept, .action = action};
+    give(box, command);
+}
+
 /* Documents `first` to `last` in one request; `lease` and `transaction` may be "". */
 static void put(struct core_box *box, int first, int last, const char *transaction, const char *lease)
 {
@@ -114,6 +125,23 @@ static void put(struct core_box *box, int first, int last, const char *transacti
     }
     command->terms.transaction = slice_from(transaction);
     command->terms.timeout_us = 30 * TL_SECOND;
+    give(box, command);
+}
+
+/* A host of a cluster comes, or goes again. */
+static void host(struct core_box *box, const char *name, uint64_t life, bool goes)
+{
+    struct command *command = command_new(goes ? COMMAND_HOST_GONE : COMMAND_JOIN, DIALECT_7);
+
+    if (goes)
+        command->gone = (struct gone_command){.name = slice_from(name), .life = life};
+    else
+        command->join = (struct join_command){.name = slice_from(name),
+                                              .group = SLICE_LIT("default"),
+                                              .address = SLICE_LIT("10.0.0.1:9200"),
+                                              .build = SLICE_LIT("0.1.0"),
+                                              .life = life,
+                                              .limits = box->limits};
     give(box, command);
 }
 
@@ -143,6 +171,14 @@ static void fill(struct core_box *box)
     put(box, 2, 2, "t2", ""); /* waits */
     begin(box, "q", "", TXN_QUERY);
     put(box, 1, 6, "", ""); /* some of it waits */
+    tried(box, "gone", 1, 0);
+    open_session(box, "ends", true);
+    tried(box, "ends", 0, 0);
+    tried(box, "ends", 0, 0);
+    session(box, COMMAND_SESSION_CLOSE, "ends", true); /* its action is put aside */
+    host(box, "two", 4711, false);
+    host(box, "one", 4712, false);
+    host(box, "two", 4711, true);
     put(box, 30, 37, "", "leaves");
     session(box, COMMAND_SESSION_CLOSE, "leaves", true);
     free_completed(box);
@@ -183,9 +219,15 @@ static void test_there_is_something_of_each_kind(void **state)
     }
     assert_int_equal(waits, 5); /* a lock, a write in a transaction, a bulk, two that are kept */
     assert_int_equal(parts, 1);
-    assert_int_equal(owners->kept_count, 2);
+    assert_int_equal(owners->kept_count, 3);
+    assert_true(kept__find(box.core, 2)->aside && kept__find(box.core, 2)->wait == NULL);
+    assert_int_equal(tried__count(box.core, SLICE_LIT("gone"), 1, 0), 1);
+    assert_int_equal(tried__count(box.core, SLICE_LIT("ends"), 0, 0), 0);
     assert_int_equal(owners->leaving_count, 1);
     assert_int_equal(owners->txns.count, 3);
+    assert_int_equal(owners->hosts.count, 2);
+    assert_true(owners->hosts.all[0].number == 2 && owners->hosts.all[0].life == 4712 &&
+                owners->hosts.all[1].life == 0);
     assert_true(owners->stories.count > 0);
     assert_int_equal(owners_session(owners, SLICE_LIT("a"))->attachment, 77);
     empty(&box);
@@ -290,6 +332,114 @@ static void test_a_host_comes_up_beside_what_goes_on(void **state)
     assert_int_equal(command->txn.changes, 3);
     command_free(command);
     assert_int_equal(box_count(&box, "fs"), 9);
+    empty(&box);
+}
+
+/* What an ended session leaves goes in pieces, each at a timestamp of its own, ahead of the command of the step: a mark is above them. */
+static void test_a_mark_is_above_what_comes_before_it(void **state)
+{
+    struct core_box box = {0};
+    (void)state;
+    box_open(&box);
+    open_session(&box, "leaver", false);
+    for (int first = 0; first < 1500; first += 500)
+        put(&box, first, first + 499, "", "leaver");
+    session(&box, COMMAND_SESSION_CLOSE, "leaver", false);
+    free_completed(&box);
+    struct command *command = command_new(COMMAND_MARK, DIALECT_7);
+    command->mark.mark = box.now + 1; /* the timestamp that it is proposed with */
+    tl_ts proposed = command->mark.mark;
+    give(&box, command);
+    assert_int_equal(command->problem.type, PROBLEM_NONE);
+    assert_true(command->ts > proposed);
+    assert_true(core_mark_ts(box.core) == command->ts);
+    free_completed(&box);
+    empty(&box);
+}
+
+/* What is behind what was saved would be applied twice. */
+static void test_a_store_that_is_ahead_is_refused(void **state)
+{
+    struct buf saved = BUF_INIT(BUF_UNLIMITED), reason = BUF_INIT(BUF_UNLIMITED);
+    struct core_box box;
+    (void)state;
+    fill(&box);
+    save(&box, &saved);
+    tl_ts then = core_last_ts(box.core);
+    put(&box, 900, 900, "", "");
+    assert_int_equal(core_load(box.store, &box.limits, buf_view(&saved), &reason, &(struct core *){NULL}),
+                     TL_ERR_CORRUPT);
+    buf_byte(&reason, '\0');
+    char expected[64];
+    snprintf(expected, sizeof expected, "it was saved at %llu", (unsigned long long)then);
+    assert_non_null(strstr(reason.data, expected));
+    buf_deinit(&reason);
+    buf_deinit(&saved);
+    empty(&box);
+}
+
+static size_t lock_records(struct core_box *box)
+{
+    return box_keys(box, SPACE_SYSTEM, SLICE_LIT("L"), SLICE_LIT("M"));
+}
+
+/*
+ * Who has a log of commands has no records of locks, not those from before either: a grant and a release put nothing into the store, but
+ * nobody hears of them before they are durable, they are in the chain, and what is saved has them.
+ */
+static void test_locks_without_records(void **state)
+{
+    struct core_box box;
+    struct buf saved = BUF_INIT(BUF_UNLIMITED), reason = BUF_INIT(BUF_UNLIMITED);
+    struct core *again;
+    (void)state;
+
+    fill(&box);
+    assert_int_not_equal(lock_records(&box), 0);
+    uint64_t digest = box_digest(&box);
+    assert_int_equal(core_begin_saving(box.core), 0);
+    assert_int_equal(lock_records(&box), 0);
+    assert_int_equal(box_digest(&box), digest);
+
+    for (int given_back = 0; given_back < 2; given_back++) {
+        tl_ts binding = core_binding_ts(box.core);
+        uint64_t chain = core_chain(box.core);
+        if (given_back)
+            session(&box, COMMAND_SESSION_CLOSE, "b", false);
+        else
+            lock(&box, "b", "77", LOCK_X);
+        assert_int_equal(lock_records(&box), 0);
+        assert_true(core_binding_ts(box.core) > binding);
+        assert_true(core_chain(box.core) != chain);
+        save(&box, &saved);
+        digest = box_digest(&box);
+        assert_int_equal(load(&box, buf_view(&saved), &reason, &again), 0);
+        core_stop(box.core, &box.effects);
+        free_completed(&box);
+        core_close(box.core);
+        box.core = again;
+        core_begin_chain(box.core, 9);
+        assert_int_equal(core_begin_saving(box.core), 0);
+        assert_int_equal(box_digest(&box), digest);
+    }
+    buf_deinit(&saved);
+    buf_deinit(&reason);
+    empty(&box);
+}
+
+/* A lock and nothing else: the store is not written at all. */
+static void test_a_lock_writes_nothing(void **state)
+{
+    struct core_box box;
+    (void)state;
+
+    box_open(&box);
+    assert_int_equal(core_begin_saving(box.core), 0);
+    open_session(&box, "a", false);
+    size_t keys = box_keys(&box, SPACE_SYSTEM, SLICE_LIT("A"), SLICE_LIT("z"));
+    for (int i = 0; i < 3; i++)
+        lock(&box, "a", i == 0 ? "1" : i == 1 ? "2" : "3", LOCK_X);
+    assert_int_equal(box_keys(&box, SPACE_SYSTEM, SLICE_LIT("A"), SLICE_LIT("z")), keys);
     empty(&box);
 }
 
@@ -435,8 +585,8 @@ static void test_a_newer_version_is_told(void **state)
     (void)state;
 
     box_open(&box);
-    assert_int_equal(load(&box, SLICE_LIT("tidecore\x02"), &reason, &core), CORE_SAVE_NEWER);
-    assert_true(slice_is(buf_view(&reason), "it has version 2, and up to 1 are known here"));
+    assert_int_equal(load(&box, SLICE_LIT("tidecore\x05"), &reason, &core), CORE_SAVE_NEWER);
+    assert_true(slice_is(buf_view(&reason), "it has version 5, and up to 4 are known here"));
     box_close(&box);
     buf_deinit(&reason);
 }
@@ -454,33 +604,49 @@ static struct slice read_file(const char *path, struct buf *buf)
     return buf_view(buf);
 }
 
+static void write_version(int version)
+{
+    struct core_box box;
+    struct buf saved = BUF_INIT(BUF_UNLIMITED);
+    char path[4096];
+
+    snprintf(path, sizeof(path), "%s/%d", directory, version);
+    fill(&box);
+    save(&box, &saved);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(saved.data, 1, saved.len, file), saved.len);
+    fclose(file);
+    empty(&box);
+    buf_deinit(&saved);
+}
+
 /* Over a store of that time, or an empty one, for what is in the bytes needs none. */
-static void test_the_first_version_is_read_for_ever(void **state)
+static void read_version(int version)
 {
     struct core_box box;
     struct buf saved = BUF_INIT(BUF_UNLIMITED), again = BUF_INIT(BUF_UNLIMITED);
     char path[4096];
-    (void)state;
 
-    snprintf(path, sizeof(path), "%s/1", directory);
-    if (writes) {
-        fill(&box);
-        save(&box, &saved);
-        FILE *file = fopen(path, "wb");
-        assert_non_null(file);
-        assert_int_equal(fwrite(saved.data, 1, saved.len, file), saved.len);
-        fclose(file);
-        empty(&box);
-        buf_clear(&saved);
-    }
+    snprintf(path, sizeof(path), "%s/%d", directory, version);
     box_open(&box);
     core_close(box.core);
     assert_int_equal(load(&box, read_file(path, &saved), NULL, &box.core), 0);
     save(&box, &again);
-    assert_true(slice_equal(buf_view(&saved), buf_view(&again)));
+    assert_true(slice_equal(buf_view(&saved), buf_view(&again)) == (version == SECTIONS_VERSION));
     empty(&box);
     buf_deinit(&saved);
     buf_deinit(&again);
+}
+
+/* Those that are not the newest are read, and written as that. */
+static void test_every_version_is_read_for_ever(void **state)
+{
+    (void)state;
+    if (writes)
+        write_version(SECTIONS_VERSION);
+    for (int version = 1; version <= SECTIONS_VERSION; version++)
+        read_version(version);
 }
 
 int main(int argc, char **argv)
@@ -490,11 +656,15 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_what_was_loaded_saves_the_same_bytes),
         cmocka_unit_test(test_waiting_requests_go_on),
         cmocka_unit_test(test_a_host_comes_up_beside_what_goes_on),
+        cmocka_unit_test(test_a_mark_is_above_what_comes_before_it),
+        cmocka_unit_test(test_a_store_that_is_ahead_is_refused),
+        cmocka_unit_test(test_locks_without_records),
+        cmocka_unit_test(test_a_lock_writes_nothing),
         cmocka_unit_test(test_damage_is_refused_with_its_place),
         cmocka_unit_test(test_what_checksums_let_through),
         cmocka_unit_test(test_a_deep_lock_is_short),
         cmocka_unit_test(test_a_newer_version_is_told),
-        cmocka_unit_test(test_the_first_version_is_read_for_ever),
+        cmocka_unit_test(test_every_version_is_read_for_ever),
     };
 
     assert_true(argc > 1);

@@ -84,6 +84,10 @@ static void unknown_and_wrong_settings_are_refused(void **state)
     refused("{\"bogus\":1}",
             "unknown setting [index.bogus] please check that any required plugins are installed, or check the "
             "breaking changes documentation for removed settings");
+    refused("{\"default_pipeline\":\"p\"}",
+            "[index.default_pipeline] cannot be [p]: there are no ingest pipelines here, only [_none]");
+    refused("{\"final_pipeline\":\"p\"}",
+            "[index.final_pipeline] cannot be [p]: there are no ingest pipelines here, only [_none]");
     refused("{\"number_of_shards\":0}", "Failed to parse value [0] for setting [index.number_of_shards] must be >= 1");
     refused("{\"number_of_shards\":2000}",
             "Failed to parse value [2000] for setting [index.number_of_shards] must be <= 1024");
@@ -92,6 +96,26 @@ static void unknown_and_wrong_settings_are_refused(void **state)
     refused("{\"refresh_interval\":\"5\"}",
             "failed to parse setting [index.refresh_interval] with value [5] as a time value: "
             "unit is missing or unrecognized");
+    refused("{\"translog.durability\":\"x\"}",
+            "No enum constant org.elasticsearch.index.translog.Translog.Durability.X");
+    refused("{\"translog.sync_interval\":\"99ms\"}",
+            "failed to parse value [99ms] for setting [index.translog.sync_interval], must be >= [100ms]");
+    refused("{\"translog.flush_threshold_size\":\"55b\"}",
+            "failed to parse value [55b] for setting [index.translog.flush_threshold_size], must be >= [56b]");
+    refused("{\"merge.policy.segments_per_tier\":1.5}",
+            "Failed to parse value [1.5] for setting [index.merge.policy.segments_per_tier] must be >= 2.0");
+    refused("{\"store.type\":\"\"}", "Unknown store type []");
+    refused("{\"search.slowlog.threshold.query.warn\":\"\"}",
+            "failed to parse setting [index.search.slowlog.threshold.query.warn] with value [] as a time value: "
+            "unit is missing or unrecognized");
+    refused("{\"refresh_interval\":\"9999999999999999999s\"}",
+            "failed to parse [9999999999999999999s], fractional time values are not supported");
+    refused("{\"mapping.coerce\":false}", "[index.mapping.coerce] is not supported, only [true]");
+    refused("{\"query.default_field\":[\"a\",\"b\"]}", "[index.query.default_field] is not supported, only [*]");
+    refused("{\"similarity.default.k1\":1}", "[index.similarity.default.k1] is not supported");
+    refused("{\"lifecycle.name\":\"p\"}",
+            "unknown setting [index.lifecycle.name] please check that any required plugins are installed, or check the "
+            "breaking changes documentation for removed settings");
     refused("{\"uuid\":\"x\"}",
             "unknown setting [index.uuid] please check that any required plugins are installed, or check the "
             "breaking changes documentation for removed settings");

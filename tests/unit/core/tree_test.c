@@ -5,6 +5,7 @@
  */
 #include "../../lib/unit.h"
 
+#include "core/tree/empty.h"
 #include "core/tree/tree_write.h"
 
 #include <stdio.h>
@@ -353,6 +354,36 @@ static void vacant_places_get_guests_ahead(void **state)
     close_box(&box);
 }
 
+static void empty_places_are_forgotten_when_something_comes(void **state)
+{
+    struct empty_places places = {0};
+    char path[16];
+    (void)state;
+    assert_false(empty_places_know(&places, INDEX, SLICE_LIT("/a"), '/'));
+    empty_places_add(&places, INDEX, SLICE_LIT("/a"), '/');
+    assert_true(empty_places_know(&places, INDEX, SLICE_LIT("/a"), '/'));
+    assert_true(empty_places_know(&places, INDEX, SLICE_LIT("/a/b/c"), '/'));
+    assert_false(empty_places_know(&places, INDEX, SLICE_LIT("/ab"), '/'));
+    assert_false(empty_places_know(&places, INDEX, SLICE_LIT("/"), '/'));
+    assert_false(empty_places_know(&places, INDEX + 1, SLICE_LIT("/a"), '/'));
+    empty_places_fill(&places, INDEX, SLICE_LIT("/ab"));
+    empty_places_fill(&places, INDEX + 1, SLICE_LIT("/a"));
+    assert_true(empty_places_know(&places, INDEX, SLICE_LIT("/a"), '/'));
+    empty_places_fill(&places, INDEX, SLICE_LIT("/a/b/c"));
+    assert_false(empty_places_know(&places, INDEX, SLICE_LIT("/a"), '/'));
+    empty_places_add(&places, INDEX, SLICE_LIT("/x/y"), '/');
+    empty_places_fill(&places, INDEX, SLICE_LIT("/x")); /* a directory that has come may have something at /x/y */
+    assert_false(empty_places_know(&places, INDEX, SLICE_LIT("/x/y"), '/'));
+    for (int i = 0; i < 3 * EMPTY_PLACES_MAX; i++) {
+        snprintf(path, sizeof path, "/p%d", i);
+        empty_places_add(&places, INDEX, slice_from(path), '/');
+        assert_true(empty_places_know(&places, INDEX, slice_from(path), '/'));
+    }
+    assert_int_equal(places.count, EMPTY_PLACES_MAX);
+    empty_places_forget(&places);
+    assert_int_equal(places.count, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -369,6 +400,7 @@ int main(void)
         cmocka_unit_test(the_past_is_as_it_was),
         cmocka_unit_test(a_transaction_sees_its_own_renames_alone),
         cmocka_unit_test(vacant_places_get_guests_ahead),
+        cmocka_unit_test(empty_places_are_forgotten_when_something_comes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

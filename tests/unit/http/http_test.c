@@ -11,6 +11,8 @@
 #include "http/inflate.h"
 #include "lib/unit.h"
 
+#include <errno.h>
+#include <gnutls/x509.h>
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -32,6 +34,7 @@ struct fixture {
     struct exchange *queue[QUEUE_MAX]; /* to be answered by the thread */
     size_t queued;
     bool ending;
+    bool blocking;         /* the polling thread waits for the test */
     struct exchange *held; /* answered by the test, or when its peer is gone */
     int disconnects;
     _Atomic int lone;
@@ -113,6 +116,15 @@ static void handle(void *context, struct exchange *exchange)
         pthread_mutex_unlock(&f->lock);
     } else if (slice_is(exchange->path, "/held")) {
         hold(f, exchange);
+    } else if (slice_is(exchange->path, "/block")) { /* the polling thread, until the test lets go */
+        pthread_mutex_lock(&f->lock);
+        f->blocking = true;
+        pthread_cond_broadcast(&f->changed);
+        while (f->blocking)
+            pthread_cond_wait(&f->changed, &f->lock);
+        pthread_mutex_unlock(&f->lock);
+        answer(exchange);
+        exchange_respond(exchange);
     } else if (slice_is(exchange->path, "/stream")) {
         exchange->status = 200;
         exchange->content_type = "application/x-ndjson";
@@ -286,6 +298,39 @@ static void test_headers(void **state)
     expect(f, "GET / HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 OK\r\n", "X-Elastic-Product: Elasticsearch\r\n");
     expect(f, "GET / HTTP/1.1\r\nHost: h\r\nX-Opaque-Id: job 7\r\n\r\n", "HTTP/1.1 200 OK\r\n",
            "X-Opaque-Id: job 7\r\n");
+}
+
+/*
+ * libmicrohttpd takes 128 events at a time from the kernel. When just as many had come it waited for further ones before it looked at
+ * these.
+ */
+static void test_as_many_as_are_taken_at_once(void **state)
+{
+    enum { AT_ONCE = 128 };
+    struct http_options one = options();
+    one.thread_count = 1;
+    struct fixture *f = open_with(one);
+    int blocking = dial(f), fds[AT_ONCE];
+    for (size_t i = 0; i < AT_ONCE; i++) {
+        fds[i] = dial(f);
+        expect_on(fds[i], "GET /before HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 OK\r\n", "GET /before [] 0");
+    }
+    const char *request = "GET /block HTTP/1.1\r\nHost: h\r\n\r\n";
+    say(blocking, request, strlen(request));
+    wait_until(f, f->blocking);
+    for (size_t i = 0; i < AT_ONCE; i++)
+        say(fds[i], "GET /a HTTP/1.1\r\nHost: h\r\n\r\n", strlen("GET /a HTTP/1.1\r\nHost: h\r\n\r\n"));
+    pthread_mutex_lock(&f->lock);
+    f->blocking = false;
+    pthread_cond_broadcast(&f->changed);
+    pthread_mutex_unlock(&f->lock);
+    for (size_t i = 0; i < AT_ONCE; i++) {
+        expect_on(fds[i], "", "HTTP/1.1 200 OK\r\n", "GET /a [] 0");
+        close(fds[i]);
+    }
+    close(blocking);
+    close_fixture(f);
+    (void)state;
 }
 
 static void test_head_sends_no_body(void **state)
@@ -683,6 +728,69 @@ static void test_dribblers_are_ended(void **state)
     close_fixture(f);
 }
 
+/* A certificate by itself and its key, in one file that the caller removes. */
+static void write_pair(char path[static 32])
+{
+    gnutls_x509_privkey_t key;
+    gnutls_x509_crt_t cert;
+    gnutls_datum_t key_text, cert_text;
+    strcpy(path, "/tmp/tidelock-test-XXXXXX");
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(gnutls_x509_privkey_init(&key), 0);
+    assert_int_equal(gnutls_x509_crt_init(&cert), 0);
+    assert_int_equal(gnutls_x509_privkey_generate(key, GNUTLS_PK_ECDSA, GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_SECP256R1), 0), 0);
+    assert_int_equal(gnutls_x509_crt_set_version(cert, 3), 0);
+    assert_int_equal(gnutls_x509_crt_set_serial(cert, "\1", 1), 0);
+    assert_int_equal(gnutls_x509_crt_set_key(cert, key), 0);
+    assert_int_equal(gnutls_x509_crt_set_activation_time(cert, time(NULL) - 3600), 0);
+    assert_int_equal(gnutls_x509_crt_set_expiration_time(cert, time(NULL) + 3600), 0);
+    assert_int_equal(gnutls_x509_crt_sign2(cert, cert, key, GNUTLS_DIG_SHA256, 0), 0);
+    assert_int_equal(gnutls_x509_privkey_export2(key, GNUTLS_X509_FMT_PEM, &key_text), 0);
+    assert_int_equal(gnutls_x509_crt_export2(cert, GNUTLS_X509_FMT_PEM, &cert_text), 0);
+    assert_int_equal(write(fd, key_text.data, key_text.size), key_text.size);
+    assert_int_equal(write(fd, cert_text.data, cert_text.size), cert_text.size);
+    close(fd);
+    gnutls_free(key_text.data);
+    gnutls_free(cert_text.data);
+    gnutls_x509_crt_deinit(cert);
+    gnutls_x509_privkey_deinit(key);
+}
+
+/* A handshake that is not finished in time is ended, whether it sends nothing, a beginning, or byte after byte. */
+static void test_handshakes_are_ended(void **state)
+{
+    (void)state;
+    enum { SILENT, BEGUN, DRIBBLING, COUNT };
+    struct http_options chosen = options();
+    char path[32];
+    write_pair(path);
+    chosen.head_us = 500 * TL_MS;
+    chosen.tls = (struct tls_files){.cert = path, .key = path};
+    struct fixture *f = open_with(chosen);
+    int fds[COUNT];
+    bool ended[COUNT] = {false};
+    for (int i = 0; i < COUNT; i++)
+        fds[i] = dial(f);
+    say(fds[BEGUN], "\x16\x03\x01", 3);
+    say(fds[DRIBBLING], "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11);
+    for (int i = 0; i < PATIENCE_MS / 50 && !(ended[SILENT] && ended[BEGUN] && ended[DRIBBLING]); i++) {
+        (void)send(fds[DRIBBLING], "x", 1, MSG_NOSIGNAL);
+        for (int k = 0; k < COUNT; k++) {
+            char byte;
+            ssize_t got = recv(fds[k], &byte, 1, MSG_DONTWAIT);
+            ended[k] = ended[k] || got == 0 || (got < 0 && errno != EAGAIN);
+        }
+        poll(NULL, 0, 50);
+    }
+    for (int i = 0; i < COUNT; i++) {
+        assert_true(ended[i]);
+        close(fds[i]);
+    }
+    close_fixture(f);
+    unlink(path);
+}
+
 static void test_quiesce(void **state)
 {
     struct fixture *f = *state;
@@ -754,6 +862,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         with_server(test_answers),
         with_server(test_headers),
+        cmocka_unit_test(test_as_many_as_are_taken_at_once),
         with_server(test_head_sends_no_body),
         with_server(test_expect_continue),
         with_server(test_body_too_large),
@@ -769,6 +878,7 @@ int main(void)
         with_server(test_stream_whose_reader_leaves),
         cmocka_unit_test(test_stream_that_is_not_read),
         cmocka_unit_test(test_dribblers_are_ended),
+        cmocka_unit_test(test_handshakes_are_ended),
         with_server(test_quiesce),
         with_server(test_many_at_once),
         with_server(test_port_in_use),

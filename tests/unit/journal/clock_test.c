@@ -297,6 +297,51 @@ static void test_minute_and_hour_are_what_passes(void **state)
     }
 }
 
+/* --- Query transactions -------------------------------------------------------------------------------------------- */
+
+/* A read, as requests make it: where the entry is not fresh the core is asked. Returns: whether the transaction is open. */
+static bool read_once(struct life *life, bool *ret_fresh)
+{
+    tl_ts ts;
+    struct query *query = journal_query_use(life->journal, SLICE_LIT("transaction"));
+    if (query == NULL)
+        return false;
+    *ret_fresh = journal_query_fresh(life->journal, query, &ts);
+    journal_query_leave(life->journal, query);
+    if (*ret_fresh)
+        return true;
+    struct command *command = command_new(COMMAND_TXN_LOCK, DIALECT_7);
+    command->terms.transaction = SLICE_LIT("transaction");
+    return ask(life, command).problem == PROBLEM_NONE;
+}
+
+/* Every read counts, also one of which the core does not hear: idle time begins with the last, and is never less than was said. */
+static void test_every_read_counts(void **state)
+{
+    static const uint64_t first_read[] = {1,           100 * TL_MS, 249 * TL_MS, 251 * TL_MS,
+                                          400 * TL_MS, 900 * TL_MS, 3900 * TL_MS};
+    (void)state;
+    for (size_t i = 0; i < sizeof first_read / sizeof *first_read; i++) {
+        struct life life;
+        bool fresh;
+        open_life(&life);
+        struct command *command = command_new(COMMAND_TXN_BEGIN, DIALECT_7);
+        command->txn.id = SLICE_LIT("transaction");
+        command->txn.mode = TXN_QUERY;
+        command->txn.idle_us = 4 * TL_SECOND;
+        assert_int_equal(ask(&life, command).problem, PROBLEM_NONE);
+        pass(&life, first_read[i]);
+        assert_true(read_once(&life, &fresh));
+        assert_int_equal(fresh, first_read[i] < 250 * TL_MS);
+        pass(&life, 3900 * TL_MS);
+        assert_true(read_once(&life, &fresh));
+        assert_false(fresh);
+        pass(&life, 4500 * TL_MS);
+        assert_false(read_once(&life, &fresh));
+        close_life(&life);
+    }
+}
+
 /* --- Timestamps --------------------------------------------------------------------------------------------------- */
 
 /* Reads that write nothing, and locks: neither repeats nor sinks when the process is killed and the clock was set meanwhile. */
@@ -471,6 +516,7 @@ static void test_history_is_kept_by_the_other_clock(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_read_counts),
         cmocka_unit_test(test_nothing_is_given_twice),
         cmocka_unit_test(test_a_start_does_not_run_ahead),
         cmocka_unit_test(test_marks_are_few),

@@ -9,12 +9,15 @@
  */
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "lib/unit.h"
 
 #include "base/alloc.h"
 
+#include "core/step/entry.h"
 #include "journal/journal.h"
 #include "journal/recover.h"
 #include "log/log_memory.h"
@@ -22,15 +25,27 @@
 
 enum { WRITERS = 4, ROUNDS = 150 };
 
+#define HALF UINT64_MAX /* as recovery_us: of what the start has taken */
+
 /* --- A log that keeps all ----------------------------------------------------------------------------------------- */
 
 static struct log_functions keeping;
+static _Atomic int trimmed; /* how often a checkpoint has let go of something */
 
 static int trim_nothing(struct log *log, log_position before)
 {
     (void)log;
     (void)before;
+    atomic_fetch_add(&trimmed, 1);
     return 0;
+}
+
+static _Atomic bool log_is_full;
+static int (*append_really)(struct log *log, const struct slice *parts, size_t count, log_position *ret_position);
+
+static int append_if_room(struct log *log, const struct slice *parts, size_t count, log_position *ret_position)
+{
+    return atomic_load(&log_is_full) ? TL_ERR_NO_SPACE : append_really(log, parts, count, ret_position);
 }
 
 static struct log *open_log(struct log_medium *medium)
@@ -38,6 +53,8 @@ static struct log *open_log(struct log_medium *medium)
     struct log *log = log_memory_open(medium);
     keeping = *log->functions;
     keeping.trim = trim_nothing;
+    append_really = keeping.append;
+    keeping.append = append_if_room;
     log->functions = &keeping;
     return log;
 }
@@ -53,18 +70,25 @@ struct life {
     struct journal *journal;
 };
 
-static void begin(struct life *life, size_t checkpoint_bytes, bool machine_lost)
+static void begin_with(struct life *life, struct journal_options options)
 {
     struct core_limits limits = core_limits_default();
     char *reason = NULL;
     life->log = open_log(life->medium);
-    if (recover_core(life->store, life->log, &limits, &life->core, &life->recovered, &reason) != 0)
+    if (recover_core(life->store, life->log, &limits, NULL, &life->core, &life->recovered, &reason) != 0)
         fail_msg("recovery: %s", reason);
-    struct journal_options options = {.log = life->log,
-                                      .log_position = life->recovered.position,
-                                      .checkpoint_bytes = checkpoint_bytes,
-                                      .machine_lost = machine_lost};
+    assert_int_equal(life->recovered.differs, 0);
+    options.log = life->log;
+    options.log_position = life->recovered.position;
+    options.log_work_us = life->recovered.work_us;
+    if (options.recovery_us == HALF)
+        options.recovery_us = life->recovered.work_us / 2;
     assert_int_equal(journal_open_local(life->core, life->store, &options, &life->journal), 0);
+}
+
+static void begin(struct life *life, size_t checkpoint_bytes, bool machine_lost)
+{
+    begin_with(life, (struct journal_options){.checkpoint_bytes = checkpoint_bytes, .machine_lost = machine_lost});
 }
 
 static void end(struct life *life)
@@ -186,11 +210,12 @@ static void assert_makes(struct life *life, struct store *store, uint64_t expect
     struct core *core;
     char *reason = NULL;
     struct log *log = open_log(life->medium);
-    if (recover_core(store, log, &limits, &core, &recovered, &reason) != 0)
+    if (recover_core(store, log, &limits, NULL, &core, &recovered, &reason) != 0)
         fail_msg("recovery: %s", reason);
     struct log_head head;
     log_head(log, &head);
     assert_int_equal(recovered.position, head.appended);
+    assert_int_equal(recovered.differs, 0);
     assert_true(digest(core) == expected);
     core_close(core);
     log_close(log);
@@ -281,6 +306,34 @@ static void test_a_lost_machine_rolls_back(void **state)
     buried(&life);
 }
 
+/*
+ * What a start has applied again counts toward the next checkpoint. Else a server that is killed before it comes to one would take longer
+ * with each start.
+ */
+static void test_what_a_start_applied_counts(void **state)
+{
+    enum { PATIENCE = 300, LOOK_US = 20 * 1000 };
+    struct life life = born();
+    (void)state;
+    begin(&life, 0, false);
+    work(&life);
+    end(&life);
+    store_close(life.store);
+    life.store = store_open_mem(); /* all that the log has is to be applied again */
+    struct log *log = open_log(life.medium);
+    struct log_head head;
+    log_head(log, &head);
+    log_close(log);
+    atomic_store(&trimmed, 0);
+    begin_with(&life, (struct journal_options){.recovery_us = HALF, .checkpoint_bytes = (size_t)1 << 30});
+    assert_int_equal(life.recovered.position, head.appended);
+    for (int i = 0; i < PATIENCE && atomic_load(&trimmed) == 0; i++)
+        usleep(LOOK_US);
+    assert_true(atomic_load(&trimmed) > 0);
+    end(&life);
+    buried(&life);
+}
+
 /* A store that is not of the log's time is refused. */
 static void test_strangers_are_refused(void **state)
 {
@@ -294,13 +347,13 @@ static void test_strangers_are_refused(void **state)
     work(&life);
     end(&life);
     struct log *log = open_log(other.medium);
-    assert_int_equal(recover_core(life.store, log, &limits, &core, &recovered, &reason), TL_ERR_CORRUPT);
+    assert_int_equal(recover_core(life.store, log, &limits, NULL, &core, &recovered, &reason), TL_ERR_CORRUPT);
     assert_non_null(strstr(reason, "not of one time"));
     mem_free(reason);
     log_close(log);
     assert_int_equal(store_checkpoint(life.store, SLICE_LIT("tidestop\x01\x05nonsense")), 0);
     log = open_log(life.medium);
-    assert_int_equal(recover_core(life.store, log, &limits, &core, &recovered, &reason), TL_ERR_CORRUPT);
+    assert_int_equal(recover_core(life.store, log, &limits, NULL, &core, &recovered, &reason), TL_ERR_CORRUPT);
     assert_non_null(strstr(reason, "the state in the store's checkpoint"));
     mem_free(reason);
     log_close(log);
@@ -308,13 +361,147 @@ static void test_strangers_are_refused(void **state)
     buried(&other);
 }
 
+static _Atomic uint64_t read_at = 1700000000 * (uint64_t)TL_SECOND; /* what both clocks said last */
+
+/* A machine so slow that a hundredth of a second goes by between any two looks at a clock. */
+static uint64_t slow_clock(void *context)
+{
+    (void)context;
+    return atomic_fetch_add(&read_at, 10 * TL_MS);
+}
+
+/* A mark lies at or above the timestamp of its own step, however late that comes. */
+static void test_a_slow_machine_stops(void **state)
+{
+    const struct journal_clocks slow = {.wall = slow_clock, .boot = slow_clock};
+    struct life life = born();
+    (void)state;
+    for (int lives = 0; lives < 3; lives++) {
+        begin_with(&life, (struct journal_options){.clocks = &slow});
+        must_run(&life, write_command("before", ""));
+        tl_ts newest = core_last_ts(life.core);
+        end(&life);
+        begin_with(&life, (struct journal_options){.clocks = &slow});
+        struct command *command = run(&life, write_command("after", ""));
+        assert_int_equal(command->problem.type, PROBLEM_NONE);
+        assert_true(command->ts > newest);
+        command_free(command);
+        end(&life);
+    }
+    buried(&life);
+}
+
+/* A mark says what the state was: where the log makes another, the first that differs is told, and the rest is applied. */
+static void test_another_state_is_told(void **state)
+{
+    struct life life = born();
+    struct core_limits limits = core_limits_default();
+    struct recovered recovered;
+    struct core *core;
+    char *reason = NULL;
+    (void)state;
+    begin(&life, 0, false);
+    must_run(&life, write_command("before", ""));
+    end(&life);
+    struct log *log = open_log(life.medium);
+    struct log_head head;
+    log_head(log, &head);
+    log_position wrong = 0, right = 0;
+    for (int i = 0; i < 2; i++) {
+        struct buf bytes = BUF_INIT(BUF_UNLIMITED);
+        struct entry_head first = {.ts = 1};
+        struct command *mark = command_new(COMMAND_MARK, DIALECT_7);
+        mark->mark = (struct mark_command){.mark = 1, .kept = SLICE_LIT(""), .chain = i == 0 ? 4711 : 0};
+        entry_begin(&first, &bytes);
+        entry_add(mark, &bytes);
+        struct slice part = buf_view(&bytes);
+        assert_int_equal(log_append(log, &part, 1, i == 0 ? &wrong : &right), 0);
+        command_free(mark);
+        buf_deinit(&bytes);
+    }
+    assert_int_equal(log_sync(log, right), 0);
+    assert_int_equal(recover_core(life.store, log, &limits, NULL, &core, &recovered, &reason), 0);
+    assert_int_equal(recovered.differs, wrong);
+    assert_int_equal(recovered.position, right);
+    core_close(core);
+    log_close(log);
+    buried(&life);
+}
+
+static _Atomic uint64_t leapt;
+
+static uint64_t leaping_clock(void *context)
+{
+    struct timespec now;
+    (void)context;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * TL_SECOND + (uint64_t)now.tv_nsec / 1000 + atomic_load(&leapt);
+}
+
+static struct command *session_status(void)
+{
+    struct command *command = command_new(COMMAND_STATUS, DIALECT_7);
+    command->status.what = STATUS_SESSIONS;
+    return command;
+}
+
+/*
+ * The log has no room, and the mark is used up: who only looks is answered, who writes is told, and nobody waits for room with the core in
+ * hand. What ends a wait does so when there is room again.
+ */
+static void test_a_full_log(void **state)
+{
+    const struct journal_clocks leaping = {.wall = leaping_clock, .boot = leaping_clock};
+    struct life life = born();
+    sem_t answered, ended;
+    (void)state;
+    sem_init(&answered, 0, 0);
+    sem_init(&ended, 0, 0);
+    begin_with(&life, (struct journal_options){.clocks = &leaping});
+    must_run(&life, txn_command(COMMAND_TXN_BEGIN, "first"));
+    must_run(&life, write_command("1", "first"));
+    struct command *waiting = write_command("1", "");
+    waiting->on_done = done;
+    waiting->context = &answered;
+    journal_submit(life.journal, waiting, false);
+    must_run(&life, session_status()); /* behind it: now it waits */
+    struct command *cancel = command_new(COMMAND_CANCEL, DIALECT_7);
+    cancel->cancel.request = waiting->request;
+    cancel->on_done = done;
+    cancel->context = &ended;
+
+    atomic_store(&log_is_full, true);
+    for (int times = 0; times < 3; times++) {
+        atomic_fetch_add(&leapt, 20 * TL_SECOND);
+        must_run(&life, session_status());
+        struct command *refused = run(&life, write_command("2", ""));
+        assert_int_equal(refused->problem.type, PROBLEM_DISK_FULL);
+        command_free(refused);
+    }
+    journal_submit(life.journal, cancel, false);
+    must_run(&life, session_status());
+    assert_int_equal(sem_trywait(&answered), -1);
+
+    atomic_store(&log_is_full, false);
+    must_run(&life, write_command("2", ""));
+    sem_wait(&ended);
+    sem_wait(&answered);
+    assert_int_not_equal(waiting->problem.type, PROBLEM_NONE);
+    command_free(waiting);
+    command_free(cancel);
+    sem_destroy(&answered);
+    sem_destroy(&ended);
+    end(&life);
+    buried(&life);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_log_makes_the_same_core),
-        cmocka_unit_test(test_what_was_open_goes_on),
-        cmocka_unit_test(test_a_lost_machine_rolls_back),
-        cmocka_unit_test(test_strangers_are_refused),
+        cmocka_unit_test(test_the_log_makes_the_same_core), cmocka_unit_test(test_what_was_open_goes_on),
+        cmocka_unit_test(test_a_lost_machine_rolls_back),   cmocka_unit_test(test_what_a_start_applied_counts),
+        cmocka_unit_test(test_strangers_are_refused),       cmocka_unit_test(test_a_slow_machine_stops),
+        cmocka_unit_test(test_another_state_is_told),       cmocka_unit_test(test_a_full_log),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

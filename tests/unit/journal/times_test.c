@@ -112,9 +112,27 @@ static void test_an_hour_ago_is_kept_over_restarts(void **state)
     buf_deinit(&saved);
 }
 
+/* The clock of a cluster goes with each host's own, from the furthest that was ordered, and stands where nothing is ordered. */
+static void a_common_clock_goes_as_far_as_the_order(void **state)
+{
+    struct common common;
+    (void)state;
+
+    common_init(&common, 100 * TL_SECOND, 7 * TL_SECOND);
+    assert_int_equal(common_read(&common, 101 * TL_SECOND), 8 * TL_SECOND);
+    assert_int_equal(common_read(&common, 130 * TL_SECOND), 7 * TL_SECOND + COMMON_GAP_US);
+    common_note(&common, 130 * TL_SECOND, 9 * TL_SECOND); /* what it proposed itself goes on from there */
+    assert_int_equal(common_read(&common, 131 * TL_SECOND), 10 * TL_SECOND);
+    common_note(&common, 131 * TL_SECOND, 20 * TL_SECOND); /* another is ahead */
+    assert_int_equal(common_read(&common, 132 * TL_SECOND), 21 * TL_SECOND);
+    common_note(&common, 132 * TL_SECOND, 5 * TL_SECOND); /* and another behind */
+    assert_int_equal(common_read(&common, 132 * TL_SECOND + 1), 21 * TL_SECOND + 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_common_clock_goes_as_far_as_the_order),
         cmocka_unit_test(test_the_clock_of_commands_leaves_out_gaps),
         cmocka_unit_test(test_steps_are_told_from_drift),
         cmocka_unit_test(test_timestamps_go_on_when_the_clock_is_back),

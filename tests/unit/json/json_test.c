@@ -3,6 +3,7 @@
 #include "../../lib/unit.h"
 
 #include "base/buf.h"
+#include "base/budget.h"
 #include "json/json.h"
 #include "json/write.h"
 
@@ -246,13 +247,141 @@ static void every_prefix_is_refused(void **state)
     arena_deinit(&arena);
 }
 
+/* Under the sanitizer of undefined behaviour: nothing is counted on from NULL, which yyjson's own macros do. */
+static void what_is_not_there_has_no_members(void **state)
+{
+    static const char *const texts[] = {"{}", "[]", "1", "\"a\"", "null"};
+    struct arena arena = ARENA_INIT;
+    size_t i, count, seen = 0;
+    yyjson_val *key, *value;
+    (void)state;
+    json_obj_foreach (NULL, i, count, key, value)
+        seen++;
+    json_arr_foreach (NULL, i, count, value)
+        seen++;
+    for (size_t j = 0; j < sizeof texts / sizeof *texts; j++) {
+        struct json_doc doc;
+        struct problem problem;
+        assert_int_equal(json_parse(&arena, slice_from(texts[j]), DIALECT_7, 0, &doc, &problem), 0);
+        json_obj_foreach (doc.root, i, count, key, value)
+            seen++;
+        json_arr_foreach (doc.root, i, count, value)
+            seen++;
+    }
+    assert_int_equal(seen, 0);
+    arena_deinit(&arena);
+}
+
+static void members_and_elements_come_in_order(void **state)
+{
+    struct arena arena = ARENA_INIT;
+    struct buf seen = BUF_INIT(BUF_UNLIMITED);
+    struct json_doc doc;
+    struct problem problem;
+    size_t i, count, j, inner;
+    yyjson_val *key, *value, *element;
+    (void)state;
+    assert_int_equal(
+        json_parse(&arena, SLICE_LIT("{\"a\":[1,[2,3],4],\"b\":[],\"c\":[5]}"), DIALECT_7, 0, &doc, &problem), 0);
+    json_obj_foreach (doc.root, i, count, key, value) {
+        buf_printf(&seen, "%zu/%zu %.*s", i, count, SLICE_ARG(json_slice(key)));
+        json_arr_foreach (value, j, inner, element)
+            buf_printf(&seen, " %zu/%zu %d", j, inner, (int)yyjson_get_int(element));
+        buf_byte(&seen, ';');
+    }
+    assert_true(slice_equal(buf_view(&seen), SLICE_LIT("0/3 a 0/3 1 1/3 0 2/3 4;1/3 b;2/3 c 0/1 5;")));
+    buf_deinit(&seen);
+    arena_deinit(&arena);
+}
+
+/* --- Ending early ------------------------------------------------------------------------------------------------- */
+
+static uint64_t looks; /* at the clock, which goes on by one each time */
+
+static uint64_t count_looks(void)
+{
+    return ++looks;
+}
+
+static struct buf long_text(const char *head, const char *item, bool numbered, const char *tail)
+{
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    buf_slice(&text, slice_from(head));
+    for (unsigned i = 0; text.len < (size_t)2 << 20; i++) {
+        if (numbered)
+            buf_printf(&text, item, i);
+        else
+            buf_slice(&text, slice_from(item));
+    }
+    buf_slice(&text, slice_from(tail));
+    return text;
+}
+
+/* Parses with a deadline after so many looks. Returns: as json_parse(). */
+static int parse_until(struct slice text, uint64_t deadline, struct account *ret_account)
+{
+    struct arena arena = ARENA_INIT;
+    struct json_doc doc;
+    struct problem problem;
+    *ret_account = (struct account){.clock_us = count_looks, .deadline_us = deadline};
+    struct budget_guard guard = {.account = ret_account};
+    arena.guard = &guard;
+    looks = 0;
+    int r = json_parse(&arena, text, DIALECT_7, 0, &doc, &problem);
+    if (r == JSON_INVALID)
+        assert_true(problem.type != PROBLEM_NONE);
+    arena_deinit(&arena);
+    return r;
+}
+
+/* Wherever it is when nobody waits for it any more, a long text is given up at the next look; and there are several a megabyte. */
+static void a_long_text_is_given_up(void **state)
+{
+    static const struct {
+        const char *head, *item, *tail;
+        bool numbered;
+        int result;
+        uint64_t looks; /* at least */
+    } texts[] = {
+        {"{\"a\":1", ",\"%u\":1", "}", true, 0, 8},          /* names that are told apart */
+        {"[1", ",1", "]", false, 0, 8},                         /* a tree that grows */
+        {"[1", ",1", "", false, JSON_INVALID, 8},               /* read again for what is wrong with it */
+        {"\"", "\\ud800", "\"", false, 0, 8},                  /* repaired, then read again */
+        {"[", "/**/", "1]", false, 0, 8},                       /* comments */
+        {"\"", "a", "\xff\"", false, JSON_INVALID, 8},          /* in a string */
+        {"", "1", "x", false, JSON_INVALID, 8},                 /* in a number */
+        {"[", "[],", "[{},[]", false, JSON_INVALID, 8},         /* brackets that are counted */
+    };
+    struct account account;
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct buf text = long_text(texts[i].head, texts[i].item, texts[i].numbered, texts[i].tail);
+        assert_int_equal(parse_until(buf_view(&text), UINT64_MAX, &account), texts[i].result);
+        assert_false(account_over(&account));
+        uint64_t all = looks;
+        assert_true(all >= texts[i].looks);
+        for (uint64_t deadline = 1; deadline < all; deadline += 1 + all / 10) {
+            assert_int_equal(parse_until(buf_view(&text), deadline, &account), JSON_INVALID);
+            assert_int_equal(account.end, ACCOUNT_LATE);
+            assert_int_equal(looks, deadline + 1);
+        }
+        buf_deinit(&text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(errors_are_those_recorded),        cmocka_unit_test(depth_has_a_limit),
-        cmocka_unit_test(duplicates_are_found_at_any_size), cmocka_unit_test(strings_know_their_place),
-        cmocka_unit_test(lone_surrogates_are_replaced),     cmocka_unit_test(equality_is_that_of_java),
+        cmocka_unit_test(errors_are_those_recorded),
+        cmocka_unit_test(depth_has_a_limit),
+        cmocka_unit_test(duplicates_are_found_at_any_size),
+        cmocka_unit_test(strings_know_their_place),
+        cmocka_unit_test(lone_surrogates_are_replaced),
+        cmocka_unit_test(equality_is_that_of_java),
         cmocka_unit_test(every_prefix_is_refused),
+        cmocka_unit_test(what_is_not_there_has_no_members),
+        cmocka_unit_test(members_and_elements_come_in_order),
+        cmocka_unit_test(a_long_text_is_given_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

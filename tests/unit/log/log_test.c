@@ -204,6 +204,47 @@ static void test_seal(void **state)
     disk_sim_free(sim);
 }
 
+static size_t ten(unsigned number)
+{
+    (void)number;
+    return 10;
+}
+
+/* For a store that has all before it: it goes on from there, and so it does when it was opened again. */
+static void test_begins_behind_an_entry(void **state)
+{
+    enum { AFTER = 41 };
+    struct disk_sim *sim = disk_sim_new(1);
+    const struct log_file_options behind = {.segment_bytes = SEGMENT, .spares_max = 2, .after = AFTER};
+    struct log *log;
+    struct log_head head;
+    struct log_cursor *cursor;
+    char *reason;
+    (void)state;
+    assert_int_equal(log_file_open(disk_sim_disk(sim), &behind, &log, &reason), 0);
+    const struct log_checkpoint checkpoint = {.position = AFTER, .place = SLICE_LIT("store")};
+    assert_int_equal(log_put_checkpoint(log, &checkpoint), 0);
+    for (unsigned to = AFTER; to < AFTER + 3; to++) {
+        log_head(log, &head);
+        assert_int_equal(head.oldest, AFTER + 1);
+        assert_int_equal(head.appended, to);
+        assert_int_equal(head.durable, to);
+        assert_false(head.sealed);
+        assert_int_equal(log_follow(log, AFTER, &cursor), LOG_TRIMMED);
+        expect(log, AFTER + 1, to, ten);
+        append(log, to + 1, 10);
+        assert_int_equal(log_sync(log, to + 1), 0);
+        log_close(log);
+        log = open_file(sim);
+    }
+    /* One that is there begins where it begins. */
+    log_close(log);
+    assert_int_equal(log_file_open(disk_sim_disk(sim), &(struct log_file_options){.after = 7}, &log, &reason), 0);
+    expect(log, AFTER + 1, AFTER + 3, ten);
+    log_close(log);
+    disk_sim_free(sim);
+}
+
 static void test_prepare_makes_spares(void **state)
 {
     struct disk_sim *sim = disk_sim_new(5);
@@ -212,6 +253,36 @@ static void test_prepare_makes_spares(void **state)
     assert_int_equal(log_file_prepare(log), 0);
     append_all(log, 1, 60, mixed);
     expect(log, 1, 60, mixed);
+    log_close(log);
+    disk_sim_free(sim);
+}
+
+/* Promise 7: an append that finds no room has written nothing, and the same succeeds when there is some. */
+static void test_full_disk(void **state)
+{
+    struct disk_sim *sim = disk_sim_new(15);
+    struct log *log = open_file(sim);
+    char buffer[20000];
+    log_position position;
+    (void)state;
+    append_all(log, 1, 3, small);
+    disk_sim_set_room(sim, 1);
+    for (int i = 0; i < 3; i++) {
+        struct slice large = entry_of(4, sizeof buffer, buffer);
+        assert_int_equal(log_append(log, &large, 1, &position), TL_ERR_NO_SPACE);
+    }
+    expect(log, 1, 3, small);
+    append(log, 4, small(4)); /* there is room for it in the segment */
+    assert_int_equal(log_sync(log, 4), 0);
+    disk_sim_set_room(sim, UINT64_MAX);
+    append_all(log, 5, 60, mixed);
+    assert_int_equal(log_sync(log, 60), 0);
+    assert_int_equal(log_prepare(log), 0);
+    assert_int_equal(log_shrink(log), 0);
+    log_close(log);
+    disk_sim_cut_power(sim);
+    log = open_file(sim);
+    append_all(log, 61, 70, mixed);
     log_close(log);
     disk_sim_free(sim);
 }
@@ -368,14 +439,116 @@ static void test_memory(void **state)
     log_medium_free(medium);
 }
 
+/* What etcd's log promises, the memory log keeps, too; what may go wrong is asked for. */
+static void test_memory_that_hosts_share(void **state)
+{
+    struct log_medium *medium = log_medium_new();
+    struct log *a = log_memory_open_as(medium, SLICE_LIT("a")), *b = log_memory_open_as(medium, SLICE_LIT("b"));
+    struct log_cursor *cursor;
+    struct log_entry entry;
+    struct log_hosts *hosts;
+    struct log_lease lease;
+    log_position position;
+    uint64_t life_a, life_b, number;
+    struct slice part = SLICE_LIT("x");
+    (void)state;
+    assert_int_equal(log_submit(a, &part, 1, 0, &number), LOG_OUT);
+    assert_int_equal(log_join(a, SLICE_LIT("A"), 0, &life_a), 0);
+    assert_int_equal(log_join(b, SLICE_LIT("B"), 0, &life_b), 0);
+    assert_true(life_b > life_a);
+    assert_int_equal(log_list_hosts(a, 0, 0, &hosts), 0);
+    assert_int_equal(hosts->count, 2);
+    assert_slice_equal(hosts->hosts[1].about, "B");
+    assert_int_equal(log_list_hosts(a, hosts->version, 0, &(struct log_hosts *){NULL}), LOG_END);
+    mem_free(hosts);
+    assert_int_equal(log_follow(b, 1, &cursor), 0);
+    assert_int_equal(log_await(cursor, 0), LOG_END);
+    assert_int_equal(log_submit(a, &part, 1, 0, &number), 0);
+    assert_int_equal(number, 1);
+    assert_int_equal(log_answer(a, number, 0, &position), 0);
+    assert_int_equal(log_await(cursor, 0), 0);
+    assert_int_equal(log_next(cursor, &entry), 0);
+    assert_slice_equal(entry.host, "a");
+    assert_true(entry.life == life_a && entry.number == 1 && entry.position == position &&
+                log_passed(cursor) == position);
+
+    /* Out: refused; a new life goes on with the numbers. An answer that is lost ends the life. */
+    log_medium_end_life(medium, SLICE_LIT("a"));
+    log_lease(a, &lease);
+    assert_int_equal(lease.life, 0);
+    assert_int_equal(log_append(a, &part, 1, &position), LOG_OUT);
+    assert_int_equal(log_join(a, SLICE_NONE, 0, &life_a), 0);
+    assert_true(life_a > life_b);
+    log_medium_forget_answer(medium);
+    assert_int_equal(log_append(a, &part, 1, &position), LOG_UNKNOWN);
+    assert_int_equal(log_append(a, &part, 1, &position), LOG_OUT);
+    assert_int_equal(log_next(cursor, &entry), 0);
+    assert_true(entry.life == life_a && entry.number == 2 && entry.position == position);
+
+    /* Cut off: nothing is heard or said until it is there again. Full: nothing is appended. */
+    assert_int_equal(log_append(b, &part, 1, &position), 0);
+    log_medium_part(medium, SLICE_LIT("b"), true);
+    assert_int_equal(log_ask_head(b, 0, &position), LOG_AWAY);
+    assert_int_equal(log_submit(b, &part, 1, 0, &number), LOG_BUSY);
+    assert_int_equal(log_next(cursor, &entry), LOG_END);
+    log_medium_part(medium, SLICE_LIT("b"), false);
+    assert_int_equal(log_next(cursor, &entry), 0);
+    log_medium_fill(medium, true);
+    assert_int_equal(log_append(b, &part, 1, &position), TL_ERR_NO_SPACE);
+    log_medium_fill(medium, false);
+    log_interrupt(cursor);
+    assert_int_equal(log_await(cursor, LOG_FOREVER), LOG_END);
+    log_unfollow(cursor);
+
+    /* Checkpoints are each host's; the second newest is kept, and whoever is not too far behind. */
+    put_checkpoint(a, 3, "three");
+    put_checkpoint(b, 1, "one");
+    assert_int_equal(log_trim(a, 3), 0);
+    assert_int_equal(log_follow(a, 1, &cursor), LOG_TRIMMED);
+    assert_int_equal(log_follow(a, 2, &cursor), 0);
+    log_unfollow(cursor);
+    log_close(a);
+    log_close(b);
+    log_medium_free(medium);
+}
+
+/* The rule of src/log/README.md, "Trimming", alone. */
+static void test_trim_bound(void **state)
+{
+    struct log_known_hosts *known = mem_zalloc(sizeof *known + 3 * sizeof known->hosts[0]);
+    static const log_position positions[3] = {900, 500, 100};
+    (void)state;
+    assert_int_equal(log_trim_bound(known, 1000, false), 0);
+    for (unsigned i = 0; i < 3; i++)
+        known->hosts[i].newest = (struct log_checkpoint){.position = positions[i], .log_bytes = positions[i] * 10};
+    known->count = 1;
+    assert_int_equal(log_trim_bound(known, 1000, false), 900);
+    known->count = 2;
+    assert_int_equal(log_trim_bound(known, 1000, false), 500);
+    known->count = 3;
+    assert_int_equal(log_trim_bound(known, 8000, false), 100);
+    assert_int_equal(log_trim_bound(known, 7999, false), 500);
+    assert_int_equal(log_trim_bound(known, 8000, true), 500);
+    mem_free(known);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_crc32c),         cmocka_unit_test(test_append_and_follow),
-        cmocka_unit_test(test_follower_waits), cmocka_unit_test(test_checkpoints_and_trim),
-        cmocka_unit_test(test_seal),           cmocka_unit_test(test_prepare_makes_spares),
-        cmocka_unit_test(test_every_bit),      cmocka_unit_test(test_every_sector),
-        cmocka_unit_test(test_directory),      cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_memory_that_hosts_share),
+        cmocka_unit_test(test_trim_bound),
+        cmocka_unit_test(test_begins_behind_an_entry),
+        cmocka_unit_test(test_crc32c),
+        cmocka_unit_test(test_append_and_follow),
+        cmocka_unit_test(test_follower_waits),
+        cmocka_unit_test(test_checkpoints_and_trim),
+        cmocka_unit_test(test_seal),
+        cmocka_unit_test(test_prepare_makes_spares),
+        cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_every_bit),
+        cmocka_unit_test(test_every_sector),
+        cmocka_unit_test(test_directory),
+        cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests_name("log", tests, NULL, NULL);
 }

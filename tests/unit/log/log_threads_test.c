@@ -82,8 +82,68 @@ static void test_threads(void **state)
     assert_int_equal(system(command), 0);
 }
 
+/* Lets go of what is durable, takes back spares and makes new ones, until all is. */
+static void *trim_always(void *context)
+{
+    struct log_head head = {0};
+    while (head.durable < THREADS_ENTRIES) {
+        log_head(context, &head);
+        struct log_checkpoint checkpoint = {.position = head.durable, .place = SLICE_LIT("here")};
+        if (head.durable > 0 &&
+            (log_put_checkpoint(context, &checkpoint) != 0 || log_trim(context, head.durable) != 0 ||
+             log_prepare(context) != 0 || (head.durable % 5 == 0 && log_shrink(context) != 0)))
+            return context;
+    }
+    return NULL;
+}
+
+/* What is left is what was appended last, and opens. */
+static void test_trimmed_beside(void **state)
+{
+    char directory[] = "/tmp/log_test.XXXXXX", command[64], buffer[LEN_MAX];
+    const struct log_file_options options = {.segment_bytes = 16 << 10, .spares_max = 3};
+    struct log_disk *disk;
+    struct log *log;
+    struct log_cursor *cursor;
+    struct log_entry entry;
+    struct log_head head;
+    char *reason;
+    pthread_t threads[2];
+    void *failed;
+    (void)state;
+    assert_non_null(mkdtemp(directory));
+    assert_int_equal(log_disk_open(directory, &disk), 0);
+    assert_int_equal(log_file_open(disk, &options, &log, &reason), 0);
+    pthread_create(&threads[0], NULL, sync_always, log);
+    pthread_create(&threads[1], NULL, trim_always, log);
+    for (unsigned i = 1; i <= THREADS_ENTRIES; i++) {
+        struct slice bytes = entry_of(i, buffer);
+        log_position position;
+        assert_int_equal(log_append(log, &bytes, 1, &position), 0);
+    }
+    for (int i = 0; i < 2; i++) {
+        pthread_join(threads[i], &failed);
+        assert_null(failed);
+    }
+    log_close(log);
+    assert_int_equal(log_disk_open(directory, &disk), 0);
+    assert_int_equal(log_file_open(disk, &options, &log, &reason), 0);
+    log_head(log, &head);
+    assert_int_equal(head.appended, THREADS_ENTRIES);
+    assert_true(head.oldest > 1);
+    assert_int_equal(log_follow(log, head.oldest, &cursor), 0);
+    for (uint64_t next = head.oldest; next <= THREADS_ENTRIES; next++) {
+        assert_int_equal(log_next(cursor, &entry), 0);
+        assert_true(slice_equal(entry.bytes, entry_of((unsigned)next, buffer)));
+    }
+    log_unfollow(cursor);
+    log_close(log);
+    snprintf(command, sizeof command, "rm -r %s", directory);
+    assert_int_equal(system(command), 0);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_threads)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_threads), cmocka_unit_test(test_trimmed_beside)};
     return cmocka_run_group_tests_name("log_threads", tests, NULL, NULL);
 }

@@ -77,8 +77,6 @@ static void parameters_decide(void **state)
         {P(WITH_TREE("keyword", ",\"index\":false", "paths")), "p.t", NULL},
         {P(WITH_TREE("text", "", "paths")), "p.t", NULL},
         {P("\"p\":" TREE("paths") ",\"k\":" KEYWORD("")), "p", NULL},
-        /* What the family does not get. */
-        {P(WITH_TREE("keyword", "", "paths") ",\"a\":{\"type\":\"keyword\",\"copy_to\":\"p.t\"}"), "p.t", NULL},
         {P(WITH_TREE("keyword", "", "paths")), "p", NULL},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -127,10 +125,6 @@ static void changes_are_followed(void **state)
          false},
         {P(WITH_TREE("keyword", ",\"ignore_above\":10", "paths")), "_doc", P(WITH_TREE("keyword", "", "paths")), NULL,
          true},
-        {P(WITH_TREE("keyword", "", "paths")), "_doc", P("\"a\":{\"type\":\"keyword\",\"copy_to\":\"p.t\"}"), NULL,
-         false},
-        {P(WITH_TREE("keyword", "", "paths") ",\"a\":{\"type\":\"keyword\",\"copy_to\":\"p.t\"}"), "_doc",
-         P("\"a\":{\"type\":\"keyword\"}"), "p", true},
         /* Another type: it must agree. */
         {P(WITH_TREE("keyword", "", "paths")), "other", P("\"q\":" KEYWORD("")), "p", true},
         {P(WITH_TREE("keyword", "", "paths")), "other", P("\"p\":" KEYWORD("")), "p", true},

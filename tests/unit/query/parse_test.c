@@ -172,7 +172,7 @@ static void assert_lucene(const char *text, const char *expected)
     struct query *query = query_from_lucene(&arena, slice_from(text), &options), *parsed = NULL;
     struct problem problem = {0};
     struct buf shown = BUF_INIT(1 << 16);
-    if (lucene_parse(&arena, query, NULL, 0, &parsed, &problem) != 0)
+    if (lucene_parse(&arena, NULL, query, NULL, 0, &parsed, &problem) != 0)
         buf_slice(&shown, problem.reason);
     else
         show(&shown, parsed);
@@ -185,12 +185,17 @@ static void test_lucene(void **state)
 {
     (void)state;
     assert_lucene("n:1", "n:1");
-    assert_lucene("a b", "( a  b)");
+    assert_lucene("a b", "a b");
+    assert_lucene("a b c OR d", "( a b  c  d)");
+    assert_lucene("a b^2 c", "( a  (+b)  c)");
+    assert_lucene("a b -c", "( a b -c)");
+    assert_lucene("a &&b", "a &&b");
     assert_lucene("a AND b", "(+a +b)");
     assert_lucene("a AND b OR c", "(+a +b  c)");
     assert_lucene("+a -b", "(+a -b)");
     assert_lucene("NOT a", "(-a)");
-    assert_lucene("f:(a b)", "( f:a  f:b)");
+    assert_lucene("f:(a b)", "f:a b");
+    assert_lucene("f:a b", "( f:a  b)");
     assert_lucene("f:\"a b\" AND g:[1 TO 5}", "(+f:phrase a b +g[1..5})");
     assert_lucene("age:>=10", "age[10..]");
     assert_lucene("f:ab*", "prefix f:ab");

@@ -10,6 +10,7 @@
 
 #include "base/rand.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -563,6 +564,44 @@ static void test_directories_of_many(void **state)
     fixture_deinit(&f);
 }
 
+/*
+ * In a large index the mean length is that of a sample: scores are near what BM25 gives for all documents, also where few
+ * documents have the field.
+ */
+static void test_scores_of_many(void **state)
+{
+    (void)state;
+    enum { MANY = 4000, LONGEST = 9, EACH_RARE = 400 };
+    struct fixture f;
+    struct arena arena = ARENA_INIT;
+    const char **ids = arena_alloc(&arena, MANY * sizeof *ids), **sources = arena_alloc(&arena, MANY * sizeof *sources);
+    double length = 0, shortest = LONGEST + 2;
+    size_t texts = 0, rare = 0;
+    fixture_init(&f, properties);
+    for (int i = 0; i < MANY; i++) {
+        int count = 1 + (i * 7919) % LONGEST;
+        bool has_text = i % 4 == 0, is_rare = i % EACH_RARE == 0;
+        ids[i] = arena_printf(&arena, "%04d%c", i, '\0').data;
+        sources[i] = has_text ? arena_printf(&arena, "{\"t\": \"%.*s%s\"}%c", 2 * count, "w w w w w w w w w ",
+                                             is_rare ? "rare" : "", '\0')
+                                    .data
+                              : "{}";
+        texts += has_text;
+        rare += is_rare;
+        length += has_text ? count + is_rare : 0;
+        if (is_rare && count + 1 < shortest)
+            shortest = count + 1;
+    }
+    fixture_write(&f, ids, sources, MANY, true);
+    double idf = log(1 + ((double)(texts - rare) + 0.5) / ((double)rare + 0.5)), mean = length / (double)texts;
+    double expected = 2.2 * idf / (1 + 1.2 * (0.25 + 0.75 * shortest / mean));
+    double score = first_score(fixture_search(&f, &arena, "{\"query\": {\"match\": {\"t\": \"rare\"}}}", false));
+    if (fabs(score - expected) > expected / 20)
+        fail_msg("%f, by definition %f", score, expected);
+    arena_deinit(&arena);
+    fixture_deinit(&f);
+}
+
 /* --- Cursors ------------------------------------------------------------------------------------------------------ */
 
 /* Pages put together are the search as a whole. */
@@ -605,8 +644,9 @@ static void check_cursor(struct fixture *f, const char *body, int32_t size)
 /* A search of what the history has left behind says so: by its entries, which then name nothing, as by a walk. */
 static void test_too_old(void **state)
 {
-    static const char *const bodies[] = {"{\"query\": {\"term\": {\"k\": \"red\"}}}", "{\"size\": 0, \"query\": {\"term\": {\"n\": 3}}}",
-                                         "{\"query\": {\"match\": {\"t\": \"fox\"}}}", "{\"query\": {\"range\": {\"n\": {\"gte\": 2}}}}"};
+    static const char *const bodies[] = {
+        "{\"query\": {\"term\": {\"k\": \"red\"}}}", "{\"size\": 0, \"query\": {\"term\": {\"n\": 3}}}",
+        "{\"query\": {\"match\": {\"t\": \"fox\"}}}", "{\"query\": {\"range\": {\"n\": {\"gte\": 2}}}}"};
     struct fixture f;
     (void)state;
     fixture_init(&f, properties);
@@ -657,6 +697,7 @@ int main(void)
         cmocka_unit_test(test_scores),
         cmocka_unit_test(test_random),
         cmocka_unit_test(test_directories_of_many),
+        cmocka_unit_test(test_scores_of_many),
         cmocka_unit_test(test_cursors),
         cmocka_unit_test(test_too_old),
     };

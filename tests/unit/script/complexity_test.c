@@ -329,7 +329,7 @@ static bool cost_of(uint16_t class, const struct method *method, size_t size, en
     of->type = class;
     arguments[0] = value_of(of);
     if (instance)
-        made = class == CLASS_COUNT ? make(&run, CLASS_DEF_ARRAY, size, filling, &arguments[0])
+        made = class == CLASS_COUNT ? make(&run, type_array(CLASS_DEF, 1), size, filling, &arguments[0])
                                     : make(&run, class, size, filling, &arguments[0]);
     /* The last argument differs in its fill from the receiver where it is a part to be found late. */
     for (unsigned i = 0; i < method->count && made; i++)
@@ -338,7 +338,7 @@ static bool cost_of(uint16_t class, const struct method *method, size_t size, en
         uint64_t steps = run.steps_left;
         size_t bytes = run.memory_left;
         blocks = 0;
-        (void)method->call(&run, arguments, method->count, &result);
+        (void)method_call(method, &run, arguments, method->count, &result);
         *ret = (struct cost){blocks, steps - run.steps_left, bytes - run.memory_left};
     }
     arena_deinit(&arena);
@@ -394,10 +394,8 @@ static void test_natives(void **state)
 {
     unsigned rows = 0;
     (void)state;
-    for (const struct method_table *const *tables = method_tables; *tables != NULL; tables++)
-        for (const struct method_table *table = *tables; table->methods != NULL; table++)
-            for (unsigned i = 0; i < table->count; i++, rows++)
-                try_method(table->id, &table->methods[i]);
+    for (const struct method *method; (method = method_at(rows)) != NULL; rows++)
+        try_method(method->id, method);
     print_message("%u of %u rows were called\n", tried, rows);
     assert_int_equal(failed, 0);
     assert_true(tried > 700);
@@ -416,7 +414,7 @@ static void call_with(uint16_t class, const struct method *method, enum kind kin
     if (instance && class == CLASS_OBJECT)
         arguments[0] = make_kind(&run, kind);
     else if (instance)
-        made = make(&run, class == CLASS_COUNT ? CLASS_DEF_ARRAY : class, 5, (enum filling)(kind % FILLINGS),
+        made = make(&run, class == CLASS_COUNT ? type_array(CLASS_DEF, 1) : class, 5, (enum filling)(kind % FILLINGS),
                     &arguments[0]);
     for (unsigned i = 0; i < method->count && made; i++) {
         type_id type = method->parameters[i];
@@ -431,24 +429,21 @@ static void call_with(uint16_t class, const struct method *method, enum kind kin
     }
     bool on_null = instance && arguments[0].kind == VALUE_NULL && (method->flags & METHOD_NULL) == 0;
     if (made && !on_null)
-        (void)method->call(&run, arguments, method->count, &result);
+        (void)method_call(method, &run, arguments, method->count, &result);
     arena_deinit(&arena);
 }
 
 static void test_any_values(void **state)
 {
     (void)state;
-    for (const struct method_table *const *tables = method_tables; *tables != NULL; tables++)
-        for (const struct method_table *table = *tables; table->methods != NULL; table++)
-            for (unsigned i = 0; i < table->count; i++)
-                for (enum kind kind = 0; kind < KINDS; kind++) {
-                    const struct method *method = &table->methods[i];
-                    if (getenv("COMPLEXITY_TELL") != NULL)
-                        fprintf(stderr, "kind %d %s.%s/%u\n", (int)kind,
-                                table->id == CLASS_COUNT ? "" : class_infos[table->id].painless, method->name,
-                                method->count);
-                    call_with(table->id, method, kind, (method->flags & METHOD_PAINLESS) == 0);
-                }
+    const struct method *method;
+    for (unsigned i = 0; (method = method_at(i)) != NULL; i++)
+        for (enum kind kind = 0; kind < KINDS; kind++) {
+            if (getenv("COMPLEXITY_TELL") != NULL)
+                fprintf(stderr, "kind %d %s.%s/%u\n", (int)kind,
+                        method->id == CLASS_COUNT ? "" : class_infos[method->id].painless, method->name, method->count);
+            call_with(method->id, method, kind, (method->flags & METHOD_PAINLESS) == 0);
+        }
 }
 
 int main(void)

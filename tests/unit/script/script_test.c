@@ -235,6 +235,9 @@ static const struct updated updates[] = {
     {"ctx._source.lock_count++", "{\"lock_count\":1}", SCRIPT_OP_INDEX, "{\"lock_count\":2}"},
     {"if ( ctx._source.process_id != process_id ) { assert false }; ctx.op = 'noop';", "{\"process_id\":123}",
      SCRIPT_OP_NONE, "{\"process_id\":123}"},
+    /* No function `ok` with a result of the class `assert`. */
+    {"boolean ok(int i) { return i == 1 } assert ok(ctx._source.i); ctx._source.i++", "{\"i\":1}", SCRIPT_OP_INDEX,
+     "{\"i\":2}"},
     {"if (--ctx._source.lock_count == 0) { ctx.op = 'delete' }", "{\"lock_count\":1}", SCRIPT_OP_DELETE,
      "{\"lock_count\":0}"},
     /* What is assigned keeps the class that was there. */

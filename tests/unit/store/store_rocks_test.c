@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "store/rocks_options.h"
 #include "store/store.h"
 
 #include <dirent.h>
@@ -553,7 +554,8 @@ static void write_large(struct fixture *f, tl_ts ts, char fill)
             snprintf(key, sizeof key, "k%04d", i);
             memset(values + (size_t)i * BYTES, fill + round, BYTES);
             store_batch_put(batch, SPACE_DOCUMENTS, slice_from(key), SLICE_LIT("before"));
-            store_batch_put_kept(batch, SPACE_DOCUMENTS, slice_from(key), slice_make(values + (size_t)i * BYTES, BYTES));
+            store_batch_put_kept(batch, SPACE_DOCUMENTS, slice_from(key),
+                                 slice_make(values + (size_t)i * BYTES, BYTES));
         }
         assert_int_equal(store_write(f->store, batch), 0);
     }
@@ -588,12 +590,71 @@ static void large_batches_are_whole(void **state)
     store_value_release(&value);
 }
 
+/* Makes of a store what it was before the feed had a family without timestamps. */
+static void make_older(struct fixture *f)
+{
+    const struct store_options settings = {.directory = slice_from(f->directory)};
+    struct rocks_options options = {0};
+    rocksdb_column_family_handle_t *opened[ROCKS_FAMILIES_MAX] = {0};
+    char path[128], *error = NULL;
+    rocks_options_init(&options, &settings);
+    snprintf(path, sizeof path, "%s/rocks", f->directory);
+    rocksdb_t *db = rocksdb_open_column_families(options.database, path, options.family_count, options.family_names,
+                                                 (const rocksdb_options_t *const *)options.families, opened, &error);
+    assert_null(error);
+    rocksdb_column_family_handle_t *older =
+        rocksdb_create_column_family(db, options.families[SPACE_CATALOG], "feed", &error);
+    assert_null(error);
+    rocksdb_drop_column_family(db, opened[SPACE_FEED], &error);
+    assert_null(error);
+    rocksdb_column_family_handle_destroy(older);
+    for (int i = 0; i < options.family_count; i++)
+        rocksdb_column_family_handle_destroy(opened[i]);
+    rocksdb_close(db);
+    rocks_options_deinit(&options);
+}
+
+/* Goal: a store made before there was a feed is checked as it lies, and taken over by who may write. */
+static void stores_without_a_feed_are_taken_over(void **state)
+{
+    struct fixture *f = *state;
+    struct store_value value;
+    must_open(f, false);
+    write_large(f, 100, 'a');
+    assert_int_equal(store_sync(f->store), 0);
+    store_close(f->store);
+    f->store = NULL;
+    make_older(f);
+    for (int round = 0; round < 3; round++) {
+        must_open(f, round == 0);
+        assert_int_equal(store_get(f->store, SPACE_DOCUMENTS, 102, SLICE_LIT("small"), &value), 0);
+        store_value_release(&value);
+        assert_int_equal(store_verify(f->store, NULL), 0);
+        if (round == 1) {
+            struct store_batch *batch = store_batch_new(f->store);
+            store_batch_begin(batch, 200);
+            store_batch_put(batch, SPACE_FEED, SLICE_LIT("k"), SLICE_LIT("v"));
+            assert_int_equal(store_write(f->store, batch), 0);
+            assert_int_equal(store_sync(f->store), 0);
+            store_batch_free(batch);
+        }
+        if (round == 2) {
+            assert_int_equal(store_get(f->store, SPACE_FEED, 0, SLICE_LIT("k"), &value), 0);
+            assert_slice_equal(value.bytes, "v");
+            store_value_release(&value);
+        }
+        store_close(f->store);
+        f->store = NULL;
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(directory_is_held_alone, setup, teardown),
         cmocka_unit_test_setup_teardown(foreign_directories_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(older_formats_are_taken_over, setup, teardown),
+        cmocka_unit_test_setup_teardown(stores_without_a_feed_are_taken_over, setup, teardown),
         cmocka_unit_test_setup_teardown(reopening_keeps_everything, setup, teardown),
         cmocka_unit_test_setup_teardown(damaged_data_is_an_error, setup, teardown),
         cmocka_unit_test_setup_teardown(lost_acknowledged_writes_are_an_error, setup, teardown),

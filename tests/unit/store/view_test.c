@@ -163,11 +163,58 @@ static void errors_of_the_store_show(void **state)
     store_close(store);
 }
 
+/* Keys of two beginnings: most is asked for in vain. */
+static struct slice cached_key(struct rng *rng, unsigned range, char *ret_text)
+{
+    snprintf(ret_text, 16, "%s%05u", rng_below(rng, 4) == 0 ? "bbbb" : "aaaa", (unsigned)rng_below(rng, range));
+    return slice_make(ret_text, 9);
+}
+
+/* Goal: who remembers what he has read finds what is there, however many records there are, and in the overlay, too. */
+static void what_is_remembered_is_right(void **state)
+{
+    (void)state;
+    static const unsigned counts[] = {0, 3, 60, 70, 1500, 3000}; /* very few, few, too many to be read at once */
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        struct rng rng;
+        struct store *store = store_open_mem();
+        struct store_batch *batch = store_batch_new(store);
+        struct overlay *overlay = overlay_new();
+        struct view_cache cache;
+        struct view plain = {.store = store, .ts = 1, .overlay = overlay}, cached = plain;
+        char text[16];
+        rng_init(&rng, i + 1);
+        store_batch_begin(batch, 1);
+        for (unsigned n = 0; n < counts[i]; n++) {
+            struct slice key = cached_key(&rng, 8 * counts[i], text);
+            store_batch_put(batch, SPACE_TREE, key, key);
+        }
+        assert_int_equal(store_write(store, batch), 0);
+        overlay_put(overlay, SPACE_TREE, cached_key(&rng, 8 * counts[i] + 1, text), SLICE_LIT("own"));
+        view_cache_init(&cache, SPACE_TREE);
+        cached.cache = &cache;
+        for (int look = 0; look < 4000; look++) {
+            struct slice key = cached_key(&rng, 8 * counts[i] + 8, text);
+            struct store_value now = {0}, then = {0};
+            int r = view_get(&cached, SPACE_TREE, key, &now);
+            assert_int_equal(r, view_get(&plain, SPACE_TREE, key, &then));
+            assert_true(r != 0 || slice_equal(now.bytes, then.bytes));
+            store_value_release(&now);
+            store_value_release(&then);
+        }
+        view_cache_deinit(&cache);
+        overlay_free(overlay);
+        store_batch_free(batch);
+        store_close(store);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(merged_view_equals_written_store),
         cmocka_unit_test(errors_of_the_store_show),
+        cmocka_unit_test(what_is_remembered_is_right),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A log that hosts share (log/log_shared.h), in memory, for tests of what stands on it: with faults that can be asked for. It keeps all that was
+ * ever appended. Leases last as long as they are not ended here.
+ */
+#ifndef TL_TESTS_LIB_LOG_DOUBLE_H
+#define TL_TESTS_LIB_LOG_DOUBLE_H
+
+#include "log/log_shared.h"
+
+struct double_medium;
+
+struct double_medium *double_medium_new(void);
+/* Requires: no log is open. */
+void double_medium_free(struct double_medium *medium);
+/* Owns: the caller; log_close(). */
+struct log *double_log_open(struct double_medium *medium, const char *name);
+
+/* From now on nothing of this log reaches the medium, nor the other way round; or it does again. */
+void double_log_cut(struct log *log, bool cut);
+/* What is submitted is under way, and comes to nothing before it is let on; a life that ends meanwhile takes it with it. */
+void double_log_hold(struct log *log, bool hold);
+/* The lease of a host is over. */
+void double_medium_end_life(struct double_medium *medium, const char *name);
+/* Returns: the newest position. */
+log_position double_medium_head(struct double_medium *medium);
+/* Appends bytes as nobody's, as one that comes a second time does. */
+void double_medium_repeat(struct double_medium *medium, log_position position);
+
+#endif

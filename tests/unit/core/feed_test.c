@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The feed's records: their form, their parts, what is named once. That who follows them has what there is, simulators show. */
+#include "../../lib/unit.h"
+
+#include "core/feed/feed.h"
+#include "core/feed/feed_read.h"
+#include "core/step/command.h"
+#include "core/step/core.h"
+
+struct fixture {
+    struct store *store;
+    struct core *core;
+    struct effects effects;
+    tl_ts now;
+};
+
+static int setup(void **state)
+{
+    static struct fixture fixture;
+    struct core_limits limits = core_limits_default();
+    fixture = (struct fixture){.store = store_open_mem(), .now = 1000};
+    effects_init(&fixture.effects);
+    *state = &fixture;
+    return core_open(fixture.store, &limits, &fixture.core);
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+    core_close(f->core);
+    store_close(f->store);
+    return 0;
+}
+
+static void step(struct fixture *f, struct command *command)
+{
+    command->ts = ++f->now;
+    assert_int_equal(core_step(f->core, command, &f->effects), 0);
+    assert_int_equal(command->problem.type, PROBLEM_NONE);
+    list_remove(&command->link);
+    command_free(command);
+}
+
+/* Puts documents 0 .. count - 1, each of them `times` times, in one command. */
+static void put(struct fixture *f, size_t count, size_t times, bool deletes)
+{
+    struct command *command = command_new(COMMAND_WRITE, DIALECT_7);
+    struct write_item *items = arena_zalloc(&command->arena, count * times * sizeof *items);
+    for (size_t i = 0; i < count * times; i++)
+        items[i] = (struct write_item){.op = deletes && i >= count ? WRITE_DELETE : WRITE_INDEX,
+                                       .index = SLICE_LIT("x"),
+                                       .id = arena_printf(&command->arena, "%zu", i % count),
+                                       .source = SLICE_LIT("{}"),
+                                       .version = VERSION_ANY,
+                                       .if_seq_no = SEQ_NO_ANY};
+    command->write.items = items;
+    command->write.item_count = count * times;
+    step(f, command);
+}
+
+/* Walks over the feed since a timestamp. Returns: changes of documents; *ret_parts records, *ret_deleted deletes. */
+static size_t read_feed(struct fixture *f, tl_ts since, size_t *ret_parts, size_t *ret_deleted)
+{
+    struct feed_scan *scan;
+    struct feed_record record;
+    struct feed_change change;
+    tl_ts from, before = 0;
+    uint32_t last = 0;
+    size_t documents = 0;
+    int r;
+    *ret_parts = *ret_deleted = 0;
+    assert_int_equal(feed_scan_new(f->store, since, f->now, &scan, &from), 0);
+    while ((r = feed_scan_next(scan, &record)) == 0) {
+        size_t count = 0;
+        assert_int_equal(record.part, record.ts == before ? last + 1 : 0);
+        before = record.ts;
+        last = record.part;
+        ++*ret_parts;
+        for (struct slice rest = record.changes; rest.len > 0; count++) {
+            assert_true(feed_change_take(&rest, &change));
+            documents += change.what <= FEED_DELETED;
+            *ret_deleted += change.what == FEED_DELETED;
+        }
+        assert_true(count <= FEED_RECORD_CHANGES);
+    }
+    assert_int_equal(r, FEED_END);
+    feed_scan_free(scan);
+    return documents;
+}
+
+static void test_a_large_unit_has_parts(void **state)
+{
+    struct fixture *f = *state;
+    size_t parts, deleted;
+    put(f, 1, 1, false);
+    tl_ts since = f->now;
+    put(f, 2500, 1, false);
+    assert_int_equal(read_feed(f, since, &parts, &deleted), 2500);
+    assert_int_equal(parts, 3);
+    assert_int_equal(read_feed(f, f->now, &parts, &deleted), 0);
+    assert_int_equal(parts, 0);
+}
+
+static void test_a_document_is_named_once(void **state)
+{
+    struct fixture *f = *state;
+    size_t parts, deleted;
+    put(f, 1, 1, false);
+    tl_ts since = f->now;
+    put(f, 40, 3, false);
+    assert_int_equal(read_feed(f, since, &parts, &deleted), 40);
+    since = f->now;
+    put(f, 40, 2, true);
+    assert_int_equal(read_feed(f, since, &parts, &deleted), 40);
+    assert_int_equal(deleted, 40);
+}
+
+static void feed_command(struct fixture *f, bool off, tl_ts cut)
+{
+    struct command *command = command_new(COMMAND_FEED, DIALECT_7);
+    command->feed = (struct feed_command){.off = off, .cut = cut};
+    step(f, command);
+}
+
+static int begins_at(struct fixture *f, tl_ts since, tl_ts *ret_from)
+{
+    struct feed_scan *scan = NULL;
+    int r = feed_scan_new(f->store, since, f->now, &scan, ret_from);
+    feed_scan_free(scan);
+    return r;
+}
+
+static void test_what_was_cut_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    size_t parts, deleted;
+    tl_ts from;
+    assert_int_equal(begins_at(f, 0, &from), FEED_TOO_OLD);
+    for (int i = 0; i < 10; i++)
+        put(f, 1, 1, false);
+    assert_int_equal(begins_at(f, 0, &from), 0);
+    tl_ts cut = f->now - 5;
+    feed_command(f, false, cut);
+    assert_int_equal(begins_at(f, cut - 1, &from), FEED_TOO_OLD);
+    assert_int_equal(from, cut);
+    assert_int_equal(read_feed(f, cut, &parts, &deleted), 5);
+    feed_command(f, false, cut - 1); /* it never reaches back again */
+    assert_int_equal(begins_at(f, cut - 1, &from), FEED_TOO_OLD);
+    feed_command(f, true, 0);
+    put(f, 1, 1, false);
+    assert_int_equal(begins_at(f, f->now, &from), FEED_OFF);
+    feed_command(f, false, 0);
+    tl_ts on = f->now;
+    put(f, 1, 1, false);
+    assert_int_equal(begins_at(f, on - 2, &from), FEED_TOO_OLD);
+    assert_int_equal(read_feed(f, on, &parts, &deleted), 1);
+}
+
+static void test_changes_as_bytes(void **state)
+{
+    (void)state;
+    for (int what = FEED_WRITTEN; what <= FEED_RENAMED; what++) {
+        struct feed_change change = {(enum feed_what)what, 70000, 300, SLICE_LIT("a\0\xff"), SLICE_LIT("to")}, back;
+        struct buf bytes = BUF_INIT(BUF_UNLIMITED);
+        feed_change_put(&bytes, &change);
+        struct slice rest = buf_view(&bytes);
+        assert_true(feed_change_take(&rest, &back));
+        assert_int_equal(rest.len, 0);
+        assert_int_equal(back.index, 70000);
+        assert_true(what > FEED_DELETED || (back.type == 300 && slice_equal(back.name, change.name)));
+        for (size_t len = 0; len < bytes.len; len++) {
+            rest = slice_make(bytes.data, len);
+            assert_false(feed_change_take(&rest, &back));
+        }
+        buf_deinit(&bytes);
+    }
+    struct slice wrong = SLICE_LIT("\x09\x01");
+    struct feed_change none;
+    assert_false(feed_change_take(&wrong, &none));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_a_large_unit_has_parts, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_document_is_named_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_what_was_cut_is_refused, setup, teardown),
+        cmocka_unit_test(test_changes_as_bytes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

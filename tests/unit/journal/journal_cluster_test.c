@@ -1,0 +1,571 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The journal in a cluster.
+ *
+ * Goal: whatever hosts do beside each other, and whatever happens to them and to what they send, they are equal where they have applied the same, and a
+ * command was done once where it was answered as done, and never where it was answered that nothing was.
+ * Method: journals of several hosts in this process, each over a store in memory, on one log (lib/log_double.h) that can be cut, held and repeated.
+ */
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/log_double.h"
+#include "lib/unit.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "core/catalog/catalog.h"
+#include "core/documents/doc.h"
+#include "core/step/core.h"
+#include "journal/journal.h"
+#include "journal/recover.h"
+#include "mapping/mapping.h"
+#include "store/store.h"
+
+enum { HOSTS = 3, WRITERS = 2, ROUNDS = 60 };
+
+#define LONG_US (60 * TL_SECOND) /* nothing that is right takes so long */
+
+struct host {
+    char name[2];
+    struct double_medium *medium;
+    struct log *log;
+    struct store *store;
+    struct core *core;
+    struct journal *journal;
+};
+
+struct options {
+    uint64_t timeout_us;
+    struct core_limits limits;
+    const char *build;
+};
+
+static const char *const names[HOSTS] = {"a", "b", "c"};
+
+static int try_begin(struct host *host, struct double_medium *medium, const char *name, const struct options *options,
+                     char **ret_reason)
+{
+    log_position position;
+    struct journal_cluster cluster = {.name = slice_from(name),
+                                      .group = SLICE_LIT("default"),
+                                      .address = SLICE_LIT("127.0.0.1:1"),
+                                      .build = slice_from(options->build),
+                                      .about = slice_from(name),
+                                      .timeout_us = options->timeout_us};
+    snprintf(host->name, sizeof host->name, "%s", name);
+    host->medium = medium;
+    host->log = double_log_open(medium, name);
+    if (host->store == NULL)
+        host->store = store_open_mem();
+    struct core_limits limits = core_limits_default();
+    assert_int_equal(recover_begin(host->store, &limits, &host->core, &position, NULL), 0);
+    const struct journal_options with = {
+        .log = host->log, .log_position = position, .cluster = &cluster, .limits = &options->limits};
+    int r = journal_open_cluster(host->core, host->store, &with, &host->journal, ret_reason);
+    if (r < 0) {
+        core_close(host->core);
+        log_close(host->log);
+        store_close(host->store);
+    }
+    return r;
+}
+
+static struct options plain(void)
+{
+    return (struct options){.timeout_us = LONG_US, .limits = core_limits_default(), .build = "1"};
+}
+
+static void begin(struct host *host, struct double_medium *medium, const char *name)
+{
+    struct options options = plain();
+    assert_int_equal(try_begin(host, medium, name, &options, NULL), 0);
+}
+
+/* The process ends in order; the store stays. */
+static void stop(struct host *host)
+{
+    journal_close(host->journal);
+    core_close(host->core);
+    log_close(host->log);
+    host->journal = NULL;
+}
+
+static void end(struct host *host)
+{
+    stop(host);
+    store_close(host->store);
+}
+
+static void begin_all(struct host *hosts, struct double_medium *medium)
+{
+    for (int i = 0; i < HOSTS; i++)
+        begin(&hosts[i], medium, names[i]);
+}
+
+/* --- Commands ----------------------------------------------------------------------------------------------------- */
+
+struct asked {
+    struct command *command;
+    sem_t answered;
+};
+
+static void done(struct command *command)
+{
+    sem_post(&((struct asked *)command->context)->answered);
+}
+
+static void ask(struct host *host, struct asked *asked, struct command *command)
+{
+    sem_init(&asked->answered, 0, 0);
+    asked->command = command;
+    command->on_done = done;
+    command->context = asked;
+    journal_submit(host->journal, command, true);
+}
+
+static enum problem_type answer(struct asked *asked)
+{
+    while (sem_wait(&asked->answered) != 0) {
+    }
+    sem_destroy(&asked->answered);
+    enum problem_type type = asked->command->problem.type;
+    if (asked->command->type == COMMAND_WRITE && type == PROBLEM_NONE &&
+        asked->command->write.results[0].outcome == WRITE_FAILED)
+        type = asked->command->write.results[0].problem.type;
+    if (asked->command->type == COMMAND_TXN_LOCK)
+        core_overlay_unref(asked->command->txn_lock.overlay);
+    command_free(asked->command);
+    return type;
+}
+
+static bool is_answered(struct asked *asked)
+{
+    int value;
+    sem_getvalue(&asked->answered, &value);
+    return value > 0;
+}
+
+static enum problem_type run(struct host *host, struct command *command)
+{
+    struct asked asked;
+    ask(host, &asked, command);
+    return answer(&asked);
+}
+
+static struct command *write_command(enum write_op op, const char *id)
+{
+    struct command *command = command_new(COMMAND_WRITE, DIALECT_7);
+    command->write.items = arena_zalloc(&command->arena, sizeof *command->write.items);
+    command->write.item_count = 1;
+    *command->write.items = (struct write_item){.op = op,
+                                                .index = SLICE_LIT("fs"),
+                                                .id = arena_printf(&command->arena, "%s", id),
+                                                .source = SLICE_LIT("{\"v\":1}"),
+                                                .version = VERSION_ANY,
+                                                .if_seq_no = SEQ_NO_ANY};
+    command->terms.timeout_us = 30 * TL_SECOND;
+    return command;
+}
+
+static struct command *session_command(enum command_type type, const char *id, uint64_t ttl_us)
+{
+    struct command *command = command_new(type, DIALECT_7);
+    command->session.id = arena_printf(&command->arena, "%s", id);
+    command->session.ttl_us = ttl_us;
+    return command;
+}
+
+static struct command *lock_command(enum command_type type, const char *session, uint64_t wait_us)
+{
+    struct command *command = command_new(type, DIALECT_7);
+    command->terms.session = arena_printf(&command->arena, "%s", session);
+    command->terms.timeout_us = wait_us;
+    command->lock.targets = arena_zalloc(&command->arena, sizeof(struct lock_target));
+    command->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs"), .id = SLICE_LIT("1")};
+    command->lock.target_count = 1;
+    return command;
+}
+
+/* On any thread. */
+static void must(enum problem_type type)
+{
+    if (type == PROBLEM_NONE)
+        return;
+    fprintf(stderr, "refused: %s\n", problem_name(type));
+    abort();
+}
+
+/* --- Looking ------------------------------------------------------------------------------------------------------ */
+
+static bool has(struct host *host, const char *id)
+{
+    struct catalog *catalog = journal_catalog(host->journal);
+    const struct catalog_index *index = catalog_index(catalog, SLICE_LIT("fs"));
+    struct view view = {host->store, journal_stable(host->journal), NULL};
+    struct doc doc;
+    const struct mapping_type *type = index == NULL ? NULL : mapping_type(index->mapping, SLICE_LIT("_doc"));
+    bool found = type != NULL && doc_get(&view, index->number, type->number, slice_from(id), &doc) == 0;
+    if (found)
+        doc_release(&doc);
+    catalog_unref(catalog);
+    return found;
+}
+
+static bool session_lives(struct host *host, const char *id)
+{
+    struct arena arena = ARENA_INIT;
+    struct problem problem;
+    bool lives = core_find_session(host->store, slice_from(id), &arena, &problem) == 0;
+    arena_deinit(&arena);
+    return lives;
+}
+
+static bool is_live(struct host *host, const char *name)
+{
+    struct journal_host *all;
+    size_t count = journal_hosts(host->journal, &all);
+    bool live = false;
+    for (size_t i = 0; i < count; i++)
+        live = live || (slice_is(all[i].name, name) && all[i].live);
+    mem_free(all);
+    return live;
+}
+
+static void catch_up(struct host *host)
+{
+    assert_int_equal(journal_catch_up(host->journal, clock_boot_us() + LONG_US), 0);
+}
+
+static uint64_t digest(struct core *core)
+{
+    uint64_t value;
+    assert_int_equal(core_digest(core, &value), 0);
+    return value;
+}
+
+/* All hosts stop, and start again so far as to have applied the same; then they are equal. */
+static void compare_and_end(struct host *hosts, int count)
+{
+    uint64_t digests[HOSTS] = {0}, chains[HOSTS] = {0};
+    uint64_t positions[HOSTS] = {0};
+    for (int tries = 0; tries < 200; tries++) {
+        bool same = true;
+        for (int i = 0; i < count; i++) {
+            struct journal_host *all;
+            size_t known = journal_hosts(hosts[i].journal, &all);
+            for (size_t j = 0; j < known; j++)
+                if (all[j].self) {
+                    positions[i] = all[j].position;
+                    chains[i] = all[j].chain;
+                }
+            mem_free(all);
+            same = same && positions[i] == positions[0];
+        }
+        if (same)
+            break;
+        usleep(10000);
+    }
+    for (int i = 1; i < count; i++)
+        if (positions[i] == positions[0])
+            assert_true(chains[i] == chains[0]);
+    for (int i = 0; i < count; i++)
+        catch_up(&hosts[i]);
+    for (int i = 0; i < count; i++) {
+        stop(&hosts[i]);
+        struct core_limits limits = core_limits_default();
+        log_position position;
+        assert_int_equal(recover_begin(hosts[i].store, &limits, &hosts[i].core, &position, NULL), 0);
+        digests[i] = digest(hosts[i].core);
+        core_close(hosts[i].core);
+        store_close(hosts[i].store);
+        assert_true(digests[i] == digests[0]);
+    }
+}
+
+/* --- Tests -------------------------------------------------------------------------------------------------------- */
+
+struct writer {
+    struct host *host;
+    int number;
+};
+
+/* Creates: each can be done once, so one that is done a second time is told. */
+static void *write_much(void *context)
+{
+    const struct writer *writer = context;
+    for (int i = 0; i < ROUNDS; i++) {
+        char id[32];
+        snprintf(id, sizeof id, "%s-%d-%d", writer->host->name, writer->number, i);
+        must(run(writer->host, write_command(WRITE_CREATE, id)));
+        must(run(writer->host, write_command(WRITE_INDEX, "all")));
+    }
+    return NULL;
+}
+
+struct work {
+    pthread_t threads[HOSTS * WRITERS];
+    struct writer writers[HOSTS * WRITERS];
+};
+
+static void begin_work(struct work *work, struct host *hosts)
+{
+    for (int i = 0; i < HOSTS * WRITERS; i++) {
+        work->writers[i] = (struct writer){&hosts[i % HOSTS], i / HOSTS};
+        assert_int_equal(pthread_create(&work->threads[i], NULL, write_much, &work->writers[i]), 0);
+    }
+}
+
+static void end_work(struct work *work, struct host *hosts)
+{
+    for (int i = 0; i < HOSTS * WRITERS; i++)
+        pthread_join(work->threads[i], NULL);
+    for (int h = 0; h < HOSTS; h++) {
+        catch_up(&hosts[h]);
+        for (int i = 0; i < HOSTS * WRITERS; i++) {
+            char id[32];
+            snprintf(id, sizeof id, "%s-%d-%d", work->writers[i].host->name, work->writers[i].number, ROUNDS - 1);
+            assert_true(has(&hosts[h], id));
+        }
+    }
+}
+
+static void test_all_hosts_are_equal(void **state)
+{
+    struct double_medium *medium = double_medium_new();
+    struct host hosts[HOSTS] = {0};
+    struct work work;
+    (void)state;
+
+    begin_all(hosts, medium);
+    begin_work(&work, hosts);
+    end_work(&work, hosts);
+    compare_and_end(hosts, HOSTS);
+    double_medium_free(medium);
+}
+
+/* Lives end while entries are under way; what was under way is done once all the same. */
+static void test_a_life_that_ends_loses_nothing(void **state)
+{
+    struct double_medium *medium = double_medium_new();
+    struct host hosts[HOSTS] = {0};
+    struct work work;
+    (void)state;
+
+    begin_all(hosts, medium);
+    begin_work(&work, hosts);
+    for (int i = 0; i < 6; i++) {
+        struct host *host = &hosts[i % 2];
+        double_log_hold(host->log, true);
+        usleep(20000);
+        double_medium_end_life(medium, host->name);
+        double_log_hold(host->log, false);
+        usleep(20000);
+    }
+    end_work(&work, hosts);
+    compare_and_end(hosts, HOSTS);
+    double_medium_free(medium);
+}
+
+static void test_what_comes_twice_counts_once(void **state)
+{
+    struct double_medium *medium = double_medium_new();
+    struct host hosts[HOSTS] = {0};
+    (void)state;
+
+    begin_all(hosts, medium);
+    for (int i = 0; i < 20; i++) {
+        char id[32];
+        snprintf(id, sizeof id, "%d", i);
+        must(run(&hosts[i % HOSTS], write_command(WRITE_CREATE, id)));
+        double_medium_repeat(medium, double_medium_head(medium));
+    }
+    compare_and_end(hosts, HOSTS);
+    double_medium_free(medium);
+}
+
+static void test_locks_exclude_across_hosts(void **state)
+{
+    struct double_medium *medium = double_medium_new();
+    struct host hosts[HOSTS] = {0};
+    struct asked waits;
+    (void)state;
+
+    begin_all(hosts, medium);
+    must(run(&hosts[0], session_command(COMMAND_SESSION_OPEN, "s", LONG_US)));
+    must(run(&hosts[1], session_command(COMMAND_SESSION_OPEN, "t", LONG_US)));
+    must(run(&hosts[1], lock_command(COMMAND_LOCK, "s", 0)));
+    assert_int_equal(run(&hosts[2], lock_command(COMMAND_LOCK, "t", 0)), PROBLEM_LOCK_CONFLICT);
+    ask(&hosts[2], &waits, lock_command(COMMAND_LOCK, "t", LONG_US));
+    must(run(&hosts[1], write_command(WRITE_INDEX, "other")));
+    catch_up(&hosts[2]);
+    assert_false(is_answered(&waits));
+    must(run(&hosts[0], lock_command(COMMAND_UNLOCK, "s", 0)));
+    must(answer(&waits));
+    assert_int_equal(run(&hosts[0], lock_command(COMMAND_LOCK, "s", 10 * TL_MS)),
+                     PROBLEM_LOCK_WAIT_TIMEOUT); /* the keeper's TICK */
+    compare_and_end(hosts, HOSTS);
+    double_medium_free(medium);
+}
+
+static void test_a_lease_runs_out_for_all(void **state)
+{
+    struct double_medium *medium = double_medium_new();
+    struct host hosts[HOSTS] = {0};
+    (void)state;
+
+    begin_all(hosts, medium);
+    must(run(&hosts[2], session_command(COMMAND_SESSION_OPEN, "s", TL_SECOND)));
+    must(run(&hosts[2], lock_command(COMMAND_LOCK, "s", 0)));
+    must(run(&hosts[1], session_command(COMMAND_SESSION_OPEN, "t", LONG_US)));
+    must(run(&hosts[1], lock_command(COMMAND_LOCK, "t", LONG_US)));
+    for (int i = 0; i < HOSTS; i++) {
+        catch_up(&hosts[i]);
+        assert_false(session_lives(&hosts[i], "s"));
+    }
+    compare_and_end(hosts, HOSTS);
+    double_medium_free(medium);
+}
+
+/* The first name goes, who was the keeper: waits of others and sessions go on, and what waited there does not. */
+static void test_a_host_that_dies(void **state)
+{
+    struct double_medium *medium = double_medium_new();
+    struct host hosts[HOSTS] = {0};
+    struct asked lost, waits;
+    (void)state;
+
+    begin_all(hosts, medium);
+    must(run(&hosts[0], session_command(COMMAND_SESSION_OPEN, "s", LONG_US)));
+    must(run(&hosts[0], lock_command(COMMAND_LOCK, "s", 0)));
+    must(run(&hosts[0], session_command(COMMAND_SESSION_OPEN, "t", LONG_US)));
+    must(run(&hosts[0], session_command(COMMAND_SESSION_OPEN, "u", LONG_US)));
+    ask(&hosts[0], &lost, lock_command(COMMAND_LOCK, "t", LONG_US));
+    must(run(&hosts[0], write_command(WRITE_INDEX, "x"))); /* behind it */
+    ask(&hosts[1], &waits, lock_command(COMMAND_LOCK, "u", LONG_US));
+    must(run(&hosts[1], write_command(WRITE_INDEX, "y")));
+    double_log_cut(hosts[0].log, true);
+    assert_false(is_answered(&lost));
+    double_medium_end_life(medium, "a");
+    while (is_live(&hosts[1], "a")) /* so long "t" stands before "u" */
+        usleep(10000);
+    must(run(&hosts[1], lock_command(COMMAND_UNLOCK, "s", 0)));
+    must(answer(&waits));
+    assert_false(journal_serves(hosts[0].journal));
+    assert_true(session_lives(&hosts[1], "s"));
+    double_log_cut(hosts[0].log, false); /* it is back, under another life */
+    assert_int_equal(answer(&lost), PROBLEM_STOPPING);
+    must(run(&hosts[0], write_command(WRITE_INDEX, "z")));
+    assert_true(journal_serves(hosts[0].journal));
+    compare_and_end(hosts, HOSTS);
+    double_medium_free(medium);
+}
+
+static void test_what_the_log_does_not_take(void **state)
+{
+    struct double_medium *medium = double_medium_new();
+    struct host hosts[HOSTS] = {0};
+    struct options options = plain();
+    struct asked sent, queued[8];
+    (void)state;
+
+    options.timeout_us = TL_SECOND / 4;
+    for (int i = 0; i < HOSTS; i++)
+        assert_int_equal(try_begin(&hosts[i], medium, names[i], &options, NULL), 0);
+    must(run(&hosts[0], write_command(WRITE_INDEX, "0")));
+    double_log_hold(hosts[0].log, true);
+    ask(&hosts[0], &sent, write_command(WRITE_CREATE, "sent"));
+    usleep(50000);
+    for (int i = 0; i < 8; i++) {
+        char id[32];
+        snprintf(id, sizeof id, "queued-%d", i);
+        ask(&hosts[0], &queued[i], write_command(WRITE_CREATE, id));
+        usleep(2000);
+    }
+    assert_int_equal(answer(&sent), PROBLEM_OUTCOME_UNKNOWN);
+    bool sure[8];
+    for (int i = 0; i < 8; i++) {
+        enum problem_type type = answer(&queued[i]);
+        assert_true(type == PROBLEM_LOG_UNAVAILABLE || type == PROBLEM_OUTCOME_UNKNOWN);
+        sure[i] = type == PROBLEM_LOG_UNAVAILABLE;
+    }
+    assert_true(sure[7]); /* two are under way at most */
+    double_log_hold(hosts[0].log, false);
+    must(run(&hosts[0], write_command(WRITE_INDEX, "1")));
+    assert_true(has(&hosts[0], "sent"));
+    for (int i = 0; i < 8; i++) {
+        char id[32];
+        snprintf(id, sizeof id, "queued-%d", i);
+        assert_true(has(&hosts[0], id) == !sure[i]);
+    }
+    compare_and_end(hosts, HOSTS);
+    double_medium_free(medium);
+}
+
+static void test_who_does_not_fit_is_refused(void **state)
+{
+    struct double_medium *medium = double_medium_new();
+    struct host hosts[HOSTS] = {0};
+    struct options options = plain();
+    char *reason;
+    (void)state;
+
+    begin(&hosts[0], medium, "a");
+    options.limits.sessions_max = 7;
+    assert_int_equal(try_begin(&hosts[1], medium, "b", &options, &reason), TL_ERR_BUSY);
+    assert_non_null(strstr(reason, "max-sessions"));
+    mem_free(reason);
+    hosts[1] = (struct host){0};
+    options = plain();
+    options.build = "2";
+    assert_int_equal(try_begin(&hosts[1], medium, "b", &options, &reason), TL_ERR_BUSY);
+    assert_non_null(strstr(reason, "build"));
+    mem_free(reason);
+    end(&hosts[0]);
+    double_medium_free(medium);
+}
+
+/* Stops and starts, with what the store had; its number stays. */
+static void test_a_host_comes_back(void **state)
+{
+    struct double_medium *medium = double_medium_new();
+    struct host hosts[HOSTS] = {0};
+    (void)state;
+
+    begin_all(hosts, medium);
+    must(run(&hosts[1], write_command(WRITE_INDEX, "1")));
+    uint16_t number = journal_host_number(hosts[1].journal);
+    for (int i = 0; i < 3; i++) {
+        stop(&hosts[1]);
+        must(run(&hosts[0], write_command(WRITE_INDEX, "2")));
+        begin(&hosts[1], medium, "b");
+        must(run(&hosts[1], write_command(WRITE_INDEX, "3")));
+    }
+    assert_int_equal(journal_host_number(hosts[1].journal), number);
+    assert_int_equal(journal_forget_host(hosts[0].journal, SLICE_LIT("b")), JOURNAL_HOST_LIVES);
+    assert_int_equal(journal_forget_host(hosts[0].journal, SLICE_LIT("x")), JOURNAL_HOST_UNKNOWN);
+    compare_and_end(hosts, HOSTS);
+    double_medium_free(medium);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_all_hosts_are_equal),
+        cmocka_unit_test(test_a_life_that_ends_loses_nothing),
+        cmocka_unit_test(test_what_comes_twice_counts_once),
+        cmocka_unit_test(test_locks_exclude_across_hosts),
+        cmocka_unit_test(test_a_lease_runs_out_for_all),
+        cmocka_unit_test(test_a_host_that_dies),
+        cmocka_unit_test(test_what_the_log_does_not_take),
+        cmocka_unit_test(test_who_does_not_fit_is_refused),
+        cmocka_unit_test(test_a_host_comes_back),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,843 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Goal: the promises of src/log/README.md, "A log that hosts share", on a real etcd: members are killed and stopped, connections are cut in the middle.
+ * Entries carry their number and bytes that follow from it, so what is missing, twice, or out of order is seen.
+ */
+#include "../../lib/unit.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "../../lib/etcd_box.h"
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/types.h"
+#include "log/etcd/client.h"
+#include "log/etcd/envelope.h"
+#include "log/etcd/messages.h"
+#include "log/log_etcd.h"
+
+/* Long enough for a machine under load; nothing waits for it that goes well. */
+enum { LONG_S = 60 };
+
+static uint64_t soon(void)
+{
+    return clock_boot_us() + LONG_S * TL_SECOND;
+}
+
+static struct log *open_with(const char *url, const char *name, uint64_t lease_us)
+{
+    struct log *log;
+    char *reason = NULL;
+    const struct log_etcd_options options = {.url = slice_from(url), .name = slice_from(name), .lease_us = lease_us};
+    int r = log_etcd_open(&options, &log, &reason);
+    if (r != 0)
+        fail_msg("%s", reason);
+    return log;
+}
+
+/* Lives are long, so that a machine under load ends none. */
+static struct log *open_at(const char *url, const char *name)
+{
+    return open_with(url, name, LONG_S * TL_SECOND);
+}
+
+static uint64_t join(struct log *log)
+{
+    uint64_t life = 0;
+    int r;
+    while ((r = log_join(log, SLICE_LIT("about"), soon(), &life)) == LOG_TAKEN)
+        usleep(50000);
+    if (r != 0) {
+        char *trouble = log_etcd_trouble(log);
+        fail_msg("join: %d, %s", r, trouble);
+    }
+    return life;
+}
+
+/* --- Entries ---------------------------------------------------------------------------------------------------------- */
+
+/* The n-th entry of a writer: a text, and then bytes that follow from it, `len` in all. */
+static char *entry_of(const char *writer, unsigned number, size_t len)
+{
+    char *bytes = mem_alloc(len + 64);
+    int at = snprintf(bytes, 64, "%s %u %zu ", writer, number, len);
+    for (size_t i = (size_t)at; i < len; i++)
+        bytes[i] = (char)('a' + (i * 7 + number) % 26);
+    return bytes;
+}
+
+static int append_entry(struct log *log, const char *writer, unsigned number, size_t len, log_position *ret_position)
+{
+    char *bytes = entry_of(writer, number, len);
+    const struct slice parts[2] = {slice_make(bytes, len / 3), slice_make(bytes + len / 3, len - len / 3)};
+    int r = log_append(log, parts, 2, ret_position);
+    mem_free(bytes);
+    return r;
+}
+
+/* Returns: the number of an entry, which is whole. */
+static unsigned check_entry(const struct log_entry *entry, const char *writer)
+{
+    unsigned number = 0;
+    size_t len = 0;
+    char name[64] = "", head[64] = "";
+    memcpy(head, entry->bytes.data, entry->bytes.len < 63 ? entry->bytes.len : 63);
+    assert_int_equal(sscanf(head, "%63s %u %zu", name, &number, &len), 3);
+    assert_string_equal(name, writer);
+    assert_int_equal(len, entry->bytes.len);
+    char *bytes = entry_of(writer, number, len);
+    assert_int_equal(memcmp(bytes, entry->bytes.data, len), 0);
+    mem_free(bytes);
+    return number;
+}
+
+static int next_entry(struct log_cursor *cursor, struct log_entry *ret_entry, uint64_t until)
+{
+    for (;;) {
+        int r = log_next(cursor, ret_entry);
+        if (r != LOG_END || clock_boot_us() >= until)
+            return r;
+        (void)!log_await(cursor, until);
+    }
+}
+
+/* All entries from `from` on are those of the writer from `first` to `last`, each once. */
+static void expect_entries(struct log *log, log_position from, const char *writer, unsigned first, unsigned last)
+{
+    struct log_cursor *cursor;
+    struct log_entry entry;
+    log_position position = from - 1;
+    assert_int_equal(log_follow(log, from, &cursor), 0);
+    for (unsigned i = first; i <= last; i++) {
+        int r = next_entry(cursor, &entry, soon());
+        if (r != 0)
+            fail_msg("entry %u: %d", i, r);
+        assert_int_equal(check_entry(&entry, writer), i);
+        assert_true(entry.position > position);
+        position = entry.position;
+    }
+    assert_int_equal(next_entry(cursor, &entry, 0), LOG_END);
+    assert_true(log_passed(cursor) >= position);
+    log_unfollow(cursor);
+}
+
+/* Compaction is of the whole of etcd, so a prefix begins where it begins. */
+static log_position begin(struct log *log)
+{
+    struct buf bytes = BUF_INIT(BUF_UNLIMITED);
+    log_position position = 0;
+    int r = log_create_genesis(log, SLICE_LIT("genesis"), soon());
+    assert_true(r == 0 || r == LOG_TAKEN);
+    assert_int_equal(log_read_genesis(log, soon(), &bytes, &position), 0);
+    buf_deinit(&bytes);
+    return position + 1;
+}
+
+/* --- One member --------------------------------------------------------------------------------------------------------- */
+
+static struct etcd_box *one;
+
+static int start_one(void **state)
+{
+    (void)state;
+    one = etcd_box_start(1, NULL);
+    return 0;
+}
+
+static int stop_one(void **state)
+{
+    (void)state;
+    etcd_box_stop(one);
+    return 0;
+}
+
+static const char *url_of(const char *prefix)
+{
+    return etcd_box_url(one, prefix);
+}
+
+static void test_genesis(void **state)
+{
+    struct buf bytes = BUF_INIT(BUF_UNLIMITED);
+    log_position position;
+    (void)state;
+    struct log *log = open_at(url_of("genesis"), "a"), *other = open_at(url_of("genesis"), "b");
+    assert_int_equal(log_read_genesis(log, soon(), &bytes, &position), LOG_NOT_FOUND);
+    assert_int_equal(log_create_genesis(log, SLICE_LIT("first"), soon()), 0);
+    assert_int_equal(log_create_genesis(other, SLICE_LIT("second"), soon()), LOG_TAKEN);
+    assert_int_equal(log_read_genesis(other, soon(), &bytes, &position), 0);
+    assert_slice_equal(buf_view(&bytes), "first");
+    assert_true(position > 0);
+    buf_deinit(&bytes);
+    log_close(log);
+    log_close(other);
+}
+
+static void test_appends_of_all_sizes(void **state)
+{
+    static const size_t lens[] = {500, 1, 40000, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 5 << 20, 500, 3 << 20, 16384};
+    enum { COUNT = sizeof lens / sizeof lens[0] };
+    log_position position, before = 0;
+    (void)state;
+    struct log *log = open_at(url_of("sizes"), "a");
+    log_position first = begin(log);
+    join(log);
+    for (unsigned i = 0; i < COUNT; i++) {
+        size_t len = lens[i] < 16 ? 16 : lens[i];
+        assert_int_equal(append_entry(log, "w", i, len, &position), 0);
+        assert_true(position > before);
+        before = position;
+        assert_int_equal(log_ask_head(log, soon(), &position), 0);
+        assert_int_equal(position, before);
+    }
+    expect_entries(log, first, "w", 0, COUNT - 1);
+    log_close(log);
+}
+
+static int position_compare(const void *a, const void *b)
+{
+    log_position x = *(const log_position *)a, y = *(const log_position *)b;
+    return (x > y) - (x < y);
+}
+
+/* Any position at all may be begun from, also one at which there is no entry, and one between the parts of an entry. */
+static void test_following_from_anywhere(void **state)
+{
+    enum { COUNT = 6 };
+    log_position positions[COUNT];
+    (void)state;
+    struct log *log = open_at(url_of("anywhere"), "a");
+    join(log);
+    for (unsigned i = 0; i < COUNT; i++)
+        assert_int_equal(append_entry(log, "w", i, i == 3 ? 5 << 19 : 100, &positions[i]), 0);
+    for (log_position from = positions[0] - 1; from <= positions[COUNT - 1] + 1; from++) {
+        unsigned first = 0;
+        while (first < COUNT && positions[first] < from)
+            first++;
+        if (first < COUNT)
+            expect_entries(log, from, "w", first, COUNT - 1);
+    }
+    log_close(log);
+}
+
+struct writer {
+    pthread_t thread;
+    struct log *log;
+    const char *name;
+    unsigned first, count;
+    size_t len_max;
+    log_position *positions;
+};
+
+static void *write_all(void *context)
+{
+    struct writer *writer = context;
+    for (unsigned i = 0; i < writer->count; i++) {
+        size_t len = 64 + (i * 7919u) % writer->len_max;
+        if (append_entry(writer->log, writer->name, writer->first + i, len, &writer->positions[i]) != 0)
+            return context;
+    }
+    return NULL;
+}
+
+/* Two hosts, each with two threads that append, and two who follow: both see the same order, in which each writer's entries are in theirs. */
+static void test_two_hosts(void **state)
+{
+    enum { WRITERS = 4, COUNT = 40, ALL = WRITERS * COUNT };
+    static const char *const names[WRITERS] = {"a0", "a1", "b0", "b1"};
+    struct log *logs[2] = {open_at(url_of("two"), "a"), open_at(url_of("two"), "b")};
+    struct writer writers[WRITERS];
+    log_position positions[WRITERS][COUNT], seen[2][ALL], flat[ALL];
+    (void)state;
+    log_position first = begin(logs[0]);
+    for (int i = 0; i < 2; i++)
+        join(logs[i]);
+    for (unsigned i = 0; i < WRITERS; i++) {
+        writers[i] = (struct writer){.log = logs[i / 2],
+                                     .name = names[i],
+                                     .count = COUNT,
+                                     .len_max = i == 1 ? 2 << 20 : 3000,
+                                     .positions = positions[i]};
+        pthread_create(&writers[i].thread, NULL, write_all, &writers[i]);
+    }
+    for (int f = 0; f < 2; f++) {
+        struct log_cursor *cursor;
+        uint64_t numbers[2] = {0};
+        unsigned next[WRITERS] = {0};
+        assert_int_equal(log_follow(logs[f], first, &cursor), 0);
+        for (unsigned i = 0; i < ALL; i++) {
+            struct log_entry entry;
+            assert_int_equal(next_entry(cursor, &entry, soon()), 0);
+            int host = entry.host.data[0] - 'a', writer = 2 * host + entry.bytes.data[1] - '0';
+            assert_int_equal(check_entry(&entry, names[writer]), next[writer]++);
+            assert_true(entry.number > numbers[host]);
+            numbers[host] = entry.number;
+            seen[f][i] = entry.position;
+        }
+        log_unfollow(cursor);
+    }
+    for (unsigned i = 0; i < WRITERS; i++) {
+        void *failed;
+        pthread_join(writers[i].thread, &failed);
+        assert_null(failed);
+        memcpy(flat + i * COUNT, positions[i], sizeof positions[i]);
+    }
+    qsort(flat, ALL, sizeof flat[0], position_compare);
+    assert_memory_equal(seen[0], seen[1], sizeof seen[0]);
+    assert_memory_equal(seen[0], flat, sizeof flat);
+    for (int i = 0; i < 2; i++)
+        log_close(logs[i]);
+}
+
+/* Submitting does not wait for answers, but for a place; the order tells what became of it. */
+static void test_submitting(void **state)
+{
+    enum { COUNT = 50 };
+    uint64_t numbers[COUNT];
+    log_position position, before = 0;
+    (void)state;
+    struct log *log = open_at(url_of("submit"), "a");
+    struct slice part = SLICE_LIT("some bytes");
+    assert_int_equal(log_submit(log, &part, 1, soon(), &numbers[0]), LOG_OUT);
+    join(log);
+    for (int i = 0; i < COUNT; i++) {
+        assert_int_equal(log_submit(log, &part, 1, soon(), &numbers[i]), 0);
+        assert_true(i == 0 || numbers[i] == numbers[i - 1] + 1);
+    }
+    for (int i = 0; i < COUNT; i++) {
+        assert_int_equal(log_answer(log, numbers[i], soon(), &position), 0);
+        assert_true(position > before);
+        before = position;
+    }
+    assert_int_equal(log_answer(log, numbers[COUNT - 1] + 1, 0, &position), TL_ERR_STOPPED);
+    log_close(log);
+}
+
+static void test_many_who_follow(void **state)
+{
+    enum { CURSORS = 100, COUNT = 20 };
+    struct log_cursor *cursors[CURSORS];
+    log_position position, first = 0;
+    (void)state;
+    struct log *log = open_at(url_of("many"), "a");
+    join(log);
+    for (unsigned i = 0; i < COUNT; i++) {
+        if (i == COUNT / 2)
+            for (int c = 0; c < CURSORS; c++)
+                assert_int_equal(log_follow(log, first, &cursors[c]), 0);
+        assert_int_equal(append_entry(log, "w", i, 20000, &position), 0);
+        first = first == 0 ? position : first;
+    }
+    for (int c = 0; c < CURSORS; c++) {
+        for (unsigned i = 0; i < COUNT; i++) {
+            struct log_entry entry;
+            assert_int_equal(next_entry(cursors[c], &entry, soon()), 0);
+            assert_int_equal(check_entry(&entry, "w"), i);
+        }
+        log_unfollow(cursors[c]);
+    }
+    log_close(log);
+}
+
+static void *interrupt_soon(void *context)
+{
+    usleep(20000);
+    log_interrupt(context);
+    return NULL;
+}
+
+static void test_a_wait_is_interrupted(void **state)
+{
+    struct log_cursor *cursor;
+    struct log_entry entry;
+    pthread_t thread;
+    (void)state;
+    struct log *log = open_at(url_of("interrupt"), "a");
+    assert_int_equal(log_follow(log, begin(log), &cursor), 0);
+    while (log_await(cursor, clock_boot_us() + 300000) == 0) /* what the watch says of itself */
+        assert_int_equal(log_next(cursor, &entry), LOG_END);
+    pthread_create(&thread, NULL, interrupt_soon, cursor);
+    assert_int_equal(log_await(cursor, LOG_FOREVER), LOG_END);
+    pthread_join(thread, NULL);
+    log_unfollow(cursor);
+    log_close(log);
+}
+
+/* --- Lives ------------------------------------------------------------------------------------------------------------- */
+
+/* Waits until so many are in. Returns: the first one's life. */
+static uint64_t expect_hosts(struct log *log, size_t count)
+{
+    struct log_hosts *hosts = NULL;
+    uint64_t version = 0, until = soon(), life;
+    do {
+        mem_free(hosts);
+        hosts = NULL;
+        int r = log_list_hosts(log, version, until, &hosts);
+        if (r != 0)
+            fail_msg("hosts: %d", r);
+        version = hosts->version;
+    } while (hosts->count != count);
+    life = count > 0 ? hosts->hosts[0].life : 0;
+    if (count > 0)
+        assert_slice_equal(hosts->hosts[0].about, "about");
+    mem_free(hosts);
+    return life;
+}
+
+static void test_lives(void **state)
+{
+    struct log_lease lease;
+    log_position position;
+    uint64_t life, other_life;
+    (void)state;
+    struct log *log = open_at(url_of("lives"), "a"), *other = open_at(url_of("lives"), "b"),
+               *same = open_at(url_of("lives"), "a");
+    log_position first = begin(log);
+    log_lease(log, &lease);
+    assert_int_equal(lease.life, 0);
+    assert_int_equal(append_entry(log, "w", 0, 100, &position), LOG_OUT);
+    life = join(log);
+    log_lease(log, &lease);
+    assert_int_equal(lease.life, life);
+    assert_true(lease.until > clock_boot_us() && lease.until <= lease.asked + LONG_S * TL_SECOND / 10 * 9);
+    assert_int_equal(expect_hosts(other, 1), life);
+    assert_int_equal(log_join(same, SLICE_LIT("about"), soon(), &other_life), LOG_TAKEN);
+    other_life = join(other);
+    assert_true(other_life > life);
+    expect_hosts(log, 2);
+    assert_int_equal(append_entry(log, "w", 1, 100, &position), 0);
+
+    /* Put out by the other: what comes then is refused, and a new life goes on with the numbers. */
+    assert_int_equal(log_expel(other, SLICE_LIT("a"), life, soon()), 0);
+    assert_int_equal(log_expel(other, SLICE_LIT("a"), life, soon()), 0);
+    assert_int_equal(append_entry(log, "w", 2, 100, &position), LOG_OUT);
+    log_lease(log, &lease);
+    assert_int_equal(lease.life, 0);
+    expect_hosts(other, 1);
+    assert_true(join(log) > other_life);
+    assert_int_equal(append_entry(log, "w", 2, 100, &position), 0);
+
+    /* Left in good order: the place is free at once. */
+    assert_int_equal(log_leave(log, soon()), 0);
+    assert_int_equal(log_join(same, SLICE_LIT("about"), soon(), &life), 0);
+    assert_int_equal(append_entry(log, "w", 3, 100, &position), LOG_OUT);
+    assert_int_equal(append_entry(same, "w", 3, 2 << 20, &position), 0);
+    expect_entries(other, first, "w", 1, 3);
+    log_close(log);
+    log_close(other);
+    log_close(same);
+}
+
+/* A life goes on as long as it is asked for, and ends when etcd cannot be asked: then it counted itself out before. */
+static void test_a_lease_ends(void **state)
+{
+    char url[64];
+    struct log_lease lease, before;
+    log_position position;
+    uint64_t number;
+    struct slice part = SLICE_LIT("nobody sees this");
+    (void)state;
+    struct relay *relay = relay_start(etcd_box_port(one, 0));
+    snprintf(url, sizeof url, "http://127.0.0.1:%d/lease", relay_port(relay));
+    struct log *log = open_with(url, "a", 2 * TL_SECOND), *other = open_with(url_of("lease"), "b", 2 * TL_SECOND);
+    uint64_t life = join(log);
+    log_lease(log, &before);
+    do {
+        usleep(50000);
+        log_lease(log, &lease);
+        assert_int_equal(lease.life, life);
+    } while (lease.asked < before.until); /* it lived on beyond what it was given first */
+    assert_int_equal(append_entry(log, "w", 0, 100, &position), 0);
+    relay_hold(relay, true);
+    assert_int_equal(log_submit(log, &part, 1, soon(), &number), 0);
+    assert_int_equal(log_answer(log, number, clock_boot_us() + 1000, &position), LOG_BUSY);
+    expect_hosts(other, 0);
+    log_lease(log, &lease);
+    assert_true(lease.until <= clock_boot_us());
+    relay_hold(relay, false);
+    int r = log_answer(log, number, soon(), &position);
+    /* What was in the relay may have come in before the lease was over, but for its answer. */
+    assert_true(r == LOG_OUT || r == LOG_UNKNOWN);
+    assert_int_equal(append_entry(log, "w", 1, 100, &position), LOG_OUT);
+    join(log);
+    assert_int_equal(append_entry(log, "w", 1, 100, &position), 0);
+    log_close(log);
+    log_close(other);
+    relay_stop(relay);
+}
+
+/* --- Checkpoints and trimming --------------------------------------------------------------------------------------------- */
+
+static void put_checkpoint(struct log *log, log_position position, uint64_t log_bytes, const char *place)
+{
+    const struct log_checkpoint checkpoint = {position, slice_from(place), log_bytes};
+    assert_int_equal(log_put_checkpoint(log, &checkpoint), 0);
+}
+
+static int follow_first(struct log *log, log_position from, struct log_entry *ret_entry)
+{
+    struct log_cursor *cursor;
+    assert_int_equal(log_follow(log, from, &cursor), 0);
+    int r = next_entry(cursor, ret_entry, soon());
+    log_unfollow(cursor);
+    return r;
+}
+
+static void test_checkpoints_and_trimming(void **state)
+{
+    char place[LOG_PLACE_MAX];
+    struct log_checkpoint found;
+    struct log_known_hosts *known;
+    struct log_cursor *cursor;
+    struct log_entry entry;
+    log_position positions[10];
+    (void)state;
+    struct log *a = open_at(url_of("trim"), "a"), *b = open_at(url_of("trim"), "b"), *c = open_at(url_of("trim"), "c");
+    join(a);
+    assert_int_equal(log_get_checkpoint(a, 0, place, &found), LOG_NOT_FOUND);
+    for (unsigned i = 0; i < 10; i++)
+        assert_int_equal(append_entry(a, "w", i, 1000, &positions[i]), 0);
+    put_checkpoint(a, positions[6], 7000, "a1");
+    assert_int_equal(log_get_checkpoint(a, 1, place, &found), LOG_NOT_FOUND);
+    put_checkpoint(a, positions[8], 9000, "a2");
+    assert_int_equal(log_get_checkpoint(a, 0, place, &found), 0);
+    assert_slice_equal(found.place, "a2");
+    assert_int_equal(log_get_checkpoint(a, 1, place, &found), 0);
+    assert_int_equal(found.position, positions[6]);
+    assert_int_equal(found.log_bytes, 7000);
+
+    /* The second newest host's is kept, and who is away holds it back. */
+    put_checkpoint(b, positions[5], 6000, "b");
+    put_checkpoint(c, positions[2], 3000, "c");
+    assert_int_equal(log_list_checkpoints(b, soon(), &known), 0);
+    assert_int_equal(known->count, 3);
+    assert_slice_equal(known->hosts[2].name, "c");
+    assert_slice_equal(known->hosts[2].newest.place, "c");
+    mem_free(known);
+    assert_int_equal(log_follow(b, positions[1], &cursor), 0);
+    assert_int_equal(next_entry(cursor, &entry, soon()), 0);
+    assert_int_equal(log_trim(a, positions[8]), 0);
+    assert_int_equal(follow_first(b, positions[2] + 1, &entry), 0);
+    assert_int_equal(entry.position, positions[3]);
+    assert_int_equal(follow_first(b, positions[1], &entry), LOG_TRIMMED);
+    assert_int_equal(log_forget_host(a, SLICE_LIT("c"), soon()), 0);
+    assert_int_equal(log_trim(a, positions[8]), 0);
+    assert_int_equal(follow_first(b, positions[5] + 1, &entry), 0);
+    assert_int_equal(entry.position, positions[6]);
+    assert_int_equal(follow_first(b, positions[4], &entry), LOG_TRIMMED);
+    assert_int_equal(log_trim(a, positions[3]), 0); /* which is long gone */
+
+    /* Who follows already goes on. */
+    for (unsigned i = 2; i < 10; i++) {
+        assert_int_equal(next_entry(cursor, &entry, soon()), 0);
+        assert_int_equal(entry.position, positions[i]);
+    }
+    assert_int_equal(append_entry(a, "w", 10, 1000, &positions[0]), 0);
+    assert_int_equal(next_entry(cursor, &entry, soon()), 0);
+    assert_int_equal(entry.position, positions[0]);
+    log_unfollow(cursor);
+    log_close(a);
+    log_close(b);
+    log_close(c);
+}
+
+/* A checkpoint between the parts of another host's entry: its first parts stay as long as they are needed. */
+static void test_trimming_between_parts(void **state)
+{
+    struct log_entry entry;
+    log_position position, middle = 0;
+    uint64_t number;
+    (void)state;
+    struct log *a = open_at(url_of("parts"), "a"), *b = open_at(url_of("parts"), "b");
+    join(a);
+    join(b);
+    char *bytes = entry_of("w", 0, 5 << 20);
+    struct slice part = slice_make(bytes, 5 << 20);
+    for (int tries = 0; middle == 0; tries++) {
+        log_position head;
+        assert_true(tries < 1000);
+        assert_int_equal(log_submit(a, &part, 1, soon(), &number), 0);
+        assert_int_equal(append_entry(b, "other", 0, 20, &head), 0);
+        assert_int_equal(log_answer(a, number, soon(), &position), 0);
+        middle = position > head && head > position - 5 ? head : 0; /* it came in between */
+    }
+    put_checkpoint(a, middle, 0, "");
+    assert_int_equal(log_trim(a, middle + 1), 0);
+    assert_int_equal(follow_first(b, middle + 1, &entry), 0);
+    assert_int_equal(entry.position, position);
+    put_checkpoint(a, position, 0, "");
+    assert_int_equal(log_trim(a, position + 1), 0);
+    assert_int_equal(follow_first(b, middle - 1, &entry), LOG_TRIMMED);
+    mem_free(bytes);
+    log_close(a);
+    log_close(b);
+}
+
+/* --- What breaks ------------------------------------------------------------------------------------------------------------ */
+
+/* Answers are lost again and again, in the middle of an append: each is in the log once all the same, and known to be. */
+static void test_answers_are_lost(void **state)
+{
+    enum { COUNT = 12 };
+    char url[64];
+    struct log_etcd_counts counts;
+    log_position position;
+    (void)state;
+    struct relay *relay = relay_start(etcd_box_port(one, 0));
+    snprintf(url, sizeof url, "http://127.0.0.1:%d/lost", relay_port(relay));
+    struct log *log = open_at(url, "a"), *other = open_at(url_of("lost"), "b");
+    log_position first = begin(other);
+    join(log);
+    for (unsigned i = 0; i < COUNT; i++) {
+        relay_eat_answers(relay, 1 + i * 13);
+        assert_int_equal(append_entry(log, "w", i, i % 3 == 2 ? 2500000 : 500, &position), 0);
+    }
+    log_etcd_counts(log, &counts);
+    assert_true(counts.lost > 0 && counts.attempts > counts.appends);
+    expect_entries(other, first, "w", 0, COUNT - 1);
+    log_close(log);
+    log_close(other);
+    relay_stop(relay);
+}
+
+/* The connection is cut for a while, again and again, while others append and follow through it. */
+static void test_connections_are_cut(void **state)
+{
+    enum { COUNT = 60 };
+    char url[64];
+    log_position positions[COUNT];
+    struct log_cursor *cursor;
+    (void)state;
+    struct relay *relay = relay_start(etcd_box_port(one, 0));
+    snprintf(url, sizeof url, "http://127.0.0.1:%d/cut", relay_port(relay));
+    struct log *log = open_at(url, "a");
+    struct writer writer = {.log = log, .name = "w", .count = COUNT, .len_max = 200000, .positions = positions};
+    join(log);
+    assert_int_equal(log_follow(log, begin(log), &cursor), 0);
+    pthread_create(&writer.thread, NULL, write_all, &writer);
+    for (unsigned i = 0; i < COUNT; i++) {
+        struct log_entry entry;
+        assert_int_equal(next_entry(cursor, &entry, soon()), 0);
+        assert_int_equal(check_entry(&entry, "w"), i);
+        if (i % 10 == 5) {
+            relay_cut(relay);
+            usleep(20000);
+            relay_mend(relay);
+        }
+    }
+    void *failed;
+    pthread_join(writer.thread, &failed);
+    assert_null(failed);
+    log_unfollow(cursor);
+    log_close(log);
+    relay_stop(relay);
+}
+
+/* What somebody else has put there is told from what a host appended. */
+static void put_raw(const char *prefix, const char *key, struct slice value)
+{
+    struct client *client;
+    char *reason, path[128];
+    struct list actors;
+    struct buf request = BUF_INIT(BUF_UNLIMITED), reply = BUF_INIT(BUF_UNLIMITED);
+    list_init(&actors);
+    snprintf(path, sizeof path, "%s/log/%s", prefix, key);
+    assert_int_equal(client_open(slice_from(url_of(prefix)), &client, &reason), 0);
+    assert_int_equal(client_start(client, &actors, &reason), 0);
+    call_frame(&request);
+    etcd_put_put(&request, slice_from(path), value, 0);
+    call_frame_end(&request);
+    assert_int_equal(client_ask(client, WAY_CONTROL, ETCD_PUT, buf_view(&request), soon(), &reply, NULL), 0);
+    client_close(client);
+    buf_deinit(&request);
+    buf_deinit(&reply);
+}
+
+static struct slice raw_put(char *bytes, uint64_t number, uint32_t part, uint32_t parts)
+{
+    const struct envelope envelope = {.life = 5, .number = number, .part = part, .parts = parts};
+    struct slice body = SLICE_LIT("w 0 5 x");
+    envelope_write(&envelope, SLICE_LIT("a"), &body, 1, bytes);
+    memcpy(bytes + ENVELOPE_BYTES, body.data, body.len);
+    return slice_make(bytes, ENVELOPE_BYTES + body.len);
+}
+
+static void test_damage_is_seen(void **state)
+{
+    static const struct {
+        const char *prefix;
+        uint64_t number;
+        uint32_t part, parts;
+        const char *host;
+        bool flip;
+    } cases[] = {
+        {"gap", 3, 1, 1, "a", false},  {"twice", 1, 1, 1, "a", false},     {"flip", 2, 1, 1, "a", true},
+        {"part", 2, 2, 3, "a", false}, {"elsewhere", 1, 1, 1, "b", false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char bytes[128];
+        struct log_cursor *cursor;
+        struct log_entry entry;
+        struct log *log = open_at(url_of(cases[i].prefix), "x");
+        log_position first = begin(log);
+        put_raw(cases[i].prefix, "a", raw_put(bytes, 1, 1, 1));
+        struct slice second = raw_put(bytes, cases[i].number, cases[i].part, cases[i].parts);
+        bytes[ENVELOPE_BYTES + 3] ^= (char)cases[i].flip;
+        put_raw(cases[i].prefix, cases[i].host, second);
+        assert_int_equal(log_follow(log, first, &cursor), 0);
+        assert_int_equal(next_entry(cursor, &entry, soon()), 0);
+        assert_int_equal(next_entry(cursor, &entry, soon()), TL_ERR_CORRUPT);
+        assert_int_equal(log_next(cursor, &entry), TL_ERR_CORRUPT);
+        char *trouble = log_etcd_trouble(log);
+        assert_non_null(strstr(trouble, "damaged"));
+        mem_free(trouble);
+        log_unfollow(cursor);
+        log_close(log);
+    }
+}
+
+static void test_nobody_is_there(void **state)
+{
+    struct log *log;
+    char *reason;
+    uint64_t life;
+    log_position position;
+    (void)state;
+    static const char *const wrong[] = {"",
+                                        "http://127.0.0.1:1",
+                                        "http://127.0.0.1:1/",
+                                        "http://127.0.0.1/p",
+                                        "ftp://127.0.0.1:1/p",
+                                        "http://:1/p",
+                                        "http://127.0.0.1:1,/p"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        const struct log_etcd_options options = {.url = slice_from(wrong[i]), .name = SLICE_LIT("a")};
+        assert_int_equal(log_etcd_open(&options, &log, &reason), TL_ERR_IO);
+        mem_free(reason);
+    }
+    log = open_at("http://127.0.0.1:1,http://[::1]:1/p", "a");
+    assert_int_equal(log_join(log, SLICE_NONE, clock_boot_us() + 100000, &life), LOG_AWAY);
+    assert_int_equal(log_ask_head(log, clock_boot_us() + 100000, &position), LOG_AWAY);
+    char *trouble = log_etcd_trouble(log);
+    assert_non_null(strstr(trouble, "cannot connect"));
+    mem_free(trouble);
+    log_close(log);
+}
+
+static void test_no_room(void **state)
+{
+    static const char *const arguments[] = {"--quota-backend-bytes", "6000000", NULL};
+    enum { COUNT = 30 };
+    struct etcd_box *small = etcd_box_start(1, arguments);
+    log_position position;
+    unsigned in = 0;
+    int r = 0;
+    (void)state;
+    struct log *log = open_at(etcd_box_url(small, "room"), "a");
+    join(log);
+    while (r == 0 && in < COUNT) {
+        r = append_entry(log, "w", in, 700000, &position);
+        in += r == 0;
+    }
+    assert_int_equal(r, TL_ERR_NO_SPACE);
+    assert_int_equal(append_entry(log, "w", in, 700000, &position), TL_ERR_NO_SPACE);
+    expect_entries(log, 1, "w", 0, in - 1);
+    struct log_space space;
+    for (uint64_t until = soon(); log_space(log, &space), !space.full;) {
+        assert_true(clock_boot_us() < until);
+        usleep(50000);
+    }
+    assert_true(space.tight && space.size > 0);
+    log_close(log);
+    etcd_box_stop(small);
+}
+
+/* --- Three members ------------------------------------------------------------------------------------------------------------- */
+
+/* Each member once is killed and started again, or stopped and let go on; whoever leads is among them. Nothing is lost, twice, or out of order. */
+static void three_members(bool kill_them)
+{
+    enum { EACH = 15, COUNT = 3 * EACH };
+    struct etcd_box *box = etcd_box_start(3, NULL);
+    log_position positions[COUNT];
+    struct log_cursor *cursor;
+    struct log *log = open_at(etcd_box_url(box, "three"), "a");
+    struct writer writer = {.log = log, .name = "w", .count = EACH, .len_max = 100000};
+    unsigned next = 0;
+    log_position head = 0;
+    join(log);
+    assert_int_equal(log_follow(log, 1, &cursor), 0);
+    for (int member = 0; member < 3; member++) {
+        if (kill_them)
+            etcd_box_kill(box, member);
+        else
+            etcd_box_signal(box, member, SIGSTOP);
+        writer.first = (unsigned)member * EACH;
+        writer.positions = positions + writer.first;
+        if (write_all(&writer) != NULL) {
+            /* The life was over meanwhile, which a loaded machine may do: another goes on behind what is in. */
+            fail_msg("the life ended: %s", log_etcd_trouble(log));
+        }
+        for (unsigned i = 0; i < EACH; i++) {
+            struct log_entry entry;
+            assert_int_equal(next_entry(cursor, &entry, soon()), 0);
+            assert_int_equal(check_entry(&entry, "w"), next++);
+        }
+        assert_int_equal(log_ask_head(log, soon(), &head), 0);
+        assert_int_equal(head, positions[next - 1]);
+        if (kill_them)
+            etcd_box_restart(box, member);
+        else
+            etcd_box_signal(box, member, SIGCONT);
+        sleep(1); /* so that it is there when the next one goes */
+    }
+    log_unfollow(cursor);
+    log_close(log);
+    etcd_box_stop(box);
+}
+
+static void test_members_are_killed(void **state)
+{
+    (void)state;
+    three_members(true);
+}
+
+static void test_members_are_stopped(void **state)
+{
+    (void)state;
+    three_members(false);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_genesis),
+        cmocka_unit_test(test_appends_of_all_sizes),
+        cmocka_unit_test(test_following_from_anywhere),
+        cmocka_unit_test(test_two_hosts),
+        cmocka_unit_test(test_submitting),
+        cmocka_unit_test(test_many_who_follow),
+        cmocka_unit_test(test_a_wait_is_interrupted),
+        cmocka_unit_test(test_lives),
+        cmocka_unit_test(test_a_lease_ends),
+        cmocka_unit_test(test_checkpoints_and_trimming),
+        cmocka_unit_test(test_trimming_between_parts),
+        cmocka_unit_test(test_answers_are_lost),
+        cmocka_unit_test(test_connections_are_cut),
+        cmocka_unit_test(test_damage_is_seen),
+        cmocka_unit_test(test_nobody_is_there),
+        cmocka_unit_test(test_no_room),
+        cmocka_unit_test(test_members_are_killed),
+        cmocka_unit_test(test_members_are_stopped),
+    };
+    if (getenv("CMOCKA_TEST_FILTER") != NULL)
+        cmocka_set_test_filter(getenv("CMOCKA_TEST_FILTER"));
+    return cmocka_run_group_tests(tests, start_one, stop_one);
+}
