@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Comparing what the product shows with what the model knows. */
 #include "base/alloc.h"
+#include "base/omap.h"
 #include "core/catalog/catalog.h"
+#include "core/documents/births.h"
 #include "core/documents/doc.h"
 #include "mapping/entry.h"
 #include "mapping/mapping.h"
@@ -59,6 +61,13 @@ void check_command(struct world *world, const struct host *host, const struct si
     if (refused != expected->refused)
         world_fail(world, "%s: %s (%.*s), the model says %s", host->name, refused ? "refused" : "accepted",
                    SLICE_ARG(command->problem.reason), expected->refused ? "refused" : "accepted");
+    const struct rename_command *rename = &command->rename;
+    if (op->kind == SIM_RENAME && !refused &&
+        (rename->document != expected->document || rename->directory != expected->directory ||
+         rename->seq_no != expected->seq_no))
+        world_fail(world, "%s: renamed %d documents, %d directories, seq_no %lld; the model says %d, %d, %lld",
+                   host->name, rename->document, rename->directory, (long long)rename->seq_no, expected->document,
+                   expected->directory, (long long)expected->seq_no);
     if (op->kind != SIM_WRITE)
         return;
     if (command->write.rolled_back != expected->rolled_back)
@@ -118,6 +127,121 @@ static void check_counts(struct world *world, const struct host *host, const str
                    index->name.data, (unsigned long long)view->ts, scanned, (unsigned long long)count, live);
 }
 
+/* --- Subtrees ----------------------------------------------------------------------------------------------------- */
+
+enum looked { AT, WITHIN, BEGINNING };
+
+static bool fits(const char *path, const char *text, enum looked looked)
+{
+    return looked == AT       ? strcmp(path, text) == 0
+           : looked == WITHIN ? model_within(path, text)
+                              : strncmp(path, text, strlen(text)) == 0;
+}
+
+static const char *path_of(const struct model_doc *doc, uint64_t ts)
+{
+    const struct model_version *version = model_version_at(doc, ts);
+
+    return version == NULL || version->deleted ? "" : version->source.path;
+}
+
+/* The documents that ranges of entries name, and that have the path in the view. Ranges overlap. */
+struct found {
+    struct world *world;
+    const struct view *view;
+    const struct catalog_index *index;
+    const char *text;
+    enum looked looked;
+    struct omap *seen; /* by key */
+};
+
+static void count_document(struct found *found, uint16_t field, const struct entry_hit *hit)
+{
+    struct doc doc;
+    char path[SIM_PATH_MAX];
+
+    if (doc_get_key(found->view, found->index->number, hit->document_key, &doc) != 0)
+        return;
+    const char *at = memmem(doc.source.data, doc.source.len, "\"path\":\"", 8);
+    if (doc_entry_batch(&doc, field) == hit->batch && at != NULL) {
+        size_t from = (size_t)(at - doc.source.data) + 8;
+        struct slice rest = slice_make(at + 8, doc.source.len - from);
+        snprintf(path, sizeof path, "%.*s", (int)slice_find_byte(rest, '"'), rest.data);
+        if (fits(path, found->text, found->looked))
+            omap_put(found->seen, hit->document_key, SLICE_LIT("x"));
+    }
+    doc_release(&doc);
+}
+
+static bool count_range(void *context, const struct entry_range *range)
+{
+    struct found *found = context;
+    struct entry_scan *scan = entry_scan_new(found->view, range);
+    struct entry_hit hit;
+    int r;
+
+    while ((r = entry_scan_next(scan, &hit)) == 0)
+        count_document(found, range->field, &hit);
+    entry_scan_free(scan);
+    if (r != ENTRY_SCAN_END)
+        world_fail(found->world, "the entries of paths in %s cannot be read", found->index->name.data);
+    return true;
+}
+
+static void check_path(struct world *world, const struct host *host, const struct view *view,
+                       const struct catalog_index *index, const struct model_index *expected, const char *text,
+                       enum looked looked)
+{
+    tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
+    struct omap seen;
+    struct found found = {world, view, index, text, looked, &seen};
+    int count = 0;
+    struct births births;
+    int wanted = 0, r = births_begin(view, index->number, index->mapping, &births);
+
+    omap_init(&seen);
+    births.path = mapping_path_field(index->mapping); /* without renames, births are paths */
+    if (r == 0)
+        r = looked == BEGINNING
+                ? births_of_prefix(&births, slice_from(text), &arena, count_range, &found)
+                : births_of_value(&births, slice_from(text), looked == WITHIN, &arena, count_range, &found);
+    for (int i = 0; i < expected->doc_count; i++) {
+        const char *path = path_of(&expected->docs[i], view->ts);
+        wanted += path[0] != '\0' && fits(path, text, looked);
+    }
+    for (const struct omap_entry *entry = omap_first(&seen); entry != NULL; entry = omap_next(entry))
+        count++;
+    omap_deinit(&seen);
+    if (r != 0 || wanted != count)
+        world_fail(world, "%s: %s as of %llu: result %d, %d documents are found %s [%s], the model says %d", host->name,
+                   index->name.data, (unsigned long long)view->ts, r, count,
+                   looked == AT       ? "at"
+                   : looked == WITHIN ? "at or below"
+                                      : "at what begins with",
+                   text, wanted);
+}
+
+static void check_paths(struct world *world, const struct host *host, const struct view *view,
+                        const struct catalog_index *index, const struct model_index *expected)
+{
+    static const char *const others[] = {"/a", "/b", "/a/b", "/A"};
+
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        check_path(world, host, view, index, expected, others[i], WITHIN);
+        check_path(world, host, view, index, expected, others[i], BEGINNING);
+    }
+    for (int i = 0; i < expected->doc_count; i++) {
+        char path[SIM_PATH_MAX];
+        snprintf(path, sizeof path, "%s", path_of(&expected->docs[i], view->ts));
+        if (path[0] == '\0')
+            continue;
+        check_path(world, host, view, index, expected, path, AT);
+        *strrchr(path, '/') = '\0';
+        if (path[0] != '\0')
+            check_path(world, host, view, index, expected, path, WITHIN);
+    }
+}
+
 static void check_index(struct world *world, const struct host *host, const struct view *view,
                         const struct catalog_index *index)
 {
@@ -132,6 +256,10 @@ static void check_index(struct world *world, const struct host *host, const stru
     for (int i = 0; i < expected->doc_count; i++)
         check_doc(world, host, view, index, &expected->docs[i]);
     check_counts(world, host, view, index, expected);
+    if (expected->tree != mapping_is_tree(index->mapping))
+        world_fail(world, "%s: %s is a tree: %d", host->name, index->name.data, expected->tree);
+    if (expected->tree)
+        check_paths(world, host, view, index, expected);
 }
 
 /* What the model knows of the present only. */

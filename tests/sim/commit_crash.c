@@ -7,7 +7,7 @@
  * and a transaction that is asked to commit again must say what the documents say. Every other cut is
  * followed by the zeros that a file system may leave. The writes are large enough to put their entries in chunks, those of
  * transactions ahead of the commit: after each cut every value of each account has its entry, and maintenance leaves no
- * note of a transaction that the cut has ended.
+ * note of a transaction that the cut has ended. Who follows the feed of what is left from its beginning has the documents that are left: it has a unit when the store has it.
  *
  * usage: commit_crash [--every N] [--from N]
  */
@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../lib/feed_replay.h"
 #include "../lib/upkeep.h"
 #include "core/catalog/catalog.h"
 #include "core/step/core.h"
@@ -370,6 +371,18 @@ static void copy_all(const char *from, const char *to, off_t bytes, off_t zeros)
         fail("the directory cannot be copied", bytes);
 }
 
+static void check_feed(struct host *host, off_t bytes)
+{
+    struct buf wrong = BUF_INIT(BUF_UNLIMITED);
+    tl_ts now = core_last_ts(host->core);
+
+    if (!feed_replay_check(host->store, 0, now, now, true, &wrong)) {
+        fprintf(stderr, "%.*s\n", SLICE_ARG(buf_view(&wrong)));
+        fail("the feed tells of other documents", bytes);
+    }
+    buf_deinit(&wrong);
+}
+
 static int look(const char *base, const char *cut, const struct told *told, int at_least, off_t bytes, off_t zeros)
 {
     struct host host;
@@ -380,6 +393,7 @@ static int look(const char *base, const char *cut, const struct told *told, int 
     check_accounts(&host, bytes);
     check_outcomes(&host, told, step, bytes);
     check_entries(&host, told, bytes);
+    check_feed(&host, bytes);
     close_host(&host);
     remove_all(cut);
     return step;

@@ -27,13 +27,28 @@ static void name_alias(struct rng *rng, const struct sim_op *op, char *name)
 
 /* --- Writes ------------------------------------------------------------------------------------------------------- */
 
+/* Few names, so that places are met again: made anew where something has moved away, and moved back to. */
+static void make_path(struct rng *rng, int names, char *path)
+{
+    static const char *const some[] = {"a", "b", "A", "ab", "c.d"};
+    size_t used = 0;
+
+    for (int i = 0; i < names; i++)
+        used += (size_t)snprintf(path + used, SIM_PATH_MAX - used, "/%s", some[below(rng, one_in(rng, 4) ? 5 : 2)]);
+}
+
 static void make_source(struct rng *rng, struct sim_source *source)
 {
     unsigned used = 0;
 
     source->count = 0;
+    if (!one_in(rng, 3)) {
+        source->field[source->count] = SIM_PATH;
+        source->value[source->count++] = 0;
+        make_path(rng, 1 + below(rng, 4), source->path);
+    }
     for (int i = below(rng, 4); i >= 0; i--) {
-        int field = one_in(rng, 3) ? below(rng, SIM_FIELDS) : below(rng, 3);
+        int field = one_in(rng, 3) ? below(rng, SIM_FIELDS - 1) : below(rng, 3);
         if (used & 1u << field)
             continue;
         used |= 1u << field;
@@ -70,7 +85,7 @@ static void make_demand(struct rng *rng, const struct model *model, struct sim_i
         if (item->action == SIM_UPDATE || item->action == SIM_CREATE)
             break;
         item->versioning = (enum sim_versioning)(SIM_EXTERNAL + below(rng, 3));
-        item->version = one_in(rng, 200) ? INT64_MAX : version < 0 ? 0 : version;
+        item->version = one_in(rng, 60) ? INT64_MAX : version < 0 ? 0 : version;
         break;
     default: break;
     }
@@ -140,6 +155,54 @@ static void gen_index_delete(struct rng *rng, const struct model *model, struct 
     name_index(rng, op, op->name);
 }
 
+/* A path that is there, or a directory of it; the model's indices of the name are looked at. */
+static void find_path(struct rng *rng, const struct model *model, const char *name, char *path)
+{
+    const struct model_index *index = model_index_at(model, name, SIM_NEVER - 1);
+
+    make_path(rng, 1 + below(rng, 3), path);
+    if (index == NULL || index->doc_count == 0 || one_in(rng, 10))
+        return;
+    for (int i = 0, start = below(rng, index->doc_count); i < index->doc_count; i++) {
+        const struct model_version *last =
+            model_version_at(&index->docs[(start + i) % index->doc_count], SIM_NEVER - 1);
+        if (last == NULL || last->deleted || last->source.path[0] == '\0')
+            continue;
+        snprintf(path, SIM_PATH_MAX, "%s", last->source.path);
+        for (char *end; one_in(rng, 2) && (end = strrchr(path, '/')) != path;)
+            *end = '\0';
+        return;
+    }
+}
+
+/* Names in the longest path of an index. */
+static int depth_of(const char *path)
+{
+    int depth = 0;
+
+    for (; *path != '\0'; path++)
+        depth += *path == '/';
+    return depth;
+}
+
+static void gen_rename(struct rng *rng, const struct model *model, struct sim_op *op)
+{
+    op->kind = SIM_RENAME;
+    snprintf(op->name, SIM_NAME, "%s", op->five ? "tx0" : one_in(rng, 4) ? "ix1" : "ix0");
+    if (one_in(rng, 15))
+        name_index(rng, op, op->name);
+    else if (one_in(rng, 15))
+        name_alias(rng, op, op->name);
+    find_path(rng, model, op->name, op->from);
+    if (one_in(rng, 4))
+        op->if_seq_no = one_in(rng, 3) ? (int64_t)below(rng, 30) : model_seq_no_at(model, op->name, op->from);
+    /* What lies below grows by a name a time at most, and shrinks again. */
+    int depth = depth_of(op->from) + below(rng, 3) - 1;
+    make_path(rng, depth < 1 ? 1 : depth > 6 ? 6 : depth, op->to);
+    if (one_in(rng, 15))
+        snprintf(op->to, SIM_PATH_MAX, "%.100s/a", op->from);
+}
+
 static void gen_index_state(struct rng *rng, const struct model *model, struct sim_op *op)
 {
     (void)model;
@@ -153,7 +216,7 @@ static void gen_mapping_put(struct rng *rng, const struct model *model, struct s
     (void)model;
     op->kind = SIM_PUT_MAPPING;
     name_index(rng, op, op->name);
-    op->number = 1 + below(rng, SIM_FIELDS - 1);
+    op->number = 1 + below(rng, SIM_FIELDS - 2);
 }
 
 static void gen_settings_put(struct rng *rng, const struct model *model, struct sim_op *op)
@@ -259,6 +322,7 @@ static const struct {
     generator *generate;
 } generators[] = {
     {COMMAND_WRITE, 120, gen_write},
+    {COMMAND_RENAME, 30, gen_rename},
     {COMMAND_INDEX_CREATE, 6, gen_index_create},
     {COMMAND_INDEX_DELETE, 4, gen_index_delete},
     {COMMAND_INDEX_STATE, 6, gen_index_state},
@@ -283,7 +347,7 @@ void gen_op(struct rng *rng, const struct model *model, struct sim_op *op)
 {
     int total = 0, drawn;
 
-    *op = (struct sim_op){.five = one_in(rng, 3)};
+    *op = (struct sim_op){.five = one_in(rng, 3), .if_seq_no = -1};
     for (int i = 0; i < GENERATOR_COUNT; i++)
         total += generators[i].weight;
     drawn = below(rng, total);
@@ -367,6 +431,42 @@ static void fill_write(const struct sim_op *op, struct command *command)
         fill_item(&command->arena, &op->items[i], &command->write.items[i]);
 }
 
+/* The settings and mappings of a new index: a tree from the first on, in one of the ways to say so; or none. */
+static void print_index(const struct sim_op *op, struct arena *arena, struct slice *ret_body)
+{
+    static const char guide[] =
+        "{\"type\":\"keyword\",\"fields\":{\"tree\":{\"type\":\"text\",\"analyzer\":\"paths\"}}}";
+    static const char plain[] = "{\"type\":\"path\"}";
+    tl_cleanup(buf_deinit) struct buf body = BUF_INIT(BUF_UNLIMITED);
+
+    if (op->number == 0 && !model_is_tree_name(op->name))
+        return;
+    buf_printf(&body, "{\"settings\":{\"analysis\":{\"analyzer\":{\"paths\":{\"tokenizer\":\"path_hierarchy\"}}}");
+    if (op->number > 0)
+        buf_printf(&body, ",\"number_of_shards\":%d", op->number);
+    buf_printf(&body, "}");
+    if (model_is_tree_name(op->name)) {
+        const char *path = op->number % 2 == 0 ? guide : plain;
+        buf_printf(&body, ",\"mappings\":{");
+        for (int i = 0; i < 2 && op->five; i++)
+            buf_printf(&body, "%s\"%c\":{\"properties\":{\"path\":%s}}", i == 0 ? "" : ",", 'a' + i, path);
+        if (!op->five)
+            buf_printf(&body, "\"properties\":{\"path\":%s}", path);
+        buf_printf(&body, "}");
+    }
+    buf_printf(&body, "}");
+    *ret_body = arena_copy(arena, buf_view(&body));
+}
+
+static void fill_rename(const struct sim_op *op, struct command *command)
+{
+    command->rename.index = copy(&command->arena, op->name);
+    command->rename.from = copy(&command->arena, op->from);
+    command->rename.to = copy(&command->arena, op->to);
+    command->rename.if_seq_no = op->if_seq_no < 0 ? SEQ_NO_ANY : op->if_seq_no;
+    command->rename.if_primary_term = op->if_seq_no < 0 ? 0 : 1;
+}
+
 static void fill_index(const struct sim_op *op, struct command *command)
 {
     struct arena *arena = &command->arena;
@@ -374,8 +474,8 @@ static void fill_index(const struct sim_op *op, struct command *command)
 
     index->name = copy(arena, op->name);
     index->close = op->flag;
-    if (op->kind == SIM_CREATE_INDEX && op->number > 0)
-        index->body = arena_printf(arena, "{\"settings\":{\"number_of_shards\":%d}}", op->number);
+    if (op->kind == SIM_CREATE_INDEX)
+        print_index(op, arena, &index->body);
     else if (op->kind == SIM_PUT_MAPPING)
         index->body = arena_printf(arena, "{\"properties\":{\"%s\":{\"type\":\"long\"}}}", sim_field_names[op->number]);
     else if (op->kind == SIM_PUT_SETTINGS)
@@ -414,7 +514,7 @@ static void fill_object(const struct sim_op *op, struct command *command)
     else if (op->kind == SIM_PUT_SCRIPT)
         object->body = SLICE_LIT("{\"script\":{\"lang\":\"painless\",\"source\":\"ctx._source.n = 1\"}}");
     else if (op->kind == SIM_PUT_CLUSTER_SETTINGS)
-        object->body = arena_printf(arena, "{\"transient\":{\"a.b%d\":%d}}", op->number, op->number);
+        object->body = arena_printf(arena, "{\"transient\":{\"cluster.metadata.b%d\":%d}}", op->number, op->number);
 }
 
 /* Releases in no order, and one that is none. */
@@ -451,6 +551,7 @@ static const enum command_type types[SIM_KIND_COUNT] = {
     [SIM_WRITE] = COMMAND_WRITE,
     [SIM_CREATE_INDEX] = COMMAND_INDEX_CREATE,
     [SIM_DELETE_INDEX] = COMMAND_INDEX_DELETE,
+    [SIM_RENAME] = COMMAND_RENAME,
     [SIM_SET_STATE] = COMMAND_INDEX_STATE,
     [SIM_PUT_MAPPING] = COMMAND_MAPPING_PUT,
     [SIM_PUT_SETTINGS] = COMMAND_SETTINGS_PUT,
@@ -478,6 +579,7 @@ struct command *gen_command(const struct sim_op *op)
     case SIM_SET_STATE:
     case SIM_PUT_MAPPING:
     case SIM_PUT_SETTINGS: fill_index(op, command); break;
+    case SIM_RENAME: fill_rename(op, command); break;
     case SIM_UPDATE_ALIASES: fill_aliases(op, command); break;
     case SIM_PUT_FILE_SCRIPTS: fill_file_scripts(op, command); break;
     case SIM_ZONES: fill_zones(op, command); break;
@@ -495,6 +597,9 @@ void gen_describe(const struct sim_op *op, char *text, size_t size)
     size_t used = (size_t)snprintf(text, size, "%s %s%s number %d", command_name(types[op->kind]), op->name,
                                    op->atomic ? "atomic" : "", op->number);
 
+    if (op->kind == SIM_RENAME)
+        used +=
+            (size_t)snprintf(text + used, size - used, " %s to %s if %lld", op->from, op->to, (long long)op->if_seq_no);
     for (int i = 0; i < op->item_count && used < size; i++) {
         const struct sim_item *item = &op->items[i];
         char source[512];

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const sim_field_names[SIM_FIELDS] = {"s", "n", "f2", "f3", "f4", "f5", "f6", "f7"};
+const char *const sim_field_names[SIM_FIELDS] = {"s", "n", "f2", "f3", "f4", "f5", "f6", "path"};
 const char *const sim_alias_names[SIM_ALIASES] = {"al0", "al1", "al2", "al5"};
 const char *const sim_words[16] = {"projects", "include", "linux",  "share", "doc",   "python3", "lib",     "x86",
                                    "locale",   "module",  "kernel", "man",   "icons", "driver",  "hicolor", "Clinton"};
@@ -22,6 +22,8 @@ void model_print(const struct sim_source *source, char *text, size_t size)
         if (field == 0)
             used +=
                 (size_t)snprintf(text + used, size - used, "%s\"s\":\"%s\"", comma, sim_words[source->value[i] % 16]);
+        else if (field == SIM_PATH)
+            used += (size_t)snprintf(text + used, size - used, "%s\"path\":\"%s\"", comma, source->path);
         else
             used += (size_t)snprintf(text + used, size - used, "%s\"%s\":%d", comma, sim_field_names[field],
                                      source->value[i]);
@@ -58,6 +60,10 @@ static bool merge(struct sim_source *into, const struct sim_source *patch)
         }
         changed |= into->value[at] != patch->value[i];
         into->value[at] = patch->value[i];
+        if (patch->field[i] == SIM_PATH) {
+            changed |= strcmp(into->path, patch->path) != 0;
+            memcpy(into->path, patch->path, sizeof into->path);
+        }
     }
     return changed;
 }
@@ -69,6 +75,20 @@ static unsigned fields_of(const struct sim_source *source)
     for (int i = 0; i < source->count; i++)
         fields |= 1u << source->field[i];
     return fields;
+}
+
+/* --- Paths -------------------------------------------------------------------------------------------------------- */
+
+bool model_within(const char *path, const char *directory)
+{
+    size_t len = strlen(directory);
+
+    return strncmp(path, directory, len) == 0 && (path[len] == '\0' || path[len] == '/');
+}
+
+bool model_is_tree_name(const char *name)
+{
+    return strncmp(name, "ix0", 3) == 0 || strncmp(name, "ix1", 3) == 0 || strncmp(name, "tx0", 3) == 0;
 }
 
 /* --- Looking up --------------------------------------------------------------------------------------------------- */
@@ -448,6 +468,90 @@ static void run_item(struct model *model, const struct sim_op *op, const struct 
         index_item(model, index, item, ts, result);
 }
 
+/* --- Renames ------------------------------------------------------------------------------------------------------ */
+
+/* The newest version, where it is a document with a path. */
+static const struct model_version *lying(const struct model_doc *doc)
+{
+    const struct model_version *last = doc->count == 0 ? NULL : &doc->versions[doc->count - 1];
+
+    return last != NULL && !last->deleted && find_field(&last->source, SIM_PATH) >= 0 ? last : NULL;
+}
+
+/* Whether documents lie at a path, and below it. */
+static void look_for(const struct model_index *index, const char *path, bool *ret_at, bool *ret_below)
+{
+    *ret_at = *ret_below = false;
+    for (int i = 0; i < index->doc_count; i++) {
+        const struct model_version *last = lying(&index->docs[i]);
+        if (last == NULL || !model_within(last->source.path, path))
+            continue;
+        if (strcmp(last->source.path, path) == 0)
+            *ret_at = true;
+        else
+            *ret_below = true;
+    }
+}
+
+/* The highest sequence number of the documents at a path; -1: none lies there. */
+static int64_t seq_no_at(const struct model_index *index, const char *path)
+{
+    int64_t highest = -1;
+
+    for (int i = 0; i < index->doc_count; i++) {
+        const struct model_version *last = lying(&index->docs[i]);
+        if (last != NULL && strcmp(last->source.path, path) == 0 && last->seq_no > highest)
+            highest = last->seq_no;
+    }
+    return highest;
+}
+
+int64_t model_seq_no_at(const struct model *model, const char *name, const char *path)
+{
+    const struct model_index *index = present(model, name);
+
+    return index == NULL ? -1 : seq_no_at(index, path);
+}
+
+static void rename_document(struct model_doc *doc, const char *from, const char *to, int64_t seq_no, uint64_t ts)
+{
+    struct model_version next = *lying(doc);
+    char path[2 * SIM_PATH_MAX];
+
+    snprintf(path, sizeof path, "%s%s", to, next.source.path + strlen(from));
+    if (strlen(path) >= SIM_PATH_MAX)
+        abort(); /* the generator makes no such thing */
+    snprintf(next.source.path, sizeof next.source.path, "%s", path);
+    next.ts = ts;
+    next.seq_no = seq_no;
+    next.version += next.version < INT64_MAX;
+    add_version(doc, &next);
+}
+
+/* Returns: whether the rename is accepted: docs/http-api.md, "Renames". */
+static bool rename_all(struct model *model, const struct sim_op *op, uint64_t ts, struct sim_expected *expected)
+{
+    struct model_index *index = present(model, op->name);
+    bool is_alias, at, below;
+
+    if (index == NULL)
+        index = write_index(model, op->name, &is_alias);
+    if (index == NULL || index->closed || !index->tree || model_within(op->to, op->from))
+        return false;
+    look_for(index, op->from, &expected->document, &expected->directory);
+    look_for(index, op->to, &at, &below);
+    if ((!expected->document && !expected->directory) || at || below ||
+        (op->if_seq_no >= 0 && op->if_seq_no != seq_no_at(index, op->from)))
+        return false;
+    expected->seq_no = index->next_seq_no++;
+    for (int i = 0; i < index->doc_count; i++) {
+        const struct model_version *last = lying(&index->docs[i]);
+        if (last != NULL && model_within(last->source.path, op->from))
+            rename_document(&index->docs[i], op->from, op->to, expected->seq_no, ts);
+    }
+    return true;
+}
+
 /* --- Going back --------------------------------------------------------------------------------------------------- */
 
 static void copy_model(struct model *to, const struct model *from)
@@ -544,7 +648,10 @@ static bool create_index(struct model *model, const struct sim_op *op, uint64_t 
 {
     if (present(model, op->name) != NULL || (op->name[0] >= 'A' && op->name[0] <= 'Z'))
         return false;
-    make_index(model, op->name, op->five, op->number, ts);
+    struct model_index *index = make_index(model, op->name, op->five, op->number, ts);
+    index->tree = model_is_tree_name(op->name);
+    if (index->tree)
+        index->fields |= 1u << SIM_PATH;
     return true;
 }
 
@@ -596,6 +703,8 @@ void model_apply(struct model *model, const struct sim_op *op, uint64_t ts, stru
     memset(ret_expected, 0, sizeof(*ret_expected));
     if (op->kind == SIM_WRITE)
         write_items(model, op, ts, ret_expected);
+    else if (op->kind == SIM_RENAME)
+        ret_expected->refused = !rename_all(model, op, ts, ret_expected);
     else
         ret_expected->refused = !change_catalog(model, op, ts);
 }

@@ -13,16 +13,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SIM_FIELDS = 8, SIM_NAME = 16, SIM_ITEMS = 48, SIM_ALIASES = 4, SIM_ACTIONS = 4 };
+enum {
+    SIM_FIELDS = 8,
+    SIM_PATH = 7,
+    SIM_PATH_MAX = 128,
+    SIM_NAME = 16,
+    SIM_ITEMS = 48,
+    SIM_ALIASES = 4,
+    SIM_ACTIONS = 4
+};
 
 #define SIM_NEVER UINT64_MAX
 #define SIM_TOMBSTONE_US ((uint64_t)60 * 1000000)
 
-/* A document: values by field, in the order in which they were written. Field 0 is text, the others are numbers. */
+/* A document: values by field, in the order in which they were written. Field 0 is text, SIM_PATH a path, the others are numbers. */
 struct sim_source {
     int count;
     int field[SIM_FIELDS];
     int value[SIM_FIELDS];
+    char path[SIM_PATH_MAX]; /* of the field SIM_PATH */
 };
 
 /* What an item does; the names follow the requests, not the product's enums. */
@@ -75,6 +84,7 @@ enum sim_kind {
     SIM_WRITE,
     SIM_CREATE_INDEX,
     SIM_DELETE_INDEX,
+    SIM_RENAME,
     SIM_SET_STATE,
     SIM_PUT_MAPPING,
     SIM_PUT_SETTINGS,
@@ -106,16 +116,20 @@ struct sim_op {
     int item_count;
     struct sim_item items[SIM_ITEMS];
     char name[SIM_NAME]; /* of an index, template or script */
-    int number;          /* shards, replicas, a field, a template's order */
-    bool flag;           /* close */
+    char from[SIM_PATH_MAX], to[SIM_PATH_MAX];
+    int64_t if_seq_no; /* of a rename; -1: none demanded */
+    int number;        /* shards, replicas, a field, a template's order */
+    bool flag;         /* close */
     int action_count;
     struct sim_alias_action actions[SIM_ACTIONS];
 };
 
 /* What must come of an operation. */
 struct sim_expected {
-    bool refused;     /* the command as a whole */
-    bool rolled_back; /* an atomic write */
+    bool refused;             /* the command as a whole */
+    bool rolled_back;         /* an atomic write */
+    bool document, directory; /* of a rename: something lay at the path, or below it */
+    int64_t seq_no;           /* of a rename */
     struct sim_result results[SIM_ITEMS];
 };
 
@@ -138,6 +152,7 @@ struct model_doc {
 struct model_index {
     char name[SIM_NAME];
     bool five;
+    bool tree; /* its path field was there from the first on */
     bool closed;
     uint64_t created;
     uint64_t deleted; /* SIM_NEVER while it is there */
@@ -173,12 +188,20 @@ void model_deinit(struct model *model);
 /* Applies an operation at a timestamp and says what must come of it. */
 void model_apply(struct model *model, const struct sim_op *op, uint64_t ts, struct sim_expected *ret_expected);
 
+/* Returns: the highest sequence number of the documents at a path in an index; -1: none lies there. */
+int64_t model_seq_no_at(const struct model *model, const char *name, const char *path);
+
 /* Returns: the index of that name as of `ts`, or NULL. */
 struct model_index *model_index_at(const struct model *model, const char *name, uint64_t ts);
 /* Returns: a document's version as of `ts`, NULL where there is none; it may be a deletion. */
 const struct model_version *model_version_at(const struct model_doc *doc, uint64_t ts);
 /* Live documents of an index as of `ts`. */
 int model_count_at(const struct model_index *index, uint64_t ts);
+
+/* Returns: whether a path is the directory, or lies below it. */
+bool model_within(const char *path, const char *directory);
+/* Returns: whether the name of an index asks for a tree, where the index is created by a request of its own. */
+bool model_is_tree_name(const char *name);
 
 /* Appends the JSON of a source to `text`, which holds `size` bytes. */
 void model_print(const struct sim_source *source, char *text, size_t size);

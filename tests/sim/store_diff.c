@@ -96,6 +96,19 @@ static tl_ts random_ts(struct run *run)
     return low + below(run, run->now + 3 - low);
 }
 
+/* In a space without history. */
+static void delete_range(struct run *run)
+{
+    char a_bytes[KEY_BYTES_MAX], b_bytes[KEY_BYTES_MAX];
+    enum store_space space = below(run, 2) == 0 ? SPACE_FEED : SPACE_SYSTEM;
+    struct slice a = random_key(run, a_bytes), b = random_key(run, b_bytes);
+    int order = slice_compare(a, b);
+    if (order == 0)
+        return;
+    store_batch_delete_range(run->twin_batch, space, order < 0 ? a : b, order < 0 ? b : a);
+    store_batch_delete_range(run->rocks_batch, space, order < 0 ? a : b, order < 0 ? b : a);
+}
+
 static void write_batch(struct run *run)
 {
     struct arena kept = ARENA_INIT; /* of values that the batch does not copy */
@@ -104,6 +117,8 @@ static void write_batch(struct run *run)
     store_batch_clear(run->rocks_batch);
     store_batch_begin(run->twin_batch, run->now);
     store_batch_begin(run->rocks_batch, run->now);
+    if (run->now % 8 == 0)
+        delete_range(run);
     for (uint64_t changes = below(run, 12); changes > 0; changes--) {
         char key_bytes[KEY_BYTES_MAX], value_bytes[VALUE_BYTES_MAX];
         enum store_space space = random_space(run);

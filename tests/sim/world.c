@@ -7,7 +7,11 @@
 #include <stdlib.h>
 
 #include "../lib/coded.h"
+#include "../lib/feed_replay.h"
 #include "base/alloc.h"
+#include "core/catalog/catalog.h"
+#include "core/documents/births.h"
+#include "mapping/mapping.h"
 
 enum { TWIN, ROCKS };
 
@@ -48,6 +52,7 @@ static void open_core(struct world *world, struct host *host)
     limits.stale_documents_min = 10; /* sweeps go on all the time */
     if (core_open(host->store, &limits, &host->core) != 0)
         world_fail(world, "%s: the core does not open", host->name);
+    memset(host->hints, 0, sizeof host->hints); /* who asked has died with it */
 }
 
 static void open_rocks(struct world *world, struct host *host)
@@ -110,6 +115,59 @@ static void compare_digests(struct world *world)
 
 /* --- Steps -------------------------------------------------------------------------------------------------------- */
 
+/* A path at which something is about to come to lie, or above it; or any. */
+static void hint_path(struct world *world, const struct sim_op *op, struct hint *hint)
+{
+    static const char *const names[] = {"/a", "/b", "/A", "/ab"};
+    const struct sim_item *item = &op->items[0];
+
+    snprintf(hint->index, SIM_NAME, "%s", rng_below(&world->aside, 4) == 0 ? "ix1" : "ix0");
+    snprintf(hint->path, SIM_PATH_MAX, "%s%s", names[rng_below(&world->aside, 4)],
+             rng_below(&world->aside, 2) == 0 ? "" : names[rng_below(&world->aside, 2)]);
+    if (op->kind == SIM_WRITE && op->item_count > 0 && item->source.path[0] == '/' && rng_below(&world->aside, 4) > 0) {
+        snprintf(hint->index, SIM_NAME, "%s", item->index);
+        snprintf(hint->path, SIM_PATH_MAX, "%s", item->source.path);
+        for (char *end; rng_below(&world->aside, 2) == 0 && (end = strrchr(hint->path, '/')) != hint->path;)
+            *end = '\0';
+    } else if (op->kind == SIM_RENAME && rng_below(&world->aside, 4) > 0) {
+        snprintf(hint->index, SIM_NAME, "%s", op->name);
+        snprintf(hint->path, SIM_PATH_MAX, "%s", op->to);
+    }
+}
+
+/* Has a path watched and looks whether anything lies there, for a rename some steps later: what it then says changes no result. */
+static void look_ahead(struct world *world, struct host *host, const struct sim_op *op)
+{
+    struct hint *hint = &host->hints[rng_below(&world->aside, HINTS)];
+    struct command *command = command_new(COMMAND_PLACES_WATCH, DIALECT_7);
+    struct view view = {.store = host->store, .ts = core_last_ts(host->core)};
+    struct catalog *catalog = core_catalog(host->core);
+    struct effects effects;
+    bool at = true, below = true;
+
+    hint_path(world, op, hint);
+    command->places = (struct places_command){slice_from(hint->index), {slice_from(hint->path), SLICE_LIT("/b")}};
+    effects_init(&effects);
+    if (core_look(host->core, command, &effects) != 0)
+        world_fail(world, "%s: a path cannot be watched", host->name);
+    list_remove(&command->link);
+    command_free(command);
+    const struct catalog_index *index = catalog_index(catalog, slice_from(hint->index));
+    if (index != NULL && mapping_is_tree(index->mapping) &&
+        births_lie(&view, index->number, index->mapping, slice_from(hint->path), NULL, &at, &below) != 0)
+        world_fail(world, "%s: [%s] cannot be looked at", host->name, hint->path);
+    hint->seen = at || below ? 0 : view.ts;
+    catalog_unref(catalog);
+}
+
+static tl_ts hinted(const struct host *host, struct slice index, struct slice path)
+{
+    for (int i = 0; i < HINTS; i++)
+        if (slice_equal(index, slice_from(host->hints[i].index)) && slice_equal(path, slice_from(host->hints[i].path)))
+            return host->hints[i].seen;
+    return TL_TS_NONE;
+}
+
 /* Gives a command to a host. The outputs of an earlier time are cleared: the inputs never change. */
 static void give(struct world *world, struct host *host, const struct logged *logged)
 {
@@ -117,6 +175,12 @@ static void give(struct world *world, struct host *host, const struct logged *lo
     struct effects effects;
 
     effects_init(&effects);
+    if (rng_below(&world->aside, 4) == 0)
+        look_ahead(world, host, logged->op);
+    if (command->type == COMMAND_RENAME) {
+        command->rename.nothing_from = hinted(host, command->rename.index, command->rename.from);
+        command->rename.nothing_to = hinted(host, command->rename.index, command->rename.to);
+    }
     command->ts = logged->ts;
     command->problem = (struct problem){0};
     if (core_step(host->core, command, &effects) != 0)
@@ -293,6 +357,33 @@ static void look_at_past(struct world *world)
     check_state(world, &world->hosts[below(world, world->host_count)], ts);
 }
 
+/* Who follows the feed of any host has what there is, from any timestamp on. */
+static void check_feed(struct world *world)
+{
+    struct buf wrong = BUF_INIT(BUF_UNLIMITED);
+    const struct host *host = &world->hosts[rng_below(&world->aside, (uint64_t)world->host_count)];
+    tl_ts now = core_last_ts(host->core), low = world->history_low;
+    tl_ts since = rng_below(&world->aside, 3) == 0 || now < low ? 0 : low + rng_below(&world->aside, now - low + 1);
+
+    if (now < low)
+        return; /* opened again: it knows of the last step that wrote something, before which nothing can be read any more */
+    if (!feed_replay_check(host->store, since, now, low, rng_below(&world->aside, 2) == 0, &wrong))
+        world_fail(world, "%s, followed since %llu: %.*s", host->name, (unsigned long long)since,
+                   SLICE_ARG(buf_view(&wrong)));
+}
+
+/* Cuts the feed, or turns it on or off. */
+static void do_feed(struct world *world)
+{
+    struct logged *logged = log_next(world);
+
+    logged->command = command_new(COMMAND_FEED, DIALECT_7);
+    logged->command->feed.off = rng_below(&world->aside, 6) == 0;
+    logged->command->feed.cut = world->now - rng_below(&world->aside, 200000);
+    logged->command = coded(logged->command);
+    apply_everywhere(world, logged);
+}
+
 /* What happens between commands. */
 static void maybe_event(struct world *world)
 {
@@ -340,6 +431,7 @@ void world_live(uint64_t seed, int steps, enum world_rocks rocks, bool tells)
         .seed = seed, .rocks = rocks, .tells = tells, .now = start_of_time, .history_low = start_of_time};
 
     rng_init(&world.rng, seed);
+    rng_init(&world.aside, ~seed);
     model_init(&world.model);
     open_hosts(&world);
     for (world.step = 1; world.step <= steps; world.step++) {
@@ -348,7 +440,12 @@ void world_live(uint64_t seed, int steps, enum world_rocks rocks, bool tells)
             do_maintain(&world);
         else
             do_command(&world);
+        if (rng_below(&world.aside, 60) == 0) {
+            world.now++;
+            do_feed(&world);
+        }
         maybe_event(&world);
+        check_feed(&world);
     }
     check_all(&world);
     forget_log(&world);

@@ -22,10 +22,19 @@ struct logged {
     struct sim_expected *expected;
 };
 
+/* A path at which a submitter has seen nothing, while the core watched it (core/tree/empty.h). */
+struct hint {
+    char index[SIM_NAME], path[SIM_PATH_MAX];
+    tl_ts seen; /* 0: no hint */
+};
+
+enum { HINTS = 24 };
+
 struct host {
     const char *name;
     struct store *store;
     struct core *core;
+    struct hint hints[HINTS];
 };
 
 enum world_rocks { WORLD_TWIN_ONLY, WORLD_ROCKS_IN_MEMORY, WORLD_ROCKS_ON_DISK };
@@ -35,6 +44,7 @@ struct world {
     int step;
     bool tells; /* every operation, on standard output */
     struct rng rng;
+    struct rng aside; /* of what was added later, so that old seeds live as they did */
     struct model model;
     struct host hosts[2]; /* the twin; RocksDB */
     enum world_rocks rocks;

@@ -12,6 +12,7 @@
 #include "core/owners/wait.h"
 #include "core/owners/txn.h"
 #include "core/step/handler.h"
+#include "dirs.h"
 #include "parts.h"
 #include "world.h"
 
@@ -40,6 +41,9 @@ static enum om_problem problem_of(enum problem_type type)
     case PROBLEM_CLUSTER_BLOCK: return OM_BLOCKED;
     case PROBLEM_INDEX_CLOSED: return OM_CLOSED;
     case PROBLEM_EPHEMERAL_LIMIT: return OM_EPHEMERAL;
+    case PROBLEM_PATH_MISSING: return OM_PATH_MISSING;
+    case PROBLEM_PATH_EXISTS: return OM_PATH_EXISTS;
+    case PROBLEM_KEPT_MISSING: return OM_KEPT_MISSING;
     default: return (enum om_problem)(1000 + (int)type);
     }
 }
@@ -91,15 +95,15 @@ static int number_in(struct slice source, const char *name)
 
 static int dir_in(struct slice source)
 {
-    int best = -1;
+    static const char name[] = "\"path\":\"";
+    const char *found = memmem(source.data, source.len, name, sizeof(name) - 1);
 
-    for (int i = 0; i < OM_DIRS; i++) {
-        char text[32];
-        snprintf(text, sizeof(text), "\"path\":\"%s\"", gen_dir_names[i]);
-        if (memmem(source.data, source.len, text, strlen(text)) != NULL)
-            best = i;
-    }
-    return best;
+    if (found == NULL)
+        return -1;
+    found += sizeof(name) - 1;
+    const char *end = memchr(found, '"', (size_t)(source.data + source.len - found));
+    int dir = end == NULL ? -1 : dirs_find(found, (size_t)(end - found));
+    return dir < 0 ? -2 : dir; /* a path that the model has never heard of */
 }
 
 /* Reads a document in a view. Returns: whether it is there. */
@@ -121,7 +125,7 @@ static bool read_doc(const struct world *world, const struct catalog *catalog, c
         return false;
     *ret_doc = (struct om_doc){.live = true,
                                .value = number_in(doc.source, "\"v\":"),
-                               .dir = (int8_t)dir_in(doc.source),
+                               .dir = (int16_t)dir_in(doc.source),
                                .version = doc.version,
                                .seq_no = doc.seq_no,
                                .ts = doc.ts};
@@ -141,7 +145,8 @@ static void compare_doc(const struct world *world, const struct catalog *catalog
         snprintf(wanted, sizeof(wanted), "s%u", expected->lease);
     if (there != expected->live ||
         (there && (found.value != expected->value || found.dir != expected->dir || found.version != expected->version ||
-                   found.seq_no != expected->seq_no || found.ts != expected->ts || strcmp(lease, wanted) != 0)))
+                   found.seq_no != expected->seq_no || (found.ts != expected->ts && expected->ts != OM_NEVER) ||
+                   strcmp(lease, wanted) != 0)))
         world_fail(world,
                    "%s/%d as of %llu: there %d, value %d, directory %d, version %lld, seq_no %lld, ts %llu, "
                    "lease [%s]; "
@@ -170,15 +175,6 @@ static void compare_docs(const struct world *world, const struct catalog *catalo
 
 /* --- Reads in transactions ---------------------------------------------------------------------------------------- */
 
-static bool in_dir(int above, int dir)
-{
-    static const int parents[OM_DIRS] = {-1, 0, 1, 0, 2};
-
-    while (dir >= 0 && dir != above)
-        dir = parents[dir];
-    return dir == above;
-}
-
 static void tell(struct world *world, size_t record, enum witness_kind kind, int index, int number, int value)
 {
     if (record != SIZE_MAX)
@@ -199,7 +195,7 @@ static void search(struct world *world, const struct catalog_index *index, const
 
     while ((r = doc_scan_next(scan, &type, &id, &doc)) == 0) {
         int number = id.data[0] - '0', lies = dir_in(doc.source), value = number_in(doc.source, "\"v\":");
-        if (dir >= 0 && !in_dir(dir, lies))
+        if (dir >= 0 && !dirs_within(lies, dir))
             continue;
         met[number] = true;
         tell(world, record, WITNESS_READ, want->on.index, number, witness_value(value, lies));
@@ -216,7 +212,7 @@ static void search(struct world *world, const struct catalog_index *index, const
         if (met[i])
             continue;
         tell(world, record, dir < 0 ? WITNESS_READ : WITNESS_OUTSIDE, want->on.index, i, dir);
-        if (expected->live && (dir < 0 || in_dir(dir, expected->dir)))
+        if (expected->live && (dir < 0 || dirs_within(expected->dir, dir)))
             world_fail(world, "a search does not find %s/%d", gen_index_names[want->on.index], i);
     }
 }
@@ -237,9 +233,9 @@ static void read_all(struct world *world, const struct om_done *expected, const 
     for (int i = 0; i < expected->op->count; i++) {
         const struct om_want *want = &expected->op->wants[i];
         const struct catalog_index *index = catalog_index(catalog, slice_from(gen_index_names[want->on.index]));
-        const struct om_doc *doc = &seen->at[want->on.index][want->on.number];
         uint64_t count;
         if (want->on.kind == OM_DOC) {
+            const struct om_doc *doc = &seen->at[want->on.index][want->on.number];
             compare_doc(world, catalog, &view, want->on.index, want->on.number, doc);
             tell(world, record, WITNESS_READ, want->on.index, want->on.number,
                  doc->live ? witness_value(doc->value, doc->dir) : -1);
@@ -273,6 +269,16 @@ static void tell_writes(struct world *world, const struct om_done *expected, con
             witness_tell(&world->witness, record,
                          item->action == OM_UPDATE && item->dir < 0 ? WITNESS_CHANGE : WITNESS_SET, doc, value);
     }
+}
+
+/* What a transaction has renamed. Alone it is told as the versions that came of it. */
+static void tell_rename(struct world *world, const struct om_done *expected)
+{
+    const struct om_op *op = expected->op;
+    size_t record = op->txn == 0 ? SIZE_MAX : witness_find(&world->witness, op->txn);
+
+    if (record != SIZE_MAX)
+        witness_tell(&world->witness, record, WITNESS_RENAME, op->index * OM_DOCS, op->from * WITNESS_DIRS + op->to);
 }
 
 /* A transaction begins, or ends. */
@@ -324,6 +330,12 @@ void compare_done(struct world *world, const struct om_done *expected, const str
         break;
     case OP_BEGIN:
     case OP_ROLLBACK: tell_txn(world, expected, &command->txn); break;
+    case OP_RENAME:
+        same(world, "whether a document lay at the path", command->rename.document, expected->at);
+        same(world, "whether documents lay below it", command->rename.directory, expected->below);
+        same(world, "the sequence number of a rename", (uint64_t)command->rename.seq_no, (uint64_t)expected->seq_no);
+        tell_rename(world, expected);
+        break;
     default: break;
     }
 }
@@ -350,6 +362,21 @@ static void compare_ephemeral(const struct world *world)
     }
 }
 
+/* What was put aside. */
+static void compare_aside(const struct world *world)
+{
+    for (int i = 0; i < OM_KEPT; i++) {
+        const struct om_kept *kept = &world->model.kept[i];
+        const struct kept *found = kept->number == 0 ? NULL : kept__find(world->core, kept->number);
+        if (kept->number == 0)
+            continue;
+        if (found == NULL)
+            world_fail(world, "nothing is kept under number %llu", (unsigned long long)kept->number);
+        same(world, "whether what is kept was put aside", found->aside, kept->aside);
+        same(world, "whether what is kept waits", found->wait != NULL, !kept->aside && !world->model.stopped);
+    }
+}
+
 void compare_counts(struct world *world)
 {
     const struct owners *owners = world->core->owners;
@@ -372,6 +399,7 @@ void compare_counts(struct world *world)
         kept += world->model.kept[i].number != 0;
     compare_ephemeral(world);
     same(world, "the count of kept actions", owners->kept_count, (uint64_t)kept);
+    compare_aside(world);
     same(world, "the last timestamp", core_last_ts(world->core), world->model.last_ts);
 }
 
@@ -394,7 +422,7 @@ static void print_thing(struct om_thing thing, char *text, size_t size)
     case OM_ALL: snprintf(text, size, "everything"); break;
     case OM_INDEX: snprintf(text, size, "%s", index); break;
     case OM_NAME: snprintf(text, size, "the name %s", index); break;
-    case OM_DIR: snprintf(text, size, "%s:%s", index, gen_dir_names[thing.number]); break;
+    case OM_DIR: snprintf(text, size, "%s:%s", index, dirs_path(thing.number)); break;
     default: snprintf(text, size, "%s/%d", index, thing.number); break;
     }
 }

@@ -14,8 +14,36 @@
 
 #include "parts.h"
 
+/* --- Put aside ---------------------------------------------------------------------------------------------------- */
+
+static struct om_tried *tried_row(struct om *model, uint32_t session, uint64_t kept, uint64_t action)
+{
+    for (int i = 0; i < OM_TRIED; i++) {
+        struct om_tried *tried = &model->tried[i];
+        if (tried->tries > 0 && tried->session == session && tried->kept == kept && tried->action == action)
+            return tried;
+    }
+    return NULL;
+}
+
+static int tries_of(struct om *model, uint32_t session, uint64_t kept, uint64_t action)
+{
+    const struct om_tried *tried = tried_row(model, session, kept, action);
+
+    return tried == NULL ? 0 : tried->tries;
+}
+
+/* A session's own, or what is said of something that is kept. */
+static void forget_tries(struct om *model, uint32_t session, uint64_t kept)
+{
+    for (int i = 0; i < OM_TRIED; i++)
+        if (kept != 0 ? model->tried[i].kept == kept : model->tried[i].kept == 0 && model->tried[i].session == session)
+            model->tried[i].tries = 0;
+}
+
 /* --- Kept --------------------------------------------------------------------------------------------------------- */
 
+/* The first behind a place among all that is kept. */
 static struct om_kept *next_kept(struct om *model, uint64_t after)
 {
     struct om_kept *found = NULL;
@@ -26,6 +54,14 @@ static struct om_kept *next_kept(struct om *model, uint64_t after)
             found = kept;
     }
     return found;
+}
+
+static struct om_kept *kept_numbered(struct om *model, uint64_t number)
+{
+    for (int i = 0; number != 0 && i < OM_KEPT; i++)
+        if (model->kept[i].number == number)
+            return &model->kept[i];
+    return NULL;
 }
 
 static uint64_t last_number(struct om *model)
@@ -46,37 +82,46 @@ static void await(struct om *model, struct om_step *step, const struct om_kept *
     struct om_wait *wait = &model->waits[slot];
 
     wait->kept = kept->number;
+    wait->place = kept->place;
     if (om_left_ask(model, step, slot, &kept->item, false) == OM_YES)
         om_wait_ready(model, slot);
     else
         om_wait_park(model, slot, OM_NEVER);
 }
 
-static void keep(struct om *model, struct om_step *step, const struct om_item *item)
+static void keep(struct om *model, struct om_step *step, uint32_t session, const struct om_item *item, bool aside)
 {
     for (int i = 0; i < OM_KEPT; i++) {
         if (model->kept[i].number != 0)
             continue;
         model->last_kept++;
-        model->kept[i] = (struct om_kept){model->last_kept, *item};
+        model->kept[i] = (struct om_kept){model->last_kept, ++model->last_place, session, aside, *item};
         model->dirty = true;
-        await(model, step, &model->kept[i]);
+        if (!aside)
+            await(model, step, &model->kept[i]);
         return;
     }
     om_wrong(step, "the model has no room for another kept action");
 }
 
+/* It was done, or is nobody's any more. */
+static void forget_kept(struct om *model, struct om_kept *kept)
+{
+    forget_tries(model, 0, kept->number);
+    kept->number = 0;
+    model->dirty = true;
+}
+
 void om_kept_resume(struct om *model, struct om_step *step, int slot)
 {
-    struct om_kept *kept = next_kept(model, model->waits[slot].kept - 1);
+    struct om_kept *kept = kept_numbered(model, model->waits[slot].kept);
 
     if (om_left_ask(model, step, slot, &kept->item, true) != OM_YES) {
         om_wait_park(model, slot, OM_NEVER);
         return;
     }
     om_left_run(model, step, -1, slot, &kept->item);
-    kept->number = 0;
-    model->dirty = true;
+    forget_kept(model, kept);
     om_wait_free(model, step, slot);
 }
 
@@ -123,8 +168,10 @@ static void run_actions(struct om *model, struct om_step *step, int slot)
 
     for (int i = 0; i < session->action_count; i++) {
         const struct om_item *item = &session->actions[i];
-        if (om_left_held(model, slot, item))
-            keep(model, step, item);
+        if (tries_of(model, session->serial, 0, (uint64_t)i) == OM_TRIES)
+            keep(model, step, session->serial, item, true);
+        else if (om_left_held(model, slot, item))
+            keep(model, step, session->serial, item, false);
         else
             om_left_run(model, step, slot, -1, item);
     }
@@ -179,7 +226,7 @@ static bool remove_some(struct om *model, struct om_step *step, int slot, int mo
         if (model->docs.at[removals[i].index][removals[i].doc].gone)
             continue;
         if (om_left_held(model, slot, &removals[i]))
-            keep(model, step, &removals[i]);
+            keep(model, step, serial, &removals[i], false);
         else
             free[free_count++] = removals[i];
     }
@@ -241,7 +288,7 @@ static bool vanish(struct om *model, struct om_step *step, int slot)
             }
             goes[i][j] = !om_left_held(model, slot, &removal);
             if (!goes[i][j])
-                keep(model, step, &removal);
+                keep(model, step, serial, &removal, false);
         }
     for (int i = 0; i < OM_INDICES; i++)
         for (int j = 0; j < OM_DOCS; j++) {
@@ -298,6 +345,8 @@ bool om_end_session(struct om *model, struct om_step *step, int slot, bool in_or
     end_transactions(model, step, session->serial);
     if (!in_order)
         run_actions(model, step, slot);
+    session->action_count = 0;
+    forget_tries(model, session->serial, 0);
     model->dirty = true;
     bool waits = remove_all(model, step, slot);
     om_let_in(model, step);
@@ -331,6 +380,74 @@ void om_leave_on(struct om *model, struct om_step *step)
     om_let_in(model, step);
 }
 
+/* --- What ended the process --------------------------------------------------------------------------------------- */
+
+/* Whether there is such a thing to be done still. */
+static bool to_be_done(struct om *model, const struct om_op *op)
+{
+    const struct om_kept *kept = kept_numbered(model, op->kept);
+    int slot = om_session_slot(model, op->session);
+
+    if (op->kept != 0)
+        return kept != NULL && kept->session == op->session && op->action == 0;
+    return slot >= 0 && model->sessions[slot].action_count > 0;
+}
+
+static void count_try(struct om *model, struct om_step *step, const struct om_op *op)
+{
+    struct om_tried *tried = tried_row(model, op->session, op->kept, op->action);
+
+    for (int i = 0; tried == NULL && i < OM_TRIED; i++)
+        if (model->tried[i].tries == 0) {
+            tried = &model->tried[i];
+            *tried = (struct om_tried){0, op->session, op->kept, op->action};
+        }
+    if (tried == NULL)
+        om_wrong(step, "the model has no room for another thing that was tried");
+    else if (tried->tries < OM_TRIES)
+        tried->tries++;
+    model->dirty = true;
+}
+
+/* Who keeps something aside waits for nothing, and stands before nobody. */
+static void put_aside(struct om *model, struct om_step *step, struct om_kept *kept)
+{
+    kept->aside = true;
+    for (int i = 0; i < OM_WAITS; i++)
+        if (model->waits[i].used && model->waits[i].kept == kept->number)
+            om_wait_free(model, step, i);
+}
+
+void om_tried(struct om *model, struct om_step *step, const struct om_op *op)
+{
+    struct om_kept *kept = kept_numbered(model, op->kept);
+
+    if (!to_be_done(model, op))
+        return;
+    count_try(model, step, op);
+    if (kept != NULL && !kept->aside && tries_of(model, op->session, op->kept, op->action) == OM_TRIES)
+        put_aside(model, step, kept);
+}
+
+/* Somebody has looked at it. */
+enum om_problem om_aside(struct om *model, struct om_step *step, const struct om_op *op)
+{
+    struct om_kept *kept = kept_numbered(model, op->kept);
+
+    if (kept == NULL || !kept->aside)
+        return kept == NULL ? OM_KEPT_MISSING : OM_ILLEGAL;
+    if (!op->again) {
+        forget_kept(model, kept);
+        return OM_FINE;
+    }
+    forget_tries(model, 0, kept->number);
+    kept->aside = false;
+    kept->place = ++model->last_place;
+    model->dirty = true;
+    await(model, step, kept);
+    return OM_FINE;
+}
+
 /* --- Over restarts ------------------------------------------------------------------------------------------------ */
 
 void om_ends_stop(struct om *model)
@@ -345,8 +462,11 @@ void om_ends_stop(struct om *model)
 void om_ends_restart(struct om *model, struct om_step *step)
 {
     model->stopped = false;
-    for (struct om_kept *kept = next_kept(model, 0); kept != NULL; kept = next_kept(model, kept->number))
-        await(model, step, kept);
+    for (struct om_kept *kept = next_kept(model, 0); kept != NULL; kept = next_kept(model, kept->number)) {
+        kept->place = ++model->last_place;
+        if (!kept->aside)
+            await(model, step, kept);
+    }
     /* Those that were leaving go on, the older first. */
     uint64_t order[OM_SESSIONS];
     for (int i = 0; i < OM_SESSIONS; i++) {

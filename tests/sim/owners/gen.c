@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gen.h"
 
+#include "dirs.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 
 const char *const gen_index_names[OM_INDICES] = {"fs", "ix", "nx"};
-const char *const gen_dir_names[OM_DIRS] = {"/", "/a", "/a/x", "/b", "/a/x/deep"};
 
 static int below(struct gen *gen, int bound)
 {
@@ -63,10 +64,27 @@ static uint8_t some_index(struct gen *gen)
     return (uint8_t)(roll < 6 ? 0 : roll < 8 ? 1 : OM_NX);
 }
 
-static struct om_thing some_thing(struct gen *gen)
+/* The place of a document, mostly, or what lies above it; else one of those that were there from the beginning. */
+static int some_dir(struct gen *gen, const struct om *model, int index)
+{
+    int doc = below(gen, OM_DOCS);
+
+    for (int i = 0; i < OM_DOCS && !one_in(gen, 4); i++) {
+        const struct om_doc *found = &model->docs.at[index][(doc + i) % OM_DOCS];
+        int dir = found->dir;
+        if (!found->live || dir <= 0)
+            continue;
+        while (dirs_above(dir) > 0 && one_in(gen, 2))
+            dir = dirs_above(dir);
+        return dir;
+    }
+    return below(gen, OM_DIRS);
+}
+
+static struct om_thing some_thing(struct gen *gen, const struct om *model)
 {
     int roll = below(gen, 30);
-    struct om_thing thing = {OM_DOC, some_index(gen), (int8_t)below(gen, OM_DOCS)};
+    struct om_thing thing = {OM_DOC, some_index(gen), (int16_t)below(gen, OM_DOCS)};
 
     if (roll == 0)
         return (struct om_thing){OM_ALL, 0, 0};
@@ -75,16 +93,16 @@ static struct om_thing some_thing(struct gen *gen)
         thing.number = 0;
     } else if (roll < 12) {
         thing.kind = OM_DIR;
-        thing.number = (int8_t)below(gen, OM_DIRS);
+        thing.number = (int16_t)(gen->profile == GEN_RENAMES ? some_dir(gen, model, thing.index) : below(gen, OM_DIRS));
     }
     return thing;
 }
 
-static void fill_wants(struct gen *gen, struct om_op *op)
+static void fill_wants(struct gen *gen, const struct om *model, struct om_op *op)
 {
     op->count = one_in(gen, 3) ? 1 + below(gen, 3) : 1;
     for (int i = 0; i < op->count; i++)
-        op->wants[i] = (struct om_want){some_thing(gen), (uint8_t)(OM_S + below(gen, 3)), false};
+        op->wants[i] = (struct om_want){some_thing(gen, model), (uint8_t)(OM_S + below(gen, 3)), false};
 }
 
 static void fill_item(struct gen *gen, const struct om *model, struct om_item *item)
@@ -94,7 +112,10 @@ static void fill_item(struct gen *gen, const struct om *model, struct om_item *i
 
     *item = (struct om_item){
         .action = actions[below(gen, 9)], .index = some_index(gen), .doc = (uint8_t)below(gen, OM_DOCS)};
-    item->dir = (int8_t)(one_in(gen, 3) ? -1 : 1 + below(gen, OM_DIRS - 1));
+    item->dir = (int16_t)(one_in(gen, 3) ? -1 : 1 + below(gen, OM_DIRS - 1));
+    if (gen->profile == GEN_RENAMES && item->dir >= 0 && one_in(gen, 3))
+        item->dir = (int16_t)some_dir(gen, model, item->index);
+    item->dir = item->dir == 0 ? 1 : item->dir;
     item->value = below(gen, 5);
     item->if_seq_no = -1;
     if (one_in(gen, 6)) {
@@ -121,7 +142,7 @@ static void gen_open(struct gen *gen, const struct om *model, struct om_op *op)
 {
     op->session = ++gen->last_session;
     op->us = OM_SECOND + (uint64_t)below(gen, 9000000);
-    op->count = one_in(gen, gen->profile == GEN_TXNS ? 1 : 3) ? 1 + below(gen, 2) : 0;
+    op->count = one_in(gen, gen->profile == GEN_LOCKS ? 3 : 1) ? 1 + below(gen, 2) : 0;
     for (int i = 0; i < op->count; i++)
         fill_item(gen, model, &op->items[i]);
 }
@@ -145,7 +166,7 @@ static void gen_lock(struct gen *gen, const struct om *model, struct om_op *op)
         op->txn = some_txn(gen, model);
         op->session = 0;
     }
-    fill_wants(gen, op);
+    fill_wants(gen, model, op);
 }
 
 static void gen_unlock(struct gen *gen, const struct om *model, struct om_op *op)
@@ -153,7 +174,7 @@ static void gen_unlock(struct gen *gen, const struct om *model, struct om_op *op
     op->session = some_session(gen, model);
     if (one_in(gen, 2))
         return;
-    fill_wants(gen, op);
+    fill_wants(gen, model, op);
     for (int i = 0; i < model->lock_count && !one_in(gen, 3); i++) /* mostly something that it holds */
         if (model->locks[i].owner < OM_SESSIONS && model->sessions[model->locks[i].owner].serial == op->session)
             op->wants[0] = model->locks[i].what;
@@ -199,7 +220,7 @@ static void gen_read(struct gen *gen, const struct om *model, struct om_op *op)
     if (one_in(gen, 12))
         op->session = some_session(gen, model);
     op->us = some_wait(gen);
-    fill_wants(gen, op);
+    fill_wants(gen, model, op);
     for (int i = 0; i < op->count; i++) {
         op->wants[i].mode = (uint8_t)(one_in(gen, 6) ? OM_U : OM_S);
         if (op->wants[i].on.kind == OM_ALL)
@@ -237,10 +258,104 @@ static void gen_catalog(struct gen *gen, const struct om *model, struct om_op *o
     op->index = op->kind == OP_CREATE_INDEX || op->kind == OP_DELETE_INDEX ? OM_NX : some_index(gen);
     op->on = !one_in(gen, 3) ==
              (op->kind == OP_BLOCK ? !model->indices[op->index].blocked : !model->indices[op->index].closed);
-    op->on = op->on && !one_in(gen, 3);
+    op->on = op->on && !one_in(gen, gen->profile == GEN_RENAMES ? 1 : 3);
+    if (gen->profile == GEN_RENAMES && one_in(gen, 4))
+        op->on = true;
     op->us = some_wait(gen);
     if (one_in(gen, 2))
         op->session = some_session(gen, model);
+}
+
+/* How deep the deepest document below a directory lies. */
+static int depth_below(const struct om *model, int index, int dir)
+{
+    int deepest = 0;
+
+    for (int i = 0; i < OM_DOCS; i++) {
+        const struct om_doc *doc = &model->docs.at[index][i];
+        if (doc->live && dirs_within(doc->dir, dir) && dirs_depth(doc->dir) > deepest)
+            deepest = dirs_depth(doc->dir);
+    }
+    return deepest;
+}
+
+/* Few names, so that places are met again: made anew where something has moved away, and moved back to. */
+static int new_dir(struct gen *gen, const struct om *model, int index, int depth)
+{
+    static const char *const names[] = {"a", "b", "x", "deep"};
+    int dir = one_in(gen, 3) ? some_dir(gen, model, index) : 0;
+
+    while (dirs_depth(dir) >= depth && dir > 0)
+        dir = dirs_above(dir);
+    while (dirs_depth(dir) < depth)
+        dir = dirs_in(dir, names[below(gen, one_in(gen, 3) ? 4 : 2)]);
+    return dir;
+}
+
+/* What lies below grows by a name a time at most, and not without end. */
+static void gen_rename(struct gen *gen, const struct om *model, struct om_op *op)
+{
+    int roll = below(gen, 10);
+
+    op->index = one_in(gen, 12) ? some_index(gen) : one_in(gen, 4) ? OM_NX : 0;
+    op->us = some_wait(gen);
+    if (roll < 3)
+        op->session = some_session(gen, model);
+    else if (roll < 8)
+        op->txn = some_txn(gen, model);
+    for (int i = 0; op->txn != 0 && !one_in(gen, 5) && i < OM_TXNS; i++) /* mostly one that writes */
+        if (model->txns[i].serial != 0 && !model->txns[i].query)
+            op->txn = model->txns[i].serial;
+    if (op->txn != 0 && one_in(gen, 10))
+        op->session = some_session(gen, model);
+    if (gen->token_count > 0 && one_in(gen, 12))
+        op->token = gen->tokens[below(gen, (int)(gen->token_count < 8 ? gen->token_count : 8))];
+    for (int i = 0; i < 5 && (op->from == 0 || (model->indices[op->index].there && depth_below(model, op->index, op->from) == 0)); i++)
+        op->from = (int16_t)some_dir(gen, model, op->index);
+    int depth = dirs_depth(op->from) + below(gen, 3) - 1;
+    if (depth_below(model, op->index, op->from) > 6)
+        depth = 1;
+    for (int i = 0; i < 5 && (i == 0 || dirs_within(op->to, op->from)); i++)
+        op->to = (int16_t)new_dir(gen, model, op->index, depth < 1 ? 1 : depth > 3 ? 3 : depth);
+    if (one_in(gen, 20))
+        op->to = op->from;
+    op->slash = op->from > 0 && one_in(gen, 8);
+    op->if_seq_no = -1;
+    for (int i = 0; one_in(gen, 6) && i < OM_DOCS; i++)
+        if (model->docs.at[op->index][i].live && model->docs.at[op->index][i].dir == op->from)
+            op->if_seq_no = model->docs.at[op->index][i].seq_no;
+}
+
+/* The server ended in the middle of something: mostly what is to be done still. */
+static void gen_tried(struct gen *gen, const struct om *model, struct om_op *op)
+{
+    int slot = below(gen, OM_KEPT);
+
+    op->session = some_session(gen, model);
+    op->action = (uint64_t)below(gen, 2);
+    for (int i = 0; i < OM_KEPT && !one_in(gen, 10); i++) {
+        const struct om_kept *kept = &model->kept[(slot + i) % OM_KEPT];
+        if (kept->number == 0 || (kept->aside && !one_in(gen, 8)))
+            continue;
+        op->kept = kept->number;
+        op->session = one_in(gen, 12) ? op->session : kept->session;
+        op->action = one_in(gen, 12);
+        return;
+    }
+    op->kept = one_in(gen, 12) ? (uint64_t)below(gen, 12) : 0;
+}
+
+static void gen_aside(struct gen *gen, const struct om *model, struct om_op *op)
+{
+    int slot = below(gen, OM_KEPT);
+
+    op->again = !one_in(gen, 3);
+    op->kept = (uint64_t)below(gen, 12);
+    for (int i = 0; i < OM_KEPT; i++) {
+        const struct om_kept *kept = &model->kept[(slot + i) % OM_KEPT];
+        if (kept->number != 0 && (kept->aside || one_in(gen, 8)))
+            op->kept = kept->number;
+    }
 }
 
 static void gen_nothing(struct gen *gen, const struct om *model, struct om_op *op)
@@ -258,16 +373,18 @@ static const struct {
     int weights[GEN_PROFILE_COUNT];
     generator *generate;
 } generators[] = {
-    {OP_WRITE, {60, 60}, gen_write},        {OP_OPEN, {14, 6}, gen_open},
-    {OP_KEEPALIVE, {12, 4}, gen_session},   {OP_ATTACH, {4, 1}, gen_session},
-    {OP_DETACH, {3, 1}, gen_session},       {OP_CLOSE, {4, 2}, gen_session},
-    {OP_LOCK, {50, 12}, gen_lock},          {OP_UNLOCK, {18, 5}, gen_unlock},
-    {OP_BEGIN, {3, 28}, gen_begin},         {OP_READ, {2, 45}, gen_read},
-    {OP_COMMIT, {2, 26}, gen_end},          {OP_ROLLBACK, {1, 6}, gen_end},
-    {OP_CANCEL, {6, 4}, gen_cancel},        {OP_CREATE_INDEX, {3, 2}, gen_catalog},
-    {OP_DELETE_INDEX, {5, 3}, gen_catalog}, {OP_PUT_MAPPING, {3, 2}, gen_catalog},
-    {OP_BLOCK, {3, 2}, gen_catalog},        {OP_STATE, {3, 2}, gen_catalog},
-    {OP_TICK, {4, 2}, gen_nothing},         {OP_STATUS, {1, 1}, gen_nothing},
+    {OP_WRITE, {60, 60, 60}, gen_write},        {OP_OPEN, {14, 6, 12}, gen_open},
+    {OP_KEEPALIVE, {12, 4, 6}, gen_session},   {OP_ATTACH, {4, 1, 2}, gen_session},
+    {OP_DETACH, {3, 1, 3}, gen_session},       {OP_CLOSE, {4, 2, 4}, gen_session},
+    {OP_LOCK, {50, 12, 30}, gen_lock},          {OP_UNLOCK, {18, 5, 10}, gen_unlock},
+    {OP_BEGIN, {3, 28, 16}, gen_begin},         {OP_READ, {2, 45, 22}, gen_read},
+    {OP_COMMIT, {2, 26, 14}, gen_end},          {OP_ROLLBACK, {1, 6, 3}, gen_end},
+    {OP_CANCEL, {6, 4, 5}, gen_cancel},        {OP_CREATE_INDEX, {3, 2, 2}, gen_catalog},
+    {OP_DELETE_INDEX, {5, 3, 3}, gen_catalog}, {OP_PUT_MAPPING, {3, 2, 2}, gen_catalog},
+    {OP_BLOCK, {3, 2, 2}, gen_catalog},        {OP_STATE, {3, 2, 2}, gen_catalog},
+    {OP_TICK, {4, 2, 4}, gen_nothing},         {OP_STATUS, {1, 1, 1}, gen_nothing},
+    {OP_RENAME, {0, 0, 50}, gen_rename},    {OP_TRIED, {0, 0, 24}, gen_tried},
+    {OP_ASIDE, {0, 0, 8}, gen_aside},
 };
 
 enum { GENERATOR_COUNT = sizeof(generators) / sizeof(generators[0]) };
@@ -290,6 +407,14 @@ void gen_op(struct gen *gen, const struct om *model, struct om_op *op)
     }
 }
 
+void gen_op_of(struct gen *gen, const struct om *model, enum om_op_kind kind, struct om_op *op)
+{
+    *op = (struct om_op){.number = ++gen->last_number, .kind = kind};
+    for (int i = 0; i < GENERATOR_COUNT; i++)
+        if (generators[i].kind == kind)
+            generators[i].generate(gen, model, op);
+}
+
 /* --- Commands ----------------------------------------------------------------------------------------------------- */
 
 static struct slice session_id(struct arena *arena, uint32_t serial)
@@ -306,7 +431,7 @@ static struct slice print_source(struct arena *arena, const struct om_item *item
 {
     if (item->dir < 0)
         return arena_printf(arena, "{\"v\":%d}", item->value);
-    return arena_printf(arena, "{\"v\":%d,\"path\":\"%s\"}", item->value, gen_dir_names[item->dir]);
+    return arena_printf(arena, "{\"v\":%d,\"path\":\"%s\"}", item->value, dirs_path(item->dir));
 }
 
 static void print_item(struct arena *arena, const struct om_item *item, struct write_item *to)
@@ -352,7 +477,7 @@ static struct lock_target *print_targets(struct arena *arena, const struct om_op
         if (want->on.kind != OM_ALL)
             targets[i].index = slice_from(gen_index_names[want->on.index]);
         if (want->on.kind == OM_DIR)
-            targets[i].path = slice_from(gen_dir_names[want->on.number]);
+            targets[i].path = slice_from(dirs_path(want->on.number));
         if (want->on.kind == OM_DOC)
             targets[i].id = arena_printf(arena, "%d", want->on.number);
     }
@@ -429,6 +554,23 @@ static void print_change(const struct om_op *op, struct command *command)
     command->index.close = op->kind == OP_STATE && op->on;
 }
 
+static void print_rename(const struct om_op *op, struct command *command)
+{
+    command->terms = (struct owner_terms){
+        .session = session_id(&command->arena, op->session),
+        .transaction = txn_id(&command->arena, op->txn),
+        .fencing_token = op->token,
+        .timeout_us = op->us,
+    };
+    command->rename = (struct rename_command){
+        .index = slice_from(gen_index_names[op->index]),
+        .from = arena_printf(&command->arena, "%s%s", dirs_path(op->from), op->slash ? "/" : ""),
+        .to = arena_copy(&command->arena, slice_from(dirs_path(op->to))),
+        .if_seq_no = op->if_seq_no < 0 ? SEQ_NO_ANY : op->if_seq_no,
+        .if_primary_term = op->if_seq_no < 0 ? 0 : 1,
+    };
+}
+
 static const enum command_type types[OP_KIND_COUNT] = {
     [OP_WRITE] = COMMAND_WRITE,
     [OP_OPEN] = COMMAND_SESSION_OPEN,
@@ -448,6 +590,9 @@ static const enum command_type types[OP_KIND_COUNT] = {
     [OP_PUT_MAPPING] = COMMAND_MAPPING_PUT,
     [OP_BLOCK] = COMMAND_SETTINGS_PUT,
     [OP_STATE] = COMMAND_INDEX_STATE,
+    [OP_RENAME] = COMMAND_RENAME,
+    [OP_TRIED] = COMMAND_TRIED,
+    [OP_ASIDE] = COMMAND_ASIDE,
     [OP_TICK] = COMMAND_TICK,
     [OP_STATUS] = COMMAND_STATUS,
     [OP_RESTART] = COMMAND_RESTART,
@@ -479,7 +624,15 @@ struct command *gen_command(const struct om_op *op)
     case OP_BLOCK:
     case OP_STATE:
     case OP_PUT_MAPPING: print_change(op, command); break;
-    case OP_STATUS: command->status.what = (enum status_what)(op->number % STATUS_WHAT_COUNT); break;
+    case OP_STATUS:
+        command->status.what = (enum status_what)(op->number % STATUS_WHAT_COUNT);
+        command->status.most = 20;
+        break;
+    case OP_RENAME: print_rename(op, command); break;
+    case OP_TRIED:
+        command->tried = (struct tried_command){session_id(&command->arena, op->session), op->kept, op->action};
+        break;
+    case OP_ASIDE: command->aside = (struct aside_command){op->kept, op->again}; break;
     case OP_TICK: command->tick.heard = op->heard; break;
     default: break;
     }
@@ -518,7 +671,7 @@ static void add_want(struct text *text, const struct om_want *want)
     }
     add(text, "%s", gen_index_names[want->on.index]);
     if (want->on.kind == OM_DIR)
-        add(text, ":%s", gen_dir_names[want->on.number]);
+        add(text, ":%s", dirs_path(want->on.number));
     if (want->on.kind == OM_DOC)
         add(text, "/%d", want->on.number);
 }
@@ -529,7 +682,7 @@ static void add_item(struct text *text, const struct om_item *item)
 
     add(text, "; %s %s/%d v %d", actions[item->action], gen_index_names[item->index], item->doc, item->value);
     if (item->dir >= 0)
-        add(text, " in %s", gen_dir_names[item->dir]);
+        add(text, " in %s", dirs_path(item->dir));
     if (item->if_seq_no >= 0)
         add(text, " if_seq_no %lld", (long long)item->if_seq_no);
     if (item->lease != 0)
@@ -554,6 +707,12 @@ void gen_describe(const struct om_op *op, char *buffer, size_t size)
     if (op->target != 0)
         add(&text, " of #%llu", (unsigned long long)op->target);
     add(&text, "%s%s", op->atomic ? " atomic" : "", op->force ? " force" : op->on ? " on" : "");
+    if (op->kind == OP_RENAME)
+        add(&text, " %s: %s%s to %s, if_seq_no %lld", gen_index_names[op->index], dirs_path(op->from),
+            op->slash ? "/" : "", dirs_path(op->to), (long long)op->if_seq_no);
+    if (op->kind == OP_TRIED || op->kind == OP_ASIDE)
+        add(&text, " kept %llu, action %llu%s", (unsigned long long)op->kept, (unsigned long long)op->action,
+            op->again ? " again" : "");
     if (op->kind == OP_BLOCK || op->kind == OP_STATE)
         add(&text, " %s", gen_index_names[op->index]);
     bool wants = op->kind == OP_LOCK || op->kind == OP_UNLOCK || op->kind == OP_READ;

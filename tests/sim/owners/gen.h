@@ -7,7 +7,7 @@
 #include "core/step/command.h"
 #include "model.h"
 
-enum gen_profile { GEN_LOCKS, GEN_TXNS, GEN_PROFILE_COUNT };
+enum gen_profile { GEN_LOCKS, GEN_TXNS, GEN_RENAMES /* beside both, and what ended the process */, GEN_PROFILE_COUNT };
 
 struct gen {
     enum gen_profile profile;
@@ -24,12 +24,13 @@ struct gen {
 
 /* Makes an operation that suits the state. */
 void gen_op(struct gen *gen, const struct om *model, struct om_op *op);
+/* One of a kind. */
+void gen_op_of(struct gen *gen, const struct om *model, enum om_op_kind kind, struct om_op *op);
 /* Returns: the command; its context is the operation. */
 struct command *gen_command(const struct om_op *op);
 /* Appends a description to `text`. */
 void gen_describe(const struct om_op *op, char *text, size_t size);
 
 extern const char *const gen_index_names[OM_INDICES];
-extern const char *const gen_dir_names[OM_DIRS];
 
 #endif

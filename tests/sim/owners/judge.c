@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "dirs.h"
+
 void om_wrong(struct om_step *step, const char *what)
 {
     if (step->wrong == NULL)
@@ -47,19 +49,17 @@ bool om_same(struct om_thing a, struct om_thing b)
     return a.kind == b.kind && index && number;
 }
 
-static const int8_t directory_above[OM_DIRS] = {-1, 0, 1, 0, 2};
-
 /* What a thing lies in. */
 static struct om_thing above(const struct om *model, struct om_thing thing)
 {
-    int directory = thing.kind == OM_DIR   ? directory_above[thing.number]
+    int directory = thing.kind == OM_DIR   ? dirs_above(thing.number)
                     : thing.kind == OM_DOC ? model->places[thing.index][thing.number]
                                            : -1;
     if (thing.kind == OM_INDEX || thing.kind == OM_NAME)
         return (struct om_thing){OM_ALL, 0, 0};
     if (directory < 0)
         return (struct om_thing){OM_INDEX, thing.index, 0};
-    return (struct om_thing){OM_DIR, thing.index, (int8_t)directory};
+    return (struct om_thing){OM_DIR, thing.index, (int16_t)directory};
 }
 
 /* Whether a thing is another one or lies in it, however deep. */
@@ -144,7 +144,7 @@ static bool is_ahead(const struct om_wait *a, const struct om_wait *b)
     int b_class = b->kept != 0 ? 0 : b->upgrade ? 1 : 2;
 
     if (a_class == 0 && b_class == 0)
-        return a->kept < b->kept;
+        return a->place < b->place;
     return a_class != b_class ? a_class < b_class : a->arrival < b->arrival;
 }
 
@@ -202,7 +202,7 @@ bool om_cleanup_may(const struct om *model, int session, const struct om_want *w
 bool om_token_held(const struct om *model, uint64_t token, struct om_thing document, int place, uint64_t session,
                    int txn)
 {
-    struct om_thing dir = {place < 0 ? OM_INDEX : OM_DIR, document.index, (int8_t)place};
+    struct om_thing dir = {place < 0 ? OM_INDEX : OM_DIR, document.index, (int16_t)place};
 
     for (int i = 0; i < model->lock_count; i++) {
         const struct om_lock *lock = &model->locks[i];
@@ -570,7 +570,7 @@ bool om_release(struct om *model, struct om_step *step, int owner, struct om_thi
 
 void om_move(struct om *model, struct om_step *step, int index, int doc, int place)
 {
-    model->places[index][doc] = (int8_t)place;
+    model->places[index][doc] = (int16_t)place;
     settle(model, step);
 }
 

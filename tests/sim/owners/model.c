@@ -223,6 +223,8 @@ static void resume_one(struct om *model, struct om_step *step, int slot)
         om_kept_resume(model, step, slot);
     else if (wait->op->kind == OP_READ)
         om_txn_read_resume(model, step, slot);
+    else if (wait->op->kind == OP_RENAME)
+        om_rename_resume(model, step, slot);
     else if (wait->op->kind != OP_WRITE)
         resume_change(model, step, slot);
     else
@@ -711,6 +713,8 @@ static void run_simple(struct om *model, struct om_step *step, const struct om_o
         break;
     case OP_UNLOCK: unlock_command(model, step, op, &done); break;
     case OP_CANCEL: cancel_command(model, step, op); break;
+    case OP_TRIED: om_tried(model, step, op); break;
+    case OP_ASIDE: done.problem = om_aside(model, step, op); break;
     case OP_RESTART: restart(model, step); break;
     default: break;
     }
@@ -726,6 +730,7 @@ static void run(struct om *model, struct om_step *step, const struct om_op *op)
     case OP_LOCK: lock_command(model, step, op, &done); break;
     case OP_BEGIN: om_txn_begin(model, step, op); break;
     case OP_READ: om_txn_read(model, step, op); break;
+    case OP_RENAME: om_rename(model, step, op); break;
     case OP_COMMIT: om_txn_commit(model, step, op); break;
     case OP_ROLLBACK: om_txn_rollback(model, step, op); break;
     case OP_CREATE_INDEX:
@@ -740,8 +745,9 @@ static void run(struct om *model, struct om_step *step, const struct om_op *op)
 void om_apply(struct om *model, const struct om_op *op, uint64_t ts, struct om_step *step)
 {
     model->clock = op->clock > model->clock ? op->clock : model->clock;
-    om_grant_left(model, model->limits.sweep);
-    bool ending = any_ending(model);
+    bool counts = op->kind == OP_TRIED; /* and does nothing that was left: nothing falls due, what becomes free is late */
+    om_grant_left(model, counts ? 0 : model->limits.sweep);
+    bool ending = !counts && any_ending(model);
     if (ending)
         end_on(model, step, ts);
     if (op->kind == OP_TICK)

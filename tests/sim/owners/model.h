@@ -25,7 +25,7 @@ enum {
     OM_INDICES = 3, /* fs has a path field; ix has none; nx comes and goes, with a path field by its template */
     OM_NX = 2,
     OM_DOCS = 4,
-    OM_DIRS = 5, /* 0 is the root, in which no document lies */
+    OM_DIRS = 5, /* there from the beginning; 0 is the root, in which no document lies. More come by renames: dirs.h */
     OM_SESSIONS = 8,
     OM_TXNS = 8,
     OM_WAITS = 32,
@@ -34,6 +34,8 @@ enum {
     OM_WANTS = 3 * OM_ITEMS,
     OM_LOCKS = 256,
     OM_KEPT = 32,
+    OM_TRIED = 64, /* things that ended the process and are still to be done */
+    OM_TRIES = 2,  /* of each; then it is put aside */
     OM_ENDED = 64, /* transactions whose outcome is remembered */
     OM_DONE = 64,  /* commands completed by one step */
     OM_CIRCLES = 64,
@@ -51,7 +53,7 @@ enum om_mode { OM_FREE, OM_S, OM_U, OM_X };
 struct om_thing {
     uint8_t kind;
     uint8_t index;
-    int8_t number; /* of the directory or document */
+    int16_t number; /* of the directory or document */
 };
 
 struct om_want {
@@ -87,6 +89,9 @@ enum om_op_kind {
     OP_PUT_MAPPING,
     OP_BLOCK, /* an index against writes, or the block off */
     OP_STATE, /* closes an index, or opens it */
+    OP_RENAME,
+    OP_TRIED, /* the process ended in the middle of something that an ended session left */
+    OP_ASIDE, /* what was put aside is tried again, or goes */
     OP_TICK,
     OP_STATUS,
     OP_RESTART,
@@ -99,7 +104,7 @@ struct om_item {
     uint8_t action;
     uint8_t index;
     uint8_t doc;
-    int8_t dir; /* of the source; -1: it names none */
+    int16_t dir; /* of the source; -1: it names none */
     int value;
     int64_t if_seq_no; /* -1: not asked */
     uint32_t lease;    /* session it shall live with; 0: none */
@@ -123,7 +128,13 @@ struct om_op {
     uint32_t retry_of; /* OP_BEGIN: what was rolled back and is tried again; 0: nothing */
     uint64_t read_ts;  /* OP_BEGIN of a query: 0 for the latest */
     uint64_t target;   /* OP_CANCEL: number of the command */
-    uint8_t index;     /* of a catalog command */
+    uint8_t index;     /* of a catalog command, of a rename */
+    int16_t from, to;  /* OP_RENAME: directories */
+    bool slash;        /* OP_RENAME: a delimiter stands behind `from` */
+    int64_t if_seq_no; /* OP_RENAME; -1: not asked */
+    uint64_t kept;     /* OP_TRIED, OP_ASIDE: number of what is kept; 0: the session's own */
+    uint64_t action;   /* OP_TRIED: which of the session's */
+    bool again;        /* OP_ASIDE: it is tried again; else it goes */
     int count;
     struct om_item items[OM_ITEMS]; /* of a write; of OP_OPEN what it leaves to be done */
     struct om_want wants[OM_ITEMS];
@@ -152,6 +163,9 @@ enum om_problem {
     OM_BLOCKED,
     OM_CLOSED,
     OM_EPHEMERAL, /* as many documents live with the session as may */
+    OM_PATH_MISSING,
+    OM_PATH_EXISTS,
+    OM_KEPT_MISSING,
 };
 
 enum om_outcome { OM_CREATED, OM_UPDATED, OM_DELETED, OM_NOT_FOUND, OM_NOOP, OM_FAILED };
@@ -168,12 +182,12 @@ struct om_doc {
     bool known; /* there is a record: live, or a tombstone */
     bool live;
     bool gone;  /* with its session, and its tombstone is yet to be written; then it is not live */
-    int8_t dir; /* -1: its source names none */
+    int16_t dir; /* -1: its source names none */
     int value;
     uint32_t lease;
     int64_t version;
     int64_t seq_no;
-    uint64_t ts;
+    uint64_t ts; /* OM_NEVER: an open transaction has renamed it */
 };
 
 struct om_docs {
@@ -189,6 +203,8 @@ struct om_done {
     uint64_t token; /* of a grant; when a lease runs out; of a begin or read its timestamp; of a commit its own */
     uint64_t waited;
     uint64_t released; /* or changes of a commit */
+    bool at, below; /* of a rename: documents lay at the path, and below it */
+    int64_t seq_no; /* of a rename */
     struct om_result results[OM_ITEMS];
 };
 
@@ -228,7 +244,18 @@ struct om_session {
 /* What an ended session left and somebody held. */
 struct om_kept {
     uint64_t number; /* 0: the row is free */
+    uint64_t place;  /* its place among them: behind all others where it is tried again */
+    uint32_t session;
+    bool aside; /* it waits for nothing */
     struct om_item item;
+};
+
+/* How often the process has ended in something. */
+struct om_tried {
+    int tries; /* 0: the row is free */
+    uint32_t session;
+    uint64_t kept;
+    uint64_t action;
 };
 
 struct om_txn {
@@ -242,6 +269,7 @@ struct om_txn {
     uint64_t created;
     struct om_deadline idle;
     bool written[OM_INDICES][OM_DOCS];
+    bool moved[OM_INDICES][OM_DOCS]; /* by a rename of its own: the overlay has it, though it was not written */
     struct om_docs overlay;
 };
 
@@ -266,6 +294,7 @@ struct om_wait {
     bool left[OM_ITEMS]; /* those still to run */
     struct om_done done; /* what is known of the result */
     uint64_t kept;       /* without an op: which */
+    uint64_t place;      /* of that, among all that is kept */
     bool upgrade;
     uint64_t arrival;
     uint64_t event; /* order of its grant or its end in a deadlock; 0: told */
@@ -310,7 +339,7 @@ struct om {
     bool dirty;               /* the unit has put something into its batch */
     struct om_index indices[OM_INDICES];
     struct om_docs docs;
-    int8_t places[OM_INDICES][OM_DOCS]; /* where documents lie in the tree of locks; -1: in their index */
+    int16_t places[OM_INDICES][OM_DOCS]; /* where documents lie in the tree of locks; -1: in their index */
     struct om_session sessions[OM_SESSIONS];
     struct om_txn txns[OM_TXNS];
     struct om_wait waits[OM_WAITS];
@@ -321,7 +350,8 @@ struct om {
     int ended_count;
     struct om_outcome_record ended[OM_ENDED];
     struct om_kept kept[OM_KEPT];
-    uint64_t last_kept, last_leaving;
+    struct om_tried tried[OM_TRIED];
+    uint64_t last_kept, last_place, last_leaving;
     int left_max; /* how many of what was kept may still be granted in this step */
     int withheld; /* what happens now is one moment: nobody is granted anything yet */
     bool stopped; /* the server has ended; until OP_RESTART nothing goes on by itself */

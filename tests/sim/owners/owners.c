@@ -2,11 +2,12 @@
 /*
  * The simulator of sessions, locks and transactions.
  *
- * usage: owners [--locks | --transactions] [--seeds N] [--from N] [--steps N] [--rocks EVERY] [--file FILE]
+ * usage: owners [--locks | --transactions | --renames] [--seeds N] [--from N] [--steps N] [--rocks EVERY] [--file FILE]
  * [--uncoded] [--tell] [SEED ...]
  *
  * Lives through the seeds named, those of FILE (one a line, # begins a comment), or N of them from --from on.
- * --locks draws sessions, locks and writes under locks, --transactions mostly those. Every EVERYth seed runs
+ * --locks draws sessions, locks and writes under locks, --transactions mostly those, --renames all of it with
+ * renames, and what ended the process. Every EVERYth seed runs
  * on RocksDB in memory instead of the twin, every tenth of those on a disk. A failure prints the seed and the
  * step; the same seed fails again. Commands go through their form as bytes, but for --uncoded.
  */
@@ -74,6 +75,8 @@ static bool set_option(struct options *options, const char *name, const char *va
         options->world.profile = GEN_LOCKS;
     else if (strcmp(name, "--transactions") == 0)
         options->world.profile = GEN_TXNS;
+    else if (strcmp(name, "--renames") == 0)
+        options->world.profile = GEN_RENAMES;
     else if (strcmp(name, "--seeds") == 0)
         return options->seeds = strtoull(value, NULL, 10), true;
     else if (strcmp(name, "--from") == 0)

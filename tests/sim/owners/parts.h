@@ -71,6 +71,9 @@ void om_kept_resume(struct om *model, struct om_step *step, int slot);
 /* Writes the tombstone of a document that went with its session. */
 void om_sweep(struct om *model, struct om_step *step, int index, int doc);
 int om_ephemeral_count(const struct om *model, uint32_t serial);
+/* OP_TRIED, OP_ASIDE. */
+void om_tried(struct om *model, struct om_step *step, const struct om_op *op);
+enum om_problem om_aside(struct om *model, struct om_step *step, const struct om_op *op);
 void om_ends_stop(struct om *model);
 void om_ends_restart(struct om *model, struct om_step *step);
 
@@ -83,5 +86,12 @@ void om_txn_read_granted(struct om *model, struct om_step *step, int wait);
 void om_txn_commit(struct om *model, struct om_step *step, const struct om_op *op);
 void om_txn_rollback(struct om *model, struct om_step *step, const struct om_op *op);
 void om_txn_restart(struct om *model);
+/* A document as a transaction has it: the committed one, but for what it has written or renamed itself. */
+const struct om_doc *om_txn_seen(const struct om_txn *txn, const struct om *model, int index, int doc);
+
+/* --- moves.c --- */
+
+void om_rename(struct om *model, struct om_step *step, const struct om_op *op);
+void om_rename_resume(struct om *model, struct om_step *step, int wait);
 
 #endif

@@ -106,6 +106,12 @@ void om_txn_begin(struct om *model, struct om_step *step, const struct om_op *op
     om_complete(model, step, &done);
 }
 
+const struct om_doc *om_txn_seen(const struct om_txn *txn, const struct om *model, int index, int doc)
+{
+    return txn->written[index][doc] || txn->moved[index][doc] ? &txn->overlay.at[index][doc]
+                                                              : &model->docs.at[index][doc];
+}
+
 /* What a transaction sees: the committed state through its own writes, or the past. */
 static void look(const struct om *model, const struct om_step *step, const struct om_txn *txn, struct om_docs *ret_seen)
 {
@@ -113,11 +119,9 @@ static void look(const struct om *model, const struct om_step *step, const struc
         om_docs_at(model, step->history, txn->read_ts, ret_seen);
         return;
     }
-    *ret_seen = model->docs;
     for (int i = 0; i < OM_INDICES; i++)
         for (int j = 0; j < OM_DOCS; j++)
-            if (txn->written[i][j])
-                ret_seen->at[i][j] = txn->overlay.at[i][j];
+            ret_seen->at[i][j] = *om_txn_seen(txn, model, i, j);
 }
 
 static void tell_read(struct om *model, struct om_step *step, int slot, struct om_done *done)
@@ -293,7 +297,7 @@ static bool token_stale(const struct om *model, const struct om_txn *txn, uint64
         for (int j = 0; j < OM_DOCS; j++) {
             const struct om_doc *doc = &txn->overlay.at[i][j];
             int place = doc->live && model->indices[i].mapped ? doc->dir : -1;
-            if (txn->written[i][j] && !om_token_held(model, token, (struct om_thing){OM_DOC, (uint8_t)i, (int8_t)j},
+            if (txn->written[i][j] && !om_token_held(model, token, (struct om_thing){OM_DOC, (uint8_t)i, (int16_t)j},
                                                      place, txn->session, slot))
                 return true;
         }
@@ -307,10 +311,10 @@ static uint64_t commit_docs(struct om *model, struct om_step *step, struct om_tx
     model->committing = true;
     for (int i = 0; i < OM_INDICES; i++)
         for (int j = 0; j < OM_DOCS; j++)
-            if (txn->written[i][j]) {
+            if (txn->written[i][j] || txn->moved[i][j]) {
                 txn->overlay.at[i][j].ts = model->ts;
                 om_store(model, step, i, j, &txn->overlay.at[i][j]);
-                changes++;
+                changes += txn->written[i][j];
             }
     model->committing = false;
     return changes;
@@ -354,7 +358,9 @@ void om_txn_commit(struct om *model, struct om_step *step, const struct om_op *o
         bool written[OM_INDICES][OM_DOCS];
         record.changes = done.released = commit_docs(model, step, txn);
         record.commit_ts = done.token = txn->query ? txn->read_ts : model->ts;
-        memcpy(written, txn->written, sizeof(written));
+        for (int i = 0; i < OM_INDICES; i++)
+            for (int j = 0; j < OM_DOCS; j++)
+                written[i][j] = txn->written[i][j] || txn->moved[i][j];
         keep_outcome(model, &record);
         om_withhold(model); /* rule 25 */
         end(model, step, slot);

@@ -31,7 +31,7 @@ void witness_tell(struct witness *witness, size_t record, enum witness_kind kind
         to->capacity = to->capacity == 0 ? 4 : to->capacity * 2;
         to->events = realloc(to->events, to->capacity * sizeof(*to->events));
     }
-    to->events[to->count++] = (struct witness_event){(uint8_t)kind, (uint8_t)doc, (int16_t)value};
+    to->events[to->count++] = (struct witness_event){(uint8_t)kind, (uint8_t)doc, (int32_t)value};
 }
 
 void witness_commit(struct witness *witness, size_t record, uint64_t ts, uint64_t step)
@@ -69,22 +69,34 @@ static int compare_records(const void *a, const void *b)
     return (int)x->snapshot - (int)y->snapshot;
 }
 
-static bool replay(const struct witness *witness, const struct witness_record *record, int16_t *documents)
+static void rename_all(const struct witness *witness, const struct witness_event *event, int32_t *documents)
+{
+    int from = event->value / WITNESS_DIRS, to = event->value % WITNESS_DIRS;
+
+    for (int i = 0; i < witness->index_docs; i++) {
+        int dir = documents[i] < 0 ? -1 : documents[i] % WITNESS_DIRS - 1;
+        if (dir >= 0 && witness->lies_in(from, dir))
+            documents[i] += witness->moved(dir, from, to) - dir;
+    }
+}
+
+static bool replay(const struct witness *witness, const struct witness_record *record, int32_t *documents)
 {
     for (size_t i = 0; i < record->count; i++) {
         const struct witness_event *event = &record->events[i];
-        int16_t *document = &documents[event->doc];
+        int32_t *document = &documents[event->doc];
         switch (event->kind) {
         case WITNESS_READ:
             if (*document != event->value)
                 return false;
             break;
         case WITNESS_OUTSIDE:
-            if (*document >= 0 && witness->lies_in(event->value, *document % 8 - 1))
+            if (*document >= 0 && witness->lies_in(event->value, *document % WITNESS_DIRS - 1))
                 return false;
             break;
         case WITNESS_SET: *document = event->value; break;
-        default: *document = (int16_t)(event->value / 8 * 8 + *document % 8); break;
+        case WITNESS_RENAME: rename_all(witness, event, document); break;
+        default: *document = event->value / WITNESS_DIRS * WITNESS_DIRS + *document % WITNESS_DIRS; break;
         }
     }
     return true;
@@ -109,7 +121,7 @@ static bool real_time_holds(const struct witness *witness, size_t *ret_record)
 
 const char *witness_check(struct witness *witness, size_t *ret_record)
 {
-    int16_t documents[WITNESS_DOCS];
+    int32_t documents[WITNESS_DOCS];
 
     for (int i = 0; i < WITNESS_DOCS; i++)
         documents[i] = -1;

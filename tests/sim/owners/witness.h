@@ -16,25 +16,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { WITNESS_DOCS = 12 };
+enum { WITNESS_DOCS = 12, WITNESS_DIRS = 4096 };
 
 enum witness_kind {
     WITNESS_READ,    /* it was `value`, -1: it was not there */
     WITNESS_OUTSIDE, /* it did not lie in the directory `value` */
     WITNESS_SET,     /* it is `value` from now on, -1: it is not there */
     WITNESS_CHANGE,  /* the same, but it stays where it lies */
+    WITNESS_RENAME,  /* `value`: what lies in a directory, of the documents of the index from `doc` on, lies in another one */
 };
 
 /* A document's value and place are one number; -1: there is none. */
 static inline int witness_value(int value, int dir)
 {
-    return value * 8 + dir + 1;
+    return value * WITNESS_DIRS + dir + 1;
 }
 
 struct witness_event {
     uint8_t kind;
     uint8_t doc;
-    int16_t value;
+    int32_t value;
 };
 
 struct witness_record {
@@ -53,6 +54,8 @@ struct witness {
     size_t capacity;
     struct witness_record *records;
     bool (*lies_in)(int above, int dir); /* whether a directory is another one or lies below it */
+    int (*moved)(int dir, int from, int to);
+    int index_docs; /* documents of an index */
 };
 
 /* Returns: a new record. */

@@ -8,14 +8,18 @@
 #include <string.h>
 
 #include "../../lib/coded.h"
+#include "../../lib/feed_replay.h"
 #include "base/alloc.h"
 #include "base/siphash.h"
+#include "dirs.h"
 #include "core/owners/kept.h"
 #include "core/owners/owners.h"
 #include "core/owners/txn.h"
 #include "core/owners/wait.h"
 
 static const uint64_t start_of_time = (uint64_t)1000 * 1000 * 1000;
+
+static const char *const profile_names[] = {[GEN_LOCKS] = "locks", [GEN_TXNS] = "transactions", [GEN_RENAMES] = "renames"};
 
 void world_fail(const struct world *world, const char *format, ...)
 {
@@ -33,7 +37,7 @@ void world_fail(const struct world *world, const char *format, ...)
     if (world->tells && world->core != NULL)
         compare_dump(world);
     fprintf(stderr, "  %s\n  again: owners --%s --tell %llu\n", text,
-            world->gen.profile == GEN_TXNS ? "transactions" : "locks", (unsigned long long)world->seed);
+            profile_names[world->gen.profile], (unsigned long long)world->seed);
     exit(1);
 }
 
@@ -282,8 +286,9 @@ static void look(struct world *world, struct om_op *op)
 
     if (core_look(world->core, command, &world->effects) != 0 || world->effects.completed.next != &command->link ||
         world->effects.completed.prev != &command->link ||
-        (command->status.body.len == 0 && command->status.what != STATUS_LOCKS &&
-         command->status.what != STATUS_TRANSACTIONS))
+        (command->status.body.len == 0 && command->status.what != STATUS_LOCKS && command->status.what != STATUS_GLANCE &&
+         command->status.what != STATUS_TRANSACTIONS) ||
+        (command->status.what == STATUS_GLANCE && command->status.row_count > command->status.most))
         world_fail(world, "a look answers nothing");
     list_remove(&command->link);
     if (command->ts != ts || core_last_ts(world->core) != ts || digest(world) != before)
@@ -310,7 +315,8 @@ static void give(struct world *world, struct om_op *op)
     compare_all(world);
     tell_versions(world, history);
     forget_ended(world);
-    compare_counts(world);
+    if (!world->model.stopped) /* between a start and its RESTART nobody has what the end took */
+        compare_counts(world);
     if (!world->grouping)
         other_apply(world);
     if (world->now < world->model.last_ts)
@@ -453,6 +459,17 @@ static void go_back(struct world *world)
     witness_crash(&world->witness, world->model.last_ts);
 }
 
+/* A start says first in what the process has ended. */
+static void tell_what_was_at_work(struct world *world)
+{
+    if (world->gen.profile != GEN_RENAMES || one_in(world, 3))
+        return;
+    struct om_op *op = new_op(world);
+    gen_op_of(&world->gen, &world->model, OP_TRIED, op);
+    world->now++;
+    give(world, op);
+}
+
 /* The server ends, with or without warning, and comes again. */
 static void restart(struct world *world, bool crash)
 {
@@ -483,8 +500,9 @@ static void restart(struct world *world, bool crash)
     if (!lossy && digest(world) != before)
         world_fail(world, "the digest differs after opening again");
     go_back(world);
-    *op = (struct om_op){.number = ++world->gen.last_number, .kind = OP_RESTART};
     world->clock = 10 * OM_SECOND + rng_below(&world->rng, 1000 * OM_SECOND);
+    tell_what_was_at_work(world);
+    *op = (struct om_op){.number = ++world->gen.last_number, .kind = OP_RESTART};
     world->now++;
     give(world, op);
     compare_state(world);
@@ -499,6 +517,17 @@ static bool any_gone(const struct world *world)
             if (world->model.docs.at[i][j].gone)
                 return true;
     return false;
+}
+
+/* Who follows the feed has what there is, from any timestamp on. */
+static void check_feed(struct world *world)
+{
+    struct buf wrong = BUF_INIT(BUF_UNLIMITED);
+    tl_ts now = core_last_ts(world->core), low = world->history_low;
+    tl_ts since = rng_below(&world->aside, 3) == 0 || now < low ? 0 : low + rng_below(&world->aside, now - low + 1);
+
+    if (!feed_replay_check(world->store, since, now, low, rng_below(&world->aside, 2) == 0, &wrong))
+        world_fail(world, "followed since %llu: %.*s", (unsigned long long)since, SLICE_ARG(buf_view(&wrong)));
 }
 
 static void maybe_event(struct world *world)
@@ -519,6 +548,8 @@ static void maybe_event(struct world *world)
         compare_past(world, world->history_low + rng_below(&world->rng, world->now - world->history_low + 1));
     if (one_in(world, 16) || world->tells || any_gone(world))
         compare_state(world);
+    if (rng_below(&world->aside, 6) == 0)
+        check_feed(world);
     if ((wrong = om_check(&world->model)) != NULL)
         world_fail(world, "%s", wrong);
 }
@@ -587,11 +618,7 @@ static void check_witness(struct world *world)
 
 static bool lies_in(int above, int dir)
 {
-    static const int parents[OM_DIRS] = {-1, 0, 1, 0, 2};
-
-    while (dir >= 0 && dir != above)
-        dir = parents[dir];
-    return dir >= 0;
+    return dirs_within(dir, above);
 }
 
 static void open_world(struct world *world, uint64_t seed, const struct world_options *options)
@@ -599,8 +626,12 @@ static void open_world(struct world *world, uint64_t seed, const struct world_op
     *world = (struct world){
         .seed = seed, .tells = options->tells, .kind = options->store, .now = start_of_time, .clock = 10 * OM_SECOND};
     world->ops = ARENA_INIT;
+    dirs_begin();
     world->witness.lies_in = lies_in;
+    world->witness.moved = dirs_moved;
+    world->witness.index_docs = OM_DOCS;
     rng_init(&world->rng, seed * 2 + options->profile);
+    rng_init(&world->aside, ~seed);
     world->gen = (struct gen){.profile = options->profile, .rng = &world->rng};
     effects_init(&world->effects);
     om_init(&world->model, &limits, world->now);

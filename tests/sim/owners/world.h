@@ -26,6 +26,7 @@ struct world {
     enum world_store kind;
     char directory[64];
     struct rng rng;
+    struct rng aside; /* of what was added later, so that old seeds live as they did */
     struct gen gen;
     uint64_t now;    /* timestamps */
     uint64_t clock;  /* durations; of another origin in each life of the server */
@@ -40,7 +41,7 @@ struct world {
     struct om_history history;
     struct om_step told; /* of the step at hand */
     struct other other;
-    struct om *copies;   /* of the model, as of the last sync and each unit since */
+    struct om *copies; /* of the model, as of the last sync and each unit since */
     size_t copy_count, copy_capacity;
     struct arena ops; /* all operations of the seed */
     const struct om_op *op;

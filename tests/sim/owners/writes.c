@@ -29,9 +29,7 @@ static const struct om_doc *seen(const struct work *at, int index, int doc)
 {
     const struct om *model = at->model;
 
-    if (at->txn >= 0 && model->txns[at->txn].written[index][doc])
-        return &model->txns[at->txn].overlay.at[index][doc];
-    return &model->docs.at[index][doc];
+    return at->txn >= 0 ? om_txn_seen(&model->txns[at->txn], model, index, doc) : &model->docs.at[index][doc];
 }
 
 static int place_of(const struct om *model, int index, const struct om_doc *doc)
@@ -332,7 +330,7 @@ static void run(struct work *at, const bool *chosen)
 
 static struct om_thing doc_of(const struct om_item *item)
 {
-    return (struct om_thing){OM_DOC, item->index, (int8_t)item->doc};
+    return (struct om_thing){OM_DOC, item->index, (int16_t)item->doc};
 }
 
 /* Where an item will leave its document; -1: nowhere in particular. */
@@ -370,7 +368,7 @@ static int wants_of(const struct work *at, const struct om_item *item, struct om
 
     wants[count++] = (struct om_want){doc_of(item), OM_X, false};
     if (place >= 0 && place != old)
-        wants[count++] = (struct om_want){{OM_DIR, item->index, (int8_t)place}, OM_X, true};
+        wants[count++] = (struct om_want){{OM_DIR, item->index, (int16_t)place}, OM_X, true};
     if (!at->model->indices[item->index].there && item->action != OM_DELETE &&
         (at->txn >= 0 || om_held_against(at->model, at->wait < 0 ? -1 : at->model->waits[at->wait].owner,
                                          session < 0 ? -1 : om_session_owner(session), &name)))

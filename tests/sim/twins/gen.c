@@ -5,6 +5,7 @@
 #include "core/owners/owners.h"
 #include "core/step/unit.h"
 
+static const char *const hosts[] = {"a", "b", "c", "d"};
 static const char *const indices[] = {"fs", "ix", "nx", "ny"};
 static const char *const names[] = {"fs", "fs", "ix", "ix", "nx", "ny", "al", "be"};
 static const char *const dirs[] = {"/", "/a", "/a/x", "/b", "/a/x/deep"};
@@ -346,6 +347,36 @@ static void gen_object(struct gen *gen, struct command *command)
     case COMMAND_CLUSTER_SETTINGS_PUT:
         object->body = arena_printf(arena, "{\"persistent\":{\"cluster.name\":\"c%u\"}}", below(gen, 3));
         break;
+    case COMMAND_INDEX_TEMPLATE_PUT:
+    case COMMAND_INDEX_TEMPLATE_DELETE:
+        object->name = arena_printf(arena, "it%u", below(gen, 2));
+        object->body = arena_printf(arena,
+                                    "{\"index_patterns\":\"n%s\",\"priority\":%u,\"composed_of\":[%s],\"template\":{"
+                                    "\"mappings\":{\"properties\":{\"v\":{\"type\":\"long\"}}}}}",
+                                    one_in(gen, 2) ? "*" : "x", below(gen, 3), one_in(gen, 2) ? "\"cp0\"" : "");
+        break;
+    case COMMAND_COMPONENT_PUT:
+    case COMMAND_COMPONENT_DELETE:
+        object->name = arena_printf(arena, "cp%u", below(gen, 2));
+        object->body =
+            arena_printf(arena, "{\"template\":{\"mappings\":{\"properties\":{\"path\":{\"type\":\"%s\"}}}}}",
+                         one_in(gen, 2) ? "path" : "keyword");
+        break;
+    case COMMAND_COPY_TOLD:
+    case COMMAND_COPY_FORGET:
+        object->name = arena_printf(arena, "co%u", below(gen, 2));
+        object->body = one_in(gen, 3) ? SLICE_LIT("{\"verified_at\":7}")
+                                      : arena_printf(arena, "{\"state\":\"following\",\"place\":%u}", below(gen, 9));
+        break;
+    case COMMAND_SECURITY_PUT:
+    case COMMAND_SECURITY_CHANGE:
+    case COMMAND_SECURITY_DELETE:
+        object->lang = one_in(gen, 2) ? SLICE_LIT("user") : one_in(gen, 2) ? SLICE_LIT("role") : SLICE_LIT("api_key");
+        object->name = arena_printf(arena, "se%u", below(gen, 3));
+        object->create = one_in(gen, 4);
+        object->body = one_in(gen, 3) ? SLICE_LIT("{\"enabled\":true}")
+                                      : arena_printf(arena, "{\"hash\":\"h%u\",\"roles\":[\"r%u\"]}", below(gen, 9), below(gen, 3));
+        break;
     default:
         object->name = arena_printf(arena, "te%u", below(gen, 2));
         object->body =
@@ -354,7 +385,9 @@ static void gen_object(struct gen *gen, struct command *command)
                          "\"type\":\"%s\"},\"v\":{\"type\":\"long\"}}}}",
                          one_in(gen, 2) ? "*" : "x", below(gen, 3), one_in(gen, 2) ? "path" : "keyword");
     }
-    if (command->type == COMMAND_TEMPLATE_DELETE || command->type == COMMAND_SCRIPT_DELETE)
+    if (command->type == COMMAND_TEMPLATE_DELETE || command->type == COMMAND_INDEX_TEMPLATE_DELETE ||
+        command->type == COMMAND_COMPONENT_DELETE || command->type == COMMAND_SCRIPT_DELETE ||
+        command->type == COMMAND_COPY_FORGET || command->type == COMMAND_SECURITY_DELETE)
         object->body = SLICE_NONE;
 }
 
@@ -390,6 +423,82 @@ static void gen_mark(struct gen *gen, struct command *command)
 {
     command->mark.mark = one_in(gen, 4) ? below(gen, 9) : TL_TS_MAX - 1 - below(gen, 9);
     command->mark.kept = one_in(gen, 2) ? SLICE_LIT("") : SLICE_LIT("kept");
+    command->mark.chain = below(gen, 3); /* whoever replays it compares; a step does not */
+}
+
+/* The first numbers are likely to be kept still. */
+static void gen_tried(struct gen *gen, struct command *command)
+{
+    gen_session(gen, command);
+    struct slice session = command->session.id;
+    command->tried = (struct tried_command){.session = session};
+    if (one_in(gen, 2))
+        command->tried.kept = 1 + below(gen, 12);
+    else
+        command->tried.action = below(gen, 3);
+}
+
+static void gen_aside(struct gen *gen, struct command *command)
+{
+    command->aside = (struct aside_command){.number = 1 + below(gen, 12), .again = one_in(gen, 2)};
+}
+
+/* Names, lives and builds are few, so that the same comes twice, and what is over comes again. */
+static void gen_join(struct gen *gen, struct command *command)
+{
+    static const char *const builds[] = {"1", "1", "1", "2"};
+    struct join_command *join = &command->join;
+
+    command->request = 0;
+    join->name = one_in(gen, 30) ? SLICE_LIT("") : slice_from(SOME(gen, hosts));
+    join->group = one_in(gen, 3) ? SLICE_LIT("east") : SLICE_LIT("west");
+    join->address = arena_printf(&command->arena, "10.0.0.%u:9200", below(gen, 3));
+    join->build = slice_from(SOME(gen, builds));
+    join->life = below(gen, 12);
+    join->limits = *core_limits(gen->core);
+    if (one_in(gen, 10))
+        join->limits.sessions_max++;
+}
+
+static void gen_gone(struct gen *gen, struct command *command)
+{
+    size_t count;
+    const struct core_host *all = core_hosts(gen->core, &count);
+    const struct core_host *host = count == 0 ? NULL : &all[below(gen, count)];
+
+    command->gone.name = host == NULL || one_in(gen, 8) ? slice_from(SOME(gen, hosts)) : host->name;
+    command->gone.life = host == NULL || one_in(gen, 4) ? below(gen, 12) : host->life;
+    command->gone.name = arena_copy(&command->arena, command->gone.name);
+    command->gone.forget = one_in(gen, 4);
+}
+
+static void gen_heartbeat(struct gen *gen, struct command *command)
+{
+    command->heartbeat.heard = gen->clock - below(gen, 2000000);
+    command->heartbeat.low = gen->ts - below(gen, 2000000);
+    command->heartbeat.position = below(gen, 1000);
+    command->heartbeat.chain = below(gen, 1000);
+}
+
+void gen_head(struct gen *gen, struct entry_head *head)
+{
+    size_t count;
+    const struct core_host *all = core_hosts(gen->core, &count);
+
+    *head = (struct entry_head){.host = gen->host, .ts = gen->ts, .clock = gen->clock};
+    if (count == 0 || one_in(gen, 4))
+        return;
+    const struct core_host *host = &all[below(gen, count)];
+    gen->host = head->host = host->number;
+    head->life = host->life == 0 || one_in(gen, 12) ? 1 + below(gen, 12) : host->life;
+    head->number = host->entries + below(gen, 4);
+    head->number += head->number == 0;
+}
+
+static void gen_feed(struct gen *gen, struct command *command)
+{
+    command->feed.off = one_in(gen, 5);
+    command->feed.cut = gen->ts - below(gen, 400000000);
 }
 
 /* --- All of them -------------------------------------------------------------------------------------------------- */
@@ -402,6 +511,7 @@ static void gen_rename(struct gen *gen, struct command *command)
     command->rename.index = slice_from(SOME(gen, names));
     command->rename.from = slice_from(SOME(gen, dirs));
     command->rename.to = slice_from(SOME(gen, dirs));
+    command->rename.if_seq_no = SEQ_NO_ANY;
 }
 
 /* How often each row is drawn. */
@@ -434,13 +544,28 @@ static const struct {
     {COMMAND_ALIASES_UPDATE, 5, gen_aliases},
     {COMMAND_TEMPLATE_PUT, 2, gen_object},
     {COMMAND_TEMPLATE_DELETE, 1, gen_object},
+    {COMMAND_INDEX_TEMPLATE_PUT, 2, gen_object},
+    {COMMAND_INDEX_TEMPLATE_DELETE, 1, gen_object},
+    {COMMAND_COMPONENT_PUT, 2, gen_object},
+    {COMMAND_COMPONENT_DELETE, 1, gen_object},
     {COMMAND_SCRIPT_PUT, 2, gen_object},
     {COMMAND_SCRIPT_DELETE, 1, gen_object},
     {COMMAND_FILE_SCRIPTS, 2, gen_files},
     {COMMAND_CLUSTER_SETTINGS_PUT, 1, gen_object},
     {COMMAND_LIMITS, 2, gen_limits},
     {COMMAND_MARK, 2, gen_mark},
+    {COMMAND_FEED, 1, gen_feed},
+    {COMMAND_COPY_TOLD, 2, gen_object},
+    {COMMAND_COPY_FORGET, 1, gen_object},
+    {COMMAND_SECURITY_PUT, 3, gen_object},
+    {COMMAND_SECURITY_CHANGE, 2, gen_object},
+    {COMMAND_SECURITY_DELETE, 2, gen_object},
     {COMMAND_MACHINE_LOST, 1, gen_nothing},
+    {COMMAND_TRIED, 4, gen_tried},
+    {COMMAND_ASIDE, 3, gen_aside},
+    {COMMAND_JOIN, 3, gen_join},
+    {COMMAND_HOST_GONE, 2, gen_gone},
+    {COMMAND_HEARTBEAT, 4, gen_heartbeat},
 };
 
 enum { GENERATOR_COUNT = sizeof(generators) / sizeof(generators[0]) };

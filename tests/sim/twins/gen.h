@@ -8,6 +8,7 @@
 
 #include "base/rand.h"
 #include "core/step/core.h"
+#include "core/step/entry.h"
 
 struct gen {
     struct rng *rng;
@@ -22,6 +23,8 @@ struct gen {
     uint16_t host;
 };
 
+/* What stands before the next entry: mostly of a host that lives, some that do not count. Sets gen->host. */
+void gen_head(struct gen *gen, struct entry_head *head);
 /* Which command comes n-th of those that set the stage; NULL: no more. */
 struct command *gen_stage(struct gen *gen, unsigned n);
 /* Any command but MAINTAIN, which a core proposes. Owns: the caller. */

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/feed_replay.h"
 #include "base/siphash.h"
 #include "core/catalog/catalog.h"
 #include "core/documents/seen.h"
@@ -62,6 +63,7 @@ struct world {
     bool tells;
     struct rng rng;
     struct gen gen;
+    tl_ts cut_off; /* what was before may be gone */
     struct log_medium *medium;
     struct side sides[SIDES];
     struct past *past; /* by position */
@@ -125,12 +127,20 @@ static void save(struct side *side, struct buf *saved)
     core_save(side->core, saved);
 }
 
+/* Of the seeds that are even, so that locks with records go on being looked at. */
+static void begin_saving(struct world *world, struct side *side)
+{
+    if (world->seed % 2 == 0 && core_begin_saving(side->core) != 0)
+        fail(world, "%s: the records of locks do not go", side->name);
+}
+
 static void load(struct world *world, struct side *side, struct slice saved)
 {
     struct buf reason = BUF_INIT(BUF_UNLIMITED);
 
     if (core_load(side->store, &world->limits, saved, &reason, &side->core) != 0)
         fail(world, "%s: what was saved cannot be loaded: %.*s", side->name, SLICE_ARG(buf_view(&reason)));
+    begin_saving(world, side);
     buf_deinit(&reason);
     world->loads++;
 }
@@ -186,6 +196,7 @@ static void open_side(struct world *world, struct side *side)
     effects_init(&side->effects);
     if (core_open(side->store, &world->limits, &side->core) != 0)
         fail(world, "%s: the core does not open", side->name);
+    begin_saving(world, side);
     if (!side->splits)
         core_begin_chain(side->core, world->seed);
     checkpoint(world, side);
@@ -226,6 +237,15 @@ static void look_ahead(const struct side *side, struct command *command)
     catalog_unref(catalog);
 }
 
+static void free_all(struct list *commands)
+{
+    while (!list_empty(commands)) {
+        struct command *command = list_entry(commands->next, struct command, link);
+        list_remove(&command->link);
+        command_free(command);
+    }
+}
+
 static void apply_whole(struct world *world, struct side *side, const struct entry_head *head, struct list *commands)
 {
     if (side->ahead)
@@ -235,18 +255,28 @@ static void apply_whole(struct world *world, struct side *side, const struct ent
             if (command->type == COMMAND_WRITE)
                 look_ahead(side, command);
         }
-    if (entry_apply(side->core, head, commands, &side->effects) != 0)
+    int r = entry_apply(side->core, head, commands, &side->effects);
+    if (r < 0)
         fail(world, "%s: the entry cannot be applied", side->name);
+    if (r == ENTRY_PASSED_OVER)
+        free_all(commands);
 }
 
 static void apply_split(struct world *world, struct side *side, const struct entry_head *head, struct list *commands)
 {
+    struct entry_head rest = *head;
     while (!list_empty(commands)) {
         struct list one = LIST_INIT(one), *link = commands->next;
         list_remove(link);
         list_append(&one, link);
-        if (entry_apply(side->core, head, &one, &side->effects) != 0)
+        int r = entry_apply(side->core, &rest, &one, &side->effects);
+        if (r < 0)
             fail(world, "%s: a command cannot be applied", side->name);
+        if (r == ENTRY_PASSED_OVER) {
+            free_all(&one);
+            free_all(commands);
+        }
+        rest.life = rest.number = 0; /* the entry counts */
     }
 }
 
@@ -376,6 +406,7 @@ static struct command *next_command(struct world *world, unsigned stage)
     struct core_past past = {now - rng_below(&world->rng, 200 * TL_SECOND),
                              now - rng_below(&world->rng, 200 * TL_SECOND),
                              now - rng_below(&world->rng, 400 * TL_SECOND)};
+    world->cut_off = past.cut_off <= now && past.cut_off > world->cut_off ? past.cut_off : world->cut_off;
     if (core_propose_upkeep(proposer, &past, one_in(world, 2) ? 3 : 1000, &command) != 0)
         fail(world, "no upkeep is proposed");
     return command;
@@ -390,7 +421,12 @@ static void append(struct world *world)
     unsigned count = one_in(world, 2) ? 1 : 1 + below(world, COMMANDS_MAX);
     bool stage = world->step == 1;
 
-    entry_begin(&(struct entry_head){.host = gen->host, .ts = gen->ts, .clock = gen->clock}, &bytes);
+    struct entry_head head;
+
+    gen_head(gen, &head);
+    if (stage)
+        head.life = head.number = 0;
+    entry_begin(&head, &bytes);
     for (unsigned i = 0; i < (stage ? 2 : count); i++) {
         struct command *command = next_command(world, stage ? i : UINT32_MAX);
         entry_add(command, &bytes);
@@ -439,6 +475,18 @@ static void compare_digests(struct world *world, const struct side *a, const str
         fail(world, "the digests of the %s and the %s differ", a->name, b->name);
 }
 
+/* Who follows the feed has what there is, from any timestamp on. */
+static void check_feed(struct world *world, const struct side *side)
+{
+    struct buf wrong = BUF_INIT(BUF_UNLIMITED);
+    tl_ts now = core_last_ts(side->core), low = world->cut_off;
+    tl_ts since = one_in(world, 3) || now <= low ? 0 : low + rng_below(&world->rng, now - low);
+
+    if (!feed_replay_check(side->store, since, now, low, one_in(world, 2), &wrong))
+        fail(world, "the %s, followed since %llu: %.*s", side->name, (unsigned long long)since,
+             SLICE_ARG(buf_view(&wrong)));
+}
+
 /* --- A life ------------------------------------------------------------------------------------------------------- */
 
 static void step(struct world *world)
@@ -467,6 +515,10 @@ static void step(struct world *world)
         compare_digests(world, first, second);
     if (one_in(world, 100) && third->applied == first->applied)
         compare_digests(world, first, third);
+    if (one_in(world, 4))
+        check_feed(world, first);
+    if (one_in(world, 10))
+        check_feed(world, second);
 }
 
 static struct core_limits small_limits(void)
