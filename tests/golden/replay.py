@@ -116,7 +116,7 @@ def load(path):
 
 def clean(connection, exchanges):
     """No index, no template, none of the scripts that the scenario puts."""
-    paths = ["/*?expand_wildcards=all", "/_template/*"]
+    paths = ["/*?expand_wildcards=all", "/_template/*", "/_index_template/*", "/_component_template/*"]
     paths += sorted({e["path"].split("?")[0] for e in exchanges
                      if re.match(r"/_scripts/(?!painless/_execute)[^_]", e["path"])})
     for path in paths:
