@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The program's commands, as a person at a shell meets them: what they print, and their exit statuses."""
 import http.client
+import json
 import os
 import shutil
 import signal
@@ -14,6 +15,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from server import PROGRAM, Server, check  # noqa: E402
+from waiting import until  # noqa: E402
 
 USAGE = 64
 
@@ -56,8 +58,67 @@ class Usage(unittest.TestCase):
     def test_help(self):
         expect(run("--help"), 0, "Usage: tidelock COMMAND", "serve", "import")
         expect(run("--version"), 0, "tidelock ")
-        for name in ("serve", "check", "import", "ls", "lock", "locks", "status"):
+        for name in ("serve", "check", "cert", "import", "ls", "tree", "mv", "lock", "locks", "status"):
             expect(run(name, "--help"), 0, "Usage: tidelock %s" % name, "Example")
+            for asked in (("help", name), (name, "-h"), (name, "-?")):
+                self.assertEqual(run(*asked).stdout, run(name, "--help").stdout, asked)
+            for asked in ((name, "--version"), (name, "-V")):
+                self.assertEqual(run(*asked).stdout, run("--version").stdout, asked)
+
+    def test_server_that_is_absent(self):
+        nowhere = ("--url", "http://user:s3cret@127.0.0.1:1")
+        for command in (("status", *nowhere), ("status", "--json", *nowhere), ("locks", *nowhere), ("ls", *nowhere, "fs"), ("tree", *nowhere, "fs"), ("import", *nowhere, "--index", "fs", "/etc"),
+                        ("lock", *nowhere, "fs", "--", "true")):
+            done = run(*command)
+            expect(done, 69, "is a server running?")
+            self.assertNotIn("s3cret", done.stdout + done.stderr, command)
+
+    def test_number_alone_is_seconds(self):
+        with Server() as server:
+            begun = time.time()
+            expect(run("lock", "--wait", "0", "fs", "--", "sh", "-c", "exec %s lock --wait 1 fs -- true" % PROGRAM, server=server), 75)
+            self.assertGreaterEqual(time.time() - begun, 1)
+
+    def test_json(self):
+        with Server() as server:
+            status = json.loads(run("status", "--json", server=server).stdout)
+            self.assertEqual(status["server"]["cluster_name"], "tidelock")
+            self.assertEqual(set(status), {"server", "time", "health", "indices", "sessions", "transactions", "locks", "copies", "memory"})
+            self.assertEqual(json.loads(run("locks", "--json", server=server).stdout), {"locks": []})
+            server.must("PUT", "/fs", {"mappings": {"properties": {"path": {"type": "path"}}}})
+            server.must("PUT", "/fs/_doc/1?refresh=true", {"path": "/a/b\n", "size": 1})
+            self.assertEqual(json.loads(run("ls", "--json", "fs:/a", server=server).stdout), {"path": "/a/b\n", "size": 1})
+
+    def test_tree(self):
+        documents = {"1": ("/a", "directory"), "2": ("/a/b/c", "file"), "3": ("/a/b/d\n", "file"), "4": ("/a/b/d\n/x", "file"), "5": ("/a/e", "directory"), "6": ("/f", None),
+                     "7": ("/a/b/c", None), "8": ("/a/l", "symlink"), "9": ("relative", None)}
+        with Server() as server:
+            server.must("PUT", "/fs", {"mappings": {"properties": {"path": {"type": "path"}}}})
+            for id, (path, kind) in documents.items():
+                server.must("PUT", "/fs/_doc/" + id, {"path": path, "type": kind})
+            drawn = "|-- a\n|   |-- b\n|   |   |-- c\n|   |   |-- c\n|   |   `-- d\\n\n|   |       `-- x\n|   |-- e\n|   `-- l\n`-- f\n\n5 directories, 5 files\n"
+            for locale, lines in (("C", drawn), ("C.UTF-8", drawn.replace("|-- ", "\u251c\u2500\u2500 ").replace("`-- ", "\u2514\u2500\u2500 ").replace("|   ", "\u2502\u00a0\u00a0 "))):
+                done = subprocess.run([PROGRAM, "tree", "fs", "--url", server.url], env=dict(os.environ, LC_ALL=locale), capture_output=True, encoding="utf-8", timeout=60, check=True)
+                self.assertEqual(done.stdout, "fs:/\n" + lines)
+            before = server.must("GET", "/_timestamp")["time"]
+            server.must("POST", "/fs/_rename", {"from": "/a", "to": "/z"})
+            self.assertIn("4 directories, 4 files", run("tree", "fs", "/a", "--as-of", before, server=server).stdout)
+            expect(run("tree", "fs", "/a", server=server), 1, "nothing in 'fs' lies below")
+            for arguments in (("fs:/z/", "--depth", "1"), ("fs", "/z", "-L", "1")):
+                self.assertEqual(len(run("tree", *arguments, server=server).stdout.splitlines()), 6)
+            root, report = json.loads(run("tree", "--json", "fs:/z", server=server).stdout)
+            self.assertEqual(report, {"type": "report", "directories": 4, "files": 4})
+            self.assertEqual(root["contents"][1:], [{"type": "directory", "name": "e"}, {"type": "link", "name": "l"}])
+            self.assertEqual(root["contents"][0]["contents"][2], {"type": "directory", "name": "d\n", "contents": [{"type": "file", "name": "x"}]})
+            many = ["/many/%05d" % i for i in range(12000)] + ["/" + "deep/" * 1000 + "end"]
+            lines = "".join('{"index": {"_id": "m%d"}}\n{"path": "%s"}\n' % (i, path) for i, path in enumerate(many))
+            self.assertFalse(server.must("POST", "/fs/_bulk", lines, {"Content-Type": "application/x-ndjson"})["errors"])
+            self.assertIn("\n1 directory, 12000 files", run("tree", "fs", "/many", server=server).stdout)
+            self.assertIn("\n1000 directories, 1 file\n", run("tree", "fs", "/deep", server=server).stdout)
+            server.must("PUT", "/plain/_doc/1", {"path": "/a"})
+            expect(run("tree", "plain", server=server), 1, "has no tree")
+            expect(run("tree", "fs", "/a", "/b", server=server), USAGE, "one directory at a time")
+            expect(run("tree", server=server), USAGE, "which directory?")
 
     def test_output_that_cannot_be_written(self):
         """What was not printed was not done, whatever was to be printed."""
@@ -82,7 +143,7 @@ class Usage(unittest.TestCase):
         expect(run("sevre"), USAGE, "there is no command 'sevre'", "did you mean 'serve'?")
         expect(run("start"), USAGE, "there is no command 'start'", "did you mean 'serve'?")
         expect(run("sattus"), USAGE, "did you mean 'status'?")
-        assert "did you mean" not in run("frobnicate").stderr
+        assert "did you mean" not in run("xyzzy").stderr
         expect(run("serve", "--lisen", "x"), USAGE, "unrecognized option '--lisen'; did you mean '--listen HOST:PORT'?")
         expect(run("serve", "--port", "9200"), USAGE, "unrecognized option '--port'; did you mean '--listen HOST:PORT'?")
         expect(run("serve", "--data", "x", "--host=::1"), USAGE, "'--host'; did you mean '--listen HOST:PORT'?")
@@ -129,8 +190,27 @@ class Serve(unittest.TestCase):
         expect(run("serve", "--data", "/proc/nothing", "--listen", "127.0.0.1:0"), 1, "/proc/nothing")
         expect(run("serve", "--data", "/dev/null", "--listen", "127.0.0.1:0"), 1, "/dev/null")
         other = tempfile.mkdtemp()
-        expect(run("serve", "--data", other, "--listen", "no.such.host.invalid:0"), 1, "cannot listen on no.such.host.invalid")
-        expect(run("serve", "--data", other, "--listen", "192.0.2.1:0"), 1, "it is none of this host's; 0.0.0.0 stands for all of them")
+        expect(run("serve", "--data", other, "--listen", "no.such.host.invalid:0", "--insecure"), 1, "cannot listen on no.such.host.invalid")
+        expect(run("serve", "--data", other, "--listen", "192.0.2.1:0", "--insecure"), 1, "it is none of this host's; 0.0.0.0 stands for all of them")
+        shutil.rmtree(other)
+
+    def test_serve_beyond_loopback(self):
+        """Only with certificates of clients, or where one says that one means it; a name may come to mean any address."""
+        other = tempfile.mkdtemp()
+        files = ["--tls-cert", "c.pem", "--tls-key", "k.pem"]
+
+        def serve(*options, environment=None):
+            return run("serve", "--data", os.path.join(other, "data"), "--check-config", *options, environment=environment or {})
+        for host in "0.0.0.0", "[::]", "192.0.2.1", "store.example", "128.0.0.1", "[::ffff:127.0.0.1]":
+            for more in [], files, ["--insecure=no"]:
+                expect(serve("--listen", host + ":0", *more), USAGE, "tidelock cert --dir tls", "--tls-ca tls/ca.pem", "--cert tls/client.pem", "--insecure")
+        expect(serve("--listen", "0.0.0.0:0", environment={"TIDELOCK_INSECURE": "no"}), USAGE, "--insecure")
+        expect(serve("--listen", "0.0.0.0:0", "--insecure=perhaps"), USAGE, "neither yes nor no")
+        self.assertFalse(os.path.exists(os.path.join(other, "data")))
+        for host in "127.0.0.1", "127.8.0.1", "localhost", "[::1]":
+            expect(serve("--listen", host + ":0"), 0)
+        expect(serve("--listen", "0.0.0.0:0", "--insecure"), 0)
+        expect(serve("--listen", "0.0.0.0:0", environment={"TIDELOCK_INSECURE": "yes"}), 0)
         shutil.rmtree(other)
 
     def test_environment(self):
@@ -138,6 +218,84 @@ class Serve(unittest.TestCase):
             assert server.must("GET", "/")["cluster_name"] == "blue"
             status, reply = server.ask("PUT", "/a/_doc/1", {"text": "x" * 200})
             assert status == 413, (status, reply)
+
+    def config(self, *lines):
+        folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, folder)
+        path = os.path.join(folder, "tidelock.conf")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("".join(line + "\n" for line in lines))
+        return path
+
+    def test_configuration(self):
+        """A file has the least to say, then the environment, then the command line."""
+        path = self.config("# no more than this", "  max-body=100", "\tcluster-name = blue green", "node-name = from the file", "host-name = a.example, b.example", "")
+        with Server("--config", path, "--node-name", "north", environment={"TIDELOCK_CLUSTER_NAME": "red"}) as server:
+            said = server.must("GET", "/")
+            self.assertEqual((said["name"], said["cluster_name"]), ("north", "red"))
+            self.assertEqual(server.ask("PUT", "/a/_doc/1", {"text": "x" * 200})[0], 413)
+            for name, status in (("b.example", 200), ("c.example", 403)):
+                self.assertEqual(server.ask("GET", "/", headers={"Host": name})[0], status)
+        with Server(environment={"TIDELOCK_CONFIG": path}) as server:
+            self.assertEqual(server.must("GET", "/")["cluster_name"], "blue green")
+
+    def test_configuration_that_is_wrong(self):
+        for line, reason in (("memroy = 5g", "1: there is no option 'memroy'; did you mean 'memory'?"), ("history", "1: it is neither NAME = VALUE nor a comment"),
+                             ("hist = 1h", "1: there is no option 'hist'; did you mean 'history'?"), ("zebra = 1", "1: there is no option 'zebra'"),
+                             ("history = soon", "1: --history: 'soon' is no duration"), ("--history = 1h", "1: names of options stand here without their --"),
+                             ("history =", "1: there is no value behind the ="), ("= 1h", "1: there is no name before the ="), ("config = x", "1: there is no option 'config' for a file"),
+                             ("check-config = yes", "1: there is no option 'check-config' for a file"),
+                             ("history = 1h\n\n# again\nhistory = 2h", "4: this option has been said in a line before"),
+                             ("cache = 1m\x00", "it has NUL bytes in it"), ("#" * (1 << 20), "it is longer than a megabyte"), ("tls-key = k", "--tls-key needs --tls-cert")):
+            path = self.config(line)
+            for check in (), ("--check-config",):
+                expect(run("serve", "--config", path, *check), 64, reason, "tidelock serve --help")
+        expect(run("serve", "--config", "/nowhere/tidelock.conf"), 64, "/nowhere/tidelock.conf: No such file or directory")
+        expect(run("serve", "--config", "/proc"), 64, "/proc: Is a directory")
+        expect(run("serve", "--config"), 64, "requires an argument")
+
+    def test_check_config(self):
+        path = self.config("data = /nowhere/that/can/be/made", "history = 2h")
+        done = run("serve", "--config", path, "--check-config")
+        self.assertEqual((done.returncode, done.stdout), (0, "all options are right\n"))
+        expect(run("serve", "--tls-cert", path, "--tls-key", path, "--check-config"), 1, path)
+
+    def test_configuration_read_again(self):
+        path = self.config("log-level = info", "history = 1h", "log-format = json")
+
+        def change(*lines):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("".join(line + "\n" for line in lines))
+            before = len(server.errors())
+            server.process.send_signal(signal.SIGHUP)
+            until(lambda: "SIGHUP: all goes on" in server.errors()[before:] or "has been read again" in server.errors()[before:], "the file is read again")
+            server.must("GET", "/_cat/health")
+            time.sleep(0.1)
+            return [json.loads(line) for line in server.errors()[before:].splitlines()]
+
+        with Server("--config", path) as server:
+            said = change("log-level = debug", "log-format = json", "history = 1h", "max-body = 1k")
+            self.assertEqual([(line["level"], line["message"]) for line in said[:2]], [
+                ("WARN", "SIGHUP: max-body in %s counts from the next start on" % path), ("INFO", "SIGHUP: %s has been read again" % path)])
+            self.assertRegex(said[2]["message"], r"^GET /_cat/health: 200 by ")
+            self.assertRegex(said[2]["timestamp"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
+            self.assertIn("all goes on by the configuration as it was", change("log-level")[0]["message"])
+            self.assertIn("'loud' is none of debug, info", change("log-level = loud", "log-format = json", "max-body = 1k")[0]["message"])
+            said = change("log-format = json", "max-body = 1k")  # without: as it is by default
+            self.assertEqual([line["message"] for line in said], ["SIGHUP: %s has been read again" % path])
+        with Server("--config", path, "--log-level", "debug") as server:
+            said = change("log-level = error", "log-format = json", "max-body = 1k")
+            self.assertIn("SIGHUP: log-level is what the environment or the command line says", [line["message"] for line in said])
+            self.assertEqual(said[-1]["level"], "DEBUG")
+
+    def test_names_in_a_log_of_json(self):
+        with Server("--log-format", "json") as server:
+            server.must("PUT", "/a/_doc/1", {})
+            server.must("DELETE", "/a", headers={"X-Opaque-Id": 'a "quoted\\ name'})
+            server.stop()
+            lines = [json.loads(line) for line in server.errors().splitlines()]
+            self.assertTrue(any('a "quoted\\ name' in line["message"] for line in lines), lines)
+        expect(run("serve", "--log-format", "xml"), 64, "'xml' is neither text nor json")
 
     def test_what_the_log_says(self):
         """Who removed what, at info; every request at debug. A hang-up of the terminal ends nothing."""
@@ -151,7 +309,8 @@ class Serve(unittest.TestCase):
             self.assertEqual(server.stop(), 0)
             said = server.errors()
             for index in "a", "b":
-                self.assertRegex(said, r"info: index \[%s\] deleted by 127\.0\.0\.1:\d+, session %s, night shift\n" % (index, session))
+                self.assertRegex(said, r"info: index \[%s\] deleted by 127\.0\.0\.1:\d+, session %s\.\.\., night shift\n" % (index, session[:4]))
+            self.assertNotIn(session, said)
             self.assertRegex(said, r"info: DELETE /\*\?session=.*: 200 by 127\.0\.0\.1")
             self.assertIn("info: SIGHUP", said)
             self.assertNotIn("debug", said)
@@ -159,7 +318,13 @@ class Serve(unittest.TestCase):
             server.start()
             server.must("PUT", "/fs/_doc/1", {})
             server.ask("PUT", "/BAD/_doc/1", {})
+            session = server.must("POST", "/_session")["session"]
+            server.must("GET", "/_session/" + session)
+            server.must("GET", "/fs/_doc/1?pretty&session=%s&realtime=true" % session)
             self.assertEqual(server.stop(), 0)
+            self.assertNotIn(session, server.errors())
+            self.assertRegex(server.errors(), r"debug: GET /_session/%s\.\.\.: 200" % session[:4])
+            self.assertRegex(server.errors(), r"debug: GET /fs/_doc/1\?pretty&session=%s\.\.\.&realtime=true: 200" % session[:4])
             self.assertRegex(server.errors(), r"debug: PUT /fs/_doc/1: 201 by 127\.0\.0\.1:\d+\n")
             self.assertRegex(server.errors(), r"debug: PUT /BAD/_doc/1: 400 by 127\.0\.0\.1:\d+: Invalid index name \[BAD\]")
 
@@ -228,6 +393,17 @@ class Import(unittest.TestCase):
             listed = run("ls", "fs:/clinton", server=server)
             assert sorted(listed.stdout.splitlines()[:3]) == sorted(["%2F", "'", "*"]), listed.stdout[:200]
             expect(run("ls", "fs:/clinton/nowhere", server=server), 1, "nothing in 'fs' lies below")
+            expect(run("ls", "fs", server=server), 0, "clinton/\n")
+            expect(run("mv", "fs", "/clinton/d00", "/new/d00", server=server), 0)
+            expect(run("ls", "fs:/new", server=server), 0, "d00/\n")
+            expect(run("ls", "fs:/new/d00/", server=server), 0, "sub/\n")
+            assert "d00/" not in run("ls", "fs:/clinton", server=server).stdout
+            expect(run("mv", "fs", "/clinton/d00", "/x", server=server), 1, "nothing lies at [/clinton/d00]")
+            expect(run("mv", "fs", "/new", "/clinton", server=server), 1, "something lies at [/clinton]")
+            expect(run("lock", "fs:/new", "--url", server.url, "--", PROGRAM, "mv", "fs", "/new/d00", "/clinton/d00", "--url", server.url), 0)
+            expect(run("lock", "fs:/clinton", "--url", server.url, "--", "env", "-u", "TIDELOCK_SESSION",
+                       PROGRAM, "mv", "fs", "/clinton/d00", "/y", "--wait", "20ms", "--url", server.url), 75, "lock")
+            expect(run("mv", "fs", "/a"), USAGE, "which index, from where, and to where?")
             expect(run("status", server=server), 0, "fs", str(count))
             server.stop()
             status, text = check(server.data)
@@ -248,7 +424,7 @@ class Import(unittest.TestCase):
             # The server comes back while the import is trying.
             job = subprocess.Popen([PROGRAM, "import", root, "--index", "fs2", "-q", "--url", server.url], stderr=subprocess.PIPE, text=True)
             job.communicate()
-            assert job.returncode == 1  # it does not even make the index without a server
+            assert job.returncode == 69  # it does not even make the index without a server
             server.start()
             job = subprocess.Popen([PROGRAM, "import", root, "--index", "fs", "-q", "--jobs", "2", "--url", server.url],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -265,8 +441,8 @@ class Import(unittest.TestCase):
         with Server() as server:
             expect(run("import", "/no/such/place", "--index", "fs", server=server), 1, "/no/such/place: No such file")
             expect(run("import", "/etc/apt", "--index", "UPPER", server=server), 1, "cannot make the index 'UPPER'", "lowercase")
-        expect(run("import", "/etc/apt", "--index", "fs", "--url", "http://127.0.0.1:1"), 1, "cannot make the index")
-        expect(run("status", "--url", "http://127.0.0.1:1"), 1, "http://127.0.0.1:1")
+        expect(run("import", "/etc/apt", "--index", "fs", "--url", "http://127.0.0.1:1"), 69, "cannot make the index")
+        expect(run("status", "--url", "http://127.0.0.1:1"), 69, "http://127.0.0.1:1")
 
 
 class Check(unittest.TestCase):

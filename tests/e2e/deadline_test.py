@@ -205,6 +205,90 @@ class Cancelling(Bounds):
         self.assertEqual([hit["_source"] for hit in self.server.must("GET", "/few/_search")["hits"]["hits"]], [{"n": 1}, {"n": 2}])
 
 
+class Preparing(Bounds):
+    """What is done before documents are looked at: a query is put into the words of each field, statistics are gathered, a plan is made."""
+    OPTIONS = ("--memory", "8g")
+    FIELDS, LONG_TEXTS, WORDS = 1000, 20, 20000
+    ENTRIES, PER_DOCUMENT = 60000, 2000
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        fields = {"t%d" % i: {"type": "text"} for i in range(cls.FIELDS)}
+        cls.server.must("PUT", "/wide", {"settings": {"index.mapping.total_fields.limit": 2000}, "mappings": {"properties": fields}})
+        cls.server.must("PUT", "/wide/_doc/1", {"t1": "a"})
+        for i in range(cls.LONG_TEXTS):
+            cls.server.must("PUT", "/texts/_doc/%d" % i, {"t": "w " * cls.WORDS})
+        cls.server.must("PUT", "/entries", {"mappings": {"properties": {"k": {"type": "keyword"}}}})
+        for begin in range(0, cls.ENTRIES, cls.PER_DOCUMENT):
+            values = ["a" * 200 + str(i) for i in range(begin, begin + cls.PER_DOCUMENT)]
+            cls.server.must("PUT", "/entries/_doc/%d" % begin, {"k": values})
+
+    # More than can be done in ten seconds, each.
+    CALLS = (
+        ("/wide/_search", {"query": {"multi_match": {"type": "cross_fields", "fields": ["t*"], "query": "ab " * 8000}}}),
+        ("/wide/_search", {"query": {"dis_max": {"queries": [{"multi_match": {"fields": ["t*"], "query": "ab " * 900}}] * 40}}}),
+        ("/texts/_search", {"query": {"dis_max": {"queries": [{"match": {"t": "a b c d e f g h"}}] * 2500}}}),
+        ("/entries/_search", {"query": {"regexp": {"k": "(a?){200}b"}}}),
+    )
+
+    def test_cancelled(self):
+        for number, (path, body) in enumerate(self.CALLS):
+            with self.subTest(number=number):
+                self.begin = time.monotonic()
+                self.until_none("*search*")
+                reply = self.aside("POST", path, body)
+                self.server.must("POST", "/_tasks/%s/_cancel" % self.task("*search")["name"])
+                status, said = reply()
+                self.assertEqual((status, said["error"]["root_cause"][0]["type"]), (500, "task_cancelled_exception"), said)
+                self.soon()
+
+    def test_left(self):
+        for number, (path, body) in enumerate(self.CALLS):
+            with self.subTest(number=number):
+                self.begin = time.monotonic()
+                self.until_none("*search*")
+                took = Leaving.leave(self, "POST", path, body, "*search*")
+                print("%d: %.0f ms after the client left" % (number, 1e3 * took), flush=True)
+                self.soon()
+
+    def test_too_late(self):
+        """Statistics and plans are of the finding, which the request's timeout bounds: nothing is found then."""
+        for number, (path, body) in enumerate(self.CALLS[2:]):
+            with self.subTest(number=number):
+                self.begin = time.monotonic()
+                reply = self.server.must("POST", path, dict(body, timeout="50ms"))
+                self.assertTrue(reply["timed_out"], reply)
+                self.assertEqual(reply["hits"]["total"]["value"], 0)
+                self.soon()
+
+
+class Deep(Bounds):
+    """Directories that a rename has put so deep that each takes milliseconds to be found: nothing of it shows in what the client sent."""
+    OPTIONS = ("--request-time", "300ms", "--feed", "1h")
+    DOCUMENTS, DEEP = 4000, "/a" * 3500
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        paths = {"type": "keyword", "fields": {"tree": {"type": "text", "analyzer": "paths"}}}
+        cls.server.must("PUT", "/deep", {"settings": {"analysis": {"analyzer": {"paths": {"tokenizer": "path_hierarchy"}}}},
+                                         "mappings": {"properties": {"path": paths}}})
+        for begin in range(0, cls.DOCUMENTS, 500):
+            lines = "".join('{"index":{}}\n{"path":"/m/%d/f"}\n' % i for i in range(begin, begin + 500))
+            cls.server.must("POST", "/deep/_bulk", lines, {"Content-Type": "application/x-ndjson"})
+        cls.server.must("POST", "/deep/_rename", {"from": "/m", "to": cls.DEEP})
+
+    def test_too_late(self):
+        for method, path, body in (("GET", "/_changes?since=1&expand=true&source=false&limit=100000", None),
+                                   ("GET", "/deep/_tree?size=10000&path=" + self.DEEP, None),
+                                   ("POST", "/deep/_search", {"query": {"wildcard": {"path": "*x"}}})):
+            self.begin = time.monotonic()
+            status, reply = self.server.ask(method, path, body)
+            self.assertEqual((status, reply["error"]["type"]), (500, "timeout_exception"), (path[:60], str(reply)[:500]))
+            self.soon()
+
+
 class Leaving(Bounds):
     def leave(self, method, path, body, actions):
         """Asks, waits until it is at work, hangs up. Returns: how long it goes on."""

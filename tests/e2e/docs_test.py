@@ -7,7 +7,7 @@
 In ```console blocks a line that begins with "$ " is a command (lines that end in a backslash, or in an open quote, go on),
 the lines behind it are what it prints. "…" stands for anything within a line, a line "…" for any lines. All blocks of a page
 run in one shell, in a folder of its own, with a fresh server at what the page calls localhost:9200; the line that starts a
-server is therefore not run.
+server is therefore not run. A page on which one is started with --tls-cert gets another such server from there on.
 """
 import os
 import re
@@ -19,7 +19,8 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from server import BUILD, ROOT, Server
 
-NOT_RUN = re.compile(r"^(build/)?tidelock serve\b|^make\b|^git clone\b|^cd tidelock\b|^sudo\b")
+WITH_TLS = re.compile(r"^tidelock serve .*--tls-cert")
+NOT_RUN = re.compile(r"^(build/)?tidelock serve\b|^kill\b|^make\b|^git clone\b|^cd tidelock\b|^sudo\b")
 
 
 def blocks(path):
@@ -97,11 +98,21 @@ def pattern(expected):
     return re.compile("".join(parts) + r"\n*")
 
 
+def speaking_tls(command, folder):
+    """A server with the options that the page gives for TLS, its files in the page's folder."""
+    words = command.split("#")[0].split()[2:]
+    pairs = dict(zip(words[::2], words[1::2]))
+    options = []
+    for name in ("--tls-cert", "--tls-key", "--tls-ca"):
+        options += [name, os.path.join(folder, pairs[name])] if name in pairs else []
+    return Server(*options).start()
+
+
 def run_page(path):
     """Returns: (commands run, failures)."""
     folder = tempfile.mkdtemp(prefix="tidelock-docs-")
-    count, failures = 0, 0
-    with Server() as server:
+    count, failures, others = 0, 0, []
+    with Server("--backups", os.path.join(folder, "backups")) as server:
         place = "localhost:%d" % server.port
         programs = os.path.join(folder, ".bin")
         os.mkdir(programs)
@@ -114,6 +125,9 @@ def run_page(path):
         shell = Shell(folder, environment)
         for begin, lines in blocks(path):
             for number, command, expected in steps(begin, lines):
+                if WITH_TLS.match(command):
+                    others.append(speaking_tls(command, folder))
+                    place = "localhost:%d" % others[-1].port
                 if NOT_RUN.match(command):
                     continue
                 output = shell.run(command.replace("localhost:9200", place)).replace(place, "localhost:9200")
@@ -125,6 +139,8 @@ def run_page(path):
                     print("%s:%d: $ %s\n  expected:\n    %s\n  got:\n    %s" % (
                         os.path.relpath(path, ROOT), number, command, "\n    ".join(expected), output.replace("\n", "\n    ")))
         shell.close()
+        for other in others:
+            other.close()
         if server.process.poll() is not None:
             failures += 1
             print("the server ended with status %d: %s" % (server.process.returncode, server.errors()))

@@ -49,6 +49,7 @@ class Holder:
         self.session = None
         self.line = None
         self.renewed = 0.0
+        self.transaction = None
 
     def ask(self, method, path, body=None):
         status, reply = self.client.ask(method, path, body)
@@ -63,8 +64,21 @@ class Holder:
             self.line.close()
         self.session = self.line = None
 
+    def give_up_transaction(self):
+        """One that was left in the middle goes on, after a restart of the server too, until it is ended or its time is over."""
+        transaction, self.transaction = self.transaction, None
+        if transaction is not None:
+            try:
+                self.ask("POST", "/_transaction/%s/_rollback" % transaction)
+            except Refused:  # it has ended
+                pass
+            except Away:
+                self.transaction = transaction
+                raise
+
     def keep(self):
         """A session that lives: the one it has, or a new one."""
+        self.give_up_transaction()
         attached = self.client.number % 2 == 1
         if self.session is None:
             self.session = self.ask("POST", "/_session", {"ttl": "%gs" % TTL, "name": "client %d" % self.client.number})["session"]
@@ -103,11 +117,12 @@ def write_under_lock(holder, number, name, targets):
 
 def write_in_transaction(holder, number, name):
     body = {"session": holder.session} if holder.client.random.random() < 0.5 else {"timeout": "2s"}
-    transaction = holder.ask("POST", "/_transaction", body)["transaction"]
+    transaction = holder.transaction = holder.ask("POST", "/_transaction", body)["transaction"]
     document = holder.ask("GET", "/judge/_doc/%d?transaction=%s" % (number, transaction))["_source"]
     holder.ask("PUT", "/judge/_doc/%d?timeout=5s&transaction=%s" % (number, transaction), add(document, name))
     holder.client.note("asked", name=name, document=number)
     holder.ask("POST", "/_transaction/%s/_commit" % transaction)
+    holder.transaction = None
     holder.client.note("done", name=name)
 
 

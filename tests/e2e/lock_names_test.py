@@ -197,6 +197,28 @@ class Names(unittest.TestCase):
         must("DELETE", "/_session/" + session)
         must("DELETE", "/fs/_alias/files")
 
+    def test_what_is_left_alone_lies_where_it_lay(self):
+        """A write of the holder's that changes nothing does not take his document out of its directory, whatever it asked for."""
+        ask, must = self.stage.server.ask, self.stage.server.must
+        nothing = [("DELETE", "/fs/_doc/1?routing=elsewhere", None, 404),
+                   ("POST", "/fs/_update/1", {"script": "ctx._source.path = '/bill/README'; ctx.op = 'none'"}, 200),
+                   ("POST", "/fs/_update/1", {"script": "ctx._source.remove('path'); ctx.op = 'none'"}, 200)]
+        must("DELETE", "/fs")
+        must("PUT", "/fs", {"settings": {"number_of_shards": 5}, "mappings": {"properties": {"path": {"type": "path"}}}})
+        must("PUT", "/fs/_doc/1", {"path": "/clinton/README"})
+        for method, path, body, answer in nothing:
+            session, other = self.stage.session(), self.stage.session()
+            self.assertEqual(self.stage.lock(session, {"index": "fs", "id": "1"})[0], 200)
+            status, reply = ask(method, path + ("&" if "?" in path else "?") + "session=" + session, body)
+            self.assertEqual(status, answer, (path, reply))
+            self.assertIn(reply["result"], ("noop", "not_found"))
+            status, reply = self.stage.lock(other, {"index": "fs", "path": "/clinton"})
+            self.assertEqual(status, 409, (method, path, body, reply))
+            self.assertEqual(self.stage.lock(other, {"index": "fs", "path": "/bill"})[0], 200)
+            for one in (session, other):
+                must("DELETE", "/_session/" + one)
+        must("DELETE", "/fs")
+
     def test_the_command_warns(self):
         def run(*target):
             return subprocess.run([PROGRAM, "lock", "--url", self.stage.server.url, *target, "--", "true"],

@@ -13,7 +13,9 @@ import json
 import os
 import random
 import sys
+import threading
 import unittest
+from urllib.parse import quote
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from server import Server, check  # noqa: E402
@@ -116,8 +118,11 @@ class Rename(unittest.TestCase):
     def rename(self, model, headers):
         source, target = self.some_path(model), self.path()
         there, taken = model.below(source), model.below(target)
-        status, reply = self.server.ask("POST", "/fs/_rename", {"from": source, "to": target}, headers)
-        wanted = 400 if within(target, source) else 404 if not there else 409 if taken else 200
+        seq_no = max([model.documents[id][2] for id in there if model.documents[id][0] == source], default=-1)
+        asked = self.random.choice([None, None, None, seq_no, seq_no, seq_no - 1])
+        condition = "" if asked is None or asked < 0 else "?if_seq_no=%d&if_primary_term=1" % asked
+        status, reply = self.server.ask("POST", "/fs/_rename" + condition, {"from": source, "to": target}, headers)
+        wanted = 400 if within(target, source) else 404 if not there else 409 if taken or (condition and asked != seq_no) else 200
         self.assertEqual(status, wanted, (source, target, reply))
         if status == 200:
             self.assertEqual(reply["documents"], int(any(model.documents[id][0] == source for id in there)))
@@ -166,8 +171,34 @@ class Rename(unittest.TestCase):
                 ({"term": {"path.low": path.lower()}}, lambda p: p.lower() == path.lower()),
                 ({"exists": {"field": "path"}}, lambda p: True)]:
             self.assertEqual(sorted(self.search(query, options, headers)), sorted(id for id, p in paths.items() if fits(p)), (query, options))
+        self.compare_listing(paths, options, headers)
         got = self.search({"exists": {"field": "path"}}, options, headers, [{"path": "asc"}, {"n": "asc"}])
         self.assertEqual([paths[id] for id in got], sorted(paths.values(), key=lambda p: p.encode()))
+
+    def listing(self, directory, options, headers):
+        """The names in a directory, page by page: those of directories, and of documents with their ids."""
+        directories, documents, after = [], [], ""
+        while True:
+            status, page = self.server.ask("GET", "/fs/_tree%spath=%s&size=%d&after=%s&_source=path" % (
+                options + "&" if options else "?", quote(directory), self.random.choice([1, 2, 100]), quote(after)), None, headers)
+            if status == 404:
+                return [], []
+            self.assertEqual(status, 200, page)
+            directories += [entry["name"] for entry in page["directories"]]
+            documents += [(entry["name"], entry["_id"]) for entry in page["documents"]]
+            for entry in page["documents"]:
+                self.assertEqual(entry["_source"]["path"], directory + "/" + entry["name"])
+                self.assertEqual((entry["_version"], entry["_seq_no"]), (self.seen.versions[entry["_id"]], self.seen.documents[entry["_id"]][2]))
+            after = page.get("after")
+            if not after:
+                return directories, documents
+
+    def compare_listing(self, paths, options, headers):
+        directory = self.random.choice(["", "/a", os.path.dirname(self.some_path(self.seen)).rstrip("/")])
+        below = [(path[len(directory) + 1:], id) for id, path in paths.items() if path.startswith(directory + "/")]
+        directories, documents = self.listing(directory, options, headers)
+        self.assertEqual(sorted(directories), sorted({rest.split("/")[0] for rest, _ in below if "/" in rest}), (directory, options))
+        self.assertEqual(sorted(documents), sorted((rest, id) for rest, id in below if "/" not in rest), (directory, options))
 
     def now(self):
         return "?timestamp=%d" % self.server.must("GET", "/_timestamp")["timestamp"]
@@ -214,7 +245,7 @@ class Rename(unittest.TestCase):
                 ({"to": "/x"}, 400, "from"), ({"from": "/a"}, 400, "to"), ({"from": "/", "to": "/x"}, 400, "root"), ({"from": "/a", "to": "/"}, 400, "root"),
                 ({"from": "/a", "to": "/a"}, 400, "itself"), ({"from": "/a", "to": "/a/b/c"}, 400, "below"), ({"from": "/x", "to": "/y"}, 404, "nothing lies"),
                 ({"from": "/a/b/", "to": "/y"}, 400, "not a directory"), ({"from": "/a//b", "to": "/y"}, 400, "empty"), ({"from": "a", "to": "/y"}, 400, "begin"),
-                ({"from": "/a/../a", "to": "/y"}, 400, ".."), ({"from": "/a*", "to": "/y"}, 400, "*"), ({"from": "/a", "to": "/y", "why": 1}, 400, "why")]:
+                ({"from": "/a/../a", "to": "/y"}, 400, ".."), ({"from": "/a*", "to": "/y"}, 404, "nothing lies"), ({"from": "/a", "to": "/y", "why": 1}, 400, "why")]:
             got, reply = self.server.ask("POST", "/fs/_rename", body)
             self.assertEqual(got, status, (body, reply))
             self.assertIn(word, reply["error"]["reason"], body)
@@ -226,7 +257,57 @@ class Rename(unittest.TestCase):
         self.server.must("PUT", "/late", {"settings": INDEX["settings"], "mappings": {"properties": {"path": {"type": "keyword"}}}})
         self.server.must("PUT", "/late/_mapping", {"properties": {"path": INDEX["mappings"]["properties"]["path"]}})
         self.assertIn("_reindex", self.server.ask("POST", "/late/_rename", {"from": "/c", "to": "/d"})[1]["error"]["reason"])
+        for query, word in [("if_seq_no=3", "primary term is [0]"), ("if_primary_term=1", "ifSeqNo is unassigned"), ("if_seq_no=-1&if_primary_term=1", "non negative"),
+                            ("if_seq_no=x&if_primary_term=1", "if_seq_no")]:
+            status, reply = self.server.ask("POST", "/fs/_rename?" + query, {"from": "/a", "to": "/d"})
+            self.assertEqual((status, word in reply["error"]["reason"]), (400, True), reply)
         self.assertEqual(self.server.ask("POST", "/fs/_rename?timestamp=5", {"from": "/a", "to": "/d"})[0], 400)
+
+    def test_optimistic(self):
+        """Who has seen what was before a rename is believed nothing, be it a write or a rename; alone and in transactions."""
+        for transactions in [False, True]:
+            self.server.ask("DELETE", "/fs")
+            self.server.must("PUT", "/fs", INDEX)
+            for id, path in [("d", "/a"), ("1", "/a/b"), ("2", "/a/b/c"), ("3", "/z"), ("4", "/q/r")]:
+                self.server.must("PUT", "/fs/_doc/" + id, {"path": path})
+            seen = {id: self.server.must("GET", "/fs/_doc/" + id) for id in "d1234"}
+            before = self.now()
+            headers = {"Tidelock-Transaction": self.server.must("POST", "/_transaction", {"mode": "update"})["transaction"]} if transactions else {}
+
+            def refused(method, path, body, seq_no, word="current document has seqNo"):
+                status, reply = self.server.ask(method, "%s?if_seq_no=%d&if_primary_term=1" % (path, seq_no), body, headers)
+                self.assertEqual((status, reply["error"]["type"]), (409, "version_conflict_engine_exception"), reply)
+                self.assertIn(word, reply["error"]["reason"])
+
+            refused("POST", "/fs/_rename", {"from": "/a", "to": "/x"}, seen["2"]["_seq_no"])
+            refused("POST", "/fs/_rename", {"from": "/q", "to": "/x"}, seen["4"]["_seq_no"], "no document was found")
+            if not transactions:
+                self.assertEqual(self.server.must("GET", "/fs/_doc/4"), seen["4"])
+                status, reply = self.server.ask("POST", "/fs/_rename?if_seq_no=0&if_primary_term=2", {"from": "/a", "to": "/x"})
+                self.assertEqual(status, 409, reply)
+            reply = self.server.must("POST", "/fs/_rename?if_seq_no=%d&if_primary_term=1" % seen["d"]["_seq_no"], {"from": "/a", "to": "/x"}, headers)
+            self.assertEqual((reply["directories"], reply["documents"]), (1, 1))
+            for id in "d12":
+                got = self.server.must("GET", "/fs/_doc/" + id, None, headers)
+                self.assertEqual((got["_version"], got["_seq_no"]), (seen[id]["_version"] + 1, reply["_seq_no"]))
+                self.assertEqual(got["_source"]["path"], "/x" + seen[id]["_source"]["path"][2:])
+                refused("PUT", "/fs/_doc/" + id, {"path": "/x/n"}, seen[id]["_seq_no"])
+                refused("DELETE", "/fs/_doc/" + id, None, seen[id]["_seq_no"])
+                refused("POST", "/fs/_update/" + id, {"doc": {"n": 1}}, seen[id]["_seq_no"])
+            refused("POST", "/fs/_rename", {"from": "/x", "to": "/a"}, seen["d"]["_seq_no"])
+            self.assertEqual(self.server.must("GET", "/fs/_doc/3", None, headers)["_seq_no"], seen["3"]["_seq_no"])
+            for id in "1":
+                reply = self.server.must("PUT", "/fs/_doc/%s?if_seq_no=%d&if_primary_term=1" % (id, reply["_seq_no"]), {"path": "/x/b"}, headers)
+                self.assertEqual(reply["_version"], seen[id]["_version"] + 2)
+            self.server.must("POST", "/fs/_rename?if_seq_no=%d&if_primary_term=1" % reply["_seq_no"], {"from": "/x/b", "to": "/y"}, headers)
+            if transactions:
+                self.server.must("POST", "/_transaction/%s/_commit" % headers["Tidelock-Transaction"])
+            self.assertEqual(self.server.must("GET", "/fs/_doc/2")["_source"]["path"], "/y/c")
+            versions = self.server.must("GET", "/fs/_doc/2?version_history=true")["versions"]
+            self.assertEqual([version["_version"] for version in versions], [3, 1] if transactions else [3, 2, 1])
+            self.assertEqual(self.server.must("GET", "/fs/_doc/2" + before)["_source"]["path"], "/a/b/c")
+            self.assertEqual(self.server.must("GET", "/fs/_doc/2?timestamp=%d" % versions[0]["from"])["_source"]["path"], "/y/c")
+            self.assertEqual(self.server.must("GET", "/fs/_doc/2?timestamp=%d" % (versions[0]["from"] - 1))["_source"]["path"], "/a/b/c" if transactions else "/x/b/c")
 
     def test_locks(self):
         self.server.must("PUT", "/fs/_doc/1", {"path": "/a/b/c"})
@@ -251,6 +332,87 @@ class Rename(unittest.TestCase):
         self.assertEqual(versions[0]["from"], last)
         paths = [self.server.must("GET", "/fs/_doc/1?timestamp=%d" % version["from"])["_source"]["path"] for version in versions]
         self.assertEqual(paths, ["/d/b", "/c/b", "/c/b", "/a/b"])
+
+    def test_highest_version(self):
+        """A version that a client made the highest there is stays that; the sequence number still tells of the rename."""
+        highest = 2 ** 63 - 1
+        self.server.must("PUT", "/fs/_doc/1?version_type=external&version=%d" % (highest - 1), {"path": "/a/b"})
+        for source, target, version in [("/a", "/c", highest), ("/c", "/d", highest), ("/d", "/a", highest)]:
+            seq_no = self.server.must("POST", "/fs/_rename", {"from": source, "to": target})["_seq_no"]
+            got = self.server.must("GET", "/fs/_doc/1")
+            self.assertEqual((got["_version"], got["_seq_no"], got["_source"]["path"]), (version, seq_no, target + "/b"))
+        self.assertEqual(self.server.ask("PUT", "/fs/_doc/1", {"path": "/a/b"})[0], 400)
+
+    def test_where_much_once_lay(self):
+        """Renames to and of a directory that was emptied document by document, beside writes that come to lie in it."""
+        lay = [json.dumps(line) for i in range(400) for line in ({"index": {"_id": "b%d" % i}}, {"path": "/big/%d/f" % i})]
+        gone = [json.dumps({"delete": {"_id": "b%d" % i}}) for i in range(400)]
+        for turn in range(30):
+            for lines in (lay, gone):
+                self.server.must("POST", "/fs/_bulk", "\n".join(lines) + "\n", {"Content-Type": "application/x-ndjson"})
+            self.assertEqual(self.server.ask("POST", "/fs/_rename", {"from": "/big", "to": "/y"})[0], 404)
+            self.server.must("PUT", "/fs/_doc/x", {"path": "/x/y"})
+            own = self.server.connect()
+            writer = threading.Thread(target=self.server.request, args=("PUT", "/fs/_doc/new", {"path": "/big/new"}), kwargs={"connection": own})
+            if turn % 3 > 0:
+                writer.start()
+            status, reply = self.server.ask("POST", "/fs/_rename", {"from": "/x", "to": "/big"})
+            if turn % 3 > 0:
+                writer.join()
+                own.close()
+                self.assertEqual(self.server.must("GET", "/fs/_doc/new")["_source"]["path"], "/big/new")
+            self.assertIn((status, reply.get("error", {}).get("type")), ((200, None), (409, "path_exists_exception")), reply)
+            self.assertTrue(status == 200 or turn % 3 > 0)
+            self.assertEqual(self.server.must("GET", "/fs/_doc/x")["_source"]["path"], "/big/y" if status == 200 else "/x/y")
+            below = self.server.must("POST", "/fs/_count", {"query": {"term": {"path.tree": "/big"}}})["count"]
+            self.assertEqual(below, (status == 200) + (turn % 3 > 0))
+            for id in ("x", "new")[:1 + (turn % 3 > 0)]:
+                self.server.must("DELETE", "/fs/_doc/" + id)
+        self.server.stop()
+        self.assertEqual(check(self.server.data)[0], 0, check(self.server.data)[1])
+
+    def test_tree(self):
+        """What lies in a directory, page by page: long names, several documents at one path, several levels, the past, transactions."""
+        long = ["x" * 300 + str(i) for i in range(6)]
+        paths = {"1": "/a", "2": "/a/b", "3": "/a/b/c", "4": "/a/b!x", "5": "/a/b!x/y", "6": "/a/b", "7": "/z/", "8": "relative", "9": None}
+        paths.update(("l%d" % i, "/long/" + name) for i, name in enumerate(long))
+        paths.update(("m%d" % i, "/long/%s/deep" % name) for i, name in enumerate(long[:3]))
+        paths.update(("n%d" % i, "/%s/%s/n" % (long[0], name)) for i, name in enumerate(long))
+        for id, path in paths.items():
+            self.server.must("PUT", "/fs/_doc/" + id, {} if path is None else {"path": path})
+        self.seen = Model()
+        for id, path in paths.items():
+            self.seen.documents[id], self.seen.versions[id] = (path, 0, list(paths).index(id)), 1
+        before = self.now()
+        for _ in range(5):
+            self.assertEqual(self.listing("", "", {}), ([*sorted(["a", "long", long[0], "z"])], [("a", "1")]))
+            self.assertEqual(self.listing("/long", "", {}), (long[:3], [(name, "l%d" % i) for i, name in enumerate(long)]))
+            self.assertEqual(self.listing("/" + long[0], "", {}), (long, []))
+            self.assertEqual(self.listing("/a", "", {}), (["b!x", "b"], [("b", "2"), ("b", "6"), ("b!x", "4")]))
+        self.assertEqual(self.server.must("GET", "/fs/_tree?path=/z/")["documents"][0]["name"], "")
+        transaction = {"Tidelock-Transaction": self.server.must("POST", "/_transaction", {"mode": "update"})["transaction"]}
+        self.server.must("POST", "/fs/_rename", {"from": "/long", "to": "/a/b/d"}, transaction)
+        self.server.must("POST", "/fs/_rename", {"from": "/" + long[0], "to": "/q/r"}, transaction)
+        self.assertEqual([entry["name"] for entry in self.server.must("GET", "/fs/_tree", None, transaction)["directories"]], ["a", "q", "z"])
+        self.assertEqual([entry["name"] for entry in self.server.must("GET", "/fs/_tree")["directories"]], ["a", "long", long[0], "z"])
+        self.server.must("POST", "/_transaction/%s/_commit" % transaction["Tidelock-Transaction"])
+        for id in [*("l%d" % i for i in range(6)), *("m%d" % i for i in range(3))]:
+            self.seen.versions[id], self.seen.documents[id] = 2, (0, 0, self.server.must("GET", "/fs/_doc/" + id)["_seq_no"])
+        self.assertEqual(self.listing("/a/b/d", "", {}), (long[:3], [(name, "l%d" % i) for i, name in enumerate(long)]))
+        self.assertEqual(self.listing("/q/r", "", {}), (long, []))
+        reply = self.server.must("GET", "/fs/_tree?depth=3&path=/q")
+        self.assertEqual([entry["name"] for entry in reply["directories"][0]["directories"]], long)
+        self.assertEqual(reply["directories"][0]["directories"][0]["documents"][0]["_id"], "n0")
+        self.assertEqual(len(self.server.must("GET", "/fs/_tree%s&path=/long" % before)["documents"]), 6)
+        for asked, status, word in [
+                ("path=/long", 404, "nothing lies"), ("path=a", 400, "begins with"), ("depth=0", 400, "depth"), ("depth=17", 400, "depth"),
+                ("size=0", 400, "size"), ("size=10001", 400, "size"), ("depth=2&after=a", 400, "after"), ("depth=4&size=3", 400, "lie in"), ("deep=1", 400, "deep")]:
+            got, reply = self.server.ask("GET", "/fs/_tree?" + asked)
+            self.assertEqual((got, word in reply["error"]["reason"]), (status, True), (asked, reply))
+        self.server.must("DELETE", "/fs/_doc/3")
+        self.assertEqual(self.server.must("GET", "/fs/_tree?path=/a/b")["documents"], [])
+        self.server.must("PUT", "/plain/_doc/2", {"path": "/c"})
+        self.assertIn("has no tree", self.server.ask("GET", "/plain/_tree")[1]["error"]["reason"])
 
     def test_spelling(self):
         """The source stays as it was written, byte for byte, but for a path that is another one."""

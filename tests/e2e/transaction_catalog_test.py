@@ -30,9 +30,9 @@ WITHIN = {
     "msearch": (LOCKED, '{"index": "fs"}\n{}\n'), "pit_open": (LOCKED, None), "pit_open_other": (LOCKED, None),
     "delete_by_query": (LOCKED, ALL), "update_by_query": (LOCKED, None), "delete_by_query_old": (LOCKED, ALL),
     "reindex": (LOCKED, {"source": {"index": "fs"}, "dest": {"index": "log"}}), "lock": (LOCKED, {"locks": [{"mode": "shared", "index": "fs"}]}),
-    "rename": (LOCKED, {"from": "/a", "to": "/b"}),
+    "rename": (LOCKED, {"from": "/a", "to": "/b"}), "tree": (LOCKED, None),
     "index_exists": (LOCKED, None), "index_get": (LOCKED, None), "settings_get": (LOCKED, None), "mapping_get": (LOCKED, None),
-    "mapping_get_field": (LOCKED, None), "type_exists": (LOCKED, None), "alias_get": (LOCKED, None), "cat_aliases": (LOCKED, None),
+    "mapping_get_field": (LOCKED, None), "field_caps": (LOCKED, None), "validate_query": (LOCKED, None), "type_exists": (LOCKED, None), "alias_get": (LOCKED, None), "cat_aliases": (LOCKED, None),
     "script_get": (LOCKED, None),
     # Of the transaction that opened it alone, which is tried below.
     "scroll": (REFUSED, {"scroll_id": "x"}), "scroll_clear": (FREES, {"scroll_id": ["x"]}), "pit_close": (FREES, {"id": "x"}),
@@ -41,20 +41,25 @@ WITHIN = {
     "index_create": (REFUSED, None), "index_delete": (REFUSED, None), "index_open": (REFUSED, None), "index_close": (REFUSED, None),
     "settings_put": (REFUSED, {}), "mapping_put": (REFUSED, {}), "alias_put": (REFUSED, {}), "alias_delete": (REFUSED, None),
     "aliases_post": (REFUSED, {"actions": []}), "template_get": (REFUSED, None), "template_put": (REFUSED, {}), "template_delete": (REFUSED, None),
+    "analyze": (REFUSED, {"text": "a"}), "index_template_get": (REFUSED, None), "index_template_put": (REFUSED, {}), "index_template_delete": (REFUSED, None),
+    "component_get": (REFUSED, None), "component_put": (REFUSED, {}), "component_delete": (REFUSED, None),
     "script_put": (REFUSED, {}), "script_delete": (REFUSED, None), "cluster_settings_get": (REFUSED, None), "cluster_settings_put": (REFUSED, {}),
     "cluster_state": (REFUSED, None), "stats": (REFUSED, None), "cat_indices": (REFUSED, None), "cat_count": (REFUSED, None),
-    "cat_shards": (REFUSED, None), "cat_templates": (REFUSED, None),
-    "index_refresh": (APART, None), "index_flush": (APART, None), "index_forcemerge": (APART, None), "index_clear_cache": (APART, None),
+    "cat_shards": (REFUSED, None), "changes": (APART, None), "cat_templates": (REFUSED, None),
+    "index_refresh": (APART, None), "index_flush": (APART, None), "index_forcemerge": (APART, None), "backup": (APART, None), "index_clear_cache": (APART, None),
     "script_execute": (APART, {"script": "1 + 1"}), "tasks": (APART, None), "task_get": (APART, None), "task_cancel": (APART, None),
     "task_rethrottle": (APART, None), "info": (APART, None), "cat": (APART, None), "cat_health": (APART, None), "cat_nodes": (APART, None),
     "cat_master": (APART, None), "cluster_health": (APART, None), "cluster_stats": (APART, None), "nodes": (APART, None),
-    "nodes_stats": (APART, None), "data_stream_get": (APART, None),
-    "timestamp": (APART, None), "session_open": (APART, None), "session_status": (APART, None), "session_close": (APART, None),
+    "nodes_stats": (APART, None), "metrics": (APART, None), "health_live": (APART, None), "health_ready": (APART, None), "data_stream_get": (APART, None),
+    "timestamp": (APART, None), "session_open": (APART, None), "session_status": (APART, None), "session_close": (APART, None), "kept_retry": (APART, None), "kept_drop": (APART, None),
     "session_keepalive": (APART, None), "session_attach": (APART, None), "lock_status": (APART, None), "stories": (APART, None),
     "txn_begin": (APART, None), "txn_status": (APART, None), "txn_commit": (APART, None), "txn_rollback": (APART, None), "cat_memory": (APART, None),
     "cat_locks": (APART, None), "cat_sessions": (APART, None), "cat_transactions": (APART, None),
+    "hosts": (APART, None), "cat_hosts": (APART, None), "host_forget": (APART, None), "checkpoint_make": (APART, None), "checkpoint_read": (APART, None), "checkpoint_drop": (APART, None),
+    "events": (APART, None), "ui": (APART, None),
+    "copies": (APART, None), "cat_copies": (APART, None), "copy_told": (APART, {}), "copy_forget": (APART, None),
 }
-NEEDED = {"pit_open": "keep_alive=1m&", "pit_open_other": "keep_alive=1m&", "mapping_get": "include_type_name=true&", "task_rethrottle": "requests_per_second=1&"}
+NEEDED = {"pit_open": "keep_alive=1m&", "pit_open_other": "keep_alive=1m&", "mapping_get": "include_type_name=true&", "field_caps": "fields=*&", "task_rethrottle": "requests_per_second=1&", "events": "once=true&"}
 # What is told, the part of the path, and strangers' changes that would make it another.
 KEPT = [
     ("/fs", [("PUT", "/fs/_mapping", {"properties": {"m": {"type": "long"}}}), ("PUT", "/fs/_alias/x", None), ("DELETE", "/fs", None),

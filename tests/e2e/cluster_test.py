@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Three hosts of a cluster on one etcd (docs/cluster.md): what one is told all have, locks exclude across hosts, a host that is killed takes nothing of the others with it, and
+what all have made of the log is the same. Skipped where there is no etcd.
+"""
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from server import PROGRAM, Server  # noqa: E402
+from waiting import until  # noqa: E402
+
+NAMES = ["a", "b", "c"]
+
+
+def free_port():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
+
+
+class Etcd:
+    def __init__(self):
+        self.data = tempfile.mkdtemp(prefix="tidelock-etcd-")
+        self.url = "http://127.0.0.1:%d" % free_port()
+        peer = "http://127.0.0.1:%d" % free_port()
+        self.process = subprocess.Popen(
+            ["etcd", "--data-dir", os.path.join(self.data, "data"), "--listen-client-urls", self.url, "--advertise-client-urls", self.url, "--listen-peer-urls", peer,
+             "--initial-advertise-peer-urls", peer, "--initial-cluster", "default=" + peer], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        shutil.rmtree(self.data, ignore_errors=True)
+
+
+@unittest.skipUnless(shutil.which("etcd"), "there is no etcd")
+class Cluster(unittest.TestCase):
+    def setUp(self):
+        self.etcd = Etcd()
+        self.addCleanup(self.etcd.close)
+        self.hosts = []
+
+    def host(self, name, *options, data=None):
+        port = free_port()
+        host = Server("--cluster", self.etcd.url + "/tidelock", "--node-name", name, *options, data=data, port=port)
+        self.hosts.append(host)
+        self.addCleanup(host.close)
+        return host.start()
+
+    def start_all(self):
+        return [self.host(name) for name in NAMES]
+
+    def must(self, host, method, path, body=None, wanted=(200, 201)):
+        status, reply = host.ask(method, path, body)
+        self.assertIn(status, wanted, reply)
+        return reply
+
+    def listed(self, host):
+        return {one["name"]: one for one in self.must(host, "GET", "/_cluster/hosts")["hosts"]}
+
+    def test_what_one_is_told_all_have(self):
+        first = self.host("a")
+        for i in range(50):
+            self.must(first, "PUT", "/w/_doc/before-%d" % i, {"v": i})
+        others = [self.host("b"), self.host("c")]
+        hosts = [first] + others
+        for i, host in enumerate(hosts):
+            self.must(host, "PUT", "/w/_doc/from-%d" % i, {"v": i})
+        for host in hosts:
+            until(lambda host=host: self.must(host, "GET", "/w/_count")["count"] == 53, "all documents")
+            self.assertEqual(host.ask("GET", "/w/_doc/before-49")[1]["_source"], {"v": 49})
+        names = self.listed(first)
+        self.assertEqual(sorted(names), NAMES)
+        self.assertTrue(all(one["live"] for one in names.values()))
+        self.assertTrue(names["a"]["keeper"])
+
+    def test_locks_exclude_across_hosts(self):
+        a, b, c = self.start_all()
+        s = self.must(a, "POST", "/_session", {"ttl": "30s"})["session"]
+        t = self.must(b, "POST", "/_session", {"ttl": "30s"})["session"]
+        self.must(b, "POST", "/_lock", {"session": s, "locks": [{"mode": "exclusive", "index": "w", "id": "1"}]})
+        until(lambda: c.ask("GET", "/_session/" + t)[0] == 200, "the session on all hosts")
+        status, reply = c.ask("POST", "/_lock", {"session": t, "wait": "0s", "locks": [{"mode": "exclusive", "index": "w", "id": "1"}]})
+        self.assertEqual(status, 409, reply)
+        self.must(c, "DELETE", "/_session/" + s)
+        self.must(a, "POST", "/_lock", {"session": t, "wait": "30s", "locks": [{"mode": "exclusive", "index": "w", "id": "1"}]})
+
+    def test_a_host_is_killed_and_comes_back(self):
+        a, b, c = self.start_all()
+        session = self.must(a, "POST", "/_session", {"ttl": "30s"})["session"]
+        acknowledged, over = [], threading.Event()
+
+        def write(host, name):
+            n = 0
+            while not over.is_set():
+                status, _ = host.ask("PUT", "/w/_doc/%s-%d" % (name, n), {"n": n})
+                self.assertEqual(status, 201)
+                acknowledged.append("%s-%d" % (name, n))
+                n += 1
+        writers = [threading.Thread(target=write, args=(host, name)) for host, name in ((b, "b"), (c, "c"))]
+        for writer in writers:
+            writer.start()
+        time.sleep(0.5)
+        a.kill()
+        time.sleep(0.5)
+        a.start()
+        time.sleep(0.5)
+        over.set()
+        for writer in writers:
+            writer.join()
+        self.must(a, "POST", "/_session/%s/_keepalive" % session)
+        until(lambda: self.must(a, "GET", "/w/_count")["count"] == len(acknowledged), "all that was acknowledged")
+        for host in (a, b, c):
+            until(lambda host=host: self.must(host, "GET", "/w/_count")["count"] == len(acknowledged), "all that was acknowledged")
+        for one in self.listed(a).values():
+            self.assertTrue(one["live"])
+
+    def test_what_does_not_belong_is_refused(self):
+        a = self.host("a")
+        self.must(a, "PUT", "/w/_doc/1", {"v": 1})
+        alone = Server()
+        alone.start()
+        alone.ask("PUT", "/w/_doc/1", {"v": 2})
+        alone.stop()
+        run = subprocess.run([PROGRAM, "serve", "--data", alone.data, "--listen", "127.0.0.1:0", "--node-name", "x", "--cluster", self.etcd.url + "/tidelock"],
+                             capture_output=True, text=True, timeout=60, check=False)
+        self.assertNotEqual(run.returncode, 0)
+        self.assertIn("empty directory", run.stderr)
+        alone.close()
+        a.stop()
+        run = subprocess.run([PROGRAM, "serve", "--data", a.data, "--listen", "127.0.0.1:0"], capture_output=True, text=True, timeout=60, check=False)
+        self.assertNotEqual(run.returncode, 0)
+        self.assertIn("--cluster", run.stderr)
+        a.start()
+        self.assertEqual(self.must(a, "GET", "/w/_doc/1")["_source"], {"v": 1})
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What ended sessions left and the process ends in: it is tried twice over restarts, then put aside for somebody to look at.
+
+Method: an action runs a script for as long as the writer lets one, and the process is killed as soon as DATA/at-work says that it is under way. So
+the test is what ends it, and needs no action that could; for the server it is the same.
+"""
+import json
+import os
+import struct
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from server import PROGRAM, Server  # noqa: E402
+from waiting import until  # noqa: E402
+
+LONG = ("int f() { int n = 0; for (int i = 0; i < 900000; i++) { n += i } return n } "
+        "int n = 0; for (int k = 0; k < 6; k++) { n += f() } ctx._source.v = 1")
+
+
+class KillingAction(unittest.TestCase):
+    def setUp(self):
+        self.server = Server("--script-steps", "50000000").start()
+        self.addCleanup(self.server.close)
+        self.server.must("PUT", "/fs/_doc/1", {"v": 0})
+
+    def session(self, **members):
+        return self.server.must("POST", "/_session", {"ttl": "5m", **members})["session"]
+
+    def leaving(self):
+        """A session that leaves a long action, and a short one behind it."""
+        return self.session(name="holder", on_expire=[
+            {"update": {"_index": "fs", "_id": "1"}}, {"script": {"source": LONG}},
+            {"index": {"_index": "fs", "_id": "2"}}, {"v": 2}])
+
+    def source(self, document):
+        found = json.loads(self.server.request("GET", "/fs/_doc/" + document).body)
+        return found.get("_source") if found.get("found") else None
+
+    def kept(self):
+        return self.server.must("GET", "/_session")["kept"]
+
+    def under_way(self, kept=0):
+        """Whether it is the first action of a session, or what is kept as this number."""
+        with open(os.path.join(self.server.data, "at-work"), "rb") as page:
+            noted, _, number, action = struct.unpack_from("=IIQQ", page.read(32), 8)
+            return noted == 1 and (number, action) == (kept, 0)
+
+    def until_under_way(self, kept=0):
+        end = time.monotonic() + 60
+        while not self.under_way(kept):
+            self.assertLess(time.monotonic(), end, "it was never under way")
+            time.sleep(0.001)
+
+    def ask_beside(self, method, path, body=None):
+        """Asks, and takes what comes: mostly that the server has gone."""
+        def run():
+            connection = self.server.connect()
+            try:
+                self.server.request(method, path, body, connection=connection)
+            except OSError:
+                pass
+            except Exception as error:  # http.client's, for a broken reply
+                self.assertIn("Remote", type(error).__name__ + str(error))
+            finally:
+                connection.close()
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        return thread
+
+    def die_in(self, method, path, body=None):
+        """Asks for what begins the action, and kills the server in the middle of it."""
+        thread = self.ask_beside(method, path, body)
+        self.until_under_way()
+        self.server.kill()
+        thread.join(30)
+        self.server.start()
+
+    def put_aside(self):
+        """Returns: the one thing that is kept, which is put aside."""
+        kept = self.kept()
+        self.assertEqual([(one["action"], one["index"], one["id"], one["name"], one.get("aside")) for one in kept],
+                         [("update", "fs", "1", "holder", True)])
+        return kept[0]
+
+    def test_an_action_of_a_session(self):
+        """The request is in the log: a start does it again, and dies of it; the next one puts the action aside, and does the rest."""
+        dead = self.leaving()
+        thread = self.ask_beside("DELETE", "/_session/%s?force=true" % dead)
+        self.until_under_way()
+        self.server.kill()
+        thread.join(30)
+        self.start_and_die(0)
+        self.server.start()
+        number = self.put_aside()["number"]
+        self.assertFalse(self.under_way())
+        self.assertEqual((self.source("1"), self.source("2")), ({"v": 0}, {"v": 2}), "what stands behind it is done")
+        self.assertIn("put aside as %d" % number, subprocess.run(
+            [PROGRAM, "status", "--url", self.server.url], capture_output=True, text=True, timeout=60, check=True).stdout)
+        self.assertIn("it is put aside as number %d" % number, json.dumps(self.server.must("GET", "/_lock/_stories")))
+        self.server.kill()
+        self.server.start()
+        self.assertEqual(self.put_aside()["number"], number)
+        self.assertEqual(self.source("1"), {"v": 0})
+        reply = self.server.must("POST", "/_session/_kept/%d/_retry" % number)
+        self.assertEqual((reply["number"], reply["tried"]), (number, True))
+        until(lambda: self.source("1") == {"v": 1}, "it is done")
+        self.assertEqual(self.kept(), [])
+
+    def test_one_try_is_not_two(self):
+        """It is done by the start itself."""
+        dead = self.leaving()
+        self.die_in("DELETE", "/_session/%s?force=true" % dead)
+        self.assertEqual((self.kept(), self.source("1"), self.source("2")), ([], {"v": 1}, {"v": 2}))
+        self.assertEqual(self.server.ask("DELETE", "/_session/%s?force=true" % dead)[0], 404)
+
+    def test_one_that_was_kept_and_runs_in_recovery(self):
+        """A hundred are done in one step, and then the end of the lock is durable: the restart finds it free, and goes on."""
+        actions = []
+        for i in range(120):
+            actions += [{"index": {"_index": "fs", "_id": "d%d" % i}}, {"v": i}]
+        actions += [{"update": {"_index": "fs", "_id": "1"}}, {"script": {"source": LONG}}]
+        dead, holder = self.session(name="holder", on_expire=actions), self.session()
+        self.server.must("POST", "/_lock", {"session": holder, "locks": [{"mode": "exclusive", "index": "fs"}]})
+        self.server.must("DELETE", "/_session/%s?force=true" % dead)
+        kept = self.kept()
+        self.assertEqual((len(kept), [one for one in kept if "aside" in one]), (121, []))
+        number = kept[-1]["number"]
+        thread = self.ask_beside("POST", "/_unlock", {"session": holder})
+        self.until_under_way(number)
+        thread.join(30)  # it is answered: the end of the lock is durable
+        self.server.kill()
+        self.start_and_die(number)
+        self.server.start()
+        until(lambda: len(self.kept()) == 1, "the others are done")
+        self.assertEqual(self.put_aside()["number"], number)
+        self.assertEqual((self.source("1"), self.source("d119")), ({"v": 0}, {"v": 119}))
+        self.assertEqual(self.server.ask("DELETE", "/_session/_kept/%d" % (number + 1))[0], 404)
+        self.assertEqual(self.server.must("DELETE", "/_session/_kept/%d" % number)["dropped"], True)
+        self.server.kill()
+        self.server.start()
+        self.assertEqual((self.kept(), self.source("1")), ([], {"v": 0}))
+
+    def start_and_die(self, number):
+        """The try before is counted, and the page clean, before it begins again; it may do so before anybody is answered."""
+        again = threading.Thread(target=self.start_again, daemon=True)
+        again.start()
+        until(lambda: "tried twice at most" in self.server.errors(), "the try is counted")
+        self.until_under_way(number)
+        self.server.process.kill()
+        again.join(60)
+        self.server.process.stdout.close()
+
+    def start_again(self):
+        """As Server.start(), of one that does not live to answer."""
+        self.server.process = subprocess.Popen(
+            [PROGRAM, "serve", "--data", self.server.data, "--listen", "127.0.0.1:0", *self.server.options],
+            stdout=subprocess.PIPE, stderr=self.server.log)
+        self.server.process.wait()
+
+    def test_what_waits_for_a_lock_is_not_aside(self):
+        dead, holder = self.leaving(), self.session()
+        self.server.must("POST", "/_lock", {"session": holder, "locks": [{"mode": "exclusive", "index": "fs", "id": "1"}]})
+        self.server.must("DELETE", "/_session/%s?force=true" % dead)
+        number = self.kept()[0]["number"]
+        for method, path in (("DELETE", ""), ("POST", "/_retry")):
+            status, reply = self.server.ask(method, "/_session/_kept/%d%s" % (number, path))
+            self.assertEqual((status, reply["error"]["type"]), (400, "illegal_argument_exception"))
+        self.assertEqual(self.server.ask("DELETE", "/_session/_kept/x")[0], 400)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

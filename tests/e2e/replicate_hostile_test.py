@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A target that lies: `tidelock replicate` may wait for it, or end with a status of its own and a reason; nothing else, and when the lies end it copies all.
+
+What the target really answers is changed on its way: cut, emptied, of another type, with more or less in it, redirected, without an end. More by hand:
+TIDELOCK_SEEDS=FIRST,COUNT python3 tests/e2e/replicate_hostile_test.py
+"""
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from replicate_test import Copy  # noqa: E402
+from proxy import Meddler  # noqa: E402
+
+REASONS = {0, 1, 69, 75, 76}
+FIRST, COUNT = (int(number) for number in os.environ.get("TIDELOCK_SEEDS", "1,3").split(","))
+ALL = "TIDELOCK_SEEDS" in os.environ
+
+
+def change(value, chance, rate):
+    """Something else that JSON can say, here and there."""
+    if chance.random() < rate:
+        return chance.choice([None, True, 0, -1, 1 << 63, 1e300, "", "\0", "x" * 3000, [], {}, [value] * 3, {"a": value}, 200, 404, "\u202e\x1b[2J"])
+    if isinstance(value, dict):
+        changed = {key: change(member, chance, rate) for key, member in value.items() if chance.random() >= rate}
+        if chance.random() < rate:
+            changed["error"] = chance.choice([{"type": "cluster_block_exception"}, "no", 7, {"type": 1, "reason": []}])
+        return changed
+    if isinstance(value, list):
+        changed = [change(member, chance, rate) for member in value]
+        if chance.random() < rate:
+            changed = chance.choice([changed[:len(changed) // 2], changed * 3, changed[::-1], changed * (1 + 1200 // (len(changed) + 1))])
+        return changed
+    return value
+
+
+def other_body(body):
+    return lambda status, kind, answer: (status, kind, body if isinstance(body, bytes) else body(answer))
+
+
+def other_status(status):
+    return lambda _, kind, answer: (status, kind, answer)
+
+
+SPOILS = {
+    "cut": other_body(lambda answer: answer[:len(answer) // 2]),
+    "empty": other_body(b""),
+    "a page": lambda *_: (200, "text/html", b"<html><body>It works!</body></html>"),
+    "a list": other_body(b"[]"), "nothing": other_body(b"null"), "a number": other_body(b"7"), "no members": other_body(b"{}"),
+    "lists": other_body(lambda answer: json.dumps({key: [] for key in json.loads(answer)}).encode()),
+    "deep": other_body(b'{"items":' + b"[" * 100000 + b"]" * 100000 + b"}"),
+    "no text": other_body(bytes(range(256))),
+    "redirected": other_status(301), "nobody's": other_status(418), "without content": lambda *_: (204, "", b""), "forbidden": other_status(403), "ill": other_status(500),
+    "long": other_body(lambda answer: answer + b" " * (32 << 20)),
+}
+
+
+class Hostile(Copy):
+    def setUp(self):
+        super().setUp()
+        self.meddler = Meddler(self.target.port)
+        self.meddler.__enter__()
+        self.addCleanup(self.meddler.__exit__)
+        self.source.must("POST", "/_bulk", "".join('{"index":{"_index":"%s","_id":"%d","routing":"%d"}}\n{"n":%d}\n' % (("a", "b")[i % 2], i, i % 3, i) for i in range(600)))
+
+    def run_some(self, options, seconds):
+        """For so long, then it is ended. Returns: its status, and what it said."""
+        process = subprocess.Popen(self.command(*options, to=self.meddler.url), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+        timer = threading.Timer(seconds, process.send_signal, (signal.SIGTERM,))
+        timer.start()
+        try:
+            said = process.communicate(timeout=120)[0]
+        finally:
+            timer.cancel()
+            if process.poll() is None:
+                process.kill()
+                process.communicate()
+        self.assertIn(process.returncode, REASONS, said)
+        if process.returncode != 0:
+            self.assertIn("tidelock replicate: ", said)
+        self.assertNotIn("\x1b", said)
+        return process.returncode, said
+
+    def assert_copies(self, *options):
+        """When the lies have ended. What they made of the target is not the copy's fault."""
+        self.meddler.spoil = None
+        for index in self.target.must("GET", "/_settings"):
+            self.target.must("DELETE", "/" + index)
+        self.once(*options)
+        self.assert_equal()
+
+    def test_each_lie(self):
+        """Of every request, or of some kind only, in the middle of what is right."""
+        places = ("", "/_bulk", "/_search", "/_mapping")
+        for i, (what, spoil) in enumerate(SPOILS.items()):
+            for where in places if ALL else (places[i % len(places)],):
+                with self.subTest((what, where)):
+                    self.meddler.spoil = lambda method, path, answer: spoil(*answer) if where in path else answer
+                    self.run_some(("--once",), 0.3)
+        self.assert_copies()
+
+    def test_compared(self):
+        """Who compares says that both are equal only when they are."""
+        self.once()
+        self.target.must("DELETE", "/a/_doc/2?routing=2")
+        places = ("/_search", "/_mget")
+        for i, (what, spoil) in enumerate(SPOILS.items()):
+            for where in places if ALL else (places[i % len(places)],):
+                with self.subTest((what, where)):
+                    self.meddler.spoil = lambda method, path, answer: spoil(*answer) if where in path else answer
+                    _, said = self.run_some(("--verify",), 0.3)
+                    self.assertNotIn("equal: 600", said)
+        self.assert_copies()
+
+    def test_slow(self):
+        """An answer that comes byte by byte: it ends when it is told to, and not when the answer does, after 10,000 s."""
+        self.meddler.drip = 100
+        began = time.time()
+        self.run_some(("--once",), 0.5)
+        self.assertLess(time.time() - began, 60)
+
+    def test_by_chance(self):
+        for seed in range(FIRST, FIRST + COUNT):
+            chance = random.Random(seed)
+            rate = chance.choice([0.001, 0.01, 0.1])
+            lock = threading.Lock()
+
+            def spoil(method, path, answer):
+                with lock:
+                    try:
+                        return answer[0], answer[1], json.dumps(change(json.loads(answer[2]), chance, rate)).encode()
+                    except ValueError:
+                        return answer
+            with self.subTest(seed):
+                self.meddler.spoil = spoil
+                for options in chance.sample([("--once",), ("--verify",), ("--repair",), ("--once", "--tombstones", "--name", "t", "--prefix", "t-"),
+                                              ("--suspect-time", "0s", "--verify-every", "1s")], 2):
+                    self.run_some(options, 1)
+        self.assert_copies()
+
+
+del Copy  # its cases are elsewhere
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The stand-in for Elasticsearch (lib/standin.py) beside a recording of a real 7.10, clause by clause; and copies into it, which forgets deletes.
+
+Recorded anew by: TIDELOCK_TARGET_RESTART="COMMAND" python3 tests/e2e/replicate_standin_test.py --record http://127.0.0.1:PORT, of a server all of whose indices are deleted.
+"""
+import json
+import os
+import subprocess
+import sys
+import time
+import unittest
+import urllib.error
+import urllib.request
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import replicate_test  # noqa: E402
+from standin import Standin  # noqa: E402
+
+RECORDING = os.path.join(os.path.dirname(os.path.abspath(__file__)), "recorded", "replicate_7.10.json")
+KEPT = {"_id", "_index", "_version", "_source", "_routing", "found", "result", "status", "count", "acknowledged", "errors"}
+INSIDE = {"items", "docs", "hits", "index", "delete", "mappings", "_meta", "properties", "error", "fs", "old", "aliases"}
+
+
+def bulk(*lines):
+    return "".join(json.dumps(line) + "\n" for line in lines)
+
+
+def index(id, version, source, **more):
+    return {"index": {"_index": "fs", "_id": id, "version": version, "version_type": "external", **more}}, source
+
+
+def delete(id, version, **more):
+    return {"delete": {"_index": "fs", "_id": id, "version": version, "version_type": "external", **more}}
+
+
+MADE = ("PUT", "/fs", {"settings": {"index": {"number_of_shards": 1, "gc_deletes": "1h"}}, "mappings": {"_meta": {"tidelock_index": "u", "tidelock_part": True}, "properties": {"n": {"type": "long"}}}})
+CLAUSES = {
+    "external versions of one document": [
+        MADE, ("POST", "/_bulk", bulk(*index("a", 5, {"n": 1}), *index("a", 5, {"n": 2}), *index("a", 4, {"n": 3}), *index("a", 6, {"n": 4}))), ("GET", "/fs/_doc/a")],
+    "deletes have versions": [
+        MADE, ("POST", "/_bulk", bulk(*index("a", 5, {"n": 1}), delete("a", 5), delete("a", 7), delete("a", 7), *index("a", 6, {"n": 2}), delete("none", 9), *index("none", 8, {"n": 3}))),
+        ("GET", "/fs/_doc/a"), ("GET", "/fs/_doc/none"), ("POST", "/_bulk", bulk(*index("a", 8, {"n": 4}))), ("GET", "/fs/_doc/a")],
+    "what is refused is refused alone": [
+        MADE, ("POST", "/_bulk", bulk(*index("a", 5, {"n": 1}), *index("bad", 5, {"n": "no number"}), *index("x" * 513, 5, {"n": 1}), *index("b", 5, {"n": 2}))), ("GET", "/fs/_doc/b"),
+        ("GET", "/fs/_doc/bad")],
+    "a refused document leaves the older one": [
+        MADE, ("POST", "/_bulk", bulk(*index("a", 5, {"n": 1}))), ("POST", "/_bulk", bulk(*index("a", 6, {"n": "no number"}))), ("GET", "/fs/_doc/a")],
+    "write blocks": [
+        MADE, ("PUT", "/fs/_settings", {"index.blocks.write": True}), ("POST", "/_bulk", bulk(*index("a", 5, {"n": 1}), delete("a", 6))),
+        ("PUT", "/fs/_settings", {"index.blocks.write": False}), ("POST", "/_bulk", bulk(*index("a", 5, {"n": 1})))],
+    "a full disk": [
+        MADE, ("POST", "/_bulk", bulk(*index("a", 5, {"n": 1}))), ("PUT", "/fs/_settings", {"index.blocks.read_only_allow_delete": True}), ("POST", "/_bulk", bulk(*index("b", 6, {"n": 1})))],
+    "closed": [
+        MADE, ("POST", "/fs/_close"), ("POST", "/_bulk", bulk(*index("a", 5, {"n": 1})))],
+    "an index that is not there is made": [
+        ("POST", "/_bulk", bulk(*index("a", 5, {"n": 1}), delete("b", 6))), ("GET", "/fs/_doc/a"), ("GET", "/none/_doc/a"), ("GET", "/none/_mapping"), ("DELETE", "/none")],
+    "the place": [
+        ("PUT", "/old/_doc/default?version=10&version_type=external_gte", {"timestamp": 10}), ("PUT", "/old/_doc/default?version=10&version_type=external_gte", {"timestamp": 10, "clean": True}),
+        ("PUT", "/old/_doc/default?version=9&version_type=external_gte", {"timestamp": 9}), ("GET", "/old/_doc/default"), ("GET", "/old/_doc/other")],
+    "several at once": [
+        MADE, ("POST", "/_bulk", bulk(*index("a", 5, {"n": 1}, routing="r"))), ("POST", "/_mget", {"docs": [
+            {"_index": "fs", "_id": "a", "routing": "r"}, {"_index": "fs", "_id": "b"}, {"_index": "none", "_id": "a"}]})],
+    "what a mapping says of itself": [
+        MADE, ("GET", "/fs/_mapping"), ("PUT", "/fs/_mapping", {"_meta": {"tidelock_index": "u"}}), ("GET", "/fs/_mapping"), ("PUT", "/fs", {}),
+        ("PUT", "/fs/_mapping", {"properties": {"t": {"type": "keyword"}}}), ("GET", "/fs/_mapping")],
+    "aliases": [
+        MADE, ("POST", "/_aliases", {"actions": [{"add": {"index": "fs", "alias": "all"}}]}), ("POST", "/_bulk", bulk(*index("a", 5, {"n": 1}))), ("GET", "/all/_doc/a"),
+        ("GET", "/fs/_alias"), ("POST", "/_aliases", {"actions": [{"remove": {"index": "fs", "alias": "all"}}]}), ("GET", "/all/_doc/a")],
+    "gc_deletes forgets": [
+        ("PUT", "/fs", {"settings": {"index": {"number_of_shards": 1, "gc_deletes": "100ms"}}}), ("POST", "/_bulk", bulk(*index("a", 5, {"n": 1}), delete("a", 7))), ("WAIT", 3), ("POST", "/fs/_refresh"),
+        ("POST", "/_bulk", bulk(*index("b", 5, {"n": 1}))), ("POST", "/fs/_refresh"), ("POST", "/_bulk", bulk(*index("a", 6, {"n": 2}))), ("GET", "/fs/_doc/a")],
+    "a restart forgets all": [
+        MADE, ("POST", "/_bulk", bulk(*index("a", 5, {"n": 1}), delete("a", 7), *index("b", 5, {"n": 1}))), ("POST", "/fs/_flush"), ("RESTART",),
+        ("POST", "/_bulk", bulk(*index("a", 6, {"n": 2}), *index("b", 4, {"n": 2}))), ("GET", "/fs/_doc/a"), ("GET", "/fs/_doc/b")],
+}
+
+
+def reduce(value, inside=True):
+    """What `tidelock replicate` looks at."""
+    if isinstance(value, list):
+        return [reduce(member) for member in value]
+    if not isinstance(value, dict):
+        return value
+    if "type" in value and "reason" in value:
+        return {"type": value["type"]}
+    return {key: member if key in KEPT or key in ("_meta", "properties", "aliases") else reduce(member) for key, member in value.items() if key in KEPT or key in INSIDE}
+
+
+def ask(url, method, path, body=None):
+    data = None if body is None else body.encode() if isinstance(body, str) else json.dumps(body).encode()
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url + path, data, {"Content-Type": "application/json"}, method=method), timeout=60) as reply:
+            return [reply.status, reduce(json.load(reply))]
+    except urllib.error.HTTPError as error:
+        return [error.code, reduce(json.load(error))]
+
+
+def play(url, restart, quick):
+    """Returns: what was answered, by clause."""
+    answers = {}
+    for name, steps in CLAUSES.items():
+        answers[name] = []
+        for gone in ("fs", "old"):
+            ask(url, "DELETE", "/" + gone)
+        for method, *rest in steps:
+            if method == "WAIT":
+                time.sleep(rest[0] / (10 if quick else 1))
+            elif method == "RESTART":
+                restart()
+            elif rest[0].endswith(("_flush", "_refresh")):
+                if not quick or rest[0].endswith("_refresh"):
+                    ask(url, method, *rest)
+            else:
+                answers[name].append(ask(url, method, *rest))
+    return answers
+
+
+class Recorded(unittest.TestCase):
+    def test_each_clause(self):
+        standin = Standin().start()
+        self.addCleanup(standin.close)
+
+        def restart():
+            standin.kill()
+            standin.start()
+        with open(RECORDING, encoding="utf-8") as file:
+            recorded = json.load(file)
+        answered = play(standin.url, restart, True)
+        self.assertEqual(sorted(recorded), sorted(answered))
+        for name, answers in answered.items():
+            for i, answer in enumerate(answers):
+                with self.subTest((name, i)):
+                    self.assertEqual(answer, recorded[name][i])
+
+
+class Target(Standin, replicate_test.Server):
+    """The stand-in, asked as a server of ours is."""
+    def __init__(self):
+        Standin.__init__(self)
+        self.connection = self.tls = self.process = None
+
+    def close(self):
+        self.hang_up()
+        Standin.kill(self)
+
+
+class Stories(replicate_test.Seeds):
+    """As there, into a target that keeps deletes for a second, and is killed."""
+    OPTIONS = ("--suspect-time", "4s", "--leave-settings")
+    TOMBSTONES = False
+    FORGETS = True
+
+    def new_target(self):
+        return Target()
+
+    def setUp(self):
+        super().setUp()
+        self.target.template = {"gc_deletes": "1s", "number_of_shards": "3"}
+
+    def pause(self, process, seconds):
+        if process is not None:
+            super().pause(process, seconds)
+
+    def disturb(self, chance):
+        self.target.busy = chance.choice([0, 0, 3])
+        super().disturb(chance)
+
+
+class Refusals(replicate_test.Copy):
+    def new_target(self):
+        return Target()
+
+    def test_what_is_too_large_is_refused_alone(self):
+        """413 halves a request; a document that is too large by itself is put aside, and the others go on."""
+        self.target.most_bytes = 10000
+        self.fill(500)
+        self.source.must("PUT", "/fs/_doc/large", {"t": "x" * 20000})
+        self.assertIn("the target has refused 1", self.once(expect=1))
+        self.assertEqual(len(replicate_test.documents(self.target.must)), 500)
+        aside = self.target.must("GET", "/.tidelock-replicate-refused/_doc/fs:large")["_source"]
+        self.assertEqual((aside["index"], aside["id"]), ("fs", "large"))
+        self.target.most_bytes = 1 << 30
+        self.source.must("PUT", "/fs/_doc/large", {"t": "x" * 20001})
+        self.once()
+        self.assert_equal()
+
+
+class StoriesWithTombstones(Stories):
+    TOMBSTONES = True
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--record"]:
+        played = play(sys.argv[2], lambda: subprocess.run(os.environ["TIDELOCK_TARGET_RESTART"], shell=True, check=True), False)
+        os.makedirs(os.path.dirname(RECORDING), exist_ok=True)
+        with open(RECORDING, "w", encoding="utf-8") as file:
+            json.dump(played, file, indent=1, ensure_ascii=True)
+            file.write("\n")
+    else:
+        unittest.main(verbosity=2)

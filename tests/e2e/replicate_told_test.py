@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What copies tell of themselves: GET /_changes/_consumers, /_cat/copies, `tidelock status`; of copies that run, have ended, are silent or stand still."""
+import json
+import os
+import signal
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from server import PROGRAM, Server  # noqa: E402
+from waiting import until  # noqa: E402
+
+
+class Told(unittest.TestCase):
+    def setUp(self):
+        self.source = Server("--history", "1h").start()
+        self.addCleanup(self.source.close)
+
+    def copies(self):
+        return {copy["name"]: copy for copy in self.source.must("GET", "/_changes/_consumers")["consumers"]}
+
+    def tell(self, name, **body):
+        return self.source.ask("PUT", "/_changes/_consumers/" + name, body)
+
+    def put(self, count):
+        self.source.must("POST", "/_bulk", "".join('{"index":{"_index":"fs","_id":"%d"}}\n{"n":%d}\n' % (i, i) for i in range(count)))
+        return self.source.must("GET", "/_timestamp")["timestamp"]
+
+    def test_by_hand(self):
+        """Any consumer of the feed may tell of itself."""
+        self.assertEqual(self.source.must("GET", "/_changes/_consumers")["consumers"], [])
+        place = self.put(3)
+        self.assertEqual(self.tell("mine", target="http://es:9200", state="following", place=place, sent=7)[0], 200)
+        copy = self.copies()["mine"]
+        self.assertEqual((copy["target"], copy["state"], copy["place"], copy["sent"], copy["lag_changes"], copy["lag_ms"]), ("http://es:9200", "following", place, 7, 0, 0))
+        self.put(5)
+        copy = self.copies()["mine"]
+        self.assertEqual(copy["lag_changes"], 5)
+        self.put(12000)
+        copy = self.copies()["mine"]
+        self.assertEqual((copy["lag_changes"], copy["lag_relation"]), (10000, "gte"))
+        self.assertGreater(copy["lag_ms"], 0)
+        self.assertEqual(self.tell("mine", verified_at=place, verified_differences=2)[0], 200)  # the rest stays
+        copy = self.copies()["mine"]
+        self.assertEqual((copy["place"], copy["verified_differences"], copy["state"]), (place, 2, "following"))
+        self.assertEqual(self.tell("behind", target="x", state="following", place=1)[0], 200)
+        self.assertEqual(self.copies()["behind"]["lag_relation"], "gte")
+        self.assertEqual(self.tell("new", target="x", state="copying")[0], 200)
+        self.assertIsNone(self.copies()["new"]["lag_ms"])
+        before = self.copies()
+        self.source.kill()
+        self.source.start()
+        after = self.copies()
+        for copies in (before, after):
+            for copy in copies.values():
+                copy.pop("lag_ms")
+        self.assertEqual(after, before)
+        rows = self.source.request("GET", "/_cat/copies?h=name,state,lag.changes,target&s=name").body.decode().splitlines()
+        self.assertEqual([row.split() for row in rows], [["behind", "following", "10000", "x"], ["mine", "following", "10000", "http://es:9200"], ["new", "copying", "x"]])
+        self.assertEqual([copy["name"] for copy in self.source.must("GET", "/_changes/_consumers/new")["consumers"]], ["new"])
+        self.source.must("DELETE", "/_changes/_consumers/new")
+        self.assertEqual(sorted(self.copies()), ["behind", "mine"])
+        for method, path in (("DELETE", "/_changes/_consumers/new"), ("GET", "/_changes/_consumers/new")):
+            self.assertEqual(self.source.ask(method, path)[0], 404)
+
+    def test_without_a_feed(self):
+        """How far it is behind cannot be known."""
+        self.source.stop()
+        self.source.options = (*self.source.options, "--feed", "off")
+        self.source.start()
+        place = self.put(3)
+        self.assertEqual(self.tell("c", target="x", state="following", place=place - 1)[0], 200)
+        self.assertEqual((self.copies()["c"]["lag_changes"], self.copies()["c"]["lag_ms"]), (None, None))
+
+    def test_what_is_refused(self):
+        for body, word in [({}, "target"), ({"target": "x"}, "state"), ({"target": "x", "state": "well"}, "state"), ({"target": "", "state": "ended"}, "target"),
+                           ({"target": "x", "state": "ended", "place": -1}, "place"), ({"target": "x", "state": "ended", "sent": "7"}, "sent"),
+                           ({"target": "x", "state": "ended", "why": 1}, "why"), ({"target": "x" * 5000, "state": "ended"}, "bytes")]:
+            status, reply = self.tell("c", **body)
+            self.assertEqual(status, 400, reply)
+            self.assertIn(word, reply["error"]["reason"])
+        self.assertEqual(self.tell("n" * 300, target="x", state="ended")[0], 400)
+        self.assertEqual(self.copies(), {})
+
+    def test_of_a_copy(self):
+        """One that follows, stands still, ends, is compared; and what an operator sees."""
+        self.put(100)
+        with Server() as target:
+            command = [PROGRAM, "replicate", "--from", self.source.url, "--to", "http://me:secret@" + target.url[len("http://"):]]
+            process = subprocess.Popen([*command, "--quiet"])
+            try:
+                until(lambda: self.copies().get("default", {}).get("state") == "following", "it follows", 60)
+                until(lambda: self.copies()["default"]["lag_changes"] == 0, "it is up to date", 60)
+                self.assertEqual(self.copies()["default"]["sent"], 100)
+                self.assertNotIn("secret", json.dumps(self.copies()))
+                process.send_signal(signal.SIGSTOP)
+                self.put(30)
+                self.assertEqual(self.copies()["default"]["lag_changes"], 30)
+                status = subprocess.run([PROGRAM, "status", "--url", self.source.url], capture_output=True, text=True, timeout=60)
+                self.assertIn("Copies\nname", status.stdout)
+                status = subprocess.run([PROGRAM, "status", "--json", "--url", self.source.url], capture_output=True, text=True, timeout=60)
+                self.assertEqual(json.loads(status.stdout)["copies"]["consumers"][0]["lag_changes"], 30)
+                process.send_signal(signal.SIGCONT)
+                until(lambda: self.copies()["default"]["lag_changes"] == 0, "it has caught up", 60)
+                process.terminate()
+                self.assertEqual(process.wait(60), 0)
+            finally:
+                process.kill()
+                process.wait()
+            self.assertEqual(self.copies()["default"]["state"], "ended")
+            target.must("DELETE", "/fs/_doc/7")
+            verify = subprocess.run([*command, "--verify"], capture_output=True, text=True, timeout=120)
+            self.assertEqual(verify.returncode, 1, verify.stderr)
+            copy = self.copies()["default"]
+            self.assertEqual((copy["state"], copy["verified_differences"]), ("ended", 1))
+            self.assertGreater(copy["verified_at"], copy["place"] - 1)
+            self.assertEqual(subprocess.run([*command, "--repair"], capture_output=True, timeout=120).returncode, 0)
+            self.assertEqual(subprocess.run([*command, "--verify"], capture_output=True, timeout=120).returncode, 0)
+            self.assertEqual(self.copies()["default"]["verified_differences"], 0)
+
+    def test_compares_by_itself(self):
+        """What somebody else has done to the target is found and mended, while what comes is followed."""
+        self.put(3000)
+        with Server() as target:
+            process = subprocess.Popen([PROGRAM, "replicate", "--from", self.source.url, "--to", target.url, "--quiet", "--verify-every", "1s"], stderr=subprocess.PIPE, text=True)
+            try:
+                until(lambda: self.copies().get("default", {}).get("verified_differences") == 0, "it has compared once", 120)
+                target.must("DELETE", "/fs/_doc/7")
+                target.must("PUT", "/fs/_doc/stray", {"n": 1})
+                target.must("PUT", "/fs/_doc/8?version_type=external_gte&version=%d" % target.must("GET", "/fs/_doc/8")["_version"], {"n": 8000})
+                self.source.must("PUT", "/fs/_doc/came", {"n": 1})
+                until(lambda: target.ask("GET", "/fs/_doc/came")[0] == 200, "it follows all the while", 60)
+                until(lambda: target.ask("GET", "/fs/_doc/7")[0] == 200 and target.ask("GET", "/fs/_doc/stray")[0] == 404
+                      and target.must("GET", "/fs/_doc/8")["_source"] == {"n": 8}, "all is mended", 120)
+                until(lambda: self.copies()["default"]["verified_differences"] == 0, "it was compared again", 120)
+                process.terminate()
+                said = process.communicate(timeout=60)[1]
+                self.assertEqual(process.returncode, 0, said)
+            finally:
+                process.kill()
+                process.communicate()
+            self.assertEqual(sorted({line for line in said.splitlines() if "not equal" in line}),
+                             ["tidelock replicate: fs/%s is not equal" % id for id in ("7", "8", "stray")])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

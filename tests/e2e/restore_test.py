@@ -1,0 +1,249 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`tidelock restore`, --log-archive and --log-keep (docs/operating.md, "To a moment"): of a backup and the log since then comes what there was at any moment."""
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from server import PROGRAM, Server  # noqa: E402
+from small_disk import SmallDisk  # noqa: E402
+from waiting import until  # noqa: E402
+
+SEGMENT = 8 << 20
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="tidelock-restore-")
+        self.addCleanup(shutil.rmtree, self.folder, True)
+        self.archive = self.path("archive")
+
+    def path(self, *names):
+        return os.path.join(self.folder, *names)
+
+    def server(self, *options, **more):
+        return Server("--backups", self.path("backups"), "--log-archive", self.archive, "--write-buffer", "1m", *options, **more)
+
+    def restore(self, *words, status=0):
+        done = subprocess.run([PROGRAM, "restore", *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.assertEqual(done.returncode, status, done.stdout)
+        return done.stdout
+
+    @staticmethod
+    def segments(folder):
+        return sorted(name for name in os.listdir(folder) if name.endswith(".segment"))
+
+    @staticmethod
+    def now(server):
+        return server.must("GET", "/_timestamp")["timestamp"]
+
+    @staticmethod
+    def write_much(server, count, rng=random.Random(3)):
+        """Some ten kilobytes each, that do not become less when they are compressed."""
+        for _ in range(count // 50):
+            server.must("POST", "/noise/_bulk", "".join('{"index": {"_id": "%d"}}\n{"text": "%s"}\n' % (rng.randrange(100), rng.randbytes(5000).hex()) for _ in range(50)))
+
+
+def documents(server, ts=None):
+    found = {}
+    for index in "a", "b":
+        status, reply = server.ask("POST", "/%s/_search%s" % (index, "?timestamp=%d" % ts if ts else ""), {"size": 1000, "version": True})
+        for hit in reply["hits"]["hits"] if status == 200 else []:
+            found[index, hit["_id"]] = (hit["_version"], hit["_source"])
+    return found
+
+
+class Restore(Case):
+    def step(self, server, rng, number):
+        index, key = rng.choice("ab"), str(rng.randrange(20))
+        kind = rng.randrange(10)
+        if kind < 5:
+            server.must("PUT", "/%s/_doc/%s" % (index, key), {"n": number})
+        elif kind < 7:
+            server.ask("DELETE", "/%s/_doc/%s" % (index, key))
+        elif kind == 7:
+            server.ask("POST", "/%s/_update/%s" % (index, key), {"script": {"source": "ctx._source.n += params.by", "params": {"by": number}}})
+        elif kind == 8:
+            transaction = server.must("POST", "/_transaction")["transaction"]
+            for other in range(3):
+                server.must("PUT", "/b/_doc/%d?transaction=%s" % (other, transaction), {"t": number})
+            server.must("POST", "/_transaction/%s/%s" % (transaction, rng.choice(("_commit", "_rollback"))))
+        elif rng.randrange(4) == 0:
+            server.ask("DELETE", "/a")
+        else:
+            self.write_much(server, 200, rng)
+
+    def test_to_any_moment(self):
+        rng = random.Random(17)
+        moments, backups = [], []
+        with self.server() as server:
+            for number in range(260):
+                if number in (5, 110, 230):
+                    server.must("POST", "/_backup/b%d" % number)
+                    backups.append((self.now(server), self.path("backups", "b%d" % number)))
+                if number in (60, 170):
+                    server.kill() if number == 60 else server.stop()
+                    server.start()
+                self.step(server, rng, number)
+                if number % 9 == 0:
+                    moments.append((self.now(server), documents(server)))
+            end = documents(server)
+            self.assertEqual(server.stop(), 0)
+            self.assertGreater(len(self.segments(self.archive)), 1)
+            before = {name: os.stat(os.path.join(self.archive, name)).st_mtime_ns for name in os.listdir(self.archive)}
+            logs = ["--log", self.archive, "--log", os.path.join(server.data, "log")]
+            tried = 0
+            for at, backup in backups:
+                for ts, expected in [moments[-1], *rng.sample(moments, 6)]:
+                    target = self.path("data-%d" % tried)
+                    tried += 1
+                    words = ["--from", backup, *logs, "--until", str(ts), "--data", target]
+                    if ts < at:
+                        if ts < at - 1000000:
+                            self.assertIn("the backup is from after that moment", self.restore(*words, status=1))
+                        continue
+                    self.restore(*words)
+                    with Server(data=target) as restored:
+                        self.assertEqual(documents(restored), expected)
+                        restored.must("PUT", "/a/_doc/new", {"goes": "on"})
+                    self.assertEqual(subprocess.run([PROGRAM, "check", "--data", target], stdout=subprocess.DEVNULL).returncode, 0)
+                    shutil.rmtree(target)
+            target = self.path("all")
+            self.restore("--from", backups[0][1], *logs, "--data", target)
+            with Server(data=target) as restored:
+                self.assertEqual(documents(restored), end)
+                ts, expected = rng.choice([moment for moment in moments if moment[0] > backups[0][0]])
+                self.assertEqual(documents(restored, ts), expected, "the history is there, too")
+            self.assertEqual(before, {name: os.stat(os.path.join(self.archive, name)).st_mtime_ns for name in os.listdir(self.archive)}, "the archive is as it was")
+            self.assertEqual([name for name in os.listdir(self.folder) if name.endswith(".part")], [])
+            server.start()  # and so is what the original has
+            self.assertEqual(documents(server), end)
+
+    def test_what_is_missing(self):
+        with self.server() as server:
+            server.must("PUT", "/a/_doc/1", {})
+            server.must("POST", "/_backup/b")
+            self.write_much(server, 3200)
+            server.stop()
+            log, backup = os.path.join(server.data, "log"), self.path("backups", "b")
+            self.assertGreater(len(self.segments(self.archive)), 2)
+            self.assertIn("name all its folders, or another backup", self.restore("--from", backup, "--log", log, "--data", self.path("x"), status=1))
+            broken = self.path("broken")
+            shutil.copytree(self.archive, broken)
+            os.unlink(os.path.join(broken, self.segments(broken)[1]))
+            self.restore("--from", backup, "--log", broken, "--log", log, "--data", self.path("x"), status=1)
+            self.assertIn("No such file", self.restore("--from", self.path("none"), "--log", self.archive, "--data", self.path("x"), status=1))
+            self.assertIn("is there already", self.restore("--from", backup, "--log", self.archive, "--data", self.folder, status=1))
+            self.assertIn("which backup, which log", self.restore("--from", backup, status=64))
+            for moment in ("now", "-5", "0", "", "5x", " 7", "9" * 23, str(1 << 64)):
+                self.assertIn("no timestamp", self.restore("--from", backup, "--log", log, "--until=" + moment, "--data", self.path("x"), status=64))
+            self.assertEqual([name for name in os.listdir(self.folder) if name.startswith("x")], [], "nothing is left of what failed")
+            self.restore("--from", backup, "--log", self.archive, "--data", self.path("x"))  # as far as the archive goes
+            server.start()
+
+
+class Replay(Case):
+    """`tidelock check --replay`: the log makes what there is, or the check says that it does not."""
+
+    def check(self, data, *words):
+        done = subprocess.run([PROGRAM, "check", "--data", data, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        return done.returncode, done.stdout
+
+    def play(self, server, count, by):
+        for number in range(count):
+            server.must("PUT", "/a/_doc/%d" % (number % 30), {"n": number * by})
+            server.must("POST", "/a/_update/%d" % (number % 30), {"script": {"source": "ctx._source.n = Math.sin(ctx._source.n)"}})
+        transaction = server.must("POST", "/_transaction")["transaction"]
+        server.must("PUT", "/b/_doc/1?transaction=%s" % transaction, {"n": by})
+        server.must("POST", "/_transaction/%s/_commit" % transaction)
+
+    def test_it(self):
+        with self.server() as server:
+            self.play(server, 100, 1)
+            server.must("POST", "/_backup/b")
+            self.play(server, 200, 2)
+            server.kill()
+            server.start()
+            self.play(server, 50, 3)
+            half = self.now(server)
+            self.write_much(server, 1600)
+            self.play(server, 100, 4)
+            server.stop()
+            log, backup = os.path.join(server.data, "log"), self.path("backups", "b")
+            self.assertGreater(len(self.segments(self.archive)), 0)
+            status, told = self.check(server.data, "--replay", backup, "--log", self.archive)
+            self.assertEqual(status, 0, told)
+            self.assertRegex(told, "replayed: [0-9]{3,} entries of the log behind the backup make the state that there is")
+            status, told = self.check(server.data, "--replay", backup)
+            self.assertEqual((status, "name all its folders" in told), (1, True), told)
+            self.assertEqual(os.path.exists(server.data + ".replayed"), False)
+            # One that went another way since then is not what the log of this one makes.
+            other = self.path("other")
+            self.restore("--from", backup, "--log", self.archive, "--log", log, "--until", str(half), "--data", other)
+            with Server(data=other) as restored:
+                self.play(restored, 20, 5)
+            status, told = self.check(other, "--replay", backup)
+            self.assertEqual(status, 0, told)
+            status, told = self.check(other, "--replay", backup, "--log", self.archive, "--log", log)
+            self.assertEqual((status, "the log makes" in told), (1, True), told)
+            status, told = self.check(other, "--log", log)
+            self.assertEqual((status, "--log goes with --replay" in told), (64, True), told)
+            server.start()
+
+
+class Archive(Case):
+    def test_how_much_is_kept(self):
+        with self.server("--log-keep", "20mb") as server:
+            self.write_much(server, 6000)
+            until(lambda: len(self.segments(self.archive)) == 2, "the oldest have gone")
+            self.write_much(server, 1600)
+            names = self.segments(self.archive)
+            self.assertEqual(len(names), 2)
+            self.assertEqual(int(names[1].split(".")[0], 16) - int(names[0].split(".")[0], 16), 1)
+            self.assertGreater(int(names[0].split(".")[0], 16), 2)
+
+    def test_an_archive_that_is_full(self):
+        """It is on another disk. The log grows until it takes segments again; nobody is held up, nothing is missing then."""
+        with SmallDisk() as disk:
+            self.archive = os.path.join(disk.folder, "archive")
+            with self.server() as server:
+                server.must("PUT", "/a/_doc/1", {"n": 1})
+                server.must("POST", "/_backup/b")
+                self.write_much(server, 1600)
+                until(lambda: self.segments(self.archive), "the first is there")
+                disk.fill()
+                self.write_much(server, 3200)
+                until(lambda: "the archive of the log takes nothing" in server.errors(), "it is said")
+                self.assertGreater(len(self.segments(os.path.join(server.data, "log"))), 3)
+                self.assertEqual(server.ask("PUT", "/a/_doc/2", {"n": 2})[0], 201)
+                disk.make_room()
+                self.write_much(server, 1600)
+                until(lambda: "takes segments again" in server.errors(), "it is said")
+                self.assertEqual(server.errors().count("takes nothing"), 1)
+                end = documents(server)
+                server.stop()
+                self.restore("--from", self.path("backups", "b"), "--log", self.archive, "--log", os.path.join(server.data, "log"), "--data", self.path("data"))
+                with Server(data=self.path("data")) as restored:
+                    self.assertEqual(documents(restored), end)
+                server.start()
+
+    def test_refused(self):
+        def start(*options, status=1):
+            done = subprocess.run([PROGRAM, "serve", "--data", self.path("data"), "--listen", "127.0.0.1:0", *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            self.assertEqual(done.returncode, status, done.stdout)
+            return done.stdout
+        self.assertIn("--log-keep needs --log-archive", start("--log-keep", "1d", status=64))
+        self.assertIn("more than nothing", start("--log-keep", "0", "--log-archive", self.archive, status=64))
+        self.assertIn("soon", start("--log-keep", "soon", "--log-archive", self.archive, status=64))
+        self.assertIn("it is the folder of the log itself", start("--log-archive", self.path("data", "log")))
+        self.assertIn("Not a directory", start("--log-archive", "/dev/null/x"))
+
+
+if __name__ == "__main__":
+    unittest.main()

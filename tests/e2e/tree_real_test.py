@@ -1,0 +1,304 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A real tree whose directories are renamed at all levels, while others write and read, and the server is killed in between.
+
+Part of this machine's /usr is imported. One client renames at random, some write (fields of documents, new files), some read (documents, searches,
+listings). Everything that was answered has a timestamp; in their order the same moves are done on a plain map of paths, and every read must be what that map
+was at its moment. After each kill -9 all that was answered is there, and what was not is wholly there, or not at all.
+
+    tree_real_test.py [--seed N] [--rounds N] [--seconds N] [--documents N] [--clients N] [--verbose]
+"""
+import argparse
+import http.client
+import itertools
+import json
+import os
+import random
+import subprocess
+import sys
+import threading
+import time
+import unittest
+from urllib.parse import quote
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from server import PROGRAM, Server, check  # noqa: E402
+
+OPTIONS = None
+NAMES = ["bin", "doc", "a", "b", "new dir", "\u00e4\"\\"]
+
+
+def within(path, directory):
+    return path == directory or path.startswith(directory + "/")
+
+
+def import_some(server, wanted):
+    """Folders of /usr/share, none of them large, until there are enough."""
+    count = 0
+    for name in sorted(os.listdir("/usr/share")) + [".."]:
+        folder = os.path.join("/usr/share", name)
+        if not os.path.isdir(folder) or os.path.islink(folder):
+            continue
+        entries = sum(len(folders) + len(files) for _, folders, files in os.walk(folder))
+        if entries > wanted // 2 or name == "..":
+            continue
+        subprocess.run([PROGRAM, "import", folder, "--index", "fs", "--root", "/usr/share/" + name, "--quiet", "--url", server.url], check=True, capture_output=True)
+        count += 1 + entries
+        if count >= wanted:
+            break
+
+
+class Stopped(Exception):
+    """The server was killed under a request: nobody knows what became of it."""
+
+
+KINDS = {"rename", "update", "put", "read", "list"}  # what a log has of each round
+
+
+class Client(threading.Thread):
+    """Asks until it is told to stop, or the server is gone. What it knows: `log`, and `unknown`, the request that had no answer."""
+
+    def __init__(self, test, seed):
+        super().__init__(daemon=True)
+        self.test = test
+        self.random = random.Random(seed)
+        self.connection = test.server.connect()
+        self.number = 0  # over all rounds
+        self.log = []
+        self.unknown = None
+        self.failure = None
+
+    def ask(self, method, path, body=None):
+        try:
+            response = self.test.server.request(method, path, body, connection=self.connection)
+        except (OSError, http.client.HTTPException) as error:
+            raise Stopped from error
+        return response.status, json.loads(response.body), int(response.getheader("Tidelock-Timestamp"))
+
+    def run(self):
+        try:
+            while not self.test.stopping:
+                self.step()
+        except Stopped:
+            pass
+        except Exception as failure:  # pylint: disable=broad-except
+            self.failure = failure
+
+    def some_path(self):
+        """Of a document, or a directory of it, as it was a while ago."""
+        names = self.test.model[self.random.choice(self.test.ids)].split("/")
+        return "/".join(names[:self.random.randint(2, len(names))])
+
+
+class Renamer(Client):
+    def step(self):
+        source = self.some_path() if self.random.random() < 0.6 else self.test.last_target or self.some_path()
+        above = os.path.dirname(self.some_path()) or "/usr"
+        target = above + "/" + self.random.choice(NAMES)
+        if target.count("/") > 30:
+            target = "/" + self.random.choice(NAMES)
+        self.unknown = ("rename", source, target)
+        status, reply, _ = self.ask("POST", "/fs/_rename", {"from": source, "to": target})
+        self.unknown = None
+        if status == 200:
+            self.log.append((reply["timestamp"], "rename", source, target))
+            self.test.last_target = target
+            with self.test.mutex:
+                for id in self.test.ids:
+                    path = self.test.model[id]
+                    if within(path, source):
+                        self.test.model[id] = target + path[len(source):]
+        elif status not in (400, 404, 409):
+            raise AssertionError((status, reply))
+
+
+class Writer(Client):
+    made = 0  # documents
+
+    def step(self):
+        if self.random.random() < 0.7:
+            id = self.random.choice(self.test.ids)
+            self.unknown = ("update", id)
+            status, reply, ts = self.ask("POST", "/fs/_update/%s?retry_on_conflict=5" % quote(id, safe=""), {"doc": {"n": self.random.random()}})
+            kind = ("update", id)
+        else:
+            id = "new-%d-%d" % (self.number, self.made)
+            self.made += 1
+            path = os.path.dirname(self.some_path()) + "/" + id
+            self.unknown = ("put", id, (path,))
+            status, reply, ts = self.ask("PUT", "/fs/_doc/" + id, {"path": path})
+            kind = ("put", id, (path,))
+        self.unknown = None
+        if status not in (200, 201):
+            raise AssertionError((status, reply))
+        self.log.append((ts, *kind))
+
+
+class Reader(Client):
+    """Its log: (timestamp, what was asked, id -> path or names)."""
+
+    def step(self):
+        what = self.random.random()
+        directory = self.some_path()
+        if what < 0.4:
+            id = self.random.choice(self.test.ids)
+            status, reply, ts = self.ask("GET", "/fs/_doc/" + quote(id, safe=""))
+            self.log.append((ts, "read", {id: reply["_source"]["path"]}, None))
+        elif what < 0.7:
+            status, reply, ts = self.ask("POST", "/fs/_search", {"query": {"term": {"path.tree": directory}}, "size": 300, "_source": ["path"], "sort": ["_doc"]})
+            if status == 200 and reply["hits"]["total"]["value"] <= 300:
+                self.log.append((ts, "read", {hit["_id"]: hit["_source"]["path"] for hit in reply["hits"]["hits"]}, directory))
+        else:
+            status, reply, ts = self.ask("GET", "/fs/_tree?size=10000&path=" + quote(directory))
+            if status == 404:
+                self.log.append((ts, "list", set(), directory))
+                status = 200
+            elif "after" not in reply:
+                self.log.append((ts, "list", {entry["name"] for entry in reply["directories"] + reply["documents"]}, directory))
+        if status != 200:
+            raise AssertionError((status, reply))
+
+
+class RealTree(unittest.TestCase):
+    def setUp(self):
+        self.random = random.Random(OPTIONS.seed)
+        self.server = Server().start()
+        self.addCleanup(self.server.close)
+        import_some(self.server, OPTIONS.documents)
+        self.model = self.paths()  # as it was a while ago, for whom asks; the judge has his own
+        self.ids = sorted(self.model)
+        self.mutex = threading.Lock()
+        self.last_target = None
+        self.started = 0
+
+    def paths(self):
+        """id -> path of every document."""
+        paths = {}
+        page = self.server.must("POST", "/fs/_search?scroll=1m", {"size": 5000, "_source": ["path"], "sort": ["_doc"]})
+        while page["hits"]["hits"]:
+            paths.update((hit["_id"], hit["_source"]["path"]) for hit in page["hits"]["hits"])
+            page = self.server.must("POST", "/_search/scroll", {"scroll": "1m", "scroll_id": page["_scroll_id"]})
+        return paths
+
+    def play(self, judge):
+        """One round: all clients at work until the kill. Returns: what they know, what nobody knows."""
+        self.stopping = False
+        clients = [Renamer(self, self.random.random())]
+        for _ in range(OPTIONS.clients):
+            clients += [Writer(self, self.random.random()), Reader(self, self.random.random())]
+        for client in clients:
+            self.started += 1
+            client.number = self.started
+            client.start()
+        time.sleep(OPTIONS.seconds * self.random.uniform(0.7, 1.3))
+        deadline = time.monotonic() + 60
+        while KINDS - {entry[1] for client in clients for entry in list(client.log)} and time.monotonic() < deadline:
+            time.sleep(0.05)  # on a busy machine some have not had their turn yet
+        self.server.kill()
+        for client in clients:
+            client.join(60)
+            if client.failure:
+                raise client.failure
+        self.server.start()
+        log = sorted((entry for client in clients for entry in client.log), key=lambda entry: (entry[0], entry[1] in ("read", "list")))
+        self.assertEqual(KINDS - {entry[1] for entry in log}, set())
+        if OPTIONS.verbose:
+            print({kind: sum(entry[1] == kind for entry in log) for kind in ("rename", "update", "put", "read", "list")})
+        unknown = [client.unknown for client in clients if client.unknown and client.unknown[0] in ("rename", "put")]
+        self.replay(judge, log, unknown)
+        return unknown
+
+    @staticmethod
+    def seen(judge, kind, what, where):
+        """Returns: what a read would have shown, were everything as in `judge`."""
+        if kind == "list":
+            return {path[len(where) + 1:].split("/")[0] for path in judge.values() if path.startswith(where + "/")}
+        if where is None:
+            return {id: judge.get(id) for id in what}
+        return {id: path for id, path in judge.items() if within(path, where)}
+
+    def learn(self, judge, unknown, entry):
+        """
+        What had no answer may have been done before the kill, and then others may have seen it. Where a read shows that some of it was, it is done in
+        `judge` from then on, and unknown no more.
+        """
+        ts, kind, what, where = entry
+        for some in itertools.chain.from_iterable(itertools.combinations(unknown, count) for count in range(1, len(unknown) + 1)):
+            renames = [request for request in some if request[0] == "rename"]
+            puts = [request for request in some if request[0] == "put"]
+            renamed = dict(judge)
+            for request in renames:
+                self.do(renamed, request)
+            for paths in itertools.product(*(self.may_be_at(put, renames) for put in puts)):
+                candidate = dict(renamed, **{put[1]: path for put, path in zip(puts, paths)})
+                if what != self.seen(candidate, kind, what, where):
+                    continue
+                if OPTIONS.verbose:
+                    print("seen at %d, though never answered: %r" % (ts, some))
+                judge.clear()
+                judge.update(candidate)
+                unknown[:] = [("put", request[1], self.may_be_at(request, renames)) if request[0] == "put" else request for request in unknown if request not in some]
+                return
+
+    @staticmethod
+    def may_be_at(put, renames):
+        """Returns: the paths at which what was put may lie, since each of the renames may have come before or after it."""
+        paths = list(put[2])
+        for _, source, target in renames:
+            paths += [target + path[len(source):] for path in paths if within(path, source)]
+        return tuple(paths)
+
+    @staticmethod
+    def do(judge, request):
+        if request[0] == "rename":
+            source, target = request[1:]
+            judge.update({id: target + path[len(source):] for id, path in judge.items() if within(path, source)})
+        elif request[0] == "put":
+            judge[request[1]], = request[2]
+
+    def replay(self, judge, log, unknown):
+        """Does in `judge` what was answered, in its order, and looks at what was read. Takes from `unknown` what the reads show to have been done."""
+        for entry in ((*entry, None)[:4] for entry in log):
+            ts, kind, what, where = entry
+            if kind in ("read", "list"):
+                if what != self.seen(judge, kind, what, where):
+                    self.learn(judge, unknown, entry)
+                self.assertEqual(what, self.seen(judge, kind, what, where), (ts, where))
+            else:
+                self.do(judge, entry[1:])
+
+    def settle(self, judge, unknown):
+        """What had no answer has been done wholly, or not at all: finds which, and in which order."""
+        found = self.paths()
+        renames = [request for request in unknown if request[0] == "rename"]
+        if any(found[id] != path for id, path in judge.items()):
+            for request in renames:
+                self.do(judge, request)
+        for request in unknown:
+            if request[0] == "put" and request[1] in found:
+                self.assertIn(found[request[1]], self.may_be_at(request, renames))
+                judge[request[1]] = found[request[1]]
+        self.assertEqual(judge, found)
+
+    def test_it(self):
+        judge = dict(self.model)
+        for _ in range(OPTIONS.rounds):
+            unknown = self.play(judge)
+            self.settle(judge, unknown)
+            self.model.update(judge)
+        self.server.stop()
+        self.assertEqual(check(self.server.data)[0], 0, check(self.server.data)[1])
+        self.server.start()
+        self.assertEqual(self.paths(), judge)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=1)
+    parser.add_argument("--documents", type=int, default=3000)
+    parser.add_argument("--clients", type=int, default=4)
+    parser.add_argument("--verbose", action="store_true")
+    OPTIONS, rest = parser.parse_known_args()
+    unittest.main(argv=sys.argv[:1] + rest)
