@@ -5,7 +5,7 @@
 BUILD ?= build
 
 .DEFAULT_GOAL := all
-.PHONY: all program help deps demo test bench fuzz format lint longest asan tsan clean
+.PHONY: all program help deps demo release test bench fuzz format lint longest asan tsan install uninstall deb deb-test clean
 
 all: deps $(BUILD)/build.ninja ## build the program, build/tidelock, and its tests
 	@grep -q '^build tests/' $(BUILD)/build.ninja || meson configure $(BUILD) -Dtests=enabled
@@ -20,7 +20,7 @@ program:
 	@ln -sf src/cli/tidelock $(BUILD)/tidelock
 
 help: ## this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 
 deps:
 	@tools/install-deps
@@ -31,14 +31,15 @@ $(BUILD)/build.ninja:
 demo: program ## load a real file tree, play the story of the two renamers, print what happened
 	@tools/demo
 
-test: deps ## build and run every test that CI runs
-	@tools/run-tests
+release: ## build what is shipped and measured, build-release/tidelock, with a RocksDB without assertions
+	@tools/build-release src/cli/tidelock
+
+test: deps ## build and run every test that CI runs; RELEASE=1: against what `make release` builds
+	@tools/run-tests $(if $(RELEASE),release)
 
 bench: ## measure beside PostgreSQL, Redis, Elasticsearch and print ratios; WHAT=put for one part
 	@tools/install-deps --bench
-	@[ -e build-release/build.ninja ] || meson setup build-release --buildtype=release >/dev/null
-	@ninja -C build-release all bench/load bench/hello
-	@if [ -e build-release/src/cli/tidelock ]; then ln -sf src/cli/tidelock build-release/tidelock; fi
+	@tools/build-release all bench/load bench/hello
 	@bench/run $(WHAT) $(ARGS)
 
 fuzz: deps ## run every fuzz target for a minute (SECONDS=60)
@@ -60,5 +61,26 @@ asan: deps ## every test under address and undefined behaviour sanitizers
 tsan: deps ## every test under the thread sanitizer
 	@tools/run-tests tsan
 
+# Built as whoever calls it, installed as root: `make && sudo make install` finds it built.
+install: build-release/src/cli/tidelock ## install program, man pages, completion, unit: PREFIX=/usr/local, DESTDIR=
+	@DESTDIR="$(DESTDIR)" PREFIX="$(PREFIX)" packaging/install build-release/src/cli/tidelock
+
+build-release/src/cli/tidelock: FORCE
+	@tools/build-release src/cli/tidelock
+FORCE:
+
+uninstall: ## remove what `make install` put there; the data stays
+	@DESTDIR="$(DESTDIR)" PREFIX="$(PREFIX)" packaging/install --remove
+
+deb: ## build the Debian package for this release, in build-deb/, and have lintian look at it; REVISION=1
+	@tools/install-deps --deb
+	@packaging/make-deb $(REVISION)
+
+# By itself: it fetches a system of some sixty packages from a mirror.
+deb-test: ## the package in a system of its own: installed, started, upgraded, removed, purged (as root)
+	@tools/install-deps --deb
+	@ls build-deb/tidelock_*.deb >/dev/null 2>&1 || packaging/make-deb
+	@python3 tests/e2e/deb_test.py
+
 clean: ## remove what was built
-	@rm -rf build build-asan build-tsan build-fuzz build-release
+	@rm -rf build build-asan build-tsan build-fuzz build-release build-deb
