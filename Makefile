@@ -4,8 +4,12 @@
 
 BUILD ?= build
 
+# Clones share what ccache keeps: it sees paths relative to the clone.
+export CCACHE_BASEDIR := $(CURDIR)
+export CCACHE_NOHASHDIR := 1
+
 .DEFAULT_GOAL := all
-.PHONY: all program help deps demo release test bench fuzz format lint longest asan tsan install uninstall deb deb-test clean
+.PHONY: all program help deps demo release test test-long bench fuzz format lint longest asan tsan install uninstall deb deb-test clean
 
 all: deps $(BUILD)/build.ninja ## build the program, build/tidelock, and its tests
 	@grep -q '^build tests/' $(BUILD)/build.ninja || meson configure $(BUILD) -Dtests=enabled
@@ -34,8 +38,11 @@ demo: program ## load a real file tree, play the story of the two renamers, prin
 release: ## build what is shipped and measured, build-release/tidelock, with a RocksDB without assertions
 	@tools/build-release src/cli/tidelock
 
-test: deps ## build and run every test that CI runs; RELEASE=1: against what `make release` builds
+test: deps ## the gate, what CI runs: every behaviour once, in ten minutes; RELEASE=1: against what `make release` builds
 	@tools/run-tests $(if $(RELEASE),release)
+
+test-long: deps ## every suite in every build, many seeds, campaigns by time, measurements; WHAT=plain|asan|tsan|release|demo for one part
+	@tools/run-tests $(or $(WHAT),long)
 
 bench: ## measure beside PostgreSQL, Redis, Elasticsearch and print ratios; WHAT=put for one part
 	@tools/install-deps --bench
@@ -55,10 +62,10 @@ lint: all ## watch the arrows between the layers
 longest: ## print the twenty longest functions, for a reviewer to ask about
 	@tools/longest
 
-asan: deps ## every test under address and undefined behaviour sanitizers
+asan: deps ## every suite under the address and undefined behaviour sanitizers, as test-long has it
 	@tools/run-tests asan
 
-tsan: deps ## every test under the thread sanitizer
+tsan: deps ## every suite in which threads meet under the thread sanitizer, as test-long has it
 	@tools/run-tests tsan
 
 # Built as whoever calls it, installed as root: `make && sudo make install` finds it built.

@@ -414,6 +414,7 @@ int main(int argc, char **argv)
         else if (strcmp(argv[i], "--from") == 0)
             from = atol(argv[i + 1]);
     }
+    from %= every;
     if (mkdtemp(directory) == NULL || mkdtemp(base) == NULL || mkdtemp(cut) == NULL || rmdir(base) != 0 ||
         rmdir(cut) != 0)
         fail("no directory", 0);
