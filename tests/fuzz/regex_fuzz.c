@@ -10,7 +10,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/account.h"
 #include "base/buf.h"
@@ -21,22 +20,15 @@
 enum { TEXT_BYTES_MAX = 2048, STEPS_MAX = 200000 };
 #define SECONDS_MAX 5 /* of the processor, for STEPS_MAX steps, under sanitizers, on a loaded machine */
 
-static double seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 typedef bool fits_function(const struct pattern *pattern, struct slice text, struct account *account);
 
 static void check_fits(fits_function *fits, const struct pattern *pattern, struct slice text)
 {
     struct account one = {.steps_max = STEPS_MAX, .look_at = STEPS_MAX}, two = one,
                    few = {.steps_max = 1, .look_at = 1};
-    double begin = seconds();
+    double begin = cpu_seconds();
     bool fitting = fits(pattern, text, &one);
-    MUST(seconds() - begin < SECONDS_MAX);
+    check_cpu(begin, SECONDS_MAX);
     MUST(fits(pattern, text, &two) == fitting && one.steps == two.steps);
     (void)fits(pattern, text, &few);
 }
@@ -78,9 +70,9 @@ static int run_java(const struct script *script, struct slice params, struct are
     static const struct script_limits limits = {.steps_max = STEPS_MAX, .memory_bytes_max = 4 << 20, .depth_max = 64};
     struct script_value value = {.params = params};
     struct problem problem = {0};
-    double begin = seconds();
+    double begin = cpu_seconds();
     int r = script_run_value(script, &limits, arena, &value, &problem);
-    MUST(seconds() - begin < SECONDS_MAX);
+    check_cpu(begin, SECONDS_MAX);
     MUST(arena_held(arena) < (16 << 20));
     MUST(r == 0 || problem.type != PROBLEM_NONE);
     *ret_shown = r == 0 ? value.display : problem.caused_by == NULL ? problem.reason : problem.caused_by->reason;

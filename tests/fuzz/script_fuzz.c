@@ -9,7 +9,6 @@
 #include "fuzz.h"
 
 #include <pthread.h>
-#include <time.h>
 
 #include "base/stack.h"
 #include "json/json.h"
@@ -28,13 +27,6 @@ static const char params[] = "{\"a\":1,\"b\":\"two\",\"list\":[1,2,3],\"map\":{\
 
 /* Twice as much where frames are larger: stack_short() keeps STACK_RESERVE_BYTES of it free. */
 #define SMALL_STACK_BYTES (STACK_RESERVE_BYTES * (STACK_FACTOR > 1 ? 2 : 4))
-
-static double seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
 
 static void check_problem(int r, const struct problem *problem)
 {
@@ -78,9 +70,9 @@ static void run_twice(const struct script *script, int (*run)(const struct scrip
 {
     struct arena first_arena = ARENA_INIT, second_arena = ARENA_INIT;
     struct slice first, second;
-    double begin = seconds();
+    double begin = cpu_seconds();
     int r = run(script, &first_arena, &first);
-    MUST(seconds() - begin < SECONDS_MAX);
+    check_cpu(begin, SECONDS_MAX);
     MUST(arena_held(&first_arena) < HELD_BYTES_MAX);
     MUST(run(script, &second_arena, &second) == r);
     MUST(slice_equal(first, second));

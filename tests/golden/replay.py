@@ -27,7 +27,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import urllib.parse
 from pathlib import Path
 
@@ -47,24 +46,24 @@ class Server:
     def __init__(self, program):
         self.folder = tempfile.mkdtemp(prefix="tidelock-golden-")
         self.data = os.path.join(self.folder, "data")
+        self.give_scripts()
         self.process = subprocess.Popen([program, "serve", "--listen", "127.0.0.1:0", "--data", self.data],
                                         stdout=subprocess.PIPE, text=True)
         line = self.process.stdout.readline()
         if not line.startswith("ready on "):
             sys.exit("the server did not start: %r" % line)
         self.url = line.split()[2]
-        self.give_scripts()
 
     def give_scripts(self):
+        """The server reads them when it starts; later it would look for them once a second."""
         folder = os.path.join(self.data, "scripts")
         os.makedirs(folder, exist_ok=True)
         for script in HERE.glob("*.groovy"):
             shutil.copy(script, folder)
-        time.sleep(2.5)  # the server looks at the folder once a second
 
     def stop(self):
         os.kill(self.process.pid, signal.SIGTERM)
-        self.process.wait(timeout=30)
+        self.process.wait()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 

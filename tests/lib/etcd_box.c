@@ -3,6 +3,7 @@
 #include "etcd_box.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -36,6 +38,7 @@ struct etcd_box {
     char url[TEXT_MAX];
 };
 
+/* Returns: a socket; -1: the port is in use. */
 static int listen_at(int port)
 {
     struct sockaddr_in address = {
@@ -43,8 +46,24 @@ static int listen_at(int port)
     int on = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     REQUIRE(fd >= 0);
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    REQUIRE(bind(fd, (struct sockaddr *)&address, sizeof address) == 0 && listen(fd, 64) == 0);
-    return fd;
+    if (bind(fd, (struct sockaddr *)&address, sizeof address) == 0 && listen(fd, 64) == 0)
+        return fd;
+    REQUIRE(errno == EADDRINUSE);
+    close(fd);
+    return -1;
+}
+
+/* Listens at a port below those that the kernel gives to outgoing connections, so that it is free again when a member restarts. */
+static int listen_at_stable_port(void)
+{
+    enum { LOW = 12000, COUNT = 20000 };
+    for (;;) {
+        unsigned number;
+        REQUIRE(getrandom(&number, sizeof number, 0) == sizeof number);
+        int fd = listen_at(LOW + (int)(number % COUNT));
+        if (fd >= 0)
+            return fd;
+    }
 }
 
 static int port_of(int fd)
@@ -138,7 +157,7 @@ struct etcd_box *etcd_box_start(int members, const char *const *arguments)
     REQUIRE(mkdtemp(box->directory) != NULL);
     start_janitor(box);
     for (int i = 0; i < 2 * members; i++)
-        held[i] = listen_at(0);
+        held[i] = listen_at_stable_port();
     for (int i = 0; i < members; i++) {
         box->members[i].client_port = port_of(held[2 * i]);
         box->members[i].peer_port = port_of(held[2 * i + 1]);

@@ -148,6 +148,15 @@ void double_log_hold(struct log *log, bool hold)
     pthread_mutex_unlock(&of(log)->medium->lock);
 }
 
+void double_log_await_held(struct log *log, int count)
+{
+    struct double_medium *medium = of(log)->medium;
+    pthread_mutex_lock(&medium->lock);
+    while (of(log)->pending_count < count)
+        pthread_cond_wait(&medium->changed, &medium->lock);
+    pthread_mutex_unlock(&medium->lock);
+}
+
 void double_medium_end_life(struct double_medium *medium, const char *name)
 {
     pthread_mutex_lock(&medium->lock);
@@ -212,6 +221,7 @@ static int double_submit(struct log *base, const struct slice *parts, size_t cou
         char *bytes = join_parts(parts, count, &len);
         *ret_number = ++medium->hosts[log->host].numbers;
         log->pending[log->pending_count++] = (struct pending){slice_make(bytes, len), *ret_number};
+        changed(medium);
         settle(log);
     }
     pthread_mutex_unlock(&medium->lock);

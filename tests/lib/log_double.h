@@ -20,6 +20,8 @@ struct log *double_log_open(struct double_medium *medium, const char *name);
 void double_log_cut(struct log *log, bool cut);
 /* What is submitted is under way, and comes to nothing before it is let on; a life that ends meanwhile takes it with it. */
 void double_log_hold(struct log *log, bool hold);
+/* Waits until so many entries of this log are held. */
+void double_log_await_held(struct log *log, int count);
 /* The lease of a host is over. */
 void double_medium_end_life(struct double_medium *medium, const char *name);
 /* Returns: the newest position. */

@@ -518,10 +518,10 @@ static void rename_document(struct model_doc *doc, const char *from, const char 
     struct model_version next = *lying(doc);
     char path[2 * SIM_PATH_MAX];
 
-    snprintf(path, sizeof path, "%s%s", to, next.source.path + strlen(from));
-    if (strlen(path) >= SIM_PATH_MAX)
+    int len = snprintf(path, sizeof path, "%s%s", to, next.source.path + strlen(from));
+    if (len >= SIM_PATH_MAX)
         abort(); /* the generator makes no such thing */
-    snprintf(next.source.path, sizeof next.source.path, "%s", path);
+    memcpy(next.source.path, path, (size_t)len + 1);
     next.ts = ts;
     next.seq_no = seq_no;
     next.version += next.version < INT64_MAX;

@@ -29,7 +29,7 @@
 
 enum { HOSTS = 3, WRITERS = 2, ROUNDS = 60 };
 
-#define LONG_US (60 * TL_SECOND) /* nothing that is right takes so long */
+#define LONG_US (600 * TL_SECOND) /* for leases and waits whose end is not the point */
 
 struct host {
     char name[2];
@@ -169,7 +169,7 @@ static struct command *write_command(enum write_op op, const char *id)
                                                 .source = SLICE_LIT("{\"v\":1}"),
                                                 .version = VERSION_ANY,
                                                 .if_seq_no = SEQ_NO_ANY};
-    command->terms.timeout_us = 30 * TL_SECOND;
+    command->terms.timeout_us = LONG_US;
     return command;
 }
 
@@ -239,7 +239,7 @@ static bool is_live(struct host *host, const char *name)
 
 static void catch_up(struct host *host)
 {
-    assert_int_equal(journal_catch_up(host->journal, clock_boot_us() + LONG_US), 0);
+    assert_int_equal(journal_catch_up(host->journal, UINT64_MAX), 0);
 }
 
 static uint64_t digest(struct core *core)
@@ -254,7 +254,7 @@ static void compare_and_end(struct host *hosts, int count)
 {
     uint64_t digests[HOSTS] = {0}, chains[HOSTS] = {0};
     uint64_t positions[HOSTS] = {0};
-    for (int tries = 0; tries < 200; tries++) {
+    for (;;) {
         bool same = true;
         for (int i = 0; i < count; i++) {
             struct journal_host *all;
@@ -272,8 +272,7 @@ static void compare_and_end(struct host *hosts, int count)
         usleep(10000);
     }
     for (int i = 1; i < count; i++)
-        if (positions[i] == positions[0])
-            assert_true(chains[i] == chains[0]);
+        assert_true(chains[i] == chains[0]);
     for (int i = 0; i < count; i++)
         catch_up(&hosts[i]);
     for (int i = 0; i < count; i++) {
@@ -420,8 +419,12 @@ static void test_a_lease_runs_out_for_all(void **state)
     (void)state;
 
     begin_all(hosts, medium);
-    must(run(&hosts[2], session_command(COMMAND_SESSION_OPEN, "s", TL_SECOND)));
-    must(run(&hosts[2], lock_command(COMMAND_LOCK, "s", 0)));
+    enum problem_type type;
+    do { /* again if the machine stalls for the length of the lease */
+        must(run(&hosts[2], session_command(COMMAND_SESSION_OPEN, "s", TL_SECOND)));
+        type = run(&hosts[2], lock_command(COMMAND_LOCK, "s", 0));
+    } while (type == PROBLEM_SESSION_MISSING);
+    must(type);
     must(run(&hosts[1], session_command(COMMAND_SESSION_OPEN, "t", LONG_US)));
     must(run(&hosts[1], lock_command(COMMAND_LOCK, "t", LONG_US)));
     for (int i = 0; i < HOSTS; i++) {
@@ -466,6 +469,16 @@ static void test_a_host_that_dies(void **state)
     double_medium_free(medium);
 }
 
+/* Writes again and again where the log is slower than a timeout that is short for the test. */
+static void until_written(struct host *host, const char *id)
+{
+    enum problem_type type;
+    do
+        type = run(host, write_command(WRITE_INDEX, id));
+    while (type == PROBLEM_LOG_UNAVAILABLE || type == PROBLEM_OUTCOME_UNKNOWN);
+    must(type);
+}
+
 static void test_what_the_log_does_not_take(void **state)
 {
     struct double_medium *medium = double_medium_new();
@@ -474,18 +487,19 @@ static void test_what_the_log_does_not_take(void **state)
     struct asked sent, queued[8];
     (void)state;
 
-    options.timeout_us = TL_SECOND / 4;
+    options.timeout_us = 2 * TL_SECOND;
     for (int i = 0; i < HOSTS; i++)
         assert_int_equal(try_begin(&hosts[i], medium, names[i], &options, NULL), 0);
-    must(run(&hosts[0], write_command(WRITE_INDEX, "0")));
+    until_written(&hosts[0], "0");
     double_log_hold(hosts[0].log, true);
     ask(&hosts[0], &sent, write_command(WRITE_CREATE, "sent"));
-    usleep(50000);
+    double_log_await_held(hosts[0].log, 1);
     for (int i = 0; i < 8; i++) {
         char id[32];
         snprintf(id, sizeof id, "queued-%d", i);
         ask(&hosts[0], &queued[i], write_command(WRITE_CREATE, id));
-        usleep(2000);
+        if (i == 0)
+            double_log_await_held(hosts[0].log, 2);
     }
     assert_int_equal(answer(&sent), PROBLEM_OUTCOME_UNKNOWN);
     bool sure[8];
@@ -496,7 +510,7 @@ static void test_what_the_log_does_not_take(void **state)
     }
     assert_true(sure[7]); /* two are under way at most */
     double_log_hold(hosts[0].log, false);
-    must(run(&hosts[0], write_command(WRITE_INDEX, "1")));
+    until_written(&hosts[0], "1");
     assert_true(has(&hosts[0], "sent"));
     for (int i = 0; i < 8; i++) {
         char id[32];

@@ -21,13 +21,8 @@
 #include "log/etcd/messages.h"
 #include "log/log_etcd.h"
 
-/* Long enough for a machine under load; nothing waits for it that goes well. */
+/* Of leases whose end is not the point: longer than any stall of the machine. Waits have no bound but the time limit of the test itself. */
 enum { LONG_S = 60 };
-
-static uint64_t soon(void)
-{
-    return clock_boot_us() + LONG_S * TL_SECOND;
-}
 
 static struct log *open_with(const char *url, const char *name, uint64_t lease_us)
 {
@@ -50,7 +45,7 @@ static uint64_t join(struct log *log)
 {
     uint64_t life = 0;
     int r;
-    while ((r = log_join(log, SLICE_LIT("about"), soon(), &life)) == LOG_TAKEN)
+    while ((r = log_join(log, SLICE_LIT("about"), LOG_FOREVER, &life)) == LOG_TAKEN)
         usleep(50000);
     if (r != 0) {
         char *trouble = log_etcd_trouble(log);
@@ -114,7 +109,7 @@ static void expect_entries(struct log *log, log_position from, const char *write
     log_position position = from - 1;
     assert_int_equal(log_follow(log, from, &cursor), 0);
     for (unsigned i = first; i <= last; i++) {
-        int r = next_entry(cursor, &entry, soon());
+        int r = next_entry(cursor, &entry, LOG_FOREVER);
         if (r != 0)
             fail_msg("entry %u: %d", i, r);
         assert_int_equal(check_entry(&entry, writer), i);
@@ -131,9 +126,9 @@ static log_position begin(struct log *log)
 {
     struct buf bytes = BUF_INIT(BUF_UNLIMITED);
     log_position position = 0;
-    int r = log_create_genesis(log, SLICE_LIT("genesis"), soon());
+    int r = log_create_genesis(log, SLICE_LIT("genesis"), LOG_FOREVER);
     assert_true(r == 0 || r == LOG_TAKEN);
-    assert_int_equal(log_read_genesis(log, soon(), &bytes, &position), 0);
+    assert_int_equal(log_read_genesis(log, LOG_FOREVER, &bytes, &position), 0);
     buf_deinit(&bytes);
     return position + 1;
 }
@@ -167,10 +162,10 @@ static void test_genesis(void **state)
     log_position position;
     (void)state;
     struct log *log = open_at(url_of("genesis"), "a"), *other = open_at(url_of("genesis"), "b");
-    assert_int_equal(log_read_genesis(log, soon(), &bytes, &position), LOG_NOT_FOUND);
-    assert_int_equal(log_create_genesis(log, SLICE_LIT("first"), soon()), 0);
-    assert_int_equal(log_create_genesis(other, SLICE_LIT("second"), soon()), LOG_TAKEN);
-    assert_int_equal(log_read_genesis(other, soon(), &bytes, &position), 0);
+    assert_int_equal(log_read_genesis(log, LOG_FOREVER, &bytes, &position), LOG_NOT_FOUND);
+    assert_int_equal(log_create_genesis(log, SLICE_LIT("first"), LOG_FOREVER), 0);
+    assert_int_equal(log_create_genesis(other, SLICE_LIT("second"), LOG_FOREVER), LOG_TAKEN);
+    assert_int_equal(log_read_genesis(other, LOG_FOREVER, &bytes, &position), 0);
     assert_slice_equal(buf_view(&bytes), "first");
     assert_true(position > 0);
     buf_deinit(&bytes);
@@ -192,7 +187,7 @@ static void test_appends_of_all_sizes(void **state)
         assert_int_equal(append_entry(log, "w", i, len, &position), 0);
         assert_true(position > before);
         before = position;
-        assert_int_equal(log_ask_head(log, soon(), &position), 0);
+        assert_int_equal(log_ask_head(log, LOG_FOREVER, &position), 0);
         assert_int_equal(position, before);
     }
     expect_entries(log, first, "w", 0, COUNT - 1);
@@ -272,7 +267,7 @@ static void test_two_hosts(void **state)
         assert_int_equal(log_follow(logs[f], first, &cursor), 0);
         for (unsigned i = 0; i < ALL; i++) {
             struct log_entry entry;
-            assert_int_equal(next_entry(cursor, &entry, soon()), 0);
+            assert_int_equal(next_entry(cursor, &entry, LOG_FOREVER), 0);
             int host = entry.host.data[0] - 'a', writer = 2 * host + entry.bytes.data[1] - '0';
             assert_int_equal(check_entry(&entry, names[writer]), next[writer]++);
             assert_true(entry.number > numbers[host]);
@@ -303,14 +298,14 @@ static void test_submitting(void **state)
     (void)state;
     struct log *log = open_at(url_of("submit"), "a");
     struct slice part = SLICE_LIT("some bytes");
-    assert_int_equal(log_submit(log, &part, 1, soon(), &numbers[0]), LOG_OUT);
+    assert_int_equal(log_submit(log, &part, 1, LOG_FOREVER, &numbers[0]), LOG_OUT);
     join(log);
     for (int i = 0; i < COUNT; i++) {
-        assert_int_equal(log_submit(log, &part, 1, soon(), &numbers[i]), 0);
+        assert_int_equal(log_submit(log, &part, 1, LOG_FOREVER, &numbers[i]), 0);
         assert_true(i == 0 || numbers[i] == numbers[i - 1] + 1);
     }
     for (int i = 0; i < COUNT; i++) {
-        assert_int_equal(log_answer(log, numbers[i], soon(), &position), 0);
+        assert_int_equal(log_answer(log, numbers[i], LOG_FOREVER, &position), 0);
         assert_true(position > before);
         before = position;
     }
@@ -336,7 +331,7 @@ static void test_many_who_follow(void **state)
     for (int c = 0; c < CURSORS; c++) {
         for (unsigned i = 0; i < COUNT; i++) {
             struct log_entry entry;
-            assert_int_equal(next_entry(cursors[c], &entry, soon()), 0);
+            assert_int_equal(next_entry(cursors[c], &entry, LOG_FOREVER), 0);
             assert_int_equal(check_entry(&entry, "w"), i);
         }
         log_unfollow(cursors[c]);
@@ -362,7 +357,8 @@ static void test_a_wait_is_interrupted(void **state)
     while (log_await(cursor, clock_boot_us() + 300000) == 0) /* what the watch says of itself */
         assert_int_equal(log_next(cursor, &entry), LOG_END);
     pthread_create(&thread, NULL, interrupt_soon, cursor);
-    assert_int_equal(log_await(cursor, LOG_FOREVER), LOG_END);
+    while (log_await(cursor, LOG_FOREVER) == 0)
+        assert_int_equal(log_next(cursor, &entry), LOG_END);
     pthread_join(thread, NULL);
     log_unfollow(cursor);
     log_close(log);
@@ -374,11 +370,11 @@ static void test_a_wait_is_interrupted(void **state)
 static uint64_t expect_hosts(struct log *log, size_t count)
 {
     struct log_hosts *hosts = NULL;
-    uint64_t version = 0, until = soon(), life;
+    uint64_t version = 0, life;
     do {
         mem_free(hosts);
         hosts = NULL;
-        int r = log_list_hosts(log, version, until, &hosts);
+        int r = log_list_hosts(log, version, LOG_FOREVER, &hosts);
         if (r != 0)
             fail_msg("hosts: %d", r);
         version = hosts->version;
@@ -407,15 +403,15 @@ static void test_lives(void **state)
     assert_int_equal(lease.life, life);
     assert_true(lease.until > clock_boot_us() && lease.until <= lease.asked + LONG_S * TL_SECOND / 10 * 9);
     assert_int_equal(expect_hosts(other, 1), life);
-    assert_int_equal(log_join(same, SLICE_LIT("about"), soon(), &other_life), LOG_TAKEN);
+    assert_int_equal(log_join(same, SLICE_LIT("about"), LOG_FOREVER, &other_life), LOG_TAKEN);
     other_life = join(other);
     assert_true(other_life > life);
     expect_hosts(log, 2);
     assert_int_equal(append_entry(log, "w", 1, 100, &position), 0);
 
     /* Put out by the other: what comes then is refused, and a new life goes on with the numbers. */
-    assert_int_equal(log_expel(other, SLICE_LIT("a"), life, soon()), 0);
-    assert_int_equal(log_expel(other, SLICE_LIT("a"), life, soon()), 0);
+    assert_int_equal(log_expel(other, SLICE_LIT("a"), life, LOG_FOREVER), 0);
+    assert_int_equal(log_expel(other, SLICE_LIT("a"), life, LOG_FOREVER), 0);
     assert_int_equal(append_entry(log, "w", 2, 100, &position), LOG_OUT);
     log_lease(log, &lease);
     assert_int_equal(lease.life, 0);
@@ -424,8 +420,8 @@ static void test_lives(void **state)
     assert_int_equal(append_entry(log, "w", 2, 100, &position), 0);
 
     /* Left in good order: the place is free at once. */
-    assert_int_equal(log_leave(log, soon()), 0);
-    assert_int_equal(log_join(same, SLICE_LIT("about"), soon(), &life), 0);
+    assert_int_equal(log_leave(log, LOG_FOREVER), 0);
+    assert_int_equal(log_join(same, SLICE_LIT("about"), LOG_FOREVER, &life), 0);
     assert_int_equal(append_entry(log, "w", 3, 100, &position), LOG_OUT);
     assert_int_equal(append_entry(same, "w", 3, 2 << 20, &position), 0);
     expect_entries(other, first, "w", 1, 3);
@@ -434,39 +430,52 @@ static void test_lives(void **state)
     log_close(same);
 }
 
-/* A life goes on as long as it is asked for, and ends when etcd cannot be asked: then it counted itself out before. */
+/* Joins, and waits until the life has outlasted the lease that it was granted first. A life that ends by a stall of the machine is begun again. */
+static void join_until_renewed(struct log *log)
+{
+    struct log_lease lease, first;
+    do {
+        join(log);
+        log_lease(log, &first);
+        do {
+            usleep(50000);
+            log_lease(log, &lease);
+        } while (lease.life != 0 && lease.life == first.life && lease.asked < first.until);
+    } while (lease.life == 0 || lease.life != first.life);
+}
+
+/* A life is renewed as long as the host works, and ends when etcd cannot be reached: the host counts itself out first. */
 static void test_a_lease_ends(void **state)
 {
     char url[64];
-    struct log_lease lease, before;
+    struct log_lease lease;
     log_position position;
     uint64_t number;
+    int r;
     struct slice part = SLICE_LIT("nobody sees this");
     (void)state;
     struct relay *relay = relay_start(etcd_box_port(one, 0));
     snprintf(url, sizeof url, "http://127.0.0.1:%d/lease", relay_port(relay));
     struct log *log = open_with(url, "a", 2 * TL_SECOND), *other = open_with(url_of("lease"), "b", 2 * TL_SECOND);
-    uint64_t life = join(log);
-    log_lease(log, &before);
     do {
-        usleep(50000);
-        log_lease(log, &lease);
-        assert_int_equal(lease.life, life);
-    } while (lease.asked < before.until); /* it lived on beyond what it was given first */
-    assert_int_equal(append_entry(log, "w", 0, 100, &position), 0);
+        join_until_renewed(log);
+    } while ((r = append_entry(log, "w", 0, 100, &position)) == LOG_OUT);
+    assert_int_equal(r, 0);
     relay_hold(relay, true);
-    assert_int_equal(log_submit(log, &part, 1, soon(), &number), 0);
-    assert_int_equal(log_answer(log, number, clock_boot_us() + 1000, &position), LOG_BUSY);
+    assert_int_equal(log_submit(log, &part, 1, LOG_FOREVER, &number), 0);
+    assert_int_equal(log_answer(log, number, 0, &position), LOG_BUSY);
     expect_hosts(other, 0);
     log_lease(log, &lease);
     assert_true(lease.until <= clock_boot_us());
     relay_hold(relay, false);
-    int r = log_answer(log, number, soon(), &position);
+    r = log_answer(log, number, LOG_FOREVER, &position);
     /* What was in the relay may have come in before the lease was over, but for its answer. */
     assert_true(r == LOG_OUT || r == LOG_UNKNOWN);
     assert_int_equal(append_entry(log, "w", 1, 100, &position), LOG_OUT);
-    join(log);
-    assert_int_equal(append_entry(log, "w", 1, 100, &position), 0);
+    do {
+        join(log);
+    } while ((r = append_entry(log, "w", 1, 100, &position)) == LOG_OUT);
+    assert_int_equal(r, 0);
     log_close(log);
     log_close(other);
     relay_stop(relay);
@@ -480,11 +489,28 @@ static void put_checkpoint(struct log *log, log_position position, uint64_t log_
     assert_int_equal(log_put_checkpoint(log, &checkpoint), 0);
 }
 
+/* These two give up by themselves after some seconds; that is not the point. */
+static int get_checkpoint(struct log *log, unsigned back, char *place, struct log_checkpoint *ret_checkpoint)
+{
+    int r;
+    while ((r = log_get_checkpoint(log, back, place, ret_checkpoint)) == LOG_AWAY)
+        continue;
+    return r;
+}
+
+static int trim(struct log *log, log_position before)
+{
+    int r;
+    while ((r = log_trim(log, before)) == LOG_AWAY)
+        continue;
+    return r;
+}
+
 static int follow_first(struct log *log, log_position from, struct log_entry *ret_entry)
 {
     struct log_cursor *cursor;
     assert_int_equal(log_follow(log, from, &cursor), 0);
-    int r = next_entry(cursor, ret_entry, soon());
+    int r = next_entry(cursor, ret_entry, LOG_FOREVER);
     log_unfollow(cursor);
     return r;
 }
@@ -500,46 +526,46 @@ static void test_checkpoints_and_trimming(void **state)
     (void)state;
     struct log *a = open_at(url_of("trim"), "a"), *b = open_at(url_of("trim"), "b"), *c = open_at(url_of("trim"), "c");
     join(a);
-    assert_int_equal(log_get_checkpoint(a, 0, place, &found), LOG_NOT_FOUND);
+    assert_int_equal(get_checkpoint(a, 0, place, &found), LOG_NOT_FOUND);
     for (unsigned i = 0; i < 10; i++)
         assert_int_equal(append_entry(a, "w", i, 1000, &positions[i]), 0);
     put_checkpoint(a, positions[6], 7000, "a1");
-    assert_int_equal(log_get_checkpoint(a, 1, place, &found), LOG_NOT_FOUND);
+    assert_int_equal(get_checkpoint(a, 1, place, &found), LOG_NOT_FOUND);
     put_checkpoint(a, positions[8], 9000, "a2");
-    assert_int_equal(log_get_checkpoint(a, 0, place, &found), 0);
+    assert_int_equal(get_checkpoint(a, 0, place, &found), 0);
     assert_slice_equal(found.place, "a2");
-    assert_int_equal(log_get_checkpoint(a, 1, place, &found), 0);
+    assert_int_equal(get_checkpoint(a, 1, place, &found), 0);
     assert_int_equal(found.position, positions[6]);
     assert_int_equal(found.log_bytes, 7000);
 
     /* The second newest host's is kept, and who is away holds it back. */
     put_checkpoint(b, positions[5], 6000, "b");
     put_checkpoint(c, positions[2], 3000, "c");
-    assert_int_equal(log_list_checkpoints(b, soon(), &known), 0);
+    assert_int_equal(log_list_checkpoints(b, LOG_FOREVER, &known), 0);
     assert_int_equal(known->count, 3);
     assert_slice_equal(known->hosts[2].name, "c");
     assert_slice_equal(known->hosts[2].newest.place, "c");
     mem_free(known);
     assert_int_equal(log_follow(b, positions[1], &cursor), 0);
-    assert_int_equal(next_entry(cursor, &entry, soon()), 0);
-    assert_int_equal(log_trim(a, positions[8]), 0);
+    assert_int_equal(next_entry(cursor, &entry, LOG_FOREVER), 0);
+    assert_int_equal(trim(a, positions[8]), 0);
     assert_int_equal(follow_first(b, positions[2] + 1, &entry), 0);
     assert_int_equal(entry.position, positions[3]);
     assert_int_equal(follow_first(b, positions[1], &entry), LOG_TRIMMED);
-    assert_int_equal(log_forget_host(a, SLICE_LIT("c"), soon()), 0);
-    assert_int_equal(log_trim(a, positions[8]), 0);
+    assert_int_equal(log_forget_host(a, SLICE_LIT("c"), LOG_FOREVER), 0);
+    assert_int_equal(trim(a, positions[8]), 0);
     assert_int_equal(follow_first(b, positions[5] + 1, &entry), 0);
     assert_int_equal(entry.position, positions[6]);
     assert_int_equal(follow_first(b, positions[4], &entry), LOG_TRIMMED);
-    assert_int_equal(log_trim(a, positions[3]), 0); /* which is long gone */
+    assert_int_equal(trim(a, positions[3]), 0); /* which is long gone */
 
     /* Who follows already goes on. */
     for (unsigned i = 2; i < 10; i++) {
-        assert_int_equal(next_entry(cursor, &entry, soon()), 0);
+        assert_int_equal(next_entry(cursor, &entry, LOG_FOREVER), 0);
         assert_int_equal(entry.position, positions[i]);
     }
     assert_int_equal(append_entry(a, "w", 10, 1000, &positions[0]), 0);
-    assert_int_equal(next_entry(cursor, &entry, soon()), 0);
+    assert_int_equal(next_entry(cursor, &entry, LOG_FOREVER), 0);
     assert_int_equal(entry.position, positions[0]);
     log_unfollow(cursor);
     log_close(a);
@@ -559,20 +585,19 @@ static void test_trimming_between_parts(void **state)
     join(b);
     char *bytes = entry_of("w", 0, 5 << 20);
     struct slice part = slice_make(bytes, 5 << 20);
-    for (int tries = 0; middle == 0; tries++) {
+    while (middle == 0) {
         log_position head;
-        assert_true(tries < 1000);
-        assert_int_equal(log_submit(a, &part, 1, soon(), &number), 0);
+        assert_int_equal(log_submit(a, &part, 1, LOG_FOREVER, &number), 0);
         assert_int_equal(append_entry(b, "other", 0, 20, &head), 0);
-        assert_int_equal(log_answer(a, number, soon(), &position), 0);
+        assert_int_equal(log_answer(a, number, LOG_FOREVER, &position), 0);
         middle = position > head && head > position - 5 ? head : 0; /* it came in between */
     }
     put_checkpoint(a, middle, 0, "");
-    assert_int_equal(log_trim(a, middle + 1), 0);
+    assert_int_equal(trim(a, middle + 1), 0);
     assert_int_equal(follow_first(b, middle + 1, &entry), 0);
     assert_int_equal(entry.position, position);
     put_checkpoint(a, position, 0, "");
-    assert_int_equal(log_trim(a, position + 1), 0);
+    assert_int_equal(trim(a, position + 1), 0);
     assert_int_equal(follow_first(b, middle - 1, &entry), LOG_TRIMMED);
     mem_free(bytes);
     log_close(a);
@@ -623,7 +648,7 @@ static void test_connections_are_cut(void **state)
     pthread_create(&writer.thread, NULL, write_all, &writer);
     for (unsigned i = 0; i < COUNT; i++) {
         struct log_entry entry;
-        assert_int_equal(next_entry(cursor, &entry, soon()), 0);
+        assert_int_equal(next_entry(cursor, &entry, LOG_FOREVER), 0);
         assert_int_equal(check_entry(&entry, "w"), i);
         if (i % 10 == 5) {
             relay_cut(relay);
@@ -653,7 +678,7 @@ static void put_raw(const char *prefix, const char *key, struct slice value)
     call_frame(&request);
     etcd_put_put(&request, slice_from(path), value, 0);
     call_frame_end(&request);
-    assert_int_equal(client_ask(client, WAY_CONTROL, ETCD_PUT, buf_view(&request), soon(), &reply, NULL), 0);
+    assert_int_equal(client_ask(client, WAY_CONTROL, ETCD_PUT, buf_view(&request), LOG_FOREVER, &reply, NULL), 0);
     client_close(client);
     buf_deinit(&request);
     buf_deinit(&reply);
@@ -692,8 +717,8 @@ static void test_damage_is_seen(void **state)
         bytes[ENVELOPE_BYTES + 3] ^= (char)cases[i].flip;
         put_raw(cases[i].prefix, cases[i].host, second);
         assert_int_equal(log_follow(log, first, &cursor), 0);
-        assert_int_equal(next_entry(cursor, &entry, soon()), 0);
-        assert_int_equal(next_entry(cursor, &entry, soon()), TL_ERR_CORRUPT);
+        assert_int_equal(next_entry(cursor, &entry, LOG_FOREVER), 0);
+        assert_int_equal(next_entry(cursor, &entry, LOG_FOREVER), TL_ERR_CORRUPT);
         assert_int_equal(log_next(cursor, &entry), TL_ERR_CORRUPT);
         char *trouble = log_etcd_trouble(log);
         assert_non_null(strstr(trouble, "damaged"));
@@ -723,11 +748,14 @@ static void test_nobody_is_there(void **state)
         mem_free(reason);
     }
     log = open_at("http://127.0.0.1:1,http://[::1]:1/p", "a");
-    assert_int_equal(log_join(log, SLICE_NONE, clock_boot_us() + 100000, &life), LOG_AWAY);
-    assert_int_equal(log_ask_head(log, clock_boot_us() + 100000, &position), LOG_AWAY);
-    char *trouble = log_etcd_trouble(log);
-    assert_non_null(strstr(trouble, "cannot connect"));
-    mem_free(trouble);
+    bool told = false;
+    while (!told) { /* it tries to connect while it is asked */
+        assert_int_equal(log_join(log, SLICE_NONE, clock_boot_us() + 100000, &life), LOG_AWAY);
+        assert_int_equal(log_ask_head(log, clock_boot_us() + 100000, &position), LOG_AWAY);
+        char *trouble = log_etcd_trouble(log);
+        told = trouble != NULL && strstr(trouble, "cannot connect") != NULL;
+        mem_free(trouble);
+    }
     log_close(log);
 }
 
@@ -750,10 +778,8 @@ static void test_no_room(void **state)
     assert_int_equal(append_entry(log, "w", in, 700000, &position), TL_ERR_NO_SPACE);
     expect_entries(log, 1, "w", 0, in - 1);
     struct log_space space;
-    for (uint64_t until = soon(); log_space(log, &space), !space.full;) {
-        assert_true(clock_boot_us() < until);
+    while (log_space(log, &space), !space.full)
         usleep(50000);
-    }
     assert_true(space.tight && space.size > 0);
     log_close(log);
     etcd_box_stop(small);
@@ -781,22 +807,19 @@ static void three_members(bool kill_them)
             etcd_box_signal(box, member, SIGSTOP);
         writer.first = (unsigned)member * EACH;
         writer.positions = positions + writer.first;
-        if (write_all(&writer) != NULL) {
-            /* The life was over meanwhile, which a loaded machine may do: another goes on behind what is in. */
+        if (write_all(&writer) != NULL)
             fail_msg("the life ended: %s", log_etcd_trouble(log));
-        }
         for (unsigned i = 0; i < EACH; i++) {
             struct log_entry entry;
-            assert_int_equal(next_entry(cursor, &entry, soon()), 0);
+            assert_int_equal(next_entry(cursor, &entry, LOG_FOREVER), 0);
             assert_int_equal(check_entry(&entry, "w"), next++);
         }
-        assert_int_equal(log_ask_head(log, soon(), &head), 0);
+        assert_int_equal(log_ask_head(log, LOG_FOREVER, &head), 0);
         assert_int_equal(head, positions[next - 1]);
         if (kill_them)
             etcd_box_restart(box, member);
         else
             etcd_box_signal(box, member, SIGCONT);
-        sleep(1); /* so that it is there when the next one goes */
     }
     log_unfollow(cursor);
     log_close(log);

@@ -231,7 +231,7 @@ static void test_scores(void **state)
 
 /* A document of the model: what its fields hold. */
 struct model_doc {
-    char id[8];
+    char id[16];
     char source[640];
     bool live;
     int k[3]; /* words of the alphabet below */

@@ -95,7 +95,7 @@ static void rollback_restores_all(void **state)
     for (int round = 0; round < 300; round++) {
         struct slice before[KEYS];
         char copies[KEYS][16];
-        char names[KEYS][8];
+        char names[KEYS][16];
         size_t mark = overlay_mark(overlay);
         size_t bytes = overlay_bytes(overlay);
         size_t count = overlay_count(overlay);

@@ -63,7 +63,7 @@ static void assert_scan(struct store_iter *iter, const char *expected)
                  SLICE_ARG(store_iter_key(iter)), SLICE_ARG(store_iter_value(iter)));
     assert_string_equal(text, expected);
     for (store_iter_seek_last(iter); store_iter_valid(iter); store_iter_prev(iter)) {
-        char rest[256];
+        char rest[sizeof backward + 1];
         snprintf(rest, sizeof rest, "%s%s", *backward ? " " : "", backward);
         snprintf(backward, sizeof backward, "%.*s=%.*s%.200s", SLICE_ARG(store_iter_key(iter)),
                  SLICE_ARG(store_iter_value(iter)), rest);

@@ -460,7 +460,7 @@ static off_t log_bytes(const struct fixture *f)
 static void holes_end_the_log(void **state)
 {
     struct fixture *f = *state;
-    char path[512], synced[512], killed[80], zeros[32768] = {0};
+    char path[640], synced[512], killed[80], zeros[32768] = {0};
     snprintf(killed, sizeof killed, "%s.killed", f->directory);
     must_open(f, false);
     write_padded(f, 1, 0);
