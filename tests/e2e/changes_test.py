@@ -410,8 +410,8 @@ class Wait(unittest.TestCase):
             server.port_wanted = server.port
             followers = [Follower(server, server.must("GET", "/_timestamp")["timestamp"], "f") for _ in range(3)]
             acknowledged = {}
-            for life in range(5):
-                for _ in range(rng.randrange(50, 200)):
+            for life in range(20 if os.environ.get("TIDELOCK_TEST_LONG") else 4):
+                for _ in range(rng.randrange(20, 100)):
                     number = rng.randrange(40)
                     acknowledged[str(number)] = server.must("PUT", "/f/_doc/%d" % number, {"n": number})["_version"]
                 if life % 2:
