@@ -418,13 +418,13 @@ class Odd(Copy):
         self.assertEqual(documents(self.target.must), {})
 
     def test_large(self):
-        """One commit of 20,000 changes (or TIDELOCK_LARGE=100000), and a document of 50 MB."""
-        many = int(os.environ.get("TIDELOCK_LARGE", "20000"))
+        """One commit of many changes, and a document that is larger than a batch. TIDELOCK_TEST_LONG: 20,000 (or TIDELOCK_LARGE=100000), and 50 MB."""
+        many, megabytes = int(os.environ.get("TIDELOCK_LARGE", "20000" if LONG else "5000")), 50 if LONG else 8
         self.fill(3)
         process = self.follow("--quiet")
         self.await_equal()
         self.source.must("POST", "/_bulk?atomic=true", "".join('{"index":{"_index":"fs","_id":"%d"}}\n{"n":%d}\n' % (i, -i) for i in range(many)))
-        self.source.must("PUT", "/fs/_doc/large", '{"t":"%s","n":1}' % ("0123456789abcde " * (50 << 16)))
+        self.source.must("PUT", "/fs/_doc/large", '{"t":"%s","n":1}' % ("0123456789abcde " * (megabytes << 16)))
 
         def there():
             return self.target.must("GET", "/fs/_count")["count"] == many + 1 and process.poll() is None
