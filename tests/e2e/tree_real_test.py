@@ -301,7 +301,7 @@ if __name__ == "__main__":
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=5 if os.environ.get("TIDELOCK_TEST_LONG") else 0.2)
-    parser.add_argument("--documents", type=int, default=3000)
+    parser.add_argument("--documents", type=int, default=3000 if os.environ.get("TIDELOCK_TEST_LONG") else 1000)
     parser.add_argument("--clients", type=int, default=4)
     parser.add_argument("--verbose", action="store_true")
     OPTIONS, rest = parser.parse_known_args()
