@@ -618,7 +618,7 @@ class Verify(Copy):
 
 class Hostile(Copy):
     """Clients write, delete and write again while the copy is killed, stopped, and its answers are lost."""
-    DISTURBANCES = 60 if LONG else 12
+    DISTURBANCES = 60 if LONG else 8
 
     def write(self, number):
         chance = random.Random(number)
