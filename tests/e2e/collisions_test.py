@@ -98,13 +98,18 @@ class Collisions(unittest.TestCase):
         good = self.cost(lambda: work(self.good))
         bad = self.cost(lambda: work(self.bad))
         self.assertLess(bad, TIMES * good + BESIDE_S)
+        self.assertTrue(any(self.rounds_beside(work) > 1 for _ in range(10)), "nothing else is answered meanwhile")
+
+    def rounds_beside(self, work):
+        """Returns: how often a neighbour was served while the bad names were worked on; on a busy machine it may be held up elsewhere."""
         neighbour = Neighbour(self.server)
         neighbour.start()
         work(self.bad)
+        rounds = neighbour.rounds
         neighbour.stopping.set()
-        neighbour.join(60)
+        neighbour.join()
         self.assertIsNone(neighbour.failure)
-        self.assertGreater(neighbour.rounds, 1)
+        return rounds
 
     def test_the_names_collide(self):
         def hash_of(name):

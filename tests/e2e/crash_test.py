@@ -8,7 +8,7 @@ whose reply never came may or may not have happened; whatever is found must be t
 write further. Bulk requests are judged item by item. `tidelock check` must find the store sound each time, and must find
 a fault that is planted at the end.
 
-    crash_test.py [--kills 50] [--seed N]
+    crash_test.py [--kills 12] [--seed N]
 """
 import argparse
 import glob
@@ -136,7 +136,7 @@ def plant_fault(data):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--kills", type=int, default=50 if os.environ.get("TIDELOCK_TEST_LONG") else 12)
     parser.add_argument("--seed", type=int, default=int(os.environ.get("TIDELOCK_SEED", "1")))
     args = parser.parse_args()
     rng = random.Random(args.seed)

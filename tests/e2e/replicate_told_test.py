@@ -6,9 +6,11 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import unittest
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from replicate_test import without_rests  # noqa: E402
 from server import PROGRAM, Server  # noqa: E402
 from waiting import until  # noqa: E402
 
@@ -91,56 +93,58 @@ class Told(unittest.TestCase):
             command = [PROGRAM, "replicate", "--from", self.source.url, "--to", "http://me:secret@" + target.url[len("http://"):]]
             process = subprocess.Popen([*command, "--quiet"])
             try:
-                until(lambda: self.copies().get("default", {}).get("state") == "following", "it follows", 60)
-                until(lambda: self.copies()["default"]["lag_changes"] == 0, "it is up to date", 60)
+                until(lambda: self.copies().get("default", {}).get("state") == "following", "it follows")
+                until(lambda: self.copies()["default"]["lag_changes"] == 0, "it is up to date")
                 self.assertEqual(self.copies()["default"]["sent"], 100)
                 self.assertNotIn("secret", json.dumps(self.copies()))
                 process.send_signal(signal.SIGSTOP)
                 self.put(30)
                 self.assertEqual(self.copies()["default"]["lag_changes"], 30)
-                status = subprocess.run([PROGRAM, "status", "--url", self.source.url], capture_output=True, text=True, timeout=60)
+                status = subprocess.run([PROGRAM, "status", "--url", self.source.url], capture_output=True, text=True)
                 self.assertIn("Copies\nname", status.stdout)
-                status = subprocess.run([PROGRAM, "status", "--json", "--url", self.source.url], capture_output=True, text=True, timeout=60)
+                status = subprocess.run([PROGRAM, "status", "--json", "--url", self.source.url], capture_output=True, text=True)
                 self.assertEqual(json.loads(status.stdout)["copies"]["consumers"][0]["lag_changes"], 30)
                 process.send_signal(signal.SIGCONT)
-                until(lambda: self.copies()["default"]["lag_changes"] == 0, "it has caught up", 60)
+                until(lambda: self.copies()["default"]["lag_changes"] == 0, "it has caught up")
                 process.terminate()
-                self.assertEqual(process.wait(60), 0)
+                self.assertEqual(process.wait(), 0)
             finally:
                 process.kill()
                 process.wait()
             self.assertEqual(self.copies()["default"]["state"], "ended")
             target.must("DELETE", "/fs/_doc/7")
-            verify = subprocess.run([*command, "--verify"], capture_output=True, text=True, timeout=120)
+            verify = subprocess.run([*command, "--verify"], capture_output=True, text=True, env=without_rests())
             self.assertEqual(verify.returncode, 1, verify.stderr)
             copy = self.copies()["default"]
             self.assertEqual((copy["state"], copy["verified_differences"]), ("ended", 1))
             self.assertGreater(copy["verified_at"], copy["place"] - 1)
-            self.assertEqual(subprocess.run([*command, "--repair"], capture_output=True, timeout=120).returncode, 0)
-            self.assertEqual(subprocess.run([*command, "--verify"], capture_output=True, timeout=120).returncode, 0)
+            self.assertEqual(subprocess.run([*command, "--repair"], capture_output=True, env=without_rests()).returncode, 0)
+            self.assertEqual(subprocess.run([*command, "--verify"], capture_output=True).returncode, 0)
             self.assertEqual(self.copies()["default"]["verified_differences"], 0)
 
     def test_compares_by_itself(self):
         """What somebody else has done to the target is found and mended, while what comes is followed."""
-        self.put(3000)
-        with Server() as target:
-            process = subprocess.Popen([PROGRAM, "replicate", "--from", self.source.url, "--to", target.url, "--quiet", "--verify-every", "1s"], stderr=subprocess.PIPE, text=True)
+        self.put(300)
+        with Server() as target, tempfile.TemporaryFile("w+") as errors:
+            process = subprocess.Popen([PROGRAM, "replicate", "--from", self.source.url, "--to", target.url, "--quiet", "--verify-every", "1s"], stderr=errors)
             try:
-                until(lambda: self.copies().get("default", {}).get("verified_differences") == 0, "it has compared once", 120)
+                until(lambda: self.copies().get("default", {}).get("verified_differences") == 0, "it has compared once")
                 target.must("DELETE", "/fs/_doc/7")
                 target.must("PUT", "/fs/_doc/stray", {"n": 1})
                 target.must("PUT", "/fs/_doc/8?version_type=external_gte&version=%d" % target.must("GET", "/fs/_doc/8")["_version"], {"n": 8000})
                 self.source.must("PUT", "/fs/_doc/came", {"n": 1})
-                until(lambda: target.ask("GET", "/fs/_doc/came")[0] == 200, "it follows all the while", 60)
+                until(lambda: target.ask("GET", "/fs/_doc/came")[0] == 200, "it follows all the while")
                 until(lambda: target.ask("GET", "/fs/_doc/7")[0] == 200 and target.ask("GET", "/fs/_doc/stray")[0] == 404
-                      and target.must("GET", "/fs/_doc/8")["_source"] == {"n": 8}, "all is mended", 120)
-                until(lambda: self.copies()["default"]["verified_differences"] == 0, "it was compared again", 120)
+                      and target.must("GET", "/fs/_doc/8")["_source"] == {"n": 8}, "all is mended")
+                until(lambda: self.copies()["default"]["verified_differences"] == 0, "it was compared again")
                 process.terminate()
-                said = process.communicate(timeout=60)[1]
-                self.assertEqual(process.returncode, 0, said)
+                process.wait()
             finally:
                 process.kill()
-                process.communicate()
+                process.wait()
+            errors.seek(0)
+            said = errors.read()
+            self.assertEqual(process.returncode, 0, said)
             self.assertEqual(sorted({line for line in said.splitlines() if "not equal" in line}),
                              ["tidelock replicate: fs/%s is not equal" % id for id in ("7", "8", "stray")])
 

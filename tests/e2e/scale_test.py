@@ -24,6 +24,7 @@ LOCK_BYTES = 300
 WAITER_BYTES = 2048  # its HTTP exchange included
 IDLE_TRANSACTIONS_BYTES = 20 << 20
 START_SECONDS = 2.0
+FULL = "--full" in sys.argv
 # Small caches of the store, so that its buffers do not drown what is measured.
 OPTIONS = ("--cache", "8m", "--write-buffer", "8m", "--idle-timeout", "1h")
 
@@ -48,8 +49,8 @@ def status(server, name):
 
 
 def resident(server):
-    """Once it has come to rest: the store flushes in the background, freed memory goes back within seconds."""
-    time.sleep(1)
+    """Once it has come to rest, where the limits count: the store flushes in the background, freed memory goes back within seconds."""
+    time.sleep(1 if FULL else 0)
     return status(server, "VmRSS")
 
 
@@ -97,7 +98,7 @@ class Line:
     """A connection with one request at a time, so small that it is sent in one go and its answer comes in one piece or two."""
 
     def __init__(self, server):
-        self.socket = socket.create_connection(("127.0.0.1", server.port), 60)
+        self.socket = socket.create_connection(("127.0.0.1", server.port))
         self.received = b""
 
     def send(self, method, path, body=None):
@@ -138,7 +139,7 @@ def waiters_on_one_lock(scale):
             line.send("POST", "/_lock", {"session": session, "wait": "1h", "locks": [lock]})
         for session in sessions:  # one by one: an answer that lists all of them leaves memory behind that is not theirs
             while not server.must("GET", "/_session/" + session)["waiting"]:
-                time.sleep(0.1)
+                time.sleep(0.01)
         after = resident(server)
         scale.within("a waiting request beside its connection", (after - before) / count, WAITER_BYTES, "bytes")
         assert status(server, "Threads") == threads, "waiters cost threads"
@@ -161,7 +162,7 @@ def pass_on(server, holder, lines, waiting):
     server.must("POST", "/_unlock", {"session": holder})
     unlocked = set()
     while len(order) < len(waiting):
-        for descriptor, _ in poll.poll(60):
+        for descriptor, _ in poll.poll():
             session = by_socket[descriptor]
             reply = lines[session].receive()
             if session in unlocked:

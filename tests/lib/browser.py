@@ -24,7 +24,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import ties  # noqa: E402,F401
 
 PROGRAM = shutil.which("chromium")
-PATIENCE = 60  # seconds after which something that should be there is missed
+PATIENCE = 600  # seconds after which something that should be there is missed; the test's own timeout comes before
 
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update",
          "--disable-sync", "--disable-dev-shm-usage", "--disable-extensions", "--disable-default-apps", "--mute-audio", "--no-proxy-server",

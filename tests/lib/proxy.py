@@ -73,6 +73,7 @@ class Meddler:
         self.target = port
         self.judge = judge
         self.late = []
+        self.asked = 0  # requests that have come
         self.served = 0
         self.spoil = None
         self.drip = None
@@ -127,6 +128,7 @@ class Meddler:
 
     def serve(self, handler, body):
         request = handler.command, handler.path, body, handler.headers
+        self.asked += 1
         what = self.judge(*request[:3])
         if what == "late":
             self.late.append(request)

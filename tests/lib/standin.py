@@ -110,7 +110,14 @@ class Standin:
             def handle_error(self, *_):
                 pass
 
-        self.server = Listener(("127.0.0.1", self.port), Handler)
+        while True:
+            try:
+                self.server = Listener(("127.0.0.1", self.port), Handler)
+                break
+            except OSError:  # a connection of another process has the port for a while
+                if self.port == 0:
+                    raise
+                time.sleep(0.05)
         self.port = self.server.server_address[1]
         self.url = "http://127.0.0.1:%d" % self.port
         self.thread = threading.Thread(target=self.server.serve_forever, args=(0.02,))
