@@ -164,10 +164,21 @@ class Fleet:
         self.server.kill()
         self.server.start()
 
-    def rage(self, seconds, kills=4.0, stops=2.0, stop_seconds=lambda number: 1.5, server_kills=0.3, meanwhile=None):
-        """For so long, starts of the server apart, kills clients and the server and stops clients, about so many times a second each."""
+    def count_of(self, kind):
+        """Returns: how many notes of that kind there are."""
+        begins, found = ('{"kind": "%s", ' % kind).encode(), 0
+        for name in os.listdir(self.folder):
+            with open(os.path.join(self.folder, name), "rb") as file:
+                found += sum(line.startswith(begins) for line in file)
+        return found
+
+    def rage(self, seconds, kills=4.0, stops=2.0, stop_seconds=lambda number: 1.5, server_kills=0.3, meanwhile=None, enough=None):
+        """
+        For so long, starts of the server apart, kills clients and the server and stops clients, about so many times a second each; and on
+        until the server was killed once, and enough() says that enough was tried.
+        """
         end = time.monotonic() + seconds
-        while time.monotonic() < end:
+        while time.monotonic() < end or server_kills > 0 and self.counts["server"] == 0 or enough is not None and not enough():
             time.sleep(self.random.expovariate(kills + stops + server_kills))
             self.wake()
             drawn = self.random.random() * (kills + stops + server_kills)
