@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`_update_by_query`, `_delete_by_query` and `_reindex` with ?atomic=true: all that they change at one timestamp, or nothing.
 
-They are stopped in the middle by a lock on their last document, which others may read and nobody may write, so that others can look at
+They are stopped in the middle by a lock on their last document, which others may read and must not write, so that others can look at
 them and stand in their way.
 """
 import os
@@ -99,7 +99,7 @@ class AmongOthers(Case):
         return sum(len(lock["waiters"]) for lock in self.server.must("GET", "/_lock")["locks"])
 
     def begun(self):
-        """All is changed but the last one of ten documents, on which it waits. Returns: the request, and who is in its way."""
+        """All is changed but the last one of ten documents, on which it waits. Returns: the request, and the session that blocks it."""
         self.fill("fs", 10)
         holder = self.server.must("POST", "/_session", {"ttl": "1h"})["session"]
         self.server.must("POST", "/_lock", {"session": holder, "locks": [{"mode": "shared", "index": "fs", "id": "9"}]})

@@ -42,7 +42,7 @@ def processes_with(word):
 
 
 class LockCase(unittest.TestCase):
-    """The cases of a class have a server; each has a folder, and a clock for its commands, which is the machine's as long as nobody sets it."""
+    """The cases of a class have a server; each has a folder, and a clock for its commands, which follows the machine's until the test moves it."""
 
     @classmethod
     def setUpClass(cls):
@@ -55,6 +55,7 @@ class LockCase(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="tidelock-lock-")
         self.clock = Clock()
+        self.server.ask("DELETE", "/fs")
         self.server.must("PUT", "/fs", {"mappings": {"properties": {"path": {"type": "path"}}}})
         self.server.must("PUT", "/fs/_doc/1", {"n": 1})
 
@@ -62,7 +63,6 @@ class LockCase(unittest.TestCase):
         if self.server.process.poll() is not None:
             self.server.start()
         self.server.end_owners()
-        self.server.must("DELETE", "/fs")
         self.clock.close()
         shutil.rmtree(self.folder)
 
@@ -98,7 +98,7 @@ class LockCase(unittest.TestCase):
         self.assertLessEqual(os.path.getsize(path), before + ONE_WRITE, "the command still runs")
 
     def until_dead(self, path):
-        """What knows the path dies without being asked to, and does nothing more."""
+        """Waits until no process has the path in its command line; the file stays as it is."""
         until(lambda: not processes_with(path), "the command is dead")
         self.assert_still(path)
 
@@ -427,7 +427,7 @@ class LockOfTheStopped(LockCase):
         self.assertEqual(self.end(job, 128 + signal.SIGTERM), "")
 
     def unread(self):
-        """Returns: how many bytes the server has sent that nobody has read yet."""
+        """Returns: how many bytes the server has sent that its clients have not read yet."""
         with open("/proc/net/tcp", encoding="ascii") as file:
             rows = [row.split() for row in file][1:]
         return sum(int(row[4].split(":")[1], 16) for row in rows if row[2].endswith(":%04X" % self.server.port) and row[3] == "01")

@@ -57,6 +57,11 @@ class Case(unittest.TestCase):
         until(lambda: self.waiters() > before, "%s %s waits" % (method, path))
         return self.background[-1]
 
+    def until_logged(self, condition, what):
+        """The log tells by the second: let one pass."""
+        self.server.pass_time(1.2)
+        until(lambda: condition(self.server.errors()), what)
+
     def text(self, path):
         return self.server.request("GET", path).body.decode()
 
@@ -241,7 +246,7 @@ class Scene(Case):
         status, refused = self.server.ask("POST", "/_lock", {"session": self.session("other"), "locks": [EXCLUSIVE_1]})
         self.assertEqual(status, 409)
         self.behind("POST", "/_lock", {"session": self.session("late"), "wait": "5m", "locks": [EXCLUSIVE_1]})
-        until(lambda: "has waited" in self.server.errors(), "the log tells of slow waits")
+        self.until_logged(lambda log: "has waited" in log, "the log tells of slow waits")
         shown = [json.dumps(refused), self.server.errors(), self.run_tool("locks"), self.run_tool("status")]
         shown += [self.text(path) for path in ("/_lock", "/_session", "/_transaction", "/_cat/locks?v", "/_cat/sessions?v", "/_cat/transactions?v",
                                                "/_lock/_stories", "/_session/%d" % self.server.number(self.editor),
@@ -282,13 +287,13 @@ class Scene(Case):
             self.assertIn(r"a\a\tb", table)
             self.assertEqual([c for c in table if ord(c) < 32 and c != "\n"], [])
         self.server.must("DELETE", "/_session/%s?force=true" % evil)
-        until(lambda: "evil" in self.server.errors(), "the log tells of the end")
+        self.until_logged(lambda log: "evil" in log, "the log tells of the end")
         self.assertIn(r"evil\033[31m\nforged line", self.server.errors())
 
     def test_slow_waits_in_the_log(self):
         """Once they have lasted a second, with who is in the way; and again when they end, with how long it was."""
         self.behind("POST", "/_lock", {"session": self.session("later", ttl="1h"), "wait": "10m", "locks": [EXCLUSIVE_1]})
-        until(lambda: self.server.errors().count("has waited") == 4, "the log tells of the slow waits")
+        self.until_logged(lambda log: log.count("has waited") == 4, "the log tells of the slow waits")
         log = self.server.errors()
         self.assertRegex(log, r"info: editor \(session #%d\) has waited \d+\.\d s for update on fs/1, fs:/clinton is held by nightly-rename \(session #%d\)" %
                          (self.server.number(self.editor), self.server.number(self.nightly)))
@@ -296,9 +301,9 @@ class Scene(Case):
         self.assertRegex(log, r"transaction #%d of editor \(session #%d\) has waited" %
                          (self.server.transaction_number(self.transaction), self.server.number(self.editor)))
         self.server.must("POST", "/_unlock", {"session": self.nightly})
-        until(lambda: "was granted update on fs/1 after" in self.server.errors(), "the log tells of the grant")
+        self.until_logged(lambda log: "was granted update on fs/1 after" in log, "the log tells of the grant")
         self.server.pass_time(601)
-        until(lambda: re.search(r"later \(session #\d+\) gave up waiting for exclusive on fs/1 after 60\d\.", self.server.errors()), "the log tells of the end")
+        self.until_logged(lambda log: re.search(r"later \(session #\d+\) gave up waiting for exclusive on fs/1 after 60\d\.", log), "the log tells of the end")
         self.assertEqual(self.server.errors().count("has waited"), 4, "told once")
 
 
@@ -346,7 +351,7 @@ class Stories(Case):
         story, = self.stories("deadlock")
         self.assertEqual(set(story["lines"]), {"%s waits for fs/2 held by %s" % (ann, bob), "%s waits for fs/1 held by %s" % (bob, ann),
                                                "%s gives way" % bob})
-        until(lambda: "info: deadlock: " in self.server.errors() and "; %s gives way" % bob in self.server.errors(), "the log tells")
+        self.until_logged(lambda log: "info: deadlock: " in log and "; %s gives way" % bob in log, "the log tells")
         self.server.must("POST", "/_unlock", {"session": b})
         waiting.join()
         self.assertEqual(waiting.status, 200)
@@ -375,7 +380,7 @@ class Stories(Case):
         self.assertEqual(told["by lease"], [
             "by lease (session #%d) has expired" % number, "transaction #%d is rolled back" % transaction,
             "documents that lived with it and are removed: 1", "locks released: 1"])
-        until(lambda: self.server.errors().count("info: expiry: ") == 3, "the log tells")
+        self.until_logged(lambda log: log.count("info: expiry: ") == 3, "the log tells")
         self.assertIn("; ".join(told["by lease"]) + "\n", self.server.errors())
         self.assertIn("was ended by force", told["by force"][0])
         self.assertEqual(told["by force"][1:], ["actions done: 1 of 1"])

@@ -3,12 +3,12 @@
 
     server = ClockedServer().start()
     server.clock.step(3600)        # the clock of the machine is set forward
-    server.pass_time(60)           # a minute passes in which the server works: leases of a minute run out, soon
+    server.pass_time(60)           # a minute passes in which the server works: leases of a minute run out
     server.clock.jump(60)          # a minute passes in which it did not work
 
 A server that reads a clock which has gone on by more than half a second takes the rest for time in which it did not work, and
-counts it against no lease (journal/times.h, PACE_GAP_US). So pass_time() goes in small steps, with a request after each. What has run
-out ends within the next beat of the server, a quarter of a second later: wait for it.
+counts it against no lease (journal/times.h, PACE_GAP_US). So pass_time() goes in small steps, with a request after each. A lease that
+has run out ends with the server's next beat, a quarter of a second later: wait for it.
 """
 import os
 import struct
@@ -45,7 +45,7 @@ class Clock:
                 "ASAN_OPTIONS": "verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", "")}
 
     def step(self, seconds):
-        """Somebody sets the clock of the machine."""
+        """The clock of the machine is set."""
         self.wall[0] += int(seconds * 1e6)
         self.set()
 
