@@ -145,12 +145,31 @@ class Durations(Case):
         self.assertLess(abs(ends_in(self.server.must("POST", "/_session", {"ttl": "1m"})) - 60), 30)
 
 
+@unittest.skipUnless(os.environ.get("TIDELOCK_TEST_LONG"), "waits for sweeps; make test-long")
+class Connections(Case):
+    SWEEP = 1.5  # seconds: the server looks at its connections by the second, whatever the clock says
+
+    def test_two_requests_within_a_millisecond(self):
+        """A connection that has been looked at between them is idle after the second one, not in the middle of a third."""
+        self.clock.stand()
+        connection = self.server.connect()
+        for _ in range(2):
+            self.assertEqual(self.server.request("GET", "/", connection=connection).status, 200)
+            time.sleep(self.SWEEP)
+        self.clock.jump(60)
+        time.sleep(self.SWEEP)
+        socket_before = connection.sock
+        self.assertEqual(self.server.request("GET", "/", connection=connection).status, 200)
+        self.assertIs(connection.sock, socket_before)
+        connection.close()
+
+
 class Timestamps(Case):
     options = ("--history", "10m")
 
     def test_the_preloaded_clock_counts(self):
         self.clock.step(HOUR)
-        self.assertGreater(self.stable(), (time.time() + HOUR / 2) * 1e6)
+        until(lambda: self.stable() > (time.time() + HOUR / 2) * 1e6, "the preloaded clock counts")
 
     def test_they_neither_repeat_nor_sink(self):
         """Over kill -9, restarts and steps; what was read at one is read again, tokens rise, and so does what replies name."""
