@@ -52,6 +52,7 @@ void connection_enter(struct connection *connection, enum phase phase, size_t by
 {
     atomic_store_explicit(&connection->bytes, bytes, memory_order_relaxed);
     atomic_store_explicit(&connection->since_ms, http_now_ms(), memory_order_relaxed);
+    atomic_fetch_add_explicit(&connection->phases, 1, memory_order_relaxed);
     atomic_store_explicit(&connection->phase, phase, memory_order_release);
 }
 

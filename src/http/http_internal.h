@@ -56,11 +56,12 @@ struct connection {
     _Atomic bool drained; /* we have closed our reading side: a hang-up says nothing */
     _Atomic int phase;
     _Atomic uint64_t since_ms; /* when the phase began */
+    _Atomic uint64_t phases;   /* begun so far: several may begin in the same millisecond */
     _Atomic size_t bytes;      /* moved, or to be moved, in this phase */
     _Atomic bool shaking; /* it counts in http->handshakes */
     bool begun;           /* polling thread's, of TLS: its first bytes have been read */
     struct tls_credentials *credentials; /* polling thread's: what it began TLS with; NULL: it has none */
-    uint64_t idle_since_ms;    /* watcher's: the idle phase it has looked at, 0 none */
+    uint64_t idle_phase;       /* watcher's: the idle phase it has looked at, by `phases`; 0: none */
     uint64_t idle_received;    /* watcher's: bytes received when it first looked */
     uint64_t head_since_ms;    /* watcher's: when it first saw bytes of an unfinished header, 0 none */
     bool unheard;              /* watcher's: in the hearing at hand there is something of it to be read yet */

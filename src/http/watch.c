@@ -82,9 +82,10 @@ static const char *idle_fault(struct connection *connection, uint64_t since, uin
     const struct http_options *options = &connection->http->options;
     if (now - since > options->idle_us / TL_MS)
         return "idle";
+    uint64_t phase = atomic_load_explicit(&connection->phases, memory_order_relaxed);
     uint64_t received = watch_received_bytes(connection->fd);
-    if (connection->idle_since_ms != since) {
-        connection->idle_since_ms = since;
+    if (connection->idle_phase != phase) {
+        connection->idle_phase = phase;
         connection->idle_received = received;
         connection->head_since_ms = 0;
     } else if (received != connection->idle_received && connection->head_since_ms == 0) {

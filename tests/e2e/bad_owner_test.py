@@ -15,7 +15,9 @@ import unittest
 import urllib.parse
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from server import Server  # noqa: E402
+from clock import ClockedServer  # noqa: E402
+from server import HANGS, Server  # noqa: E402
+from waiting import until  # noqa: E402
 
 NOT_TEXTS = (1, -1, 1.5, True, [], {}, ["a"])
 BAD_TIMES = ("", "abc", "-5s", "1fortnight", "10", "300000d", "\u0000", "s")
@@ -427,8 +429,6 @@ class Limits(unittest.TestCase):
 class Vanishing(unittest.TestCase):
     """A client does the first n steps of its work and is gone, for every n, by closing its connection or by resetting it."""
 
-    TTL = 1.0
-
     def send(self, line, method, path, body=None, wait=True):
         data = b"" if body is None else (body if isinstance(body, str) else json.dumps(body)).encode()
         line.sendall(("%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" %
@@ -456,11 +456,11 @@ class Vanishing(unittest.TestCase):
                 raise StopIteration
             return self.send(line, method, path, body, wait=done < steps)
 
-        with socket.create_connection(("127.0.0.1", server.port), 20) as line:
+        with socket.create_connection(("127.0.0.1", server.port), HANGS) as line:
             if reset:
                 line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
             try:
-                session = step("POST", "/_session", {"ttl": "%gs" % self.TTL, "on_expire": [{"delete": {"_index": "fs", "_id": "never"}}]})
+                session = step("POST", "/_session", {"ttl": "1m", "on_expire": [{"delete": {"_index": "fs", "_id": "never"}}]})
                 step("POST", "/_lock", {"session": session["session"], "locks": [{"mode": "exclusive", "index": "fs", "path": "/a"}]})
                 step("PUT", "/fs/_doc/mine?lease=%s&session=%s" % (session["session"], session["session"]), {"path": "/a"})
                 transaction = step("POST", "/_transaction", {"session": session["session"]})
@@ -478,25 +478,24 @@ class Vanishing(unittest.TestCase):
         return True
 
     def test_between_any_two_calls(self):
-        with Server() as server:
+        with ClockedServer() as server:
             server.must("PUT", "/fs", {"mappings": {"properties": {"path": {"type": "path"}, "n": {"type": "long"}}}})
             server.must("PUT", "/fs/_doc/1", {"path": "/a/b", "n": 1})
             for steps in range(1, 13):
                 self.live(server, steps, steps % 2 == 0)
                 # Whoever comes next gets the lock at the latest when the lease is over, and finds it as it was. What lived
                 # with the session is gone when that is.
-                session = server.must("POST", "/_session")["session"]
-                server.must("POST", "/_lock", {"session": session, "wait": "20s", "locks": [{"mode": "exclusive"}]})
+                server.pass_time(61)
+                session = server.must("POST", "/_session", {"ttl": "1h"})["session"]
+                server.must("POST", "/_lock", {"session": session, "wait": "10m", "locks": [{"mode": "exclusive"}]})
                 self.assertEqual(server.must("GET", "/fs/_doc/1")["_source"], {"path": "/a/b", "n": 1}, steps)
                 server.must("DELETE", "/_session/" + session)
                 self.wait_for_the_end(server)
                 self.assertEqual(server.must("GET", "/fs/_count")["count"], 1, steps)
 
     def wait_for_the_end(self, server):
-        end = time.time() + 20
-        while server.must("GET", "/_session")["sessions"] or server.must("GET", "/_transaction")["transactions"]:
-            self.assertLess(time.time(), end, "left behind")
-            time.sleep(0.02)
+        until(lambda: not server.must("GET", "/_session")["sessions"] and not server.must("GET", "/_transaction")["transactions"],
+              "nothing is left behind")
 
 
 if __name__ == "__main__":

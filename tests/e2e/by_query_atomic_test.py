@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`_update_by_query`, `_delete_by_query` and `_reindex` with ?atomic=true: all that they change at one timestamp, or nothing.
 
-They are slowed down (one document a batch, so many a second), so that others can look at them and stand in their way.
+They are stopped in the middle by a lock on their last document, which others may read and must not write, so that others can look at
+them and stand in their way.
 """
 import os
 import sys
@@ -15,7 +16,7 @@ from waiting import Waiting, until  # noqa: E402
 ALL = {"query": {"match_all": {}}}
 ADD = {"script": {"source": "ctx._source.n += 1"}}
 DOCUMENTS = 2500
-SLOW = "atomic=true&scroll_size=1&requests_per_second=10"
+ONE_BY_ONE = "atomic=true&scroll_size=1&timeout=10m"
 
 
 class Case(unittest.TestCase):
@@ -32,7 +33,7 @@ class Case(unittest.TestCase):
         self.assertFalse(reply["errors"])
 
     def values(self, index, parameters=""):
-        hits = self.server.must("GET", "/%s/_search?size=100%s" % (index, parameters))["hits"]["hits"]
+        hits = self.server.must("GET", "/%s/_search?size=1000%s" % (index, parameters))["hits"]["hits"]
         return {int(hit["_id"]): hit["_source"]["n"] for hit in hits}
 
 
@@ -75,14 +76,14 @@ class AllOrNothing(Case):
         self.assertEqual(self.values("fs"), {number: number + 1 for number in range(30)})
 
     def test_cancelled(self):
-        self.fill("fs", 30)
-        task = self.server.must("POST", "/fs/_update_by_query?wait_for_completion=false&" + SLOW, ADD)["task"]
+        self.fill("fs", 1000)
+        task = self.server.must("POST", "/fs/_update_by_query?wait_for_completion=false&requests_per_second=10&" + ONE_BY_ONE, ADD)["task"]
         until(lambda: self.server.must("GET", "/_tasks/" + task)["task"]["status"]["updated"] > 2, "it has begun")
         self.server.must("POST", "/_tasks/%s/_cancel" % task)
         done = self.server.must("GET", "/_tasks/%s?wait_for_completion=true" % task)
         self.assertTrue(done["response"]["rolled_back"])
         self.assertEqual(done["response"]["updated"], 0)
-        self.assertEqual(self.values("fs"), {number: number for number in range(30)})
+        self.assertEqual(self.values("fs"), {number: number for number in range(1000)})
 
     def test_not_inside_another_transaction(self):
         self.fill("fs", 3)
@@ -94,30 +95,40 @@ class AllOrNothing(Case):
 
 
 class AmongOthers(Case):
-    def test_nobody_sees_a_part(self):
+    def waiters(self):
+        return sum(len(lock["waiters"]) for lock in self.server.must("GET", "/_lock")["locks"])
+
+    def begun(self):
+        """All is changed but the last one of ten documents, on which it waits. Returns: the request, and the session that blocks it."""
         self.fill("fs", 10)
-        before = {number: number for number in range(10)}
-        work = Waiting(self.server, "POST", "/fs/_update_by_query?" + SLOW, ADD)
-        until(lambda: self.server.must("GET", "/_transaction")["transactions"], "it has begun")
-        seen = []
+        holder = self.server.must("POST", "/_session", {"ttl": "1h"})["session"]
+        self.server.must("POST", "/_lock", {"session": holder, "locks": [{"mode": "shared", "index": "fs", "id": "9"}]})
+        work = Waiting(self.server, "POST", "/fs/_update_by_query?" + ONE_BY_ONE, ADD)
+        until(lambda: self.waiters() == 1, "it waits for the last one")
+        return work, holder
+
+    def test_nobody_sees_a_part(self):
+        before, after = ({number: number + more for number in range(10)} for more in (0, 1))
+        work, holder = self.begun()
+        for _ in range(3):
+            self.assertEqual(self.values("fs"), before)
+        self.server.must("DELETE", "/_session/" + holder)
         while work.is_alive():
-            seen.append(self.values("fs"))
+            self.assertIn(self.values("fs"), (before, after))
         work.join()
         self.assertEqual((work.status, work.reply["updated"]), (200, 10))
-        after = {number: number + 1 for number in range(10)}
         self.assertEqual(self.values("fs"), after)
-        self.assertGreater(len(seen), 3)
-        for state in seen:
-            self.assertIn(state, (before, after))
 
     def test_nobody_adds_to_what_it_ranges_over(self):
-        self.fill("fs", 10)
-        work = Waiting(self.server, "POST", "/fs/_update_by_query?" + SLOW, ADD)
-        until(lambda: self.server.must("GET", "/_lock")["locks"], "it has begun")
+        work, holder = self.begun()
         status, reply = self.server.ask("PUT", "/fs/_doc/99?timeout=0s", {"n": 99})
         self.assertEqual(status, 409, reply)
-        self.assertEqual(self.server.must("PUT", "/fs/_doc/99?timeout=30s", {"n": 99})["result"], "created")
+        adds = Waiting(self.server, "PUT", "/fs/_doc/99?timeout=10m", {"n": 99})
+        until(lambda: self.waiters() == 2, "the new document waits")
+        self.server.must("DELETE", "/_session/" + holder)
         work.join()
+        adds.join()
+        self.assertEqual((adds.status, adds.reply["result"]), (201, "created"))
         self.assertEqual((work.status, work.reply["updated"], self.values("fs")[99]), (200, 10, 99))
 
     def test_passes_the_locks_of_its_session(self):
@@ -137,7 +148,7 @@ class AmongOthers(Case):
         work = Waiting(self.server, "POST", "/_reindex?atomic=true&requests_per_second=5", {"source": {"index": "fs", "size": 1}, "dest": {"index": "to"}})
         until(lambda: len(self.server.must("GET", "/_transaction")["transactions"]) == 2, "it has begun")
         until(lambda: any(lock.get("index") == "fs" for lock in self.server.must("GET", "/_lock")["locks"]), "it has locked what it reads")
-        self.server.must("PUT", "/fs/_doc/0?timeout=30s&transaction=" + other, {"n": 100})
+        self.server.must("PUT", "/fs/_doc/0?timeout=10m&transaction=" + other, {"n": 100})
         self.assertEqual(len(self.server.must("GET", "/_lock/_stories")["stories"]), 1, "no deadlock: nothing was tried")
         self.server.must("POST", "/_transaction/%s/_commit" % other)
         work.join()

@@ -5,11 +5,11 @@ import json
 import os
 import sys
 import threading
-import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from server import Server  # noqa: E402
+from waiting import until  # noqa: E402
 
 # Each kind of change: method, path, body, and whether it changes all that is in the index.
 CHANGES = [
@@ -27,7 +27,7 @@ class CatalogLocks(unittest.TestCase):
     def setUp(self):
         self.server = Server().start()
         self.server.must("PUT", "/fs/_doc/1", {"n": 1})
-        self.session = self.server.must("POST", "/_session", {"ttl": "60s"})["session"]
+        self.session = self.server.must("POST", "/_session", {"ttl": "1h"})["session"]
 
     def tearDown(self):
         self.server.close()
@@ -103,15 +103,12 @@ class CatalogLocks(unittest.TestCase):
         results = []
         connection = self.server.connect()
         thread = threading.Thread(
-            target=lambda: results.append(self.server.request("DELETE", "/fs", connection=connection).status))
+            target=lambda: results.append(self.server.request("DELETE", "/fs?timeout=1h", connection=connection).status))
         thread.start()
-        until = time.time() + 10
-        while not any(one["waiters"] for one in self.server.must("GET", "/_lock")["locks"]):
-            self.assertLess(time.time(), until, "nobody waits")
-            time.sleep(0.01)
+        until(lambda: any(one["waiters"] for one in self.server.must("GET", "/_lock")["locks"]), "it waits")
         self.assertEqual(results, [])
         self.unlock()
-        thread.join(10)
+        thread.join()
         connection.close()
         self.assertEqual(results, [200])
         self.assertEqual(self.server.request("GET", "/fs/_doc/1").status, 404)

@@ -15,6 +15,7 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from clock import ClockedServer  # noqa: E402
 from server import PROGRAM, Server  # noqa: E402
 from waiting import until  # noqa: E402
 
@@ -27,7 +28,7 @@ def lock(index, **what):
 
 class Cleanup(unittest.TestCase):
     def setUp(self):
-        self.server = Server("--max-ephemeral", "6000").start()
+        self.server = ClockedServer("--max-ephemeral", "6000").start()
         self.addCleanup(self.server.close)
         self.server.must("PUT", "/fs", MAPPING)
 
@@ -45,7 +46,7 @@ class Cleanup(unittest.TestCase):
         """Waits for locks in a thread. Returns: the thread; what it got, and then(), are in its .got."""
         def run():
             connection = self.server.connect()
-            reply = self.server.request("POST", "/_lock", {"session": session, "wait": "60s", "locks": list(locks)},
+            reply = self.server.request("POST", "/_lock", {"session": session, "wait": "10m", "locks": list(locks)},
                                         connection=connection)
             thread.got = (reply.status, then(connection) if then is not None else None)
             connection.close()
@@ -236,9 +237,9 @@ class Cleanup(unittest.TestCase):
         self.assertEqual(self.server.ask("GET", "/_session/" + dead)[0], 404)
 
     def test_a_crash_while_it_leaves(self):
-        dead = self.session(ttl="1s")
+        dead = self.session(ttl="1m")
         self.fill(dead, 6000)
-        # It expires while the server is stopped in the middle of anything.
+        self.server.pass_time(61)
         until(lambda: self.server.must("GET", "/fs/_count")["count"] < 6000, "it begins to leave")
         self.server.kill()
         self.server.start()

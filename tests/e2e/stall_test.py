@@ -4,7 +4,8 @@
 
 The server is stopped (SIGSTOP) for longer than a session's ttl, or works at one large atomic bulk for longer, while holders are
 attached, send keepalives on a connection that they keep, or on a new one each time, and while a transaction's next request is on
-its way. Whoever really says nothing loses his session all the same, a little later.
+its way. A session whose holder sends nothing ends all the same, a little later. The clock of the server is moved meanwhile (tests/lib/clock.py);
+with TIDELOCK_TEST_LONG it is that of the machine, too, and the leases are of seconds.
 """
 import http.client
 import json
@@ -17,10 +18,13 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from server import Server  # noqa: E402
+from clock import ClockedServer  # noqa: E402
+import ties  # noqa: E402
+from server import HANGS, Server  # noqa: E402
 from waiting import until  # noqa: E402
 
-STILL = 3.5
+LONG = os.environ.get("TIDELOCK_TEST_LONG")
+STILL = 3.5  # seconds, by the clock of the machine
 
 
 class Beating:
@@ -30,12 +34,13 @@ class Beating:
         self.server, self.session, self.anew = server, session, anew
         self.connection = None
         self.refused = []
+        self.heard = 0
         self.over = threading.Event()
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
 
     def run(self):
-        while not self.over.wait(0.3):
+        while not self.over.wait(0.1):
             if self.connection is None:
                 self.connection = self.server.connect()
             self.connection.request("POST", "/_session/%s/_keepalive" % self.session)
@@ -43,6 +48,7 @@ class Beating:
             body = response.read()
             if response.status != 200:
                 self.refused.append(body)
+            self.heard += 1
             if self.anew:
                 self.connection.close()
                 self.connection = None
@@ -55,15 +61,32 @@ class Beating:
 
 
 class Case(unittest.TestCase):
+    TTL, STILL = "1m", 300  # less than connections may be idle
+
     def setUp(self):
-        self.server = Server().start()
+        self.server = self.new_server().start()
         self.addCleanup(self.server.close)
 
-    def open(self, ttl):
-        return self.server.must("POST", "/_session", {"ttl": ttl})["session"]
+    def new_server(self):
+        return ClockedServer()
 
-    def beating(self, ttl, anew):
-        beating = Beating(self.server, self.open(ttl), anew)
+    def pass_time(self):
+        """The time of a lease, while the server works."""
+        self.server.pass_time(61)
+
+    def time_stands_still(self):
+        """While the server is stopped."""
+        self.server.clock.jump(self.STILL)
+
+    def stop(self):
+        self.server.process.send_signal(signal.SIGSTOP)
+        until(lambda: b") T " in ties.read("/proc/%d/stat" % self.server.process.pid), "the server is stopped")
+
+    def open(self, ttl=None):
+        return self.server.must("POST", "/_session", {"ttl": ttl or self.TTL})["session"]
+
+    def beating(self, anew):
+        beating = Beating(self.server, self.open(), anew)
         self.addCleanup(beating.end)
         return beating
 
@@ -71,48 +94,51 @@ class Case(unittest.TestCase):
         return self.server.ask("GET", "/_session/" + session)[0] == 200
 
     def attach(self, session):
-        line = socket.create_connection(("127.0.0.1", self.server.port), 30)
+        line = socket.create_connection(("127.0.0.1", self.server.port), HANGS)
         self.addCleanup(line.close)
         line.sendall(b"GET /_session/%s/_attach HTTP/1.1\r\nHost: localhost\r\n\r\n" % session.encode())
         self.assertIn(b"200", line.recv(4096))
         return line
 
-    def stand_still(self, seconds=STILL):
-        self.server.process.send_signal(signal.SIGSTOP)
-        time.sleep(seconds)
+    def stand_still(self):
+        self.stop()
+        self.time_stands_still()
         self.server.process.send_signal(signal.SIGCONT)
+
+    def all_are_heard(self, holders):
+        """Each of them has been answered at least twice from now on."""
+        before = [holder.heard for holder in holders]
+        until(lambda: all(holder.heard >= count + 2 for holder, count in zip(holders, before)), "all are heard")
 
 
 class Stopped(Case):
     def test_who_is_attached_stays(self):
-        session = self.open("2s")
+        session = self.open()
         self.attach(session)
         for _ in range(2):
             self.stand_still()
             self.assertTrue(self.lives(session))
-            time.sleep(1)
+            self.pass_time()
             self.assertTrue(self.lives(session))
         until(lambda: "stood still" in self.server.errors(), "the operator is told")
 
     def test_who_keeps_alive_stays(self):
-        holders = [self.beating("2s", anew) for anew in (False, True, False, True)]
-        time.sleep(0.7)
+        holders = [self.beating(anew) for anew in (False, True, False, True)]
+        self.all_are_heard(holders)
         self.stand_still()
-        time.sleep(1)
+        self.all_are_heard(holders)
         for holder in holders:
             holder.end()
             self.assertEqual(holder.refused, [])
 
     def test_a_keepalive_that_is_on_its_way_is_heard(self):
-        """One that was sent when the lease was nearly over, by a client that does not wait for the answer and says no more for a while."""
-        session = self.open("1s")
+        """One that was sent by a client that does not wait for the answer and says no more for a while."""
+        session = self.open()
         line = self.server.connect()
         line.connect()
-        time.sleep(0.6)
-        self.server.process.send_signal(signal.SIGSTOP)
-        time.sleep(0.1)
+        self.stop()
         line.request("POST", "/_session/%s/_keepalive" % session)
-        time.sleep(STILL)
+        self.time_stands_still()
         self.server.process.send_signal(signal.SIGCONT)
         response = line.getresponse()
         self.assertEqual(response.status, 200, response.read())
@@ -122,14 +148,14 @@ class Stopped(Case):
         self.server.must("PUT", "/fs/_doc/1", {"n": 1})
         lines = []
         for mode in ("update", "query"):
-            transaction = self.server.must("POST", "/_transaction", {"mode": mode, "timeout": "1s"})["transaction"]
+            transaction = self.server.must("POST", "/_transaction", {"mode": mode, "timeout": self.TTL})["transaction"]
             line = self.server.connect()
             line.connect()
             lines.append((line, transaction))
-        self.server.process.send_signal(signal.SIGSTOP)
+        self.stop()
         for line, transaction in lines:
             line.request("GET", "/fs/_doc/1?transaction=" + transaction)
-        time.sleep(STILL)
+        self.time_stands_still()
         self.server.process.send_signal(signal.SIGCONT)
         for line, _ in lines:
             response = line.getresponse()
@@ -137,18 +163,18 @@ class Stopped(Case):
             line.close()
 
     def test_who_says_nothing_goes(self):
-        session = self.open("1s")
-        self.stand_still(1.5)
+        session = self.open()
+        self.stand_still()
+        self.pass_time()
         until(lambda: not self.lives(session), "the lease runs out")
 
     def test_who_waits_is_told_all_the_same(self):
         """A lock that is not given back: the wait ends, the server being there or not, soon after it is back."""
         lock = {"mode": "exclusive", "index": "fs"}
-        self.server.must("POST", "/_lock", {"session": self.open("1m"), "locks": [lock]})
+        self.server.must("POST", "/_lock", {"session": self.open("1h"), "locks": [lock]})
         line = self.server.connect()
-        line.request("POST", "/_lock", json.dumps({"session": self.open("1m"), "locks": [lock], "wait": "1s"}),
+        line.request("POST", "/_lock", json.dumps({"session": self.open("1h"), "locks": [lock], "wait": "1s"}),
                      {"Content-Type": "application/json"})
-        time.sleep(0.3)
         self.stand_still()
         response = line.getresponse()
         self.assertEqual(response.status, 409, response.read())
@@ -156,28 +182,60 @@ class Stopped(Case):
 
 
 class Busy(Case):
+    DOCUMENTS = 98000 // 8
+    TTL, STILL = "20s", 25  # less than a body may stall
+
     def bulk(self):
-        """About 52 MB, in nearly as many documents as a transaction may change."""
+        """Without TIDELOCK_TEST_LONG 6 MB; with it about 52 MB, in nearly as many documents as a transaction may change."""
         item = b'{"index":{"_index":"big","_id":"%d"}}\n{"name":"%d","text":"' + b"x" * 470 + b'"}\n'
-        return b"".join(item % (i, i) for i in range(98000))
+        return b"".join(item % (i, i) for i in range(self.DOCUMENTS))
 
     def test_one_large_atomic_bulk(self):
         """At any time each polling thread has connections of those who keep sessions alive."""
         bulk = self.bulk()
-        holders = [self.beating("2s", anew) for anew in [False, True] * 4]
-        attached = self.open("1s")
+        holders = [self.beating(anew) for anew in [False, True] * 4]
+        self.all_are_heard(holders)
+        attached = self.open()
         self.attach(attached)
-        line = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=300)
-        line.request("POST", "/_bulk?atomic=true&timeout=1m", bulk, {"Content-Type": "application/x-ndjson"})
+        line = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=HANGS)
+        line.request("POST", "/_bulk?atomic=true&timeout=1h", bulk, {"Content-Type": "application/x-ndjson"})
+        self.time_stands_still()
         response = line.getresponse()
         reply = response.read()  # to parse it would keep the holders' threads from their work
         line.close()
         self.assertEqual(response.status, 200)
         self.assertIn(b'"errors":false', reply[:100])
         self.assertTrue(self.lives(attached))
+        self.all_are_heard(holders)
         for holder in holders:
             holder.end()
             self.assertEqual(holder.refused, [])
+
+
+class ByTheMachine:
+    TTL = "2s"
+
+    def new_server(self):
+        return Server()
+
+    def pass_time(self):
+        time.sleep(3)
+
+    def time_stands_still(self):
+        time.sleep(STILL)
+
+
+@unittest.skipUnless(LONG, "measures time; make test-long")
+class StoppedForSeconds(ByTheMachine, Stopped):
+    pass
+
+
+@unittest.skipUnless(LONG, "measures time; make test-long")
+class BusyForSeconds(ByTheMachine, Busy):
+    DOCUMENTS = 98000
+
+    def time_stands_still(self):
+        """As long as the server works at it."""
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A clock that tests set, for a whole program: preloaded (LD_PRELOAD), it answers for the clock that people set, and for that only. What it
- * tells is the machine's clock times a rate, plus an offset, both read from the file that TIDELOCK_TEST_CLOCK names:
+ * Clocks that tests set, for a whole program: preloaded (LD_PRELOAD), it answers for the clock that people set (CLOCK_REALTIME) and for
+ * the one by which Tidelock measures durations (CLOCK_BOOTTIME). Each is the machine's clock times a rate, plus an offset, which are read
+ * from the file that TIDELOCK_TEST_CLOCK names, first of CLOCK_REALTIME, then of CLOCK_BOOTTIME:
  *
  *     int64_t offset_us; double rate; int64_t base_us;      told = base + (now - base) * rate + offset
  *
- * The file is mapped, so a test that writes to it sets the clock of a running program. Nothing is linked here but the C library, and
+ * Waits are the kernel's and not changed: a program notices that time has passed when it wakes up and reads the clock. The file is mapped, so a test that writes to it sets the clock of a running program. Nothing is linked here but the C library, and
  * that is asked by system call, so sanitizers that answer for the same functions are not met.
  */
 #include <fcntl.h>
@@ -23,7 +24,7 @@ struct setting {
     volatile int64_t base_us;
 };
 
-static struct setting *setting;
+static struct setting *settings; /* of CLOCK_REALTIME, of CLOCK_BOOTTIME */
 
 __attribute__((constructor)) static void map_setting(void)
 {
@@ -31,16 +32,14 @@ __attribute__((constructor)) static void map_setting(void)
     int fd = name != NULL ? open(name, O_RDONLY | O_CLOEXEC) : -1;
     if (fd < 0)
         return;
-    void *mapped = mmap(NULL, sizeof *setting, PROT_READ, MAP_SHARED, fd, 0);
+    void *mapped = mmap(NULL, 2 * sizeof *settings, PROT_READ, MAP_SHARED, fd, 0);
     if (mapped != MAP_FAILED)
-        setting = mapped;
+        settings = mapped;
     close(fd);
 }
 
-static void set(struct timespec *now)
+static void set(struct timespec *now, const struct setting *setting)
 {
-    if (setting == NULL)
-        return;
     int64_t us = (int64_t)now->tv_sec * 1000000 + now->tv_nsec / 1000;
     us = setting->base_us + (int64_t)((double)(us - setting->base_us) * setting->rate) + setting->offset_us;
     now->tv_sec = us / 1000000;
@@ -50,8 +49,12 @@ static void set(struct timespec *now)
 __attribute__((visibility("default"))) int clock_gettime(clockid_t clock, struct timespec *now)
 {
     int r = (int)syscall(SYS_clock_gettime, clock, now);
-    if (r == 0 && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE))
-        set(now);
+    if (r != 0 || settings == NULL)
+        return r;
+    if (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)
+        set(now, &settings[0]);
+    else if (clock == CLOCK_BOOTTIME)
+        set(now, &settings[1]);
     return r;
 }
 

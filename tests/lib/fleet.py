@@ -23,6 +23,7 @@ import time
 import traceback
 
 import ties
+from server import HANGS
 
 
 class Away(Exception):
@@ -58,7 +59,7 @@ class Client:
     def ask(self, method, path, body=None):
         """Returns: (status, JSON). Raises Away when there was no answer, or none that is meant for us: the server stops."""
         if self.connection is None:
-            self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+            self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=HANGS)
         if body is not None and not isinstance(body, str):
             body = json.dumps(body)
         try:
@@ -75,7 +76,7 @@ class Client:
     def attach(self, session):
         """Returns: a socket that is the session's life line, or None when the session is gone."""
         try:
-            line = socket.create_connection(("127.0.0.1", self.port), 60)
+            line = socket.create_connection(("127.0.0.1", self.port), HANGS)
             line.sendall(b"GET /_session/%s/_attach HTTP/1.1\r\nHost: localhost\r\n\r\n" % session.encode())
             answer = b""
             while b'"session"' not in answer and b'"error"' not in answer:
@@ -94,7 +95,6 @@ class Client:
 class Fleet:
     def __init__(self, server, seed=1):
         self.server = server
-        self.server.port_wanted = server.port  # it comes back where it was
         self.random = random.Random(seed)
         self.folder = tempfile.mkdtemp(prefix="tidelock-fleet-")
         self.work = None
@@ -164,10 +164,21 @@ class Fleet:
         self.server.kill()
         self.server.start()
 
-    def rage(self, seconds, kills=4.0, stops=2.0, stop_seconds=lambda number: 1.5, server_kills=0.3, meanwhile=None):
-        """For so long, starts of the server apart, kills clients and the server and stops clients, about so many times a second each."""
+    def count_of(self, kind):
+        """Returns: how many notes of that kind there are."""
+        begins, found = ('{"kind": "%s", ' % kind).encode(), 0
+        for name in os.listdir(self.folder):
+            with open(os.path.join(self.folder, name), "rb") as file:
+                found += sum(line.startswith(begins) for line in file)
+        return found
+
+    def rage(self, seconds, kills=4.0, stops=2.0, stop_seconds=lambda number: 1.5, server_kills=0.3, meanwhile=None, enough=None):
+        """
+        For so long, starts of the server apart, kills clients and the server and stops clients, about so many times a second each; and on
+        until the server was killed once, and enough() says that enough was tried.
+        """
         end = time.monotonic() + seconds
-        while time.monotonic() < end:
+        while time.monotonic() < end or server_kills > 0 and self.counts["server"] == 0 or enough is not None and not enough():
             time.sleep(self.random.expovariate(kills + stops + server_kills))
             self.wake()
             drawn = self.random.random() * (kills + stops + server_kills)

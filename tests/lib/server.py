@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Tidelock server for tests: started on a free port, killed, restarted, asked; ended by its pid, and at the latest with the
-test itself (ties.py).
+"""A Tidelock server for tests: started, killed, restarted, asked; ended by its pid, and at the latest with the test itself (ties.py).
+
+It has one port for all its life, restarts included (ports.py).
 
     with Server() as server:
         status, body = server.ask("PUT", "/fs/_doc/1", {"a": 1})
@@ -16,13 +17,18 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import ports  # noqa: E402
 import ties  # noqa: E402,F401
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("TIDELOCK_BUILD", os.path.join(ROOT, "build"))
 PROGRAM = os.path.join(BUILD, "src", "cli", "tidelock")
+HANGS = 300  # seconds: a server that takes longer to answer a request, or to end, hangs
+FOR_THE_PORT = 30  # seconds for another process to give the port back
+REPORTS = ("WARNING: ThreadSanitizer", "ERROR: AddressSanitizer", "ERROR: LeakSanitizer", "runtime error: ")
 
 
 class Server:
@@ -30,7 +36,8 @@ class Server:
         self.options = list(options)
         self.own_data = data is None
         self.data = data or tempfile.mkdtemp(prefix="tidelock-test-")
-        self.port_wanted = port
+        self.port_wanted = port  # 0: one that is reserved at the first start
+        self.reserved = None
         self.tls = tls  # an ssl.SSLContext to ask it with; its options say what it speaks
         self.environment = dict(os.environ, **(environment or {}))
         self.process = None
@@ -46,19 +53,38 @@ class Server:
 
     def start(self):
         """Starts it and waits until it answers."""
-        self.process = subprocess.Popen(
-            [PROGRAM, "serve", "--data", self.data, "--listen", "127.0.0.1:%d" % self.port_wanted, *self.options],
-            stdout=subprocess.PIPE, stderr=self.log, env=self.environment, text=True)
-        line = self.process.stdout.readline()
+        if self.port_wanted == 0:
+            self.reserved = ports.Port()
+        port = self.port_wanted or self.reserved.number
+        line, until = "", time.monotonic() + FOR_THE_PORT
+        while not line:
+            told = os.path.getsize(self.data + ".log")
+            self.process = subprocess.Popen(
+                [PROGRAM, "serve", "--data", self.data, "--listen", "127.0.0.1:%d" % port, *self.options],
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.log, env=self.environment, text=True)
+            line = self.process.stdout.readline()
+            if not line:
+                self.process.wait()
+                self.process.stdout.close()
+                if "Address already in use" not in self.errors(told) or time.monotonic() > until:
+                    break
+                time.sleep(0.2)
         scheme = "https://" if "--tls-cert" in self.options else "http://"
         if not line.startswith("ready on " + scheme):
             self.process.wait()
             self.process.stdout.close()
             self.log.close()
+            self.give_port_back()
             raise RuntimeError("the server did not start (status %s): %s" % (self.process.returncode, self.errors()))
         self.port = int(line.strip().rsplit(":", 1)[1])
+        self.port_wanted = self.port
         self.url = "%s127.0.0.1:%d" % (scheme, self.port)
         return self
+
+    def give_port_back(self):
+        if self.reserved is not None:
+            self.reserved.release()
+            self.reserved = None
 
     def hang_up(self):
         """Ends the connection that requests have in common."""
@@ -76,7 +102,7 @@ class Server:
     def stop(self, how=signal.SIGTERM):
         """Ends it in good order. Returns: its exit status."""
         self.process.send_signal(how)
-        status = self.process.wait(60)
+        status = self.process.wait(HANGS)
         self.process.stdout.close()
         self.hang_up()
         return status
@@ -90,25 +116,33 @@ class Server:
         if self.process is not None and self.process.poll() is None:
             self.process.terminate()
             try:
-                self.process.wait(60)
+                self.process.wait(HANGS)
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
             assert self.process.returncode == 0, "the server ended with status %d: %s" % (
-                self.process.returncode, self.errors()[-4000:])
+                self.process.returncode, self.last_errors())
         if self.process is not None:
             self.process.stdout.close()
         self.hang_up()
         self.log.close()
-        assert "makes another state" not in self.errors(), self.errors()[-4000:]
+        self.give_port_back()
+        assert "makes another state" not in self.errors(), self.last_errors()
         if self.own_data:
             shutil.rmtree(self.data, ignore_errors=True)
             os.unlink(self.data + ".log")
 
-    def errors(self):
-        """Returns: what it wrote to standard error so far."""
+    def errors(self, first=0):
+        """Returns: what it wrote to standard error so far, from byte `first` on."""
         with open(self.data + ".log", encoding="utf-8", errors="replace") as log:
+            log.seek(first)
             return log.read()
+
+    def last_errors(self):
+        """Returns: the end of what it wrote to standard error, or what a sanitizer reported, from the head of the report on."""
+        errors = self.errors()
+        heads = [errors.index(report) for report in REPORTS if report in errors]
+        return errors[min(heads):][:20000] if heads else errors[-4000:]
 
     def request(self, method, path, body=None, headers=None, connection=None):
         """One request as it stands. Returns: the response with its body read into .body."""
@@ -160,15 +194,16 @@ class Server:
     def end_owners(self):
         """Ends all sessions and transactions, whoever's they are."""
         for session in self.must("GET", "/_session")["sessions"]:
-            self.must("DELETE", "/_session/%d?force=true" % session["session"])
+            status, reply = self.ask("DELETE", "/_session/%d?force=true" % session["session"])
+            assert status in (200, 404), reply  # it may have ended meanwhile
         for transaction in self.must("GET", "/_transaction")["transactions"]:
             self.ask("POST", "/_transaction/%d/_rollback?force=true" % transaction["transaction"])
 
     def connect(self):
         """A connection of one's own, for threads."""
         if self.tls is not None:
-            return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=60, context=self.tls)
-        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+            return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=HANGS, context=self.tls)
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=HANGS)
 
     def raw(self, data, timeout=10, read=True):
         """Sends bytes on a new connection. Returns: all that comes back until it closes or falls silent."""
