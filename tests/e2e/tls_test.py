@@ -66,7 +66,7 @@ def serving(*options, which="own", clients=False, **named):
 
 def asks(server, context):
     """One request on a connection of its own. Returns: its status, or what went wrong."""
-    connection = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=30, context=context)
+    connection = http.client.HTTPSConnection("127.0.0.1", server.port, context=context)
     try:
         connection.request("GET", "/_timestamp")
         return connection.getresponse().status
@@ -78,7 +78,7 @@ def asks(server, context):
 
 def serial(server):
     """Of the certificate that a new connection is shown."""
-    with socket.create_connection(("127.0.0.1", server.port), 30) as plain:
+    with socket.create_connection(("127.0.0.1", server.port)) as plain:
         with client("client").wrap_socket(plain, server_hostname="localhost") as secure:
             return secure.getpeercert()["serialNumber"]
 
@@ -86,8 +86,7 @@ def serial(server):
 class Begin(unittest.TestCase):
     def refused(self, *options):
         with tempfile.TemporaryDirectory(prefix="tidelock-test-") as data:
-            run = subprocess.run([PROGRAM, "serve", "--data", data + "/d", "--listen", "127.0.0.1:0", *options], capture_output=True, text=True,
-                                 timeout=60, check=False)
+            run = subprocess.run([PROGRAM, "serve", "--data", data + "/d", "--listen", "127.0.0.1:0", *options], capture_output=True, text=True, check=False)
         self.assertNotEqual(run.returncode, 0)
         self.assertEqual(run.stdout, "")
         return run.stderr
@@ -137,7 +136,7 @@ class Same(unittest.TestCase):
 
     def test_pipelined_requests_in_one_record(self):
         """What is left in the buffers of TLS behind the first request is no event of the socket's."""
-        with serving() as server, socket.create_connection(("127.0.0.1", server.port), 30) as plain:
+        with serving() as server, socket.create_connection(("127.0.0.1", server.port)) as plain:
             with server.tls.wrap_socket(plain, server_hostname="localhost") as secure:
                 secure.sendall(b"GET /_timestamp HTTP/1.1\r\nHost: localhost\r\n\r\n" * 20)
                 received = b""
@@ -149,7 +148,7 @@ class Same(unittest.TestCase):
     def test_slow_reader(self):
         with serving() as server:
             server.must("PUT", "/fs/_doc/1", {"text": "x" * (4 << 20)})
-            with socket.create_connection(("127.0.0.1", server.port), 30) as plain:
+            with socket.create_connection(("127.0.0.1", server.port)) as plain:
                 plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
                 with server.tls.wrap_socket(plain, server_hostname="localhost") as secure:
                     secure.sendall(b"GET /fs/_doc/1 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
@@ -161,14 +160,16 @@ class Same(unittest.TestCase):
 
     def test_locks_waits_and_attached_sessions(self):
         with serving() as server:
-            mine, other = (server.must("POST", "/_session", {"ttl": "3s"})["session"] for _ in range(2))
-            lines = []
-            for session in (mine, other):
+            sessions, lines = [], []
+            for _ in range(2):  # attached at once: until then nothing renews it
+                session = server.must("POST", "/_session", {"ttl": "3s"})["session"]
                 line = server.connect()
                 line.request("GET", "/_session/%s/_attach" % session)
                 response = line.getresponse()
                 self.assertEqual(json.loads(response.readline())["session"], session)
+                sessions.append(session)
                 lines.append((line, response))
+            mine, other = sessions
             server.must("PUT", "/fs/_doc/1", {"a": 1})
             lock = {"locks": [{"index": "fs", "id": "1", "mode": "exclusive"}]}
             server.must("POST", "/_lock", dict(lock, session=mine))
@@ -179,7 +180,7 @@ class Same(unittest.TestCase):
             self.assertTrue(waiting.is_alive())
             lines[0][1].close()
             lines[0][0].close()  # the holder is gone, with all that it had
-            waiting.join(30)
+            waiting.join()
             self.assertEqual(waiting.status, 200, waiting.reply)
             # A waiter that hangs up waits no more.
             third = server.must("POST", "/_session", {"ttl": "60s"})["session"]
@@ -197,7 +198,7 @@ class Same(unittest.TestCase):
             trust = ["--cacert", file("ca"), "--cert", file("client"), "--key", file("client-key")]
 
             def run(*words, status=0, **named):
-                done = subprocess.run([PROGRAM, *words], env=dict(environment, **named), capture_output=True, text=True, timeout=60, check=False)
+                done = subprocess.run([PROGRAM, *words], env=dict(environment, **named), capture_output=True, text=True, check=False)
                 self.assertEqual(done.returncode, status, done.stderr)
                 return done.stdout + done.stderr
 
@@ -217,12 +218,11 @@ class Same(unittest.TestCase):
             self.assertEqual(run("status", "--cert", file("client", "foreign"), "--key", file("client-key", "foreign"), status=69).count("\n"), 1)
 
     def test_end_in_good_order(self):
-        with serving() as server:
+        """A connection that has not said a word is not waited for: the grace is longer than the test may take."""
+        with serving("--grace=1h") as server:
             server.must("PUT", "/fs/_doc/1", {"a": 1})
-            silent = socket.create_connection(("127.0.0.1", server.port), 30)
-            begin = time.monotonic()
+            silent = socket.create_connection(("127.0.0.1", server.port))
             self.assertEqual(server.stop(), 0)
-            self.assertLess(time.monotonic() - begin, 9)  # the grace is ten
             silent.close()
             server.start()
             self.assertEqual(server.must("GET", "/fs/_doc/1")["_source"], {"a": 1})
@@ -242,7 +242,7 @@ class Refused(unittest.TestCase):
     def test_plain_http(self):
         with serving() as server:
             for request in (b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", b"PUT /fs/_doc/1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n" + b"x" * 100000):
-                reply = server.raw(request)
+                reply = server.raw(request, timeout=None)
                 self.assertTrue(reply.startswith(b"HTTP/1.1 400 "), reply)
                 self.assertIn("https://", json.loads(reply.split(b"\r\n\r\n", 1)[1])["error"]["reason"])
             for garbage in (b"\x00" * 1000, b"\x16\x03\x01\xff\xff" + b"\xff" * 70000, bytes([22, 3, 1, 0, 5, 1, 0, 0, 1, 0])):
@@ -288,7 +288,7 @@ class Refused(unittest.TestCase):
         with serving("--max-connections", "64") as server:
             self.assertEqual(server.ask("GET", "/_timestamp")[0], 200)  # this connection stays
             kept = server.connection.sock
-            flood = [socket.create_connection(("127.0.0.1", server.port), 30) for _ in range(200)]
+            flood = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(200)]
             for s in flood[::2]:
                 s.sendall(b"\x16\x03\x01")
             for _ in range(5):

@@ -2,8 +2,11 @@
 """Requests that wait for their answer in a thread of their own, and waiting for what must come about."""
 import http.client
 import json
+import sys
 import threading
 import time
+
+REPORT_SECONDS = 20
 
 
 class Waiting(threading.Thread):
@@ -26,10 +29,15 @@ class Waiting(threading.Thread):
             connection.close()
 
 
-def until(condition, what, seconds=20):
-    """Asks again and again; says what was waited for when it does not come about."""
-    end = time.time() + seconds
+def until(condition, what, seconds=None):  # pylint: disable=unused-argument
+    """Asks again and again until the condition holds. The only bound is the time limit of the test; a long wait is reported on
+    standard error, so that the output of a test that ran out of time names it.
+
+    `seconds` is ignored: callers that still pass a bound of their own get none."""
+    begin = time.monotonic()
+    report = begin + REPORT_SECONDS
     while not condition():
-        if time.time() > end:
-            raise AssertionError("in vain: waited until " + what)
+        if time.monotonic() > report:
+            print("still waiting after %.0f s until %s" % (time.monotonic() - begin, what), file=sys.stderr, flush=True)
+            report += REPORT_SECONDS
         time.sleep(0.01)
