@@ -64,6 +64,61 @@ void buf_append(struct buf *buf, const void *bytes, size_t len)
     buf->len += len;
 }
 
+void buf_truncate(struct buf *buf, size_t len)
+{
+    if (len < buf->len)
+        buf->len = len;
+}
+
+void buf_chop(struct buf *buf, size_t count)
+{
+    if (buf->overflow)
+        return;
+    REQUIRE(count <= buf->len);
+    buf->len -= count;
+}
+
+void buf_insert(struct buf *buf, size_t at, struct slice bytes)
+{
+    if (bytes.len == 0 || buf_reserve(buf, bytes.len) == NULL)
+        return;
+    REQUIRE(at <= buf->len);
+    memmove(buf->data + at + bytes.len, buf->data + at, buf->len - at);
+    memcpy(buf->data + at, bytes.data, bytes.len);
+    buf->len += bytes.len;
+}
+
+/* Whether `len` bytes at `at` are in the buffer. After an overflow none are relied on. */
+static bool holds(const struct buf *buf, size_t at, size_t len)
+{
+    if (buf->overflow)
+        return false;
+    REQUIRE(at <= buf->len && len <= buf->len - at);
+    return len > 0;
+}
+
+void buf_remove(struct buf *buf, size_t at, size_t len)
+{
+    if (!holds(buf, at, len))
+        return;
+    memmove(buf->data + at, buf->data + at + len, buf->len - at - len);
+    buf->len -= len;
+}
+
+void buf_overwrite(struct buf *buf, size_t at, const void *bytes, size_t len)
+{
+    if (holds(buf, at, len))
+        memcpy(buf->data + at, bytes, len);
+}
+
+struct slice buf_from(const struct buf *buf, size_t at)
+{
+    if (buf->overflow || at == buf->len)
+        return SLICE_NONE;
+    REQUIRE(at < buf->len);
+    return (struct slice){buf->data + at, buf->len - at};
+}
+
 void buf_printf(struct buf *buf, const char *format, ...)
 {
     char text[256];

@@ -75,6 +75,23 @@ static inline struct slice buf_view(const struct buf *buf)
     return (struct slice){buf->data, buf->len};
 }
 
+/*
+ * Changes to bytes that have been written. After an overflow they do nothing, since those bytes may be missing: callers need not
+ * check before the end. Positions must be those of bytes in the buffer otherwise.
+ */
+/* Drops all bytes from position `len` on; after an overflow too. A shorter buffer stays as it is. */
+void buf_truncate(struct buf *buf, size_t len);
+/* Drops the last `count` bytes. */
+void buf_chop(struct buf *buf, size_t count);
+/* Inserts `bytes` at position `at`; the bytes from there on move up. */
+void buf_insert(struct buf *buf, size_t at, struct slice bytes);
+/* Removes `len` bytes at position `at`; the bytes after them move down. */
+void buf_remove(struct buf *buf, size_t at, size_t len);
+/* Replaces `len` bytes at position `at`. */
+void buf_overwrite(struct buf *buf, size_t at, const void *bytes, size_t len);
+/* Returns: the bytes from position `at` on; none after an overflow. Valid until the next change. */
+struct slice buf_from(const struct buf *buf, size_t at);
+
 /* Takes the bytes out, with a NUL behind them. Owns: the caller; mem_free. The buffer is empty after. */
 char *buf_detach(struct buf *buf, size_t *ret_len);
 

@@ -635,7 +635,7 @@ static size_t share(struct buf *buf, size_t begin, const uint32_t *places, const
     size_t len = buf->len - begin;
     for (size_t i = 0; i < count; i++) {
         if (lengths[i] == len && memcmp(buf->data + places[i], buf->data + begin, len) == 0) {
-            buf->len = begin;
+            buf_truncate(buf, begin);
             return places[i];
         }
     }
@@ -653,7 +653,7 @@ void zones_write(struct buf *buf, struct slice version, struct zone_file *files,
         size_t begin = zones.len;
         bool again = kept > 0 && slice_equal(files[kept - 1].name, files[i].name);
         if (again || !read_tzif(files[i].bytes, &file) || !write_zone(&zones, &file)) {
-            zones.len = begin;
+            buf_truncate(&zones, begin);
             continue;
         }
         lengths[kept] = (uint32_t)(zones.len - begin);

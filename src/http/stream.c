@@ -34,11 +34,9 @@ static bool take_suspension(struct carrier *carrier)
 static void forget_sent(struct carrier *carrier)
 {
     struct buf *response = &carrier->exchange.response;
-    size_t behind = left(carrier);
-    if (carrier->stream_sent < BLOCK_BYTES || carrier->stream_sent < behind)
+    if (carrier->stream_sent < BLOCK_BYTES || carrier->stream_sent < left(carrier) || response->overflow)
         return;
-    memmove(response->data, response->data + carrier->stream_sent, behind);
-    response->len = behind;
+    buf_remove(response, 0, carrier->stream_sent);
     carrier->stream_sent = 0;
 }
 

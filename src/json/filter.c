@@ -79,7 +79,7 @@ static bool any_reaches_into(const struct slice *patterns, size_t count, struct 
     bool reaches = false;
     for (size_t i = 0; i < count && !reaches; i++)
         reaches = may_match(patterns[i], buf_view(path));
-    path->len--;
+    buf_chop(path, 1);
     return reaches;
 }
 
@@ -121,7 +121,7 @@ static bool filter_member(struct source_filter *f, yyjson_val *key, yyjson_val *
     buf_byte(f->out, ':');
     if (filter_value(f, value, included))
         return true;
-    f->out->len = before;
+    buf_truncate(f->out, before);
     return false;
 }
 
@@ -146,7 +146,7 @@ static bool filter_object(struct source_filter *f, yyjson_val *object, bool incl
             !is_wanted(f->out, filter->excludes, filter->exclude_count, buf_view(&f->path)))
             break;
         comma |= filter_member(f, key, value, included, comma);
-        f->path.len = path_len;
+        buf_truncate(&f->path, path_len);
     }
     json_members_deinit(&members);
     buf_byte(f->out, '}');
@@ -179,7 +179,7 @@ static bool filter_array(struct source_filter *f, yyjson_val *array, bool includ
         if (filter_item(f, item, included))
             comma = true;
         else
-            f->out->len = before;
+            buf_truncate(f->out, before);
     }
     buf_byte(f->out, ']');
     return comma;
@@ -292,7 +292,7 @@ static bool path_filter_member(struct path_filter *f, yyjson_val *key, yyjson_va
         }
     }
     if (!written)
-        f->out->len = before;
+        buf_truncate(f->out, before);
     f->count = own;
     return written;
 }
@@ -319,7 +319,7 @@ static bool path_filter_value(struct path_filter *f, yyjson_val *value, size_t b
             if (path_filter_value(f, at, begin, end))
                 comma = true;
             else
-                f->out->len = before;
+                buf_truncate(f->out, before);
         }
         at = unsafe_yyjson_get_next(at);
     }
@@ -348,7 +348,7 @@ static void run_path_filter(struct buf *buf, yyjson_val *value, const struct sli
     if (f.count == 0 || scalar) {
         json_write(buf, value, dialect);
     } else if (!path_filter_value(&f, value, 0, f.count)) {
-        buf->len = before;
+        buf_truncate(buf, before);
         buf_lit(buf, "{}");
     }
     mem_free(f.tails);

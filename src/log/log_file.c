@@ -744,7 +744,10 @@ static void encode_checkpoints(const struct log_checkpoint *checkpoints, struct 
         buf_append(buf, number, 8);
         buf_slice(buf, checkpoints[i].place);
     }
-    log_put_u32(buf->data, crc32c(0, buf->data + 4, buf->len - 4));
+    struct slice covered = buf_from(buf, 4);
+    char crc[4];
+    log_put_u32(crc, crc32c(0, covered.data, covered.len));
+    buf_overwrite(buf, 0, crc, sizeof crc);
 }
 
 static bool decode_checkpoint(struct slice *bytes, struct log_checkpoint *ret_checkpoint)

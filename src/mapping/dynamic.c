@@ -205,7 +205,7 @@ static void write_definition(struct buf *buf, yyjson_val *template, struct slice
         bool has_type = json_get_lit(template, "type") != NULL;
         fill_template(buf, template, name, finding->type);
         if (!has_type) {
-            buf->len--; /* the closing brace */
+            buf_chop(buf, 1); /* the closing brace */
             buf_printf(buf, "%s\"type\":\"%s\"}", yyjson_obj_size(template) > 0 ? "," : "", finding->type);
         }
         return;

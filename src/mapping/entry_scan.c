@@ -35,7 +35,7 @@ struct entry_scan {
 static void bound_successor(struct buf *buf)
 {
     while (buf->len > 0 && (unsigned char)buf->data[buf->len - 1] == 0xff)
-        buf->len--;
+        buf_truncate(buf, buf->len - 1);
     INSIST(buf->len > 0); /* the tag of a value is below 0xff */
     buf->data[buf->len - 1]++;
 }

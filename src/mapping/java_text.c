@@ -44,9 +44,10 @@ void java_text(struct buf *buf, yyjson_val *value)
         size_t start = buf->len;
         json_write(buf, value, DIALECT_7);
         /* Infinity is quoted in JSON only. */
-        if (!buf->overflow && buf->len > start && buf->data[start] == '"') {
-            memmove(buf->data + start, buf->data + start + 1, buf->len - start - 2);
-            buf->len -= 2;
+        struct slice text = buf_from(buf, start);
+        if (text.len >= 2 && text.data[0] == '"') {
+            buf_chop(buf, 1);
+            buf_remove(buf, start, 1);
         }
     }
 }

@@ -58,7 +58,7 @@ static void print_date(struct buf *text, const struct date_format *format, const
     date_print_iso(text, local);
     if (local == millis)
         return;
-    text->len--; /* the Z */
+    buf_chop(text, 1); /* the Z */
     buf_printf(text, "%c%02d:%02d", local < millis ? '-' : '+', distance / 60, distance % 60);
 }
 

@@ -449,11 +449,11 @@ static void write_score(struct fetcher *fetcher, float score, struct buf *buf)
     if (fetcher->score_len == 0 || fetcher->score != score) {
         size_t begin = buf->len;
         json_float_text(buf, score);
+        struct slice text = buf_from(buf, begin);
         fetcher->score = score;
-        fetcher->score_len = buf->len - begin;
-        if (fetcher->score_len > sizeof fetcher->score_text)
-            fetcher->score_len = 0;
-        memcpy(fetcher->score_text, buf->data + begin, fetcher->score_len);
+        fetcher->score_len = text.len <= sizeof fetcher->score_text ? text.len : 0;
+        if (fetcher->score_len > 0)
+            memcpy(fetcher->score_text, text.data, text.len);
         return;
     }
     buf_append(buf, fetcher->score_text, fetcher->score_len);

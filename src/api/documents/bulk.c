@@ -146,11 +146,8 @@ static int reply_end(struct request *request, const struct bulk_request *bulk, b
                                      (unsigned long long)(monotonic_ms() - bulk->started_ms),
                                      bulk->bulk.pipeline_named ? "\"ingest_took\":0," : "",
                                      bulk->failed ? "true" : "false", rolled_back ? "\"rolled_back\":true," : "");
-    size_t entries = buf->len;
     request->exchange->status = rolled_back ? 409 : 200;
-    buf_slice(buf, head);
-    memmove(buf->data + head.len, buf->data, entries);
-    memcpy(buf->data, head.data, head.len);
+    buf_insert(buf, 0, head);
     buf_lit(buf, "]}");
     return REQUEST_DONE;
 }

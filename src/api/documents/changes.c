@@ -366,7 +366,7 @@ static int put_lines(struct request *request, struct changes *changes, struct fe
             if (open != 0 && changes->in_line > 0)
                 buf_lit(to, "]}\n");
             else if (open != 0)
-                to->len = line_at;
+                buf_truncate(to, line_at);
             *ret_covered = open != 0 ? open : *ret_covered;
             open = 0;
             if (changes->told >= (uint64_t)changes->limit || to->len >= (changes->continuous ? SOME_BYTES : ENOUGH_BYTES))
@@ -382,7 +382,7 @@ static int put_lines(struct request *request, struct changes *changes, struct fe
     if (open != 0 && changes->in_line > 0)
         buf_lit(to, "]}\n");
     else if (open != 0)
-        to->len = line_at;
+        buf_truncate(to, line_at);
     *ret_covered = request->view.ts;
     return r == FEED_END ? 0 : r;
 }

@@ -171,7 +171,7 @@ static int write_item(struct request *request, struct json_writer *writer, struc
             r = SEARCH_REFUSED; /* as is the whole */
     }
     if (r == 0) {
-        text.len--; /* the status goes inside the object */
+        buf_chop(&text, 1); /* the status goes inside the object */
         buf_lit(&text, ",\"status\":200}");
         json_raw(writer, buf_view(&text));
     } else if (r > 0) {

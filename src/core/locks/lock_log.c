@@ -39,7 +39,7 @@ void lock_log_keep(struct lock_log *log, tl_ts ts)
 
 void lock_log_cut(struct lock_log *log)
 {
-    log->records.len = log->unit;
+    buf_truncate(&log->records, log->unit);
 }
 
 static void pour_one(struct slice *records, struct store_batch *batch)

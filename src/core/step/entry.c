@@ -46,11 +46,14 @@ void entry_add(const struct command *command, struct buf *buf)
     REQUIRE(at > 0);
     buf_append(buf, room, LENGTH_ROOM);
     command_encode(command, buf);
-    size_t length = buf->len - at - LENGTH_ROOM;
-    buf->len = at; /* the length is put where it belongs, and the command moved up to it */
-    buf_varint(buf, length);
-    memmove(buf->data + buf->len, buf->data + at + LENGTH_ROOM, length);
-    buf->len += length;
+    INSIST(!buf->overflow);
+    size_t end = buf->len;
+    buf_varint(buf, end - at - LENGTH_ROOM);
+    struct slice length = buf_from(buf, end);
+    memcpy(room, length.data, length.len);
+    buf_truncate(buf, end);
+    buf_overwrite(buf, at, room, length.len);
+    buf_remove(buf, at + length.len, LENGTH_ROOM - length.len); /* the command follows its length */
 }
 
 static void free_all(struct list *commands)

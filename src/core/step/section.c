@@ -31,7 +31,9 @@ struct sections sections_to(struct buf *out)
 
     buf_append(out, magic, sizeof(magic));
     buf_byte(out, SECTIONS_VERSION);
-    sections.crc = crc32c(0, out->data + sections.at, HEAD_BYTES);
+    struct slice head = buf_from(out, sections.at);
+    INSIST(head.len == HEAD_BYTES);
+    sections.crc = crc32c(0, head.data, head.len);
     return sections;
 }
 
@@ -96,10 +98,13 @@ void section_end(struct sections *sections, struct coder *coder)
     }
     struct buf *out = sections->out;
     char crc[CRC_BYTES];
-    size_t length = out->len - sections->at;
+    char length[LENGTH_BYTES];
 
-    put_number(out->data + sections->at + 1, LENGTH_BYTES, length - FRAME_BYTES);
-    sections->crc = crc32c(sections->crc, out->data + sections->at, length);
+    INSIST(!out->overflow);
+    put_number(length, LENGTH_BYTES, out->len - sections->at - FRAME_BYTES);
+    buf_overwrite(out, sections->at + 1, length, LENGTH_BYTES);
+    struct slice section = buf_from(out, sections->at);
+    sections->crc = crc32c(sections->crc, section.data, section.len);
     put_number(crc, CRC_BYTES, sections->crc);
     buf_append(out, crc, CRC_BYTES);
 }

@@ -46,7 +46,7 @@ void tree_guest_bounds(struct buf *lower, struct buf *upper, uint32_t index, str
     tree_guest_key(lower, index, prefix);
     tree_guest_key(upper, index, prefix);
     while ((unsigned char)upper->data[upper->len - 1] == UCHAR_MAX) /* ends at the letter at the latest */
-        upper->len--;
+        buf_truncate(upper, upper->len - 1);
     upper->data[upper->len - 1]++;
 }
 

@@ -40,8 +40,10 @@ void call_frame_end(struct buf *buf)
 {
     REQUIRE(buf->len >= 5 && buf->len - 5 <= UINT32_MAX);
     uint32_t len = (uint32_t)(buf->len - 5);
+    char bytes[4];
     for (int i = 0; i < 4; i++)
-        buf->data[1 + i] = (char)(len >> (24 - 8 * i));
+        bytes[i] = (char)(len >> (24 - 8 * i));
+    buf_overwrite(buf, 1, bytes, sizeof bytes);
 }
 
 static void set_trouble(struct channel *channel, const char *what)

@@ -65,8 +65,10 @@ void proto_end(struct buf *buf, size_t begun)
         return;
     size_t len = buf->len - begun;
     REQUIRE(len < (size_t)1 << 7 * LENGTH_BYTES);
+    char bytes[LENGTH_BYTES];
     for (size_t i = 0; i < LENGTH_BYTES; i++)
-        buf->data[begun - LENGTH_BYTES + i] = (char)((len >> 7 * i & 0x7f) | (i + 1 < LENGTH_BYTES ? 0x80 : 0));
+        bytes[i] = (char)((len >> 7 * i & 0x7f) | (i + 1 < LENGTH_BYTES ? 0x80 : 0));
+    buf_overwrite(buf, begun - LENGTH_BYTES, bytes, LENGTH_BYTES);
 }
 
 static bool take_number(struct slice *message, uint64_t *ret_value)

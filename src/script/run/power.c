@@ -84,8 +84,7 @@ static void put(struct buf *line, int32_t column, struct slice text)
     while (line->len < (size_t)column)
         buf_byte(line, ' ');
     size_t overlap = line->len - (size_t)column;
-    for (size_t i = 0; i < overlap && i < text.len; i++)
-        line->data[(size_t)column + i] = text.data[i];
+    buf_overwrite(line, (size_t)column, text.data, overlap < text.len ? overlap : text.len);
     if (text.len > overlap)
         buf_append(line, text.data + overlap, text.len - overlap);
 }

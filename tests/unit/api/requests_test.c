@@ -415,6 +415,23 @@ static void test_atomic_bulk(void **state)
                    "{\"create\":{\"_id\":\"1\",\"_version\":1,\"_seq_no\":0}},{\"index\":{\"_id\":\"3\"}}]}");
 }
 
+/* A bulk whose response has no room for its entries, or for what is put before them, writes no byte beyond it. */
+static void test_bulk_without_room(void **state)
+{
+    (void)state;
+    static const size_t room[] = {600, 512, 511, 300, 256, 200, 20, 1, 0};
+    for (size_t i = 0; i < sizeof room / sizeof *room; i++) {
+        struct box_exchange *sent =
+            box_exchange_new("POST", "/room/_bulk", "{\"index\":{\"_id\":\"1\"}}\n{}\n{\"index\":{\"_id\":\"2\"}}\n{}\n");
+        sent->exchange.response = BUF_INIT(room[i]);
+        box_exchange_start(&box, sent);
+        box_exchange_wait(sent);
+        assert_int_equal(sent->exchange.status, 200);
+        assert_true(sent->exchange.response.len <= room[i]);
+        box_exchange_free(sent);
+    }
+}
+
 /* --- Time --------------------------------------------------------------------------------------------------------- */
 
 static void test_time(void **state)
@@ -460,6 +477,7 @@ int main(void)
         cmocka_unit_test(test_bulk),
         cmocka_unit_test(test_large_bulk),
         cmocka_unit_test(test_atomic_bulk),
+        cmocka_unit_test(test_bulk_without_room),
         cmocka_unit_test(test_time),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

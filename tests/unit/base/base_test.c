@@ -50,6 +50,46 @@ static void buf_stops_at_its_maximum(void **state)
     buf_deinit(&buf);
 }
 
+/* Goal: bytes that have been written can be changed, and nothing is touched after an overflow. */
+static void buf_changes_what_was_written(void **state)
+{
+    (void)state;
+    struct buf buf = BUF_INIT(10);
+    buf_insert(&buf, 0, SLICE_LIT("cd"));
+    buf_insert(&buf, 0, SLICE_LIT("ab"));
+    buf_insert(&buf, 4, SLICE_LIT("ef"));
+    buf_insert(&buf, 2, SLICE_LIT(""));
+    assert_slice_equal(buf_view(&buf), "abcdef");
+    buf_overwrite(&buf, 4, "EF", 2);
+    buf_overwrite(&buf, 6, "x", 0);
+    assert_slice_equal(buf_from(&buf, 2), "cdEF");
+    assert_int_equal(buf_from(&buf, 6).len, 0);
+    buf_remove(&buf, 1, 3);
+    assert_slice_equal(buf_view(&buf), "aEF");
+    buf_chop(&buf, 1);
+    buf_truncate(&buf, 5);
+    assert_slice_equal(buf_view(&buf), "aE");
+
+    buf_insert(&buf, 1, SLICE_LIT("123456789"));
+    assert_true(buf.overflow);
+    buf_chop(&buf, 3);
+    buf_remove(&buf, 7, 3);
+    buf_overwrite(&buf, 7, "xyz", 3);
+    buf_insert(&buf, 0, SLICE_LIT("x"));
+    assert_int_equal(buf_from(&buf, 0).len, 0);
+    assert_slice_equal(buf_view(&buf), "aE");
+    buf_truncate(&buf, 1);
+    assert_slice_equal(buf_view(&buf), "a");
+    buf_deinit(&buf);
+
+    struct buf none = BUF_INIT(0);
+    buf_byte(&none, 'x');
+    buf_chop(&none, 1);
+    buf_insert(&none, 0, SLICE_LIT("x"));
+    assert_int_equal(none.len, 0);
+    buf_deinit(&none);
+}
+
 static void buf_writes_json_and_numbers(void **state)
 {
     (void)state;
@@ -250,6 +290,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arena_serves_any_size),
         cmocka_unit_test(buf_stops_at_its_maximum),
+        cmocka_unit_test(buf_changes_what_was_written),
         cmocka_unit_test(buf_writes_json_and_numbers),
         cmocka_unit_test(slices_parse_numbers),
         cmocka_unit_test(slices_check_utf8),
