@@ -48,11 +48,11 @@ class Server:
     def __init__(self, program):
         self.folder = tempfile.mkdtemp(prefix="tidelock-parameters-")
         self.process = subprocess.Popen([program, "serve", "--listen", "127.0.0.1:0", "--data", self.folder + "/data"],
-                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+                                        stdout=subprocess.PIPE, text=True)
         line = self.process.stdout.readline()
         if not line.startswith("ready on "):
             sys.exit("the server did not start: %r" % line)
-        self.http = http.client.HTTPConnection(line.split()[2].split("//")[1], timeout=60)
+        self.http = http.client.HTTPConnection(line.split()[2].split("//")[1])
 
     def send(self, method, path, body):
         self.http.request(method, path, body.encode() if body else None, {"Content-Type": "application/json"} if body else {})
@@ -61,7 +61,9 @@ class Server:
 
     def stop(self):
         os.kill(self.process.pid, signal.SIGTERM)
-        self.process.wait(timeout=30)
+        status = self.process.wait()
+        if status != 0:  # a sanitizer found something
+            raise RuntimeError("the server ended with status %d" % status)
         shutil.rmtree(self.folder, ignore_errors=True)
 
 

@@ -46,7 +46,7 @@ class Own:
     def __init__(self, program):
         self.folder = tempfile.mkdtemp(prefix="tidelock-differential-")
         self.process = subprocess.Popen([program, "serve", "--listen", "127.0.0.1:0", "--data", self.folder + "/data"],
-                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+                                        stdout=subprocess.PIPE, text=True)
         line = self.process.stdout.readline()
         if not line.startswith("ready on "):
             sys.exit("the server did not start: %r" % line)
@@ -54,7 +54,9 @@ class Own:
 
     def stop(self):
         os.kill(self.process.pid, signal.SIGTERM)
-        self.process.wait(timeout=60)
+        status = self.process.wait()
+        if status != 0:  # a sanitizer found something
+            raise RuntimeError("the server ended with status %d" % status)
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
@@ -69,7 +71,7 @@ class Connection:
         for attempt in (1, 2):
             try:
                 if self.http is None:
-                    self.http = http.client.HTTPConnection(self.host, timeout=120)
+                    self.http = http.client.HTTPConnection(self.host)
                 self.http.request(step["method"], step["path"], body, headers)
                 response = self.http.getresponse()
                 data = response.read()

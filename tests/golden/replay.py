@@ -63,7 +63,9 @@ class Server:
 
     def stop(self):
         os.kill(self.process.pid, signal.SIGTERM)
-        self.process.wait()
+        status = self.process.wait()
+        if status != 0:  # a sanitizer found something
+            raise RuntimeError("the server ended with status %d" % status)
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
@@ -86,7 +88,7 @@ class Connection:
 
     def once(self, method, path, headers, body):
         if self.http is None:
-            self.http = http.client.HTTPConnection(self.host, self.port, timeout=30)
+            self.http = http.client.HTTPConnection(self.host, self.port)
         self.http.putrequest(method, path, skip_accept_encoding=True)
         sent = dict(headers or {})
         if body is not None:
