@@ -7,7 +7,7 @@ be exact, and since a script runs inside the store's one writer nobody is ever a
 global lock, document locks, tree locks) is played around a get, a change and a put without any condition: only the lock stands
 between two processes, so a lost update would be seen in the end.
 
-    document_locks_test.py [--clients 64] [--each 50] [--rounds 4] [--seed N]
+    document_locks_test.py [--clients 64] [--each 20] [--rounds 2] [--seed N]
 
 By hand with --each 1000 --rounds 50.
 """
@@ -22,6 +22,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from fleet import Fleet  # noqa: E402
 from server import Server  # noqa: E402
 
+LONG = bool(os.environ.get("TIDELOCK_TEST_LONG"))
 COUNTERS = 24
 FILES = 4  # few, so that all meet; an even number
 COUNT_UP = {"upsert": {"lock_count": 1}, "script": "ctx._source.lock_count++"}
@@ -198,8 +199,8 @@ def check_changes(server, notes):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--clients", type=int, default=64)
-    parser.add_argument("--each", type=int, default=50)
-    parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--each", type=int, default=50 if LONG else 20)
+    parser.add_argument("--rounds", type=int, default=4 if LONG else 2)
     parser.add_argument("--seed", type=int, default=int(os.environ.get("TIDELOCK_SEED", "1")))
     args = parser.parse_args()
 

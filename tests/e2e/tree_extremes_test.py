@@ -16,9 +16,10 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from server import Server, check  # noqa: E402
 
 FULL = "--full" in sys.argv
-FILES = 1000000 if FULL else 10000
-DIRECTORIES = 100000 if FULL else 5000
-RENAMES = 100000 if FULL else 1000
+LONG = bool(os.environ.get("TIDELOCK_TEST_LONG"))
+FILES = 1000000 if FULL else 10000 if LONG else 4000
+DIRECTORIES = 100000 if FULL else 5000 if LONG else 2000
+RENAMES = 100000 if FULL else 1000 if LONG else 300
 DEPTH = 4096  # of names in a path; what a lock, and so a rename, goes down to
 INDEX = {"mappings": {"properties": {"path": {"type": "path"}, "n": {"type": "integer"}}}}
 

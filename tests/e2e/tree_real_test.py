@@ -52,7 +52,7 @@ class Stopped(Exception):
     """The server was killed under a request: nobody knows what became of it."""
 
 
-KINDS = {"rename": 5, "update": 40, "put": 15, "read": 60, "list": 20}  # requests, and how many of a round have to be answered
+KINDS = {"rename": 4, "update": 20, "put": 8, "read": 30, "list": 10}  # requests, and how many of a round have to be answered
 
 
 class Client(threading.Thread):
