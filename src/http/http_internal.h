@@ -149,6 +149,8 @@ struct http {
     struct connection *connections;
     uint32_t slot_count;
     uint32_t slots_used; /* slots that ever had a tenant */
+    uint64_t swept_ms;   /* watcher's: when it last looked at all connections */
+    uint64_t resumed_ms; /* watcher's: when the server went on after it had stood still; 0: it never did */
     uint32_t first_free;
     uint32_t first_expected; /* chain of those that were accepted and not yet taken up by their polling threads */
     _Atomic size_t connection_count;

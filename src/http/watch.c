@@ -19,7 +19,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { SWEEP_MS = 1000, EVENTS = 64 };
+enum {
+    SWEEP_MS = 1000,
+    GAP_MS = 5000, /* between two sweeps: the process or the machine stood still */
+    EVENTS = 64,
+};
 
 /*
  * epoll_wait() of this process, which never fills the caller's array to the last place.
@@ -73,6 +77,12 @@ uint64_t watch_received_bytes(int fd)
     return info.tcpi_bytes_received;
 }
 
+/* Returns: how long ago `since` was, without the time before the server last stood still, and while it did. */
+static uint64_t spent(const struct http *http, uint64_t since, uint64_t now)
+{
+    return now - (since > http->resumed_ms ? since : http->resumed_ms);
+}
+
 /*
  * Between requests: too long idle, or a header that does not come to an end. The beginning of a header is invisible
  * to us but for the count of bytes received, which is compared over the idle phase.
@@ -80,7 +90,8 @@ uint64_t watch_received_bytes(int fd)
 static const char *idle_fault(struct connection *connection, uint64_t since, uint64_t now)
 {
     const struct http_options *options = &connection->http->options;
-    if (now - since > options->idle_us / TL_MS)
+    const struct http *http = connection->http;
+    if (spent(http, since, now) > options->idle_us / TL_MS)
         return "idle";
     uint64_t phase = atomic_load_explicit(&connection->phases, memory_order_relaxed);
     uint64_t received = watch_received_bytes(connection->fd);
@@ -91,30 +102,31 @@ static const char *idle_fault(struct connection *connection, uint64_t since, uin
     } else if (received != connection->idle_received && connection->head_since_ms == 0) {
         connection->head_since_ms = now;
     }
-    bool slow = connection->head_since_ms != 0 && now - connection->head_since_ms > options->head_us / TL_MS;
+    bool slow = connection->head_since_ms != 0 && spent(http, connection->head_since_ms, now) > options->head_us / TL_MS;
     return slow ? "header not finished" : NULL;
 }
 
 /* Moving bytes in one direction: a grace, and then an average rate at least. */
-static bool stalled(const struct http_options *options, uint64_t since, uint64_t now, size_t bytes)
+static bool stalled(const struct http *http, uint64_t since, uint64_t now, size_t bytes)
 {
+    const struct http_options *options = &http->options;
     uint64_t allowed = options->stall_us / TL_MS + bytes / (options->stall_bytes_second / 1000 + 1);
-    return now - since > allowed;
+    return spent(http, since, now) > allowed;
 }
 
 /* Requires: the connection's lock. Returns: why it must end, or NULL. */
 static const char *fault(struct connection *connection, uint64_t now)
 {
-    const struct http_options *options = &connection->http->options;
+    const struct http *http = connection->http;
     uint64_t since = atomic_load_explicit(&connection->since_ms, memory_order_relaxed);
     size_t bytes = atomic_load_explicit(&connection->bytes, memory_order_relaxed);
     if (now <= since)
         return NULL;
     switch (atomic_load_explicit(&connection->phase, memory_order_acquire)) {
-    case PHASE_HANDSHAKE: return now - since > options->head_us / TL_MS ? "handshake not finished" : NULL;
+    case PHASE_HANDSHAKE: return spent(http, since, now) > http->options.head_us / TL_MS ? "handshake not finished" : NULL;
     case PHASE_IDLE: return idle_fault(connection, since, now);
-    case PHASE_RECEIVING: return stalled(options, since, now, bytes) ? "body too slow" : NULL;
-    case PHASE_SENDING: return stalled(options, since, now, bytes) ? "response not read" : NULL;
+    case PHASE_RECEIVING: return stalled(http, since, now, bytes) ? "body too slow" : NULL;
+    case PHASE_SENDING: return stalled(http, since, now, bytes) ? "response not read" : NULL;
     default: return NULL;
     }
 }
@@ -136,6 +148,9 @@ static void remind_of_end(struct connection *connection)
 static void sweep(struct http *http)
 {
     uint64_t now = http_now_ms();
+    if (now - http->swept_ms > GAP_MS) /* no client could have been heard, so no client was too slow */
+        http->resumed_ms = now;
+    http->swept_ms = now;
     pthread_mutex_lock(&http->table_lock);
     uint32_t used = http->slots_used;
     pthread_mutex_unlock(&http->table_lock);
@@ -210,6 +225,7 @@ static void *watch_run(void *context)
 {
     struct http *http = context;
     uint64_t next_sweep = http_now_ms() + SWEEP_MS;
+    http->swept_ms = http_now_ms();
     bool warned = false;
     while (!atomic_load(&http->stopping)) {
         struct epoll_event events[EVENTS];

@@ -162,6 +162,18 @@ class Stopped(Case):
             self.assertEqual(response.status, 200, response.read())
             line.close()
 
+    def test_a_body_that_is_on_its_way_is_heard(self):
+        """The time in which the server stood still is not taken for the client's slowness."""
+        body = b'{"index":{"_index":"fs"}}\n{"n":1}\n' * 100
+        with socket.create_connection(("127.0.0.1", self.server.port), HANGS) as line:
+            line.sendall(b"POST /_bulk HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\nContent-Length: %d\r\n\r\n%s" %
+                         (len(body), body[:100]))
+            time.sleep(0.3)  # it is being received
+            self.stand_still()
+            time.sleep(2.5)  # the server looks at its connections by the second
+            line.sendall(body[100:])
+            self.assertIn(b"200 OK", line.recv(4096)[:20])
+
     def test_who_says_nothing_goes(self):
         session = self.open()
         self.stand_still()

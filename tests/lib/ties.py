@@ -19,7 +19,7 @@ import time
 
 VARIABLE = "TIDELOCK_TEST_TIES"
 LEFT = "TIDELOCK_TEST_LEFT"
-GRACE = 30  # seconds in which what was told to end may do so: children of a shell whose terminal hung up, a program under a sanitizer
+GRACE = float(os.environ.get("TIDELOCK_TEST_GRACE", "30"))  # seconds in which what was told to end may do so: children of a shell whose terminal hung up, a program under a sanitizer
 TRIES = 100  # looks for what is left: a process may be starting another one while it is killed
 
 
