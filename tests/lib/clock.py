@@ -55,7 +55,7 @@ class Clock:
         self.set()
 
     def stand(self):
-        """From now on time passes by jump() only."""
+        """From now on time passes by jump() only. Not for a server, which waits by this clock when it stops."""
         self.boot[1:] = [0.0, self.machine_boot()]
         self.set()
 
