@@ -190,8 +190,12 @@ static void on_completed(void *context, struct MHD_Connection *mhd, void **reque
     bool gone = true;
     if (atomic_load(&carrier->state) == CARRIER_STREAMING) {
         gone = stream_connection_done(carrier);
-    } else if (carrier->exchange.on_disconnect != NULL) {
-        pthread_mutex_lock(&carrier->lock); /* the watcher may be in there */
+    } else if (carrier->handed_over) {
+        /*
+         * The watcher may have taken the carrier and its lock in hang_up() before the connection let go of it. It must be done before the
+         * carrier serves another connection, whose request it would take for this one's, or is freed; also where on_disconnect is NULL.
+         */
+        pthread_mutex_lock(&carrier->lock);
         pthread_mutex_unlock(&carrier->lock);
     }
     if (gone)

@@ -60,7 +60,7 @@ int doc_read_params(struct request *request, struct doc_query *ret_query)
 {
     bool ignored = false;
     int r;
-    *ret_query = (struct doc_query){.version = VERSION_ANY, .source = SOURCE_FILTER_ALL};
+    *ret_query = (struct doc_query){.dialect = request->dialect, .version = VERSION_ANY, .source = SOURCE_FILTER_ALL};
     if ((r = request_bool(request, "refresh", &ignored)) != 0)
         return r;
     if (request_param(request, "fields").data != NULL)
@@ -192,7 +192,7 @@ static int check_version(struct request *request, const struct doc_query *query,
     struct slice text =
         arena_printf(request->arena, "current version [%" PRId64 "] is different than the one provided [%" PRId64 "]",
                      found->doc.version, query->version);
-    doc_conflict_problem(request->arena, request->dialect, found->index, found->type->name, query->id, query->routing,
+    doc_conflict_problem(request->arena, query->dialect, found->index, found->type->name, query->id, query->routing,
                          text.data, ret_problem);
     doc_release(&found->doc);
     return REQUEST_REFUSED;
@@ -204,13 +204,13 @@ int doc_find(struct request *request, const struct doc_query *query, struct doc_
     const struct catalog_alias *alias;
     struct doc_query routed = *query;
     *ret_found = (struct doc_found){NULL};
-    int r = catalog_find(request->catalog, query->index, false, request->dialect, request->arena, &ret_found->index,
+    int r = catalog_find(request->catalog, query->index, false, query->dialect, request->arena, &ret_found->index,
                          &alias, ret_problem);
     if (r != 0)
         return r > 0 ? REQUEST_REFUSED : r;
     if (alias != NULL && routed.routing.len == 0)
         routed.routing = alias->search_routing;
-    r = preference_check(request, ret_found->index,
+    r = preference_check(request, query->dialect, ret_found->index,
                          shard_of(routed.routing.len > 0 ? routed.routing : query->id, ret_found->index->shard_count),
                          query->type, query->id, routed.routing, ret_problem);
     if (r != 0) {
@@ -219,7 +219,7 @@ int doc_find(struct request *request, const struct doc_query *query, struct doc_
         return r;
     }
     ret_found->type = mapping_type(ret_found->index->mapping, query->type);
-    if (request->dialect == DIALECT_5 && (query->type.len == 0 || slice_is(query->type, "_all")))
+    if (query->dialect == DIALECT_5 && (query->type.len == 0 || slice_is(query->type, "_all")))
         r = get_of_any_type(request, &routed, ret_found);
     else if (ret_found->type != NULL)
         r = check_routing_required(request, &routed, ret_found, ret_problem);
@@ -249,7 +249,7 @@ static void write_head(struct request *request, const struct doc_query *query, c
 {
     buf_lit(buf, "{\"_index\":");
     buf_json_string(buf, found->index->name);
-    if (request->dialect == DIALECT_5) {
+    if (query->dialect == DIALECT_5) {
         buf_lit(buf, ",\"_type\":");
         buf_json_string(buf, found->type != NULL ? found->type->name : query->type);
     } else if (!request->form.compatible_8) {
@@ -260,11 +260,11 @@ static void write_head(struct request *request, const struct doc_query *query, c
     buf_json_string(buf, query->id);
 }
 
-static void write_numbers(struct request *request, const struct doc *doc, struct buf *buf)
+static void write_numbers(enum dialect dialect, const struct doc *doc, struct buf *buf)
 {
     buf_lit(buf, ",\"_version\":");
     buf_i64(buf, doc->version);
-    if (request->dialect == DIALECT_7) {
+    if (dialect == DIALECT_7) {
         buf_lit(buf, ",\"_seq_no\":");
         buf_i64(buf, doc->seq_no);
         buf_lit(buf, ",\"_primary_term\":1");
@@ -303,7 +303,7 @@ static bool add_value(void *context, yyjson_val *leaf)
 
 /* What a walk over the mapping's fields needs to write the stored ones. */
 struct field_walk {
-    struct request *request;
+    enum dialect dialect;
     yyjson_val *source;
     struct buf *buf;
     size_t count;
@@ -315,7 +315,7 @@ static void write_stored_field(void *context, const struct mapping_field *field)
     if (!field_is_stored(field))
         return;
     struct buf list = BUF_INIT(BUF_UNLIMITED);
-    struct field_values values = {&list, 0, walk->request->dialect};
+    struct field_values values = {&list, 0, walk->dialect};
     json_path_each(walk->source, field->path, add_value, &values);
     if (values.count > 0) {
         buf_slice(walk->buf, walk->count++ == 0 ? SLICE_LIT(",\"fields\":{") : SLICE_LIT(","));
@@ -334,7 +334,7 @@ static int write_stored_fields(struct request *request, const struct doc_query *
     int r = json_parse_stored(request->arena, found->doc.source, &doc);
     if (r != 0)
         return tl_trace(r);
-    struct field_walk walk = {request, doc.root, buf, 0};
+    struct field_walk walk = {query->dialect, doc.root, buf, 0};
     for (size_t i = 0; i < query->stored_field_count; i++)
         mapping_fields_matching(found->index->mapping, query->stored_fields[i], write_stored_field, &walk);
     if (walk.count > 0)
@@ -361,14 +361,14 @@ int doc_write_found(struct request *request, const struct doc_query *query, cons
         buf_lit(buf, ",\"found\":false}");
         return 0;
     }
-    write_numbers(request, &found->doc, buf);
+    write_numbers(query->dialect, &found->doc, buf);
     buf_lit(buf, ",\"found\":true");
     if (wants_source(query)) {
         struct slice shown;
-        r = mapping_shown(found->type, found->doc.source, request->dialect, request->arena, &shown);
+        r = mapping_shown(found->type, found->doc.source, query->dialect, request->arena, &shown);
         if (r == 0 && shown.data != NULL) {
             buf_lit(buf, ",\"_source\":");
-            r = source_filter_write(buf, shown, &query->source, request->arena, request->dialect);
+            r = source_filter_write(buf, shown, &query->source, request->arena, query->dialect);
         }
     }
     if (r == 0 && query->stored_field_count > 0)
@@ -537,7 +537,7 @@ int handle_doc_get(struct request *request)
 static int source_missing(struct request *request, const struct doc_query *query, const struct doc_found *found,
                           const char *what)
 {
-    struct slice type = request->dialect == DIALECT_5 || query->type.len > 0 ? query->type : SLICE_LIT("_doc");
+    struct slice type = query->dialect == DIALECT_5 || query->type.len > 0 ? query->type : SLICE_LIT("_doc");
     return request_refuse(request, PROBLEM_RESOURCE_NOT_FOUND, "%s not found [%.*s]/[%.*s]/[%.*s]", what,
                           SLICE_ARG(found->index->name), SLICE_ARG(type), SLICE_ARG(query->id));
 }
@@ -553,11 +553,11 @@ static int source_run(struct request *request)
         return source_missing(request, query, &found, "Document");
     struct slice shown;
     request->exchange->status = 200;
-    r = mapping_shown(found.type, found.doc.source, request->dialect, request->arena, &shown);
+    r = mapping_shown(found.type, found.doc.source, query->dialect, request->arena, &shown);
     if (r == 0 && shown.data == NULL)
         r = source_missing(request, query, &found, "Source");
     else if (r == 0)
-        r = source_filter_write(&request->exchange->response, shown, &query->source, request->arena, request->dialect);
+        r = source_filter_write(&request->exchange->response, shown, &query->source, request->arena, query->dialect);
     doc_release(&found.doc);
     return r;
 }

@@ -14,6 +14,7 @@
 
 /* Which document, and what of it. */
 struct doc_query {
+    enum dialect dialect; /* of the reply: the request's, but in _mget an item's own */
     struct slice index;
     struct slice type; /* empty: typeless */
     struct slice id;

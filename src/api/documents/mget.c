@@ -232,7 +232,7 @@ static void write_refused(struct request *request, const struct doc_query *query
     json_string(&writer, query->index);
     if (!request->form.compatible_8) {
         json_key(&writer, "_type");
-        if (request->dialect == DIALECT_5 && query->type.len > 0)
+        if (query->dialect == DIALECT_5 && query->type.len > 0)
             json_string(&writer, query->type);
         else
             json_null(&writer);
@@ -240,20 +240,22 @@ static void write_refused(struct request *request, const struct doc_query *query
     json_key(&writer, "_id");
     json_string(&writer, query->id);
     json_key(&writer, "error");
-    problem_write(&writer, problem, request->dialect);
+    problem_write(&writer, problem, query->dialect);
     json_end(&writer, '}');
 }
 
-/* An item that names a type is shown as a typed request for it is. */
-static int write_item(struct request *request, const struct doc_query *query)
+/*
+ * Writes an item's object. An item that names a type is shown as a typed request for it is: it has a dialect of its own, and the request's
+ * stays as it is.
+ */
+static int write_item(struct request *request, struct doc_query *query)
 {
     struct doc_found found;
     struct problem problem;
-    enum dialect before = request->dialect;
     if (query->type.len > 0 && !slice_is(query->type, "_doc"))
-        request->dialect = dialect_of_typed_call(request, query->index, query->type);
+        query->dialect = dialect_of_typed_call(request, query->index, query->type);
     int r = REQUEST_REFUSED;
-    if (query->id.len == 0 && request->dialect == DIALECT_7)
+    if (query->id.len == 0 && query->dialect == DIALECT_7)
         problem_set(&problem, request->arena, PROBLEM_ILLEGAL_ARGUMENT, "Ids can't be empty");
     else
         r = doc_find(request, query, &found, &problem);
@@ -265,7 +267,6 @@ static int write_item(struct request *request, const struct doc_query *query)
         write_refused(request, query, &problem);
         r = 0;
     }
-    request->dialect = before;
     return r;
 }
 

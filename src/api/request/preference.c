@@ -96,8 +96,8 @@ static bool is_known(struct slice name, enum dialect dialect)
     return false;
 }
 
-int preference_check(struct request *request, const struct catalog_index *index, uint32_t shard, struct slice type,
-                     struct slice id, struct slice routing, struct problem *ret_problem)
+int preference_check(struct request *request, enum dialect dialect, const struct catalog_index *index, uint32_t shard,
+                     struct slice type, struct slice id, struct slice routing, struct problem *ret_problem)
 {
     struct wish wish = {request, index, shard, type, id, routing, ret_problem};
     struct slice text = request_param(request, "preference");
@@ -112,9 +112,9 @@ int preference_check(struct request *request, const struct catalog_index *index,
     }
     if (slice_is(name, "_only_nodes") && colon < text.len)
         return check_nodes(&wish, rest);
-    if (slice_is(text, "_replica") && request->dialect == DIALECT_5)
+    if (slice_is(text, "_replica") && dialect == DIALECT_5)
         return refuse_replica(&wish);
-    if (is_known(name, request->dialect))
+    if (is_known(name, dialect))
         return 0;
     problem_set(ret_problem, request->arena, PROBLEM_ILLEGAL_ARGUMENT, "no Preference for [%.*s]", SLICE_ARG(text));
     return REQUEST_REFUSED;

@@ -14,11 +14,11 @@ struct catalog_index;
 #define PREFERENCE_ANY_SHARD UINT32_MAX
 
 /*
- * Refuses a preference that nobody knows, and one that leaves no copy of this shard. `type`, `id`, `routing`: what is read,
- * for the words of the error.
+ * Refuses a preference that nobody knows, and one that leaves no copy of this shard. `dialect` is that of the reply, which in _mget
+ * an item has of its own; `type`, `id`, `routing`: what is read, for the words of the error.
  * Returns: 0, REQUEST_REFUSED with *ret_problem.
  */
-int preference_check(struct request *request, const struct catalog_index *index, uint32_t shard, struct slice type,
-                     struct slice id, struct slice routing, struct problem *ret_problem) TL_MUST_USE;
+int preference_check(struct request *request, enum dialect dialect, const struct catalog_index *index, uint32_t shard,
+                     struct slice type, struct slice id, struct slice routing, struct problem *ret_problem) TL_MUST_USE;
 
 #endif

@@ -5,7 +5,6 @@
 #include "api/request/request.h"
 
 #include <inttypes.h>
-#include <sched.h>
 #include <stdarg.h>
 
 #include "api/request/api_internal.h"
@@ -335,7 +334,7 @@ void request_clock(struct request *request)
 static void request_leave_command(struct request *request)
 {
     pthread_mutex_lock(&request->api->waiting_lock);
-    request->waiting = NULL;
+    request->waiting_number = 0;
     pthread_mutex_unlock(&request->api->waiting_lock);
 }
 
@@ -367,27 +366,23 @@ static void command_forget(struct command *command)
 }
 
 /*
- * The client is gone while its command waits for a lock: cancel it. The journal numbers a command when it is submitted,
- * which may be a moment away.
+ * Cancels the command that the request waits for: its client is gone. Runs on the thread that noticed it, while another thread may have
+ * the request, and uses only the fields that request.h allows. A cancelled command has no reply, so any dialect does.
  */
 static void request_disconnected(struct exchange *exchange)
 {
     struct request *request = exchange->api_context;
-    uint64_t number = 0;
+    struct api *api = request->api;
     atomic_store(&request->abandoned, true);
-    for (bool waits = true; waits && number == 0; sched_yield()) {
-        pthread_mutex_lock(&request->api->waiting_lock);
-        waits = request->waiting != NULL;
-        if (waits)
-            number = __atomic_load_n(&request->waiting->request, __ATOMIC_ACQUIRE);
-        pthread_mutex_unlock(&request->api->waiting_lock);
-    }
+    pthread_mutex_lock(&api->waiting_lock);
+    uint64_t number = request->waiting_number;
+    pthread_mutex_unlock(&api->waiting_lock);
     if (number == 0)
         return;
-    struct command *cancel = command_new(COMMAND_CANCEL, request->dialect);
+    struct command *cancel = command_new(COMMAND_CANCEL, DIALECT_7);
     cancel->cancel.request = number;
     cancel->on_done = command_forget;
-    journal_submit(request->api->journal, cancel, false);
+    journal_submit(api->journal, cancel, false);
 }
 
 struct owner_terms request_terms(const struct request *request, int64_t timeout_us)
@@ -443,11 +438,12 @@ static int submit(struct request *request, struct command *command, struct submi
     *submission = how;
     command->context = submission;
     command->on_done = command_done;
-    pthread_mutex_lock(&request->api->waiting_lock); /* it may be told of a hang-up since an earlier command */
-    request->waiting = command;
+    command->request = journal_request_number(request->api->journal);
+    request->on_worker = false; /* the completion runs on a thread that others wait for */
+    pthread_mutex_lock(&request->api->waiting_lock); /* request_disconnected() may be running since an earlier command */
+    request->waiting_number = command->request;
     pthread_mutex_unlock(&request->api->waiting_lock);
     request->exchange->on_disconnect = request_disconnected;
-    request->on_worker = false; /* the completion runs on a thread that others wait for */
     journal_submit(request->api->journal, command, request->exchange->lone);
     return REQUEST_PENDING;
 }

@@ -4,6 +4,37 @@
  *
  * Made by api_handle() in the exchange's arena and gone with it. Handlers, completions and workers get it one after
  * another, never two at once.
+ *
+ * Ownership. One thread at a time owns a request, its arena and its exchange. The owner may read and write every field; it passes the
+ * request on by one of these calls, does not touch it afterwards, and returns REQUEST_PENDING. The lock or queue of the call orders the
+ * accesses of both owners.
+ *
+ *   from                            by                                     to
+ *   the polling thread (the first)  request_submit()                       the thread that completes the command: the journal's, or the
+ *   or any later owner                                                     caller's own, within the call
+ *                                   request_work(), request_work_short()   a worker
+ *                                   gate_enter() that returns false        the owner of the request before it, whose request_settle()
+ *                                                                          hands it to a worker
+ *                                   request_park(), with a list under a    the thread that takes it off the list: followers (_changes), events
+ *                                   lock (followers, events, tasks)        (the page), tasks (_tasks/{id}); it may call request_work()
+ *                                   task_start() of a call that waits      the task's thread (_reindex, by-query calls)
+ *                                   stream_open() with an attachment       the attachment; the thread that takes it off its list
+ *                                   request_settle(), request_end_stream() src/http: the request is gone
+ *
+ * Other threads than the owner. A connection's end is reported at any time between, by on_disconnect, on the watcher or a polling
+ * thread; _tasks/_cancel runs on any; followers, events and tasks look at requests that are parked. They may use only:
+ *
+ *   field                           rule
+ *   api, exchange                   set before the first hand-over, never changed
+ *   abandoned, cancelled            atomic; set once, never reset
+ *   waiting_number                  under api->waiting_lock
+ *   link                            of whoever holds the lock of the list: workers, gate
+ *   exchange->on_disconnect         atomic; the owner sets it after all that the function reads
+ *   context                         attachment_broken() only: set before on_disconnect is set to it, never changed afterwards
+ *
+ * Every other field, such as `dialect`, `on_worker`, `gated`, `next` and `context`, is the owner's alone. `dialect` is moreover settled
+ * when the handler first passes the request on, and does not change afterwards; where parts of a request have dialects of their own
+ * (_mget, _bulk), each part keeps its own.
  */
 #ifndef TL_API_REQUEST_H
 #define TL_API_REQUEST_H
@@ -36,6 +67,8 @@ struct reply_form {
     struct slice filter_path; /* as given; empty: none */
 };
 
+struct command;
+
 struct request {
     struct api *api;
     struct exchange *exchange;
@@ -44,15 +77,15 @@ struct request {
     uint64_t begun_us;         /* by clock_boot_us() */
     const struct slice *parts; /* PART_COUNT of them, decoded; data NULL: not in the path */
     struct params params;
-    enum dialect dialect;
+    enum dialect dialect; /* owner's; settled when the handler first passes the request on */
     struct reply_form form;
 
     struct slice session;     /* the owner named by header or parameter; empty: none */
     struct slice transaction; /* the same */
     tl_ts fencing_token;      /* 0: none */
     struct query *query;      /* the transaction, when that is an open query transaction; journal_query_leave() */
-    bool on_worker;           /* the thread that is at it is a worker, as far as is known: it may take its time */
-    bool gated;               /* it is at the gate or has passed it */
+    bool on_worker;           /* owner's: it is a worker, as far as is known, and may take its time */
+    bool gated;               /* owner's: the request is at the gate or has passed it */
 
     struct problem problem;     /* with REQUEST_REFUSED */
     struct budget_guard memory; /* what it may take; memory.h */
@@ -74,7 +107,7 @@ struct request {
     struct list link;        /* in the queue of the workers or of the gate */
     atomic_bool abandoned;   /* the connection broke while it was worked at: nobody waits for the answer */
     atomic_bool cancelled;   /* by another request: _tasks/_cancel */
-    struct command *waiting; /* the command it waits for, for on_disconnect; guarded by the api's lock */
+    uint64_t waiting_number; /* command->request of the command that it waits for, 0: none; guarded by api->waiting_lock */
     void *context;           /* the handler's */
 };
 

@@ -288,7 +288,7 @@ int handle_count(struct request *request)
         return r;
     if (job->terminate_after < 0)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "terminateAfter must be > 0");
-    if ((r = request_accept(request)) != 0 || (r = preference_check(request, NULL, PREFERENCE_ANY_SHARD, SLICE_NONE,
+    if ((r = request_accept(request)) != 0 || (r = preference_check(request, request->dialect, NULL, PREFERENCE_ANY_SHARD, SLICE_NONE,
                                                                     SLICE_NONE, SLICE_NONE, &request->problem)) != 0)
         return r;
     return begin_read(request, &job->call, count_ready);

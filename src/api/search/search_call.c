@@ -337,7 +337,7 @@ static int read_idle(struct request *request)
         if (number < 1)
             return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "%s must be >= 1", names[i]);
     }
-    return preference_check(request, NULL, PREFERENCE_ANY_SHARD, SLICE_NONE, SLICE_NONE, SLICE_NONE, &request->problem);
+    return preference_check(request, request->dialect, NULL, PREFERENCE_ANY_SHARD, SLICE_NONE, SLICE_NONE, SLICE_NONE, &request->problem);
 }
 
 int search_call_params(struct request *request, struct search_call *call, bool scroll)
