@@ -1146,6 +1146,7 @@ static const struct evaluated more[] = {
     {"('abc' =~ /b/).find()", "true"},
     {"('abc' =~ /b/).matches()", "false"},
     {"('abc' =~ /(b)(c)/)[0]", "[\"bc\",\"b\",\"c\"]"},
+    {"('ab1' =~ /(\\w)*\\d/)[0]", "[\"ab1\",\"b\"]"},
     {"('abc' =~ /x/)[0]", "index_out_of_bounds_exception: index is out of range 0..-1 (index = 0)"},
     {"('abc' =~ /x/).size()", "0"},
     {"('abcb' =~ /b/).count", "2"},
