@@ -30,6 +30,8 @@ HANGS = 300  # seconds: a server that takes longer to answer a request, or to en
 FOR_THE_PORT = 30  # seconds for another process to give the port back
 REPORTS = ("WARNING: ThreadSanitizer", "ERROR: AddressSanitizer", "ERROR: LeakSanitizer", "runtime error: ")
 
+CRASHES = (signal.SIGILL, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGSEGV)
+
 
 class Server:
     def __init__(self, *options, data=None, port=0, environment=None, tls=None):
@@ -92,8 +94,14 @@ class Server:
             self.connection.close()
             self.connection = None
 
+    def check_for_crash(self):
+        """Fails when the program ended by itself, with a signal that the system sends for a fault: no test asks for that."""
+        status = self.process.poll()
+        assert status is None or -status not in CRASHES, "the server ended with status %d: %s" % (status, self.last_errors())
+
     def kill(self):
         """kill -9."""
+        self.check_for_crash()
         self.process.kill()
         self.process.wait()
         self.process.stdout.close()
@@ -103,6 +111,7 @@ class Server:
         """Ends it in good order. Returns: its exit status."""
         self.process.send_signal(how)
         status = self.process.wait(HANGS)
+        self.check_for_crash()
         self.process.stdout.close()
         self.hang_up()
         return status
@@ -120,9 +129,11 @@ class Server:
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
+                raise AssertionError("the server hangs: %s" % self.last_errors()) from None
             assert self.process.returncode == 0, "the server ended with status %d: %s" % (
                 self.process.returncode, self.last_errors())
         if self.process is not None:
+            self.check_for_crash()
             self.process.stdout.close()
         self.hang_up()
         self.log.close()

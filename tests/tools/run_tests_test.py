@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The gate is green when nothing is wrong or one test failed by accident, and red otherwise.
+
+Method: tools/run-tests in a small project of its own, whose tests fail in the ways that are to be told apart.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+# name: (suites, what the test does; `first` is whether it runs for the first time)
+TESTS = {
+    "sound": ("'e2e'", "pass"),
+    "quick": ("'unit'", "pass"),
+    "model": ("'sim'", "pass"),
+    "bounds": ("'e2e', 'plain'", "assert os.environ['TIDELOCK_TEST_BUILD'] == 'plain'"),
+    "by_itself": ("'e2e', 'alone'", "pass"),
+    "race": ("'unit', 'threads'", "pass"),
+    "measured": ("'e2e', 'long'", "sys.exit('not in the gate')"),
+}
+
+# Writes a report as a sanitizer does.
+REPORT = "open(os.environ['ASAN_OPTIONS'].rpartition('log_path=')[2] + '.1', 'w').write('==1==ERROR: AddressSanitizer: leak\\n')"
+
+one_by_one = unittest.skipUnless(os.environ.get("TIDELOCK_TEST_LONG"), "each case is a run of its own; make test-long")
+
+MESON = """project('small', 'c')
+python = find_program('python3')
+executable('tidelock', 'main.c')
+"""
+
+
+class Gate(unittest.TestCase):
+    """One project for all cases: each lays its tests there anew."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(prefix="tidelock-gate-")
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        for name in ("tools/run-tests", "tests/lib/ties.py"):
+            os.makedirs(os.path.dirname(os.path.join(cls.folder, name)), exist_ok=True)
+            shutil.copy(os.path.join(ROOT, name), os.path.join(cls.folder, name))
+        os.makedirs(os.path.join(cls.folder, "src", "cli"))
+        cls.write("main.c", "int main(void)\n{\n    return 0;\n}\n")
+        cls.write("meson_options.txt", "option('developer', type: 'feature')\noption('tests', type: 'feature', value: 'enabled')\n")
+
+    @classmethod
+    def write(cls, name, text):
+        with open(os.path.join(cls.folder, name), "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def gate(self, without=(), **more):
+        """Runs the gate. Returns: (whether it is green, its output, passed, failed)."""
+        tests = {name: test for name, test in {**TESTS, **more}.items() if name not in without}
+        shutil.rmtree(os.path.join(self.folder, "runs"), ignore_errors=True)
+        os.mkdir(os.path.join(self.folder, "runs"))
+        meson = MESON.replace("executable('tidelock', 'main.c')\n", "subdir('src/cli')\n")
+        self.write("src/cli/meson.build", "executable('tidelock', '../../main.c')\n")
+        for name, (suites, does) in tests.items():
+            self.write(name + ".py", "import os, signal, sys, time\nmark = %r\nfirst = not os.path.exists(mark)\nopen(mark, 'w').close()\n%s\n" % (
+                os.path.join(self.folder, "runs", name), does))
+            meson += "test('%s', python, args: [files('%s.py')], suite: [%s], timeout: 5)\n" % (name, name, suites)
+        self.write("meson.build", meson)
+        run = subprocess.run([sys.executable, os.path.join(self.folder, "tools", "run-tests")], cwd=self.folder, stdin=subprocess.DEVNULL,
+                             capture_output=True, text=True, env={name: value for name, value in os.environ.items() if not name.startswith("TIDELOCK")})
+        counts = re.fullmatch(r"(\d+) passed, (\d+) failed, (\d+) skipped", run.stdout.splitlines()[-1])
+        self.assertIsNotNone(counts, run.stdout + run.stderr)
+        self.assertEqual(run.returncode == 0, counts.group(2) == "0")
+        return run.returncode == 0, run.stdout, int(counts.group(1)), int(counts.group(2))
+
+    def green(self, *expected, without=(), **more):
+        green, output, passed, _ = self.gate(without, **more)
+        self.assertTrue(green, output)
+        for text in expected:
+            self.assertIn(text, output)
+        return output, passed
+
+    def red(self, *expected, without=(), **more):
+        green, output, _, _ = self.gate(without, **more)
+        self.assertFalse(green, output)
+        for text in expected:
+            self.assertIn(text, output)
+
+    def test_sound(self):
+        output, passed = self.green()
+        self.assertEqual(passed, 7, output)  # the one with threads runs twice
+        self.assertNotIn("FLAKY", output)
+
+    def test_together(self):
+        """Each kind of failure once, in one run: the other cases have them one by one."""
+        output = self.gate(
+            odd=("'e2e'", "sys.exit('too late' if first else 0)"), wrong=("'e2e'", "sys.exit('wrong')"), unit=("'unit'", "sys.exit(first)"),
+            judge=("'e2e', 'judge'", "sys.exit(first)"), crash=("'e2e'", "if first: sys.exit('the server ended with status -6: ')"),
+            told=("'e2e'", "print('INSIST(x) failed at src/a.c:1')"), leaky=("'unit'", REPORT), without=["race"])[1]
+        for text in ("FLAKY odd: too late", "FAILED e2e: small:e2e / wrong", "FAILED quick: small:unit / unit", "FAILED e2e: small:e2e+judge / judge",
+                     "FAILED e2e: small:e2e / crash", "FAILED e2e: small:e2e / told", "== SANITIZER quick:", "these tests of threads did not run: all"):
+            self.assertIn(text, output)
+        self.assertEqual(output.splitlines()[-1], "8 passed, 7 failed, 0 skipped", output)
+
+    @one_by_one
+    def test_accident(self):
+        output, passed = self.green("FLAKY odd: too late", odd=("'e2e'", "sys.exit('too late' if first else 0)"))
+        self.assertEqual(passed, 8, output)
+        with open(os.path.join(self.folder, "build", "flaky"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), "e2e\tsmall:e2e / odd\ttoo late\n")
+
+    @one_by_one
+    def test_too_many_accidents(self):
+        self.red("more than 5 tests are flaky", **{"odd%d" % i: ("'e2e'", "sys.exit(first)") for i in range(6)})
+
+    @one_by_one
+    def test_failure(self):
+        self.red("== FAILED e2e: small:e2e / wrong", "failed, and again when it ran alone", wrong=("'e2e'", "sys.exit('wrong')"))
+
+    @one_by_one
+    def test_repeated_for_no_reason(self):
+        """Tests that repeat exactly, tests that judge, checks of the program, crashes, hangs."""
+        once = "sys.exit(first)"
+        for suites, does in (("'unit'", once), ("'sim'", once), ("'e2e', 'judge'", once),
+                             ("'e2e'", "if first: sys.exit('REQUIRE(a > 0) failed at src/a.c:1')"),
+                             ("'e2e'", "if first: sys.exit('the server ended with status -6: ')"),
+                             ("'e2e'", "if first: sys.exit('AssertionError: -11 != 0: status -11')"),
+                             ("'e2e'", "if first: time.sleep(60)")):
+            with self.subTest(suites=suites, does=does):
+                self.red("== FAILED", odd=(suites, does))
+
+    @one_by_one
+    def test_sanitizers_count_always(self):
+        self.red("== SANITIZER quick:", "ERROR: AddressSanitizer: leak", leaky=("'unit'", REPORT))
+        self.red("== SANITIZER e2e:", leaky=("'e2e'", REPORT + "\nsys.exit(first)"))
+
+    @one_by_one
+    def test_failure_in_the_output_of_a_passed_test(self):
+        self.red("passed, but its output", quiet=("'e2e'", "print('INSIST(x) failed at src/a.c:1')"))
+
+    @one_by_one
+    def test_suites_that_run_nothing(self):
+        self.red("these tests of plain did not run: all", without=["bounds"])
+        self.red("these tests of threads did not run: all", without=["race"])
+
+
+if __name__ == "__main__":
+    unittest.main()
