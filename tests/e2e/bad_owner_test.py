@@ -10,7 +10,6 @@ import json
 import os
 import socket
 import sys
-import time
 import unittest
 import urllib.parse
 
