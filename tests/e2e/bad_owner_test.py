@@ -10,7 +10,6 @@ import json
 import os
 import socket
 import sys
-import time
 import unittest
 import urllib.parse
 
@@ -333,9 +332,7 @@ class Transactions(Case):
     def test_idle(self):
         transaction = self.begin(timeout="50ms")
         self.server.must("PUT", "/fs/_doc/1?transaction=" + transaction, {"n": 2})
-        end = time.time() + 10
-        while self.server.must("GET", "/_transaction/" + transaction)["state"] == "active" and time.time() < end:
-            time.sleep(0.02)
+        until(lambda: self.server.must("GET", "/_transaction/" + transaction)["state"] != "active", "it is rolled back")
         self.refused(409, "POST", "/_transaction/%s/_commit" % transaction, says="nothing was done with it for 50 ms")
 
     def test_query_transactions_write_nothing(self):

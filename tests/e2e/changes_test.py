@@ -306,7 +306,7 @@ class Wait(unittest.TestCase):
         return self.server.must("GET", "/_timestamp")["timestamp"]
 
     def behind(self, since, query=""):
-        """A request that waits, and what came of it."""
+        """A request that waits, and what came of it. It is the only one: those before it have ended, except that which reads the figure."""
         came = {}
 
         def run():
@@ -314,10 +314,10 @@ class Wait(unittest.TestCase):
                 connection.request("GET", "/_changes?since=%d%s" % (since, query))
                 reply = connection.getresponse()
                 came.update(status=reply.status, lines=[json.loads(line) for line in reply.read().splitlines()], covered=int(reply.getheader("Tidelock-Timestamp")))
-        before = self.figure("tidelock_http_requests_in_flight")
+        until(lambda: self.figure("tidelock_http_requests_in_flight") == 1, "the requests before have ended")
         thread = threading.Thread(target=run)
         thread.start()
-        until(lambda: came or self.figure("tidelock_http_requests_in_flight") > before, "the server has the request")
+        until(lambda: came or self.figure("tidelock_http_requests_in_flight") == 2, "the server has the request")
         return thread, came
 
     def figure(self, name):
@@ -341,12 +341,14 @@ class Wait(unittest.TestCase):
         self.assertEqual(len(came["lines"]), 1)
 
     def test_in_vain(self):
-        """Up to the end of the wait there was nothing, and that is what is said, with the next `since`."""
+        """Up to the end of the wait there was nothing, and the answer, not before that end, says so, with the next `since`."""
         self.server.must("PUT", "/vain/_doc/1", {})
         since = self.now()
+        begin = time.monotonic()
         thread, came = self.behind(since, "&wait=1s&index=vain")
         self.server.must("PUT", "/noise/_doc/1", {})
         thread.join()
+        self.assertGreaterEqual(time.monotonic() - begin, 1.0)
         self.assertEqual((came["status"], came["lines"]), (200, []))
         self.assertGreater(came["covered"], since)
         self.assertEqual(self.server.request("GET", "/_changes?since=%d&index=vain" % since).body, b"")
@@ -378,18 +380,18 @@ class Wait(unittest.TestCase):
 
     def test_many_hold_nobody_up(self):
         """They hold no worker; those who go away are forgotten."""
-        before = self.figure("tidelock_http_requests_in_flight")
+        until(lambda: self.figure("tidelock_http_requests_in_flight") == 1, "the requests before have ended")
         since = self.now()
         connections = [self.server.connect() for _ in range(200)]
         for connection in connections:
             connection.request("GET", "/_changes?since=%d&wait=10m&index=never" % since)
-        until(lambda: self.figure("tidelock_http_requests_in_flight") >= before + 200, "all wait")
+        until(lambda: self.figure("tidelock_http_requests_in_flight") == 201, "all wait")
         for number in range(50):
             self.server.must("PUT", "/busy/_doc/%d" % number, {"n": number})
             self.assertEqual(self.server.must("POST", "/busy/_search", {"query": {"term": {"n": number}}})["hits"]["total"]["value"], 1)
         for connection in connections:
             connection.close()
-        until(lambda: self.figure("tidelock_http_requests_in_flight") <= before, "those who have gone are forgotten")
+        until(lambda: self.figure("tidelock_http_requests_in_flight") == 1, "those who have gone are forgotten")
 
     def test_stopped(self):
         with Server() as server:

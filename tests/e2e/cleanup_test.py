@@ -11,7 +11,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -72,7 +71,7 @@ class Cleanup(unittest.TestCase):
         line = self.in_line(next_one, lock("fs"),
                             then=lambda connection: [self.source(name, connection) for name in ("1", "2")])
         self.kill(dead)
-        line.join(30)
+        line.join()
         self.assertEqual(line.got, (200, [{"path": "/a/1", "v": 9}, None]))
         status, _ = self.server.ask("PUT", "/fs/_create/2?session=" + next_one, {"path": "/a/2"})
         self.assertEqual(status, 201)
@@ -89,7 +88,7 @@ class Cleanup(unittest.TestCase):
                                  {"Content-Type": "application/x-ndjson"})
         self.assertFalse(reply["errors"], reply)
         self.kill(holder)
-        line.join(30)
+        line.join()
         self.assertEqual(line.got[0], 200)
 
     def test_what_another_holds_is_kept_over_a_crash(self):
@@ -110,7 +109,7 @@ class Cleanup(unittest.TestCase):
                             then=lambda connection: [self.source(name, connection) for name in ("1", "2")])
         self.assertEqual(self.take(holder, lock("fs", id="1"))[0], 200)
         self.server.must("POST", "/_unlock", {"session": holder})
-        line.join(30)
+        line.join()
         self.assertEqual(line.got, (200, [{"v": 9}, None]))
         self.assertEqual(self.server.must("GET", "/_session")["kept"], [])
 
@@ -171,7 +170,7 @@ class Cleanup(unittest.TestCase):
                 self.assertIn("update fs/1, left by holder", shown.stdout)
                 line = self.in_line(next_one, lock("fs", id="1", mode="shared"), then=lambda connection: self.source("1", connection))
                 self.server.must("POST", "/_unlock", {"session": holder})
-                line.join(30)
+                line.join()
                 self.assertEqual(line.got, (200, {"path": "/a/1", "v": "%s %s" % (mode, what)}))
                 for session in (holder, next_one):
                     self.kill(session)
@@ -232,7 +231,7 @@ class Cleanup(unittest.TestCase):
         line = self.in_line(next_one, lock("fs"), then=count)
         self.kill(dead)  # it answers when all are gone
         self.assertEqual(self.server.must("GET", "/fs/_count")["count"], 0)
-        line.join(30)
+        line.join()
         self.assertEqual(line.got, (200, 0))
         self.assertEqual(self.server.ask("GET", "/_session/" + dead)[0], 404)
 
@@ -295,7 +294,7 @@ class Cleanup(unittest.TestCase):
         until(lambda: seen, "it watches")
         self.kill(dead)
         done.set()
-        watcher.join(30)
+        watcher.join()
         self.assertEqual(set(count for _, count in seen) - {5500, 0}, set())
         counts = [count for _, count in seen]
         self.assertEqual(counts, sorted(counts, reverse=True))
@@ -344,7 +343,7 @@ class Cleanup(unittest.TestCase):
         self.assertEqual(statuses + [reply["errors"]], [201, 201, False])
         self.assertEqual(self.server.ask("POST", "/fs/_update/5000", {"doc": {"v": 2}})[0], 404)
         self.server.must("POST", "/_transaction/%s/_rollback" % transaction)
-        ends.join(30)
+        ends.join()
         self.assertEqual(self.server.must("GET", "/fs/_count")["count"], 91)
         found = self.server.must("GET", "/fs/_doc/5499")
         self.assertEqual((found["_version"], found["_source"]), (3, {"v": 1}))
@@ -378,7 +377,7 @@ class Cleanup(unittest.TestCase):
             return json.loads(reply.body)["count"]
         line = self.in_line(next_one, lock("fs"), then=look)
         self.server.must("POST", "/_unlock", {"session": holder})
-        line.join(30)
+        line.join()
         self.assertEqual(line.got, (200, 0))
         self.server.must("POST", "/_unlock", {"session": next_one})
         self.assertEqual(self.server.must("GET", "/_session")["kept"], [])
@@ -406,12 +405,10 @@ class Cleanup(unittest.TestCase):
         self.server.must("PUT", "/fs/_doc/1?transaction=" + transaction, {"v": 1})
         self.take(two, lock("fs", id="2"))
         line = self.in_line(one, lock("fs", id="2"))
-        started = time.monotonic()
         status, reply = self.take(two, lock("fs", id="1"), wait="60s")
         self.assertEqual((status, reply["error"]["type"]), (409, "deadlock_detected_exception"))
-        self.assertLess(time.monotonic() - started, 30)
         self.kill(two)
-        line.join(30)
+        line.join()
         self.assertEqual(line.got[0], 200)
 
 

@@ -20,6 +20,8 @@ STAGES, CHOICES = 3, 59  # 205,379 names of 48 bytes
 KEYS, LOCKS = 200000, 60000
 # What takes the square of their number takes fifty times as long at least; a second of other work may lie beside it.
 TIMES, BESIDE_S = 4, 2.0
+# Pieces of work with bad names, in most of which a neighbour has to be served again and again.
+TRIALS, MAJORITY = 5, 3
 LETTERS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_:;<=>@^`|~!#$%&'()+")
 DIGITS = [b"%08d" % number for number in range(20)]
 
@@ -98,7 +100,12 @@ class Collisions(unittest.TestCase):
         good = self.cost(lambda: work(self.good))
         bad = self.cost(lambda: work(self.bad))
         self.assertLess(bad, TIMES * good + BESIDE_S)
-        self.assertTrue(any(self.rounds_beside(work) > 1 for _ in range(10)), "nothing else is answered meanwhile")
+        served = 0
+        for left in reversed(range(TRIALS)):
+            served += self.rounds_beside(work) > 1
+            if served >= MAJORITY or served + left < MAJORITY:
+                break
+        self.assertGreaterEqual(served, MAJORITY, "in most trials nothing else is answered meanwhile")
 
     def rounds_beside(self, work):
         """Returns: how often a neighbour was served while the bad names were worked on; on a busy machine it may be held up elsewhere."""

@@ -109,9 +109,11 @@ class Timeouts(Bounds):
             self.assertEqual(reply["_shards"]["failed"], 0)
 
     def test_of_an_aggregation(self):
-        body = {"size": 0, "timeout": "50ms", "aggs": {"a": {"terms": {"script": {"source": ENDLESS + "return s"}}}}}
-        status, reply = self.server.ask("POST", "/few/_search", body)
-        self.assertTrue(status == 400 or reply["timed_out"], reply)
+        """Within one document, which the query alone would have found."""
+        for size in (0, 10):
+            reply = self.server.must("POST", "/few/_search", {"size": size, "timeout": "50ms", "aggs": {"a": {"filter": SLOW["query"]}}})
+            self.assertTrue(reply["timed_out"], reply)
+            self.assertEqual((reply["hits"]["total"]["value"], reply["aggregations"]), (0, {"a": {"doc_count": 0}}))
 
     def test_finding_only(self):
         """The timeout has passed, and the hits that were found by then are shown whole."""

@@ -222,7 +222,7 @@ class Names(unittest.TestCase):
     def test_the_command_warns(self):
         def run(*target):
             return subprocess.run([PROGRAM, "lock", "--url", self.stage.server.url, *target, "--", "true"],
-                                  capture_output=True, text=True, check=False, timeout=60)
+                                  capture_output=True, text=True, check=False)
         job = run("nowhere")
         self.assertEqual((job.returncode, job.stdout), (0, ""))
         self.assertIn("there is no index [nowhere]", job.stderr)

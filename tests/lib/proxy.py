@@ -112,7 +112,7 @@ class Meddler:
         self.thread.join()
 
     def forward(self, method, path, body, headers):
-        connection = http.client.HTTPConnection("127.0.0.1", self.target, timeout=120)
+        connection = http.client.HTTPConnection("127.0.0.1", self.target)
         try:
             connection.request(method, path, body or None, {name: headers[name] for name in ("Content-Type", "Authorization") if name in headers})
             answer = connection.getresponse()

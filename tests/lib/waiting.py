@@ -29,11 +29,9 @@ class Waiting(threading.Thread):
             connection.close()
 
 
-def until(condition, what, seconds=None):  # pylint: disable=unused-argument
+def until(condition, what):
     """Asks again and again until the condition holds. The only bound is the time limit of the test; a long wait is reported on
-    standard error, so that the output of a test that ran out of time names it.
-
-    `seconds` is ignored: callers that still pass a bound of their own get none."""
+    standard error, so that the output of a test that ran out of time names it."""
     begin = time.monotonic()
     report = begin + REPORT_SECONDS
     while not condition():

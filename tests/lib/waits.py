@@ -30,9 +30,10 @@ class Neighbour:
         self.in_time = IN_TIME * slowness
         self.process = subprocess.Popen([sys.executable, os.path.abspath(__file__), str(server.port), path, "1" if again else "0"],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        if self.process.stdout.readline() != "served\n":
-            self.stop()
-            raise AssertionError("the neighbour was not served before the attack: %s" % self.failures)
+        if (line := self.process.stdout.readline()) != "served\n":
+            self.process.communicate()
+            why = json.loads(line)["failures"] if line else "its process ended with status %d" % self.process.returncode
+            raise AssertionError("the neighbour was not served before the attack: %s" % why)
 
     def stop(self):
         """Ends it after one more round of requests, which is served after the attack."""
@@ -87,7 +88,9 @@ def main(port, path, again):
         ending = False
         while len(found["failures"]) < FAILURES_MAX:
             ask_round(connection, path, again == "1", found)
-            if len(found["waits"]) == 3 and not found["failures"]:
+            if len(found["waits"]) == 3:
+                if found["failures"]:
+                    break
                 print("served", flush=True)
             if ending:
                 break

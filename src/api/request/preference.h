@@ -14,7 +14,7 @@ struct catalog_index;
 #define PREFERENCE_ANY_SHARD UINT32_MAX
 
 /*
- * Refuses a preference that nobody knows, and one that leaves no copy of this shard. `dialect` is that of the reply, which in _mget
+ * Refuses an unknown preference, and one that leaves no copy of this shard. `dialect` is that of the reply, which in _mget
  * an item has of its own; `type`, `id`, `routing`: what is read, for the words of the error.
  * Returns: 0, REQUEST_REFUSED with *ret_problem.
  */

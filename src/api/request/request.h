@@ -28,7 +28,7 @@
  *   api, exchange                   set before the first hand-over, never changed
  *   abandoned, cancelled            atomic; set once, never reset
  *   waiting_number                  under api->waiting_lock
- *   link                            of whoever holds the lock of the list: workers, gate
+ *   link                            of the thread that holds the lock of the list: workers, gate
  *   exchange->on_disconnect         atomic; the owner sets it after all that the function reads
  *   context                         attachment_broken() only: set before on_disconnect is set to it, never changed afterwards
  *
