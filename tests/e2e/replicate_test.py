@@ -336,7 +336,8 @@ class Following(Copy):
         self.await_equal()
         self.target.kill()
         self.source.must("PUT", "/fs/_doc/1", {"t": "while the target is away"})
-        until(lambda: "trying again" in self.told(process), "it has found the target away")
+        # It may be writing documents, or still its first place: it waits in either case.
+        until(lambda: any(text in self.told(process) for text in ("trying again", "waiting for the target")), "it has found the target away")
         self.target.start()
         self.await_equal()
         self.source.kill()
