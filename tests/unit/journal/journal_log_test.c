@@ -378,8 +378,10 @@ static void test_a_slow_machine_stops(void **state)
     for (int lives = 0; lives < 3; lives++) {
         begin_with(&life, (struct journal_options){.clocks = &slow});
         must_run(&life, write_command("before", ""));
+        journal_close(life.journal); /* its workers use the core until then */
         tl_ts newest = core_last_ts(life.core);
-        end(&life);
+        core_close(life.core);
+        log_close(life.log);
         begin_with(&life, (struct journal_options){.clocks = &slow});
         struct command *command = run(&life, write_command("after", ""));
         assert_int_equal(command->problem.type, PROBLEM_NONE);
