@@ -38,7 +38,7 @@ def read(port, timestamp, count, old, results):
     ties.die_with_parent()
     import http.client
     import random
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", port)
     times = []
     while True:
         number = random.randrange(count)

@@ -67,14 +67,14 @@ class Ties(unittest.TestCase):
             "thread.start()\n"
             "thread.join()\n")
         sleeper = int(test.stdout.readline())
-        self.assertEqual(test.wait(60), 0)
+        self.assertEqual(test.wait(), 0)
         for pid in server, sleeper:
             self.until_gone(pid)
             self.until_told(pid)
 
     def test_stops_it(self):
         test, server = self.run_test("server.stop(); server.close()")
-        self.assertEqual(test.wait(60), 0)
+        self.assertEqual(test.wait(), 0)
         self.until_gone(server)
         self.assertEqual(ties.read(self.left), b"")
 
