@@ -26,6 +26,7 @@
 #include "core/owners/names.h"
 #include "core/owners/owners.h"
 #include "core/owners/session.h"
+#include "core/owners/story.h"
 #include "core/owners/terms.h"
 #include "core/owners/txn.h"
 #include "core/owners/wait.h"
@@ -33,8 +34,11 @@
 #include "core/step/hooks.h"
 #include "core/step/unit.h"
 
-/* Of each item of a bulk, so that a large one's reply stays small. */
-enum { HOLDERS_TOLD_OF_ITEM = 3 };
+/*
+ * Of each item of a bulk, so that a large one's reply stays small; and what all items together are told in full. From there on an item
+ * learns that its lock is held, and not by whom.
+ */
+enum { HOLDERS_TOLD_OF_ITEM = 3, EXPLAINED_BYTES_MAX = 4 << 20 };
 
 /* One write at work. */
 struct admission {
@@ -46,6 +50,7 @@ struct admission {
     struct write_targets targets;
     size_t target_next; /* where the next item that runs finds its target, as a rule */
     struct wants wants;
+    size_t explained; /* bytes of the explanations of failed items */
 };
 
 static struct write_command *write_of(const struct admission *at)
@@ -217,10 +222,11 @@ static bool may_lie(void *context, const struct write_target *to, struct arena *
 {
     struct admission *at = context;
     struct lock_want want = {{to->index, to->new_path, SLICE_NONE, SLICE_NONE}, LOCK_X, true};
+    char room[STORY_NAME_BYTES];
     if (to->new_path.data == NULL || place_expected(at, to) || take_place(at, &want))
         return true;
     problem_set(ret_problem, arena, PROBLEM_LOCK_WAIT_TIMEOUT, "[%.*s], where [%.*s] would lie, is locked",
-                SLICE_ARG(to->new_path), SLICE_ARG(to->id));
+                SLICE_ARG(story_cut(to->new_path, room)), SLICE_ARG(to->id));
     return false;
 }
 
@@ -280,12 +286,16 @@ static int run(struct admission *at, const bool *chosen)
 static void fail_item(struct admission *at, size_t item, struct wait *wait)
 {
     struct problem *problem = &write_of(at)->results[item].problem;
-    if (wait->cause != NULL)
+    if (wait->cause != NULL) {
         *problem = *wait->cause;
-    else
+    } else if (at->explained > EXPLAINED_BYTES_MAX) {
+        wait__explain_briefly(&at->command->arena, PROBLEM_LOCK_WAIT_TIMEOUT, problem);
+    } else {
         wait__explain(wait, PROBLEM_LOCK_WAIT_TIMEOUT,
                       write_of(at)->item_count > 1 ? HOLDERS_TOLD_OF_ITEM : HOLDERS_TOLD_MAX, &at->command->arena,
                       problem);
+        at->explained += problem->reason.len + problem->details.len;
+    }
 }
 
 /* Names a document in a set, and others that have its id with it: of some it is not known whether they are one. Returns: the key, good until the next call. */

@@ -7,7 +7,6 @@
 #include <inttypes.h>
 
 #include "core/locks/lock.h"
-#include "core/locks/resource.h"
 #include "core/owners/owners.h"
 #include "core/owners/story.h"
 #include "core/owners/wait.h"
@@ -33,7 +32,7 @@ static void print_wanted(const struct lock_request *request, struct buf *line)
     while (lock_request_want(request, &position, &other, &other_mode))
         more++;
     buf_printf(line, "%s on ", lock_mode_name(mode));
-    resource_print(resource, line);
+    story_resource(resource, line);
     if (more > 0)
         buf_printf(line, " and %zu more", more);
 }
@@ -44,7 +43,7 @@ static void print_conflict(struct lock_request *request, struct buf *line)
     if (lock_request_conflicts(request, &conflict, 1) == 0)
         return;
     buf_lit(line, ", ");
-    resource_print(conflict.resource, line);
+    story_resource(conflict.resource, line);
     buf_printf(line, " is %s ", conflict.waiting ? "awaited by" : "held by");
     story_owner(conflict.owner, line);
 }

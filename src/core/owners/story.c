@@ -31,9 +31,21 @@ void stories_deinit(struct stories *stories)
         mem_free(stories->kept[i].lines);
 }
 
+/* Returns: the whole lines that fit into STORY_BYTES. */
+static struct slice bounded_lines(struct slice lines)
+{
+    size_t len = lines.len;
+    if (len <= STORY_BYTES)
+        return lines;
+    for (len = STORY_BYTES; len > 0 && lines.data[len] != '\n'; len--)
+        ;
+    return slice_make(lines.data, len);
+}
+
 void stories_tell(struct stories *stories, tl_ts ts, const char *kind, struct slice lines)
 {
     struct story *story = &stories->kept[stories->count++ % STORIES_KEPT];
+    lines = bounded_lines(lines);
     mem_free(story->lines);
     *story = (struct story){ts, kind, mem_strdup(lines.data, lines.len), lines.len};
 }
@@ -176,8 +188,23 @@ void story_resource_key(const struct resource *resource, struct buf *key)
     arena_deinit(&arena);
 }
 
-void story_resource_json(const struct resource *resource, struct buf *buf)
+struct slice story_cut(struct slice text, char *room)
 {
+    static const char ellipsis[] = "\xe2\x80\xa6";
+    const size_t mark = sizeof ellipsis - 1;
+    if (text.len <= STORY_NAME_BYTES)
+        return text;
+    size_t len = STORY_NAME_BYTES - mark;
+    while (len > 0 && ((unsigned char)text.data[len] & 0xc0) == 0x80)
+        len--;
+    memcpy(room, text.data, len);
+    memcpy(room + len, ellipsis, mark);
+    return slice_make(room, len + mark);
+}
+
+static void name_json(const struct resource *resource, bool whole, struct buf *buf)
+{
+    char room[STORY_NAME_BYTES];
     struct arena arena = ARENA_INIT;
     struct resource_name name = resource_name(resource, &arena);
     bool scripts = name.space == RESOURCE_SPACE_SCRIPTS;
@@ -189,7 +216,7 @@ void story_resource_json(const struct resource *resource, struct buf *buf)
         member(buf, "index", name.index);
     if (name.path.data != NULL) {
         buf_byte(buf, ',');
-        member(buf, "path", name.path);
+        member(buf, "path", whole ? name.path : story_cut(name.path, room));
     }
     if (name.type.len > 0 && !slice_is(name.type, "_doc")) {
         buf_byte(buf, ',');
@@ -202,11 +229,30 @@ void story_resource_json(const struct resource *resource, struct buf *buf)
     arena_deinit(&arena);
 }
 
+void story_resource_json(const struct resource *resource, struct buf *buf)
+{
+    name_json(resource, true, buf);
+}
+
+static struct slice cut_text(const struct resource *resource, struct buf *text, char *room)
+{
+    resource_print(resource, text);
+    return story_cut(buf_view(text), room);
+}
+
+void story_resource(const struct resource *resource, struct buf *buf)
+{
+    char room[STORY_NAME_BYTES];
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    buf_slice(buf, cut_text(resource, &text, room));
+    buf_deinit(&text);
+}
+
 static void resource_text_json(const struct resource *resource, struct buf *buf)
 {
+    char room[STORY_NAME_BYTES];
     struct buf text = BUF_INIT(BUF_UNLIMITED);
-    resource_print(resource, &text);
-    member(buf, "resource", buf_view(&text));
+    member(buf, "resource", cut_text(resource, &text, room));
     buf_deinit(&text);
 }
 
@@ -227,7 +273,7 @@ void story_conflict_json(const struct lock_conflict *conflict, struct buf *buf)
     resource_text_json(conflict->resource, buf);
     if (conflict->resource->kind != RESOURCE_ALL)
         buf_byte(buf, ',');
-    story_resource_json(conflict->resource, buf);
+    name_json(conflict->resource, false, buf);
     if (conflict->waiting)
         buf_lit(buf, ",\"waiting\":true");
     else if (conflict->hold->since != 0)
@@ -256,12 +302,17 @@ static enum lock_mode mode_of(enum lock_bit bit)
 
 void story_circle(const struct lock_step *steps, size_t count, const char *between, struct buf *buf)
 {
+    size_t start = buf->len;
     for (size_t i = 0; i < count; i++) {
         if (i > 0)
             buf_printf(buf, "%s", between);
+        if (buf->len - start > STORY_CIRCLE_BYTES) {
+            buf_printf(buf, "and %zu more", count - i);
+            return;
+        }
         story_owner(lock_request_owner(steps[i].request), buf);
         buf_lit(buf, " waits for ");
-        resource_print(steps[i].resource, buf);
+        story_resource(steps[i].resource, buf);
         if (steps[i].behind)
             buf_lit(buf, " behind ");
         else
@@ -272,8 +323,9 @@ void story_circle(const struct lock_step *steps, size_t count, const char *betwe
 
 void story_circle_json(const struct lock_step *steps, size_t count, struct buf *buf)
 {
+    size_t start = buf->len, i = 0;
     buf_lit(buf, "\"cycle\":[");
-    for (size_t i = 0; i < count; i++) {
+    for (; i < count && buf->len - start <= STORY_CIRCLE_BYTES; i++) {
         if (i > 0)
             buf_byte(buf, ',');
         buf_byte(buf, '{');
@@ -285,4 +337,6 @@ void story_circle_json(const struct lock_step *steps, size_t count, struct buf *
         buf_lit(buf, "}}");
     }
     buf_byte(buf, ']');
+    if (i < count)
+        buf_printf(buf, ",\"more\":%zu", count - i);
 }

@@ -6,7 +6,6 @@
 
 #include "base/check.h"
 #include "core/locks/lock.h"
-#include "core/locks/resource.h"
 #include "core/owners/lock_past.h"
 #include "core/owners/owners.h"
 #include "core/owners/session.h"
@@ -221,17 +220,22 @@ void wait__explain(struct wait *wait, enum problem_type type, size_t holders_max
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     struct buf details = BUF_INIT(BUF_UNLIMITED);
     if (count > 0) {
-        resource_print(conflicts[0].resource, &text);
+        story_resource(conflicts[0].resource, &text);
         buf_printf(&text, " is %s ", conflicts[0].waiting ? "awaited by" : "held by");
         story_owner(conflicts[0].owner, &text);
     } else {
-        buf_lit(&text, "the lock is held by somebody else");
+        buf_lit(&text, "the lock is held by another owner");
     }
     story_conflicts_json(conflicts, count, &details);
     problem_set(ret_problem, arena, type, "%.*s", SLICE_ARG(buf_view(&text)));
     problem_details(ret_problem, arena, "%.*s", SLICE_ARG(buf_view(&details)));
     buf_deinit(&text);
     buf_deinit(&details);
+}
+
+void wait__explain_briefly(struct arena *arena, enum problem_type type, struct problem *ret_problem)
+{
+    problem_set(ret_problem, arena, type, "the lock is held by another owner; GET /_lock lists the holders");
 }
 
 bool wait__full(const struct core *core)

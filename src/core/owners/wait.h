@@ -93,6 +93,8 @@ struct problem *wait__cause(struct wait *wait);
 enum { HOLDERS_TOLD_MAX = 100 };
 void wait__explain(struct wait *wait, enum problem_type type, size_t holders_max, struct arena *arena,
                    struct problem *ret_problem);
+/* The same without names, where others of the same command were told them. */
+void wait__explain_briefly(struct arena *arena, enum problem_type type, struct problem *ret_problem);
 /* Whether so many wait that no other may: who would have to is told so at once. What is free is granted all the same. */
 bool wait__full(const struct core *core);
 void wait__explain_full(const struct core *core, struct arena *arena, struct problem *ret_problem);
