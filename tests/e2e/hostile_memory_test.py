@@ -266,6 +266,10 @@ class Kept(Case):
         transaction = self.server.must("POST", "/_transaction")["transaction"]
         self.refused(self.server.ask("POST", "/tree/_bulk?transaction=" + transaction, bulk), "_bulk")
         self.refused(self.server.ask("POST", "/tree/_bulk?atomic=true", bulk), "_bulk")
+        for escape in "\\u002f", "\\u002F":
+            spelled = json.dumps({"session": session, "locks": locks}).replace("/", escape)
+            self.refused(self.server.ask("POST", "/_lock", spelled), "POST /_lock")
+            self.refused(self.server.ask("POST", "/tree/_bulk?atomic=true", bulk.replace("/", escape)), "_bulk")
         self.server.must("POST", "/_lock", {"session": session, "locks": locks[:5]})
 
     def test_scrolls(self):

@@ -3,6 +3,7 @@
 #include "api/request/memory.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
@@ -73,12 +74,26 @@ size_t memory_of_json(struct slice text)
     return text.len + count_values(text) * VALUE_BYTES;
 }
 
+/* A '/' that is written as an escape (\u002f) parts levels as well. */
+static size_t count_escaped_slashes(struct slice text)
+{
+    static const char escape[] = "\\u002";
+    const size_t len = sizeof escape - 1;
+    const char *at;
+    size_t found = 0;
+    while ((at = memmem(text.data, text.len, escape, len)) != NULL) {
+        text = slice_from_offset(text, (size_t)(at - text.data) + len);
+        found += text.len > 0 && (text.data[0] | 0x20) == 'f';
+    }
+    return found;
+}
+
 static size_t count_slashes(struct slice text)
 {
     size_t found = 0;
     for (size_t i = 0; i < text.len; i++)
         found += text.data[i] == '/';
-    return found;
+    return found + count_escaped_slashes(text);
 }
 
 /*
