@@ -28,7 +28,7 @@ static size_t padded_size(size_t size)
 
 static void chunk_add(struct arena *arena, size_t size)
 {
-    if (arena->guard != NULL && size >= BUDGET_CHUNK)
+    if (budget_guard_asks(arena->guard, size))
         (void)budget_guard_take(arena->guard, size); /* who loops looks at the guard */
     struct arena_chunk *chunk = mem_alloc(sizeof *chunk + size);
     chunk->older = arena->chunks;

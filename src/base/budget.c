@@ -20,7 +20,7 @@ static const char *const kind_names[BUDGET_KIND_COUNT] = {
 void budget_init(struct budget *budget, size_t limit)
 {
     REQUIRE(limit >= BUDGET_LIMIT_MIN);
-    *budget = (struct budget){.limit = limit};
+    *budget = (struct budget){.limit = limit, .chunk = BUDGET_CHUNK};
 }
 
 size_t budget_share(const struct budget *budget, enum budget_level level)
@@ -93,6 +93,24 @@ static bool refuse(struct budget_guard *guard, size_t held, size_t asked, size_t
     return false;
 }
 
+/* Whether this question is the one that a test wants to fail (budget_fault); the guard is refused then, or its account over. */
+static bool fails_here(struct budget_guard *guard, size_t asked)
+{
+    struct budget_fault *fault = &guard->budget->fault;
+    uint64_t left = atomic_load_explicit(&fault->in, memory_order_relaxed);
+    do {
+        if (left == 0)
+            return false;
+    } while (!atomic_compare_exchange_weak(&fault->in, &left, left - 1));
+    if (left > 1)
+        return false;
+    if (fault->end == ACCOUNT_GOES_ON)
+        (void)refuse(guard, guard->budget->limit, asked, guard->budget->limit);
+    else if (guard->account != NULL)
+        guard->account->end = fault->end;
+    return true;
+}
+
 /* Invariant 2. */
 static bool draw(struct budget_guard *guard, size_t bytes)
 {
@@ -132,7 +150,7 @@ bool budget_guard_take(struct budget_guard *guard, size_t bytes)
         return false;
     if (guard->budget == NULL)
         return true;
-    if (guard->refused)
+    if (guard->refused || fails_here(guard, bytes))
         return false;
     if (guard->promised > 0) {
         size_t kept = bytes < guard->promised ? bytes : guard->promised;
@@ -148,7 +166,7 @@ bool budget_guard_promise(struct budget_guard *guard, size_t bytes)
 {
     if (guard->budget == NULL)
         return true;
-    if (guard->refused || !admit(guard, bytes))
+    if (guard->refused || fails_here(guard, bytes) || !admit(guard, bytes))
         return false;
     guard->promised += bytes;
     atomic_fetch_add_explicit(&guard->budget->promised, bytes, memory_order_relaxed);

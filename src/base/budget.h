@@ -66,11 +66,22 @@ enum budget_level {
     BUDGET_LEVEL_COUNT
 };
 
+/*
+ * A fault that a test puts in: question number `in` from now on is refused, as by a full server, or, with an `end`, finds the account
+ * of its guard ended so. 0: none, or it has happened.
+ */
+struct budget_fault {
+    _Atomic uint64_t in;
+    enum account_end end; /* ACCOUNT_GOES_ON: the question is refused */
+};
+
 struct budget {
     size_t limit;                                 /* bytes */
+    size_t chunk;                                 /* what arenas and buffers ask for; BUDGET_CHUNK, less in tests */
     _Atomic size_t promised;                      /* let through, and not yet allocated */
     _Atomic size_t drawn;                         /* from the reserve, by small requests at work */
     _Atomic uint64_t refusals[BUDGET_KIND_COUNT]; /* since the start */
+    struct budget_fault fault;
 };
 
 /* Requires: limit >= BUDGET_LIMIT_MIN. */
@@ -126,6 +137,12 @@ void budget_guard_init(struct budget_guard *guard, struct budget *budget, enum b
 static inline struct account *budget_account(const struct budget_guard *guard)
 {
     return guard != NULL ? guard->account : NULL;
+}
+
+/* Whether so many bytes are worth a question (invariant 4). `guard` may be NULL: nobody is asked. */
+static inline bool budget_guard_asks(const struct budget_guard *guard, size_t bytes)
+{
+    return guard != NULL && bytes >= (guard->budget == NULL ? BUDGET_CHUNK : guard->budget->chunk);
 }
 
 /* Asks for `bytes` more, which are allocated at once. Returns: false: refused, now or before, or the account is over. */

@@ -35,7 +35,7 @@ static bool grow(struct buf *buf, size_t more)
     size_t capacity = buf->capacity ? buf->capacity * 2 : 256;
     while (capacity < needed)
         capacity *= 2;
-    if (buf->guard != NULL && capacity > BUDGET_CHUNK && !grow_guarded(buf, needed, &capacity)) {
+    if (budget_guard_asks(buf->guard, capacity - 1) && !grow_guarded(buf, needed, &capacity)) {
         buf->overflow = true;
         return false;
     }

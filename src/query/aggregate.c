@@ -665,7 +665,7 @@ static void charge(const struct aggregator *aggregator, size_t bytes)
 {
     struct taken *taken = aggregator->taken;
     taken->bytes += bytes;
-    if (taken->bytes < BUDGET_CHUNK || aggregator->context->memory == NULL)
+    if (!budget_guard_asks(aggregator->context->memory, taken->bytes))
         return;
     (void)budget_guard_take(aggregator->context->memory, taken->bytes);
     taken->bytes = 0;

@@ -85,7 +85,7 @@ static yyjson_val *parse_response(struct request *request)
 {
     struct json_doc doc;
     struct slice text = buf_view(&request->exchange->response);
-    if (text.len > BUDGET_CHUNK && !budget_guard_take(&request->memory, memory_of_json(text)))
+    if (budget_guard_asks(&request->memory, text.len) && !budget_guard_take(&request->memory, memory_of_json(text)))
         return NULL; /* refused, or over */
     struct budget_guard *guard = tl_steal(request->arena->guard); /* it has been asked */
     int r = json_parse_stored(request->arena, text, &doc);
