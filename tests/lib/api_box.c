@@ -20,7 +20,7 @@ void api_box_open(struct api_box *box)
 {
     struct core_limits limits = core_limits_default();
     struct journal_options journal = {.history_us = box->history_us, .group_max = 64};
-    struct api_options options = {.worker_count = 1};
+    struct api_options options = {.worker_count = 1, .budget = box->budget};
     if (box->data_directory != NULL)
         options.data_directory = slice_from(box->data_directory);
     box->store = store_open_mem();

@@ -15,8 +15,9 @@ struct api_box {
     struct core *core;
     struct journal *journal;
     struct api *api;
-    char *data_directory; /* NULL: none */
-    uint64_t history_us;  /* 0: an hour */
+    char *data_directory;  /* NULL: none */
+    uint64_t history_us;   /* 0: an hour */
+    struct budget *budget; /* NULL: none */
 };
 
 void api_box_open(struct api_box *box);

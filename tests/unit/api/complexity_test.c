@@ -20,6 +20,7 @@
 
 #include "../../lib/api_box.h"
 #include "../../lib/unit.h"
+#include "calls.h"
 
 #include "base/alloc.h"
 #include "base/log.h"
@@ -27,7 +28,6 @@
 #define GROWTH 2.5
 #define WORK_SLACK 30000
 #define BYTES_SLACK ((size_t)192 << 10)
-#define PATIENCE_MS 20000
 #ifdef COUNTED
 #define SIZE 400
 #else /* nothing is counted: only that all of it goes well */
@@ -166,119 +166,6 @@ static struct cost counted_now(void)
     return cost;
 }
 
-/* --- Texts that grow ---------------------------------------------------------------------------------------------- */
-
-/*
- * In a text, '@…@' is repeated n times with commas between, '^…^' without, and '~…~' n/8 times with commas; '$' is the number of
- * the repetition, n outside of one. A capital between backticks is what an earlier answer named: S a session, T a transaction,
- * C a scroll, P a point in time.
- */
-struct names {
-    char *of[26];
-};
-
-static const char *grow_into(struct buf *out, const char *text, char until, size_t n, size_t i,
-                             const struct names *names);
-
-static void repeat(struct buf *out, const char *text, char mark, size_t n, const struct names *names)
-{
-    size_t times = mark == '~' ? (n + 7) / 8 : n;
-    for (size_t i = 0; i < times; i++) {
-        if (i > 0 && mark != '^')
-            buf_byte(out, ',');
-        (void)grow_into(out, text, mark, n, i, names);
-    }
-}
-
-static const char *grow_into(struct buf *out, const char *text, char until, size_t n, size_t i,
-                             const struct names *names)
-{
-    for (; *text != until; text++) {
-        assert_true(*text != '\0');
-        if (*text == '$') {
-            buf_printf(out, "%zu", i);
-        } else if (*text == '@' || *text == '^' || *text == '~') {
-            repeat(out, text + 1, *text, n, names);
-            text = strchr(text + 1, *text);
-            assert_non_null(text);
-        } else if (*text == '`') {
-            buf_slice(out, slice_from(names->of[text[1] - 'A'] == NULL ? "none" : names->of[text[1] - 'A']));
-            text += 2;
-        } else {
-            buf_byte(out, *text);
-        }
-    }
-    return text;
-}
-
-static char *grow(const char *text, size_t n, const struct names *names)
-{
-    struct buf out = BUF_INIT(BUF_UNLIMITED);
-    (void)grow_into(&out, text, '\0', n, n, names);
-    buf_byte(&out, '\0');
-    return out.data;
-}
-
-/* --- Asking ------------------------------------------------------------------------------------------------------- */
-
-static void remember(struct names *names, char name, const char *reply, const char *key)
-{
-    const char *at = strstr(reply, key), *end;
-    if (at == NULL || (end = strchr(at += strlen(key), '"')) == NULL)
-        return;
-    mem_free(names->of[name - 'A']);
-    names->of[name - 'A'] = mem_strdup(at, (size_t)(end - at));
-}
-
-static void names_deinit(struct names *names)
-{
-    for (size_t i = 0; i < sizeof names->of / sizeof *names->of; i++)
-        mem_free(names->of[i]);
-}
-
-struct header {
-    const char *name, *value;
-};
-
-/* Returns: the status; 0: it was still waiting, and the client left. */
-static int ask(struct api_box *box, const char *method, const char *target, const char *body, struct header header,
-               struct names *names, bool told)
-{
-    struct box_exchange *sent = box_exchange_new(method, target, body);
-    if (header.name != NULL)
-        box_exchange_header(sent, header.name, header.value);
-    box_exchange_start(box, sent);
-    bool streams = strstr(target, "_attach") != NULL || (strncmp(target, "/_events", 8) == 0 && strstr(target, "once") == NULL);
-    if (streams || !box_exchange_wait_ms(sent, PATIENCE_MS)) {
-        box_exchange_break(sent);
-        box_exchange_wait(sent);
-    }
-    int status = sent->exchange.status;
-    buf_byte(&sent->exchange.response, '\0');
-    const char *reply = sent->exchange.response.data;
-    remember(names, 'S', reply, "\"session\":\"");
-    remember(names, 'T', reply, "\"transaction\":\"");
-    remember(names, 'C', reply, "\"_scroll_id\":\"");
-    remember(names, 'P', reply, "{\"id\":\"");
-    if (told || (status >= 500 && status != 501 && status != 503))
-        print_message("    %s %.100s: %d %.300s\n", method, target, status, reply);
-    box_exchange_free(sent);
-    return status;
-}
-
-/* Asks "METHOD target", with a body behind the line's end, where there is one. */
-static int ask_text(struct api_box *box, const char *text, size_t n, struct names *names, bool told)
-{
-    char *grown = grow(text, n, names), *target = strchr(grown, ' '), *body = strchr(grown, '\n');
-    assert_non_null(target);
-    *target++ = '\0';
-    if (body != NULL)
-        *body++ = '\0';
-    int status = ask(box, grown, target, body, (struct header){0}, names, told);
-    mem_free(grown);
-    return status;
-}
-
 /* --- Judging ------------------------------------------------------------------------------------------------------ */
 
 static unsigned judged, failed;
@@ -327,91 +214,34 @@ static struct cost since(struct cost before)
     return (struct cost){now.work - before.work, now.bytes - before.bytes};
 }
 
-/* --- The table ---------------------------------------------------------------------------------------------------- */
-
-struct row {
-    const char *methods, *pattern, *handler, *params;
-};
-
-static const struct row rows[] = {
-#define X(methods, pattern, form, handler, params) {#methods, pattern, #handler, params},
-#include "api/request/routes.def"
-#undef X
-};
-
-#define ROWS (sizeof rows / sizeof *rows)
-
 /* --- Bodies ------------------------------------------------------------------------------------------------------- */
-
-enum { STEPS_MAX = 8 };
-
-struct growing {
-    const char *handler;
-    const char *steps[STEPS_MAX]; /* the last is the call; the others prepare it. None: it reads no body */
-    size_t size;                  /* 0: SIZE */
-    enum { ANSWERED, REFUSED, MULTIPLIES } kind;
-    const char *why;
-};
-
-static const struct growing cases[] = {
-#define NO_BODY(handler) {#handler, {NULL}, 0, ANSWERED, NULL},
-#define GROWS(handler, ...) {#handler, {__VA_ARGS__}, 0, ANSWERED, NULL},
-#define GROWS_TO(size, handler, ...) {#handler, {__VA_ARGS__}, size, ANSWERED, NULL},
-#define GROWS_REFUSED(handler, ...) {#handler, {__VA_ARGS__}, 0, REFUSED, NULL},
-#define GROWS_BY_NATURE(why, handler, ...) {#handler, {__VA_ARGS__}, 0, MULTIPLIES, why},
-#include "complexity_cases.def"
-};
-
-#define CASES (sizeof cases / sizeof *cases)
-
-/* What stands in every server that is asked. */
-static const char *const world[] = {
-    "PUT /w\n{\"settings\":{\"number_of_shards\":1},\"aliases\":{\"wa\":{}},\"mappings\":{\"properties\":{"
-    "\"k\":{\"type\":\"keyword\"},\"t\":{\"type\":\"text\"},\"d\":{\"type\":\"date\"},\"n\":{\"type\":\"long\"}}}}",
-    "PUT /w/_doc/1\n{\"k\":\"one\",\"t\":\"some words\",\"d\":\"2020-01-01\",\"n\":1,\"o\":{\"x\":1}}",
-    "PUT /w/_doc/2\n{\"k\":\"two\",\"t\":\"other words\",\"d\":\"2020-01-02\",\"n\":2,\"l\":[1,2,3]}",
-    "PUT /v/file/1\n{\"path\":\"/a/b\",\"n\":1}",
-    "PUT /_template/tw\n{\"index_patterns\":[\"tw*\"],\"settings\":{\"number_of_replicas\":0}}",
-    "PUT /_scripts/sw\n{\"script\":{\"lang\":\"painless\",\"source\":\"ctx._source.n++\"}}",
-    "POST /_transaction\n{\"mode\":\"update\",\"timeout\":\"10m\"}",
-    "POST /_session\n{\"ttl\":\"1h\",\"name\":\"holder\"}",
-    "POST /_lock\n{\"session\":\"`S`\",\"locks\":[{\"mode\":\"exclusive\",\"index\":\"q\",\"path\":\"/a\"}]}",
-};
-
-static void prepare(struct api_box *box, struct names *names)
-{
-    api_box_open(box);
-    for (size_t i = 0; i < sizeof world / sizeof *world; i++)
-        if (ask_text(box, world[i], 1, names, told()) / 100 != 2)
-            fail_msg("%s is not taken", world[i]);
-}
 
 static bool cost_of_case(void *context, size_t n, struct cost *ret_cost)
 {
-    const struct growing *growing = context;
+    const struct call_case *growing = context;
     struct api_box box = {0};
-    struct names names = {0};
-    prepare(&box, &names);
+    struct call_names names = {0};
+    calls_open(&box, &names);
     struct cost before = counted_now();
     bool well = true;
-    for (size_t i = 0; i < STEPS_MAX && growing->steps[i] != NULL; i++) {
-        bool last = i + 1 == STEPS_MAX || growing->steps[i + 1] == NULL;
-        int status = ask_text(&box, growing->steps[i], n, &names, told());
+    for (size_t i = 0; i < CALL_STEPS_MAX && growing->steps[i] != NULL; i++) {
+        bool last = i + 1 == CALL_STEPS_MAX || growing->steps[i + 1] == NULL;
+        int status = calls_ask_text(&box, growing->steps[i], n, &names, told());
         if (status / 100 != 2 && !(last && growing->kind == REFUSED)) {
             print_error("%s: %.200s answers %d with %zu\n", growing->handler, growing->steps[i], status, n);
             well = false;
         }
     }
     *ret_cost = since(before);
-    names_deinit(&names);
+    call_names_deinit(&names);
     api_box_close(&box);
     return well;
 }
 
-static const char *last_step(const struct growing *growing)
+static const char *last_step(const struct call_case *growing)
 {
     const char *last = "";
-    for (size_t i = 0; i < STEPS_MAX && growing->steps[i] != NULL; i++)
+    for (size_t i = 0; i < CALL_STEPS_MAX && growing->steps[i] != NULL; i++)
         last = growing->steps[i];
     return last;
 }
@@ -420,8 +250,8 @@ static void test_bodies(void **state)
 {
     const char *only = getenv("COMPLEXITY_ONLY");
     (void)state;
-    for (size_t i = 0; i < CASES; i++) {
-        const struct growing *growing = &cases[i];
+    for (size_t i = 0; i < call_case_count; i++) {
+        const struct call_case *growing = &call_cases[i];
         if (growing->steps[0] == NULL || (only != NULL && strcmp(only, growing->handler) != 0))
             continue;
         size_t n = growing->size == 0 || growing->size > SIZE ? SIZE : growing->size;
@@ -439,20 +269,20 @@ static void test_bodies(void **state)
 static void test_all_handlers(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < ROWS; i++) {
+    for (size_t i = 0; i < call_row_count; i++) {
         bool known = false;
-        for (size_t j = 0; j < CASES && !known; j++)
-            known = strcmp(rows[i].handler, cases[j].handler) == 0;
+        for (size_t j = 0; j < call_case_count && !known; j++)
+            known = strcmp(call_rows[i].handler, call_cases[j].handler) == 0;
         if (!known)
-            fail_msg("%s %s: complexity_cases.def has no line for %s", rows[i].methods, rows[i].pattern,
-                     rows[i].handler);
+            fail_msg("%s %s: complexity_cases.def has no line for %s", call_rows[i].methods, call_rows[i].pattern,
+                     call_rows[i].handler);
     }
-    for (size_t j = 0; j < CASES; j++) {
+    for (size_t j = 0; j < call_case_count; j++) {
         bool known = false;
-        for (size_t i = 0; i < ROWS && !known; i++)
-            known = strcmp(rows[i].handler, cases[j].handler) == 0;
+        for (size_t i = 0; i < call_row_count && !known; i++)
+            known = strcmp(call_rows[i].handler, call_cases[j].handler) == 0;
         if (!known)
-            fail_msg("complexity_cases.def has a line for %s, which no row calls", cases[j].handler);
+            fail_msg("complexity_cases.def has a line for %s, which no row calls", call_cases[j].handler);
     }
 }
 
@@ -484,58 +314,6 @@ static const char *const odd_bodies[] = {
     "{\"query\":{\"match_all\":{}},@\"x$\":{\"y\":1}@}",
 };
 
-static void part_value(struct buf *out, const char *part, size_t len, const struct names *names)
-{
-    static const struct {
-        const char *part, *value;
-    } values[] = {{"index", "w"},       {"type", "file"}, {"id", "1"},         {"name", "wa"},       {"metric", "_all"},
-                  {"lang", "painless"}, {"fields", "k"},  {"node_id", "_all"}, {"task_id", "none:1"}};
-    if (len == strlen("scroll_id") && strncmp(part, "scroll_id", len) == 0)
-        buf_slice(out, slice_from(names->of['C' - 'A'] == NULL ? "c" : names->of['C' - 'A']));
-    else if (len == strlen("transaction") && strncmp(part, "transaction", len) == 0)
-        buf_slice(out, slice_from(names->of['T' - 'A'] == NULL ? "t" : names->of['T' - 'A']));
-    else
-        for (size_t i = 0; i < sizeof values / sizeof *values; i++)
-            if (strlen(values[i].part) == len && strncmp(values[i].part, part, len) == 0)
-                buf_slice(out, slice_from(values[i].value));
-}
-
-/* The row's path with part number `filled` filled; all of them plain for SIZE_MAX. */
-static char *path_of(const struct row *row, size_t filled, const char *filling, const struct names *names)
-{
-    struct buf out = BUF_INIT(BUF_UNLIMITED);
-    size_t part = 0;
-    for (const char *at = row->pattern; *at != '\0'; at++) {
-        if (*at != '{') {
-            buf_byte(&out, *at);
-            continue;
-        }
-        const char *end = strchr(at, '}');
-        if (part++ == filled)
-            buf_printf(&out, "%s", filling);
-        else
-            part_value(&out, at + 1, (size_t)(end - at - 1), names);
-        at = end;
-    }
-    buf_byte(&out, '\0');
-    return out.data;
-}
-
-static size_t part_count(const struct row *row)
-{
-    size_t count = 0;
-    for (const char *at = row->pattern; *at != '\0'; at++)
-        count += *at == '{';
-    return count;
-}
-
-/* The first method that the row has. */
-static void method_of(const struct row *row, char *ret_method, size_t room)
-{
-    snprintf(ret_method, room, "%s", row->methods);
-    ret_method[strcspn(ret_method, " ")] = '\0';
-}
-
 static bool with_body(const char *method)
 {
     return strcmp(method, "POST") == 0 || strcmp(method, "PUT") == 0;
@@ -543,8 +321,8 @@ static bool with_body(const char *method)
 
 struct asking {
     struct api_box *box;
-    struct names *names;
-    const struct row *row;
+    struct call_names *names;
+    const struct call_row *row;
     char method[8];
     /* What is filled: one of these. */
     size_t part;       /* SIZE_MAX: none */
@@ -558,19 +336,19 @@ struct asking {
 static bool cost_of_asking(void *context, size_t n, struct cost *ret_cost)
 {
     struct asking *asking = context;
-    char *filled = grow(asking->filling, n, asking->names),
-         *path = path_of(asking->row, asking->part, filled, asking->names);
+    char *filled = calls_grow(asking->filling, n, asking->names),
+         *path = calls_path(asking->row, asking->part, filled, asking->names);
     struct buf target = BUF_INIT(BUF_UNLIMITED);
-    struct header header = {0};
+    struct call_header header = {0};
     buf_printf(&target, "%s", path);
     if (asking->param != NULL)
         buf_printf(&target, "?%.*s=%s", (int)asking->param_len, asking->param, filled);
     buf_byte(&target, '\0');
     if (asking->header != NULL)
-        header = (struct header){asking->header, filled};
+        header = (struct call_header){asking->header, filled};
     const char *body = asking->body ? filled : with_body(asking->method) ? "{}" : NULL;
     struct cost before = counted_now();
-    (void)ask(asking->box, asking->method, target.data, body, header, asking->names, told());
+    (void)calls_ask(asking->box, asking->method, target.data, body, header, asking->names, told());
     *ret_cost = since(before);
     buf_deinit(&target);
     mem_free(path);
@@ -648,7 +426,7 @@ static void try_odd_body(struct asking asking, const char *text)
 static bool is_first_of_handler(size_t i)
 {
     for (size_t j = 0; j < i; j++)
-        if (strcmp(rows[j].handler, rows[i].handler) == 0)
+        if (strcmp(call_rows[j].handler, call_rows[i].handler) == 0)
             return false;
     return true;
 }
@@ -661,15 +439,15 @@ static const char *const header_names[] = {"Accept", "Content-Type", "Tidelock-S
 static void try_row(size_t i)
 {
     struct api_box box = {0};
-    struct names names = {0};
-    struct asking asking = {.box = &box, .names = &names, .row = &rows[i], .part = SIZE_MAX};
-    prepare(&box, &names);
-    method_of(&rows[i], asking.method, sizeof asking.method);
-    for (size_t part = 0; part < part_count(&rows[i]); part++)
+    struct call_names names = {0};
+    struct asking asking = {.box = &box, .names = &names, .row = &call_rows[i], .part = SIZE_MAX};
+    calls_open(&box, &names);
+    calls_method(&call_rows[i], asking.method, sizeof asking.method);
+    for (size_t part = 0; part < calls_part_count(&call_rows[i]); part++)
         for (size_t j = 0; j < sizeof fillings / sizeof *fillings; j++)
             try_part(asking, part, fillings[j]);
     if (is_first_of_handler(i)) {
-        try_params(asking, rows[i].params);
+        try_params(asking, call_rows[i].params);
         for (size_t j = 0; j < sizeof odd_bodies / sizeof *odd_bodies; j++)
             try_odd_body(asking, odd_bodies[j]);
     }
@@ -679,7 +457,7 @@ static void try_row(size_t i)
             for (size_t k = 0; k < sizeof fillings / sizeof *fillings; k++)
                 try_header(asking, header_names[j], fillings[k]);
     }
-    names_deinit(&names);
+    call_names_deinit(&names);
     api_box_close(&box);
 }
 
@@ -688,8 +466,8 @@ static void test_parts(void **state)
     const char *only = getenv("COMPLEXITY_ONLY");
     (void)state;
     judged = failed = 0;
-    for (size_t i = 0; i < ROWS; i++)
-        if (only == NULL || strcmp(only, rows[i].handler) == 0)
+    for (size_t i = 0; i < call_row_count; i++)
+        if (only == NULL || strcmp(only, call_rows[i].handler) == 0)
             try_row(i);
     print_message("%u judged\n", judged);
     assert_int_equal(failed, 0);
@@ -743,17 +521,17 @@ static const struct {
 #define HELD 10
 #endif
 
-static void fill(struct api_box *box, size_t holding, size_t n, struct names *names)
+static void fill(struct api_box *box, size_t holding, size_t n, struct call_names *names)
 {
-    prepare(box, names);
-    if (holdings[holding].once != NULL && ask_text(box, holdings[holding].once, n, names, false) / 100 != 2)
+    calls_open(box, names);
+    if (holdings[holding].once != NULL && calls_ask_text(box, holdings[holding].once, n, names, false) / 100 != 2)
         fail_msg("%s are not taken", holdings[holding].what);
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < 3 && holdings[holding].each[j] != NULL; j++) {
             struct buf text = BUF_INIT(BUF_UNLIMITED);
-            (void)grow_into(&text, holdings[holding].each[j], '\0', i, i, names);
+            (void)calls_grow_into(&text, holdings[holding].each[j], '\0', i, i, names);
             buf_byte(&text, '\0');
-            if (ask_text(box, text.data, i, names, false) / 100 != 2)
+            if (calls_ask_text(box, text.data, i, names, false) / 100 != 2)
                 fail_msg("%s: %s is not taken", holdings[holding].what, text.data);
             buf_deinit(&text);
         }
@@ -762,9 +540,9 @@ static void fill(struct api_box *box, size_t holding, size_t n, struct names *na
 /* Servers that hold HELD, 2 HELD and, once there is doubt, 4 HELD. */
 struct held {
     size_t holding;
-    const struct row *row;
+    const struct call_row *row;
     struct api_box boxes[3];
-    struct names names[3];
+    struct call_names names[3];
     bool open[3];
 };
 
@@ -777,12 +555,12 @@ static bool cost_of_row(void *context, size_t n, struct cost *ret_cost)
     held->open[i] = true;
     struct asking asking = {
         .box = &held->boxes[i], .names = &held->names[i], .row = held->row, .part = SIZE_MAX, .filling = ""};
-    method_of(held->row, asking.method, sizeof asking.method);
+    calls_method(held->row, asking.method, sizeof asking.method);
     return cost_of_asking(&asking, n, ret_cost);
 }
 
 /* What ends things comes last, so that the others find them. */
-static bool ends(const struct row *row)
+static bool ends(const struct call_row *row)
 {
     return strncmp(row->methods, "DELETE", 6) == 0 || strstr(row->handler, "rollback") != NULL ||
            strstr(row->handler, "commit") != NULL || strstr(row->handler, "close") != NULL;
@@ -796,15 +574,15 @@ static void test_holdings(void **state)
         struct held held = {.holding = holding};
         char what[256];
         for (int ending = 0; ending < 2; ending++)
-            for (size_t row = 0; row < ROWS; row++) {
-                held.row = &rows[row];
-                snprintf(what, sizeof what, "%s with more %s", rows[row].pattern, holdings[holding].what);
-                if (ends(&rows[row]) == (ending == 1))
-                    judge(what, rows[row].methods, cost_of_row, &held, HELD);
+            for (size_t row = 0; row < call_row_count; row++) {
+                held.row = &call_rows[row];
+                snprintf(what, sizeof what, "%s with more %s", call_rows[row].pattern, holdings[holding].what);
+                if (ends(&call_rows[row]) == (ending == 1))
+                    judge(what, call_rows[row].methods, cost_of_row, &held, HELD);
             }
         for (size_t i = 0; i < 3; i++)
             if (held.open[i]) {
-                names_deinit(&held.names[i]);
+                call_names_deinit(&held.names[i]);
                 api_box_close(&held.boxes[i]);
             }
     }
