@@ -1015,6 +1015,18 @@ int search_count(const struct search_context *context, const struct query *query
 
 /* --- Cursors ------------------------------------------------------------------------------------------------------ */
 
+/* Where a page began: search_cursor_repeat(). */
+struct page_start {
+    bool begun;
+    bool ended;
+    uint64_t ordinal;
+    size_t part;           /* streaming: of the stream */
+    struct buf key;        /* the same */
+    size_t position;       /* collecting: in the window in which it began */
+    bool replaced;         /* that window was, by the next one */
+    struct kept_hit *last; /* then: of the windows before it */
+};
+
 struct search_cursor {
     bool begun;
     bool streaming;
@@ -1027,6 +1039,8 @@ struct search_cursor {
     struct kept_hits kept; /* collecting: the window at hand */
     size_t position;       /* in the window */
     struct kept_hit *last; /* of the windows before; NULL: this is the first */
+    bool refill;           /* the window at hand is to be found again */
+    struct page_start start;
 };
 
 struct search_cursor *search_cursor_new(void)
@@ -1034,6 +1048,7 @@ struct search_cursor *search_cursor_new(void)
     struct search_cursor *cursor = mem_zalloc(sizeof *cursor);
     stream_init(&cursor->stream, NULL, NULL);
     cursor->stream.candidates_max = PLAN_CURSOR_CANDIDATES_MAX;
+    cursor->start.key = BUF_INIT(DOC_KEY_BYTES_MAX);
     return cursor;
 }
 
@@ -1044,7 +1059,60 @@ void search_cursor_free(struct search_cursor *cursor)
     stream_deinit(&cursor->stream);
     kept_hits_deinit(&cursor->kept);
     mem_free(cursor->last);
+    mem_free(cursor->start.last);
+    buf_deinit(&cursor->start.key);
     mem_free(cursor);
+}
+
+static void note_start(struct search_cursor *cursor)
+{
+    struct page_start *start = &cursor->start;
+    start->begun = cursor->begun;
+    start->ended = cursor->ended;
+    start->ordinal = cursor->ordinal;
+    start->part = cursor->stream.part;
+    buf_clear(&start->key);
+    buf_slice(&start->key, buf_view(&cursor->stream.key));
+    start->position = cursor->position;
+    start->replaced = false;
+    mem_free(tl_steal(start->last));
+}
+
+static void repeat_stream(struct search_cursor *cursor)
+{
+    struct stream *stream = &cursor->stream;
+    stream->part = cursor->start.part;
+    buf_clear(&stream->key);
+    buf_slice(&stream->key, buf_view(&cursor->start.key));
+    stream->planned = false;
+    arena_reset(&stream->arena);
+}
+
+/* A window that was replaced is found again, behind the last hit of the one before it. */
+static void repeat_window(struct search_cursor *cursor)
+{
+    struct page_start *start = &cursor->start;
+    cursor->position = start->position;
+    if (start->begun && !start->replaced)
+        return;
+    kept_hits_deinit(&cursor->kept);
+    if (start->replaced) {
+        mem_free(cursor->last);
+        cursor->last = tl_steal(start->last);
+        start->replaced = false;
+    }
+    cursor->refill = true;
+}
+
+void search_cursor_repeat(struct search_cursor *cursor)
+{
+    cursor->begun = cursor->start.begun;
+    cursor->ended = cursor->start.ended;
+    cursor->ordinal = cursor->start.ordinal;
+    if (cursor->streaming)
+        repeat_stream(cursor);
+    else
+        repeat_window(cursor);
 }
 
 size_t search_cursor_bytes(const struct search_cursor *cursor)
@@ -1095,6 +1163,10 @@ static int fill_window(struct search *search, struct search_cursor *cursor)
 {
     if (cursor->kept.count > 0) {
         struct kept_hit *last = cursor->kept.items[cursor->kept.count - 1];
+        if (!cursor->start.replaced) {
+            cursor->start.replaced = true;
+            cursor->start.last = tl_steal(cursor->last);
+        }
         mem_free(cursor->last);
         cursor->last = kept_hit_copy(last->index, last->score, last->key, last->values, last->value_count, SLICE_NONE);
     }
@@ -1111,10 +1183,14 @@ static int next_collecting(struct search *search, struct search_cursor *cursor, 
     size_t size = page_size(search->request);
     int r = 0;
     cursor->kept.keys = search->request->sort; /* this page's own; the one before may be gone */
-    if (!cursor->begun) {
+    if (!cursor->begun || cursor->refill) {
+        size_t position = cursor->position;
         r = fill_window(search, cursor);
-        cursor->total = search->result->total;
+        cursor->position = position;
+        cursor->refill = false;
     }
+    if (!cursor->begun)
+        cursor->total = search->result->total;
     while (r == 0 && size > 0) {
         if (cursor->position == cursor->kept.count) {
             cursor->ended = cursor->kept.count < SEARCH_CURSOR_WINDOW;
@@ -1138,6 +1214,7 @@ static int next_page(const struct search_context *context, const struct search_r
     struct search search = {
         .context = begin_caching(&caching, context), .request = request, .result = result, .problem = ret_problem};
     search.count_to = UINT64_MAX;
+    note_start(cursor);
     int r = cursor->begun ? 0 : check_fields(&search);
     if (r == 0)
         r = search_begin(&search);

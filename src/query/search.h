@@ -148,6 +148,9 @@ TL_DEFINE_FREEP(struct search_cursor, search_cursor_free)
 /* Bytes it holds, for limits. */
 size_t search_cursor_bytes(const struct search_cursor *cursor);
 
+/* The last page did not reach its reader: the next one is that page once more. Requires: a page was read, by a call of search_next(). */
+void search_cursor_repeat(struct search_cursor *cursor);
+
 /* As search_run() for the next request->size hits; the total is that of the first page. */
 int search_next(const struct search_context *context, const struct search_request *request,
                 struct search_cursor *cursor, struct search_result *ret_result,

@@ -6,6 +6,7 @@
 
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
+#include "api/request/memory.h"
 #include "api/request/problem_reply.h"
 #include "api/search/searches.h"
 #include "script/script.h"
@@ -165,6 +166,7 @@ static void answer_request(struct by_query *by)
     struct request *request = by->task->request;
     struct json_writer writer;
     request->exchange->timestamp = 0;
+    memory_committed(request); /* what it has changed is told, also where its reply finds no room */
     if (by->problem.type != PROBLEM_NONE) {
         problem_copy(&request->problem, &by->problem, request->arena);
         request_settle(request, REQUEST_REFUSED);
@@ -242,6 +244,12 @@ static int by_query_ready(struct request *request)
         account_commit(&request->account); /* what it has changed is told, however long it took */
     bool wait = by->wait;
     publish_status(by);
+    if (!wait && memory_refused(request)) {
+        task_discard(task);
+        return memory_refuse(request);
+    }
+    if (!wait)
+        memory_committed(request); /* the task goes on, so its number is told */
     int r = task_start(task, request->arena, &request->problem);
     if (r != 0)
         return r;

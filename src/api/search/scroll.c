@@ -8,6 +8,7 @@
 
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
+#include "api/request/memory.h"
 #include "api/request/place.h"
 #include "api/search/searches.h"
 #include "api/search/task.h"
@@ -68,6 +69,18 @@ static int read_page(struct request *request, struct scroll_job *job)
     return r;
 }
 
+/*
+ * What follows makes, moves or frees a context, which cannot be taken back: the request is refused here, or not at all.
+ * Returns: 0; REQUEST_REFUSED.
+ */
+static int commit_to_reply(struct request *request)
+{
+    if (memory_refused(request))
+        return memory_refuse(request);
+    memory_committed(request);
+    return 0;
+}
+
 /* --- Beginning ---------------------------------------------------------------------------------------------------- */
 
 static int refuse_too_many(struct request *request)
@@ -121,6 +134,8 @@ static int first_page(struct request *request)
     }
     if (r == 0)
         r = read_page(request, job);
+    if (r == 0)
+        r = commit_to_reply(request);
     added = r == 0 && search_keep_add(searches, job->keep, job->keep_alive_us) == 0;
     if (r == 0 && !added)
         r = refuse_too_many(request);
@@ -285,10 +300,11 @@ static int read_next(struct request *request)
         return REQUEST_REFUSED;
     }
     r = read_page(request, job);
+    r = r != 0 ? search_outcome(request, &job->keep->call, r) : commit_to_reply(request);
     if (r != 0)
-        r = search_outcome(request, &job->keep->call, r);
+        search_cursor_repeat(job->keep->cursor); /* for who asks again */
     search_keep_leave(searches, job->keep);
-    if (job->last)
+    if (job->last && r == 0)
         (void)search_keep_clear(searches, CONTEXT_SCROLL, job->id);
     return r;
 }
@@ -371,6 +387,8 @@ int handle_scroll_clear(struct request *request)
     for (size_t i = 0; i < count && !all; i++)
         if (!search_keep_is_id(CONTEXT_SCROLL, ids[i]))
             return refuse_id(request, ids[i]);
+    if ((r = commit_to_reply(request)) != 0)
+        return r;
     for (size_t i = 0; i < count; i++)
         freed += search_keep_clear(request->api->searches, CONTEXT_SCROLL, all ? SLICE_LIT("") : ids[i]);
     return reply_cleared(request, freed);
@@ -386,6 +404,8 @@ static int pit_ready(struct request *request)
     int r = search_keep_view(request, keep);
     if (r == 0)
         r = search_call_open(&keep->call, &request->problem);
+    if (r == 0)
+        r = commit_to_reply(request);
     if (r != 0)
         r = search_outcome(request, NULL, r);
     else if (search_keep_add(request->api->searches, keep, job->keep_alive_us) != 0)
@@ -471,6 +491,8 @@ int handle_pit_close_other(struct request *request)
     if (!all && (!yyjson_is_arr(ids) || yyjson_arr_size(ids) == 0) && !yyjson_is_str(ids))
         return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
                               "Validation Failed: 1: no pit ids specified;");
+    if ((r = commit_to_reply(request)) != 0)
+        return r;
     reply_begin(request, 200, &writer);
     json_begin(&writer, '{');
     json_key(&writer, "pits");
@@ -499,5 +521,7 @@ int handle_pit_close(struct request *request)
     yyjson_val *id = json_get_lit(doc.root, "id");
     if (!yyjson_is_str(id))
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "point in time id is not provided");
+    if ((r = commit_to_reply(request)) != 0)
+        return r;
     return reply_cleared(request, search_keep_clear(request->api->searches, CONTEXT_PIT, json_slice(id)));
 }
