@@ -58,6 +58,7 @@ format: ## format the sources in place
 lint: all ## watch the arrows between the layers
 	@tools/check-layers $(BUILD)
 	@tools/check-includes
+	@tools/check-buffers $(BUILD)
 
 longest: ## print the twenty longest functions, for a reviewer to ask about
 	@tools/longest

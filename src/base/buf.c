@@ -5,6 +5,7 @@
 #include "base/budget.h"
 #include "base/check.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -51,6 +52,12 @@ char *buf_reserve(struct buf *buf, size_t more)
             return NULL;
     }
     return buf->data + buf->len;
+}
+
+void buf_reserved(struct buf *buf, size_t count)
+{
+    REQUIRE(!buf->overflow && count <= buf->capacity - buf->len && count <= buf->max - buf->len);
+    buf->len += count;
 }
 
 void buf_append(struct buf *buf, const void *bytes, size_t len)
@@ -109,6 +116,12 @@ void buf_overwrite(struct buf *buf, size_t at, const void *bytes, size_t len)
 {
     if (holds(buf, at, len))
         memcpy(buf->data + at, bytes, len);
+}
+
+void buf_increment_last(struct buf *buf)
+{
+    REQUIRE(!buf->overflow && buf->len > 0 && (unsigned char)buf->data[buf->len - 1] < UCHAR_MAX);
+    buf->data[buf->len - 1]++;
 }
 
 struct slice buf_from(const struct buf *buf, size_t at)
@@ -180,8 +193,8 @@ static void json_escape(struct buf *buf, unsigned char c)
 static bool is_obeyed(uint32_t c)
 {
     return (c >= 0x80 && c <= 0x9f) || c == 0xad || c == 0x61c || c == 0x180e || (c >= 0x200b && c <= 0x200f) ||
-           (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) || c == 0xfeff || (c >= 0xfff9 && c <= 0xfffb) ||
-           (c >= 0xe0000 && c <= 0xe007f);
+           (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) || c == 0xfeff ||
+           (c >= 0xfff9 && c <= 0xfffb) || (c >= 0xe0000 && c <= 0xe007f);
 }
 
 size_t buf_glyph(struct slice text, size_t at, bool *ret_harmless)

@@ -35,8 +35,10 @@ static inline void buf_clear(struct buf *buf)
     buf->overflow = false;
 }
 
-/* Makes room for `more` bytes. Returns: where they go (the caller adds to len), or NULL on overflow. */
+/* Makes room for `more` bytes. Returns: where they go, or NULL on overflow; buf_reserved() says how many were put there. */
 char *buf_reserve(struct buf *buf, size_t more);
+/* Requires: buf_reserve() has made room for as many since the last change. */
+void buf_reserved(struct buf *buf, size_t count);
 
 void buf_append(struct buf *buf, const void *bytes, size_t len);
 void buf_printf(struct buf *buf, const char *format, ...) TL_PRINTF(2, 3);
@@ -89,6 +91,8 @@ void buf_insert(struct buf *buf, size_t at, struct slice bytes);
 void buf_remove(struct buf *buf, size_t at, size_t len);
 /* Replaces `len` bytes at position `at`. */
 void buf_overwrite(struct buf *buf, size_t at, const void *bytes, size_t len);
+/* Adds one to the last byte. Requires: there is one, below 0xff. */
+void buf_increment_last(struct buf *buf);
 /* Returns: the bytes from position `at` on; none after an overflow. Valid until the next change. */
 struct slice buf_from(const struct buf *buf, size_t at);
 

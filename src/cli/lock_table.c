@@ -314,7 +314,7 @@ static void print_row(const struct table *table, char *const *cells, struct buf 
         begun = true;
     }
     while (to->len > 0 && to->data[to->len - 1] == ' ')
-        to->len--;
+        buf_chop(to, 1);
     buf_byte(to, '\n');
 }
 

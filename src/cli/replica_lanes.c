@@ -94,7 +94,7 @@ static void put_source(struct buf *to, struct slice source)
     buf_slice(to, source);
     for (size_t i = begin; i < to->len; i++)
         if (to->data[i] == '\n' || to->data[i] == '\r')
-            to->data[i] = ' ';
+            buf_overwrite(to, i, " ", 1);
     buf_byte(to, '\n');
 }
 

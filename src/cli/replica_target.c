@@ -427,7 +427,7 @@ static int put_mapping(struct target *target, const struct portion *portion, con
     long status;
     type = target_type(target, type);
     index_path(portion->name, "/_mapping", &path);
-    path.len--;
+    buf_chop(&path, 1);
     if (type != NULL)
         buf_printf(&path, "/%s", type);
     buf_byte(&path, '\0');

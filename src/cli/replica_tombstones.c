@@ -121,7 +121,7 @@ static bool end_some(struct replica *replica, const char *name, tl_ts before)
             add_delete(&replica->target, hit, &body);
     if (body.len == 0)
         return false;
-    path.len = base;
+    buf_truncate(&path, base);
     buf_lit(&path, "/_bulk?refresh=true");
     buf_byte(&path, '\0');
     return target_ask(&replica->target, "POST", path.data, buf_view(&body)) == 200 && count == SOME;

@@ -155,8 +155,8 @@ static long draw_next(struct walk *walk)
     const struct directory_entry *entry = &level->directory.items[level->next++];
     bool last = level->next == level->directory.count;
     bool goes_on = entry->below && walk->level_count < walk->o->depth;
-    walk->path.len = level->path_len;
-    walk->front.len = level->front_len;
+    buf_truncate(&walk->path, level->path_len);
+    buf_truncate(&walk->front, level->front_len);
     if (walk->o->json)
         print_json_entry(entry, level->next == 1, goes_on);
     else
@@ -236,7 +236,7 @@ int command_tree(int argc, char **argv)
                         .front = BUF_INIT(BUF_UNLIMITED)};
     buf_slice(&walk.path, slice_from(o.path != NULL ? o.path : ""));
     while (walk.path.len > 0 && walk.path.data[walk.path.len - 1] == '/')
-        walk.path.len--;
+        buf_chop(&walk.path, 1);
     int status = draw(&walk);
     while (walk.level_count > 0)
         directory_deinit(&walk.levels[--walk.level_count].directory);

@@ -37,7 +37,7 @@ static void bound_successor(struct buf *buf)
     while (buf->len > 0 && (unsigned char)buf->data[buf->len - 1] == 0xff)
         buf_truncate(buf, buf->len - 1);
     INSIST(buf->len > 0); /* the tag of a value is below 0xff */
-    buf->data[buf->len - 1]++;
+    buf_increment_last(buf);
 }
 
 static void bounds_prefix(struct entry_scan *scan, struct slice prefix)

@@ -181,7 +181,7 @@ struct rocks_manifest rocks_manifest_read(const char *directory)
     memset(reading.logs, 0xff, sizeof reading.logs);
     if (!read_file(directory, "CURRENT", &current) || current.len < 2 || current.data[current.len - 1] != '\n')
         return manifest;
-    current.data[current.len - 1] = '\0';
+    buf_overwrite(&current, current.len - 1, "", 1);
     if (!read_file(directory, current.data, &edits) || !read_edits(&reading, buf_view(&edits)))
         return manifest;
     manifest.log_number = UINT64_MAX;

@@ -127,7 +127,7 @@ static struct omap_entry *find_version(const struct omap *map, struct buf *escap
     size_t len = escaped->len;
     append_stamp(escaped, limit);
     struct omap_entry *entry = omap_seek(map, buf_view(escaped));
-    escaped->len = len;
+    buf_truncate(escaped, len);
     return entry != NULL && slice_equal(entry_escaped(entry), buf_view(escaped)) ? entry : NULL;
 }
 
@@ -253,7 +253,7 @@ static void write_version(struct mem_store *mem, enum store_space space, tl_ts t
         mem->bytes -= omap_key(before).len + omap_value(before).len;
     omap_put(&mem->spaces[space], buf_view(escaped), tagged);
     mem->bytes += escaped->len + tagged.len;
-    escaped->len = len;
+    buf_truncate(escaped, len);
 }
 
 /* Deletes each key of a range by itself. */
@@ -269,7 +269,7 @@ static void write_range(struct mem_store *mem, enum store_space space, tl_ts ts,
         buf_slice(&at, entry_escaped(entry));
         if (!entry_deleted(entry))
             write_version(mem, space, ts, &at, slice_make(&deleted, 1));
-        at.data[at.len - 1] = '\1'; /* behind all versions of the key */
+        buf_overwrite(&at, at.len - 1, "\1", 1); /* behind all versions of the key */
         entry = omap_seek(&mem->spaces[space], buf_view(&at));
     }
     buf_deinit(&at);
@@ -493,7 +493,7 @@ static struct slice after_versions(struct mem_iter *iter)
 {
     buf_clear(&iter->scratch);
     buf_slice(&iter->scratch, buf_view(&iter->escaped));
-    iter->scratch.data[iter->scratch.len - 1] = '\1';
+    buf_overwrite(&iter->scratch, iter->scratch.len - 1, "\1", 1);
     return buf_view(&iter->scratch);
 }
 
@@ -598,7 +598,7 @@ static void compact_space(struct mem_store *mem, enum store_space space)
         buf_clear(&escaped);
         buf_slice(&escaped, entry_escaped(entry));
         prune_key(mem, space, &escaped);
-        escaped.data[escaped.len - 1] = '\1';
+        buf_overwrite(&escaped, escaped.len - 1, "\1", 1);
         entry = omap_seek(&mem->spaces[space], buf_view(&escaped));
     }
     buf_deinit(&escaped);

@@ -217,7 +217,7 @@ static void steady(struct buf *text, const char *member)
         while (end < text->len && text->data[end] >= '0' && text->data[end] <= '9')
             end++;
         if (end - at - len > TREMBLING)
-            memset(text->data + end - TREMBLING, '0', TREMBLING);
+            buf_overwrite(text, end - TREMBLING, "00000", TREMBLING);
         at = end - 1;
     }
 }

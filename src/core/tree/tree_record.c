@@ -47,7 +47,7 @@ void tree_guest_bounds(struct buf *lower, struct buf *upper, uint32_t index, str
     tree_guest_key(upper, index, prefix);
     while ((unsigned char)upper->data[upper->len - 1] == UCHAR_MAX) /* ends at the letter at the latest */
         buf_truncate(upper, upper->len - 1);
-    upper->data[upper->len - 1]++;
+    buf_increment_last(upper);
 }
 
 void tree_index_bounds(uint32_t index, char ret_lower[4], char ret_upper[4])
