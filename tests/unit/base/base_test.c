@@ -80,6 +80,16 @@ static void buf_changes_what_was_written(void **state)
     assert_slice_equal(buf_view(&buf), "aE");
     buf_truncate(&buf, 1);
     assert_slice_equal(buf_view(&buf), "a");
+    buf_clear(&buf);
+    buf_byte(&buf, 'a');
+    buf_increment_last(&buf);
+    assert_slice_equal(buf_view(&buf), "b");
+    buf_clear(&buf);
+    char *room = buf_reserve(&buf, 4);
+    assert_non_null(room);
+    memcpy(room, "xyz?", 4);
+    buf_reserved(&buf, 3);
+    assert_slice_equal(buf_view(&buf), "xyz");
     buf_deinit(&buf);
 
     struct buf none = BUF_INIT(0);
