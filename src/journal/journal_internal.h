@@ -40,6 +40,7 @@ struct journal {
     struct list queue; /* commands by link, in order of arrival */
     unsigned sleepers; /* workers that wait for queue_filled */
     bool stopping;
+    bool waits_end;      /* journal_end_waits() was called: a CANCEL of all waits follows each command that may wait */
     bool sync_left;      /* a caller's thread has left something to sync */
     uint64_t wait_end;   /* when the next wait in the core runs out, by the clock of commands; TL_TS_MAX: none */
     uint64_t lease_end;  /* the next lease or idle transaction */
@@ -132,6 +133,11 @@ struct journal {
 struct journal *journal__new(struct core *core, struct store *store, const struct journal_options *options);
 /* Publishes the core as it is. Requires: nothing else runs yet. */
 void journal__publish(struct journal *journal);
+/* Tells the command's waiter its number. Requires: queue_lock. Returns: false where the waiter has left; the command must then be refused. */
+bool journal__enter(struct command *command);
+/* Appends a command to the queue, and wakes somebody. Requires: queue_lock. */
+void journal__queue(struct journal *journal, struct command *command);
+void journal__refuse_left(struct command *command);
 
 /* --- In a cluster (cluster.c) ---------------------------------------------------------------------------------------- */
 
