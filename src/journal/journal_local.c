@@ -382,10 +382,7 @@ static void stop_core(struct journal *journal)
     tl_ts wanted = core_last_ts(journal->core);
     pthread_mutex_unlock(&journal->core_lock);
     journal__finish(journal, &group, wanted, SYNC_ALL);
-    pthread_mutex_lock(&journal->publish_lock);
-    while (journal->syncing) /* a caller's thread */
-        pthread_cond_wait(&journal->gathered, &journal->publish_lock);
-    pthread_mutex_unlock(&journal->publish_lock);
+    journal__finish_last(journal); /* a caller's thread may be at the disk, and this group behind it */
 }
 
 const struct journal_figures *journal_figures(struct journal *journal)

@@ -20,6 +20,7 @@ struct gate {
     bool closed;
     unsigned inside; /* syncs that wait */
     unsigned done;   /* commands handed back */
+    unsigned stops;  /* times that journal_stop() waits for another thread */
 };
 
 static struct gate gate = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
@@ -37,6 +38,22 @@ int __wrap_store_sync(struct store *store)
     gate.inside--;
     pthread_mutex_unlock(&gate.lock);
     return __real_store_sync(store);
+}
+
+static _Thread_local bool is_stopping;
+
+int __real_pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *lock);
+int __wrap_pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *lock);
+
+int __wrap_pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *lock)
+{
+    if (is_stopping) {
+        pthread_mutex_lock(&gate.lock);
+        gate.stops++;
+        pthread_cond_broadcast(&gate.changed);
+        pthread_mutex_unlock(&gate.lock);
+    }
+    return __real_pthread_cond_wait(condition, lock);
 }
 
 static void close_gate(bool closed)
@@ -274,6 +291,51 @@ static void test_waits_end(void **state)
     close_pair(&pair);
 }
 
+static void *open_another(void *journal)
+{
+    struct command *command = session_command(COMMAND_SESSION_OPEN, "another");
+    command->on_done = done;
+    journal_submit(journal, command, true);
+    return NULL;
+}
+
+static void *stop(void *journal)
+{
+    is_stopping = true;
+    journal_stop(journal);
+    return NULL;
+}
+
+/*
+ * A caller that nobody waits behind is at the disk, to go there once, when the journal stops: what the stop has completed lines up behind it,
+ * and no worker is left to look after that.
+ */
+static void test_a_stop_beside_a_sync(void **state)
+{
+    struct pair pair;
+    struct outcome waits;
+    pthread_t writer, stopper;
+    unsigned done;
+    (void)state;
+    open_pair(&pair);
+    start(&pair, lock_command("other", "a"), NULL, &waits);
+    assert_int_equal(run(&pair, session_command(COMMAND_SESSION_KEEPALIVE, "other"), NULL), PROBLEM_NONE); /* behind it: now it waits */
+    done = gate.done;
+    gate.stops = 0;
+    close_gate(true);
+    assert_int_equal(pthread_create(&writer, NULL, open_another, pair.journal), 0);
+    await(&gate.inside, 1);
+    assert_int_equal(pthread_create(&stopper, NULL, stop, pair.journal), 0);
+    await(&gate.stops, 1);
+    close_gate(false);
+    pthread_join(stopper, NULL);
+    pthread_join(writer, NULL);
+    assert_int_equal(gate.done, done + 1);
+    assert_int_equal(waits.done, 1);
+    assert_int_equal(end(&waits), PROBLEM_STOPPING);
+    close_pair(&pair);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -282,6 +344,7 @@ int main(void)
         cmocka_unit_test(test_a_waiter_leaves),
         cmocka_unit_test(test_a_waiter_leaves_that_waits_for_nothing),
         cmocka_unit_test(test_waits_end),
+        cmocka_unit_test(test_a_stop_beside_a_sync),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
