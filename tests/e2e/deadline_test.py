@@ -214,6 +214,22 @@ class Cancelling(Bounds):
         self.assertEqual([hit["_source"] for hit in self.server.must("GET", "/few/_search")["hits"]["hits"]], [{"n": 1}, {"n": 2}])
 
 
+    def test_by_query_that_waits_for_a_lock(self):
+        session = self.server.must("POST", "/_session", {"ttl": "1h"})["session"]
+        self.server.must("POST", "/_lock", {"session": session, "locks": [{"mode": "exclusive", "index": "few", "id": "2"}]})
+        for path in ("/few/_update_by_query?timeout=1h", "/few/_update_by_query?timeout=1h&atomic=true", "/few/_delete_by_query?timeout=1h&scroll_size=1"):
+            with self.subTest(path=path):
+                self.until_none("*byquery")
+                reply = self.aside("POST", path, {"query": {"ids": {"values": ["2"]}}})
+                until(lambda: waiters(self.server) == 1, "it waits for the lock")
+                self.server.must("POST", "/_tasks/%s/_cancel" % self.task("*byquery")["name"])
+                _, said = reply()
+                self.assertEqual((said["canceled"], said.get("updated", 0), said["deleted"], said["failures"]), ("by user request", 0, 0, []))
+                self.assertEqual(waiters(self.server), 0)
+        self.server.must("DELETE", "/_session/" + session)
+        self.assertEqual([hit["_source"] for hit in self.server.must("GET", "/few/_search")["hits"]["hits"]], [{"n": 1}, {"n": 2}])
+
+
 class Preparing(Bounds):
     """What is done before documents are looked at: a query is put into the words of each field, statistics are gathered, a plan is made."""
     OPTIONS = ("--memory", "8g")

@@ -194,6 +194,17 @@ class Stop(unittest.TestCase):
             server.start()
             self.assertEqual(server.must("GET", "/fs/_doc/1")["_source"], {"n": 1})
 
+    def test_with_a_task_whose_result_waits_for_a_lock(self):
+        """It begins to wait when the others have been told already: it is told, too, and the end waits for no lock."""
+        with Server(*PATIENT) as server:
+            server.must("POST", "/_bulk", "".join('{"index":{"_index":"fs","_id":"%d"}}\n{"n":1}\n' % i for i in range(3)))
+            session = server.must("POST", "/_session", {"ttl": "1h"})["session"]
+            server.must("POST", "/_lock", {"session": session, "locks": [{"mode": "exclusive", "index": ".tasks"}]})
+            server.must("POST", "/_refresh")
+            server.must("POST", "/fs/_update_by_query?wait_for_completion=false&timeout=1h&scroll_size=1&requests_per_second=0.001")
+            server.hang_up()
+            self.stop(server)
+
     def restarts(self, server):
         """In order and by kill -9: what is durable goes on, what is not done yet too."""
         yield "stopped"
