@@ -529,8 +529,24 @@ int request_work_short(struct request *request, request_handler *then)
 
 /* --- Settling ----------------------------------------------------------------------------------------------------- */
 
+void request_own(struct request *request, void (*give_back)(struct request *request, void *made), void *made)
+{
+    REQUIRE(request->give_back == NULL);
+    request->give_back = give_back;
+    request->made = made;
+}
+
+void request_pass_on(struct request *request)
+{
+    REQUIRE(request->give_back != NULL);
+    request->give_back = NULL;
+}
+
 static void request_release(struct request *request)
 {
+    if (request->give_back != NULL)
+        request->give_back(request, request->made);
+    request->give_back = NULL;
     catalog_unref(tl_steal(request->catalog));
     catalog_unref(tl_steal(request->zones));
     core_overlay_unref(tl_steal(request->overlay));

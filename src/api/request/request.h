@@ -109,6 +109,10 @@ struct request {
     atomic_bool cancelled;   /* by another request: _tasks/_cancel */
     struct command_waiter waiter; /* of its commands; it leaves when the connection breaks */
     void *context;           /* the handler's */
+
+    /* What the handler has made that outlives the request where it is passed on (request_own()). `give_back` NULL: nothing. */
+    void (*give_back)(struct request *request, void *made);
+    void *made;
 };
 
 /* --- Reading the request ------------------------------------------------------------------------------------------ */
@@ -185,6 +189,17 @@ int request_check_timestamp(struct request *request, tl_ts ts) TL_MUST_USE;
 struct catalog *request_catalog(struct request *request);
 /* Returns: the newest database of time zones, for reading the request, whatever it is to see. Lives: until it is settled. */
 struct slice request_zones(struct request *request);
+
+/* --- What it makes ------------------------------------------------------------------------------------------------ */
+
+/*
+ * The request owns something that would outlive it: a task that is not started, a scroll or point in time that is not in the table. However the
+ * request ends, also where it is refused before the handler is called again, `give_back` is called with it when the request is
+ * settled, unless request_pass_on() was called before. Requires: it owns nothing yet.
+ */
+void request_own(struct request *request, void (*give_back)(struct request *request, void *made), void *made);
+/* What it owned is another's. */
+void request_pass_on(struct request *request);
 
 /* --- Handing over ------------------------------------------------------------------------------------------------- */
 
