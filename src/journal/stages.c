@@ -15,6 +15,7 @@ enum {
 _Noreturn void journal__store_failed(const char *what, int code)
 {
     log_error("%s failed: %s. Nothing that was not durable has been acknowledged; ending", what, error_text(code));
+    (void)log_flush(LOG_END_US);
     _exit(EXIT_STORE_FAILED);
 }
 
