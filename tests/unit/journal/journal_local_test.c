@@ -319,7 +319,8 @@ static void test_a_stop_beside_a_sync(void **state)
     (void)state;
     open_pair(&pair);
     start(&pair, lock_command("other", "a"), NULL, &waits);
-    assert_int_equal(run(&pair, session_command(COMMAND_SESSION_KEEPALIVE, "other"), NULL), PROBLEM_NONE); /* behind it: now it waits */
+    assert_int_equal(run(&pair, session_command(COMMAND_SESSION_KEEPALIVE, "other"), NULL),
+                     PROBLEM_NONE); /* behind it: now it waits */
     done = gate.done;
     gate.stops = 0;
     close_gate(true);
