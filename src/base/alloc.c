@@ -2,6 +2,8 @@
 /* Memory; see alloc.h. */
 #include "base/alloc.h"
 
+#include "base/log.h"
+
 #include <malloc.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -39,8 +41,9 @@ static inline ptrdiff_t size_of(void *pointer)
 
 static _Noreturn void out_of_memory(size_t size)
 {
-    fprintf(stderr, "tidelock: out of memory (asked for %zu bytes)\n", size);
-    fflush(stderr);
+    char text[100];
+    int len = snprintf(text, sizeof text, "tidelock: out of memory (asked for %zu bytes)\n", size);
+    log_last_words(text, (size_t)len);
     abort();
 }
 

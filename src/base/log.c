@@ -2,15 +2,49 @@
 /* The log; see log.h. */
 #include "base/log.h"
 
+#include "base/alloc.h"
 #include "base/buf.h"
+#include "base/clock.h"
 
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
-enum { TEXT_BYTES_MAX = 2000 }; /* of an event; the rest of it is cut off */
+enum {
+    TEXT_BYTES_MAX = 2000, /* of an event; the rest of it is cut off */
+    LINE_BYTES_MAX = 2 * TEXT_BYTES_MAX + 128,
+    HALF_BYTES = LOG_QUEUE_BYTES / 2,
+};
+
+/* Lines, one behind the other. */
+struct half {
+    char *bytes; /* HALF_BYTES */
+    size_t len;
+};
+
+static struct {
+    _Atomic int fd;
+    atomic_bool queues; /* lines are queued; else whoever logs writes */
+    pthread_mutex_t lock;
+    pthread_cond_t filled, written;
+    struct half filling; /* guarded by the lock */
+    struct half writing; /* the thread's; nothing is in it while it is not `busy` */
+    bool busy;
+    bool runs;         /* the thread */
+    uint64_t left_out; /* lines that found `filling` full */
+} queue = {.fd = STDERR_FILENO,
+           .lock = PTHREAD_MUTEX_INITIALIZER,
+           .filled = PTHREAD_COND_INITIALIZER,
+           .written = PTHREAD_COND_INITIALIZER};
 
 static _Atomic int level_min = LOG_INFO;
 static _Atomic int level_instead = LOG_LEVEL_COUNT; /* of level_min; LOG_LEVEL_COUNT: none */
@@ -64,33 +98,168 @@ static void quote(const char *text, char json[static 2 * TEXT_BYTES_MAX])
     *json = '\0';
 }
 
-void log_line(enum log_level level, const char *format, ...)
+/* Returns: the length of the line. */
+static size_t make_line(enum log_level level, const char *text, char line[static LINE_BYTES_MAX])
 {
     static const char *const names[LOG_LEVEL_COUNT] = {"debug", "info", "warning", "error"};
     static const char *const theirs[LOG_LEVEL_COUNT] = {"DEBUG", "INFO", "WARN", "ERROR"};
-    if (!log_wants(level))
-        return;
-
     struct timespec now;
     struct tm day;
+    char date[32], json[2 * TEXT_BYTES_MAX];
+    int len;
     clock_gettime(CLOCK_REALTIME, &now);
     gmtime_r(&now.tv_sec, &day);
-    char date[32], text[TEXT_BYTES_MAX], json[2 * TEXT_BYTES_MAX], line[2 * TEXT_BYTES_MAX + 128];
     strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &day);
+    if (atomic_load_explicit(&format_now, memory_order_relaxed) == LOG_JSON) {
+        quote(text, json);
+        len = snprintf(line, LINE_BYTES_MAX, "{\"timestamp\": \"%s.%03ldZ\", \"level\": \"%s\", \"message\": \"%s\"}\n",
+                       date, now.tv_nsec / 1000000, theirs[level], json);
+    } else {
+        len = snprintf(line, LINE_BYTES_MAX, "%s.%03ldZ %s: %s\n", date, now.tv_nsec / 1000000, names[level], text);
+    }
+    return len > 0 ? (size_t)len : 0;
+}
+
+/* One write a line, so that lines of two threads, or processes, never mix. What cannot be written has nobody who could be told. */
+static void write_line(const char *line, size_t len)
+{
+    int fd = atomic_load(&queue.fd);
+    while (len > 0) {
+        ssize_t written = write(fd, line, len);
+        if (written < 0 && errno == EAGAIN)
+            (void)poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, -1);
+        else if (written < 0 && errno != EINTR)
+            return;
+        if (written > 0) {
+            line += written;
+            len -= (size_t)written;
+        }
+    }
+}
+
+/* --- The queue ---------------------------------------------------------------------------------------------------- */
+
+/* Requires: the lock, and room. */
+static void append(const char *line, size_t len)
+{
+    memcpy(queue.filling.bytes + queue.filling.len, line, len);
+    queue.filling.len += len;
+}
+
+static void enqueue(const char *line, size_t len)
+{
+    pthread_mutex_lock(&queue.lock);
+    if (queue.left_out > 0 || queue.filling.len + len > HALF_BYTES)
+        queue.left_out++;
+    else
+        append(line, len);
+    pthread_cond_signal(&queue.filled);
+    pthread_mutex_unlock(&queue.lock);
+}
+
+/* Takes what has been queued. What was left out since comes behind it. Requires: the lock. */
+static void take(void)
+{
+    struct half taken = queue.filling;
+    queue.filling = queue.writing;
+    queue.writing = taken;
+    queue.busy = true;
+    if (queue.left_out > 0) {
+        char text[TEXT_BYTES_MAX], line[LINE_BYTES_MAX];
+        snprintf(text, sizeof text, "%" PRIu64 " lines of the log were left out here: nobody read it", queue.left_out);
+        append(line, make_line(LOG_WARNING, text, line));
+        queue.left_out = 0;
+    }
+}
+
+static void *write_queue(void *unused)
+{
+    (void)unused;
+    pthread_mutex_lock(&queue.lock);
+    for (;;) {
+        while (queue.filling.len == 0)
+            pthread_cond_wait(&queue.filled, &queue.lock);
+        take();
+        pthread_mutex_unlock(&queue.lock);
+        for (size_t at = 0, len; at < queue.writing.len; at += len) {
+            const char *line = queue.writing.bytes + at;
+            len = (size_t)((const char *)memchr(line, '\n', queue.writing.len - at) - line) + 1;
+            write_line(line, len);
+        }
+        pthread_mutex_lock(&queue.lock);
+        queue.writing.len = 0;
+        queue.busy = false;
+        pthread_cond_broadcast(&queue.written);
+    }
+    return NULL;
+}
+
+static void end_of_process(void)
+{
+    (void)log_flush(LOG_END_US);
+}
+
+/* Requires: the lock. */
+static int start_thread(void)
+{
+    pthread_t thread;
+    queue.filling = (struct half){.bytes = mem_alloc(HALF_BYTES)};
+    queue.writing = (struct half){.bytes = mem_alloc(HALF_BYTES)};
+    if (pthread_create(&thread, NULL, write_queue, NULL) != 0)
+        return TL_ERR_IO;
+    pthread_detach(thread);
+    queue.runs = true;
+    return atexit(end_of_process) == 0 ? 0 : TL_ERR_IO;
+}
+
+int log_begin_queue(int fd)
+{
+    struct stat stat;
+    bool queues = fstat(fd, &stat) != 0 || !S_ISREG(stat.st_mode);
+    pthread_mutex_lock(&queue.lock);
+    int r = !queues || queue.runs ? 0 : start_thread();
+    if (r == 0) {
+        atomic_store(&queue.fd, fd);
+        atomic_store(&queue.queues, queues);
+    }
+    pthread_mutex_unlock(&queue.lock);
+    return r;
+}
+
+bool log_flush(uint64_t us)
+{
+    uint64_t until = clock_boot_us() + us;
+    if (!atomic_load(&queue.queues))
+        return true;
+    pthread_mutex_lock(&queue.lock);
+    while ((queue.filling.len > 0 || queue.busy) && clock_wait(&queue.written, &queue.lock, until))
+        ;
+    bool written = queue.filling.len == 0 && !queue.busy;
+    pthread_mutex_unlock(&queue.lock);
+    return written;
+}
+
+void log_last_words(const char *text, size_t len)
+{
+    struct pollfd ready = {.fd = atomic_load(&queue.fd), .events = POLLOUT};
+    if (log_flush(LOG_END_US) && poll(&ready, 1, (int)(LOG_END_US / 1000)) > 0)
+        (void)!write(ready.fd, text, len);
+}
+
+/* --- Lines -------------------------------------------------------------------------------------------------------- */
+
+void log_line(enum log_level level, const char *format, ...)
+{
+    char text[TEXT_BYTES_MAX], line[LINE_BYTES_MAX];
+    if (!log_wants(level))
+        return;
     va_list arguments;
     va_start(arguments, format);
     tell(text, format, arguments);
     va_end(arguments);
-
-    /* One write a line, so that lines of two threads never mix. */
-    int len;
-    if (atomic_load_explicit(&format_now, memory_order_relaxed) == LOG_JSON) {
-        quote(text, json);
-        len = snprintf(line, sizeof line, "{\"timestamp\": \"%s.%03ldZ\", \"level\": \"%s\", \"message\": \"%s\"}\n",
-                       date, now.tv_nsec / 1000000, theirs[level], json);
-    } else {
-        len = snprintf(line, sizeof line, "%s.%03ldZ %s: %s\n", date, now.tv_nsec / 1000000, names[level], text);
-    }
-    if (len > 0)
-        fwrite(line, 1, (size_t)len, stderr);
+    size_t len = make_line(level, text, line);
+    if (atomic_load(&queue.queues))
+        enqueue(line, len);
+    else
+        write_line(line, len);
 }

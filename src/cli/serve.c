@@ -833,6 +833,7 @@ static void *stopper_main(void *context)
         log_warning("RocksDB does not come to an end within --stop-time; nothing is left for it to do");
     else
         log_error("the end takes longer than --stop-time: it is made as in a crash");
+    (void)log_flush(LOG_END_US);
     _exit(closing ? 0 : 1);
 }
 
@@ -1003,6 +1004,8 @@ int command_serve(int argc, char **argv)
     sigset_t signals = stop_signals();
     pthread_sigmask(SIG_BLOCK, &signals, NULL);
     signal(SIGPIPE, SIG_IGN);
+    if (log_begin_queue(STDERR_FILENO) != 0)
+        return complain(TL_ERR_IO, "cannot start a thread", NULL);
     private_dir_begin();
     raise_file_limit();
     fit_connections(&o.http);

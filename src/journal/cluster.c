@@ -32,32 +32,26 @@ uint64_t cluster__clock(struct journal *journal)
 
 /* --- Submitting --------------------------------------------------------------------------------------------------- */
 
-static void queue(struct journal *journal, struct command *command)
-{
-    command->clock = journal__boot(journal); /* until it is applied: since when it waits */
-    journal->queued++;
-    list_append(&journal->queue, &command->link);
-    if (journal->sleepers > 0)
-        pthread_cond_signal(&journal->queue_filled);
-}
-
 void cluster__submit(struct journal *journal, struct command *command)
 {
     struct cluster *cluster = journal->cluster;
     bool looks = command_is(command->type, COMMAND_LOOKS);
     pthread_mutex_lock(&journal->queue_lock);
     bool stopped = journal->stopping;
-    if (!stopped && looks)
+    bool taken = !stopped && journal__enter(command);
+    if (taken && looks)
         list_append(&cluster->looks, &command->link);
-    else if (!stopped)
-        queue(journal, command);
+    else if (taken)
+        journal__queue(journal, command);
     pthread_mutex_unlock(&journal->queue_lock);
-    if (looks && !stopped)
+    if (looks && taken)
         log_interrupt(cluster->cursor);
-    if (stopped) {
+    if (stopped)
         cluster__refuse(command, PROBLEM_STOPPING, "the server is stopping; try again later");
+    else if (!taken)
+        journal__refuse_left(command);
+    if (!taken)
         command->on_done(command);
-    }
 }
 
 void cluster__submit_own(struct journal *journal, struct command *command)

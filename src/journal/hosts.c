@@ -255,6 +255,7 @@ static _Noreturn void end_different(const struct cluster *cluster)
     log_error("what this host has made of the log is not what half of the cluster's live hosts or more have made of "
               "it. It ends; its data directory is left as it is, for whoever looks "
               "into it, and is not opened again");
+    (void)log_flush(LOG_END_US);
     _exit(EXIT_DIFFERS);
 }
 

@@ -137,10 +137,19 @@ int journal_copy(struct journal *journal, const char *directory, tl_ts *ret_ts, 
 void journal_submit(struct journal *journal, struct command *command, bool lone);
 
 /*
- * Returns: a number for command->request, above all before; for submitters that may want to CANCEL the command. One
- * that has none when it is submitted gets its own.
+ * The waiter has left: the command that it waits for is cancelled where it waits for locks, and commands that are submitted for the same waiter
+ * from now on complete at once with PROBLEM_TASK_CANCELLED, unless they relieve (COMMAND_RELIEVES). A command's number is told to its waiter by
+ * the lock that queues it, so its CANCEL is always queued behind it. From any thread; called again it does nothing.
  */
-uint64_t journal_request_number(struct journal *journal);
+void journal_leave(struct journal *journal, struct command_waiter *waiter);
+/* A command of the waiter's has completed. Called by its submitter. */
+void journal_waited(struct command_waiter *waiter);
+
+/*
+ * From now on no command of this host waits for locks: those that do are completed with PROBLEM_STOPPING, and so is any that is submitted later
+ * and would begin to. All others still run. Called again it does nothing.
+ */
+void journal_end_waits(struct journal *journal);
 
 /* Returns: the newest timestamp that readers may use. From any thread, without waiting. */
 tl_ts journal_stable(struct journal *journal);

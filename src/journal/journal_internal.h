@@ -40,6 +40,7 @@ struct journal {
     struct list queue; /* commands by link, in order of arrival */
     unsigned sleepers; /* workers that wait for queue_filled */
     bool stopping;
+    bool waits_end;      /* journal_end_waits() was called: a CANCEL of all waits follows each command that may wait */
     bool sync_left;      /* a caller's thread has left something to sync */
     uint64_t wait_end;   /* when the next wait in the core runs out, by the clock of commands; TL_TS_MAX: none */
     uint64_t lease_end;  /* the next lease or idle transaction */
@@ -103,6 +104,7 @@ struct journal {
     struct list applied; /* completed commands that wait for the disk, by link */
     size_t applied_count;
     bool syncing;     /* a thread is at the disk, or about to go there */
+    unsigned handing_back; /* threads that hand back what a sync has made durable */
     size_t expected;  /* commands in flight when the last group was handed back */
     size_t awaited;   /* applied_count that `syncing` waits for; 0: it does not wait */
     uint64_t sync_us; /* what a sync took of late */
@@ -132,6 +134,11 @@ struct journal {
 struct journal *journal__new(struct core *core, struct store *store, const struct journal_options *options);
 /* Publishes the core as it is. Requires: nothing else runs yet. */
 void journal__publish(struct journal *journal);
+/* Tells the command's waiter its number. Requires: queue_lock. Returns: false where the waiter has left; the command must then be refused. */
+bool journal__enter(struct command *command);
+/* Appends a command to the queue, and wakes somebody. Requires: queue_lock. */
+void journal__queue(struct journal *journal, struct command *command);
+void journal__refuse_left(struct command *command);
 
 /* --- In a cluster (cluster.c) ---------------------------------------------------------------------------------------- */
 
@@ -191,11 +198,13 @@ void journal__apply(struct journal *journal, struct command *command, struct lis
 void journal__note_applied(struct journal *journal);
 /*
  * Stages two and three. Who finds another at the disk leaves its group to him, who comes back for it. A caller's thread goes
- * to the disk once, or not at all; what is left is a worker's.
+ * to the disk once, or not at all; what is left is a worker's, and once the journal stops the caller's after all.
  * Requires: core_lock was released after the group was applied.
  */
 enum sync_rounds { SYNC_NONE, SYNC_ONCE, SYNC_ALL };
 void journal__finish(struct journal *journal, struct list *group, tl_ts wanted, enum sync_rounds rounds);
+/* Ensures: all that was applied before is durable and handed back, by whatever thread. Requires: it stops; the workers have ended. */
+void journal__finish_last(struct journal *journal);
 
 /* --- On a log (logged.c) ------------------------------------------------------------------------------------------- */
 

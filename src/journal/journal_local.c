@@ -37,15 +37,105 @@ static bool take_core(struct journal *journal)
     return false;
 }
 
+/* --- Who leaves --------------------------------------------------------------------------------------------------- */
+
+bool journal__enter(struct command *command)
+{
+    struct command_waiter *waiter = command->waiter;
+    if (waiter == NULL || command_is(command->type, COMMAND_RELIEVES))
+        return true;
+    uint64_t number = atomic_load(&waiter->number);
+    while (number != COMMAND_WAITER_LEFT)
+        if (atomic_compare_exchange_weak(&waiter->number, &number, command->request))
+            return true;
+    return false;
+}
+
+void journal__refuse_left(struct command *command)
+{
+    problem_set(&command->problem, &command->arena, PROBLEM_TASK_CANCELLED,
+                "the request was cancelled, or its connection closed, before this was begun");
+}
+
+void journal_waited(struct command_waiter *waiter)
+{
+    uint64_t number = atomic_load(&waiter->number);
+    while (number != COMMAND_WAITER_LEFT && !atomic_compare_exchange_weak(&waiter->number, &number, 0))
+        ;
+}
+
+static struct command *new_cancel(uint64_t number)
+{
+    struct command *cancel = command_new(COMMAND_CANCEL, DIALECT_7); /* it has no reply, so any dialect does */
+    cancel->cancel.request = number;
+    cancel->on_done = journal__free_internal;
+    return cancel;
+}
+
+void journal_leave(struct journal *journal, struct command_waiter *waiter)
+{
+    uint64_t number = atomic_exchange(&waiter->number, COMMAND_WAITER_LEFT);
+    if (number != 0 && number != COMMAND_WAITER_LEFT)
+        journal_submit(journal, new_cancel(number), false);
+}
+
+/* Returns: a number above all before. */
+static uint64_t next_number(struct journal *journal)
+{
+    return atomic_fetch_add_explicit(&journal->requests, 1, memory_order_relaxed) + 1;
+}
+
+static struct command *cancel_of_all(struct journal *journal)
+{
+    struct command *cancel = new_cancel((uint64_t)journal_host_number(journal) << HOST_SHIFT);
+    cancel->request = next_number(journal);
+    return cancel;
+}
+
+/* Of those that go by an owner some wait for locks; that others are followed by a CANCEL does no harm. */
+static bool may_wait(const struct command *command)
+{
+    return command_is(command->type, COMMAND_OWNED) && !command_is(command->type, COMMAND_RELIEVES);
+}
+
+void journal__queue(struct journal *journal, struct command *command)
+{
+    if (journal->cluster != NULL)
+        command->clock = journal__boot(journal); /* until it is applied: since when it waits */
+    journal->queued++;
+    list_append(&journal->queue, &command->link);
+    if (journal->sleepers > 0)
+        pthread_cond_signal(&journal->queue_filled);
+    if (journal->waits_end && may_wait(command))
+        journal__queue(journal, cancel_of_all(journal));
+}
+
+void journal_end_waits(struct journal *journal)
+{
+    struct command *cancel = cancel_of_all(journal);
+    pthread_mutex_lock(&journal->queue_lock);
+    bool again = journal->waits_end || journal->stopping;
+    journal->waits_end = true;
+    if (!again)
+        journal__queue(journal, cancel);
+    pthread_mutex_unlock(&journal->queue_lock);
+    if (again)
+        command_free(cancel);
+}
+
+/* --- Submitting --------------------------------------------------------------------------------------------------- */
+
 /* Applies the command here and now if nothing is ahead of it. */
 static bool submit_here(struct journal *journal, struct command *command, enum sync_rounds rounds)
 {
     if (!take_core(journal))
         return false;
+    bool held = journal__is_held(journal);
     pthread_mutex_lock(&journal->queue_lock);
-    bool free_to_go = list_empty(&journal->queue) && !journal->stopping;
+    bool free_to_go =
+        !held && list_empty(&journal->queue) && !journal->stopping && !journal->waits_end && journal__enter(command);
     pthread_mutex_unlock(&journal->queue_lock);
-    if (!free_to_go || journal__is_held(journal)) {
+    if (!free_to_go) {
         pthread_mutex_unlock(&journal->core_lock);
         return false;
     }
@@ -60,16 +150,11 @@ static bool submit_here(struct journal *journal, struct command *command, enum s
     return true;
 }
 
-uint64_t journal_request_number(struct journal *journal)
-{
-    return atomic_fetch_add_explicit(&journal->requests, 1, memory_order_relaxed) + 1;
-}
-
 void journal_submit(struct journal *journal, struct command *command, bool lone)
 {
     REQUIRE(command->on_done != NULL);
     if (command->request == 0)
-        command->request = journal_request_number(journal);
+        command->request = next_number(journal);
     if (journal__refuse_full(journal, command)) {
         command->on_done(command);
         return;
@@ -82,17 +167,16 @@ void journal_submit(struct journal *journal, struct command *command, bool lone)
         return;
     pthread_mutex_lock(&journal->queue_lock);
     bool stopped = journal->stopping;
-    if (!stopped) {
-        journal->queued++;
-        list_append(&journal->queue, &command->link);
-        if (journal->sleepers > 0)
-            pthread_cond_signal(&journal->queue_filled);
-    }
+    bool queued = !stopped && journal__enter(command);
+    if (queued)
+        journal__queue(journal, command);
     pthread_mutex_unlock(&journal->queue_lock);
-    if (stopped) {
+    if (stopped)
         problem_set(&command->problem, &command->arena, PROBLEM_STOPPING, "the server is stopping; try again later");
+    else if (!queued)
+        journal__refuse_left(command);
+    if (!queued)
         command->on_done(command);
-    }
 }
 
 static void init_locks(struct journal *journal)
@@ -298,10 +382,7 @@ static void stop_core(struct journal *journal)
     tl_ts wanted = core_last_ts(journal->core);
     pthread_mutex_unlock(&journal->core_lock);
     journal__finish(journal, &group, wanted, SYNC_ALL);
-    pthread_mutex_lock(&journal->publish_lock);
-    while (journal->syncing) /* a caller's thread */
-        pthread_cond_wait(&journal->gathered, &journal->publish_lock);
-    pthread_mutex_unlock(&journal->publish_lock);
+    journal__finish_last(journal); /* a caller's thread may be at the disk, and this group behind it */
 }
 
 const struct journal_figures *journal_figures(struct journal *journal)

@@ -15,6 +15,7 @@ enum {
 _Noreturn void journal__store_failed(const char *what, int code)
 {
     log_error("%s failed: %s. Nothing that was not durable has been acknowledged; ending", what, error_text(code));
+    (void)log_flush(LOG_END_US);
     _exit(EXIT_STORE_FAILED);
 }
 
@@ -248,10 +249,13 @@ static void sync_and_hand_back(struct journal *journal)
         metric_observe(&journal->figures.group_sizes, metric_sizes, count);
     journal->expected = count + journal->applied_count;
     journal->syncing = false;
+    journal->handing_back++;
     pthread_cond_broadcast(&journal->gathered);
     pthread_mutex_unlock(&journal->publish_lock);
     hand_back(&group);
     pthread_mutex_lock(&journal->publish_lock);
+    journal->handing_back--;
+    pthread_cond_broadcast(&journal->gathered);
 }
 
 /* Puts a group behind those that wait for the disk. Requires: publish_lock. */
@@ -267,14 +271,36 @@ static void line_up(struct journal *journal, struct list *group)
         pthread_cond_broadcast(&journal->gathered);
 }
 
-/* Has a worker look after what is left to sync. */
-static void call_worker(struct journal *journal)
+/* Has a worker look after what is left to sync. Returns: false where the workers end, or have ended: none may look any more. */
+static bool call_worker(struct journal *journal)
 {
     pthread_mutex_lock(&journal->queue_lock);
+    bool ends = journal->stopping;
     journal->sync_left = true;
     if (journal->sleepers > 0)
         pthread_cond_signal(&journal->queue_filled);
     pthread_mutex_unlock(&journal->queue_lock);
+    return !ends;
+}
+
+static void sync_all(struct journal *journal)
+{
+    pthread_mutex_lock(&journal->publish_lock);
+    while (sync_is_due(journal))
+        sync_and_hand_back(journal);
+    pthread_mutex_unlock(&journal->publish_lock);
+}
+
+void journal__finish_last(struct journal *journal)
+{
+    pthread_mutex_lock(&journal->publish_lock);
+    while (journal->syncing || journal->handing_back > 0 || sync_is_due(journal)) {
+        if (sync_is_due(journal))
+            sync_and_hand_back(journal);
+        else
+            pthread_cond_wait(&journal->gathered, &journal->publish_lock);
+    }
+    pthread_mutex_unlock(&journal->publish_lock);
 }
 
 void journal__finish(struct journal *journal, struct list *group, tl_ts wanted, enum sync_rounds rounds)
@@ -289,6 +315,6 @@ void journal__finish(struct journal *journal, struct list *group, tl_ts wanted, 
         sync_and_hand_back(journal);
     bool left = sync_is_due(journal);
     pthread_mutex_unlock(&journal->publish_lock);
-    if (left)
-        call_worker(journal);
+    if (left && !call_worker(journal))
+        sync_all(journal);
 }

@@ -38,6 +38,10 @@ def in_flight(server):
     return int(re.search(r"^tidelock_http_requests_in_flight (\d+)$", page, re.M).group(1))
 
 
+def waiters(server):
+    return sum(len(lock["waiters"]) for lock in server.must("GET", "/_lock")["locks"])
+
+
 class Bounds(unittest.TestCase):
     OPTIONS = ("--script-steps", str(STEPS))
 
@@ -210,6 +214,22 @@ class Cancelling(Bounds):
         self.assertEqual([hit["_source"] for hit in self.server.must("GET", "/few/_search")["hits"]["hits"]], [{"n": 1}, {"n": 2}])
 
 
+    def test_by_query_that_waits_for_a_lock(self):
+        session = self.server.must("POST", "/_session", {"ttl": "1h"})["session"]
+        self.server.must("POST", "/_lock", {"session": session, "locks": [{"mode": "exclusive", "index": "few", "id": "2"}]})
+        for path in ("/few/_update_by_query?timeout=1h", "/few/_update_by_query?timeout=1h&atomic=true", "/few/_delete_by_query?timeout=1h&scroll_size=1"):
+            with self.subTest(path=path):
+                self.until_none("*byquery")
+                reply = self.aside("POST", path, {"query": {"ids": {"values": ["2"]}}})
+                until(lambda: waiters(self.server) == 1, "it waits for the lock")
+                self.server.must("POST", "/_tasks/%s/_cancel" % self.task("*byquery")["name"])
+                _, said = reply()
+                self.assertEqual((said["canceled"], said.get("updated", 0), said["deleted"], said["failures"]), ("by user request", 0, 0, []))
+                self.assertEqual(waiters(self.server), 0)
+        self.server.must("DELETE", "/_session/" + session)
+        self.assertEqual([hit["_source"] for hit in self.server.must("GET", "/few/_search")["hits"]["hits"]], [{"n": 1}, {"n": 2}])
+
+
 class Preparing(Bounds):
     """What is done before documents are looked at: a query is put into the words of each field, statistics are gathered, a plan is made."""
     OPTIONS = ("--memory", "8g")
@@ -306,6 +326,24 @@ class Leaving(Bounds):
             self.assertEqual(self.server.must("POST", "/_scripts/painless/_execute", {"script": {"source": "1 + 1"}})["result"], "2")
             first.setblocking(False)
             self.assertRaises(BlockingIOError, first.recv, 1)  # not answered yet
+
+
+    def test_bulks(self):
+        """Whenever the client of a bulk leaves, in one piece or in several: it waits for no lock afterwards, and ends."""
+        session = self.server.must("POST", "/_session", {"ttl": "1h"})["session"]
+        self.server.must("POST", "/_lock", {"session": session, "locks": [{"mode": "exclusive", "index": "few", "id": "1"}]})
+        for size in (1000, 2200):
+            line = b'{"index":{"_index":"few","_id":"1"}}\n{"n":1,"text":"%s"}\n' % (b"x" * 950)
+            body = line * size
+            request = (b"POST /_bulk?timeout=1h HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" %
+                       len(body)) + body
+            for step in range(30):
+                with socket.create_connection(("127.0.0.1", self.server.port)) as s:
+                    s.sendall(request)
+                    time.sleep(step * 0.002)
+        until(lambda: in_flight(self.server) == 1, "all have ended")
+        self.assertEqual(waiters(self.server), 0)
+        self.server.must("DELETE", "/_session/" + session)
 
 
 class Beside(Bounds):

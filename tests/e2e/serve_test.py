@@ -5,8 +5,10 @@
 A stop is orderly when the exit status is 0 and the server did not have to give up on work in flight, for which it waits ten seconds: a
 connection that only listens, or a request that waits for a lock that can no longer be released, is no work.
 """
+import fcntl
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -151,6 +153,49 @@ class Merge(unittest.TestCase):
             self.assertEqual(check(server.data)[0], 0)
 
 
+class UnreadLog(unittest.TestCase):
+    """Standard error is a small pipe that is read when the test wants to; each put is a line of the log."""
+    PUTS = 1000
+
+    def setUp(self):
+        self.pipe, end = os.pipe()
+        fcntl.fcntl(end, fcntl.F_SETPIPE_SZ, 4096)
+        self.server = Server("--log-level", "debug", *PATIENT)
+        self.server.log.close()
+        self.server.log = os.fdopen(end, "wb", 0)
+        self.server.start()
+        self.server.log.close()  # the server alone can write
+
+    def tearDown(self):
+        os.close(self.pipe)
+        self.server.close()
+
+    def put(self):
+        for n in range(self.PUTS):
+            self.server.must("PUT", "/i/_doc/%d?filter_path=%s" % (n, "x" * 100), {"n": 1})
+
+    def test_what_is_left_out_is_counted(self):
+        """Puts are answered meanwhile. What is read then are the first ones, in order, how many lines are missing behind them, and what comes later."""
+        self.put()
+        told, left_out = [], []
+        with open(self.pipe, encoding="utf-8", closefd=False) as log:
+            while not told or told[-1] != self.PUTS:
+                line = log.readline()
+                self.assertRegex(line, r"^\d{4}-\d\d-\d\dT[0-9:.]{12}Z (debug|info|warning|error): .*\n$")
+                told += [int(number) for number in re.findall(r"PUT /i/_doc/(\d+)\?", line)]
+                reports = [int(number) for number in re.findall(r"warning: (\d+) lines of the log were left out here: nobody read it", line)]
+                if reports:
+                    left_out += reports
+                    self.server.must("PUT", "/i/_doc/%d?refresh" % self.PUTS, {"n": 1})
+        self.assertEqual(told, [*range(len(told) - 1), self.PUTS])
+        self.assertEqual(left_out, [self.PUTS + 1 - len(told)])
+
+    def test_the_server_ends(self):
+        self.put()
+        self.server.hang_up()
+        self.assertEqual(self.server.stop(), 0)
+
+
 class Stop(unittest.TestCase):
     def stop(self, server):
         self.assertEqual(server.stop(), 0)
@@ -193,6 +238,17 @@ class Stop(unittest.TestCase):
                 self.assertIn("stopping", json.dumps(request.reply))
             server.start()
             self.assertEqual(server.must("GET", "/fs/_doc/1")["_source"], {"n": 1})
+
+    def test_with_a_task_whose_result_waits_for_a_lock(self):
+        """It begins to wait when the others have been told already: it is told, too, and the end waits for no lock."""
+        with Server(*PATIENT) as server:
+            server.must("POST", "/_bulk", "".join('{"index":{"_index":"fs","_id":"%d"}}\n{"n":1}\n' % i for i in range(3)))
+            session = server.must("POST", "/_session", {"ttl": "1h"})["session"]
+            server.must("POST", "/_lock", {"session": session, "locks": [{"mode": "exclusive", "index": ".tasks"}]})
+            server.must("POST", "/_refresh")
+            server.must("POST", "/fs/_update_by_query?wait_for_completion=false&timeout=1h&scroll_size=1&requests_per_second=0.001")
+            server.hang_up()
+            self.stop(server)
 
     def restarts(self, server):
         """In order and by kill -9: what is durable goes on, what is not done yet too."""

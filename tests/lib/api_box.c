@@ -201,8 +201,10 @@ void box_exchange_wait_lines(struct box_exchange *sent, size_t lines)
 
 void box_exchange_break(struct box_exchange *sent)
 {
-    if (sent->exchange.on_disconnect != NULL)
-        sent->exchange.on_disconnect(&sent->exchange);
+    /* Whoever has the exchange may set it in this moment; GCC reads what is called through its name without care for that. */
+    void (*on_disconnect)(struct exchange *exchange) = atomic_load(&sent->exchange.on_disconnect);
+    if (on_disconnect != NULL)
+        on_disconnect(&sent->exchange);
 }
 
 /* --- Asking ------------------------------------------------------------------------------------------------------- */

@@ -225,6 +225,13 @@ static int reply_started(struct request *request, uint64_t task_number)
     return REQUEST_DONE;
 }
 
+/* The call ended before its task was started. */
+static void discard(struct request *request, void *task)
+{
+    (void)request;
+    task_discard(task);
+}
+
 /* The view is there: the task takes over. */
 static int by_query_ready(struct request *request)
 {
@@ -244,12 +251,11 @@ static int by_query_ready(struct request *request)
         account_commit(&request->account); /* what it has changed is told, however long it took */
     bool wait = by->wait;
     publish_status(by);
-    if (!wait && memory_refused(request)) {
-        task_discard(task);
+    if (!wait && memory_refused(request))
         return memory_refuse(request);
-    }
     if (!wait)
         memory_committed(request); /* the task goes on, so its number is told */
+    request_pass_on(request);
     int r = task_start(task, request->arena, &request->problem);
     if (r != 0)
         return r;
@@ -272,6 +278,7 @@ static int begin(struct request *request, enum by_query_kind kind, const char *a
                             .slices = 1,
                             .failures = BUF_INIT(64u << 20)};
     request->context = by;
+    request_own(request, discard, task);
     int r = by_query_read(request, by);
     if (r == 0 && by->transaction.len > 0 && !by->wait)
         r = request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
@@ -279,11 +286,8 @@ static int begin(struct request *request, enum by_query_kind kind, const char *a
     if (r == 0 && by->transaction.len > 0 && by->atomic)
         r = request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
                            "[atomic] is not allowed inside a transaction: what the call changes is part of that");
-    if (r != 0) {
-        search_keep_problem(request);
-        task_discard(task);
+    if (r != 0)
         return r;
-    }
     task->description = arena_printf(&task->arena, "%s [%.*s]%s%.*s%s",
                                      kind == BY_QUERY_DELETE   ? "delete-by-query"
                                      : kind == BY_QUERY_UPDATE ? "update-by-query"

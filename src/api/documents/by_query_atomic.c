@@ -14,12 +14,14 @@
 #define ATTEMPTS_MAX 10
 #define TRANSACTION_IDLE_US (24 * 3600 * TL_SECOND) /* a search between two batches may take long */
 
-/* Submits a command of the transaction. Returns: 0; 1 with by->problem. The command is still the caller's. */
+/* Submits a command of the transaction. Returns: 0; 1 with by->problem, unless the task was cancelled. The command is still the caller's. */
 static int carry_out(struct by_query *by, struct command *command)
 {
     by_query_submit(by, command);
     if (command->problem.type == PROBLEM_NONE)
         return 0;
+    if (atomic_load(&by->task->cancelled))
+        return 1;
     problem_copy(&by->problem, &command->problem, &by->task->arena);
     return 1;
 }
@@ -103,8 +105,10 @@ static bool has_failed(const struct by_query *by)
 
 static void attempt(struct by_query *by)
 {
-    if (begin(by) != 0)
+    if (begin(by) != 0) {
+        count_as_rolled_back(by);
         return;
+    }
     int r = lock_what_is_read(by);
     if (r < 0)
         problem_from_code(&by->problem, &by->task->arena, r);

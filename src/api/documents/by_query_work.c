@@ -22,6 +22,7 @@
 
 void by_query_submit(struct by_query *by, struct command *command)
 {
+    command->waiter = &by->task->waiter;
     request_ask(by->api, command);
 }
 
@@ -49,7 +50,7 @@ void by_query_store(struct by_query *by, const struct write_item *item)
     command->write.items[0].source = arena_copy(&command->arena, item->source);
     command->write.item_count = 1;
     command->dialect = DIALECT_7;
-    by_query_submit(by, command);
+    request_ask(by->api, command); /* also of a task that was cancelled */
     command_free(command);
 }
 
@@ -386,6 +387,8 @@ static int write_batch(struct batch *batch)
     if (lacks_copies(batch))
         return SEARCH_CANCELLED;
     by_query_submit(by, batch->command);
+    if (batch->command->problem.type != PROBLEM_NONE && atomic_load(&by->task->cancelled))
+        return SEARCH_CANCELLED; /* it waited for a lock, or was not begun */
     return count_results(batch);
 }
 

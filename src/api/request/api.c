@@ -70,7 +70,6 @@ int api_open(struct journal *journal, struct store *store, const struct api_opti
     api->journal = journal;
     api->store = store;
     options_init(&api->options, options);
-    pthread_mutex_init(&api->waiting_lock, NULL);
     cluster_uuid_fetch(journal, &api->ids, api->cluster_uuid);
     log_settings_apply(journal);
     if (options->zoneinfo.len > 0)
@@ -99,23 +98,9 @@ int api_open(struct journal *journal, struct store *store, const struct api_opti
     return 0;
 }
 
-static void wake_done(struct command *command)
-{
-    command_free(command);
-}
-
-/* Those who wait for locks, which nobody can give back any more, are told. */
-static void wake_waiting(struct api *api)
-{
-    struct command *command = command_new(COMMAND_CANCEL, DIALECT_7);
-    command->cancel.request = (uint64_t)journal_host_number(api->journal) << HOST_SHIFT;
-    command->on_done = wake_done;
-    journal_submit(api->journal, command, false);
-}
-
 void api_stop(struct api *api)
 {
-    wake_waiting(api);
+    journal_end_waits(api->journal); /* nobody can give back a lock any more */
     attachments_stop(api->attachments);
     followers_stop(api->followers);
     events_stop(api->events);
@@ -147,7 +132,6 @@ void api_close(struct api *api)
     route_table_free(api->routes);
     traffic_free(api->traffic);
     id_source_deinit(&api->ids);
-    pthread_mutex_destroy(&api->waiting_lock);
     options_deinit(&api->options);
     mem_free(api);
 }
@@ -443,6 +427,8 @@ static int enter(struct request *request)
         return memory_refuse(request);
     if (request->transaction.len > 0)
         request->query = journal_query_use(request->api->journal, request->transaction);
+    if (request->transaction.len > 0)
+        request_watch(request); /* at the gate it is another's */
     if (!gate_enter(request->api->gate, request))
         return REQUEST_PENDING;
     return past_handle(request);

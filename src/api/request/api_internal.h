@@ -35,9 +35,8 @@ struct api {
     struct events *events;             /* who looks on */
     struct file_scripts *file_scripts; /* NULL: none are watched */
     struct id_source ids;
-    pthread_mutex_t waiting_lock; /* guards request->waiting_number of all requests */
-    atomic_bool merging;          /* a worker is at the store's compaction */
-    struct searches *searches;    /* scrolls, points in time, tasks, compiled scripts */
+    atomic_bool merging;       /* a worker is at the store's compaction */
+    struct searches *searches; /* scrolls, points in time, tasks, compiled scripts */
     char cluster_uuid[ID_BYTES + 1];
     struct traffic *traffic; /* by route_line() */
     uint64_t started_us;     /* of the clock that is set */

@@ -331,18 +331,11 @@ void request_clock(struct request *request)
         account->deadline_us = time_us == 0 ? 0 : account->clock_us() + time_us;
 }
 
-static void request_leave_command(struct request *request)
-{
-    pthread_mutex_lock(&request->api->waiting_lock);
-    request->waiting_number = 0;
-    pthread_mutex_unlock(&request->api->waiting_lock);
-}
-
 static void command_done(struct command *command)
 {
     struct submission *submission = command->context;
     struct request *request = submission->request;
-    request_leave_command(request);
+    journal_waited(&request->waiter);
     request_clock(request);
     request->exchange->timestamp = command->ts;
     int result;
@@ -360,29 +353,15 @@ static void command_done(struct command *command)
     command_free(command);
 }
 
-static void command_forget(struct command *command)
-{
-    command_free(command);
-}
-
 /*
- * Cancels the command that the request waits for: its client is gone. Runs on the thread that noticed it, while another thread may have
- * the request, and uses only the fields that request.h allows. A cancelled command has no reply, so any dialect does.
+ * The client is gone. Runs on the thread that noticed it, while another thread may have the request, and uses only the fields that
+ * request.h allows.
  */
 static void request_disconnected(struct exchange *exchange)
 {
     struct request *request = exchange->api_context;
-    struct api *api = request->api;
     atomic_store(&request->abandoned, true);
-    pthread_mutex_lock(&api->waiting_lock);
-    uint64_t number = request->waiting_number;
-    pthread_mutex_unlock(&api->waiting_lock);
-    if (number == 0)
-        return;
-    struct command *cancel = command_new(COMMAND_CANCEL, DIALECT_7);
-    cancel->cancel.request = number;
-    cancel->on_done = command_forget;
-    journal_submit(api->journal, cancel, false);
+    journal_leave(request->api->journal, &request->waiter);
 }
 
 struct owner_terms request_terms(const struct request *request, int64_t timeout_us)
@@ -438,12 +417,9 @@ static int submit(struct request *request, struct command *command, struct submi
     *submission = how;
     command->context = submission;
     command->on_done = command_done;
-    command->request = journal_request_number(request->api->journal);
+    command->waiter = &request->waiter;
     request->on_worker = false; /* the completion runs on a thread that others wait for */
-    pthread_mutex_lock(&request->api->waiting_lock); /* request_disconnected() may be running since an earlier command */
-    request->waiting_number = command->request;
-    pthread_mutex_unlock(&request->api->waiting_lock);
-    request->exchange->on_disconnect = request_disconnected;
+    request_watch(request);
     journal_submit(request->api->journal, command, request->exchange->lone);
     return REQUEST_PENDING;
 }
@@ -486,6 +462,8 @@ void request_ask(struct api *api, struct command *command)
     while (!asking.done)
         pthread_cond_wait(&asking.wake, &asking.lock);
     pthread_mutex_unlock(&asking.lock);
+    if (command->waiter != NULL)
+        journal_waited(command->waiter);
     pthread_cond_destroy(&asking.wake);
     pthread_mutex_destroy(&asking.lock);
 }
@@ -523,14 +501,19 @@ static int work(struct request *request, request_handler *then, enum work_kind k
 {
     pin_view(request);
     request->next = then;
-    request->exchange->on_disconnect = request_disconnected;
+    request_watch(request);
     workers_add(request->api->workers, request, kind);
     return REQUEST_PENDING;
 }
 
-int request_park(struct request *request)
+void request_watch(struct request *request)
 {
     request->exchange->on_disconnect = request_disconnected;
+}
+
+int request_park(struct request *request)
+{
+    request_watch(request);
     return REQUEST_PENDING;
 }
 
@@ -546,8 +529,24 @@ int request_work_short(struct request *request, request_handler *then)
 
 /* --- Settling ----------------------------------------------------------------------------------------------------- */
 
+void request_own(struct request *request, void (*give_back)(struct request *request, void *made), void *made)
+{
+    REQUIRE(request->give_back == NULL);
+    request->give_back = give_back;
+    request->made = made;
+}
+
+void request_pass_on(struct request *request)
+{
+    REQUIRE(request->give_back != NULL);
+    request->give_back = NULL;
+}
+
 static void request_release(struct request *request)
 {
+    if (request->give_back != NULL)
+        request->give_back(request, request->made);
+    request->give_back = NULL;
     catalog_unref(tl_steal(request->catalog));
     catalog_unref(tl_steal(request->zones));
     core_overlay_unref(tl_steal(request->overlay));

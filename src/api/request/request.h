@@ -27,7 +27,7 @@
  *   field                           rule
  *   api, exchange                   set before the first hand-over, never changed
  *   abandoned, cancelled            atomic; set once, never reset
- *   waiting_number                  under api->waiting_lock
+ *   waiter                          atomic; journal_leave() from any thread
  *   link                            of the thread that holds the lock of the list: workers, gate
  *   exchange->on_disconnect         atomic; the owner sets it after all that the function reads
  *   context                         attachment_broken() only: set before on_disconnect is set to it, never changed afterwards
@@ -107,8 +107,12 @@ struct request {
     struct list link;        /* in the queue of the workers or of the gate */
     atomic_bool abandoned;   /* the connection broke while it was worked at: nobody waits for the answer */
     atomic_bool cancelled;   /* by another request: _tasks/_cancel */
-    uint64_t waiting_number; /* command->request of the command that it waits for, 0: none; guarded by api->waiting_lock */
+    struct command_waiter waiter; /* of its commands; it leaves when the connection breaks */
     void *context;           /* the handler's */
+
+    /* What the handler has made that outlives the request where it is passed on (request_own()). `give_back` NULL: nothing. */
+    void (*give_back)(struct request *request, void *made);
+    void *made;
 };
 
 /* --- Reading the request ------------------------------------------------------------------------------------------ */
@@ -186,6 +190,17 @@ struct catalog *request_catalog(struct request *request);
 /* Returns: the newest database of time zones, for reading the request, whatever it is to see. Lives: until it is settled. */
 struct slice request_zones(struct request *request);
 
+/* --- What it makes ------------------------------------------------------------------------------------------------ */
+
+/*
+ * The request owns something that would outlive it: a task that is not started, a scroll or point in time that is not in the table. However the
+ * request ends, also where it is refused before the handler is called again, `give_back` is called with it when the request is
+ * settled, unless request_pass_on() was called before. Requires: it owns nothing yet.
+ */
+void request_own(struct request *request, void (*give_back)(struct request *request, void *made), void *made);
+/* What it owned is another's. */
+void request_pass_on(struct request *request);
+
 /* --- Handing over ------------------------------------------------------------------------------------------------- */
 
 /*
@@ -204,7 +219,7 @@ int request_submit(struct request *request, struct command *command, request_com
 /* The same, but `then` runs also when the command failed as a whole, and looks at its problem itself. */
 int request_submit_all(struct request *request, struct command *command, request_completion *then) TL_MUST_USE;
 
-/* Submits a command of a thread's own and waits until it is done. Requires: a worker, or a thread of its own. */
+/* Submits a command of a thread's own, with the waiter that it has, and waits until it is done. Requires: a worker, or a thread of its own. */
 void request_ask(struct api *api, struct command *command);
 
 /* What a polling thread reads of a body, or lays out of an answer, at most: more takes milliseconds, and is a worker's. */
@@ -218,8 +233,15 @@ int request_work(struct request *request, request_handler *then) TL_MUST_USE;
 int request_work_short(struct request *request, request_handler *then) TL_MUST_USE;
 
 /*
- * Leaves the request to whoever will go on with it by request_work(): it waits without a thread, and request->abandoned is set when
- * its connection breaks. Returns: REQUEST_PENDING.
+ * Has src/http report when the connection breaks: request->abandoned is set then, the command that the request waits for is cancelled, and those
+ * that it submits later are refused (journal_leave()). Called before the request is first passed on, so that no hang-up is lost; not for a by-query call,
+ * which goes on.
+ */
+void request_watch(struct request *request);
+
+/*
+ * Leaves the request to whoever will go on with it by request_work(): it waits without a thread, and is watched (request_watch()).
+ * Returns: REQUEST_PENDING.
  */
 int request_park(struct request *request) TL_MUST_USE;
 

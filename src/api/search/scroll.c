@@ -27,6 +27,19 @@ struct scroll_job {
     struct task_work work;
 };
 
+static void give_back(struct request *request, void *keep)
+{
+    search_keep_unref(request->api->searches, keep);
+}
+
+/* The request owns it until it is settled; the table has a reference of its own. */
+static struct search_keep *new_keep(struct request *request, enum context_kind kind)
+{
+    struct search_keep *keep = search_keep_new(request->api->searches, kind);
+    request_own(request, give_back, keep);
+    return keep;
+}
+
 static int reply_page(struct request *request, struct scroll_job *job, struct search_result *result)
 {
     struct json_writer writer;
@@ -141,10 +154,7 @@ static int first_page(struct request *request)
         r = refuse_too_many(request);
     else if (r != 0)
         r = search_outcome(request, &job->keep->call, r);
-    if (r == REQUEST_REFUSED)
-        search_keep_problem(request);
     task_work_end(&job->work);
-    search_keep_unref(searches, job->keep);
     return r;
 }
 
@@ -159,7 +169,6 @@ static int scroll_ready(struct request *request)
                         arena_printf(request->arena, "indices[%.*s], scroll", SLICE_ARG(keep->call.index)));
         return request_work(request, first_page);
     }
-    search_keep_unref(request->api->searches, keep);
     return search_outcome(request, NULL, r);
 }
 
@@ -187,16 +196,13 @@ int scroll_begin(struct request *request)
     size_t count = 0;
     request->context = job;
     job->begun_us = search_clock_us();
-    job->keep = search_keep_new(request->api->searches, CONTEXT_SCROLL);
+    job->keep = new_keep(request, CONTEXT_SCROLL);
     job->keep->cursor = search_cursor_new();
     int r = read_begin(request, job);
-    if (r == 0) {
-        search_call_targets(request, &job->keep->call, &targets, &count);
-        return request_read(request, targets, count, scroll_ready);
-    }
-    search_keep_problem(request);
-    search_keep_unref(request->api->searches, job->keep);
-    return r;
+    if (r != 0)
+        return r;
+    search_call_targets(request, &job->keep->call, &targets, &count);
+    return request_read(request, targets, count, scroll_ready);
 }
 
 /* --- Going on ----------------------------------------------------------------------------------------------------- */
@@ -421,10 +427,7 @@ static int pit_ready(struct request *request)
             json_u64(&writer, request->view.ts / TL_MS);
         }
         json_end(&writer, '}');
-    } else if (r > 0) {
-        search_keep_problem(request);
     }
-    search_keep_unref(request->api->searches, keep);
     return r;
 }
 
@@ -439,18 +442,16 @@ static int open_pit(struct request *request, bool other)
     if (keep_alive.data == NULL)
         return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
                               "Validation Failed: 1: [keep_alive] is not specified;");
-    job->keep = search_keep_new(request->api->searches, CONTEXT_PIT);
+    job->keep = new_keep(request, CONTEXT_PIT);
     int r = search_keep_alive(request, keep_alive, "keep_alive", &job->keep_alive_us);
     if (r == 0)
         r = search_call_init(request, &job->keep->arena, &job->keep->call);
     if (r == 0)
         r = request_accept(request);
-    if (r == 0) {
-        search_call_targets(request, &job->keep->call, &targets, &count);
-        return request_read(request, targets, count, pit_ready);
-    }
-    search_keep_unref(request->api->searches, job->keep);
-    return r;
+    if (r != 0)
+        return r;
+    search_call_targets(request, &job->keep->call, &targets, &count);
+    return request_read(request, targets, count, pit_ready);
 }
 
 int handle_pit_open(struct request *request)

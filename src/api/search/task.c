@@ -99,6 +99,17 @@ void task_discard(struct task *task)
     task_free(task);
 }
 
+/*
+ * Requires: the lock is held. Its thread wakes from a sleep, the command that it waits for ends its wait for locks, and those that it submits
+ * from now on are refused.
+ */
+static void cancel(struct task *task)
+{
+    atomic_store(&task->cancelled, true);
+    journal_leave(task->tasks->api->journal, &task->waiter);
+    pthread_cond_broadcast(&task->wake);
+}
+
 void tasks_stop(struct tasks *tasks, bool all)
 {
     pthread_mutex_lock(&tasks->lock);
@@ -108,8 +119,7 @@ void tasks_stop(struct tasks *tasks, bool all)
         struct task *task = list_entry(link, struct task, link);
         if (task->done || (task->waited_for && !all))
             continue;
-        atomic_store(&task->cancelled, true);
-        pthread_cond_broadcast(&task->wake);
+        cancel(task);
     }
     wake_parked(tasks, 0, UINT64_MAX);
     pthread_mutex_unlock(&tasks->lock);
@@ -755,8 +765,7 @@ int handle_task_cancel(struct request *request)
         if (task->done || (id.data != NULL && (task->number != number || !slice_is(node, API_NODE_ID))) ||
             !wanted_action(actions, slice_from(task->action)))
             continue;
-        atomic_store(&task->cancelled, true);
-        pthread_cond_broadcast(&task->wake);
+        cancel(task);
         items[count++] = shown_of(task, request->arena);
     }
     list_for_each(link, &tasks->works)

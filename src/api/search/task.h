@@ -41,6 +41,7 @@ struct task {
     uint64_t start_ms;
     int64_t begun_us; /* monotonic */
     atomic_bool cancelled;
+    struct command_waiter waiter; /* of the commands of its work; it leaves when the task is cancelled */
     struct arena arena;
 
     /* The work; runs on the task's thread, and leaves what it has come to in `result` or `problem`. */

@@ -12,6 +12,8 @@
 #ifndef TL_CORE_COMMAND_H
 #define TL_CORE_COMMAND_H
 
+#include <stdatomic.h>
+
 #include "base/arena.h"
 #include "base/list.h"
 #include "base/types.h"
@@ -454,6 +456,15 @@ struct none_command {
 
 /* --- The command -------------------------------------------------------------------------------------------------- */
 
+/*
+ * A submitter of commands, one after another, that may leave before a command of its has completed: journal_leave() (journal.h). `number` is
+ * `request` of the command that it waits for; 0: none; COMMAND_WAITER_LEFT: it has left, for good.
+ */
+struct command_waiter {
+    _Atomic uint64_t number;
+};
+#define COMMAND_WAITER_LEFT UINT64_MAX
+
 struct command {
     enum command_type type;
     enum dialect dialect;
@@ -493,7 +504,8 @@ struct command {
 
     /* Called by the journal once the result is durable; from then on the command is the submitter's again. */
     void (*on_done)(struct command *command);
-    void *context; /* the submitter's */
+    void *context;                 /* the submitter's */
+    struct command_waiter *waiter; /* the submitter's, until `on_done` is called; NULL: it does not leave */
 };
 
 /* Owns: the caller; command_free(). NULL is fine for free. */

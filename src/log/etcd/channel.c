@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "log/etcd/transport.h"
 
 enum {
@@ -212,19 +213,27 @@ static ssize_t read_request(nghttp2_session *session, int32_t stream, uint8_t *r
     return (ssize_t)now;
 }
 
+/* As in base/alloc.h. */
+static _Noreturn void out_of_memory(void)
+{
+    static const char text[] = "tidelock: out of memory\n";
+    log_last_words(text, sizeof text - 1);
+    abort();
+}
+
 static nghttp2_session *new_session(struct channel *channel)
 {
     nghttp2_session_callbacks *callbacks;
     nghttp2_option *option;
     nghttp2_session *session;
     if (nghttp2_session_callbacks_new(&callbacks) != 0 || nghttp2_option_new(&option) != 0)
-        abort(); /* no memory, as in base/alloc.h */
+        out_of_memory();
     nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data);
     nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_stream_close);
     nghttp2_option_set_no_auto_window_update(option, 1);
     if (nghttp2_session_client_new2(&session, callbacks, channel, option) != 0)
-        abort();
+        out_of_memory();
     nghttp2_session_callbacks_del(callbacks);
     nghttp2_option_del(option);
     return session;

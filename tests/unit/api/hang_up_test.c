@@ -10,6 +10,8 @@
 #include "../../lib/unit.h"
 
 #include "base/alloc.h"
+#include "base/budget.h"
+#include "journal/journal.h"
 
 enum {
     ROUNDS = 100,
@@ -118,11 +120,182 @@ static void test_while_a_worker_submits(void **state)
     buf_deinit(&body);
 }
 
+/* --- A hang-up at a given moment: no request waits for a lock afterwards ------------------------------------------ */
+
+/* Where the connection of `sent` breaks: on the thread that submits its n-th command of the type, before that or in the middle of it. */
+static struct {
+    struct box_exchange *sent;
+    enum command_type type;
+    enum { BREAK_NOWHERE, BREAK_AS_WORK_ENDS, BREAK_AS_COMMAND_IS_SUBMITTED } where;
+    unsigned countdown;
+} break_at;
+
+static void come_by(enum command_type type, int where)
+{
+    if ((int)break_at.where != where || break_at.type != type || --break_at.countdown > 0)
+        return;
+    break_at.where = BREAK_NOWHERE;
+    box_exchange_break(break_at.sent);
+}
+
+/* By the linker in the place of the real ones (meson.build). */
+void __real_budget_guard_end(struct budget_guard *guard);
+void __wrap_budget_guard_end(struct budget_guard *guard);
+void __real_journal_submit(struct journal *journal, struct command *command, bool lone);
+void __wrap_journal_submit(struct journal *journal, struct command *command, bool lone);
+
+/* What is submitted is no longer part of the request's own work, which a hang-up ends: the last look at that is over. */
+void __wrap_budget_guard_end(struct budget_guard *guard)
+{
+    come_by(break_at.type, BREAK_AS_WORK_ENDS);
+    __real_budget_guard_end(guard);
+}
+
+void __wrap_journal_submit(struct journal *journal, struct command *command, bool lone)
+{
+    come_by(command->type, BREAK_AS_COMMAND_IS_SUBMITTED);
+    __real_journal_submit(journal, command, lone);
+}
+
+/* A request that would wait for a minute, but whose connection breaks: it is answered while the lock is still held. */
+static void expect_cancelled(struct box_exchange *sent)
+{
+    box_exchange_wait(sent);
+    const struct buf *response = &sent->exchange.response;
+    char *text = mem_strdup(response->data, response->len);
+    if (strstr(text, "task_cancelled_exception") == NULL)
+        fail_msg("got %d %s", sent->exchange.status, text);
+    mem_free(text);
+    box_exchange_free(sent);
+}
+
+static void expect_no_waiters(void)
+{
+    char *text;
+    assert_int_equal(api_box_ask(&box, "GET", "/_lock", NULL, &text), 200);
+    assert_non_null(strstr(text, "\"waiters\":[]"));
+    assert_null(strstr(text, "\"waiters\":[{"));
+    mem_free(text);
+}
+
+static void break_and_expect(const char *method, const char *target, const char *body, enum command_type type, int where, unsigned nth)
+{
+    char holder[64];
+    hold(holder);
+    struct box_exchange *sent = box_exchange_new(method, target, body);
+    break_at.sent = sent;
+    break_at.type = type;
+    break_at.countdown = nth;
+    break_at.where = where;
+    box_exchange_start(&box, sent);
+    expect_cancelled(sent);
+    assert_int_equal(break_at.where, BREAK_NOWHERE);
+    expect_no_waiters();
+    roll_back(holder);
+}
+
+static void test_before_the_command_is_queued(void **state)
+{
+    (void)state;
+    break_and_expect("DELETE", "/typed/t/1?timeout=1m", NULL, COMMAND_WRITE, BREAK_AS_COMMAND_IS_SUBMITTED, 1);
+}
+
+/* Also where the core is free and the caller's own thread applies the command. */
+static void test_before_a_lone_command(void **state)
+{
+    (void)state;
+    char holder[64];
+    hold(holder);
+    struct box_exchange *sent = box_exchange_new("DELETE", "/typed/t/1?timeout=1m", NULL);
+    sent->exchange.lone = true;
+    break_at.sent = sent;
+    break_at.type = COMMAND_WRITE;
+    break_at.countdown = 1;
+    break_at.where = BREAK_AS_COMMAND_IS_SUBMITTED;
+    box_exchange_start(&box, sent);
+    expect_cancelled(sent);
+    roll_back(holder);
+}
+
+static struct buf large_bulk(size_t items, size_t bytes)
+{
+    struct buf body = BUF_INIT(BUF_UNLIMITED);
+    for (size_t i = items; i > 0; i--) { /* the one that is locked comes last */
+        buf_printf(&body, "{\"index\":{\"_index\":\"typed\",\"_type\":\"t\",\"_id\":\"%zu\"}}\n{\"n\":1", i);
+        for (size_t filled = 0; filled < bytes; filled++)
+            buf_byte(&body, ' ');
+        buf_lit(&body, "}\n");
+    }
+    buf_byte(&body, '\0');
+    return body;
+}
+
+/* A worker has read the body when the connection breaks, and hands the command in afterwards. */
+static void test_while_a_worker_reads(void **state)
+{
+    (void)state;
+    struct buf body = large_bulk(2, LARGE_BYTES);
+    break_and_expect("POST", "/_bulk?timeout=1m", body.data, COMMAND_WRITE, BREAK_AS_WORK_ENDS, 1);
+    buf_deinit(&body);
+}
+
+/* Between two pieces of a large bulk: what was done stays, the next piece is not handed in. */
+static void test_between_two_pieces(void **state)
+{
+    (void)state;
+    char holder[64];
+    struct buf body = large_bulk(3, 1100 * 1024);
+    hold(holder);
+    struct box_exchange *sent = box_exchange_new("POST", "/_bulk?timeout=1m", body.data);
+    break_at.sent = sent;
+    break_at.type = COMMAND_WRITE;
+    break_at.countdown = 3;
+    break_at.where = BREAK_AS_COMMAND_IS_SUBMITTED;
+    box_exchange_start(&box, sent);
+    expect_cancelled(sent);
+    assert_int_equal(break_at.where, BREAK_NOWHERE);
+    expect_no_waiters();
+    api_box_expect(&box, "HEAD", "/typed/t/3", NULL, 200, "*");
+    roll_back(holder);
+    buf_deinit(&body);
+}
+
+/* At the gate: the transaction has another request, which waits. */
+static void test_at_the_gate(void **state)
+{
+    (void)state;
+    char holder[64], second_holder[64], txn[64], target[128];
+    hold(holder);
+    begin(second_holder);
+    snprintf(target, sizeof target, "/typed/t/2?transaction=%s", second_holder);
+    assert_true(api_box_ask(&box, "PUT", target, "{\"n\":2}", NULL) < 300);
+    begin(txn);
+    snprintf(target, sizeof target, "/typed/t/1?timeout=1m&transaction=%s", txn);
+    struct box_exchange *first = box_exchange_new("GET", target, NULL);
+    box_exchange_start(&box, first);
+    char second_target[128];
+    snprintf(second_target, sizeof second_target, "/typed/t/2?timeout=1m&transaction=%s", txn);
+    struct box_exchange *second = box_exchange_new("GET", second_target, NULL);
+    box_exchange_start(&box, second);
+    box_exchange_break(second);
+    roll_back(holder);
+    box_exchange_wait(first);
+    box_exchange_free(first);
+    expect_cancelled(second);
+    roll_back(second_holder);
+    roll_back(txn);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_while_items_are_read),
         cmocka_unit_test(test_while_a_worker_submits),
+        cmocka_unit_test(test_before_the_command_is_queued),
+        cmocka_unit_test(test_before_a_lone_command),
+        cmocka_unit_test(test_while_a_worker_reads),
+        cmocka_unit_test(test_between_two_pieces),
+        cmocka_unit_test(test_at_the_gate),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -458,6 +458,66 @@ static void test_time(void **state)
     assert_int_equal(api_box_ask(&box, "GET", "/time/_source/1?as_of=1970-01-02", NULL, NULL), 410);
 }
 
+/* --- What a refused request has made ------------------------------------------------------------------------------ */
+
+static void ask_refused(const char *method, const char *call, const char *what, const char *body)
+{
+    char target[256];
+    snprintf(target, sizeof target, "%s%c%s", call, strchr(call, '?') == NULL ? '?' : '&', what);
+    int status = api_box_ask(&box, method, target, body, NULL);
+    if (status < 400)
+        fail_msg("%s %s: got %d", method, target, status);
+}
+
+/* A task, a scroll, a point in time goes with its request, wherever that is refused: before it reads, there, or by the core. */
+static void test_what_is_made_goes_with_a_refusal(void **state)
+{
+    static const struct {
+        const char *method, *call, *body;
+    } calls[] = {
+        {"POST", "/made/_search?scroll=1m", "{\"query\":{\"match_all\":{}}}"},
+        {"POST", "/made/_pit?keep_alive=1m", NULL},
+        {"POST", "/made/_search/point_in_time?keep_alive=1m", NULL},
+        {"POST", "/made/_delete_by_query", "{\"query\":{\"match_all\":{}}}"},
+        {"POST", "/made/_update_by_query", "{\"query\":{\"match_all\":{}}}"},
+        {"POST", "/made/_update_by_query?wait_for_completion=false", "{\"query\":{\"match_all\":{}}}"},
+        {"POST", "/_reindex", "{\"source\":{\"index\":\"made\"},\"dest\":{\"index\":\"other\"}}"},
+        {"DELETE", "/made_typed/t/_query", "{\"query\":{\"match_all\":{}}}"},
+        {"POST", "/made/_search", "{\"query\":{\"match_all\":{}}}"},
+        {"POST", "/made/_count", "{\"query\":{\"match_all\":{}}}"},
+        {"POST", "/_msearch", "{\"index\":\"made\"}\n{}\n"},
+        {"GET", "/_changes?feed=continuous", NULL},
+    };
+    static const char *const wrong[] = {"session=gone", "transaction=gone", "timestamp=1", "as_of=never", "timeout=soon", "nonsense=1"};
+    enum { TIMES = 40, FILLER = 20000 };
+    (void)state;
+    assert_int_equal(api_box_ask(&box, "PUT", "/made/_doc/1", "{\"n\":1}", NULL), 201);
+    assert_int_equal(api_box_ask(&box, "PUT", "/made_typed/t/1", "{\"n\":1}", NULL), 201);
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        for (size_t w = 0; w < sizeof wrong / sizeof *wrong; w++) {
+            struct buf body = BUF_INIT(BUF_UNLIMITED);
+            buf_slice(&body, slice_from(calls[i].body == NULL ? "" : calls[i].body));
+            if (body.len > 0) {
+                for (int n = 0; n < FILLER; n++)
+                    buf_byte(&body, ' ');
+                if (strstr(calls[i].call, "_msearch") != NULL)
+                    buf_byte(&body, '\n');
+            }
+            buf_byte(&body, '\0');
+            const char *text = calls[i].body == NULL ? NULL : body.data;
+            ask_refused(calls[i].method, calls[i].call, wrong[w], text);
+            size_t before = mem_used();
+            for (int n = 0; n < TIMES; n++)
+                ask_refused(calls[i].method, calls[i].call, wrong[w], text);
+            size_t after = mem_used();
+            if (after > before + TIMES * (size_t)FILLER / 8 + 4 * (size_t)MEM_UNTOLD)
+                fail_msg("%s %s with %s: %zu bytes are left of %d", calls[i].method, calls[i].call, wrong[w], after - before, TIMES);
+            buf_deinit(&body);
+        }
+    }
+    api_box_expect(&box, "GET", "/_tasks?actions=*query,*reindex", NULL, 200, "{\"nodes\":{}}");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -470,6 +530,7 @@ int main(void)
         cmocka_unit_test(test_typed_mapping),
         cmocka_unit_test(test_first_document_of_seven),
         cmocka_unit_test(test_eight),
+        cmocka_unit_test(test_what_is_made_goes_with_a_refusal),
         cmocka_unit_test(test_errors),
         cmocka_unit_test(test_media_types),
         cmocka_unit_test(test_media_types_of_old),

@@ -20,6 +20,7 @@ struct gate {
     bool closed;
     unsigned inside; /* syncs that wait */
     unsigned done;   /* commands handed back */
+    unsigned stops;  /* times that journal_stop() waits for another thread */
 };
 
 static struct gate gate = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
@@ -37,6 +38,22 @@ int __wrap_store_sync(struct store *store)
     gate.inside--;
     pthread_mutex_unlock(&gate.lock);
     return __real_store_sync(store);
+}
+
+static _Thread_local bool is_stopping;
+
+int __real_pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *lock);
+int __wrap_pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *lock);
+
+int __wrap_pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *lock)
+{
+    if (is_stopping) {
+        pthread_mutex_lock(&gate.lock);
+        gate.stops++;
+        pthread_cond_broadcast(&gate.changed);
+        pthread_mutex_unlock(&gate.lock);
+    }
+    return __real_pthread_cond_wait(condition, lock);
 }
 
 static void close_gate(bool closed)
@@ -135,11 +152,200 @@ static void test_limits_are_in_the_log(void **state)
     store_close(store);
 }
 
+/* --- Who waits for a lock ----------------------------------------------------------------------------------------- */
+
+/* A journal with two sessions, "holder" and "other"; the first has a lock. */
+struct pair {
+    struct store *store;
+    struct core *core;
+    struct journal *journal;
+};
+
+/* What became of a command that is its test's. */
+struct outcome {
+    struct command *command;
+    unsigned done;
+};
+
+static void note_done(struct command *command)
+{
+    struct outcome *outcome = command->context;
+    pthread_mutex_lock(&gate.lock);
+    outcome->done = 1;
+    pthread_cond_broadcast(&gate.changed);
+    pthread_mutex_unlock(&gate.lock);
+}
+
+static struct command *session_command(enum command_type type, const char *id)
+{
+    struct command *command = command_new(type, DIALECT_7);
+    command->session.id = slice_from(id);
+    command->session.ttl_us = 60 * TL_SECOND;
+    return command;
+}
+
+static struct command *lock_command(const char *session, const char *index)
+{
+    struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
+    struct lock_target *target = arena_zalloc(&command->arena, sizeof *target);
+    target->index = slice_from(index);
+    target->mode = LOCK_X;
+    command->terms.session = slice_from(session);
+    command->terms.timeout_us = 3600 * TL_SECOND;
+    command->lock.targets = target;
+    command->lock.target_count = 1;
+    return command;
+}
+
+static void start(struct pair *pair, struct command *command, struct command_waiter *waiter, struct outcome *outcome)
+{
+    *outcome = (struct outcome){command, 0};
+    command->on_done = note_done;
+    command->context = outcome;
+    command->waiter = waiter;
+    journal_submit(pair->journal, command, false);
+}
+
+/* Waits for its end, and frees it. Returns: its problem. */
+static enum problem_type end(struct outcome *outcome)
+{
+    await(&outcome->done, 1);
+    enum problem_type type = outcome->command->problem.type;
+    command_free(outcome->command);
+    return type;
+}
+
+static enum problem_type run(struct pair *pair, struct command *command, struct command_waiter *waiter)
+{
+    struct outcome outcome;
+    start(pair, command, waiter, &outcome);
+    return end(&outcome);
+}
+
+static void open_pair(struct pair *pair)
+{
+    struct core_limits limits = core_limits_default();
+    struct journal_options options = {.group_max = 64};
+    pair->store = store_open_mem();
+    assert_int_equal(core_open(pair->store, &limits, &pair->core), 0);
+    assert_int_equal(journal_open_local(pair->core, pair->store, &options, &pair->journal), 0);
+    assert_int_equal(run(pair, session_command(COMMAND_SESSION_OPEN, "holder"), NULL), PROBLEM_NONE);
+    assert_int_equal(run(pair, session_command(COMMAND_SESSION_OPEN, "other"), NULL), PROBLEM_NONE);
+    assert_int_equal(run(pair, lock_command("holder", "a"), NULL), PROBLEM_NONE);
+}
+
+static void close_pair(struct pair *pair)
+{
+    journal_close(pair->journal);
+    core_close(pair->core);
+    store_close(pair->store);
+}
+
+/* The wait of the command at hand ends; what the waiter submits later is not begun, unless it relieves. */
+static void test_a_waiter_leaves(void **state)
+{
+    struct pair pair;
+    struct outcome waits;
+    struct command_waiter waiter = {0};
+    (void)state;
+    open_pair(&pair);
+    start(&pair, lock_command("other", "a"), &waiter, &waits);
+    journal_leave(pair.journal, &waiter);
+    assert_int_equal(end(&waits), PROBLEM_LOCK_WAIT_TIMEOUT);
+    journal_waited(&waiter);
+    assert_int_equal(run(&pair, lock_command("other", "b"), &waiter), PROBLEM_TASK_CANCELLED);
+    assert_int_equal(run(&pair, session_command(COMMAND_SESSION_KEEPALIVE, "other"), &waiter), PROBLEM_NONE);
+    journal_leave(pair.journal, &waiter);
+    assert_int_equal(run(&pair, lock_command("other", "b"), NULL), PROBLEM_NONE);
+    close_pair(&pair);
+}
+
+/* Between two commands. */
+static void test_a_waiter_leaves_that_waits_for_nothing(void **state)
+{
+    struct pair pair;
+    struct command_waiter waiter = {0};
+    (void)state;
+    open_pair(&pair);
+    assert_int_equal(run(&pair, lock_command("other", "b"), &waiter), PROBLEM_NONE);
+    journal_waited(&waiter);
+    journal_leave(pair.journal, &waiter);
+    assert_int_equal(run(&pair, lock_command("other", "a"), &waiter), PROBLEM_TASK_CANCELLED);
+    close_pair(&pair);
+}
+
+/* Who waits is told, whoever begins to later too; what need not wait goes on. */
+static void test_waits_end(void **state)
+{
+    struct pair pair;
+    struct outcome waits;
+    (void)state;
+    open_pair(&pair);
+    start(&pair, lock_command("other", "a"), NULL, &waits);
+    journal_end_waits(pair.journal);
+    assert_int_equal(end(&waits), PROBLEM_STOPPING);
+    assert_int_equal(run(&pair, lock_command("other", "a"), NULL), PROBLEM_STOPPING);
+    assert_int_equal(run(&pair, lock_command("other", "b"), NULL), PROBLEM_NONE);
+    journal_end_waits(pair.journal);
+    assert_int_equal(run(&pair, lock_command("other", "a"), NULL), PROBLEM_STOPPING);
+    close_pair(&pair);
+}
+
+static void *open_another(void *journal)
+{
+    struct command *command = session_command(COMMAND_SESSION_OPEN, "another");
+    command->on_done = done;
+    journal_submit(journal, command, true);
+    return NULL;
+}
+
+static void *stop(void *journal)
+{
+    is_stopping = true;
+    journal_stop(journal);
+    return NULL;
+}
+
+/*
+ * A caller that nobody waits behind is at the disk, to go there once, when the journal stops: what the stop has completed lines up behind it,
+ * and no worker is left to look after that.
+ */
+static void test_a_stop_beside_a_sync(void **state)
+{
+    struct pair pair;
+    struct outcome waits;
+    pthread_t writer, stopper;
+    unsigned done;
+    (void)state;
+    open_pair(&pair);
+    start(&pair, lock_command("other", "a"), NULL, &waits);
+    assert_int_equal(run(&pair, session_command(COMMAND_SESSION_KEEPALIVE, "other"), NULL),
+                     PROBLEM_NONE); /* behind it: now it waits */
+    done = gate.done;
+    gate.stops = 0;
+    close_gate(true);
+    assert_int_equal(pthread_create(&writer, NULL, open_another, pair.journal), 0);
+    await(&gate.inside, 1);
+    assert_int_equal(pthread_create(&stopper, NULL, stop, pair.journal), 0);
+    await(&gate.stops, 1);
+    close_gate(false);
+    pthread_join(stopper, NULL);
+    pthread_join(writer, NULL);
+    assert_int_equal(gate.done, done + 1);
+    assert_int_equal(waits.done, 1);
+    assert_int_equal(end(&waits), PROBLEM_STOPPING);
+    close_pair(&pair);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_behind_a_sync_that_covers_it),
         cmocka_unit_test(test_limits_are_in_the_log),
+        cmocka_unit_test(test_a_waiter_leaves),
+        cmocka_unit_test(test_a_waiter_leaves_that_waits_for_nothing),
+        cmocka_unit_test(test_waits_end),
+        cmocka_unit_test(test_a_stop_beside_a_sync),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

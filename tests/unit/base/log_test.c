@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The queue of the log (base/log.h, invariants 1 to 4).
+ *
+ * Method: the log goes into a small pipe that the test reads when it wants to. What is read, and what is said to be left out, is compared with what
+ * was logged.
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../lib/unit.h"
+
+#include "base/alloc.h"
+#include "base/check.h"
+#include "base/log.h"
+
+enum { PIPE_BYTES = 4096, MANY = 5000, THREADS = 4, TEXT_MAX = 4200 };
+#define A_WHILE_US ((uint64_t)60000000)
+
+static int begin(void)
+{
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    assert_true(fcntl(ends[1], F_SETPIPE_SZ, PIPE_BYTES) >= PIPE_BYTES);
+    assert_int_equal(log_begin_queue(ends[1]), 0);
+    return ends[0];
+}
+
+/* What has been read of a pipe, in lines. */
+struct reader {
+    FILE *pipe;
+    char line[TEXT_MAX];
+};
+
+/* Waits for a line. Returns: what it says behind its time and level. */
+static const char *next_line(struct reader *reader)
+{
+    assert_non_null(fgets(reader->line, sizeof reader->line, reader->pipe));
+    size_t len = strlen(reader->line);
+    assert_int_equal(reader->line[len - 1], '\n');
+    reader->line[len - 1] = '\0';
+    const char *text = strstr(reader->line, ": ");
+    assert_non_null(text);
+    return text + 2;
+}
+
+static bool is_report(const char *text, uint64_t *ret_count)
+{
+    return sscanf(text, "%" SCNu64 " lines of the log were left out here", ret_count) == 1;
+}
+
+/* Whoever logs does not wait for a reader. What was left out is counted where it is missing, and nothing else is. */
+static void test_nobody_reads(void **state)
+{
+    (void)state;
+    struct reader reader = {.pipe = fdopen(begin(), "r")};
+    for (int round = 0; round < 3; round++) {
+        uint64_t expected = 0, left_out;
+        unsigned reports = 0;
+        for (int i = 0; i < MANY; i++)
+            log_error("line %d of a log that nobody reads", i);
+        assert_false(log_flush(1000));
+        while (expected < MANY) {
+            const char *text = next_line(&reader);
+            if (is_report(text, &left_out)) {
+                assert_true(left_out > 0);
+                expected += left_out;
+                reports++;
+            } else {
+                assert_int_equal(strtoull(text + strlen("line "), NULL, 10), expected);
+                expected++;
+            }
+        }
+        assert_int_equal(expected, MANY);
+        assert_true(reports > 0);
+        assert_true(log_flush(A_WHILE_US));
+    }
+    fclose(reader.pipe);
+}
+
+static void *log_some(void *context)
+{
+    int thread = *(int *)context;
+    for (int i = 0; i < MANY / 10; i++)
+        log_error("thread %d line %d", thread, i);
+    return NULL;
+}
+
+static void *drain(void *context)
+{
+    struct reader *reader = context;
+    int next[THREADS] = {0}, left = THREADS * (MANY / 10);
+    while (left > 0) {
+        int thread, line;
+        uint64_t left_out;
+        const char *text = next_line(reader);
+        if (is_report(text, &left_out)) {
+            left -= (int)left_out;
+            continue;
+        }
+        assert_int_equal(sscanf(text, "thread %d line %d", &thread, &line), 2);
+        assert_true(line >= next[thread]);
+        next[thread] = line + 1;
+        left--;
+    }
+    assert_int_equal(left, 0);
+    return NULL;
+}
+
+/* Whole lines, those of one thread in their order. */
+static void test_many_threads(void **state)
+{
+    (void)state;
+    struct reader reader = {.pipe = fdopen(begin(), "r")};
+    pthread_t threads[THREADS], drainer;
+    int numbers[THREADS];
+    assert_int_equal(pthread_create(&drainer, NULL, drain, &reader), 0);
+    for (int i = 0; i < THREADS; i++) {
+        numbers[i] = i;
+        assert_int_equal(pthread_create(&threads[i], NULL, log_some, &numbers[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    pthread_join(drainer, NULL);
+    assert_true(log_flush(A_WHILE_US));
+    fclose(reader.pipe);
+}
+
+/* The longest lines there are. */
+static void test_long_lines(void **state)
+{
+    (void)state;
+    struct reader reader = {.pipe = fdopen(begin(), "r")};
+    char text[3000];
+    memset(text, '"', sizeof text);
+    text[sizeof text - 1] = '\0';
+    log_set_format(LOG_JSON);
+    for (int i = 0; i < 3; i++)
+        log_error("%s", text);
+    log_set_format(LOG_TEXT);
+    for (int i = 0; i < 3; i++)
+        assert_true(strlen(next_line(&reader)) > 3900);
+    assert_true(log_flush(A_WHILE_US));
+    fclose(reader.pipe);
+}
+
+/* The process ends in a child of its own. Returns: its status. *ret_text: what it had logged; mem_free. */
+static int end_by(void (*how)(void), bool read_on, char **ret_text)
+{
+    int ends[2], status;
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    (void)fcntl(ends[1], F_SETPIPE_SZ, PIPE_BYTES);
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (log_begin_queue(ends[1]) != 0)
+            _exit(99);
+        for (int i = 0; i < 100; i++)
+            log_error("line %d, which is long enough for a hundred such to fill the pipe more than once "
+                      ".......................",
+                      i);
+        log_error("the last one");
+        how();
+        _exit(98);
+    }
+    close(ends[1]);
+    char *text = mem_zalloc(1 << 20);
+    size_t len = 0;
+    ssize_t got = 1;
+    if (!read_on)
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+    while (got > 0) {
+        got = read(ends[0], text + len, (1 << 20) - 1 - len);
+        len += got > 0 ? (size_t)got : 0;
+    }
+    if (read_on)
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+    close(ends[0]);
+    *ret_text = text;
+    return status;
+}
+
+static void by_exit(void)
+{
+    exit(7);
+}
+
+static void by_check(void)
+{
+    REQUIRE(2 + 2 == 5);
+}
+
+/* What is queued is read to its end, and then what failed. */
+static void test_the_process_ends(void **state)
+{
+    char *text;
+    (void)state;
+    int status = end_by(by_exit, true, &text);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+    assert_non_null(strstr(text, "the last one\n"));
+    mem_free(text);
+    status = end_by(by_check, true, &text);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+    assert_non_null(strstr(text, "the last one\ntidelock: REQUIRE(2 + 2 == 5) failed at "));
+    mem_free(text);
+}
+
+/* Nobody reads: it ends all the same. */
+static void test_the_process_ends_unread(void **state)
+{
+    char *text;
+    (void)state;
+    int status = end_by(by_exit, false, &text);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+    mem_free(text);
+    status = end_by(by_check, false, &text);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+    mem_free(text);
+}
+
+/* Nobody is waited for who reads a file: it is there at once. */
+static void test_a_file(void **state)
+{
+    char text[100] = {0};
+    FILE *file = tmpfile();
+    (void)state;
+    assert_non_null(file);
+    assert_int_equal(log_begin_queue(fileno(file)), 0);
+    log_error("in a file");
+    assert_true(pread(fileno(file), text, sizeof text - 1, 0) > 0);
+    assert_non_null(strstr(text, "error: in a file\n"));
+    fclose(file);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_process_ends), /* first: what forks must have one thread */
+        cmocka_unit_test(test_the_process_ends_unread),
+        cmocka_unit_test(test_nobody_reads),
+        cmocka_unit_test(test_many_threads),
+        cmocka_unit_test(test_long_lines),
+        cmocka_unit_test(test_a_file),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
