@@ -8,6 +8,8 @@
  *   `script_long`; who submitted it tries it again with update_run() on a thread of its own, and submits it without the bound
  *   only when it has been seen to succeed. A script that fails changes nothing, so its failure may be answered from there.
  * - The scripts of one command share what one script may take, beside UPDATE_STEPS_SHARE that each may take anyhow.
+ * - Once they have taken UPDATE_PIECE_STEPS together, the items that follow are postponed: who submitted them submits them again, as the next command. An atomic
+ *   write cannot be cut: its scripts take what one script may, or it is refused.
  */
 #ifndef TL_CORE_UPDATE_H
 #define TL_CORE_UPDATE_H
@@ -26,6 +28,15 @@ struct script_cache;
 static inline uint64_t update_steps_shared(const struct script_limits *limits)
 {
     return limits->steps_max > UPDATE_STEPS_SHARE ? limits->steps_max - UPDATE_STEPS_SHARE : 0;
+}
+
+/* Steps after which a command begins no further item: some 25 ms. */
+#define UPDATE_PIECE_STEPS ((uint64_t)1000000)
+
+/* Returns: steps after which the scripts of a command are over. */
+static inline uint64_t update_piece_steps(const struct script_limits *limits, bool atomic)
+{
+    return atomic || limits->steps_max < UPDATE_PIECE_STEPS ? limits->steps_max : UPDATE_PIECE_STEPS;
 }
 
 enum update_op { UPDATE_INDEX, UPDATE_CREATE, UPDATE_DELETE, UPDATE_NOOP };

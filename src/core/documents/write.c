@@ -193,13 +193,39 @@ static void count_item(struct writing *work, const struct write_item *item)
     writing__count_source(work, item->update->script_params, 0);
 }
 
+void writing__postpone(const struct core *core, struct arena *arena, struct write_result *result)
+{
+    result->outcome = WRITE_FAILED;
+    result->postponed = true;
+    problem_set(
+        &result->problem, arena, PROBLEM_LIMIT_EXCEEDED,
+        "the scripts before it took the [%llu] steps after which a request begins nothing more; it was not begun",
+        (unsigned long long)update_piece_steps(&core->limits.script, false));
+}
+
+/* Whether an item is to be postponed: it was before, or the scripts before it have taken what they may. An atomic write ends there. */
+static bool postpone(struct writing *work, struct write_result *result, bool *failed)
+{
+    struct write_run *run = work->run;
+
+    if (!result->postponed && work->steps_taken <= update_piece_steps(&work->core->limits.script, run->atomic))
+        return false;
+    run->too_long = run->atomic;
+    *failed |= run->atomic;
+    if (!result->postponed)
+        writing__postpone(work->core, run->arena, result);
+    return true;
+}
+
 static int run_items(struct writing *work, bool *failed)
 {
     struct write_run *run = work->run;
 
-    for (size_t i = 0; i < run->count && !run->too_large; i++) {
+    for (size_t i = 0; i < run->count && !run->too_large && !run->too_long; i++) {
         struct write_result *result = &run->results[i];
         int r = WRITE_ITEM_FAILED;
+        if (postpone(work, result, failed))
+            continue;
         count_item(work, &run->items[i]);
         if (result->problem.type == PROBLEM_NONE)
             r = writing__item(work, &run->items[i], result);
@@ -255,6 +281,7 @@ void writing__count_script(struct writing *work, const struct update *update)
 {
     core__work_whole(work->core, update->steps_taken / WORK_SCRIPT_STEPS);
     work->core->script_steps += update->steps_taken;
+    work->steps_taken += update->steps_taken;
 }
 
 int write__run(struct core *core, struct write_run *run, bool *ret_failed)
@@ -284,6 +311,7 @@ int write__run(struct core *core, struct write_run *run, bool *ret_failed)
     buf_deinit(&work.record);
     doc_run_free(work.walk);
     writing__keep_steps(&work);
+    run->script_steps = work.steps_taken;
     if (r == 0 && ((failed && run->atomic && run->overlay == NULL) || run->too_large))
         core__abandon(core);
     *ret_failed = failed;

@@ -55,6 +55,7 @@ struct writing {
     struct buf record;     /* reused */
     size_t bytes;          /* of keys and records written */
     uint64_t script_steps; /* left to all scripts of the command (update.h) */
+    uint64_t steps_taken;  /* by scripts so far */
     struct doc_run *walk;  /* over what the run replaces, in a bulk whose ids rise; NULL: not begun */
     struct view committed; /* what it walks over: the view without the transaction's own writes */
     bool walks;            /* it is to be begun by the first item that reads */
@@ -133,6 +134,9 @@ static inline struct slice writing__type_text(const struct writing_item *at)
 {
     return at->item->type.len > 0 ? at->item->type : SLICE_LIT("_doc");
 }
+
+/* Says of an item that it was not begun. */
+void writing__postpone(const struct core *core, struct arena *arena, struct write_result *result);
 
 struct update;
 /* What the scripts of a run share at its beginning; with core->shared_steps set that, which gets what is left of it at the end. */

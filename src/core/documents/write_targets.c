@@ -207,10 +207,11 @@ static struct targeting targeting_of(struct core *core, const struct command *co
     };
 }
 
-int write__targets(struct core *core, const struct command *command, const struct overlay *overlay,
+int write__targets(struct core *core, struct command *command, const struct overlay *overlay, bool cut,
                    struct write_targets *ret_targets)
 {
-    const struct write_command *write = &command->write;
+    struct write_command *write = &command->write;
+    uint64_t steps_max = update_piece_steps(&core->limits.script, write->atomic) / 2; /* they run a second time */
     struct targeting targeting = targeting_of(core, command, overlay);
     struct write_targets targets = {.items =
                                         arena_zalloc(&core->arena, (write->item_count + 1) * sizeof(*targets.items))};
@@ -220,6 +221,10 @@ int write__targets(struct core *core, const struct command *command, const struc
     targeting.work.walks = writing__ids_rise(&targeting.run);
     for (size_t i = 0; i < write->item_count && r >= 0; i++) {
         struct write_target *target = &targets.items[targets.count];
+        if (cut && targeting.work.steps_taken > steps_max)
+            write__postpone(core, command, i);
+        if (write->results[i].postponed)
+            continue;
         r = find_target(&targeting, &write->items[i], target);
         if (r != 0) {
             *target = (struct write_target){0};
@@ -230,6 +235,7 @@ int write__targets(struct core *core, const struct command *command, const struc
     }
     doc_run_free(targeting.work.walk);
     writing__keep_steps(&targeting.work);
+    write->script_steps += targeting.work.steps_taken;
     if (r < 0)
         return tl_trace(r);
     targets.parsed = targeting.parsed;

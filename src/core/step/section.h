@@ -31,7 +31,7 @@ enum section_kind {
 };
 
 /* 2: what was kept may be put aside, and what was tried is counted. 3: requests that wait are commands of version 2. 4: the hosts.
- * 5: sessions end in pieces. */
+ * 5: sessions end in pieces; items of a write that waits may have been postponed. */
 enum { SECTIONS_VERSION = 5 };
 
 struct sections {
