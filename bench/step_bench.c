@@ -21,6 +21,7 @@ struct bench {
     struct core *core;
     struct effects effects;
     tl_ts ts;
+    uint64_t clock; /* that TICKs have moved on, beside the timestamps */
     double longest_ms;
     uint64_t work; /* of that step */
 };
@@ -52,11 +53,9 @@ static void drain(struct bench *bench)
 static void step(struct bench *bench, struct command *command)
 {
     command->ts = bench->ts = core_last_ts(bench->core) + 1;
-    command->clock = bench->ts;
-    if (command->type == COMMAND_TICK) {
-        command->clock += 3600 * TL_SECOND;
+    command->clock = bench->ts + bench->clock;
+    if (command->type == COMMAND_TICK)
         command->tick.heard = command->clock;
-    }
     double begun = busy_ms();
     if (core_step(bench->core, command, &bench->effects) != 0)
         die("a step failed");
@@ -85,8 +84,8 @@ static void make_index(struct bench *bench)
     struct command *command = command_new(COMMAND_INDEX_CREATE, DIALECT_7);
     command->index.name = SLICE_LIT("fs");
     command->index.uuid = SLICE_LIT("0123456789abcdefghijkl");
-    command->index.body =
-        SLICE_LIT("{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"},\"v\":{\"type\":\"long\"},\"t\":{\"type\":\"text\"}}}}");
+    command->index.body = SLICE_LIT("{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"},\"v\":{\"type\":"
+                                    "\"long\"},\"t\":{\"type\":\"text\"}}}}");
     step(bench, command);
 }
 
@@ -137,7 +136,7 @@ static void load(struct bench *bench, uint64_t first, size_t count, const char *
     step(bench, command);
 }
 
-static void delete(struct bench *bench, uint64_t first, size_t count)
+static void delete (struct bench *bench, uint64_t first, size_t count)
 {
     struct command *command = writes(count);
     for (uint64_t i = 0; i < count; i++)
@@ -172,9 +171,10 @@ static void locks(struct bench *bench, const char *id, size_t count)
         struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
         struct lock_target *targets = arena_zalloc(&command->arena, 1000 * sizeof *targets);
         for (size_t i = 0; i < 1000; i++)
-            targets[i] = (struct lock_target){.mode = LOCK_X,
-                                              .index = SLICE_LIT("fs"),
-                                              .path = arena_printf(&command->arena, "/%zu/locks/%zu/%zu", i % 100, first, i)};
+            targets[i] =
+                (struct lock_target){.mode = LOCK_X,
+                                     .index = SLICE_LIT("fs"),
+                                     .path = arena_printf(&command->arena, "/%zu/locks/%zu/%zu", i % 100, first, i)};
         command->terms.session = slice_from(id);
         command->lock.targets = targets;
         command->lock.target_count = 1000;
@@ -191,9 +191,9 @@ static void bulks(struct bench *bench)
         load(bench, first, 2000, NULL, NULL);
     tell(bench, "bulks that replace 2000 documents");
     for (uint64_t first = 0; first < 20000; first += 2000)
-        delete(bench, first, 2000);
+        delete (bench, first, 2000);
     tell(bench, "bulks that delete 2000 documents");
-    delete(bench, 500000, 40000);
+    delete (bench, 500000, 40000);
     tell(bench, "a bulk that deletes 40000 documents that are not there");
 }
 
@@ -201,12 +201,24 @@ static void of_scripts(struct bench *bench)
 {
     scripts(bench, 50000, 1, "int n = 0; for (int i = 0; i < 300000; i++) { n += i } ctx._source.v = n");
     tell(bench, "a script that counts");
-    scripts(bench, 50000, 1, "def s = ''; for (int i = 0; i < 20000; i++) { s = 'a' + i; ctx._source.s = s.substring(1) }");
+    scripts(bench, 50000, 1,
+            "def s = ''; for (int i = 0; i < 20000; i++) { s = 'a' + i; ctx._source.s = s.substring(1) }");
     tell(bench, "a script with strings");
-    scripts(bench, 50000, 1, "def l = []; for (int i = 0; i < 30000; i++) { l.add(i % 100) } l.sort((a, b) -> a - b); ctx._source.v = l.size()");
+    scripts(bench, 50000, 1,
+            "def l = []; for (int i = 0; i < 30000; i++) { l.add(i % 100) } l.sort((a, b) -> a - b); ctx._source.v = "
+            "l.size()");
     tell(bench, "a script that sorts");
     scripts(bench, 50000, 2000, "ctx._source.v = (int) (ctx._source.v + 1)");
     tell(bench, "2000 updates by a short script");
+}
+
+/* All sessions that there are end. */
+static void end_all(struct bench *bench)
+{
+    bench->clock += 3600 * TL_SECOND;
+    do
+        step(bench, command_new(COMMAND_TICK, DIALECT_7));
+    while (core_next_deadline(bench->core) == 0);
 }
 
 static void ends(struct bench *bench)
@@ -238,10 +250,52 @@ static void ends(struct bench *bench)
         load(bench, 2000000 + (uint64_t)i * 100, 100, id, NULL);
     }
     forget(bench);
-    step(bench, command_new(COMMAND_TICK, DIALECT_7));
-    while (core_next_deadline(bench->core) == 0)
-        step(bench, command_new(COMMAND_TICK, DIALECT_7));
-    tell(bench, "a TICK that ends 300 sessions with 100 documents each");
+    end_all(bench);
+    tell(bench, "a TICK when 300 sessions with 100 documents each end");
+    struct command *open = command_new(COMMAND_SESSION_OPEN, DIALECT_7);
+    open->session.id = SLICE_LIT("actions");
+    open->session.ttl_us = 60 * TL_SECOND;
+    open->session.on_expire_count = 100;
+    open->session.on_expire = arena_zalloc(&open->arena, 100 * sizeof *open->session.on_expire);
+    static struct write_update loop = {
+        .script_source = SLICE_LIT("int n = 0; for (int i = 0; i < 100000; i++) { n += i } ctx._source.v = n")};
+    for (int i = 0; i < 100; i++) {
+        open->session.on_expire[i] = item(&open->arena, WRITE_UPDATE, 50000, SLICE_NONE);
+        open->session.on_expire[i].update = &loop;
+    }
+    step(bench, open);
+    forget(bench);
+    end_all(bench);
+    tell(bench, "a TICK when a session with 100 long actions ends");
+}
+
+/* A thousand locks that ten thousand writes wait for, which move nothing. */
+static void waiters(struct bench *bench)
+{
+    for (uint64_t i = 0; i < 1000; i++) {
+        struct command *command = writes(1);
+        command->write.items[0] = item(&command->arena, WRITE_INDEX, 3000000 + i, source(&command->arena, i));
+        step(bench, command);
+    }
+    session(bench, COMMAND_SESSION_OPEN, "held");
+    struct command *lock = command_new(COMMAND_LOCK, DIALECT_7);
+    lock->lock.targets = arena_zalloc(&lock->arena, 1000 * sizeof *lock->lock.targets);
+    lock->lock.target_count = 1000;
+    for (size_t i = 0; i < 1000; i++)
+        lock->lock.targets[i] = (struct lock_target){
+            .mode = LOCK_X, .index = SLICE_LIT("fs"), .id = arena_printf(&lock->arena, "%zu", 3000000 + i)};
+    lock->terms.session = SLICE_LIT("held");
+    step(bench, lock);
+    for (uint64_t i = 0; i < 10000; i++) {
+        struct command *command = writes(1);
+        command->write.items[0] =
+            item(&command->arena, WRITE_INDEX, 3000000 + i % 1000, source(&command->arena, i % 1000));
+        command->terms.timeout_us = 3600 * TL_SECOND;
+        step(bench, command);
+    }
+    forget(bench);
+    session(bench, COMMAND_SESSION_CLOSE, "held");
+    tell(bench, "the end of a session for which 10000 writes wait");
 }
 
 static void commits(struct bench *bench)
@@ -278,6 +332,7 @@ int main(int argc, char **argv)
     bulks(&bench);
     of_scripts(&bench);
     ends(&bench);
+    waiters(&bench);
     commits(&bench);
     core_close(bench.core);
     store_close(store);
