@@ -13,6 +13,7 @@
 #include "api/request/problem_reply.h"
 #include "base/clock.h"
 #include "base/map.h"
+#include "core/documents/update.h"
 
 /* Of replying to a piece: there are more. Not among enum request_result. */
 enum { BULK_GOES_ON = 100 };
@@ -28,6 +29,9 @@ struct bulk_request {
     bool failed;  /* an action has */
     size_t begin; /* of the piece at hand */
     size_t end;
+    struct write_result *results; /* of those of its items that the core sees, when it has postponed some; else NULL */
+    size_t result_count;
+    uint64_t steps_taken; /* by scripts so far */
 };
 
 static uint64_t monotonic_ms(void)
@@ -102,6 +106,11 @@ static int write_entry(struct request *request, const struct bulk_request *bulk,
 static struct write_result *piece_results(struct request *request, const struct bulk_request *bulk,
                                           const struct write_result *results, const struct problem *refusal)
 {
+    static const struct problem none = {.type = PROBLEM_NONE};
+    if (bulk->results != NULL) { /* with what was refused */
+        results = bulk->results;
+        refusal = &none;
+    }
     struct write_result *all = arena_zalloc(request->arena, (bulk->end - bulk->begin + 1) * sizeof *all);
     size_t next = 0;
     for (size_t i = bulk->begin; i < bulk->end; i++) {
@@ -189,16 +198,33 @@ static void refuse_copies(struct request *request, const struct bulk_request *bu
 
 /* --- The request -------------------------------------------------------------------------------------------------- */
 
+/* The scripts of a request share what those of one command do, however many commands it takes. */
+static void limit_script(const struct request *request, const struct bulk_request *bulk, struct arena *arena,
+                         struct write_item *item)
+{
+    uint64_t shared = update_steps_shared(&request->api->options.script);
+    if (bulk->steps_taken == 0 || item->update == NULL)
+        return;
+    struct write_update *update = arena_alloc(arena, sizeof *update);
+    *update = *item->update;
+    update->script_steps = UPDATE_STEPS_SHARE + (bulk->steps_taken < shared ? shared - bulk->steps_taken : 0);
+    item->update = update;
+}
+
 /* The items of the piece that the core gets to see, in the command's arena. Returns: how many. */
-static size_t items_for_core(struct request *request, struct command *command, const struct bulk_request *bulk, bool parse)
+static size_t items_for_core(struct request *request, struct command *command, const struct bulk_request *bulk,
+                             bool parse)
 {
     struct write_item *items = arena_alloc(&command->arena, (bulk->end - bulk->begin + 1) * sizeof *items);
-    size_t count = 0;
+    size_t count = 0, seen = 0;
     command->arena.guard = request->arena->guard; /* the request is asked for while it has not been submitted */
     for (size_t i = bulk->begin; i < bulk->end && !memory_refused(request); i++) {
         if (bulk->bulk.actions[i].refused.type != PROBLEM_NONE)
             continue;
+        if (bulk->results != NULL && !bulk->results[seen++].postponed)
+            continue;
         items[count] = bulk->bulk.items[i];
+        limit_script(request, bulk, &command->arena, &items[count]);
         if (parse && items[count].source.data != NULL)
             write_item_parse(&items[count], command->dialect, &command->arena);
         count++;
@@ -212,6 +238,8 @@ static size_t items_for_core(struct request *request, struct command *command, c
 static void next_piece(struct bulk_request *bulk)
 {
     size_t bytes = 0;
+    if (bulk->results != NULL)
+        return; /* it goes on with what was postponed */
     bulk->begin = bulk->end;
     if (!bulk->in_pieces)
         bulk->end = bulk->bulk.count;
@@ -232,8 +260,8 @@ static int submit_piece(struct request *request)
         struct command *command = write_command_new(request, &bulk->options, 0);
         command->dialect = bulk->bulk.actions[0].typed ? DIALECT_5 : DIALECT_7;
         command->write.atomic = bulk->atomic;
-        command->write.item_count =
-            items_for_core(request, command, bulk, bulk->in_pieces || request->exchange->body.len <= BULK_PARSE_BYTES_MAX);
+        command->write.item_count = items_for_core(
+            request, command, bulk, bulk->in_pieces || request->exchange->body.len <= BULK_PARSE_BYTES_MAX);
         if (command->write.item_count == bulk->end - bulk->begin || (!bulk->atomic && command->write.item_count > 0))
             return request_submit_all(request, command, bulk_done);
         command_free(command); /* nothing is left to do, or not all of it can be done */
@@ -244,26 +272,78 @@ static int submit_piece(struct request *request)
     return r;
 }
 
+static struct write_result copy_of(struct arena *arena, const struct write_result *result)
+{
+    struct write_result copy = *result;
+    copy.index = arena_copy(arena, result->index);
+    copy.type = arena_copy(arena, result->type);
+    copy.index_uuid = arena_copy(arena, result->index_uuid);
+    copy.source = result->source.data == NULL ? SLICE_NONE : arena_copy(arena, result->source);
+    copy.routing = result->routing.data == NULL ? SLICE_NONE : arena_copy(arena, result->routing);
+    if (result->problem.type != PROBLEM_NONE)
+        problem_copy(&copy.problem, &result->problem, arena);
+    return copy;
+}
+
+/*
+ * Keeps the results of a command of which items were postponed, or that has done what was. Returns: whether there is more of the piece to be
+ * submitted.
+ */
+static bool keep_results(struct request *request, struct bulk_request *bulk, const struct command *command)
+{
+    const struct write_command *write = &command->write;
+    bool refused = command->problem.type != PROBLEM_NONE;
+    size_t next = 0, open = 0;
+    bulk->steps_taken += write->script_steps;
+    if (bulk->results == NULL && (refused || write->postponed_count == 0))
+        return false;
+    if (bulk->results == NULL) {
+        bulk->results = arena_zalloc(request->arena, (write->item_count + 1) * sizeof *bulk->results);
+        bulk->result_count = write->item_count;
+        for (size_t i = 0; i < write->item_count; i++)
+            bulk->results[i].postponed = true;
+    }
+    for (size_t i = 0; i < bulk->result_count; i++) {
+        struct write_result *result = &bulk->results[i];
+        if (!result->postponed)
+            continue;
+        if (refused) {
+            *result = (struct write_result){.outcome = WRITE_FAILED};
+            problem_copy(&result->problem, &command->problem, request->arena);
+        } else if (!write->results[next].postponed) {
+            *result = copy_of(request->arena, &write->results[next]);
+        }
+        next++;
+        open += result->postponed;
+    }
+    return open > 0;
+}
+
 /* What refuses the first piece as a whole refuses the request; a later one, all that has not been done yet. */
 static int bulk_done(struct request *request, struct command *command)
 {
     struct bulk_request *bulk = request->context;
-    if (command->problem.type != PROBLEM_NONE && bulk->begin == 0) {
+    if (command->problem.type != PROBLEM_NONE && bulk->begin == 0 && bulk->results == NULL) {
         request->problem = command->problem;
         return REQUEST_REFUSED;
     }
-    if (command->problem.type != PROBLEM_NONE)
+    if (keep_results(request, bulk, command))
+        return request_work_short(request, submit_piece);
+    if (command->problem.type != PROBLEM_NONE && bulk->results == NULL)
         bulk->end = bulk->bulk.count;
     int r = bulk_reply(request, bulk, command->write.results, &command->problem, command->write.rolled_back);
+    bulk->results = NULL;
     return r == BULK_GOES_ON ? request_work_short(request, submit_piece) : r;
 }
 
 static int bulk_submit(struct request *request, struct bulk_request *bulk)
 {
-    bulk->in_pieces =
-        !bulk->atomic && request->transaction.len == 0 && request->exchange->body.len > BULK_WHOLE_BYTES_MAX;
+    bulk->in_pieces = !bulk->atomic && request->transaction.len == 0 &&
+                      (request->exchange->body.len > BULK_WHOLE_BYTES_MAX || bulk->bulk.count > BULK_PIECE_ITEMS_MAX);
     bulk->failed = false;
     bulk->begin = bulk->end = 0;
+    bulk->results = NULL;
+    bulk->steps_taken = 0;
     request->context = bulk;
     return submit_piece(request);
 }

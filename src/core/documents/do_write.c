@@ -4,6 +4,7 @@
 
 #include "core/catalog/catalog.h"
 #include "core/documents/ahead.h"
+#include "core/documents/write_internal.h"
 #include "core/step/handler.h"
 #include "core/step/hooks.h"
 #include "core/step/unit.h"
@@ -14,6 +15,8 @@ static void make_results(struct command *command)
 
     command->write.results = arena_zalloc(&command->arena, (count + 1) * sizeof(*command->write.results));
     command->write.rolled_back = false;
+    command->write.postponed_count = 0;
+    command->write.script_steps = 0;
 }
 
 /* Whether locks could concern the write: there are some, and not all of them lie in other indices than its. */
@@ -53,6 +56,33 @@ static void refuse_too_large(const struct core *core, struct command *command)
         core->limits.transaction_bytes_max, core->limits.transaction_held_max, core->limits.transaction_changes_max);
     for (size_t i = 0; i < command->write.item_count; i++)
         command->write.results[i].outcome = WRITE_FAILED;
+}
+
+/* The same of its scripts. */
+static void refuse_too_long(const struct core *core, struct command *command)
+{
+    problem_set(
+        &command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
+        "the scripts of an atomic request take at most [%llu] steps together [--script-steps]; nothing of it was "
+        "done: send it in several requests, or let its scripts do less",
+        (unsigned long long)core->limits.script.steps_max);
+    for (size_t i = 0; i < command->write.item_count; i++)
+        command->write.results[i].outcome = WRITE_FAILED;
+}
+
+void write__postpone(struct core *core, struct command *command, size_t item)
+{
+    if (command->write.results[item].postponed)
+        return;
+    writing__postpone(core, &command->arena, &command->write.results[item]);
+    command->write.postponed_count++;
+}
+
+static void count_postponed(struct write_command *write)
+{
+    write->postponed_count = 0;
+    for (size_t i = 0; i < write->item_count; i++)
+        write->postponed_count += write->results[i].postponed;
 }
 
 /* Gathers the chosen items and their results into arrays of their own. */
@@ -109,8 +139,12 @@ int core__run_write(struct core *core, struct command *command, const bool *chos
         return tl_trace(r);
     if (chosen != NULL)
         scatter(command, chosen, &run);
+    write->script_steps += run.script_steps;
+    count_postponed(write);
     if (run.too_large)
         refuse_too_large(core, command);
+    if (run.too_long)
+        refuse_too_long(core, command);
     write->rolled_back = write->atomic && failed;
     if (write->rolled_back && overlay != NULL) {
         overlay_rollback_to(overlay, mark);

@@ -20,6 +20,7 @@
 #include "core/documents/write_internal.h"
 #include "core/feed/feed.h"
 #include "core/step/unit.h"
+#include "core/step/work.h"
 #include "mapping/shard.h"
 
 /* --- Recording ---------------------------------------------------------------------------------------------------- */
@@ -192,13 +193,39 @@ static void count_item(struct writing *work, const struct write_item *item)
     writing__count_source(work, item->update->script_params, 0);
 }
 
+void writing__postpone(const struct core *core, struct arena *arena, struct write_result *result)
+{
+    result->outcome = WRITE_FAILED;
+    result->postponed = true;
+    problem_set(
+        &result->problem, arena, PROBLEM_LIMIT_EXCEEDED,
+        "the scripts before it took the [%llu] steps after which a request begins nothing more; it was not begun",
+        (unsigned long long)update_piece_steps(&core->limits.script, false));
+}
+
+/* Whether an item is to be postponed: it was before, or the scripts before it have taken what they may. An atomic write ends there. */
+static bool postpone(struct writing *work, struct write_result *result, bool *failed)
+{
+    struct write_run *run = work->run;
+
+    if (!result->postponed && work->steps_taken <= update_piece_steps(&work->core->limits.script, run->atomic))
+        return false;
+    run->too_long = run->atomic;
+    *failed |= run->atomic;
+    if (!result->postponed)
+        writing__postpone(work->core, run->arena, result);
+    return true;
+}
+
 static int run_items(struct writing *work, bool *failed)
 {
     struct write_run *run = work->run;
 
-    for (size_t i = 0; i < run->count && !run->too_large; i++) {
+    for (size_t i = 0; i < run->count && !run->too_large && !run->too_long; i++) {
         struct write_result *result = &run->results[i];
         int r = WRITE_ITEM_FAILED;
+        if (postpone(work, result, failed))
+            continue;
         count_item(work, &run->items[i]);
         if (result->problem.type == PROBLEM_NONE)
             r = writing__item(work, &run->items[i], result);
@@ -239,6 +266,24 @@ struct update writing__update(struct writing *work, const struct writing_item *a
     };
 }
 
+uint64_t writing__steps_shared(const struct core *core)
+{
+    return core->shared_steps != NULL ? *core->shared_steps : update_steps_shared(&core->limits.script);
+}
+
+void writing__keep_steps(const struct writing *work)
+{
+    if (work->core->shared_steps != NULL)
+        *work->core->shared_steps = work->script_steps;
+}
+
+void writing__count_script(struct writing *work, const struct update *update)
+{
+    core__work_whole(work->core, update->steps_taken / WORK_SCRIPT_STEPS);
+    work->core->script_steps += update->steps_taken;
+    work->steps_taken += update->steps_taken;
+}
+
 int write__run(struct core *core, struct write_run *run, bool *ret_failed)
 {
     struct writing work = {
@@ -249,7 +294,7 @@ int write__run(struct core *core, struct write_run *run, bool *ret_failed)
         .committed = core__view(core, NULL),
         .batch = run->count >= WRITE_CHUNK_ITEMS_MIN ? core->ts : 0,
         .record = BUF_INIT(BUF_UNLIMITED),
-        .script_steps = update_steps_shared(&core->limits.script),
+        .script_steps = writing__steps_shared(core),
         .walks = writing__ids_rise(run),
         .named_type = -1,
     };
@@ -257,6 +302,7 @@ int write__run(struct core *core, struct write_run *run, bool *ret_failed)
     int r;
 
     REQUIRE(core->open);
+    core->uncut |= run->atomic && run->overlay == NULL;
     r = run_items(&work, &failed);
     if (r == 0)
         writing__flush_entries(&work);
@@ -264,6 +310,8 @@ int write__run(struct core *core, struct write_run *run, bool *ret_failed)
         r = put_counted(&work);
     buf_deinit(&work.record);
     doc_run_free(work.walk);
+    writing__keep_steps(&work);
+    run->script_steps = work.steps_taken;
     if (r == 0 && ((failed && run->atomic && run->overlay == NULL) || run->too_large))
         core__abandon(core);
     *ret_failed = failed;

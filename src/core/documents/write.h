@@ -62,11 +62,15 @@ struct write_targets {
 };
 
 /*
- * Finds out what a write will change. Items that cannot be understood are left out; they fail when they run.
+ * Finds out what a write will change. Items that cannot be understood are left out; they fail when they run. With `cut`, when no item of it has
+ * been begun, those are postponed and left out that follow behind what scripts may take in one command.
  * Returns: 0; fatal codes.
  */
-int write__targets(struct core *core, const struct command *command, const struct overlay *overlay,
+int write__targets(struct core *core, struct command *command, const struct overlay *overlay, bool cut,
                    struct write_targets *ret_targets) TL_MUST_USE;
+
+/* Says of an item that it was not begun. */
+void write__postpone(struct core *core, struct command *command, size_t item);
 
 /* Whether an item whose index is missing makes it: all but a delete of 7.x without a version of the client's own. */
 bool write__makes_index(const struct write_item *item, enum dialect dialect);
@@ -103,13 +107,15 @@ struct write_run {
     const struct write_parsed *parsed;   /* by item: what write__targets() has parsed in this unit; NULL: nothing */
     struct arena *arena;                 /* takes what the results point to */
     struct write_result *results;
-    bool too_large; /* told: it is atomic and would write more bytes than a transaction may; it is not done */
+    uint64_t script_steps; /* out: that its scripts took */
+    bool too_long;         /* told: it is atomic and its scripts would take more than they may; it is not done */
+    bool too_large;        /* told: it is atomic and would write more bytes than a transaction may; it is not done */
 };
 
 /*
  * Runs items in the open unit. A result that holds a problem already makes its item fail with it.
  *
- * Requires: `results` has `count` elements, zeroed or with problems.
+ * Requires: `results` has `count` elements, zeroed or with problems, or postponed.
  * Ensures: an item is whole or absent. With `atomic`, all are whole or, *ret_failed or run->too_large being set, none is: without an
  *          overlay the whole unit is then abandoned; in an overlay the caller goes back to its savepoint and forgets what
  *          is in `ahead`.

@@ -6,6 +6,8 @@
 #include "core/documents/doc.h"
 #include "core/documents/version.h"
 #include "core/documents/write.h"
+#include "core/step/unit.h"
+#include "core/step/work.h"
 #include "core/tree/tree_write.h"
 #include "mapping/document.h"
 #include "mapping/entry.h"
@@ -53,6 +55,7 @@ struct writing {
     struct buf record;     /* reused */
     size_t bytes;          /* of keys and records written */
     uint64_t script_steps; /* left to all scripts of the command (update.h) */
+    uint64_t steps_taken;  /* by scripts so far */
     struct doc_run *walk;  /* over what the run replaces, in a bulk whose ids rise; NULL: not begun */
     struct view committed; /* what it walks over: the view without the transaction's own writes */
     bool walks;            /* it is to be begun by the first item that reads */
@@ -115,6 +118,7 @@ struct tree_writer writing__tree(struct writing *work, const struct catalog_inde
 static inline void writing__count_source(struct writing *work, struct slice source, size_t value_count)
 {
     work->taken_apart += source.len + (uint64_t)value_count * WRITE_CUT_VALUE_BYTES;
+    core__work_whole(work->core, source.len / WORK_BYTES);
 }
 /* Writes out the entries collected so far. What the scratch arena held is gone after it. */
 void writing__flush_entries(struct writing *work);
@@ -131,7 +135,15 @@ static inline struct slice writing__type_text(const struct writing_item *at)
     return at->item->type.len > 0 ? at->item->type : SLICE_LIT("_doc");
 }
 
+/* Says of an item that it was not begun. */
+void writing__postpone(const struct core *core, struct arena *arena, struct write_result *result);
+
 struct update;
+/* What the scripts of a run share at its beginning; with core->shared_steps set that, which gets what is left of it at the end. */
+uint64_t writing__steps_shared(const struct core *core);
+void writing__keep_steps(const struct writing *work);
+/* Counts what the script of an update took. */
+void writing__count_script(struct writing *work, const struct update *update);
 /* An update of an item whose index is found, without what was there before; `arena` takes what it makes. */
 struct update writing__update(struct writing *work, const struct writing_item *at, enum dialect dialect,
                               struct arena *arena);

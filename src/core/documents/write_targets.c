@@ -12,6 +12,7 @@
 #include "core/documents/write_internal.h"
 #include "core/step/command.h"
 #include "core/step/unit.h"
+#include "core/step/work.h"
 
 /* The targets of a command while they are found. */
 struct targeting {
@@ -86,6 +87,7 @@ static int source_after(struct targeting *targeting, struct writing_item *at, st
     }
     update.old = at->state.live ? &at->old : NULL;
     r = update_run(&update, &problem);
+    writing__count_script(work, &update);
     if (r < 0)
         return tl_trace(r);
     if (r == 0 && update.op != UPDATE_DELETE)
@@ -164,6 +166,8 @@ static int find_target(struct targeting *targeting, const struct write_item *ite
     const struct catalog_alias *alias;
     int r = 0;
 
+    core__work(core, WORK_ITEM);
+    core__work_whole(core, item->source.len / WORK_BYTES);
     target->index = item->index;
     target->type = writing__type_text(&at);
     target->id = item->id;
@@ -197,16 +201,17 @@ static struct targeting targeting_of(struct core *core, const struct command *co
                  .sink = {core->batch, (struct overlay *)(uintptr_t)overlay},
                  .view = core__view(core, overlay),
                  .committed = core__view(core, NULL),
-                 .script_steps = update_steps_shared(&core->limits.script)},
+                 .script_steps = writing__steps_shared(core)},
         .run = {.items = write->items, .count = write->item_count, .cleanup = write->cleanup},
         .dialect = command->dialect,
     };
 }
 
-int write__targets(struct core *core, const struct command *command, const struct overlay *overlay,
+int write__targets(struct core *core, struct command *command, const struct overlay *overlay, bool cut,
                    struct write_targets *ret_targets)
 {
-    const struct write_command *write = &command->write;
+    struct write_command *write = &command->write;
+    uint64_t steps_max = update_piece_steps(&core->limits.script, write->atomic) / 2; /* they run a second time */
     struct targeting targeting = targeting_of(core, command, overlay);
     struct write_targets targets = {.items =
                                         arena_zalloc(&core->arena, (write->item_count + 1) * sizeof(*targets.items))};
@@ -216,6 +221,10 @@ int write__targets(struct core *core, const struct command *command, const struc
     targeting.work.walks = writing__ids_rise(&targeting.run);
     for (size_t i = 0; i < write->item_count && r >= 0; i++) {
         struct write_target *target = &targets.items[targets.count];
+        if (cut && targeting.work.steps_taken > steps_max)
+            write__postpone(core, command, i);
+        if (write->results[i].postponed)
+            continue;
         r = find_target(&targeting, &write->items[i], target);
         if (r != 0) {
             *target = (struct write_target){0};
@@ -225,6 +234,8 @@ int write__targets(struct core *core, const struct command *command, const struc
         targets.count++;
     }
     doc_run_free(targeting.work.walk);
+    writing__keep_steps(&targeting.work);
+    write->script_steps += targeting.work.steps_taken;
     if (r < 0)
         return tl_trace(r);
     targets.parsed = targeting.parsed;

@@ -126,7 +126,7 @@ static bool changes_own_names(struct admission *at, const struct write_target *t
 static int find_targets(struct admission *at)
 {
     size_t kept = 0;
-    int r = write__targets(at->core, at->command, overlay_of(at), &at->targets);
+    int r = write__targets(at->core, at->command, overlay_of(at), at->wait == NULL, &at->targets);
     if (r < 0)
         return tl_trace(r);
     for (size_t i = 0; i < at->targets.count; i++) {
@@ -454,6 +454,25 @@ static int ask(struct admission *at, uint64_t deadline, const bool *blocked)
     UNREACHABLE();
 }
 
+/*
+ * Where items were postponed the blocked ones are, too: those would go before. Unless none has been begun, or it would never be its turn.
+ * Returns: whether it is so, and the write is done.
+ */
+static bool postpone_blocked(struct admission *at, const bool *chosen, const bool *blocked)
+{
+    struct write_command *write = write_of(at);
+    bool begun = false;
+    for (size_t i = 0; i < write->item_count && !begun; i++)
+        begun = chosen[i] && !write->results[i].postponed;
+    if (write->postponed_count == 0 || !begun)
+        return false;
+    for (size_t i = 0; i < at->targets.count; i++)
+        if (blocked[i])
+            write__postpone(at->core, at->command, at->targets.items[i].item);
+    forget_wait(at);
+    return true;
+}
+
 /* Runs what is free, waits for the rest: for what that needs now, since what has just run may have moved its documents. */
 static int first_try(struct admission *at, uint64_t deadline)
 {
@@ -464,7 +483,10 @@ static int first_try(struct admission *at, uint64_t deadline)
     INSIST(at->targets.count > 0);
     at->wait = wait__new(at->core, at->command, NULL, at->session, NULL);
     if (!write_of(at)->atomic && write_of(at)->item_count > 1) {
-        int r = run(at, choose_free(at, blocked));
+        bool *chosen = choose_free(at, blocked);
+        int r = run(at, chosen);
+        if (r >= 0 && postpone_blocked(at, chosen, blocked))
+            return 0;
         leave_blocked(at, blocked);
         return r < 0 ? tl_trace(r) : go_on(at, deadline);
     }

@@ -33,6 +33,7 @@
 #include "core/step/handler.h"
 #include "core/step/hooks.h"
 #include "core/step/unit.h"
+#include "core/step/work.h"
 #include "mapping/mapping.h"
 
 #define TXN_TIMEOUT_US_MAX (24 * 3600 * TL_SECOND)
@@ -58,6 +59,7 @@ void txn__free(struct core *core, struct txn *txn)
     struct owners *owners = core->owners;
     if (txn->mode == TXN_QUERY && core->effects != NULL && core->effects->query_ended != NULL)
         core->effects->query_ended(core->effects, txn->id);
+    core__work(core, WORK_OWNER);
     deadline_set(&owners->idles, &txn->idle, TL_TS_MAX);
     if (list_linked(&txn->unrecorded))
         list_remove(&txn->unrecorded);
@@ -137,6 +139,12 @@ struct txn *txn__find(struct core *core, struct slice id, struct slice session, 
     }
     if (!belongs(txn, session, arena, ret_problem))
         return NULL;
+    if (txn->party.session != NULL && txn->party.session->leaving) {
+        problem_set(ret_problem, arena, PROBLEM_TRANSACTION_ABORTED,
+                    "transaction [%.*s] was rolled back: its session #%llu has ended", SLICE_ARG(id),
+                    (unsigned long long)session_number(txn->party.session));
+        return NULL;
+    }
     if (txn->wait != NULL) {
         problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "a request of transaction [%.*s] is under way",
                     SLICE_ARG(id));
@@ -290,7 +298,7 @@ static void put_outcome(struct core *core, const struct txn *txn, const struct t
 }
 
 /* Ends the command that waits in a transaction which is being rolled back. */
-static void end_waiting(struct core *core, struct txn *txn, struct slice cause)
+void txn__end_waiting(struct core *core, struct txn *txn, struct slice cause)
 {
     struct wait *wait = txn->wait;
     if (wait == NULL)
@@ -306,7 +314,7 @@ static void roll_back(struct core *core, struct txn *txn, bool by_request, struc
     struct txn_outcome outcome = outcome_of(core, txn);
     outcome.by_request = by_request;
     outcome.cause = cause;
-    end_waiting(core, txn, cause);
+    txn__end_waiting(core, txn, cause);
     put_outcome(core, txn, &outcome);
     txn__free(core, txn);
 }
@@ -423,6 +431,7 @@ static struct wanted_documents find_wanted(struct core *core, const struct txn *
     list_for_each(link, &txn->party.owner.holds)
     {
         const struct lock_hold *hold = list_entry(link, struct lock_hold, of_owner);
+        core__work(core, WORK_LOCK);
         if (hold->mode != LOCK_X || hold->resource->kind != RESOURCE_DOCUMENT || lock_hold_alone(hold))
             continue;
         wanted.names = arena_grow(&core->arena, wanted.names, wanted.count, &capacity, sizeof *wanted.names);
@@ -522,6 +531,7 @@ static int commit(struct core *core, struct command *command, struct txn *txn)
     struct txn_outcome outcome = outcome_of(core, txn);
     struct wanted_documents wanted = {NULL, 0};
     struct lock_table *locks = &core->owners->locks;
+    core->uncut = true; /* all or nothing: transaction_changes_max bounds it */
     outcome.committed = true;
     outcome.commit_ts = txn->mode == TXN_QUERY ? txn->read_ts : core->ts;
     core->unbinding = txn->mode == TXN_QUERY;

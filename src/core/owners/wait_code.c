@@ -69,6 +69,8 @@ static void code_result(struct coder *coder, struct write_result *result)
     result->outcome = (enum write_outcome)code_enum(coder, result->outcome, WRITE_OUTCOME_COUNT);
     result->conflict = (enum conflict_kind)code_enum(coder, result->conflict, CONFLICT_KIND_COUNT);
     code_bool(coder, &result->script_long);
+    if (coder->version >= 5)
+        code_bool(coder, &result->postponed);
     code_slice(coder, &result->index);
     code_slice(coder, &result->type);
     code_slice(coder, &result->index_uuid);

@@ -141,6 +141,8 @@ struct write_result {
     int64_t seq_no;       /* new; on conflict the current; -2 unknown */
     struct slice source;  /* of an update whose source was wanted */
     bool script_long;     /* with WRITE_FAILED: the script took more than write_update.script_steps */
+    bool script_spent;    /* with WRITE_FAILED: it wanted more than the core allows */
+    bool postponed;       /* with WRITE_FAILED: not begun, to be submitted again; see write_command.postponed_count */
     struct slice routing; /* of the document after the change; empty: none */
     struct problem problem;
 };
@@ -152,6 +154,12 @@ struct write_command {
     bool cleanup; /* the core's own, when a session has ended: blocks and closed indices do not stop it */
     struct write_result *results; /* out: item_count of them, in the command's arena */
     bool rolled_back;             /* out: atomic, and at least one item failed */
+    /*
+     * Out: items that were not begun, since the scripts before them took what those of one command may (update.h). At least one was begun. Those that
+     * were not are to be submitted again, in their order, as a command of their own, so that other commands have their turn in between.
+     */
+    size_t postponed_count;
+    uint64_t script_steps; /* out: that its scripts took, with those to find out where documents will lie */
 };
 
 /* --- Catalog ------------------------------------------------------------------------------------------------------ */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "core/step/work.h"
 #include "json/json.h"
 #include "mapping/entry.h"
 #include "mapping/mapping.h"
@@ -407,8 +408,8 @@ static void long_scripts_are_given_up(void **state)
     box_close(&box);
 }
 
-/* Goal: the endless scripts of one command together take little more than one of them; those beside them have enough. */
-static void scripts_of_a_command_share_steps(void **state)
+/* Goal: behind an endless script no item is begun, in the same command; it is when it is submitted again. */
+static void nothing_is_begun_behind_an_endless_script(void **state)
 {
     struct core_box box;
     struct write_update endless = {.script_source = SLICE_LIT(ENDLESS), .script_lang = SLICE_LIT("groovy")};
@@ -426,10 +427,120 @@ static void scripts_of_a_command_share_steps(void **state)
     box_run(&box, command, TL_MS);
     const struct write_result *results = box.last->write.results;
     assert_slice_equal(results[0].problem.caused_by->caused_by->reason, "the script takes more than 5000000 steps");
-    for (int i = 1; i < 39; i++)
-        assert_slice_equal(results[i].problem.caused_by->caused_by->reason, "the script takes more than 20000 steps");
-    assert_int_equal(results[39].outcome, WRITE_UPDATED);
+    assert_false(results[0].postponed);
+    assert_int_equal(box.last->write.postponed_count, 39);
+    for (int i = 1; i < 40; i++)
+        assert_true(results[i].outcome == WRITE_FAILED && results[i].postponed);
+    assert_int_equal(box_update(&box, "u", "1", modest)->outcome, WRITE_UPDATED);
     box_close(&box);
+}
+
+enum { LOOPING = 150 };
+
+/* Updates of documents by scripts that each take 20,000 steps or so, twice that in an atomic write, those that are still to be done. */
+static size_t run_looping(struct core_box *box, bool *done, bool atomic)
+{
+    struct write_update update = {.script_source = SLICE_LIT("for (int i = 0; i < 5000; i++) { ctx._source.n = i }")};
+    if (atomic)
+        update.script_source = SLICE_LIT("for (int i = 0; i < 10000; i++) { ctx._source.n = i }");
+    size_t count = 0, ran = 0;
+    int numbers[LOOPING];
+
+    struct command *command = box_write(box, LOOPING);
+    command->write.atomic = atomic;
+    for (int i = 0; i < LOOPING; i++) {
+        if (done[i])
+            continue;
+        struct write_item *item = &command->write.items[count];
+        *item = box_item(WRITE_UPDATE, "u", NULL, NULL, NULL);
+        item->id = arena_printf(&command->arena, "%d", i);
+        item->update = &update;
+        numbers[count++] = i;
+    }
+    command->write.item_count = count;
+    box_run(box, command, 1);
+    for (size_t i = 0; i < count; i++) {
+        const struct write_result *result = &command->write.results[i];
+        done[numbers[i]] = result->outcome == WRITE_UPDATED;
+        ran += result->outcome == WRITE_UPDATED;
+    }
+    assert_true(command->problem.type != PROBLEM_NONE || ran + command->write.postponed_count == count);
+    return ran;
+}
+
+static void lock_in(struct core_box *box, const char *session, const char *index, const char *id)
+{
+    struct command *open = command_new(COMMAND_SESSION_OPEN, DIALECT_7);
+    open->session.id = slice_from(session);
+    open->session.ttl_us = 3600 * TL_SECOND;
+    box_run(box, open, 1);
+    struct command *lock = command_new(COMMAND_LOCK, DIALECT_7);
+    lock->terms.session = slice_from(session);
+    lock->lock.targets = arena_zalloc(&lock->arena, sizeof *lock->lock.targets);
+    lock->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = slice_from(index), .id = slice_from(id)};
+    lock->lock.target_count = 1;
+    box_run(box, lock, 1);
+    assert_int_equal(lock->problem.type, PROBLEM_NONE);
+}
+
+/*
+ * Goal: however many scripts a bulk has, each step is bounded, as the box watches; each command does some and postpones the rest, in their order. Under locks
+ * and in a tree of paths, too, where scripts run beforehand.
+ */
+static void scripts_of_a_bulk_are_cut(void **state)
+{
+    (void)state;
+    for (int tree = 0; tree < 2; tree++) {
+        bool done[LOOPING] = {false};
+        struct core_box box;
+        int pieces = 0;
+
+        box_open(&box);
+        if (tree)
+            box_index_command(&box, COMMAND_INDEX_CREATE, "u",
+                              "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+        for (int i = 0; i < LOOPING; i++) {
+            char id[12];
+            snprintf(id, sizeof id, "%d", i);
+            box_index(&box, "u", id, "{\"n\":1,\"path\":\"/a\"}");
+        }
+        if (tree)
+            lock_in(&box, "s", "u", "none");
+        for (size_t ran = 0; ran < LOOPING; pieces++) {
+            size_t more = run_looping(&box, done, false);
+            assert_true(more > 0);
+            ran += more;
+            for (int i = 0; i < LOOPING; i++)
+                assert_true(done[i] == ((size_t)i < ran)); /* the first ones, each time */
+            assert_int_equal(box_index(&box, "other", "1", "{}")->version, pieces + 1);
+        }
+        assert_true(pieces > 2);
+        assert_string_equal(box_source(&box, "u", "149"), "{\"n\":4999,\"path\":\"/a\"}");
+        box_close(&box);
+    }
+}
+
+/* Goal: an atomic write cannot be cut: what is too much for one command is refused, and nothing of it is done. */
+static void scripts_of_an_atomic_write_are_limited(void **state)
+{
+    (void)state;
+    for (int locked = 0; locked < 2; locked++) {
+        bool done[LOOPING] = {false};
+        struct core_box box;
+
+        box_open(&box);
+        for (int i = 0; i < LOOPING; i++) {
+            char id[12];
+            snprintf(id, sizeof id, "%d", i);
+            box_index(&box, "u", id, "{\"n\":1}");
+        }
+        if (locked)
+            lock_in(&box, "s", "u", "none");
+        assert_int_equal(run_looping(&box, done, true), 0);
+        assert_int_equal(box.last->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
+        assert_string_equal(box_source(&box, "u", "0"), "{\"n\":1}");
+        box_close(&box);
+    }
 }
 
 static void what_does_not_fit_the_mapping_is_refused(void **state)
@@ -615,6 +726,7 @@ static uint64_t digest_of_bulk(size_t count, bool ahead)
     struct problem problem;
 
     box_open(&box);
+    box.unbounded = true; /* the core takes commands as large as it is given */
     box_index_command(&box, COMMAND_INDEX_CREATE, "fs",
                       "{\"mappings\":{\"dynamic\":false,\"properties\":{\"number\":{\"type\":\"long\"}}}}");
     struct command *command = box_write(&box, count);
@@ -638,6 +750,31 @@ static uint64_t digest_of_bulk(size_t count, bool ahead)
  * What is parsed ahead decides nothing: a bulk is cut at the same places, and its documents name the same batches. Not parsed
  * ahead, the larger one has 40 MB to parse.
  */
+/* Goal: the work of a step is counted anew in each, rises with what it does, and is the same on another core. */
+static void work_is_counted_by_step(void **state)
+{
+    struct core_box box[2];
+    uint64_t work[2][3];
+    (void)state;
+
+    for (int i = 0; i < 2; i++) {
+        struct write_update loop = {.script_source = SLICE_LIT("for (int i = 0; i < 900; i++) { ctx._source.n++ }")};
+        box_open(&box[i]);
+        box_index(&box[i], "u", "0", "{\"n\":1}");
+        box_index(&box[i], "u", "1", "{\"n\":1}");
+        work[i][0] = core_step_work(box[i].core);
+        box_index(&box[i], "u", "2", "{\"n\":1}");
+        work[i][1] = core_step_work(box[i].core);
+        box_update(&box[i], "u", "1", loop);
+        work[i][2] = core_step_work(box[i].core);
+        box_close(&box[i]);
+    }
+    assert_memory_equal(work[0], work[1], sizeof work[0]);
+    assert_int_equal(work[0][0], work[0][1]);
+    assert_true(work[0][0] > 0);
+    assert_true(work[0][2] > work[0][1] + 900 / WORK_SCRIPT_STEPS);
+}
+
 static void a_bulk_is_cut_by_what_it_says(void **state)
 {
     (void)state;
@@ -749,7 +886,8 @@ static void what_copies_tell_is_kept(void **state)
 
 /* --- Users, roles, keys --------------------------------------------------------------------------------------------- */
 
-static void secure(struct core_box *box, enum command_type type, const char *kind, const char *body, enum problem_type problem)
+static void secure(struct core_box *box, enum command_type type, const char *kind, const char *body,
+                   enum problem_type problem)
 {
     struct command *command = command_new(type, DIALECT_7);
     command->object.name = SLICE_LIT("a");
@@ -870,13 +1008,16 @@ int main(void)
         cmocka_unit_test(updates_merge_and_notice_noops),
         cmocka_unit_test(updates_run_scripts),
         cmocka_unit_test(long_scripts_are_given_up),
-        cmocka_unit_test(scripts_of_a_command_share_steps),
+        cmocka_unit_test(nothing_is_begun_behind_an_endless_script),
+        cmocka_unit_test(scripts_of_a_bulk_are_cut),
+        cmocka_unit_test(scripts_of_an_atomic_write_are_limited),
         cmocka_unit_test(what_does_not_fit_the_mapping_is_refused),
         cmocka_unit_test(ids_have_a_length),
         cmocka_unit_test(entries_follow_their_documents),
         cmocka_unit_test(a_closed_index_takes_no_write),
         cmocka_unit_test(a_missing_index_is_made_but_not_by_a_delete),
         cmocka_unit_test(a_lock_keeps_its_timestamp),
+        cmocka_unit_test(work_is_counted_by_step),
         cmocka_unit_test(a_bulk_is_cut_by_what_it_says),
         cmocka_unit_test(what_was_seen_of_places_is_believed_while_they_are_watched),
         cmocka_unit_test(what_copies_tell_is_kept),

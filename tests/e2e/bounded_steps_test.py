@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""One step of the core is bounded, whatever clients ask for: what is long is cut into pieces, in which other requests have their turn.
+
+Method: the server counts commands and steps that took too much (GET /_metrics); so no time is measured. Those of at most one script are left aside.
+"""
+import json
+import os
+import re
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from server import Server  # noqa: E402
+from waiting import until  # noqa: E402
+
+LOOP = "for (int i = 0; i < params.n; i++) { ctx._source.n = i }"
+
+
+class BoundedSteps(unittest.TestCase):
+    def setUp(self):
+        self.server = Server().start()
+        self.addCleanup(self.server.close)
+        self.server.must("PUT", "/_scripts/loop", {"script": {"lang": "painless", "source": LOOP}})
+
+    def figure(self, name):
+        page = self.server.request("GET", "/_metrics").body.decode()
+        return int(re.search(r"^%s (\d+)" % re.escape(name), page, re.M).group(1))
+
+    def bulk(self, count, turns, query=""):
+        lines = []
+        for i in range(count):
+            lines.append({"update": {"_index": "u", "_id": str(i)}})
+            lines.append({"script": {"id": "loop", "params": {"n": turns}}, "upsert": {}, "scripted_upsert": False})
+        body = "".join(json.dumps(line) + "\n" for line in lines)
+        return self.server.request("POST", "/_bulk" + query, body, {"Content-Type": "application/x-ndjson"})
+
+    def fill(self, count):
+        body = "".join(json.dumps(line) + "\n" for i in range(count)
+                       for line in ({"index": {"_index": "u", "_id": str(i)}}, {"n": -1}))
+        self.server.request("POST", "/_bulk", body, {"Content-Type": "application/x-ndjson"})
+
+    def test_a_bulk_of_scripts_is_cut(self):
+        self.fill(200)
+        before = self.figure('tidelock_commands_total{command="write"}')
+        answer = self.bulk(200, 4000)
+        self.assertEqual(answer.status, 200)
+        told = json.loads(answer.body)
+        self.assertFalse(told["errors"])
+        self.assertEqual([item["update"]["_id"] for item in told["items"]], [str(i) for i in range(200)])
+        self.assertEqual({item["update"]["_version"] for item in told["items"]}, {2})
+        self.assertGreater(self.figure('tidelock_commands_total{command="write"}') - before, 2)
+        self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)
+
+    def test_scripts_of_a_bulk_share_their_steps(self):
+        """What one command did before it was cut: all share the steps of one script, each has 20,000 besides."""
+        self.fill(200)
+        told = json.loads(self.bulk(200, 20000).body)
+        self.assertTrue(told["errors"])
+        statuses = [item["update"]["status"] for item in told["items"]]
+        self.assertEqual(statuses[0], 200)
+        self.assertEqual(statuses[-1], 400)
+        self.assertEqual(told["items"][-1]["update"]["error"]["type"], "illegal_argument_exception")
+        self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)
+
+    def test_an_atomic_bulk_of_scripts_is_refused(self):
+        self.fill(200)
+        answer = self.bulk(200, 20000, "?atomic=true")
+        self.assertEqual(answer.status, 400, answer.body)
+        self.assertIn(b"atomic request", answer.body)
+        self.assertEqual(self.server.must("GET", "/u/_doc/0")["_source"], {"n": -1})
+
+    def test_many_small_actions_are_cut(self):
+        before = self.figure('tidelock_commands_total{command="write"}')
+        body = "".join('{"delete":{"_index":"u","_id":"%d"}}\n' % i for i in range(9000))
+        answer = self.server.request("POST", "/_bulk", body, {"Content-Type": "application/x-ndjson"})
+        self.assertEqual(len(json.loads(answer.body)["items"]), 9000)
+        self.assertGreater(self.figure('tidelock_commands_total{command="write"}') - before, 3)
+        self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)
+
+    def test_the_end_of_a_session_with_long_actions_is_cut(self):
+        """100 actions of 400,000 steps each: a dozen is done, the others are put aside, told, and can be tried again."""
+        self.fill(1)
+        session = self.server.must("POST", "/_session", {"ttl": "5m", "on_expire": [
+            line for _ in range(100)
+            for line in ({"update": {"_index": "u", "_id": "0"}}, {"script": {"id": "loop", "params": {"n": 100000}}})]})["session"]
+        number = self.server.must("GET", "/_session/" + session).get("number")
+        self.server.must("DELETE", "/_session/%s?force=true" % (number or session))
+        self.assertEqual(self.server.must("GET", "/u/_doc/0")["_source"], {"n": 99999})
+        kept = self.server.must("GET", "/_session")["kept"]
+        self.assertGreater(len(kept), 80)
+        self.assertTrue(all(one["aside"] for one in kept))
+        self.assertIn("[--script-steps]", self.server.request("GET", "/_lock/_stories").body.decode())
+        self.assertEqual(self.figure("tidelock_steps_over_bound_total"), 0)
+        version = self.server.must("GET", "/u/_doc/0")["_version"]
+        self.server.must("POST", "/_session/_kept/%d/_retry" % kept[0]["number"])
+        until(lambda: self.server.must("GET", "/u/_doc/0")["_version"] == version + 1, "the action is done")
+
+
+if __name__ == "__main__":
+    unittest.main()
