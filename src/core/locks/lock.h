@@ -27,6 +27,9 @@ struct lock_owner {
     size_t lock_count;          /* holds with a mode that are not aside */
     size_t aside_count;         /* those that are */
     size_t ward_count;          /* owners whose session it is */
+    size_t awaited_count;       /* holds that requests wait for: lock_hold.awaited */
+    uint64_t search_epoch;      /* of the last search for circles that reached requests by it, ... */
+    uint8_t followed;           /* ... and which lists of them: lock_cycle.c */
     bool one_shot;              /* a write of its own: sent to the end of the queue rather than ended */
     bool first;                 /* what an ended session left: stands ahead of all, gives way to nobody; set at once */
     void *user;
@@ -49,6 +52,7 @@ struct lock_hold {
     uint8_t mode;      /* enum lock_mode; LOCK_NONE: marks only */
     uint8_t bits;      /* set of enum lock_bit */
     bool aside;        /* a lock that goes with others: it is counted nowhere */
+    bool awaited;      /* a request waits at its resource for a bit that conflicts with its bits; invariant 3 */
 };
 
 enum lock_state { LOCK_STATE_NEW, LOCK_STATE_WAITING, LOCK_STATE_GRANTED, LOCK_STATE_DEADLOCKED, LOCK_STATE_COUNT };
@@ -102,6 +106,7 @@ struct lock_table {
     uint64_t token_count; /* grants since lock_table_at(), each with a token of its own (invariant 7) */
     struct heap wake;     /* waiting requests that lost what they watched; empty between calls, unless withheld */
     struct heap late;     /* the same of what ended sessions left; its first is free between calls */
+    uint64_t walked;      /* locks, waiting requests and resources that were looked at, ever (core/step/work.h) */
     size_t late_max;      /* how many of those may still be granted: lock_table_grant_late() */
     unsigned withheld;    /* lock_table_withhold() without lock_table_let_in() */
     struct list granted;

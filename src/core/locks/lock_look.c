@@ -288,6 +288,15 @@ bool lock_waiters_next(struct lock_waiters *waiters, const struct lock_request *
 
 /* --- Checks ------------------------------------------------------------------------------------------------------- */
 
+static bool is_awaited(const struct lock_hold *hold)
+{
+    const struct lock_queue *queue = hold->resource->queue;
+    for (size_t bit = 0; queue != NULL && bit < LOCK_BIT_COUNT; bit++)
+        if (!list_empty(&queue->waiting[bit]) && (lock__conflicts[bit] & hold->bits) != 0)
+            return true;
+    return false;
+}
+
 static void check_counts(const struct resource *resource)
 {
     uint32_t held[LOCK_BIT_COUNT] = {0};
@@ -296,6 +305,7 @@ static void check_counts(const struct resource *resource)
         const struct lock_hold *hold = list_entry(link, struct lock_hold, of_resource);
         INSIST(hold->bits != 0);
         INSIST(((hold->bits >> LOCK_BIT_S) != 0) == (hold->mode != LOCK_NONE));
+        INSIST(hold->awaited == is_awaited(hold));
         for (size_t bit = 0; bit < LOCK_BIT_COUNT; bit++)
             held[bit] += hold->bits >> bit & 1;
     }
@@ -337,14 +347,24 @@ static size_t check_queue(const struct resource *resource)
     return total;
 }
 
+static void check_owner(const struct lock_owner *owner)
+{
+    size_t awaited = 0;
+    list_for_each(link, &owner->holds) awaited += list_entry(link, struct lock_hold, of_owner)->awaited;
+    INSIST(owner->awaited_count == awaited);
+}
+
 /* What is counted for people is what there is. */
 static void check_figures(const struct lock_table *table)
 {
     size_t held[LOCK_MODE_COUNT] = {0};
     for (size_t i = 0; i < table->bucket_count; i++)
-        for (const struct lock_hold *hold = table->buckets[i]; hold != NULL; hold = hold->chain)
+        for (const struct lock_hold *hold = table->buckets[i]; hold != NULL; hold = hold->chain) {
             if (hold->mode != LOCK_NONE && !hold->aside)
                 held[hold->mode]++;
+            if (hold->owner->holds.next == &hold->of_owner)
+                check_owner(hold->owner);
+        }
     for (int mode = 0; mode < LOCK_MODE_COUNT; mode++) {
         INSIST(table->held[mode] == held[mode]);
         INSIST(table->waiting_count > 0 || table->wanted[mode] == 0);

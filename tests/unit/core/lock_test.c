@@ -386,6 +386,137 @@ static void test_crowd(void **state)
     teardown(&f);
 }
 
+/* Each of a crowd has an owner of its own, and a request at most. */
+struct crowd {
+    struct fixture f;
+    struct lock_owner *owners;
+    struct lock_request **requests;
+    size_t count;
+};
+
+static void crowd_setup(struct crowd *crowd, size_t count)
+{
+    setup(&crowd->f);
+    crowd->count = count;
+    crowd->owners = mem_alloc(count * sizeof *crowd->owners);
+    crowd->requests = mem_zalloc(count * sizeof *crowd->requests);
+    for (size_t i = 0; i < count; i++)
+        lock_owner_init(&crowd->f.table, &crowd->owners[i], NULL, NULL);
+}
+
+static void crowd_teardown(struct crowd *crowd)
+{
+    lock_table_check(&crowd->f.table);
+    for (size_t i = crowd->count; i-- > 0;)
+        lock_request_free(crowd->requests[i]);
+    for (size_t i = 0; i < crowd->count; i++) {
+        lock_release_all(&crowd->f.table, &crowd->owners[i]);
+        lock_owner_deinit(&crowd->owners[i]);
+    }
+    mem_free(crowd->owners);
+    mem_free(crowd->requests);
+    teardown(&crowd->f);
+}
+
+/* Has one ask, and keeps its request while it waits. */
+static void crowd_ask(struct crowd *crowd, size_t at, enum lock_mode mode, struct resource_name name, int outcome)
+{
+    struct lock_want want = {name, mode, false};
+    struct lock_request *request = lock_request_new(&crowd->f.table, &crowd->owners[at], &want, 1, NULL);
+    assert_int_equal(lock_request_start(request, true), outcome);
+    if (outcome == LOCK_WAITS)
+        crowd->requests[at] = request;
+    else
+        lock_request_free(request);
+}
+
+/* Has one take X on a document of its own in index a. */
+static void crowd_take_own(struct crowd *crowd, size_t at)
+{
+    char id[24];
+    snprintf(id, sizeof id, "%zu", at);
+    crowd_ask(crowd, at, LOCK_X, (struct resource_name){SLICE_LIT("a"), SLICE_NONE, SLICE_LIT("_doc"), slice_from(id)},
+              LOCK_GRANTED);
+}
+
+/* All hold a document in a, which somebody wants as a whole, and wait for one in b. Returns: what the last one's request looked at. */
+static uint64_t walked_in_queue(size_t count)
+{
+    struct crowd crowd;
+    crowd_setup(&crowd, count);
+    assert_int_equal(try_lock(&crowd.f, 0, LOCK_X, "b#1"), LOCK_GRANTED);
+    for (size_t i = 0; i < count; i++)
+        crowd_take_own(&crowd, i);
+    struct lock_request *whole = wait_lock(&crowd.f, 1, LOCK_X, "a");
+    uint64_t before = 0;
+    for (size_t i = 0; i < count; i++) {
+        before = crowd.f.table.walked;
+        crowd_ask(&crowd, i, LOCK_X, named("b#1"), LOCK_WAITS);
+    }
+    uint64_t walked = crowd.f.table.walked - before;
+    lock_request_free(whole);
+    crowd_teardown(&crowd);
+    return walked;
+}
+
+/* The same, but that what the second half waits for is held, in S, by the first half. */
+static uint64_t walked_over_holders(size_t count)
+{
+    struct crowd crowd;
+    crowd_setup(&crowd, count);
+    for (size_t i = 0; i < count; i++)
+        if (i < count / 2)
+            crowd_ask(&crowd, i, LOCK_S, named("b#1"), LOCK_GRANTED);
+        else
+            crowd_take_own(&crowd, i);
+    struct lock_request *whole = wait_lock(&crowd.f, 1, LOCK_X, "a");
+    uint64_t before = 0;
+    for (size_t i = count / 2; i < count; i++) {
+        before = crowd.f.table.walked;
+        crowd_ask(&crowd, i, LOCK_X, named("b#1"), LOCK_WAITS);
+    }
+    uint64_t walked = crowd.f.table.walked - before;
+    lock_request_free(whole);
+    crowd_teardown(&crowd);
+    return walked;
+}
+
+/* Those in the queue wait for X and for S in turn: neither bit's requests stand for all of the other's. */
+static uint64_t walked_in_two_lines(size_t count)
+{
+    struct crowd crowd;
+    crowd_setup(&crowd, count);
+    assert_int_equal(try_lock(&crowd.f, 0, LOCK_X, "b#1"), LOCK_GRANTED);
+    uint64_t before = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (i % 4 == 0)
+            crowd_take_own(&crowd, i);
+    }
+    struct lock_request *whole = wait_lock(&crowd.f, 1, LOCK_X, "a");
+    for (size_t i = 0; i < count; i++) {
+        before = crowd.f.table.walked;
+        crowd_ask(&crowd, i, i % 2 == 0 ? LOCK_X : LOCK_S, named("b#1"), LOCK_WAITS);
+    }
+    crowd_ask(&crowd, 1, LOCK_S, named("c#1"), LOCK_GRANTED); /* and a search with no request of its own that is new */
+    uint64_t walked = crowd.f.table.walked - before;
+    lock_request_free(whole);
+    crowd_teardown(&crowd);
+    return walked;
+}
+
+/* Goal: the search for circles looks at each request and hold a few times, however many there are and wait for each other. */
+static void test_search_grows_with_the_table(void **state)
+{
+    (void)state;
+    enum { FEW = 1000, LOOKS = 16 };
+    static uint64_t (*const crowds[])(size_t) = {walked_in_queue, walked_over_holders, walked_in_two_lines};
+    for (size_t i = 0; i < sizeof crowds / sizeof *crowds; i++) {
+        uint64_t few = crowds[i](FEW), many = crowds[i](2 * FEW);
+        assert_in_range(few, FEW / 4, LOOKS * FEW);
+        assert_in_range(many, few, 2 * few + few / 10);
+    }
+}
+
 static void test_deep_path(void **state)
 {
     (void)state;
@@ -483,8 +614,8 @@ int main(void)
         cmocka_unit_test(test_update),    cmocka_unit_test(test_session_of_transaction),
         cmocka_unit_test(test_tokens),    cmocka_unit_test(test_tokens_of_one_step),
         cmocka_unit_test(test_sets),      cmocka_unit_test(test_move),
-        cmocka_unit_test(test_crowd),     cmocka_unit_test(test_deep_path),
-        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_crowd),     cmocka_unit_test(test_search_grows_with_the_table),
+        cmocka_unit_test(test_deep_path), cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
