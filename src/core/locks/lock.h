@@ -180,7 +180,11 @@ struct lock_conflict {
     bool waiting; /* it waits ahead; `hold` is NULL */
     const struct lock_hold *hold;
 };
-/* Returns: how many were filled in, holders first; at most `max`. */
+/*
+ * Takes a number of looks that follows from `max`, however much the holders have locked. Of one that blocks by locks below names the first, as a rule; where
+ * it has very many others, the resource above it, with the mode of the locks below.
+ * Returns: how many were filled in, holders first; at most `max`.
+ */
 size_t lock_request_conflicts(struct lock_request *request, struct lock_conflict *ret_conflicts, size_t max);
 
 /* Each returns NULL when there is no more. The request is the caller's again. */

@@ -517,6 +517,61 @@ static void test_search_grows_with_the_table(void **state)
     }
 }
 
+/* Has one take X on documents of fs with one request; the one in the middle lies in `middle`, if that is given, the others in `path`. */
+static void take_many(struct crowd *crowd, size_t at, const char *path, size_t count, const char *middle)
+{
+    struct arena arena = ARENA_INIT;
+    struct lock_want *wants = arena_zalloc(&arena, count * sizeof *wants);
+    for (size_t i = 0; i < count; i++) {
+        struct slice lies = slice_from(middle != NULL && i == count / 2 ? middle : path);
+        wants[i] = (struct lock_want){
+            {SLICE_LIT("fs"), lies, SLICE_LIT("_doc"), arena_printf(&arena, "%zu-%zu%.*s", at, i, SLICE_ARG(lies))},
+            LOCK_X};
+    }
+    struct lock_request *request = lock_request_new(&crowd->f.table, &crowd->owners[at], wants, count, NULL);
+    assert_int_equal(lock_request_start(request, false), LOCK_GRANTED);
+    lock_request_free(request);
+    arena_deinit(&arena);
+}
+
+/* Asks for X on /a, and is told who blocks that. Returns: how many conflicts, and what was looked at to tell them. */
+static size_t told(struct crowd *crowd, struct lock_conflict *ret_conflicts, size_t max, uint64_t *ret_walked)
+{
+    struct lock_request *request = request_of(&crowd->f, 0, LOCK_X, "fs:/a");
+    assert_int_equal(lock_request_start(request, false), LOCK_CONFLICT);
+    uint64_t before = crowd->f.table.walked;
+    size_t count = lock_request_conflicts(request, ret_conflicts, max);
+    *ret_walked = crowd->f.table.walked - before;
+    lock_request_free(request);
+    return count;
+}
+
+/* Goal: telling who blocks a request takes so many looks, however many locks the holders have; as a rule it names the first lock that blocks. */
+static void test_conflicts_of_large_holders(void **state)
+{
+    (void)state;
+    enum { HOLDERS = 20, FEW = 200, MANY = 2000, WALKED_MAX = 300 };
+    struct lock_conflict conflicts[HOLDERS + 1];
+    uint64_t walked;
+    struct crowd crowd;
+    crowd_setup(&crowd, HOLDERS);
+    take_many(&crowd, 0, "/b", FEW, "/a"); /* found from the front */
+    take_many(&crowd, 1, "/b", MANY, NULL);
+    take_many(&crowd, 1, "/a", 1, NULL); /* found from its directory back */
+    for (size_t i = 2; i < HOLDERS; i++)
+        take_many(&crowd, i, "/b", MANY, "/a"); /* neither near the front nor near the directory */
+    assert_int_equal(told(&crowd, conflicts, HOLDERS + 1, &walked), HOLDERS);
+    assert_in_range(walked, HOLDERS, HOLDERS * WALKED_MAX);
+    for (size_t i = 0; i < HOLDERS; i++) {
+        assert_ptr_equal(conflicts[i].owner, &crowd.owners[i]);
+        assert_int_equal(conflicts[i].mode, LOCK_X);
+        assert_int_equal(conflicts[i].resource->kind, i < 2 ? RESOURCE_DOCUMENT : RESOURCE_DIRECTORY);
+    }
+    assert_int_equal(told(&crowd, conflicts, 3, &walked), 3);
+    assert_in_range(walked, 3, 3 * WALKED_MAX);
+    crowd_teardown(&crowd);
+}
+
 static void test_deep_path(void **state)
 {
     (void)state;
@@ -608,14 +663,23 @@ static void test_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_modes),     cmocka_unit_test(test_trail),
-        cmocka_unit_test(test_unrelated), cmocka_unit_test(test_order),
-        cmocka_unit_test(test_upgrade),   cmocka_unit_test(test_deadlocks),
-        cmocka_unit_test(test_update),    cmocka_unit_test(test_session_of_transaction),
-        cmocka_unit_test(test_tokens),    cmocka_unit_test(test_tokens_of_one_step),
-        cmocka_unit_test(test_sets),      cmocka_unit_test(test_move),
-        cmocka_unit_test(test_crowd),     cmocka_unit_test(test_search_grows_with_the_table),
-        cmocka_unit_test(test_deep_path), cmocka_unit_test(test_names),
+        cmocka_unit_test(test_modes),
+        cmocka_unit_test(test_trail),
+        cmocka_unit_test(test_unrelated),
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_upgrade),
+        cmocka_unit_test(test_deadlocks),
+        cmocka_unit_test(test_update),
+        cmocka_unit_test(test_session_of_transaction),
+        cmocka_unit_test(test_tokens),
+        cmocka_unit_test(test_tokens_of_one_step),
+        cmocka_unit_test(test_sets),
+        cmocka_unit_test(test_move),
+        cmocka_unit_test(test_crowd),
+        cmocka_unit_test(test_search_grows_with_the_table),
+        cmocka_unit_test(test_conflicts_of_large_holders),
+        cmocka_unit_test(test_deep_path),
+        cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
