@@ -272,15 +272,26 @@ int ephemeral__note_gone(struct core *core, struct slice session)
     return r < 0 ? tl_trace(r) : 0;
 }
 
-bool ephemeral__marked(struct core *core, struct slice session, struct slice key)
+int ephemeral__list(struct core *core, struct slice session, struct slice **ret_keys, size_t *ret_count)
 {
-    tl_cleanup(buf_deinit) struct buf buf = BUF_INIT(BUF_UNLIMITED);
-    struct store_value value;
+    struct buf lower = BUF_INIT(BUF_UNLIMITED), upper = BUF_INIT(BUF_UNLIMITED);
+    struct slice from = lease_key(&lower, session, SLICE_LIT(""));
+    struct store_iter *iter = store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, from, lease_end(&upper, session));
+    struct slice *keys = NULL;
+    size_t count = 0, capacity = 0;
 
-    if (store_get(core->store, SPACE_SYSTEM, TL_TS_MAX, lease_key(&buf, session, key), &value) != 0)
-        return false;
-    store_value_release(&value);
-    return true;
+    for (store_iter_seek_first(iter); store_iter_valid(iter); store_iter_next(iter)) {
+        core__work(core, WORK_SCAN);
+        keys = arena_grow(&core->arena, keys, count, &capacity, sizeof *keys);
+        keys[count++] = arena_copy(&core->arena, slice_from_offset(store_iter_key(iter), from.len));
+    }
+    int r = store_iter_status(iter);
+    store_iter_free(iter);
+    buf_deinit(&lower);
+    buf_deinit(&upper);
+    *ret_keys = keys;
+    *ret_count = count;
+    return r < 0 ? tl_trace(r) : 0;
 }
 
 int ephemeral__forget_index(struct core *core, struct slice session, uint32_t index)

@@ -45,7 +45,7 @@ int ephemeral__hand_on(struct core *core, struct slice session, struct slice key
                        void *context) TL_MUST_USE;
 /* Tells the feed that all documents of a session go that lie in the store. Returns: 0; fatal codes. */
 int ephemeral__note_gone(struct core *core, struct slice session) TL_MUST_USE;
-/* Returns: whether the store has a document, by its key, marked as living with a session. */
-bool ephemeral__marked(struct core *core, struct slice session, struct slice key);
+/* Returns: the keys of the documents that the store has marked as living with a session, in their order, in the core's arena. */
+int ephemeral__list(struct core *core, struct slice session, struct slice **ret_keys, size_t *ret_count) TL_MUST_USE;
 
 #endif

@@ -134,6 +134,7 @@ static void account(struct update *update, const struct script_limits *limits, c
         *update->steps -= shared < *update->steps ? shared : *update->steps;
     update->steps_taken = run->steps;
     update->script_long = run->spent && limits->steps_max == update->item->update->script_steps;
+    update->script_spent = run->spent && !update->script_long;
 }
 
 static int run_script(struct update *update, struct slice source, struct problem *ret_problem)

@@ -51,6 +51,7 @@ struct update {
     struct slice shown;   /* the update's own: what there is of the old source */
     uint64_t steps_taken; /* out: by the script */
     bool script_long;     /* out: refused for more than item->update->script_steps */
+    bool script_spent;    /* out: refused for more than the core allows */
     enum update_op op;    /* out */
     struct slice source;  /* out: the new source; of a noop and a delete the old one; absent where none is shown */
 };

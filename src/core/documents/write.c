@@ -20,6 +20,7 @@
 #include "core/documents/write_internal.h"
 #include "core/feed/feed.h"
 #include "core/step/unit.h"
+#include "core/step/work.h"
 #include "mapping/shard.h"
 
 /* --- Recording ---------------------------------------------------------------------------------------------------- */
@@ -239,6 +240,23 @@ struct update writing__update(struct writing *work, const struct writing_item *a
     };
 }
 
+uint64_t writing__steps_shared(const struct core *core)
+{
+    return core->shared_steps != NULL ? *core->shared_steps : update_steps_shared(&core->limits.script);
+}
+
+void writing__keep_steps(const struct writing *work)
+{
+    if (work->core->shared_steps != NULL)
+        *work->core->shared_steps = work->script_steps;
+}
+
+void writing__count_script(struct writing *work, const struct update *update)
+{
+    core__work_whole(work->core, update->steps_taken / WORK_SCRIPT_STEPS);
+    work->core->script_steps += update->steps_taken;
+}
+
 int write__run(struct core *core, struct write_run *run, bool *ret_failed)
 {
     struct writing work = {
@@ -249,7 +267,7 @@ int write__run(struct core *core, struct write_run *run, bool *ret_failed)
         .committed = core__view(core, NULL),
         .batch = run->count >= WRITE_CHUNK_ITEMS_MIN ? core->ts : 0,
         .record = BUF_INIT(BUF_UNLIMITED),
-        .script_steps = update_steps_shared(&core->limits.script),
+        .script_steps = writing__steps_shared(core),
         .walks = writing__ids_rise(run),
         .named_type = -1,
     };
@@ -265,6 +283,7 @@ int write__run(struct core *core, struct write_run *run, bool *ret_failed)
         r = put_counted(&work);
     buf_deinit(&work.record);
     doc_run_free(work.walk);
+    writing__keep_steps(&work);
     if (r == 0 && ((failed && run->atomic && run->overlay == NULL) || run->too_large))
         core__abandon(core);
     *ret_failed = failed;

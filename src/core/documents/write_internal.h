@@ -135,6 +135,11 @@ static inline struct slice writing__type_text(const struct writing_item *at)
 }
 
 struct update;
+/* What the scripts of a run share at its beginning; with core->shared_steps set that, which gets what is left of it at the end. */
+uint64_t writing__steps_shared(const struct core *core);
+void writing__keep_steps(const struct writing *work);
+/* Counts what the script of an update took. */
+void writing__count_script(struct writing *work, const struct update *update);
 /* An update of an item whose index is found, without what was there before; `arena` takes what it makes. */
 struct update writing__update(struct writing *work, const struct writing_item *at, enum dialect dialect,
                               struct arena *arena);

@@ -691,8 +691,9 @@ static int run_update(struct writing *work, struct writing_item *at)
     if (update.old != NULL)
         writing__count_source(work, at->old.source, 0);
     r = update_run(&update, &at->result->problem);
-    core__work_whole(work->core, update.steps_taken / WORK_SCRIPT_STEPS);
+    writing__count_script(work, &update);
     at->result->script_long = update.script_long;
+    at->result->script_spent = update.script_spent;
     if (r == UPDATE_MISSING)
         return fail_missing(work, at);
     if (r != 0)

@@ -87,7 +87,7 @@ static int source_after(struct targeting *targeting, struct writing_item *at, st
     }
     update.old = at->state.live ? &at->old : NULL;
     r = update_run(&update, &problem);
-    core__work_whole(work->core, update.steps_taken / WORK_SCRIPT_STEPS);
+    writing__count_script(work, &update);
     if (r < 0)
         return tl_trace(r);
     if (r == 0 && update.op != UPDATE_DELETE)
@@ -201,7 +201,7 @@ static struct targeting targeting_of(struct core *core, const struct command *co
                  .sink = {core->batch, (struct overlay *)(uintptr_t)overlay},
                  .view = core__view(core, overlay),
                  .committed = core__view(core, NULL),
-                 .script_steps = update_steps_shared(&core->limits.script)},
+                 .script_steps = writing__steps_shared(core)},
         .run = {.items = write->items, .count = write->item_count, .cleanup = write->cleanup},
         .dialect = command->dialect,
     };
@@ -229,6 +229,7 @@ int write__targets(struct core *core, const struct command *command, const struc
         targets.count++;
     }
     doc_run_free(targeting.work.walk);
+    writing__keep_steps(&targeting.work);
     if (r < 0)
         return tl_trace(r);
     targets.parsed = targeting.parsed;

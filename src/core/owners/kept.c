@@ -211,6 +211,31 @@ void kept__drop(struct core *core, struct kept *kept)
     kept__free(core, kept);
 }
 
+static void tell_aside(struct core *core, const struct kept *kept, enum kept_aside why)
+{
+    struct buf story = BUF_INIT(BUF_UNLIMITED);
+    buf_lit(&story, "what ");
+    kept__owner_text(kept, &story);
+    if (why == KEPT_ENDED_PROCESS)
+        buf_printf(&story, " left\nwas under way when the server ended, %d times", TRIES_MAX);
+    else
+        buf_printf(&story, " left\nwants more than the [%llu] script steps that it may take [--script-steps]",
+                   (unsigned long long)core->limits.script.steps_max);
+    buf_printf(&story, "; it is put aside as number %llu", (unsigned long long)kept->number);
+    stories_tell(&core->owners->stories, core->ts, "expiry", buf_view(&story));
+    buf_deinit(&story);
+}
+
+static void put_aside(struct core *core, struct kept *kept, enum kept_aside why)
+{
+    kept->aside = true;
+    put_record(core, kept);
+    if (kept->wait != NULL)
+        wait__free(core, kept->wait);
+    kept->wait = NULL;
+    tell_aside(core, kept, why);
+}
+
 static int resume(struct core *core, struct wait *wait)
 {
     struct kept *kept = wait->kept;
@@ -222,6 +247,10 @@ static int resume(struct core *core, struct wait *wait)
     tried__end(core);
     if (r != 0)
         return r < 0 ? tl_trace(r) : CORE_WAITS;
+    if (command->write.results[0].outcome == WRITE_FAILED && command->write.results[0].script_spent) {
+        put_aside(core, kept, KEPT_TOO_LONG);
+        return 0;
+    }
     tell_run(core, kept, &command->write);
     wait__free(core, wait);
     kept__drop(core, kept);
@@ -256,32 +285,16 @@ struct kept *kept__find(const struct core *core, uint64_t number)
     return NULL;
 }
 
-static void tell_aside(struct core *core, const struct kept *kept)
+void kept__keep_aside(struct core *core, const struct session *session, const struct write_item *item,
+                      enum kept_aside why)
 {
-    struct buf story = BUF_INIT(BUF_UNLIMITED);
-    buf_lit(&story, "what ");
-    kept__owner_text(kept, &story);
-    buf_printf(&story, " left\nwas under way when the server ended, %d times; it is put aside as number %llu", TRIES_MAX,
-               (unsigned long long)kept->number);
-    stories_tell(&core->owners->stories, core->ts, "expiry", buf_view(&story));
-    buf_deinit(&story);
-}
-
-void kept__keep_aside(struct core *core, const struct session *session, const struct write_item *item)
-{
-    tell_aside(core, keep(core, session, item, false, true));
+    tell_aside(core, keep(core, session, item, false, true), why);
 }
 
 void kept__put_aside(struct core *core, struct kept *kept)
 {
-    if (kept->aside)
-        return;
-    kept->aside = true;
-    put_record(core, kept);
-    if (kept->wait != NULL)
-        wait__free(core, kept->wait);
-    kept->wait = NULL;
-    tell_aside(core, kept);
+    if (!kept->aside)
+        put_aside(core, kept, KEPT_ENDED_PROCESS);
 }
 
 int kept__try_again(struct core *core, struct kept *kept)

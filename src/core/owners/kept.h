@@ -31,8 +31,10 @@ struct command *kept__command(void);
 /* Keeps what a session left, in the open unit. */
 int kept__keep(struct core *core, const struct session *session, const struct write_item *item,
                bool removal) TL_MUST_USE;
-/* The same of an action that is put aside at once. */
-void kept__keep_aside(struct core *core, const struct session *session, const struct write_item *item);
+/* The same of an action that is put aside at once, and why. */
+enum kept_aside { KEPT_ENDED_PROCESS, KEPT_TOO_LONG };
+void kept__keep_aside(struct core *core, const struct session *session, const struct write_item *item,
+                      enum kept_aside why);
 /* Returns: NULL: there is none of this number. */
 struct kept *kept__find(const struct core *core, uint64_t number);
 /* It waits no more; or waits, behind all that is kept for the same; or goes, undone. In the open unit. */

@@ -93,6 +93,7 @@ void owners__open(struct core *core)
     list_init(&owners->unrecorded_txns);
     list_init(&owners->waits);
     list_init(&owners->ready);
+    list_init(&owners->ending);
     list_init(&owners->leaving);
     list_init(&owners->tried);
     list_init(&owners->kept);
@@ -147,6 +148,19 @@ void owners__close(struct core *core)
     core->owners = NULL;
 }
 
+/* Who closed one of these sessions hears no more of it. */
+static void stop_closing(struct core *core, struct list *sessions)
+{
+    list_for_each(link, sessions)
+    {
+        struct command *command = tl_steal(list_entry(link, struct session, of_leaving)->closing);
+        if (command == NULL)
+            continue;
+        problem_set(&command->problem, &command->arena, PROBLEM_STOPPING, "the server is shutting down");
+        core__complete(core, command);
+    }
+}
+
 void owners__stop(struct core *core)
 {
     struct owners *owners = core->owners;
@@ -162,14 +176,8 @@ void owners__stop(struct core *core)
     }
     map_deinit(&owners->requests);
     owners->requests = MAP_INIT;
-    list_for_each(link, &owners->leaving)
-    {
-        struct command *command = tl_steal(list_entry(link, struct session, of_leaving)->closing);
-        if (command == NULL)
-            continue;
-        problem_set(&command->problem, &command->arena, PROBLEM_STOPPING, "the server is shutting down");
-        core__complete(core, command);
-    }
+    stop_closing(core, &owners->ending);
+    stop_closing(core, &owners->leaving);
 }
 
 void owners__begin_step(struct core *core, size_t late_max)
@@ -273,7 +281,7 @@ int owners__resume(struct core *core)
 /* Whether ends of sessions go on with each step. */
 static bool any_ending(const struct owners *owners)
 {
-    return !list_empty(&owners->leaving) || lock_table_any_late(&owners->locks);
+    return !list_empty(&owners->ending) || !list_empty(&owners->leaving) || lock_table_any_late(&owners->locks);
 }
 
 uint64_t core_next_wait_end(const struct core *core)
@@ -324,15 +332,28 @@ static int fall_due(struct core *core, tl_ts ts, uint64_t heard, bool *ret_done)
     return r < 0 ? r : written;
 }
 
-/* Ends the first of those whose leases are over. Who waits is let in after the last of them. */
-static int end_one(struct core *core, tl_ts ts, struct list *ending)
+/* Those whose leases are over leave: nothing of them waits any more, and no command finds them. One unit. */
+static int let_leave(struct core *core, tl_ts ts, uint64_t heard)
 {
-    struct session *session = list_entry(ending->next, struct session, ending);
+    struct owners *owners = core->owners;
+    struct deadline *due;
     core__begin(core, ts);
-    list_remove(&session->ending);
-    int r = session__end(core, session, SESSION_END_EXPIRED);
-    if (list_empty(ending))
+    while ((due = deadlines_due(&owners->leases, heard)) != NULL)
+        session__begin_end(core, container_of(due, struct session, lease), SESSION_END_EXPIRED);
+    int r = owners__settle(core);
+    int written = core__commit(core);
+    return r < 0 ? r : written;
+}
+
+/* Goes on with the first whose end is not whole, in a unit of its own. Who waits is let in with the last one of the step. */
+static int end_one(struct core *core, tl_ts ts, size_t *left)
+{
+    core__begin(core, ts);
+    int r = session__end_on(core, left);
+    if (list_empty(&core->owners->ending) || *left == 0) {
+        session__note_ending(core);
         lock_table_let_in(&core->owners->locks);
+    }
     if (r >= 0)
         r = owners__settle(core);
     int written = core__commit(core);
@@ -341,27 +362,20 @@ static int end_one(struct core *core, tl_ts ts, struct list *ending)
 
 /*
  * Sessions whose lease is over wait for nothing any more, before anything else happens, and nobody is granted anything before all
- * are cleaned up: not who is dead at that very timestamp (invariant 7), nor others behind whom there is work to be done.
+ * are cleaned up that go with this step: not who is dead at that very timestamp (invariant 7), nor others behind whom there is work to be done. So
+ * many things are done with one step, the others with later ones.
  */
-static int end_sessions(struct core *core, tl_ts ts, uint64_t heard)
+static int end_sessions(struct core *core, tl_ts ts, bool due, uint64_t heard)
 {
     struct owners *owners = core->owners;
-    struct deadline *due;
-    struct list ending;
-    if (deadlines_due(&owners->leases, heard) == NULL)
+    size_t left = core->limits.ephemeral_piece;
+    due = due && deadlines_due(&owners->leases, heard) != NULL;
+    if (!due && list_empty(&owners->ending))
         return 0;
-    list_init(&ending);
-    core__begin(core, ts);
     lock_table_withhold(&owners->locks);
-    while ((due = deadlines_due(&owners->leases, heard)) != NULL) {
-        struct session *session = container_of(due, struct session, lease);
-        deadline_set(&owners->leases, due, TL_TS_MAX);
-        list_append(&ending, &session->ending);
-    }
-    list_for_each(link, &ending) session__cancel_waits(core, list_entry(link, struct session, ending));
-    int r = core__commit(core);
-    while (r >= 0 && !list_empty(&ending))
-        r = end_one(core, ts, &ending);
+    int r = due ? let_leave(core, ts, heard) : 0;
+    while (r >= 0 && !list_empty(&owners->ending) && left > 0)
+        r = end_one(core, ts, &left);
     return r;
 }
 
@@ -369,7 +383,7 @@ static int end_sessions(struct core *core, tl_ts ts, uint64_t heard)
  * A session that has much to remove goes piece by piece, one with each step, and what was kept is granted so, that no step is
  * long.
  */
-static int end_on(struct core *core, tl_ts ts)
+static int sweep_on(struct core *core, tl_ts ts)
 {
     core__begin(core, ts);
     lock_table_withhold(&core->owners->locks);
@@ -381,11 +395,12 @@ static int end_on(struct core *core, tl_ts ts)
     return r < 0 ? r : written;
 }
 
+/* Waits and idle transactions whose time is over, as many as go with one step. */
 static int run_out(struct core *core, tl_ts ts, uint64_t heard)
 {
     bool done = false;
-    int r = end_sessions(core, ts, heard);
-    while (r >= 0 && !done)
+    int r = 0;
+    for (size_t i = 0; i < core->limits.ephemeral_piece && r >= 0 && !done; i++)
         r = fall_due(core, ts, heard, &done);
     return r;
 }
@@ -396,7 +411,9 @@ int owners__due(struct core *core, tl_ts at, const struct tick_command *tick)
     bool ending = any_ending(core->owners);
     bool over = tick != NULL &&
                 (deadlines_first(&core->owners->wait_ends) <= core->clock || core_next_lease_end(core) <= heard);
-    int r = ending ? end_on(core, at) : 0;
+    int r = ending ? sweep_on(core, at) : 0;
+    if (r >= 0)
+        r = end_sessions(core, at, over, heard);
     if (r >= 0 && over)
         r = run_out(core, at, heard);
     if (r >= 0 && (ending || over))
@@ -490,6 +507,9 @@ int owners__digest(struct core *core, uint64_t *digest)
         fold(&one, session->created);
         fold(&one, session->leaving);
         fold(&one, session->over);
+        fold(&one, session->ending);
+        fold(&one, session->ending ? session->acted + 2 * session->actions_passed : 0);
+        fold(&one, session->ending ? session->steps_left : 0);
         uint64_t locks = 0;
         list_for_each(link, &session->party.owner.holds)
         {

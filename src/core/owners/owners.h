@@ -34,9 +34,10 @@ struct owners {
     struct map requests;         /* waits by the number of their command (u64be) */
     struct list waits;
     struct list ready;
-    struct list leaving;  /* sessions whose end goes on, oldest end first; empty before RESTART */
+    struct list ending;   /* sessions whose end goes on in pieces, oldest end first; empty before RESTART */
+    struct list leaving;  /* those that are past that, with documents to be swept away, likewise */
     size_t leaving_count; /* sessions that are leaving */
-    struct list tried; /* tried.c */
+    struct list tried;    /* tried.c */
     struct hosts hosts;
     struct list kept;
     size_t kept_count;

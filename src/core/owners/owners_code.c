@@ -116,16 +116,37 @@ static void code_living(struct coder *coder, struct session *session)
     session->ephemeral_count = sum;
 }
 
+/* How far an end in pieces has come. */
+static void code_progress(struct coder *coder, struct session *session)
+{
+    struct slice reason = buf_view(&session->reason);
+
+    code_number(coder, &session->steps_left);
+    code_size(coder, &session->actions_passed);
+    code_size(coder, &session->actions_done);
+    code_size(coder, &session->actions_kept);
+    code_size(coder, &session->actions_aside);
+    code_bytes(coder, &reason);
+    coder_demand(coder, session->actions_passed <= SESSION_ACTIONS_MAX &&
+                            session->actions_done <= session->actions_passed &&
+                            session->actions_kept <= session->actions_passed &&
+                            session->actions_aside <= session->actions_passed);
+    if (coder_reads(coder))
+        buf_slice(&session->reason, reason);
+}
+
 /* How it ends; nothing where it does not. */
 static void code_end(struct coder *coder, struct core *core, struct session *session)
 {
     bool leaving = session->leaving, closing = session->closing != NULL;
-    bool *const flags[] = {&leaving, &session->over, &closing};
+    bool *const flags[] = {&leaving, &session->over, &closing, &session->ending, &session->acted};
     struct slice story = buf_view(&session->story);
 
-    code_flags(coder, flags, 3);
-    coder_demand(coder, leaving || (!session->over && !closing));
-    coder_demand(coder, !session->over || !closing);
+    code_flags(coder, flags, coder->version < 5 ? 3 : 5);
+    coder_demand(coder, leaving || (!session->over && !closing && !session->ending));
+    coder_demand(coder, !session->over || (!closing && !session->ending));
+    coder_demand(coder, session->ending || !session->acted);
+    session->end_noted = session->ending; /* between steps */
     if (!leaving)
         return;
     session->how = (enum session_end)code_enum(coder, session->how, SESSION_END_COUNT);
@@ -136,6 +157,8 @@ static void code_end(struct coder *coder, struct core *core, struct session *ses
         session__leaves(core, session);
         buf_slice(&session->story, story);
     }
+    if (session->ending)
+        code_progress(coder, session);
     if (closing)
         code_command(coder, &session->closing);
     coder_demand(coder, !closing || coder->bad || session->closing->type == COMMAND_SESSION_CLOSE);
@@ -190,11 +213,11 @@ static void code_session(struct sections *sections, struct core *core, struct se
 }
 
 /* Those whose end goes on, the oldest end first. */
-static void code_leaving(struct coder *coder, struct core *core)
+static void code_leaving(struct coder *coder, struct core *core, struct list *sessions, bool ending)
 {
     struct owners *owners = core->owners;
-    size_t count = length_of(&owners->leaving);
-    struct list *at = owners->leaving.next;
+    size_t count = length_of(sessions);
+    struct list *at = sessions->next;
 
     code_array(coder, NULL, &count, 0, 1);
     for (size_t i = 0; i < count; i++) {
@@ -207,11 +230,22 @@ static void code_leaving(struct coder *coder, struct core *core)
         if (!coder_reads(coder))
             continue;
         struct session *session = owners_session(owners, id);
-        coder_demand(coder, session != NULL && session->leaving && !list_linked(&session->of_leaving));
+        coder_demand(coder, session != NULL && session->leaving && session->ending == ending &&
+                                !list_linked(&session->of_leaving));
         if (coder->bad)
             return;
-        list_append(&owners->leaving, &session->of_leaving);
+        list_append(sessions, &session->of_leaving);
     }
+}
+
+static void code_all_leaving(struct sections *sections, struct core *core)
+{
+    struct coder coder = section_begin(sections, SECTION_LEAVING);
+
+    code_leaving(&coder, core, &core->owners->leaving, false);
+    if (coder.version >= 5)
+        code_leaving(&coder, core, &core->owners->ending, true);
+    section_end(sections, &coder);
 }
 
 /* --- Transactions ------------------------------------------------------------------------------------------------- */
@@ -304,8 +338,8 @@ static struct txn *make_txn(struct coder *coder, struct core *core)
     code_slice(coder, &owner);
     coder_demand(coder, id.len > 0 && owners_txn(core->owners, id) == NULL);
     if (owner.data != NULL) {
-        session = owners_live_session(core->owners, owner);
-        coder_demand(coder, session != NULL);
+        session = owners_session(core->owners, owner);
+        coder_demand(coder, session != NULL && (session->ending || !session->leaving));
     }
     return coder->bad ? NULL : txn__make(core, id, session);
 }
@@ -521,9 +555,7 @@ static void write_all(struct core *core, struct sections *sections)
 
     while (map_next(&owners->sessions, &position, &id, &value))
         code_session(sections, core, value);
-    struct coder coder = section_begin(sections, SECTION_LEAVING);
-    code_leaving(&coder, core);
-    section_end(sections, &coder);
+    code_all_leaving(sections, core);
     list_for_each(link, &owners->open_txns) code_txn(sections, core, list_entry(link, struct txn, of_all));
     code_kept(sections, core);
     list_for_each(link, &owners->waits)
@@ -540,9 +572,7 @@ static void read_all(struct core *core, struct sections *sections, const struct 
 
     for (size_t i = 0; i < counts->sessions && !sections->bad; i++)
         code_session(sections, core, NULL);
-    struct coder coder = section_begin(sections, SECTION_LEAVING);
-    code_leaving(&coder, core);
-    section_end(sections, &coder);
+    code_all_leaving(sections, core);
     for (size_t i = 0; i < counts->txns && !sections->bad; i++)
         code_txn(sections, core, NULL);
     code_kept(sections, core);

@@ -2,6 +2,7 @@
 /* Sessions: their lives and their ends. README-locks.md, "Sessions". */
 #include "core/owners/session.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/check.h"
@@ -10,6 +11,7 @@
 #include "core/documents/action.h"
 #include "core/documents/doc.h"
 #include "core/documents/ephemeral.h"
+#include "core/documents/update.h"
 #include "core/documents/vanish.h"
 #include "core/locks/lock.h"
 #include "core/locks/resource.h"
@@ -33,6 +35,10 @@
 #define SESSION_TTL_US_MAX (24 * 3600 * TL_SECOND)
 #define SESSION_ACTIONS_BYTES_MAX ((size_t)1 << 20)
 
+/* What counts as one thing of a piece of an end, beside a session, a transaction, an action, a document: */
+#define SESSION_THING_STEPS 500 /* steps of scripts */
+#define SESSION_THING_LOCKS 50  /* locks that go with their session or transaction */
+
 /* --- Beginning ---------------------------------------------------------------------------------------------------- */
 
 struct session *session__make(struct core *core, struct slice id, struct slice name, uint64_t ttl_us, tl_ts created)
@@ -46,7 +52,7 @@ struct session *session__make(struct core *core, struct slice id, struct slice n
     session->created = created;
     session->party.owner.age = created;
     session->lease.at = TL_TS_MAX; /* until RESTART, when it was loaded */
-    session->story = BUF_INIT(BUF_UNLIMITED);
+    session->story = session->reason = BUF_INIT(BUF_UNLIMITED);
     list_init(&session->transactions);
     list_init(&session->waits);
     return session;
@@ -68,6 +74,7 @@ void session__free(struct core *core, struct session *session)
         list_remove(&session->of_leaving);
     owners->leaving_count -= session->leaving;
     buf_deinit(&session->story);
+    buf_deinit(&session->reason);
     mem_free(session->living);
     mem_free(session);
 }
@@ -267,35 +274,83 @@ static int remove_some(struct core *core, struct session *session, size_t most, 
 
 /* --- All at one moment ------------------------------------------------------------------------------------------- */
 
+/* An index in which documents of a session lie. */
+struct place {
+    const struct catalog_index *index;
+    const struct resource *home; /* NULL: nothing is locked or awaited in it */
+    size_t held_count;           /* of the documents */
+    bool spared;                 /* as a whole */
+};
+
 /*
  * What others hold of a session's documents when they go. A document that is held stays until its lock goes; an index in which somebody
- * holds all of it, or a directory, goes document by document, as that allows.
+ * holds all of it, or a directory, goes document by document, as that allows. The locks are looked at once, however many indices there are.
  */
 struct sparing {
     struct core *core;
     struct session *session;
-    uint32_t *indices;
+    struct slice *lives; /* keys of all that live with it, in their order */
+    size_t lives_count;
+    struct place *places; /* in order of their homes */
+    size_t place_count;
+    uint32_t *indices; /* those that are spared, in their order */
     size_t index_count;
-    struct slice *documents; /* keys */
+    struct slice *documents; /* keys of those that are spared, in their order at last */
     size_t document_count;
     size_t document_capacity;
-    int r;
 };
 
-static bool is_spared_document(const struct sparing *sparing, struct slice key)
+static int compare_keys(const void *a, const void *b)
 {
-    for (size_t i = 0; i < sparing->document_count; i++)
-        if (slice_equal(sparing->documents[i], key))
-            return true;
-    return false;
+    return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
+}
+
+static bool has_key(const struct slice *keys, size_t count, struct slice key)
+{
+    return count > 0 && bsearch(&key, keys, count, sizeof key, compare_keys) != NULL;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
 }
 
 static bool is_spared(const struct sparing *sparing, uint32_t index)
 {
-    for (size_t i = 0; i < sparing->index_count; i++)
-        if (sparing->indices[i] == index)
-            return true;
-    return false;
+    return sparing->index_count > 0 &&
+           bsearch(&index, sparing->indices, sparing->index_count, sizeof index, compare_numbers) != NULL;
+}
+
+/* By their addresses, which decide nothing. */
+static int compare_homes(const void *a, const void *b)
+{
+    uintptr_t x = (uintptr_t)((const struct place *)a)->home, y = (uintptr_t)((const struct place *)b)->home;
+    return (x > y) - (x < y);
+}
+
+static void find_places(struct sparing *sparing)
+{
+    struct core *core = sparing->core;
+    const struct session *session = sparing->session;
+    uint32_t *numbers = arena_alloc(&core->arena, (session->living_count + 1) * sizeof *numbers);
+    size_t count = 0;
+    for (size_t i = 0; i < session->living_count; i++)
+        if (session->living[i].count > 0)
+            numbers[count++] = session->living[i].index;
+    if (count > 1)
+        qsort(numbers, count, sizeof *numbers, compare_numbers);
+    sparing->places = arena_zalloc(&core->arena, (count + 1) * sizeof *sparing->places);
+    for (size_t i = 0; i < count; i++) {
+        const struct catalog_index *index = catalog_index_by_number(core->catalog, numbers[i]);
+        core__work(core, WORK_LOCK);
+        if (index == NULL || (i > 0 && numbers[i] == numbers[i - 1]))
+            continue;
+        sparing->places[sparing->place_count++] =
+            (struct place){.index = index, .home = resource_index(&core->owners->locks.resources, index->name)};
+    }
+    if (sparing->place_count > 1)
+        qsort(sparing->places, sparing->place_count, sizeof *sparing->places, compare_homes);
 }
 
 /* Whether somebody else than the session has a lock on a resource. */
@@ -320,90 +375,147 @@ static bool awaited_by_kept(const struct resource *resource)
 }
 
 /* The keys of a document by the name under which it is locked, which may stand for that of any type. */
-static void spare_document(struct sparing *sparing, const struct catalog_index *index, const struct resource_name *name)
+static void spare_document(struct sparing *sparing, struct place *place, const struct resource_name *name)
 {
     struct core *core = sparing->core;
+    const struct catalog_index *index = place->index;
     char bytes[DOC_KEY_BYTES_MAX];
     for (size_t i = 0; i < mapping_type_count(index->mapping) && name->id.len <= DOC_ID_BYTES_MAX; i++) {
-        core__work(core, WORK_READ);
         const struct mapping_type *type = mapping_type_at(index->mapping, i);
         struct slice key = doc_key(bytes, index->number, type->number, name->id);
+        core__work(core, WORK_LOCK);
         if ((name->type.len > 0 && !slice_equal(name->type, type->name)) || map_get(&core->pending, key) != NULL ||
-            !ephemeral__marked(core, sparing->session->id, key))
+            !has_key(sparing->lives, sparing->lives_count, key))
             continue;
         sparing->documents = arena_grow(&core->arena, sparing->documents, sparing->document_count,
                                         &sparing->document_capacity, sizeof *sparing->documents);
         sparing->documents[sparing->document_count++] = arena_copy(&core->arena, key);
+        place->held_count++;
     }
 }
 
-/* Whether somebody else holds it; or what was kept for it before stands before its removal, as it does where it waits for others. */
-static bool is_held(const struct sparing *sparing, const struct resource *resource, const struct resource_name *name)
+static struct place *place_of(const struct sparing *sparing, const struct resource *resource)
 {
-    return held_by_others(sparing, resource) || (name->id.data != NULL && awaited_by_kept(resource) &&
-                                                 admit__document_held(sparing->core, sparing->session, name));
+    while (resource != NULL && resource->kind != RESOURCE_INDEX)
+        resource = resource->parent;
+    struct place key = {.home = resource};
+    return resource == NULL ? NULL : bsearch(&key, sparing->places, sparing->place_count, sizeof key, compare_homes);
 }
 
-/* Looks at the locks in an index. */
-static void look_for_locks(struct sparing *sparing, const struct catalog_index *index,
-                           const struct resource *const *resources, size_t count)
+/*
+ * A lock: whether somebody else holds it; or what was kept for its document before stands before its removal, as it does where it waits
+ * for others.
+ */
+static void look_at_lock(struct sparing *sparing, const struct resource *resource)
 {
     struct core *core = sparing->core;
-    size_t before = sparing->document_count;
-    core__work(core, WORK_LOCK * (uint64_t)count);
-    for (size_t i = 0; i < count; i++) {
-        struct resource_name name = resource_name(resources[i], &core->arena);
-        bool concerns =
-            name.space == RESOURCE_SPACE_TREE && (name.index.len == 0 || slice_equal(name.index, index->name));
-        if (!concerns || !is_held(sparing, resources[i], &name))
-            continue;
-        if (name.id.data != NULL)
-            spare_document(sparing, index, &name);
-        if (name.id.data == NULL || sparing->document_count - before > core->limits.ephemeral_piece) {
-            sparing->indices[sparing->index_count++] = index->number;
-            sparing->document_count = before; /* these go with the pieces, as the others in it */
-            return;
-        }
-    }
+    bool document = resource->kind == RESOURCE_DOCUMENT, held = held_by_others(sparing, resource);
+    if (!held && !(document && awaited_by_kept(resource)))
+        return;
+    struct place *place = place_of(sparing, resource);
+    if (place == NULL || place->spared)
+        return;
+    struct resource_name name = document ? resource_name(resource, &core->arena) : (struct resource_name){0};
+    if (document && (held || admit__document_held(core, sparing->session, &name)))
+        spare_document(sparing, place, &name);
+    place->spared = !document || place->held_count > core->limits.ephemeral_piece;
 }
 
-static struct sparing look_what_is_held(struct core *core, struct session *session)
+static void look_at_locks(struct sparing *sparing)
+{
+    const struct resource_table *resources = &sparing->core->owners->locks.resources;
+    bool all = held_by_others(sparing, resources->root);
+    for (size_t i = 0; i < sparing->place_count; i++)
+        sparing->places[i].spared = all;
+    core__work(sparing->core, WORK_LOCK * (uint64_t)resources->count);
+    for (size_t i = 0; i < resources->bucket_count && !all; i++)
+        for (const struct resource *at = resources->buckets[i]; at != NULL; at = at->chain)
+            if (at->kind == RESOURCE_INDEX || at->kind == RESOURCE_DIRECTORY || at->kind == RESOURCE_DOCUMENT)
+                look_at_lock(sparing, at);
+}
+
+static uint32_t index_of_key(struct slice key)
+{
+    uint32_t index = 0;
+    uint16_t type;
+    struct slice id;
+    (void)doc_key_parse(key, &index, &type, &id);
+    return index;
+}
+
+/* What is spared, in order. What is held in indices that are spared goes with the pieces, as the others in them. */
+static void put_in_order(struct sparing *sparing)
+{
+    struct core *core = sparing->core;
+    size_t count = sparing->document_count;
+    sparing->indices = arena_alloc(&core->arena, (sparing->place_count + 1) * sizeof *sparing->indices);
+    for (size_t i = 0; i < sparing->place_count; i++)
+        if (sparing->places[i].spared)
+            sparing->indices[sparing->index_count++] = sparing->places[i].index->number;
+    if (sparing->index_count > 1)
+        qsort(sparing->indices, sparing->index_count, sizeof *sparing->indices, compare_numbers);
+    sparing->document_count = 0;
+    for (size_t i = 0; i < count; i++)
+        if (!is_spared(sparing, index_of_key(sparing->documents[i])))
+            sparing->documents[sparing->document_count++] = sparing->documents[i];
+    if (sparing->document_count > 1)
+        qsort(sparing->documents, sparing->document_count, sizeof *sparing->documents, compare_keys);
+}
+
+static int look_what_is_held(struct core *core, struct session *session, struct sparing *ret_sparing)
 {
     struct sparing sparing = {.core = core, .session = session};
-    size_t count;
-    const struct resource **resources = NULL;
-    sparing.indices = arena_alloc(&core->arena, (session->living_count + 1) * sizeof *sparing.indices);
-    for (size_t i = 0; i < session->living_count; i++) {
-        const struct living *living = &session->living[i];
-        const struct catalog_index *index = catalog_index_by_number(core->catalog, living->index);
-        if (living->count == 0 || index == NULL || is_spared(&sparing, living->index))
-            continue;
-        if (resources == NULL)
-            resources = lock_table_resources(&core->owners->locks, &core->arena, &count);
-        look_for_locks(&sparing, index, resources, count);
-    }
-    return sparing;
+    int r = ephemeral__list(core, session->id, &sparing.lives, &sparing.lives_count);
+    if (r < 0)
+        return tl_trace(r);
+    find_places(&sparing);
+    look_at_locks(&sparing);
+    put_in_order(&sparing);
+    *ret_sparing = sparing;
+    return 0;
+}
+
+/* Whether a document that is named without its type is spared under any. */
+static bool is_spared_id(const struct sparing *sparing, const struct catalog_index *index, struct slice id)
+{
+    char bytes[DOC_KEY_BYTES_MAX];
+    bool spared = false;
+    for (size_t i = 0; i < mapping_type_count(index->mapping) && sparing->document_count > 0; i++)
+        spared |= has_key(sparing->documents, sparing->document_count,
+                          doc_key(bytes, index->number, mapping_type_at(index->mapping, i)->number, id));
+    return spared;
+}
+
+static void move_gone(struct core *core, const struct resource *home, const struct catalog_index *index,
+                      struct slice type, struct slice id)
+{
+    struct resource_name name = {.index = index->name, .type = type, .id = id};
+    core__work(core, WORK_LOCK);
+    if (resource_document(&core->owners->locks.resources, home, type, id) != NULL)
+        names__move(core, &name, SLICE_NONE);
 }
 
 /* Documents in the table of locks that have gone lie nowhere any more. */
-static void move_gone(struct core *core, const struct sparing *sparing, const struct catalog_index *index)
+static void move_all_gone(const struct sparing *sparing)
 {
-    size_t count;
-    const struct resource_name *names = lock_table_documents(&core->owners->locks, index->name, &core->arena, &count);
-    for (size_t i = 0; i < count; i++) {
-        struct sparing meant = {.core = core, .session = sparing->session};
-        bool stays = false;
-        spare_document(&meant, index, &names[i]);
-        for (size_t j = 0; j < meant.document_count; j++)
-            stays |= is_spared_document(sparing, meant.documents[j]);
-        if (meant.document_count > 0 && !stays)
-            names__move(core, &names[i], SLICE_NONE);
+    struct core *core = sparing->core;
+    for (size_t i = 0; i < sparing->lives_count; i++) {
+        uint32_t number;
+        uint16_t type_number;
+        struct slice id, key = sparing->lives[i];
+        if (!doc_key_parse(key, &number, &type_number, &id) || is_spared(sparing, number) ||
+            map_get(&core->pending, key) != NULL)
+            continue;
+        const struct catalog_index *index = catalog_index_by_number(core->catalog, number);
+        const struct mapping_type *type = index == NULL ? NULL : mapping_type_by_number(index->mapping, type_number);
+        const struct resource *home = type == NULL ? NULL : resource_index(&core->owners->locks.resources, index->name);
+        if (home == NULL)
+            continue;
+        if (!has_key(sparing->documents, sparing->document_count, key))
+            move_gone(core, home, index, type->name, id);
+        if (!is_spared_id(sparing, index, id))
+            move_gone(core, home, index, SLICE_LIT(""), id);
     }
-}
-
-static int compare_keys(const void *a, const void *b)
-{
-    return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
 }
 
 /* Keeps the removals of documents that are held, which takes their marks. Others are spared no more. */
@@ -412,8 +524,6 @@ static int keep_held(struct core *core, struct session *session, struct sparing 
     struct keeping keeping = {core, session, 0};
     size_t count = sparing->document_count;
     sparing->document_count = 0;
-    if (count > 1)
-        qsort(sparing->documents, count, sizeof *sparing->documents, compare_keys);
     for (size_t i = 0; i < count && keeping.r >= 0; i++) {
         size_t spared_before = session->spared_count;
         int r = ephemeral__hand_on(core, session->id, sparing->documents[i], keep_removal, &keeping);
@@ -428,9 +538,13 @@ static int keep_held(struct core *core, struct session *session, struct sparing 
 /* All go but what is spared. Returns: whether nothing but their sweeping is left to do. */
 static int vanish(struct core *core, struct session *session, bool *ret_over)
 {
-    struct sparing sparing = look_what_is_held(core, session);
-    int r = keep_held(core, session, &sparing);
-    for (size_t i = 0; r == 0 && i < session->living_count; i++) {
+    struct sparing sparing;
+    int r = look_what_is_held(core, session, &sparing);
+    if (r == 0)
+        r = keep_held(core, session, &sparing);
+    if (r < 0)
+        return tl_trace(r);
+    for (size_t i = 0; i < session->living_count; i++) {
         const struct living *living = &session->living[i];
         const struct catalog_index *index = catalog_index_by_number(core->catalog, living->index);
         if (living->count == 0 || index == NULL || is_spared(&sparing, living->index))
@@ -438,13 +552,12 @@ static int vanish(struct core *core, struct session *session, bool *ret_over)
         counter__add(&core->counters, counters__of(&core->counters, living->index), living->type,
                      -(int64_t)living->count);
         session->removed_count += living->count;
-        move_gone(core, &sparing, index);
     }
+    move_all_gone(&sparing);
     const struct vanish_spared spared = {sparing.indices, sparing.index_count, sparing.documents,
                                          sparing.document_count};
     vanish__put(core, session->id, &spared);
-    if (r == 0)
-        r = ephemeral__note_gone(core, session->id);
+    r = ephemeral__note_gone(core, session->id);
     *ret_over = sparing.index_count == 0;
     return r;
 }
@@ -459,82 +572,132 @@ static int remove_all(struct core *core, struct session *session, bool *ret_more
     return vanish(core, session, ret_over);
 }
 
-/* What becomes of its actions. */
-struct acting {
-    size_t done;
-    size_t kept;
-    size_t aside;
-    struct slice reason; /* why the first one failed that did */
-};
+/* --- Actions ------------------------------------------------------------------------------------------------------ */
 
-/* Runs one action, or keeps it while somebody else holds its document. */
-static int run_action(struct core *core, struct session *session, const struct write_item *item, struct acting *acting)
+/* Things that have been done are taken off what a piece may do. */
+static void take_off(size_t *left, uint64_t things)
+{
+    *left = things < *left ? *left - (size_t)things : 0;
+}
+
+static void count_failed(struct session *session, struct slice reason)
+{
+    if (session->reason.len == 0)
+        buf_slice(&session->reason, reason);
+}
+
+/* Runs one action, or keeps it while somebody else holds its document; aside, when its script would take more than is left. */
+static int run_action(struct core *core, struct session *session, const struct write_item *item)
 {
     struct command *command = kept__command();
     core__free_at_end(core, command);
     command->write.items = arena_alloc(&command->arena, sizeof *item);
     command->write.items[0] = *item;
     command->write.item_count = 1;
+    core->shared_steps = &session->steps_left;
     int r = admit__run_left(core, session, command);
+    core->shared_steps = NULL;
     if (r < 0)
         return tl_trace(r);
     if (r > 0) {
-        acting->kept++;
+        session->actions_kept++;
         return kept__keep(core, session, &command->write.items[0], false);
     }
     const struct write_result *result = &command->write.results[0];
-    if (result->outcome != WRITE_FAILED)
-        acting->done++;
-    else if (acting->reason.data == NULL)
-        acting->reason = arena_copy(&core->arena, result->problem.reason);
+    if (result->outcome != WRITE_FAILED) {
+        session->actions_done++;
+    } else if (result->script_spent) {
+        session->actions_aside++;
+        kept__keep_aside(core, session, &command->write.items[0], KEPT_TOO_LONG);
+    } else {
+        count_failed(session, result->problem.reason);
+    }
     return 0;
 }
 
 /* The process may end in it; where it has done so before it is not run again. */
-static int try_action(struct core *core, struct session *session, const struct write_item *item, size_t number,
-                      struct acting *acting)
+static int try_action(struct core *core, struct session *session, const struct write_item *item, size_t number)
 {
     if (tried__count(core, session->id, 0, number) >= TRIES_MAX) {
-        acting->aside++;
-        kept__keep_aside(core, session, item);
+        session->actions_aside++;
+        kept__keep_aside(core, session, item, KEPT_ENDED_PROCESS);
         return 0;
     }
     tried__begin(core, session->id, 0, number);
-    int r = run_action(core, session, item, acting);
+    int r = run_action(core, session, item);
     tried__end(core);
     return r;
 }
 
+static void tell_actions(struct session *session, size_t count)
+{
+    buf_printf(&session->story, "\nactions done: %zu of %zu", session->actions_done, count);
+    if (session->actions_kept > 0)
+        buf_printf(&session->story, "\nactions that are done when their documents' locks go: %zu",
+                   session->actions_kept);
+    if (session->actions_aside > 0)
+        buf_printf(&session->story,
+                   "\nactions that are put aside, since the server ended in them or their scripts take too long: %zu",
+                   session->actions_aside);
+    if (session->reason.len > 0)
+        buf_printf(&session->story, "\nan action failed: %.*s", SLICE_ARG(buf_view(&session->reason)));
+}
+
+/* All are done, or are not to be. */
+static void pass_actions(struct core *core, struct session *session)
+{
+    session->acted = true;
+    tried__forget_session(core, session->id);
+}
+
+/* Neither the session nor its record knows of them any more. */
+static void forget_actions(struct core *core, struct session *session)
+{
+    core->owners->action_bytes -= session->on_expire.len;
+    mem_free((char *)(uintptr_t)session->on_expire.data);
+    session->on_expire = SLICE_NONE;
+}
+
 /* Runs what it left for this case, each action by itself and in order: one may be kept, and those behind it for its document. */
-static int run_actions(struct core *core, struct session *session)
+static int run_actions(struct core *core, struct session *session, size_t *left)
 {
     struct command *all = kept__command();
     struct slice actions = arena_copy(&all->arena, session->on_expire);
-    struct acting acting = {0};
     size_t count = 0;
     core__free_at_end(core, all);
+    core__work(core, actions.len / WORK_BYTES);
     int r = actions.len == 0 ? 0 : action_decode_all(actions, &all->arena, &all->write.items, &count);
-    for (size_t i = 0; r == 0 && i < count; i++)
-        r = try_action(core, session, &all->write.items[i], i, &acting);
-    if (r < 0 || count == 0)
+    while (r == 0 && session->actions_passed<count && * left> 0) {
+        uint64_t steps = core->script_steps;
+        r = try_action(core, session, &all->write.items[session->actions_passed], session->actions_passed);
+        session->actions_passed++;
+        take_off(left, 1 + (core->script_steps - steps) / SESSION_THING_STEPS);
+    }
+    if (r < 0 || session->actions_passed < count)
         return r;
-    buf_printf(&session->story, "\nactions done: %zu of %zu", acting.done, count);
-    if (acting.kept > 0)
-        buf_printf(&session->story, "\nactions that are done when their documents' locks go: %zu", acting.kept);
-    if (acting.aside > 0)
-        buf_printf(&session->story, "\nactions that are put aside, since the server ended in them: %zu", acting.aside);
-    if (acting.reason.data != NULL)
-        buf_printf(&session->story, "\nan action failed: %.*s", SLICE_ARG(acting.reason));
+    if (count > 0)
+        tell_actions(session, count);
+    pass_actions(core, session);
     return 0;
 }
 
-static void end_transactions(struct core *core, struct session *session)
+/* --- The parts of an end ------------------------------------------------------------------------------------------ */
+
+static void cause_of_end(const struct session *session, char *text, size_t size)
 {
-    while (!list_empty(&session->transactions)) {
+    (void)snprintf(text, size, "its session #%llu %s", (unsigned long long)session_number(session),
+                   end_text(session->how));
+}
+
+static void end_transactions(struct core *core, struct session *session, size_t *left)
+{
+    char cause[100];
+    cause_of_end(session, cause, sizeof cause);
+    while (!list_empty(&session->transactions) && *left > 0) {
         struct txn *txn = list_entry(session->transactions.next, struct txn, of_session);
         buf_printf(&session->story, "\ntransaction #%llu is rolled back", (unsigned long long)txn->party.owner.number);
-        txn__abort(core, txn, "its session #%llu %s", (unsigned long long)session_number(session),
-                   end_text(session->how));
+        take_off(left, 1 + txn->party.owner.lock_count / SESSION_THING_LOCKS);
+        txn__abort(core, txn, "%s", cause);
     }
 }
 
@@ -567,31 +730,25 @@ static void end_last(struct core *core, struct session *session)
     session__free(core, session);
 }
 
-/* The rest is for later steps. A restart goes on with it. */
-static void leave_later(struct core *core, struct session *session)
-{
-    list_append(&core->owners->leaving, &session->of_leaving);
-    mem_free((char *)(uintptr_t)session->on_expire.data); /* done; the record knows nothing of them either */
-    session->on_expire = SLICE_NONE;
-    session__put_record(core, session);
-}
-
 void session__leaves(struct core *core, struct session *session)
 {
     session->leaving = true;
     core->owners->leaving_count++;
 }
 
-/* What is done of its end at once. Returns: 1 when some of it is left that others see; fatal codes. */
-static int end_now(struct core *core, struct session *session)
+/* Its documents go, and its locks, or the sweeping away of its documents is for later steps. A restart goes on with it. */
+static int end_documents(struct core *core, struct session *session, size_t *left)
 {
     bool more = false, over = false;
-    session__cancel_waits(core, session);
-    end_transactions(core, session);
-    int r = session->how == SESSION_END_CLOSED ? 0 : run_actions(core, session);
-    tried__forget_session(core, session->id);
-    if (r >= 0)
-        r = remove_all(core, session, &more, &over);
+    session->ending = session->acted = false;
+    if (list_linked(&session->of_leaving))
+        list_remove(&session->of_leaving);
+    if (session->end_noted)
+        session__drop_progress(core, session);
+    session->end_noted = false;
+    forget_actions(core, session);
+    take_off(left, 1 + session->ephemeral_count + session->party.owner.lock_count / SESSION_THING_LOCKS);
+    int r = remove_all(core, session, &more, &over);
     if (r < 0)
         return tl_trace(r);
     if (!more) {
@@ -601,24 +758,91 @@ static int end_now(struct core *core, struct session *session)
     session->over = over;
     if (over)
         end_owner(core, session);
-    leave_later(core, session);
+    list_append(&core->owners->leaving, &session->of_leaving);
+    session__put_record(core, session);
     return !over;
 }
 
-/* Nobody is granted what its transactions had, or what its requests stood before, until all is cleaned up. */
-int session__end(struct core *core, struct session *session, enum session_end how)
+/* Goes on with an end while things may be done. Returns: 1 when some of it is left that others see; fatal codes. */
+static int go_on(struct core *core, struct session *session, size_t *left)
 {
-    struct lock_table *locks = &core->owners->locks;
+    end_transactions(core, session, left);
+    if (!list_empty(&session->transactions) || *left == 0)
+        return 1;
+    int r = session->acted ? 0 : run_actions(core, session, left);
+    if (r < 0)
+        return tl_trace(r);
+    return !session->acted || *left == 0 ? 1 : end_documents(core, session, left);
+}
+
+static void begin(struct core *core, struct session *session, enum session_end how)
+{
     session->how = how;
+    session->ending = true;
+    session->steps_left = update_steps_shared(&core->limits.script);
     session__leaves(core, session);
     metric_add(&core->figures.session_ends[how], 1);
     story_owner(&session->party.owner, &session->story);
     buf_printf(&session->story, " %s", end_text(how));
     deadline_set(&core->owners->leases, &session->lease, TL_TS_MAX);
+    if (how == SESSION_END_CLOSED)
+        pass_actions(core, session);
+}
+
+/* Nothing of it waits any more. */
+static void cancel_all_waits(struct core *core, struct session *session)
+{
+    char cause[100];
+    cause_of_end(session, cause, sizeof cause);
+    session__cancel_waits(core, session);
+    list_for_each(link, &session->transactions)
+        txn__end_waiting(core, list_entry(link, struct txn, of_session), slice_from(cause));
+}
+
+void session__begin_end(struct core *core, struct session *session, enum session_end how)
+{
+    begin(core, session, how);
+    cancel_all_waits(core, session);
+    list_append(&core->owners->ending, &session->of_leaving);
+}
+
+/* Nobody is granted what its transactions had, or what its requests stood before, until all is cleaned up that goes in this piece. */
+int session__end(struct core *core, struct session *session, enum session_end how)
+{
+    struct lock_table *locks = &core->owners->locks;
+    size_t left = core->limits.ephemeral_piece;
+    begin(core, session, how);
     lock_table_withhold(locks);
-    int r = end_now(core, session);
+    cancel_all_waits(core, session);
+    int r = go_on(core, session, &left);
+    if (r > 0 && session->ending) {
+        list_append(&core->owners->ending, &session->of_leaving);
+        session__put_progress(core, session);
+        session->end_noted = true;
+    }
     lock_table_let_in(locks);
     return r;
+}
+
+int session__end_on(struct core *core, size_t *left)
+{
+    struct session *session = list_entry(core->owners->ending.next, struct session, of_leaving);
+    int r = go_on(core, session, left);
+    if (r == 1 && session->ending && session->end_noted)
+        session__put_progress(core, session);
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+void session__note_ending(struct core *core)
+{
+    list_for_each(link, &core->owners->ending)
+    {
+        struct session *session = list_entry(link, struct session, of_leaving);
+        if (session->end_noted)
+            continue;
+        session__put_progress(core, session);
+        session->end_noted = true;
+    }
 }
 
 int session__leave_on(struct core *core)
@@ -715,8 +939,9 @@ int owners__forget_index(struct core *core, uint32_t index)
 
 static void go_on_leaving(struct core *core, struct session *session)
 {
+    struct owners *owners = core->owners;
     if (!list_linked(&session->of_leaving))
-        list_append(&core->owners->leaving, &session->of_leaving);
+        list_append(session->ending ? &owners->ending : &owners->leaving, &session->of_leaving);
 }
 
 /* Whether the lease is to begin now: it has none yet, or the connection that kept it alive went with its host. */

@@ -35,17 +35,25 @@ struct session {
     struct deadline lease;    /* at TL_TS_MAX between opening the store and RESTART */
     struct list transactions; /* struct txn by of_session */
     struct list waits;        /* struct wait by of_session: its own and its writes', not its transactions' */
-    struct list ending;       /* link, while it is due in the step at hand */
     size_t ephemeral_count;   /* documents marked as living with it, while it lives: the sum of these: */
     struct living *living;    /* by index and type, in no order; mem_free */
     size_t living_count;
 
     /* Its end, which takes more than one unit when many documents live with it. */
-    bool leaving;            /* it is as good as gone, but for its locks */
-    bool over;               /* and those are released: what went with it is to be swept away, no more */
-    enum session_end how;    /* it ends */
-    struct list of_leaving;  /* in owners->leaving */
-    struct buf story;        /* of its end, so far */
+    bool leaving;           /* it is as good as gone, but for its locks */
+    bool ending;            /* and its transactions, actions and documents are still to be ended (owners->ending) */
+    bool acted;             /* all its actions are done, or are not to be */
+    bool end_noted;         /* the store knows that it is ending */
+    bool over;              /* its locks are released: what went with it is to be swept away, no more */
+    enum session_end how;   /* it ends */
+    struct list of_leaving; /* in owners->leaving, or while it is ending in owners->ending */
+    struct buf story;       /* of its end, so far */
+    uint64_t steps_left;    /* of scripts, to all its actions together (update.h) */
+    size_t actions_passed;  /* those that were done, kept or put aside, so far: */
+    size_t actions_done;
+    size_t actions_kept;
+    size_t actions_aside;
+    struct buf reason;       /* why the first one failed that did */
     struct command *closing; /* that waits for the end; NULL: none */
     size_t removed_count;    /* documents, so far */
     size_t spared_count;     /* those that are kept, since others hold them */
@@ -64,12 +72,24 @@ struct session *session__find(struct core *core, struct slice id, struct arena *
 /* Ends what waits for a session itself and for its writes, before anything could be granted to it. */
 void session__cancel_waits(struct core *core, struct session *session);
 /*
- * Ends a session in the open unit. Returns: 0, it is over; 1, with documents that only pieces can remove it is leaving; fatal codes.
+ * Ends a session in the open unit, as far as one piece goes. Returns: 0, it is over; 1, it is leaving, in pieces; fatal codes.
  */
 int session__end(struct core *core, struct session *session, enum session_end how) TL_MUST_USE;
+/*
+ * Has a session end in pieces to come: it is as good as gone from now on, and what waits for it or for its transactions ends, in the
+ * open unit.
+ */
+void session__begin_end(struct core *core, struct session *session, enum session_end how);
+/*
+ * Goes on with the end of the first in owners->ending, in the open unit, while *left things may be done; takes off what it has done. Requires:
+ * grants are withheld. Returns: 0; fatal codes.
+ */
+int session__end_on(struct core *core, size_t *left) TL_MUST_USE;
+/* Tells the store of those whose ends are for later steps. */
+void session__note_ending(struct core *core);
 /* It is as good as gone from now on. */
 void session__leaves(struct core *core, struct session *session);
-/* Goes on with the end of the first that is leaving, in the open unit. */
+/* Sweeps away some documents of the first in owners->leaving, in the open unit. */
 int session__leave_on(struct core *core) TL_MUST_USE;
 void session__free(struct core *core, struct session *session);
 /* Counts documents that are marked as living with a session, more or fewer, while there is such a session. */
@@ -82,6 +102,9 @@ int session__restart(struct core *core, uint64_t host) TL_MUST_USE;
 /* session_store.c: records in SPACE_SYSTEM. */
 void session__put_record(struct core *core, const struct session *session);
 void session__drop_record(struct core *core, const struct session *session);
+/* How far an end in pieces has come. */
+void session__put_progress(struct core *core, const struct session *session);
+void session__drop_progress(struct core *core, const struct session *session);
 /* Returns: 0 a session lives, by its record; STORE_NOT_FOUND; fatal codes. On any thread. */
 int session__look_up(struct store *store, struct slice id) TL_MUST_USE;
 /* A lock came, changed or goes; the hook of the table. */

@@ -3,6 +3,8 @@
  * Sessions and their locks in the store, in SPACE_SYSTEM:
  *
  *   'S', id                                  session: number (varint), ttl, created, name, actions, [how it leaves, whether it is over]
+ *   'Z', id                                  an end in pieces: how, whether all actions are done (varint), how many are,
+ *                                            steps left to their scripts
  *   'L', lock number, session number (u64be) lock: mode, what and how (LOCK_RECORD_...), since, token, index, path, type, id
  *
  * Where a log of commands is what is durable (core_begin_saving()) there are none of 'L': core_save() has the locks, and a lock that was
@@ -64,6 +66,32 @@ void session__put_record(struct core *core, const struct session *session)
     buf_deinit(&value);
 }
 
+static struct slice progress_key(struct buf *buf, struct slice id)
+{
+    buf_byte(buf, 'Z');
+    buf_slice(buf, id);
+    return buf_view(buf);
+}
+
+void session__put_progress(struct core *core, const struct session *session)
+{
+    struct buf key = BUF_INIT(BUF_UNLIMITED);
+    struct buf value = BUF_INIT(BUF_UNLIMITED);
+    buf_varint(&value, (uint64_t)session->how << 1 | session->acted);
+    buf_varint(&value, session->actions_passed);
+    buf_varint(&value, session->steps_left);
+    store_batch_put(core->batch, SPACE_SYSTEM, progress_key(&key, session->id), buf_view(&value));
+    buf_deinit(&key);
+    buf_deinit(&value);
+}
+
+void session__drop_progress(struct core *core, const struct session *session)
+{
+    struct buf key = BUF_INIT(BUF_UNLIMITED);
+    store_batch_delete(core->batch, SPACE_SYSTEM, progress_key(&key, session->id));
+    buf_deinit(&key);
+}
+
 /* Whether a record is that of a session which is leaving. */
 static bool tells_leaving(struct slice value)
 {
@@ -84,7 +112,13 @@ int session__look_up(struct store *store, struct slice id)
         return r;
     bool leaving = tells_leaving(value.bytes);
     store_value_release(&value);
-    return leaving ? STORE_NOT_FOUND : 0;
+    if (leaving)
+        return STORE_NOT_FOUND;
+    buf_clear(&key);
+    r = store_get(store, SPACE_SYSTEM, TL_TS_MAX, progress_key(&key, id), &value);
+    if (r == 0)
+        store_value_release(&value);
+    return r == 0 ? STORE_NOT_FOUND : r == STORE_NOT_FOUND ? 0 : r;
 }
 
 void session__drop_record(struct core *core, const struct session *session)
@@ -277,6 +311,25 @@ static int load_lock(void *context, struct slice key, struct slice value)
     return 0;
 }
 
+static int load_progress(void *context, struct slice key, struct slice value)
+{
+    struct loading *work = context;
+    struct core *core = work->core;
+    struct session *session = owners_session(core->owners, slice_from_offset(key, 1));
+    uint64_t how, passed;
+    if (session == NULL || session->leaving || !slice_take_varint(&value, &how) || how >> 1 > SESSION_END_DETACHED ||
+        !slice_take_varint(&value, &passed) || passed > SESSION_ACTIONS_MAX ||
+        !slice_take_varint(&value, &session->steps_left))
+        return tl_trace(TL_ERR_CORRUPT);
+    session__leaves(core, session);
+    session->ending = session->end_noted = true;
+    session->how = (enum session_end)(how >> 1);
+    session->acted = (how & 1) != 0;
+    session->actions_passed = (size_t)passed;
+    story_owner(&session->party.owner, &session->story);
+    return 0;
+}
+
 static int load_each(struct loading *work, const char *lower, const char *upper, store_visit *load)
 {
     return store_each(work->core->store, SPACE_SYSTEM, TL_TS_MAX, slice_from(lower), slice_from(upper), load, work);
@@ -297,6 +350,8 @@ int session__load_all(struct core *core)
     struct loading work = {.core = core};
     int r = load_each(&work, "S", "T", load_session);
     enlist(&work);
+    if (r == 0)
+        r = load_each(&work, "Z", "[", load_progress);
     if (r == 0)
         r = ephemeral__each(core, count_one, core);
     if (r == 0)

@@ -218,7 +218,8 @@ static bool is_there(struct core *core, const struct tried_command *tried)
     if (tried->kept != 0)
         return tried->action == 0 && kept__find(core, tried->kept) != NULL &&
                slice_equal(kept__find(core, tried->kept)->session, tried->session);
-    return session != NULL && session->on_expire.len > 0 && tried->action < SESSION_ACTIONS_MAX;
+    return session != NULL && session->on_expire.len > 0 && !session->acted &&
+           tried->action >= session->actions_passed && tried->action < SESSION_ACTIONS_MAX;
 }
 
 /* What is gone was done, or is nobody's any more: another host may say so, or a page that is older than the store. */

@@ -139,6 +139,12 @@ struct txn *txn__find(struct core *core, struct slice id, struct slice session, 
     }
     if (!belongs(txn, session, arena, ret_problem))
         return NULL;
+    if (txn->party.session != NULL && txn->party.session->leaving) {
+        problem_set(ret_problem, arena, PROBLEM_TRANSACTION_ABORTED,
+                    "transaction [%.*s] was rolled back: its session #%llu has ended", SLICE_ARG(id),
+                    (unsigned long long)session_number(txn->party.session));
+        return NULL;
+    }
     if (txn->wait != NULL) {
         problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "a request of transaction [%.*s] is under way",
                     SLICE_ARG(id));
@@ -292,7 +298,7 @@ static void put_outcome(struct core *core, const struct txn *txn, const struct t
 }
 
 /* Ends the command that waits in a transaction which is being rolled back. */
-static void end_waiting(struct core *core, struct txn *txn, struct slice cause)
+void txn__end_waiting(struct core *core, struct txn *txn, struct slice cause)
 {
     struct wait *wait = txn->wait;
     if (wait == NULL)
@@ -308,7 +314,7 @@ static void roll_back(struct core *core, struct txn *txn, bool by_request, struc
     struct txn_outcome outcome = outcome_of(core, txn);
     outcome.by_request = by_request;
     outcome.cause = cause;
-    end_waiting(core, txn, cause);
+    txn__end_waiting(core, txn, cause);
     put_outcome(core, txn, &outcome);
     txn__free(core, txn);
 }

@@ -44,6 +44,8 @@ struct overlay *txn__overlay(struct txn *txn);
  */
 #define TXN_FRESH_US (250 * TL_MS)
 void txn__touch(struct core *core, struct txn *txn);
+/* Ends the command that waits in a transaction, which is being rolled back, or is going to be. */
+void txn__end_waiting(struct core *core, struct txn *txn, struct slice cause);
 /* Rolls back in the open unit, with a cause that is kept. A command that waits ends. It is freed. */
 void txn__abort(struct core *core, struct txn *txn, const char *format, ...) TL_PRINTF(3, 4);
 void txn__free(struct core *core, struct txn *txn);

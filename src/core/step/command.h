@@ -139,6 +139,7 @@ struct write_result {
     int64_t seq_no;       /* new; on conflict the current; -2 unknown */
     struct slice source;  /* of an update whose source was wanted */
     bool script_long;     /* with WRITE_FAILED: the script took more than write_update.script_steps */
+    bool script_spent;    /* with WRITE_FAILED: it wanted more than the core allows */
     struct slice routing; /* of the document after the change; empty: none */
     struct problem problem;
 };

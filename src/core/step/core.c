@@ -439,7 +439,7 @@ static int run(struct core *core, struct command *command)
 
 static void begin_work(struct core *core)
 {
-    core->work = core->whole_work = 0;
+    core->work = core->whole_work = core->script_steps = 0;
     core->walked_before = owners__walked(core);
 }
 

@@ -86,7 +86,7 @@ tl_ts core_binding_ts(const struct core *core);
 
 /*
  * Returns: by the clock of commands, when the next wait runs out, the next lease or idle transaction, or the first of them;
- * TL_TS_MAX when none will. A TICK at or after it lets it fall due. While a session leaves in pieces, one with each step, or
+ * TL_TS_MAX when none will. A TICK at or after it lets it fall due. While sessions end or leave in pieces, or
  * what ended sessions left is done so, that is like a wait which is over: 0.
  */
 uint64_t core_next_wait_end(const struct core *core);

@@ -30,8 +30,9 @@ enum section_kind {
     SECTION_KIND_COUNT
 };
 
-/* 2: what was kept may be put aside, and what was tried is counted. 3: requests that wait are commands of version 2. 4: the hosts. */
-enum { SECTIONS_VERSION = 4 };
+/* 2: what was kept may be put aside, and what was tried is counted. 3: requests that wait are commands of version 2. 4: the hosts.
+ * 5: sessions end in pieces. */
+enum { SECTIONS_VERSION = 5 };
 
 struct sections {
     struct buf *out;     /* of those that are written; NULL: they are read */

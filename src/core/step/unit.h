@@ -63,6 +63,7 @@ struct core {
     uint64_t walked_before; /* ... had counted so much when the step began */
     uint64_t whole_work;    /* the most that one thing took which cannot be cut: one script, one document, one commit */
     uint64_t unit_work;     /* what it was when the unit at hand began */
+    uint64_t script_steps;  /* of all scripts of the step at hand */
     bool uncut;             /* the unit at hand is one such thing */
 
     /* The unit at hand. */
@@ -87,6 +88,8 @@ struct core {
     struct leased *leased; /* what the unit has counted of documents that live with sessions, in `arena` */
     size_t leased_count;
     size_t leased_capacity;
+    uint64_t *
+        shared_steps; /* what the scripts of the writes at hand share; NULL: each command's share their own (update.h) */
     struct list spent; /* commands of the core's own, whose memory `pending` points into */
 
     /* What lasts. */

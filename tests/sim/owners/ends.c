@@ -6,7 +6,9 @@
  * - unless it ended in good order, its actions are done one by one. Who waits is no obstacle, who holds is: then the action is kept;
  * - its ephemeral documents go at that timestamp, though of many so few with each step are swept away; one that somebody holds is
  *   kept in the same way;
- * - only then its locks go, and others are granted something.
+ * - only then its locks go, and others are granted something;
+ * - with one step go so many things: sessions, transactions, actions, documents. A session whose lease is over is found by nobody from
+ *   then on, and waits for nothing; what is left of its end goes on with the next steps, and others have their turn in between.
  *
  * What is kept stands ahead of all who wait, in the order in which it was kept, over restarts.
  */
@@ -143,38 +145,52 @@ static void cancel_waits(struct om *model, struct om_step *step, uint32_t serial
     }
 }
 
-void om_end_waits(struct om *model, struct om_step *step, int slot)
+/* The first of a session's transactions, in order of their beginnings; with `waiting`, of those in which something waits. */
+static int first_transaction(const struct om *model, uint32_t serial, bool waiting)
 {
-    cancel_waits(model, step, model->sessions[slot].serial);
+    int found = -1;
+
+    for (int i = 0; i < OM_TXNS; i++)
+        if (model->txns[i].serial != 0 && model->txns[i].session == serial && (!waiting || om_txn_waits(model, i)) &&
+            (found < 0 || model->born[om_txn_owner(i)] < model->born[om_txn_owner(found)]))
+            found = i;
+    return found;
 }
 
-static void end_transactions(struct om *model, struct om_step *step, uint32_t serial)
+/* It is as good as gone from now on, and nothing of it waits. */
+void om_begin_end(struct om *model, struct om_step *step, int slot, bool in_order)
 {
-    for (;;) {
-        int found = -1;
-        for (int i = 0; i < OM_TXNS; i++)
-            if (model->txns[i].serial != 0 && model->txns[i].session == serial &&
-                (found < 0 || model->born[om_txn_owner(i)] < model->born[om_txn_owner(found)]))
-                found = i;
-        if (found < 0)
-            return;
-        om_txn_abort(model, step, found, false);
+    struct om_session *session = &model->sessions[slot];
+
+    session->lease.at = OM_NEVER;
+    session->leaving = ++model->last_leaving;
+    session->ending = true;
+    session->passed = 0;
+    if (in_order) {
+        session->action_count = 0;
+        forget_tries(model, session->serial, 0);
     }
+    cancel_waits(model, step, session->serial);
+    for (int txn; (txn = first_transaction(model, session->serial, true)) >= 0;)
+        om_txn_end_waiting(model, step, txn);
 }
 
-static void run_actions(struct om *model, struct om_step *step, int slot)
+static void take_off(int *left, int things)
+{
+    *left = things < *left ? *left - things : 0;
+}
+
+static void run_action(struct om *model, struct om_step *step, int slot, int i)
 {
     const struct om_session *session = &model->sessions[slot];
+    const struct om_item *item = &session->actions[i];
 
-    for (int i = 0; i < session->action_count; i++) {
-        const struct om_item *item = &session->actions[i];
-        if (tries_of(model, session->serial, 0, (uint64_t)i) == OM_TRIES)
-            keep(model, step, session->serial, item, true);
-        else if (om_left_held(model, slot, item))
-            keep(model, step, session->serial, item, false);
-        else
-            om_left_run(model, step, slot, -1, item);
-    }
+    if (tries_of(model, session->serial, 0, (uint64_t)i) == OM_TRIES)
+        keep(model, step, session->serial, item, true);
+    else if (om_left_held(model, slot, item))
+        keep(model, step, session->serial, item, false);
+    else
+        om_left_run(model, step, slot, -1, item);
 }
 
 /* Whether a document lives with a session, and its removal is not kept by now. */
@@ -326,6 +342,11 @@ static bool remove_all(struct om *model, struct om_step *step, int slot)
         session->over = vanish(model, step, slot);
         if (session->over)
             om_release_all(model, step, om_session_owner(slot));
+        if (session->over && session->closing != NULL) {
+            struct om_done done = {.op = session->closing};
+            session->closing = NULL;
+            om_complete(model, step, &done);
+        }
         return !session->over;
     }
     if (remove_some(model, step, slot, model->limits.piece))
@@ -334,31 +355,51 @@ static bool remove_all(struct om *model, struct om_step *step, int slot)
     return false;
 }
 
-bool om_end_session(struct om *model, struct om_step *step, int slot, bool in_order)
+/* Goes on with an end while there is something left to do with this step. Returns: whether some of it is left that others see. */
+static bool go_on(struct om *model, struct om_step *step, int slot, int *left)
 {
     struct om_session *session = &model->sessions[slot];
+    int txn;
 
-    om_withhold(model);
-    session->lease.at = OM_NEVER;
-    session->leaving = ++model->last_leaving;
-    cancel_waits(model, step, session->serial);
-    end_transactions(model, step, session->serial);
-    if (!in_order)
-        run_actions(model, step, slot);
+    model->dirty = true;
+    while (*left > 0 && (txn = first_transaction(model, session->serial, false)) >= 0) {
+        take_off(left, 1);
+        om_txn_abort(model, step, txn, false);
+    }
+    for (; *left > 0 && session->passed < session->action_count; session->passed++) {
+        run_action(model, step, slot, session->passed);
+        take_off(left, 1);
+    }
+    if (*left == 0 && first_transaction(model, session->serial, false) >= 0)
+        return true;
+    if (session->passed < session->action_count)
+        return true;
     session->action_count = 0;
     forget_tries(model, session->serial, 0);
-    model->dirty = true;
-    bool waits = remove_all(model, step, slot);
+    if (*left == 0)
+        return true;
+    take_off(left, 1 + om_ephemeral_count(model, session->serial));
+    session->ending = false;
+    return remove_all(model, step, slot);
+}
+
+bool om_end_session(struct om *model, struct om_step *step, int slot, bool in_order)
+{
+    int left = model->limits.piece;
+
+    om_withhold(model);
+    om_begin_end(model, step, slot, in_order);
+    bool waits = go_on(model, step, slot, &left);
     om_let_in(model, step);
     return waits;
 }
 
-static int first_leaving(const struct om *model)
+static int first_leaving(const struct om *model, bool ending)
 {
     int found = -1;
 
     for (int i = 0; i < OM_SESSIONS; i++)
-        if (model->sessions[i].leaving != 0 &&
+        if (model->sessions[i].leaving != 0 && model->sessions[i].ending == ending &&
             (found < 0 || model->sessions[i].leaving < model->sessions[found].leaving))
             found = i;
     return found;
@@ -367,12 +408,22 @@ static int first_leaving(const struct om *model)
 /* Leases, waits and what is left of an end go on with the restart, and not before it. */
 bool om_any_leaving(const struct om *model)
 {
-    return !model->stopped && first_leaving(model) >= 0;
+    return !model->stopped && (first_leaving(model, true) >= 0 || first_leaving(model, false) >= 0);
+}
+
+int om_first_ending(const struct om *model)
+{
+    return model->stopped ? -1 : first_leaving(model, true);
+}
+
+void om_end_on(struct om *model, struct om_step *step, int slot, int *left)
+{
+    go_on(model, step, slot, left);
 }
 
 void om_leave_on(struct om *model, struct om_step *step)
 {
-    int slot = om_any_leaving(model) ? first_leaving(model) : -1;
+    int slot = model->stopped ? -1 : first_leaving(model, false);
 
     om_withhold(model);
     if (slot >= 0 && !remove_some(model, step, slot, model->limits.sweep))
@@ -386,11 +437,14 @@ void om_leave_on(struct om *model, struct om_step *step)
 static bool to_be_done(struct om *model, const struct om_op *op)
 {
     const struct om_kept *kept = kept_numbered(model, op->kept);
-    int slot = om_session_slot(model, op->session);
+    int slot = -1;
 
     if (op->kept != 0)
         return kept != NULL && kept->session == op->session && op->action == 0;
-    return slot >= 0 && model->sessions[slot].action_count > 0;
+    for (int i = 0; i < OM_SESSIONS; i++) /* one that is ending, too */
+        if (op->session != 0 && model->sessions[i].serial == op->session)
+            slot = i;
+    return slot >= 0 && model->sessions[slot].action_count > 0 && op->action >= (uint64_t)model->sessions[slot].passed;
 }
 
 static void count_try(struct om *model, struct om_step *step, const struct om_op *op)

@@ -505,27 +505,30 @@ static void time_out(struct om *model, struct om_step *step, int slot)
         om_txn_touch(model, txn);
 }
 
-/* Rule 22: sessions whose lease is over, in order. All stop waiting, and are cleaned up, before anybody is granted anything. */
-static void end_sessions(struct om *model, struct om_step *step, uint64_t ts, uint64_t heard)
+/*
+ * Rule 22: sessions whose lease is over, in order. All stop waiting, and those that go with this step are cleaned up, before anybody is granted
+ * anything.
+ */
+static void end_sessions(struct om *model, struct om_step *step, uint64_t ts, bool tick, uint64_t heard)
 {
     struct om_deadline first;
-    int ending[OM_SESSIONS], count = 0, slot;
+    int left = model->limits.piece, slot = first_lease(model, &first);
+    bool due = tick && slot >= 0 && first.at <= heard;
 
-    for (slot = first_lease(model, &first); slot >= 0 && first.at <= heard; slot = first_lease(model, &first)) {
-        model->sessions[slot].lease.at = OM_NEVER;
-        ending[count++] = slot;
-    }
-    if (count == 0)
+    if (!due && om_first_ending(model) < 0)
         return;
     om_withhold(model);
-    om_begin(model, ts);
-    for (int i = 0; i < count; i++)
-        om_end_waits(model, step, ending[i]);
-    om_end_unit(model, step);
-    for (int i = 0; i < count; i++) {
+    if (due) {
         om_begin(model, ts);
-        om_end_session(model, step, ending[i], false);
-        if (i == count - 1)
+        for (; slot >= 0 && first.at <= heard; slot = first_lease(model, &first))
+            om_begin_end(model, step, slot, false);
+        om_settle(model, step);
+        om_end_unit(model, step);
+    }
+    while (left > 0 && (slot = om_first_ending(model)) >= 0) {
+        om_begin(model, ts);
+        om_end_on(model, step, slot, &left);
+        if (left == 0 || om_first_ending(model) < 0)
             om_let_in(model, step);
         om_settle(model, step);
         om_end_unit(model, step);
@@ -535,9 +538,7 @@ static void end_sessions(struct om *model, struct om_step *step, uint64_t ts, ui
 /* Rule 24. Waits run out by the clock; leases and idle transactions by how far the server has heard those who hold them. */
 static void due(struct om *model, struct om_step *step, uint64_t ts, uint64_t heard)
 {
-    heard = heard < model->clock ? heard : model->clock;
-    end_sessions(model, step, ts, heard);
-    while (step->wrong == NULL) {
+    for (int i = 0; i < model->limits.piece && step->wrong == NULL; i++) { /* as many as go with one step */
         struct om_deadline wait, idle;
         int waiting = first_wait(model, &wait), idling = first_idle(model, &idle);
         bool wait_over = wait.at <= model->clock && wait.at != OM_NEVER;
@@ -750,8 +751,11 @@ void om_apply(struct om *model, const struct om_op *op, uint64_t ts, struct om_s
     bool ending = !counts && any_ending(model);
     if (ending)
         end_on(model, step, ts);
+    uint64_t heard = op->heard < model->clock ? op->heard : model->clock;
+    if (!counts)
+        end_sessions(model, step, ts, op->kind == OP_TICK, heard);
     if (op->kind == OP_TICK)
-        due(model, step, ts, op->heard);
+        due(model, step, ts, heard);
     if (ending || op->kind == OP_TICK)
         resume(model, step);
     om_begin(model, ts);

@@ -237,6 +237,8 @@ struct om_session {
     int action_count;
     struct om_item actions[OM_ITEMS];
     uint64_t leaving;            /* 0: it lives; else its place among those that leave piece by piece */
+    bool ending;                 /* with leaving: its transactions, actions and documents are still to be ended */
+    int passed;                  /* actions that have had their turn, while it is ending */
     bool over;                   /* it has no locks any more, and what it took along is only swept away */
     const struct om_op *closing; /* that is answered when it is gone; NULL: none */
 };
@@ -324,7 +326,7 @@ struct om_index {
 
 struct om_limits {
     int sessions, txns, locks, waiters, changes, ephemeral;
-    int piece; /* documents that a session's end removes with one step */
+    int piece; /* things that ends of sessions do with one step, and documents that one removes */
     int sweep; /* the same once nobody sees them and its locks are gone */
 };
 

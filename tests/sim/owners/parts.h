@@ -40,6 +40,10 @@ int om_session_slot(const struct om *model, uint32_t serial);
 int om_txn_find(const struct om *model, uint32_t serial, uint32_t session, enum om_problem *ret_problem);
 void om_txn_touch(struct om *model, int slot);
 void om_txn_abort(struct om *model, struct om_step *step, int slot, bool by_request);
+/* Whether a command of it waits. */
+bool om_txn_waits(const struct om *model, int slot);
+/* Its session is leaving: it is going to be rolled back, and its command that waits ends now. */
+void om_txn_end_waiting(struct om *model, struct om_step *step, int slot);
 
 /* --- writes.c --- */
 
@@ -59,9 +63,13 @@ void om_drop_index(struct om *model, struct om_step *step);
 
 /* --- ends.c --- */
 
-/* Ends what waits for a session itself and for its writes, in the order in which they came. */
-void om_end_waits(struct om *model, struct om_step *step, int slot);
-/* Ends a session. Returns: whether it is only leaving, having more documents than go with one step. */
+/* A session is to end with the steps to come: nothing of it waits any more, and no command finds it. */
+void om_begin_end(struct om *model, struct om_step *step, int slot, bool in_order);
+/* Returns: the first whose end is not whole; -1: none. */
+int om_first_ending(const struct om *model);
+/* Goes on with its end while *left things may be done, and takes off what it has done. */
+void om_end_on(struct om *model, struct om_step *step, int slot, int *left);
+/* Ends a session. Returns: whether it is only leaving, as there is more to do than goes with one step. */
 bool om_end_session(struct om *model, struct om_step *step, int slot, bool in_order);
 bool om_any_leaving(const struct om *model);
 /* The next piece of the one that began to leave first. */

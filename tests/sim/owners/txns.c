@@ -44,13 +44,25 @@ static int wait_of(const struct om *model, int slot)
     return -1;
 }
 
+static bool session_is_leaving(const struct om *model, int slot)
+{
+    for (int i = 0; i < OM_SESSIONS; i++)
+        if (model->txns[slot].session != 0 && model->sessions[i].serial == model->txns[slot].session)
+            return model->sessions[i].leaving != 0;
+    return false;
+}
+
 int om_txn_find(const struct om *model, uint32_t serial, uint32_t session, enum om_problem *ret_problem)
 {
     int slot = slot_of(model, serial);
 
     if (slot < 0)
         *ret_problem = explain_missing(model, serial);
-    else if ((session != 0 && model->txns[slot].session != session) || wait_of(model, slot) >= 0)
+    else if (session != 0 && model->txns[slot].session != session)
+        *ret_problem = OM_ILLEGAL;
+    else if (session_is_leaving(model, slot))
+        *ret_problem = OM_TXN_ABORTED;
+    else if (wait_of(model, slot) >= 0)
         *ret_problem = OM_ILLEGAL;
     else
         return slot;
@@ -226,6 +238,20 @@ static void end(struct om *model, struct om_step *step, int slot)
     om_release_all(model, step, om_txn_owner(slot));
     memset(&model->txns[slot], 0, sizeof(model->txns[slot]));
     model->txns[slot].idle.at = OM_NEVER;
+}
+
+bool om_txn_waits(const struct om *model, int slot)
+{
+    return wait_of(model, slot) >= 0;
+}
+
+/* Its session is leaving: it is going to be rolled back. */
+void om_txn_end_waiting(struct om *model, struct om_step *step, int slot)
+{
+    int wait = wait_of(model, slot);
+
+    model->waits[wait].txn = -1;
+    om_wait_fail(model, step, wait, OM_TXN_ABORTED);
 }
 
 void om_txn_abort(struct om *model, struct om_step *step, int slot, bool by_request)

@@ -5,6 +5,8 @@
 
 #include "mapping/mapping.h"
 
+#include <stdio.h>
+
 static struct command *open_session(struct core_box *box, const char *id, struct write_item *actions, size_t count)
 {
     struct command *command = command_new(COMMAND_SESSION_OPEN, DIALECT_7);
@@ -322,6 +324,158 @@ static void stopping_host_cancels_its_own(void **state)
     box_close(&box);
 }
 
+/* --- Ends in pieces ----------------------------------------------------------------------------------------------- */
+
+/* Each step of a box is looked at, whether it was bounded (lib/bounded.h). */
+
+static struct command *session_command(struct core_box *box, enum command_type type, const char *id)
+{
+    struct command *command = command_new(type, DIALECT_7);
+
+    command->session.id = slice_from(id);
+    return box_run(box, command, 1);
+}
+
+/* TICKs, as long as pieces are to come. Returns: how many. */
+static int run_pieces(struct core_box *box)
+{
+    int count = 0;
+
+    for (; core_next_deadline(box->core) == 0; count++)
+        box_run(box, command_new(COMMAND_TICK, DIALECT_7), 1);
+    return count;
+}
+
+#define LOOP "for (int i = 0; i < 100000; i++) { ctx._source.n = i }"
+
+/* Actions with scripts share what one script may take; one that wants more is put aside, and others have their turn between pieces. */
+static void actions_of_an_end_share_one_budget(void **state)
+{
+    enum { ACTIONS = 100 };
+    struct write_update loop = {.script_source = SLICE_LIT(LOOP)};
+    struct write_item actions[ACTIONS];
+    struct core_box box;
+    (void)state;
+
+    box_open(&box);
+    for (int i = 0; i < ACTIONS; i++) {
+        actions[i] = box_item(WRITE_UPDATE, "u", "", "1", NULL);
+        actions[i].update = &loop;
+    }
+    actions[ACTIONS - 1] = box_item(WRITE_INDEX, "u", "", "2", "{\"n\":5}");
+    box_index(&box, "u", "1", "{\"n\":1}");
+    open_session(&box, "s", actions, ACTIONS);
+    box_run(&box, command_new(COMMAND_TICK, DIALECT_7), 11 * TL_SECOND);
+    assert_int_equal(core_next_deadline(box.core), 0);
+    assert_null(box_source(&box, "u", "2"));
+    assert_int_equal(box_index(&box, "other", "1", "{}")->outcome, WRITE_CREATED);
+    assert_int_equal(session_command(&box, COMMAND_SESSION_KEEPALIVE, "s")->problem.type, PROBLEM_SESSION_MISSING);
+    assert_true(run_pieces(&box) > 2);
+    assert_string_equal(box_source(&box, "u", "1"), "{\"n\":99999}");
+    assert_string_equal(box_source(&box, "u", "2"), "{\"n\":5}");
+    assert_true(metric_read(&core_figures(box.core)->kept_actions) > ACTIONS / 2); /* put aside */
+    box_reopen(&box);
+    box_run(&box, command_new(COMMAND_RESTART, DIALECT_7), 1);
+    assert_true(run_pieces(&box) == 0 && metric_read(&core_figures(box.core)->kept_actions) > ACTIONS / 2);
+    box_close(&box);
+}
+
+static tl_ts lock_by(struct core_box *box, const char *session, const char *id, enum problem_type expected)
+{
+    struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
+
+    command->terms.session = slice_from(session);
+    command->lock.targets = arena_zalloc(&command->arena, sizeof(struct lock_target));
+    command->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("u"), .id = slice_from(id)};
+    command->lock.target_count = 1;
+    box_run(box, command, 1);
+    assert_int_equal(command->problem.type, expected);
+    return expected == PROBLEM_NONE ? command->lock.fencing_token : 0;
+}
+
+/* As after a power cut: the leases of many sessions end together. What is not ended yet can do nothing any more, and has its locks. */
+static void leases_that_end_together_end_in_pieces(void **state)
+{
+    enum { SESSIONS = 500, DOCUMENTS = 40 };
+    char ids[SESSIONS][16];
+    struct core_box box;
+    (void)state;
+
+    box_open(&box);
+    box_index(&box, "u", "1", "{\"n\":1}");
+    for (int i = 0; i < SESSIONS; i++) {
+        snprintf(ids[i], sizeof ids[i], "s%03d", i);
+        open_session(&box, ids[i], NULL, 0);
+        struct command *command = box_write(&box, DOCUMENTS);
+        for (int j = 0; j < DOCUMENTS; j++) {
+            struct write_item *item = &command->write.items[j];
+            *item = box_item(WRITE_INDEX, "e", "", "", "{}");
+            item->id = arena_printf(&command->arena, "%d-%d", i, j);
+            item->lease = slice_from(ids[i]);
+        }
+        box_run(&box, command, 1);
+    }
+    const char *last = ids[SESSIONS - 1];
+    tl_ts token = lock_by(&box, last, "1", PROBLEM_NONE);
+    box_run(&box, command_new(COMMAND_TICK, DIALECT_7), 11 * TL_SECOND);
+    assert_int_equal(core_next_deadline(box.core), 0);
+
+    assert_int_equal(session_command(&box, COMMAND_SESSION_KEEPALIVE, last)->problem.type, PROBLEM_SESSION_MISSING);
+    lock_by(&box, last, "2", PROBLEM_SESSION_MISSING);
+    struct command *write = box_write(&box, 1);
+    write->write.items[0] = box_item(WRITE_INDEX, "u", "", "1", "{\"n\":2}");
+    write->terms.fencing_token = token;
+    box_run(&box, write, 1);
+    assert_true(write->problem.type != PROBLEM_NONE || write->write.results[0].outcome == WRITE_FAILED);
+    assert_int_equal(box_index(&box, "u", "2", "{}")->outcome, WRITE_CREATED); /* others have their turn */
+    assert_true(box_count(&box, "e") > 0);
+
+    box_reopen(&box); /* between pieces: those whose time was over do not come back */
+    box_run(&box, command_new(COMMAND_RESTART, DIALECT_7), 1);
+    assert_int_equal(session_command(&box, COMMAND_SESSION_KEEPALIVE, last)->problem.type, PROBLEM_SESSION_MISSING);
+    assert_int_equal(core_next_deadline(box.core), 0);
+    run_pieces(&box);
+    assert_int_equal(box_count(&box, "e"), 0);
+    assert_int_equal(box_index(&box, "u", "1", "{\"n\":3}")->outcome, WRITE_UPDATED); /* the lock is gone */
+    box_close(&box);
+}
+
+/* Many documents go with a session, in many indices, beside many locks of others: those are looked at once. */
+static void an_end_looks_at_the_locks_once(void **state)
+{
+    enum { INDICES = 120, DOCUMENTS = 10, LOCKS = 9000 };
+    struct core_box box;
+    (void)state;
+
+    box_open(&box);
+    open_session(&box, "holder", NULL, 0);
+    open_session(&box, "s", NULL, 0);
+    struct command *locks = command_new(COMMAND_LOCK, DIALECT_7);
+    locks->terms.session = SLICE_LIT("holder");
+    locks->lock.targets = arena_zalloc(&locks->arena, LOCKS * sizeof(struct lock_target));
+    locks->lock.target_count = LOCKS;
+    for (int i = 0; i < LOCKS; i++)
+        locks->lock.targets[i] = (struct lock_target){
+            .mode = LOCK_X, .index = SLICE_LIT("other"), .id = arena_printf(&locks->arena, "%d", i)};
+    box_run(&box, locks, 1);
+    assert_int_equal(locks->problem.type, PROBLEM_NONE);
+    for (int i = 0; i < INDICES; i++) {
+        struct command *command = box_write(&box, DOCUMENTS);
+        for (int j = 0; j < DOCUMENTS; j++) {
+            struct write_item *item = &command->write.items[j];
+            *item = box_item(WRITE_INDEX, "", "", "", "{}");
+            item->index = arena_printf(&command->arena, "i%d", i);
+            item->id = arena_printf(&command->arena, "%d", j);
+            item->lease = SLICE_LIT("s");
+        }
+        box_run(&box, command, 1);
+    }
+    end_session(&box, "s");
+    assert_int_equal(box_count(&box, "i7"), 0);
+    run_pieces(&box);
+    box_close(&box);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -334,6 +488,9 @@ int main(void)
         cmocka_unit_test(atomic_write_is_no_larger_than_a_transaction),
         cmocka_unit_test(transaction_is_limited_by_what_it_holds),
         cmocka_unit_test(stopping_host_cancels_its_own),
+        cmocka_unit_test(actions_of_an_end_share_one_budget),
+        cmocka_unit_test(leases_that_end_together_end_in_pieces),
+        cmocka_unit_test(an_end_looks_at_the_locks_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
