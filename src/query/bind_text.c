@@ -2,6 +2,7 @@
 /* Binding words to fields: the match family and multi_match. */
 #include "query/matcher.h"
 #include "query/metadata.h"
+#include "query/phrase.h"
 
 #include "mapping/analysis.h"
 
@@ -139,6 +140,7 @@ static int match_phrase(struct binder *binder, const struct query *query, const 
         matcher->phrase.tokens[i] = tokens->items[i].text;
         matcher->phrase.positions[i] = tokens->items[i].position - tokens->items[0].position;
     }
+    phrase_bind(matcher, binder->arena);
     if (binder->scores && field->scored) {
         for (size_t i = 0; i < tokens->count; i++)
             matcher->phrase.weights[i] = (struct term_weight){.scored = true, .norms = field->norms, .frequencies = true};

@@ -104,19 +104,67 @@ static float bm25(const struct term_weight *weight, float frequency, size_t leng
     return weight->weight - weight->weight / (1.0f + count * (1.0f / (k1 * norm)));
 }
 
+static int by_value(const void *a, const void *b)
+{
+    return value_compare(a, b);
+}
+
+/* Returns: how many of some values in order are below one; with `same`, below or equal. */
+static size_t count_below(const struct value *sorted, size_t count, const struct value *value, bool same)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = value_compare(&sorted[middle], value);
+        if (order < 0 || (same && order == 0))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Where a query has many terms of a field, its values are sorted rather than walked for each. */
+enum { SORTED_VALUES_MIN = 32, SORTED_LOOKUPS_MIN = 8, VALUE_STEPS = 2, SORT_STEPS = 40 };
+
+static bool are_sorted(struct subject *subject, struct subject_values *values)
+{
+    if (values->sorted != NULL || values->count < SORTED_VALUES_MIN || ++values->lookups < SORTED_LOOKUPS_MIN)
+        return values->sorted != NULL;
+    if (!account_take(subject->account, values->count * SORT_STEPS))
+        return false;
+    values->sorted = arena_alloc(&subject->arena, values->count * sizeof *values->sorted);
+    memcpy(values->sorted, values->values, values->count * sizeof *values->sorted);
+    qsort(values->sorted, values->count, sizeof *values->sorted, by_value);
+    return true;
+}
+
+/* Returns: how many values are among the terms; at most one where it does not count how often they are there. */
+static size_t term_frequency(const struct matcher *matcher, struct subject *subject, struct subject_values *values)
+{
+    bool once = !matcher->terms.weight.frequencies;
+    size_t frequency = 0;
+    if (matcher->terms.count < values->count / SORTED_LOOKUPS_MIN && are_sorted(subject, values)) {
+        for (size_t i = 0; i < matcher->terms.count && !(once && frequency > 0); i++)
+            frequency += count_below(values->sorted, values->count, &matcher->terms.values[i], true) -
+                         count_below(values->sorted, values->count, &matcher->terms.values[i], false);
+        return once && frequency > 1 ? 1 : frequency;
+    }
+    if (!account_take(subject->account, values->count * VALUE_STEPS))
+        return 0;
+    for (size_t i = 0; i < values->count && !(once && frequency > 0); i++)
+        frequency += has_value(matcher, &values->values[i]);
+    return frequency;
+}
+
 static bool match_terms(const struct matcher *matcher, struct subject *subject, float *ret_score)
 {
-    struct value *values = NULL;
-    size_t count = subject_field(subject, matcher->field, &values), frequency = 0;
-    for (size_t i = 0; i < count; i++) {
-        frequency += has_value(matcher, &values[i]);
-        if (frequency > 0 && !matcher->terms.weight.frequencies)
-            break; /* a keyword counts once, however often it is there */
-    }
+    struct subject_values *values = subject_values(subject, matcher->field);
+    size_t count = values->count, frequency = term_frequency(matcher, subject, values);
     if (frequency == 0)
         return false;
     if (matcher->terms.weight.norms && !matcher->terms.weight.frequencies)
-        count = value_distinct(values, count, &subject->arena);
+        count = value_distinct(values->values, count, &subject->arena);
     *ret_score = matcher->terms.weight.scored ? bm25(&matcher->terms.weight, (float)frequency, count) : matcher->boost;
     return true;
 }
@@ -140,7 +188,7 @@ static bool match_range(const struct matcher *matcher, struct subject *subject)
 {
     struct value *values = NULL;
     size_t count = subject_field(subject, matcher->field, &values);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && account_take(subject->account, VALUE_STEPS); i++) {
         if (in_range(matcher, &values[i]))
             return true;
     }
@@ -151,7 +199,7 @@ static bool match_pattern(const struct matcher *matcher, struct subject *subject
 {
     struct value *values = NULL;
     size_t count = subject_field(subject, matcher->field, &values);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && account_take(subject->account, VALUE_STEPS); i++) {
         if (values[i].kind == VALUE_BYTES &&
             matcher->pattern.fits(matcher->pattern.pattern, values[i].bytes, subject->account))
             return true;

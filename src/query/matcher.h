@@ -109,6 +109,9 @@ struct matcher {
             size_t count;
             unsigned slop;
             bool last_is_prefix;
+            struct slice *words; /* the tokens, sorted, no duplicates; without the last where that is a prefix */
+            size_t word_count;
+            uint32_t *word_of; /* of each token: its word; of a prefix word_count */
         } phrase;
         struct {
             struct matcher_list must, filter, should, must_not;
@@ -139,6 +142,7 @@ struct subject {
     const struct doc *doc;
     yyjson_val *root;              /* NULL until asked for */
     struct subject_values *values; /* read so far */
+    struct subject_text *texts;    /* analysed so far, for phrases */
     float score;                   /* of a document that the query found, for aggregations */
     int error;                     /* fatal, of parsing the source */
     struct problem *problem;       /* of a script that failed; in `problems` */
@@ -152,6 +156,16 @@ struct subject_values {
     const struct mapping_field *field;
     struct value *values;
     size_t count;
+    struct value *sorted; /* the same in order; NULL: not sorted yet */
+    size_t lookups;       /* how often terms were looked for among them */
+};
+
+/* The tokens of one text field, analysed once a document. */
+struct subject_text {
+    struct subject_text *next;
+    const struct mapping_field *field;
+    struct placed_token *tokens; /* their positions never decrease */
+    size_t count, capacity;
 };
 
 void subject_init(struct subject *subject, const struct search_index *index, struct arena *problems);
@@ -160,6 +174,8 @@ void subject_deinit(struct subject *subject);
 void subject_set(struct subject *subject, uint16_t type, struct slice id, const struct doc *doc);
 /* Returns: the parsed source, or NULL where it is corrupt (then subject->error). */
 yyjson_val *subject_root(struct subject *subject);
+/* Returns: what is read of a field; valid until subject_set(). */
+struct subject_values *subject_values(struct subject *subject, const struct mapping_field *field);
 /* Returns: the values of a field of the document. */
 size_t subject_field(struct subject *subject, const struct mapping_field *field, struct value **ret_values);
 

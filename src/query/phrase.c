@@ -8,72 +8,216 @@
 #include "query/phrase.h"
 
 #include "base/account.h"
+#include "base/heap.h"
+#include "base/list.h"
 #include "mapping/analysis.h"
 #include "mapping/document.h"
 
+#include <stdlib.h>
+
 enum { PHRASE_TOKENS_MAX = 100000 };
+
+/* Of an account: to analyse a token, to look it up among the words of a phrase. */
+enum { TOKEN_STEPS = 20, LOOKUP_STEPS = 5 };
 
 struct placed_token {
     struct slice text;
     uint32_t position;
 };
 
-struct phrase_text {
+/* --- The words of a phrase ---------------------------------------------------------------------------------------- */
+
+static int by_text(const void *a, const void *b)
+{
+    return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
+}
+
+/* Returns: the position of a text among the words of a phrase; their count: none is the same. */
+static size_t find_word(const struct matcher *matcher, struct slice text)
+{
+    size_t low = 0, high = matcher->phrase.word_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = slice_compare(matcher->phrase.words[middle], text);
+        if (order == 0)
+            return middle;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return matcher->phrase.word_count;
+}
+
+void phrase_bind(struct matcher *matcher, struct arena *arena)
+{
+    size_t count = matcher->phrase.count, kept = 0;
+    size_t words = matcher->phrase.last_is_prefix ? count - 1 : count;
+    struct slice *sorted = arena_alloc(arena, (count + 1) * sizeof *sorted);
+    memcpy(sorted, matcher->phrase.tokens, words * sizeof *sorted);
+    qsort(sorted, words, sizeof *sorted, by_text);
+    for (size_t i = 0; i < words; i++)
+        if (kept == 0 || !slice_equal(sorted[kept - 1], sorted[i]))
+            sorted[kept++] = sorted[i];
+    matcher->phrase.words = sorted;
+    matcher->phrase.word_count = kept;
+    matcher->phrase.word_of = arena_alloc(arena, (count + 1) * sizeof *matcher->phrase.word_of);
+    for (size_t i = 0; i < count; i++)
+        matcher->phrase.word_of[i] = (uint32_t)(i < words ? find_word(matcher, matcher->phrase.tokens[i]) : kept);
+}
+
+/* --- The text ----------------------------------------------------------------------------------------------------- */
+
+struct analysing {
     struct subject *subject;
-    const struct mapping_field *field;
-    struct placed_token *items;
-    size_t count, capacity;
+    struct subject_text *text;
     uint32_t base; /* position of the first token of the value at hand */
     uint32_t last;
 };
 
 static bool take_token(void *context, const struct analysis_token *token)
 {
-    struct phrase_text *text = context;
-    text->items = arena_grow(&text->subject->arena, text->items, text->count, &text->capacity, sizeof *text->items);
-    text->last = text->base + token->position;
-    text->items[text->count++] = (struct placed_token){token->text, text->last};
-    return text->count < PHRASE_TOKENS_MAX;
+    struct analysing *at = context;
+    struct subject_text *text = at->text;
+    text->tokens = arena_grow(&at->subject->arena, text->tokens, text->count, &text->capacity, sizeof *text->tokens);
+    at->last = at->base + token->position;
+    text->tokens[text->count++] = (struct placed_token){token->text, at->last};
+    return text->count < PHRASE_TOKENS_MAX && account_take(at->subject->account, TOKEN_STEPS);
 }
 
-static bool token_fits(struct account *account, const struct matcher *matcher, size_t place, struct slice token)
+/* Returns: the text of a field, analysed at the first call; NULL: there is no source. */
+static const struct subject_text *text_of(struct subject *subject, const struct mapping_field *field)
 {
-    (void)account_take(account, 1 + token.len / 16);
-    bool prefix = matcher->phrase.last_is_prefix && place + 1 == matcher->phrase.count;
-    return prefix ? slice_starts_with(token, matcher->phrase.tokens[place])
-                  : slice_equal(token, matcher->phrase.tokens[place]);
+    struct value *values = NULL;
+    for (const struct subject_text *known = subject->texts; known != NULL; known = known->next)
+        if (known->field == field)
+            return known;
+    yyjson_val *root = subject_root(subject);
+    if (root == NULL)
+        return NULL;
+    struct analysing at = {.subject = subject, .text = arena_zalloc(&subject->arena, sizeof *at.text)};
+    size_t count = document_field_texts(subject->index->mapping, field, root, &subject->arena, &values);
+    for (size_t i = 0; i < count && at.text->count < PHRASE_TOKENS_MAX; i++) {
+        analyzer_run(field->analyzer, values[i].bytes, &subject->arena, take_token, &at);
+        at.base = at.last + field->position_gap + 1;
+    }
+    at.text->field = field;
+    at.text->next = subject->texts;
+    subject->texts = at.text;
+    return at.text;
 }
 
-static bool exact_at(const struct matcher *matcher, const struct phrase_text *text, size_t first)
+/* The positions of one word of a phrase in a text. They never decrease; one that has the word twice is there twice. */
+struct places {
+    uint32_t *items;
+    size_t count;
+};
+
+static bool fits_prefix(const struct matcher *matcher, struct slice text)
 {
-    size_t i = first;
-    for (size_t place = 1; place < matcher->phrase.count; place++) {
-        uint32_t wanted = text->items[first].position + matcher->phrase.positions[place];
-        if (!account_take(text->subject->account, 2))
-            return false;
-        while (i < text->count && text->items[i].position < wanted)
-            i++;
-        size_t j = i;
-        while (j < text->count && text->items[j].position == wanted &&
-               !token_fits(text->subject->account, matcher, place, text->items[j].text))
-            j++;
-        if (j >= text->count || text->items[j].position != wanted)
+    return matcher->phrase.last_is_prefix && slice_starts_with(text, matcher->phrase.tokens[matcher->phrase.count - 1]);
+}
+
+/*
+ * Finds the words of a phrase in a text: each token of the text is looked up once.
+ * Returns: an array by words, the prefix last; NULL: one is missing, or the account is over.
+ */
+static struct places *find_places(const struct matcher *matcher, struct subject *subject,
+                                  const struct subject_text *text)
+{
+    size_t words = matcher->phrase.word_count + matcher->phrase.last_is_prefix, total = 0;
+    struct places *places = arena_zalloc(&subject->arena, (words + 1) * sizeof *places);
+    uint32_t *found = arena_alloc(&subject->arena, (text->count + 1) * sizeof *found);
+    for (size_t i = 0; i < text->count; i++) {
+        if (!account_take(subject->account, LOOKUP_STEPS + text->tokens[i].text.len / 16))
+            return NULL;
+        found[i] = (uint32_t)find_word(matcher, text->tokens[i].text);
+        if (found[i] < matcher->phrase.word_count)
+            places[found[i]].count++;
+        if (fits_prefix(matcher, text->tokens[i].text))
+            places[matcher->phrase.word_count].count++;
+    }
+    for (size_t word = 0; word < words; word++) {
+        if (places[word].count == 0)
+            return NULL;
+        total += places[word].count;
+    }
+    uint32_t *items = arena_alloc(&subject->arena, (total + 1) * sizeof *items);
+    for (size_t word = 0; word < words; word++) {
+        places[word].items = items;
+        items += places[word].count;
+        places[word].count = 0;
+    }
+    for (size_t i = 0; i < text->count; i++) {
+        struct places *of = &places[found[i]];
+        if (found[i] < matcher->phrase.word_count)
+            of->items[of->count++] = text->tokens[i].position;
+        of = &places[matcher->phrase.word_count];
+        if (fits_prefix(matcher, text->tokens[i].text))
+            of->items[of->count++] = text->tokens[i].position;
+    }
+    return places;
+}
+
+/* --- Word by word ------------------------------------------------------------------------------------------------- */
+
+/* Returns: the token of a phrase that is rarest in the text. */
+static size_t rarest(const struct matcher *matcher, const struct places *places)
+{
+    size_t found = 0;
+    for (size_t i = 1; i < matcher->phrase.count; i++)
+        if (places[matcher->phrase.word_of[i]].count < places[matcher->phrase.word_of[found]].count)
+            found = i;
+    return found;
+}
+
+/*
+ * Returns: whether the text has all tokens of a phrase that begins at `begin`. `next` has for each token the first of its places that is left: calls
+ * are in rising order of `begin`, so that each place is passed once.
+ */
+static bool all_at(const struct matcher *matcher, struct subject *subject, const struct places *places, size_t *next,
+                   int64_t begin)
+{
+    for (size_t i = 0; i < matcher->phrase.count; i++) {
+        const struct places *of = &places[matcher->phrase.word_of[i]];
+        int64_t wanted = begin + matcher->phrase.positions[i];
+        size_t from = next[i];
+        while (next[i] < of->count && of->items[next[i]] < wanted)
+            next[i]++;
+        if (!account_take(subject->account, 2 + next[i] - from) || next[i] == of->count || of->items[next[i]] != wanted)
             return false;
     }
     return true;
+}
+
+/* Returns: how often the text has the phrase: once for each token that can be its first. */
+static size_t exact_frequency(const struct matcher *matcher, struct subject *subject, const struct places *places)
+{
+    size_t token = rarest(matcher, places), frequency = 0;
+    const struct places *of = &places[matcher->phrase.word_of[token]];
+    const struct places *first = &places[matcher->phrase.word_of[0]];
+    size_t *next = arena_zalloc(&subject->arena, matcher->phrase.count * sizeof *next);
+    for (size_t i = 0; i < of->count && account_take(subject->account, 1); i++) {
+        int64_t begin = (int64_t)of->items[i] - matcher->phrase.positions[token];
+        if ((i > 0 && of->items[i] == of->items[i - 1]) || !all_at(matcher, subject, places, next, begin))
+            continue;
+        for (size_t at = next[0]; at < first->count && first->items[at] == first->items[next[0]]; at++)
+            frequency++;
+    }
+    return frequency;
 }
 
 /* --- With slop ---------------------------------------------------------------------------------------------------- */
 
 /* A word of the phrase, as it goes through the places where the text has it. */
 struct word {
-    uint32_t *places;
-    size_t count, next;
+    struct heap_node queued; /* in sloppy.queue, or not */
+    struct places places;
+    size_t next;
     int64_t at; /* the place, less the word's own in the phrase: equal for all words where the phrase stands exactly */
     int64_t offset; /* the word's place in the phrase */
     size_t twin;    /* the next word that is the same, in a ring; itself where none is */
     size_t rank;    /* among the same words */
-    bool queued;
 };
 
 /*
@@ -84,42 +228,50 @@ struct word {
 struct sloppy {
     struct word *words;
     size_t count;
-    int64_t end; /* the largest `at` so far */
+    struct heap queue; /* of words, the one farthest behind first */
+    int64_t end;       /* the largest `at` so far */
     struct account *account;
 };
-
-static bool step(struct sloppy *sloppy, struct word *word)
-{
-    if (word->next == word->count || !account_take(sloppy->account, 1))
-        return false;
-    word->at = (int64_t)word->places[word->next++] - word->offset;
-    return true;
-}
-
-static bool advance(struct sloppy *sloppy, struct word *word)
-{
-    if (!step(sloppy, word))
-        return false;
-    sloppy->end = word->at > sloppy->end ? word->at : sloppy->end;
-    return true;
-}
 
 static bool is_behind(const struct word *a, const struct word *b)
 {
     return a->at < b->at || (a->at == b->at && a->offset < b->offset);
 }
 
-/* Returns: the word farthest behind among those in the queue; NULL: none is. */
+/* Where two words have one offset, the first of the phrase goes first. */
+static bool queued_before(const struct heap_node *a, const struct heap_node *b)
+{
+    const struct word *one = container_of(a, const struct word, queued),
+                      *other = container_of(b, const struct word, queued);
+    return is_behind(one, other) || (!is_behind(other, one) && one < other);
+}
+
+static bool step(struct sloppy *sloppy, struct word *word)
+{
+    if (word->next == word->places.count || !account_take(sloppy->account, 1))
+        return false;
+    word->at = (int64_t)word->places.items[word->next++] - word->offset;
+    return true;
+}
+
+static bool advance(struct sloppy *sloppy, struct word *word)
+{
+    bool queued = heap_holds(&word->queued);
+    if (queued)
+        heap_remove(&sloppy->queue, &word->queued);
+    bool more = step(sloppy, word);
+    if (queued)
+        heap_push(&sloppy->queue, &word->queued);
+    if (more && word->at > sloppy->end)
+        sloppy->end = word->at;
+    return more;
+}
+
+/* Returns: the word farthest behind among those in the queue. */
 static struct word *first_queued(struct sloppy *sloppy)
 {
-    struct word *first = NULL;
-    (void)account_take(sloppy->account, 1 + sloppy->count / 8);
-    for (size_t i = 0; i < sloppy->count; i++) {
-        struct word *word = &sloppy->words[i];
-        if (word->queued && (first == NULL || is_behind(word, first)))
-            first = word;
-    }
-    return first;
+    (void)account_take(sloppy->account, 10);
+    return container_of(heap_first(&sloppy->queue), struct word, queued);
 }
 
 /* Returns: an equal word that has the same place; NULL: none. */
@@ -153,7 +305,7 @@ static bool begin(struct sloppy *sloppy)
             if (!step(sloppy, word))
                 return false;
         sloppy->end = i == 0 || word->at > sloppy->end ? word->at : sloppy->end;
-        word->queued = true;
+        heap_push(&sloppy->queue, &word->queued);
     }
     return true;
 }
@@ -165,77 +317,57 @@ static float sloppy_frequency(struct sloppy *sloppy, int64_t slop)
         return 0;
     for (bool more = true; more;) {
         struct word *word = first_queued(sloppy);
-        word->queued = false;
+        heap_remove(&sloppy->queue, &word->queued);
         int64_t distance = sloppy->end - word->at, next = first_queued(sloppy)->at;
         while ((more = advance(sloppy, word) && part_twins(sloppy, word)) && word->at <= next)
             distance = sloppy->end - word->at < distance ? sloppy->end - word->at : distance;
-        word->queued = true;
+        heap_push(&sloppy->queue, &word->queued);
         if (distance <= slop)
             frequency += 1.0f / (1.0f + (float)distance);
     }
     return frequency;
 }
 
-static void find_places(const struct matcher *matcher, const struct phrase_text *text, size_t place, struct word *word)
+static float frequency_with_slop(const struct matcher *matcher, struct subject *subject, const struct places *places)
 {
-    size_t capacity = 0;
-    for (size_t i = 0; i < text->count && account_take(text->subject->account, 1); i++) {
-        if (!token_fits(text->subject->account, matcher, place, text->items[i].text))
-            continue;
-        word->places = arena_grow(&text->subject->arena, word->places, word->count, &capacity, sizeof *word->places);
-        word->places[word->count++] = text->items[i].position;
-    }
-}
-
-/* Ties a word to the last one before it that is the same. */
-static void find_twin(const struct matcher *matcher, struct word *words, size_t place)
-{
-    words[place].twin = place;
-    if (matcher->phrase.last_is_prefix && place + 1 == matcher->phrase.count)
-        return;
-    for (size_t other = place; other-- > 0;) {
-        if (!slice_equal(matcher->phrase.tokens[other], matcher->phrase.tokens[place]))
-            continue;
-        words[place].rank = words[other].rank + 1;
-        words[place].twin = words[other].twin;
-        words[other].twin = place;
-        return;
-    }
-}
-
-static float frequency_with_slop(const struct matcher *matcher, const struct phrase_text *text)
-{
-    size_t count = matcher->phrase.count;
-    struct sloppy sloppy = {.words = arena_zalloc(&text->subject->arena, count * sizeof *sloppy.words),
+    size_t count = matcher->phrase.count, words = matcher->phrase.word_count;
+    struct sloppy sloppy = {.words = arena_zalloc(&subject->arena, count * sizeof *sloppy.words),
                             .count = count,
-                            .account = text->subject->account};
+                            .account = subject->account};
+    struct word **last = arena_zalloc(&subject->arena, (words + 1) * sizeof(struct word *)); /* that is the same */
+    heap_init(&sloppy.queue, queued_before);
     for (size_t i = 0; i < count; i++) {
-        sloppy.words[i].offset = matcher->phrase.positions[i];
-        find_twin(matcher, sloppy.words, i);
-        find_places(matcher, text, i, &sloppy.words[i]);
-        if (sloppy.words[i].count == 0)
-            return 0;
+        struct word *word = &sloppy.words[i];
+        size_t of = matcher->phrase.word_of[i];
+        word->offset = matcher->phrase.positions[i];
+        word->places = places[of];
+        word->twin = i;
+        if (of < words && last[of] != NULL) { /* a ring of those that are the same */
+            word->rank = last[of]->rank + 1;
+            word->twin = last[of]->twin;
+            last[of]->twin = i;
+        }
+        last[of] = word;
     }
-    return sloppy_frequency(&sloppy, matcher->phrase.slop);
+    float frequency = sloppy_frequency(&sloppy, matcher->phrase.slop);
+    while (heap_first(&sloppy.queue) != NULL)
+        heap_remove(&sloppy.queue, heap_first(&sloppy.queue));
+    heap_deinit(&sloppy.queue);
+    return frequency;
 }
 
 float phrase_frequency(const struct matcher *matcher, struct subject *subject, size_t *ret_length)
 {
-    struct phrase_text text = {.subject = subject, .field = matcher->field};
-    struct value *values = NULL;
-    yyjson_val *root = subject_root(subject);
-    if (root == NULL)
+    const struct subject_text *text = text_of(subject, matcher->field);
+    if (text == NULL)
         return 0;
-    size_t count = document_field_texts(subject->index->mapping, matcher->field, root, &subject->arena, &values);
-    for (size_t i = 0; i < count && text.count < PHRASE_TOKENS_MAX; i++) {
-        analyzer_run(matcher->field->analyzer, values[i].bytes, &subject->arena, take_token, &text);
-        text.base = text.last + matcher->field->position_gap + 1;
-    }
-    *ret_length = text.count;
-    if (matcher->phrase.slop > 0)
-        return frequency_with_slop(matcher, &text);
-    size_t frequency = 0;
-    for (size_t i = 0; i < text.count && account_take(subject->account, 1); i++)
-        frequency += token_fits(subject->account, matcher, 0, text.items[i].text) && exact_at(matcher, &text, i);
-    return (float)frequency;
+    *ret_length = text->count;
+    struct arena_mark mark = arena_mark(&subject->arena);
+    const struct places *places = find_places(matcher, subject, text);
+    float frequency = 0;
+    if (places != NULL)
+        frequency = matcher->phrase.slop > 0 ? frequency_with_slop(matcher, subject, places)
+                                             : (float)exact_frequency(matcher, subject, places);
+    arena_rewind(&subject->arena, mark);
+    return frequency;
 }

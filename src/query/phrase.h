@@ -5,7 +5,12 @@
 
 #include "query/matcher.h"
 
+/* Sorts the words of a MATCHER_PHRASE, after its tokens were set. */
+void phrase_bind(struct matcher *matcher, struct arena *arena);
+
 /*
+ * Finds the words in time proportional to the text, times the logarithm of the number of words, and counts from the rarest of them.
+ *
  * Returns: how often the phrase of a MATCHER_PHRASE stands in the field of the document, 0 for not at all; with slop a place where
  *          words are moved by a distance counts 1 / (1 + distance) times.
  *          *ret_length is the number of the field's tokens.

@@ -26,6 +26,7 @@ void subject_set(struct subject *subject, uint16_t type, struct slice id, const 
     subject->doc = doc;
     subject->root = NULL;
     subject->values = NULL;
+    subject->texts = NULL;
 }
 
 yyjson_val *subject_root(struct subject *subject)
@@ -41,14 +42,11 @@ yyjson_val *subject_root(struct subject *subject)
     return subject->root;
 }
 
-size_t subject_field(struct subject *subject, const struct mapping_field *field, struct value **ret_values)
+struct subject_values *subject_values(struct subject *subject, const struct mapping_field *field)
 {
-    for (struct subject_values *known = subject->values; known != NULL; known = known->next) {
-        if (known->field == field) {
-            *ret_values = known->values;
-            return known->count;
-        }
-    }
+    for (struct subject_values *known = subject->values; known != NULL; known = known->next)
+        if (known->field == field)
+            return known;
     yyjson_val *root = subject_root(subject);
     struct subject_values *read = arena_zalloc(&subject->arena, sizeof *read);
     read->field = field;
@@ -56,6 +54,12 @@ size_t subject_field(struct subject *subject, const struct mapping_field *field,
         read->count = document_field_values(subject->index->mapping, field, root, &subject->arena, &read->values);
     read->next = subject->values;
     subject->values = read;
+    return read;
+}
+
+size_t subject_field(struct subject *subject, const struct mapping_field *field, struct value **ret_values)
+{
+    const struct subject_values *read = subject_values(subject, field);
     *ret_values = read->values;
     return read->count;
 }
@@ -162,12 +166,16 @@ int subject_run_script(struct subject *subject, const struct script *script, str
                        struct script_value *ret_value)
 {
     struct problem problem;
-    *ret_value = (struct script_value){
-        .params = params, .source = subject->doc->source, .zones = subject->index->zones, .doc = doc_lookup,
-        .doc_user = subject, .score = score,
-        .account = subject->account};
+    *ret_value = (struct script_value){.params = params,
+                                       .source = subject->doc->source,
+                                       .zones = subject->index->zones,
+                                       .doc = doc_lookup,
+                                       .doc_user = subject,
+                                       .score = score,
+                                       .account = subject->account};
     if (subject->account != NULL && subject->account->steps_max == SEARCH_SHORT_STEPS) {
-        subject->account->end = ACCOUNT_SPENT; /* what is to be short runs no scripts: one may take a tenth of a second */
+        subject->account->end =
+            ACCOUNT_SPENT; /* what is to be short runs no scripts: one may take a tenth of a second */
         return SCRIPT_FAILED;
     }
     (void)subject_root(subject); /* so that the arena is known to be in use */

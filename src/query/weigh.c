@@ -22,7 +22,9 @@ enum {
 };
 
 /* Of an account: to read a document, to find a range in the store, an entry of it, a value to look at. */
-enum { STEPS_OF_DOCUMENT = 500, STEPS_OF_RANGE = 1000, STEPS_OF_ENTRY = 200, STEPS_OF_VALUE = 10 };
+enum { STEPS_OF_DOCUMENT = 500, STEPS_OF_RANGE = 1000, STEPS_OF_ENTRY = 200, STEPS_OF_VALUE = 20 };
+
+struct field_count;
 
 /* One term of one matcher. */
 struct weighed {
@@ -31,15 +33,39 @@ struct weighed {
     struct value value;
     struct term_weight *weight;
     float boost;
-    bool found;                             /* entries say which documents have it */
-    bool moves;                             /* renames decide, too, so that some of those have it no more */
-    uint64_t with_field, with_term, length; /* of the sample */
+    bool found;                       /* entries say which documents have it */
+    bool moves;                       /* renames decide, too, so that some of those have it no more */
+    const struct field_count *counts; /* of its field, in the sample */
+    const struct value_count *count;  /* of its value */
 };
 
-/* How many documents were looked at, and whether there are more. */
+/* A value that one or more terms have, in a sample. */
+struct value_count {
+    struct value value;
+    uint64_t documents; /* that have it */
+    size_t last;        /* the last of those, counted from 1; 0: none */
+};
+
+/* A field of the terms, in a sample. */
+struct field_count {
+    const struct mapping_field *field;
+    bool frequencies;           /* its length is of all values, and not of the distinct ones */
+    uint64_t documents;         /* that have it */
+    uint64_t length;            /* of them all */
+    struct value_count *values; /* sorted, no duplicates */
+    size_t value_count;
+};
+
+/*
+ * Documents that were looked at. Each value of a document is looked up among those of the terms, so that a document costs in proportion to its
+ * own size, however many terms there are.
+ */
 struct sample {
     size_t documents;
-    bool more;
+    bool more;      /* there are more documents in the index */
+    bool all_found; /* entries say of each term which documents have it */
+    struct field_count *fields;
+    size_t field_count;
 };
 
 static int by_value(const void *a, const void *b)
@@ -60,39 +86,95 @@ size_t value_distinct(const struct value *values, size_t count, struct arena *ar
     return found;
 }
 
-static void weigh_document(struct weighed *terms, size_t count, struct subject *subject)
+/* Counts the values of the document at hand that are those of terms. */
+static void count_values(struct field_count *counts, const struct value *values, size_t count, size_t document)
 {
     for (size_t i = 0; i < count; i++) {
+        size_t low = 0, high = counts->value_count;
+        while (low < high) {
+            size_t middle = low + (high - low) / 2;
+            if (value_compare(&counts->values[middle].value, &values[i]) < 0)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        struct value_count *found = low < counts->value_count ? &counts->values[low] : NULL;
+        if (found == NULL || found->last == document || value_compare(&found->value, &values[i]) != 0)
+            continue;
+        found->last = document;
+        found->documents++;
+    }
+}
+
+static void sample_document(struct sample *sample, struct subject *subject)
+{
+    sample->documents++;
+    for (size_t i = 0; i < sample->field_count; i++) {
+        struct field_count *counts = &sample->fields[i];
         struct value *values = NULL;
-        size_t value_count = subject_field(subject, terms[i].field, &values);
+        size_t value_count = subject_field(subject, counts->field, &values);
         if (!account_take(subject->account, (1 + value_count) * STEPS_OF_VALUE))
             return;
-        terms[i].with_field += value_count > 0;
-        terms[i].length +=
-            terms[i].weight->frequencies ? value_count : value_distinct(values, value_count, &subject->arena);
-        for (size_t v = 0; v < value_count; v++) {
-            if (value_compare(&values[v], &terms[i].value) == 0) {
-                terms[i].with_term++;
-                break;
-            }
-        }
+        counts->documents += value_count > 0;
+        counts->length += counts->frequencies ? value_count : value_distinct(values, value_count, &subject->arena);
+        count_values(counts, values, value_count, sample->documents);
     }
 }
 
 /* Whether a sample says enough: how long texts are is known sooner than how rare a term is, which entries know as a rule. */
-static bool says_enough(const struct binder *binder, const struct weighed *terms, size_t count)
+static bool says_enough(const struct binder *binder, const struct sample *sample)
 {
     if (binder->index->document_count <= 2 * SAMPLE_DOCUMENTS) /* near them; where there are fewer, they are counted */
         return false;
-    for (size_t i = 0; i < count; i++) {
-        if (!terms[i].found || terms[i].with_field < SAMPLE_TEXTS)
+    for (size_t i = 0; sample->all_found && i < sample->field_count; i++)
+        if (sample->fields[i].documents < SAMPLE_TEXTS)
             return false;
-    }
-    return true;
+    return sample->all_found;
 }
 
-static int take_sample(const struct binder *binder, const struct view *view, struct weighed *terms, size_t count,
-                       struct sample *ret_sample)
+static bool same_field(const struct weighed *a, const struct weighed *b)
+{
+    return a->field == b->field && a->weight->frequencies == b->weight->frequencies;
+}
+
+/* By fields, in any order, and then by values. */
+static int by_field(const void *a, const void *b)
+{
+    const struct weighed *one = *(struct weighed *const *)a, *other = *(struct weighed *const *)b;
+    if (one->field != other->field)
+        return (uintptr_t)one->field < (uintptr_t)other->field ? -1 : 1;
+    if (one->weight->frequencies != other->weight->frequencies)
+        return one->weight->frequencies ? 1 : -1;
+    return value_compare(&one->value, &other->value);
+}
+
+/* Makes a sample of no documents, with the fields and values of terms. */
+static void sample_init(struct sample *sample, struct arena *arena, struct weighed *terms, size_t count)
+{
+    struct weighed **sorted = arena_alloc(arena, count * sizeof(struct weighed *));
+    struct value_count *values = arena_zalloc(arena, count * sizeof *values);
+    *sample = (struct sample){.all_found = true, .fields = arena_zalloc(arena, count * sizeof *sample->fields)};
+    for (size_t i = 0; i < count; i++) {
+        sorted[i] = &terms[i];
+        sample->all_found = sample->all_found && terms[i].found;
+    }
+    qsort(sorted, count, sizeof *sorted, by_field);
+    for (size_t i = 0; i < count; i++) {
+        bool first = i == 0 || !same_field(sorted[i - 1], sorted[i]);
+        if (first)
+            sample->fields[sample->field_count++] = (struct field_count){
+                .field = sorted[i]->field, .frequencies = sorted[i]->weight->frequencies, .values = values};
+        struct field_count *counts = &sample->fields[sample->field_count - 1];
+        if (first || value_compare(&sorted[i - 1]->value, &sorted[i]->value) != 0) {
+            values++->value = sorted[i]->value;
+            counts->value_count++;
+        }
+        sorted[i]->counts = counts;
+        sorted[i]->count = &counts->values[counts->value_count - 1];
+    }
+}
+
+static int take_sample(const struct binder *binder, const struct view *view, struct sample *sample)
 {
     tl_cleanup(doc_scan_freep) struct doc_scan *scan = doc_scan_new(view, binder->index->number, DOC_TYPE_ANY);
     struct subject subject;
@@ -100,19 +182,17 @@ static int take_sample(const struct binder *binder, const struct view *view, str
     struct doc doc;
     uint16_t type;
     int r = 0;
-    *ret_sample = (struct sample){0};
     subject_init(&subject, binder->index, binder->arena);
     subject.account = binder->account;
     while (r == 0 && (r = doc_scan_next(scan, &type, &id, &doc)) == 0) {
-        if (ret_sample->documents == SAMPLE_DOCUMENTS || says_enough(binder, terms, count)) {
-            ret_sample->more = true;
+        if (sample->documents == SAMPLE_DOCUMENTS || says_enough(binder, sample)) {
+            sample->more = true;
             break;
         }
-        ret_sample->documents++;
         if (!account_take(binder->account, STEPS_OF_DOCUMENT + doc.source.len))
             break;
         subject_set(&subject, type, id, &doc);
-        weigh_document(terms, count, &subject);
+        sample_document(sample, &subject);
         r = subject.error;
     }
     subject_deinit(&subject);
@@ -199,11 +279,12 @@ static int count_standing(const struct binder *binder, const struct view *view, 
                           const struct few_keys *keys, uint64_t *ret_count)
 {
     struct weighed counted = *term;
+    struct sample sample;
     struct subject subject;
     struct slice id;
     uint16_t type;
     int r = 0;
-    counted.with_term = 0;
+    sample_init(&sample, binder->arena, &counted, 1);
     subject_init(&subject, binder->index, binder->arena);
     subject.account = binder->account;
     for (size_t i = 0; r == 0 && i < keys->count && account_take(binder->account, STEPS_OF_DOCUMENT); i++) {
@@ -215,13 +296,13 @@ static int count_standing(const struct binder *binder, const struct view *view, 
         }
         if (entry_document_key_parse(keys->items[i], &type, &id)) {
             subject_set(&subject, type, id, &doc);
-            weigh_document(&counted, 1, &subject);
+            sample_document(&sample, &subject);
             r = subject.error;
         }
         doc_release(&doc);
     }
     subject_deinit(&subject);
-    *ret_count = counted.with_term;
+    *ret_count = counted.count->documents;
     return r;
 }
 
@@ -277,7 +358,7 @@ static int weigh_term(const struct binder *binder, const struct view *view, cons
     uint64_t total = binder->index->document_count;
     if (sample->more && total > sample->documents)
         scale = (double)total / (double)sample->documents;
-    double with_field = (double)term->with_field * scale, with_term = (double)term->with_term * scale;
+    double with_field = (double)term->counts->documents * scale, with_term = (double)term->count->documents * scale;
     if (sample->more && term->found) {
         uint64_t counted = 0;
         int r = term_documents(binder, view, births, term, &counted);
@@ -288,9 +369,9 @@ static int weigh_term(const struct binder *binder, const struct view *view, cons
     if (with_term > with_field)
         with_field = with_term;
     /* 5.6 takes a field without lengths as it is; 7.10 has each for one long, and their mean for what it is. */
-    bool known = term->length > 0 && (term->weight->norms || binder->context->dialect == DIALECT_7);
+    bool known = term->counts->length > 0 && (term->weight->norms || binder->context->dialect == DIALECT_7);
     term->weight->old = binder->context->dialect == DIALECT_5;
-    term->weight->mean_length = known ? (double)term->length / (double)term->with_field : 1;
+    term->weight->mean_length = known ? (double)term->counts->length / (double)term->counts->documents : 1;
     float idf = (float)real_log(1 + (with_field - with_term + 0.5) / (with_term + 0.5));
     term->weight->idf = idf;
     term->weight->weight = term->boost * 2.2f * idf;
@@ -330,7 +411,7 @@ static bool needs_sample(const struct binder *binder, const struct weighed *term
 
 int query_weigh(struct binder *binder, const struct view *view)
 {
-    struct sample sample = {SAMPLE_DOCUMENTS, true};
+    struct sample sample;
     size_t count = collect(binder, NULL);
     if (count == 0)
         return 0;
@@ -345,11 +426,16 @@ int query_weigh(struct binder *binder, const struct view *view)
         terms[i].found = field_is_found(terms[i].field) && (terms[i].moves || !births_concern(&births, terms[i].field));
     }
     bool sampling = needs_sample(binder, terms, count);
-    r = sampling ? take_sample(binder, view, terms, count, &sample) : 0;
-    for (size_t i = 0; r == 0 && i < count && account_take(binder->account, STEPS_OF_VALUE); i++) {
-        if (!sampling)
-            terms[i].with_field = SAMPLE_DOCUMENTS; /* as if every document had the field */
-        r = weigh_term(binder, view, &births, &terms[i], &sample);
+    sample_init(&sample, binder->arena, terms, count);
+    if (sampling) {
+        r = take_sample(binder, view, &sample);
+    } else { /* as if each document had the field */
+        sample.documents = SAMPLE_DOCUMENTS;
+        sample.more = true;
+        for (size_t i = 0; i < sample.field_count; i++)
+            sample.fields[i].documents = SAMPLE_DOCUMENTS;
     }
+    for (size_t i = 0; r == 0 && i < count && account_take(binder->account, STEPS_OF_VALUE); i++)
+        r = weigh_term(binder, view, &births, &terms[i], &sample);
     return r;
 }

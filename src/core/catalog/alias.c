@@ -336,8 +336,10 @@ static int act(struct core *core, struct changes *changes, const struct alias_ac
         catalog_problem_missing(&command->arena, action->index, true, command->dialect, &command->problem);
         return ALIAS_REFUSED;
     }
-    if (action->op == ALIAS_REMOVE_INDEX)
-        return index__delete(core, index);
+    if (action->op == ALIAS_REMOVE_INDEX) {
+        index__delete(core, index);
+        return 0;
+    }
     struct change *change = map_get(&changes->by_index, action->index);
     if (change == NULL)
         change = change_new(changes, index, &core->arena);

@@ -542,7 +542,7 @@ int core__do_index_create(struct core *core, struct command *command)
     return 0;
 }
 
-int index__delete(struct core *core, const struct catalog_index *index)
+void index__delete(struct core *core, const struct catalog_index *index)
 {
     tl_cleanup(buf_deinit) struct buf mark = BUF_INIT(BUF_UNLIMITED);
     tl_cleanup(buf_deinit) struct buf bytes = BUF_INIT(BUF_UNLIMITED);
@@ -551,7 +551,7 @@ int index__delete(struct core *core, const struct catalog_index *index)
     buf_u32be(&bytes, number);
     store_batch_put(core->batch, SPACE_SYSTEM, mark_key(&mark, MARK_INDEX, core->ts, buf_view(&bytes)), SLICE_LIT(""));
     core__drop_index(core, number);
-    return owners__forget_index(core, number);
+    owners__forget_index(core, number);
 }
 
 /* Returns: the index that a command names, or NULL with the problem set. */
@@ -568,7 +568,9 @@ int core__do_index_delete(struct core *core, struct command *command)
 {
     const struct catalog_index *index = named_index(core, command);
 
-    return index == NULL ? 0 : index__delete(core, index);
+    if (index != NULL)
+        index__delete(core, index);
+    return 0;
 }
 
 int core__do_index_state(struct core *core, struct command *command)

@@ -60,7 +60,7 @@ void index__put_mapping(struct core *core, const struct catalog_index *index, co
                         enum dialect dialect);
 
 /* Takes an index out of the catalog; its documents go later (maintain.c). */
-int index__delete(struct core *core, const struct catalog_index *index) TL_MUST_USE;
+void index__delete(struct core *core, const struct catalog_index *index);
 
 /*
  * Lays a template, or the body of a request, over a draft. `json` holds "settings", "mappings", "aliases", each or none.

@@ -6,6 +6,7 @@
  *   'd', timestamp (u64be), index (u32be)    a deleted index
  *   'V', timestamp (u64be), session          what went with a session at one moment, and is swept away (documents/vanish.h)
  *   'X', timestamp (u64be), transaction      how a transaction ended (owners/txn_store.c)
+ *   'E', timestamp (u64be), session          marks of ephemeral documents of deleted indices, whose session has ended (documents/ephemeral.h)
  */
 #ifndef TL_CORE_MARK_H
 #define TL_CORE_MARK_H
@@ -13,7 +14,7 @@
 #include "base/buf.h"
 #include "base/types.h"
 
-enum { MARK_TOMBSTONE = 'g', MARK_INDEX = 'd', MARK_VANISHED = 'V', MARK_OUTCOME = 'X' };
+enum { MARK_TOMBSTONE = 'g', MARK_INDEX = 'd', MARK_VANISHED = 'V', MARK_OUTCOME = 'X', MARK_LEFT = 'E' };
 enum { MARK_PREFIX_BYTES = 9 }; /* before the document key, the index or the session */
 
 /* Returns: the key, in `buf`, of a mark that falls due at `ts`; `what` is a document key, an index (u32be), or a session. */

@@ -189,6 +189,22 @@ static int end_one(struct ending *ending, struct slice key)
     return marked < 0 ? tl_trace(marked) : 0;
 }
 
+/* Skips the marks of a deleted index, which may be very many (ephemeral__forget_index()). Returns: whether that is one, which is passed. */
+static bool skip_deleted(struct core *core, struct store_iter *iter, struct slice prefix, struct slice key)
+{
+    tl_cleanup(buf_deinit) struct buf next = BUF_INIT(BUF_UNLIMITED);
+    char bytes[DOC_KEY_PREFIX_BYTES];
+    uint32_t index;
+
+    if (!slice_take_u32be(&key, &index) || catalog_index_by_number(core->catalog, index) != NULL)
+        return false;
+    core__work(core, WORK_SCAN);
+    buf_slice(&next, prefix);
+    buf_slice(&next, doc_key(bytes, index + 1, 0, SLICE_LIT("")));
+    store_iter_seek(iter, buf_view(&next));
+    return true;
+}
+
 /* Takes the first documents of a session, and the marks before them that the unit has found to be stale. */
 static int take_some(struct ending *ending, size_t max)
 {
@@ -202,8 +218,14 @@ static int take_some(struct ending *ending, size_t max)
     ending->here.items = arena_zalloc(&core->arena, max * sizeof(*ending->here.items));
     ending->gone.items = arena_zalloc(&core->arena, max * sizeof(*ending->gone.items));
     ending->max = max;
-    for (store_iter_seek_first(iter); r == 0 && !ending->more && store_iter_valid(iter); store_iter_next(iter))
-        r = end_one(ending, arena_copy(&core->arena, slice_from_offset(store_iter_key(iter), from.len)));
+    store_iter_seek_first(iter);
+    while (r == 0 && !ending->more && store_iter_valid(iter)) {
+        struct slice key = slice_from_offset(store_iter_key(iter), from.len);
+        if (skip_deleted(core, iter, from, key))
+            continue;
+        r = end_one(ending, arena_copy(&core->arena, key));
+        store_iter_next(iter);
+    }
     if (r == 0)
         r = store_iter_status(iter);
     store_iter_free(iter);
@@ -294,7 +316,25 @@ int ephemeral__list(struct core *core, struct slice session, struct slice **ret_
     return r < 0 ? tl_trace(r) : 0;
 }
 
-int ephemeral__forget_index(struct core *core, struct slice session, uint32_t index)
+int ephemeral__forget_session(struct core *core, struct slice session, size_t max, size_t *removed)
+{
+    struct buf lower = BUF_INIT(BUF_UNLIMITED), upper = BUF_INIT(BUF_UNLIMITED);
+    struct store_iter *iter = store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX,
+                                             lease_key(&lower, session, SLICE_LIT("")), lease_end(&upper, session));
+
+    for (store_iter_seek_first(iter); max > 0 && store_iter_valid(iter); store_iter_next(iter), max--) {
+        core__work(core, WORK_SCAN + WORK_WRITE);
+        store_batch_delete(core->batch, SPACE_SYSTEM, store_iter_key(iter));
+        ++*removed;
+    }
+    int r = store_iter_status(iter);
+    store_iter_free(iter);
+    buf_deinit(&lower);
+    buf_deinit(&upper);
+    return r;
+}
+
+int ephemeral__forget_index(struct core *core, struct slice session, uint32_t index, size_t max, size_t *removed)
 {
     const struct change_sink sink = {core->batch, NULL};
     struct buf lower = BUF_INIT(BUF_UNLIMITED), upper = BUF_INIT(BUF_UNLIMITED);
@@ -304,9 +344,10 @@ int ephemeral__forget_index(struct core *core, struct slice session, uint32_t in
     struct store_iter *iter = store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, first, end);
     size_t skipped = first.len - DOC_KEY_PREFIX_BYTES;
 
-    for (store_iter_seek_first(iter); store_iter_valid(iter); store_iter_next(iter)) {
-        core__work(core, WORK_SCAN);
+    for (store_iter_seek_first(iter); max > 0 && store_iter_valid(iter); store_iter_next(iter), max--) {
+        core__work(core, WORK_SCAN + WORK_WRITE);
         ephemeral__unmark(core, &sink, session, slice_from_offset(store_iter_key(iter), skipped));
+        ++*removed;
     }
     int r = store_iter_status(iter);
     store_iter_free(iter);

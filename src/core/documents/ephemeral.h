@@ -19,8 +19,11 @@ void ephemeral__unmark(struct core *core, const struct change_sink *sink, struct
 bool ephemeral__parse(struct slice key, struct slice *ret_session, struct slice *ret_document);
 /* Moves a mark, or with `value` without data its end, from a transaction's overlay into the unit. */
 int ephemeral__commit(struct core *core, struct slice key, struct slice value) TL_MUST_USE;
-/* Removes the marks of one index that a session has. */
-int ephemeral__forget_index(struct core *core, struct slice session, uint32_t index) TL_MUST_USE;
+/* Removes marks of a session that has ended, at most `max`; adds how many to *removed. */
+int ephemeral__forget_session(struct core *core, struct slice session, size_t max, size_t *removed) TL_MUST_USE;
+/* Removes marks of one index that a session has, at most `max`; adds how many to *removed. */
+int ephemeral__forget_index(struct core *core, struct slice session, uint32_t index, size_t max,
+                            size_t *removed) TL_MUST_USE;
 /* Visits all marks, a session's after each other, with the keys of their documents. */
 int ephemeral__each(struct core *core, void (*visit)(void *context, struct slice session, struct slice document),
                     void *context) TL_MUST_USE;

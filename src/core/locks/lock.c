@@ -133,6 +133,17 @@ static uint8_t bits_of(const struct lock_hold *hold)
     return (uint8_t)bits;
 }
 
+void lock__hold_check_awaited(struct lock_hold *hold)
+{
+    const struct lock_queue *queue = hold->resource->queue;
+    bool awaited = false;
+    for (size_t bit = 0; queue != NULL && bit < LOCK_BIT_COUNT; bit++)
+        awaited |= queue->counts[bit] > 0 && (lock__conflicts[bit] & hold->bits) != 0;
+    if (awaited != hold->awaited)
+        hold->owner->awaited_count += awaited ? 1 : (size_t)-1;
+    hold->awaited = awaited;
+}
+
 static void hold_set_bits(struct lock_table *table, struct lock_hold *hold, uint8_t bits)
 {
     uint8_t before = hold->bits;
@@ -141,6 +152,7 @@ static void hold_set_bits(struct lock_table *table, struct lock_hold *hold, uint
         hold->resource->held[bit] -= before >> bit & 1;
     }
     hold->bits = bits;
+    lock__hold_check_awaited(hold);
     if ((before & ~bits) != 0)
         lock__queue_wake(table, &hold->watchers);
 }

@@ -27,6 +27,9 @@ struct lock_owner {
     size_t lock_count;          /* holds with a mode that are not aside */
     size_t aside_count;         /* those that are */
     size_t ward_count;          /* owners whose session it is */
+    size_t awaited_count;       /* holds that requests wait for: lock_hold.awaited */
+    uint64_t search_epoch;      /* of the last search for circles that reached requests by it, ... */
+    uint8_t followed;           /* ... and which lists of them: lock_cycle.c */
     bool one_shot;              /* a write of its own: sent to the end of the queue rather than ended */
     bool first;                 /* what an ended session left: stands ahead of all, gives way to nobody; set at once */
     void *user;
@@ -49,6 +52,7 @@ struct lock_hold {
     uint8_t mode;      /* enum lock_mode; LOCK_NONE: marks only */
     uint8_t bits;      /* set of enum lock_bit */
     bool aside;        /* a lock that goes with others: it is counted nowhere */
+    bool awaited;      /* a request waits at its resource for a bit that conflicts with its bits; invariant 3 */
 };
 
 enum lock_state { LOCK_STATE_NEW, LOCK_STATE_WAITING, LOCK_STATE_GRANTED, LOCK_STATE_DEADLOCKED, LOCK_STATE_COUNT };
@@ -176,7 +180,11 @@ struct lock_conflict {
     bool waiting; /* it waits ahead; `hold` is NULL */
     const struct lock_hold *hold;
 };
-/* Returns: how many were filled in, holders first; at most `max`. */
+/*
+ * Takes a number of looks that follows from `max`, however much the holders have locked. Of one that blocks by locks below names the first, as a rule; where
+ * it has very many others, the resource above it, with the mode of the locks below.
+ * Returns: how many were filled in, holders first; at most `max`.
+ */
 size_t lock_request_conflicts(struct lock_request *request, struct lock_conflict *ret_conflicts, size_t max);
 
 /* Each returns NULL when there is no more. The request is the caller's again. */

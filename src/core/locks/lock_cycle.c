@@ -9,11 +9,44 @@
  *
  * Ahead of r there may be thousands. Those that stand ahead of an f which conflicts with all that r conflicts
  * with need not be looked at from r, they are met from f; so a queue for one X lock costs one step each.
+ *
+ * That does not hold where f ignores some of those ahead of it, or its owner has other requests. Then each of n requests has an edge to each
+ * ahead of it. So a search keeps a trace of each resource that it visits: which requests were reached from there. A second request that waits
+ * at the resource looks only at those that are left. The order in which requests are reached, and so the circle that is found, is that of a
+ * search without traces, because reaching a request again has no effect.
  */
+#include "base/arena.h"
 #include "base/check.h"
 #include "core/locks/lock.h"
 #include "core/locks/lock_internal.h"
 #include "core/locks/resource.h"
+
+/* What is looked at by an entry of a queue. */
+enum chain {
+    CHAIN_NEW,        /* requests that are not reached yet */
+    CHAIN_NEW_OR_END, /* and those at which the look ends: stands_alone() */
+    CHAIN_COUNT
+};
+
+/*
+ * The requests of one bit in a queue. Positions count from 1, at its front; 0 means none. before[chain] is a disjoint-set forest with path
+ * halving: it leads from a position to the last one at or before it that is in the chain.
+ */
+struct line {
+    struct lock_entry **entries; /* NULL: not visited yet */
+    uint32_t *before[CHAIN_COUNT];
+    size_t count;
+};
+
+/* How far a search has followed a resource. */
+struct lock_trace {
+    struct line lines[LOCK_BIT_COUNT];
+    bool holders_followed[LOCK_BIT_COUNT]; /* all holders that conflict with that bit were followed, except: */
+    const struct lock_owner *passed[LOCK_BIT_COUNT][2]; /* an owner and its session; NULL: none */
+};
+
+/* lock_owner.followed: which of its lists of requests were reached, as a whole. */
+enum { FOLLOWED_REQUESTS = 1, FOLLOWED_WARDS = 2 };
 
 struct search {
     struct lock_table *table;
@@ -21,12 +54,19 @@ struct search {
     struct lock_request **reached; /* in order of their distance */
     size_t reached_count;
     size_t capacity;
+    struct arena arena;       /* traces */
     struct lock_step closing; /* the dependence that leads back to the start */
     bool found;
 };
 
+static bool is_reached(const struct search *search, const struct lock_request *request)
+{
+    return request->search_epoch == search->table->resources.epoch;
+}
+
 static void reach(struct search *search, struct lock_request *target, const struct lock_step *step)
 {
+    search->table->walked++;
     if (search->found)
         return;
     if (target == search->start) {
@@ -34,7 +74,7 @@ static void reach(struct search *search, struct lock_request *target, const stru
         search->found = true;
         return;
     }
-    if (target->search_epoch == search->table->resources.epoch)
+    if (is_reached(search, target))
         return;
     target->search_epoch = search->table->resources.epoch;
     target->via = *step;
@@ -45,6 +85,71 @@ static void reach(struct search *search, struct lock_request *target, const stru
     search->reached[search->reached_count++] = target;
 }
 
+/* Returns: the trace at a resource that has a queue. */
+static struct lock_trace *trace_of(struct search *search, const struct resource *resource)
+{
+    struct lock_queue *queue = resource->queue;
+    if (queue->search_epoch != search->table->resources.epoch) {
+        queue->search_epoch = search->table->resources.epoch;
+        queue->trace = arena_zalloc(&search->arena, sizeof *queue->trace);
+    }
+    return queue->trace;
+}
+
+/* Notes that a list of an owner's requests is reached. Returns: false when this search has reached it before. */
+static bool follow_first(const struct search *search, struct lock_owner *owner, uint8_t list)
+{
+    if (owner->search_epoch != search->table->resources.epoch)
+        owner->followed = 0;
+    owner->search_epoch = search->table->resources.epoch;
+    bool first = (owner->followed & list) == 0;
+    owner->followed |= list;
+    return first;
+}
+
+/* Reaches the waiting requests of a holder, of its wards and of its session. */
+static void follow_holder(struct search *search, const struct lock_hold *hold, const struct lock_step *step)
+{
+    struct lock_owner *owner = hold->owner, *session = owner->session;
+    if (follow_first(search, owner, FOLLOWED_REQUESTS))
+        list_for_each(waiting, &owner->requests)
+            reach(search, list_entry(waiting, struct lock_request, of_owner), step);
+    if (follow_first(search, owner, FOLLOWED_WARDS))
+        list_for_each(waiting, &owner->ward_requests)
+            reach(search, list_entry(waiting, struct lock_request, of_session), step);
+    if (session == NULL || owner->one_shot) /* a write ends by itself */
+        return;
+    if (follow_first(search, session, FOLLOWED_REQUESTS))
+        list_for_each(waiting, &session->requests)
+            reach(search, list_entry(waiting, struct lock_request, of_owner), step);
+}
+
+/* Whether the holders were followed for another entry of this bit, and this one ignores those that were left out then. */
+static bool holders_are_followed(const struct lock_trace *trace, const struct lock_entry *entry)
+{
+    for (size_t i = 0; i < 2; i++) {
+        const struct lock_owner *passed = trace->passed[entry->bit][i];
+        if (passed != NULL && !lock__passes(entry->request->owner, passed))
+            return false;
+    }
+    return trace->holders_followed[entry->bit];
+}
+
+/* Keeps the owners that all entries of this bit ignore. The first sets two, each goes once, so holders are walked three times at most. */
+static void note_holders(struct lock_trace *trace, const struct lock_entry *entry)
+{
+    const struct lock_owner *owner = entry->request->owner;
+    const struct lock_owner **passed = trace->passed[entry->bit];
+    if (!trace->holders_followed[entry->bit]) {
+        passed[0] = owner;
+        passed[1] = owner->session;
+        trace->holders_followed[entry->bit] = true;
+    }
+    for (size_t i = 0; i < 2; i++)
+        if (passed[i] != NULL && !lock__passes(owner, passed[i]))
+            passed[i] = NULL;
+}
+
 /* From an entry to whatever the holders against it wait for. */
 static void follow_holders(struct search *search, const struct lock_entry *entry)
 {
@@ -53,96 +158,125 @@ static void follow_holders(struct search *search, const struct lock_entry *entry
     uint8_t mask = lock__conflicts[entry->bit];
     if (!lock__held_against(search->table, owner, owner->session, entry->resource, mask))
         return;
+    struct lock_trace *trace = trace_of(search, entry->resource);
+    if (holders_are_followed(trace, entry))
+        return;
     list_for_each(link, &entry->resource->holds)
     {
         const struct lock_hold *hold = list_entry(link, struct lock_hold, of_resource);
+        search->table->walked++;
         if ((hold->bits & mask) == 0 || lock__passes(owner, hold->owner))
             continue;
-        struct lock_step step = {request, hold->owner, entry->resource, entry->bit, false};
-        list_for_each(waiting, &hold->owner->requests)
-            reach(search, list_entry(waiting, struct lock_request, of_owner), &step);
-        list_for_each(waiting, &hold->owner->ward_requests)
-            reach(search, list_entry(waiting, struct lock_request, of_session), &step);
-        if (hold->owner->session == NULL || hold->owner->one_shot) /* a write ends by itself */
-            continue;
-        list_for_each(waiting, &hold->owner->session->requests)
-            reach(search, list_entry(waiting, struct lock_request, of_owner), &step);
+        follow_holder(search, hold, &(struct lock_step){request, hold->owner, entry->resource, entry->bit, false});
     }
+    note_holders(trace, entry);
 }
-
-static bool awaited(const struct lock_owner *owner);
 
 /*
- * Whether all ahead of f that conflict with `entry` are met from f. Not so where f passes some: its owner's own, and who waits
+ * Whether all ahead of a request with which it conflicts are met from it. Not so where it passes some: its owner's own, and who waits
  * for what its owner holds.
  */
-static bool stands_for_all(const struct lock_entry *f, const struct lock_entry *entry)
+static bool stands_alone(const struct lock_request *request)
 {
-    const struct lock_owner *owner = f->request->owner;
-    return (lock__conflicts[entry->bit] & ~lock__conflicts[f->bit]) == 0 &&
-           owner->requests.next == owner->requests.prev &&
-           (owner->session == NULL || (list_empty(&owner->session->requests) && !awaited(owner->session))) &&
-           !awaited(owner);
+    const struct lock_owner *owner = request->owner;
+    return owner->requests.next == owner->requests.prev && owner->awaited_count == 0 &&
+           (owner->session == NULL || (list_empty(&owner->session->requests) && owner->session->awaited_count == 0));
 }
 
-static const struct list *start_of(const struct lock_entry *entry, const struct list *head, enum lock_bit bit)
+static uint32_t *positions(struct arena *arena, size_t count)
 {
-    if (bit == entry->bit)
-        return entry->link.prev;
-    const struct list *at = head->prev;
-    while (at != head && !lock__ahead(list_entry(at, struct lock_entry, link)->request, entry->request))
-        at = at->prev;
+    uint32_t *items = arena_alloc(arena, (count + 1) * sizeof *items);
+    for (size_t i = 0; i <= count; i++)
+        items[i] = (uint32_t)i;
+    return items;
+}
+
+static struct line *line_of(struct search *search, const struct resource *resource, enum lock_bit bit)
+{
+    const struct lock_queue *queue = resource->queue;
+    struct line *line = &trace_of(search, resource)->lines[bit];
+    if (line->entries != NULL)
+        return line;
+    search->table->walked += queue->counts[bit];
+    line->entries = arena_alloc(&search->arena, (queue->counts[bit] + 1) * sizeof(struct lock_entry *));
+    list_for_each(link, &queue->waiting[bit]) line->entries[++line->count] = list_entry(link, struct lock_entry, link);
+    for (enum chain chain = 0; chain < CHAIN_COUNT; chain++)
+        line->before[chain] = positions(&search->arena, line->count);
+    return line;
+}
+
+/* Returns: how many of a line stand ahead of a request. */
+static size_t line_ahead(const struct line *line, const struct lock_request *request)
+{
+    size_t low = 0, high = line->count;
+    while (low < high) {
+        size_t middle = (low + high) / 2 + 1;
+        if (lock__ahead(line->entries[middle]->request, request))
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+/* Returns: the last position of a chain at or before one; 0: none. */
+static size_t last_of_chain(uint32_t *before, size_t at)
+{
+    while (before[at] != at) {
+        before[at] = before[before[at]];
+        at = before[at];
+    }
     return at;
+}
+
+/*
+ * Reaches the requests of one line that block an entry, the nearest first, down to `bound` (NULL: all).
+ * Returns: the request at which the look ends: those ahead of it are met from it; NULL: none.
+ */
+static const struct lock_request *follow_line(struct search *search, const struct lock_entry *entry, enum lock_bit bit,
+                                              const struct lock_request *bound)
+{
+    const struct lock_request *request = entry->request;
+    struct line *line = line_of(search, entry->resource, bit);
+    bool ends = (lock__conflicts[entry->bit] & ~lock__conflicts[bit]) == 0;
+    uint32_t *before = line->before[ends ? CHAIN_NEW_OR_END : CHAIN_NEW];
+    size_t at = last_of_chain(before, line_ahead(line, request));
+    for (; at > 0; at = last_of_chain(before, at - 1)) {
+        struct lock_request *f = line->entries[at]->request;
+        bool end = ends && stands_alone(f);
+        search->table->walked++;
+        if (bound != NULL && lock__ahead(f, bound))
+            return bound;
+        if (is_reached(search, f) && !end) {
+            before[at] = (uint32_t)at - 1;
+            continue;
+        }
+        if (!lock__in_way(request->owner, f))
+            continue;
+        reach(search, f, &(struct lock_step){request, f->owner, entry->resource, entry->bit, true});
+        if (end)
+            return f;
+    }
+    return bound;
 }
 
 /* From an entry to the requests ahead of it that conflict. X first, since one of those stands for all before it. */
 static void follow_queue(struct search *search, const struct lock_entry *entry)
 {
     const struct lock_queue *queue = entry->resource->queue;
-    const struct lock_request *request = entry->request;
     const struct lock_request *bound = NULL;
-    for (int bit = LOCK_BIT_COUNT - 1; bit >= 0; bit--) {
-        if ((lock__conflicts[entry->bit] & lock__mask((enum lock_bit)bit)) == 0 || queue->counts[bit] == 0)
-            continue;
-        const struct list *head = &queue->waiting[bit];
-        for (const struct list *at = start_of(entry, head, (enum lock_bit)bit); at != head; at = at->prev) {
-            const struct lock_entry *f = list_entry(at, struct lock_entry, link);
-            if (bound != NULL && lock__ahead(f->request, bound))
-                break;
-            if (!lock__in_way(request->owner, f->request))
-                continue;
-            reach(search, f->request,
-                  &(struct lock_step){request, f->request->owner, entry->resource, entry->bit, true});
-            if (stands_for_all(f, entry)) {
-                bound = f->request;
-                break;
-            }
-        }
-    }
+    for (int bit = LOCK_BIT_COUNT - 1; bit >= 0; bit--)
+        if ((lock__conflicts[entry->bit] & lock__mask((enum lock_bit)bit)) != 0 && queue->counts[bit] > 0)
+            bound = follow_line(search, entry, (enum lock_bit)bit, bound);
 }
 
 static void follow(struct search *search, const struct lock_request *request)
 {
     for (size_t i = 0; i < request->entry_count && !search->found; i++) {
+        search->table->walked++;
         follow_holders(search, &request->entries[i]);
         follow_queue(search, &request->entries[i]);
     }
-}
-
-/* Whether somebody waits at a resource for what an owner holds there. */
-static bool awaited(const struct lock_owner *owner)
-{
-    list_for_each(link, &owner->holds)
-    {
-        const struct lock_hold *hold = list_entry(link, struct lock_hold, of_owner);
-        const struct lock_queue *queue = hold->resource->queue;
-        if (queue == NULL)
-            continue;
-        for (enum lock_bit bit = 0; bit < LOCK_BIT_COUNT; bit++)
-            if (queue->counts[bit] > 0 && (lock__conflicts[bit] & hold->bits) != 0)
-                return true;
-    }
-    return false;
 }
 
 /* Whether somebody stands behind a request, in conflict with it. */
@@ -165,8 +299,8 @@ static bool has_followers(const struct lock_request *request)
 static bool may_close(const struct lock_request *request)
 {
     const struct lock_owner *owner = request->owner;
-    return awaited(owner) || (owner->session != NULL && awaited(owner->session)) || owner->ward_count > 0 ||
-           has_followers(request);
+    return owner->awaited_count > 0 || (owner->session != NULL && owner->session->awaited_count > 0) ||
+           owner->ward_count > 0 || has_followers(request);
 }
 
 static bool find_circle(struct search *search)
@@ -174,6 +308,7 @@ static bool find_circle(struct search *search)
     resource_new_epoch(&search->table->resources);
     search->found = false;
     search->reached_count = 0;
+    arena_reset(&search->arena);
     follow(search, search->start);
     for (size_t i = 0; i < search->reached_count && !search->found; i++)
         follow(search, search->reached[i]);
@@ -250,7 +385,7 @@ static struct lock_request *open_circle(const struct search *search)
 bool lock__cycle_break(struct lock_request *request)
 {
     struct lock_table *table = request->table;
-    struct search search = {.table = table};
+    struct search search = {.table = table, .arena = ARENA_INIT};
     if (table->withheld > 0) {
         lock__queue_arrive(request);
         return true;
@@ -273,5 +408,6 @@ bool lock__cycle_break(struct lock_request *request)
             list_append(&table->victims, &victim->event);
     }
     mem_free(search.reached);
+    arena_deinit(&search.arena);
     return request->state == LOCK_STATE_WAITING;
 }

@@ -24,6 +24,8 @@ struct lock_queue {
     struct list waiting[LOCK_BIT_COUNT];
     uint32_t counts[LOCK_BIT_COUNT];
     struct list *left[LOCK_BIT_COUNT]; /* the last in each list of what ended sessions left; NULL: none */
+    uint64_t search_epoch;             /* of the last search for circles that visited it, ... */
+    struct lock_trace *trace;          /* ... and what that has reached from here; lock_cycle.c */
 };
 
 struct lock_wanted {
@@ -112,6 +114,9 @@ struct lock_hold *lock__holder_against(const struct lock_table *table, const str
 void lock__request_spread(struct lock_request *request);
 /* Gives a request what it wants. */
 void lock__request_grant(struct lock_request *request);
+
+/* Updates hold->awaited and its owner's count, after the bits of the hold or the queue of its resource have changed. */
+void lock__hold_check_awaited(struct lock_hold *hold);
 
 /* For lock_code.c, which has the table as it was, piece by piece. */
 struct resource *lock__find_resource(const struct lock_table *table, const struct resource_name *name);

@@ -88,11 +88,26 @@ size_t lock_request_ahead(const struct lock_request *request)
     return most;
 }
 
+/* What is looked at for each conflict that is wanted: locks, and resources above them. */
+enum { LOOKS_OF_CONFLICT = 256 };
+
 struct report {
+    struct lock_table *table;
     struct lock_conflict *conflicts;
     size_t count;
     size_t max;
+    size_t looks_left;
 };
+
+/* Returns: whether one more may be looked at. */
+static bool look(struct report *report)
+{
+    if (report->looks_left == 0)
+        return false;
+    report->looks_left--;
+    report->table->walked++;
+    return true;
+}
 
 static void report(struct report *report, const struct lock_conflict *conflict)
 {
@@ -104,19 +119,47 @@ static void report(struct report *report, const struct lock_conflict *conflict)
         report->conflicts[report->count++] = *conflict;
 }
 
-/* A hold is in the way by its own mode, or by marks of locks below: then the first such lock is the one to name. */
-static const struct lock_hold *lock_behind(const struct lock_hold *hold, uint8_t mask)
+/* Whether a lock is one of those below a hold whose marks are in `mask`. */
+static bool is_behind(struct report *report, const struct lock_hold *hold, const struct lock_hold *other, uint8_t mask)
 {
+    const struct resource *at = other->resource;
+    if (other == hold || other->mode == LOCK_NONE || (mask & lock__mask(lock__mark_bit(other->mode))) == 0)
+        return false;
+    while (at != NULL && at != hold->resource && look(report))
+        at = at->parent;
+    return at == hold->resource;
+}
+
+/*
+ * A hold blocks by its own mode, or by marks of locks below it: then such a lock is named. An owner may have very many: those it took first are
+ * looked at, and those before the hold, which comes after the first lock below it. Returns: the hold itself where none of them is such a lock, or
+ * there is none (an insert intention).
+ */
+static const struct lock_hold *lock_behind(struct report *report, const struct lock_hold *hold, uint8_t mask)
+{
+    const struct list *head = &hold->owner->holds, *after = head->next, *before = hold->of_owner.prev;
     if (hold->mode != LOCK_NONE && (mask & lock__mask(lock__own_bit(hold->mode))) != 0)
         return hold;
-    list_for_each(link, &hold->owner->holds)
-    {
-        const struct lock_hold *other = list_entry(link, struct lock_hold, of_owner);
-        if (other != hold && other->mode != LOCK_NONE && (mask & lock__mask(lock__mark_bit(other->mode))) != 0 &&
-            resource_covers(hold->resource, other->resource))
+    for (size_t i = 0; i < LOOKS_OF_CONFLICT / 2 && after != head && look(report); i++, after = after->next) {
+        const struct lock_hold *other = list_entry(after, struct lock_hold, of_owner);
+        if (is_behind(report, hold, other, mask))
             return other;
     }
-    return hold; /* a place within it */
+    for (size_t i = 0; i < LOOKS_OF_CONFLICT / 2 && before != head && look(report); i++, before = before->prev) {
+        const struct lock_hold *other = list_entry(before, struct lock_hold, of_owner);
+        if (is_behind(report, hold, other, mask))
+            return other;
+    }
+    return hold;
+}
+
+/* Returns: the mode of a hold; of one without, that of the strongest locks below which its marks in `mask` announce. */
+static enum lock_mode mode_of(const struct lock_hold *hold, uint8_t mask)
+{
+    for (enum lock_mode mode = LOCK_X; hold->mode == LOCK_NONE && mode > LOCK_S; mode--)
+        if ((hold->bits & mask & lock__mask(lock__mark_bit(mode))) != 0)
+            return mode;
+    return hold->mode == LOCK_NONE ? LOCK_S : (enum lock_mode)hold->mode;
 }
 
 static void report_holders(struct report *list, const struct lock_request *request, const struct lock_entry *entry)
@@ -130,12 +173,11 @@ static void report_holders(struct report *list, const struct lock_request *reque
         const struct lock_hold *hold = list_entry(link, struct lock_hold, of_resource);
         if (list->count == list->max)
             return;
+        list->table->walked++;
         if ((hold->bits & mask) == 0 || lock__passes(owner, hold->owner))
             continue;
-        hold = lock_behind(hold, mask);
-        report(list,
-               &(struct lock_conflict){hold->owner, hold->resource,
-                                       hold->mode == LOCK_NONE ? LOCK_X : (enum lock_mode)hold->mode, false, hold});
+        hold = lock_behind(list, hold, mask);
+        report(list, &(struct lock_conflict){hold->owner, hold->resource, mode_of(hold, mask), false, hold});
     }
 }
 
@@ -148,7 +190,7 @@ static void report_waiters(struct report *list, const struct lock_request *reque
         list_for_each(link, &queue->waiting[bit])
         {
             const struct lock_entry *other = list_entry(link, struct lock_entry, link);
-            if (list->count == list->max || !lock__ahead(other->request, request))
+            if (list->count == list->max || !lock__ahead(other->request, request) || !look(list))
                 break;
             if (!lock__in_way(request->owner, other->request))
                 continue;
@@ -160,7 +202,7 @@ static void report_waiters(struct report *list, const struct lock_request *reque
 
 size_t lock_request_conflicts(struct lock_request *request, struct lock_conflict *ret_conflicts, size_t max)
 {
-    struct report list = {ret_conflicts, 0, max};
+    struct report list = {request->table, ret_conflicts, 0, max, max * LOOKS_OF_CONFLICT};
     for (size_t i = 0; i < request->entry_count; i++)
         report_holders(&list, request, &request->entries[i]);
     for (size_t i = 0; i < request->entry_count; i++)
@@ -288,6 +330,15 @@ bool lock_waiters_next(struct lock_waiters *waiters, const struct lock_request *
 
 /* --- Checks ------------------------------------------------------------------------------------------------------- */
 
+static bool is_awaited(const struct lock_hold *hold)
+{
+    const struct lock_queue *queue = hold->resource->queue;
+    for (size_t bit = 0; queue != NULL && bit < LOCK_BIT_COUNT; bit++)
+        if (!list_empty(&queue->waiting[bit]) && (lock__conflicts[bit] & hold->bits) != 0)
+            return true;
+    return false;
+}
+
 static void check_counts(const struct resource *resource)
 {
     uint32_t held[LOCK_BIT_COUNT] = {0};
@@ -296,6 +347,7 @@ static void check_counts(const struct resource *resource)
         const struct lock_hold *hold = list_entry(link, struct lock_hold, of_resource);
         INSIST(hold->bits != 0);
         INSIST(((hold->bits >> LOCK_BIT_S) != 0) == (hold->mode != LOCK_NONE));
+        INSIST(hold->awaited == is_awaited(hold));
         for (size_t bit = 0; bit < LOCK_BIT_COUNT; bit++)
             held[bit] += hold->bits >> bit & 1;
     }
@@ -337,14 +389,24 @@ static size_t check_queue(const struct resource *resource)
     return total;
 }
 
+static void check_owner(const struct lock_owner *owner)
+{
+    size_t awaited = 0;
+    list_for_each(link, &owner->holds) awaited += list_entry(link, struct lock_hold, of_owner)->awaited;
+    INSIST(owner->awaited_count == awaited);
+}
+
 /* What is counted for people is what there is. */
 static void check_figures(const struct lock_table *table)
 {
     size_t held[LOCK_MODE_COUNT] = {0};
     for (size_t i = 0; i < table->bucket_count; i++)
-        for (const struct lock_hold *hold = table->buckets[i]; hold != NULL; hold = hold->chain)
+        for (const struct lock_hold *hold = table->buckets[i]; hold != NULL; hold = hold->chain) {
             if (hold->mode != LOCK_NONE && !hold->aside)
                 held[hold->mode]++;
+            if (hold->owner->holds.next == &hold->of_owner)
+                check_owner(hold->owner);
+        }
     for (int mode = 0; mode < LOCK_MODE_COUNT; mode++) {
         INSIST(table->held[mode] == held[mode]);
         INSIST(table->waiting_count > 0 || table->wanted[mode] == 0);

@@ -21,6 +21,21 @@ static struct lock_queue *queue_of(struct resource *resource)
     return resource->queue;
 }
 
+/* Updates which holds of a resource are awaited, after the first request of a bit has come or the last has left. */
+static void check_awaited(struct lock_table *table, const struct resource *resource, enum lock_bit bit)
+{
+    uint8_t held = 0;
+    for (size_t i = 0; i < LOCK_BIT_COUNT; i++)
+        held |= resource->held[i] > 0 ? lock__mask((enum lock_bit)i) : 0;
+    if ((held & lock__conflicts[bit]) == 0)
+        return;
+    list_for_each(link, &resource->holds)
+    {
+        table->walked++;
+        lock__hold_check_awaited(list_entry(link, struct lock_hold, of_resource));
+    }
+}
+
 /*
  * Links an entry where it belongs: upgrades are few and stand first, all others come last as a rule, of what ended sessions left, which
  * may be much, behind that.
@@ -46,7 +61,8 @@ static void entry_link(struct lock_entry *entry)
             at = at->prev;
     }
     list_insert_before(at, &entry->link);
-    queue->counts[entry->bit]++;
+    if (++queue->counts[entry->bit] == 1)
+        check_awaited(entry->request->table, entry->resource, entry->bit);
 }
 
 static void watch(struct lock_request *request, struct lock_request **watchers)
@@ -101,15 +117,15 @@ void lock__queue_wake(struct lock_table *table, struct lock_request **watchers)
         wake(*watchers);
 }
 
-static bool has_holds(const struct lock_owner *owner)
+static bool is_awaited(const struct lock_owner *owner)
 {
-    return owner != NULL && !list_empty(&owner->holds);
+    return owner != NULL && owner->awaited_count > 0;
 }
 
 static bool holds_against(const struct lock_entry *entry, const struct lock_owner *owner)
 {
     const struct lock_hold *hold =
-        has_holds(owner) ? lock__hold_find(entry->request->table, owner, entry->resource) : NULL;
+        is_awaited(owner) ? lock__hold_find(entry->request->table, owner, entry->resource) : NULL;
     return hold != NULL && (hold->bits & lock__conflicts[entry->bit]) != 0 &&
            !lock__passes(entry->request->owner, owner);
 }
@@ -117,11 +133,13 @@ static bool holds_against(const struct lock_entry *entry, const struct lock_owne
 bool lock__waits_behind(const struct lock_request *request, const struct lock_owner *owner,
                         const struct lock_owner *session)
 {
-    if (!has_holds(owner) && !has_holds(session))
+    if (!is_awaited(owner) && !is_awaited(session))
         return false;
-    for (size_t i = 0; i < request->entry_count; i++)
+    for (size_t i = 0; i < request->entry_count; i++) {
+        request->table->walked++;
         if (holds_against(&request->entries[i], owner) || holds_against(&request->entries[i], session))
             return true;
+    }
     return false;
 }
 
@@ -156,12 +174,16 @@ static void entry_unlink(struct lock_entry *entry)
         queue->left[entry->bit] = any ? before : NULL;
     }
     list_remove(&entry->link);
-    queue->counts[entry->bit]--;
+    if (--queue->counts[entry->bit] > 0)
+        return;
+    bool empty = true;
     for (size_t bit = 0; bit < LOCK_BIT_COUNT; bit++)
-        if (queue->counts[bit] > 0)
-            return;
-    mem_free(queue);
-    entry->resource->queue = NULL;
+        empty &= queue->counts[bit] == 0;
+    if (empty) {
+        mem_free(queue);
+        entry->resource->queue = NULL;
+    }
+    check_awaited(entry->request->table, entry->resource, entry->bit);
 }
 
 /* `in`: it begins to wait; else it does no more. */

@@ -16,6 +16,7 @@
 #include "core/owners/admit.h"
 
 #include "base/check.h"
+#include "base/siphash.h"
 #include "core/catalog/catalog.h"
 #include "core/documents/ahead.h"
 #include "core/documents/do_write.h"
@@ -33,12 +34,23 @@
 #include "core/step/handler.h"
 #include "core/step/hooks.h"
 #include "core/step/unit.h"
+#include "core/step/work.h"
 
 /*
  * Of each item of a bulk, so that a large one's reply stays small; and what all items together are told in full. From there on an item
  * learns that its lock is held, and not by whom.
  */
 enum { HOLDERS_TOLD_OF_ITEM = 3, EXPLAINED_BYTES_MAX = 4 << 20 };
+
+/*
+ * The places of a write's targets, before and after it: a hash table with open addressing, by index, id and path, in the core's arena. A slot
+ * has the position of a target, counted from 1, and a bit that means its old path; 0: free.
+ */
+struct place_set {
+    uint32_t *slots; /* NULL: not built yet */
+    size_t mask;
+};
+enum { PLACE_OLD = 1, PLACE_SHIFT = 1 };
 
 /* One write at work. */
 struct admission {
@@ -48,7 +60,7 @@ struct admission {
     struct txn *txn;
     struct wait *wait; /* NULL: it has not asked for a lock */
     struct write_targets targets;
-    size_t target_next; /* where the next item that runs finds its target, as a rule */
+    struct place_set places; /* of `targets` */
     struct wants wants;
     size_t explained; /* bytes of the explanations of failed items */
 };
@@ -138,6 +150,7 @@ static int find_targets(struct admission *at)
         at->targets.items[kept++] = *target;
     }
     at->targets.count = kept;
+    at->places = (struct place_set){0};
     return 0;
 }
 
@@ -187,19 +200,51 @@ static int move_documents(struct admission *at, const bool *chosen)
     return 0;
 }
 
-/* Whether a document that was to lie there, or did lie there, is meant: its place is locked already. */
+static struct slice place_path(const struct write_targets *targets, uint32_t slot)
+{
+    const struct write_target *target = &targets->items[(slot >> PLACE_SHIFT) - 1];
+    return (slot & PLACE_OLD) != 0 ? target->old_path : target->new_path;
+}
+
+/* Returns: the slot of a document with a path, or the free one where it belongs. */
+static uint32_t *place_slot(const struct admission *at, const struct write_target *document, struct slice path)
+{
+    const struct place_set *places = &at->places;
+    uint64_t hash = siphash_keyed(document->index) * 5 ^ siphash_keyed(document->id) * 3 ^ siphash_keyed(path);
+    core__work(at->core, WORK_LOCK); /* not for each slot: where they lie follows from the key of the process */
+    for (size_t i = hash & places->mask;; i = (i + 1) & places->mask) {
+        uint32_t *slot = &places->slots[i];
+        if (*slot == 0)
+            return slot;
+        const struct write_target *target = &at->targets.items[(*slot >> PLACE_SHIFT) - 1];
+        if (slice_equal(target->id, document->id) && slice_equal(target->index, document->index) &&
+            slice_equal(place_path(&at->targets, *slot), path))
+            return slot;
+    }
+}
+
+static void places_build(struct admission *at)
+{
+    struct place_set *places = &at->places;
+    size_t slots = 4;
+    while (slots < at->targets.count * 4) /* two a target, half of them free */
+        slots *= 2;
+    places->mask = slots - 1;
+    places->slots = arena_zalloc(&at->core->arena, slots * sizeof *places->slots);
+    for (size_t i = 0; i < at->targets.count; i++) {
+        const struct write_target *target = &at->targets.items[i];
+        uint32_t slot = (uint32_t)(i + 1) << PLACE_SHIFT;
+        *place_slot(at, target, target->new_path) = slot;
+        *place_slot(at, target, target->old_path) = slot | PLACE_OLD;
+    }
+}
+
+/* Returns: whether this is the place of a target, before or after the write: then it is locked already. */
 static bool place_expected(struct admission *at, const struct write_target *to)
 {
-    for (size_t tried = 0; tried < at->targets.count; tried++) {
-        size_t i = (at->target_next + tried) % at->targets.count;
-        const struct write_target *target = &at->targets.items[i];
-        if (slice_equal(target->id, to->id) && slice_equal(target->index, to->index) &&
-            (slice_equal(target->new_path, to->new_path) || slice_equal(target->old_path, to->new_path))) {
-            at->target_next = i + 1;
-            return true;
-        }
-    }
-    return false;
+    if (at->places.slots == NULL)
+        places_build(at);
+    return *place_slot(at, to, to->new_path) != 0;
 }
 
 /* Takes a place, without waiting, for the owner whose locks the write has. Returns: whether it could be had. */

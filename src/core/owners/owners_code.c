@@ -575,6 +575,7 @@ static void read_all(struct core *core, struct sections *sections, const struct 
     code_all_leaving(sections, core);
     for (size_t i = 0; i < counts->txns && !sections->bad; i++)
         code_txn(sections, core, NULL);
+    session__find_gone(core);
     code_kept(sections, core);
     struct kept_all kept = gather_kept(owners, sections->arena);
     for (size_t i = 0; i < counts->waits && !sections->bad; i++)

@@ -726,6 +726,8 @@ static void end_last(struct core *core, struct session *session)
     if (!session->over)
         end_owner(core, session);
     session__drop_record(core, session);
+    if (session->gone_count > 0)
+        session__put_left(core, session);
     map_remove(&owners->sessions, session->id);
     session__free(core, session);
 }
@@ -878,13 +880,14 @@ int owners__check_lease_count(struct core *core, struct slice id, size_t more, s
     return 1;
 }
 
-static struct living *living_in(struct session *session, uint32_t index, uint16_t type)
+static struct living *living_in(const struct core *core, struct session *session, uint32_t index, uint16_t type)
 {
     for (size_t i = 0; i < session->living_count; i++)
         if (session->living[i].index == index && session->living[i].type == type)
             return &session->living[i];
     session->living = mem_realloc(session->living, (session->living_count + 1) * sizeof *session->living);
-    session->living[session->living_count] = (struct living){index, type, 0};
+    session->living[session->living_count] =
+        (struct living){index, type, 0, catalog_index_by_number(core->catalog, index) == NULL};
     return &session->living[session->living_count++];
 }
 
@@ -893,11 +896,19 @@ void session__count(struct core *core, struct slice id, uint32_t index, uint16_t
     struct session *session = owners_session(core->owners, id);
     if (session == NULL)
         return;
-    struct living *living = living_in(session, index, type);
+    struct living *living = living_in(core, session, index, type);
     if (change < 0 && living->count < (size_t)-change)
         return;
     living->count += (size_t)change;
-    session->ephemeral_count += (size_t)change;
+    *(living->gone ? &session->gone_count : &session->ephemeral_count) += (size_t)change;
+}
+
+/* Moves the count of an index from the ephemeral documents of a session to those that are gone, or back. */
+static void session_move_gone(struct session *session, struct living *living, bool gone)
+{
+    living->gone = gone;
+    session->gone_count += gone ? living->count : -living->count;
+    session->ephemeral_count += gone ? -living->count : living->count;
 }
 
 void owners__count_lease(struct core *core, struct slice session, struct slice key, int change)
@@ -910,27 +921,83 @@ void owners__count_lease(struct core *core, struct slice session, struct slice k
     session__count(core, session, index, type, change);
     core->leased =
         arena_grow(&core->arena, core->leased, core->leased_count, &core->leased_capacity, sizeof *core->leased);
-    core->leased[core->leased_count++] = (struct leased){arena_copy(&core->arena, session), index, type, change};
+    core->leased[core->leased_count++] = (struct leased){arena_copy(&core->arena, session), index, type, change, false};
 }
 
 void owners__uncount_leases(struct core *core)
 {
     while (core->leased_count > 0) {
         const struct leased *leased = &core->leased[--core->leased_count];
-        session__count(core, leased->session, leased->index, leased->type, -leased->change);
+        struct session *session = owners_session(core->owners, leased->session);
+        if (!leased->gone)
+            session__count(core, leased->session, leased->index, leased->type, -leased->change);
+        else if (session != NULL)
+            session_move_gone(session, living_in(core, session, leased->index, leased->type), false);
     }
 }
 
-int owners__forget_index(struct core *core, uint32_t index)
+static void note_gone(struct core *core, const struct session *session, const struct living *living)
+{
+    core->leased =
+        arena_grow(&core->arena, core->leased, core->leased_count, &core->leased_capacity, sizeof *core->leased);
+    core->leased[core->leased_count++] =
+        (struct leased){arena_copy(&core->arena, session->id), living->index, living->type, 0, true};
+}
+
+void owners__forget_index(struct core *core, uint32_t index)
 {
     size_t position = 0;
     struct slice id;
     void *value;
+    while (core->owners != NULL && map_next(&core->owners->sessions, &position, &id, &value)) {
+        struct session *session = value;
+        core__work(core, WORK_LOCK + WORK_LOCK * session->living_count);
+        for (size_t i = 0; i < session->living_count; i++) {
+            struct living *living = &session->living[i];
+            if (living->index != index || living->gone)
+                continue;
+            session_move_gone(session, living, true);
+            note_gone(core, session, living);
+        }
+    }
+}
+
+void session__find_gone(struct core *core)
+{
+    size_t position = 0;
+    struct slice id;
+    void *value;
+    while (map_next(&core->owners->sessions, &position, &id, &value)) {
+        struct session *session = value;
+        for (size_t i = 0; i < session->living_count; i++)
+            if (catalog_index_by_number(core->catalog, session->living[i].index) == NULL)
+                session_move_gone(session, &session->living[i], true);
+    }
+}
+
+/* Removes marks of one session that are of deleted indices, at most `max`. */
+static int forget_gone(struct core *core, struct session *session, size_t max, size_t *removed)
+{
     int r = 0;
-    while (r == 0 && core->owners != NULL && map_next(&core->owners->sessions, &position, &id, &value)) {
-        const struct session *session = value;
-        if (session->ephemeral_count > 0)
-            r = ephemeral__forget_index(core, session->id, index);
+    for (size_t i = 0; r == 0 && i < session->living_count && *removed < max; i++)
+        if (session->living[i].gone && session->living[i].count > 0)
+            r = ephemeral__forget_index(core, session->id, session->living[i].index, max - *removed, removed);
+    return r;
+}
+
+int owners__forget_gone(struct core *core, size_t max, size_t *ret_removed)
+{
+    struct owners *owners = core->owners;
+    size_t position = 0;
+    struct slice id;
+    void *value;
+    int r = 0;
+    *ret_removed = 0;
+    while (r == 0 && owners != NULL && *ret_removed < max && map_next(&owners->sessions, &position, &id, &value)) {
+        struct session *session = value;
+        core__work(core, WORK_LOCK);
+        if (session->gone_count > 0)
+            r = forget_gone(core, session, max, ret_removed);
     }
     return r;
 }

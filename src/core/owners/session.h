@@ -22,6 +22,7 @@ struct living {
     uint32_t index;
     uint16_t type;
     size_t count;
+    bool gone; /* the index is deleted; upkeep removes the marks */
 };
 
 struct session {
@@ -35,8 +36,10 @@ struct session {
     struct deadline lease;    /* at TL_TS_MAX between opening the store and RESTART */
     struct list transactions; /* struct txn by of_session */
     struct list waits;        /* struct wait by of_session: its own and its writes', not its transactions' */
-    size_t ephemeral_count;   /* documents marked as living with it, while it lives: the sum of these: */
-    struct living *living;    /* by index and type, in no order; mem_free */
+    size_t
+        ephemeral_count; /* documents marked as living with it, while it lives: the sum of these that are not gone, and ... */
+    size_t gone_count;     /* ... of those that are: marks without a document */
+    struct living *living; /* by index and type, in no order; mem_free */
     size_t living_count;
 
     /* Its end, which takes more than one unit when many documents live with it. */
@@ -102,6 +105,8 @@ int session__restart(struct core *core, uint64_t host) TL_MUST_USE;
 /* session_store.c: records in SPACE_SYSTEM. */
 void session__put_record(struct core *core, const struct session *session);
 void session__drop_record(struct core *core, const struct session *session);
+/* Has upkeep remove the marks that are left of a session at its end, which are of deleted indices. */
+void session__put_left(struct core *core, const struct session *session);
 /* How far an end in pieces has come. */
 void session__put_progress(struct core *core, const struct session *session);
 void session__drop_progress(struct core *core, const struct session *session);
@@ -110,6 +115,8 @@ int session__look_up(struct store *store, struct slice id) TL_MUST_USE;
 /* A lock came, changed or goes; the hook of the table. */
 void session__lock_changed(void *context, const struct lock_hold *hold, bool gone);
 int session__load_all(struct core *core) TL_MUST_USE;
+/* Counts the ephemeral documents of deleted indices as gone, after sessions were read with all their counts. */
+void session__find_gone(struct core *core);
 /* Makes a session with everything but its place in the maps. */
 struct session *session__make(struct core *core, struct slice id, struct slice name, uint64_t ttl_us, tl_ts created);
 

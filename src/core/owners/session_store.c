@@ -17,6 +17,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
+#include "core/catalog/mark.h"
 #include "core/documents/action.h"
 #include "core/documents/doc.h"
 #include "core/documents/ephemeral.h"
@@ -125,6 +126,13 @@ void session__drop_record(struct core *core, const struct session *session)
 {
     struct buf key = BUF_INIT(BUF_UNLIMITED);
     store_batch_delete(core->batch, SPACE_SYSTEM, session_key(&key, session->id));
+    buf_deinit(&key);
+}
+
+void session__put_left(struct core *core, const struct session *session)
+{
+    struct buf key = BUF_INIT(BUF_UNLIMITED);
+    store_batch_put(core->batch, SPACE_SYSTEM, mark_key(&key, MARK_LEFT, core->ts, session->id), SLICE_LIT(""));
     buf_deinit(&key);
 }
 

@@ -77,8 +77,10 @@ void owners__count_lease(struct core *core, struct slice session, struct slice k
 bool owners__any_leaving(const struct core *core);
 /* Takes back what the unit has counted so far. */
 void owners__uncount_leases(struct core *core);
-/* An index is deleted in the open unit: what is marked in it lives with nobody any more. */
-int owners__forget_index(struct core *core, uint32_t index) TL_MUST_USE;
+/* Counts off the ephemeral documents of an index that the open unit deletes. Their marks, which mean nothing from then on, stay for owners__forget_gone(). */
+void owners__forget_index(struct core *core, uint32_t index);
+/* Removes marks of ephemeral documents whose index is deleted, in the open unit. Returns: 0 and how many, at most `max`; fatal codes. */
+int owners__forget_gone(struct core *core, size_t max, size_t *ret_removed) TL_MUST_USE;
 bool owners__transaction_open(const struct core *core, struct slice id);
 /* Returns: when the oldest update transaction that is open began; TL_TS_MAX: none is. */
 tl_ts owners__oldest_update(const struct core *core);

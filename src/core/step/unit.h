@@ -34,6 +34,7 @@ struct leased {
     uint32_t index;
     uint16_t type;
     int change;
+    bool gone; /* its index was deleted; `change` is 0 */
 };
 
 /* What was before these timestamps is too long ago to count. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Removing for good what is marked (mark.h). A tombstone goes when its version counts no longer: readers of the past keep it,
- * since it is removed at the present. What a deleted index left goes when no readable timestamp can see the index any more. What
+ * since it is removed at the present. What a deleted index left goes when no readable timestamp can see the index any more; marks of its
+ * ephemeral documents go at once, since only the present knows them. What
  * a transaction put ahead of a commit that never came goes soon, and so do stale chunks of entries (sweep.h). The same command
  * writes what could wait: that query transactions are open.
  *
@@ -13,6 +14,7 @@
 #include "core/catalog/mark.h"
 #include "core/documents/ahead.h"
 #include "core/documents/doc.h"
+#include "core/documents/ephemeral.h"
 #include "core/documents/seen.h"
 #include "core/documents/vanish.h"
 #include "core/step/command.h"
@@ -122,6 +124,20 @@ static int forget_vanished(struct removing *work, struct slice mark)
     return 0;
 }
 
+/* --- Marks of ephemeral documents --------------------------------------------------------------------------------- */
+
+static int remove_marks(struct removing *work, struct slice mark)
+{
+    size_t count = 0;
+    int r = ephemeral__forget_session(work->core, slice_from_offset(mark, MARK_PREFIX_BYTES), work->left, &count);
+
+    work->removed += count;
+    work->left -= count;
+    if (r == 0 && more(work))
+        remove_key(work, SPACE_SYSTEM, mark);
+    return r;
+}
+
 /* --- What is due -------------------------------------------------------------------------------------------------- */
 
 /* Whether anything is marked with `letter` before a time. */
@@ -214,6 +230,12 @@ int core__do_maintain(struct core *core, struct command *command)
         r = remove_due(&work, MARK_INDEX, maintain->cut_off, remove_index);
     if (r == 0)
         r = remove_due(&work, MARK_VANISHED, maintain->cut_off, forget_vanished);
+    if (r == 0)
+        r = remove_due(&work, MARK_LEFT, core->ts, remove_marks);
+    if (r == 0 && more(&work))
+        r = owners__forget_gone(core, work.left, &count);
+    took(&work, count);
+    count = 0;
     if (r == 0 && more(&work))
         r = ahead__remove(core, work.left, &count);
     took(&work, count);

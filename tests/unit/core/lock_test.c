@@ -386,6 +386,192 @@ static void test_crowd(void **state)
     teardown(&f);
 }
 
+/* Each of a crowd has an owner of its own, and a request at most. */
+struct crowd {
+    struct fixture f;
+    struct lock_owner *owners;
+    struct lock_request **requests;
+    size_t count;
+};
+
+static void crowd_setup(struct crowd *crowd, size_t count)
+{
+    setup(&crowd->f);
+    crowd->count = count;
+    crowd->owners = mem_alloc(count * sizeof *crowd->owners);
+    crowd->requests = mem_zalloc(count * sizeof *crowd->requests);
+    for (size_t i = 0; i < count; i++)
+        lock_owner_init(&crowd->f.table, &crowd->owners[i], NULL, NULL);
+}
+
+static void crowd_teardown(struct crowd *crowd)
+{
+    lock_table_check(&crowd->f.table);
+    for (size_t i = crowd->count; i-- > 0;)
+        lock_request_free(crowd->requests[i]);
+    for (size_t i = 0; i < crowd->count; i++) {
+        lock_release_all(&crowd->f.table, &crowd->owners[i]);
+        lock_owner_deinit(&crowd->owners[i]);
+    }
+    mem_free(crowd->owners);
+    mem_free(crowd->requests);
+    teardown(&crowd->f);
+}
+
+/* Has one ask, and keeps its request while it waits. */
+static void crowd_ask(struct crowd *crowd, size_t at, enum lock_mode mode, struct resource_name name, int outcome)
+{
+    struct lock_want want = {name, mode, false};
+    struct lock_request *request = lock_request_new(&crowd->f.table, &crowd->owners[at], &want, 1, NULL);
+    assert_int_equal(lock_request_start(request, true), outcome);
+    if (outcome == LOCK_WAITS)
+        crowd->requests[at] = request;
+    else
+        lock_request_free(request);
+}
+
+/* Has one take X on a document of its own in index a. */
+static void crowd_take_own(struct crowd *crowd, size_t at)
+{
+    char id[24];
+    snprintf(id, sizeof id, "%zu", at);
+    crowd_ask(crowd, at, LOCK_X, (struct resource_name){SLICE_LIT("a"), SLICE_NONE, SLICE_LIT("_doc"), slice_from(id)},
+              LOCK_GRANTED);
+}
+
+/* All hold a document in a, which somebody wants as a whole, and wait for one in b. Returns: what the last one's request looked at. */
+static uint64_t walked_in_queue(size_t count)
+{
+    struct crowd crowd;
+    crowd_setup(&crowd, count);
+    assert_int_equal(try_lock(&crowd.f, 0, LOCK_X, "b#1"), LOCK_GRANTED);
+    for (size_t i = 0; i < count; i++)
+        crowd_take_own(&crowd, i);
+    struct lock_request *whole = wait_lock(&crowd.f, 1, LOCK_X, "a");
+    uint64_t before = 0;
+    for (size_t i = 0; i < count; i++) {
+        before = crowd.f.table.walked;
+        crowd_ask(&crowd, i, LOCK_X, named("b#1"), LOCK_WAITS);
+    }
+    uint64_t walked = crowd.f.table.walked - before;
+    lock_request_free(whole);
+    crowd_teardown(&crowd);
+    return walked;
+}
+
+/* The same, but that what the second half waits for is held, in S, by the first half. */
+static uint64_t walked_over_holders(size_t count)
+{
+    struct crowd crowd;
+    crowd_setup(&crowd, count);
+    for (size_t i = 0; i < count; i++)
+        if (i < count / 2)
+            crowd_ask(&crowd, i, LOCK_S, named("b#1"), LOCK_GRANTED);
+        else
+            crowd_take_own(&crowd, i);
+    struct lock_request *whole = wait_lock(&crowd.f, 1, LOCK_X, "a");
+    uint64_t before = 0;
+    for (size_t i = count / 2; i < count; i++) {
+        before = crowd.f.table.walked;
+        crowd_ask(&crowd, i, LOCK_X, named("b#1"), LOCK_WAITS);
+    }
+    uint64_t walked = crowd.f.table.walked - before;
+    lock_request_free(whole);
+    crowd_teardown(&crowd);
+    return walked;
+}
+
+/* Those in the queue wait for X and for S in turn: neither bit's requests stand for all of the other's. */
+static uint64_t walked_in_two_lines(size_t count)
+{
+    struct crowd crowd;
+    crowd_setup(&crowd, count);
+    assert_int_equal(try_lock(&crowd.f, 0, LOCK_X, "b#1"), LOCK_GRANTED);
+    uint64_t before = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (i % 4 == 0)
+            crowd_take_own(&crowd, i);
+    }
+    struct lock_request *whole = wait_lock(&crowd.f, 1, LOCK_X, "a");
+    for (size_t i = 0; i < count; i++) {
+        before = crowd.f.table.walked;
+        crowd_ask(&crowd, i, i % 2 == 0 ? LOCK_X : LOCK_S, named("b#1"), LOCK_WAITS);
+    }
+    crowd_ask(&crowd, 1, LOCK_S, named("c#1"), LOCK_GRANTED); /* and a search with no request of its own that is new */
+    uint64_t walked = crowd.f.table.walked - before;
+    lock_request_free(whole);
+    crowd_teardown(&crowd);
+    return walked;
+}
+
+/* Goal: the search for circles looks at each request and hold a few times, however many there are and wait for each other. */
+static void test_search_grows_with_the_table(void **state)
+{
+    (void)state;
+    enum { FEW = 1000, LOOKS = 16 };
+    static uint64_t (*const crowds[])(size_t) = {walked_in_queue, walked_over_holders, walked_in_two_lines};
+    for (size_t i = 0; i < sizeof crowds / sizeof *crowds; i++) {
+        uint64_t few = crowds[i](FEW), many = crowds[i](2 * FEW);
+        assert_in_range(few, FEW / 4, LOOKS * FEW);
+        assert_in_range(many, few, 2 * few + few / 10);
+    }
+}
+
+/* Has one take X on documents of fs with one request; the one in the middle lies in `middle`, if that is given, the others in `path`. */
+static void take_many(struct crowd *crowd, size_t at, const char *path, size_t count, const char *middle)
+{
+    struct arena arena = ARENA_INIT;
+    struct lock_want *wants = arena_zalloc(&arena, count * sizeof *wants);
+    for (size_t i = 0; i < count; i++) {
+        struct slice lies = slice_from(middle != NULL && i == count / 2 ? middle : path);
+        wants[i] = (struct lock_want){
+            {SLICE_LIT("fs"), lies, SLICE_LIT("_doc"), arena_printf(&arena, "%zu-%zu%.*s", at, i, SLICE_ARG(lies))},
+            LOCK_X};
+    }
+    struct lock_request *request = lock_request_new(&crowd->f.table, &crowd->owners[at], wants, count, NULL);
+    assert_int_equal(lock_request_start(request, false), LOCK_GRANTED);
+    lock_request_free(request);
+    arena_deinit(&arena);
+}
+
+/* Asks for X on /a, and is told who blocks that. Returns: how many conflicts, and what was looked at to tell them. */
+static size_t told(struct crowd *crowd, struct lock_conflict *ret_conflicts, size_t max, uint64_t *ret_walked)
+{
+    struct lock_request *request = request_of(&crowd->f, 0, LOCK_X, "fs:/a");
+    assert_int_equal(lock_request_start(request, false), LOCK_CONFLICT);
+    uint64_t before = crowd->f.table.walked;
+    size_t count = lock_request_conflicts(request, ret_conflicts, max);
+    *ret_walked = crowd->f.table.walked - before;
+    lock_request_free(request);
+    return count;
+}
+
+/* Goal: telling who blocks a request takes so many looks, however many locks the holders have; as a rule it names the first lock that blocks. */
+static void test_conflicts_of_large_holders(void **state)
+{
+    (void)state;
+    enum { HOLDERS = 20, FEW = 200, MANY = 2000, WALKED_MAX = 300 };
+    struct lock_conflict conflicts[HOLDERS + 1];
+    uint64_t walked;
+    struct crowd crowd;
+    crowd_setup(&crowd, HOLDERS);
+    take_many(&crowd, 0, "/b", FEW, "/a"); /* found from the front */
+    take_many(&crowd, 1, "/b", MANY, NULL);
+    take_many(&crowd, 1, "/a", 1, NULL); /* found from its directory back */
+    for (size_t i = 2; i < HOLDERS; i++)
+        take_many(&crowd, i, "/b", MANY, "/a"); /* neither near the front nor near the directory */
+    assert_int_equal(told(&crowd, conflicts, HOLDERS + 1, &walked), HOLDERS);
+    assert_in_range(walked, HOLDERS, HOLDERS * WALKED_MAX);
+    for (size_t i = 0; i < HOLDERS; i++) {
+        assert_ptr_equal(conflicts[i].owner, &crowd.owners[i]);
+        assert_int_equal(conflicts[i].mode, LOCK_X);
+        assert_int_equal(conflicts[i].resource->kind, i < 2 ? RESOURCE_DOCUMENT : RESOURCE_DIRECTORY);
+    }
+    assert_int_equal(told(&crowd, conflicts, 3, &walked), 3);
+    assert_in_range(walked, 3, 3 * WALKED_MAX);
+    crowd_teardown(&crowd);
+}
+
 static void test_deep_path(void **state)
 {
     (void)state;
@@ -477,13 +663,22 @@ static void test_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_modes),     cmocka_unit_test(test_trail),
-        cmocka_unit_test(test_unrelated), cmocka_unit_test(test_order),
-        cmocka_unit_test(test_upgrade),   cmocka_unit_test(test_deadlocks),
-        cmocka_unit_test(test_update),    cmocka_unit_test(test_session_of_transaction),
-        cmocka_unit_test(test_tokens),    cmocka_unit_test(test_tokens_of_one_step),
-        cmocka_unit_test(test_sets),      cmocka_unit_test(test_move),
-        cmocka_unit_test(test_crowd),     cmocka_unit_test(test_deep_path),
+        cmocka_unit_test(test_modes),
+        cmocka_unit_test(test_trail),
+        cmocka_unit_test(test_unrelated),
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_upgrade),
+        cmocka_unit_test(test_deadlocks),
+        cmocka_unit_test(test_update),
+        cmocka_unit_test(test_session_of_transaction),
+        cmocka_unit_test(test_tokens),
+        cmocka_unit_test(test_tokens_of_one_step),
+        cmocka_unit_test(test_sets),
+        cmocka_unit_test(test_move),
+        cmocka_unit_test(test_crowd),
+        cmocka_unit_test(test_search_grows_with_the_table),
+        cmocka_unit_test(test_conflicts_of_large_holders),
+        cmocka_unit_test(test_deep_path),
         cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

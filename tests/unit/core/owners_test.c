@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the simulator of owners found, one small case each, and limits: sessions and transactions through core_step(). */
 #include "../../lib/core_box.h"
+#include "../../lib/upkeep.h"
 #include "../../lib/unit.h"
 
 #include "mapping/mapping.h"
@@ -476,6 +477,73 @@ static void an_end_looks_at_the_locks_once(void **state)
     box_close(&box);
 }
 
+static size_t marks_in(struct core_box *box)
+{
+    return box_keys(box, SPACE_SYSTEM, SLICE_LIT("e"), SLICE_LIT("f"));
+}
+
+/* Puts ephemeral documents of session s into index e, deletes the index. Returns: the work of the step that did. */
+static uint64_t delete_index_of_ephemeral(struct core_box *box, int count)
+{
+    enum { PIECE = 500 };
+    box_open(box);
+    open_session(box, "s", NULL, 0);
+    for (int i = 0; i < count; i += PIECE) {
+        struct command *command = box_write(box, PIECE);
+        for (int j = 0; j < PIECE; j++) {
+            struct write_item *item = &command->write.items[j];
+            *item = box_item(WRITE_INDEX, "e", "", "", "{}");
+            item->id = arena_printf(&command->arena, "%d", i + j);
+            item->lease = SLICE_LIT("s");
+        }
+        box_run(box, command, 1);
+        assert_int_equal(command->write.results[0].outcome, WRITE_CREATED);
+    }
+    assert_int_equal(marks_in(box), count);
+    assert_int_equal(box_index_command(box, COMMAND_INDEX_DELETE, "e", "")->problem.type, PROBLEM_NONE);
+    uint64_t work = core_step_work(box->core);
+    assert_int_equal(marks_in(box), count);
+    return work;
+}
+
+/* Upkeep removes the marks in pieces, over restarts. */
+static void remove_marks(struct core_box *box, size_t left)
+{
+    enum { PIECE = 300 };
+    while (left > 0) {
+        size_t done, before = left;
+        box->now += 1;
+        assert_int_equal(keep_up(box->core, box->store, box->now, PIECE, &done), 0);
+        left = marks_in(box);
+        assert_in_range(left, before > PIECE ? before - PIECE : 0, before - 1);
+        uint64_t digest = box_digest(box);
+        box_reopen(box);
+        assert_int_equal(box_digest(box), digest);
+    }
+}
+
+/* The marks of ephemeral documents go in pieces after their index is deleted, also when the session ends before. */
+static void marks_of_a_deleted_index_go_in_pieces(void **state)
+{
+    enum { FEW = 2000, MANY = 4000 };
+    struct core_box box;
+    (void)state;
+
+    uint64_t few = delete_index_of_ephemeral(&box, FEW);
+    end_session(&box, "s");
+    run_pieces(&box);
+    remove_marks(&box, FEW);
+    box_close(&box);
+
+    assert_true(delete_index_of_ephemeral(&box, MANY) <= few + few / 10);
+    remove_marks(&box, MANY);
+    assert_int_equal(box_index(&box, "e", "1", "{}")->outcome, WRITE_CREATED); /* another index of that name */
+    end_session(&box, "s");
+    run_pieces(&box);
+    assert_int_equal(box_count(&box, "e"), 1);
+    box_close(&box);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -490,6 +558,7 @@ int main(void)
         cmocka_unit_test(stopping_host_cancels_its_own),
         cmocka_unit_test(actions_of_an_end_share_one_budget),
         cmocka_unit_test(leases_that_end_together_end_in_pieces),
+        cmocka_unit_test(marks_of_a_deleted_index_go_in_pieces),
         cmocka_unit_test(an_end_looks_at_the_locks_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -689,6 +689,88 @@ static void test_cursors(void **state)
     fixture_deinit(&f);
 }
 
+/* --- Work --------------------------------------------------------------------------------------------------------- */
+
+/* "w0 w1 w2 …", each word so many times in all. */
+static struct slice words_of(struct arena *arena, const char *word, size_t count)
+{
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    for (size_t i = 0; i < count; i++)
+        buf_printf(&text, "%s%zu ", word, i);
+    struct slice copy = arena_copy(arena, buf_view(&text));
+    buf_deinit(&text);
+    return copy;
+}
+
+/* Returns: whether a search with a bound takes no more steps of its account than that. */
+static bool takes_at_most(struct fixture *f, const char *body, uint64_t steps)
+{
+    struct arena arena = ARENA_INIT;
+    struct json_doc doc;
+    struct problem problem = {0};
+    struct search_request request;
+    struct search_result result;
+    struct query_parser parser = {.arena = &arena, .dialect = DIALECT_7, .doc = &doc, .problem = &problem};
+    fixture_context(f, &arena, false);
+    f->context.steps_max = steps;
+    search_request_init(&request);
+    assert_int_equal(json_parse(&arena, slice_from(body), DIALECT_7, 0, &doc, &problem), 0);
+    assert_int_equal(search_request_parse(&parser, doc.root, &request), 0);
+    int r = search_run(&f->context, &request, &result, &problem);
+    assert_true(r == 0 || r == SEARCH_LONG);
+    search_result_deinit(&result);
+    arena_deinit(&arena);
+    return r == 0;
+}
+
+/* Returns: the steps of a query with so many words, over four documents of as many; exactly to a sixteenth. */
+static uint64_t steps_of(const char *format, const char *word, size_t count)
+{
+    static const char *const ids[] = {"1", "2", "3", "4"}, *const theirs[] = {"w", "x", "y", "z"};
+    struct fixture f;
+    struct arena arena = ARENA_INIT;
+    fixture_init(&f, properties);
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+        const char *source =
+            arena_printf(&arena, "{\"t\": \"%.*s\"}", SLICE_ARG(words_of(&arena, theirs[i], count))).data;
+        fixture_write(&f, &ids[i], &source, 1, true);
+    }
+    const char *body =
+        arena_printf(&arena, format, (int)words_of(&arena, word, count).len, words_of(&arena, word, count).data).data;
+    uint64_t low = 1 << 12, high = low;
+    while (!takes_at_most(&f, body, high))
+        low = high, high *= 2;
+    while (high - low > low / 16) {
+        uint64_t middle = low + (high - low) / 2;
+        *(takes_at_most(&f, body, middle) ? &high : &low) = middle;
+    }
+    arena_deinit(&arena);
+    fixture_deinit(&f);
+    return high;
+}
+
+/* A query of many words over texts of many words takes steps in proportion to both together, and not to their product. */
+static void test_many_words(void **state)
+{
+    static const char *const bodies[] = {
+        "{\"query\": {\"match_phrase\": {\"t\": \"%.*s\"}}}",
+        "{\"query\": {\"match_phrase\": {\"t\": {\"query\": \"%.*s\", \"slop\": 2}}}}",
+        "{\"query\": {\"match_phrase_prefix\": {\"t\": \"%.*s\"}}}",
+        "{\"query\": {\"match\": {\"t\": \"%.*s\"}}}",
+        "{\"query\": {\"multi_match\": {\"query\": \"%.*s\", \"fields\": [\"t\"], \"type\": \"phrase\"}}}",
+        "{\"query\": {\"query_string\": {\"query\": \"\\\"%.*s\\\"\", \"default_field\": \"t\"}}}",
+        "{\"query\": {\"simple_query_string\": {\"query\": \"\\\"%.*s\\\"\", \"fields\": [\"t\"]}}}"};
+    (void)state;
+    for (size_t i = 0; i < 2 * sizeof bodies / sizeof *bodies;
+         i++) { /* of words that are nowhere, and of one document's */
+        uint64_t few = steps_of(bodies[i / 2], i % 2 == 0 ? "v" : "w", 400);
+        uint64_t many = steps_of(bodies[i / 2], i % 2 == 0 ? "v" : "w", 800);
+        if (many > 2 * few + few / 4)
+            fail_msg("%s takes %llu steps for 400 words, %llu for 800", bodies[i / 2], (unsigned long long)few,
+                     (unsigned long long)many);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -700,6 +782,7 @@ int main(void)
         cmocka_unit_test(test_scores_of_many),
         cmocka_unit_test(test_cursors),
         cmocka_unit_test(test_too_old),
+        cmocka_unit_test(test_many_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
