@@ -149,6 +149,9 @@ class Rename(unittest.TestCase):
             self.assertEqual((hit["_version"], hit["_seq_no"]), (self.seen.versions[hit["_id"]], self.seen.documents[hit["_id"]][2]))
         return [hit["_id"] for hit in hits]
 
+    def found(self, query, headers={}):
+        return sorted(hit["_id"] for hit in self.server.must("POST", "/fs/_search", {"query": query}, headers)["hits"]["hits"])
+
     def compare(self, model, options="", headers={}):
         self.seen = model
         paths = {id: path for id, (path, _, _) in model.documents.items() if path is not None}
@@ -238,6 +241,24 @@ class Rename(unittest.TestCase):
         self.server.stop()
         self.assertEqual(check(self.server.data)[0], 0, check(self.server.data)[1])
         self.server.start()
+
+    def test_home_and_away_again(self):
+        """What a transaction writes where it has renamed something home and away again is found, by itself and when it has committed."""
+        self.server.must("PUT", "/fs/_doc/1", {"path": "/p/one"})
+        self.server.must("POST", "/fs/_rename", {"from": "/p", "to": "/q"})
+        own = {"Tidelock-Transaction": self.server.must("POST", "/_transaction", {"mode": "update"})["transaction"]}
+        self.server.must("POST", "/fs/_rename", {"from": "/q", "to": "/p"}, own)
+        self.server.must("POST", "/fs/_rename", {"from": "/p", "to": "/z"}, own)
+        self.server.must("PUT", "/fs/_doc/3", {"path": "/p/three"}, own)
+
+        def found(headers):
+            return [self.found(query, headers) for query in
+                    ({"term": {"path": "/p/three"}}, {"prefix": {"path": "/p/"}}, {"term": {"path.tree": "/p"}}, {"term": {"path.tree": "/z"}})]
+        self.assertEqual(found(own), [["3"], ["3"], ["3"], ["1"]])
+        self.server.must("POST", "/_transaction/%s/_commit" % own["Tidelock-Transaction"])
+        self.assertEqual(found({}), [["3"], ["3"], ["3"], ["1"]])
+        self.server.must("POST", "/fs/_rename", {"from": "/p", "to": "/w"})
+        self.assertEqual(self.server.must("GET", "/fs/_doc/3")["_source"], {"path": "/w/three"})
 
     def test_what_is_refused(self):
         self.server.must("PUT", "/fs/_doc/1", {"path": "/a/b"})

@@ -50,9 +50,19 @@ static int fatal(int r)
     return r > 0 ? tl_trace(TL_ERR_CORRUPT) : r;
 }
 
+/* Whether the transaction has a record of what lies at a place, be it that nothing does. */
+static bool has_said(const struct tree_writer *writer, struct slice place)
+{
+    tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
+    struct slice value;
+
+    return overlay_get(writer->overlay, SPACE_TREE, tree_guest_key(&key, writer->tree.index, place), &value) !=
+           STORE_NOT_FOUND;
+}
+
 /*
- * Whether a place is vacant for the transaction alone: it has renamed what others see there, and holds it. What is vacant for
- * everybody gets its guest ahead, for everybody (invariant 6).
+ * Whether a guest of a vacant place is the transaction's own: it has renamed what others see there, or has a record of the place, which
+ * its commit would put over one made ahead. It holds the place then. Any other guest is made ahead, for everybody (invariant 6).
  */
 static int is_own(const struct tree_writer *writer, struct slice place, struct arena *arena, bool *ret_own)
 {
@@ -60,8 +70,8 @@ static int is_own(const struct tree_writer *writer, struct slice place, struct a
     struct tree tree = writer->tree;
     struct slice birth;
 
-    *ret_own = false;
-    if (writer->overlay == NULL)
+    *ret_own = writer->overlay != NULL && has_said(writer, place);
+    if (writer->overlay == NULL || *ret_own)
         return 0;
     view.overlay = NULL;
     tree.view = &view;
