@@ -19,6 +19,7 @@ from urllib.parse import quote
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from server import Server, check  # noqa: E402
+from waiting import Waiting, until  # noqa: E402
 
 INDEX = {
     "settings": {"analysis": {"analyzer": {"paths": {"tokenizer": "path_hierarchy"}},
@@ -342,6 +343,25 @@ class Rename(unittest.TestCase):
         self.assertEqual(self.server.ask("POST", "/fs/_rename?timeout=50ms", rename)[0], 409)
         self.server.must("POST", "/fs/_rename", rename, {"Tidelock-Session": holder})
         self.assertEqual(self.server.must("GET", "/fs/_doc/1")["_source"], {"path": "/x/b/c"})
+
+    def test_rolled_back(self):
+        """Who waited for a document that a transaction had renamed has it where it lies, when that is rolled back."""
+        self.server.must("PUT", "/fs/_doc/1", {"path": "/a/x"})
+        transaction = self.server.must("POST", "/_transaction", {"mode": "update"})["transaction"]
+        own = {"Tidelock-Transaction": transaction}
+        self.server.must("POST", "/fs/_rename", {"from": "/a", "to": "/b"}, own)
+        self.server.must("GET", "/fs/_doc/1", None, own)
+        self.server.must("PUT", "/fs/_doc/1", {"path": "/b/x", "n": 2}, own)
+        holder, other = (self.server.must("POST", "/_session", {})["session"] for _ in range(2))
+        waiting = Waiting(self.server, "POST", "/_lock", {"session": holder, "wait": "20s", "locks": [{"mode": "exclusive", "index": "fs", "id": "1"}]})
+        until(lambda: any(lock["waiters"] for lock in self.server.must("GET", "/_lock")["locks"]), "it waits")
+        self.server.must("POST", "/_transaction/%s/_rollback" % transaction)
+        waiting.join()
+        self.assertEqual(waiting.status, 200, waiting.reply)
+        self.assertEqual([lock["path"] for lock in self.server.must("GET", "/_lock")["locks"]], ["/a/x"])
+        for path, status in [("/a", 409), ("/b", 200)]:
+            self.assertEqual(self.server.ask("POST", "/_lock", {"session": other, "wait": "0s", "locks": [{"mode": "exclusive", "index": "fs", "path": path}]})[0],
+                             status, path)
 
     def test_history(self):
         self.server.must("PUT", "/fs/_doc/1", {"path": "/a/b"})
