@@ -344,6 +344,48 @@ class Rename(unittest.TestCase):
         self.server.must("POST", "/fs/_rename", rename, {"Tidelock-Session": holder})
         self.assertEqual(self.server.must("GET", "/fs/_doc/1")["_source"], {"path": "/x/b/c"})
 
+    def test_longest_path(self):
+        """No path becomes longer than one may be written, however it would come about; what is in it stays in the tree."""
+        deep, most = ("/" + "y" * 249) * 32, 16384
+        self.server.must("PUT", "/fs/_doc/1", {"path": "/a" + deep, "n": 1})
+        self.server.must("PUT", "/fs/_doc/2", {"path": "/s/t", "n": 1})
+
+        def refused(source, target, word, headers={}):
+            status, reply = self.server.ask("POST", "/fs/_rename", {"from": source, "to": target}, headers)
+            self.assertEqual(status, 400)
+            self.assertIn(word, reply["error"]["reason"])
+
+        refused("/a", "/" + "b" * (most - len(deep)), "would have [%d] bytes" % (most + 1))
+        self.server.must("POST", "/fs/_rename", {"from": "/a", "to": "/" + "b" * (most - len(deep) - 1)})
+        self.server.must("POST", "/fs/_update/1", {"doc": {"n": 2}})
+        self.server.must("POST", "/fs/_rename", {"from": "/" + "b" * (most - len(deep) - 1), "to": "/c"})
+        self.assertEqual(self.server.must("GET", "/fs/_doc/1")["_source"], {"path": "/c" + deep, "n": 2})
+        own = {"Tidelock-Transaction": self.server.must("POST", "/_transaction", {"mode": "update"})["transaction"]}
+        for headers in [own, {}]:  # what is pushed down again and again, and the directory above it named as it was
+            for _ in range(2):
+                self.server.must("POST", "/fs/_rename", {"from": "/s", "to": "/u" + deep[:7000] + "/s"}, headers)
+                self.server.must("POST", "/fs/_rename", {"from": "/u", "to": "/s"}, headers)
+            refused("/s", "/u" + deep[:7000] + "/s", "would have", headers)
+            if headers:
+                self.server.must("POST", "/_transaction/%s/_rollback" % own["Tidelock-Transaction"])
+        lines = [json.dumps(line) for i in range(1001) for line in ({"index": {"_id": "m%d" % i}}, {"path": "/m/%d" % i})]
+        self.server.must("POST", "/fs/_bulk", "\n".join(lines) + "\n", {"Content-Type": "application/x-ndjson"})
+        self.server.must("POST", "/fs/_rename", {"from": "/m", "to": "/n/m"})
+        refused("/n", "/" + "n" * 16000, "too many to look")
+        self.server.must("POST", "/fs/_rename", {"from": "/n/m", "to": "/n/o"})
+        refused("/c", "/" + "x" * 9000, "would have")
+
+    def test_longest_birth(self):
+        """What was born below a long path, and has long paths born below it, is not renamed any more."""
+        deep = ("/" + "l" * 249) * 64
+        self.server.must("PUT", "/fs/_doc/1", {"path": deep + "/f"})
+        self.server.must("POST", "/fs/_rename", {"from": deep, "to": "/d"})
+        self.server.must("PUT", "/fs/_doc/2", {"path": "/d" + deep + "/f"})
+        status, reply = self.server.ask("POST", "/fs/_rename", {"from": "/d" + deep, "to": "/e"})
+        self.assertEqual((status, "too often" in reply["error"]["reason"], "_reindex" in reply["error"]["reason"]), (400, True, True))
+        self.server.must("POST", "/fs/_rename", {"from": "/d", "to": "/e"})
+        self.assertEqual(self.server.must("GET", "/fs/_doc/2")["_source"]["path"], "/e" + deep + "/f")
+
     def test_rolled_back(self):
         """Who waited for a document that a transaction had renamed has it where it lies, when that is rolled back."""
         self.server.must("PUT", "/fs/_doc/1", {"path": "/a/x"})

@@ -275,3 +275,65 @@ int births_seq_no(const struct view *view, uint32_t index, const struct mapping 
     *ret_seq_no = newest.seq_no;
     return newest.look.r;
 }
+
+/* --- How long paths are ------------------------------------------------------------------------------------------- */
+
+struct longest {
+    struct looking look;
+    size_t seen;
+    size_t bytes;
+};
+
+static int measure(struct longest *longest, uint16_t field, const struct entry_hit *hit)
+{
+    tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
+    const struct looking *look = &longest->look;
+    struct slice path;
+    struct doc doc;
+    int r = doc_get_key(look->view, look->births.tree.index, hit->document_key, &doc);
+
+    if (r != 0)
+        return r < 0 ? tl_trace(r) : 0;
+    if (doc.placed && doc_entry_batch(&doc, field) == hit->batch) {
+        r = path_of(look, &doc, &arena, &path);
+        if (r == 0 && path.len > longest->bytes && tree_within(path, look->path, look->births.tree.delimiter))
+            longest->bytes = path.len;
+    }
+    doc_release(&doc);
+    return r;
+}
+
+static bool measure_range(void *context, const struct entry_range *range)
+{
+    struct longest *longest = context;
+    struct entry_hit hit;
+    tl_cleanup(entry_scan_freep) struct entry_scan *scan = entry_scan_new(longest->look.view, range);
+    int r = longest->seen++ >= BIRTHS_LONGEST_ENTRIES_MAX ? BIRTHS_ENOUGH : 0;
+
+    while (r == 0) {
+        r = entry_scan_next(scan, &hit);
+        if (r == 0)
+            r = longest->seen++ >= BIRTHS_LONGEST_ENTRIES_MAX ? BIRTHS_ENOUGH : measure(longest, range->field, &hit);
+        else if (r == ENTRY_SCAN_END)
+            return true;
+    }
+    longest->look.r = r;
+    return false;
+}
+
+int births_longest(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
+                   size_t *ret_longest)
+{
+    tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
+    struct longest longest = {.look = {.view = view, .path = path}};
+    struct births *births = &longest.look.births;
+    int r = births_begin(view, index, mapping, births);
+
+    births->path = mapping_path_field(mapping); /* without renames, births are paths */
+    if (r == 0)
+        r = births_of_value(births, path, true, &arena, measure_range, &longest);
+    if (r < 0 || longest.look.r < 0)
+        return tl_trace(r < 0 ? r : longest.look.r);
+    *ret_longest = longest.bytes;
+    return longest.look.r;
+}

@@ -72,4 +72,15 @@ int births_lie(const struct view *view, uint32_t index, const struct mapping *ma
 int births_seq_no(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
                   int64_t *ret_seq_no) TL_MUST_USE;
 
+/* Entries, and births that were renamed, that are looked at for the longest path. */
+#define BIRTHS_LONGEST_ENTRIES_MAX 1000
+
+/*
+ * Finds the longest path of what lies at a path and below it. Entries that history keeps of documents that are gone are looked at, too.
+ * Requires: as births_lie().
+ * Returns: 0; BIRTHS_ENOUGH: there is more than that; fatal codes.
+ */
+int births_longest(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
+                   size_t *ret_longest) TL_MUST_USE;
+
 #endif

@@ -193,6 +193,46 @@ static int check_there(struct core *core, struct command *command, const struct 
                        : 0;
 }
 
+/*
+ * Whether all paths below have room behind a longer one: by what the tree says of how far they reach, and where that is more than there is, by
+ * the documents themselves, if they are few. 0 or RENAME_REFUSED; fatal codes.
+ */
+static int check_length(struct core *core, struct command *command, const struct catalog_index *index,
+                        const struct overlay *overlay)
+{
+    struct slice from = trimmed(command->rename.from), to = trimmed(command->rename.to);
+    struct view view = core__view(core, overlay);
+    struct tree tree = {.view = &view, .index = index->number, .delimiter = delimiter, .pending = &core->tree_pending};
+    size_t below, birth, longest;
+    int r = tree_reach(&tree, from, &below, &birth);
+    if (r != 0)
+        return tl_trace(r < 0 ? r : TL_ERR_CORRUPT); /* something does lie there */
+    if (birth > TREE_BIRTH_MAX)
+        return refuse(
+            command, PROBLEM_ILLEGAL_ARGUMENT,
+            "what lies at [%.*s] was made and renamed below long paths too often to be renamed again: [_reindex] "
+            "its documents",
+            SLICE_ARG(from));
+    if (to.len <= from.len || to.len + below <= DOCUMENT_PATH_MAX)
+        return 0;
+    r = births_longest(&view, index->number, index->mapping, from, &longest);
+    if (r < 0)
+        return tl_trace(r);
+    if (r != 0)
+        return refuse(
+            command, PROBLEM_ILLEGAL_ARGUMENT,
+            "paths below [%.*s] may become longer than [%d] bytes, and more than [%d] documents are or were there, too "
+            "many to look: choose a name that is no longer than the one that it has, or [_reindex] them",
+            SLICE_ARG(from), DOCUMENT_PATH_MAX, BIRTHS_LONGEST_ENTRIES_MAX);
+    if (longest - from.len + to.len > DOCUMENT_PATH_MAX)
+        return refuse(
+            command, PROBLEM_ILLEGAL_ARGUMENT,
+            "a path below [%.*s] would have [%zu] bytes, and has at most [%d]: rename what lies deepest to something "
+            "shorter first, or choose a shorter name",
+            SLICE_ARG(from), longest - from.len + to.len, DOCUMENT_PATH_MAX);
+    return 0;
+}
+
 /* For the feed: now, or when the transaction commits, in whose overlay renames lie in their order. */
 static void note(struct core *core, struct overlay *overlay, const struct catalog_index *index, struct slice from,
                  struct slice to)
@@ -218,6 +258,8 @@ static int run(struct core *core, struct command *command, struct txn *txn)
     int r = find_index(core, command, &index);
     if (r == 0)
         r = check_there(core, command, index, txn == NULL ? NULL : txn->overlay);
+    if (r == 0)
+        r = check_length(core, command, index, txn == NULL ? NULL : txn->overlay);
     if (r != 0)
         return r < 0 ? tl_trace(r) : 0;
     struct overlay *overlay = txn == NULL ? NULL : txn__overlay(txn);

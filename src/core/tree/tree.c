@@ -120,6 +120,19 @@ int tree_newest(const struct tree *tree, tl_ts *ret_ts, char *ret_delimiter)
     return r;
 }
 
+int tree__length(const struct tree *tree, struct slice key, size_t *ret_length)
+{
+    struct store_value value;
+    int r = get(tree, key, &value);
+
+    *ret_length = 0;
+    if (r != 0)
+        return r == TREE_NOT_FOUND ? 0 : r;
+    r = tree_length_decode(value.bytes, ret_length);
+    store_value_release(&value);
+    return r;
+}
+
 /* --- From a path to a birth --------------------------------------------------------------------------------------- */
 
 int tree__at(const struct tree *tree, struct slice place, struct arena *arena, struct slice *ret_birth)
@@ -155,6 +168,26 @@ int tree_find(const struct tree *tree, struct slice path, struct arena *arena, s
         *ret_birth = birth;
         begin = end;
     }
+    return 0;
+}
+
+int tree_reach(const struct tree *tree, struct slice path, size_t *ret_below, size_t *ret_birth)
+{
+    tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
+    tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
+    size_t reach = 0, longest = 0;
+    struct slice birth;
+    int r = tree_find(tree, path, &arena, &birth);
+
+    if (r == 0)
+        r = tree__length(tree, tree_reach_key(&key, tree->index, birth), &reach);
+    if (r == 0)
+        r = tree__length(tree, tree_longest_key(&key, tree->index), &longest);
+    if (r != 0)
+        return r;
+    longest = longest > TREE_BIRTH_SHORT ? longest : TREE_BIRTH_SHORT;
+    *ret_birth = birth.len;
+    *ret_below = reach > 0 ? reach + longest : longest > birth.len ? longest - birth.len : 0;
     return 0;
 }
 

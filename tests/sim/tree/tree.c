@@ -142,6 +142,29 @@ static void check_search(struct world *w, const struct view *view, const struct 
     }
 }
 
+/* No path below a birth is longer than its reach and the longest birth say. */
+static void check_reach(struct world *w, const struct view *view, const struct model *model, const char *path)
+{
+    tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
+    struct tree tree = table_tree(&w->table, view);
+    size_t reach, longest = 0, wanted = 0;
+    struct slice birth;
+
+    if (tree_find(&tree, slice_from(path), &w->table.arena, &birth) != 0)
+        return;
+    for (uint32_t i = 0; i < MODEL_DOCS; i++) {
+        size_t len = model->docs[i].live ? table_get(&w->table, view, i).birth.len : 0;
+        longest = len > longest ? len : longest;
+        if (model->docs[i].live && model_within(model->docs[i].path, path) &&
+            strlen(model->docs[i].path) - strlen(path) > wanted)
+            wanted = strlen(model->docs[i].path) - strlen(path);
+    }
+    if (tree__length(&tree, tree_reach_key(&key, tree.index, birth), &reach) != 0)
+        fail(w, "reach", path);
+    if (wanted > (reach > 0 ? reach + longest : longest > birth.len ? longest - birth.len : 0))
+        fail(w, "a path is longer than its directory reaches", path);
+}
+
 static void check_view(struct world *w, const struct view *view, const struct model *model)
 {
     char path[MODEL_PATH_MAX];
@@ -154,6 +177,13 @@ static void check_view(struct world *w, const struct view *view, const struct mo
     const struct model_doc *some = &model->docs[below(w, MODEL_DOCS)];
     if (some->live)
         check_search(w, view, model, some->path, below(w, 2) == 0);
+    if (view->ts == TL_TS_MAX && some->live) {
+        char above[MODEL_PATH_MAX];
+        memcpy(above, some->path, sizeof above);
+        above[tree_parent_length(slice_from(above), '/')] = '\0';
+        if (above[0] != '\0')
+            check_reach(w, view, model, above);
+    }
     check_search(w, view, model, NULL, true);
     arena_reset(&w->table.arena);
     w->checks++;
