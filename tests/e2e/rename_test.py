@@ -417,14 +417,32 @@ class Rename(unittest.TestCase):
         self.assertEqual(paths, ["/d/b", "/c/b", "/c/b", "/a/b"])
 
     def test_highest_version(self):
-        """A version that a client made the highest there is stays that; the sequence number still tells of the rename."""
+        """A version that a client made the highest there is cannot be raised: no rename of it, alone or in a transaction."""
         highest = 2 ** 63 - 1
         self.server.must("PUT", "/fs/_doc/1?version_type=external&version=%d" % (highest - 1), {"path": "/a/b"})
-        for source, target, version in [("/a", "/c", highest), ("/c", "/d", highest), ("/d", "/a", highest)]:
-            seq_no = self.server.must("POST", "/fs/_rename", {"from": source, "to": target})["_seq_no"]
-            got = self.server.must("GET", "/fs/_doc/1")
-            self.assertEqual((got["_version"], got["_seq_no"], got["_source"]["path"]), (version, seq_no, target + "/b"))
+        self.server.must("PUT", "/fs/_doc/2", {"path": "/z/b"})
+        self.server.must("POST", "/fs/_rename", {"from": "/a", "to": "/c"})
+        own = {"Tidelock-Transaction": self.server.must("POST", "/_transaction", {"mode": "update"})["transaction"]}
+        for headers in [{}, own]:
+            for source, target in [("/c", "/d"), ("/c/b", "/d")]:
+                status, reply = self.server.ask("POST", "/fs/_rename", {"from": source, "to": target}, headers)
+                self.assertEqual((status, reply["error"]["reason"]), (400, "the version of [1] cannot be raised any more"))
+            self.assertEqual(self.server.must("GET", "/fs/_doc/1", None, headers)["_version"], highest)
+        self.server.must("PUT", "/fs/_doc/3?version_type=external&version=%d" % highest, {"path": "/y/b"}, own)
+        self.assertEqual(self.server.ask("POST", "/fs/_rename", {"from": "/y", "to": "/x"}, own)[0], 400)
+        self.server.must("POST", "/fs/_rename", {"from": "/z", "to": "/y/z"}, own)
+        self.server.must("POST", "/_transaction/%s/_commit" % own["Tidelock-Transaction"])
+        self.server.stop()
+        self.server.start()
+        self.assertEqual(self.server.ask("POST", "/fs/_rename", {"from": "/y", "to": "/x"})[0], 400)
         self.assertEqual(self.server.ask("PUT", "/fs/_doc/1", {"path": "/a/b"})[0], 400)
+        self.server.must("PUT", "/fs/_doc/3?version_type=external_gte&version=%d" % highest, {"n": 1})
+        self.server.must("POST", "/fs/_rename", {"from": "/y", "to": "/x"})
+        self.server.must("DELETE", "/fs/_doc/1?version_type=external_gte&version=%d" % highest)
+        self.server.must("PUT", "/fs/_doc/4", {"path": "/c/e"})
+        self.server.must("POST", "/fs/_rename", {"from": "/c", "to": "/d"})
+        self.server.stop()
+        self.assertEqual(check(self.server.data)[0], 0, check(self.server.data)[1])
 
     def test_where_much_once_lay(self):
         """Renames to and of a directory that was emptied document by document, beside writes that come to lie in it."""

@@ -337,3 +337,51 @@ int births_longest(const struct view *view, uint32_t index, const struct mapping
     *ret_longest = longest.bytes;
     return longest.look.r;
 }
+
+/* --- Versions that no rename can raise ---------------------------------------------------------------------------- */
+
+/* Whether a document lies there and has the highest version; 0, 1, fatal codes. */
+static int is_highest(const struct looking *look, struct slice document)
+{
+    tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
+    struct slice path = SLICE_NONE;
+    struct doc doc;
+    int r = doc_get_key(look->view, look->births.tree.index, document, &doc);
+
+    if (r != 0)
+        return r < 0 ? tl_trace(r) : 0;
+    if (doc.placed && doc.version == INT64_MAX)
+        r = path_of(look, &doc, &arena, &path);
+    if (r == 0)
+        r = path.data != NULL && tree_within(path, look->path, look->births.tree.delimiter);
+    doc_release(&doc);
+    return r;
+}
+
+int births_highest(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
+                   struct arena *arena, struct slice *ret_id)
+{
+    tl_cleanup(buf_deinit) struct buf lower = BUF_INIT(BUF_UNLIMITED);
+    tl_cleanup(buf_deinit) struct buf upper = BUF_INIT(BUF_UNLIMITED);
+    struct looking look = {.view = view, .path = path};
+    size_t seen = 0;
+    int r = births_begin(view, index, mapping, &look.births);
+
+    *ret_id = SLICE_NONE;
+    tree_high_bounds(&lower, &upper, index);
+    struct view_iter *iter = view_iter_new(view, SPACE_TREE, buf_view(&lower), buf_view(&upper));
+    view_iter_seek_first(iter);
+    while (r == 0 && ret_id->data == NULL && view_iter_valid(iter)) {
+        struct slice document = tree_key_text(view_iter_key(iter));
+        r = ++seen > BIRTHS_HIGH_MAX ? BIRTHS_ENOUGH : is_highest(&look, document);
+        if (r == 1 && seen <= BIRTHS_HIGH_MAX) {
+            *ret_id = arena_copy(arena, slice_from_offset(document, DOC_KEY_PREFIX_BYTES - sizeof(index)));
+            r = 0;
+        }
+        view_iter_next(iter);
+    }
+    if (r == 0)
+        r = view_iter_status(iter);
+    view_iter_free(iter);
+    return r < 0 ? tl_trace(r) : r;
+}

@@ -72,6 +72,17 @@ int births_lie(const struct view *view, uint32_t index, const struct mapping *ma
 int births_seq_no(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
                   int64_t *ret_seq_no) TL_MUST_USE;
 
+/* Documents with a high version that are looked at before a rename. */
+#define BIRTHS_HIGH_MAX 1000
+
+/*
+ * Finds a document at a path or below it that has the highest version there is; *ret_id, in `arena`, is its id, data NULL where there is none.
+ * Requires: as births_lie().
+ * Returns: 0; BIRTHS_ENOUGH: more documents of the index than are looked at have a high version; fatal codes.
+ */
+int births_highest(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
+                   struct arena *arena, struct slice *ret_id) TL_MUST_USE;
+
 /* Entries, and births that were renamed, that are looked at for the longest path. */
 #define BIRTHS_LONGEST_ENTRIES_MAX 1000
 

@@ -193,6 +193,25 @@ static int check_there(struct core *core, struct command *command, const struct 
                        : 0;
 }
 
+/* Whether all versions below can be raised; 0 or RENAME_REFUSED; fatal codes. */
+static int check_versions(struct core *core, struct command *command, const struct catalog_index *index,
+                          const struct overlay *overlay)
+{
+    struct slice from = trimmed(command->rename.from), id;
+    struct view view = core__view(core, overlay);
+    int r = births_highest(&view, index->number, index->mapping, from, &command->arena, &id);
+    if (r < 0)
+        return tl_trace(r);
+    if (r != 0)
+        return refuse(
+            command, PROBLEM_ILLEGAL_ARGUMENT,
+            "more than [%d] documents of [%.*s] have versions so high that a rename may not be able to raise them",
+            BIRTHS_HIGH_MAX, SLICE_ARG(index->name));
+    return id.data == NULL ? 0
+                           : refuse(command, PROBLEM_ILLEGAL_ARGUMENT,
+                                    "the version of [%.*s] cannot be raised any more", SLICE_ARG(id));
+}
+
 /*
  * Whether all paths below have room behind a longer one: by what the tree says of how far they reach, and where that is more than there is, by
  * the documents themselves, if they are few. 0 or RENAME_REFUSED; fatal codes.
@@ -260,6 +279,8 @@ static int run(struct core *core, struct command *command, struct txn *txn)
         r = check_there(core, command, index, txn == NULL ? NULL : txn->overlay);
     if (r == 0)
         r = check_length(core, command, index, txn == NULL ? NULL : txn->overlay);
+    if (r == 0)
+        r = check_versions(core, command, index, txn == NULL ? NULL : txn->overlay);
     if (r != 0)
         return r < 0 ? tl_trace(r) : 0;
     struct overlay *overlay = txn == NULL ? NULL : txn__overlay(txn);

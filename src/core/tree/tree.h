@@ -21,6 +21,9 @@ enum {
 /* Births on one way up, or below one another, beyond which a store is taken to be damaged: one lies below itself. */
 #define TREE_BIRTHS_MAX 100000000
 
+/* Versions from here on are noted, since renames may not be able to raise them: README.md, "Counting a rename as a change". */
+#define TREE_VERSION_HIGH (INT64_MAX / 2)
+
 /* Births up to this long are not told of: README.md, "Bounds". */
 #define TREE_BIRTH_SHORT 4096
 /* What has a longer birth than this is not renamed any more: births would grow with each rename below a long path. */

@@ -10,6 +10,7 @@ enum {
     LETTER_LONGEST = 'l',
     LETTER_MOVED = 'm',
     LETTER_NEWEST = 'r',
+    LETTER_HIGH = 'v',
     LETTER_AT = 4
 };
 
@@ -54,6 +55,19 @@ struct slice tree_longest_key(struct buf *buf, uint32_t index)
 {
     begin(buf, index, LETTER_LONGEST);
     return buf_view(buf);
+}
+
+struct slice tree_high_key(struct buf *buf, uint32_t index, struct slice document)
+{
+    begin(buf, index, LETTER_HIGH);
+    buf_slice(buf, document);
+    return buf_view(buf);
+}
+
+void tree_high_bounds(struct buf *lower, struct buf *upper, uint32_t index)
+{
+    begin(lower, index, LETTER_HIGH);
+    begin(upper, index, LETTER_HIGH + 1);
 }
 
 struct slice tree_key_text(struct slice key)
@@ -164,6 +178,7 @@ bool tree_record_is_sound(struct slice key, struct slice value)
     switch (key.data[LETTER_AT]) {
     case LETTER_REACH:
     case LETTER_LONGEST: return tree_length_decode(value, &length) == 0;
+    case LETTER_HIGH:
     case LETTER_GUEST: return value.len > 0;
     case LETTER_MOVED: return tree_moved_decode(value, &moved) == 0;
     case LETTER_NEWEST: return value.len == sizeof(uint64_t) + 1;

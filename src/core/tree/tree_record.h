@@ -33,10 +33,13 @@ struct slice tree_moved_key(struct buf *buf, uint32_t index, struct slice birth)
 struct slice tree_newest_key(struct buf *buf, uint32_t index);
 struct slice tree_reach_key(struct buf *buf, uint32_t index, struct slice birth);
 struct slice tree_longest_key(struct buf *buf, uint32_t index);
-/* Returns: the place or birth that a record is of. */
+struct slice tree_high_key(struct buf *buf, uint32_t index, struct slice document);
+/* Returns: the place, birth or document that a record is of. */
 struct slice tree_key_text(struct slice key);
 /* The keys [lower, upper) of the guests at all places that begin with these bytes. */
 void tree_guest_bounds(struct buf *lower, struct buf *upper, uint32_t index, struct slice prefix);
+/* The keys [lower, upper) of all documents with a high version. */
+void tree_high_bounds(struct buf *lower, struct buf *upper, uint32_t index);
 /* All keys of an index: [lower, upper), 4 bytes each. */
 void tree_index_bounds(uint32_t index, char ret_lower[4], char ret_upper[4]);
 

@@ -217,6 +217,14 @@ int tree_make(struct tree_writer *writer, struct slice path, struct arena *arena
     return fatal(r);
 }
 
+void tree_note_version(struct tree_writer *writer, struct slice document, bool high)
+{
+    tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
+
+    put(writer, writer->overlay != NULL, tree_high_key(&key, writer->tree.index, document),
+        high ? SLICE_LIT("+") : SLICE_LIT(""));
+}
+
 /* --- Renaming ----------------------------------------------------------------------------------------------------- */
 
 /* Where a path is, in the directory that its parent is. */
