@@ -386,6 +386,26 @@ class Rename(unittest.TestCase):
         self.server.must("POST", "/fs/_rename", {"from": "/d", "to": "/e"})
         self.assertEqual(self.server.must("GET", "/fs/_doc/2")["_source"]["path"], "/e" + deep + "/f")
 
+    def test_token_of_a_commit(self):
+        """Renames count as changes of their transaction; a commit's token covers them."""
+        self.server.must("PUT", "/fs/_doc/1", {"path": "/t/x"})
+        session = self.server.must("POST", "/_session", {})["session"]
+
+        def locked(*paths):
+            return self.server.must("POST", "/_lock", {"session": session, "locks": [{"mode": "exclusive", "index": "fs", "path": path} for path in paths]})["fencing_token"]
+
+        def begin():
+            return self.server.must("POST", "/_transaction", {"mode": "update", "session": session})["transaction"]
+        tokens = [locked("/elsewhere"), locked("/t"), locked("/t", "/u")]
+        transaction = begin()
+        own = {"Tidelock-Transaction": transaction}
+        self.server.must("POST", "/fs/_rename", {"from": "/t", "to": "/u"}, own)
+        self.assertEqual(self.server.must("GET", "/_transaction/" + transaction)["changes"], 1)
+        for token in tokens[:2]:
+            status, reply = self.server.ask("POST", "/_transaction/%s/_commit?fencing_token=%d" % (transaction, token))
+            self.assertEqual((status, reply["error"]["type"]), (409, "stale_fencing_token_exception"))
+        self.assertEqual(self.server.must("POST", "/_transaction/%s/_commit?fencing_token=%d" % (transaction, tokens[2]))["changes"], 1)
+
     def test_rolled_back(self):
         """Who waited for a document that a transaction had renamed has it where it lies, when that is rolled back."""
         self.server.must("PUT", "/fs/_doc/1", {"path": "/a/x"})

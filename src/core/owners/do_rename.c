@@ -12,6 +12,7 @@
 #include "core/catalog/counter.h"
 #include "core/documents/births.h"
 #include "core/documents/seen.h"
+#include "core/documents/write.h"
 #include "core/feed/feed.h"
 #include "core/locks/lock.h"
 #include "core/locks/resource.h"
@@ -380,6 +381,20 @@ static int ask(struct core *core, struct wait *wait, uint64_t until)
     return r;
 }
 
+/* What a transaction holds of a rename, at most: its names, in the records, for the feed and as locks; and what is small. */
+enum { HELD_COPIES = 8, HELD_BYTES = 1024, LOCK_BYTES = 256 /* as admit.c */ };
+
+static bool too_large(const struct core *core, const struct command *command, const struct txn *txn)
+{
+    size_t names = command->rename.from.len + command->rename.to.len;
+    size_t held = txn->overlay == NULL ? 0 : overlay_held(txn->overlay) + overlay_bytes_in(txn->overlay, SPACE_FEED);
+    uint64_t changes = txn->overlay == NULL ? 0 : write__overlay_changes(txn->overlay);
+    return held + (txn->party.owner.lock_count + 2) * LOCK_BYTES + HELD_COPIES * names + HELD_BYTES >
+               core->limits.transaction_held_max ||
+           changes + 1 > core->limits.transaction_changes_max;
+}
+
+/* Before it asks for locks, which would stay. */
 static bool within_limits(struct core *core, struct command *command, const struct txn *txn)
 {
     const struct lock_owner *owner = &txn->party.owner;
@@ -387,6 +402,11 @@ static bool within_limits(struct core *core, struct command *command, const stru
     if (owner->lock_count + owner->aside_count + 2 > most)
         problem_set(&command->problem, &command->arena, PROBLEM_TRANSACTION_TOO_LARGE,
                     "a transaction holds at most [%zu] locks", most);
+    else if (too_large(core, command, txn))
+        problem_set(&command->problem, &command->arena, PROBLEM_TRANSACTION_TOO_LARGE,
+                    "a transaction holds at most [%zu] bytes with their entries and locks, and [%zu] changes; this "
+                    "request was not done, what was done before it stands",
+                    core->limits.transaction_held_max, core->limits.transaction_changes_max);
     return command->problem.type == PROBLEM_NONE;
 }
 
@@ -432,6 +452,40 @@ static int resume(struct core *core, struct wait *wait)
 const struct turns rename__turns = {wait__ready, resume, wait__timed_out, wait__gives_way};
 
 /* --- Commits of transactions -------------------------------------------------------------------------------------- */
+
+/* A walk over what a transaction has renamed, with the token that must cover it. */
+struct covering {
+    struct core *core;
+    struct command *command;
+    const struct party *who;
+    bool stale;
+    int r;
+};
+
+static void visit_rename(void *context, struct slice key, struct slice value)
+{
+    struct covering *work = context;
+    struct feed_change change;
+    (void)key;
+    if (!feed_change_take(&value, &change)) {
+        work->r = tl_trace(TL_ERR_CORRUPT);
+        return;
+    }
+    const struct catalog_index *index = catalog_index_by_number(work->core->catalog, change.index);
+    if (index == NULL)
+        return;
+    struct resource_name from = {.index = index->name, .path = change.name};
+    struct resource_name to = {.index = index->name, .path = change.to};
+    work->stale = work->stale || !terms__cover(work->core, work->command, &from, work->who, &work->command->problem) ||
+                  !terms__cover(work->core, work->command, &to, work->who, &work->command->problem);
+}
+
+int rename__check_token(struct core *core, struct command *command, const struct txn *txn)
+{
+    struct covering work = {.core = core, .command = command, .who = &txn->party};
+    overlay_each(txn->overlay, SPACE_FEED, visit_rename, &work);
+    return work.r < 0 ? work.r : work.stale;
+}
 
 struct renamed {
     uint32_t *indices;

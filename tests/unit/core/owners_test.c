@@ -272,6 +272,44 @@ static void transaction_is_limited_by_what_it_holds(void **state)
     box_close(&box);
 }
 
+/* Renames into long names are held as well: they are refused before they take locks that would stay. */
+static void transaction_is_limited_by_what_it_renames(void **state)
+{
+    struct core_box box;
+    char names[2][1002], sources[2][2100];
+    size_t renamed = 0;
+    (void)state;
+
+    box_open(&box);
+    box.limits.transaction_held_max = 64 << 10;
+    box_reopen(&box);
+    box_index_command(&box, COMMAND_INDEX_CREATE, "tree",
+                      "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+    for (int i = 0; i < 2; i++) {
+        memset(names[i], 'a' + i, sizeof names[i] - 1);
+        names[i][0] = '/';
+        names[i][sizeof names[i] - 1] = '\0';
+        snprintf(sources[i], sizeof sources[i], "{\"path\":\"%s\"}", names[i]);
+    }
+    box_index(&box, "tree", "1", sources[0]);
+    transaction(&box, COMMAND_TXN_BEGIN, "t");
+    while (renamed < 100 && box.last->problem.type == PROBLEM_NONE) {
+        struct command *command = command_new(COMMAND_RENAME, DIALECT_7);
+        command->rename = (struct rename_command){.index = slice_from("tree"),
+                                                  .from = slice_from(names[renamed % 2]),
+                                                  .to = slice_from(names[1 - renamed % 2]),
+                                                  .if_seq_no = SEQ_NO_ANY};
+        command->terms.transaction = slice_from("t");
+        box_run(&box, command, 1);
+        renamed += box.last->problem.type == PROBLEM_NONE;
+    }
+    assert_int_equal(box.last->problem.type, PROBLEM_TRANSACTION_TOO_LARGE);
+    assert_in_range(renamed, 2, 30);
+    transaction(&box, COMMAND_TXN_COMMIT, "t");
+    assert_string_equal(box_source(&box, "tree", "1"), sources[renamed % 2]);
+    box_close(&box);
+}
+
 /* Gives a write that waits. */
 static struct command *waiting_write(struct core_box *box, uint64_t request)
 {
@@ -333,6 +371,7 @@ int main(void)
         cmocka_unit_test(locks_elsewhere_do_not_concern_a_write),
         cmocka_unit_test(atomic_write_is_no_larger_than_a_transaction),
         cmocka_unit_test(transaction_is_limited_by_what_it_holds),
+        cmocka_unit_test(transaction_is_limited_by_what_it_renames),
         cmocka_unit_test(stopping_host_cancels_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
