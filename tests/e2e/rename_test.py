@@ -386,6 +386,31 @@ class Rename(unittest.TestCase):
         self.server.must("POST", "/fs/_rename", {"from": "/d", "to": "/e"})
         self.assertEqual(self.server.must("GET", "/fs/_doc/2")["_source"]["path"], "/e" + deep + "/f")
 
+    def test_two_hierarchies(self):
+        """A family that is cut in two ways is found by both; a copy of the path is refused, since it would not move."""
+        fields = {"paths": {"type": "text", "analyzer": "paths"}, "zdots": {"type": "text", "analyzer": "dots"}}
+        settings = {"analysis": {"analyzer": {"paths": {"tokenizer": "path_hierarchy"}, "dots": {"tokenizer": "dots"}},
+                                 "tokenizer": {"dots": {"type": "path_hierarchy", "delimiter": "."}}}}
+        wanted = [({"term": {"path.zdots": path}}, ids) for path, ids in
+                  [("/a", []), ("/a.b/c", []), ("/a.b/c.d", []), ("/e", ["1", "2"]), ("/e.f/c", ["1", "2"]), ("/e.f/c.d", ["1"]), ("/e.f", [])]]
+        wanted += [({"terms": {"path.zdots": ["/e"]}}, ["1", "2"]), ({"match": {"path.zdots": "/e.f/c.d"}}, ["1", "2"]), ({"prefix": {"path.zdots": "/e.f/"}}, ["1", "2"]),
+                   ({"bool": {"filter": {"term": {"path.zdots": "/e"}}}}, ["1", "2"]), ({"term": {"path.paths": "/e.f"}}, ["1", "2"]), ({"term": {"path.paths": "/e"}}, [])]
+        for late in [False, True]:
+            self.server.must("DELETE", "/fs")
+            first = {name: field for name, field in fields.items() if name == "paths" or not late}
+            self.server.must("PUT", "/fs", {"settings": settings, "mappings": {"properties": {"path": {"type": "keyword", "fields": first}}}})
+            self.server.must("PUT", "/fs/_doc/1", {"path": "/a.b/c.d"})
+            self.server.must("PUT", "/fs/_mapping", {"properties": {"path": {"type": "keyword", "fields": fields}}})
+            self.server.must("PUT", "/fs/_doc/2", {"path": "/a.b/c.e"})
+            self.server.must("POST", "/fs/_rename", {"from": "/a.b", "to": "/e.f"})
+            for query, ids in wanted:
+                self.assertEqual(self.found(query), ids, query)
+        self.server.must("PUT", "/fs/_mapping", {"properties": {"path": {"type": "keyword", "fields": fields, "copy_to": "all"}, "all": {"type": "keyword"}}})
+        self.server.must("PUT", "/fs/_doc/3", {"path": "/e.f/n"})
+        status, reply = self.server.ask("POST", "/fs/_rename", {"from": "/e.f", "to": "/g"})
+        self.assertEqual((status, "copy_to" in reply["error"]["reason"]), (400, True))
+        self.assertEqual(self.found({"term": {"all": "/e.f/n"}}), ["3"])
+
     def test_token_of_a_commit(self):
         """Renames count as changes of their transaction; a commit's token covers them."""
         self.server.must("PUT", "/fs/_doc/1", {"path": "/t/x"})

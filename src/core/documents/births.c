@@ -2,6 +2,10 @@
 /* Entries by birth; see births.h. */
 #include "core/documents/births.h"
 
+#include "core/tree/tree_record.h"
+#include "mapping/analysis.h"
+#include "mapping/field.h"
+
 int births_begin(const struct view *view, uint32_t index, const struct mapping *mapping, struct births *ret_births)
 {
     const struct mapping_field *path = mapping_path_field(mapping);
@@ -23,10 +27,19 @@ bool births_concern(const struct births *births, const struct mapping_field *fie
     return births->path != NULL && field->in_tree;
 }
 
+/* Whether a field's directories, if it has such, are those of the tree: a family may be cut in more ways than one. */
+static bool cuts_alike(const struct births *births, const struct mapping_field *field)
+{
+    char delimiter = births->tree.delimiter;
+
+    return field->type != FIELD_TEXT || field->analyzer == NULL || !analyzer_is_path(field->analyzer, &delimiter) ||
+           delimiter == births->tree.delimiter;
+}
+
 bool births_find(const struct births *births, const struct mapping_field *field)
 {
     return births_concern(births, field) && field_is_found(field) &&
-           field_found_by(field)->number == births->path->number;
+           field_found_by(field)->number == births->path->number && cuts_alike(births, field);
 }
 
 /* Where ranges go. */

@@ -19,6 +19,7 @@
 #include "core/step/hooks.h"
 #include "core/step/unit.h"
 #include "core/tree/empty.h"
+#include "core/tree/tree.h"
 #include "core/tree/tree_write.h"
 #include "mapping/shard.h"
 

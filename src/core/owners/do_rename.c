@@ -102,6 +102,12 @@ static int find_index(struct core *core, struct command *command, const struct c
                       "keyword or path that is "
                       "indexed whole, with [/] between names; [_reindex] its documents into an index where it is",
                       SLICE_ARG(index->name), SLICE_ARG(path->path));
+    if (path->copy_to_count > 0) /* entries of the copies would go on saying what was written */
+        return refuse(
+            command, PROBLEM_ILLEGAL_ARGUMENT,
+            "nothing can be renamed in [%.*s]: its path field [%.*s] has a [copy_to], and copies do not move; "
+            "[_reindex] its documents into an index without, or with a multi-field instead",
+            SLICE_ARG(index->name), SLICE_ARG(path->path));
     *ret_index = index;
     return 0;
 }
