@@ -26,6 +26,7 @@
 
 #include "../lib/coded.h"
 #include "base/check.h"
+#include "../lib/bounded.h"
 #include "core/catalog/catalog.h"
 #include "core/documents/doc.h"
 #include "core/owners/owners.h"
@@ -395,6 +396,7 @@ static void step(struct stage *stage, struct command *command)
     if (actor != NULL)
         actor->command = command;
     INSIST(core_step(stage->core, command, &stage->effects) == 0);
+    bounded_check(stage->core);
     lock_table_check(&stage->core->owners->locks);
     bool waits = actor != NULL;
     list_for_each(link, &stage->effects.completed) waits = waits && list_entry(link, struct command, link) != command;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core_box.h"
+#include "bounded.h"
 
 #include <stdio.h>
 
@@ -31,6 +32,12 @@ void box_reopen(struct core_box *box)
     assert_int_equal(core_open(box->store, &box->limits, &box->core), 0);
 }
 
+static void check_work(const struct core_box *box)
+{
+    if (!box->unbounded)
+        bounded_check(box->core);
+}
+
 static void tick(struct core_box *box)
 {
     struct command *command = command_new(COMMAND_TICK, box->dialect);
@@ -38,6 +45,7 @@ static void tick(struct core_box *box)
     command->ts = box->now++;
     command->clock = command->tick.heard = box->clock;
     assert_int_equal(core_step(box->core, command, &box->effects), 0);
+    check_work(box);
     list_remove(&command->link);
     command_free(command);
     if (box->now <= core_last_ts(box->core))
@@ -59,6 +67,7 @@ struct command *box_run(struct core_box *box, struct command *command, uint64_t 
     int r = command_is(command->type, COMMAND_LOOKS) ? core_look(box->core, command, &box->effects)
                                                      : core_step(box->core, command, &box->effects);
     assert_int_equal(r, 0);
+    check_work(box);
     assert_false(list_empty(&box->effects.completed));
     list_remove(box->effects.completed.next);
     box->last = command;

@@ -21,6 +21,7 @@ struct core_box {
     tl_ts now;
     uint64_t clock;       /* of the commands; starts elsewhere than timestamps do */
     enum dialect dialect; /* of the commands that are made; DIALECT_7 at first */
+    bool unbounded;       /* steps may take more than src/core/README.md, invariant 9, says; false at first */
     struct command *last;
 };
 

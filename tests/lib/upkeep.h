@@ -4,6 +4,7 @@
 #define TL_TESTS_LIB_UPKEEP_H
 
 #include "base/check.h"
+#include "bounded.h"
 #include "core/step/core.h"
 
 /* Applies a command that core_propose_upkeep() has made, and frees it. Returns: as core_step(), and how much it did. */
@@ -15,6 +16,8 @@ static inline int apply_upkeep(struct core *core, struct command *command, tl_ts
     command->ts = ts;
     int r = core_step(core, command, &effects);
     INSIST(r != 0 || (effects.completed.next == &command->link && effects.completed.prev == &command->link));
+    if (r == 0)
+        bounded_check(core);
     *ret_done = command->maintain.removed;
     command_free(command);
     return r;

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "../lib/feed_replay.h"
+#include "../lib/bounded.h"
 #include "../lib/upkeep.h"
 #include "core/catalog/catalog.h"
 #include "core/step/core.h"
@@ -88,6 +89,7 @@ static struct command *run(struct host *host, struct command *command)
     command->ts = ++host->now;
     if (core_step(host->core, command, &host->effects) != 0 || !list_linked(&command->link))
         fail("a step failed", (long long)host->now);
+    bounded_check(host->core);
     list_remove(&command->link);
     if (host->now < core_last_ts(host->core))
         host->now = core_last_ts(host->core);

@@ -12,6 +12,7 @@
 #include "base/rand.h"
 #include "core/catalog/catalog.h"
 #include "core/step/core.h"
+#include "../lib/bounded.h"
 #include "core/documents/doc.h"
 #include "mapping/mapping.h"
 
@@ -94,6 +95,7 @@ static void write_all(struct run *run)
         command->ts = number * 1000;
         if (core_step(run->core, command, &effects) != 0 || command->write.rolled_back)
             fail("the step failed", number);
+        bounded_check(run->core);
         list_remove(&command->link);
         command_free(command);
         publish(run);

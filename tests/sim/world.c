@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../lib/bounded.h"
 #include "../lib/coded.h"
 #include "../lib/feed_replay.h"
 #include "base/alloc.h"
@@ -185,6 +186,9 @@ static void give(struct world *world, struct host *host, const struct logged *lo
     command->problem = (struct problem){0};
     if (core_step(host->core, command, &effects) != 0)
         world_fail(world, "%s: the step failed", host->name);
+    char excess[200];
+    if (!bounded(host->core, excess, sizeof excess))
+        world_fail(world, "%s: %s", host->name, excess);
     if (effects.completed.next != &command->link || effects.completed.prev != &command->link)
         world_fail(world, "%s: the command did not complete, or others did", host->name);
     list_remove(&command->link);
@@ -202,6 +206,7 @@ static void maintain(struct world *world, struct host *host, const struct logged
     if (core_step(host->core, logged->command, &effects) != 0 || effects.completed.next != &logged->command->link ||
         effects.completed.prev != &logged->command->link || core_last_ts(host->core) != logged->ts)
         world_fail(world, "%s: upkeep failed", host->name);
+    bounded_check(host->core);
     list_remove(&logged->command->link);
 }
 

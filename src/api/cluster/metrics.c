@@ -120,6 +120,17 @@ static void write_journal(struct exposition *page, struct journal *journal)
     exposition_times(page, &syncs);
 }
 
+static void write_steps(struct exposition *page, const struct core_figures *figures)
+{
+    exposition_family(
+        page, EXPOSITION_GAUGE, "tidelock_step_work_max",
+        "The most work that one step of the core has taken, in units, by kind of its command; 500000 is the bound.");
+    for (int type = 0; type < COMMAND_TYPE_COUNT; type++)
+        labelled(page, "command", command_name((enum command_type)type), metric_read(&figures->step_work_max[type]));
+    count(page, "tidelock_steps_over_bound", "Steps of the core that have taken more work than the bound.",
+          metric_read(&figures->steps_over));
+}
+
 static void write_history(struct exposition *page, struct journal *journal)
 {
     exposition_family(page, EXPOSITION_GAUGE, "tidelock_history_oldest_timestamp_seconds",
@@ -327,6 +338,7 @@ static void write_page(struct exposition *page, struct request *request)
     write_history(page, api->journal);
     write_store(page, request);
     const struct core_figures *figures = journal_core_figures(api->journal);
+    write_steps(page, figures);
     write_locks(page, figures);
     write_sessions(page, figures);
     write_transactions(page, figures);

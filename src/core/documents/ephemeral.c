@@ -9,6 +9,7 @@
 #include "core/step/command.h"
 #include "core/step/hooks.h"
 #include "core/step/unit.h"
+#include "core/step/work.h"
 #include "mapping/mapping.h"
 
 static struct slice lease_key(struct buf *buf, struct slice session, struct slice key)
@@ -63,6 +64,7 @@ int ephemeral__commit(struct core *core, struct slice key, struct slice value)
     struct store_value before;
     int r = store_get(core->store, SPACE_SYSTEM, TL_TS_MAX, key, &before);
 
+    core__work(core, WORK_READ);
     if (r < 0 || !ephemeral__parse(key, &session, &document))
         return r < 0 ? tl_trace(r) : tl_trace(TL_ERR_CORRUPT);
     if (r == 0)
@@ -167,6 +169,7 @@ static int end_one(struct ending *ending, struct slice key)
     struct doc doc;
     int r = look(core, key, &doc);
 
+    core__work(core, WORK_SCAN + WORK_READ);
     if (r < 0)
         return tl_trace(r);
     doc_key_parse(key, &number, &type_number, &id);
@@ -257,6 +260,7 @@ int ephemeral__note_gone(struct core *core, struct slice session)
     for (store_iter_seek_first(iter); store_iter_valid(iter); store_iter_next(iter)) {
         struct slice key = slice_from_offset(store_iter_key(iter), from.len), rest = key;
         uint32_t index;
+        core__work(core, WORK_SCAN);
         if (slice_take_u32be(&rest, &index) && catalog_index_by_number(core->catalog, index) != NULL &&
             rest.len >= sizeof(uint16_t))
             feed__note_document(core, true, key, true);
@@ -289,8 +293,10 @@ int ephemeral__forget_index(struct core *core, struct slice session, uint32_t in
     struct store_iter *iter = store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, first, end);
     size_t skipped = first.len - DOC_KEY_PREFIX_BYTES;
 
-    for (store_iter_seek_first(iter); store_iter_valid(iter); store_iter_next(iter))
+    for (store_iter_seek_first(iter); store_iter_valid(iter); store_iter_next(iter)) {
+        core__work(core, WORK_SCAN);
         ephemeral__unmark(core, &sink, session, slice_from_offset(store_iter_key(iter), skipped));
+    }
     int r = store_iter_status(iter);
     store_iter_free(iter);
     buf_deinit(&lower);

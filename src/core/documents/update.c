@@ -132,6 +132,7 @@ static void account(struct update *update, const struct script_limits *limits, c
 
     if (update->steps != NULL)
         *update->steps -= shared < *update->steps ? shared : *update->steps;
+    update->steps_taken = run->steps;
     update->script_long = run->spent && limits->steps_max == update->item->update->script_steps;
 }
 

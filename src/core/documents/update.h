@@ -36,22 +36,23 @@ struct update {
     const struct write_item *item;
     struct slice index; /* names, as a script sees them */
     struct slice type;
-    const struct doc *old; /* NULL: the document does not exist */
+    const struct doc *old;             /* NULL: the document does not exist */
     const struct mapping_type *mapped; /* says what of the source is there to be updated; NULL: no such type yet */
     const struct catalog *catalog;
     struct script_cache *scripts; /* NULL: scripts are compiled for this run alone */
     struct script_limits limits;
     struct account *account; /* of a rehearsal, which nobody may wait for any more; NULL in the core */
-    struct slice zones; /* for scripts; of the catalog */
-    uint64_t *steps;       /* in and out: left to all scripts of the command; NULL: nobody shares them */
-    tl_ts ts;              /* what a script takes for the time */
-    struct arena *arena;   /* takes the new source, and the problem */
-    struct arena *scratch; /* for as long as this takes */
+    struct slice zones;      /* for scripts; of the catalog */
+    uint64_t *steps;         /* in and out: left to all scripts of the command; NULL: nobody shares them */
+    tl_ts ts;                /* what a script takes for the time */
+    struct arena *arena;     /* takes the new source, and the problem */
+    struct arena *scratch;   /* for as long as this takes */
 
-    struct slice shown;  /* the update's own: what there is of the old source */
-    bool script_long;    /* out: refused for more than item->update->script_steps */
-    enum update_op op;   /* out */
-    struct slice source; /* out: the new source; of a noop and a delete the old one; absent where none is shown */
+    struct slice shown;   /* the update's own: what there is of the old source */
+    uint64_t steps_taken; /* out: by the script */
+    bool script_long;     /* out: refused for more than item->update->script_steps */
+    enum update_op op;    /* out */
+    struct slice source;  /* out: the new source; of a noop and a delete the old one; absent where none is shown */
 };
 
 enum {

@@ -257,6 +257,7 @@ int write__run(struct core *core, struct write_run *run, bool *ret_failed)
     int r;
 
     REQUIRE(core->open);
+    core->uncut |= run->atomic && run->overlay == NULL;
     r = run_items(&work, &failed);
     if (r == 0)
         writing__flush_entries(&work);

@@ -6,6 +6,8 @@
 #include "core/documents/doc.h"
 #include "core/documents/version.h"
 #include "core/documents/write.h"
+#include "core/step/unit.h"
+#include "core/step/work.h"
 #include "core/tree/tree_write.h"
 #include "mapping/document.h"
 #include "mapping/entry.h"
@@ -115,6 +117,7 @@ struct tree_writer writing__tree(struct writing *work, const struct catalog_inde
 static inline void writing__count_source(struct writing *work, struct slice source, size_t value_count)
 {
     work->taken_apart += source.len + (uint64_t)value_count * WRITE_CUT_VALUE_BYTES;
+    core__work_whole(work->core, source.len / WORK_BYTES);
 }
 /* Writes out the entries collected so far. What the scratch arena held is gone after it. */
 void writing__flush_entries(struct writing *work);

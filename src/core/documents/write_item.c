@@ -18,6 +18,7 @@
 #include "core/step/command.h"
 #include "core/step/hooks.h"
 #include "core/step/unit.h"
+#include "core/step/work.h"
 #include "core/tree/empty.h"
 #include "core/tree/tree.h"
 #include "core/tree/tree_write.h"
@@ -281,6 +282,7 @@ int writing__load(struct writing *work, struct writing_item *at)
 {
     int r = DOC_NOT_FOUND;
 
+    core__work(work->core, WORK_READ); /* also where the submitter has read it: the count must not depend on that */
     at->state = (struct version_state){false, VERSION_NOT_FOUND, SEQ_NO_ANY};
     if (at->type != NULL && !at->item->id_generated)
         r = read_old(work, at);
@@ -706,6 +708,7 @@ static int run_update(struct writing *work, struct writing_item *at)
     if (update.old != NULL)
         writing__count_source(work, at->old.source, 0);
     r = update_run(&update, &at->result->problem);
+    core__work_whole(work->core, update.steps_taken / WORK_SCRIPT_STEPS);
     at->result->script_long = update.script_long;
     if (r == UPDATE_MISSING)
         return fail_missing(work, at);
@@ -783,6 +786,7 @@ int writing__item(struct writing *work, const struct write_item *item, struct wr
     struct writing_item at = {.item = item, .result = result};
     int r;
 
+    core__work(work->core, WORK_ITEM);
     result->index = item->index;
     result->type = writing__type_text(&at);
     result->version = VERSION_NOT_FOUND;

@@ -12,6 +12,7 @@
 #include "core/documents/write_internal.h"
 #include "core/step/command.h"
 #include "core/step/unit.h"
+#include "core/step/work.h"
 
 /* The targets of a command while they are found. */
 struct targeting {
@@ -86,6 +87,7 @@ static int source_after(struct targeting *targeting, struct writing_item *at, st
     }
     update.old = at->state.live ? &at->old : NULL;
     r = update_run(&update, &problem);
+    core__work_whole(work->core, update.steps_taken / WORK_SCRIPT_STEPS);
     if (r < 0)
         return tl_trace(r);
     if (r == 0 && update.op != UPDATE_DELETE)
@@ -164,6 +166,8 @@ static int find_target(struct targeting *targeting, const struct write_item *ite
     const struct catalog_alias *alias;
     int r = 0;
 
+    core__work(core, WORK_ITEM);
+    core__work_whole(core, item->source.len / WORK_BYTES);
     target->index = item->index;
     target->type = writing__type_text(&at);
     target->id = item->id;

@@ -625,6 +625,7 @@ size_t lock_release_all(struct lock_table *table, struct lock_owner *owner)
     size_t count = owner->lock_count;
     list_for_each(link, &owner->holds)
     {
+        table->walked += 3;
         struct lock_hold *hold = list_entry(link, struct lock_hold, of_owner);
         if (hold->mode == LOCK_NONE)
             continue;

@@ -102,6 +102,7 @@ struct lock_table {
     uint64_t token_count; /* grants since lock_table_at(), each with a token of its own (invariant 7) */
     struct heap wake;     /* waiting requests that lost what they watched; empty between calls, unless withheld */
     struct heap late;     /* the same of what ended sessions left; its first is free between calls */
+    uint64_t walked;      /* work done, ever, in locks, waiting requests and resources looked at (core/step/work.h) */
     size_t late_max;      /* how many of those may still be granted: lock_table_grant_late() */
     unsigned withheld;    /* lock_table_withhold() without lock_table_let_in() */
     struct list granted;

@@ -177,6 +177,11 @@ void owners__begin_step(struct core *core, size_t late_max)
     core->owners->locks.late_max = late_max;
 }
 
+uint64_t owners__walked(const struct core *core)
+{
+    return core->owners->locks.walked;
+}
+
 void owners__begin(struct core *core)
 {
     if (core->owners != NULL)

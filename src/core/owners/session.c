@@ -26,6 +26,7 @@
 #include "core/step/handler.h"
 #include "core/step/hooks.h"
 #include "core/step/unit.h"
+#include "core/step/work.h"
 #include "mapping/mapping.h"
 
 #define SESSION_NAME_BYTES_MAX 1024
@@ -54,6 +55,7 @@ struct session *session__make(struct core *core, struct slice id, struct slice n
 void session__free(struct core *core, struct session *session)
 {
     struct owners *owners = core->owners;
+    core__work(core, WORK_OWNER);
     REQUIRE(list_empty(&session->transactions) && list_empty(&session->waits));
     deadline_set(&owners->leases, &session->lease, TL_TS_MAX);
     lock_release_all(&owners->locks, &session->party.owner);
@@ -323,6 +325,7 @@ static void spare_document(struct sparing *sparing, const struct catalog_index *
     struct core *core = sparing->core;
     char bytes[DOC_KEY_BYTES_MAX];
     for (size_t i = 0; i < mapping_type_count(index->mapping) && name->id.len <= DOC_ID_BYTES_MAX; i++) {
+        core__work(core, WORK_READ);
         const struct mapping_type *type = mapping_type_at(index->mapping, i);
         struct slice key = doc_key(bytes, index->number, type->number, name->id);
         if ((name->type.len > 0 && !slice_equal(name->type, type->name)) || map_get(&core->pending, key) != NULL ||
@@ -347,6 +350,7 @@ static void look_for_locks(struct sparing *sparing, const struct catalog_index *
 {
     struct core *core = sparing->core;
     size_t before = sparing->document_count;
+    core__work(core, WORK_LOCK * (uint64_t)count);
     for (size_t i = 0; i < count; i++) {
         struct resource_name name = resource_name(resources[i], &core->arena);
         bool concerns =
@@ -732,6 +736,7 @@ int session__restart(struct core *core, uint64_t host)
     void *value;
     while (map_next(&core->owners->sessions, &position, &id, &value)) {
         struct session *session = value;
+        core__work(core, WORK_LOCK);
         if (session->leaving)
             go_on_leaving(core, session);
         else if (begins_anew(session, host))

@@ -33,6 +33,7 @@
 #include "core/step/handler.h"
 #include "core/step/hooks.h"
 #include "core/step/unit.h"
+#include "core/step/work.h"
 #include "mapping/mapping.h"
 
 #define TXN_TIMEOUT_US_MAX (24 * 3600 * TL_SECOND)
@@ -58,6 +59,7 @@ void txn__free(struct core *core, struct txn *txn)
     struct owners *owners = core->owners;
     if (txn->mode == TXN_QUERY && core->effects != NULL && core->effects->query_ended != NULL)
         core->effects->query_ended(core->effects, txn->id);
+    core__work(core, WORK_OWNER);
     deadline_set(&owners->idles, &txn->idle, TL_TS_MAX);
     if (list_linked(&txn->unrecorded))
         list_remove(&txn->unrecorded);
@@ -425,6 +427,7 @@ static struct wanted_documents find_wanted(struct core *core, const struct txn *
     list_for_each(link, &txn->party.owner.holds)
     {
         const struct lock_hold *hold = list_entry(link, struct lock_hold, of_owner);
+        core__work(core, WORK_LOCK);
         if (hold->mode != LOCK_X || hold->resource->kind != RESOURCE_DOCUMENT || lock_hold_alone(hold))
             continue;
         wanted.names = arena_grow(&core->arena, wanted.names, wanted.count, &capacity, sizeof *wanted.names);
@@ -524,6 +527,7 @@ static int commit(struct core *core, struct command *command, struct txn *txn)
     struct txn_outcome outcome = outcome_of(core, txn);
     struct wanted_documents wanted = {NULL, 0};
     struct lock_table *locks = &core->owners->locks;
+    core->uncut = true; /* all or nothing: transaction_changes_max bounds it */
     outcome.committed = true;
     outcome.commit_ts = txn->mode == TXN_QUERY ? txn->read_ts : core->ts;
     core->unbinding = txn->mode == TXN_QUERY;

@@ -14,6 +14,7 @@
 #include "core/owners/txn.h"
 #include "core/step/figures.h"
 #include "core/step/unit.h"
+#include "core/step/work.h"
 
 static struct slice request_key(uint64_t number, char *bytes)
 {
@@ -119,6 +120,7 @@ static void unpark(struct core *core, struct wait *wait)
 void wait__free(struct core *core, struct wait *wait)
 {
     struct owners *owners = core->owners;
+    core__work(core, WORK_OWNER);
     wait__tell_end(core, wait);
     unpark(core, wait);
     lock_request_free(wait->request);

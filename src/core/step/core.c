@@ -18,6 +18,7 @@
 #include "core/step/handler.h"
 #include "core/step/hooks.h"
 #include "core/step/unit.h"
+#include "core/step/work.h"
 #include "core/tree/empty.h"
 #include "core/upkeep/sweep.h"
 
@@ -212,6 +213,8 @@ void core__begin(struct core *core, tl_ts at)
     core->locks_changed = false;
     core->lock_chain = 0;
     core->births_made = 0;
+    core->uncut = false;
+    core->unit_work = core_step_work(core);
     core->leased = NULL;
     core->leased_count = core->leased_capacity = 0;
     if (!lock_log_keeps(&core->log))
@@ -302,6 +305,7 @@ int core__commit(struct core *core)
     int r = 0;
 
     REQUIRE(core->open);
+    core__work(core, WORK_UNIT + WORK_WRITE * (uint64_t)store_batch_count(core->batch));
     if (core->in_txn && store_batch_count(core->batch) == core->ahead && !core__locks_changed(core))
         core->unbinding = true;
     tl_ts ended = owners__last_ts(core);
@@ -320,6 +324,8 @@ int core__commit(struct core *core)
         else
             r = write_batch(core, ended);
     }
+    if (core->uncut && core_step_work(core) - core->unit_work > core->whole_work)
+        core->whole_work = core_step_work(core) - core->unit_work;
     end_unit(core, ended);
     return r < 0 ? tl_trace(r) : 0;
 }
@@ -345,6 +351,7 @@ int core_group_end(struct core *core)
 void core__abandon(struct core *core)
 {
     REQUIRE(core->open);
+    core__work(core, WORK_WRITE * (uint64_t)store_batch_count(core->batch));
     catalog_unref(core->catalog);
     core->catalog = catalog_ref(core->catalog_before);
     core->catalog_changed = core->in_txn = false;
@@ -430,13 +437,41 @@ static int run(struct core *core, struct command *command)
     return r < 0 ? r : written;
 }
 
+static void begin_work(struct core *core)
+{
+    core->work = core->whole_work = 0;
+    core->walked_before = owners__walked(core);
+}
+
+static void end_work(struct core *core, enum command_type type)
+{
+    struct core_figures *figures = &core->figures;
+    uint64_t work = core_step_work(core);
+    if (work > metric_read(&figures->step_work_max[type]))
+        metric_set(&figures->step_work_max[type], work);
+    if (work > CORE_STEP_WORK)
+        metric_add(&figures->steps_over, 1);
+    if (work - core->whole_work > CORE_STEP_WORK) {
+        metric_add(&figures->steps_uncut, 1);
+        metric_set(&figures->uncut_command, type);
+        metric_set(&figures->uncut_work, work - core->whole_work);
+    }
+}
+
+uint64_t core_step_work(const struct core *core)
+{
+    return core->work + WORK_LOCK * (owners__walked(core) - core->walked_before);
+}
+
 int core_step(struct core *core, struct command *command, struct effects *effects)
 {
+    enum command_type type = command->type;
     int r;
 
     REQUIRE(command->ts > core->last_ts && command->ts < TL_TS_MAX);
     REQUIRE(!command_is(command->type, COMMAND_LOOKS));
     core->effects = effects;
+    begin_work(core);
     if (command->clock > core->clock)
         core->clock = command->clock;
     bool counts = command->type ==
@@ -450,6 +485,7 @@ int core_step(struct core *core, struct command *command, struct effects *effect
     if (r >= 0)
         r = owners__resume(core);
     core->effects = NULL;
+    end_work(core, type);
     owners__tally(core);
     return r < 0 ? tl_trace(r) : 0;
 }

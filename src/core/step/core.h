@@ -69,6 +69,9 @@ int core_look(struct core *core, struct command *command, struct effects *effect
 void core_group_begin(struct core *core);
 int core_group_end(struct core *core) TL_MUST_USE;
 
+/* Returns: the work of the step at hand so far, between steps of the last one, in units of work.h (README.md, invariant 9). */
+uint64_t core_step_work(const struct core *core);
+
 /* Returns: the newest timestamp applied, or the highest mark that was left; 0 in an empty store. */
 tl_ts core_last_ts(const struct core *core);
 

@@ -21,6 +21,14 @@ enum figure_txn { TXN_COMMITTED, TXN_ROLLED_BACK, TXN_ABORTED, FIGURE_TXNS };
 enum { FIGURE_TXN_MODES = 2 };
 
 struct core_figures {
+    /* Work of steps (work.h), by the command of each; what fell due before that is part of the step. */
+    metric_value step_work_max[COMMAND_TYPE_COUNT]; /* the most that one took */
+    metric_value steps_over;                        /* that took more than CORE_STEP_WORK */
+    metric_value
+        steps_uncut; /* the same without the largest thing in each that cannot be cut: 0, or the core has a fault */
+    metric_value uncut_command; /* of the last such step: its command, ... */
+    metric_value uncut_work;    /* ... and its work without that thing */
+
     /* As they are; set at the end of each step. Locks that go with others are not counted. */
     metric_value held[LOCK_MODE_COUNT];
     metric_value wanted[LOCK_MODE_COUNT]; /* by requests that wait */

@@ -46,6 +46,8 @@ void owners__stop(struct core *core);
 int owners__due(struct core *core, tl_ts at, const struct tick_command *tick) TL_MUST_USE;
 /* Runs the waiting commands that may go on, oldest grant first, each in a unit of its own. Called with none open. */
 int owners__resume(struct core *core) TL_MUST_USE;
+/* Returns: the locks, requests and resources that the table of locks has looked at since core_open(). */
+uint64_t owners__walked(const struct core *core);
 /* Tells the budget what locks, waits and actions take, where that has changed by much; at the end of each step. */
 void owners__tally(struct core *core);
 /* Returns: whether anyone holds or awaits a lock; while not, writes ask for none (the short path). */

@@ -58,6 +58,13 @@ struct core {
     uint64_t chain;    /* over all batches written since; core_chain() */
     bool saving;       /* core_begin_saving() was called: core_save() has the locks, they have no records */
 
+    /* Work of the step at hand, or the last one, in units of work.h. */
+    uint64_t work;          /* without that of the table of locks, which ... */
+    uint64_t walked_before; /* ... had counted so much when the step began */
+    uint64_t whole_work;    /* the most that one thing took which cannot be cut: one script, one document, one commit */
+    uint64_t unit_work;     /* what it was when the unit at hand began */
+    bool uncut;             /* the unit at hand is one such thing */
+
     /* The unit at hand. */
     bool open;
     tl_ts ts;
@@ -131,6 +138,20 @@ static inline bool core__locks_changed(const struct core *core)
 static inline bool core__changed(const struct core *core)
 {
     return store_batch_count(core->batch) > 0 || core__locks_changed(core);
+}
+
+/* Counts work of the step at hand (work.h). */
+static inline void core__work(struct core *core, uint64_t units)
+{
+    core->work += units;
+}
+
+/* Counts work that cannot be cut: its limit is that of one script or one document. */
+static inline void core__work_whole(struct core *core, uint64_t units)
+{
+    core->work += units;
+    if (units > core->whole_work)
+        core->whole_work = units;
 }
 
 /* Frees a command of the core's own when the unit ends; NULL is fine. */

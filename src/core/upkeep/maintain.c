@@ -20,6 +20,7 @@
 #include "core/step/handler.h"
 #include "core/step/hooks.h"
 #include "core/step/unit.h"
+#include "core/step/work.h"
 #include "core/tree/tree_record.h"
 #include "core/upkeep/sweep.h"
 #include "mapping/entry.h"
@@ -38,6 +39,7 @@ static bool more(const struct removing *work)
 
 static void remove_key(struct removing *work, enum store_space space, struct slice key)
 {
+    core__work(work->core, WORK_SCAN + WORK_READ);
     store_batch_delete(work->core->batch, space, key);
     work->removed++;
     work->left--;

@@ -30,6 +30,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/bounded.h"
 #include "../../lib/coded.h"
 #include "base/check.h"
 #include "core/catalog/catalog.h"
@@ -896,6 +897,7 @@ static void step(struct world *world, struct command *command)
     world->state_before = world->state;
     world->token_before = world->last_token;
     INSIST(core_step(world->core, command, &world->effects) == 0);
+    bounded_check(world->core);
     lock_table_check(&world->core->owners->locks);
     if (command->type == COMMAND_TICK || command->type == COMMAND_SESSION_CLOSE) {
         look_for_dead(world, command);

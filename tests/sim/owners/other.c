@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "other.h"
+#include "../../lib/bounded.h"
 
 #include <inttypes.h>
 
@@ -132,6 +133,9 @@ void other_apply(struct world *world)
     if (entry_decode(buf_view(&other->entry), &head, &commands) != 0 ||
         entry_apply(other->core, &head, &commands, &other->effects) != 0)
         world_fail(world, "another host cannot apply the entry");
+    char excess[200];
+    if (!bounded(other->core, excess, sizeof excess))
+        world_fail(world, "another host: %s", excess);
     take_completed(other, true);
     if (!slice_equal(buf_view(&other->replies[0]), buf_view(&other->replies[1])))
         world_fail(world, "another host replies otherwise:\n%.*s\nand not\n%.*s",

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/bounded.h"
 #include "../../lib/coded.h"
 #include "../../lib/feed_replay.h"
 #include "base/alloc.h"
@@ -19,7 +20,8 @@
 
 static const uint64_t start_of_time = (uint64_t)1000 * 1000 * 1000;
 
-static const char *const profile_names[] = {[GEN_LOCKS] = "locks", [GEN_TXNS] = "transactions", [GEN_RENAMES] = "renames"};
+static const char *const profile_names[] = {
+    [GEN_LOCKS] = "locks", [GEN_TXNS] = "transactions", [GEN_RENAMES] = "renames"};
 
 void world_fail(const struct world *world, const char *format, ...)
 {
@@ -36,8 +38,8 @@ void world_fail(const struct world *world, const char *format, ...)
     fprintf(stderr, "\n");
     if (world->tells && world->core != NULL)
         compare_dump(world);
-    fprintf(stderr, "  %s\n  again: owners --%s --tell %llu\n", text,
-            profile_names[world->gen.profile], (unsigned long long)world->seed);
+    fprintf(stderr, "  %s\n  again: owners --%s --tell %llu\n", text, profile_names[world->gen.profile],
+            (unsigned long long)world->seed);
     exit(1);
 }
 
@@ -263,6 +265,9 @@ static void step_core(struct world *world, struct command *command)
         core_group_begin(world->core);
     if (core_step(world->core, command, &world->effects) != 0)
         world_fail(world, "the step failed");
+    char excess[200];
+    if (!bounded(world->core, excess, sizeof excess))
+        world_fail(world, "%s", excess);
     if (alone && core_group_end(world->core) != 0)
         world_fail(world, "what a step has kept back cannot be written");
 }
@@ -286,8 +291,8 @@ static void look(struct world *world, struct om_op *op)
 
     if (core_look(world->core, command, &world->effects) != 0 || world->effects.completed.next != &command->link ||
         world->effects.completed.prev != &command->link ||
-        (command->status.body.len == 0 && command->status.what != STATUS_LOCKS && command->status.what != STATUS_GLANCE &&
-         command->status.what != STATUS_TRANSACTIONS) ||
+        (command->status.body.len == 0 && command->status.what != STATUS_LOCKS &&
+         command->status.what != STATUS_GLANCE && command->status.what != STATUS_TRANSACTIONS) ||
         (command->status.what == STATUS_GLANCE && command->status.row_count > command->status.most))
         world_fail(world, "a look answers nothing");
     list_remove(&command->link);

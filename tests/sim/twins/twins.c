@@ -26,6 +26,7 @@
 #include "core/documents/seen.h"
 #include "core/step/command_code.h"
 #include "core/step/entry.h"
+#include "../../lib/bounded.h"
 #include "core/step/save.h"
 #include "gen.h"
 #include "json/json.h"
@@ -246,6 +247,13 @@ static void free_all(struct list *commands)
     }
 }
 
+static void check_bounded(struct world *world, const struct side *side)
+{
+    char excess[200];
+    if (!bounded(side->core, excess, sizeof excess))
+        fail(world, "%s: %s", side->name, excess);
+}
+
 static void apply_whole(struct world *world, struct side *side, const struct entry_head *head, struct list *commands)
 {
     if (side->ahead)
@@ -258,6 +266,7 @@ static void apply_whole(struct world *world, struct side *side, const struct ent
     int r = entry_apply(side->core, head, commands, &side->effects);
     if (r < 0)
         fail(world, "%s: the entry cannot be applied", side->name);
+    check_bounded(world, side);
     if (r == ENTRY_PASSED_OVER)
         free_all(commands);
 }
@@ -272,6 +281,7 @@ static void apply_split(struct world *world, struct side *side, const struct ent
         int r = entry_apply(side->core, &rest, &one, &side->effects);
         if (r < 0)
             fail(world, "%s: a command cannot be applied", side->name);
+        check_bounded(world, side);
         if (r == ENTRY_PASSED_OVER) {
             free_all(&one);
             free_all(commands);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "core/step/work.h"
 #include "json/json.h"
 #include "mapping/entry.h"
 #include "mapping/mapping.h"
@@ -615,6 +616,7 @@ static uint64_t digest_of_bulk(size_t count, bool ahead)
     struct problem problem;
 
     box_open(&box);
+    box.unbounded = true; /* the core takes commands as large as it is given */
     box_index_command(&box, COMMAND_INDEX_CREATE, "fs",
                       "{\"mappings\":{\"dynamic\":false,\"properties\":{\"number\":{\"type\":\"long\"}}}}");
     struct command *command = box_write(&box, count);
@@ -638,6 +640,31 @@ static uint64_t digest_of_bulk(size_t count, bool ahead)
  * What is parsed ahead decides nothing: a bulk is cut at the same places, and its documents name the same batches. Not parsed
  * ahead, the larger one has 40 MB to parse.
  */
+/* Goal: the work of a step is counted anew in each, rises with what it does, and is the same on another core. */
+static void work_is_counted_by_step(void **state)
+{
+    struct core_box box[2];
+    uint64_t work[2][3];
+    (void)state;
+
+    for (int i = 0; i < 2; i++) {
+        struct write_update loop = {.script_source = SLICE_LIT("for (int i = 0; i < 900; i++) { ctx._source.n++ }")};
+        box_open(&box[i]);
+        box_index(&box[i], "u", "0", "{\"n\":1}");
+        box_index(&box[i], "u", "1", "{\"n\":1}");
+        work[i][0] = core_step_work(box[i].core);
+        box_index(&box[i], "u", "2", "{\"n\":1}");
+        work[i][1] = core_step_work(box[i].core);
+        box_update(&box[i], "u", "1", loop);
+        work[i][2] = core_step_work(box[i].core);
+        box_close(&box[i]);
+    }
+    assert_memory_equal(work[0], work[1], sizeof work[0]);
+    assert_int_equal(work[0][0], work[0][1]);
+    assert_true(work[0][0] > 0);
+    assert_true(work[0][2] > work[0][1] + 900 / WORK_SCRIPT_STEPS);
+}
+
 static void a_bulk_is_cut_by_what_it_says(void **state)
 {
     (void)state;
@@ -749,7 +776,8 @@ static void what_copies_tell_is_kept(void **state)
 
 /* --- Users, roles, keys --------------------------------------------------------------------------------------------- */
 
-static void secure(struct core_box *box, enum command_type type, const char *kind, const char *body, enum problem_type problem)
+static void secure(struct core_box *box, enum command_type type, const char *kind, const char *body,
+                   enum problem_type problem)
 {
     struct command *command = command_new(type, DIALECT_7);
     command->object.name = SLICE_LIT("a");
@@ -877,6 +905,7 @@ int main(void)
         cmocka_unit_test(a_closed_index_takes_no_write),
         cmocka_unit_test(a_missing_index_is_made_but_not_by_a_delete),
         cmocka_unit_test(a_lock_keeps_its_timestamp),
+        cmocka_unit_test(work_is_counted_by_step),
         cmocka_unit_test(a_bulk_is_cut_by_what_it_says),
         cmocka_unit_test(what_was_seen_of_places_is_believed_while_they_are_watched),
         cmocka_unit_test(what_copies_tell_is_kept),

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What steps of the core take beside the work that they count (src/core/step/work.h), over RocksDB: the weights of work are calibrated by it. For each
+ * kind of step the longest one, in processor time of the applying thread, and the work of that step; the last column is the time of one unit, which
+ * is to be at most 100 ns.
+ *
+ * usage: step_bench [--dir DIRECTORY]
+ */
+#include "core/step/core.h"
+
+#include "base/error.h"
+#include "core/step/command.h"
+#include "store/store.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct bench {
+    struct core *core;
+    struct effects effects;
+    tl_ts ts;
+    double longest_ms;
+    uint64_t work; /* of that step */
+};
+
+static _Noreturn void die(const char *what)
+{
+    fprintf(stderr, "step_bench: %s\n", what);
+    exit(1);
+}
+
+static double busy_ms(void)
+{
+    struct timespec at;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &at);
+    return (double)at.tv_sec * 1e3 + (double)at.tv_nsec / 1e6;
+}
+
+static void drain(struct bench *bench)
+{
+    while (!list_empty(&bench->effects.completed)) {
+        struct command *command = list_entry(bench->effects.completed.next, struct command, link);
+        list_remove(&command->link);
+        if (command->problem.type != PROBLEM_NONE)
+            fprintf(stderr, "step_bench: %s: %.*s\n", command_name(command->type), SLICE_ARG(command->problem.reason));
+        command_free(command);
+    }
+}
+
+static void step(struct bench *bench, struct command *command)
+{
+    command->ts = bench->ts = core_last_ts(bench->core) + 1;
+    command->clock = bench->ts;
+    if (command->type == COMMAND_TICK) {
+        command->clock += 3600 * TL_SECOND;
+        command->tick.heard = command->clock;
+    }
+    double begun = busy_ms();
+    if (core_step(bench->core, command, &bench->effects) != 0)
+        die("a step failed");
+    double took = busy_ms() - begun;
+    if (took > bench->longest_ms) {
+        bench->longest_ms = took;
+        bench->work = core_step_work(bench->core);
+    }
+    drain(bench);
+}
+
+static void forget(struct bench *bench)
+{
+    bench->longest_ms = 0;
+}
+
+static void tell(struct bench *bench, const char *what)
+{
+    printf("%-58s %9.2f ms %10llu units %7.1f ns\n", what, bench->longest_ms, (unsigned long long)bench->work,
+           bench->longest_ms * 1e6 / (double)bench->work);
+    forget(bench);
+}
+
+static void make_index(struct bench *bench)
+{
+    struct command *command = command_new(COMMAND_INDEX_CREATE, DIALECT_7);
+    command->index.name = SLICE_LIT("fs");
+    command->index.uuid = SLICE_LIT("0123456789abcdefghijkl");
+    command->index.body =
+        SLICE_LIT("{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"},\"v\":{\"type\":\"long\"},\"t\":{\"type\":\"text\"}}}}");
+    step(bench, command);
+}
+
+static void session(struct bench *bench, enum command_type type, const char *id)
+{
+    struct command *command = command_new(type, DIALECT_7);
+    command->session.id = slice_from(id);
+    command->session.ttl_us = 60 * TL_SECOND;
+    step(bench, command);
+}
+
+static struct command *writes(size_t count)
+{
+    struct command *command = command_new(COMMAND_WRITE, DIALECT_7);
+    command->write.items = arena_zalloc(&command->arena, count * sizeof *command->write.items);
+    command->write.item_count = count;
+    return command;
+}
+
+static struct write_item item(struct arena *arena, enum write_op op, uint64_t id, struct slice source)
+{
+    return (struct write_item){.op = op,
+                               .index = SLICE_LIT("fs"),
+                               .id = arena_printf(arena, "%llu", (unsigned long long)id),
+                               .source = source,
+                               .version = VERSION_ANY,
+                               .if_seq_no = SEQ_NO_ANY};
+}
+
+static struct slice source(struct arena *arena, uint64_t i)
+{
+    return arena_printf(arena, "{\"v\":%llu,\"path\":\"/%llu/projects/%llu\",\"t\":\"the quick brown fox %llu\"}",
+                        (unsigned long long)i, (unsigned long long)(i % 100), (unsigned long long)i,
+                        (unsigned long long)(i % 7));
+}
+
+static void load(struct bench *bench, uint64_t first, size_t count, const char *lease, const char *transaction)
+{
+    struct command *command = writes(count);
+    for (uint64_t i = 0; i < count; i++) {
+        command->write.items[i] =
+            item(&command->arena, WRITE_INDEX, first + i * 7919 % count, source(&command->arena, first + i));
+        if (lease != NULL)
+            command->write.items[i].lease = slice_from(lease);
+    }
+    if (transaction != NULL)
+        command->terms.transaction = slice_from(transaction);
+    step(bench, command);
+}
+
+static void delete(struct bench *bench, uint64_t first, size_t count)
+{
+    struct command *command = writes(count);
+    for (uint64_t i = 0; i < count; i++)
+        command->write.items[i] = item(&command->arena, WRITE_DELETE, first + i, SLICE_NONE);
+    step(bench, command);
+}
+
+static void scripts(struct bench *bench, uint64_t first, size_t count, const char *text)
+{
+    struct command *command = writes(count);
+    for (uint64_t i = 0; i < count; i++) {
+        struct write_update *update = arena_zalloc(&command->arena, sizeof *update);
+        update->script_source = slice_from(text);
+        command->write.items[i] = item(&command->arena, WRITE_UPDATE, first + i, SLICE_NONE);
+        command->write.items[i].update = update;
+    }
+    step(bench, command);
+}
+
+static void transaction(struct bench *bench, enum command_type type, const char *id)
+{
+    struct command *command = command_new(type, DIALECT_7);
+    command->txn.id = slice_from(id);
+    command->txn.mode = TXN_UPDATE;
+    command->txn.idle_us = 24 * 3600 * TL_SECOND;
+    step(bench, command);
+}
+
+static void locks(struct bench *bench, const char *id, size_t count)
+{
+    for (size_t first = 0; first < count; first += 1000) {
+        struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
+        struct lock_target *targets = arena_zalloc(&command->arena, 1000 * sizeof *targets);
+        for (size_t i = 0; i < 1000; i++)
+            targets[i] = (struct lock_target){.mode = LOCK_X,
+                                              .index = SLICE_LIT("fs"),
+                                              .path = arena_printf(&command->arena, "/%zu/locks/%zu/%zu", i % 100, first, i)};
+        command->terms.session = slice_from(id);
+        command->lock.targets = targets;
+        command->lock.target_count = 1000;
+        step(bench, command);
+    }
+}
+
+static void bulks(struct bench *bench)
+{
+    for (uint64_t first = 0; first < 100000; first += 2000)
+        load(bench, first, 2000, NULL, NULL);
+    tell(bench, "bulks of 2000 new documents");
+    for (uint64_t first = 0; first < 20000; first += 2000)
+        load(bench, first, 2000, NULL, NULL);
+    tell(bench, "bulks that replace 2000 documents");
+    for (uint64_t first = 0; first < 20000; first += 2000)
+        delete(bench, first, 2000);
+    tell(bench, "bulks that delete 2000 documents");
+    delete(bench, 500000, 40000);
+    tell(bench, "a bulk that deletes 40000 documents that are not there");
+}
+
+static void of_scripts(struct bench *bench)
+{
+    scripts(bench, 50000, 1, "int n = 0; for (int i = 0; i < 300000; i++) { n += i } ctx._source.v = n");
+    tell(bench, "a script that counts");
+    scripts(bench, 50000, 1, "def s = ''; for (int i = 0; i < 20000; i++) { s = 'a' + i; ctx._source.s = s.substring(1) }");
+    tell(bench, "a script with strings");
+    scripts(bench, 50000, 1, "def l = []; for (int i = 0; i < 30000; i++) { l.add(i % 100) } l.sort((a, b) -> a - b); ctx._source.v = l.size()");
+    tell(bench, "a script that sorts");
+    scripts(bench, 50000, 2000, "ctx._source.v = (int) (ctx._source.v + 1)");
+    tell(bench, "2000 updates by a short script");
+}
+
+static void ends(struct bench *bench)
+{
+    session(bench, COMMAND_SESSION_OPEN, "documents");
+    load(bench, 1000000, 1000, "documents", NULL);
+    forget(bench);
+    session(bench, COMMAND_SESSION_CLOSE, "documents");
+    tell(bench, "the end of a session with 1000 documents");
+    session(bench, COMMAND_SESSION_OPEN, "many");
+    for (uint64_t first = 0; first < 10000; first += 1000)
+        load(bench, 1000000 + first, 1000, "many", NULL);
+    forget(bench);
+    session(bench, COMMAND_SESSION_CLOSE, "many");
+    tell(bench, "the end of a session with 10000 documents");
+    while (core_next_deadline(bench->core) == 0)
+        step(bench, command_new(COMMAND_TICK, DIALECT_7));
+    tell(bench, "the pieces after it");
+    session(bench, COMMAND_SESSION_OPEN, "locks");
+    forget(bench);
+    locks(bench, "locks", 100000);
+    tell(bench, "locking 1000 directories");
+    session(bench, COMMAND_SESSION_CLOSE, "locks");
+    tell(bench, "the end of a session with 100000 locks");
+    for (int i = 0; i < 300; i++) {
+        char id[20];
+        snprintf(id, sizeof id, "s%d", i);
+        session(bench, COMMAND_SESSION_OPEN, id);
+        load(bench, 2000000 + (uint64_t)i * 100, 100, id, NULL);
+    }
+    forget(bench);
+    step(bench, command_new(COMMAND_TICK, DIALECT_7));
+    while (core_next_deadline(bench->core) == 0)
+        step(bench, command_new(COMMAND_TICK, DIALECT_7));
+    tell(bench, "a TICK that ends 300 sessions with 100 documents each");
+}
+
+static void commits(struct bench *bench)
+{
+    transaction(bench, COMMAND_TXN_BEGIN, "t");
+    forget(bench);
+    for (uint64_t first = 0; first < 100000; first += 2000)
+        load(bench, 20000 + first, 2000, NULL, "t");
+    tell(bench, "bulks of 2000 documents in a transaction");
+    transaction(bench, COMMAND_TXN_COMMIT, "t");
+    tell(bench, "a commit of 100000 changes");
+}
+
+int main(int argc, char **argv)
+{
+    struct bench bench = {0};
+    struct store_options options = {.directory = SLICE_LIT("step_bench.data")};
+    struct core_limits limits = core_limits_default();
+    struct store *store;
+    char *reason = NULL;
+    if (argc == 3 && strcmp(argv[1], "--dir") == 0)
+        options.directory = slice_from(argv[2]);
+    else if (argc != 1)
+        die("usage: step_bench [--dir DIRECTORY]");
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    limits.transaction_changes_max = 200000;
+    effects_init(&bench.effects);
+    if (store_open_rocks(&options, &store, &reason) != 0)
+        die(reason);
+    if (core_open(store, &limits, &bench.core) != 0 || core_begin_saving(bench.core) != 0)
+        die("the core does not open");
+    make_index(&bench);
+    forget(&bench);
+    bulks(&bench);
+    of_scripts(&bench);
+    ends(&bench);
+    commits(&bench);
+    core_close(bench.core);
+    store_close(store);
+    return 0;
+}
