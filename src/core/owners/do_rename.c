@@ -27,6 +27,7 @@
 #include "core/step/handler.h"
 #include "core/step/hooks.h"
 #include "core/step/unit.h"
+#include "core/step/work.h"
 #include "core/tree/empty.h"
 #include "core/tree/tree.h"
 #include "core/tree/tree_record.h"
@@ -311,7 +312,7 @@ static int run(struct core *core, struct command *command, struct txn *txn)
     empty_places_fill(&core->empty, index->number, trimmed(rename->to));
     empty_places_add(&core->empty, index->number, trimmed(rename->from), delimiter);
     seen_changes_note_all(&core->changes, core->ts);
-    return names__place_documents(core, arena_copy(&core->arena, index->name));
+    return names__place_renamed(core, arena_copy(&core->arena, index->name), trimmed(rename->from));
 }
 
 int core__do_places_watch(struct core *core, struct command *command)
@@ -493,40 +494,62 @@ int rename__check_token(struct core *core, struct command *command, const struct
     return work.r < 0 ? work.r : work.stale;
 }
 
+/* What a transaction has renamed in one index. */
 struct renamed {
-    uint32_t *indices;
+    uint32_t index;
+    struct slice *paths; /* those that it renamed, and what they became */
+    size_t count, capacity;
+};
+
+struct all_renamed {
+    struct renamed *indices;
     size_t count, capacity;
     struct arena *arena;
 };
 
-static void visit_record(void *context, struct slice key, struct slice value)
+static void add_path(struct arena *arena, struct renamed *renamed, struct slice path)
 {
-    struct renamed *renamed = context;
-    uint32_t index;
-    (void)value;
-    if (!slice_take_u32be(&key, &index) || (renamed->count > 0 && renamed->indices[renamed->count - 1] == index))
-        return;
-    renamed->indices =
-        arena_grow(renamed->arena, renamed->indices, renamed->count, &renamed->capacity, sizeof *renamed->indices);
-    renamed->indices[renamed->count++] = index;
+    renamed->paths = arena_grow(arena, renamed->paths, renamed->count, &renamed->capacity, sizeof *renamed->paths);
+    renamed->paths[renamed->count++] = path;
+}
+
+static void collect_rename(void *context, struct slice key, struct slice value)
+{
+    struct all_renamed *all = context;
+    struct feed_change change;
+    size_t i = 0;
+    (void)key;
+    if (!feed_change_take(&value, &change))
+        return; /* the commit has met it before */
+    while (i < all->count && all->indices[i].index != change.index)
+        i++;
+    if (i == all->count) {
+        all->indices = arena_grow(all->arena, all->indices, all->count, &all->capacity, sizeof *all->indices);
+        all->indices[all->count++] = (struct renamed){.index = change.index};
+    }
+    add_path(all->arena, &all->indices[i], change.name);
+    add_path(all->arena, &all->indices[i], change.to);
 }
 
 struct resource_name *rename__documents(struct core *core, const struct overlay *overlay, size_t *ret_count)
 {
-    struct lock_table *locks = &core->owners->locks;
-    struct renamed renamed = {.arena = &core->arena};
+    struct all_renamed all = {.arena = &core->arena};
     struct resource_name *names = NULL;
     size_t capacity = 0, count;
     *ret_count = 0;
-    if (overlay_count_in(overlay, SPACE_TREE) == 0)
+    if (overlay_count_in(overlay, SPACE_FEED) == 0)
         return NULL;
-    overlay_each(overlay, SPACE_TREE, visit_record, &renamed);
-    for (size_t i = 0; i < renamed.count; i++) {
-        const struct catalog_index *index = catalog_index_by_number(core->catalog, renamed.indices[i]);
+    overlay_each(overlay, SPACE_FEED, collect_rename, &all);
+    for (size_t i = 0; i < all.count; i++) {
+        const struct renamed *renamed = &all.indices[i];
+        const struct catalog_index *index = catalog_index_by_number(core->catalog, renamed->index);
         if (index == NULL)
             continue;
-        const struct resource_name *documents = lock_table_documents(locks, index->name, &core->arena, &count);
+        core__work(core, WORK_LOCK * (uint64_t)core->owners->locks.resources.count / 3);
+        const struct resource_name *documents = lock_table_documents_below(
+            &core->owners->locks, index->name, renamed->paths, renamed->count, &core->arena, &count);
         for (size_t k = 0; k < count; k++) {
+            core__work(core, WORK_READ);
             names = arena_grow(&core->arena, names, *ret_count, &capacity, sizeof *names);
             names[(*ret_count)++] = documents[k];
         }

@@ -17,7 +17,7 @@ struct txn;
 int rename__check_token(struct core *core, struct command *command, const struct txn *txn) TL_MUST_USE;
 
 /*
- * Returns: the documents that somebody locks or awaits in indices where a transaction has renamed something, in the core's arena: they
+ * Returns: the documents that somebody locks or awaits at or below the paths that a transaction has renamed, in the core's arena: they
  * may lie elsewhere when it has committed.
  */
 struct resource_name *rename__documents(struct core *core, const struct overlay *overlay, size_t *ret_count);

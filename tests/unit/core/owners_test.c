@@ -3,6 +3,7 @@
 #include "../../lib/core_box.h"
 #include "../../lib/unit.h"
 
+#include "core/step/work.h"
 #include "mapping/mapping.h"
 
 static struct command *open_session(struct core_box *box, const char *id, struct write_item *actions, size_t count)
@@ -310,6 +311,49 @@ static void transaction_is_limited_by_what_it_renames(void **state)
     box_close(&box);
 }
 
+/* The work of a rename, alone and in a transaction, beside documents that somebody has locked elsewhere. */
+static uint64_t work_of_rename(size_t locked)
+{
+    struct core_box box;
+    uint64_t work = 0;
+    char ids[300][8];
+
+    box_open(&box);
+    box_index_command(&box, COMMAND_INDEX_CREATE, "tree",
+                      "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+    box_index(&box, "tree", "x", "{\"path\":\"/m/x\"}");
+    open_session(&box, "s", NULL, 0);
+    for (size_t i = 0; i < locked; i++) {
+        snprintf(ids[i], sizeof ids[i], "%zu", i);
+        box_index(&box, "tree", ids[i], "{\"path\":\"/l/x\"}");
+        struct lock_target target = {.mode = LOCK_X, .index = slice_from("tree"), .id = slice_from(ids[i])};
+        take(&box, COMMAND_LOCK, &target);
+    }
+    for (int i = 0; i < 2; i++) {
+        struct command *command = command_new(COMMAND_RENAME, DIALECT_7);
+        command->rename = (struct rename_command){.index = slice_from("tree"),
+                                                  .from = slice_from(i == 0 ? "/m" : "/n"),
+                                                  .to = slice_from(i == 0 ? "/n" : "/o"),
+                                                  .if_seq_no = SEQ_NO_ANY};
+        if (i == 1) {
+            transaction(&box, COMMAND_TXN_BEGIN, "t");
+            command->terms.transaction = slice_from("t");
+        }
+        assert_int_equal(box_run(&box, command, 1)->problem.type, PROBLEM_NONE);
+        if (i == 1)
+            transaction(&box, COMMAND_TXN_COMMIT, "t");
+        work += core_step_work(box.core);
+    }
+    box_close(&box);
+    return work;
+}
+
+static void a_rename_reads_no_locked_documents_elsewhere(void **state)
+{
+    (void)state;
+    assert_in_range(work_of_rename(300) - work_of_rename(0), 0, 300 * WORK_READ / 2);
+}
+
 /* Gives a write that waits. */
 static struct command *waiting_write(struct core_box *box, uint64_t request)
 {
@@ -372,6 +416,7 @@ int main(void)
         cmocka_unit_test(atomic_write_is_no_larger_than_a_transaction),
         cmocka_unit_test(transaction_is_limited_by_what_it_holds),
         cmocka_unit_test(transaction_is_limited_by_what_it_renames),
+        cmocka_unit_test(a_rename_reads_no_locked_documents_elsewhere),
         cmocka_unit_test(stopping_host_cancels_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
