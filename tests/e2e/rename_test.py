@@ -12,13 +12,16 @@ import copy
 import json
 import os
 import random
+import re
+import subprocess
 import sys
+import tempfile
 import threading
 import unittest
 from urllib.parse import quote
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from server import Server, check  # noqa: E402
+from server import PROGRAM, Server, check  # noqa: E402
 from waiting import Waiting, until  # noqa: E402
 
 INDEX = {
@@ -410,6 +413,40 @@ class Rename(unittest.TestCase):
         status, reply = self.server.ask("POST", "/fs/_rename", {"from": "/e.f", "to": "/g"})
         self.assertEqual((status, "copy_to" in reply["error"]["reason"]), (400, True))
         self.assertEqual(self.found({"term": {"all": "/e.f/n"}}), ["3"])
+
+    def test_import_again(self):
+        """`tidelock import` finds a file's document by its path, whatever was renamed: none is made twice, pulled back, or left out."""
+        with tempfile.TemporaryDirectory() as folder:
+            tree = os.path.realpath(folder)
+            for name in ("a", "b\udcff", "sub/c"):
+                os.makedirs(os.path.dirname(os.path.join(tree, name)), exist_ok=True)
+                with open(os.path.join(tree, name), "w", encoding="utf-8") as file:
+                    file.write(name[-1:] * 3 if name != "b\udcff" else "b")
+
+            def load(root, *options):
+                done = subprocess.run([PROGRAM, "import", "--quiet", "--url", self.server.url, "--index", "files", "--root", root, *options, tree],
+                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+                self.assertEqual(done.returncode, 0, done.stdout)
+                return [int(number) for number in re.findall(rb"(\d+) (?:documents created|updated|already there)", done.stdout)]
+
+            def lies():
+                hits = self.server.must("POST", "/files/_search", {"size": 100})["hits"]["hits"]
+                return sorted((hit["_source"]["path"], hit["_id"]) for hit in hits)
+            self.assertEqual(load("/src"), [5, 0, 0])
+            self.assertEqual(load("/src"), [0, 0, 5])
+            self.server.must("POST", "/files/_rename", {"from": "/src", "to": "/dst"})
+            moved = lies()
+            plain = [entry for entry in moved if not entry[0].startswith("/dst/b")]
+            self.assertEqual(load("/dst")[0], 1)  # whose name is no UTF-8: it has an id of the name as it is, and is no text
+            self.assertEqual([entry for entry in lies() if not entry[0].startswith("/dst/b")], plain)
+            self.assertEqual(load("/src"), [4, 0, 1])
+            self.assertEqual([path for path, _ in lies() if not path.split("/")[2:3] == ["b\ufffd"]],
+                             ["/dst", "/dst/a", "/dst/sub", "/dst/sub/c", "/src", "/src/a", "/src/sub", "/src/sub/c"])
+            before = lies()
+            self.assertEqual(load("/src", "--update")[0], 0)
+            self.assertEqual(load("/dst", "--update")[0], 0)
+            self.assertEqual([path for path, _ in lies()].count("/src/a"), 1)
+            self.assertEqual([entry for entry in lies() if "b\ufffd" not in entry[0]], [entry for entry in before if "b\ufffd" not in entry[0]])
 
     def test_token_of_a_commit(self):
         """Renames count as changes of their transaction; a commit's token covers them."""
