@@ -4,6 +4,7 @@
 
 #include "core/tree/tree_record.h"
 #include "mapping/analysis.h"
+#include "mapping/entry.h"
 #include "mapping/field.h"
 
 int births_begin(const struct view *view, uint32_t index, const struct mapping *mapping, struct births *ret_births)
@@ -148,6 +149,9 @@ struct looking {
     bool wants_below;
     bool begun; /* the first range, what was born right there, is behind it */
     struct account *account;
+    size_t vain, most;  /* documents that lay elsewhere; how many may */
+    struct arena arena; /* of the look */
+    struct slice skip;  /* what is born below this lies elsewhere with it; data NULL: go on */
     int r;
 };
 
@@ -165,7 +169,38 @@ static int path_of(const struct looking *look, const struct doc *doc, struct are
     return r < 0 ? tl_trace(r) : 0;
 }
 
-static int look_at(struct looking *look, uint16_t field, const struct entry_hit *hit)
+/*
+ * A document lies elsewhere: finds the highest birth above it, below the path that is looked at, that lies elsewhere itself. All that is born below
+ * that went along, or was renamed for itself, and is a guest then.
+ */
+static int find_skip(struct looking *look, struct slice birth, size_t above)
+{
+    const struct tree *tree = &look->births.tree;
+    size_t last = tree_parent_length(birth, tree->delimiter);
+
+    for (size_t end = tree__next_end(birth, above, tree->delimiter); end <= last;
+         end = tree__next_end(birth, end, tree->delimiter)) {
+        struct slice directory = slice_make(birth.data, end), path;
+        struct tree_standing standing;
+        struct tree_moved moved;
+        int r = tree__moved(tree, directory, &look->arena, &moved);
+        if (r != 0)
+            return r < 0 ? tl_trace(r) : 0;
+        if (moved.lies == TREE_AT_HOME)
+            continue;
+        r = tree_stand(tree, directory, &look->arena, &path, &standing);
+        if (r < 0)
+            return tl_trace(r);
+        if (r == TREE_NOT_FOUND || (r == 0 && !tree_within(path, look->path, tree->delimiter))) {
+            look->skip = arena_copy(&look->arena, directory);
+            return 0;
+        }
+    }
+    return 0;
+}
+
+/* `above`: the length of the birth below which the range is; 0: it is no such range. */
+static int look_at(struct looking *look, uint16_t field, const struct entry_hit *hit, size_t above)
 {
     tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
     struct slice path;
@@ -180,9 +215,34 @@ static int look_at(struct looking *look, uint16_t field, const struct entry_hit 
             look->at = true;
         else if (r == 0 && path.data != NULL && tree_within(path, look->path, look->births.tree.delimiter))
             look->below = true;
+        else if (r == 0 && ++look->vain > 0 && above > 0 && above < doc.birth.len)
+            r = find_skip(look, doc.birth, above);
     }
     doc_release(&doc);
     return r;
+}
+
+/* A value beyond all that are born below a birth. */
+static const struct value *value_beyond(struct looking *look, uint16_t field, struct slice birth)
+{
+    struct value *value = arena_zalloc(&look->arena, sizeof *value);
+    char next = (char)(look->births.tree.delimiter + 1);
+
+    *value = (struct value){
+        .field = field, .kind = VALUE_BYTES, .bytes = tree__join(&look->arena, birth, slice_make(&next, 1))};
+    return value;
+}
+
+/* The rest of a range of all below a birth, behind what is to be passed over. */
+static struct entry_range range_behind(struct looking *look, const struct entry_range *range, size_t above)
+{
+    struct slice directory = slice_make(range->low->bytes.data, above);
+
+    return (struct entry_range){.index = range->index,
+                                .field = range->field,
+                                .low = value_beyond(look, range->field, look->skip),
+                                .high = value_beyond(look, range->field, directory),
+                                .high_exclusive = true};
 }
 
 /* Looks through a range until it has what that range can have. */
@@ -196,35 +256,64 @@ static bool look_through(void *context, const struct entry_range *range)
     if (*found)
         return true;
     tl_cleanup(entry_scan_freep) struct entry_scan *scan = entry_scan_new(look->view, range);
+    /* Values are cut beyond some length, and in no order there. */
+    size_t above = range->prefix && range->low->bytes.len > 1 ? range->low->bytes.len - 1 : 0;
     int r = 0;
     while (r == 0 && !*found && account_take(look->account, STEPS_OF_ENTRY)) {
         r = entry_scan_next(scan, &hit);
         if (r == 0)
-            r = look_at(look, range->field, &hit);
+            r = look_at(look, range->field, &hit, above);
+        if (r == 0 && look->vain > look->most)
+            r = BIRTHS_ENOUGH;
+        if (r == 0 && look->skip.data != NULL && look->skip.len < ENTRY_VALUE_CHARACTERS_MAX) {
+            struct entry_range rest = range_behind(look, range, above);
+            entry_scan_free(scan);
+            scan = entry_scan_new(look->view, &rest);
+        }
+        look->skip = SLICE_NONE;
     }
-    if (r < 0)
+    if (r < 0 || look->vain > look->most)
         look->r = r;
     bool over = look->account != NULL && account_over(look->account);
-    return r >= 0 && !over && !(look->at && (look->below || !look->wants_below));
+    return r >= 0 && look->vain <= look->most && !over && !(look->at && (look->below || !look->wants_below));
+}
+
+static int look_for(struct looking *look, uint32_t index, const struct mapping *mapping)
+{
+    tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
+    int r = births_begin(look->view, index, mapping, &look->births);
+
+    if (r != 0)
+        return tl_trace(r);
+    look->births.path = mapping_path_field(mapping); /* without renames, births are paths */
+    r = births_of_value(&look->births, look->path, look->wants_below, &arena, look_through, look);
+    arena_deinit(&look->arena);
+    return r < 0 || look->r < 0 ? tl_trace(r < 0 ? r : look->r) : look->r;
 }
 
 int births_lie(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
                struct account *account, bool *ret_at, bool *ret_below)
 {
-    tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
-    struct looking look = {.view = view, .path = path, .wants_below = ret_below != NULL, .account = account};
-    int r = births_begin(view, index, mapping, &look.births);
+    struct looking look = {
+        .view = view, .path = path, .wants_below = ret_below != NULL, .account = account, .most = SIZE_MAX - 1};
+    int r = look_for(&look, index, mapping);
 
-    if (r != 0)
-        return tl_trace(r);
-    look.births.path = mapping_path_field(mapping); /* without renames, births are paths */
-    r = births_of_value(&look.births, path, look.wants_below, &arena, look_through, &look);
-    if (r < 0 || look.r < 0)
-        return tl_trace(r < 0 ? r : look.r);
     *ret_at = look.at;
     if (ret_below != NULL)
         *ret_below = look.below;
-    return 0;
+    return r;
+}
+
+int births_lie_within(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
+                      size_t most, bool *ret_at, bool *ret_below, size_t *ret_vain)
+{
+    struct looking look = {.view = view, .path = path, .wants_below = true, .most = most};
+    int r = look_for(&look, index, mapping);
+
+    *ret_at = look.at;
+    *ret_below = look.below;
+    *ret_vain = look.vain;
+    return r;
 }
 
 /* --- What changed last -------------------------------------------------------------------------------------------- */
@@ -246,7 +335,7 @@ static int count_at(struct newest *newest, uint16_t field, const struct entry_hi
     if (r != 0)
         return r < 0 ? tl_trace(r) : 0;
     if (doc.placed && doc_entry_batch(&doc, field) == hit->batch) {
-        r = path_of(look, &doc, &arena, &path);
+        r = newest->seen++ >= BIRTHS_SEQ_NO_DOCUMENTS_MAX ? BIRTHS_ENOUGH : path_of(look, &doc, &arena, &path);
         if (r == 0 && slice_equal(path, look->path) && doc.seq_no > newest->seq_no)
             newest->seq_no = doc.seq_no;
     }
@@ -264,7 +353,7 @@ static bool count_range(void *context, const struct entry_range *range)
     while (r == 0) {
         r = entry_scan_next(scan, &hit);
         if (r == 0)
-            r = newest->seen++ == BIRTHS_SEQ_NO_DOCUMENTS_MAX ? BIRTHS_ENOUGH : count_at(newest, range->field, &hit);
+            r = count_at(newest, range->field, &hit);
         else if (r == ENTRY_SCAN_END)
             return true;
     }
@@ -308,7 +397,7 @@ static int measure(struct longest *longest, uint16_t field, const struct entry_h
     if (r != 0)
         return r < 0 ? tl_trace(r) : 0;
     if (doc.placed && doc_entry_batch(&doc, field) == hit->batch) {
-        r = path_of(look, &doc, &arena, &path);
+        r = longest->seen++ >= BIRTHS_LONGEST_MAX ? BIRTHS_ENOUGH : path_of(look, &doc, &arena, &path);
         if (r == 0 && path.len > longest->bytes && tree_within(path, look->path, look->births.tree.delimiter))
             longest->bytes = path.len;
     }
@@ -321,12 +410,12 @@ static bool measure_range(void *context, const struct entry_range *range)
     struct longest *longest = context;
     struct entry_hit hit;
     tl_cleanup(entry_scan_freep) struct entry_scan *scan = entry_scan_new(longest->look.view, range);
-    int r = longest->seen++ >= BIRTHS_LONGEST_ENTRIES_MAX ? BIRTHS_ENOUGH : 0;
+    int r = longest->seen++ >= BIRTHS_LONGEST_MAX ? BIRTHS_ENOUGH : 0;
 
     while (r == 0) {
         r = entry_scan_next(scan, &hit);
         if (r == 0)
-            r = longest->seen++ >= BIRTHS_LONGEST_ENTRIES_MAX ? BIRTHS_ENOUGH : measure(longest, range->field, &hit);
+            r = measure(longest, range->field, &hit);
         else if (r == ENTRY_SCAN_END)
             return true;
     }

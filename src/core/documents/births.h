@@ -61,6 +61,14 @@ void births_put(const struct mapping *mapping, const struct document *document, 
 int births_lie(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
                struct account *account, bool *ret_at, bool *ret_below) TL_MUST_USE;
 
+/*
+ * The same, with at most `most` documents looked at in vain, which lie elsewhere by now; *ret_vain is how many were. What was renamed away with its
+ * directory is passed over whole, and does not count. So the outcome follows from documents and renames alone.
+ * Returns: as births_lie(); BIRTHS_ENOUGH: it cannot be said without more.
+ */
+int births_lie_within(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
+                      size_t most, bool *ret_at, bool *ret_below, size_t *ret_vain) TL_MUST_USE;
+
 /* Documents of one path that are looked at for their newest change. */
 #define BIRTHS_SEQ_NO_DOCUMENTS_MAX 1000
 
@@ -83,11 +91,11 @@ int births_seq_no(const struct view *view, uint32_t index, const struct mapping 
 int births_highest(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
                    struct arena *arena, struct slice *ret_id) TL_MUST_USE;
 
-/* Entries, and births that were renamed, that are looked at for the longest path. */
-#define BIRTHS_LONGEST_ENTRIES_MAX 1000
+/* Documents, and births that were renamed, that are looked at for the longest path. */
+#define BIRTHS_LONGEST_MAX 1000
 
 /*
- * Finds the longest path of what lies at a path and below it. Entries that history keeps of documents that are gone are looked at, too.
+ * Finds the longest path of what lies at a path and below it.
  * Requires: as births_lie().
  * Returns: 0; BIRTHS_ENOUGH: there is more than that; fatal codes.
  */

@@ -157,8 +157,11 @@ static int check_newest(struct command *command, const struct catalog_index *ind
 
 /*
  * Whether documents lie at a path, and below it. That nothing does is found by looking through all that once was there: it is asked of the store
- * but once, and not here when the submitter has asked (`nothing`) and the place was watched since. What a transaction sees is its own.
+ * but once, and not here when the submitter has asked (`nothing`) and the place was watched since. What a transaction sees is its own: there
+ * so many documents are looked at and no more.
  */
+enum { LOOKED_IN_VAIN_MAX = 5000, LOOKED_WORK = WORK_SCAN + WORK_READ + WORK_READ };
+
 static int look_at(struct core *core, const struct catalog_index *index, const struct view *view, struct slice path,
                    tl_ts nothing, bool *ret_at, bool *ret_below)
 {
@@ -167,10 +170,22 @@ static int look_at(struct core *core, const struct catalog_index *index, const s
         (empty_places_know(&core->empty, index->number, path, delimiter) ||
          (nothing != TL_TS_NONE && empty_places_still(&core->empty, index->number, path, nothing))))
         return 0;
-    int r = births_lie(view, index->number, index->mapping, path, NULL, ret_at, ret_below);
+    size_t vain;
+    int r = births_lie_within(view, index->number, index->mapping, path,
+                              view->overlay != NULL ? LOOKED_IN_VAIN_MAX : SIZE_MAX - 1, ret_at, ret_below, &vain);
+    core__work(core, LOOKED_WORK * (uint64_t)vain);
     if (r == 0 && view->overlay == NULL && !*ret_at && !*ret_below)
         empty_places_add(&core->empty, index->number, path, delimiter);
     return r;
+}
+
+static int refuse_look(struct command *command, struct slice path)
+{
+    return refuse(
+        command, PROBLEM_ILLEGAL_ARGUMENT,
+        "whether something lies at [%.*s] or below it cannot be said: more than [%d] documents that were there were "
+        "renamed one by one, too many to look at in a transaction; rename it outside of one",
+        SLICE_ARG(path), LOOKED_IN_VAIN_MAX);
 }
 
 /* Whether something can be renamed, and what; 0 or RENAME_REFUSED; fatal codes. */
@@ -184,6 +199,8 @@ static int check_there(struct core *core, struct command *command, const struct 
     int r = look_at(core, index, &view, from, rename->nothing_from, &rename->document, &rename->directory);
     if (r < 0)
         return tl_trace(r);
+    if (r != 0)
+        return refuse_look(command, from);
     if (!rename->document && !rename->directory)
         return refuse(command, PROBLEM_PATH_MISSING, "nothing lies at [%.*s] in [%.*s], nor below it", SLICE_ARG(from),
                       SLICE_ARG(index->name));
@@ -196,6 +213,8 @@ static int check_there(struct core *core, struct command *command, const struct 
     r = look_at(core, index, &view, to, rename->nothing_to, &at, &below);
     if (r < 0)
         return tl_trace(r);
+    if (r != 0)
+        return refuse_look(command, to);
     return at || below ? refuse(command, PROBLEM_PATH_EXISTS, "something lies at [%.*s] in [%.*s]%s already",
                                 SLICE_ARG(to), SLICE_ARG(index->name), at ? "" : ", or below it,")
                        : 0;
@@ -248,9 +267,9 @@ static int check_length(struct core *core, struct command *command, const struct
     if (r != 0)
         return refuse(
             command, PROBLEM_ILLEGAL_ARGUMENT,
-            "paths below [%.*s] may become longer than [%d] bytes, and more than [%d] documents are or were there, too "
+            "paths below [%.*s] may become longer than [%d] bytes, and more than [%d] documents are there, too "
             "many to look: choose a name that is no longer than the one that it has, or [_reindex] them",
-            SLICE_ARG(from), DOCUMENT_PATH_MAX, BIRTHS_LONGEST_ENTRIES_MAX);
+            SLICE_ARG(from), DOCUMENT_PATH_MAX, BIRTHS_LONGEST_MAX);
     if (longest - from.len + to.len > DOCUMENT_PATH_MAX)
         return refuse(
             command, PROBLEM_ILLEGAL_ARGUMENT,

@@ -348,6 +348,66 @@ static uint64_t work_of_rename(size_t locked)
     return work;
 }
 
+static struct command *rename_in(struct core_box *box, const char *id, const char *from, const char *to)
+{
+    struct command *command = command_new(COMMAND_RENAME, DIALECT_7);
+
+    command->rename = (struct rename_command){
+        .index = slice_from("tree"), .from = slice_from(from), .to = slice_from(to), .if_seq_no = SEQ_NO_ANY};
+    command->terms.transaction = slice_from(id);
+    return box_run(box, command, 1);
+}
+
+/* What has moved away with its directory is passed over whole; what moved one by one is looked at in a transaction up to a limit. */
+static void a_rename_looks_at_few_documents_that_moved_away(void **state)
+{
+    struct core_box box;
+    char source[64], from[32], to[32], id[16];
+    uint64_t work[2];
+    (void)state;
+
+    for (int i = 0; i < 2; i++) {
+        box_open(&box);
+        box_index_command(&box, COMMAND_INDEX_CREATE, "tree",
+                          "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+        for (int k = 0; k < (i == 0 ? 1 : 500); k++) {
+            snprintf(source, sizeof source, "{\"path\":\"/a/b/%d\"}", k);
+            snprintf(id, sizeof id, "%d", k);
+            box_index(&box, "tree", id, source);
+        }
+        transaction(&box, COMMAND_TXN_BEGIN, "t");
+        assert_int_equal(rename_in(&box, "t", "/a/b", "/c")->problem.type, PROBLEM_NONE);
+        assert_int_equal(rename_in(&box, "t", "/c", "/a")->problem.type, PROBLEM_NONE);
+        work[i] = core_step_work(box.core);
+        transaction(&box, COMMAND_TXN_COMMIT, "t");
+        assert_string_equal(box_source(&box, "tree", "0"), "{\"path\":\"/a/0\"}");
+        box_close(&box);
+    }
+    assert_true(work[1] == work[0]);
+
+    box_open(&box);
+    box_index_command(&box, COMMAND_INDEX_CREATE, "tree",
+                      "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+    box_index(&box, "tree", "z", "{\"path\":\"/z/z\"}");
+    for (int k = 0; k < 5001; k++) {
+        snprintf(source, sizeof source, "{\"path\":\"/a/%d\"}", k);
+        snprintf(from, sizeof from, "/a/%d", k);
+        snprintf(to, sizeof to, "/c/%d", k);
+        snprintf(id, sizeof id, "%d", k);
+        box_index(&box, "tree", id, source);
+        assert_int_equal(rename_in(&box, "", from, to)->problem.type, PROBLEM_NONE);
+    }
+    transaction(&box, COMMAND_TXN_BEGIN, "t");
+    assert_int_equal(rename_in(&box, "t", "/z", "/y")->problem.type, PROBLEM_NONE);
+    assert_int_equal(rename_in(&box, "t", "/y", "/a")->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
+    transaction(&box, COMMAND_TXN_COMMIT, "t");
+    box_delete(&box, "tree", "5000");
+    transaction(&box, COMMAND_TXN_BEGIN, "u");
+    assert_int_equal(rename_in(&box, "u", "/y", "/x")->problem.type, PROBLEM_NONE);
+    assert_int_equal(rename_in(&box, "u", "/x", "/a")->problem.type, PROBLEM_NONE);
+    box_close(&box);
+}
+
 static void a_rename_reads_no_locked_documents_elsewhere(void **state)
 {
     (void)state;
@@ -417,6 +477,7 @@ int main(void)
         cmocka_unit_test(transaction_is_limited_by_what_it_holds),
         cmocka_unit_test(transaction_is_limited_by_what_it_renames),
         cmocka_unit_test(a_rename_reads_no_locked_documents_elsewhere),
+        cmocka_unit_test(a_rename_looks_at_few_documents_that_moved_away),
         cmocka_unit_test(stopping_host_cancels_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
