@@ -2,15 +2,25 @@
 /*
  * `tidelock import`: walks a file tree and loads it into an index, a document a file or directory.
  *
- * The tree is walked twice, first only to count, so that the bar can say how far it is. A document's id comes from its
- * path, and documents are created, not overwritten: run again after an interruption, it goes on where it was.
+ * The tree is walked twice, first only to count, so that the bar can say how far it is. Documents are created, not overwritten: run again
+ * after an interruption, it goes on where it was.
+ *
+ * A file's document is the one that has its path. In an index that was there before, each batch is looked up by its paths first, since documents may
+ * have been renamed: one that is found keeps its id. Any other has the id that comes from its path; unless a document elsewhere has that, which
+ * was made from this path once and renamed since: then it gets one of this run.
  */
 #include <errno.h>
 #include <fts.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <time.h>
 
+#include "base/arena.h"
+#include "base/check.h"
+#include "base/error.h"
+#include "base/map.h"
 #include "cli/arguments.h"
 #include "cli/client.h"
 #include "cli/command.h"
@@ -18,6 +28,7 @@
 #include "cli/file_doc.h"
 #include "cli/loader.h"
 #include "cli/progress.h"
+#include "json/json.h"
 
 struct import_options {
     const char *directory;
@@ -63,7 +74,8 @@ static const struct argp_option options[] = {
 static const char doc[] =
     "Load the file tree DIR into an index: a document {name, path, size, mtime, mode, type, owner} a file.\v"
     "A missing index is made with a mapping for file trees: `term` on path.tree finds all below a directory. "
-    "Interrupted, it can be run again: what is there already is skipped. Exit status 0 when everything is in the "
+    "Interrupted, it can be run again: what is there already is skipped, by its path, also where that came of a "
+    "rename. Exit status 0 when everything is in the "
     "index, 1 when something failed.\n\n"
     "Examples:\n"
     "  tidelock import /usr --index fs\n"
@@ -138,7 +150,151 @@ static struct slice document_path(const struct import_options *o, struct slice f
     return buf_view(to);
 }
 
-static int load(const struct import_options *o, struct loader *loader, struct progress *progress,
+/* --- Documents that are there already ----------------------------------------------------------------------------- */
+
+/* A file's document, made but not sent. */
+struct pending {
+    char id[FILE_DOC_ID_BYTES + 1]; /* that comes from its path */
+    struct slice path;
+    struct slice body;
+    struct slice found; /* the id of the document that has its path; data NULL: none has */
+    bool plain;         /* its path is UTF-8: the document says it as it is */
+    bool taken;         /* its id is another's */
+};
+
+/* What is sent next. */
+struct batch {
+    const struct import_options *options;
+    struct loader *loader;
+    struct client client;
+    bool looks; /* the index was there before */
+    uint64_t run;
+    struct pending items[BATCH_COUNT];
+    size_t count;
+    size_t bytes;
+    struct arena arena;
+};
+
+static void write_query(const struct batch *batch, struct buf *to)
+{
+    buf_lit(to, "{\"size\":10000,\"_source\":[\"path\"],\"query\":{\"bool\":{\"should\":[{\"terms\":{\"path\":[");
+    for (size_t i = 0, named = 0; i < batch->count; i++) {
+        if (!batch->items[i].plain)
+            continue;
+        if (named++ > 0)
+            buf_byte(to, ',');
+        buf_json_string(to, batch->items[i].path);
+    }
+    buf_lit(to, "]}},{\"ids\":{\"values\":[");
+    for (size_t i = 0; i < batch->count; i++) {
+        if (i > 0)
+            buf_byte(to, ',');
+        buf_json_string(to, slice_from(batch->items[i].id));
+    }
+    buf_lit(to, "]}}]}}}");
+}
+
+/* Of several at one path it is the one that was made of it. */
+static void note_found(struct batch *batch, const struct map *by_path, const struct map *by_id, yyjson_val *hit)
+{
+    struct slice id = json_slice(yyjson_obj_get(hit, "_id"));
+    yyjson_val *said = yyjson_obj_get(yyjson_obj_get(hit, "_source"), "path");
+    struct slice path = yyjson_is_str(said) ? json_slice(said) : SLICE_LIT("");
+    struct pending *at = map_get(by_path, path), *same = map_get(by_id, id);
+    if (same != NULL && same->plain && !slice_equal(same->path, path))
+        same->taken = true;
+    if (at != NULL && (at->found.data == NULL || at == same))
+        at->found = arena_copy(&batch->arena, id);
+}
+
+static bool is_passing(long status)
+{
+    return status == 0 || status == 429 || status == 502 || status == 503 || status == 504;
+}
+
+/* Finds which documents are there. Returns: 0; TL_ERR_IO, told. */
+static int look_up(struct batch *batch)
+{
+    const struct import_options *o = batch->options;
+    tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
+    tl_cleanup(buf_deinit) struct buf query = BUF_INIT(BUF_UNLIMITED);
+    struct map by_path = MAP_INIT, by_id = MAP_INIT;
+    yyjson_val *hit;
+    size_t i, max;
+    long status = 0;
+    buf_byte(&path, '/');
+    client_escape(&path, slice_from(o->index));
+    buf_lit(&path, "/_search?filter_path=hits.hits._id,hits.hits._source");
+    buf_byte(&path, '\0');
+    write_query(batch, &query);
+    for (unsigned tries = 1; tries <= o->tries; tries++) {
+        status = client_request(&batch->client, "POST", path.data, buf_view(&query), 0);
+        if (!is_passing(status) || tries == o->tries)
+            break;
+        struct timespec pause = {.tv_sec = tries < 5 ? 0 : 5, .tv_nsec = tries < 5 ? tries * 100000000L : 0};
+        nanosleep(&pause, NULL);
+    }
+    if (status != 200) {
+        fprintf(stderr, "tidelock import: cannot look up what is in '%s': %s\n", o->index,
+                client_error(&batch->client, status));
+        return TL_ERR_IO;
+    }
+    for (i = 0; i < batch->count; i++) {
+        if (batch->items[i].plain)
+            map_put(&by_path, batch->items[i].path, &batch->items[i]);
+        map_put(&by_id, slice_from(batch->items[i].id), &batch->items[i]);
+    }
+    json_arr_foreach (yyjson_obj_get(yyjson_obj_get(client_json(&batch->client), "hits"), "hits"), i, max, hit)
+        note_found(batch, &by_path, &by_id, hit);
+    map_deinit(&by_path);
+    map_deinit(&by_id);
+    return 0;
+}
+
+/* The id of a document whose own is another's. */
+static void id_of_run(const struct batch *batch, struct slice path, char ret_id[FILE_DOC_ID_BYTES + 1])
+{
+    tl_cleanup(buf_deinit) struct buf text = BUF_INIT(BUF_UNLIMITED);
+    buf_slice(&text, path);
+    buf_byte(&text, '\0'); /* no path has one */
+    buf_u64be(&text, batch->run);
+    file_doc_id(buf_view(&text), ret_id);
+}
+
+/* Hands a batch to the loader. Returns: 0; TL_ERR_IO. */
+static int send_batch(struct batch *batch)
+{
+    int r = batch->looks && batch->count > 0 ? look_up(batch) : 0;
+    for (size_t i = 0; r == 0 && i < batch->count; i++) {
+        struct pending *item = &batch->items[i];
+        if (item->found.data == NULL && item->taken)
+            id_of_run(batch, item->path, item->id);
+        struct buf *body = loader_begin(batch->loader, item->found.data != NULL ? item->found : slice_from(item->id));
+        buf_slice(body, item->body);
+        r = loader_commit(batch->loader);
+    }
+    batch->count = batch->bytes = 0;
+    arena_reset(&batch->arena);
+    return r;
+}
+
+/* Returns: 0; TL_ERR_IO. */
+static int add_file(struct batch *batch, struct file_doc_maker *maker, struct slice said, const FTSENT *entry)
+{
+    tl_cleanup(buf_deinit) struct buf body = BUF_INIT(BUF_UNLIMITED);
+    struct pending *item = &batch->items[batch->count++];
+    *item =
+        (struct pending){.path = arena_copy(&batch->arena, said), .plain = slice_utf8_valid_prefix(said) == said.len};
+    file_doc_id(said, item->id);
+    file_doc_write(maker, &body, said, entry->fts_accpath, entry->fts_statp);
+    item->body = arena_copy(&batch->arena, buf_view(&body));
+    batch->bytes += body.len;
+    return batch->count == BATCH_COUNT || batch->bytes >= BATCH_BYTES ? send_batch(batch) : 0;
+}
+
+/* --- Loading ------------------------------------------------------------------------------------------------------ */
+
+static int load(const struct import_options *o, struct batch *batch, struct progress *progress,
                 uint64_t *ret_unreadable)
 {
     struct file_doc_options doc_options = {.content_bytes_max = o->contents ? o->contents_bytes_max : 0};
@@ -156,18 +312,16 @@ static int load(const struct import_options *o, struct loader *loader, struct pr
         if (entry->fts_info == FTS_DP || entry->fts_info == FTS_ERR || entry->fts_info == FTS_NS ||
             entry->fts_info == FTS_DNR || entry->fts_info == FTS_DC)
             continue;
-        char id[FILE_DOC_ID_BYTES + 1];
         struct slice said = document_path(o, (struct slice){entry->fts_path, entry->fts_pathlen}, &path);
-        file_doc_id(said, id);
-        struct buf *body = loader_begin(loader, slice_from(id));
-        file_doc_write(&maker, body, said, entry->fts_accpath, entry->fts_statp);
-        r = loader_commit(loader);
-        progress_set(progress, loader_counts(loader)->sent);
+        r = add_file(batch, &maker, said, entry);
+        progress_set(progress, loader_counts(batch->loader)->sent);
     }
     if (walk != NULL)
         fts_close(walk);
     if (r == 0)
-        r = loader_finish(loader);
+        r = send_batch(batch);
+    if (r == 0)
+        r = loader_finish(batch->loader);
     buf_deinit(&path);
     file_doc_maker_deinit(&maker);
     return r;
@@ -192,7 +346,7 @@ static void write_index_body(struct buf *to, const char *type)
 }
 
 /* Makes the index when there is none. Returns: 0, or the exit status: the server cannot be reached, or refuses. */
-static int make_index(const struct import_options *o)
+static int make_index(const struct import_options *o, bool *ret_made)
 {
     struct client client;
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
@@ -202,6 +356,7 @@ static int make_index(const struct import_options *o)
     client_escape(&path, slice_from(o->index));
     buf_byte(&path, '\0');
     long status = client_request(&client, "HEAD", path.data, SLICE_NONE, 0);
+    *ret_made = status == 404;
     if (status == 404) {
         write_index_body(&body, o->type);
         status = client_request(&client, "PUT", path.data, buf_view(&body), 0);
@@ -240,7 +395,8 @@ int command_import(int argc, char **argv)
         return 1;
     }
     o.directory = directory;
-    int status = make_index(&o);
+    bool made;
+    int status = make_index(&o, &made);
     if (status != 0)
         return status;
 
@@ -258,7 +414,16 @@ int command_import(int argc, char **argv)
     struct progress progress;
     uint64_t unreadable = 0;
     progress_init(&progress, "files", o.quiet ? 0 : count_files(&o), o.quiet);
-    int r = load(&o, loader, &progress, &unreadable);
+    struct batch *batch = mem_zalloc(sizeof *batch);
+    batch->options = &o;
+    batch->loader = loader;
+    batch->looks = !made;
+    client_init(&batch->client, o.url);
+    INSIST(getrandom(&batch->run, sizeof batch->run, 0) == sizeof batch->run);
+    int r = load(&o, batch, &progress, &unreadable);
+    client_deinit(&batch->client);
+    arena_deinit(&batch->arena);
+    mem_free(batch);
     progress_set(&progress, loader_counts(loader)->sent);
     progress_end(&progress);
     report(&o, loader, progress_seconds(&progress));

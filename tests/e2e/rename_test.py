@@ -12,13 +12,17 @@ import copy
 import json
 import os
 import random
+import re
+import subprocess
 import sys
+import tempfile
 import threading
 import unittest
 from urllib.parse import quote
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from server import Server, check  # noqa: E402
+from server import PROGRAM, Server, check  # noqa: E402
+from waiting import Waiting, until  # noqa: E402
 
 INDEX = {
     "settings": {"analysis": {"analyzer": {"paths": {"tokenizer": "path_hierarchy"}},
@@ -149,6 +153,9 @@ class Rename(unittest.TestCase):
             self.assertEqual((hit["_version"], hit["_seq_no"]), (self.seen.versions[hit["_id"]], self.seen.documents[hit["_id"]][2]))
         return [hit["_id"] for hit in hits]
 
+    def found(self, query, headers={}):
+        return sorted(hit["_id"] for hit in self.server.must("POST", "/fs/_search", {"query": query}, headers)["hits"]["hits"])
+
     def compare(self, model, options="", headers={}):
         self.seen = model
         paths = {id: path for id, (path, _, _) in model.documents.items() if path is not None}
@@ -239,6 +246,24 @@ class Rename(unittest.TestCase):
         self.assertEqual(check(self.server.data)[0], 0, check(self.server.data)[1])
         self.server.start()
 
+    def test_home_and_away_again(self):
+        """What a transaction writes where it has renamed something home and away again is found, by itself and when it has committed."""
+        self.server.must("PUT", "/fs/_doc/1", {"path": "/p/one"})
+        self.server.must("POST", "/fs/_rename", {"from": "/p", "to": "/q"})
+        own = {"Tidelock-Transaction": self.server.must("POST", "/_transaction", {"mode": "update"})["transaction"]}
+        self.server.must("POST", "/fs/_rename", {"from": "/q", "to": "/p"}, own)
+        self.server.must("POST", "/fs/_rename", {"from": "/p", "to": "/z"}, own)
+        self.server.must("PUT", "/fs/_doc/3", {"path": "/p/three"}, own)
+
+        def found(headers):
+            return [self.found(query, headers) for query in
+                    ({"term": {"path": "/p/three"}}, {"prefix": {"path": "/p/"}}, {"term": {"path.tree": "/p"}}, {"term": {"path.tree": "/z"}})]
+        self.assertEqual(found(own), [["3"], ["3"], ["3"], ["1"]])
+        self.server.must("POST", "/_transaction/%s/_commit" % own["Tidelock-Transaction"])
+        self.assertEqual(found({}), [["3"], ["3"], ["3"], ["1"]])
+        self.server.must("POST", "/fs/_rename", {"from": "/p", "to": "/w"})
+        self.assertEqual(self.server.must("GET", "/fs/_doc/3")["_source"], {"path": "/w/three"})
+
     def test_what_is_refused(self):
         self.server.must("PUT", "/fs/_doc/1", {"path": "/a/b"})
         for body, status, word in [
@@ -322,6 +347,146 @@ class Rename(unittest.TestCase):
         self.server.must("POST", "/fs/_rename", rename, {"Tidelock-Session": holder})
         self.assertEqual(self.server.must("GET", "/fs/_doc/1")["_source"], {"path": "/x/b/c"})
 
+    def test_longest_path(self):
+        """No path becomes longer than one may be written, however it would come about; what is in it stays in the tree."""
+        deep, most = ("/" + "y" * 249) * 32, 16384
+        self.server.must("PUT", "/fs/_doc/1", {"path": "/a" + deep, "n": 1})
+        self.server.must("PUT", "/fs/_doc/2", {"path": "/s/t", "n": 1})
+
+        def refused(source, target, word, headers={}):
+            status, reply = self.server.ask("POST", "/fs/_rename", {"from": source, "to": target}, headers)
+            self.assertEqual(status, 400)
+            self.assertIn(word, reply["error"]["reason"])
+
+        refused("/a", "/" + "b" * (most - len(deep)), "would have [%d] bytes" % (most + 1))
+        self.server.must("POST", "/fs/_rename", {"from": "/a", "to": "/" + "b" * (most - len(deep) - 1)})
+        self.server.must("POST", "/fs/_update/1", {"doc": {"n": 2}})
+        self.server.must("POST", "/fs/_rename", {"from": "/" + "b" * (most - len(deep) - 1), "to": "/c"})
+        self.assertEqual(self.server.must("GET", "/fs/_doc/1")["_source"], {"path": "/c" + deep, "n": 2})
+        own = {"Tidelock-Transaction": self.server.must("POST", "/_transaction", {"mode": "update"})["transaction"]}
+        for headers in [own, {}]:  # what is pushed down again and again, and the directory above it named as it was
+            for _ in range(2):
+                self.server.must("POST", "/fs/_rename", {"from": "/s", "to": "/u" + deep[:7000] + "/s"}, headers)
+                self.server.must("POST", "/fs/_rename", {"from": "/u", "to": "/s"}, headers)
+            refused("/s", "/u" + deep[:7000] + "/s", "would have", headers)
+            if headers:
+                self.server.must("POST", "/_transaction/%s/_rollback" % own["Tidelock-Transaction"])
+        lines = [json.dumps(line) for i in range(1001) for line in ({"index": {"_id": "m%d" % i}}, {"path": "/m/%d" % i})]
+        self.server.must("POST", "/fs/_bulk", "\n".join(lines) + "\n", {"Content-Type": "application/x-ndjson"})
+        self.server.must("POST", "/fs/_rename", {"from": "/m", "to": "/n/m"})
+        refused("/n", "/" + "n" * 16000, "too many to look")
+        self.server.must("POST", "/fs/_rename", {"from": "/n/m", "to": "/n/o"})
+        refused("/c", "/" + "x" * 9000, "would have")
+
+    def test_longest_birth(self):
+        """What was born below a long path, and has long paths born below it, is not renamed any more."""
+        deep = ("/" + "l" * 249) * 64
+        self.server.must("PUT", "/fs/_doc/1", {"path": deep + "/f"})
+        self.server.must("POST", "/fs/_rename", {"from": deep, "to": "/d"})
+        self.server.must("PUT", "/fs/_doc/2", {"path": "/d" + deep + "/f"})
+        status, reply = self.server.ask("POST", "/fs/_rename", {"from": "/d" + deep, "to": "/e"})
+        self.assertEqual((status, "too often" in reply["error"]["reason"], "_reindex" in reply["error"]["reason"]), (400, True, True))
+        self.server.must("POST", "/fs/_rename", {"from": "/d", "to": "/e"})
+        self.assertEqual(self.server.must("GET", "/fs/_doc/2")["_source"]["path"], "/e" + deep + "/f")
+
+    def test_two_hierarchies(self):
+        """A family that is cut in two ways is found by both; a copy of the path is refused, since it would not move."""
+        fields = {"paths": {"type": "text", "analyzer": "paths"}, "zdots": {"type": "text", "analyzer": "dots"}}
+        settings = {"analysis": {"analyzer": {"paths": {"tokenizer": "path_hierarchy"}, "dots": {"tokenizer": "dots"}},
+                                 "tokenizer": {"dots": {"type": "path_hierarchy", "delimiter": "."}}}}
+        wanted = [({"term": {"path.zdots": path}}, ids) for path, ids in
+                  [("/a", []), ("/a.b/c", []), ("/a.b/c.d", []), ("/e", ["1", "2"]), ("/e.f/c", ["1", "2"]), ("/e.f/c.d", ["1"]), ("/e.f", [])]]
+        wanted += [({"terms": {"path.zdots": ["/e"]}}, ["1", "2"]), ({"match": {"path.zdots": "/e.f/c.d"}}, ["1", "2"]), ({"prefix": {"path.zdots": "/e.f/"}}, ["1", "2"]),
+                   ({"bool": {"filter": {"term": {"path.zdots": "/e"}}}}, ["1", "2"]), ({"term": {"path.paths": "/e.f"}}, ["1", "2"]), ({"term": {"path.paths": "/e"}}, [])]
+        for late in [False, True]:
+            self.server.must("DELETE", "/fs")
+            first = {name: field for name, field in fields.items() if name == "paths" or not late}
+            self.server.must("PUT", "/fs", {"settings": settings, "mappings": {"properties": {"path": {"type": "keyword", "fields": first}}}})
+            self.server.must("PUT", "/fs/_doc/1", {"path": "/a.b/c.d"})
+            self.server.must("PUT", "/fs/_mapping", {"properties": {"path": {"type": "keyword", "fields": fields}}})
+            self.server.must("PUT", "/fs/_doc/2", {"path": "/a.b/c.e"})
+            self.server.must("POST", "/fs/_rename", {"from": "/a.b", "to": "/e.f"})
+            for query, ids in wanted:
+                self.assertEqual(self.found(query), ids, query)
+        self.server.must("PUT", "/fs/_mapping", {"properties": {"path": {"type": "keyword", "fields": fields, "copy_to": "all"}, "all": {"type": "keyword"}}})
+        self.server.must("PUT", "/fs/_doc/3", {"path": "/e.f/n"})
+        status, reply = self.server.ask("POST", "/fs/_rename", {"from": "/e.f", "to": "/g"})
+        self.assertEqual((status, "copy_to" in reply["error"]["reason"]), (400, True))
+        self.assertEqual(self.found({"term": {"all": "/e.f/n"}}), ["3"])
+
+    def test_import_again(self):
+        """`tidelock import` finds a file's document by its path, whatever was renamed: none is made twice, pulled back, or left out."""
+        with tempfile.TemporaryDirectory() as folder:
+            tree = os.path.realpath(folder)
+            for name in ("a", "b\udcff", "sub/c"):
+                os.makedirs(os.path.dirname(os.path.join(tree, name)), exist_ok=True)
+                with open(os.path.join(tree, name), "w", encoding="utf-8") as file:
+                    file.write(name[-1:] * 3 if name != "b\udcff" else "b")
+
+            def load(root, *options):
+                done = subprocess.run([PROGRAM, "import", "--quiet", "--url", self.server.url, "--index", "files", "--root", root, *options, tree],
+                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+                self.assertEqual(done.returncode, 0, done.stdout)
+                return [int(number) for number in re.findall(rb"(\d+) (?:documents created|updated|already there)", done.stdout)]
+
+            def lies():
+                hits = self.server.must("POST", "/files/_search", {"size": 100})["hits"]["hits"]
+                return sorted((hit["_source"]["path"], hit["_id"]) for hit in hits)
+            self.assertEqual(load("/src"), [5, 0, 0])
+            self.assertEqual(load("/src"), [0, 0, 5])
+            self.server.must("POST", "/files/_rename", {"from": "/src", "to": "/dst"})
+            moved = lies()
+            plain = [entry for entry in moved if not entry[0].startswith("/dst/b")]
+            self.assertEqual(load("/dst")[0], 1)  # whose name is no UTF-8: it has an id of the name as it is, and is no text
+            self.assertEqual([entry for entry in lies() if not entry[0].startswith("/dst/b")], plain)
+            self.assertEqual(load("/src"), [4, 0, 1])
+            self.assertEqual([path for path, _ in lies() if not path.split("/")[2:3] == ["b\ufffd"]],
+                             ["/dst", "/dst/a", "/dst/sub", "/dst/sub/c", "/src", "/src/a", "/src/sub", "/src/sub/c"])
+            before = lies()
+            self.assertEqual(load("/src", "--update")[0], 0)
+            self.assertEqual(load("/dst", "--update")[0], 0)
+            self.assertEqual([path for path, _ in lies()].count("/src/a"), 1)
+            self.assertEqual([entry for entry in lies() if "b\ufffd" not in entry[0]], [entry for entry in before if "b\ufffd" not in entry[0]])
+
+    def test_token_of_a_commit(self):
+        """Renames count as changes of their transaction; a commit's token covers them."""
+        self.server.must("PUT", "/fs/_doc/1", {"path": "/t/x"})
+        session = self.server.must("POST", "/_session", {})["session"]
+
+        def locked(*paths):
+            return self.server.must("POST", "/_lock", {"session": session, "locks": [{"mode": "exclusive", "index": "fs", "path": path} for path in paths]})["fencing_token"]
+
+        def begin():
+            return self.server.must("POST", "/_transaction", {"mode": "update", "session": session})["transaction"]
+        tokens = [locked("/elsewhere"), locked("/t"), locked("/t", "/u")]
+        transaction = begin()
+        own = {"Tidelock-Transaction": transaction}
+        self.server.must("POST", "/fs/_rename", {"from": "/t", "to": "/u"}, own)
+        self.assertEqual(self.server.must("GET", "/_transaction/" + transaction)["changes"], 1)
+        for token in tokens[:2]:
+            status, reply = self.server.ask("POST", "/_transaction/%s/_commit?fencing_token=%d" % (transaction, token))
+            self.assertEqual((status, reply["error"]["type"]), (409, "stale_fencing_token_exception"))
+        self.assertEqual(self.server.must("POST", "/_transaction/%s/_commit?fencing_token=%d" % (transaction, tokens[2]))["changes"], 1)
+
+    def test_rolled_back(self):
+        """Who waited for a document that a transaction had renamed has it where it lies, when that is rolled back."""
+        self.server.must("PUT", "/fs/_doc/1", {"path": "/a/x"})
+        transaction = self.server.must("POST", "/_transaction", {"mode": "update"})["transaction"]
+        own = {"Tidelock-Transaction": transaction}
+        self.server.must("POST", "/fs/_rename", {"from": "/a", "to": "/b"}, own)
+        self.server.must("GET", "/fs/_doc/1", None, own)
+        self.server.must("PUT", "/fs/_doc/1", {"path": "/b/x", "n": 2}, own)
+        holder, other = (self.server.must("POST", "/_session", {})["session"] for _ in range(2))
+        waiting = Waiting(self.server, "POST", "/_lock", {"session": holder, "wait": "20s", "locks": [{"mode": "exclusive", "index": "fs", "id": "1"}]})
+        until(lambda: any(lock["waiters"] for lock in self.server.must("GET", "/_lock")["locks"]), "it waits")
+        self.server.must("POST", "/_transaction/%s/_rollback" % transaction)
+        waiting.join()
+        self.assertEqual(waiting.status, 200, waiting.reply)
+        self.assertEqual([lock["path"] for lock in self.server.must("GET", "/_lock")["locks"]], ["/a/x"])
+        for path, status in [("/a", 409), ("/b", 200)]:
+            self.assertEqual(self.server.ask("POST", "/_lock", {"session": other, "wait": "0s", "locks": [{"mode": "exclusive", "index": "fs", "path": path}]})[0],
+                             status, path)
+
     def test_history(self):
         self.server.must("PUT", "/fs/_doc/1", {"path": "/a/b"})
         self.server.must("POST", "/fs/_rename", {"from": "/a", "to": "/c"})
@@ -334,14 +499,32 @@ class Rename(unittest.TestCase):
         self.assertEqual(paths, ["/d/b", "/c/b", "/c/b", "/a/b"])
 
     def test_highest_version(self):
-        """A version that a client made the highest there is stays that; the sequence number still tells of the rename."""
+        """A version that a client made the highest there is cannot be raised: no rename of it, alone or in a transaction."""
         highest = 2 ** 63 - 1
         self.server.must("PUT", "/fs/_doc/1?version_type=external&version=%d" % (highest - 1), {"path": "/a/b"})
-        for source, target, version in [("/a", "/c", highest), ("/c", "/d", highest), ("/d", "/a", highest)]:
-            seq_no = self.server.must("POST", "/fs/_rename", {"from": source, "to": target})["_seq_no"]
-            got = self.server.must("GET", "/fs/_doc/1")
-            self.assertEqual((got["_version"], got["_seq_no"], got["_source"]["path"]), (version, seq_no, target + "/b"))
+        self.server.must("PUT", "/fs/_doc/2", {"path": "/z/b"})
+        self.server.must("POST", "/fs/_rename", {"from": "/a", "to": "/c"})
+        own = {"Tidelock-Transaction": self.server.must("POST", "/_transaction", {"mode": "update"})["transaction"]}
+        for headers in [{}, own]:
+            for source, target in [("/c", "/d"), ("/c/b", "/d")]:
+                status, reply = self.server.ask("POST", "/fs/_rename", {"from": source, "to": target}, headers)
+                self.assertEqual((status, reply["error"]["reason"]), (400, "the version of [1] cannot be raised any more"))
+            self.assertEqual(self.server.must("GET", "/fs/_doc/1", None, headers)["_version"], highest)
+        self.server.must("PUT", "/fs/_doc/3?version_type=external&version=%d" % highest, {"path": "/y/b"}, own)
+        self.assertEqual(self.server.ask("POST", "/fs/_rename", {"from": "/y", "to": "/x"}, own)[0], 400)
+        self.server.must("POST", "/fs/_rename", {"from": "/z", "to": "/y/z"}, own)
+        self.server.must("POST", "/_transaction/%s/_commit" % own["Tidelock-Transaction"])
+        self.server.stop()
+        self.server.start()
+        self.assertEqual(self.server.ask("POST", "/fs/_rename", {"from": "/y", "to": "/x"})[0], 400)
         self.assertEqual(self.server.ask("PUT", "/fs/_doc/1", {"path": "/a/b"})[0], 400)
+        self.server.must("PUT", "/fs/_doc/3?version_type=external_gte&version=%d" % highest, {"n": 1})
+        self.server.must("POST", "/fs/_rename", {"from": "/y", "to": "/x"})
+        self.server.must("DELETE", "/fs/_doc/1?version_type=external_gte&version=%d" % highest)
+        self.server.must("PUT", "/fs/_doc/4", {"path": "/c/e"})
+        self.server.must("POST", "/fs/_rename", {"from": "/c", "to": "/d"})
+        self.server.stop()
+        self.assertEqual(check(self.server.data)[0], 0, check(self.server.data)[1])
 
     def test_where_much_once_lay(self):
         """Renames to and of a directory that was emptied document by document, beside writes that come to lie in it."""

@@ -2,6 +2,11 @@
 /* Entries by birth; see births.h. */
 #include "core/documents/births.h"
 
+#include "core/tree/tree_record.h"
+#include "mapping/analysis.h"
+#include "mapping/entry.h"
+#include "mapping/field.h"
+
 int births_begin(const struct view *view, uint32_t index, const struct mapping *mapping, struct births *ret_births)
 {
     const struct mapping_field *path = mapping_path_field(mapping);
@@ -23,10 +28,19 @@ bool births_concern(const struct births *births, const struct mapping_field *fie
     return births->path != NULL && field->in_tree;
 }
 
+/* Whether a field's directories, if it has such, are those of the tree: a family may be cut in more ways than one. */
+static bool cuts_alike(const struct births *births, const struct mapping_field *field)
+{
+    char delimiter = births->tree.delimiter;
+
+    return field->type != FIELD_TEXT || field->analyzer == NULL || !analyzer_is_path(field->analyzer, &delimiter) ||
+           delimiter == births->tree.delimiter;
+}
+
 bool births_find(const struct births *births, const struct mapping_field *field)
 {
     return births_concern(births, field) && field_is_found(field) &&
-           field_found_by(field)->number == births->path->number;
+           field_found_by(field)->number == births->path->number && cuts_alike(births, field);
 }
 
 /* Where ranges go. */
@@ -135,6 +149,9 @@ struct looking {
     bool wants_below;
     bool begun; /* the first range, what was born right there, is behind it */
     struct account *account;
+    size_t vain, most;  /* documents that lay elsewhere; how many may */
+    struct arena arena; /* of the look */
+    struct slice skip;  /* what is born below this lies elsewhere with it; data NULL: go on */
     int r;
 };
 
@@ -152,7 +169,38 @@ static int path_of(const struct looking *look, const struct doc *doc, struct are
     return r < 0 ? tl_trace(r) : 0;
 }
 
-static int look_at(struct looking *look, uint16_t field, const struct entry_hit *hit)
+/*
+ * A document lies elsewhere: finds the highest birth above it, below the path that is looked at, that lies elsewhere itself. All that is born below
+ * that went along, or was renamed for itself, and is a guest then.
+ */
+static int find_skip(struct looking *look, struct slice birth, size_t above)
+{
+    const struct tree *tree = &look->births.tree;
+    size_t last = tree_parent_length(birth, tree->delimiter);
+
+    for (size_t end = tree__next_end(birth, above, tree->delimiter); end <= last;
+         end = tree__next_end(birth, end, tree->delimiter)) {
+        struct slice directory = slice_make(birth.data, end), path;
+        struct tree_standing standing;
+        struct tree_moved moved;
+        int r = tree__moved(tree, directory, &look->arena, &moved);
+        if (r != 0)
+            return r < 0 ? tl_trace(r) : 0;
+        if (moved.lies == TREE_AT_HOME)
+            continue;
+        r = tree_stand(tree, directory, &look->arena, &path, &standing);
+        if (r < 0)
+            return tl_trace(r);
+        if (r == TREE_NOT_FOUND || (r == 0 && !tree_within(path, look->path, tree->delimiter))) {
+            look->skip = arena_copy(&look->arena, directory);
+            return 0;
+        }
+    }
+    return 0;
+}
+
+/* `above`: the length of the birth below which the range is; 0: it is no such range. */
+static int look_at(struct looking *look, uint16_t field, const struct entry_hit *hit, size_t above)
 {
     tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
     struct slice path;
@@ -167,9 +215,34 @@ static int look_at(struct looking *look, uint16_t field, const struct entry_hit 
             look->at = true;
         else if (r == 0 && path.data != NULL && tree_within(path, look->path, look->births.tree.delimiter))
             look->below = true;
+        else if (r == 0 && ++look->vain > 0 && above > 0 && above < doc.birth.len)
+            r = find_skip(look, doc.birth, above);
     }
     doc_release(&doc);
     return r;
+}
+
+/* A value beyond all that are born below a birth. */
+static const struct value *value_beyond(struct looking *look, uint16_t field, struct slice birth)
+{
+    struct value *value = arena_zalloc(&look->arena, sizeof *value);
+    char next = (char)(look->births.tree.delimiter + 1);
+
+    *value = (struct value){
+        .field = field, .kind = VALUE_BYTES, .bytes = tree__join(&look->arena, birth, slice_make(&next, 1))};
+    return value;
+}
+
+/* The rest of a range of all below a birth, behind what is to be passed over. */
+static struct entry_range range_behind(struct looking *look, const struct entry_range *range, size_t above)
+{
+    struct slice directory = slice_make(range->low->bytes.data, above);
+
+    return (struct entry_range){.index = range->index,
+                                .field = range->field,
+                                .low = value_beyond(look, range->field, look->skip),
+                                .high = value_beyond(look, range->field, directory),
+                                .high_exclusive = true};
 }
 
 /* Looks through a range until it has what that range can have. */
@@ -183,35 +256,64 @@ static bool look_through(void *context, const struct entry_range *range)
     if (*found)
         return true;
     tl_cleanup(entry_scan_freep) struct entry_scan *scan = entry_scan_new(look->view, range);
+    /* Values are cut beyond some length, and in no order there. */
+    size_t above = range->prefix && range->low->bytes.len > 1 ? range->low->bytes.len - 1 : 0;
     int r = 0;
     while (r == 0 && !*found && account_take(look->account, STEPS_OF_ENTRY)) {
         r = entry_scan_next(scan, &hit);
         if (r == 0)
-            r = look_at(look, range->field, &hit);
+            r = look_at(look, range->field, &hit, above);
+        if (r == 0 && look->vain > look->most)
+            r = BIRTHS_ENOUGH;
+        if (r == 0 && look->skip.data != NULL && look->skip.len < ENTRY_VALUE_CHARACTERS_MAX) {
+            struct entry_range rest = range_behind(look, range, above);
+            entry_scan_free(scan);
+            scan = entry_scan_new(look->view, &rest);
+        }
+        look->skip = SLICE_NONE;
     }
-    if (r < 0)
+    if (r < 0 || look->vain > look->most)
         look->r = r;
     bool over = look->account != NULL && account_over(look->account);
-    return r >= 0 && !over && !(look->at && (look->below || !look->wants_below));
+    return r >= 0 && look->vain <= look->most && !over && !(look->at && (look->below || !look->wants_below));
+}
+
+static int look_for(struct looking *look, uint32_t index, const struct mapping *mapping)
+{
+    tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
+    int r = births_begin(look->view, index, mapping, &look->births);
+
+    if (r != 0)
+        return tl_trace(r);
+    look->births.path = mapping_path_field(mapping); /* without renames, births are paths */
+    r = births_of_value(&look->births, look->path, look->wants_below, &arena, look_through, look);
+    arena_deinit(&look->arena);
+    return r < 0 || look->r < 0 ? tl_trace(r < 0 ? r : look->r) : look->r;
 }
 
 int births_lie(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
                struct account *account, bool *ret_at, bool *ret_below)
 {
-    tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
-    struct looking look = {.view = view, .path = path, .wants_below = ret_below != NULL, .account = account};
-    int r = births_begin(view, index, mapping, &look.births);
+    struct looking look = {
+        .view = view, .path = path, .wants_below = ret_below != NULL, .account = account, .most = SIZE_MAX - 1};
+    int r = look_for(&look, index, mapping);
 
-    if (r != 0)
-        return tl_trace(r);
-    look.births.path = mapping_path_field(mapping); /* without renames, births are paths */
-    r = births_of_value(&look.births, path, look.wants_below, &arena, look_through, &look);
-    if (r < 0 || look.r < 0)
-        return tl_trace(r < 0 ? r : look.r);
     *ret_at = look.at;
     if (ret_below != NULL)
         *ret_below = look.below;
-    return 0;
+    return r;
+}
+
+int births_lie_within(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
+                      size_t most, bool *ret_at, bool *ret_below, size_t *ret_vain)
+{
+    struct looking look = {.view = view, .path = path, .wants_below = true, .most = most};
+    int r = look_for(&look, index, mapping);
+
+    *ret_at = look.at;
+    *ret_below = look.below;
+    *ret_vain = look.vain;
+    return r;
 }
 
 /* --- What changed last -------------------------------------------------------------------------------------------- */
@@ -233,7 +335,7 @@ static int count_at(struct newest *newest, uint16_t field, const struct entry_hi
     if (r != 0)
         return r < 0 ? tl_trace(r) : 0;
     if (doc.placed && doc_entry_batch(&doc, field) == hit->batch) {
-        r = path_of(look, &doc, &arena, &path);
+        r = newest->seen++ >= BIRTHS_SEQ_NO_DOCUMENTS_MAX ? BIRTHS_ENOUGH : path_of(look, &doc, &arena, &path);
         if (r == 0 && slice_equal(path, look->path) && doc.seq_no > newest->seq_no)
             newest->seq_no = doc.seq_no;
     }
@@ -251,7 +353,7 @@ static bool count_range(void *context, const struct entry_range *range)
     while (r == 0) {
         r = entry_scan_next(scan, &hit);
         if (r == 0)
-            r = newest->seen++ == BIRTHS_SEQ_NO_DOCUMENTS_MAX ? BIRTHS_ENOUGH : count_at(newest, range->field, &hit);
+            r = count_at(newest, range->field, &hit);
         else if (r == ENTRY_SCAN_END)
             return true;
     }
@@ -274,4 +376,114 @@ int births_seq_no(const struct view *view, uint32_t index, const struct mapping 
         return tl_trace(r < 0 ? r : newest.look.r);
     *ret_seq_no = newest.seq_no;
     return newest.look.r;
+}
+
+/* --- How long paths are ------------------------------------------------------------------------------------------- */
+
+struct longest {
+    struct looking look;
+    size_t seen;
+    size_t bytes;
+};
+
+static int measure(struct longest *longest, uint16_t field, const struct entry_hit *hit)
+{
+    tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
+    const struct looking *look = &longest->look;
+    struct slice path;
+    struct doc doc;
+    int r = doc_get_key(look->view, look->births.tree.index, hit->document_key, &doc);
+
+    if (r != 0)
+        return r < 0 ? tl_trace(r) : 0;
+    if (doc.placed && doc_entry_batch(&doc, field) == hit->batch) {
+        r = longest->seen++ >= BIRTHS_LONGEST_MAX ? BIRTHS_ENOUGH : path_of(look, &doc, &arena, &path);
+        if (r == 0 && path.len > longest->bytes && tree_within(path, look->path, look->births.tree.delimiter))
+            longest->bytes = path.len;
+    }
+    doc_release(&doc);
+    return r;
+}
+
+static bool measure_range(void *context, const struct entry_range *range)
+{
+    struct longest *longest = context;
+    struct entry_hit hit;
+    tl_cleanup(entry_scan_freep) struct entry_scan *scan = entry_scan_new(longest->look.view, range);
+    int r = longest->seen++ >= BIRTHS_LONGEST_MAX ? BIRTHS_ENOUGH : 0;
+
+    while (r == 0) {
+        r = entry_scan_next(scan, &hit);
+        if (r == 0)
+            r = measure(longest, range->field, &hit);
+        else if (r == ENTRY_SCAN_END)
+            return true;
+    }
+    longest->look.r = r;
+    return false;
+}
+
+int births_longest(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
+                   size_t *ret_longest)
+{
+    tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
+    struct longest longest = {.look = {.view = view, .path = path}};
+    struct births *births = &longest.look.births;
+    int r = births_begin(view, index, mapping, births);
+
+    births->path = mapping_path_field(mapping); /* without renames, births are paths */
+    if (r == 0)
+        r = births_of_value(births, path, true, &arena, measure_range, &longest);
+    if (r < 0 || longest.look.r < 0)
+        return tl_trace(r < 0 ? r : longest.look.r);
+    *ret_longest = longest.bytes;
+    return longest.look.r;
+}
+
+/* --- Versions that no rename can raise ---------------------------------------------------------------------------- */
+
+/* Whether a document lies there and has the highest version; 0, 1, fatal codes. */
+static int is_highest(const struct looking *look, struct slice document)
+{
+    tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
+    struct slice path = SLICE_NONE;
+    struct doc doc;
+    int r = doc_get_key(look->view, look->births.tree.index, document, &doc);
+
+    if (r != 0)
+        return r < 0 ? tl_trace(r) : 0;
+    if (doc.placed && doc.version == INT64_MAX)
+        r = path_of(look, &doc, &arena, &path);
+    if (r == 0)
+        r = path.data != NULL && tree_within(path, look->path, look->births.tree.delimiter);
+    doc_release(&doc);
+    return r;
+}
+
+int births_highest(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
+                   struct arena *arena, struct slice *ret_id)
+{
+    tl_cleanup(buf_deinit) struct buf lower = BUF_INIT(BUF_UNLIMITED);
+    tl_cleanup(buf_deinit) struct buf upper = BUF_INIT(BUF_UNLIMITED);
+    struct looking look = {.view = view, .path = path};
+    size_t seen = 0;
+    int r = births_begin(view, index, mapping, &look.births);
+
+    *ret_id = SLICE_NONE;
+    tree_high_bounds(&lower, &upper, index);
+    struct view_iter *iter = view_iter_new(view, SPACE_TREE, buf_view(&lower), buf_view(&upper));
+    view_iter_seek_first(iter);
+    while (r == 0 && ret_id->data == NULL && view_iter_valid(iter)) {
+        struct slice document = tree_key_text(view_iter_key(iter));
+        r = ++seen > BIRTHS_HIGH_MAX ? BIRTHS_ENOUGH : is_highest(&look, document);
+        if (r == 1 && seen <= BIRTHS_HIGH_MAX) {
+            *ret_id = arena_copy(arena, slice_from_offset(document, DOC_KEY_PREFIX_BYTES - sizeof(index)));
+            r = 0;
+        }
+        view_iter_next(iter);
+    }
+    if (r == 0)
+        r = view_iter_status(iter);
+    view_iter_free(iter);
+    return r < 0 ? tl_trace(r) : r;
 }

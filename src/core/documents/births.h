@@ -61,6 +61,14 @@ void births_put(const struct mapping *mapping, const struct document *document, 
 int births_lie(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
                struct account *account, bool *ret_at, bool *ret_below) TL_MUST_USE;
 
+/*
+ * The same, with at most `most` documents looked at in vain, which lie elsewhere by now; *ret_vain is how many were. What was renamed away with its
+ * directory is passed over whole, and does not count. So the outcome follows from documents and renames alone.
+ * Returns: as births_lie(); BIRTHS_ENOUGH: it cannot be said without more.
+ */
+int births_lie_within(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
+                      size_t most, bool *ret_at, bool *ret_below, size_t *ret_vain) TL_MUST_USE;
+
 /* Documents of one path that are looked at for their newest change. */
 #define BIRTHS_SEQ_NO_DOCUMENTS_MAX 1000
 
@@ -71,5 +79,27 @@ int births_lie(const struct view *view, uint32_t index, const struct mapping *ma
  */
 int births_seq_no(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
                   int64_t *ret_seq_no) TL_MUST_USE;
+
+/* Documents with a high version that are looked at before a rename. */
+#define BIRTHS_HIGH_MAX 1000
+
+/*
+ * Finds a document at a path or below it that has the highest version there is; *ret_id, in `arena`, is its id, data NULL where there is none.
+ * Requires: as births_lie().
+ * Returns: 0; BIRTHS_ENOUGH: more documents of the index than are looked at have a high version; fatal codes.
+ */
+int births_highest(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
+                   struct arena *arena, struct slice *ret_id) TL_MUST_USE;
+
+/* Documents, and births that were renamed, that are looked at for the longest path. */
+#define BIRTHS_LONGEST_MAX 1000
+
+/*
+ * Finds the longest path of what lies at a path and below it.
+ * Requires: as births_lie().
+ * Returns: 0; BIRTHS_ENOUGH: there is more than that; fatal codes.
+ */
+int births_longest(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
+                   size_t *ret_longest) TL_MUST_USE;
 
 #endif

@@ -131,11 +131,11 @@ struct write_item write__removal_of(struct arena *arena, const struct catalog_in
 /*
  * Moves what a transaction wrote into the open unit's batch: records get the unit's timestamp, counts their changes. The batch
  * refers to what the overlay holds, so that must live, unchanged, until the unit ends.
- * Returns: in *ret_changes how many documents it changed.
+ * Returns: in *ret_changes how many documents it wrote and how often it renamed.
  */
 int write__commit_overlay(struct core *core, struct overlay *overlay, uint64_t *ret_changes) TL_MUST_USE;
 
-/* Returns: how many documents an overlay changes. */
+/* Returns: how many documents an overlay writes, and renames it has. */
 uint64_t write__overlay_changes(const struct overlay *overlay);
 
 #endif

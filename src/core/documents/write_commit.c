@@ -110,6 +110,9 @@ static void commit_rename(void *context, struct slice key, struct slice value)
         work->r = tl_trace(TL_ERR_CORRUPT);
     else if (catalog_index_by_number(work->core->catalog, change.index) != NULL)
         feed__note(work->core, &change, false);
+    else
+        return;
+    work->changes++;
 }
 
 static void commit_count(struct committing *work, uint32_t index, uint16_t type, struct slice value)
@@ -170,5 +173,5 @@ int write__commit_overlay(struct core *core, struct overlay *overlay, uint64_t *
 
 uint64_t write__overlay_changes(const struct overlay *overlay)
 {
-    return overlay_count_in(overlay, SPACE_DOCUMENTS);
+    return overlay_count_in(overlay, SPACE_DOCUMENTS) + overlay_count_in(overlay, SPACE_FEED);
 }

@@ -20,6 +20,7 @@
 #include "core/step/unit.h"
 #include "core/step/work.h"
 #include "core/tree/empty.h"
+#include "core/tree/tree.h"
 #include "core/tree/tree_write.h"
 #include "mapping/shard.h"
 
@@ -459,6 +460,18 @@ static int be_born(struct writing *work, struct writing_item *at, const struct d
     return 0;
 }
 
+/* Has the tree know whose version renames may come to the end of, as a client may have given it. */
+static void note_version(struct writing *work, const struct writing_item *at, const struct doc *doc)
+{
+    bool high = doc->placed && doc->version >= TREE_VERSION_HIGH;
+    struct tree_writer writer;
+
+    if (!high && !(at->has_old && at->old.version >= TREE_VERSION_HIGH && mapping_is_tree(at->index->mapping)))
+        return;
+    writer = writing__tree(work, at->index);
+    tree_note_version(&writer, slice_from_offset(at->key, sizeof(uint32_t)), high);
+}
+
 /* Puts a parsed source in place of what is there. */
 static int put(struct writing *work, struct writing_item *at, const struct document *document, struct slice source,
                struct slice lease)
@@ -474,6 +487,8 @@ static int put(struct writing *work, struct writing_item *at, const struct docum
     doc.stored_seq_no = doc.seq_no;
     if (r == 0)
         r = be_born(work, at, document, &doc);
+    if (r == 0)
+        note_version(work, at, &doc);
     if (r == 0)
         r = writing__change_entries(work, at, document, &doc);
     if (r == 0)
@@ -530,6 +545,8 @@ static int remove_document(struct writing *work, struct writing_item *at)
     struct doc doc = {.deleted = true, .routing = at->has_old ? routing_kept(work, at) : at->routing};
     int r = take_version(work, at, &doc);
 
+    if (r == 0)
+        note_version(work, at, &doc);
     if (r == 0)
         r = writing__remove_entries(work, at);
     if (r == 0)

@@ -238,7 +238,24 @@ struct found {
     size_t count;
     size_t capacity;
     struct arena *arena;
+    const struct resource **places; /* in order of addresses: what lies elsewhere is of no interest */
+    size_t place_count;
 };
+
+static int compare_addresses(const void *a, const void *b)
+{
+    uintptr_t x = (uintptr_t) * (const struct resource *const *)a, y = (uintptr_t) * (const struct resource *const *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Whether a document lies at or below one of the places. */
+static bool lies_below(const struct found *found, const struct resource *document)
+{
+    for (const struct resource *at = document->parent; at != NULL && at->kind == RESOURCE_DIRECTORY; at = at->parent)
+        if (bsearch(&at, found->places, found->place_count, sizeof(struct resource *), compare_addresses) != NULL)
+            return true;
+    return false;
+}
 
 static void find(struct found *found, const struct resource *resource)
 {
@@ -253,7 +270,7 @@ static void find_all(struct found *found, const struct lock_table *table, const 
     for (size_t i = 0; i < resources->bucket_count; i++)
         for (const struct resource *at = resources->buckets[i]; at != NULL; at = at->chain)
             if ((index == NULL || (at->kind == RESOURCE_DOCUMENT && resource_index_of(at) == index)) &&
-                lock_resource_taken(at))
+                (found->places == NULL || lies_below(found, at)) && lock_resource_taken(at))
                 find(found, at);
     if (found->count > 1)
         qsort(found->items, found->count, sizeof *found->items, compare_pointers);
@@ -274,6 +291,21 @@ static struct slice keep(struct arena *arena, struct slice text)
     return text.data == NULL ? SLICE_NONE : arena_copy(arena, text);
 }
 
+static const struct resource_name *name_all(const struct found *found, size_t *ret_count)
+{
+    struct arena *arena = found->arena;
+    struct resource_name *names = arena_alloc(arena, (found->count + 1) * sizeof *names);
+    for (size_t i = 0; i < found->count; i++) {
+        struct resource_name name = resource_name(found->items[i], arena);
+        names[i] = name;
+        names[i].index = keep(arena, name.index);
+        names[i].type = keep(arena, name.type);
+        names[i].id = keep(arena, name.id);
+    }
+    *ret_count = found->count;
+    return names;
+}
+
 const struct resource_name *lock_table_documents(const struct lock_table *table, struct slice index,
                                                  struct arena *arena, size_t *ret_count)
 {
@@ -281,16 +313,37 @@ const struct resource_name *lock_table_documents(const struct lock_table *table,
     const struct resource *home = resource_index(&table->resources, index);
     if (home != NULL)
         find_all(&found, table, home);
-    struct resource_name *names = arena_alloc(arena, (found.count + 1) * sizeof *names);
-    for (size_t i = 0; i < found.count; i++) {
-        struct resource_name name = resource_name(found.items[i], arena);
-        names[i] = name;
-        names[i].index = keep(arena, name.index);
-        names[i].type = keep(arena, name.type);
-        names[i].id = keep(arena, name.id);
+    return name_all(&found, ret_count);
+}
+
+/* Returns: the directory of a path; NULL: nothing in or below it is in the table. */
+static const struct resource *directory_at(const struct lock_table *table, const struct resource *index,
+                                           struct slice path)
+{
+    struct resource_path walk = resource_path(path);
+    const struct resource *at = index;
+    struct slice name;
+    while (at != NULL && resource_path_next(&walk, &name))
+        at = resource_child(&table->resources, at, name);
+    return at == index ? NULL : at;
+}
+
+const struct resource_name *lock_table_documents_below(const struct lock_table *table, struct slice index,
+                                                       const struct slice *paths, size_t path_count,
+                                                       struct arena *arena, size_t *ret_count)
+{
+    struct found found = {.arena = arena, .places = arena_alloc(arena, (path_count + 1) * sizeof *found.places)};
+    const struct resource *home = resource_index(&table->resources, index);
+    for (size_t i = 0; home != NULL && i < path_count; i++) {
+        const struct resource *place = directory_at(table, home, paths[i]);
+        if (place != NULL)
+            found.places[found.place_count++] = place;
     }
-    *ret_count = found.count;
-    return names;
+    if (found.place_count > 0) {
+        qsort(found.places, found.place_count, sizeof *found.places, compare_addresses);
+        find_all(&found, table, home);
+    }
+    return name_all(&found, ret_count);
 }
 
 struct lock_waiters lock_waiters(const struct resource *resource)

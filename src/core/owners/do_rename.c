@@ -12,6 +12,7 @@
 #include "core/catalog/counter.h"
 #include "core/documents/births.h"
 #include "core/documents/seen.h"
+#include "core/documents/write.h"
 #include "core/feed/feed.h"
 #include "core/locks/lock.h"
 #include "core/locks/resource.h"
@@ -26,6 +27,7 @@
 #include "core/step/handler.h"
 #include "core/step/hooks.h"
 #include "core/step/unit.h"
+#include "core/step/work.h"
 #include "core/tree/empty.h"
 #include "core/tree/tree.h"
 #include "core/tree/tree_record.h"
@@ -101,6 +103,12 @@ static int find_index(struct core *core, struct command *command, const struct c
                       "keyword or path that is "
                       "indexed whole, with [/] between names; [_reindex] its documents into an index where it is",
                       SLICE_ARG(index->name), SLICE_ARG(path->path));
+    if (path->copy_to_count > 0) /* entries of the copies would go on saying what was written */
+        return refuse(
+            command, PROBLEM_ILLEGAL_ARGUMENT,
+            "nothing can be renamed in [%.*s]: its path field [%.*s] has a [copy_to], and copies do not move; "
+            "[_reindex] its documents into an index without, or with a multi-field instead",
+            SLICE_ARG(index->name), SLICE_ARG(path->path));
     *ret_index = index;
     return 0;
 }
@@ -149,8 +157,11 @@ static int check_newest(struct command *command, const struct catalog_index *ind
 
 /*
  * Whether documents lie at a path, and below it. That nothing does is found by looking through all that once was there: it is asked of the store
- * but once, and not here when the submitter has asked (`nothing`) and the place was watched since. What a transaction sees is its own.
+ * but once, and not here when the submitter has asked (`nothing`) and the place was watched since. What a transaction sees is its own: there
+ * so many documents are looked at and no more.
  */
+enum { LOOKED_IN_VAIN_MAX = 5000, LOOKED_WORK = WORK_SCAN + WORK_READ + WORK_READ };
+
 static int look_at(struct core *core, const struct catalog_index *index, const struct view *view, struct slice path,
                    tl_ts nothing, bool *ret_at, bool *ret_below)
 {
@@ -159,10 +170,22 @@ static int look_at(struct core *core, const struct catalog_index *index, const s
         (empty_places_know(&core->empty, index->number, path, delimiter) ||
          (nothing != TL_TS_NONE && empty_places_still(&core->empty, index->number, path, nothing))))
         return 0;
-    int r = births_lie(view, index->number, index->mapping, path, NULL, ret_at, ret_below);
+    size_t vain;
+    int r = births_lie_within(view, index->number, index->mapping, path,
+                              view->overlay != NULL ? LOOKED_IN_VAIN_MAX : SIZE_MAX - 1, ret_at, ret_below, &vain);
+    core__work(core, LOOKED_WORK * (uint64_t)vain);
     if (r == 0 && view->overlay == NULL && !*ret_at && !*ret_below)
         empty_places_add(&core->empty, index->number, path, delimiter);
     return r;
+}
+
+static int refuse_look(struct command *command, struct slice path)
+{
+    return refuse(
+        command, PROBLEM_ILLEGAL_ARGUMENT,
+        "whether something lies at [%.*s] or below it cannot be said: more than [%d] documents that were there were "
+        "renamed one by one, too many to look at in a transaction; rename it outside of one",
+        SLICE_ARG(path), LOOKED_IN_VAIN_MAX);
 }
 
 /* Whether something can be renamed, and what; 0 or RENAME_REFUSED; fatal codes. */
@@ -176,6 +199,8 @@ static int check_there(struct core *core, struct command *command, const struct 
     int r = look_at(core, index, &view, from, rename->nothing_from, &rename->document, &rename->directory);
     if (r < 0)
         return tl_trace(r);
+    if (r != 0)
+        return refuse_look(command, from);
     if (!rename->document && !rename->directory)
         return refuse(command, PROBLEM_PATH_MISSING, "nothing lies at [%.*s] in [%.*s], nor below it", SLICE_ARG(from),
                       SLICE_ARG(index->name));
@@ -188,9 +213,70 @@ static int check_there(struct core *core, struct command *command, const struct 
     r = look_at(core, index, &view, to, rename->nothing_to, &at, &below);
     if (r < 0)
         return tl_trace(r);
+    if (r != 0)
+        return refuse_look(command, to);
     return at || below ? refuse(command, PROBLEM_PATH_EXISTS, "something lies at [%.*s] in [%.*s]%s already",
                                 SLICE_ARG(to), SLICE_ARG(index->name), at ? "" : ", or below it,")
                        : 0;
+}
+
+/* Whether all versions below can be raised; 0 or RENAME_REFUSED; fatal codes. */
+static int check_versions(struct core *core, struct command *command, const struct catalog_index *index,
+                          const struct overlay *overlay)
+{
+    struct slice from = trimmed(command->rename.from), id;
+    struct view view = core__view(core, overlay);
+    int r = births_highest(&view, index->number, index->mapping, from, &command->arena, &id);
+    if (r < 0)
+        return tl_trace(r);
+    if (r != 0)
+        return refuse(
+            command, PROBLEM_ILLEGAL_ARGUMENT,
+            "more than [%d] documents of [%.*s] have versions so high that a rename may not be able to raise them",
+            BIRTHS_HIGH_MAX, SLICE_ARG(index->name));
+    return id.data == NULL ? 0
+                           : refuse(command, PROBLEM_ILLEGAL_ARGUMENT,
+                                    "the version of [%.*s] cannot be raised any more", SLICE_ARG(id));
+}
+
+/*
+ * Whether all paths below have room behind a longer one: by what the tree says of how far they reach, and where that is more than there is, by
+ * the documents themselves, if they are few. 0 or RENAME_REFUSED; fatal codes.
+ */
+static int check_length(struct core *core, struct command *command, const struct catalog_index *index,
+                        const struct overlay *overlay)
+{
+    struct slice from = trimmed(command->rename.from), to = trimmed(command->rename.to);
+    struct view view = core__view(core, overlay);
+    struct tree tree = {.view = &view, .index = index->number, .delimiter = delimiter, .pending = &core->tree_pending};
+    size_t below, birth, longest;
+    int r = tree_reach(&tree, from, &below, &birth);
+    if (r != 0)
+        return tl_trace(r < 0 ? r : TL_ERR_CORRUPT); /* something does lie there */
+    if (birth > TREE_BIRTH_MAX)
+        return refuse(
+            command, PROBLEM_ILLEGAL_ARGUMENT,
+            "what lies at [%.*s] was made and renamed below long paths too often to be renamed again: [_reindex] "
+            "its documents",
+            SLICE_ARG(from));
+    if (to.len <= from.len || to.len + below <= DOCUMENT_PATH_MAX)
+        return 0;
+    r = births_longest(&view, index->number, index->mapping, from, &longest);
+    if (r < 0)
+        return tl_trace(r);
+    if (r != 0)
+        return refuse(
+            command, PROBLEM_ILLEGAL_ARGUMENT,
+            "paths below [%.*s] may become longer than [%d] bytes, and more than [%d] documents are there, too "
+            "many to look: choose a name that is no longer than the one that it has, or [_reindex] them",
+            SLICE_ARG(from), DOCUMENT_PATH_MAX, BIRTHS_LONGEST_MAX);
+    if (longest - from.len + to.len > DOCUMENT_PATH_MAX)
+        return refuse(
+            command, PROBLEM_ILLEGAL_ARGUMENT,
+            "a path below [%.*s] would have [%zu] bytes, and has at most [%d]: rename what lies deepest to something "
+            "shorter first, or choose a shorter name",
+            SLICE_ARG(from), longest - from.len + to.len, DOCUMENT_PATH_MAX);
+    return 0;
 }
 
 /* For the feed: now, or when the transaction commits, in whose overlay renames lie in their order. */
@@ -218,6 +304,10 @@ static int run(struct core *core, struct command *command, struct txn *txn)
     int r = find_index(core, command, &index);
     if (r == 0)
         r = check_there(core, command, index, txn == NULL ? NULL : txn->overlay);
+    if (r == 0)
+        r = check_length(core, command, index, txn == NULL ? NULL : txn->overlay);
+    if (r == 0)
+        r = check_versions(core, command, index, txn == NULL ? NULL : txn->overlay);
     if (r != 0)
         return r < 0 ? tl_trace(r) : 0;
     struct overlay *overlay = txn == NULL ? NULL : txn__overlay(txn);
@@ -241,7 +331,7 @@ static int run(struct core *core, struct command *command, struct txn *txn)
     empty_places_fill(&core->empty, index->number, trimmed(rename->to));
     empty_places_add(&core->empty, index->number, trimmed(rename->from), delimiter);
     seen_changes_note_all(&core->changes, core->ts);
-    return names__place_documents(core, arena_copy(&core->arena, index->name));
+    return names__place_renamed(core, arena_copy(&core->arena, index->name), trimmed(rename->from));
 }
 
 int core__do_places_watch(struct core *core, struct command *command)
@@ -317,6 +407,20 @@ static int ask(struct core *core, struct wait *wait, uint64_t until)
     return r;
 }
 
+/* What a transaction holds of a rename, at most: its names, in the records, for the feed and as locks; and what is small. */
+enum { HELD_COPIES = 8, HELD_BYTES = 1024, LOCK_BYTES = 256 /* as admit.c */ };
+
+static bool too_large(const struct core *core, const struct command *command, const struct txn *txn)
+{
+    size_t names = command->rename.from.len + command->rename.to.len;
+    size_t held = txn->overlay == NULL ? 0 : overlay_held(txn->overlay) + overlay_bytes_in(txn->overlay, SPACE_FEED);
+    uint64_t changes = txn->overlay == NULL ? 0 : write__overlay_changes(txn->overlay);
+    return held + (txn->party.owner.lock_count + 2) * LOCK_BYTES + HELD_COPIES * names + HELD_BYTES >
+               core->limits.transaction_held_max ||
+           changes + 1 > core->limits.transaction_changes_max;
+}
+
+/* Before it asks for locks, which would stay. */
 static bool within_limits(struct core *core, struct command *command, const struct txn *txn)
 {
     const struct lock_owner *owner = &txn->party.owner;
@@ -324,6 +428,11 @@ static bool within_limits(struct core *core, struct command *command, const stru
     if (owner->lock_count + owner->aside_count + 2 > most)
         problem_set(&command->problem, &command->arena, PROBLEM_TRANSACTION_TOO_LARGE,
                     "a transaction holds at most [%zu] locks", most);
+    else if (too_large(core, command, txn))
+        problem_set(&command->problem, &command->arena, PROBLEM_TRANSACTION_TOO_LARGE,
+                    "a transaction holds at most [%zu] bytes with their entries and locks, and [%zu] changes; this "
+                    "request was not done, what was done before it stands",
+                    core->limits.transaction_held_max, core->limits.transaction_changes_max);
     return command->problem.type == PROBLEM_NONE;
 }
 
@@ -370,40 +479,96 @@ const struct turns rename__turns = {wait__ready, resume, wait__timed_out, wait__
 
 /* --- Commits of transactions -------------------------------------------------------------------------------------- */
 
+/* A walk over what a transaction has renamed, with the token that must cover it. */
+struct covering {
+    struct core *core;
+    struct command *command;
+    const struct party *who;
+    bool stale;
+    int r;
+};
+
+static void visit_rename(void *context, struct slice key, struct slice value)
+{
+    struct covering *work = context;
+    struct feed_change change;
+    (void)key;
+    if (!feed_change_take(&value, &change)) {
+        work->r = tl_trace(TL_ERR_CORRUPT);
+        return;
+    }
+    const struct catalog_index *index = catalog_index_by_number(work->core->catalog, change.index);
+    if (index == NULL)
+        return;
+    struct resource_name from = {.index = index->name, .path = change.name};
+    struct resource_name to = {.index = index->name, .path = change.to};
+    work->stale = work->stale || !terms__cover(work->core, work->command, &from, work->who, &work->command->problem) ||
+                  !terms__cover(work->core, work->command, &to, work->who, &work->command->problem);
+}
+
+int rename__check_token(struct core *core, struct command *command, const struct txn *txn)
+{
+    struct covering work = {.core = core, .command = command, .who = &txn->party};
+    overlay_each(txn->overlay, SPACE_FEED, visit_rename, &work);
+    return work.r < 0 ? work.r : work.stale;
+}
+
+/* What a transaction has renamed in one index. */
 struct renamed {
-    uint32_t *indices;
+    uint32_t index;
+    struct slice *paths; /* those that it renamed, and what they became */
+    size_t count, capacity;
+};
+
+struct all_renamed {
+    struct renamed *indices;
     size_t count, capacity;
     struct arena *arena;
 };
 
-static void visit_record(void *context, struct slice key, struct slice value)
+static void add_path(struct arena *arena, struct renamed *renamed, struct slice path)
 {
-    struct renamed *renamed = context;
-    uint32_t index;
-    (void)value;
-    if (!slice_take_u32be(&key, &index) || (renamed->count > 0 && renamed->indices[renamed->count - 1] == index))
-        return;
-    renamed->indices =
-        arena_grow(renamed->arena, renamed->indices, renamed->count, &renamed->capacity, sizeof *renamed->indices);
-    renamed->indices[renamed->count++] = index;
+    renamed->paths = arena_grow(arena, renamed->paths, renamed->count, &renamed->capacity, sizeof *renamed->paths);
+    renamed->paths[renamed->count++] = path;
+}
+
+static void collect_rename(void *context, struct slice key, struct slice value)
+{
+    struct all_renamed *all = context;
+    struct feed_change change;
+    size_t i = 0;
+    (void)key;
+    if (!feed_change_take(&value, &change))
+        return; /* the commit has met it before */
+    while (i < all->count && all->indices[i].index != change.index)
+        i++;
+    if (i == all->count) {
+        all->indices = arena_grow(all->arena, all->indices, all->count, &all->capacity, sizeof *all->indices);
+        all->indices[all->count++] = (struct renamed){.index = change.index};
+    }
+    add_path(all->arena, &all->indices[i], change.name);
+    add_path(all->arena, &all->indices[i], change.to);
 }
 
 struct resource_name *rename__documents(struct core *core, const struct overlay *overlay, size_t *ret_count)
 {
-    struct lock_table *locks = &core->owners->locks;
-    struct renamed renamed = {.arena = &core->arena};
+    struct all_renamed all = {.arena = &core->arena};
     struct resource_name *names = NULL;
     size_t capacity = 0, count;
     *ret_count = 0;
-    if (overlay_count_in(overlay, SPACE_TREE) == 0)
+    if (overlay_count_in(overlay, SPACE_FEED) == 0)
         return NULL;
-    overlay_each(overlay, SPACE_TREE, visit_record, &renamed);
-    for (size_t i = 0; i < renamed.count; i++) {
-        const struct catalog_index *index = catalog_index_by_number(core->catalog, renamed.indices[i]);
+    overlay_each(overlay, SPACE_FEED, collect_rename, &all);
+    for (size_t i = 0; i < all.count; i++) {
+        const struct renamed *renamed = &all.indices[i];
+        const struct catalog_index *index = catalog_index_by_number(core->catalog, renamed->index);
         if (index == NULL)
             continue;
-        const struct resource_name *documents = lock_table_documents(locks, index->name, &core->arena, &count);
+        core__work(core, WORK_LOCK * (uint64_t)core->owners->locks.resources.count / 3);
+        const struct resource_name *documents = lock_table_documents_below(
+            &core->owners->locks, index->name, renamed->paths, renamed->count, &core->arena, &count);
         for (size_t k = 0; k < count; k++) {
+            core__work(core, WORK_READ);
             names = arena_grow(&core->arena, names, *ret_count, &capacity, sizeof *names);
             names[(*ret_count)++] = documents[k];
         }

@@ -6,10 +6,18 @@
 #include "core/locks/resource.h"
 #include "store/view.h"
 
+struct command;
 struct core;
+struct txn;
 
 /*
- * Returns: the documents that somebody locks or awaits in indices where a transaction has renamed something, in the core's arena: they
+ * Whether the token of a commit is that of locks which cover both paths of all that the transaction has renamed. Requires: it has an overlay.
+ * Returns: 0; 1 when it is not, a problem of the command; TL_ERR_CORRUPT.
+ */
+int rename__check_token(struct core *core, struct command *command, const struct txn *txn) TL_MUST_USE;
+
+/*
+ * Returns: the documents that somebody locks or awaits at or below the paths that a transaction has renamed, in the core's arena: they
  * may lie elsewhere when it has committed.
  */
 struct resource_name *rename__documents(struct core *core, const struct overlay *overlay, size_t *ret_count);

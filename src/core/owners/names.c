@@ -17,6 +17,7 @@
 #include "core/owners/session.h"
 #include "core/owners/txn.h"
 #include "core/step/unit.h"
+#include "core/step/work.h"
 #include "json/refers.h"
 #include "mapping/mapping.h"
 
@@ -534,13 +535,10 @@ void names__move(struct core *core, const struct resource_name *name, struct sli
     lock_table_move(locks, &at, path);
 }
 
-int names__place_documents(struct core *core, struct slice index)
+static int place_all(struct core *core, const struct resource_name *names, size_t count)
 {
     struct lock_table *locks = &core->owners->locks;
-    size_t count;
-    if (lock_table_idle(locks))
-        return 0;
-    const struct resource_name *names = lock_table_documents(locks, index, &core->arena, &count);
+    core__work(core, WORK_READ * (uint64_t)count);
     for (size_t i = 0; i < count; i++) {
         struct resource_name place = names[i];
         int r = write__place(core, NULL, place.index, place.type, place.id, &place.path);
@@ -550,6 +548,26 @@ int names__place_documents(struct core *core, struct slice index)
             lock_table_move(locks, &place, place.path);
     }
     return 0;
+}
+
+int names__place_documents(struct core *core, struct slice index)
+{
+    size_t count;
+    if (lock_table_idle(&core->owners->locks))
+        return 0;
+    const struct resource_name *names = lock_table_documents(&core->owners->locks, index, &core->arena, &count);
+    return place_all(core, names, count);
+}
+
+int names__place_renamed(struct core *core, struct slice index, struct slice from)
+{
+    size_t count;
+    if (lock_table_idle(&core->owners->locks))
+        return 0;
+    core__work(core, WORK_LOCK * (uint64_t)core->owners->locks.resources.count / 3);
+    const struct resource_name *names =
+        lock_table_documents_below(&core->owners->locks, index, &from, 1, &core->arena, &count);
+    return place_all(core, names, count);
 }
 
 struct wants names__of_document(struct core *core, const struct resource_name *document)

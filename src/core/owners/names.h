@@ -59,8 +59,10 @@ bool names__own(struct core *core, const struct session *session, const struct w
                 struct problem *ret_problem);
 /* Tells the table of locks that a document lies elsewhere, under each of its names. */
 void names__move(struct core *core, const struct resource_name *name, struct slice path);
-/* Tells it of all documents of an index that it knows where they lie now: after a rename, or with another path field. Returns: 0; fatal codes. */
+/* Tells it of all documents of an index that it knows where they lie now: with another path field. Returns: 0; fatal codes. */
 int names__place_documents(struct core *core, struct slice index) TL_MUST_USE;
+/* The same of those that lay at a path, or below it, before it was renamed. */
+int names__place_renamed(struct core *core, struct slice index, struct slice from) TL_MUST_USE;
 /*
  * Leaves out names that nobody else (`owner` NULL: nobody) holds against it: who keeps nothing waits only for names that are
  * held, and keeps nobody from a name while he waits for other things.

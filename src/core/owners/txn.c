@@ -415,7 +415,9 @@ static int check_token(struct core *core, const struct txn *txn, struct command 
     if (command->terms.fencing_token == 0 || txn->overlay == NULL)
         return 0;
     overlay_each(txn->overlay, SPACE_DOCUMENTS, visit_written, &written);
-    return written.r < 0 ? tl_trace(written.r) : written.stale;
+    if (written.r < 0)
+        return tl_trace(written.r);
+    return written.stale ? 1 : rename__check_token(core, command, txn);
 }
 
 /* The documents that the transaction may have moved, and that others want to lock or do lock. */

@@ -120,6 +120,19 @@ int tree_newest(const struct tree *tree, tl_ts *ret_ts, char *ret_delimiter)
     return r;
 }
 
+int tree__length(const struct tree *tree, struct slice key, size_t *ret_length)
+{
+    struct store_value value;
+    int r = get(tree, key, &value);
+
+    *ret_length = 0;
+    if (r != 0)
+        return r == TREE_NOT_FOUND ? 0 : r;
+    r = tree_length_decode(value.bytes, ret_length);
+    store_value_release(&value);
+    return r;
+}
+
 /* --- From a path to a birth --------------------------------------------------------------------------------------- */
 
 int tree__at(const struct tree *tree, struct slice place, struct arena *arena, struct slice *ret_birth)
@@ -155,6 +168,26 @@ int tree_find(const struct tree *tree, struct slice path, struct arena *arena, s
         *ret_birth = birth;
         begin = end;
     }
+    return 0;
+}
+
+int tree_reach(const struct tree *tree, struct slice path, size_t *ret_below, size_t *ret_birth)
+{
+    tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
+    tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
+    size_t reach = 0, longest = 0;
+    struct slice birth;
+    int r = tree_find(tree, path, &arena, &birth);
+
+    if (r == 0)
+        r = tree__length(tree, tree_reach_key(&key, tree->index, birth), &reach);
+    if (r == 0)
+        r = tree__length(tree, tree_longest_key(&key, tree->index), &longest);
+    if (r != 0)
+        return r;
+    longest = longest > TREE_BIRTH_SHORT ? longest : TREE_BIRTH_SHORT;
+    *ret_birth = birth.len;
+    *ret_below = reach > 0 ? reach + longest : longest > birth.len ? longest - birth.len : 0;
     return 0;
 }
 
@@ -211,9 +244,15 @@ struct guest {
     struct slice birth;
 };
 
-/* Collects the guests of a range, so that no iterator stays open while those below them are read. */
-static int read_guests(const struct tree *tree, struct slice prefix, struct arena *arena, struct guest **ret_guests,
-                       size_t *ret_count)
+/* Guests that are read at once: who wants the first few only need not wait for all. */
+enum { GUESTS_AT_ONCE = 256 };
+
+/*
+ * Collects guests of a range, so that no iterator stays open while those below them are read: at most so many, behind the place `after` (data
+ * NULL: from the first).
+ */
+static int read_guests(const struct tree *tree, struct slice prefix, struct slice after, size_t most,
+                       struct arena *arena, struct guest **ret_guests, size_t *ret_count)
 {
     tl_cleanup(buf_deinit) struct buf lower = BUF_INIT(BUF_UNLIMITED);
     tl_cleanup(buf_deinit) struct buf upper = BUF_INIT(BUF_UNLIMITED);
@@ -221,8 +260,12 @@ static int read_guests(const struct tree *tree, struct slice prefix, struct aren
     size_t count = 0, capacity = 0;
 
     tree_guest_bounds(&lower, &upper, tree->index, prefix);
+    if (after.data != NULL) {
+        tree_guest_key(&lower, tree->index, after);
+        buf_byte(&lower, '\0');
+    }
     struct view_iter *iter = view_iter_new(tree->view, SPACE_TREE, buf_view(&lower), buf_view(&upper));
-    for (view_iter_seek_first(iter); view_iter_valid(iter); view_iter_next(iter)) {
+    for (view_iter_seek_first(iter); count < most && view_iter_valid(iter); view_iter_next(iter)) {
         guests = arena_grow(arena, guests, count, &capacity, sizeof *guests);
         guests[count++] = (struct guest){arena_copy(arena, tree_key_text(view_iter_key(iter))),
                                          arena_copy(arena, view_iter_value(iter))};
@@ -271,17 +314,22 @@ static int visit_some(const struct tree *tree, struct slice prefix, struct prefi
                       void *context)
 {
     tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
-    size_t birth_len = tree_parent_length(prefix, tree->delimiter), count;
+    size_t birth_len = tree_parent_length(prefix, tree->delimiter), count = GUESTS_AT_ONCE;
+    struct slice after = SLICE_NONE;
     struct guest *guests;
     bool below;
-    int r = read_guests(tree, prefix, &arena, &guests, &count);
+    int r = 0;
 
-    for (size_t i = 0; r == 0 && i < count; i++) {
-        r = is_below(tree, guests[i].place, birth_len, &arena, &below);
-        if (r != 0 || !below)
-            continue;
-        r = visit(context, guests[i].birth);
-        add_prefix(left, tree__join(left->arena, guests[i].birth, slice_make(&tree->delimiter, 1)));
+    while (r == 0 && count == GUESTS_AT_ONCE) {
+        r = read_guests(tree, prefix, after, GUESTS_AT_ONCE, &arena, &guests, &count);
+        for (size_t i = 0; r == 0 && i < count; i++) {
+            after = guests[i].place;
+            r = is_below(tree, guests[i].place, birth_len, &arena, &below);
+            if (r != 0 || !below)
+                continue;
+            r = visit(context, guests[i].birth);
+            add_prefix(left, tree__join(left->arena, guests[i].birth, slice_make(&tree->delimiter, 1)));
+        }
     }
     return r;
 }
@@ -308,7 +356,7 @@ int tree_places(const struct tree *tree, struct slice place_prefix, tree_visit *
     tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
     struct guest *guests;
     size_t count;
-    int r = read_guests(tree, place_prefix, &arena, &guests, &count);
+    int r = read_guests(tree, place_prefix, SLICE_NONE, SIZE_MAX, &arena, &guests, &count);
 
     for (size_t i = 0; r == 0 && i < count; i++)
         r = visit(context, guests[i].place);

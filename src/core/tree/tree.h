@@ -21,6 +21,14 @@ enum {
 /* Births on one way up, or below one another, beyond which a store is taken to be damaged: one lies below itself. */
 #define TREE_BIRTHS_MAX 100000000
 
+/* Versions from here on are noted, since renames may not be able to raise them: README.md, "Counting a rename as a change". */
+#define TREE_VERSION_HIGH (INT64_MAX / 2)
+
+/* Births up to this long are not told of: README.md, "Bounds". */
+#define TREE_BIRTH_SHORT 4096
+/* What has a longer birth than this is not renamed any more: births would grow with each rename below a long path. */
+#define TREE_BIRTH_MAX 16384
+
 /* The tree of one index. A plain value; the view and what is pending must outlive its use. */
 struct tree {
     const struct view *view;
@@ -63,6 +71,13 @@ int tree_find(const struct tree *tree, struct slice path, struct arena *arena, s
 int tree_stand(const struct tree *tree, struct slice birth, struct arena *arena, struct slice *ret_path,
                struct tree_standing *ret_standing) TL_MUST_USE;
 
+/*
+ * Finds how much longer than the path of what lies at `path` those of documents below it can be: at most *ret_below bytes, more than any is as
+ * a rule (README.md, "Bounds"); and the length of the birth that lies there.
+ * Returns: 0; TREE_NOT_FOUND, as tree_find(); TREE_TOO_OLD; fatal codes.
+ */
+int tree_reach(const struct tree *tree, struct slice path, size_t *ret_below, size_t *ret_birth) TL_MUST_USE;
+
 /* What a visitor other than 0 returns ends the walk, which returns it. The slice lives for the call. */
 typedef int tree_visit(void *context, struct slice birth);
 
@@ -89,6 +104,8 @@ int tree__moved(const struct tree *tree, struct slice birth, struct arena *arena
                 struct tree_moved *ret_moved) TL_MUST_USE;
 /* What lies at a place. Returns: 0; TREE_NOT_FOUND: it is vacant; TREE_TOO_OLD; fatal codes. */
 int tree__at(const struct tree *tree, struct slice place, struct arena *arena, struct slice *ret_birth) TL_MUST_USE;
+/* Reads a length; 0 where there is none. Returns: 0; TREE_TOO_OLD; fatal codes. */
+int tree__length(const struct tree *tree, struct slice key, size_t *ret_length) TL_MUST_USE;
 /* The end of the next name of a path behind `from`; where a path begins, `from` is 0. */
 size_t tree__next_end(struct slice path, size_t from, char delimiter);
 /* A birth, and what follows it in a path: the delimiter included. In `arena`. */

@@ -4,7 +4,15 @@
 
 #include <limits.h>
 
-enum { LETTER_GUEST = 'g', LETTER_MOVED = 'm', LETTER_NEWEST = 'r', LETTER_AT = 4 };
+enum {
+    LETTER_REACH = 'd',
+    LETTER_GUEST = 'g',
+    LETTER_LONGEST = 'l',
+    LETTER_MOVED = 'm',
+    LETTER_NEWEST = 'r',
+    LETTER_HIGH = 'v',
+    LETTER_AT = 4
+};
 
 /* No text begins so: it is no UTF-8. Nor is what follows any delimiter, which is one character of ASCII. */
 enum { NEW_BIRTH = 0xff, NIBBLE = 0x80 };
@@ -34,6 +42,32 @@ struct slice tree_newest_key(struct buf *buf, uint32_t index)
 {
     begin(buf, index, LETTER_NEWEST);
     return buf_view(buf);
+}
+
+struct slice tree_reach_key(struct buf *buf, uint32_t index, struct slice birth)
+{
+    begin(buf, index, LETTER_REACH);
+    buf_slice(buf, birth);
+    return buf_view(buf);
+}
+
+struct slice tree_longest_key(struct buf *buf, uint32_t index)
+{
+    begin(buf, index, LETTER_LONGEST);
+    return buf_view(buf);
+}
+
+struct slice tree_high_key(struct buf *buf, uint32_t index, struct slice document)
+{
+    begin(buf, index, LETTER_HIGH);
+    buf_slice(buf, document);
+    return buf_view(buf);
+}
+
+void tree_high_bounds(struct buf *lower, struct buf *upper, uint32_t index)
+{
+    begin(lower, index, LETTER_HIGH);
+    begin(upper, index, LETTER_HIGH + 1);
 }
 
 struct slice tree_key_text(struct slice key)
@@ -111,21 +145,40 @@ int tree_moved_decode(struct slice value, struct tree_moved *ret_moved)
     return 0;
 }
 
+void tree_length_encode(struct buf *buf, size_t length)
+{
+    buf_varint(buf, length);
+}
+
+int tree_length_decode(struct slice value, size_t *ret_length)
+{
+    uint64_t length;
+
+    if (!slice_take_varint(&value, &length) || value.len > 0 || length > SIZE_MAX / 2)
+        return tl_trace(TL_ERR_CORRUPT);
+    *ret_length = (size_t)length;
+    return 0;
+}
+
 bool tree_record_is_open(struct slice key, struct slice value)
 {
     uint64_t ts;
 
-    return key.len > LETTER_AT && key.data[LETTER_AT] != LETTER_GUEST && slice_take_u64be(&value, &ts) &&
-           ts == TREE_TS_OPEN;
+    return key.len > LETTER_AT && (key.data[LETTER_AT] == LETTER_MOVED || key.data[LETTER_AT] == LETTER_NEWEST) &&
+           slice_take_u64be(&value, &ts) && ts == TREE_TS_OPEN;
 }
 
 bool tree_record_is_sound(struct slice key, struct slice value)
 {
     struct tree_moved moved;
+    size_t length;
 
     if (key.len <= LETTER_AT)
         return false;
     switch (key.data[LETTER_AT]) {
+    case LETTER_REACH:
+    case LETTER_LONGEST: return tree_length_decode(value, &length) == 0;
+    case LETTER_HIGH:
     case LETTER_GUEST: return value.len > 0;
     case LETTER_MOVED: return tree_moved_decode(value, &moved) == 0;
     case LETTER_NEWEST: return value.len == sizeof(uint64_t) + 1;

@@ -31,10 +31,15 @@ struct tree_moved {
 struct slice tree_guest_key(struct buf *buf, uint32_t index, struct slice place);
 struct slice tree_moved_key(struct buf *buf, uint32_t index, struct slice birth);
 struct slice tree_newest_key(struct buf *buf, uint32_t index);
-/* Returns: the place or birth that a record is of. */
+struct slice tree_reach_key(struct buf *buf, uint32_t index, struct slice birth);
+struct slice tree_longest_key(struct buf *buf, uint32_t index);
+struct slice tree_high_key(struct buf *buf, uint32_t index, struct slice document);
+/* Returns: the place, birth or document that a record is of. */
 struct slice tree_key_text(struct slice key);
 /* The keys [lower, upper) of the guests at all places that begin with these bytes. */
 void tree_guest_bounds(struct buf *lower, struct buf *upper, uint32_t index, struct slice prefix);
+/* The keys [lower, upper) of all documents with a high version. */
+void tree_high_bounds(struct buf *lower, struct buf *upper, uint32_t index);
 /* All keys of an index: [lower, upper), 4 bytes each. */
 void tree_index_bounds(uint32_t index, char ret_lower[4], char ret_upper[4]);
 
@@ -43,6 +48,10 @@ void tree_new_birth(struct buf *buf, tl_ts ts, uint32_t number);
 
 void tree_moved_encode(struct buf *buf, const struct tree_moved *moved);
 int tree_moved_decode(struct slice value, struct tree_moved *ret_moved) TL_MUST_USE; /* 0, TL_ERR_CORRUPT */
+
+/* Values of reaches, and of the longest birth: a length. */
+void tree_length_encode(struct buf *buf, size_t length);
+int tree_length_decode(struct slice value, size_t *ret_length) TL_MUST_USE; /* 0, TL_ERR_CORRUPT */
 
 /*
  * Returns: whether the record tells of a rename of a transaction that has not committed: its first eight bytes are to become the

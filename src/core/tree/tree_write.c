@@ -42,6 +42,15 @@ static void put_moved(struct tree_writer *writer, bool own, struct slice birth, 
     put(writer, own, tree_moved_key(&key, writer->tree.index, birth), buf_view(&value));
 }
 
+/* Ahead, as it does no harm where nothing comes of it. */
+static void put_length(struct tree_writer *writer, struct slice key, size_t length)
+{
+    tl_cleanup(buf_deinit) struct buf value = BUF_INIT(64);
+
+    tree_length_encode(&value, length);
+    put(writer, false, key, buf_view(&value));
+}
+
 /* --- Births ------------------------------------------------------------------------------------------------------- */
 
 /* Nobody but a damaged store says "not found" of what is known to be there. */
@@ -50,9 +59,19 @@ static int fatal(int r)
     return r > 0 ? tl_trace(TL_ERR_CORRUPT) : r;
 }
 
+/* Whether the transaction has a record of what lies at a place, be it that nothing does. */
+static bool has_said(const struct tree_writer *writer, struct slice place)
+{
+    tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
+    struct slice value;
+
+    return overlay_get(writer->overlay, SPACE_TREE, tree_guest_key(&key, writer->tree.index, place), &value) !=
+           STORE_NOT_FOUND;
+}
+
 /*
- * Whether a place is vacant for the transaction alone: it has renamed what others see there, and holds it. What is vacant for
- * everybody gets its guest ahead, for everybody (invariant 6).
+ * Whether a guest of a vacant place is the transaction's own: it has renamed what others see there, or has a record of the place, which
+ * its commit would put over one made ahead. It holds the place then. Any other guest is made ahead, for everybody (invariant 6).
  */
 static int is_own(const struct tree_writer *writer, struct slice place, struct arena *arena, bool *ret_own)
 {
@@ -60,14 +79,73 @@ static int is_own(const struct tree_writer *writer, struct slice place, struct a
     struct tree tree = writer->tree;
     struct slice birth;
 
-    *ret_own = false;
-    if (writer->overlay == NULL)
+    *ret_own = writer->overlay != NULL && has_said(writer, place);
+    if (writer->overlay == NULL || *ret_own)
         return 0;
     view.overlay = NULL;
     tree.view = &view;
     int r = tree__at(&tree, place, arena, &birth);
     *ret_own = r == 0;
     return r == TREE_NOT_FOUND ? 0 : fatal(r);
+}
+
+/* --- How long paths may be: README.md, "Bounds" -------------------------------------------------------------------- */
+
+static int note_birth(struct tree_writer *writer, struct slice birth)
+{
+    tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
+    size_t longest;
+
+    if (birth.len <= TREE_BIRTH_SHORT)
+        return 0;
+    int r = tree__length(&writer->tree, tree_longest_key(&key, writer->tree.index), &longest);
+    if (r != 0)
+        return fatal(r);
+    if (birth.len > longest)
+        put_length(writer, buf_view(&key), birth.len);
+    return 0;
+}
+
+/* Reaches are rounded up, so that most of what comes next into a directory changes nothing. */
+enum { REACH_STEP = 64 };
+
+static int raise_reach(struct tree_writer *writer, struct slice birth, size_t reach)
+{
+    tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
+    size_t known;
+    int r = tree__length(&writer->tree, tree_reach_key(&key, writer->tree.index, birth), &known);
+
+    if (r == 0 && reach > known)
+        put_length(writer, buf_view(&key), (reach / REACH_STEP + 1) * REACH_STEP);
+    return fatal(r);
+}
+
+/* A birth comes to lie at a place: what is above reaches as far as it does, unless it is at home and nothing was renamed to below it. */
+static int reach_up(struct tree_writer *writer, struct slice place, struct slice birth, struct arena *arena)
+{
+    tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
+    size_t reach, len = place.len, jumps = 0;
+    int r = tree__length(&writer->tree, tree_reach_key(&key, writer->tree.index, birth), &reach);
+
+    while (r == 0 && (reach > 0 || !slice_equal(place, birth))) {
+        size_t above = tree_parent_length(slice_make(place.data, len), writer->tree.delimiter);
+        struct tree_moved moved = {0};
+        reach += len - above;
+        len = above;
+        if (len == 0)
+            break;
+        struct slice directory = slice_make(place.data, len);
+        r = raise_reach(writer, directory, reach);
+        if (r == 0)
+            r = tree__moved(&writer->tree, directory, arena, &moved);
+        if (r == 0 && moved.lies == TREE_AT_PLACE) {
+            place = moved.place;
+            len = place.len;
+            if (++jumps > TREE_BIRTHS_MAX)
+                return tl_trace(TL_ERR_CORRUPT);
+        }
+    }
+    return fatal(r);
 }
 
 /* Makes a guest for a vacant place. */
@@ -84,7 +162,7 @@ static int make_guest(struct tree_writer *writer, struct slice place, struct are
     put_guest(writer, own, place, buf_view(&birth));
     put_moved(writer, own, buf_view(&birth), &moved);
     *ret_birth = arena_copy(arena, buf_view(&birth));
-    return 0;
+    return reach_up(writer, place, buf_view(&birth), arena);
 }
 
 /* As tree_find(), with guests for vacant places. */
@@ -130,10 +208,21 @@ int tree_make(struct tree_writer *writer, struct slice path, struct arena *arena
 
     *ret_birth = path;
     *ret_stamp = 0;
-    if (r != 0 || newest == 0)
-        return fatal(r);
-    r = find_or_make(writer, path, arena, ret_birth);
-    return r == 0 ? total_of(&writer->tree, *ret_birth, arena, ret_stamp) : r;
+    if (r == 0 && newest != 0)
+        r = find_or_make(writer, path, arena, ret_birth);
+    if (r == 0)
+        r = note_birth(writer, *ret_birth);
+    if (r == 0 && newest != 0)
+        r = total_of(&writer->tree, *ret_birth, arena, ret_stamp);
+    return fatal(r);
+}
+
+void tree_note_version(struct tree_writer *writer, struct slice document, bool high)
+{
+    tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
+
+    put(writer, writer->overlay != NULL, tree_high_key(&key, writer->tree.index, document),
+        high ? SLICE_LIT("+") : SLICE_LIT(""));
 }
 
 /* --- Renaming ----------------------------------------------------------------------------------------------------- */
@@ -201,7 +290,7 @@ static int move(struct tree_writer *writer, struct slice birth, const struct spo
     moved.seq_no = seq_no;
     moved.ts = ts;
     put_moved(writer, own, birth, &moved);
-    return 0;
+    return reach_up(writer, to->place, birth, arena);
 }
 
 static void put_newest(struct tree_writer *writer, tl_ts ts)

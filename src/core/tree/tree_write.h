@@ -39,6 +39,9 @@ int tree_make(struct tree_writer *writer, struct slice path, struct arena *arena
  */
 int tree_rename(struct tree_writer *writer, struct slice from, struct slice to, int64_t seq_no, tl_ts ts) TL_MUST_USE;
 
+/* Notes that a document's version is high, or is no more: TREE_VERSION_HIGH. `document`: its key without the index. */
+void tree_note_version(struct tree_writer *writer, struct slice document, bool high);
+
 /* Moves one of a transaction's records from its overlay into the batch of its commit; value data NULL: it is deleted. */
 void tree_commit(struct store_batch *batch, struct slice key, struct slice value, tl_ts ts);
 

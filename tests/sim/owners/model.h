@@ -28,6 +28,7 @@ enum {
     OM_DIRS = 5, /* there from the beginning; 0 is the root, in which no document lies. More come by renames: dirs.h */
     OM_SESSIONS = 8,
     OM_TXNS = 8,
+    OM_TXN_RENAMES = 8, /* more than a transaction may have changes */
     OM_WAITS = 32,
     OM_OWNERS = OM_SESSIONS + OM_TXNS + OM_WAITS,
     OM_ITEMS = 4,
@@ -271,6 +272,11 @@ struct om_txn {
     uint64_t created;
     struct om_deadline idle;
     bool written[OM_INDICES][OM_DOCS];
+    struct om_renamed {
+        uint8_t index;
+        int16_t from, to;
+    } renames[OM_TXN_RENAMES];
+    int rename_count;
     bool moved[OM_INDICES][OM_DOCS]; /* by a rename of its own: the overlay has it, though it was not written */
     struct om_docs overlay;
 };

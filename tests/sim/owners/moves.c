@@ -113,6 +113,11 @@ static void run(struct work *at)
     for (int i = 0; i < OM_DOCS; i++)
         if (seen(at, i)->live && dirs_within(seen(at, i)->dir, at->op->from))
             move_one(at, i);
+    if (at->txn >= 0) {
+        struct om_txn *txn = &model->txns[at->txn];
+        txn->renames[txn->rename_count++] =
+            (struct om_renamed){(uint8_t)at->op->index, (int16_t)at->op->from, (int16_t)at->op->to};
+    }
     om_let_in(model, at->step);
 }
 
@@ -177,6 +182,8 @@ void om_rename(struct om *model, struct om_step *step, const struct om_op *op)
     if (at.txn >= 0 && model->txns[at.txn].query)
         at.done.problem = OM_READ_ONLY;
     else if (at.txn >= 0 && om_lock_count(model, om_txn_owner(at.txn)) + 2 > model->limits.locks)
+        at.done.problem = OM_TOO_LARGE;
+    else if (at.txn >= 0 && om_txn_changes(&model->txns[at.txn]) + 1 > model->limits.changes)
         at.done.problem = OM_TOO_LARGE;
     if (at.done.problem != OM_FINE) {
         complete(&at, -1);

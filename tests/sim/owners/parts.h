@@ -95,6 +95,8 @@ void om_txn_commit(struct om *model, struct om_step *step, const struct om_op *o
 void om_txn_rollback(struct om *model, struct om_step *step, const struct om_op *op);
 void om_txn_restart(struct om *model);
 /* A document as a transaction has it: the committed one, but for what it has written or renamed itself. */
+/* Returns: how many documents it has written, and renames it has done. */
+int om_txn_changes(const struct om_txn *txn);
 const struct om_doc *om_txn_seen(const struct om_txn *txn, const struct om *model, int index, int doc);
 
 /* --- moves.c --- */

@@ -118,6 +118,16 @@ void om_txn_begin(struct om *model, struct om_step *step, const struct om_op *op
     om_complete(model, step, &done);
 }
 
+int om_txn_changes(const struct om_txn *txn)
+{
+    int count = txn->rename_count;
+
+    for (int i = 0; i < OM_INDICES; i++)
+        for (int j = 0; j < OM_DOCS; j++)
+            count += txn->written[i][j];
+    return count;
+}
+
 const struct om_doc *om_txn_seen(const struct om_txn *txn, const struct om *model, int index, int doc)
 {
     return txn->written[index][doc] || txn->moved[index][doc] ? &txn->overlay.at[index][doc]
@@ -327,12 +337,19 @@ static bool token_stale(const struct om *model, const struct om_txn *txn, uint64
                                                      place, txn->session, slot))
                 return true;
         }
+    for (int i = 0; token != 0 && i < txn->rename_count; i++) {
+        const struct om_renamed *renamed = &txn->renames[i];
+        struct om_thing from = {OM_DIR, renamed->index, renamed->from}, to = {OM_DIR, renamed->index, renamed->to};
+        if (!om_token_held(model, token, from, from.number, txn->session, slot) ||
+            !om_token_held(model, token, to, to.number, txn->session, slot))
+            return true;
+    }
     return false;
 }
 
 static uint64_t commit_docs(struct om *model, struct om_step *step, struct om_txn *txn)
 {
-    uint64_t changes = 0;
+    uint64_t changes = (uint64_t)txn->rename_count;
 
     model->committing = true;
     for (int i = 0; i < OM_INDICES; i++)

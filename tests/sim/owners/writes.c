@@ -268,16 +268,6 @@ static bool run_items(struct work *at, const bool *chosen)
     return failed;
 }
 
-static int change_count(const struct om_txn *txn)
-{
-    int count = 0;
-
-    for (int i = 0; i < OM_INDICES; i++)
-        for (int j = 0; j < OM_DOCS; j++)
-            count += txn->written[i][j];
-    return count;
-}
-
 static void run_in_txn(struct work *at, const bool *chosen)
 {
     struct om *model = at->model;
@@ -287,7 +277,7 @@ static void run_in_txn(struct work *at, const bool *chosen)
     at->done.rolled_back = at->op->atomic && failed;
     if (at->done.rolled_back)
         *txn = before;
-    if (change_count(txn) > model->limits.changes) {
+    if (om_txn_changes(txn) > model->limits.changes) {
         *txn = before;
         at->done.problem = OM_TOO_LARGE;
     }

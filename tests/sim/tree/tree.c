@@ -5,7 +5,7 @@
  * One seed drives random writes, deletes and renames of documents in a small tree, alone and in transactions that overlap as far as
  * exclusive locks on paths and documents allow, with requests that fail half-way, roll-backs and crashes. After each step the newest state, a state of the past and a transaction's own must be what the plain model (model.h)
  * has: path, version and sequence number of every document, what lies at a path, and what lies below it. The seed of a
- * failure is printed; `tree_sim --first SEED --seeds 1` replays it, `--tell` says what it does.
+ * failure is printed; `tree_sim --from SEED --seeds 1` replays it, `--tell` says what it does.
  */
 #include "model.h"
 #include "table.h"
@@ -16,12 +16,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { TRANSACTIONS = MODEL_OWNERS - 1, PAST = 24, STEPS_DEFAULT = 400, NOBODY = 0 };
+enum { TRANSACTIONS = MODEL_OWNERS - 1, PAST = 24, RECENT = 3, STEPS_DEFAULT = 400, NOBODY = 0 };
 
 struct transaction {
     struct overlay *overlay; /* NULL: not open */
     bool touched[MODEL_DOCS];
     struct model own; /* of what it touched */
+};
+
+/* What an owner renamed lately, from and to: that something comes back, and goes again, is seldom chance. */
+struct recent {
+    char paths[RECENT][MODEL_PATH_MAX];
 };
 
 struct world {
@@ -35,6 +40,9 @@ struct world {
     struct model committed;
     struct model_locks locks;
     struct transaction transactions[TRANSACTIONS]; /* owner i + 1 */
+    struct recent recent[MODEL_OWNERS];
+    struct model synced; /* what a crash leaves, as it was at */
+    tl_ts synced_at;
     struct {
         tl_ts ts;
         struct model model;
@@ -134,6 +142,29 @@ static void check_search(struct world *w, const struct view *view, const struct 
     }
 }
 
+/* No path below a birth is longer than its reach and the longest birth say. */
+static void check_reach(struct world *w, const struct view *view, const struct model *model, const char *path)
+{
+    tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
+    struct tree tree = table_tree(&w->table, view);
+    size_t reach, longest = 0, wanted = 0;
+    struct slice birth;
+
+    if (tree_find(&tree, slice_from(path), &w->table.arena, &birth) != 0)
+        return;
+    for (uint32_t i = 0; i < MODEL_DOCS; i++) {
+        size_t len = model->docs[i].live ? table_get(&w->table, view, i).birth.len : 0;
+        longest = len > longest ? len : longest;
+        if (model->docs[i].live && model_within(model->docs[i].path, path) &&
+            strlen(model->docs[i].path) - strlen(path) > wanted)
+            wanted = strlen(model->docs[i].path) - strlen(path);
+    }
+    if (tree__length(&tree, tree_reach_key(&key, tree.index, birth), &reach) != 0)
+        fail(w, "reach", path);
+    if (wanted > (reach > 0 ? reach + longest : longest > birth.len ? longest - birth.len : 0))
+        fail(w, "a path is longer than its directory reaches", path);
+}
+
 static void check_view(struct world *w, const struct view *view, const struct model *model)
 {
     char path[MODEL_PATH_MAX];
@@ -146,6 +177,13 @@ static void check_view(struct world *w, const struct view *view, const struct mo
     const struct model_doc *some = &model->docs[below(w, MODEL_DOCS)];
     if (some->live)
         check_search(w, view, model, some->path, below(w, 2) == 0);
+    if (view->ts == TL_TS_MAX && some->live) {
+        char above[MODEL_PATH_MAX];
+        memcpy(above, some->path, sizeof above);
+        above[tree_parent_length(slice_from(above), '/')] = '\0';
+        if (above[0] != '\0')
+            check_reach(w, view, model, above);
+    }
     check_search(w, view, model, NULL, true);
     arena_reset(&w->table.arena);
     w->checks++;
@@ -200,7 +238,7 @@ static void check_all(struct world *w)
     check_table(w, &now);
     check_view(w, &now, &w->committed);
     check_view(w, &own, &model);
-    if (w->past[at].ts != 0)
+    if (w->past[at].ts != 0 && below(w, 4) == 0)
         check_view(w, &then, &w->past[at].model);
 }
 
@@ -219,11 +257,41 @@ static void end_unit(struct world *w, bool keep)
         fail(w, "store_write", "");
     omap_clear(&w->table.pending);
     arena_reset(&w->table.arena);
-    if (below(w, 4) == 0 && store_sync(w->table.store) != 0)
+    if (below(w, 4) != 0)
+        return;
+    if (store_sync(w->table.store) != 0)
         fail(w, "store_sync", "");
+    w->synced = w->committed;
+    w->synced_at = w->now;
 }
 
 /* --- What owners do ----------------------------------------------------------------------------------------------- */
+
+/* A path that lately was one of a rename, now and then. Returns: whether it is. */
+static bool recent_path(struct world *w, int owner, char *path)
+{
+    const char *recent = w->recent[owner].paths[below(w, RECENT)];
+
+    if (recent[0] == '\0' || below(w, 2) != 0)
+        return false;
+    memcpy(path, recent, MODEL_PATH_MAX);
+    return true;
+}
+
+static void remember(struct world *w, int owner, const char *path)
+{
+    memcpy(w->recent[owner].paths[below(w, RECENT)], path, MODEL_PATH_MAX);
+}
+
+/* A path to write at: below what was renamed lately as often as anywhere. */
+static void path_to_write(struct world *w, int owner, char *path)
+{
+    model_random_path(&w->rng, false, path);
+    if (!recent_path(w, owner, path) || strlen(path) > MODEL_PATH_MAX / 2)
+        return;
+    if (below(w, 3) != 0)
+        strcat(path, below(w, 2) == 0 ? "/a" : "/b");
+}
 
 /* One document is written or deleted, in the unit at hand. Returns: whether locks allowed it. */
 static bool write_one(struct world *w, int owner, uint32_t id, struct model *model)
@@ -233,7 +301,7 @@ static bool write_one(struct world *w, int owner, uint32_t id, struct model *mod
     char path[MODEL_PATH_MAX];
     bool live = below(w, 6) != 0;
 
-    model_random_path(&w->rng, false, path);
+    path_to_write(w, owner, path);
     if (live && below(w, 3) == 0 && doc->live)
         memcpy(path, doc->path, sizeof path);
     if ((doc->live && !model_lock_doc(&w->locks, owner, (int)id, doc->path)) ||
@@ -258,12 +326,12 @@ static void write_some(struct world *w, int owner, struct model *model)
 }
 
 /* A path that something has, or one of those above it, as often as not. */
-static void random_from(struct world *w, const struct model *model, char *path)
+static void random_from(struct world *w, int owner, const struct model *model, char *path)
 {
     const struct model_doc *doc = &model->docs[below(w, MODEL_DOCS)];
 
     model_random_path(&w->rng, true, path);
-    if (!doc->live || below(w, 8) == 0)
+    if (recent_path(w, owner, path) || !doc->live || below(w, 8) == 0)
         return;
     memcpy(path, doc->path, MODEL_PATH_MAX);
     for (uint64_t cut = below(w, 3); cut > 0; cut--) {
@@ -288,8 +356,9 @@ static bool rename_one(struct world *w, int owner, struct model *model)
     struct view view = view_of(w, owner);
     struct tree_writer writer = table_writer(&w->table, &view, overlay_of(w, owner), w->now);
 
-    random_from(w, model, from);
+    random_from(w, owner, model, from);
     model_random_path(&w->rng, true, to);
+    (void)recent_path(w, owner, to);
     for (int i = 0; i < MODEL_DOCS; i++)
         if (model->docs[i].live && strlen(model->docs[i].path) > MODEL_PATH_MAX / 2)
             return false;
@@ -308,8 +377,11 @@ static bool rename_one(struct world *w, int owner, struct model *model)
     if (r != (model_within(to, from) ? TREE_INTO_ITSELF : 0))
         fail(w, "rename", from);
     tell(w, owner, "rename", from, to);
-    if (r == 0)
+    if (r == 0) {
         model_rename(model, from, to, seq_no);
+        remember(w, owner, from);
+        remember(w, owner, to);
+    }
     w->renames += r == 0;
     return r == 0;
 }
@@ -348,8 +420,8 @@ static void end_transaction(struct world *w, int owner, bool commit)
         struct model model = model_of(w, owner);
         begin_unit(w);
         table_commit(&w->table, txn->overlay, w->now);
-        end_unit(w, true);
         w->committed = model;
+        end_unit(w, true);
     }
     overlay_free(txn->overlay);
     *txn = (struct transaction){0};
@@ -358,14 +430,17 @@ static void end_transaction(struct world *w, int owner, bool commit)
 
 /* --- Running ------------------------------------------------------------------------------------------------------ */
 
+/* What was not made durable is gone, and all that was open. */
 static void crash(struct world *w)
 {
     for (int owner = 1; owner < MODEL_OWNERS; owner++)
         if (overlay_of(w, owner) != NULL)
             end_transaction(w, owner, false);
-    if (store_sync(w->table.store) != 0)
-        fail(w, "store_sync", "");
     (void)store_mem_crash(w->table.store, 0);
+    w->committed = w->synced;
+    for (int i = 0; i < PAST; i++)
+        if (w->past[i].ts > w->synced_at)
+            w->past[i].ts = 0;
     tell(w, NOBODY, "crash", "", "");
 }
 
@@ -422,14 +497,14 @@ int main(int argc, char **argv)
         bool more = i + 1 < argc;
         if (strcmp(argv[i], "--tell") == 0)
             tells = true;
-        else if (more && strcmp(argv[i], "--first") == 0)
+        else if (more && strcmp(argv[i], "--from") == 0)
             first = strtoull(argv[++i], NULL, 10);
         else if (more && strcmp(argv[i], "--seeds") == 0)
             seeds = strtoull(argv[++i], NULL, 10);
         else if (more && strcmp(argv[i], "--steps") == 0)
             steps = atoi(argv[++i]);
         else
-            return fprintf(stderr, "usage: tree_sim [--first SEED] [--seeds N] [--steps N] [--tell]\n"), 2;
+            return fprintf(stderr, "usage: tree_sim [--from SEED] [--seeds N] [--steps N] [--tell]\n"), 2;
     }
     for (uint64_t seed = first; seed < first + seeds; seed++) {
         struct world *w = world_new(seed, tells);

@@ -4,6 +4,7 @@
 #include "../../lib/upkeep.h"
 #include "../../lib/unit.h"
 
+#include "core/step/work.h"
 #include "mapping/mapping.h"
 
 #include <stdio.h>
@@ -273,6 +274,147 @@ static void transaction_is_limited_by_what_it_holds(void **state)
     assert_int_equal(box_count(&box, "fs"), written);
     buf_deinit(&source);
     box_close(&box);
+}
+
+/* Renames into long names are held as well: they are refused before they take locks that would stay. */
+static void transaction_is_limited_by_what_it_renames(void **state)
+{
+    struct core_box box;
+    char names[2][1002], sources[2][2100];
+    size_t renamed = 0;
+    (void)state;
+
+    box_open(&box);
+    box.limits.transaction_held_max = 64 << 10;
+    box_reopen(&box);
+    box_index_command(&box, COMMAND_INDEX_CREATE, "tree",
+                      "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+    for (int i = 0; i < 2; i++) {
+        memset(names[i], 'a' + i, sizeof names[i] - 1);
+        names[i][0] = '/';
+        names[i][sizeof names[i] - 1] = '\0';
+        snprintf(sources[i], sizeof sources[i], "{\"path\":\"%s\"}", names[i]);
+    }
+    box_index(&box, "tree", "1", sources[0]);
+    transaction(&box, COMMAND_TXN_BEGIN, "t");
+    while (renamed < 100 && box.last->problem.type == PROBLEM_NONE) {
+        struct command *command = command_new(COMMAND_RENAME, DIALECT_7);
+        command->rename = (struct rename_command){.index = slice_from("tree"),
+                                                  .from = slice_from(names[renamed % 2]),
+                                                  .to = slice_from(names[1 - renamed % 2]),
+                                                  .if_seq_no = SEQ_NO_ANY};
+        command->terms.transaction = slice_from("t");
+        box_run(&box, command, 1);
+        renamed += box.last->problem.type == PROBLEM_NONE;
+    }
+    assert_int_equal(box.last->problem.type, PROBLEM_TRANSACTION_TOO_LARGE);
+    assert_in_range(renamed, 2, 30);
+    transaction(&box, COMMAND_TXN_COMMIT, "t");
+    assert_string_equal(box_source(&box, "tree", "1"), sources[renamed % 2]);
+    box_close(&box);
+}
+
+/* The work of a rename, alone and in a transaction, beside documents that somebody has locked elsewhere. */
+static uint64_t work_of_rename(size_t locked)
+{
+    struct core_box box;
+    uint64_t work = 0;
+    char ids[300][8];
+
+    box_open(&box);
+    box_index_command(&box, COMMAND_INDEX_CREATE, "tree",
+                      "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+    box_index(&box, "tree", "x", "{\"path\":\"/m/x\"}");
+    open_session(&box, "s", NULL, 0);
+    for (size_t i = 0; i < locked; i++) {
+        snprintf(ids[i], sizeof ids[i], "%zu", i);
+        box_index(&box, "tree", ids[i], "{\"path\":\"/l/x\"}");
+        struct lock_target target = {.mode = LOCK_X, .index = slice_from("tree"), .id = slice_from(ids[i])};
+        take(&box, COMMAND_LOCK, &target);
+    }
+    for (int i = 0; i < 2; i++) {
+        struct command *command = command_new(COMMAND_RENAME, DIALECT_7);
+        command->rename = (struct rename_command){.index = slice_from("tree"),
+                                                  .from = slice_from(i == 0 ? "/m" : "/n"),
+                                                  .to = slice_from(i == 0 ? "/n" : "/o"),
+                                                  .if_seq_no = SEQ_NO_ANY};
+        if (i == 1) {
+            transaction(&box, COMMAND_TXN_BEGIN, "t");
+            command->terms.transaction = slice_from("t");
+        }
+        assert_int_equal(box_run(&box, command, 1)->problem.type, PROBLEM_NONE);
+        if (i == 1)
+            transaction(&box, COMMAND_TXN_COMMIT, "t");
+        work += core_step_work(box.core);
+    }
+    box_close(&box);
+    return work;
+}
+
+static struct command *rename_in(struct core_box *box, const char *id, const char *from, const char *to)
+{
+    struct command *command = command_new(COMMAND_RENAME, DIALECT_7);
+
+    command->rename = (struct rename_command){
+        .index = slice_from("tree"), .from = slice_from(from), .to = slice_from(to), .if_seq_no = SEQ_NO_ANY};
+    command->terms.transaction = slice_from(id);
+    return box_run(box, command, 1);
+}
+
+/* What has moved away with its directory is passed over whole; what moved one by one is looked at in a transaction up to a limit. */
+static void a_rename_looks_at_few_documents_that_moved_away(void **state)
+{
+    struct core_box box;
+    char source[64], from[32], to[32], id[16];
+    uint64_t work[2];
+    (void)state;
+
+    for (int i = 0; i < 2; i++) {
+        box_open(&box);
+        box_index_command(&box, COMMAND_INDEX_CREATE, "tree",
+                          "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+        for (int k = 0; k < (i == 0 ? 1 : 500); k++) {
+            snprintf(source, sizeof source, "{\"path\":\"/a/b/%d\"}", k);
+            snprintf(id, sizeof id, "%d", k);
+            box_index(&box, "tree", id, source);
+        }
+        transaction(&box, COMMAND_TXN_BEGIN, "t");
+        assert_int_equal(rename_in(&box, "t", "/a/b", "/c")->problem.type, PROBLEM_NONE);
+        assert_int_equal(rename_in(&box, "t", "/c", "/a")->problem.type, PROBLEM_NONE);
+        work[i] = core_step_work(box.core);
+        transaction(&box, COMMAND_TXN_COMMIT, "t");
+        assert_string_equal(box_source(&box, "tree", "0"), "{\"path\":\"/a/0\"}");
+        box_close(&box);
+    }
+    assert_true(work[1] == work[0]);
+
+    box_open(&box);
+    box_index_command(&box, COMMAND_INDEX_CREATE, "tree",
+                      "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+    box_index(&box, "tree", "z", "{\"path\":\"/z/z\"}");
+    for (int k = 0; k < 5001; k++) {
+        snprintf(source, sizeof source, "{\"path\":\"/a/%d\"}", k);
+        snprintf(from, sizeof from, "/a/%d", k);
+        snprintf(to, sizeof to, "/c/%d", k);
+        snprintf(id, sizeof id, "%d", k);
+        box_index(&box, "tree", id, source);
+        assert_int_equal(rename_in(&box, "", from, to)->problem.type, PROBLEM_NONE);
+    }
+    transaction(&box, COMMAND_TXN_BEGIN, "t");
+    assert_int_equal(rename_in(&box, "t", "/z", "/y")->problem.type, PROBLEM_NONE);
+    assert_int_equal(rename_in(&box, "t", "/y", "/a")->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
+    transaction(&box, COMMAND_TXN_COMMIT, "t");
+    box_delete(&box, "tree", "5000");
+    transaction(&box, COMMAND_TXN_BEGIN, "u");
+    assert_int_equal(rename_in(&box, "u", "/y", "/x")->problem.type, PROBLEM_NONE);
+    assert_int_equal(rename_in(&box, "u", "/x", "/a")->problem.type, PROBLEM_NONE);
+    box_close(&box);
+}
+
+static void a_rename_reads_no_locked_documents_elsewhere(void **state)
+{
+    (void)state;
+    assert_in_range(work_of_rename(300) - work_of_rename(0), 0, 300 * WORK_READ / 2);
 }
 
 /* Gives a write that waits. */
@@ -555,6 +697,9 @@ int main(void)
         cmocka_unit_test(locks_elsewhere_do_not_concern_a_write),
         cmocka_unit_test(atomic_write_is_no_larger_than_a_transaction),
         cmocka_unit_test(transaction_is_limited_by_what_it_holds),
+        cmocka_unit_test(transaction_is_limited_by_what_it_renames),
+        cmocka_unit_test(a_rename_reads_no_locked_documents_elsewhere),
+        cmocka_unit_test(a_rename_looks_at_few_documents_that_moved_away),
         cmocka_unit_test(stopping_host_cancels_its_own),
         cmocka_unit_test(actions_of_an_end_share_one_budget),
         cmocka_unit_test(leases_that_end_together_end_in_pieces),

@@ -354,6 +354,41 @@ static void vacant_places_get_guests_ahead(void **state)
     close_box(&box);
 }
 
+static void commit_record(void *context, struct slice key, struct slice value)
+{
+    const struct box *box = context;
+
+    tree_commit(box->batch, key, value, box->now);
+}
+
+/* A record that a transaction has of a place goes over what was made ahead: so nothing is, and what it writes there stays. */
+static void a_guest_outlives_the_commit_of_its_transaction(void **state)
+{
+    struct box box;
+    struct overlay *overlay = overlay_new();
+    (void)state;
+    open_box(&box);
+    make(&box, "/p/1");
+    assert_int_equal(rename_now(&box, "/p", "/q"), 0);
+    struct view own = {box.store, TL_TS_MAX, overlay};
+    struct tree_writer writer = writer_of(&box, &own);
+    assert_int_equal(tree_rename(&writer, SLICE_LIT("/q"), SLICE_LIT("/p"), box.seq_no++, TREE_TS_OPEN), 0);
+    assert_int_equal(tree_rename(&writer, SLICE_LIT("/p"), SLICE_LIT("/z"), box.seq_no++, TREE_TS_OPEN), 0);
+    struct slice born = make_in(&box, &own, "/p/3");
+    next_unit(&box);
+    struct tree tree = {&own, INDEX, '/', NULL};
+    struct slice found;
+    assert_int_equal(tree_find(&tree, SLICE_LIT("/p/3"), &box.arena, &found), 0);
+    assert_true(slice_equal(found, born));
+    overlay_each(overlay, SPACE_TREE, commit_record, &box);
+    next_unit(&box);
+    tree.view = &box.view;
+    assert_int_equal(tree_find(&tree, SLICE_LIT("/p/3"), &box.arena, &found), 0);
+    assert_true(slice_equal(found, born));
+    overlay_free(overlay);
+    close_box(&box);
+}
+
 static void empty_places_are_forgotten_when_something_comes(void **state)
 {
     struct empty_places places = {0};
@@ -400,6 +435,7 @@ int main(void)
         cmocka_unit_test(the_past_is_as_it_was),
         cmocka_unit_test(a_transaction_sees_its_own_renames_alone),
         cmocka_unit_test(vacant_places_get_guests_ahead),
+        cmocka_unit_test(a_guest_outlives_the_commit_of_its_transaction),
         cmocka_unit_test(empty_places_are_forgotten_when_something_comes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
