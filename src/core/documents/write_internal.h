@@ -133,7 +133,6 @@ static inline struct slice writing__type_text(const struct writing_item *at)
 
 struct update;
 /* An update of an item whose index is found, without what was there before; `arena` takes what it makes. */
-struct update writing__update(struct writing *work, const struct writing_item *at, enum dialect dialect,
-                              struct arena *arena);
+struct update writing__update(struct writing *work, const struct writing_item *at, struct arena *arena);
 
 #endif
