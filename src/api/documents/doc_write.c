@@ -259,32 +259,6 @@ void write_read_ahead(struct request *request, struct command *command)
 
 /* --- Problems ----------------------------------------------------------------------------------------------------- */
 
-static struct slice conflict_text(const struct write_item *item, const struct write_result *result, struct arena *arena)
-{
-    switch (result->conflict) {
-    case CONFLICT_EXISTS:
-        return arena_printf(arena, "document already exists (current version [%" PRId64 "])", result->version);
-    case CONFLICT_EXTERNAL:
-        return arena_printf(arena, "current version [%" PRId64 "] is higher or equal to the one provided [%" PRId64 "]",
-                            result->version, item->version);
-    case CONFLICT_EXTERNAL_GTE:
-        return arena_printf(arena, "current version [%" PRId64 "] is higher than the one provided [%" PRId64 "]",
-                            result->version, item->version);
-    case CONFLICT_SEQ_NO:
-        return arena_printf(arena,
-                            "required seqNo [%" PRId64 "], primary term [%" PRId64
-                            "]. current document has seqNo [%" PRId64 "] and primary term [1]",
-                            item->if_seq_no, item->if_primary_term, result->seq_no);
-    case CONFLICT_MISSING:
-        return arena_printf(arena,
-                            "required seqNo [%" PRId64 "], primary term [%" PRId64 "]. but no document was found",
-                            item->if_seq_no, item->if_primary_term);
-    default:
-        return arena_printf(arena, "current version [%" PRId64 "] is different than the one provided [%" PRId64 "]",
-                            result->version, item->version);
-    }
-}
-
 /* The parts of an index that texts about its documents need. */
 static struct catalog_index index_of_result(const struct write_result *result)
 {
@@ -297,19 +271,13 @@ void write_result_problem(struct request *request, const struct write_item *item
 {
     struct problem *problem = &result->problem;
     struct catalog_index index = index_of_result(result);
-    struct slice type = item->type.len > 0 ? item->type : SLICE_LIT("_doc");
-    if (problem->type == PROBLEM_VERSION_CONFLICT && problem->reason.len == 0) {
-        struct slice text = conflict_text(item, result, request->arena);
-        doc_conflict_problem(request->arena, item->dialect, &index, type, item->id, item->routing, text.data, problem);
-    } else if ((problem->type == PROBLEM_DOCUMENT_MISSING || problem->type == PROBLEM_DOCUMENT_SOURCE_MISSING) &&
-               problem->details.len == 0) {
-        /* the details are those of a conflict */
-        enum problem_type missing = problem->type;
-        doc_conflict_problem(request->arena, item->dialect, &index, type, item->id, item->routing, "", problem);
-        problem->type = missing;
-        problem->reason = arena_printf(request->arena, "[%.*s][%.*s]: document %smissing", SLICE_ARG(type),
-                                       SLICE_ARG(item->id), missing == PROBLEM_DOCUMENT_MISSING ? "" : "source ");
-    }
+    struct slice type = item->type.len > 0 ? item->type : SLICE_LIT("_doc"), reason = problem->reason;
+    if (problem->type != PROBLEM_DOCUMENT_SOURCE_MISSING || problem->details.len > 0)
+        return;
+    /* the details are those of a conflict */
+    doc_conflict_problem(request->arena, item->dialect, &index, type, item->id, item->routing, "", problem);
+    problem->type = PROBLEM_DOCUMENT_SOURCE_MISSING;
+    problem->reason = reason;
 }
 
 /* --- Replies ------------------------------------------------------------------------------------------------------ */
