@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Each part of a request has the dialect that it has as a request of its own: items of _bulk and of on_expire, in any order."""
+"""Each part of a request has the dialect that it has as a request of its own: items of _bulk, of on_expire and of _msearch, in any order."""
 import itertools
 import json
 import os
@@ -103,6 +103,22 @@ class Dialect(unittest.TestCase):
         self.server.must("DELETE", "/_session/%s?force=true" % session)
         self.assertIn("file", self.server.must("GET", "/five-s")["five-s"]["mappings"])
         self.assertIn("properties", self.server.must("GET", "/seven-s")["seven-s"]["mappings"])
+
+    def search(self, *headers):
+        text = "".join(json.dumps(header) + "\n{}\n" for header in headers)
+        replies = self.server.must("POST", "/_msearch", text)["responses"]
+        for reply in replies:
+            reply.pop("took", None)
+        return replies
+
+    def test_msearch(self):
+        headers = [{"index": "old7"}, {"index": "old5"}, {"index": "old5", "type": "file"}, {"index": "nowhere"},
+                   {"index": "old5,closed5"}, {"index": "closed7"}]
+        for one, other in itertools.permutations(headers, 2):
+            with self.subTest(first=one, then=other):
+                self.assertEqual(self.search(one, other), self.search(one) + self.search(other))
+        by_path = self.server.must("POST", "/old5/_search")
+        self.assertEqual(self.search({"index": "old7"}, {"index": "old5"})[1]["hits"], by_path["hits"])
 
 
 if __name__ == "__main__":
