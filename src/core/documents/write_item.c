@@ -84,8 +84,7 @@ static int find_index(struct writing *work, struct writing_item *at)
         return WRITE_ITEM_FAILED;
     }
     if (at->index->write_block != NULL) {
-        problem_set(problem, work->run->arena, PROBLEM_CLUSTER_BLOCK, "index [%.*s] blocked by: [%s];",
-                    SLICE_ARG(at->index->name), at->index->write_block);
+        catalog_problem_blocked(work->run->arena, at->index->name, at->index->write_block, problem);
         return WRITE_ITEM_FAILED;
     }
     return 0;
