@@ -84,6 +84,12 @@ enum catalog_figure {
     FIGURE_SEARCHES,
     FIGURE_SEARCH_US,
     FIGURE_FETCHES, /* searches that read hits of it */
+    FIGURE_FAILED,  /* documents to be written whose condition did not hold */
+    FIGURE_SCROLLS_OPENED,
+    FIGURE_SCROLLS_ENDED,
+    FIGURE_SCROLL_US, /* that those which have ended were open */
+    FIGURE_PITS_OPENED,
+    FIGURE_PITS_ENDED,
     FIGURE_COUNT
 };
 /* Returns: the figure; 0 in a catalog of the past. From any thread. */

@@ -313,6 +313,8 @@ static int fail_conflict(struct writing *work, struct writing_item *at, enum con
                     SLICE_ARG(at->item->id), SLICE_ARG(buf_view(&words)));
     buf_deinit(&words);
     writing__shard_details(work, at);
+    if (at->item->op == WRITE_INDEX || at->item->op == WRITE_CREATE)
+        catalog_index_note(at->index, FIGURE_FAILED, 1);
     result->conflict = conflict;
     result->version = at->state.version;
     result->seq_no = at->state.seq_no;
