@@ -584,6 +584,19 @@ int core__do_index_delete(struct core *core, struct command *command)
     return index__delete(core, index);
 }
 
+/* The settings of an index that is closed, or opened again: 7.10 shows that of a closed one nothing was left to be written. */
+static struct settings settings_with_close(const struct settings *before, struct command *command)
+{
+    static const struct slice key = {"index.verified_before_close", sizeof("index.verified_before_close") - 1};
+    struct setting none = {.key = key};
+    struct settings changes = {&none, 1};
+    struct settings settings = settings_merge(before, &changes, false, &command->arena);
+
+    if (command->index.close && command->dialect == DIALECT_7)
+        settings_set(&settings, &command->arena, key, SLICE_LIT("true"));
+    return settings;
+}
+
 int core__do_index_state(struct core *core, struct command *command)
 {
     const struct catalog_index *index = named_index(core, command);
@@ -592,7 +605,9 @@ int core__do_index_state(struct core *core, struct command *command)
         return 0;
     if (index->closed != command->index.close) {
         struct catalog_index_spec spec = catalog__spec(index);
+        struct settings settings = settings_with_close(index->settings, command);
         spec.closed = command->index.close;
+        spec.settings = &settings;
         core__put_index(core, &spec, FEED_SETTINGS);
     }
     return 0;
