@@ -40,6 +40,8 @@ struct walk {
     yyjson_val *path;  /* the value of the path field, while it is the only one and fit for the tree */
     yyjson_val *place; /* the first text among the values of the path field; NULL: none yet */
     size_t paths;      /* values of the path field seen */
+    const struct mapping_field *immense; /* field of the first term that is too long for an index; NULL: none */
+    struct slice immense_term;
 };
 
 static int walk_value(struct walk *walk, struct mapping_field *field, yyjson_val *value, struct slice shown_name);
@@ -128,6 +130,18 @@ static int add_value(struct walk *walk, const struct mapping_field *field, const
     return 0;
 }
 
+/*
+ * Remembers the first term that Lucene would refuse: one that is in the index, or in doc values. It is refused at the end, since there a
+ * document is parsed whole before any of it is indexed.
+ */
+static void note_term(struct walk *walk, const struct mapping_field *field, struct slice term)
+{
+    if (term.len > DOCUMENT_TERM_MAX && walk->immense == NULL && (field->indexed || field->doc_values)) {
+        walk->immense = field;
+        walk->immense_term = term;
+    }
+}
+
 /* Tokens of a text on their way into the values. */
 struct tokens {
     struct walk *walk;
@@ -140,6 +154,7 @@ static bool add_token(void *context, const struct analysis_token *token)
 {
     struct tokens *tokens = context;
     struct value value = {.kind = VALUE_BYTES, .bytes = token->text};
+    note_term(tokens->walk, tokens->field, token->text);
     tokens->r = add_value(tokens->walk, tokens->field, &value);
     return tokens->r == 0 && --tokens->left > 0;
 }
@@ -163,6 +178,8 @@ static int index_scalar(struct walk *walk, const struct mapping_field *field, yy
         return 0;
     if (r == FIELD_VALUE_REFUSED)
         return walk->lenient ? 0 : refuse_field(walk, field->path, field->type_name, scalar, &cause);
+    if (field->type == FIELD_KEYWORD && !slice_is(field->type_name, "wildcard"))
+        note_term(walk, field, value.bytes);
     return field->type == FIELD_TEXT && !walk->whole ? add_text(walk, field, value.bytes)
                                                      : add_value(walk, field, &value);
 }
@@ -526,6 +543,29 @@ static int grow_mapping(struct walk *walk, struct mapping **ret_mapping)
     return r == 0 ? 0 : DOCUMENT_REFUSED;
 }
 
+/* The bytes of a term as Java's Arrays.toString() has them, at most so many. */
+enum { TERM_BYTES_SHOWN = 30 };
+
+static int refuse_immense(struct walk *walk)
+{
+    struct slice path = walk->immense->path, shown = SLICE_NONE;
+    struct problem *cause = arena_zalloc(walk->arena, sizeof *cause);
+    if (!walk->immense->indexed)
+        return refuse(walk, PROBLEM_ILLEGAL_ARGUMENT, "DocValuesField \"%.*s\" is too large, must be <= %d",
+                      SLICE_ARG(path), DOCUMENT_TERM_MAX);
+    for (size_t i = 0; i < TERM_BYTES_SHOWN; i++)
+        shown = arena_append(walk->arena, shown, "%s%d", i == 0 ? "" : ", ", (int8_t)walk->immense_term.data[i]);
+    problem_set(cause, walk->arena, PROBLEM_MAX_BYTES_LENGTH_EXCEEDED, "bytes can be at most %d in length; got %zu",
+                DOCUMENT_TERM_MAX, walk->immense_term.len);
+    int r = refuse(walk, PROBLEM_ILLEGAL_ARGUMENT,
+                   "Document contains at least one immense term in field=\"%.*s\" (whose UTF8 encoding is longer than "
+                   "the max length %d), all of which were skipped.  Please correct the analyzer to not produce such "
+                   "terms.  The prefix of the first immense term is: '[%.*s]...', original message: %.*s",
+                   SLICE_ARG(path), DOCUMENT_TERM_MAX, SLICE_ARG(shown), SLICE_ARG(cause->reason));
+    walk->problem->caused_by = cause;
+    return r;
+}
+
 static void hand_out(const struct walk *walk, struct mapping *update, struct document *ret_document)
 {
     *ret_document =
@@ -565,6 +605,8 @@ int document_parse_json(const struct mapping *mapping, const struct mapping_type
         r = walk_root(&walk);
         INSIST(r != WALK_UNKNOWN_FIELD);
     }
+    if (r == 0 && walk.immense != NULL)
+        r = refuse_immense(&walk);
     if (r != 0)
         return DOCUMENT_REFUSED;
     hand_out(&walk, tl_steal(update), ret_document);

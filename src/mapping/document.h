@@ -11,6 +11,7 @@
 #define DOCUMENT_VALUES_MAX 100000 /* indexed values */
 #define DOCUMENT_PATH_MAX 16384    /* bytes of a path in the tree; longer ones are searched without it */
 #define DOCUMENT_TOKENS_MAX 10000  /* of one text value; what follows is found by scanning only */
+#define DOCUMENT_TERM_MAX 32766    /* bytes of a keyword, or of a token: what Lucene has room for in an index */
 
 enum {
     DOCUMENT_REFUSED = 1, /* *ret_problem says why */

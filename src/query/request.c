@@ -383,7 +383,7 @@ static int check_kind(struct query_parser *parser, struct slice option, yyjson_v
 
 static int take_numeric_type(struct query_parser *parser, yyjson_val *value, struct sort_key *key)
 {
-    static const char *const names[] = {"", "long", "double", "date"};
+    static const char *const names[] = {"", "long", "double", "date", "date_nanos"};
     struct slice text = query__scalar_text(parser->arena, value);
     for (size_t i = 1; i < sizeof names / sizeof *names; i++) {
         if (slice_is(text, names[i])) {
@@ -391,9 +391,6 @@ static int take_numeric_type(struct query_parser *parser, yyjson_val *value, str
             return 0;
         }
     }
-    if (slice_is(text, "date_nanos"))
-        return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT,
-                             "[numeric_type] of [date_nanos] is not supported: dates have milliseconds here");
     query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT,
                   "invalid value for [numeric_type], must be [long, double, date, date_nanos], got %.*s",
                   SLICE_ARG(text));

@@ -16,7 +16,7 @@ enum sort_by { SORT_FIELD, SORT_SCORE, SORT_DOC, SORT_ID, SORT_SCRIPT };
 enum sort_mode { SORT_MODE_DEFAULT, SORT_MIN, SORT_MAX, SORT_SUM, SORT_AVG, SORT_MEDIAN };
 
 /* As what the values of a field of numbers are sorted. */
-enum sort_numbers { SORT_AS_MAPPED, SORT_AS_LONG, SORT_AS_DOUBLE, SORT_AS_DATE };
+enum sort_numbers { SORT_AS_MAPPED, SORT_AS_LONG, SORT_AS_DOUBLE, SORT_AS_DATE, SORT_AS_NANOS };
 
 struct sort_key {
     enum sort_by by;

@@ -121,6 +121,11 @@ static int set_numbers(struct binder *binder, struct bound_key *bound)
     if (numbers == SORT_AS_DATE && bound->kind == SORT_F64)
         return bind__refuse_plain(binder, "[numeric_type] of [date] is not supported for fields of type [%.*s]",
                                   SLICE_ARG(bound->field->type_name));
+    if (numbers == SORT_AS_NANOS && bound->kind == SORT_F64) {
+        problem_set(binder->problem, binder->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "trying to convert a known date time formatter to a nanosecond one, wrong field used?");
+        return QUERY_REFUSED;
+    }
     bound->kind = numbers == SORT_AS_DOUBLE ? SORT_F64 : SORT_I64;
     return 0;
 }
@@ -211,6 +216,22 @@ static struct sort_value from_value(const struct mapping_field *field, const str
     return (struct sort_value){.kind = SORT_I64, .i64 = value->i64};
 }
 
+/*
+ * Values of date_nanos are sorted, and shown, as nanoseconds, though milliseconds are kept of them: clients hand them on in search_after, and
+ * to other servers.
+ */
+static struct sort_value in_unit(const struct bound_key *bound, struct sort_value value)
+{
+    enum sort_numbers numbers = bound->key->numbers;
+    bool nanos = bound->field->type == FIELD_DATE &&
+                 (numbers == SORT_AS_NANOS || (slice_is(bound->field->type_name, "date_nanos") &&
+                                               (numbers == SORT_AS_MAPPED || numbers == SORT_AS_LONG)));
+    int64_t given = value.i64;
+    if (nanos && value.kind == SORT_I64 && __builtin_mul_overflow(given, (int64_t)1000000, &value.i64))
+        value.i64 = given > 0 ? INT64_MAX : INT64_MIN;
+    return value;
+}
+
 static int by_value(const void *a, const void *b)
 {
     return value_compare(a, b);
@@ -245,7 +266,8 @@ static struct sort_value field_value(const struct bound_key *bound, struct subje
     if (count == 0)
         return missing_value(bound);
     if (mode == SORT_SUM || mode == SORT_AVG || mode == SORT_MEDIAN)
-        return values[0].kind == VALUE_BYTES ? from_value(bound->field, &values[0]) : reduced(bound, values, count);
+        return values[0].kind == VALUE_BYTES ? from_value(bound->field, &values[0])
+                                             : in_unit(bound, reduced(bound, values, count));
     bool highest = mode == SORT_MAX || (mode == SORT_MODE_DEFAULT && bound->key->descending);
     const struct value *best = &values[0];
     for (size_t i = 1; i < count; i++) {
@@ -253,7 +275,7 @@ static struct sort_value field_value(const struct bound_key *bound, struct subje
         if (highest ? order > 0 : order < 0)
             best = &values[i];
     }
-    return from_value(bound->field, best);
+    return in_unit(bound, from_value(bound->field, best));
 }
 
 static struct sort_value as_numbers(const struct bound_key *bound, struct sort_value value)
@@ -378,7 +400,7 @@ static bool after_value(struct arena *arena, const struct bound_key *bound, yyjs
     if (of_field && yyjson_is_str(item) && bound->kind != SORT_BYTES) {
         if (field_value_parse(bound->field, item, dialect, arena, &value, &ignored) != 0)
             return false;
-        *ret_value = from_value(bound->field, &value);
+        *ret_value = in_unit(bound, from_value(bound->field, &value));
     } else if (yyjson_is_int(item)) {
         *ret_value = (struct sort_value){.kind = SORT_I64, .i64 = yyjson_get_sint(item)};
     } else if (yyjson_is_real(item)) {

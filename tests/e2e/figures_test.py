@@ -74,7 +74,8 @@ class Figures(unittest.TestCase):
         self.server.must("GET", "/i/_doc/1")
         self.server.ask("GET", "/i/_doc/2")
         self.server.must("POST", "/_mget", {"docs": [{"_index": "i", "_id": "1"}, {"_index": "i", "_id": "3"}]})
-        self.assertEqual(self.figures("get"), {"total": 4, "exists_total": 2, "missing_total": 2})
+        found = self.figures("get")
+        self.assertEqual((found["total"], found["exists_total"], found["missing_total"]), (4, 2, 2))
         self.server.must("POST", "/i,other/_search", {"query": {"ids": {"values": ["1"]}}})
         self.server.must("POST", "/i/_search", {"query": {"term": {"n": 5}}})
         self.server.must("POST", "/_msearch", '{"index":"i"}\n{"size":0}\n{"index":"other"}\n{}\n')
@@ -106,6 +107,97 @@ class Figures(unittest.TestCase):
         status, refusal = self.server.ask("GET", "/_nodes/stats/jvm")
         self.assertEqual((status, refusal["error"]["type"]), (400, "illegal_argument_exception"))
         self.assertIn("[jvm], of which this server has none", refusal["error"]["reason"])
+
+    # --- The members of a 7.10.2 ----------------------------------------------------------------------------------------
+
+    MEMBERS = {
+        "docs": "count deleted",
+        "store": "size_in_bytes reserved_in_bytes",
+        "indexing": "index_total index_time_in_millis index_current index_failed delete_total delete_time_in_millis delete_current noop_update_total "
+                    "is_throttled throttle_time_in_millis",
+        "get": "total time_in_millis exists_total exists_time_in_millis missing_total missing_time_in_millis current",
+        "search": "open_contexts query_total query_time_in_millis query_current fetch_total fetch_time_in_millis fetch_current scroll_total "
+                  "scroll_time_in_millis scroll_current suggest_total suggest_time_in_millis suggest_current",
+        "merges": "current current_docs current_size_in_bytes total total_time_in_millis total_docs total_size_in_bytes total_stopped_time_in_millis "
+                  "total_throttled_time_in_millis total_auto_throttle_in_bytes",
+        "refresh": "total total_time_in_millis external_total external_total_time_in_millis listeners",
+        "flush": "total periodic total_time_in_millis",
+        "warmer": "current total total_time_in_millis",
+        "query_cache": "memory_size_in_bytes total_count hit_count miss_count cache_size cache_count evictions",
+        "fielddata": "memory_size_in_bytes evictions",
+        "completion": "size_in_bytes",
+        "segments": "count memory_in_bytes terms_memory_in_bytes stored_fields_memory_in_bytes term_vectors_memory_in_bytes norms_memory_in_bytes "
+                    "points_memory_in_bytes doc_values_memory_in_bytes index_writer_memory_in_bytes version_map_memory_in_bytes "
+                    "fixed_bit_set_memory_in_bytes max_unsafe_auto_id_timestamp file_sizes",
+        "translog": "operations size_in_bytes uncommitted_operations uncommitted_size_in_bytes earliest_last_modified_age",
+        "request_cache": "memory_size_in_bytes evictions hit_count miss_count",
+        "recovery": "current_as_source current_as_target throttle_time_in_millis",
+    }
+
+    def check_members(self, block):
+        self.assertEqual({name: " ".join(members) for name, members in block.items()}, self.MEMBERS)
+
+    def test_members_of_stats(self):
+        reply = self.server.must("GET", "/i/_stats?level=shards")
+        for which in ("primaries", "total"):
+            self.check_members(reply["_all"][which])
+            self.check_members(reply["indices"]["i"][which])
+        shard = reply["indices"]["i"]["shards"]["0"][0]
+        own = {"routing": "state primary node relocating_node", "commit": "id generation user_data num_docs",
+               "seq_no": "max_seq_no local_checkpoint global_checkpoint", "retention_leases": "primary_term version leases"}
+        self.assertEqual({name: " ".join(shard.pop(name)) for name in own}, own)
+        self.check_members(shard)
+        for parameter, metric in (("fields", "fielddata"), ("fielddata_fields", "fielddata"), ("fields", "completion"), ("completion_fields", "completion")):
+            found = self.server.must("GET", "/i/_stats/%s?%s=*" % (metric, parameter))["_all"]["total"][metric]
+            self.assertEqual(" ".join(found), self.MEMBERS[metric] + " fields")
+
+    def test_members_of_nodes(self):
+        node = list(self.server.must("GET", "/_nodes/stats")["nodes"].values())[0]
+        self.check_members(node["indices"])
+        self.assertLessEqual({"timestamp", "name", "transport_address", "host", "ip", "roles", "attributes"}, set(node))
+        self.assertEqual(set(node["process"]), {"timestamp", "open_file_descriptors", "max_file_descriptors", "cpu", "mem"})
+        self.assertEqual((set(node["process"]["cpu"]), set(node["process"]["mem"])), ({"percent", "total_in_millis"}, {"total_virtual_in_bytes"}))
+        self.assertGreater(node["process"]["mem"]["total_virtual_in_bytes"], 1 << 20)
+        sizes = ["total_in_bytes", "free_in_bytes", "available_in_bytes"]
+        self.assertLessEqual({"timestamp", "total", "data", "io_stats"}, set(node["fs"]))
+        for disk in (node["fs"]["total"], node["fs"]["data"][0]):
+            total, free, available = [disk[size] for size in sizes]
+            self.assertGreaterEqual((total >= free, free >= available, available > 0), (True, True, True))
+        self.assertLessEqual({"request", "fielddata", "in_flight_requests", "accounting", "parent"}, set(node["breakers"]))
+        for breaker in node["breakers"].values():
+            self.assertEqual(set(breaker), {"limit_size_in_bytes", "limit_size", "estimated_size_in_bytes", "estimated_size", "overhead", "tripped"})
+
+    def test_members_of_the_cluster(self):
+        reply = self.server.must("GET", "/_cluster/stats")
+        for metric in ("docs", "store", "fielddata", "query_cache", "completion", "segments"):
+            self.assertEqual(" ".join(reply["indices"][metric]), self.MEMBERS[metric])
+        shards = reply["indices"]["shards"]
+        self.assertEqual(shards["index"], {"shards": {"min": 1, "max": 1, "avg": 1.0}, "primaries": {"min": 1, "max": 1, "avg": 1.0},
+                                           "replication": {"min": 0.0, "max": 0.0, "avg": 0.0}})
+        self.assertLessEqual({"count", "versions", "process", "fs", "plugins", "ingest"}, set(reply["nodes"]))
+
+    def contexts(self, index="i"):
+        found = self.figures("search", index)
+        return found["open_contexts"], found["scroll_current"], found["scroll_total"]
+
+    def test_contexts(self):
+        self.server.must("PUT", "/i/_doc/1", {"n": 1})
+        self.assertEqual(self.contexts(), (0, 0, 0))
+        scroll = self.server.must("POST", "/i/_search?scroll=1m&size=1", {})["_scroll_id"]
+        pit = self.server.must("POST", "/i/_pit?keep_alive=1m")["id"]
+        self.assertEqual(self.contexts(), (2, 1, 0))
+        self.assertEqual(self.contexts("other"), (0, 0, 0))
+        both = self.server.must("POST", "/i,other/_search?scroll=1m&size=1", {})["_scroll_id"]
+        self.assertEqual((self.contexts(), self.contexts("other")), ((3, 2, 0), (1, 1, 0)))
+        self.server.must("DELETE", "/_search/scroll", {"scroll_id": [scroll, both]})
+        self.server.must("DELETE", "/_pit", {"id": pit})
+        self.assertEqual((self.contexts(), self.contexts("other")), ((0, 0, 2), (0, 0, 1)))
+
+    def test_failures(self):
+        self.server.must("PUT", "/i/_doc/1", {"n": 1})
+        self.assertEqual(self.server.ask("PUT", "/i/_create/1", {"n": 2})[0], 409)
+        self.assertEqual(self.server.ask("PUT", "/i/_doc/1?if_seq_no=9&if_primary_term=1", {"n": 2})[0], 409)
+        self.assertEqual(self.figures("indexing")["index_failed"], 2)
 
 
 if __name__ == "__main__":

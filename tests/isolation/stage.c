@@ -578,7 +578,7 @@ static struct write_item take_item(struct command *command, struct words *words,
                               .version = VERSION_ANY,
                               .if_seq_no = SEQ_NO_ANY};
     if (target.type.len > 0)
-        command->dialect = DIALECT_5;
+        item.dialect = DIALECT_5;
     if (slice_is(verb, "del"))
         item.op = WRITE_DELETE;
     else if (slice_is(verb, "create"))

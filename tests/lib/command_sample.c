@@ -182,6 +182,7 @@ static void on_item(struct walk *walk, struct write_item *item)
     if (!tells(walk) && walk->rng == NULL && walk->at == 0)
         item->op = WRITE_UPDATE; /* the first of those that have everything */
     item->version_type = (enum version_type)on_enum(walk, "version_type", item->version_type, 0, VERSION_TYPE_COUNT);
+    item->dialect = (enum dialect)on_enum(walk, "dialect", item->dialect, 0, DIALECT_COUNT);
     on_bool(walk, "require_alias", &item->require_alias);
     on_bool(walk, "id_generated", &item->id_generated);
     on_slice(walk, "index", &item->index);

@@ -102,6 +102,7 @@ struct write_result *box_one(struct core_box *box, struct write_item item)
     struct command *command = box_write(box, 1);
 
     command->write.items[0] = item;
+    command->write.items[0].dialect = box->dialect;
     return box_run(box, command, 1)->write.results;
 }
 

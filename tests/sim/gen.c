@@ -15,14 +15,14 @@ static bool one_in(struct rng *rng, int n)
     return below(rng, n) == 0;
 }
 
-static void name_index(struct rng *rng, struct sim_op *op, char *name)
+static void name_index(struct rng *rng, bool five, char *name)
 {
-    snprintf(name, SIM_NAME, "%s%d", op->five ? "tx" : "ix", below(rng, op->five ? 3 : 6));
+    snprintf(name, SIM_NAME, "%s%d", five ? "tx" : "ix", below(rng, five ? 3 : 6));
 }
 
-static void name_alias(struct rng *rng, const struct sim_op *op, char *name)
+static void name_alias(struct rng *rng, bool five, char *name)
 {
-    snprintf(name, SIM_NAME, "%s", sim_alias_names[op->five ? 3 : below(rng, 3)]);
+    snprintf(name, SIM_NAME, "%s", sim_alias_names[five ? 3 : below(rng, 3)]);
 }
 
 /* --- Writes ------------------------------------------------------------------------------------------------------- */
@@ -100,18 +100,18 @@ static void make_update(struct rng *rng, struct sim_item *item)
     item->detect_noop = !one_in(rng, 4);
 }
 
-static void make_item(struct rng *rng, const struct model *model, struct sim_op *op, struct sim_item *item)
+static void make_item(struct rng *rng, const struct model *model, bool five, struct sim_item *item)
 {
     int choice = below(rng, 20);
 
-    *item = (struct sim_item){.version = -1, .if_seq_no = -1};
+    *item = (struct sim_item){.five = five, .version = -1, .if_seq_no = -1};
     item->action = choice < 9 ? SIM_INDEX : choice < 11 ? SIM_CREATE : choice < 15 ? SIM_UPDATE : SIM_DELETE;
-    name_index(rng, op, item->index);
+    name_index(rng, five, item->index);
     if (one_in(rng, 10))
-        name_alias(rng, op, item->index);
+        name_alias(rng, five, item->index);
     else if (one_in(rng, 60))
         snprintf(item->index, SIM_NAME, "Bad");
-    if (op->five)
+    if (five)
         snprintf(item->type, SIM_NAME, "%s", one_in(rng, 2) ? "a" : "b");
     snprintf(item->id, SIM_NAME, "%c%d", one_in(rng, 6) ? 'r' : 'd', below(rng, 12));
     if (item->id[0] == 'r')
@@ -132,8 +132,9 @@ static void gen_write(struct rng *rng, const struct model *model, struct sim_op 
     op->kind = SIM_WRITE;
     op->item_count = size < 7 ? 1 : size < 9 ? 1 + below(rng, 8) : 1 + below(rng, SIM_ITEMS);
     op->atomic = op->item_count > 1 && one_in(rng, 3);
+    bool mixed = one_in(rng, 4); /* items of both dialects in one command */
     for (int i = 0; i < op->item_count; i++)
-        make_item(rng, model, op, &op->items[i]);
+        make_item(rng, model, mixed ? one_in(rng, 2) : op->five, &op->items[i]);
 }
 
 /* --- The catalog -------------------------------------------------------------------------------------------------- */
@@ -142,7 +143,7 @@ static void gen_index_create(struct rng *rng, const struct model *model, struct 
 {
     (void)model;
     op->kind = SIM_CREATE_INDEX;
-    name_index(rng, op, op->name);
+    name_index(rng, op->five, op->name);
     op->number = below(rng, 4); /* shards; 0: none named */
     if (one_in(rng, 10))
         snprintf(op->name, SIM_NAME, "Bad");
@@ -152,7 +153,7 @@ static void gen_index_delete(struct rng *rng, const struct model *model, struct 
 {
     (void)model;
     op->kind = SIM_DELETE_INDEX;
-    name_index(rng, op, op->name);
+    name_index(rng, op->five, op->name);
 }
 
 /* A path that is there, or a directory of it; the model's indices of the name are looked at. */
@@ -190,9 +191,9 @@ static void gen_rename(struct rng *rng, const struct model *model, struct sim_op
     op->kind = SIM_RENAME;
     snprintf(op->name, SIM_NAME, "%s", op->five ? "tx0" : one_in(rng, 4) ? "ix1" : "ix0");
     if (one_in(rng, 15))
-        name_index(rng, op, op->name);
+        name_index(rng, op->five, op->name);
     else if (one_in(rng, 15))
-        name_alias(rng, op, op->name);
+        name_alias(rng, op->five, op->name);
     find_path(rng, model, op->name, op->from);
     if (one_in(rng, 4))
         op->if_seq_no = one_in(rng, 3) ? (int64_t)below(rng, 30) : model_seq_no_at(model, op->name, op->from);
@@ -207,7 +208,7 @@ static void gen_index_state(struct rng *rng, const struct model *model, struct s
 {
     (void)model;
     op->kind = SIM_SET_STATE;
-    name_index(rng, op, op->name);
+    name_index(rng, op->five, op->name);
     op->flag = one_in(rng, 3);
 }
 
@@ -215,7 +216,7 @@ static void gen_mapping_put(struct rng *rng, const struct model *model, struct s
 {
     (void)model;
     op->kind = SIM_PUT_MAPPING;
-    name_index(rng, op, op->name);
+    name_index(rng, op->five, op->name);
     op->number = 1 + below(rng, SIM_FIELDS - 2);
 }
 
@@ -223,7 +224,7 @@ static void gen_settings_put(struct rng *rng, const struct model *model, struct 
 {
     (void)model;
     op->kind = SIM_PUT_SETTINGS;
-    name_index(rng, op, op->name);
+    name_index(rng, op->five, op->name);
     op->number = below(rng, 4);
 }
 
@@ -236,8 +237,8 @@ static void gen_aliases_update(struct rng *rng, const struct model *model, struc
         struct sim_alias_action *action = &op->actions[i];
         action->add = !one_in(rng, 3);
         action->write = one_in(rng, 3);
-        name_index(rng, op, action->index);
-        name_alias(rng, op, action->alias);
+        name_index(rng, op->five, action->index);
+        name_alias(rng, op->five, action->alias);
     }
 }
 
@@ -408,6 +409,7 @@ static void fill_item(struct arena *arena, const struct sim_item *item, struct w
     *to = (struct write_item){
         .op = ops[item->action],
         .version_type = types[item->versioning],
+        .dialect = item->five ? DIALECT_5 : DIALECT_7,
         .index = copy(arena, item->index),
         .type = copy(arena, item->type),
         .id = copy(arena, item->id),

@@ -246,8 +246,8 @@ static struct model_index *write_index(const struct model *model, const char *na
 }
 
 /* Returns: the index to write to, made if need be; NULL with the outcome. */
-static struct model_index *find_for_write(struct model *model, const struct sim_op *op, const struct sim_item *item,
-                                          uint64_t ts, struct sim_result *result)
+static struct model_index *find_for_write(struct model *model, const struct sim_item *item, uint64_t ts,
+                                          struct sim_result *result)
 {
     bool is_alias;
     struct model_index *index = present(model, item->index);
@@ -260,7 +260,7 @@ static struct model_index *find_for_write(struct model *model, const struct sim_
         result->outcome = SIM_NO_WRITE_INDEX;
         return NULL;
     }
-    if (index == NULL && item->action == SIM_DELETE && !op->five && item->versioning == SIM_INTERNAL) {
+    if (index == NULL && item->action == SIM_DELETE && !item->five && item->versioning == SIM_INTERNAL) {
         result->outcome = SIM_NO_INDEX;
         return NULL;
     }
@@ -269,7 +269,7 @@ static struct model_index *find_for_write(struct model *model, const struct sim_
         return NULL;
     }
     if (index == NULL)
-        index = make_index(model, item->index, op->five, 0, ts);
+        index = make_index(model, item->index, item->five, 0, ts);
     if (index->closed) {
         result->outcome = SIM_CLOSED;
         return NULL;
@@ -451,13 +451,12 @@ static bool failed(enum sim_outcome outcome)
     return outcome >= SIM_CONFLICT;
 }
 
-static void run_item(struct model *model, const struct sim_op *op, const struct sim_item *item, uint64_t ts,
-                     struct sim_result *result)
+static void run_item(struct model *model, const struct sim_item *item, uint64_t ts, struct sim_result *result)
 {
     struct model_index *index;
 
     set_result(result, SIM_NO_INDEX, -1, -2);
-    index = find_for_write(model, op, item, ts, result);
+    index = find_for_write(model, item, ts, result);
     if (index == NULL)
         return;
     if (item->action == SIM_DELETE)
@@ -583,7 +582,7 @@ static void write_items(struct model *model, const struct sim_op *op, uint64_t t
     if (op->atomic)
         copy_model(&before, model);
     for (int i = 0; i < op->item_count; i++) {
-        run_item(model, op, &op->items[i], ts, &expected->results[i]);
+        run_item(model, &op->items[i], ts, &expected->results[i]);
         any |= failed(expected->results[i].outcome);
     }
     if (!op->atomic)

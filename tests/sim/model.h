@@ -41,6 +41,7 @@ enum sim_update { SIM_BY_DOC, SIM_SCRIPT_ADD, SIM_SCRIPT_DELETE, SIM_SCRIPT_NONE
 
 struct sim_item {
     enum sim_action action;
+    bool five;            /* the dialect of 5.x; items of one write may differ */
     char index[SIM_NAME]; /* or an alias */
     char type[SIM_NAME];  /* empty: typeless */
     char id[SIM_NAME];

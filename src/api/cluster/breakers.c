@@ -45,23 +45,30 @@ static void write_size(struct json_writer *writer, struct arena *arena, const ch
     json_string(writer, budget_human_size(arena, bytes));
 }
 
+static void write_breaker(struct request *request, struct json_writer *writer, const struct breaker *breaker)
+{
+    json_key(writer, breaker->name);
+    json_begin(writer, '{');
+    write_size(writer, request->arena, "limit", breaker->limit);
+    write_size(writer, request->arena, "estimated", breaker->used);
+    json_key(writer, "overhead");
+    json_double(writer, 1.0);
+    json_key(writer, "tripped");
+    json_u64(writer, breaker->tripped);
+    json_end(writer, '}');
+}
+
 void breakers_write(struct request *request, struct json_writer *writer)
 {
+    static const char *const absent[] = {"fielddata", "accounting"}; /* there is nothing that they would count */
     struct breaker breakers[BREAKER_COUNT];
     breakers_read(request, breakers);
     json_key(writer, "breakers");
     json_begin(writer, '{');
-    for (size_t i = 0; i < BREAKER_COUNT; i++) {
-        json_key(writer, breakers[i].name);
-        json_begin(writer, '{');
-        write_size(writer, request->arena, "limit", breakers[i].limit);
-        write_size(writer, request->arena, "estimated", breakers[i].used);
-        json_key(writer, "overhead");
-        json_double(writer, 1.0);
-        json_key(writer, "tripped");
-        json_u64(writer, breakers[i].tripped);
-        json_end(writer, '}');
-    }
+    for (size_t i = 0; i < BREAKER_COUNT; i++)
+        write_breaker(request, writer, &breakers[i]);
+    for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
+        write_breaker(request, writer, &(struct breaker){absent[i], breakers[BUDGET_KIND_COUNT].limit, 0, 0});
     json_end(writer, '}');
 }
 

@@ -65,9 +65,21 @@ static void write_member(struct json_writer *writer, const char *name, uint64_t 
     json_u64(writer, value);
 }
 
+/* Members that clients look for, of what is not measured, or has no time in which to be seen. `names` has spaces between them. */
+static void write_zeros(struct json_writer *writer, const char *names)
+{
+    for (const char *name = names; *name != '\0';) {
+        size_t len = strcspn(name, " ");
+        json_key_slice(writer, slice_make(name, len));
+        json_u64(writer, 0);
+        name += len + (name[len] == ' ');
+    }
+}
+
 void index_figures_write(struct json_writer *writer, enum figures_metric metric, const struct index_figures *numbers)
 {
     const uint64_t *figures = numbers->figures;
+    uint64_t open_scrolls = figures[FIGURE_SCROLLS_OPENED] - figures[FIGURE_SCROLLS_ENDED];
     json_begin(writer, '{');
     switch (metric) {
     case METRIC_DOCS:
@@ -80,7 +92,10 @@ void index_figures_write(struct json_writer *writer, enum figures_metric metric,
         break;
     case METRIC_INDEXING:
         write_member(writer, "index_total", figures[FIGURE_INDEXED]);
+        write_zeros(writer, "index_time_in_millis index_current");
+        write_member(writer, "index_failed", figures[FIGURE_FAILED]);
         write_member(writer, "delete_total", figures[FIGURE_DELETED]);
+        write_zeros(writer, "delete_time_in_millis delete_current");
         write_member(writer, "noop_update_total", figures[FIGURE_NOOPS]);
         json_key(writer, "is_throttled");
         json_bool(writer, false);
@@ -88,13 +103,23 @@ void index_figures_write(struct json_writer *writer, enum figures_metric metric,
         break;
     case METRIC_GET:
         write_member(writer, "total", figures[FIGURE_GETS_FOUND] + figures[FIGURE_GETS_MISSING]);
+        write_zeros(writer, "time_in_millis");
         write_member(writer, "exists_total", figures[FIGURE_GETS_FOUND]);
+        write_zeros(writer, "exists_time_in_millis");
         write_member(writer, "missing_total", figures[FIGURE_GETS_MISSING]);
+        write_zeros(writer, "missing_time_in_millis current");
         break;
     default:
+        write_member(writer, "open_contexts", open_scrolls + figures[FIGURE_PITS_OPENED] - figures[FIGURE_PITS_ENDED]);
         write_member(writer, "query_total", figures[FIGURE_SEARCHES]);
         write_member(writer, "query_time_in_millis", figures[FIGURE_SEARCH_US] / 1000); /* with that of fetching */
+        write_zeros(writer, "query_current");
         write_member(writer, "fetch_total", figures[FIGURE_FETCHES]);
+        write_zeros(writer, "fetch_time_in_millis fetch_current");
+        write_member(writer, "scroll_total", figures[FIGURE_SCROLLS_ENDED]); /* as there */
+        write_member(writer, "scroll_time_in_millis", figures[FIGURE_SCROLL_US] / 1000);
+        write_member(writer, "scroll_current", open_scrolls);
+        write_zeros(writer, "suggest_total suggest_time_in_millis suggest_current");
         break;
     }
     json_end(writer, '}');

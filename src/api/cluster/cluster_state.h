@@ -43,8 +43,14 @@ enum figures_metric { METRIC_DOCS, METRIC_STORE, METRIC_INDEXING, METRIC_GET, ME
 /* Writes the object of one. */
 void index_figures_write(struct json_writer *writer, enum figures_metric metric, const struct index_figures *figures);
 
+/* Writes metrics of _stats that are zeros, all but those of enum figures_metric, or those that a list names. Of stats.c. */
+void stats_write_zeros(struct json_writer *writer, struct slice names);
+
 /* Returns: how many files and sockets the process has open. */
 uint64_t cluster_open_descriptors(void);
+
+/* Writes the sizes of the disk that holds the data: total_in_bytes, free_in_bytes, available_in_bytes; 0: not known. */
+void cluster_write_disk(struct request *request, struct json_writer *writer);
 
 /* Returns: the time of processors that the process has taken. */
 uint64_t cluster_processor_us(void);

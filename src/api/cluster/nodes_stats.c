@@ -6,6 +6,8 @@
 #include <dirent.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
 
 #include "api/cluster/cluster_state.h"
 #include "api/request/api_internal.h"
@@ -25,6 +27,7 @@ static void write_indices(struct request *request, struct json_writer *writer)
         json_key(writer, names[metric]);
         index_figures_write(writer, (enum figures_metric)metric, &all);
     }
+    stats_write_zeros(writer, SLICE_NONE);
     json_end(writer, '}');
 }
 
@@ -44,6 +47,18 @@ uint64_t cluster_open_descriptors(void)
     return count - 1; /* that of the folder itself */
 }
 
+static uint64_t virtual_bytes(void)
+{
+    unsigned long long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (file == NULL)
+        return 0;
+    if (fscanf(file, "%llu", &pages) != 1)
+        pages = 0;
+    fclose(file);
+    return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
 static void write_process(struct request *request, struct json_writer *writer)
 {
     struct rlimit limit = {0};
@@ -58,10 +73,32 @@ static void write_process(struct request *request, struct json_writer *writer)
     json_u64(writer, limit.rlim_cur);
     json_key(writer, "cpu");
     json_begin(writer, '{');
+    json_key(writer, "percent");
+    json_i64(writer, -1); /* as there, where it is not known */
     json_key(writer, "total_in_millis");
     json_u64(writer, cluster_processor_us() / TL_MS);
     json_end(writer, '}');
+    json_key(writer, "mem");
+    json_begin(writer, '{');
+    json_key(writer, "total_virtual_in_bytes");
+    json_u64(writer, virtual_bytes());
     json_end(writer, '}');
+    json_end(writer, '}');
+}
+
+void cluster_write_disk(struct request *request, struct json_writer *writer)
+{
+    struct statvfs disk = {0};
+    struct slice folder = request->api->options.data_directory;
+    uint64_t available = store_free_bytes(request->api->store);
+    if (folder.len > 0)
+        (void)statvfs(arena_printf(request->arena, "%.*s", SLICE_ARG(folder)).data, &disk);
+    json_key(writer, "total_in_bytes");
+    json_u64(writer, (uint64_t)disk.f_blocks * disk.f_frsize);
+    json_key(writer, "free_in_bytes");
+    json_u64(writer, (uint64_t)disk.f_bfree * disk.f_frsize);
+    json_key(writer, "available_in_bytes");
+    json_u64(writer, available);
 }
 
 static void write_fs(struct request *request, struct json_writer *writer)
@@ -70,11 +107,22 @@ static void write_fs(struct request *request, struct json_writer *writer)
     store_stats(request->api->store, &stats);
     json_key(writer, "fs");
     json_begin(writer, '{');
+    json_key(writer, "timestamp");
+    json_u64(writer, journal_stable(request->api->journal) / TL_MS);
     json_key(writer, "total");
     json_begin(writer, '{');
-    json_key(writer, "available_in_bytes");
-    json_u64(writer, store_free_bytes(request->api->store));
+    cluster_write_disk(request, writer);
     json_end(writer, '}');
+    json_key(writer, "data");
+    json_begin(writer, '[');
+    json_begin(writer, '{');
+    json_key(writer, "path");
+    json_string(writer, request->api->options.data_directory);
+    cluster_write_disk(request, writer);
+    json_end(writer, '}');
+    json_end(writer, ']');
+    json_key(writer, "io_stats"); /* of a disk that others use, too */
+    json_raw(writer, SLICE_LIT("{}"));
     json_key(writer, "data_in_bytes"); /* our own: files of the store and its log */
     json_u64(writer, stats.disk_bytes);
     json_end(writer, '}');
@@ -146,6 +194,16 @@ int handle_nodes_stats(struct request *request)
     json_u64(&writer, journal_stable(request->api->journal) / TL_MS);
     json_key(&writer, "name");
     json_string(&writer, request->api->options.node_name);
+    json_key(&writer, "transport_address");
+    json_string(&writer, cluster_address(request));
+    json_key(&writer, "host");
+    json_string(&writer, slice_make(cluster_address(request).data, slice_find_byte(cluster_address(request), ':')));
+    json_key(&writer, "ip");
+    json_string(&writer, cluster_address(request));
+    json_key(&writer, "roles");
+    json_raw(&writer, SLICE_LIT("[\"data\",\"ingest\",\"master\"]"));
+    json_key(&writer, "attributes");
+    json_raw(&writer, SLICE_LIT("{}"));
     for (size_t i = 0; i < METRICS; i++)
         if (names_match(wanted, slice_from(metrics[i].name)))
             metrics[i].write(request, &writer);

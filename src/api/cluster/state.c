@@ -206,22 +206,59 @@ int handle_cluster_state(struct request *request)
 static void write_indices(struct request *request, struct json_writer *writer)
 {
     const struct catalog *catalog = request_catalog(request);
-    uint64_t shards = 0, documents = 0, bytes = 0, open = 0;
+    uint64_t shards = 0, documents = 0, bytes = 0, open = 0, least = UINT32_MAX, most = 0;
     for (size_t i = 0; i < catalog_index_count(catalog); i++) {
         const struct catalog_index *index = catalog_index_at(catalog, i);
         if (index->closed)
             continue;
         open++;
         shards += index->shard_count;
+        least = index->shard_count < least ? index->shard_count : least;
+        most = index->shard_count > most ? index->shard_count : most;
         documents += catalog_index_documents(index);
         bytes += index_store_bytes(request, index);
     }
+    buf_printf(writer->buf, "\"indices\":{\"count\":%llu,\"shards\":{", (unsigned long long)open);
+    if (open > 0) { /* else the object is empty, there, too */
+        static const char *const names[] = {"shards", "primaries"};
+        buf_printf(writer->buf, "\"total\":%llu,\"primaries\":%llu,\"replication\":0.0,\"index\":{",
+                   (unsigned long long)shards, (unsigned long long)shards);
+        for (int i = 0; i < 2; i++)
+            buf_printf(writer->buf, "\"%s\":{\"min\":%llu,\"max\":%llu,\"avg\":%.1f},", names[i],
+                       (unsigned long long)least, (unsigned long long)most, (double)shards / (double)open);
+        buf_lit(writer->buf, "\"replication\":{\"min\":0.0,\"max\":0.0,\"avg\":0.0}}");
+    }
     buf_printf(writer->buf,
-               "\"indices\":{\"count\":%llu,\"shards\":{\"total\":%llu,\"primaries\":%llu,\"replication\":0.0},"
-               "\"docs\":{\"count\":%llu,\"deleted\":0},\"store\":{\"size_in_bytes\":%llu,\"reserved_in_bytes\":0}}",
-               (unsigned long long)open, (unsigned long long)shards, (unsigned long long)shards,
+               "},\"docs\":{\"count\":%llu,\"deleted\":0},\"store\":{\"size_in_bytes\":%llu,\"reserved_in_bytes\":0}",
                (unsigned long long)documents, (unsigned long long)bytes);
     writer->comma = true;
+    stats_write_zeros(writer, SLICE_LIT("fielddata,query_cache,completion,segments"));
+    buf_byte(writer->buf, '}');
+}
+
+static void write_stats_of_nodes(struct request *request, struct json_writer *writer)
+{
+    unsigned long long descriptors = cluster_open_descriptors();
+    json_begin(writer, '{');
+    json_key(writer, "count");
+    json_raw(writer, SLICE_LIT("{\"total\":1,\"coordinating_only\":0,\"data\":1,\"ingest\":1,\"master\":1,"
+                               "\"remote_cluster_client\":0}"));
+    json_key(writer, "versions");
+    json_raw(writer, SLICE_LIT("[\"7.10.2\"]"));
+    json_key(writer, "process");
+    json_raw(writer, arena_printf(request->arena,
+                                  "{\"cpu\":{\"percent\":-1},\"open_file_descriptors\":{\"min\":%llu,\"max\":%llu,"
+                                  "\"avg\":%llu}}",
+                                  descriptors, descriptors, descriptors));
+    json_key(writer, "fs");
+    json_begin(writer, '{');
+    cluster_write_disk(request, writer);
+    json_end(writer, '}');
+    json_key(writer, "plugins");
+    json_raw(writer, SLICE_LIT("[]"));
+    json_key(writer, "ingest");
+    json_raw(writer, SLICE_LIT("{\"number_of_pipelines\":0,\"processor_stats\":{}}"));
+    json_end(writer, '}');
 }
 
 int handle_cluster_stats(struct request *request)
@@ -248,8 +285,7 @@ int handle_cluster_stats(struct request *request)
     buf_byte(writer.buf, ',');
     write_indices(request, &writer);
     json_key(&writer, "nodes");
-    json_raw(&writer, SLICE_LIT("{\"count\":{\"total\":1,\"coordinating_only\":0,\"data\":1,\"ingest\":1,\"master\":1,"
-                                "\"remote_cluster_client\":0},\"versions\":[\"7.10.2\"]}"));
+    write_stats_of_nodes(request, &writer);
     json_end(&writer, '}');
     return REQUEST_DONE;
 }

@@ -49,17 +49,17 @@ static const char *op_name(enum write_op op)
 
 /* With `current`: a conflict also says which version and number are there, so that all can be tried again at once. */
 static void write_failure(struct request *request, const struct write_item *item, struct write_result *result,
-                          enum dialect dialect, bool current, struct buf *buf)
+                          bool current, struct buf *buf)
 {
     struct json_writer writer;
     json_writer_init(&writer, buf);
-    write_result_problem(request, item, result, dialect);
+    write_result_problem(request, item, result);
     json_begin(&writer, '{');
     json_key(&writer, "_index");
     json_string(&writer, result->index.data != NULL ? result->index : item->index);
     if (!request->form.compatible_8) {
         json_key(&writer, "_type");
-        json_string(&writer, dialect == DIALECT_5 || item->type.len > 0 ? item->type : SLICE_LIT("_doc"));
+        json_string(&writer, item->dialect == DIALECT_5 || item->type.len > 0 ? item->type : SLICE_LIT("_doc"));
     }
     json_key(&writer, "_id");
     json_string(&writer, item->id);
@@ -79,20 +79,18 @@ static void write_failure(struct request *request, const struct write_item *item
 static int write_entry(struct request *request, const struct bulk_request *bulk, const struct write_item *item,
                        const struct bulk_action *action, struct write_result *result, bool rolled_back, struct buf *buf)
 {
-    enum dialect dialect = action->typed ? DIALECT_5 : DIALECT_7;
     int r = 0;
     buf_lit(buf, "{\"");
     buf_slice(buf, slice_from(op_name(item->op)));
     buf_lit(buf, "\":");
     if (result->outcome == WRITE_FAILED) {
-        write_failure(request, item, result, dialect, rolled_back, buf);
+        write_failure(request, item, result, rolled_back, buf);
     } else {
         struct write_view view = {.options = &bulk->options,
                                   .source = &action->source,
                                   .fields = action->fields,
                                   .field_count = action->field_count,
-                                  .in_bulk = true,
-                                  .dialect = dialect};
+                                  .in_bulk = true};
         r = write_result_write(request, item, result, &view, buf);
     }
     buf_byte(buf, '}');
@@ -226,7 +224,7 @@ static size_t items_for_core(struct request *request, struct command *command, c
         items[count] = bulk->bulk.items[i];
         limit_script(request, bulk, &command->arena, &items[count]);
         if (parse && items[count].source.data != NULL)
-            write_item_parse(&items[count], command->dialect, &command->arena);
+            write_item_parse(&items[count], &command->arena);
         count++;
     }
     command->arena.guard = NULL;
@@ -258,7 +256,6 @@ static int submit_piece(struct request *request)
     while (r == BULK_GOES_ON) {
         next_piece(bulk);
         struct command *command = write_command_new(request, &bulk->options, 0);
-        command->dialect = bulk->bulk.actions[0].typed ? DIALECT_5 : DIALECT_7;
         command->write.atomic = bulk->atomic;
         command->write.item_count = items_for_core(
             request, command, bulk, bulk->in_pieces || request->exchange->body.len <= BULK_PARSE_BYTES_MAX);

@@ -95,7 +95,8 @@ static int read_number(struct bulk_parser *parser, struct slice name, struct sli
 {
     int64_t value;
     if (!slice_to_i64(text, &value) && !fraction_to_i64(text, &value))
-        return request_refuse(parser->request, action->typed ? PROBLEM_NUMBER_FORMAT : PROBLEM_ILLEGAL_ARGUMENT,
+        return request_refuse(parser->request,
+                              item->dialect == DIALECT_5 ? PROBLEM_NUMBER_FORMAT : PROBLEM_ILLEGAL_ARGUMENT,
                               "For input string: \"%.*s\"", SLICE_ARG(text));
     if (slice_is(name, "if_seq_no")) {
         if (value < 0 && value != SEQ_NO_ANY)
@@ -130,7 +131,7 @@ static int read_scalar(struct bulk_parser *parser, const struct json_doc *doc, y
     static const char *const numbers_5[] = {"_version", "_retry_on_conflict", "_retryOnConflict", NULL};
     static const char *const ignored_5[] = {"_timestamp", "timestamp", "_ttl", "ttl", NULL};
     struct slice name = json_slice(key), text = scalar_text(parser->request, doc, key, value);
-    bool old = action->typed;
+    bool old = item->dialect == DIALECT_5;
     if (slice_is(name, "_index")) {
         item->index = text;
     } else if (slice_is(name, "_type")) {
@@ -169,17 +170,17 @@ static int read_scalar(struct bulk_parser *parser, const struct json_doc *doc, y
     return 0;
 }
 
-/* Whether an item is one of 5.x: it names a type, or its path does, and no client of 7.x has done so. */
-static bool is_typed(struct request *request, const struct write_item *item, yyjson_val *metadata)
+/* An item is 5.x's where it names a type, or its path does, and no client of 7.x can have done so. Items beside it do not matter. */
+static enum dialect dialect_of_item(struct request *request, const struct write_item *item, yyjson_val *metadata)
 {
     yyjson_val *type = json_get_lit(metadata, "_type");
     struct slice index = json_slice(json_get_lit(metadata, "_index"));
     if (item->type.len == 0 && type == NULL)
-        return false;
+        return DIALECT_7;
     if (type != NULL && json_slice(type).len == 0)
-        return request->dialect == DIALECT_5;
+        return request->dialect;
     return dialect_of_typed_call(request, index.len > 0 ? index : item->index,
-                                 type != NULL ? json_slice(type) : item->type) == DIALECT_5;
+                                 type != NULL ? json_slice(type) : item->type);
 }
 
 static int read_metadata(struct bulk_parser *parser, const struct json_doc *doc, yyjson_val *metadata,
@@ -187,7 +188,7 @@ static int read_metadata(struct bulk_parser *parser, const struct json_doc *doc,
 {
     size_t i, count;
     yyjson_val *key, *value;
-    action->typed = is_typed(parser->request, item, metadata);
+    item->dialect = dialect_of_item(parser->request, item, metadata);
     json_obj_foreach (metadata, i, count, key, value) {
         int r = 0;
         if (yyjson_is_null(value))
@@ -256,12 +257,11 @@ static int read_update(struct bulk_parser *parser, struct slice source, struct w
 {
     struct request *request = parser->request;
     struct update_body *body = arena_alloc(request->arena, sizeof *body);
-    enum dialect dialect = action->typed ? DIALECT_5 : DIALECT_7;
-    if (dialect == DIALECT_7 && (action->asked.version || item->version_type != VERSION_INTERNAL))
+    if (item->dialect == DIALECT_7 && (action->asked.version || item->version_type != VERSION_INTERNAL))
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
                               "Update requests do not support versioning. Please use `if_seq_no` and `if_primary_term` "
                               "instead");
-    int r = update_body_parse(request, source, dialect, body);
+    int r = update_body_parse(request, source, item->dialect, body);
     if (r != 0)
         return r;
     if (!action->source.given)
@@ -286,8 +286,7 @@ static void look_for_pipeline(struct bulk_parser *parser, const struct write_ite
         return;
     parser->bulk->pipeline_named = true;
     if (action->refused.type == PROBLEM_NONE)
-        write_pipeline_missing(action->pipeline, action->typed ? DIALECT_5 : DIALECT_7, parser->request->arena,
-                               &action->refused);
+        write_pipeline_missing(action->pipeline, item->dialect, parser->request->arena, &action->refused);
 }
 
 static void add_item(struct bulk_parser *parser, const struct write_item *item, const struct bulk_action *action)
@@ -316,9 +315,9 @@ static int read_source(struct bulk_parser *parser, struct write_item *item, stru
 }
 
 /* What 7.10 takes and does not look at: a condition on a document that has no id yet, and that a name to delete from is an alias. */
-static void pass_over(struct write_item *item, const struct bulk_action *action)
+static void pass_over(struct write_item *item)
 {
-    if (action->typed)
+    if (item->dialect == DIALECT_5)
         return;
     if (item->id_generated) {
         item->if_seq_no = SEQ_NO_ANY;
@@ -350,7 +349,7 @@ static int read_item(struct bulk_parser *parser, struct slice line)
         item.id = id_document(&parser->request->api->ids, clock_wall_us(), parser->request->arena);
         item.id_generated = true;
     }
-    pass_over(&item, &action);
+    pass_over(&item);
     look_for_pipeline(parser, &item, &action);
     add_item(parser, &item, &action);
     return 0;
@@ -365,11 +364,11 @@ static void validate_names(struct request *request, const struct write_item *ite
         validation_add(validation, "index is missing");
     if (item->index.data == NULL && item->type.data == NULL && request->dialect == DIALECT_5)
         validation_add(validation, "type is missing");
-    if (item->type.data != NULL && item->type.len == 0 && !action->typed)
+    if (item->type.data != NULL && item->type.len == 0 && item->dialect == DIALECT_7)
         validation_add(validation, "type is missing");
-    if (item->id.data == NULL || (item->id.len == 0 && !indexes && !action->typed))
+    if (item->id.data == NULL || (item->id.len == 0 && !indexes && item->dialect == DIALECT_7))
         validation_add(validation, "id is missing");
-    if (indexes && action->pipeline.data != NULL && action->pipeline.len == 0 && !action->typed)
+    if (indexes && action->pipeline.data != NULL && action->pipeline.len == 0 && item->dialect == DIALECT_7)
         validation_add(validation, "pipeline cannot be an empty string");
 }
 
@@ -383,7 +382,7 @@ int bulk_validate(struct request *request, const struct bulk *bulk)
         if (memory_stops(request, ITEM_STEPS))
             return memory_refuse(request);
         validate_names(request, item, &bulk->actions[i], &validation);
-        write_item_validate(item, bulk->actions[i].typed ? DIALECT_5 : DIALECT_7, &bulk->actions[i].asked, &validation);
+        write_item_validate(item, &bulk->actions[i].asked, &validation);
     }
     return validation_end(&validation, request);
 }

@@ -26,7 +26,6 @@ struct bulk_action {
     const struct slice *fields;
     size_t field_count;
     struct slice pipeline;  /* empty: none */
-    bool typed;             /* names a type: replied to as 5.6 does */
     struct problem refused; /* fails before the core sees it; else PROBLEM_NONE */
 };
 

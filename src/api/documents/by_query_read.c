@@ -9,6 +9,7 @@
 #include "api/search/searches.h"
 #include "api/request/source_filter.h"
 #include "api/documents/update_body.h"
+#include "core/catalog/cluster_settings.h"
 #include "json/time_value.h"
 
 /* --- Refusals ----------------------------------------------------------------------------------------------------- */
@@ -391,6 +392,24 @@ static int read_params(struct request *request, struct by_query *by)
     return search_call_lucene(request, &by->call);
 }
 
+/* An index that is to be made, and may not be, ends a reindex before anything is read. */
+static int check_dest(struct request *request, struct slice name)
+{
+    const struct catalog *catalog = request_catalog(request);
+    struct problem *problem = &request->problem;
+    if (request->dialect == DIALECT_5 || catalog_index(catalog, name) != NULL || catalog_has_alias(catalog, name) ||
+        cluster_settings__may_create(catalog, name, request->arena, problem) == 0)
+        return 0;
+    if (problem->type == PROBLEM_NONE)
+        problem_set(problem, request->arena, PROBLEM_INDEX_NOT_FOUND,
+                    "no such index [%.*s] and [action.auto_create_index] is [false]", SLICE_ARG(name));
+    struct buf quoted = BUF_INIT(BUF_UNLIMITED);
+    buf_json_string(&quoted, name);
+    problem_details(problem, request->arena, "\"index_uuid\":\"_na_\",\"index\":%.*s", SLICE_ARG(buf_view(&quoted)));
+    buf_deinit(&quoted);
+    return REQUEST_REFUSED;
+}
+
 static int validate(struct request *request, struct by_query *by)
 {
     const struct search_request *search = &by->call.search;
@@ -416,7 +435,7 @@ static int validate(struct request *request, struct by_query *by)
         return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
                               "Validation Failed: 1: reindex cannot write into an index its reading from [%.*s];",
                               SLICE_ARG(by->dest.index));
-    return 0;
+    return by->kind == BY_QUERY_REINDEX ? check_dest(request, by->dest.index) : 0;
 }
 
 static struct slice keep(struct by_query *by, struct slice text)

@@ -93,6 +93,7 @@ static void make_item(struct batch *batch, struct write_item *item, const struct
 {
     struct by_query *by = batch->by;
     *item = WRITE_ITEM_INIT;
+    item->dialect = by->call.dialect;
     item->op = by->kind == BY_QUERY_DELETE ? WRITE_DELETE : by->dest.create ? WRITE_CREATE : WRITE_INDEX;
     item->id = copy(batch, hit->id);
     item->routing = copy(batch, hit->routing);
@@ -326,7 +327,7 @@ static bool count_result(struct batch *batch, struct request *shell, const struc
     }
     if (result->outcome != WRITE_FAILED || (result->problem.type == PROBLEM_VERSION_CONFLICT && by->proceed))
         return true;
-    write_result_problem(shell, item, result, by->call.dialect);
+    write_result_problem(shell, item, result);
     add_failure(by, item, &result->problem);
     return false;
 }

@@ -46,6 +46,7 @@ int write_item_read(struct request *request, struct write_item *item, struct wri
     *ret_asked = (struct write_asked){.version = request_param(request, "version").data != NULL,
                                       .version_type = request_param(request, "version_type").data != NULL,
                                       .typed_path = request->route->form == FORM_TYPED};
+    item->dialect = request->dialect;
     item->index = request_part(request, PART_INDEX);
     item->type = request_part(request, PART_TYPE);
     item->id = request_part(request, PART_ID);
@@ -138,11 +139,11 @@ static int single_done(struct request *request, struct command *command)
     const struct write_item *item = &command->write.items[0];
     struct write_result *result = &command->write.results[0];
     if (result->outcome == WRITE_FAILED) {
-        write_result_problem(request, item, result, request->dialect);
+        write_result_problem(request, item, result);
         request->problem = result->problem;
         return REQUEST_REFUSED;
     }
-    struct write_view view = {.options = &single->options, .dialect = request->dialect};
+    struct write_view view = {.options = &single->options};
     request->exchange->status = write_result_status(result);
     write_location(request, item, result);
     return write_result_write(request, item, result, &view, &request->exchange->response);
@@ -155,7 +156,7 @@ static int single_submit(struct request *request, struct single_write *single)
     command->write.items[0] = single->item;
     if (single->item.source.data != NULL) {
         command->arena.guard = request->arena->guard; /* the request is asked for while it has not been submitted */
-        write_item_parse(&command->write.items[0], request->dialect, &command->arena);
+        write_item_parse(&command->write.items[0], &command->arena);
         command->arena.guard = NULL;
     }
     write_read_ahead(request, command);
@@ -169,7 +170,7 @@ static int single_check(struct request *request, struct single_write *single, co
     int r = request_accept(request);
     if (r != 0)
         return r;
-    write_item_validate(&single->item, request->dialect, asked, &validation);
+    write_item_validate(&single->item, asked, &validation);
     if ((r = validation_end(&validation, request)) != 0)
         return r;
     if (write_pipeline_missing(request_param(request, "pipeline"), request->dialect, request->arena, &request->problem))

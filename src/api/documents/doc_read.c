@@ -238,10 +238,12 @@ static void write_type(const struct doc_query *query, const struct doc_found *fo
 {
     if (!query->in_mget)
         buf_json_string(buf, query->type.len > 0 ? query->type : SLICE_LIT("_doc"));
-    else if (found->type == NULL)
-        buf_lit(buf, "null");
-    else
+    else if (found->type != NULL)
         buf_json_string(buf, found->type->name);
+    else if (query->type.len > 0)
+        buf_json_string(buf, query->type);
+    else
+        buf_lit(buf, "null");
 }
 
 static void write_head(struct request *request, const struct doc_query *query, const struct doc_found *found,

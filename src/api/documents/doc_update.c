@@ -49,7 +49,7 @@ static int update_done(struct request *request, struct command *command)
     if (result->script_long)
         return request_work_short(request, update_again);
     if (result->outcome == WRITE_FAILED) {
-        write_result_problem(request, item, result, request->dialect);
+        write_result_problem(request, item, result);
         request->problem = result->problem;
         request->remote_action = "indices:data/write/update[s]";
         return REQUEST_REFUSED;
@@ -57,8 +57,7 @@ static int update_done(struct request *request, struct command *command)
     struct write_view view = {.options = &single->options,
                               .source = &single->body.source,
                               .fields = single->body.fields,
-                              .field_count = single->body.field_count,
-                              .dialect = request->dialect};
+                              .field_count = single->body.field_count};
     request->exchange->status = write_result_status(result);
     write_location(request, item, result);
     return write_result_write(request, item, result, &view, &request->exchange->response);
@@ -129,7 +128,7 @@ int handle_doc_update(struct request *request)
     }
     if ((r = request_accept(request)) != 0)
         return r;
-    write_item_validate(&single->item, request->dialect, &asked, &validation);
+    write_item_validate(&single->item, &asked, &validation);
     if (single->item.id.len > DOC_ID_BYTES_MAX)
         request->remote_action = "indices:data/write/update[s]"; /* 5.6 finds that out when it writes */
     if ((r = validation_end(&validation, request)) != 0 ||

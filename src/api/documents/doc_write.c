@@ -154,11 +154,11 @@ static void validate_compare_and_set(const struct write_item *item, const struct
     validate_numbers(item, asked, validation);
 }
 
-static void validate_id_length(const struct write_item *item, enum dialect dialect, struct validation *validation)
+static void validate_id_length(const struct write_item *item, struct validation *validation)
 {
     if (item->id.len <= DOC_ID_BYTES_MAX)
         return;
-    if (dialect == DIALECT_5)
+    if (item->dialect == DIALECT_5)
         validation_add(validation, "id is too long, must be no longer than 512 bytes but was: %zu", item->id.len);
     else
         validation_add(validation, "id [%.*s] is too long, must be no longer than 512 bytes but was: %zu",
@@ -166,30 +166,30 @@ static void validate_id_length(const struct write_item *item, enum dialect diale
 }
 
 /* Returns: false when nothing more is to be said, as there. */
-static bool validate_create(const struct write_item *item, const struct write_asked *asked, enum dialect dialect,
+static bool validate_create(const struct write_item *item, const struct write_asked *asked,
                             struct validation *validation)
 {
     if (item->version_type != VERSION_INTERNAL)
         validation_add(validation, "create operations only support internal versioning. use index instead");
     else if (asked->version)
         validation_add(validation, "create operations do not support explicit versions. use index instead");
-    else if (dialect == DIALECT_7 && (item->if_seq_no != SEQ_NO_ANY || item->if_primary_term != 0))
+    else if (item->dialect == DIALECT_7 && (item->if_seq_no != SEQ_NO_ANY || item->if_primary_term != 0))
         validation_add(validation, "create operations do not support compare and set. use index instead");
     else
         return true;
     return false;
 }
 
-static void validate_update(const struct write_item *item, const struct write_asked *asked, enum dialect dialect,
+static void validate_update(const struct write_item *item, const struct write_asked *asked,
                             struct validation *validation)
 {
     const struct write_update *update = item->update;
     bool scripted =
         update->script_source.data != NULL || update->script_id.data != NULL || update->script_file.data != NULL;
-    if (dialect == DIALECT_5 && item->version_type != VERSION_INTERNAL && item->version_type != VERSION_FORCE)
+    if (item->dialect == DIALECT_5 && item->version_type != VERSION_INTERNAL && item->version_type != VERSION_FORCE)
         validation_add(validation, "version type [%s] is not supported by the update API",
                        write_version_type_name(item->version_type));
-    else if (dialect == DIALECT_5) {
+    else if (item->dialect == DIALECT_5) {
         if (asked->version && asked->retries > 0)
             validation_add(validation, "can't provide both retry_on_conflict and a specific version");
         validate_version_range(item, asked, validation);
@@ -210,34 +210,33 @@ static void validate_update(const struct write_item *item, const struct write_as
         validation_add(validation, "doc must be specified if doc_as_upsert is enabled");
 }
 
-void write_item_validate(const struct write_item *item, enum dialect dialect, const struct write_asked *asked,
-                         struct validation *validation)
+void write_item_validate(const struct write_item *item, const struct write_asked *asked, struct validation *validation)
 {
-    if (item->op == WRITE_CREATE && !validate_create(item, asked, dialect, validation))
+    if (item->op == WRITE_CREATE && !validate_create(item, asked, validation))
         return;
-    if (item->id_generated && dialect == DIALECT_7 && (asked->version || item->version_type != VERSION_INTERNAL))
+    if (item->id_generated && item->dialect == DIALECT_7 && (asked->version || item->version_type != VERSION_INTERNAL))
         validation_add(validation, "an id must be provided if version type or value are set");
-    if (dialect == DIALECT_7)
+    if (item->dialect == DIALECT_7)
         validate_compare_and_set(item, asked, validation);
     else if (item->op != WRITE_UPDATE)
         validate_version_range(item, asked, validation);
-    if (dialect == DIALECT_5)
+    if (item->dialect == DIALECT_5)
         validate_numbers(item, asked, validation);
     if (item->op != WRITE_DELETE)
-        validate_id_length(item, dialect, validation);
-    if (item->id_generated && dialect == DIALECT_5 &&
+        validate_id_length(item, validation);
+    if (item->id_generated && item->dialect == DIALECT_5 &&
         (asked->version || item->version_type != VERSION_INTERNAL || (item->op == WRITE_CREATE && asked->typed_path)))
         validation_add(validation, "an id must be provided if version type or value are set");
     if (item->op == WRITE_UPDATE)
-        validate_update(item, asked, dialect, validation);
+        validate_update(item, asked, validation);
 }
 
-void write_item_parse(struct write_item *item, enum dialect dialect, struct arena *arena)
+void write_item_parse(struct write_item *item, struct arena *arena)
 {
     struct problem ignored;
     struct json_doc *parsed = arena_alloc(arena, sizeof *parsed);
-    unsigned flags = JSON_DOCUMENT | (dialect == DIALECT_5 ? (unsigned)JSON_DUPLICATES : 0);
-    if (json_parse(arena, item->source, dialect, flags, parsed, &ignored) == 0)
+    unsigned flags = JSON_DOCUMENT | (item->dialect == DIALECT_5 ? (unsigned)JSON_DUPLICATES : 0);
+    if (json_parse(arena, item->source, item->dialect, flags, parsed, &ignored) == 0)
         item->parsed = parsed;
 }
 
@@ -251,7 +250,7 @@ void write_read_ahead(struct request *request, struct command *command)
         return;
     tl_cleanup(catalog_unrefp) struct catalog *catalog = journal_catalog(request->api->journal);
     struct view view = {request->api->store, journal_stable(request->api->journal), NULL};
-    if (catalog_find(catalog, item->index, true, request->dialect, &command->arena, &index, &alias, &ignored) != 0)
+    if (catalog_find(catalog, item->index, true, item->dialect, &command->arena, &index, &alias, &ignored) != 0)
         return;
     const struct mapping_type *type = mapping_type(index->mapping, item->type.len > 0 ? item->type : SLICE_LIT("_doc"));
     if (type != NULL)
@@ -259,32 +258,6 @@ void write_read_ahead(struct request *request, struct command *command)
 }
 
 /* --- Problems ----------------------------------------------------------------------------------------------------- */
-
-static struct slice conflict_text(const struct write_item *item, const struct write_result *result, struct arena *arena)
-{
-    switch (result->conflict) {
-    case CONFLICT_EXISTS:
-        return arena_printf(arena, "document already exists (current version [%" PRId64 "])", result->version);
-    case CONFLICT_EXTERNAL:
-        return arena_printf(arena, "current version [%" PRId64 "] is higher or equal to the one provided [%" PRId64 "]",
-                            result->version, item->version);
-    case CONFLICT_EXTERNAL_GTE:
-        return arena_printf(arena, "current version [%" PRId64 "] is higher than the one provided [%" PRId64 "]",
-                            result->version, item->version);
-    case CONFLICT_SEQ_NO:
-        return arena_printf(arena,
-                            "required seqNo [%" PRId64 "], primary term [%" PRId64
-                            "]. current document has seqNo [%" PRId64 "] and primary term [1]",
-                            item->if_seq_no, item->if_primary_term, result->seq_no);
-    case CONFLICT_MISSING:
-        return arena_printf(arena,
-                            "required seqNo [%" PRId64 "], primary term [%" PRId64 "]. but no document was found",
-                            item->if_seq_no, item->if_primary_term);
-    default:
-        return arena_printf(arena, "current version [%" PRId64 "] is different than the one provided [%" PRId64 "]",
-                            result->version, item->version);
-    }
-}
 
 /* The parts of an index that texts about its documents need. */
 static struct catalog_index index_of_result(const struct write_result *result)
@@ -294,24 +267,17 @@ static struct catalog_index index_of_result(const struct write_result *result)
                                   .shard_count = result->shard_count == 0 ? 1 : result->shard_count};
 }
 
-void write_result_problem(struct request *request, const struct write_item *item, struct write_result *result,
-                          enum dialect dialect)
+void write_result_problem(struct request *request, const struct write_item *item, struct write_result *result)
 {
     struct problem *problem = &result->problem;
     struct catalog_index index = index_of_result(result);
-    struct slice type = item->type.len > 0 ? item->type : SLICE_LIT("_doc");
-    if (problem->type == PROBLEM_VERSION_CONFLICT && problem->reason.len == 0) {
-        struct slice text = conflict_text(item, result, request->arena);
-        doc_conflict_problem(request->arena, dialect, &index, type, item->id, item->routing, text.data, problem);
-    } else if ((problem->type == PROBLEM_DOCUMENT_MISSING || problem->type == PROBLEM_DOCUMENT_SOURCE_MISSING) &&
-               problem->details.len == 0) {
-        /* the details are those of a conflict */
-        enum problem_type missing = problem->type;
-        doc_conflict_problem(request->arena, dialect, &index, type, item->id, item->routing, "", problem);
-        problem->type = missing;
-        problem->reason = arena_printf(request->arena, "[%.*s][%.*s]: document %smissing", SLICE_ARG(type),
-                                       SLICE_ARG(item->id), missing == PROBLEM_DOCUMENT_MISSING ? "" : "source ");
-    }
+    struct slice type = item->type.len > 0 ? item->type : SLICE_LIT("_doc"), reason = problem->reason;
+    if (problem->type != PROBLEM_DOCUMENT_SOURCE_MISSING || problem->details.len > 0)
+        return;
+    /* the details are those of a conflict */
+    doc_conflict_problem(request->arena, item->dialect, &index, type, item->id, item->routing, "", problem);
+    problem->type = PROBLEM_DOCUMENT_SOURCE_MISSING;
+    problem->reason = reason;
 }
 
 /* --- Replies ------------------------------------------------------------------------------------------------------ */
@@ -339,11 +305,11 @@ static uint32_t copies_of(struct request *request, struct slice index)
 }
 
 static void write_names(struct request *request, const struct write_item *item, const struct write_result *result,
-                        enum dialect dialect, struct buf *buf)
+                        struct buf *buf)
 {
     buf_lit(buf, "\"_index\":");
     buf_json_string(buf, result->index);
-    if (dialect == DIALECT_5) {
+    if (item->dialect == DIALECT_5) {
         buf_lit(buf, ",\"_type\":");
         buf_json_string(buf, item->type.len > 0 ? item->type : result->type);
     } else if (!request->form.compatible_8) {
@@ -407,8 +373,8 @@ static int write_fields(const struct write_result *result, const struct write_vi
     return r;
 }
 
-static int write_got(struct request *request, const struct write_result *result, const struct write_view *view,
-                     struct buf *buf)
+static int write_got(struct request *request, const struct write_item *item, const struct write_result *result,
+                     const struct write_view *view, struct buf *buf)
 {
     int r = 0;
     bool source = view->source != NULL && view->source->given && view->source->fetch;
@@ -429,7 +395,7 @@ static int write_got(struct request *request, const struct write_result *result,
     if (result->outcome == WRITE_DELETED && all)
         source = false;
     buf_lit(buf, ",\"get\":{");
-    if (view->dialect == DIALECT_7) {
+    if (item->dialect == DIALECT_7) {
         buf_lit(buf, "\"_seq_no\":");
         buf_i64(buf, result->seq_no);
         buf_lit(buf, ",\"_primary_term\":1,");
@@ -437,7 +403,7 @@ static int write_got(struct request *request, const struct write_result *result,
     buf_lit(buf, "\"found\":true");
     if (source && result->outcome != WRITE_DELETED) {
         buf_lit(buf, ",\"_source\":");
-        r = source_filter_write(buf, result->source, view->source, request->arena, view->dialect);
+        r = source_filter_write(buf, result->source, view->source, request->arena, item->dialect);
     }
     json_writer_init(&writer, buf);
     writer.comma = true;
@@ -451,25 +417,25 @@ int write_result_write(struct request *request, const struct write_item *item, c
                        const struct write_view *view, struct buf *buf)
 {
     int r = 0;
-    bool old = view->dialect == DIALECT_5;
+    bool old = item->dialect == DIALECT_5;
     buf_byte(buf, '{');
     if (old && item->op == WRITE_DELETE)
         buf_slice(buf, result->outcome == WRITE_DELETED ? SLICE_LIT("\"found\":true,") : SLICE_LIT("\"found\":false,"));
-    write_names(request, item, result, view->dialect, buf);
+    write_names(request, item, result, buf);
     buf_lit(buf, ",\"_version\":");
     buf_i64(buf, result->version);
     buf_lit(buf, ",\"result\":\"");
     buf_slice(buf, slice_from(result_name(result->outcome)));
     buf_byte(buf, '"');
-    if (view->options->refreshed && (result->outcome != WRITE_NOOP || (view->in_bulk && view->dialect == DIALECT_7)))
+    if (view->options->refreshed && (result->outcome != WRITE_NOOP || (view->in_bulk && !old)))
         buf_lit(buf, ",\"forced_refresh\":true");
     write_copies(request, item, result, view->in_bulk, buf);
-    write_numbers(result, view->dialect, buf);
+    write_numbers(result, item->dialect, buf);
     if (old && (item->op == WRITE_INDEX || item->op == WRITE_CREATE))
         buf_slice(buf,
                   result->outcome == WRITE_CREATED ? SLICE_LIT(",\"created\":true") : SLICE_LIT(",\"created\":false"));
     if (item->op == WRITE_UPDATE)
-        r = write_got(request, result, view, buf);
+        r = write_got(request, item, result, view, buf);
     if (view->in_bulk) {
         buf_lit(buf, ",\"status\":");
         buf_i64(buf, write_result_status(result));
@@ -486,7 +452,7 @@ void write_location(struct request *request, const struct write_item *item, cons
     buf_byte(&text, '/');
     url_encode(&text, result->index);
     buf_byte(&text, '/');
-    url_encode(&text, request->dialect == DIALECT_5 || item->type.len > 0 ? item->type : SLICE_LIT("_doc"));
+    url_encode(&text, item->dialect == DIALECT_5 || item->type.len > 0 ? item->type : SLICE_LIT("_doc"));
     buf_byte(&text, '/');
     url_encode(&text, item->id);
     if (item->routing.len > 0) {

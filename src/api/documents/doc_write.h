@@ -37,7 +37,7 @@ bool write_pipeline_missing(struct slice name, enum dialect dialect, struct aren
 /* Makes a WRITE command with `count` items, all zero but for VERSION_ANY and the like, for the request's owner. */
 struct command *write_command_new(struct request *request, const struct write_options *options, size_t count);
 
-/* An item as it is before anything is known of it. */
+/* An item as it is before anything is known of it; its dialect is then 7.10's. */
 #define WRITE_ITEM_INIT ((struct write_item){.version = VERSION_ANY, .if_seq_no = SEQ_NO_ANY})
 
 /* Collects "Validation Failed: 1: …;2: …;". */
@@ -59,10 +59,9 @@ struct write_asked {
 };
 
 /* Checks an item as Elasticsearch's IndexRequest, DeleteRequest and UpdateRequest do. */
-void write_item_validate(const struct write_item *item, enum dialect dialect, const struct write_asked *asked,
-                         struct validation *validation);
+void write_item_validate(const struct write_item *item, const struct write_asked *asked, struct validation *validation);
 
-/* Reads the parts of the path and the parameters that describe a single write. Returns: 0, REQUEST_REFUSED. */
+/* Reads the parts of the path and the parameters that describe a single write, which has the request's dialect. Returns: 0, REQUEST_REFUSED. */
 int write_item_read(struct request *request, struct write_item *item, struct write_asked *ret_asked) TL_MUST_USE;
 
 /*
@@ -88,7 +87,7 @@ int write_check_copies(struct request *request, const struct write_options *opti
                        size_t siblings) TL_MUST_USE;
 
 /* Parses an item's source on this thread, so that the core need not. What is wrong with it, the core will say. */
-void write_item_parse(struct write_item *item, enum dialect dialect, struct arena *arena);
+void write_item_parse(struct write_item *item, struct arena *arena);
 
 /* Looks up what the command's one item will find, on this thread, so that the core need not (core/documents/seen.h). */
 void write_read_ahead(struct request *request, struct command *command);
@@ -102,15 +101,13 @@ struct write_view {
     const struct slice *fields;         /* of 5.x updates */
     size_t field_count;
     bool in_bulk;
-    enum dialect dialect;
 };
 
 /* Returns: the status of a result that did not fail. */
 int write_result_status(const struct write_result *result);
 
-/* Completes the problem of a failed result: texts and details that depend on the dialect. */
-void write_result_problem(struct request *request, const struct write_item *item, struct write_result *result,
-                          enum dialect dialect);
+/* Completes the problem of a failed result: its text and details where the core left them to the dialect of the item. */
+void write_result_problem(struct request *request, const struct write_item *item, struct write_result *result);
 
 /* Writes the reply of a result that did not fail, as an object; in bulk with "status". Returns: 0, TL_ERR_CORRUPT. */
 int write_result_write(struct request *request, const struct write_item *item, const struct write_result *result,

@@ -232,7 +232,7 @@ static void write_refused(struct request *request, const struct doc_query *query
     json_string(&writer, query->index);
     if (!request->form.compatible_8) {
         json_key(&writer, "_type");
-        if (query->dialect == DIALECT_5 && query->type.len > 0)
+        if (query->type.len > 0)
             json_string(&writer, query->type);
         else
             json_null(&writer);

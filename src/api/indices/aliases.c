@@ -35,7 +35,7 @@ static bool list_matches(struct slice list, struct slice name)
         size_t len = slice_find_byte(list, ',');
         struct slice pattern = slice_make(list.data, len);
         if (len > 1 && pattern.data[0] == '-') {
-            if (pattern_matches(slice_from_offset(pattern, 1), name))
+            if (json_wildcard(slice_from_offset(pattern, 1), name)) /* no `_all` here */
                 matches = false;
         } else if (pattern_matches(pattern, name)) {
             matches = true;
@@ -77,19 +77,51 @@ static bool set_has_alias(const struct index_set *set, struct slice name)
     return false;
 }
 
-/* Names without wildcards in a list that no index of the set has. */
+static bool is_pattern(struct slice name)
+{
+    return slice_find_byte(name, '*') < name.len;
+}
+
+/* Where in a list its first pattern begins; its length: there is none. */
+static size_t first_pattern(struct slice list)
+{
+    size_t star = slice_find_byte(list, '*'), at = star;
+    while (at > 0 && star < list.len && list.data[at - 1] != ',')
+        at--;
+    return at;
+}
+
+/* Whether an exclusion in `list`, which begins with the first pattern or after `name`, is about a name. */
+static bool is_excluded(struct slice list, struct slice name)
+{
+    while (list.len > 0) {
+        size_t len = slice_find_byte(list, ',');
+        if (len > 0 && list.data[0] == '-' && pattern_matches(slice_make(list.data + 1, len - 1), name))
+            return true;
+        list = slice_from_offset(list, len + 1);
+    }
+    return false;
+}
+
+/*
+ * Names without wildcards in a list that the reply does not show, but for those that the list itself excludes. A name with a '-' is an
+ * exclusion behind the first pattern only; before it, or without one, it is a name that no alias has.
+ */
 static struct slice missing_aliases(struct request *request, const struct index_set *set, struct slice names,
                                     size_t *ret_count)
 {
     struct slice *missing = arena_alloc(request->arena, (names.len + 1) * sizeof *missing);
-    size_t count = 0;
-    while (names.len > 0) {
-        size_t len = slice_find_byte(names, ',');
-        struct slice name = slice_make(names.data, len);
-        if (len > 0 && !slice_is(name, "_all") && slice_find_byte(name, '*') == len && name.data[0] != '-' &&
-            !set_has_alias(set, name))
+    size_t count = 0, pattern = first_pattern(names);
+    for (size_t at = 0, len; at < names.len; at += len + 1) {
+        struct slice rest = slice_from_offset(names, at);
+        len = slice_find_byte(rest, ',');
+        struct slice name = slice_make(rest.data, len);
+        size_t following = at + len + 1 > pattern ? at + len + 1 : pattern;
+        if (len == 0 || slice_is(name, "_all") || is_pattern(name) || (at > pattern && name.data[0] == '-') ||
+            is_excluded(slice_from_offset(names, following), name))
+            continue;
+        if (!set_has_alias(set, name) || !list_matches(names, name))
             missing[count++] = name;
-        names = slice_from_offset(names, len + 1);
     }
     *ret_count = count;
     return names_sorted(request->arena, missing, count);

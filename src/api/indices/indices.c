@@ -126,6 +126,19 @@ static int check_named(struct request *request)
     return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "Wildcard expressions or all indices are not allowed");
 }
 
+/* All or none: one that is blocked saves the others. The core checks each again. */
+static int check_blocks(struct request *request, const struct index_set *set)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        const struct catalog_block *block = set->targets[i].index->metadata_block;
+        if (block == NULL || block->spares_removal)
+            continue;
+        catalog_problem_blocked(request->arena, set->targets[i].index->name, block, &request->problem);
+        return REQUEST_REFUSED;
+    }
+    return 0;
+}
+
 int handle_index_delete(struct request *request)
 {
     static const struct catalog_options options = {.allow_no_indices = true,
@@ -144,7 +157,8 @@ int handle_index_delete(struct request *request)
         return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
                               "Validation Failed: 1: index / indices is missing;");
     }
-    if ((r = check_named(request)) != 0 || (r = index_set_read(request, &options, &set)) != 0)
+    if ((r = check_named(request)) != 0 || (r = index_set_read(request, &options, &set)) != 0 ||
+        (r = check_blocks(request, &set)) != 0)
         return r;
     return index_set_submit(request, &set, make_delete, NULL, reply_acknowledged);
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * _stats of indices. Documents, sizes on the disk, and what was done since the server started are real. What there is none of
- * here, such as merges and caches of Elasticsearch's kinds, is there with zeros, since clients look for the members. What there
- * is and nobody measures, such as the time that writes take, is left out.
+ * here, such as merges and caches of Elasticsearch's kinds, is there with zeros, since clients look for the members. So is what there
+ * is and nobody measures, such as the time that writes take: docs/compatibility.md lists it.
  */
 #include "api/request/api_internal.h"
 #include "api/cluster/cluster_state.h"
 #include "api/request/handlers.h"
 #include "api/request/index_set.h"
+#include "api/request/names.h"
 #include "api/request/suggest.h"
 
 struct stats_metric {
@@ -50,17 +51,24 @@ static const struct stats_metric metrics[] = {
     {"recovery", "recovery", "{\"current_as_source\":0,\"current_as_target\":0,\"throttle_time_in_millis\":0}"},
 };
 
-#define METRIC_COUNT (sizeof metrics / sizeof *metrics)
+enum { METRIC_COUNT_ALL = sizeof metrics / sizeof *metrics };
+
+/* What a request asks for. */
+struct stats_wanted {
+    uint32_t metrics; /* a bit each, by its place in the table */
+    bool fielddata_fields, completion_fields;
+    struct arena *arena;
+};
 
 /* --- Which metrics ------------------------------------------------------------------------------------------------ */
 
 static int unknown_metric(struct request *request, struct slice name)
 {
-    struct slice names[METRIC_COUNT];
+    struct slice names[METRIC_COUNT_ALL];
     struct buf text = BUF_INIT(BUF_UNLIMITED);
-    for (size_t i = 0; i < METRIC_COUNT; i++)
+    for (size_t i = 0; i < METRIC_COUNT_ALL; i++)
         names[i] = slice_from(metrics[i].name);
-    suggest_append(&text, " ->", name, names, METRIC_COUNT);
+    suggest_append(&text, " ->", name, names, METRIC_COUNT_ALL);
     int r = request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "request [%.*s] contains unrecognized metric: [%.*s]%.*s",
                            SLICE_ARG(request->exchange->path), SLICE_ARG(name), SLICE_ARG(buf_view(&text)));
     buf_deinit(&text);
@@ -78,9 +86,9 @@ static int read_metrics(struct request *request, uint32_t *ret_wanted)
     while (list.len > 0) {
         size_t len = slice_find_byte(list, ','), i;
         struct slice name = slice_make(list.data, len);
-        for (i = 0; i < METRIC_COUNT && !slice_is(name, metrics[i].name); i++)
+        for (i = 0; i < METRIC_COUNT_ALL && !slice_is(name, metrics[i].name); i++)
             ;
-        if (i == METRIC_COUNT)
+        if (i == METRIC_COUNT_ALL)
             return unknown_metric(request, name);
         wanted |= 1u << i;
         list = slice_from_offset(list, len + 1);
@@ -91,15 +99,30 @@ static int read_metrics(struct request *request, uint32_t *ret_wanted)
 
 /* --- Writing ------------------------------------------------------------------------------------------------------ */
 
-static void write_metrics(struct json_writer *writer, uint32_t wanted, const struct index_figures *numbers)
+void stats_write_zeros(struct json_writer *writer, struct slice names)
+{
+    for (size_t i = 0; i < METRIC_COUNT_ALL; i++)
+        if (metrics[i].zeros != NULL && names_match(names, slice_from(metrics[i].member))) {
+            json_key(writer, metrics[i].member);
+            json_raw(writer, slice_from(metrics[i].zeros));
+        }
+}
+
+static void write_metrics(struct json_writer *writer, const struct stats_wanted *wanted,
+                          const struct index_figures *numbers)
 {
     json_begin(writer, '{');
-    for (size_t i = 0; i < METRIC_COUNT; i++) {
-        if (!(wanted & (1u << i)))
+    for (size_t i = 0; i < METRIC_COUNT_ALL; i++) {
+        if (!(wanted->metrics & (1u << i)))
             continue;
         json_key(writer, metrics[i].member);
         if (metrics[i].zeros != NULL) {
-            json_raw(writer, slice_from(metrics[i].zeros));
+            struct slice zeros = slice_from(metrics[i].zeros);
+            bool by_field = (wanted->fielddata_fields && slice_is(slice_from(metrics[i].name), "fielddata")) ||
+                            (wanted->completion_fields && slice_is(slice_from(metrics[i].name), "completion"));
+            if (by_field) /* nothing is loaded of any */
+                zeros = arena_printf(wanted->arena, "%.*s,\"fields\":{}}", (int)zeros.len - 1, zeros.data);
+            json_raw(writer, zeros);
             continue;
         }
         index_figures_write(writer, (enum figures_metric)i, numbers);
@@ -107,7 +130,8 @@ static void write_metrics(struct json_writer *writer, uint32_t wanted, const str
     json_end(writer, '}');
 }
 
-static void write_both(struct json_writer *writer, uint32_t wanted, const struct index_figures *numbers)
+static void write_both(struct json_writer *writer, const struct stats_wanted *wanted,
+                       const struct index_figures *numbers)
 {
     json_key(writer, "primaries");
     write_metrics(writer, wanted, numbers);
@@ -115,8 +139,23 @@ static void write_both(struct json_writer *writer, uint32_t wanted, const struct
     write_metrics(writer, wanted, numbers);
 }
 
-static void write_shards(struct json_writer *writer, const struct catalog_index *index, uint32_t wanted,
-                         const struct index_figures *numbers)
+/* One copy has all that there is. */
+static void write_seq_no(struct json_writer *writer, int64_t seq_no)
+{
+    static const char *const names[] = {"max_seq_no", "local_checkpoint", "global_checkpoint"};
+    json_key(writer, "seq_no");
+    json_begin(writer, '{');
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        json_key(writer, names[i]);
+        json_i64(writer, seq_no);
+    }
+    json_end(writer, '}');
+    json_key(writer, "retention_leases");
+    json_raw(writer, SLICE_LIT("{\"primary_term\":1,\"version\":0,\"leases\":[]}"));
+}
+
+static void write_shards(struct json_writer *writer, const struct catalog_index *index,
+                         const struct stats_wanted *wanted, const struct index_figures *numbers)
 {
     static const struct index_figures nothing = {0};
     json_key(writer, "shards");
@@ -132,14 +171,20 @@ static void write_shards(struct json_writer *writer, const struct catalog_index 
         json_begin(writer, '[');
         json_begin(writer, '{');
         json_key(writer, "routing");
-        json_raw(writer, SLICE_LIT("{\"state\":\"STARTED\",\"primary\":true,\"relocating_node\":null}"));
+        json_raw(writer, SLICE_LIT("{\"state\":\"STARTED\",\"primary\":true,\"node\":\"" API_NODE_ID
+                                   "\",\"relocating_node\":null}"));
         json_key(writer, "commit");
         json_begin(writer, '{');
         json_key(writer, "id");
         json_string(writer, index->uuid);
+        json_key(writer, "generation");
+        json_u64(writer, 1);
+        json_key(writer, "user_data");
+        json_raw(writer, SLICE_LIT("{}"));
         json_key(writer, "num_docs");
         json_u64(writer, shard == 0 ? numbers->documents : 0);
         json_end(writer, '}');
+        write_seq_no(writer, shard == 0 ? catalog_index_next_seq_no(index) - 1 : -1);
         if (text.len > 2) { /* the metrics are members of the shard itself */
             buf_byte(writer->buf, ',');
             buf_append(writer->buf, text.data + 1, text.len - 2);
@@ -151,8 +196,8 @@ static void write_shards(struct json_writer *writer, const struct catalog_index 
     json_end(writer, '}');
 }
 
-static void write_indices(struct request *request, const struct index_set *set, uint32_t wanted, bool shards,
-                          struct json_writer *writer)
+static void write_indices(struct request *request, const struct index_set *set, const struct stats_wanted *wanted,
+                          bool shards, struct json_writer *writer)
 {
     json_key(writer, "indices");
     json_begin(writer, '{');
@@ -174,7 +219,7 @@ static void write_indices(struct request *request, const struct index_set *set, 
 
 struct stats_job {
     struct index_set set;
-    uint32_t wanted;
+    struct stats_wanted wanted;
 };
 
 static int write_stats(struct request *request)
@@ -190,10 +235,10 @@ static int write_stats(struct request *request)
     reply_shards(&writer, index_set_copies(&job->set), index_set_primaries(&job->set));
     json_key(&writer, "_all");
     json_begin(&writer, '{');
-    write_both(&writer, job->wanted, &all);
+    write_both(&writer, &job->wanted, &all);
     json_end(&writer, '}');
     if (!slice_is(level, "cluster"))
-        write_indices(request, &job->set, job->wanted, slice_is(level, "shards"), &writer);
+        write_indices(request, &job->set, &job->wanted, slice_is(level, "shards"), &writer);
     json_end(&writer, '}');
     return REQUEST_DONE;
 }
@@ -203,13 +248,17 @@ int handle_stats(struct request *request)
     struct catalog_options options = CATALOG_OPTIONS_DEFAULT;
     struct slice level = request_param(request, "level");
     struct stats_job *job = arena_zalloc(request->arena, sizeof *job);
-    int r = read_metrics(request, &job->wanted);
+    int r = read_metrics(request, &job->wanted.metrics);
     if (r != 0 || (r = index_set_read(request, &options, &job->set)) != 0)
         return r;
     if (level.data != NULL && !slice_is(level, "cluster") && !slice_is(level, "indices") && !slice_is(level, "shards"))
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
                               "level parameter must be one of [cluster] or [indices] or [shards] but was [%.*s]",
                               SLICE_ARG(level));
+    bool fields = request_param(request, "fields").data != NULL;
+    job->wanted.fielddata_fields = fields || request_param(request, "fielddata_fields").data != NULL;
+    job->wanted.completion_fields = fields || request_param(request, "completion_fields").data != NULL;
+    job->wanted.arena = request->arena;
     request->context = job;
     bool is_short = !slice_is(level, "shards") || index_set_primaries(&job->set) <= INDEX_SET_SHORT;
     return is_short ? write_stats(request) : request_work(request, write_stats);

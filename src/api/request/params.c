@@ -12,7 +12,7 @@
 
 /* What every call accepts and proposes, and what it accepts besides. */
 static const char common_names[] = "pretty human error_trace filter_path format +session +transaction "
-                                   "+timestamp +as_of +fencing_token +distribute_timestamps";
+                                   "+timestamp +as_of +fencing_token";
 
 /* Names of our own are proposed for those that are nearer than this, so that Elasticsearch's are proposed as by it. */
 #define OWN_SIMILARITY_MIN 0.75
@@ -249,6 +249,18 @@ bool params_known(const struct params *params, const char *accepted)
     return true;
 }
 
+/* Names that the documentation of a cluster has, and no call yet: refused with what holds instead. */
+static int refuse_planned(const struct params *params, struct arena *arena, struct problem *ret_problem)
+{
+    if (!is_given(params, SLICE_LIT("distribute_timestamps")))
+        return 0;
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                "[distribute_timestamps] is not supported: a write is answered when its own host has it; leave it out, "
+                "and read "
+                "where it was written");
+    return PARAMS_REFUSED;
+}
+
 int params_check(const struct params *params, const char *accepted, struct slice path, struct arena *arena,
                  struct problem *ret_problem)
 {
@@ -259,6 +271,8 @@ int params_check(const struct params *params, const char *accepted, struct slice
             unknown[unknown_count++] = params->items[i].name;
     if (unknown_count == 0)
         return 0;
+    if (refuse_planned(params, arena, ret_problem) != 0)
+        return PARAMS_REFUSED;
 
     qsort(unknown, unknown_count, sizeof *unknown, name_order);
     struct buf text = BUF_INIT(BUF_UNLIMITED);

@@ -4,6 +4,7 @@
  * body each.
  */
 #include "api/request/api_internal.h"
+#include "api/request/dialect.h"
 #include "api/request/handlers.h"
 #include "api/request/memory.h"
 #include "api/request/names.h"
@@ -77,6 +78,20 @@ static int read_header(struct request *request, struct slice line, struct search
     return 0;
 }
 
+/* A search has the dialect that it would have as a request of its own, whatever the searches beside it are about. */
+static int settle_dialect(struct request *request, const struct msearch *all, struct search_call *call)
+{
+    const struct search_call *last = all->count == 0 ? &all->defaults : &all->items[all->count - 1]->call;
+    call->dialect = last->dialect;
+    if (request->form.compatible_8 || (slice_equal(call->index, last->index) && slice_equal(call->types, last->types)))
+        return 0;
+    if (memory_stops(request, catalog_index_count(request_catalog(request))))
+        return memory_refuse(request);
+    call->dialect = call->types.len > 0 ? dialect_of_typed_call(request, call->index, call->types)
+                                        : dialect_of_indices(request, call->index);
+    return 0;
+}
+
 /* What is wrong with one body as JSON ends the request; what is wrong with its query is the item's. */
 static int read_item(struct request *request, struct msearch *all, struct slice header, struct slice body)
 {
@@ -86,6 +101,8 @@ static int read_item(struct request *request, struct msearch *all, struct slice 
     item->call = all->defaults;
     item->body = body;
     int r = read_header(request, header, &item->call);
+    if (r == 0)
+        r = settle_dialect(request, all, &item->call);
     if (r == 0)
         r = search_call_body(request, &item->call, body, false);
     if (r != 0)
@@ -146,11 +163,11 @@ static int run_item(struct request *request, struct msearch_item *item, int64_t 
     return r == 0 ? 0 : r == SEARCH_CANCELLED ? memory_refuse(request) : search_outcome(request, &item->call, r);
 }
 
-static void write_failure(struct request *request, struct json_writer *writer)
+static void write_failure(struct request *request, enum dialect dialect, struct json_writer *writer)
 {
     json_begin(writer, '{');
     json_key(writer, "error");
-    problem_write(writer, &request->problem, request->dialect);
+    problem_write(writer, &request->problem, dialect);
     json_key(writer, "status");
     json_i64(writer, problem_status(&request->problem));
     json_end(writer, '}');
@@ -175,7 +192,7 @@ static int write_item(struct request *request, struct json_writer *writer, struc
         buf_lit(&text, ",\"status\":200}");
         json_raw(writer, buf_view(&text));
     } else if (r > 0) {
-        write_failure(request, writer);
+        write_failure(request, item->call.dialect, writer);
         r = 0;
     }
     buf_deinit(&text);

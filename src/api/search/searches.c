@@ -98,10 +98,28 @@ static size_t bytes_of(const struct search_keep *keep)
            (keep->overlay != NULL ? overlay_bytes(keep->overlay) : 0);
 }
 
+/* Counts a context that was opened, or has ended, with each index that it reads. */
+static void note_context(const struct search_keep *keep, bool ends)
+{
+    const struct search_context *context = &keep->call.context;
+    bool scroll = keep->kind == CONTEXT_SCROLL;
+    for (size_t i = 0; i < context->index_count; i++) {
+        const struct catalog_index *index = catalog_index_by_number(keep->call.catalog, context->indices[i].number);
+        if (!ends) {
+            catalog_index_note(index, scroll ? FIGURE_SCROLLS_OPENED : FIGURE_PITS_OPENED, 1);
+            continue;
+        }
+        catalog_index_note(index, scroll ? FIGURE_SCROLLS_ENDED : FIGURE_PITS_ENDED, 1);
+        if (scroll)
+            catalog_index_note(index, FIGURE_SCROLL_US, (uint64_t)search_clock_us() - keep->opened_us);
+    }
+}
+
 /* Requires: the lock is held. The table's reference passes to the caller. */
 static void take_out(struct searches *searches, struct search_keep *keep)
 {
     list_remove(&keep->link);
+    note_context(keep, true);
     searches->counts[keep->kind]--;
     searches->bytes -= keep->bytes;
     budget_tally(BUDGET_CONTEXTS, -(ptrdiff_t)keep->bytes);
@@ -123,7 +141,9 @@ int search_keep_add(struct searches *searches, struct search_keep *keep, uint64_
         searches->counts[keep->kind]++;
         keep->references++;
         keep->keep_alive_us = keep_alive_us;
-        keep->expires_us = (uint64_t)search_clock_us() + keep_alive_us;
+        keep->opened_us = (uint64_t)search_clock_us();
+        keep->expires_us = keep->opened_us + keep_alive_us;
+        note_context(keep, false);
         list_append(&searches->contexts, &keep->link);
         r = 0;
     }

@@ -62,6 +62,7 @@ struct search_keep {
     size_t bytes; /* its cursor's, when it was last left */
     uint64_t keep_alive_us;
     uint64_t expires_us; /* monotonic */
+    uint64_t opened_us;  /* monotonic; when it was put into the table */
 };
 
 enum {

@@ -336,6 +336,8 @@ static int act(struct core *core, struct changes *changes, const struct alias_ac
         catalog_problem_missing(&command->arena, action->index, true, command->dialect, &command->problem);
         return ALIAS_REFUSED;
     }
+    if (index__check_block(index, action->op == ALIAS_REMOVE_INDEX, &command->arena, &command->problem) != 0)
+        return ALIAS_REFUSED;
     if (action->op == ALIAS_REMOVE_INDEX) {
         index__delete(core, index);
         return 0;

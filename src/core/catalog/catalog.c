@@ -153,15 +153,27 @@ static bool is_true(const struct settings *settings, struct slice key)
     return slice_is(settings_get(settings, key), "true");
 }
 
-const char *catalog_write_block(const struct settings *settings)
+const struct catalog_block *catalog_block_of(const struct settings *settings, bool metadata)
 {
-    if (is_true(settings, SLICE_LIT("index.blocks.read_only")))
-        return "FORBIDDEN/5/index read-only (api)";
-    if (is_true(settings, SLICE_LIT("index.blocks.write")))
-        return "FORBIDDEN/8/index write (api)";
-    if (is_true(settings, SLICE_LIT("index.blocks.read_only_allow_delete")))
-        return "FORBIDDEN/12/index read-only / allow delete (api)";
+    static const struct catalog_block blocks[] = {
+        {"index.blocks.read_only", "FORBIDDEN/5/index read-only (api)", 403, .metadata = true},
+        {"index.blocks.write", "FORBIDDEN/8/index write (api)", 403},
+        {"index.blocks.read_only_allow_delete",
+         "TOO_MANY_REQUESTS/12/disk usage exceeded flood-stage watermark, index has read-only-allow-delete block", 429,
+         .metadata = true, .spares_removal = true},
+    };
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+        if (is_true(settings, slice_from(blocks[i].setting)) && (blocks[i].metadata || !metadata))
+            return &blocks[i];
     return NULL;
+}
+
+void catalog_problem_blocked(struct arena *arena, struct slice index, const struct catalog_block *block,
+                             struct problem *ret_problem)
+{
+    problem_set(ret_problem, arena, PROBLEM_CLUSTER_BLOCK, "index [%.*s] blocked by: [%s];", SLICE_ARG(index),
+                block->name);
+    ret_problem->status = block->status;
 }
 
 static struct catalog_node *node_new(const struct catalog_index_spec *spec)
@@ -189,7 +201,8 @@ static struct catalog_node *node_new(const struct catalog_index_spec *spec)
     index->shard_count = number_setting(index->settings, SLICE_LIT("index.number_of_shards"), 1);
     index->replica_count = number_setting(index->settings, SLICE_LIT("index.number_of_replicas"), 1);
     index->hidden = is_true(index->settings, SLICE_LIT("index.hidden"));
-    index->write_block = catalog_write_block(index->settings);
+    index->write_block = catalog_block_of(index->settings, false);
+    index->metadata_block = catalog_block_of(index->settings, true);
     return node;
 }
 

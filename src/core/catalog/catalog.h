@@ -63,7 +63,9 @@ struct catalog_index {
     uint32_t replica_count;
     bool closed;
     bool hidden;
-    const char *write_block;         /* why documents must not change, as ES names the block; NULL: they may */
+    const struct catalog_block *write_block; /* why documents must not change; NULL: they may */
+    const struct catalog_block
+        *metadata_block;             /* why mapping, settings, aliases and state must not change; NULL: they may */
     enum dialect dialect;            /* of who made it: many types, or one */
     const struct settings *settings; /* keys with their "index." */
     const struct mapping *mapping;
@@ -82,6 +84,12 @@ enum catalog_figure {
     FIGURE_SEARCHES,
     FIGURE_SEARCH_US,
     FIGURE_FETCHES, /* searches that read hits of it */
+    FIGURE_FAILED,  /* documents to be written whose condition did not hold */
+    FIGURE_SCROLLS_OPENED,
+    FIGURE_SCROLLS_ENDED,
+    FIGURE_SCROLL_US, /* that those which have ended were open */
+    FIGURE_PITS_OPENED,
+    FIGURE_PITS_ENDED,
     FIGURE_COUNT
 };
 /* Returns: the figure; 0 in a catalog of the past. From any thread. */
@@ -145,9 +153,21 @@ struct catalog_options {
     bool refuse_aliases; /* aliases are an error where 7.10 has it so, and no match for wildcards: DELETE */
 };
 
-/* Returns: why settings block an index against writes, as Elasticsearch names the block; NULL: they do not. */
+/* A setting of an index that guards it. */
+struct catalog_block {
+    const char *setting;
+    const char *name; /* as Elasticsearch tells it */
+    int status;
+    bool metadata;       /* guards mapping, settings, aliases and state beside the documents */
+    bool spares_removal; /* the index itself may be deleted */
+};
+
+/* Returns: what guards the documents of an index with such settings, with `metadata` all that belongs to it; NULL: nothing. */
 struct settings;
-const char *catalog_write_block(const struct settings *settings);
+const struct catalog_block *catalog_block_of(const struct settings *settings, bool metadata);
+/* Fills *ret_problem with "index [i] blocked by: [...];". */
+void catalog_problem_blocked(struct arena *arena, struct slice index, const struct catalog_block *block,
+                             struct problem *ret_problem);
 
 /* What search, count, get mapping and the like start from. */
 #define CATALOG_OPTIONS_DEFAULT ((struct catalog_options){.allow_no_indices = true, .expand_open = true})

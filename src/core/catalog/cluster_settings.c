@@ -11,13 +11,11 @@
 #include "json/filter.h"
 #include "json/time_value.h"
 
-enum effect { EFFECT_USED, EFFECT_IDLE, EFFECT_FIXED, EFFECT_OWN };
-
 struct known {
     const char *key;
     enum setting_kind kind;
     int64_t least; /* of a number */
-    enum effect effect;
+    enum setting_effect effect;
     const char *what;
 };
 
@@ -120,6 +118,97 @@ static int check_level(const struct setting *setting, struct arena *arena, struc
     return SETTINGS_REFUSED;
 }
 
+enum { CHOICES_MOST = 7 };
+
+/* Texts that must be one of a few. What is refused is told in capitals where case does not matter. */
+static const struct choice {
+    const char *key;
+    bool any_case;
+    const char *of[CHOICES_MOST];
+    const char *before, *behind; /* the refused text */
+} choices[] = {
+    {"cluster.no_master_block",
+     false,
+     {"all", "write", "metadata_write"},
+     "invalid no-master block [",
+     "], must be one of [all, write, metadata_write]"},
+    {"cluster.persistent_tasks.allocation.enable",
+     true,
+     {"all", "none"},
+     "Illegal value [",
+     "] for [cluster.persistent_tasks.allocation.enable]"},
+    {"cluster.routing.allocation.allow_rebalance",
+     true,
+     {"always", "indices_primaries_active", "indices_all_active"},
+     "Illegal value for [cluster.routing.allocation.allow_rebalance]: ",
+     ""},
+    {"cluster.routing.allocation.enable",
+     true,
+     {"none", "new_primaries", "primaries", "all"},
+     "Illegal allocation.enable value [",
+     "]"},
+    {"cluster.routing.allocation.shard_state.reroute.priority",
+     true,
+     {"immediate", "urgent", "high", "normal", "low", "languid"},
+     "No enum constant org.elasticsearch.common.Priority.",
+     ""},
+    {"cluster.routing.rebalance.enable",
+     true,
+     {"none", "primaries", "replicas", "all"},
+     "Illegal rebalance.enable value [",
+     "]"},
+    {"discovery.zen.no_master_block",
+     false,
+     {"all", "write", "metadata_write"},
+     "invalid no-master block [",
+     "], must be one of [all, write, metadata_write]"},
+};
+
+static struct slice in_capitals(struct slice text, struct arena *arena)
+{
+    char *upper = arena_alloc(arena, text.len + 1);
+    for (size_t i = 0; i < text.len; i++)
+        upper[i] = text.data[i] >= 'a' && text.data[i] <= 'z' ? (char)(text.data[i] - 'a' + 'A') : text.data[i];
+    return slice_make(upper, text.len);
+}
+
+static int check_choice(const struct setting *setting, struct arena *arena, struct problem *ret_problem)
+{
+    struct slice text = setting->values[0];
+    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
+        const struct choice *choice = &choices[i];
+        if (!slice_is(setting->key, choice->key))
+            continue;
+        for (size_t k = 0; k < CHOICES_MOST && choice->of[k] != NULL; k++)
+            if (text.len == strlen(choice->of[k]) &&
+                (choice->any_case ? strncasecmp(text.data, choice->of[k], text.len) == 0
+                                  : slice_is(text, choice->of[k])))
+                return 0;
+        struct slice shown = choice->any_case ? in_capitals(text, arena) : text;
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "%s%.*s%s", choice->before, SLICE_ARG(shown),
+                    choice->behind);
+        return SETTINGS_REFUSED;
+    }
+    return 0;
+}
+
+/* "10/1m": so many in so much time. */
+static int check_rate(const struct setting *setting, enum dialect dialect, struct arena *arena,
+                      struct problem *ret_problem)
+{
+    struct slice text = setting->values[0];
+    size_t slash = slice_find_byte(text, '/');
+    uint64_t number;
+    int64_t us;
+    if (slash < text.len && slice_to_u64(slice_make(text.data, slash), &number) &&
+        time_value_parse(slice_from_offset(text, slash + 1), setting->key, dialect, arena, &us, ret_problem) == 0)
+        return 0;
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                "parameter must contain a positive integer and a timevalue, i.e. 10/1m, but was [%.*s]",
+                SLICE_ARG(text));
+    return SETTINGS_REFUSED;
+}
+
 static int check_kind(const struct known *known, const struct setting *setting, enum dialect dialect,
                       struct arena *arena, struct problem *ret_problem)
 {
@@ -139,7 +228,9 @@ static int check_kind(const struct known *known, const struct setting *setting, 
         return time_value_parse(setting->values[0], setting->key, dialect, arena, &us, ret_problem) == 0
                    ? 0
                    : SETTINGS_REFUSED;
-    default: return 0;
+    default:
+        return slice_is(setting->key, "script.max_compilations_rate") ? check_rate(setting, dialect, arena, ret_problem)
+                                                                      : check_choice(setting, arena, ret_problem);
     }
 }
 

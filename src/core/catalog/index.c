@@ -564,22 +564,50 @@ static const struct catalog_index *named_index(struct core *core, struct command
     return index;
 }
 
+int index__check_block(const struct catalog_index *index, bool removal, struct arena *arena,
+                       struct problem *ret_problem)
+{
+    const struct catalog_block *block = index->metadata_block;
+
+    if (block == NULL || (removal && block->spares_removal))
+        return 0;
+    catalog_problem_blocked(arena, index->name, block, ret_problem);
+    return INDEX_REFUSED;
+}
+
 int core__do_index_delete(struct core *core, struct command *command)
 {
     const struct catalog_index *index = named_index(core, command);
 
-    if (index != NULL)
+    if (index != NULL && index__check_block(index, true, &command->arena, &command->problem) == 0)
         index__delete(core, index);
     return 0;
+}
+
+/* The settings of an index that is closed, or opened again: 7.10 shows that of a closed one nothing was left to be written. */
+static struct settings settings_with_close(const struct settings *before, struct command *command)
+{
+    static const struct slice key = {"index.verified_before_close", sizeof("index.verified_before_close") - 1};
+    struct setting none = {.key = key};
+    struct settings changes = {&none, 1};
+    struct settings settings = settings_merge(before, &changes, false, &command->arena);
+
+    if (command->index.close && command->dialect == DIALECT_7)
+        settings_set(&settings, &command->arena, key, SLICE_LIT("true"));
+    return settings;
 }
 
 int core__do_index_state(struct core *core, struct command *command)
 {
     const struct catalog_index *index = named_index(core, command);
 
-    if (index != NULL && index->closed != command->index.close) {
+    if (index == NULL || index__check_block(index, false, &command->arena, &command->problem) != 0)
+        return 0;
+    if (index->closed != command->index.close) {
         struct catalog_index_spec spec = catalog__spec(index);
+        struct settings settings = settings_with_close(index->settings, command);
         spec.closed = command->index.close;
+        spec.settings = &settings;
         core__put_index(core, &spec, FEED_SETTINGS);
     }
     return 0;
@@ -612,7 +640,8 @@ int core__do_mapping_put(struct core *core, struct command *command)
     const struct index_command *put = &command->index;
     struct json_doc body;
 
-    if (index == NULL || parse_body(put->body, command->dialect, &command->arena, &body, &command->problem) != 0)
+    if (index == NULL || index__check_block(index, false, &command->arena, &command->problem) != 0 ||
+        parse_body(put->body, command->dialect, &command->arena, &body, &command->problem) != 0)
         return 0;
     if (command->dialect == DIALECT_7 && !put->include_type_name && yyjson_obj_size(body.root) == 1 &&
         yyjson_is_obj(json_get_lit(body.root, "_doc"))) {
@@ -668,7 +697,14 @@ bool index__blocks_writes(struct core *core, const struct command *command)
     struct problem problem = {0};
 
     return command->type == COMMAND_SETTINGS_PUT && parse_changes(command, &core->arena, &changes, &problem) == 0 &&
-           catalog_write_block(&changes) != NULL;
+           catalog_block_of(&changes, false) != NULL;
+}
+
+/* What guards an index can be taken away, with all else that the same change says. */
+static bool changes_the_block(const struct settings *changes)
+{
+    return settings_find(changes, SLICE_LIT("index.blocks.read_only")) != NULL ||
+           settings_find(changes, SLICE_LIT("index.blocks.read_only_allow_delete")) != NULL;
 }
 
 int core__do_settings_put(struct core *core, struct command *command)
@@ -679,6 +715,7 @@ int core__do_settings_put(struct core *core, struct command *command)
     struct settings changes, merged;
 
     if (index == NULL || parse_changes(command, arena, &changes, &command->problem) != 0 ||
+        (!changes_the_block(&changes) && index__check_block(index, false, arena, &command->problem) != 0) ||
         index_settings__check(&changes, arena, &command->problem) != 0 ||
         static_change(index, &changes, command->index.preserve_existing, command))
         return 0;

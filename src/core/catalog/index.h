@@ -59,6 +59,13 @@ struct index_plan index__plan(struct core *core, const struct command *command);
 void index__put_mapping(struct core *core, const struct catalog_index *index, const struct mapping *mapping,
                         enum dialect dialect);
 
+/*
+ * Refuses a change of an index's mapping, settings, aliases or state, or its removal, where a block of its settings forbids it.
+ * Returns: 0; INDEX_REFUSED.
+ */
+int index__check_block(const struct catalog_index *index, bool removal, struct arena *arena,
+                       struct problem *ret_problem) TL_MUST_USE;
+
 /* Takes an index out of the catalog; its documents go later (maintain.c). */
 void index__delete(struct core *core, const struct catalog_index *index);
 

@@ -11,10 +11,14 @@ struct known {
     enum setting_kind kind;
     bool dynamic;
     int64_t least, most; /* of a number */
+    enum setting_effect effect;
+    const char *only; /* of one that is FIXED; empty: it cannot be set */
+    const char *what;
 };
 
 static const struct known known_settings[] = {
-#define X(key, kind, dynamic, least, most) {key, SETTING_##kind, dynamic, least, most},
+#define X(key, kind, dynamic, least, most, effect, only, what) \
+    {key, SETTING_##kind, dynamic, least, most, EFFECT_##effect, only, what},
 #include "core/catalog/index_settings.def"
 #undef X
 };
@@ -378,37 +382,22 @@ static int check_text(const struct setting *setting, struct arena *arena, struct
     return 0;
 }
 
-/* What would change replies and does not here is taken only as what it is by default. */
-static const struct {
-    const char *key, *only;
-} fixed_settings[] = {
-    {"index.blocks.read", "false"},
-    {"index.mapping.coerce", "true"},
-    {"index.mapping.ignore_malformed", "false"},
-    {"index.query.default_field", "*"},
-    {"index.query.parse.allow_unmapped_fields", "true"},
-    {"index.similarity.default.type", "BM25"},
-    {"index.similarity.default.*", NULL},
-};
-
-static int check_fixed(const struct setting *setting, struct arena *arena, struct problem *ret_problem)
+/* What would change replies and does not here is taken only as what it is by default. An empty text sets nothing. */
+static int check_fixed(const struct known *known, const struct setting *setting, struct arena *arena,
+                       struct problem *ret_problem)
 {
-    for (size_t i = 0; i < sizeof(fixed_settings) / sizeof(fixed_settings[0]); i++) {
-        const char *only = fixed_settings[i].only;
-        if (!setting__matches(fixed_settings[i].key, setting->key))
-            continue;
-        if (setting->value_count == 0 ||
-            (only != NULL && setting->value_count == 1 && slice_is(setting->values[0], only)))
-            return 0;
-        if (only == NULL)
-            problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] is not supported",
-                        SLICE_ARG(setting->key));
-        else
-            problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] is not supported, only [%s]",
-                        SLICE_ARG(setting->key), only);
-        return INDEX_SETTINGS_REFUSED;
-    }
-    return 0;
+    bool none = setting->value_count == 0 ||
+                (setting->value_count == 1 && known->kind == SETTING_TEXT && setting->values[0].len == 0);
+    if (known->effect != EFFECT_FIXED || none ||
+        (known->only[0] != '\0' && setting->value_count == 1 && slice_is(setting->values[0], known->only)))
+        return 0;
+    if (known->only[0] == '\0')
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] is not supported: %s",
+                    SLICE_ARG(setting->key), known->what);
+    else
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] is not supported, only [%s]: %s",
+                    SLICE_ARG(setting->key), known->only, known->what);
+    return INDEX_SETTINGS_REFUSED;
 }
 
 static int check_kind(const struct known *known, const struct setting *setting, struct arena *arena,
@@ -438,7 +427,7 @@ static int check_value(const struct known *known, const struct setting *setting,
                        struct problem *ret_problem)
 {
     int r = check_kind(known, setting, arena, ret_problem);
-    return r != 0 ? r : check_fixed(setting, arena, ret_problem);
+    return r != 0 ? r : check_fixed(known, setting, arena, ret_problem);
 }
 
 int index_settings__check(const struct settings *settings, struct arena *arena, struct problem *ret_problem)

@@ -15,6 +15,9 @@ enum setting_kind {
     SETTING_PRIVATE, /* set by the server alone */
 };
 
+/* What a setting does here; the tables say more. */
+enum setting_effect { EFFECT_USED, EFFECT_IDLE, EFFECT_FIXED, EFFECT_OWN };
+
 /* Whether a row of a table is about a key: its name, or, with '*' behind it, the beginning of it. */
 bool setting__matches(const char *pattern, struct slice key);
 

@@ -11,6 +11,7 @@ enum {
     FLAG_SCRIPTED_UPSERT = 8,
     FLAG_DOC_AS_UPSERT = 16,
     FLAG_DETECT_NOOP = 32,
+    FLAG_DIALECT_5 = 64, /* absent in records of older versions, which ran all actions as 7.10's */
 };
 
 void action_put_slice(struct buf *buf, struct slice bytes)
@@ -63,7 +64,8 @@ static void update_slices(struct write_update *update, struct slice **ret_slices
 
 static unsigned flags_of(const struct write_item *item)
 {
-    unsigned flags = (item->require_alias ? FLAG_REQUIRE_ALIAS : 0u) | (item->id_generated ? FLAG_ID_GENERATED : 0u);
+    unsigned flags = (item->require_alias ? FLAG_REQUIRE_ALIAS : 0u) | (item->id_generated ? FLAG_ID_GENERATED : 0u) |
+                     (item->dialect == DIALECT_5 ? FLAG_DIALECT_5 : 0u);
     if (item->update == NULL)
         return flags;
     return flags | FLAG_UPDATE | (item->update->scripted_upsert ? FLAG_SCRIPTED_UPSERT : 0u) |
@@ -123,6 +125,7 @@ static bool decode(struct slice *bytes, struct arena *arena, struct write_item *
         return false;
     unsigned flags = (unsigned char)head.data[2];
     *item = (struct write_item){.op = (enum write_op)head.data[0], .version_type = (enum version_type)head.data[1]};
+    item->dialect = (flags & FLAG_DIALECT_5) != 0 ? DIALECT_5 : DIALECT_7;
     item->require_alias = (flags & FLAG_REQUIRE_ALIAS) != 0;
     item->id_generated = (flags & FLAG_ID_GENERATED) != 0;
     if ((unsigned char)head.data[0] >= WRITE_OP_COUNT || (unsigned char)head.data[1] >= VERSION_TYPE_COUNT ||

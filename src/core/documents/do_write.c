@@ -116,7 +116,6 @@ int core__run_write(struct core *core, struct command *command, const bool *chos
     struct write_command *write = &command->write;
     struct overlay *overlay = how->overlay;
     struct write_run run = {
-        .dialect = command->dialect,
         .items = write->items,
         .count = write->item_count,
         .atomic = write->atomic,

@@ -236,12 +236,8 @@ static int take_some(struct ending *ending, size_t max)
 
 static int run_removals(struct core *core, const struct removals *removals, bool gone)
 {
-    struct write_run run = {.dialect = DIALECT_7,
-                            .items = removals->items,
-                            .count = removals->count,
-                            .cleanup = true,
-                            .uncounted = gone,
-                            .arena = &core->arena};
+    struct write_run run = {
+        .items = removals->items, .count = removals->count, .cleanup = true, .uncounted = gone, .arena = &core->arena};
     bool failed;
 
     if (removals->count == 0)

@@ -244,13 +244,12 @@ static int run_items(struct writing *work, bool *failed)
     return 0;
 }
 
-struct update writing__update(struct writing *work, const struct writing_item *at, enum dialect dialect,
-                              struct arena *arena)
+struct update writing__update(struct writing *work, const struct writing_item *at, struct arena *arena)
 {
     struct core *core = work->core;
 
     return (struct update){
-        .dialect = dialect,
+        .dialect = at->item->dialect,
         .item = at->item,
         .index = at->index->name,
         .type = writing__type_text(at),

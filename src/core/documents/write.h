@@ -73,7 +73,7 @@ int write__targets(struct core *core, struct command *command, const struct over
 void write__postpone(struct core *core, struct command *command, size_t item);
 
 /* Whether an item whose index is missing makes it: all but a delete of 7.x without a version of the client's own. */
-bool write__makes_index(const struct write_item *item, enum dialect dialect);
+bool write__makes_index(const struct write_item *item);
 
 /*
  * Finds where a document lies in the tree, as the unit or the overlay has it; data NULL: nowhere, or it does not exist.
@@ -94,7 +94,6 @@ struct write_placing {
 
 /* What write__run() is given. */
 struct write_run {
-    enum dialect dialect;
     const struct write_item *items;
     size_t count;
     bool atomic;

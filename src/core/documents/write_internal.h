@@ -145,7 +145,6 @@ void writing__keep_steps(const struct writing *work);
 /* Counts what the script of an update took. */
 void writing__count_script(struct writing *work, const struct update *update);
 /* An update of an item whose index is found, without what was there before; `arena` takes what it makes. */
-struct update writing__update(struct writing *work, const struct writing_item *at, enum dialect dialect,
-                              struct arena *arena);
+struct update writing__update(struct writing *work, const struct writing_item *at, struct arena *arena);
 
 #endif

@@ -26,9 +26,9 @@
 
 /* --- Index, type, routing ----------------------------------------------------------------------------------------- */
 
-bool write__makes_index(const struct write_item *item, enum dialect dialect)
+bool write__makes_index(const struct write_item *item)
 {
-    return item->op != WRITE_DELETE || dialect == DIALECT_5 || item->version_type != VERSION_INTERNAL;
+    return item->op != WRITE_DELETE || item->dialect == DIALECT_5 || item->version_type != VERSION_INTERNAL;
 }
 
 /* Makes the index that a write lacks, if writes may. Returns: 0, also where it is to be told as missing; WRITE_ITEM_FAILED. */
@@ -37,7 +37,7 @@ static int make_index(struct writing *work, const struct write_item *item, struc
     struct core *core = work->core;
     struct arena *arena = work->run->arena;
     if (cluster_settings__may_create(core->catalog, item->index, arena, problem) == 0)
-        return index__auto_create(core, item->index, item->type, work->run->dialect, arena, problem) == 0
+        return index__auto_create(core, item->index, item->type, item->dialect, arena, problem) == 0
                    ? 0
                    : WRITE_ITEM_FAILED;
     if (problem->type == PROBLEM_NONE)
@@ -74,20 +74,19 @@ static int find_index(struct writing *work, struct writing_item *at)
 
     if (item->require_alias && !catalog_has_alias(core->catalog, item->index))
         return fail_no_alias(work, at);
-    if (missing && write__makes_index(item, work->run->dialect) && make_index(work, item, problem) != 0)
+    if (missing && write__makes_index(item) && make_index(work, item, problem) != 0)
         return WRITE_ITEM_FAILED;
-    if (catalog_find_any(core->catalog, item->index, true, work->run->dialect, work->run->arena, &at->index, &at->alias,
+    if (catalog_find_any(core->catalog, item->index, true, item->dialect, work->run->arena, &at->index, &at->alias,
                          problem) != 0)
         return WRITE_ITEM_FAILED;
     if (work->run->cleanup)
         return 0;
     if (at->index->closed) {
-        catalog_problem_closed(work->run->arena, at->index, work->run->dialect, problem);
+        catalog_problem_closed(work->run->arena, at->index, at->item->dialect, problem);
         return WRITE_ITEM_FAILED;
     }
     if (at->index->write_block != NULL) {
-        problem_set(problem, work->run->arena, PROBLEM_CLUSTER_BLOCK, "index [%.*s] blocked by: [%s];",
-                    SLICE_ARG(at->index->name), at->index->write_block);
+        catalog_problem_blocked(work->run->arena, at->index->name, at->index->write_block, problem);
         return WRITE_ITEM_FAILED;
     }
     return 0;
@@ -190,11 +189,11 @@ int writing__ensure_type(struct writing *work, struct writing_item *at)
         return 0;
     if (at->type == NULL && refuse_second_type(work, at) != 0)
         return WRITE_ITEM_FAILED;
-    if (mapping_ensure_type(at->index->mapping, type_wanted(at), hidden, work->run->dialect, work->run->arena, &mapping,
+    if (mapping_ensure_type(at->index->mapping, type_wanted(at), hidden, at->item->dialect, work->run->arena, &mapping,
                             &at->result->problem) != 0)
         return WRITE_ITEM_FAILED;
     uint32_t number = at->index->number;
-    index__put_mapping(work->core, at->index, mapping, work->run->dialect);
+    index__put_mapping(work->core, at->index, mapping, at->item->dialect);
     find_again(work, at, number);
     writing__name(work, at);
     make_key(work, at);
@@ -308,7 +307,7 @@ static int fail_conflict(struct writing *work, struct writing_item *at, enum con
     struct slice type = writing__type_text(at);
 
     version__explain(&words, conflict, at->item, &at->state);
-    if (work->run->dialect == DIALECT_5)
+    if (at->item->dialect == DIALECT_5)
         problem_set(&result->problem, work->run->arena, PROBLEM_VERSION_CONFLICT,
                     "[%.*s][%.*s]: version conflict, %.*s", SLICE_ARG(type), SLICE_ARG(at->item->id),
                     SLICE_ARG(buf_view(&words)));
@@ -317,6 +316,8 @@ static int fail_conflict(struct writing *work, struct writing_item *at, enum con
                     SLICE_ARG(at->item->id), SLICE_ARG(buf_view(&words)));
     buf_deinit(&words);
     writing__shard_details(work, at);
+    if (at->item->op == WRITE_INDEX || at->item->op == WRITE_CREATE)
+        catalog_index_note(at->index, FIGURE_FAILED, 1);
     result->conflict = conflict;
     result->version = at->state.version;
     result->seq_no = at->state.seq_no;
@@ -350,9 +351,9 @@ static int parse(struct writing *work, struct writing_item *at, struct slice sou
     const struct mapping *mapping = at->index->mapping;
     struct arena *arena = &work->core->scratch;
     struct problem problem;
-    int r = parsed != NULL ? document_parse_json(mapping, at->type, at->item->id, parsed, work->run->dialect, arena,
+    int r = parsed != NULL ? document_parse_json(mapping, at->type, at->item->id, parsed, at->item->dialect, arena,
                                                  ret_document, &problem)
-                           : document_parse(mapping, at->type, at->item->id, source, work->run->dialect, arena,
+                           : document_parse(mapping, at->type, at->item->id, source, at->item->dialect, arena,
                                             ret_document, &problem);
 
     if (r != 0) {
@@ -666,7 +667,7 @@ static int check_made(struct writing *work, struct writing_item *at)
 {
     const struct write_item *item = at->item;
 
-    if (item->version == VERSION_ANY || !item->update->lone || work->run->dialect != DIALECT_5)
+    if (item->version == VERSION_ANY || !item->update->lone || at->item->dialect != DIALECT_5)
         return writing__check_version(work, at, true);
     problem_set(&at->result->problem, work->run->arena, PROBLEM_ACTION_REQUEST_VALIDATION,
                 "Validation Failed: 1: create operations %s. use index instead;",
@@ -697,7 +698,7 @@ static int act(struct writing *work, struct writing_item *at, const struct updat
 
 static int run_update(struct writing *work, struct writing_item *at)
 {
-    struct update update = writing__update(work, at, work->run->dialect, work->run->arena);
+    struct update update = writing__update(work, at, work->run->arena);
     int r = writing__load(work, at);
 
     if (r == 0 && at->state.live)
@@ -727,13 +728,8 @@ static int sweep_away(struct writing *work, const struct writing_item *at, const
     struct arena *arena = &core->arena;
     struct write_item *item = arena_zalloc(arena, sizeof(*item));
     struct write_result *result = arena_zalloc(arena, sizeof(*result));
-    struct write_run run = {.dialect = DIALECT_7,
-                            .items = item,
-                            .count = 1,
-                            .cleanup = true,
-                            .uncounted = true,
-                            .arena = arena,
-                            .results = result};
+    struct write_run run = {
+        .items = item, .count = 1, .cleanup = true, .uncounted = true, .arena = arena, .results = result};
     bool failed;
 
     *item = write__removal_of(arena, at->index, at->type, at->item->id, doc->lease, doc->routing);

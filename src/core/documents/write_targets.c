@@ -18,7 +18,6 @@
 struct targeting {
     struct writing work;
     struct write_run run; /* of the items, not to be run: what is read by one walk is chosen by it */
-    enum dialect dialect;
     struct write_parsed *parsed; /* by item; NULL: none yet */
 };
 
@@ -58,9 +57,9 @@ static struct slice path_after(struct targeting *targeting, const struct writing
     const struct mapping *mapping = at->index->mapping;
     struct document document = {0};
     struct problem problem;
-    int r = parsed != NULL ? document_parse_json(mapping, at->type, at->item->id, parsed, targeting->dialect, arena,
+    int r = parsed != NULL ? document_parse_json(mapping, at->type, at->item->id, parsed, at->item->dialect, arena,
                                                  &document, &problem)
-                           : document_parse(mapping, at->type, at->item->id, source, targeting->dialect, arena,
+                           : document_parse(mapping, at->type, at->item->id, source, at->item->dialect, arena,
                                             &document, &problem);
     struct slice path = r == 0 && document.place.data != NULL ? arena_copy(arena, document.place) : SLICE_NONE;
 
@@ -74,7 +73,7 @@ static struct slice path_after(struct targeting *targeting, const struct writing
 static int source_after(struct targeting *targeting, struct writing_item *at, struct slice *ret_source)
 {
     struct writing *work = &targeting->work;
-    struct update update = writing__update(work, at, targeting->dialect, &work->core->arena);
+    struct update update = writing__update(work, at, &work->core->arena);
     struct problem problem;
     int r;
 
@@ -130,7 +129,7 @@ static int find_paths(struct targeting *targeting, struct writing_item *at, stru
 static int find_first_path(struct targeting *targeting, struct writing_item *at, struct write_target *target)
 {
     struct core *core = targeting->work.core;
-    enum dialect dialect = targeting->dialect;
+    enum dialect dialect = at->item->dialect;
     struct slice wanted = at->item->type.len > 0 ? at->item->type : SLICE_LIT("_doc");
     struct catalog_index index = at->index == NULL ? (struct catalog_index){.name = at->item->index} : *at->index;
     tl_cleanup(mapping_unrefp) struct mapping *base = NULL;
@@ -159,7 +158,6 @@ static int find_first_path(struct targeting *targeting, struct writing_item *at,
 static int find_target(struct targeting *targeting, const struct write_item *item, struct write_target *target)
 {
     struct core *core = targeting->work.core;
-    enum dialect dialect = targeting->dialect;
     struct problem problem;
     struct write_result result = {0};
     struct writing_item at = {.item = item, .result = &result};
@@ -176,7 +174,8 @@ static int find_target(struct targeting *targeting, const struct write_item *ite
         return WRITE_ITEM_FAILED;
     if (catalog_index(core->catalog, item->index) == NULL && !catalog_has_alias(core->catalog, item->index))
         return find_first_path(targeting, &at, target); /* yet to be made */
-    if (catalog_find_any(core->catalog, item->index, true, dialect, &core->arena, &at.index, &alias, &problem) != 0 ||
+    if (catalog_find_any(core->catalog, item->index, true, item->dialect, &core->arena, &at.index, &alias, &problem) !=
+            0 ||
         (at.index->closed && !targeting->run.cleanup))
         return WRITE_ITEM_FAILED;
     target->index = at.index->name;
@@ -203,7 +202,6 @@ static struct targeting targeting_of(struct core *core, const struct command *co
                  .committed = core__view(core, NULL),
                  .script_steps = writing__steps_shared(core)},
         .run = {.items = write->items, .count = write->item_count, .cleanup = write->cleanup},
-        .dialect = command->dialect,
     };
 }
 

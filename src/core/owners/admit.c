@@ -102,7 +102,7 @@ static bool find_parties(struct admission *at)
 static struct wants wants_of(const struct admission *at, const struct write_target *target)
 {
     struct wants wants = {0};
-    names__of_write(at->core, &write_of(at)->items[target->item], target, at->command->dialect, at->txn, &wants);
+    names__of_write(at->core, &write_of(at)->items[target->item], target, at->txn, &wants);
     if (at->txn == NULL)
         names__drop_free(at->core, at->wait == NULL ? NULL : at->wait->owner, at->session, &wants);
     return wants;
@@ -130,7 +130,7 @@ static bool changes_own_names(struct admission *at, const struct write_target *t
     if (at->session == NULL || catalog_index(at->core->catalog, target->index) != NULL)
         return false;
     struct wants wants = {0};
-    names__of_write(at->core, &write_of(at)->items[target->item], target, at->command->dialect, NULL, &wants);
+    names__of_write(at->core, &write_of(at)->items[target->item], target, NULL, &wants);
     return names__own(at->core, at->session, &wants, &at->command->arena, problem);
 }
 
@@ -161,7 +161,7 @@ static void collect_wants(struct admission *at, const bool *blocked)
     for (size_t i = 0; i < at->targets.count; i++) {
         const struct write_target *target = &at->targets.items[i];
         if (blocked == NULL || blocked[i])
-            names__of_write(at->core, &write->items[target->item], target, at->command->dialect, at->txn, &at->wants);
+            names__of_write(at->core, &write->items[target->item], target, at->txn, &at->wants);
     }
     if (at->txn == NULL)
         names__drop_free(at->core, at->wait == NULL ? NULL : at->wait->owner, at->session, &at->wants);
@@ -689,7 +689,7 @@ static void name_outright(struct core *core, struct arena *arena, const struct w
     const struct catalog_alias *alias = NULL;
     struct problem problem;
     if (slice_equal(target->index, item->index) ||
-        catalog_find_any(core->catalog, item->index, true, DIALECT_7, arena, &index, &alias, &problem) != 0)
+        catalog_find_any(core->catalog, item->index, true, item->dialect, arena, &index, &alias, &problem) != 0)
         return;
     struct slice routing = alias == NULL ? SLICE_NONE : alias->index_routing;
     if (item->routing.data != NULL && routing.data != NULL && !slice_equal(item->routing, routing))

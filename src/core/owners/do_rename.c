@@ -86,9 +86,10 @@ static int find_index(struct core *core, struct command *command, const struct c
         catalog_problem_closed(&command->arena, index, command->dialect, &command->problem);
         return RENAME_REFUSED;
     }
-    if (index->write_block != NULL)
-        return refuse(command, PROBLEM_CLUSTER_BLOCK, "index [%.*s] blocked by: [%s];", SLICE_ARG(index->name),
-                      index->write_block);
+    if (index->write_block != NULL) {
+        catalog_problem_blocked(&command->arena, index->name, index->write_block, &command->problem);
+        return RENAME_REFUSED;
+    }
     const struct mapping_field *path = mapping_path_field(index->mapping);
     if (path == NULL)
         return refuse(

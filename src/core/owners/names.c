@@ -498,7 +498,7 @@ static void add_seen_empty(struct core *core, const struct txn *txn, struct slic
 }
 
 void names__of_write(struct core *core, const struct write_item *item, const struct write_target *target,
-                     enum dialect dialect, const struct txn *txn, struct wants *wants)
+                     const struct txn *txn, struct wants *wants)
 {
     const struct catalog_index *index = catalog_index(core->catalog, target->index);
     struct resource_name name = names__written(core, target);
@@ -507,8 +507,8 @@ void names__of_write(struct core *core, const struct write_item *item, const str
     if (target->new_path.data != NULL && !slice_equal(target->new_path, target->old_path))
         wants__add(core, wants, &(struct lock_want){{.index = target->index, .path = target->new_path}, LOCK_X, true});
     add_guards(core, &name, !many, LOCK_X, wants);
-    if (index == NULL && write__makes_index(item, dialect)) {
-        struct index_plan plan = index__plan_auto(core, target->index, item->type, dialect);
+    if (index == NULL && write__makes_index(item)) {
+        struct index_plan plan = index__plan_auto(core, target->index, item->type, item->dialect);
         add_creation(core, target->index, &plan, wants);
         if (txn != NULL)
             add_seen_empty(core, txn, target->index, wants);

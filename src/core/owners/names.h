@@ -47,7 +47,7 @@ int names__of_reads(struct core *core, const struct lock_target *targets, size_t
                     const struct txn *txn, struct wants *ret_wants) TL_MUST_USE;
 /* Adds what an item of a write must lock: its document, the place where it will lie, the index that it makes. */
 void names__of_write(struct core *core, const struct write_item *item, const struct write_target *target,
-                     enum dialect dialect, const struct txn *txn, struct wants *wants);
+                     const struct txn *txn, struct wants *wants);
 /* Returns: by what name a document that is written is locked. */
 struct resource_name names__written(struct core *core, const struct write_target *target);
 /* Adds what a command that changes indices or stored scripts must lock. */

@@ -90,6 +90,7 @@ struct write_update {
 struct write_item {
     enum write_op op;
     enum version_type version_type;
+    enum dialect dialect; /* of its rules and its reply; items of one command may differ */
     bool require_alias;
     bool id_generated;  /* the server made the id: no existing document to look up */
     struct slice index; /* index or alias as the client named it */
@@ -118,7 +119,7 @@ enum write_outcome {
     WRITE_OUTCOME_COUNT
 };
 
-/* Why a version conflict: the api writes the dialect's text from this and the current numbers. */
+/* Why a version conflict. */
 enum conflict_kind {
     CONFLICT_NONE,
     CONFLICT_EXISTS,       /* create of an existing document */

@@ -59,12 +59,13 @@ enum { ITEM_MIN = 7 }; /* op, version type, flags, and four slices */
 
 static void code_item(struct coder *coder, struct write_item *item)
 {
-    bool rare = item_is_rare(item);
+    bool rare = item_is_rare(item), dialect_5 = item->dialect == DIALECT_5;
 
     item->op = (enum write_op)code_enum(coder, item->op, WRITE_OP_COUNT);
     item->version_type = (enum version_type)code_enum(coder, item->version_type, VERSION_TYPE_COUNT);
-    bool *const flags[] = {&item->require_alias, &item->id_generated, &rare};
-    code_flags(coder, flags, 3);
+    bool *const flags[] = {&item->require_alias, &item->id_generated, &rare, &dialect_5};
+    code_flags(coder, flags, coder->version >= 3 ? 4 : 3);
+    item->dialect = dialect_5 ? DIALECT_5 : DIALECT_7;
     code_slice(coder, &item->index);
     code_slice(coder, &item->type);
     code_slice(coder, &item->id);
@@ -354,6 +355,15 @@ static void code_inputs(struct coder *coder, struct command *command)
     }
 }
 
+/* Before version 3 all items of a write had the command's dialect; actions of a session ran as 7.10's. */
+static void give_dialect(struct command *command)
+{
+    if (command->type != COMMAND_WRITE)
+        return;
+    for (size_t i = 0; i < command->write.item_count; i++)
+        command->write.items[i].dialect = command->dialect;
+}
+
 /* What stands before the inputs. Returns: the type in the table of codes, COMMAND_TYPE_COUNT when there is none. */
 static enum command_type code_head(struct coder *coder, enum command_type type, enum dialect *dialect)
 {
@@ -402,6 +412,8 @@ int command_decode(struct slice bytes, struct command **ret_command)
         command_free(command);
         return tl_trace(TL_ERR_CORRUPT);
     }
+    if (version < 3)
+        give_dialect(command);
     *ret_command = command;
     return 0;
 }

@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "core/step/command.h"
 
-enum { COMMAND_CODE_VERSION = 2 }; /* 2: a MARK has its chain */
+enum { COMMAND_CODE_VERSION = 3 }; /* 2: a MARK has its chain; 3: an item of a write has its dialect */
 
 enum {
     COMMAND_CODE_NEWER = 1, /* of a version that is not known here */

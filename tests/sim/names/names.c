@@ -478,7 +478,8 @@ static void done_write(struct world *world, struct meant *meant, struct command 
 {
     const struct write_result *result = &command->write.results[0];
     struct op op = meant->op;
-    if (result->outcome == WRITE_NOT_FOUND && command->dialect == DIALECT_5 && index_of(result->index) >= 0) {
+    if (result->outcome == WRITE_NOT_FOUND && command->write.items[0].dialect == DIALECT_5 &&
+        index_of(result->index) >= 0) {
         bool there = world->state.names[index_of(result->index)].index; /* a delete of 5.x makes its index */
         if (!there)
             judge_change(world, meant->session, index_of(result->index), true);
@@ -973,12 +974,12 @@ static void do_write(struct world *world, struct actor *actor, bool in_txn)
     struct write_item *item = arena_zalloc(&command->arena, sizeof *item);
     bool five = meant->op.type > 0;
     *item = (struct write_item){.op = below(world, 5) == 0 ? WRITE_DELETE : WRITE_INDEX,
+                                .dialect = five ? DIALECT_5 : DIALECT_7,
                                 .index = slice_from(names[meant->op.name]),
                                 .type = five ? slice_from(types[meant->op.type]) : SLICE_NONE,
                                 .id = slice_from(ids[meant->op.id]),
                                 .version = VERSION_ANY,
                                 .if_seq_no = SEQ_NO_ANY};
-    command->dialect = five ? DIALECT_5 : DIALECT_7;
     if (item->op == WRITE_INDEX) {
         meant->op.value = ++world->value;
         item->source = arena_printf(&command->arena, "{\"v\":%d}", meant->op.value);

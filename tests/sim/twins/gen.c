@@ -110,12 +110,15 @@ static const struct write_update *some_update(struct gen *gen, struct arena *are
     return update;
 }
 
-static void fill_item(struct gen *gen, struct arena *arena, bool five, struct write_item *item)
+static void fill_item(struct gen *gen, struct arena *arena, struct write_item *item)
 {
     static const enum write_op ops[] = {WRITE_INDEX,  WRITE_INDEX,  WRITE_INDEX,  WRITE_CREATE,
                                         WRITE_UPDATE, WRITE_UPDATE, WRITE_DELETE, WRITE_DELETE};
 
+    bool five = one_in(gen, 10);
+
     *item = (struct write_item){.op = SOME(gen, ops),
+                                .dialect = five ? DIALECT_5 : DIALECT_7,
                                 .index = slice_from(SOME(gen, names)),
                                 .type = five ? SLICE_LIT("t") : SLICE_NONE,
                                 .id = arena_printf(arena, "%u", below(gen, 8)),
@@ -139,12 +142,12 @@ static void fill_item(struct gen *gen, struct arena *arena, bool five, struct wr
         item->lease = some_session(gen, arena);
 }
 
-static struct write_item *some_items(struct gen *gen, struct arena *arena, bool five, size_t count)
+static struct write_item *some_items(struct gen *gen, struct arena *arena, size_t count)
 {
     struct write_item *items = arena_zalloc(arena, (count + 1) * sizeof(*items));
 
     for (size_t i = 0; i < count; i++)
-        fill_item(gen, arena, five, &items[i]);
+        fill_item(gen, arena, &items[i]);
     return items;
 }
 
@@ -153,10 +156,8 @@ static void gen_write(struct gen *gen, struct command *command)
     struct arena *arena = &command->arena;
     unsigned size = below(gen, 12);
 
-    if (one_in(gen, 10))
-        command->dialect = DIALECT_5;
     command->write.item_count = size < 7 ? 1 : size < 11 ? 1 + below(gen, 6) : 20 + below(gen, 30);
-    command->write.items = some_items(gen, arena, command->dialect == DIALECT_5, command->write.item_count);
+    command->write.items = some_items(gen, arena, command->write.item_count);
     command->write.atomic = command->write.item_count > 1 && one_in(gen, 3);
     command->terms.timeout_us = some_wait(gen);
     if (one_in(gen, 3))
@@ -179,7 +180,7 @@ static void gen_open(struct gen *gen, struct command *command)
     if (one_in(gen, 3))
         session->name = arena_printf(arena, "holder %u", gen->sessions);
     session->on_expire_count = one_in(gen, 2) ? below(gen, 4) : 0;
-    session->on_expire = some_items(gen, arena, false, session->on_expire_count);
+    session->on_expire = some_items(gen, arena, session->on_expire_count);
 }
 
 static void gen_session(struct gen *gen, struct command *command)

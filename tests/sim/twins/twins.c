@@ -227,10 +227,9 @@ static void look_ahead(const struct side *side, struct command *command)
         const struct mapping_type *type =
             index == NULL ? NULL : mapping_type(index->mapping, item->type.len > 0 ? item->type : SLICE_LIT("_doc"));
         struct json_doc *parsed = arena_alloc(arena, sizeof(*parsed));
-        unsigned flags = JSON_DOCUMENT | (command->dialect == DIALECT_5 ? (unsigned)JSON_DUPLICATES : 0);
+        unsigned flags = JSON_DOCUMENT | (item->dialect == DIALECT_5 ? (unsigned)JSON_DUPLICATES : 0);
         struct problem ignored;
-        if (item->source.data != NULL &&
-            json_parse(arena, item->source, command->dialect, flags, parsed, &ignored) == 0)
+        if (item->source.data != NULL && json_parse(arena, item->source, item->dialect, flags, parsed, &ignored) == 0)
             item->parsed = parsed;
         if (type != NULL)
             item->seen = seen_read(&view, index->number, type->number, item->id, arena);

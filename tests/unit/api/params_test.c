@@ -170,12 +170,20 @@ static void test_check(void **state)
             "request [/i/_doc/1] contains unrecognized parameter: [verzion] -> did you mean [version]?");
 }
 
+static void test_what_is_planned(void **state)
+{
+    (void)state;
+    struct params params = parse("refresh=true&distribute_timestamps=strict");
+    assert_int_equal(params_check(&params, "refresh", SLICE_LIT("/"), &arena, &problem), PARAMS_REFUSED);
+    assert_true(slice_starts_with(problem.reason, SLICE_LIT("[distribute_timestamps] is not supported: ")));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_split),   cmocka_unit_test(test_too_many), cmocka_unit_test(test_booleans),
-        cmocka_unit_test(test_numbers), cmocka_unit_test(test_times),    cmocka_unit_test(test_times_refused),
-        cmocka_unit_test(test_check),
+        cmocka_unit_test(test_what_is_planned), cmocka_unit_test(test_split),   cmocka_unit_test(test_too_many),
+        cmocka_unit_test(test_booleans),        cmocka_unit_test(test_numbers), cmocka_unit_test(test_times),
+        cmocka_unit_test(test_times_refused),   cmocka_unit_test(test_check),
     };
     return cmocka_run_group_tests(tests, NULL, teardown);
 }

@@ -65,7 +65,7 @@ static void test_every_command_is_what_it_was(void **state)
     }
 }
 
-/* Bytes that decode are the one form of what they say. */
+/* Bytes that decode are the one form of what they say in their version. */
 static void check_canonical(struct slice bytes)
 {
     struct command *decoded;
@@ -76,7 +76,8 @@ static void check_canonical(struct slice bytes)
         assert_true(r == TL_ERR_CORRUPT || r == COMMAND_CODE_NEWER);
         return;
     }
-    assert_true(slice_equal(bytes, encode(decoded, &again)));
+    if (bytes.data[0] == COMMAND_CODE_VERSION)
+        assert_true(slice_equal(bytes, encode(decoded, &again)));
     command_free(decoded);
     buf_deinit(&again);
 }
@@ -135,7 +136,7 @@ static void test_what_is_refused(void **state)
     (void)state;
     assert_refused("", 0, TL_ERR_CORRUPT);
     assert_refused("\x00\x1c\x00\x00", 4, TL_ERR_CORRUPT);     /* no version */
-    assert_refused("\x03\x1c\x00\x00", 4, COMMAND_CODE_NEWER); /* a newer one */
+    assert_refused("\x04\x1c\x00\x00", 4, COMMAND_CODE_NEWER); /* a newer one */
     assert_refused("\x01\x00\x00\x00", 4, TL_ERR_CORRUPT);     /* of no code */
     assert_refused("\x01\x7f\x00\x00", 4, TL_ERR_CORRUPT);     /* of an unknown one */
     assert_refused("\x01\x1c\x02\x00", 4, TL_ERR_CORRUPT);     /* of an unknown dialect */

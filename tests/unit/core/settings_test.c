@@ -110,9 +110,11 @@ static void unknown_and_wrong_settings_are_refused(void **state)
             "unit is missing or unrecognized");
     refused("{\"refresh_interval\":\"9999999999999999999s\"}",
             "failed to parse [9999999999999999999s], fractional time values are not supported");
-    refused("{\"mapping.coerce\":false}", "[index.mapping.coerce] is not supported, only [true]");
-    refused("{\"query.default_field\":[\"a\",\"b\"]}", "[index.query.default_field] is not supported, only [*]");
-    refused("{\"similarity.default.k1\":1}", "[index.similarity.default.k1] is not supported");
+    refused("{\"mapping.coerce\":false}", "[index.mapping.coerce] is not supported, only [true]: fields have [coerce]");
+    refused("{\"query.default_field\":[\"a\",\"b\"]}",
+            "[index.query.default_field] is not supported, only [*]: queries have [default_field] and [fields]");
+    refused("{\"similarity.default.k1\":1}",
+            "[index.similarity.default.k1] is not supported: fields have [similarity]: BM25 or boolean");
     refused("{\"lifecycle.name\":\"p\"}",
             "unknown setting [index.lifecycle.name] please check that any required plugins are installed, or check the "
             "breaking changes documentation for removed settings");

@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Replies as a 7.10.2 gave them, where a recording would be too long, or what is told depends on what was done before."""
+import json
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from server import Server  # noqa: E402
+
+TERM_MAX = 32766
+
+
+def immense(field, text):
+    """The error of a term that an index cannot hold."""
+    shown = ", ".join(str(byte - 256 if byte > 127 else byte) for byte in text.encode()[:30])
+    cause = "bytes can be at most %d in length; got %d" % (TERM_MAX, len(text.encode()))
+    return {"type": "illegal_argument_exception",
+            "reason": "Document contains at least one immense term in field=\"%s\" (whose UTF8 encoding is longer than the max length %d), all of which "
+                      "were skipped.  Please correct the analyzer to not produce such terms.  The prefix of the first immense term is: '[%s]...', "
+                      "original message: %s" % (field, TERM_MAX, shown, cause),
+            "caused_by": {"type": "max_bytes_length_exceeded_exception", "reason": cause}}
+
+
+def too_large(field):
+    return {"type": "illegal_argument_exception", "reason": "DocValuesField \"%s\" is too large, must be <= %d" % (field, TERM_MAX)}
+
+
+class Immense(unittest.TestCase):
+    """A keyword, or a token, that is too long for Lucene: all texts are those of a 7.10.2."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server().start()
+        fields = {"plain": {"type": "keyword"},
+                  "above": {"type": "keyword", "ignore_above": 40000},
+                  "below": {"type": "keyword", "ignore_above": 100},
+                  "values": {"type": "keyword", "index": False},
+                  "terms": {"type": "keyword", "doc_values": False},
+                  "none": {"type": "keyword", "index": False, "doc_values": False},
+                  "text": {"type": "text", "fields": {"raw": {"type": "keyword"}}},
+                  "low": {"type": "keyword", "normalizer": "low"},
+                  "whole": {"type": "text", "analyzer": "keyword"},
+                  "words": {"type": "text"},
+                  "o": {"properties": {"k": {"type": "keyword"}}},
+                  "copied": {"type": "keyword", "copy_to": "plain", "index": False, "doc_values": False},
+                  "n": {"type": "long"}}
+        analysis = {"normalizer": {"low": {"type": "custom", "filter": ["lowercase"]}}}
+        cls.server.must("PUT", "/i", {"settings": {"analysis": analysis}, "mappings": {"properties": fields}})
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+
+    def put(self, document):
+        status, reply = self.server.ask("PUT", "/i/_doc/1", document)
+        if status < 300:
+            return None
+        error = reply["error"]
+        self.assertEqual((status, error.pop("root_cause")), (400, [{key: error[key] for key in ("type", "reason")}]))
+        return error
+
+    def test_each_field(self):
+        long, edge = "x" * (TERM_MAX + 1), "x" * TERM_MAX
+        for field in ("plain", "above", "values", "terms", "low", "whole", "copied"):
+            self.assertIsNone(self.put({field: edge}), field)
+        for field, told in (("plain", "plain"), ("above", "above"), ("terms", "terms"), ("text", "text.raw"), ("low", "low"), ("whole", "whole"),
+                            ("copied", "plain")):
+            self.assertEqual(self.put({field: long}), immense(told, long), field)
+        self.assertEqual(self.put({"values": long}), too_large("values"))
+        for field in ("below", "none", "words"):
+            self.assertIsNone(self.put({field: long}), field)
+
+    def test_bytes_and_places(self):
+        for text in ("é" * 16384, "€" * 10923, "a\U0001F600" * 8000):
+            self.assertEqual(self.put({"plain": text}), immense("plain", text))
+        self.assertIsNone(self.put({"plain": "é" * 16383}))
+        long = "y" + "x" * TERM_MAX
+        self.assertEqual(self.put({"o": {"k": ["short", long]}}), immense("o.k", long))
+        self.assertEqual(self.put({"values": long, "plain": long}), too_large("values"))
+        self.assertEqual(self.put({"plain": long, "n": "no number"})["type"], "mapper_parsing_exception")
+
+    def test_calls(self):
+        long = "x" * (TERM_MAX + 1)
+        self.server.must("PUT", "/i/_doc/2", {"plain": "a"})
+        status, reply = self.server.ask("POST", "/i/_update/2", {"doc": {"plain": long}})
+        self.assertEqual((status, reply["error"]["reason"]), (400, immense("plain", long)["reason"]))
+        lines = [{"index": {"_index": "i", "_id": "3"}}, {"plain": long}, {"index": {"_index": "i", "_id": "4"}}, {"plain": "a"}]
+        items = self.server.must("POST", "/_bulk", "".join(json.dumps(line) + "\n" for line in lines))["items"]
+        self.assertEqual(items[0]["index"]["error"], immense("plain", long))
+        self.assertEqual(items[1]["index"]["status"], 201)
+        self.assertEqual(self.server.ask("GET", "/i/_doc/3")[0], 404)
+        self.assertEqual(self.server.must("GET", "/i/_doc/2")["_source"], {"plain": "a"})
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,300 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Each setting of the two tables (src/core/catalog/*_settings.def) is enforced, or refused with a remedy, or listed in docs/compatibility.md as
+one that no reply depends on."""
+import os
+import re
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from server import ROOT, Server  # noqa: E402
+
+# A value of each kind that is nobody's default.
+VALUES = {"TEXT": "1", "NUMBER": "7", "REAL": "30", "BOOLEAN": "true", "TIME": "90s", "BYTES": "5mb", "PRIVATE": "1"}
+# Of settings of texts that must be one of a few, one of them.
+CHOICES = {"index.auto_expand_replicas": "0-1", "index.codec": "best_compression", "index.fielddata.cache": "node", "index.indexing.slowlog.level": "info",
+           "index.recovery.type": "", "index.routing.allocation.enable": "all", "index.routing.rebalance.enable": "none", "index.shard.check_on_startup":
+           "checksum", "index.store.fs.fs_lock": "simple", "index.store.type": "niofs", "index.translog.durability": "async",
+           "cluster.no_master_block": "write", "cluster.persistent_tasks.allocation.enable": "none", "cluster.routing.allocation.allow_rebalance": "always",
+           "cluster.routing.allocation.enable": "all", "cluster.routing.allocation.shard_state.reroute.priority": "HIGH",
+           "cluster.routing.rebalance.enable": "none", "discovery.zen.no_master_block": "write", "script.max_compilations_rate": "10/1m"}
+NONSENSE = {"TEXT": "nonsense", "NUMBER": "nonsense", "REAL": "nonsense", "BOOLEAN": "nonsense", "TIME": "nonsense", "BYTES": "nonsense"}
+
+FIELDS = {"properties": {"n": {"type": "long"}, "k": {"type": "keyword"}}}
+
+
+def rows(name, pattern):
+    with open(os.path.join(ROOT, "src", "core", "catalog", name), encoding="utf-8") as file:
+        found = re.findall(pattern, file.read(), re.M)
+    assert len(found) > 90, name
+    return found
+
+
+INDEX = rows("index_settings.def", r'^X\("([^"]+)", (\w+), \w+, -?\w+, -?\w+, (\w+), "([^"]*)", "([^"]*)"\)$')
+CLUSTER = rows("cluster_settings.def", r'^X\("([^"]+)", (\w+), -?\d+, (\w+), "([^"]*)"\)$')
+
+
+class Settings(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server().start()
+        with open(os.path.join(ROOT, "docs", "compatibility.md"), encoding="utf-8") as file:
+            cls.page = file.read()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+
+    def setUp(self):
+        self.ask, self.must = self.server.ask, self.server.must
+
+    def tearDown(self):
+        self.must("PUT", "/_cluster/settings", {"transient": {"*": None}, "persistent": {"*": None}})
+        for block in ("read_only", "read_only_allow_delete"):
+            self.ask("PUT", "/*/_settings?expand_wildcards=all", {"index.blocks." + block: None})
+        self.must("DELETE", "/*?expand_wildcards=all")
+
+    def make(self, settings=None, documents=0):
+        self.ask("DELETE", "/i?expand_wildcards=all")
+        self.must("PUT", "/i", {"settings": settings or {}, "mappings": FIELDS})
+        for i in range(documents):
+            self.must("PUT", "/i/_doc/%d" % i, {"n": i, "k": "a%d" % i})
+
+    def refused(self, method, path, body=None, status=400, reason=""):
+        got, reply = self.ask(method, path, body)
+        told = reply["error"]["reason"] if isinstance(reply, dict) and "error" in reply else str(reply)
+        causes = str(reply)
+        self.assertEqual((got, reason in causes), (status, True), (method, path, body, told))
+
+    # --- The tables -----------------------------------------------------------------------------------------------------
+
+    def test_each_of_an_index(self):
+        for key, kind, effect, only, what in INDEX:
+            with self.subTest(key=key):
+                name = key.replace("*", "x")
+                value = CHOICES.get(key, VALUES[kind])
+                if effect in ("FIXED", "OWN"):
+                    value = "false" if only == "true" else value if value != only else "2"
+                    self.refused("PUT", "/x", {"settings": {name: value}})
+                    self.assertTrue(what)
+                elif effect == "IDLE":
+                    self.must("PUT", "/x", {"settings": {name: value}})
+                    self.must("DELETE", "/x")
+                    self.assertTrue(what)
+                else:
+                    self.assertEqual(effect, "USED")
+                    self.assertIn(key if "threshold" not in key else "index.search.slowlog.threshold", EFFECTS)
+                if only:
+                    self.must("PUT", "/x", {"settings": {name: only}})
+                    self.must("DELETE", "/x")
+                self.assertIn("`%s`" % key, self.page.split("## Settings of an index")[1])
+                if kind != "TEXT" or key in CHOICES:
+                    self.refused("PUT", "/x", {"settings": {name: NONSENSE.get(kind, "1")}})
+
+    def test_each_of_the_cluster(self):
+        for key, kind, effect, what in CLUSTER:
+            with self.subTest(key=key):
+                name = key.replace("*", "x")
+                body = {"transient": {name: CHOICES.get(key, VALUES[kind])}}
+                if effect == "OWN":
+                    self.refused("PUT", "/_cluster/settings", body, reason="has no effect here: ")
+                elif effect == "FIXED":
+                    body["transient"][name] = "false" if what == "true" else VALUES[kind]
+                    self.refused("PUT", "/_cluster/settings", body, reason="it is [%s] here" % what)
+                    self.must("PUT", "/_cluster/settings", {"transient": {name: what}})
+                elif effect == "IDLE":
+                    self.must("PUT", "/_cluster/settings", body)
+                else:
+                    self.assertEqual(effect, "USED")
+                    self.assertIn(key, EFFECTS)
+                self.assertIn("`%s`" % key, self.page.split("## Settings of the cluster")[1])
+                if kind != "TEXT" or key in CHOICES:
+                    self.refused("PUT", "/_cluster/settings", {"transient": {name: NONSENSE[kind]}})
+
+    def test_unknown_names(self):
+        for name in ("index.search.nonsense", "index.nonsense"):
+            self.refused("PUT", "/x", {"settings": {name: "1"}}, reason="unknown setting [%s]" % name)
+            self.make()
+            self.refused("PUT", "/i/_settings", {name: "1"}, reason="unknown setting [%s]" % name)
+        for name in ("search.nonsense", "nonsense", "index.search.nonsense"):
+            self.refused("PUT", "/_cluster/settings", {"persistent": {name: "1"}}, reason="persistent setting [%s], not recognized" % name)
+
+    def test_effects(self):
+        keys = [key for key, _, effect, _, _ in INDEX if effect == "USED"] + [key for key, _, effect, _ in CLUSTER if effect == "USED"]
+        for key, effect in EFFECTS.items():
+            with self.subTest(key=key):
+                self.assertTrue(any(used.startswith(key) for used in keys), key)
+                effect(self, key)
+            self.tearDown()
+
+    # --- What those that are used do ---------------------------------------------------------------------------------------
+
+    def analysis(self, _):
+        self.must("PUT", "/x", {"settings": {"analysis": {"analyzer": {"a": {"type": "whitespace"}}}}})
+        tokens = self.must("POST", "/x/_analyze", {"analyzer": "a", "text": "A-b C"})["tokens"]
+        self.assertEqual([token["token"] for token in tokens], ["A-b", "C"])
+
+    def tokens_of_analyze(self, key):
+        self.make({key: 2})
+        self.refused("POST", "/i/_analyze", {"analyzer": "standard", "text": "a b c"}, 500, "[%s]" % key)
+
+    def block(self, key):
+        spares = key.endswith("allow_delete")
+        status = 429 if spares else 403
+        self.make({}, 1)
+        self.must("PUT", "/i/_settings", {key: True})
+        for method, path, body in (("PUT", "/i/_doc/2", {}), ("DELETE", "/i/_doc/0", None), ("POST", "/i/_update/0", {"doc": {"n": 2}})):
+            self.refused(method, path, body, status, "index [i] blocked by: [")
+        for method, path, body in (("PUT", "/i/_mapping", {"properties": {"z": {"type": "long"}}}), ("PUT", "/i/_settings", {"index.priority": 3}),
+                                   ("PUT", "/i/_alias/a", None), ("POST", "/i/_close", None), ("POST", "/i/_open", None),
+                                   ("POST", "/_aliases", {"actions": [{"add": {"index": "i", "alias": "a"}}]})):
+            if key.endswith(".write"):
+                self.must(method, path, body)
+            else:
+                self.refused(method, path, body, status, "index [i] blocked by: [")
+        self.assertEqual(self.must("GET", "/i/_count")["count"], 1)
+        self.must("PUT", "/other/_doc/1", {})
+        if key.endswith("read_only"):
+            self.refused("DELETE", "/i", None, status, "index [i] blocked by: [FORBIDDEN/5/index read-only (api)];")
+            self.refused("DELETE", "/i,other", None, status)
+            self.refused("POST", "/_aliases", {"actions": [{"remove_index": {"index": "i"}}]}, status)
+            self.assertEqual(self.must("GET", "/other/_count")["count"], 1)
+            self.must("PUT", "/i/_settings", {key: None})
+        self.must("DELETE", "/i")
+
+    def hidden(self, key):
+        self.make({key: True})
+        self.assertEqual(self.must("GET", "/*/_settings"), {})
+        self.must("GET", "/i/_settings")
+
+    def depth(self, key):
+        self.make({key: 1})
+        self.refused("PUT", "/i/_mapping", {"properties": {"o": {"properties": {"p": {"properties": {"n": {"type": "long"}}}}}}})
+
+    def total_fields(self, key):
+        self.make({key: 2})
+        self.refused("PUT", "/i/_mapping", {"properties": {"o": {"type": "long"}}}, reason="Limit of total fields [2]")
+
+    def docvalue_fields(self, key):
+        self.make({key: 1}, 1)
+        self.must("POST", "/i/_search", {"docvalue_fields": ["n"]})
+        self.refused("POST", "/i/_search", {"docvalue_fields": ["n", "k"]}, reason="[%s]" % key)
+
+    def inner_window(self, key):
+        self.make({key: 2}, 1)
+        body = {"aggs": {"t": {"terms": {"field": "k"}, "aggs": {"h": {"top_hits": {"size": 3}}}}}}
+        self.refused("POST", "/i/_search", body, reason="[%s]" % key)
+
+    def regex(self, key):
+        self.make({key: 3}, 1)
+        self.refused("POST", "/i/_search", {"query": {"regexp": {"k": "abcd"}}}, reason="[%s]" % key)
+
+    def window(self, key):
+        self.make({key: 5}, 1)
+        self.refused("POST", "/i/_search", {"size": 6}, reason="[%s]" % key)
+
+    def script_fields(self, key):
+        self.make({key: 1}, 1)
+        script = {"script": "1"}
+        self.refused("POST", "/i/_search", {"script_fields": {"a": script, "b": script}}, reason="[%s]" % key)
+
+    def terms(self, key):
+        self.make({key: 1}, 1)
+        self.refused("POST", "/i/_search", {"query": {"terms": {"k": ["a", "b"]}}}, reason="[%s]" % key)
+
+    def replicas(self, key):
+        self.make({key: 3})
+        self.assertEqual(self.must("PUT", "/i/_doc/1", {})["_shards"]["total"], 4)
+
+    def shards(self, key):
+        self.make({key: 3})
+        self.assertEqual(self.must("POST", "/i/_search", {})["_shards"]["total"], 3)
+
+    def slow(self, _):
+        self.make({"index.search.slowlog.threshold.query.warn": "0ms"}, 1)
+        self.must("POST", "/i/_search", {"query": {"term": {"k": "slowest"}}})
+        self.assertIn("index.search.slowlog.query: [i]", self.server.errors())
+
+    def slow_level(self, key):
+        self.make({"index.search.slowlog.threshold.query.info": "0ms", key: "warn"}, 1)
+        self.must("POST", "/i/_search", {"query": {"term": {"k": "unheard"}}})
+        self.assertNotIn("unheard", self.server.errors())
+
+    def cluster(self, key, value):
+        self.must("PUT", "/_cluster/settings", {"transient": {key: value}})
+
+    def auto_create(self, key):
+        self.cluster(key, "+a*,-b*,c")
+        self.must("PUT", "/a1/_doc/1", {})
+        self.must("PUT", "/c/_doc/1", {})
+        self.refused("PUT", "/b1/_doc/1", {}, 404, "contains [-b*] which forbids automatic creation")
+        self.refused("PUT", "/d/_doc/1", {}, 404, "doesn't match")
+        self.cluster(key, "test")
+        self.refused("PUT", "/d/_doc/1", {}, 404, "([test]) doesn't match")
+        self.must("PUT", "/test/_doc/1", {})
+        self.cluster(key, "false")
+        self.refused("PUT", "/d/_doc/1", {}, 404)
+
+    def destructive(self, key):
+        self.make()
+        self.cluster(key, True)
+        for method, path in (("DELETE", "/*"), ("DELETE", "/_all"), ("POST", "/_all/_close"), ("DELETE", "/i*")):
+            self.refused(method, path, reason="Wildcard expressions or all indices are not allowed")
+        self.must("DELETE", "/i")
+
+    def close(self, key):
+        self.make()
+        self.cluster(key, False)
+        self.assertGreaterEqual(self.ask("POST", "/i/_close")[0], 400)
+
+    def keep_alive(self, key):
+        self.make({}, 1)
+        if key.endswith("max_keep_alive"):
+            self.cluster(key, "6m")
+            self.refused("POST", "/i/_search?scroll=7m", {}, reason="is too large")
+        else:
+            self.cluster(key, "6m")
+            self.assertEqual(self.must("GET", "/_cluster/settings?flat_settings=true")["transient"][key], "6m")
+
+    def search_timeout(self, key):
+        self.make({}, 1)
+        self.cluster(key, "1ms")
+        self.must("POST", "/i/_search", {})
+
+    def log(self, key):
+        self.cluster(key, "DEBUG")
+        self.assertEqual(self.must("GET", "/_cluster/settings?flat_settings=true")["transient"][key], "DEBUG")
+
+
+EFFECTS = {
+    "index.analysis.*": Settings.analysis,
+    "index.analyze.max_token_count": Settings.tokens_of_analyze,
+    "index.blocks.read_only": Settings.block,
+    "index.blocks.read_only_allow_delete": Settings.block,
+    "index.blocks.write": Settings.block,
+    "index.hidden": Settings.hidden,
+    "index.mapping.depth.limit": Settings.depth,
+    "index.mapping.total_fields.limit": Settings.total_fields,
+    "index.max_docvalue_fields_search": Settings.docvalue_fields,
+    "index.max_inner_result_window": Settings.inner_window,
+    "index.max_regex_length": Settings.regex,
+    "index.max_result_window": Settings.window,
+    "index.max_script_fields": Settings.script_fields,
+    "index.max_terms_count": Settings.terms,
+    "index.number_of_replicas": Settings.replicas,
+    "index.number_of_shards": Settings.shards,
+    "index.search.slowlog.threshold": Settings.slow,
+    "index.search.slowlog.level": Settings.slow_level,
+    "action.auto_create_index": Settings.auto_create,
+    "action.destructive_requires_name": Settings.destructive,
+    "cluster.indices.close.enable": Settings.close,
+    "logger._root": Settings.log,
+    "search.default_keep_alive": Settings.keep_alive,
+    "search.default_search_timeout": Settings.search_timeout,
+    "search.max_keep_alive": Settings.keep_alive,
+}
+
+
+if __name__ == "__main__":
+    unittest.main()
