@@ -319,7 +319,7 @@ static uint64_t work_of_rename(size_t locked)
 {
     struct core_box box;
     uint64_t work = 0;
-    char ids[300][8];
+    char ids[300][24];
 
     box_open(&box);
     box_index_command(&box, COMMAND_INDEX_CREATE, "tree",
