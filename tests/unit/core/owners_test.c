@@ -365,7 +365,7 @@ static struct command *rename_in(struct core_box *box, const char *id, const cha
 static void a_rename_looks_at_few_documents_that_moved_away(void **state)
 {
     struct core_box box;
-    char source[64], from[32], to[32], id[16];
+    char source[64], from[32], to[32], id[24];
     uint64_t work[2];
     (void)state;
 
