@@ -9,6 +9,7 @@
 #include "mapping/number_format.h"
 #include "query/aggregate_internal.h"
 #include "query/metadata.h"
+#include "query/rewrite.h"
 #include "query/sort.h"
 
 /* --- Binding ------------------------------------------------------------------------------------------------------ */
@@ -431,14 +432,35 @@ static int bind_one(struct binder *binder, struct aggregation *aggregation, cons
     return r;
 }
 
-int aggregation_bind(struct binder *binder, struct aggregation *list, const struct named_list *named)
+/* Finds out of each of a list whether 7.10 makes it anew: for a filter of its own, or of one below it. Returns: whether any is. */
+static bool note_rewritten(struct binder *binder, struct aggregation *list)
+{
+    bool any = false;
+    for (struct aggregation *a = list; a != NULL; a = a->next) {
+        a->made_anew = note_rewritten(binder, a->below);
+        for (size_t i = 0; i < a->filter_count; i++)
+            a->made_anew |= query_is_rewritten(binder, a->filters[i].query);
+        any |= a->made_anew;
+    }
+    return any;
+}
+
+static int bind_list(struct binder *binder, struct aggregation *list, const struct named_list *named)
 {
     int r = 0;
     for (struct aggregation *a = list; a != NULL && r == 0; a = a->next) {
         r = bind_one(binder, a, named);
         if (r == 0)
-            r = aggregation_bind(binder, a->below, named);
+            r = bind_list(binder, a->below, named);
     }
+    return r;
+}
+
+int aggregation_bind(struct binder *binder, struct aggregation *list, const struct named_list *named)
+{
+    int r = bind_list(binder, list, named);
+    if (r == 0 && binder->index == binder->context->indices && binder->context->dialect == DIALECT_7)
+        (void)note_rewritten(binder, list);
     return r;
 }
 

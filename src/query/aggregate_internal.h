@@ -115,6 +115,8 @@ struct aggregation {
     struct slice field;
     yyjson_val *missing; /* NULL: none */
     struct slice meta;   /* JSON that comes back with the result; empty: none */
+    bool
+        made_anew; /* a filter in it is rewritten for the first index: without a meta of its own it shows an empty one */
     struct aggregation *below;
 
     unsigned size;

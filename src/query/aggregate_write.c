@@ -578,6 +578,9 @@ static void write_list(struct output *out, const struct aggregator *aggregator)
         if (a->meta.len > 0) {
             json_key(&out->w, "meta");
             json_raw(&out->w, a->meta);
+        } else if (a->made_anew) {
+            json_key(&out->w, "meta");
+            json_raw(&out->w, SLICE_LIT("{}"));
         }
         write_one(out, aggregator, a, &aggregator->metrics[i], field);
         json_end(&out->w, '}');

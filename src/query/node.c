@@ -141,6 +141,7 @@ static int resolve_one(struct query *query, struct arena *arena, terms_fetch *fe
     if (r != 0)
         return r;
     query->values.lookup = NULL;
+    query->values.looked_up = true;
     if (source.data == NULL)
         return 0;
     struct json_doc doc;

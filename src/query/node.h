@@ -91,6 +91,7 @@ struct query {
             yyjson_val **items; /* scalars */
             size_t count;
             const struct terms_lookup *lookup; /* TERMS; NULL once the items are there */
+            bool looked_up;                    /* they have come from a document */
         } values;                              /* IDS, TYPE (names), TERM (one), TERMS */
         struct {
             yyjson_val *value;
