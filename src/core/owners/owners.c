@@ -340,6 +340,7 @@ static int let_leave(struct core *core, tl_ts ts, uint64_t heard)
     core__begin(core, ts);
     while ((due = deadlines_due(&owners->leases, heard)) != NULL)
         session__begin_end(core, container_of(due, struct session, lease), SESSION_END_EXPIRED);
+    session__note_ending(core); /* before any of them is cleaned up: a crash brings none of them back */
     int r = owners__settle(core);
     int written = core__commit(core);
     return r < 0 ? r : written;
@@ -350,10 +351,8 @@ static int end_one(struct core *core, tl_ts ts, size_t *left)
 {
     core__begin(core, ts);
     int r = session__end_on(core, left);
-    if (list_empty(&core->owners->ending) || *left == 0) {
-        session__note_ending(core);
+    if (list_empty(&core->owners->ending) || *left == 0)
         lock_table_let_in(&core->owners->locks);
-    }
     if (r >= 0)
         r = owners__settle(core);
     int written = core__commit(core);

@@ -88,7 +88,7 @@ void session__begin_end(struct core *core, struct session *session, enum session
  * grants are withheld. Returns: 0; fatal codes.
  */
 int session__end_on(struct core *core, size_t *left) TL_MUST_USE;
-/* Tells the store of those whose ends are for later steps. */
+/* Tells the store of those in owners->ending that it does not know of yet. */
 void session__note_ending(struct core *core);
 /* It is as good as gone from now on. */
 void session__leaves(struct core *core, struct session *session);

@@ -166,6 +166,7 @@ void om_begin_end(struct om *model, struct om_step *step, int slot, bool in_orde
     session->leaving = ++model->last_leaving;
     session->ending = true;
     session->passed = 0;
+    model->dirty = true;
     if (in_order) {
         session->action_count = 0;
         forget_tries(model, session->serial, 0);
