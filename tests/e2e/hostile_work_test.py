@@ -181,7 +181,7 @@ def row_terms_of_one_document(server):
 
 
 def row_wildcard(server):
-    server.must("PUT", "/wild", {"mappings": {"properties": {"k": {"type": "keyword"}}}})
+    server.must("PUT", "/wild", {"mappings": {"properties": {"k": {"type": "wildcard"}}}})
     server.must("PUT", "/wild/_doc/1", {"k": "a" * 400000})
     for pattern in ("*" + "a" * 200000 + "b", "*" + "a*" * 5000 + "b", "*" + "a" * 5000 + "b*"):
         found = server.must("POST", "/wild/_search", {"query": {"wildcard": {"k": pattern}}})

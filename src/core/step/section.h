@@ -31,7 +31,8 @@ enum section_kind {
 };
 
 /* 2: what was kept may be put aside, and what was tried is counted. 3: requests that wait are commands of version 2. 4: the hosts.
- * 5: sessions end in pieces; items of a write that waits may have been postponed. */
+ * 5: sessions end in pieces; items of a write that waits may have been postponed; requests that wait are commands of version 3, and
+ * items that are kept have their dialect. */
 enum { SECTIONS_VERSION = 5 };
 
 struct sections {
