@@ -27,15 +27,18 @@ class Breakage:
         elif line:
             self.file = line
 
+    def occurrences(self, folder):
+        """Returns: how often its lines occur in the folder's copy of the file."""
+        return read(os.path.join(folder, self.file)).count("\n".join(self.old))
+
     @contextlib.contextmanager
     def applied(self, folder):
         """The file in the copy has the fault inside the `with` statement, and its own text afterwards."""
         path = os.path.join(folder, self.file)
         text = read(path)
-        old = "\n".join(self.old)
-        if text.count(old) != 1:
-            sys.exit("breakages: %s: its lines occur %d times in %s, not once" % (self.title, text.count(old), self.file))
-        write(path, text.replace(old, "\n".join(self.new)))
+        if self.occurrences(folder) != 1:
+            sys.exit("breakages: %s: its lines occur %d times in %s, not once" % (self.title, self.occurrences(folder), self.file))
+        write(path, text.replace("\n".join(self.old), "\n".join(self.new)))
         try:
             yield
         finally:
