@@ -32,6 +32,7 @@ struct bulk_request {
     struct write_result *results; /* of those of its items that the core sees, when it has postponed some; else NULL */
     size_t result_count;
     uint64_t steps_taken; /* by scripts so far */
+    size_t explained;     /* bytes of what failed items were told of who holds their locks */
 };
 
 static uint64_t monotonic_ms(void)
@@ -126,6 +127,18 @@ static struct write_result *piece_results(struct request *request, const struct 
     return all;
 }
 
+/* The pieces together tell no more of holders than one command does. */
+static void bound_explanation(struct bulk_request *bulk, struct problem *problem)
+{
+    if (problem->type != PROBLEM_LOCK_WAIT_TIMEOUT)
+        return;
+    if (bulk->explained > WRITE_EXPLAINED_BYTES_MAX) {
+        problem->reason = SLICE_LIT(WRITE_LOCK_IS_HELD);
+        problem->details = SLICE_NONE;
+    }
+    bulk->explained += problem->reason.len + problem->details.len;
+}
+
 /* Appends the entries of the piece. With `rolled_back` only those that failed are told. */
 static int reply_piece(struct request *request, struct bulk_request *bulk, struct write_result *results,
                        bool rolled_back)
@@ -136,6 +149,8 @@ static int reply_piece(struct request *request, struct bulk_request *bulk, struc
         bulk->failed = bulk->failed || result->outcome == WRITE_FAILED;
         if (rolled_back && result->outcome != WRITE_FAILED)
             continue;
+        if (result->outcome == WRITE_FAILED)
+            bound_explanation(bulk, &result->problem);
         if (buf->len > 0)
             buf_byte(buf, ',');
         int r = write_entry(request, bulk, &bulk->bulk.items[i], &bulk->bulk.actions[i], result, rolled_back, buf);

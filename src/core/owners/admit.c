@@ -36,11 +36,8 @@
 #include "core/step/unit.h"
 #include "core/step/work.h"
 
-/*
- * Of each item of a bulk, so that a large one's reply stays small; and what all items together are told in full. From there on an item
- * learns that its lock is held, and not by whom.
- */
-enum { HOLDERS_TOLD_OF_ITEM = 3, EXPLAINED_BYTES_MAX = 4 << 20 };
+/* Of each item of a bulk, so that a large one's reply stays small. */
+enum { HOLDERS_TOLD_OF_ITEM = 3 };
 
 /*
  * The places of a write's targets, before and after it: a hash table with open addressing, by index, id and path, in the core's arena. A slot
@@ -333,7 +330,7 @@ static void fail_item(struct admission *at, size_t item, struct wait *wait)
     struct problem *problem = &write_of(at)->results[item].problem;
     if (wait->cause != NULL) {
         *problem = *wait->cause;
-    } else if (at->explained > EXPLAINED_BYTES_MAX) {
+    } else if (at->explained > WRITE_EXPLAINED_BYTES_MAX) {
         wait__explain_briefly(&at->command->arena, PROBLEM_LOCK_WAIT_TIMEOUT, problem);
     } else {
         wait__explain(wait, PROBLEM_LOCK_WAIT_TIMEOUT,

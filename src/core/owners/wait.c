@@ -237,7 +237,7 @@ void wait__explain(struct wait *wait, enum problem_type type, size_t holders_max
 
 void wait__explain_briefly(struct arena *arena, enum problem_type type, struct problem *ret_problem)
 {
-    problem_set(ret_problem, arena, type, "the lock is held by another owner; GET /_lock lists the holders");
+    problem_set(ret_problem, arena, type, WRITE_LOCK_IS_HELD);
 }
 
 bool wait__full(const struct core *core)

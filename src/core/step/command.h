@@ -131,6 +131,13 @@ enum conflict_kind {
     CONFLICT_KIND_COUNT
 };
 
+/*
+ * What the failed items of a write are told of who holds their locks, all together; then each is told only that its lock is held. So the core
+ * does for a command, and who cuts a request into several does for the request.
+ */
+#define WRITE_EXPLAINED_BYTES_MAX ((size_t)4 << 20)
+#define WRITE_LOCK_IS_HELD "the lock is held by another owner; GET /_lock lists the holders"
+
 struct write_result {
     enum write_outcome outcome;
     enum conflict_kind conflict; /* with WRITE_FAILED and PROBLEM_VERSION_CONFLICT */
