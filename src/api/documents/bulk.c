@@ -383,8 +383,7 @@ static int bulk_run(struct request *request)
 {
     struct bulk_request *bulk = arena_alloc(request->arena, sizeof *bulk);
     struct bulk_defaults defaults;
-    bulk->started_ms = monotonic_ms();
-    bulk->atomic = false;
+    *bulk = (struct bulk_request){.started_ms = monotonic_ms()};
     int r = read_defaults(request, &defaults, &bulk->atomic);
     if (r != 0 || (r = write_options_read(request, &bulk->options)) != 0)
         return r;
