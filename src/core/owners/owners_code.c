@@ -113,7 +113,8 @@ static void code_living(struct coder *coder, struct session *session)
         living->type = (uint16_t)type;
         sum += living->count;
     }
-    session->ephemeral_count = sum;
+    if (coder_reads(coder))
+        session->ephemeral_count = sum; /* until session__find_gone() has seen which indices are gone */
 }
 
 /* How far an end in pieces has come. */
