@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Goal: a treap keeps the order in which its things were put, finds each by its set, and grows no deep tree.
+ * Method: random insertions, removals and changes against a plain array in the same order; then a long line, of which each is appended.
+ */
+#include "../../lib/unit.h"
+
+#include "base/treap.h"
+
+#include "base/list.h"
+#include "base/rand.h"
+
+enum { THINGS = 200, STEPS = 50000, MANY = 100000, DEPTH_MAX = 64 };
+
+struct thing {
+    uint64_t key;
+    struct treap_node node;
+};
+
+struct line {
+    struct thing things[THINGS];
+    struct thing *in_order[THINGS];
+    size_t count;
+    struct treap treap;
+    struct rng rng;
+};
+
+static bool is_ahead(const struct treap_node *node, const void *key)
+{
+    return container_of(node, const struct thing, node)->key < *(const uint64_t *)key;
+}
+
+static size_t place_of(const struct line *line, const struct thing *thing)
+{
+    size_t at = 0;
+    while (at < line->count && line->in_order[at] != thing)
+        at++;
+    return at;
+}
+
+static void put(struct line *line, struct thing *thing)
+{
+    size_t at = 0;
+    thing->key = rng_below(&line->rng, 1000) * THINGS + (size_t)(thing - line->things);
+    while (at < line->count && line->in_order[at]->key < thing->key)
+        at++;
+    struct treap_node *before = treap_find(&line->treap, is_ahead, &thing->key);
+    assert_ptr_equal(before, at == line->count ? NULL : &line->in_order[at]->node);
+    treap_insert(&line->treap, before, &thing->node, (uint8_t)rng_below(&line->rng, 256));
+    memmove(line->in_order + at + 1, line->in_order + at, (line->count++ - at) * sizeof line->in_order[0]);
+    line->in_order[at] = thing;
+}
+
+static void take(struct line *line, struct thing *thing)
+{
+    size_t at = place_of(line, thing);
+    treap_remove(&line->treap, &thing->node);
+    memmove(line->in_order + at, line->in_order + at + 1, (--line->count - at) * sizeof line->in_order[0]);
+}
+
+static void check_next(const struct line *line, size_t at, uint8_t mask)
+{
+    size_t next = at, before = at;
+    while (next < line->count && (line->in_order[next]->node.set & mask) == 0)
+        next++;
+    while (before > 0 && (line->in_order[before - 1]->node.set & mask) == 0)
+        before--;
+    const struct treap_node *after = at == 0 ? NULL : &line->in_order[at - 1]->node;
+    const struct treap_node *from = at == line->count ? NULL : &line->in_order[at]->node;
+    assert_ptr_equal(treap_next(&line->treap, after, mask), next == line->count ? NULL : &line->in_order[next]->node);
+    assert_ptr_equal(treap_prev(&line->treap, from, mask), before == 0 ? NULL : &line->in_order[before - 1]->node);
+}
+
+static void test_order(void **state)
+{
+    (void)state;
+    static struct line line;
+    rng_init(&line.rng, 1);
+    for (size_t step = 0; step < STEPS; step++) {
+        struct thing *thing = &line.things[rng_below(&line.rng, THINGS)];
+        if (place_of(&line, thing) == line.count)
+            put(&line, thing);
+        else if (rng_below(&line.rng, 2) == 0)
+            take(&line, thing);
+        else
+            treap_set(&thing->node, (uint8_t)(1u << rng_below(&line.rng, 8) & rng_below(&line.rng, 256)));
+        check_next(&line, (size_t)rng_below(&line.rng, line.count + 1), (uint8_t)rng_below(&line.rng, 256));
+    }
+    while (line.count > 0)
+        take(&line, line.in_order[0]);
+    assert_null(line.treap.root);
+}
+
+static size_t depth_of(const struct treap_node *node)
+{
+    size_t depth = 0;
+    for (; node != NULL; node = node->up)
+        depth++;
+    return depth;
+}
+
+static void test_long_line(void **state)
+{
+    (void)state;
+    static struct treap_node nodes[MANY];
+    struct treap treap = {0};
+    for (size_t i = 0; i < MANY; i++)
+        treap_insert(&treap, NULL, &nodes[i], i == MANY / 2 ? 2 : 1);
+    for (size_t i = 0; i < MANY; i++)
+        assert_in_range(depth_of(&nodes[i]), 1, DEPTH_MAX);
+    assert_ptr_equal(treap_next(&treap, NULL, 2), &nodes[MANY / 2]);
+    assert_null(treap_next(&treap, &nodes[MANY / 2], 2));
+    assert_null(treap_prev(&treap, &nodes[MANY / 2], 2));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_order), cmocka_unit_test(test_long_line)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
