@@ -106,6 +106,7 @@ static struct lock_hold *hold_open(struct lock_table *table, struct lock_owner *
     *bucket = hold;
     list_append(&owner->holds, &hold->of_owner);
     list_append(&resource->holds, &hold->of_resource);
+    treap_insert(&resource->held_by, NULL, &hold->by_bits, 0);
     return hold;
 }
 
@@ -119,9 +120,24 @@ static void hold_free(struct lock_table *table, struct lock_hold *hold)
     *at = hold->chain;
     list_remove(&hold->of_owner);
     list_remove(&hold->of_resource);
+    treap_remove(&hold->resource->held_by, &hold->by_bits);
     table->hold_count--;
     resource_unref(&table->resources, hold->resource);
     mem_free(hold);
+}
+
+struct lock_hold *lock__hold_next(const struct resource *resource, const struct lock_hold *after, uint8_t mask)
+{
+    struct treap_node *found = treap_next(&resource->held_by, after == NULL ? NULL : &after->by_bits, mask);
+    return found == NULL ? NULL : container_of(found, struct lock_hold, by_bits);
+}
+
+void lock__hold_to_end(struct lock_hold *hold)
+{
+    list_remove(&hold->of_resource);
+    list_append(&hold->resource->holds, &hold->of_resource);
+    treap_remove(&hold->resource->held_by, &hold->by_bits);
+    treap_insert(&hold->resource->held_by, NULL, &hold->by_bits, hold->bits);
 }
 
 static uint8_t bits_of(const struct lock_hold *hold)
@@ -152,6 +168,7 @@ static void hold_set_bits(struct lock_table *table, struct lock_hold *hold, uint
         hold->resource->held[bit] -= before >> bit & 1;
     }
     hold->bits = bits;
+    treap_set(&hold->by_bits, bits);
     lock__hold_check_awaited(hold);
     if ((before & ~bits) != 0)
         lock__queue_wake(table, &hold->watchers);
@@ -317,13 +334,11 @@ struct lock_hold *lock__holder_against(const struct lock_table *table, const str
     uint8_t mask = lock__conflicts[entry->bit];
     if (!lock__held_against(table, owner, owner->session, entry->resource, mask))
         return NULL;
-    list_for_each(link, &entry->resource->holds)
-    {
-        struct lock_hold *hold = list_entry(link, struct lock_hold, of_resource);
-        if ((hold->bits & mask) != 0 && !lock__passes(owner, hold->owner))
-            return hold;
-    }
-    UNREACHABLE();
+    struct lock_hold *hold = lock__hold_next(entry->resource, NULL, mask);
+    while (hold != NULL && lock__passes(owner, hold->owner)) /* its own and its session's */
+        hold = lock__hold_next(entry->resource, hold, mask);
+    INSIST(hold != NULL);
+    return hold;
 }
 
 /* --- Owners ------------------------------------------------------------------------------------------------------- */

@@ -42,6 +42,7 @@ struct lock_hold {
     struct lock_hold *chain; /* next in the table's bucket */
     struct list of_resource;
     struct list of_owner;
+    struct treap_node by_bits;     /* in resource->held_by, its set the bits: those that stand against something are found by it */
     struct lock_request *watchers; /* who waits for it to go */
     uint64_t number;               /* of the lock, unique; 0 without a mode */
     tl_ts since;                   /* of the lock's first grant */

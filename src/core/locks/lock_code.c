@@ -369,8 +369,7 @@ static void read_order(struct coder *coder, struct lock_table *table, const stru
         coder_demand(coder, hold != NULL);
         if (hold == NULL)
             return;
-        list_remove(&hold->of_resource);
-        list_append(&resource->holds, &hold->of_resource);
+        lock__hold_to_end(hold);
     }
 }
 

@@ -161,11 +161,9 @@ static void follow_holders(struct search *search, const struct lock_entry *entry
     struct lock_trace *trace = trace_of(search, entry->resource);
     if (holders_are_followed(trace, entry))
         return;
-    list_for_each(link, &entry->resource->holds)
-    {
-        const struct lock_hold *hold = list_entry(link, struct lock_hold, of_resource);
+    for (const struct lock_hold *hold = NULL; (hold = lock__hold_next(entry->resource, hold, mask)) != NULL;) {
         search->table->walked++;
-        if ((hold->bits & mask) == 0 || lock__passes(owner, hold->owner))
+        if (lock__passes(owner, hold->owner))
             continue;
         follow_holder(search, hold, &(struct lock_step){request, hold->owner, entry->resource, entry->bit, false});
     }

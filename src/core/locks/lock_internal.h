@@ -108,6 +108,13 @@ struct lock_hold *lock__hold_find(const struct lock_table *table, const struct l
 /* Returns: whether an owner that `asker` (owner or NULL, with its session) does not pass holds a bit of `mask`. */
 bool lock__held_against(const struct lock_table *table, const struct lock_owner *owner,
                         const struct lock_owner *session, const struct resource *resource, uint8_t mask);
+/*
+ * Returns: the oldest hold of a resource behind one (NULL: of all) that has a bit of `mask`, or NULL. Takes no look at those between, of which there may
+ * be a hundred thousand that go with what is asked for.
+ */
+struct lock_hold *lock__hold_next(const struct resource *resource, const struct lock_hold *after, uint8_t mask);
+/* Makes a hold the youngest of its resource. */
+void lock__hold_to_end(struct lock_hold *hold);
 /* Returns: the oldest hold that stands against an entry, or NULL. */
 struct lock_hold *lock__holder_against(const struct lock_table *table, const struct lock_entry *entry);
 /* Computes the entries of a request from its wants. */

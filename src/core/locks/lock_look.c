@@ -97,6 +97,7 @@ struct report {
     size_t count;
     size_t max;
     size_t looks_left;
+    size_t holders_left; /* the same of holds that stand against it: of many that come to one lock below each is met again at each level */
 };
 
 /* Returns: whether one more may be looked at. */
@@ -168,16 +169,15 @@ static void report_holders(struct report *list, const struct lock_request *reque
     const struct lock_owner *owner = request->owner;
     if (!lock__held_against(request->table, owner, owner->session, entry->resource, mask))
         return;
-    list_for_each(link, &entry->resource->holds)
-    {
-        const struct lock_hold *hold = list_entry(link, struct lock_hold, of_resource);
-        if (list->count == list->max)
+    for (const struct lock_hold *hold = NULL; (hold = lock__hold_next(entry->resource, hold, mask)) != NULL;) {
+        if (list->count == list->max || list->holders_left == 0)
             return;
+        list->holders_left--;
         list->table->walked++;
-        if ((hold->bits & mask) == 0 || lock__passes(owner, hold->owner))
+        if (lock__passes(owner, hold->owner))
             continue;
-        hold = lock_behind(list, hold, mask);
-        report(list, &(struct lock_conflict){hold->owner, hold->resource, mode_of(hold, mask), false, hold});
+        const struct lock_hold *told = lock_behind(list, hold, mask);
+        report(list, &(struct lock_conflict){told->owner, told->resource, mode_of(told, mask), false, told});
     }
 }
 
@@ -202,7 +202,7 @@ static void report_waiters(struct report *list, const struct lock_request *reque
 
 size_t lock_request_conflicts(struct lock_request *request, struct lock_conflict *ret_conflicts, size_t max)
 {
-    struct report list = {request->table, ret_conflicts, 0, max, max * LOOKS_OF_CONFLICT};
+    struct report list = {request->table, ret_conflicts, 0, max, max * LOOKS_OF_CONFLICT, max * LOOKS_OF_CONFLICT};
     for (size_t i = 0; i < request->entry_count; i++)
         report_holders(&list, request, &request->entries[i]);
     for (size_t i = 0; i < request->entry_count; i++)
@@ -395,6 +395,7 @@ static bool is_awaited(const struct lock_hold *hold)
 static void check_counts(const struct resource *resource)
 {
     uint32_t held[LOCK_BIT_COUNT] = {0};
+    const struct lock_hold *before = NULL;
     list_for_each(link, &resource->holds)
     {
         const struct lock_hold *hold = list_entry(link, struct lock_hold, of_resource);
@@ -403,7 +404,10 @@ static void check_counts(const struct resource *resource)
         INSIST(hold->awaited == is_awaited(hold));
         for (size_t bit = 0; bit < LOCK_BIT_COUNT; bit++)
             held[bit] += hold->bits >> bit & 1;
+        INSIST(lock__hold_next(resource, before, UINT8_MAX) == hold);
+        before = hold;
     }
+    INSIST(lock__hold_next(resource, before, UINT8_MAX) == NULL);
     INSIST(memcmp(held, resource->held, sizeof held) == 0);
 }
 

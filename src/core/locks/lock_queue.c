@@ -24,15 +24,10 @@ static struct lock_queue *queue_of(struct resource *resource)
 /* Updates which holds of a resource are awaited, after the first request of a bit has come or the last has left. */
 static void check_awaited(struct lock_table *table, const struct resource *resource, enum lock_bit bit)
 {
-    uint8_t held = 0;
-    for (size_t i = 0; i < LOCK_BIT_COUNT; i++)
-        held |= resource->held[i] > 0 ? lock__mask((enum lock_bit)i) : 0;
-    if ((held & lock__conflicts[bit]) == 0)
-        return;
-    list_for_each(link, &resource->holds)
-    {
+    uint8_t mask = lock__conflicts[bit];
+    for (struct lock_hold *hold = NULL; (hold = lock__hold_next(resource, hold, mask)) != NULL;) {
         table->walked++;
-        lock__hold_check_awaited(list_entry(link, struct lock_hold, of_resource));
+        lock__hold_check_awaited(hold);
     }
 }
 

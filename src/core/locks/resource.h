@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/list.h"
 #include "base/slice.h"
+#include "base/treap.h"
 
 /* A path goes this deep at most: deeper documents lie in their ancestor at this depth, deeper locks are refused. */
 #define RESOURCE_LEVELS_MAX 4096
@@ -51,6 +52,7 @@ struct resource {
     struct resource *parent;  /* NULL: everything. A document's is the directory it lies in, or its index */
     struct resource *chain;   /* next in the table's bucket */
     struct list holds;        /* struct lock_hold by `of_resource`, oldest first */
+    struct treap held_by;     /* the same by `by_bits`, in the same order */
     struct lock_queue *queue; /* NULL: nobody waits */
     uint64_t seen_epoch;      /* resource_see() */
     uint32_t number;          /* names the resource in hashes, for they must not see addresses; comes round */
