@@ -31,6 +31,7 @@ void lock_table_init(struct lock_table *table, const struct lock_hooks *hooks)
     *table = (struct lock_table){.bucket_count = BUCKETS_MIN};
     resource_table_init(&table->resources);
     table->buckets = mem_zalloc(BUCKETS_MIN * sizeof *table->buckets);
+    table->tokens = mem_zalloc(BUCKETS_MIN * sizeof *table->tokens);
     heap_init(&table->wake, wakes_before);
     heap_init(&table->late, wakes_before);
     table->late_max = SIZE_MAX;
@@ -47,6 +48,7 @@ void lock_table_deinit(struct lock_table *table)
     heap_deinit(&table->wake);
     heap_deinit(&table->late);
     mem_free(table->buckets);
+    mem_free(table->tokens);
 }
 
 void lock_table_at(struct lock_table *table, tl_ts ts)
@@ -70,8 +72,8 @@ struct lock_hold *lock__hold_find(const struct lock_table *table, const struct l
                                   const struct resource *resource)
 {
     struct lock_hold *hold = *bucket_of(table, owner, resource);
-    while (hold != NULL && (hold->owner != owner || hold->resource != resource))
-        hold = hold->chain;
+    for (; hold != NULL && (hold->owner != owner || hold->resource != resource); hold = hold->chain)
+        resource_turned(&table->resources);
     return hold;
 }
 
@@ -89,6 +91,7 @@ static void grow(struct lock_table *table)
             *bucket = hold;
         }
     mem_free(old);
+    lock__tokens_grow(table, old_count);
 }
 
 static struct lock_hold *hold_open(struct lock_table *table, struct lock_owner *owner, struct resource *resource)
@@ -115,9 +118,10 @@ static void hold_free(struct lock_table *table, struct lock_hold *hold)
 {
     REQUIRE(hold->bits == 0 && hold->watchers == NULL);
     struct lock_hold **at = bucket_of(table, hold->owner, hold->resource);
-    while (*at != hold)
-        at = &(*at)->chain;
+    for (; *at != hold; at = &(*at)->chain)
+        resource_turned(&table->resources);
     *at = hold->chain;
+    lock__token_set(table, hold, TL_TS_NONE);
     list_remove(&hold->of_owner);
     list_remove(&hold->of_resource);
     treap_remove(&hold->resource->held_by, &hold->by_bits);
@@ -188,6 +192,7 @@ static void marks_change(struct lock_table *table, struct lock_owner *owner, str
 {
     for (struct resource *at = resource, *parent; at != NULL; at = parent) {
         parent = at->parent;
+        table->walked++;
         struct lock_hold *hold = hold_open(table, owner, at);
         if (out != LOCK_NONE)
             hold->below[out - LOCK_S]--;
@@ -225,6 +230,7 @@ static void marking_finish(struct marking *marking)
     for (size_t i = 0; i < marking->count; i++) {
         struct resource *place = marking->places[i];
         uint32_t locks = place->scratch;
+        marking->table->walked++;
         struct lock_hold *hold = hold_open(marking->table, marking->owner, place);
         place->scratch = 0;
         hold->below[marking->mode - LOCK_S] += locks;
@@ -298,6 +304,7 @@ static void lock_drop(struct lock_table *table, struct lock_hold *hold)
     hold->mode = LOCK_NONE;
     hold->number = 0;
     hold->aside = false;
+    lock__token_set(table, hold, TL_TS_NONE);
     table->lock_count--;
     hold_update(table, hold);
     if (resource->parent != NULL)
@@ -381,6 +388,7 @@ struct lock_request *lock_request_new(struct lock_table *table, struct lock_owne
     request->user = user;
     request->want_count = want_count;
     struct resource_trail trail = RESOURCE_TRAIL_INIT;
+    table->walked += want_count;
     for (size_t i = 0; i < want_count; i++)
         request->wants[i] = (struct lock_wanted){resource_open(&table->resources, &wants[i].on, &trail), wants[i].mode,
                                                  wants[i].within, wants[i].aside};
@@ -397,6 +405,7 @@ void lock_request_free(struct lock_request *request)
         lock__queue_leave(request);
     else if (list_linked(&request->event))
         list_remove(&request->event);
+    table->walked += request->want_count;
     for (size_t i = 0; i < request->want_count; i++)
         resource_unref(&table->resources, request->wants[i].resource);
     mem_free(request->entries);
@@ -435,6 +444,7 @@ void lock__request_spread(struct lock_request *request)
         for (; at != NULL && resource_see(&table->resources, at, lock__mark_bit(want->mode)); at = at->parent)
             add_entry(request, at, lock__mark_bit(want->mode), &capacity);
     }
+    table->walked += request->want_count + request->entry_count;
 }
 
 /* Thousands may wait for long: what was taken for more entries than there are is given back. Requires: it is in no queue. */
@@ -461,9 +471,11 @@ static bool lies_under(const struct lock_request *request, const struct lock_own
     resource_new_epoch(resources);
     for (size_t i = 0; i < request->want_count; i++) {
         struct resource *at = request->wants[i].resource;
-        for (; at != NULL && resource_see(resources, at, LOCK_BIT_X); at = at->parent)
+        for (; at != NULL && resource_see(resources, at, LOCK_BIT_X); at = at->parent) {
+            request->table->walked++;
             if (!resource_is_name(at) && holds_lock(request->table, owner, at))
                 return true;
+        }
     }
     return false;
 }
@@ -487,6 +499,7 @@ static tl_ts choose_token(const struct lock_request *request)
     for (size_t i = 0; i < request->want_count; i++) {
         const struct lock_wanted *want = &request->wants[i];
         const struct lock_hold *hold = lock__hold_find(table, request->owner, want->resource);
+        table->walked++;
         if (hold == NULL || hold->mode < want->mode)
             return table->ts + table->token_count++;
         newest = hold->token > newest ? hold->token : newest;
@@ -500,6 +513,7 @@ static void grant_lock(const struct lock_request *request, const struct lock_wan
     struct lock_table *table = request->table;
     struct lock_hold *hold = hold_open(table, request->owner, want->resource);
     bool was_aside = hold->aside;
+    table->walked++;
     enum lock_mode before = lock_raise(table, hold, want->mode, want->aside);
     struct resource *above = want->resource->parent;
     if (before == LOCK_NONE && above != NULL && want->mode == marking->mode)
@@ -507,7 +521,7 @@ static void grant_lock(const struct lock_request *request, const struct lock_wan
     else if (before < want->mode && above != NULL)
         marks_change(table, request->owner, above, before, want->mode);
     if (before < want->mode || hold->token != request->token || hold->aside != was_aside) {
-        hold->token = request->token;
+        lock__token_set(table, hold, request->token);
         changed(table, hold, false);
     }
 }
@@ -541,7 +555,7 @@ int lock_request_start(struct lock_request *request, bool wait)
     if (!lock__queue_blocked(request) && (!late || table->late_max > 0)) {
         table->late_max -= late;
         lock__request_grant(request);
-        lock__queue_check_waits(table, request->owner);
+        lock__queue_check_granted(request);
         lock__queue_settle(table);
         return LOCK_GRANTED;
     }
@@ -549,7 +563,8 @@ int lock_request_start(struct lock_request *request, bool wait)
         return LOCK_CONFLICT;
     trim_entries(request);
     lock__queue_enter(request);
-    if (lock__cycle_break(request))
+    lock__cycle_break(table, &(struct lock_request *){request}, 1);
+    if (request->state == LOCK_STATE_WAITING)
         lock__queue_arrive(request);
     lock__queue_settle(table);
     /* What happened to it on the way is this call's result and no event. */
@@ -690,7 +705,7 @@ bool lock__restore_hold(struct lock_table *table, struct lock_owner *owner, stru
         hold->aside = as->aside;
         hold->number = as->number;
         hold->since = as->since;
-        hold->token = as->token;
+        lock__token_set(table, hold, as->mode == LOCK_NONE ? TL_TS_NONE : as->token);
         memcpy(hold->below, as->below, sizeof hold->below);
         hold_set_bits(table, hold, bits_of(hold));
         if (hold->mode != LOCK_NONE) {
@@ -734,6 +749,7 @@ static bool awaited_against(const struct asking *asking, const struct resource *
         list_for_each(link, &queue->waiting[bit])
         {
             const struct lock_request *request = list_entry(link, struct lock_entry, link)->request;
+            resource_turned(&asking->table->resources);
             if (asking->whoever_waits && !request->owner->first) /* those stand first */
                 break;
             if (asking->session == NULL || !lock__waits_behind(request, NULL, asking->session))
@@ -852,7 +868,7 @@ void lock_table_restore(struct lock_table *table, struct lock_owner *owner, cons
     struct lock_hold *hold = lock_take(table, owner, resource, want->mode, want->aside);
     hold->number = number;
     hold->since = since;
-    hold->token = token;
+    lock__token_set(table, hold, token);
     if (number > table->last_lock)
         table->last_lock = number;
     resource_unref(&table->resources, resource);
@@ -913,6 +929,7 @@ static void shift_marks(struct lock_table *table, struct resource *document, boo
     list_for_each(link, &document->holds)
     {
         struct lock_hold *hold = list_entry(link, struct lock_hold, of_resource);
+        table->walked++;
         marks_change(table, hold->owner, document->parent, on ? LOCK_NONE : hold->mode, on ? hold->mode : LOCK_NONE);
     }
 }
@@ -935,58 +952,10 @@ void lock_table_move(struct lock_table *table, const struct resource_name *name,
         lock__queue_enter(waiters[i]);
         lock__queue_note(waiters[i]);
     }
-    for (size_t i = 0; i < count; i++)
-        if (waiters[i]->state == LOCK_STATE_WAITING)
-            (void)lock__cycle_break(waiters[i]);
+    lock__cycle_break(table, waiters, count);
     /* The locks are in other people's way than before. */
     list_for_each(link, &document->holds)
         lock__queue_check_waits(table, list_entry(link, struct lock_hold, of_resource)->owner);
     lock__queue_settle(table);
     resource_unref(&table->resources, document);
-}
-
-/* Returns: the owner of a lock on this very resource with this token, or NULL. */
-static struct lock_owner *token_at(const struct resource *resource, tl_ts token)
-{
-    if (resource->held[LOCK_BIT_S] + resource->held[LOCK_BIT_U] + resource->held[LOCK_BIT_X] == 0)
-        return NULL;
-    list_for_each(link, &resource->holds)
-    {
-        const struct lock_hold *hold = list_entry(link, struct lock_hold, of_resource);
-        if (hold->mode != LOCK_NONE && hold->token == token)
-            return hold->owner;
-    }
-    return NULL;
-}
-
-/* The same of a document under any of its names: by its type, or by none. */
-static struct lock_owner *token_at_document(const struct resource_table *table, const struct resource *index,
-                                            const struct resource_name *name, tl_ts token)
-{
-    struct lock_owner *owner = NULL;
-    const struct resource *at = resource_with_id(table, index, name->id, NULL);
-    for (; at != NULL && owner == NULL; at = resource_with_id(table, index, name->id, at))
-        if (at->type_len == 0 || name->type.len == 0 || slice_equal(resource_type(at), name->type))
-            owner = token_at(at, token);
-    return owner;
-}
-
-bool lock_table_token(const struct lock_table *table, tl_ts token, const struct resource_name *name,
-                      struct lock_owner **ret_owner)
-{
-    struct lock_owner *owner = token_at(table->resources.root, token);
-    struct resource *at = name->index.len == 0 ? NULL : resource_index(&table->resources, name->index);
-    const struct resource *index = at;
-    struct resource_path walk = resource_path(name->path);
-    struct slice segment;
-    while (owner == NULL && at != NULL) {
-        owner = token_at(at, token);
-        bool more = name->path.data != NULL && resource_path_next(&walk, &segment);
-        at = more ? resource_child(&table->resources, at, segment) : NULL;
-    }
-    if (owner == NULL && index != NULL && name->id.data != NULL)
-        owner = token_at_document(&table->resources, index, name, token);
-    if (owner != NULL && ret_owner != NULL)
-        *ret_owner = owner;
-    return owner != NULL;
 }

@@ -39,14 +39,15 @@ struct lock_owner {
 struct lock_hold {
     struct lock_owner *owner;
     struct resource *resource;
-    struct lock_hold *chain; /* next in the table's bucket */
+    struct lock_hold *chain;       /* next in the table's bucket, ... */
+    struct lock_hold *token_chain; /* ... and in that of its token */
     struct list of_resource;
     struct list of_owner;
-    struct treap_node by_bits;     /* in resource->held_by, its set the bits: those that stand against something are found by it */
+    struct treap_node by_bits; /* in resource->held_by; its set is `bits`: who stands against something is found so */
     struct lock_request *watchers; /* who waits for it to go */
     uint64_t number;               /* of the lock, unique; 0 without a mode */
     tl_ts since;                   /* of the lock's first grant */
-    tl_ts token;                   /* of its last one that changed it */
+    tl_ts token;                   /* of its last one that changed it; TL_TS_NONE without a mode: lock__token_set() */
     tl_ts past_from;               /* since when it has had past_mode, ... */
     uint8_t past_mode; /* ... for who tells what was (owners/lock_past.h); LOCK_NONE: it is as it was loaded */
     uint32_t below[3]; /* the owner's locks below: S, U, X; invariant 2 */
@@ -93,6 +94,7 @@ struct lock_hooks {
 struct lock_table {
     struct resource_table resources;
     struct lock_hold **buckets;
+    struct lock_hold **tokens; /* as many buckets: lock_token.c */
     size_t bucket_count;
     size_t hold_count;
     size_t lock_count;
@@ -107,9 +109,9 @@ struct lock_table {
     uint64_t token_count; /* grants since lock_table_at(), each with a token of its own (invariant 7) */
     struct heap wake;     /* waiting requests that lost what they watched; empty between calls, unless withheld */
     struct heap late;     /* the same of what ended sessions left; its first is free between calls */
-    uint64_t walked;      /* work done, ever, in locks, waiting requests and resources looked at (core/step/work.h) */
-    size_t late_max;      /* how many of those may still be granted: lock_table_grant_late() */
-    unsigned withheld;    /* lock_table_withhold() without lock_table_let_in() */
+    uint64_t walked; /* work done, ever (core/step/work.h), as far as it follows from the state: lock_table_walked() */
+    size_t late_max; /* how many of those may still be granted: lock_table_grant_late() */
+    unsigned withheld; /* lock_table_withhold() without lock_table_let_in() */
     struct list granted;
     struct list victims;
     struct lock_hooks hooks;
@@ -124,6 +126,15 @@ void lock_table_at(struct lock_table *table, tl_ts ts);
 static inline tl_ts lock_table_last_ts(const struct lock_table *table)
 {
     return table->token_count > 1 ? table->ts + table->token_count - 1 : table->ts;
+}
+
+/*
+ * Returns: the work done, ever, with the turns that no state tells of: how long chains of hashes are differs from process to process. What is decided by
+ * work goes by `walked` alone.
+ */
+static inline uint64_t lock_table_walked(const struct lock_table *table)
+{
+    return table->walked + table->resources.turns;
 }
 
 /* Returns: whether nothing is held or awaited, so that a write need not look. */

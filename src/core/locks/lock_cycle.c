@@ -14,6 +14,8 @@
  * ahead of it. So a search keeps a trace of each resource that it visits: which requests were reached from there. A second request that waits
  * at the resource looks only at those that are left. The order in which requests are reached, and so the circle that is found, is that of a
  * search without traces, because reaching a request again has no effect.
+ *
+ * Where many requests are looked at, after a commit that has moved what they wait for, one search goes on from one to the next.
  */
 #include "base/arena.h"
 #include "base/check.h"
@@ -56,6 +58,7 @@ struct search {
     size_t capacity;
     struct arena arena;       /* traces */
     struct lock_step closing; /* the dependence that leads back to the start */
+    uint64_t looks;           /* of all searches so far; follows from the state */
     bool found;
 };
 
@@ -282,6 +285,7 @@ static bool has_followers(const struct lock_request *request)
 {
     for (size_t i = 0; i < request->entry_count; i++) {
         const struct lock_entry *entry = &request->entries[i];
+        request->table->walked++;
         for (enum lock_bit bit = 0; bit < LOCK_BIT_COUNT; bit++) {
             if ((lock__conflicts[entry->bit] & lock__mask(bit)) == 0)
                 continue;
@@ -301,15 +305,23 @@ static bool may_close(const struct lock_request *request)
            owner->ward_count > 0 || has_followers(request);
 }
 
-static bool find_circle(struct search *search)
+static void new_search(struct search *search)
 {
     resource_new_epoch(&search->table->resources);
+    arena_reset(&search->arena);
+}
+
+/* What this search has reached for others before is not reached again: they stand on no circle, so none of it leads back to them, nor to this one. */
+static bool find_circle_from(struct search *search, struct lock_request *start)
+{
+    uint64_t before = search->table->walked;
+    search->start = start;
     search->found = false;
     search->reached_count = 0;
-    arena_reset(&search->arena);
     follow(search, search->start);
     for (size_t i = 0; i < search->reached_count && !search->found; i++)
         follow(search, search->reached[i]);
+    search->looks += search->table->walked - before;
     return search->found;
 }
 
@@ -354,12 +366,15 @@ static void requeue(struct lock_request *request)
     lock__queue_note(request);
 }
 
-/* Opens one circle. Returns: the request that was ended, or went to the end of the queue. */
-static struct lock_request *open_circle(const struct search *search)
+/*
+ * Opens one circle; `start` says that the request from which it was found is the one to end. Returns: the request that was ended, or went to the end
+ * of the queue.
+ */
+static struct lock_request *open_circle(const struct search *search, bool start)
 {
     size_t count;
     tl_cleanup(mem_freep) struct lock_step *steps = circle_steps(search, &count);
-    size_t index = youngest(steps, count);
+    size_t index = start ? 0 : youngest(steps, count);
     /* Requests are the table's to change; steps are handed out read-only. */
     struct lock_request *victim = (struct lock_request *)steps[index].request;
     /* An upgrade would stand ahead of the others again, wherever it is put. */
@@ -377,27 +392,31 @@ static struct lock_request *open_circle(const struct search *search)
 }
 
 /*
- * Who was sent to the end of the queue depends on others than before, so it is looked at in turn. That ends: behind it
- * are only such as came there later and on whom nobody depends.
+ * Opens all circles through a request, of which one was found. Who was sent to the end of the queue depends on others than before, so it is looked at in
+ * turn. That ends: behind it are only such as came there later and on whom nobody depends.
  */
-bool lock__cycle_break(struct lock_request *request)
+static void open_circles(struct search *search)
 {
-    struct lock_table *table = request->table;
-    struct search search = {.table = table, .arena = ARENA_INIT};
-    if (table->withheld > 0) {
-        lock__queue_arrive(request);
-        return true;
-    }
+    struct lock_table *table = search->table;
+    uint64_t before = search->looks;
+    struct lock_request *request = search->start;
+    bool found = true;
     struct list suspects;
     list_init(&suspects);
     list_append(&suspects, &request->event);
     while (!list_empty(&suspects)) {
-        search.start = list_entry(suspects.next, struct lock_request, event);
-        if (!may_close(search.start) || !find_circle(&search)) {
-            list_remove(&search.start->event);
+        struct lock_request *start = list_entry(suspects.next, struct lock_request, event);
+        if (!found && may_close(start)) {
+            new_search(search);
+            found = find_circle_from(search, start);
+        }
+        if (!found) {
+            list_remove(&start->event);
             continue;
         }
-        struct lock_request *victim = open_circle(&search);
+        bool over = search->looks - before > LOCK_CIRCLES_WORK && !start->owner->first;
+        struct lock_request *victim = open_circle(search, over && start == request);
+        found = false;
         if (list_linked(&victim->event))
             list_remove(&victim->event);
         if (victim->state == LOCK_STATE_WAITING)
@@ -405,7 +424,62 @@ bool lock__cycle_break(struct lock_request *request)
         else
             list_append(&table->victims, &victim->event);
     }
+}
+
+/*
+ * Looks at some requests in their order. Where they are so many that a search for each takes too long, only those that must be are looked at, one search
+ * goes on from one to the next, and one to which another led already has its turn after the others. Returns: how many are left, in `requests`: in the
+ * reverse order, for in a chain of them the last has to go first.
+ */
+static size_t break_round(struct search *search, struct lock_request **requests, size_t count)
+{
+    size_t left = 0;
+    new_search(search);
+    for (size_t i = 0; i < count; i++) {
+        struct lock_request *request = requests[i];
+        bool many = search->looks > LOCK_CIRCLES_WORK;
+        bool asked = request->suspect || !many;
+        search->table->walked++;
+        if (!many)
+            new_search(search);
+        if (asked && many && is_reached(search, request)) {
+            requests[left++] = request;
+            continue;
+        }
+        request->suspect = false;
+        if (!asked || request->state != LOCK_STATE_WAITING || !may_close(request))
+            continue;
+        if (find_circle_from(search, request)) {
+            open_circles(search);
+            new_search(search);
+        } else {
+            request->search_epoch = search->table->resources.epoch;
+        }
+    }
+    for (size_t i = 0, j = left; i + 1 < j; i++) {
+        struct lock_request *moved = requests[i];
+        requests[i] = requests[--j];
+        requests[j] = moved;
+    }
+    return left;
+}
+
+void lock__cycle_break_noted(struct lock_table *table, struct lock_request **requests, size_t count)
+{
+    struct search search = {.table = table, .arena = ARENA_INIT};
+    while (count > 0)
+        count = break_round(&search, requests, count);
     mem_free(search.reached);
     arena_deinit(&search.arena);
-    return request->state == LOCK_STATE_WAITING;
+}
+
+void lock__cycle_break(struct lock_table *table, struct lock_request **requests, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        requests[i]->suspect = true;
+        if (table->withheld > 0)
+            lock__queue_arrive(requests[i]);
+    }
+    if (table->withheld == 0)
+        lock__cycle_break_noted(table, requests, count);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the files of the lock table share: lock.c (holds and requests), lock_queue.c (who waits behind whom),
- * lock_cycle.c (deadlocks), lock_look.c (reports and checks).
+ * lock_cycle.c (deadlocks), lock_token.c (fencing tokens), lock_look.c (reports and checks).
  */
 #ifndef TL_CORE_LOCK_INTERNAL_H
 #define TL_CORE_LOCK_INTERNAL_H
@@ -15,17 +15,18 @@ struct lock_entry {
     struct lock_request *request;
     struct resource *resource;
     enum lock_bit bit;
-    struct list link;              /* in queue->waiting[bit] */
+    struct list link;        /* in queue->waiting[bit], ... */
+    struct treap_node place; /* ... and in queue->lines[bit], in the same order: where another belongs is found by it */
     struct lock_request *watchers; /* who waits for this one to leave the queue */
 };
 
 /* Exists while somebody waits at the resource. Each list in the order of lock__ahead(). */
 struct lock_queue {
     struct list waiting[LOCK_BIT_COUNT];
+    struct treap lines[LOCK_BIT_COUNT];
     uint32_t counts[LOCK_BIT_COUNT];
-    struct list *left[LOCK_BIT_COUNT]; /* the last in each list of what ended sessions left; NULL: none */
-    uint64_t search_epoch;             /* of the last search for circles that visited it, ... */
-    struct lock_trace *trace;          /* ... and what that has reached from here; lock_cycle.c */
+    uint64_t search_epoch;    /* of the last search for circles that visited it, ... */
+    struct lock_trace *trace; /* ... and what that has reached from here; lock_cycle.c */
 };
 
 struct lock_wanted {
@@ -51,6 +52,7 @@ struct lock_request {
     struct lock_request *watch_next;
     struct heap_node wake; /* in table->late if `late`, else in table->wake; or in neither */
     bool late;
+    bool suspect; /* to be looked at for circles: at once, or when nothing is withheld any more */
 
     struct list of_owner;
     struct list of_session;
@@ -134,6 +136,12 @@ bool lock__restore_hold(struct lock_table *table, struct lock_owner *owner, stru
 struct lock_request *lock__restore_request(struct lock_table *table, struct lock_owner *owner,
                                            const struct lock_want *wants, size_t count, uint64_t arrival, bool upgrade);
 
+/* lock_token.c */
+/* Gives a hold a token, by which it is found from then on; TL_TS_NONE takes it away. */
+void lock__token_set(struct lock_table *table, struct lock_hold *hold, tl_ts token);
+/* After the table has more buckets than the old count. */
+void lock__tokens_grow(struct lock_table *table, size_t old_count);
+
 /* lock_queue.c */
 /* Whether a waiting request waits for a hold of `owner` or of `session` (either may be NULL), so that neither need wait for it. */
 bool lock__waits_behind(const struct lock_request *request, const struct lock_owner *owner,
@@ -158,6 +166,8 @@ void lock__queue_arrive(struct lock_request *request);
  * wait behind it now; looks for circles through that.
  */
 void lock__queue_check_waits(struct lock_table *table, struct lock_owner *owner);
+/* The same, when what was granted is a request, and all else is as it was. */
+void lock__queue_check_granted(struct lock_request *request);
 void lock__queue_unwatch(struct lock_request *request);
 /* Has all watchers of something that goes looked at again. */
 void lock__queue_wake(struct lock_table *table, struct lock_request **watchers);
@@ -166,10 +176,15 @@ void lock__queue_note(struct lock_request *request);
 /* Looks at those again, in order, and grants what can be granted. */
 void lock__queue_settle(struct lock_table *table);
 
+/* What the circles of one request may take, in looks, and one more search: README-locks.md, "Deadlock". Ten milliseconds. */
+#define LOCK_CIRCLES_WORK UINT64_C(100000)
+
 /*
- * Looks for circles through a waiting request, and for each ends a request, which goes to table->victims, or sends one to
- * the end of the queue. Returns: false when this very request was ended.
+ * Looks for circles through waiting requests, in their order, and for each circle ends a request, which goes to table->victims, or sends one to
+ * the end of the queue. Changes the array. While nothing is granted they are noted, and looked at later.
  */
-bool lock__cycle_break(struct lock_request *request);
+void lock__cycle_break(struct lock_table *table, struct lock_request **requests, size_t count);
+/* The same at once: of `suspect` ones, and of the others as long as that takes no time. */
+void lock__cycle_break_noted(struct lock_table *table, struct lock_request **requests, size_t count);
 
 #endif

@@ -31,31 +31,31 @@ static void check_awaited(struct lock_table *table, const struct resource *resou
     }
 }
 
-/*
- * Links an entry where it belongs: upgrades are few and stand first, all others come last as a rule, of what ended sessions left, which
- * may be much, behind that.
- */
+static bool entry_is_ahead(const struct treap_node *node, const void *request)
+{
+    return lock__ahead(container_of(node, const struct lock_entry, place)->request, request);
+}
+
+/* Returns: the place in a queue before which a request stands, or would; NULL: it is behind all. As a rule it came last. */
+static struct treap_node *find_place(const struct lock_queue *queue, enum lock_bit bit,
+                                     const struct lock_request *request)
+{
+    const struct list *last = queue->waiting[bit].prev;
+    if (last == &queue->waiting[bit] || lock__ahead(list_entry(last, struct lock_entry, link)->request, request))
+        return NULL;
+    return treap_find(&queue->lines[bit], entry_is_ahead, request);
+}
+
+/* Links an entry where it belongs: of many that come again, since what they wait for has moved, each may stand anywhere. */
 static void entry_link(struct lock_entry *entry)
 {
     struct lock_queue *queue = queue_of(entry->resource);
-    struct list *head = &queue->waiting[entry->bit];
-    struct list *at = head;
-    struct list **left = &queue->left[entry->bit];
-    if (lock__rank(entry->request) == 0) {
-        at = *left == NULL ? head->next : (*left)->next;
-        while (at->prev != head && lock__ahead(entry->request, list_entry(at->prev, struct lock_entry, link)->request))
-            at = at->prev;
-        if (*left == NULL || at->prev == *left)
-            *left = &entry->link;
-    } else if (lock__rank(entry->request) == 1) {
-        at = *left == NULL ? head->next : (*left)->next;
-        while (at != head && lock__ahead(list_entry(at, struct lock_entry, link)->request, entry->request))
-            at = at->next;
-    } else {
-        while (at->prev != head && lock__ahead(entry->request, list_entry(at->prev, struct lock_entry, link)->request))
-            at = at->prev;
-    }
-    list_insert_before(at, &entry->link);
+    struct treap_node *behind = find_place(queue, entry->bit, entry->request);
+    entry->request->table->walked++;
+    list_insert_before(behind == NULL ? &queue->waiting[entry->bit]
+                                      : &container_of(behind, struct lock_entry, place)->link,
+                       &entry->link);
+    treap_insert(&queue->lines[entry->bit], behind, &entry->place, 1);
     if (++queue->counts[entry->bit] == 1)
         check_awaited(entry->request->table, entry->resource, entry->bit);
 }
@@ -144,31 +144,35 @@ static struct lock_entry *nearest_before(const struct list *head, const struct l
 {
     for (const struct list *at = link->prev; at != head; at = at->prev) {
         struct lock_entry *entry = list_entry(at, struct lock_entry, link);
+        request->table->walked++;
         if (lock__in_way(request->owner, entry->request))
             return entry;
     }
     return NULL;
 }
 
-/* Takes an entry out. Who watched it watches the one before it in the same list, which is in his way as well. */
+/*
+ * Takes an entry out. Who watched it watches the one before it in the same list, which is in his way as well. While nothing is granted many may go, one
+ * after the other, and the same thousands watch each: then they are noted, and look for themselves when all have gone.
+ */
 static void entry_unlink(struct lock_entry *entry)
 {
+    struct lock_table *table = entry->request->table;
     struct lock_queue *queue = entry->resource->queue;
+    table->walked++;
     while (entry->watchers != NULL) {
         struct lock_request *watcher = entry->watchers;
-        struct lock_entry *before = nearest_before(&queue->waiting[entry->bit], &entry->link, watcher);
+        struct lock_entry *before =
+            table->withheld > 0 ? NULL : nearest_before(&queue->waiting[entry->bit], &entry->link, watcher);
+        table->walked++;
         lock__queue_unwatch(watcher);
         if (before != NULL)
             watch(watcher, &before->watchers);
         else
             wake(watcher);
     }
-    if (queue->left[entry->bit] == &entry->link) {
-        struct list *before = entry->link.prev, *head = &queue->waiting[entry->bit];
-        bool any = before != head && lock__rank(list_entry(before, struct lock_entry, link)->request) == 0;
-        queue->left[entry->bit] = any ? before : NULL;
-    }
     list_remove(&entry->link);
+    treap_remove(&queue->lines[entry->bit], &entry->place);
     if (--queue->counts[entry->bit] > 0)
         return;
     bool empty = true;
@@ -178,7 +182,7 @@ static void entry_unlink(struct lock_entry *entry)
         mem_free(queue);
         entry->resource->queue = NULL;
     }
-    check_awaited(entry->request->table, entry->resource, entry->bit);
+    check_awaited(table, entry->resource, entry->bit);
 }
 
 /* `in`: it begins to wait; else it does no more. */
@@ -216,29 +220,44 @@ void lock__queue_leave(struct lock_request *request)
     count_wanted(request, false);
 }
 
+/* Whether all requests of a list are of one owner. */
+static bool all_of(const struct list *ward_requests, const struct lock_owner *owner)
+{
+    return list_empty(ward_requests) ||
+           (ward_requests->next == ward_requests->prev &&
+            list_entry(ward_requests->next, struct lock_request, of_session)->owner == owner);
+}
+
+static bool has_against(const struct lock_request *request, const struct lock_owner *owner,
+                        const struct resource *resource, enum lock_bit bit)
+{
+    const struct lock_hold *hold = is_awaited(owner) ? lock__hold_find(request->table, owner, resource) : NULL;
+    return hold != NULL && (hold->bits & lock__conflicts[bit]) != 0 && all_of(&owner->ward_requests, request->owner);
+}
+
+/*
+ * Whether nobody who waits for a bit at a resource is in the way of a request, for all of them wait for what its owner has there, or its session:
+ * of thousands that is known without a look at them.
+ */
+static bool stands_before_all(const struct lock_request *request, const struct resource *resource, enum lock_bit bit)
+{
+    return has_against(request, request->owner, resource, bit) ||
+           has_against(request, request->owner->session, resource, bit);
+}
+
 /* Returns: a waiting entry of one bit that stands ahead of a request's entry and is in its way, or NULL. */
 static struct lock_entry *ahead_of_bit(const struct lock_queue *queue, enum lock_bit bit,
                                        const struct lock_entry *waiting)
 {
     const struct list *head = &queue->waiting[bit];
     const struct lock_request *request = waiting->request;
+    if (stands_before_all(request, waiting->resource, bit))
+        return NULL;
     if (bit == waiting->bit && list_linked(&waiting->link)) /* it stands in this list itself */
         return nearest_before(head, &waiting->link, request);
-    const struct lock_request *last =
-        list_empty(head) ? NULL : list_entry(head->prev, struct lock_entry, link)->request;
-    if (last == NULL)
-        return NULL;
-    if (lock__ahead(last, request)) /* he came after all of them: the nearest is the last */
-        return nearest_before(head, head, request);
-    list_for_each(link, head)
-    {
-        struct lock_entry *entry = list_entry(link, struct lock_entry, link);
-        if (!lock__ahead(entry->request, request))
-            break;
-        if (lock__in_way(request->owner, entry->request))
-            return entry;
-    }
-    return NULL;
+    const struct treap_node *behind = find_place(queue, bit, request);
+    return nearest_before(head, behind == NULL ? head : &container_of(behind, const struct lock_entry, place)->link,
+                          request);
 }
 
 /* Of those in the way at one resource, the nearest: so X after many S after X watches an S. */
@@ -262,11 +281,13 @@ static struct lock_entry *entry_ahead(const struct lock_entry *entry)
 static struct lock_request **find_obstacle(const struct lock_request *request)
 {
     for (size_t i = 0; i < request->entry_count; i++) {
+        request->table->walked++;
         struct lock_entry *ahead = entry_ahead(&request->entries[i]);
         if (ahead != NULL)
             return &ahead->watchers;
     }
     for (size_t i = 0; i < request->entry_count; i++) {
+        request->table->walked++;
         struct lock_hold *hold = lock__holder_against(request->table, &request->entries[i]);
         if (hold != NULL)
             return &hold->watchers;
@@ -288,18 +309,20 @@ bool lock__queue_watch(struct lock_request *request)
     return true;
 }
 
-/* Returns: false when a request of the list was ended, and the list is no longer as it was. */
-static bool break_circles(struct lock_table *table, struct list *requests, bool of_session)
+/* Adds the requests of a list to an array. */
+static void gather(struct lock_table *table, const struct list *list, bool of_session, struct lock_request ***requests,
+                   size_t *count, size_t *capacity)
 {
-    list_for_each(link, requests)
+    list_for_each(link, list)
     {
-        struct lock_request *request = of_session ? list_entry(link, struct lock_request, of_session)
-                                                  : list_entry(link, struct lock_request, of_owner);
-        uint64_t arrivals = table->last_arrival;
-        if (!lock__cycle_break(request) || table->last_arrival != arrivals) /* ended, or sent to the end */
-            return false;
+        table->walked++;
+        if (*count == *capacity) {
+            *capacity = *capacity ? *capacity * 2 : 16;
+            *requests = mem_realloc(*requests, *capacity * sizeof **requests);
+        }
+        (*requests)[(*count)++] = of_session ? list_entry(link, struct lock_request, of_session)
+                                             : list_entry(link, struct lock_request, of_owner);
     }
-    return true;
 }
 
 static void wake_all(struct list *requests, bool of_session)
@@ -308,6 +331,7 @@ static void wake_all(struct list *requests, bool of_session)
     {
         struct lock_request *request = of_session ? list_entry(link, struct lock_request, of_session)
                                                   : list_entry(link, struct lock_request, of_owner);
+        request->table->walked++;
         wake(request);
     }
 }
@@ -318,12 +342,29 @@ static void wake_all(struct list *requests, bool of_session)
  */
 void lock__queue_check_waits(struct lock_table *table, struct lock_owner *owner)
 {
-    struct list *of_session = owner->session == NULL ? NULL : &owner->session->requests;
-    while (!break_circles(table, &owner->requests, false) || !break_circles(table, &owner->ward_requests, true) ||
-           (of_session != NULL && !break_circles(table, of_session, false)))
-        ;
+    tl_cleanup(mem_freep) struct lock_request **requests = NULL;
+    size_t count = 0, capacity = 0;
+    gather(table, &owner->requests, false, &requests, &count, &capacity);
+    gather(table, &owner->ward_requests, true, &requests, &count, &capacity);
+    if (owner->session != NULL)
+        gather(table, &owner->session->requests, false, &requests, &count, &capacity);
+    if (count > 0)
+        lock__cycle_break(table, requests, count);
     wake_all(&owner->requests, false);
     wake_all(&owner->ward_requests, true);
+}
+
+/* Nobody depends otherwise than before, or stands behind somebody, where nobody waits for what was granted. */
+void lock__queue_check_granted(struct lock_request *request)
+{
+    for (size_t i = 0; i < request->entry_count && request->owner->awaited_count > 0; i++) {
+        const struct lock_hold *hold = lock__hold_find(request->table, request->owner, request->entries[i].resource);
+        request->table->walked++;
+        if (hold == NULL || !hold->awaited)
+            continue;
+        lock__queue_check_waits(request->table, request->owner);
+        return;
+    }
 }
 
 void lock__queue_arrive(struct lock_request *request)
@@ -356,6 +397,7 @@ static struct lock_request **take_woken(struct lock_table *table, size_t *ret_co
     while ((first = heap_first(&table->wake)) != NULL) {
         woken[(*ret_count)++] = container_of(first, struct lock_request, wake);
         forget_note(woken[*ret_count - 1]);
+        table->walked++;
     }
     return woken;
 }
@@ -367,9 +409,9 @@ void lock_table_let_in(struct lock_table *table)
         return;
     size_t count;
     tl_cleanup(mem_freep) struct lock_request **woken = take_woken(table, &count);
-    for (size_t i = 0; i < count; i++)
-        if (woken[i]->state == LOCK_STATE_WAITING)
-            (void)lock__cycle_break(woken[i]);
+    tl_cleanup(mem_freep) struct lock_request **suspects = mem_alloc((count + 1) * sizeof *suspects);
+    memcpy(suspects, woken, count * sizeof *woken);
+    lock__cycle_break_noted(table, suspects, count);
     for (size_t i = 0; i < count; i++)
         if (woken[i]->state == LOCK_STATE_WAITING)
             wake(woken[i]);
@@ -381,7 +423,7 @@ static void grant_waiting(struct lock_table *table, struct lock_request *request
     lock__queue_leave(request);
     lock__request_grant(request);
     list_append(&table->granted, &request->event);
-    lock__queue_check_waits(table, request->owner);
+    lock__queue_check_granted(request);
 }
 
 /* The foremost of what ended sessions left that is free. NULL: nothing. */
@@ -390,6 +432,7 @@ static struct lock_request *first_late(struct lock_table *table)
     struct heap_node *first;
     while ((first = heap_first(&table->late)) != NULL) {
         struct lock_request *request = container_of(first, struct lock_request, wake);
+        table->walked++;
         if (!lock__queue_watch(request))
             return request;
         forget_note(request);
@@ -408,6 +451,7 @@ void lock__queue_settle(struct lock_table *table)
         } else if (first != NULL) {
             struct lock_request *request = container_of(first, struct lock_request, wake);
             forget_note(request);
+            table->walked++;
             if (!lock__queue_watch(request))
                 grant_waiting(table, request);
         } else {

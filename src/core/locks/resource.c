@@ -80,8 +80,9 @@ static bool is_key(const struct resource *resource, const struct key *key, uint3
 static struct resource *find(const struct resource_table *table, const struct key *key, uint32_t hash)
 {
     struct resource *resource = table->buckets[hash & (table->bucket_count - 1)];
-    while (resource != NULL && !is_key(resource, key, hash))
-        resource = resource->chain;
+    for (; resource != NULL && !is_key(resource, key, hash); resource = resource->chain)
+        resource_turned(table);
+    resource_turned(table);
     return resource;
 }
 
@@ -95,8 +96,8 @@ static void link_bucket(struct resource_table *table, struct resource *resource)
 static void unlink_bucket(struct resource_table *table, struct resource *resource)
 {
     struct resource **at = &table->buckets[resource->hash & (table->bucket_count - 1)];
-    while (*at != resource)
-        at = &(*at)->chain;
+    for (; *at != resource; at = &(*at)->chain)
+        resource_turned(table);
     *at = resource->chain;
 }
 
@@ -331,7 +332,7 @@ struct resource *resource_with_id(const struct resource_table *table, const stru
 {
     uint32_t hash = hash_key(&(struct key){index, RESOURCE_DOCUMENT, SLICE_NONE, id});
     struct resource *at = after != NULL ? after->chain : table->buckets[hash & (table->bucket_count - 1)];
-    for (; at != NULL; at = at->chain)
+    for (; at != NULL; at = at->chain, resource_turned(table))
         if (at->hash == hash && is_key(at, &(struct key){index, RESOURCE_DOCUMENT, resource_type(at), id}, hash))
             return at;
     return NULL;

@@ -63,7 +63,8 @@ struct resource {
     uint16_t type_len;
     uint8_t kind;
     uint8_t seen_bits;
-    uint32_t scratch; /* locks below that an owner is about to be given, while his marks go up; its place, while the table is written; else 0 */
+    uint32_t
+        scratch; /* locks below that an owner is about to be given, while his marks go up; its place, while the table is written; else 0 */
     char name[];
 };
 
@@ -75,7 +76,14 @@ struct resource_table {
     size_t bytes;        /* that the resources take, with it */
     uint32_t last_number;
     uint64_t epoch;
+    uint64_t turns; /* of looks that change nothing, ever; work, and no part of the state */
 };
+
+/* Counts a turn of a look, also of one by whom the table is not to be changed. */
+static inline void resource_turned(const struct resource_table *table)
+{
+    ((struct resource_table *)table)->turns++;
+}
 
 void resource_table_init(struct resource_table *table);
 /* Requires: nothing but the root is left. */

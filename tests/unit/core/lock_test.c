@@ -497,8 +497,13 @@ static uint64_t walked_in_two_lines(size_t count)
         before = crowd.f.table.walked;
         crowd_ask(&crowd, i, i % 2 == 0 ? LOCK_X : LOCK_S, named("b#1"), LOCK_WAITS);
     }
-    crowd_ask(&crowd, 1, LOCK_S, named("c#1"), LOCK_GRANTED); /* and a search with no request of its own that is new */
     uint64_t walked = crowd.f.table.walked - before;
+    crowd_ask(&crowd, 1, LOCK_S, named("c#2"), LOCK_GRANTED);
+    struct lock_request *other = wait_lock(&crowd.f, 2, LOCK_X, "c");
+    before = crowd.f.table.walked;
+    crowd_ask(&crowd, 1, LOCK_S, named("c#1"), LOCK_GRANTED); /* and a search with no request of its own that is new */
+    walked += crowd.f.table.walked - before;
+    lock_request_free(other);
     lock_request_free(whole);
     crowd_teardown(&crowd);
     return walked;
