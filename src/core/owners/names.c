@@ -535,19 +535,21 @@ void names__move(struct core *core, const struct resource_name *name, struct sli
     lock_table_move(locks, &at, path);
 }
 
+/* They have moved at one moment: nobody is granted anything, or ended, by where some of them lie while others still lie where they were. */
 static int place_all(struct core *core, const struct resource_name *names, size_t count)
 {
     struct lock_table *locks = &core->owners->locks;
+    int r = 0;
     core__work(core, WORK_READ * (uint64_t)count);
-    for (size_t i = 0; i < count; i++) {
+    lock_table_withhold(locks);
+    for (size_t i = 0; i < count && r >= 0; i++) {
         struct resource_name place = names[i];
-        int r = write__place(core, NULL, place.index, place.type, place.id, &place.path);
-        if (r < 0)
-            return tl_trace(r);
-        if (!lock_table_lies(locks, &place))
+        r = write__place(core, NULL, place.index, place.type, place.id, &place.path);
+        if (r >= 0 && !lock_table_lies(locks, &place))
             lock_table_move(locks, &place, place.path);
     }
-    return 0;
+    lock_table_let_in(locks);
+    return r < 0 ? tl_trace(r) : 0;
 }
 
 int names__place_documents(struct core *core, struct slice index)

@@ -187,7 +187,7 @@ void owners__begin_step(struct core *core, size_t late_max)
 
 uint64_t owners__walked(const struct core *core)
 {
-    return core->owners->locks.walked;
+    return lock_table_walked(&core->owners->locks);
 }
 
 void owners__begin(struct core *core)
@@ -394,13 +394,21 @@ static int sweep_on(struct core *core, tl_ts ts)
     return r < 0 ? r : written;
 }
 
-/* Waits and idle transactions whose time is over, as many as go with one step. */
+/*
+ * Waits and idle transactions whose time is over, as many as go with one step. Whoever waits may have waited for the one that goes, and then for the next:
+ * each counts for more things where very many wait.
+ */
 static int run_out(struct core *core, tl_ts ts, uint64_t heard)
 {
+    enum { WAITING_PER_THING = 400 };
+    size_t left = core->limits.ephemeral_piece;
     bool done = false;
     int r = 0;
-    for (size_t i = 0; i < core->limits.ephemeral_piece && r >= 0 && !done; i++)
+    while (left > 0 && r >= 0 && !done) {
+        size_t things = 1 + core->owners->locks.waiting_count / WAITING_PER_THING;
         r = fall_due(core, ts, heard, &done);
+        left -= things < left ? things : left;
+    }
     return r;
 }
 
