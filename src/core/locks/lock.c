@@ -737,6 +737,42 @@ struct asking {
     bool whoever_waits;               /* only what is held counts, and what ended sessions left */
 };
 
+/* Whether a request of a list waits for a bit at a resource. */
+static bool any_waits_at(const struct lock_table *table, const struct list *requests, bool of_session,
+                         const struct resource *resource, enum lock_bit bit)
+{
+    list_for_each(link, requests)
+    {
+        const struct lock_request *request = of_session ? list_entry(link, struct lock_request, of_session)
+                                                        : list_entry(link, struct lock_request, of_owner);
+        for (size_t i = 0; i < request->entry_count; i++) {
+            resource_turned(&table->resources);
+            if (request->entries[i].resource == resource && request->entries[i].bit == bit)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Whether all who wait for a bit at a resource wait for what the session holds there, but such as pass it. */
+static bool session_holds_against(const struct asking *asking, const struct resource *resource, enum lock_bit bit)
+{
+    const struct lock_owner *session = asking->session;
+    const struct lock_hold *hold = session == NULL ? NULL : lock__hold_find(asking->table, session, resource);
+    return hold != NULL && (hold->bits & lock__conflicts[bit]) != 0;
+}
+
+/*
+ * Whether such a one waits there. A bulk in a directory that its session has locked asks for each item, and the thousands who wait for that are not
+ * looked at each time.
+ */
+static bool passing_waits(const struct asking *asking, const struct resource *resource, enum lock_bit bit)
+{
+    const struct lock_owner *session = asking->session;
+    return !asking->whoever_waits && (any_waits_at(asking->table, &session->requests, false, resource, bit) ||
+                                      any_waits_at(asking->table, &session->ward_requests, true, resource, bit));
+}
+
 /* Whether somebody waits for a bit of `mask` on a resource, and not for what the session holds. */
 static bool awaited_against(const struct asking *asking, const struct resource *resource, uint8_t mask)
 {
@@ -746,6 +782,11 @@ static bool awaited_against(const struct asking *asking, const struct resource *
     for (size_t bit = 0; bit < LOCK_BIT_COUNT; bit++) {
         if ((mask >> bit & 1) == 0 || queue->counts[bit] == 0)
             continue;
+        if (session_holds_against(asking, resource, (enum lock_bit)bit)) {
+            if (passing_waits(asking, resource, (enum lock_bit)bit))
+                return true;
+            continue;
+        }
         list_for_each(link, &queue->waiting[bit])
         {
             const struct lock_request *request = list_entry(link, struct lock_entry, link)->request;

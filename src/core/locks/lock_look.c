@@ -71,6 +71,7 @@ size_t lock_request_ahead(const struct lock_request *request)
         const struct lock_entry *entry = &request->entries[i];
         const struct lock_queue *queue = entry->resource->queue;
         size_t ahead = 0;
+        resource_turned(&request->table->resources);
         for (size_t bit = 0; queue != NULL && bit < LOCK_BIT_COUNT; bit++) {
             if ((lock__conflicts[entry->bit] >> bit & 1) == 0)
                 continue;
@@ -80,6 +81,7 @@ size_t lock_request_ahead(const struct lock_request *request)
             for (const struct list *at = head->prev; at != head; at = at->prev) {
                 if (lock__ahead(list_entry(at, struct lock_entry, link)->request, request))
                     break;
+                resource_turned(&request->table->resources);
                 ahead--;
             }
         }
@@ -97,7 +99,8 @@ struct report {
     size_t count;
     size_t max;
     size_t looks_left;
-    size_t holders_left; /* the same of holds that stand against it: of many that come to one lock below each is met again at each level */
+    size_t
+        holders_left; /* the same of holds that stand against it: of many that come to one lock below each is met again at each level */
 };
 
 /* Returns: whether one more may be looked at. */
@@ -203,6 +206,7 @@ static void report_waiters(struct report *list, const struct lock_request *reque
 size_t lock_request_conflicts(struct lock_request *request, struct lock_conflict *ret_conflicts, size_t max)
 {
     struct report list = {request->table, ret_conflicts, 0, max, max * LOOKS_OF_CONFLICT, max * LOOKS_OF_CONFLICT};
+    request->table->walked += 2 * request->entry_count;
     for (size_t i = 0; i < request->entry_count; i++)
         report_holders(&list, request, &request->entries[i]);
     for (size_t i = 0; i < request->entry_count; i++)

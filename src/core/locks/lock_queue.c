@@ -107,8 +107,7 @@ static void wake(struct lock_request *request)
 
 void lock__queue_wake(struct lock_table *table, struct lock_request **watchers)
 {
-    (void)table;
-    while (*watchers != NULL)
+    for (; *watchers != NULL; table->walked++)
         wake(*watchers);
 }
 
