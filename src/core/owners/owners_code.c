@@ -147,7 +147,8 @@ static void code_end(struct coder *coder, struct core *core, struct session *ses
     coder_demand(coder, leaving || (!session->over && !closing && !session->ending));
     coder_demand(coder, !session->over || (!closing && !session->ending));
     coder_demand(coder, session->ending || !session->acted);
-    session->end_noted = session->ending; /* between steps */
+    if (coder_reads(coder))
+        session->end_noted = session->ending; /* between steps */
     if (!leaving)
         return;
     session->how = (enum session_end)code_enum(coder, session->how, SESSION_END_COUNT);
@@ -598,8 +599,10 @@ void owners__code(struct core *core, struct sections *sections)
     code_stories(sections, &owners->stories);
     if (sections->version >= 4)
         hosts__code(sections, &owners->hosts);
-    owners->stories_told = owners->stories.count; /* as news: whoever wrote them has told them */
-    owners__tally(core);
+    if (sections_read(sections)) {
+        owners->stories_told = owners->stories.count; /* as news: whoever wrote them has told them */
+        owners__tally(core);
+    }
 }
 
 void owners__abandon(struct core *core)

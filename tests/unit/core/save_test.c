@@ -255,6 +255,28 @@ static void test_what_was_loaded_saves_the_same_bytes(void **state)
     buf_deinit(&again);
 }
 
+/* The state, what is to be told of it, and the next save are as if there had been none. */
+static void test_a_save_changes_nothing(void **state)
+{
+    struct core_box box;
+    struct buf saved = BUF_INIT(BUF_UNLIMITED), again = BUF_INIT(BUF_UNLIMITED), news = BUF_INIT(BUF_UNLIMITED);
+    (void)state;
+
+    fill(&box);
+    uint64_t digest = box_digest(&box), chain = core_chain(box.core);
+    save(&box, &saved);
+    assert_true(box_digest(&box) == digest && core_chain(box.core) == chain);
+    save(&box, &again);
+    assert_true(slice_equal(buf_view(&saved), buf_view(&again)));
+    core_news(box.core, box.clock, TL_SECOND, &news);
+    buf_byte(&news, '\0');
+    assert_non_null(strstr(news.data, "expiry: ")); /* nobody has told it yet */
+    empty(&box);
+    buf_deinit(&saved);
+    buf_deinit(&again);
+    buf_deinit(&news);
+}
+
 /* The holder gives back: the lock that waits is granted, and the bulk that waited has all its results, old and new. */
 static void test_waiting_requests_go_on(void **state)
 {
@@ -654,6 +676,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_there_is_something_of_each_kind),
         cmocka_unit_test(test_what_was_loaded_saves_the_same_bytes),
+        cmocka_unit_test(test_a_save_changes_nothing),
         cmocka_unit_test(test_waiting_requests_go_on),
         cmocka_unit_test(test_a_host_comes_up_beside_what_goes_on),
         cmocka_unit_test(test_a_mark_is_above_what_comes_before_it),
