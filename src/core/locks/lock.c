@@ -698,6 +698,18 @@ struct lock_request *lock__restore_request(struct lock_table *table, struct lock
     return request;
 }
 
+struct lock_request *lock__restore_granted(struct lock_table *table, struct lock_owner *owner,
+                                           const struct lock_want *wants, size_t count, uint64_t arrival, bool upgrade,
+                                           tl_ts token)
+{
+    struct lock_request *request = lock_request_new(table, owner, wants, count, NULL);
+    request->state = LOCK_STATE_GRANTED;
+    request->arrival = arrival;
+    request->upgrade = upgrade;
+    request->token = token;
+    return request;
+}
+
 /* --- Beside requests ---------------------------------------------------------------------------------------------- */
 
 /* For whom it is asked whether something is free. */

@@ -607,22 +607,25 @@ static struct admission resumed(struct core *core, struct wait *wait)
         .core = core, .command = wait->command, .session = wait->session, .txn = wait->txn, .wait = wait};
 }
 
-/* Fails what is left with the cause that the wait was given. */
-static int resume_failed(struct admission *at)
-{
-    struct write_command *write = write_of(at);
-    for (size_t i = 0; i < write->item_count; i++)
-        if (is_left(at, i))
-            write->results[i].problem = *wait__cause(at->wait);
-    return finish(at, at->core->clock);
-}
-
 static int resume(struct core *core, struct wait *wait)
 {
     struct admission at = resumed(core, wait);
-    if (wait->cause != NULL)
-        return resume_failed(&at);
     return go_on(&at, wait->until);
+}
+
+/* What is left of its items fails with the cause, where some are done, or where it gave way; else it fails as a whole. */
+static int ended(struct core *core, struct wait *wait)
+{
+    struct admission at = resumed(core, wait);
+    struct write_command *write = write_of(&at);
+    if (wait->left == NULL && wait__cause(wait)->type != PROBLEM_DEADLOCK_DETECTED) {
+        wait__answer(core, wait);
+        return 0;
+    }
+    for (size_t i = 0; i < write->item_count; i++)
+        if (is_left(&at, i))
+            write->results[i].problem = *wait__cause(wait);
+    return finish(&at, core->clock);
 }
 
 /* The items that nothing stands against any more run, the others fail. */
@@ -642,12 +645,12 @@ static int timed_out(struct core *core, struct wait *wait)
 static void give_way(struct core *core, struct wait *wait)
 {
     if (wait->txn == NULL)
-        wait__ready(core, wait);
+        wait__end_later(core, wait);
     else
         wait__gives_way(core, wait);
 }
 
-const struct turns write__turns = {wait__ready, resume, timed_out, give_way};
+const struct turns write__turns = {wait__ready, resume, timed_out, give_way, ended};
 
 /* --- What ended sessions left ------------------------------------------------------------------------------------- */
 

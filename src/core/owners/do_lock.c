@@ -201,7 +201,7 @@ static int timed_out(struct core *core, struct wait *wait)
     return wait__timed_out(core, wait);
 }
 
-const struct turns lock__turns = {granted_later, resume_lock, timed_out, wait__gives_way};
+const struct turns lock__turns = {granted_later, resume_lock, timed_out, wait__gives_way, NULL};
 
 /* --- UNLOCK ------------------------------------------------------------------------------------------------------- */
 
@@ -315,4 +315,4 @@ static int resume_reading(struct core *core, struct wait *wait)
     return ask_to_read(core, wait, wait->until > core->clock ? wait->until - core->clock : 0);
 }
 
-const struct turns txn_lock__turns = {wait__ready, resume_reading, wait__timed_out, wait__gives_way};
+const struct turns txn_lock__turns = {wait__ready, resume_reading, wait__timed_out, wait__gives_way, NULL};

@@ -476,7 +476,7 @@ static int resume(struct core *core, struct wait *wait)
     return ask(core, wait, wait->until);
 }
 
-const struct turns rename__turns = {wait__ready, resume, wait__timed_out, wait__gives_way};
+const struct turns rename__turns = {wait__ready, resume, wait__timed_out, wait__gives_way, NULL};
 
 /* --- Commits of transactions -------------------------------------------------------------------------------------- */
 
