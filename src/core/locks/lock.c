@@ -106,6 +106,7 @@ static struct lock_hold *hold_open(struct lock_table *table, struct lock_owner *
     *bucket = hold;
     list_append(&owner->holds, &hold->of_owner);
     list_append(&resource->holds, &hold->of_resource);
+    owner->hold_count++;
     return hold;
 }
 
@@ -119,6 +120,7 @@ static void hold_free(struct lock_table *table, struct lock_hold *hold)
     *at = hold->chain;
     list_remove(&hold->of_owner);
     list_remove(&hold->of_resource);
+    hold->owner->hold_count--;
     table->hold_count--;
     resource_unref(&table->resources, hold->resource);
     mem_free(hold);
