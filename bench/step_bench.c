@@ -296,6 +296,9 @@ static void waiters(struct bench *bench)
     forget(bench);
     session(bench, COMMAND_SESSION_CLOSE, "held");
     tell(bench, "the end of a session for which 10000 writes wait");
+    while (core_next_deadline(bench->core) == 0)
+        step(bench, command_new(COMMAND_TICK, DIALECT_7));
+    tell(bench, "the pieces after it");
 }
 
 static void commits(struct bench *bench)

@@ -118,6 +118,7 @@ struct tree_writer writing__tree(struct writing *work, const struct catalog_inde
 static inline void writing__count_source(struct writing *work, struct slice source, size_t value_count)
 {
     work->taken_apart += source.len + (uint64_t)value_count * WRITE_CUT_VALUE_BYTES;
+    work->core->source_bytes += source.len;
     core__work_whole(work->core, source.len / WORK_BYTES);
 }
 /* Writes out the entries collected so far. What the scratch arena held is gone after it. */

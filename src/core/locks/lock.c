@@ -110,6 +110,7 @@ static struct lock_hold *hold_open(struct lock_table *table, struct lock_owner *
     list_append(&owner->holds, &hold->of_owner);
     list_append(&resource->holds, &hold->of_resource);
     treap_insert(&resource->held_by, NULL, &hold->by_bits, 0);
+    owner->hold_count++;
     return hold;
 }
 
@@ -125,6 +126,7 @@ static void hold_free(struct lock_table *table, struct lock_hold *hold)
     list_remove(&hold->of_owner);
     list_remove(&hold->of_resource);
     treap_remove(&hold->resource->held_by, &hold->by_bits);
+    hold->owner->hold_count--;
     table->hold_count--;
     resource_unref(&table->resources, hold->resource);
     mem_free(hold);
@@ -725,6 +727,18 @@ struct lock_request *lock__restore_request(struct lock_table *table, struct lock
     lock__request_spread(request);
     trim_entries(request);
     lock__queue_enter(request);
+    return request;
+}
+
+struct lock_request *lock__restore_granted(struct lock_table *table, struct lock_owner *owner,
+                                           const struct lock_want *wants, size_t count, uint64_t arrival, bool upgrade,
+                                           tl_ts token)
+{
+    struct lock_request *request = lock_request_new(table, owner, wants, count, NULL);
+    request->state = LOCK_STATE_GRANTED;
+    request->arrival = arrival;
+    request->upgrade = upgrade;
+    request->token = token;
     return request;
 }
 

@@ -24,6 +24,7 @@ struct lock_owner {
     struct list holds;          /* struct lock_hold by `of_owner`, oldest first */
     struct list requests;       /* its waiting requests, by `of_owner` */
     struct list ward_requests;  /* those of owners whose session it is, by `of_session` */
+    size_t hold_count;          /* holds: its locks, and each resource above them once */
     size_t lock_count;          /* holds with a mode that are not aside */
     size_t aside_count;         /* those that are */
     size_t ward_count;          /* owners whose session it is */

@@ -9,7 +9,7 @@
  *     resources  that is above it (its place) · kind · type · name
  *     owners     number · age · flags · holds
  *     hold       resource (its place) · mode · flags · number · since · token · three counts of locks below
- *     requests   owner (its place) · arrival · flags · wants
+ *     requests   owner (its place) · arrival · flags · [token of what was granted] · wants
  *     orders     of each resource with several holds: the places of their owners
  *                of each owner: of its requests, of its wards': their places
  *
@@ -291,17 +291,27 @@ static void code_want(struct coder *coder, struct lock_want *want)
     code_flags(coder, flags, 2);
 }
 
+static void code_request_flags(struct coder *coder, bool *upgrade, bool *granted)
+{
+    bool *const flags[] = {upgrade, granted};
+
+    code_flags(coder, flags, coder->version < 6 ? 1 : 2);
+}
+
 static void write_request(struct coder *coder, const struct lock_request *request, size_t place)
 {
     struct arena arena = ARENA_INIT;
-    bool upgrade = request->upgrade;
+    bool upgrade = request->upgrade, granted = request->state == LOCK_STATE_GRANTED;
     uint64_t arrival = request->arrival;
+    tl_ts token = request->token;
     size_t count = request->want_count;
 
-    REQUIRE(request->state == LOCK_STATE_WAITING);
+    REQUIRE(granted || request->state == LOCK_STATE_WAITING);
     code_size(coder, &place);
     code_number(coder, &arrival);
-    code_bool(coder, &upgrade);
+    code_request_flags(coder, &upgrade, &granted);
+    if (granted)
+        code_number(coder, &token);
     code_array(coder, NULL, &count, 0, WANT_MIN);
     for (size_t i = 0; i < count; i++) {
         const struct lock_wanted *wanted = &request->wants[i];
@@ -315,19 +325,24 @@ static struct lock_request *read_request(struct coder *coder, struct lock_table 
 {
     struct lock_want *wants;
     uint64_t arrival = 0;
-    bool upgrade = false;
+    bool upgrade = false, granted = false;
+    tl_ts token = TL_TS_NONE;
     size_t place = 0, count = 0;
 
     code_place(coder, &place, parties->owner_count);
     code_number(coder, &arrival);
-    code_bool(coder, &upgrade);
+    code_request_flags(coder, &upgrade, &granted);
+    if (granted)
+        code_number(coder, &token);
     wants = code_array(coder, NULL, &count, sizeof(*wants), WANT_MIN);
     coder_demand(coder, count > 0 && arrival <= table->last_arrival);
     for (size_t i = 0; i < count && !coder->bad; i++)
         code_want(coder, &wants[i]);
     if (coder->bad)
         return NULL;
-    struct lock_request *request = lock__restore_request(table, parties->owners[place], wants, count, arrival, upgrade);
+    struct lock_owner *owner = parties->owners[place];
+    struct lock_request *request = granted ? lock__restore_granted(table, owner, wants, count, arrival, upgrade, token)
+                                           : lock__restore_request(table, owner, wants, count, arrival, upgrade);
     for (size_t i = 0; i < count; i++)
         coder_demand(coder, is_called(table, &wants[i].on));
     return request;
@@ -419,7 +434,8 @@ static void code_request_order(struct coder *coder, struct list *requests, bool 
         struct lock_request *request = parties->requests[place];
         struct list *link = of_session ? &request->of_session : &request->of_owner;
         const struct lock_owner *owner = of_session ? request->owner->session : request->owner;
-        coder_demand(coder, owner != NULL && requests == (of_session ? &owner->ward_requests : &owner->requests));
+        coder_demand(coder, owner != NULL && requests == (of_session ? &owner->ward_requests : &owner->requests) &&
+                                request->state == LOCK_STATE_WAITING);
         if (coder->bad)
             return;
         list_remove(link);
@@ -472,7 +488,8 @@ static void read_parties(struct coder *coder, struct lock_table *table, struct l
     code_orders(coder, table, parties, resources, NULL);
     code_request_orders(coder, parties, NULL);
     for (size_t i = 0; i < parties->request_count && !coder->bad; i++)
-        coder_demand(coder, lock__queue_watch_again(parties->requests[i]));
+        coder_demand(coder, parties->requests[i]->state == LOCK_STATE_GRANTED ||
+                                lock__queue_watch_again(parties->requests[i]));
 }
 
 static void code_resources(struct coder *coder, struct lock_table *table, const struct lock_parties *parties,
@@ -494,13 +511,22 @@ static void code_resources(struct coder *coder, struct lock_table *table, const 
     write_resources(coder, places);
 }
 
+static size_t waiting_count(const struct lock_parties *parties)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < parties->request_count; i++)
+        count += parties->requests[i]->state == LOCK_STATE_WAITING;
+    return count;
+}
+
 void lock_table_code(struct coder *coder, struct lock_table *table, struct lock_parties *parties)
 {
     struct places_of_resources resources = {.keys = ARENA_INIT};
     size_t count = parties->owner_count;
 
     REQUIRE(list_empty(&table->granted) && list_empty(&table->victims) && heap_first(&table->wake) == NULL);
-    REQUIRE(coder_reads(coder) || parties->request_count == table->waiting_count);
+    REQUIRE(coder_reads(coder) || waiting_count(parties) == table->waiting_count);
     REQUIRE(!coder_reads(coder) || lock_table_idle(table));
     if (coder_reads(coder))
         parties->request_count = 0;

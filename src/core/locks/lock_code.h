@@ -15,8 +15,8 @@
 struct lock_parties {
     struct lock_owner **owners; /* all that hold or await anything, or may */
     size_t owner_count;
-    struct lock_request *
-        *requests; /* all that wait; read: out, in the coder's arena, each the caller's, with no user yet */
+    struct lock_request **
+        requests; /* all that wait, and those that were granted and are yet to go on; read: out, in the coder's arena, each the caller's, with no user yet */
     size_t request_count;
 };
 

@@ -142,6 +142,11 @@ void lock__token_set(struct lock_table *table, struct lock_hold *hold, tl_ts tok
 /* After the table has more buckets than the old count. */
 void lock__tokens_grow(struct lock_table *table, size_t old_count);
 
+/* One that was granted; what came of it is among the holds. */
+struct lock_request *lock__restore_granted(struct lock_table *table, struct lock_owner *owner,
+                                           const struct lock_want *wants, size_t count, uint64_t arrival, bool upgrade,
+                                           tl_ts token);
+
 /* lock_queue.c */
 /* Whether a waiting request waits for a hold of `owner` or of `session` (either may be NULL), so that neither need wait for it. */
 bool lock__waits_behind(const struct lock_request *request, const struct lock_owner *owner,

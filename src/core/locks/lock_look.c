@@ -452,9 +452,13 @@ static size_t check_queue(const struct resource *resource)
 
 static void check_owner(const struct lock_owner *owner)
 {
-    size_t awaited = 0;
-    list_for_each(link, &owner->holds) awaited += list_entry(link, struct lock_hold, of_owner)->awaited;
-    INSIST(owner->awaited_count == awaited);
+    size_t awaited = 0, count = 0;
+    list_for_each(link, &owner->holds)
+    {
+        awaited += list_entry(link, struct lock_hold, of_owner)->awaited;
+        count++;
+    }
+    INSIST(owner->awaited_count == awaited && owner->hold_count == count);
 }
 
 /* What is counted for people is what there is. */

@@ -272,15 +272,30 @@ static bool may_lie(void *context, const struct write_target *to, struct arena *
     return false;
 }
 
-/* A lock with the places above it. */
-enum { LOCK_BYTES = 256 };
-
 static bool too_large(const struct core *core, const struct txn *txn)
 {
     const struct overlay *overlay = txn->overlay;
-    return overlay_held(overlay) + txn->party.owner.lock_count * LOCK_BYTES > core->limits.transaction_held_max ||
+    return overlay_held(overlay) + owner__lock_bytes(&txn->party.owner) > core->limits.transaction_held_max ||
            overlay_bytes_in(overlay, SPACE_DOCUMENTS) > core->limits.transaction_bytes_max ||
            write__overlay_changes(overlay) > core->limits.transaction_changes_max;
+}
+
+static void refuse_too_large(struct admission *at)
+{
+    const struct core_limits *limits = &at->core->limits;
+    problem_set(&at->command->problem, &at->command->arena, PROBLEM_TRANSACTION_TOO_LARGE,
+                "a transaction holds at most [%zu] bytes of documents, [%zu] with their entries and locks, and [%zu] "
+                "changes; this request was not done, what was done before it stands",
+                limits->transaction_bytes_max, limits->transaction_held_max, limits->transaction_changes_max);
+}
+
+/* Whether what is wanted would take more than a transaction, or one write, may hold: it is refused before any place of it is made. */
+static bool wants_too_much(const struct admission *at)
+{
+    size_t most = at->core->limits.transaction_held_max;
+    size_t held = at->txn == NULL || at->txn->overlay == NULL ? 0 : overlay_held(at->txn->overlay);
+    held += at->txn == NULL ? 0 : owner__lock_bytes(&at->txn->party.owner);
+    return held >= most || wants__bytes(at->core, &at->wants, most - held) > most - held;
 }
 
 static int run_in_txn(struct admission *at)
@@ -298,12 +313,7 @@ static int run_in_txn(struct admission *at)
     if (too_large(core, at->txn)) {
         overlay_rollback_to(overlay, mark);
         ahead_clear(&ahead);
-        problem_set(
-            &command->problem, &command->arena, PROBLEM_TRANSACTION_TOO_LARGE,
-            "a transaction holds at most [%zu] bytes of documents, [%zu] with their entries and locks, and [%zu] "
-            "changes; this request was not done, what was done before it stands",
-            core->limits.transaction_bytes_max, core->limits.transaction_held_max,
-            core->limits.transaction_changes_max);
+        refuse_too_large(at);
     }
     overlay_forget_marks(overlay);
     ahead__put(core, &ahead, at->txn->id, &at->txn->ahead_notes);
@@ -481,6 +491,12 @@ static int ask(struct admission *at, uint64_t deadline, const bool *blocked)
 {
     struct core *core = at->core;
     bool full = deadline > core->clock && wait__full(core);
+    if (wants_too_much(at)) {
+        problem_set(wait__cause(at->wait), &at->command->arena, PROBLEM_LIMIT_EXCEEDED,
+                    "the places of its documents would take more than [%zu] bytes while it waits",
+                    core->limits.transaction_held_max);
+        return finish_without(at, at->wait, blocked);
+    }
     switch (wait__ask(core, at->wait, at->wants.items, at->wants.count, deadline > core->clock && !full)) {
     case LOCK_GRANTED: return finish(at, deadline);
     case LOCK_WAITS:
@@ -560,6 +576,11 @@ static int ask_in_txn(struct admission *at, uint64_t deadline)
         txn__touch(core, at->txn);
         return 0;
     }
+    if (at->wait == NULL && wants_too_much(at)) {
+        refuse_too_large(at);
+        txn__touch(core, at->txn);
+        return 0;
+    }
     if (at->wait == NULL)
         at->wait = wait__new(core, at->command, &at->txn->party.owner, NULL, at->txn);
     switch (wait__ask(core, at->wait, at->wants.items, at->wants.count, may_wait)) {
@@ -607,22 +628,25 @@ static struct admission resumed(struct core *core, struct wait *wait)
         .core = core, .command = wait->command, .session = wait->session, .txn = wait->txn, .wait = wait};
 }
 
-/* Fails what is left with the cause that the wait was given. */
-static int resume_failed(struct admission *at)
-{
-    struct write_command *write = write_of(at);
-    for (size_t i = 0; i < write->item_count; i++)
-        if (is_left(at, i))
-            write->results[i].problem = *wait__cause(at->wait);
-    return finish(at, at->core->clock);
-}
-
 static int resume(struct core *core, struct wait *wait)
 {
     struct admission at = resumed(core, wait);
-    if (wait->cause != NULL)
-        return resume_failed(&at);
     return go_on(&at, wait->until);
+}
+
+/* What is left of its items fails with the cause, where some are done, or where it gave way; else it fails as a whole. */
+static int ended(struct core *core, struct wait *wait)
+{
+    struct admission at = resumed(core, wait);
+    struct write_command *write = write_of(&at);
+    if (wait->left == NULL && wait__cause(wait)->type != PROBLEM_DEADLOCK_DETECTED) {
+        wait__answer(core, wait);
+        return 0;
+    }
+    for (size_t i = 0; i < write->item_count; i++)
+        if (is_left(&at, i))
+            write->results[i].problem = *wait__cause(wait);
+    return finish(&at, core->clock);
 }
 
 /* The items that nothing stands against any more run, the others fail. */
@@ -642,12 +666,12 @@ static int timed_out(struct core *core, struct wait *wait)
 static void give_way(struct core *core, struct wait *wait)
 {
     if (wait->txn == NULL)
-        wait__ready(core, wait);
+        wait__end_later(core, wait);
     else
         wait__gives_way(core, wait);
 }
 
-const struct turns write__turns = {wait__ready, resume, timed_out, give_way};
+const struct turns write__turns = {wait__ready, resume, timed_out, give_way, ended};
 
 /* --- What ended sessions left ------------------------------------------------------------------------------------- */
 

@@ -140,4 +140,4 @@ static int resume(struct core *core, struct wait *wait)
     return r;
 }
 
-const struct turns change__turns = {wait__ready, resume, wait__timed_out, wait__gives_way};
+const struct turns change__turns = {wait__ready, resume, wait__timed_out, wait__gives_way, NULL};

@@ -201,7 +201,7 @@ static int timed_out(struct core *core, struct wait *wait)
     return wait__timed_out(core, wait);
 }
 
-const struct turns lock__turns = {granted_later, resume_lock, timed_out, wait__gives_way};
+const struct turns lock__turns = {granted_later, resume_lock, timed_out, wait__gives_way, NULL};
 
 /* --- UNLOCK ------------------------------------------------------------------------------------------------------- */
 
@@ -271,6 +271,17 @@ static void read_for_update(struct wants *wants)
             wants->items[i].mode = LOCK_U;
 }
 
+/* Documents may lie deep: what is locked of them counts with all levels, before any is made. */
+static bool within_bytes(struct core *core, struct command *command, const struct txn *txn, const struct wants *wants)
+{
+    size_t most = core->limits.transaction_held_max, held = owner__lock_bytes(&txn->party.owner);
+    held += txn->overlay == NULL ? 0 : overlay_held(txn->overlay);
+    if (wants->count > 0 && (held >= most || wants__bytes(core, wants, most - held) > most - held))
+        problem_set(&command->problem, &command->arena, PROBLEM_TRANSACTION_TOO_LARGE,
+                    "a transaction holds at most [%zu] bytes of documents with their entries and locks", most);
+    return command->problem.type == PROBLEM_NONE;
+}
+
 /* Asks for what the names mean now and the transaction has not yet. Returns: 0 it is decided; CORE_WAITS; fatal codes. */
 static int ask_to_read(struct core *core, struct wait *wait, uint64_t wait_us)
 {
@@ -286,7 +297,7 @@ static int ask_to_read(struct core *core, struct wait *wait, uint64_t wait_us)
         read_for_update(&wants);
     if (r == 0 && wait->request != NULL)
         drop_held(core, wait->owner, &wants);
-    if (r < 0 || !within_limits(core, command, wait->owner, wants.count)) {
+    if (r < 0 || !within_limits(core, command, wait->owner, wants.count) || !within_bytes(core, command, txn, &wants)) {
         wait__free(core, wait);
         txn__touch(core, txn);
         return r < 0 ? tl_trace(r) : 0;
@@ -315,4 +326,4 @@ static int resume_reading(struct core *core, struct wait *wait)
     return ask_to_read(core, wait, wait->until > core->clock ? wait->until - core->clock : 0);
 }
 
-const struct turns txn_lock__turns = {wait__ready, resume_reading, wait__timed_out, wait__gives_way};
+const struct turns txn_lock__turns = {wait__ready, resume_reading, wait__timed_out, wait__gives_way, NULL};

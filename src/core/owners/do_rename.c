@@ -409,14 +409,14 @@ static int ask(struct core *core, struct wait *wait, uint64_t until)
 }
 
 /* What a transaction holds of a rename, at most: its names, in the records, for the feed and as locks; and what is small. */
-enum { HELD_COPIES = 8, HELD_BYTES = 1024, LOCK_BYTES = 256 /* as admit.c */ };
+enum { HELD_COPIES = 8, HELD_BYTES = 1024, LOCK_BYTES = 256 };
 
 static bool too_large(const struct core *core, const struct command *command, const struct txn *txn)
 {
     size_t names = command->rename.from.len + command->rename.to.len;
     size_t held = txn->overlay == NULL ? 0 : overlay_held(txn->overlay) + overlay_bytes_in(txn->overlay, SPACE_FEED);
     uint64_t changes = txn->overlay == NULL ? 0 : write__overlay_changes(txn->overlay);
-    return held + (txn->party.owner.lock_count + 2) * LOCK_BYTES + HELD_COPIES * names + HELD_BYTES >
+    return held + owner__lock_bytes(&txn->party.owner) + 2 * LOCK_BYTES + HELD_COPIES * names + HELD_BYTES >
                core->limits.transaction_held_max ||
            changes + 1 > core->limits.transaction_changes_max;
 }
@@ -476,7 +476,7 @@ static int resume(struct core *core, struct wait *wait)
     return ask(core, wait, wait->until);
 }
 
-const struct turns rename__turns = {wait__ready, resume, wait__timed_out, wait__gives_way};
+const struct turns rename__turns = {wait__ready, resume, wait__timed_out, wait__gives_way, NULL};
 
 /* --- Commits of transactions -------------------------------------------------------------------------------------- */
 

@@ -344,7 +344,7 @@ static void glance_at_wait(struct glance *glance, struct wait *wait)
     struct lock_conflict conflict;
     enum lock_mode mode;
     size_t position = 0;
-    if (lock_request_state(wait->request) != LOCK_STATE_WAITING)
+    if (wait->ready || lock_request_state(wait->request) != LOCK_STATE_WAITING)
         return;
     while (glance_goes_on(glance) && lock_request_want(wait->request, &position, &resource, &mode))
         glance_at(glance, resource);

@@ -140,8 +140,10 @@ static int await(struct core *core, struct kept *kept)
     r = admit__ask_kept(core, wait, command);
     if (r < 0)
         return tl_trace(r);
-    if (r == 0) /* what stood against it has gone with the session, or needs no lock */
-        wait__ready(core, wait);
+    if (r != 0)
+        return 0;
+    wait__restore(core, wait, false); /* what stood against it has gone with the session, or needs no lock */
+    wait__ready(core, wait);
     return 0;
 }
 
@@ -258,7 +260,7 @@ static int resume(struct core *core, struct wait *wait)
 }
 
 /* It waits for as long as it takes, and gives way to nobody. */
-const struct turns kept__turns = {wait__ready, resume, NULL, NULL};
+const struct turns kept__turns = {wait__ready, resume, NULL, NULL, NULL};
 
 int kept__restart(struct core *core)
 {

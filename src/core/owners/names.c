@@ -5,6 +5,8 @@
  */
 #include "core/owners/names.h"
 
+#include <stdlib.h>
+
 #include "base/check.h"
 #include "core/catalog/catalog.h"
 #include "core/catalog/catalog_internal.h"
@@ -40,6 +42,86 @@ size_t wants__lock_count(const struct wants *wants)
     for (size_t i = 0; i < wants->count; i++)
         count += !wants->items[i].within;
     return count;
+}
+
+/* --- What it takes ------------------------------------------------------------------------------------------------ */
+
+enum {
+    LOCK_BYTES = 256,  /* of a lock */
+    PLACE_BYTES = 192, /* of a level above it: api/request/memory.c has the same */
+};
+
+size_t owner__lock_bytes(const struct lock_owner *owner)
+{
+    size_t locks = owner->lock_count + owner->aside_count;
+    return locks * LOCK_BYTES + (owner->hold_count - locks) * PLACE_BYTES;
+}
+
+static size_t level_count(struct slice path)
+{
+    struct resource_path walk = resource_path(path);
+    struct slice segment;
+    size_t count = 0;
+    while (path.data != NULL && resource_path_next(&walk, &segment))
+        count++;
+    return count;
+}
+
+/* Compares two paths level by level. Returns: as slice_compare(); *ret_common gets how many they share. */
+static int compare_levels(struct slice a, struct slice b, size_t *ret_common)
+{
+    struct resource_path x = resource_path(a), y = resource_path(b);
+    struct slice left, right;
+    *ret_common = 0;
+    for (;;) {
+        bool more = resource_path_next(&x, &left), other = resource_path_next(&y, &right);
+        if (!more || !other)
+            return more - other;
+        int order = slice_compare(left, right);
+        if (order != 0)
+            return order;
+        (*ret_common)++;
+    }
+}
+
+static int compare_paths(const void *a, const void *b)
+{
+    const struct resource_name *x = &(*(const struct lock_want *const *)a)->on;
+    const struct resource_name *y = &(*(const struct lock_want *const *)b)->on;
+    size_t common;
+    int order = slice_compare(x->index, y->index);
+    return order != 0 ? order : compare_levels(x->path, y->path, &common);
+}
+
+/* Returns: how many levels there are in all, those that several paths share once. */
+static size_t distinct_levels(struct core *core, const struct wants *wants)
+{
+    const struct lock_want **sorted = arena_alloc(&core->arena, (wants->count + 1) * sizeof *sorted);
+    size_t count = 0, levels = 0, common;
+    for (size_t i = 0; i < wants->count; i++)
+        if (wants->items[i].on.path.data != NULL)
+            sorted[count++] = &wants->items[i];
+    if (count > 1)
+        qsort(sorted, count, sizeof *sorted, compare_paths);
+    for (size_t i = 0; i < count; i++) {
+        const struct resource_name *name = &sorted[i]->on;
+        levels += level_count(name->path);
+        if (i == 0 || !slice_equal(sorted[i - 1]->on.index, name->index))
+            continue;
+        (void)compare_levels(sorted[i - 1]->on.path, name->path, &common);
+        levels -= common;
+    }
+    return levels;
+}
+
+size_t wants__bytes(struct core *core, const struct wants *wants, size_t most)
+{
+    size_t locks = wants->count * LOCK_BYTES, levels = 0;
+    for (size_t i = 0; i < wants->count; i++)
+        levels += level_count(wants->items[i].on.path);
+    if (locks + levels * PLACE_BYTES <= most)
+        return locks + levels * PLACE_BYTES;
+    return locks + distinct_levels(core, wants) * PLACE_BYTES;
 }
 
 void wants__add(struct core *core, struct wants *wants, const struct lock_want *want)

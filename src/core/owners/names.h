@@ -22,6 +22,13 @@ struct wants {
 void wants__add(struct core *core, struct wants *wants, const struct lock_want *want);
 /* Returns: how many are locks, and not only places for something. */
 size_t wants__lock_count(const struct wants *wants);
+/*
+ * Returns: bytes that these locks take, and each level of their paths once, about as api/request/memory.c estimates it of a body: what a script
+ * makes, or a stored document has, is in no body. No more than `most` is counted exactly.
+ */
+size_t wants__bytes(struct core *core, const struct wants *wants, size_t most);
+/* Returns: bytes that the locks of an owner take, with each level above them. */
+size_t owner__lock_bytes(const struct lock_owner *owner);
 
 /* Whether a name is neither an index nor an alias. */
 bool names__missing(const struct core *core, struct slice name);

@@ -10,6 +10,7 @@
 #include "core/locks/resource.h"
 #include "core/owners/kept.h"
 #include "core/owners/lock_past.h"
+#include "core/owners/thing.h"
 #include "core/owners/tried.h"
 #include "core/owners/txn.h"
 #include "core/owners/wait.h"
@@ -180,9 +181,17 @@ void owners__stop(struct core *core)
     stop_closing(core, &owners->leaving);
 }
 
-void owners__begin_step(struct core *core, size_t late_max)
+/*
+ * While something is left of what goes on only a TICK goes on with it. TRIED does nothing that was left, which could end the process again before the
+ * next is counted.
+ */
+void owners__begin_step(struct core *core, enum command_type type)
 {
-    core->owners->locks.late_max = late_max;
+    struct owners *owners = core->owners;
+    bool counts = type == COMMAND_TRIED;
+    bool goes_on = !counts && (type == COMMAND_TICK || list_empty(&owners->ready));
+    owners->locks.late_max = counts ? 0 : core->limits.sweep_piece;
+    owners->things_left = goes_on ? core->limits.ephemeral_piece : 0;
 }
 
 uint64_t owners__walked(const struct core *core)
@@ -249,22 +258,49 @@ int owners__settle(struct core *core)
 
 /* --- Going on ----------------------------------------------------------------------------------------------------- */
 
+/* What writes of the step have taken so far, for the things that it counts as. */
+struct taken {
+    uint64_t bytes, steps;
+};
+
+static struct taken taken_by(const struct core *core)
+{
+    return (struct taken){core->source_bytes, core->script_steps};
+}
+
+static uint64_t things_since(const struct core *core, const struct taken *before)
+{
+    return (core->source_bytes - before->bytes) / THING_BYTES + (core->script_steps - before->steps) / THING_STEPS;
+}
+
+static int turn(struct core *core, struct wait *wait)
+{
+    if (!wait->ended)
+        return wait->turns->resumed(core, wait);
+    if (wait->turns->ended != NULL)
+        return wait->turns->ended(core, wait);
+    wait__answer(core, wait);
+    return 0;
+}
+
 static int resume_one(struct core *core, struct wait *wait)
 {
     struct command *command = wait->command;
-    int r = wait->turns->resumed(core, wait);
+    struct taken before = taken_by(core);
+    uint64_t things = wait__things(wait);
+    int r = turn(core, wait);
     if (r == 0 && command != NULL)
         core__complete(core, command);
+    things_take(&core->owners->things_left, things + things_since(core, &before));
     return r == CORE_WAITS ? 0 : r;
 }
 
 int owners__resume(struct core *core)
 {
     struct owners *owners = core->owners;
-    while (!list_empty(&owners->ready)) {
+    while (!list_empty(&owners->ready) && owners->things_left > 0) {
         struct wait *wait = list_entry(owners->ready.next, struct wait, link);
-        list_remove(&wait->link);
-        wait->ready = false;
+        wait__unready(core, wait);
         core__begin(core, core->last_ts + 1);
         int r = resume_one(core, wait);
         if (r >= 0)
@@ -286,7 +322,8 @@ static bool any_ending(const struct owners *owners)
 
 uint64_t core_next_wait_end(const struct core *core)
 {
-    return any_ending(core->owners) ? 0 : deadlines_first(&core->owners->wait_ends);
+    const struct owners *owners = core->owners;
+    return any_ending(owners) || !list_empty(&owners->ready) ? 0 : deadlines_first(&owners->wait_ends);
 }
 
 uint64_t core_next_lease_end(const struct core *core)
@@ -308,23 +345,35 @@ static void idle_out(struct core *core, struct txn *txn)
     txn__abort(core, txn, "nothing was done with it for %llu ms", (unsigned long long)(txn->timeout_us / TL_MS));
 }
 
-/* What falls due first of waits and idle transactions; one unit. */
-static int fall_due(struct core *core, tl_ts ts, uint64_t heard, bool *ret_done)
+/* Its time is over. */
+static int time_out(struct core *core, struct wait *wait, size_t *left)
+{
+    struct taken before = taken_by(core);
+    uint64_t things = wait__things(wait);
+    int r = wait->turns->timed_out(core, wait);
+    things_take(left, things + things_since(core, &before));
+    return r;
+}
+
+/* What falls due first of waits and idle transactions; one unit. Nothing is left when there is none. */
+static int fall_due(struct core *core, tl_ts ts, uint64_t heard, size_t *left)
 {
     struct owners *owners = core->owners;
     struct deadline *wait = deadlines_due(&owners->wait_ends, core->clock);
     struct deadline *idle = deadlines_due(&owners->idles, heard);
     int r = 0;
 
-    *ret_done = wait == NULL && idle == NULL;
-    if (*ret_done)
+    if (wait == NULL && idle == NULL) {
+        *left = 0;
         return 0;
+    }
     core__begin(core, ts);
     if (wait != NULL && (idle == NULL || wait->at <= idle->at)) {
-        struct wait *ended = container_of(wait, struct wait, deadline);
-        r = ended->turns->timed_out(core, ended);
+        r = time_out(core, container_of(wait, struct wait, deadline), left);
     } else {
-        idle_out(core, container_of(idle, struct txn, idle));
+        struct txn *txn = container_of(idle, struct txn, idle);
+        things_take(left, 1 + txn->party.owner.lock_count / THING_LOCKS);
+        idle_out(core, txn);
     }
     if (r >= 0)
         r = owners__settle(core);
@@ -402,12 +451,11 @@ static int run_out(struct core *core, tl_ts ts, uint64_t heard)
 {
     enum { WAITING_PER_THING = 400 };
     size_t left = core->limits.ephemeral_piece;
-    bool done = false;
     int r = 0;
-    while (left > 0 && r >= 0 && !done) {
-        size_t things = 1 + core->owners->locks.waiting_count / WAITING_PER_THING;
-        r = fall_due(core, ts, heard, &done);
-        left -= things < left ? things : left;
+    while (left > 0 && r >= 0) {
+        size_t things = core->owners->locks.waiting_count / WAITING_PER_THING;
+        r = fall_due(core, ts, heard, &left);
+        things_take(&left, things);
     }
     return r;
 }
@@ -436,8 +484,8 @@ void owners__cancel_host(struct core *core, uint64_t host, const char *why)
     list_for_each_safe(link, following, &core->owners->waits)
     {
         struct wait *wait = list_entry(link, struct wait, of_all);
-        if (wait->command != NULL && !wait->ready && host_of_number(wait->command->request) == host)
-            wait__fail(core, wait, PROBLEM_STOPPING, "%s", why);
+        if (wait->command != NULL && !wait->ended && host_of_number(wait->command->request) == host)
+            wait__end(core, wait, PROBLEM_STOPPING, "%s", why);
     }
 }
 

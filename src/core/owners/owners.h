@@ -33,7 +33,10 @@ struct owners {
     struct list unrecorded_txns; /* query transactions that were begun since the last upkeep */
     struct map requests;         /* waits by the number of their command (u64be) */
     struct list waits;
-    struct list ready;
+    struct list ready; /* waits that go on, or are answered, in their order; some may be left for a later step */
+    size_t ready_count;
+    uint64_t last_ready;  /* of their numbers; 0 while there are none */
+    size_t things_left;   /* of what goes on with the step at hand (thing.h) */
     struct list ending;   /* sessions whose end goes on in pieces, oldest end first; empty before RESTART */
     struct list leaving;  /* those that are past that, with documents to be swept away, likewise */
     size_t leaving_count; /* sessions that are leaving */

@@ -147,7 +147,8 @@ static void code_end(struct coder *coder, struct core *core, struct session *ses
     coder_demand(coder, leaving || (!session->over && !closing && !session->ending));
     coder_demand(coder, !session->over || (!closing && !session->ending));
     coder_demand(coder, session->ending || !session->acted);
-    session->end_noted = session->ending; /* between steps */
+    if (coder_reads(coder))
+        session->end_noted = session->ending; /* between steps */
     if (!leaving)
         return;
     session->how = (enum session_end)code_enum(coder, session->how, SESSION_END_COUNT);
@@ -433,7 +434,7 @@ static bool are_numbered(const struct owners *owners, const struct lock_parties 
     return sound;
 }
 
-/* All who may hold something, in the order of the sections, and all requests. */
+/* All who may hold something, in the order of the sections, and all requests; some that are ready have none any more. */
 static struct lock_parties gather(const struct core *core, struct arena *arena)
 {
     const struct owners *owners = core->owners;
@@ -455,9 +456,17 @@ static struct lock_parties gather(const struct core *core, struct arena *arena)
         struct wait *wait = list_entry(link, struct wait, of_all);
         if (wait->party != NULL)
             parties.owners[parties.owner_count++] = wait->owner;
-        parties.requests[parties.request_count++] = wait->request;
+        if (wait->request != NULL)
+            parties.requests[parties.request_count++] = wait->request;
     }
     return parties;
+}
+
+/* What ended sessions left may be ready without having asked for anything; what has ended asks for nothing. */
+static bool asks_for(const struct wait *wait, struct lock_request *request)
+{
+    return !wait->ended && request != NULL && lock_request_owner(request) == wait->owner &&
+           lock_request_state(request) == (wait->ready_number > 0 ? LOCK_STATE_GRANTED : LOCK_STATE_WAITING);
 }
 
 /* Gives each wait the request that was read for it. */
@@ -465,22 +474,55 @@ static void give_requests(struct coder *coder, struct owners *owners, const stru
 {
     size_t next = 0;
 
-    coder_demand(coder, parties->request_count == length_of(&owners->waits));
+    for (int pass = 0; pass < 2 && !coder->bad; pass++) { /* only when all fit is any given away */
+        next = 0;
+        list_for_each(link, &owners->waits)
+        {
+            struct wait *wait = list_entry(link, struct wait, of_all);
+            struct lock_request *request = next < parties->request_count ? parties->requests[next] : NULL;
+            bool asks = asks_for(wait, request);
+            coder_demand(coder, asks || wait->ended || (wait->ready_number > 0 && wait->kept != NULL));
+            if (!asks)
+                continue;
+            next++;
+            if (pass == 0)
+                continue;
+            wait->request = request;
+            lock_request_set_user(request, wait);
+        }
+        coder_demand(coder, next == parties->request_count);
+    }
+}
+
+static int compare_ready(const void *a, const void *b)
+{
+    uint64_t x = (*(struct wait *const *)a)->ready_number, y = (*(struct wait *const *)b)->ready_number;
+
+    return (x > y) - (x < y);
+}
+
+/* Lines up those that are ready. */
+static void give_turns(struct sections *sections, struct owners *owners)
+{
+    struct wait **ready = arena_alloc(sections->arena, (length_of(&owners->waits) + 1) * sizeof *ready);
+    size_t count = 0;
+
     list_for_each(link, &owners->waits)
     {
         struct wait *wait = list_entry(link, struct wait, of_all);
-        coder_demand(coder, coder->bad || lock_request_owner(parties->requests[next]) == wait->owner);
-        if (coder->bad)
-            return;
-        next++;
+        if (wait->ready_number > 0)
+            ready[count++] = wait;
     }
-    next = 0;
-    list_for_each(link, &owners->waits)
-    {
-        struct wait *wait = list_entry(link, struct wait, of_all);
-        wait->request = parties->requests[next++];
-        lock_request_set_user(wait->request, wait);
+    if (count > 1)
+        qsort(ready, count, sizeof *ready, compare_ready);
+    for (size_t i = 0; i < count; i++) {
+        ready[i]->ready = true;
+        list_append(&owners->ready, &ready[i]->link);
+        sections_demand(sections, ready[i]->ready_number > (i == 0 ? 0 : ready[i - 1]->ready_number) &&
+                                      ready[i]->ready_number <= owners->last_ready);
     }
+    owners->ready_count = count;
+    sections_demand(sections, (count > 0) == (owners->last_ready > 0));
 }
 
 static void code_locks(struct sections *sections, struct core *core)
@@ -541,6 +583,8 @@ static void code_counts(struct sections *sections, struct owners *owners, struct
     code_number(&coder, &owners->wait_ends.last_number);
     code_number(&coder, &owners->idles.last_number);
     code_number(&coder, &owners->last_kept);
+    if (coder.version >= 6)
+        code_number(&coder, &owners->last_ready);
     code_size(&coder, &counts->sessions);
     code_size(&coder, &counts->txns);
     code_size(&coder, &counts->waits);
@@ -581,6 +625,7 @@ static void read_all(struct core *core, struct sections *sections, const struct 
     struct kept_all kept = gather_kept(owners, sections->arena);
     for (size_t i = 0; i < counts->waits && !sections->bad; i++)
         code_wait(sections, core, &wait, &kept);
+    give_turns(sections, owners);
 }
 
 void owners__code(struct core *core, struct sections *sections)
@@ -588,7 +633,6 @@ void owners__code(struct core *core, struct sections *sections)
     struct owners *owners = core->owners;
     struct counts counts = {owners->sessions.count, owners->txns.count, length_of(&owners->waits)};
 
-    REQUIRE(list_empty(&owners->ready));
     code_counts(sections, owners, &counts);
     if (sections_read(sections))
         read_all(core, sections, &counts);
@@ -598,8 +642,10 @@ void owners__code(struct core *core, struct sections *sections)
     code_stories(sections, &owners->stories);
     if (sections->version >= 4)
         hosts__code(sections, &owners->hosts);
-    owners->stories_told = owners->stories.count; /* as news: whoever wrote them has told them */
-    owners__tally(core);
+    if (sections_read(sections)) {
+        owners->stories_told = owners->stories.count; /* as news: whoever wrote them has told them */
+        owners__tally(core);
+    }
 }
 
 void owners__abandon(struct core *core)

@@ -20,6 +20,7 @@
 #include "core/owners/names.h"
 #include "core/owners/owners.h"
 #include "core/owners/story.h"
+#include "core/owners/thing.h"
 #include "core/owners/tried.h"
 #include "core/owners/txn.h"
 #include "core/owners/wait.h"
@@ -34,10 +35,6 @@
 #define SESSION_NAME_BYTES_MAX 1024
 #define SESSION_TTL_US_MAX (24 * 3600 * TL_SECOND)
 #define SESSION_ACTIONS_BYTES_MAX ((size_t)1 << 20)
-
-/* What counts as one thing of a piece of an end, beside a session, a transaction, an action, a document: */
-#define SESSION_THING_STEPS 500 /* steps of scripts */
-#define SESSION_THING_LOCKS 50  /* locks that go with their session or transaction */
 
 /* --- Beginning ---------------------------------------------------------------------------------------------------- */
 
@@ -220,8 +217,8 @@ int core__do_session_close(struct core *core, struct command *command)
 void session__cancel_waits(struct core *core, struct session *session)
 {
     while (!list_empty(&session->waits))
-        wait__fail(core, list_entry(session->waits.next, struct wait, of_session), PROBLEM_SESSION_MISSING,
-                   "session [%.*s] ended while the request waited", SLICE_ARG(session->id));
+        wait__end(core, list_entry(session->waits.next, struct wait, of_session), PROBLEM_SESSION_MISSING,
+                  "session [%.*s] ended while the request waited", SLICE_ARG(session->id));
 }
 
 static const char *end_text(enum session_end how)
@@ -574,12 +571,6 @@ static int remove_all(struct core *core, struct session *session, bool *ret_more
 
 /* --- Actions ------------------------------------------------------------------------------------------------------ */
 
-/* Things that have been done are taken off what a piece may do. */
-static void take_off(size_t *left, uint64_t things)
-{
-    *left = things < *left ? *left - (size_t)things : 0;
-}
-
 static void count_failed(struct session *session, struct slice reason)
 {
     if (session->reason.len == 0)
@@ -671,7 +662,7 @@ static int run_actions(struct core *core, struct session *session, size_t *left)
         uint64_t steps = core->script_steps;
         r = try_action(core, session, &all->write.items[session->actions_passed], session->actions_passed);
         session->actions_passed++;
-        take_off(left, 1 + (core->script_steps - steps) / SESSION_THING_STEPS);
+        things_take(left, 1 + (core->script_steps - steps) / THING_STEPS);
     }
     if (r < 0 || session->actions_passed < count)
         return r;
@@ -696,7 +687,7 @@ static void end_transactions(struct core *core, struct session *session, size_t 
     while (!list_empty(&session->transactions) && *left > 0) {
         struct txn *txn = list_entry(session->transactions.next, struct txn, of_session);
         buf_printf(&session->story, "\ntransaction #%llu is rolled back", (unsigned long long)txn->party.owner.number);
-        take_off(left, 1 + txn->party.owner.lock_count / SESSION_THING_LOCKS);
+        things_take(left, 1 + txn->party.owner.lock_count / THING_LOCKS);
         txn__abort(core, txn, "%s", cause);
     }
 }
@@ -749,7 +740,7 @@ static int end_documents(struct core *core, struct session *session, size_t *lef
         session__drop_progress(core, session);
     session->end_noted = false;
     forget_actions(core, session);
-    take_off(left, 1 + session->ephemeral_count + session->party.owner.lock_count / SESSION_THING_LOCKS);
+    things_take(left, 1 + session->ephemeral_count + session->party.owner.lock_count / THING_LOCKS);
     int r = remove_all(core, session, &more, &over);
     if (r < 0)
         return tl_trace(r);

@@ -305,8 +305,8 @@ void txn__end_waiting(struct core *core, struct txn *txn, struct slice cause)
         return;
     txn->wait = NULL;
     wait->txn = NULL;
-    wait__fail(core, wait, PROBLEM_TRANSACTION_ABORTED, "transaction [%.*s] was rolled back: %.*s", SLICE_ARG(txn->id),
-               SLICE_ARG(cause));
+    wait__end(core, wait, PROBLEM_TRANSACTION_ABORTED, "transaction [%.*s] was rolled back: %.*s", SLICE_ARG(txn->id),
+              SLICE_ARG(cause));
 }
 
 static void roll_back(struct core *core, struct txn *txn, bool by_request, struct slice cause)

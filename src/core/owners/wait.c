@@ -10,6 +10,7 @@
 #include "core/owners/owners.h"
 #include "core/owners/session.h"
 #include "core/owners/story.h"
+#include "core/owners/thing.h"
 #include "core/owners/txn.h"
 #include "core/step/figures.h"
 #include "core/step/unit.h"
@@ -33,6 +34,7 @@ struct wait *wait__new(struct core *core, struct command *command, struct lock_o
     wait->owner = owner;
     wait->since = core->clock;
     wait->since_ts = core->ts;
+    wait->deadline.at = TL_TS_MAX;
     if (owner == NULL) {
         wait->party = &container_of(wait, struct write_wait, wait)->party;
         *wait->party = (struct party){.kind = PARTY_WRITE, .session = session};
@@ -40,6 +42,17 @@ struct wait *wait__new(struct core *core, struct command *command, struct lock_o
         lock_owner_init(&core->owners->locks, wait->owner, session == NULL ? NULL : &session->party.owner, wait->party);
         wait->owner->one_shot = true;
     }
+    return wait;
+}
+
+struct wait *wait__restore_ended(struct core *core, struct command *command)
+{
+    struct wait *wait = mem_zalloc(sizeof *wait);
+    wait->turns = owners__turns(command);
+    wait->command = command;
+    wait->deadline.at = TL_TS_MAX;
+    wait->ended = true;
+    wait__restore(core, wait, false);
     return wait;
 }
 
@@ -74,12 +87,14 @@ void wait__restore(struct core *core, struct wait *wait, bool named)
 void wait__park(struct core *core, struct wait *wait, uint64_t deadline)
 {
     struct owners *owners = core->owners;
+    bool again = wait->until != 0; /* with more to wait for than at first */
     wait->until = deadline;
     deadline_set(&owners->wait_ends, &wait->deadline, deadline);
-    if (list_linked(&wait->of_all)) /* again, with more to wait for than at first */
+    if (again)
         return;
     wait->place = lock_request_ahead(wait->request);
-    wait__restore(core, wait, wait->command != NULL && wait->command->request != 0);
+    if (!list_linked(&wait->of_all))
+        wait__restore(core, wait, wait->command != NULL && wait->command->request != 0);
     if (wait->txn != NULL)
         deadline_set(&owners->idles, &wait->txn->idle, TL_TS_MAX);
 }
@@ -95,38 +110,62 @@ static void count_end(struct core *core, const struct wait *wait)
     metric_observe(&core->figures.waits[how], metric_times_us, core->clock - wait->since);
 }
 
-static void unpark(struct core *core, struct wait *wait)
+/* It waits no more: nobody finds it, and what is told of it is told. */
+static void stop_waiting(struct core *core, struct wait *wait)
 {
     struct owners *owners = core->owners;
     char key[8];
-    if (!list_linked(&wait->of_all))
+    if (!list_linked(&wait->of_all) || wait->ended)
         return;
-    count_end(core, wait);
-    lock_past_waited(&owners->past, wait, core->ts);
+    if (wait->until != 0) {
+        wait__tell_end(core, wait);
+        count_end(core, wait);
+        lock_past_waited(&owners->past, wait, core->ts);
+    }
     deadline_set(&owners->wait_ends, &wait->deadline, TL_TS_MAX);
-    list_remove(&wait->of_all);
-    owners->wait_bytes -= wait->bytes;
     if (wait->session != NULL)
         list_remove(&wait->of_session);
     if (wait->txn != NULL)
         wait->txn->wait = NULL;
-    if (wait->ready)
-        list_remove(&wait->link);
     if (wait->command != NULL && wait->command->request != 0)
         map_remove(&owners->requests, request_key(wait->command->request, key));
+}
+
+/* It has no request any more, and no locks of its own. */
+static void drop_locks(struct core *core, struct wait *wait)
+{
+    lock_request_free(tl_steal(wait->request));
+    if (wait->party != NULL) {
+        lock_release_all(&core->owners->locks, wait->owner);
+        lock_owner_deinit(wait->owner);
+    }
+    wait->party = NULL;
+    wait->owner = NULL;
+}
+
+void wait__unready(struct core *core, struct wait *wait)
+{
+    struct owners *owners = core->owners;
+    list_remove(&wait->link);
+    wait->ready = false;
+    if (--owners->ready_count == 0)
+        owners->last_ready = 0;
 }
 
 void wait__free(struct core *core, struct wait *wait)
 {
     struct owners *owners = core->owners;
     core__work(core, WORK_OWNER);
-    wait__tell_end(core, wait);
-    unpark(core, wait);
-    lock_request_free(wait->request);
-    if (wait->party != NULL) {
-        lock_release_all(&owners->locks, wait->owner);
-        lock_owner_deinit(wait->owner);
+    stop_waiting(core, wait);
+    if (list_linked(&wait->of_all)) {
+        list_remove(&wait->of_all);
+        owners->wait_bytes -= wait->bytes;
     }
+    if (wait->deadline.at < TL_TS_MAX) /* of one that was read from what is damaged */
+        deadline_set(&owners->wait_ends, &wait->deadline, TL_TS_MAX);
+    if (wait->ready)
+        wait__unready(core, wait);
+    drop_locks(core, wait);
     mem_free(wait);
 }
 
@@ -137,54 +176,100 @@ struct problem *wait__cause(struct wait *wait)
     return wait->cause;
 }
 
-/* Leaves its session behind, which is about to go. */
-static void leave_session(struct wait *wait)
+void wait__end_later(struct core *core, struct wait *wait)
 {
-    if (wait->session == NULL)
-        return;
-    list_remove(&wait->of_session);
+    core__work(core, WORK_LOCK);
+    stop_waiting(core, wait);
+    drop_locks(core, wait);
     wait->session = NULL;
-    if (wait->party == NULL)
-        return;
-    wait->party->session = NULL;
-    lock_owner_leave_session(wait->owner);
+    wait->txn = NULL;
+    wait->ended = true;
+    wait__ready(core, wait);
 }
 
-void wait__fail(struct core *core, struct wait *wait, enum problem_type type, const char *format, ...)
+void wait__answer(struct core *core, struct wait *wait)
+{
+    wait->command->problem = *wait__cause(wait);
+    wait__free(core, wait);
+}
+
+/* Ends one for its cause. */
+static void end(struct core *core, struct wait *wait, bool now)
 {
     struct command *command = wait->command;
     struct txn *txn = wait->txn;
-    struct problem problem = {0};
-    if (command != NULL) {
-        va_list arguments;
-        va_start(arguments, format);
-        struct slice reason = arena_vprintf(&command->arena, format, arguments);
-        va_end(arguments);
-        problem_set(&problem, &command->arena, type, "%.*s", SLICE_ARG(reason));
-    }
-    if (wait->left != NULL) { /* some items are done: the others say why they are not */
-        lock_request_free(tl_steal(wait->request));
-        leave_session(wait);
-        *wait__cause(wait) = problem;
-        wait__ready(core, wait);
-        return;
-    }
-    wait__free(core, wait);
-    if (command != NULL) {
-        command->problem = problem;
+    /* A session has no lock that nobody was told of. */
+    if (wait->ready && wait->command->type == COMMAND_LOCK)
+        lock_request_undo(wait->request, wait->granted);
+    if (now && wait->left == NULL) {
+        wait__answer(core, wait);
         core__complete(core, command);
+    } else {
+        wait__end_later(core, wait); /* where some items are done the others say why they are not */
     }
     if (txn != NULL)
         txn__touch(core, txn);
 }
 
+static void set_cause(struct wait *wait, enum problem_type type, const char *format, va_list arguments)
+{
+    struct arena *arena = &wait->command->arena;
+    struct slice reason = arena_vprintf(arena, format, arguments);
+    problem_set(wait__cause(wait), arena, type, "%.*s", SLICE_ARG(reason));
+}
+
+void wait__fail(struct core *core, struct wait *wait, enum problem_type type, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    set_cause(wait, type, format, arguments);
+    va_end(arguments);
+    end(core, wait, true);
+}
+
+void wait__end(struct core *core, struct wait *wait, enum problem_type type, const char *format, ...)
+{
+    struct owners *owners = core->owners;
+    bool now = owners->things_left > 0;
+    va_list arguments;
+    va_start(arguments, format);
+    set_cause(wait, type, format, arguments);
+    va_end(arguments);
+    things_take(&owners->things_left, now);
+    end(core, wait, now);
+}
+
 void wait__ready(struct core *core, struct wait *wait)
 {
+    struct owners *owners = core->owners;
     if (wait->ready)
         return;
     wait->ready = true;
-    deadline_set(&core->owners->wait_ends, &wait->deadline, TL_TS_MAX);
-    list_append(&core->owners->ready, &wait->link);
+    wait->ready_number = ++owners->last_ready;
+    owners->ready_count++;
+    deadline_set(&owners->wait_ends, &wait->deadline, TL_TS_MAX);
+    list_append(&owners->ready, &wait->link);
+}
+
+/* Returns: how many items of a write are left to run, at least one. */
+static size_t items_left(const struct wait *wait)
+{
+    const struct write_command *write = &wait->command->write;
+    size_t count = wait->left == NULL ? write->item_count : 0;
+    for (size_t i = 0; wait->left != NULL && i < write->item_count; i++)
+        count += wait->left[i];
+    return count > 0 ? count : 1;
+}
+
+size_t wait__things(const struct wait *wait)
+{
+    const struct command *command = wait->command;
+    size_t things = 1;
+    if (command != NULL && command->type == COMMAND_WRITE)
+        things = items_left(wait);
+    else if (command != NULL && (command->type == COMMAND_RENAME || command_is(command->type, COMMAND_CHANGES_INDEX)))
+        things = CHANGE_THINGS;
+    return things + (wait->request == NULL ? 0 : lock_request_want_count(wait->request) / THING_LOCKS);
 }
 
 int wait__timed_out(struct core *core, struct wait *wait)
@@ -242,7 +327,7 @@ void wait__explain_briefly(struct arena *arena, enum problem_type type, struct p
 
 bool wait__full(const struct core *core)
 {
-    return core->owners->locks.waiting_count >= core->limits.waiters_max;
+    return core->owners->locks.waiting_count + core->owners->ready_count >= core->limits.waiters_max;
 }
 
 void wait__explain_full(const struct core *core, struct arena *arena, struct problem *ret_problem)

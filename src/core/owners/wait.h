@@ -27,6 +27,8 @@ struct turns {
     int (*timed_out)(struct core *core, struct wait *wait);
     /* It is the victim of a deadlock, whose story is its cause. */
     void (*gives_way)(struct core *core, struct wait *wait);
+    /* It has ended, and is answered now with its cause. Returns: as resumed(). NULL: wait__answer(). */
+    int (*ended)(struct core *core, struct wait *wait);
 };
 extern const struct turns write__turns;    /* admit.c */
 extern const struct turns change__turns;   /* admit_change.c */
@@ -35,23 +37,28 @@ extern const struct turns txn_lock__turns; /* do_lock.c */
 extern const struct turns rename__turns;   /* do_rename.c */
 extern const struct turns kept__turns;     /* kept.c; of no command */
 
-/* A command that waits for its locks, or was granted them and is about to go on. */
+/*
+ * A command that waits for its locks; or is *ready*: it was granted them and is about to go on, with this step or a later one; or has
+ * *ended*, for its cause, and is about to be answered: then it is nobody's, nobody finds it, and it has no request.
+ */
 struct wait {
     const struct turns *turns;
-    struct party *party;      /* of its write_wait; NULL: its owner is a session or a transaction */
-    struct lock_owner *owner; /* whose request it is */
+    struct party *party;      /* of its write_wait; NULL: its owner is a session or a transaction, or it has ended */
+    struct lock_owner *owner; /* whose request it is; NULL: it has ended */
     struct command *command;  /* NULL: what an ended session left */
     struct kept *kept;        /* with no command: which; else NULL */
-    struct lock_request *request;
+    struct lock_request *request; /* ready, what is kept may need none */
     struct session *session;  /* that it ends with; NULL: none */
     struct txn *txn;          /* NULL: none */
     struct deadline deadline; /* set while it waits */
-    uint64_t until;           /* what it was set to */
+    uint64_t until;           /* what it was set to; 0: it has never waited */
     uint64_t since;           /* by the clock */
     tl_ts since_ts;
     size_t bytes;          /* it takes with its command, since it began to wait */
     size_t place;          /* how many stood ahead when it began to wait */
     bool ready;            /* it is in owners->ready */
+    bool ended;            /* ready, to be answered with its cause */
+    uint64_t ready_number; /* its place there */
     uint64_t names_epoch;  /* of a LOCK: core->names_epoch when it asked */
     tl_ts granted;         /* of a LOCK that must look again what its names mean: when it was granted */
     bool told;             /* as one that lasts; news.c */
@@ -81,12 +88,25 @@ int wait__ask(struct core *core, struct wait *wait, const struct lock_want *want
 void wait__park(struct core *core, struct wait *wait, uint64_t deadline);
 /* Puts one that was saved where it stood, with all it has of before but its request; `named`: CANCEL finds it. */
 void wait__restore(struct core *core, struct wait *wait, bool named);
+/* Makes one that has ended, as it was saved. */
+struct wait *wait__restore_ended(struct core *core, struct command *command);
 /* Returns: the wait that CANCEL finds by the number of a command; NULL: none. */
 struct wait *wait__requested(const struct core *core, uint64_t number);
 /* Takes it out of everything and frees it; a write's own locks are released. */
 void wait__free(struct core *core, struct wait *wait);
-/* Completes the command of a wait with a problem, and frees the wait. */
+/*
+ * Ends a wait, also one that is ready: its command is told the problem, or each of its items that is left when some are done. wait__fail() frees it where
+ * that needs no unit of its own; wait__end() does while the step has things left (thing.h), since there may be many: the others are answered later.
+ * Requires: it has a command, and has not ended.
+ */
 void wait__fail(struct core *core, struct wait *wait, enum problem_type type, const char *format, ...) TL_PRINTF(4, 5);
+void wait__end(struct core *core, struct wait *wait, enum problem_type type, const char *format, ...) TL_PRINTF(4, 5);
+/* Ends it for the cause that it has, to be answered in a unit of its own. */
+void wait__end_later(struct core *core, struct wait *wait);
+/* Gives the command of one that has ended its cause, as a whole, and frees the wait. */
+void wait__answer(struct core *core, struct wait *wait);
+/* Returns: how many things it counts as when it goes on, beside what its scripts take and its sources are. */
+size_t wait__things(const struct wait *wait);
 /* Returns: where to say why it must fail, or the cause that was said. Requires: it has a command. */
 struct problem *wait__cause(struct wait *wait);
 /* Fills a problem with who stands against what a wait has asked for. `arena` takes its texts. */
@@ -102,6 +122,8 @@ void wait__explain_full(const struct core *core, struct arena *arena, struct pro
 void wait__explain_conflict(const struct core *core, struct wait *wait, bool would_wait, enum problem_type type);
 /* Makes a wait ready to go on in a unit of its own. As a turn: granted. */
 void wait__ready(struct core *core, struct wait *wait);
+/* It is its turn. */
+void wait__unready(struct core *core, struct wait *wait);
 /* Turns that many share: the command is told why, what it belongs to goes on or, after a deadlock, is rolled back. */
 int wait__timed_out(struct core *core, struct wait *wait) TL_MUST_USE;
 void wait__gives_way(struct core *core, struct wait *wait);

@@ -84,6 +84,13 @@ static void code_result(struct coder *coder, struct write_result *result)
     code_problem(coder, &result->problem, 0);
 }
 
+/* What is read from here on stays with the command. */
+static void keep_texts(struct coder *coder, struct command *command)
+{
+    coder->in = arena_copy(&command->arena, coder->in);
+    coder->arena = &command->arena;
+}
+
 /* Which items are left to be run; and all results, in the command's own memory. */
 static void code_results(struct coder *coder, struct wait *wait)
 {
@@ -92,12 +99,11 @@ static void code_results(struct coder *coder, struct wait *wait)
     bool partly = wait->left != NULL;
 
     code_bool(coder, &partly);
-    coder_demand(coder, !partly || (wait->party != NULL && !write->atomic && write->item_count > 1));
+    coder_demand(coder, !partly || ((wait->party != NULL || wait->ended) && !write->atomic && write->item_count > 1));
     if (coder_reads(coder)) {
         write->results = arena_zalloc(arena, (write->item_count + 1) * sizeof *write->results);
         wait->left = partly ? arena_zalloc(arena, write->item_count + 1) : NULL;
-        coder->in = arena_copy(arena, coder->in);
-        coder->arena = arena;
+        keep_texts(coder, wait->command);
     }
     for (size_t i = 0; i < write->item_count && !coder->bad; i++) {
         if (partly)
@@ -108,7 +114,7 @@ static void code_results(struct coder *coder, struct wait *wait)
 
 /* --- Waits -------------------------------------------------------------------------------------------------------- */
 
-static void code_numbers(struct coder *coder, struct core *core, struct wait *wait)
+static void code_numbers(struct coder *coder, struct core *core, struct wait *wait, bool ready)
 {
     code_number(coder, &wait->since);
     code_number(coder, &wait->since_ts);
@@ -116,7 +122,22 @@ static void code_numbers(struct coder *coder, struct core *core, struct wait *wa
     code_size(coder, &wait->place);
     code_number(coder, &wait->names_epoch);
     code_deadline(coder, &core->owners->wait_ends, &wait->deadline);
-    coder_demand(coder, wait->deadline.at == (wait->until < TL_TS_MAX ? wait->until : TL_TS_MAX));
+    coder_demand(coder, wait->deadline.at == (ready || wait->until > TL_TS_MAX ? TL_TS_MAX : wait->until));
+    coder_demand(coder, wait->until > 0 || (ready && wait->kept != NULL));
+}
+
+/* Its place among those that are ready is given when all are read. */
+static void code_ready(struct coder *coder, struct wait *wait)
+{
+    code_number(coder, &wait->ready_number);
+    code_number(coder, &wait->granted);
+    coder_demand(coder, wait->ready_number > 0);
+    if (!wait->ended)
+        return;
+    if (coder_reads(coder))
+        keep_texts(coder, wait->command);
+    code_problem(coder, wait__cause(wait), 0);
+    coder_demand(coder, wait->cause->type != PROBLEM_NONE);
 }
 
 /* Finds whose a command is, and whether it can wait there. */
@@ -138,11 +159,13 @@ static bool find_parties(const struct core *core, const struct command *command,
 }
 
 /* Makes the wait of a command. Returns: NULL when none can be of it; the command is the caller's then. */
-static struct wait *make(struct core *core, struct command *command)
+static struct wait *make(struct core *core, struct command *command, bool ended)
 {
     struct session *session = NULL;
     struct txn *txn = NULL;
 
+    if (ended)
+        return owners__turns(command) == NULL ? NULL : wait__restore_ended(core, command);
     if (!find_parties(core, command, &session, &txn))
         return NULL;
     struct lock_owner *owner = txn != NULL                     ? &txn->party.owner
@@ -151,14 +174,14 @@ static struct wait *make(struct core *core, struct command *command)
     return wait__new(core, command, owner, session, txn);
 }
 
-static struct wait *read_command(struct coder *coder, struct core *core)
+static struct wait *read_command(struct coder *coder, struct core *core, bool ended)
 {
     struct command *command;
 
     code_command(coder, &command);
     if (command == NULL)
         return NULL;
-    struct wait *wait = make(core, command);
+    struct wait *wait = make(core, command, ended);
     if (wait == NULL)
         command_free(command);
     coder_demand(coder, wait != NULL);
@@ -205,22 +228,26 @@ void code_wait(struct sections *sections, struct core *core, struct wait **wait,
     struct coder coder = section_begin(sections, SECTION_WAIT);
     bool reads = coder_reads(&coder);
     bool is_kept = !reads && (*wait)->command == NULL, named = !reads && is_named(core, *wait);
-    bool *const flags[] = {&is_kept, &named};
+    bool ready = !reads && (*wait)->ready, ended = !reads && (*wait)->ended;
+    bool *const flags[] = {&is_kept, &named, &ready, &ended};
 
-    code_flags(&coder, flags, 2);
+    code_flags(&coder, flags, coder.version < 6 ? 2 : 4);
     coder_demand(&coder, !is_kept || !named);
+    coder_demand(&coder, !ended || (ready && !is_kept && !named));
     if (reads)
-        *wait = coder.bad ? NULL : is_kept ? read_kept(&coder, core, kept) : read_command(&coder, core);
+        *wait = coder.bad ? NULL : is_kept ? read_kept(&coder, core, kept) : read_command(&coder, core, ended);
     else if (is_kept)
         code_number(&coder, &(*wait)->kept->number);
     else
         code_command(&coder, &(*wait)->command);
     if (*wait != NULL) {
-        if (reads)
+        if (reads && !ended)
             wait__restore(core, *wait, named);
-        code_numbers(&coder, core, *wait);
+        code_numbers(&coder, core, *wait, ready);
         if (!is_kept && (*wait)->command->type == COMMAND_WRITE)
             code_results(&coder, *wait);
+        if (ready)
+            code_ready(&coder, *wait);
         coder_demand(&coder, coder.bad || !named || (*wait)->command->request != 0);
     }
     section_end(sections, &coder);

@@ -439,7 +439,7 @@ static int run(struct core *core, struct command *command)
 
 static void begin_work(struct core *core)
 {
-    core->work = core->whole_work = core->script_steps = 0;
+    core->work = core->whole_work = core->script_steps = core->source_bytes = 0;
     core->walked_before = owners__walked(core);
 }
 
@@ -474,9 +474,8 @@ int core_step(struct core *core, struct command *command, struct effects *effect
     begin_work(core);
     if (command->clock > core->clock)
         core->clock = command->clock;
-    bool counts = command->type ==
-                  COMMAND_TRIED; /* and does nothing that could end the process again before the next is counted */
-    owners__begin_step(core, counts ? 0 : core->limits.sweep_piece);
+    bool counts = type == COMMAND_TRIED;
+    owners__begin_step(core, type);
     r = counts || command->type == COMMAND_MAINTAIN /* removing waits for nobody */
             ? 0
             : owners__due(core, command->ts, command->type == COMMAND_TICK ? &command->tick : NULL);

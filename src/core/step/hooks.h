@@ -24,8 +24,8 @@ void owners__code(struct core *core, struct sections *sections);
 void owners__abandon(struct core *core);
 /* Returns: whether an entry of this host, in this life, with this number counts (README.md, "Hosts", 1); it is the last that did from now on. */
 bool owners__take_entry(struct core *core, uint16_t host, uint64_t life, uint64_t number);
-/* A step begins: of what ended sessions left so many are granted in it at most. */
-void owners__begin_step(struct core *core, size_t late_max);
+/* A step with such a command begins: how much of what was left goes on with it. */
+void owners__begin_step(struct core *core, enum command_type type);
 /* A unit was opened: what is granted in it is granted at its timestamp. */
 void owners__begin(struct core *core);
 /* Returns: the newest timestamp that the open unit has used: its own, or the last token given in it. */
@@ -44,7 +44,7 @@ void owners__stop(struct core *core);
  * what it says was heard, in order of deadline, each in a unit of its own. The first unit has the timestamp `at`.
  */
 int owners__due(struct core *core, tl_ts at, const struct tick_command *tick) TL_MUST_USE;
-/* Runs the waiting commands that may go on, oldest grant first, each in a unit of its own. Called with none open. */
+/* Runs the waiting commands that may go on, oldest grant first, each in a unit of its own, as many as go with one step. Called with none open. */
 int owners__resume(struct core *core) TL_MUST_USE;
 /* Returns: the locks, requests and resources that the table of locks has looked at since core_open(). */
 uint64_t owners__walked(const struct core *core);

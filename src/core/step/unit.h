@@ -64,7 +64,9 @@ struct core {
     uint64_t walked_before; /* ... had counted so much when the step began */
     uint64_t whole_work;    /* the most that one thing took which cannot be cut: one script, one document, one commit */
     uint64_t unit_work;     /* what it was when the unit at hand began */
-    uint64_t script_steps;  /* of all scripts of the step at hand */
+    uint64_t script_steps;  /* of all scripts of the step at hand, and ... */
+    uint64_t
+        source_bytes; /* ... bytes of all sources that its writes took apart: both follow from state and commands */
     bool uncut;             /* the unit at hand is one such thing */
 
     /* The unit at hand. */

@@ -141,7 +141,7 @@ static void cancel_waits(struct om *model, struct om_step *step, uint32_t serial
         }
         if (found < 0)
             return;
-        om_wait_fail(model, step, found, OM_SESSION_MISSING);
+        om_wait_end(model, step, found, OM_SESSION_MISSING);
     }
 }
 
@@ -174,11 +174,6 @@ void om_begin_end(struct om *model, struct om_step *step, int slot, bool in_orde
     cancel_waits(model, step, session->serial);
     for (int txn; (txn = first_transaction(model, session->serial, true)) >= 0;)
         om_txn_end_waiting(model, step, txn);
-}
-
-static void take_off(int *left, int things)
-{
-    *left = things < *left ? *left - things : 0;
 }
 
 static void run_action(struct om *model, struct om_step *step, int slot, int i)
@@ -364,12 +359,12 @@ static bool go_on(struct om *model, struct om_step *step, int slot, int *left)
 
     model->dirty = true;
     while (*left > 0 && (txn = first_transaction(model, session->serial, false)) >= 0) {
-        take_off(left, 1);
+        om_take_off(left, 1);
         om_txn_abort(model, step, txn, false);
     }
     for (; *left > 0 && session->passed < session->action_count; session->passed++) {
         run_action(model, step, slot, session->passed);
-        take_off(left, 1);
+        om_take_off(left, 1);
     }
     if (*left == 0 && first_transaction(model, session->serial, false) >= 0)
         return true;
@@ -379,7 +374,7 @@ static bool go_on(struct om *model, struct om_step *step, int slot, int *left)
     forget_tries(model, session->serial, 0);
     if (*left == 0)
         return true;
-    take_off(left, 1 + om_ephemeral_count(model, session->serial));
+    om_take_off(left, 1 + om_ephemeral_count(model, session->serial));
     session->ending = false;
     return remove_all(model, step, slot);
 }

@@ -226,6 +226,15 @@ int om_waiting_count(const struct om *model)
     return count;
 }
 
+int om_ready_count(const struct om *model)
+{
+    int count = 0;
+
+    for (int i = 0; i < OM_WAITS; i++)
+        count += model->waits[i].used && model->waits[i].ready;
+    return count;
+}
+
 int om_lock_count(const struct om *model, int owner)
 {
     int count = 0;
@@ -587,6 +596,8 @@ const char *om_check(const struct om *model)
         }
     for (int i = 0; i < OM_WAITS; i++) {
         const struct om_wait *wait = &model->waits[i];
+        if (wait->used && wait->ready) /* it has what it asked for, or has ended */
+            continue;
         if (wait->used && wait->state != OM_WAITING)
             return "a wait is left that waits for nothing";
         bool late = wait->kept != 0 && model->left_max == 0;

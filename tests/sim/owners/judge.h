@@ -49,6 +49,12 @@ bool om_token_held(const struct om *model, uint64_t token, struct om_thing docum
                    int txn);
 int om_lock_count(const struct om *model, int owner);
 int om_waiting_count(const struct om *model);
+int om_ready_count(const struct om *model);
+/* Whether no other request may wait. */
+static inline bool om_full(const struct om *model)
+{
+    return om_waiting_count(model) + om_ready_count(model) >= model->limits.waiters;
+}
 
 /* --- Asking, giving back ------------------------------------------------------------------------------------------ */
 

@@ -120,24 +120,63 @@ void om_wait_ready(struct om *model, int slot)
     wait->deadline.at = OM_NEVER;
 }
 
-void om_wait_fail(struct om *model, struct om_step *step, int slot, enum om_problem problem)
+/* Rule 21: from now on it is nobody's, and has nothing. */
+static void end_later(struct om *model, struct om_step *step, int slot, enum om_problem problem)
+{
+    struct om_wait *wait = &model->waits[slot];
+
+    om_withdraw(model, step, slot);
+    if (wait->owner == om_wait_owner(slot))
+        om_release_all(model, step, wait->owner);
+    wait->session = 0;
+    wait->txn = -1;
+    wait->parked = false;
+    wait->cause = problem;
+    wait->ended = true;
+    om_wait_ready(model, slot);
+}
+
+static void fail(struct om *model, struct om_step *step, int slot, enum om_problem problem, bool now)
 {
     struct om_wait *wait = &model->waits[slot];
     struct om_done done = wait->done;
     int txn = wait->txn;
 
-    if (wait->partial) {
-        om_withdraw(model, step, slot);
-        wait->session = 0;
-        wait->cause = problem;
-        om_wait_ready(model, slot);
-        return;
+    if (wait->partial || !now) {
+        end_later(model, step, slot, problem);
+    } else {
+        om_wait_free(model, step, slot);
+        done.problem = problem;
+        om_complete(model, step, &done);
     }
-    om_wait_free(model, step, slot);
-    done.problem = problem;
-    om_complete(model, step, &done);
     if (txn >= 0)
         om_txn_touch(model, txn);
+}
+
+void om_wait_fail(struct om *model, struct om_step *step, int slot, enum om_problem problem)
+{
+    fail(model, step, slot, problem, true);
+}
+
+void om_wait_end(struct om *model, struct om_step *step, int slot, enum om_problem problem)
+{
+    bool now = model->things_left > 0;
+
+    om_take_off(&model->things_left, now);
+    fail(model, step, slot, problem, now);
+}
+
+int om_wait_things(const struct om_wait *wait)
+{
+    int items = 0;
+
+    if (wait->op == NULL || wait->op->kind == OP_READ || wait->op->kind == OP_LOCK)
+        return 1;
+    if (wait->op->kind != OP_WRITE)
+        return 20;
+    for (int i = 0; i < wait->op->count; i++)
+        items += !wait->partial || wait->left[i];
+    return items > 0 ? items : 1;
 }
 
 /* --- What the table of locks did ---------------------------------------------------------------------------------- */
@@ -163,7 +202,7 @@ static void end_victim(struct om *model, struct om_step *step, int slot)
 
     wait->event = 0;
     if (txn < 0 && wait->op->kind == OP_WRITE) {
-        om_wait_ready(model, slot);
+        end_later(model, step, slot, OM_DEADLOCK);
         return;
     }
     done.problem = OM_DEADLOCK;
@@ -215,11 +254,24 @@ void om_settle(struct om *model, struct om_step *step)
 
 static void resume_change(struct om *model, struct om_step *step, int slot);
 
+static void tell_ended(struct om *model, struct om_step *step, int slot)
+{
+    struct om_done done = model->waits[slot].done;
+
+    done.problem = model->waits[slot].cause;
+    om_wait_free(model, step, slot);
+    om_complete(model, step, &done);
+}
+
 static void resume_one(struct om *model, struct om_step *step, int slot)
 {
     struct om_wait *wait = &model->waits[slot];
 
-    if (wait->op == NULL)
+    if (wait->ended && wait->op->kind == OP_WRITE && (wait->partial || wait->cause == OM_DEADLOCK))
+        om_write_ended(model, step, slot);
+    else if (wait->ended)
+        tell_ended(model, step, slot);
+    else if (wait->op == NULL)
         om_kept_resume(model, step, slot);
     else if (wait->op->kind == OP_READ)
         om_txn_read_resume(model, step, slot);
@@ -231,9 +283,10 @@ static void resume_one(struct om *model, struct om_step *step, int slot)
         om_write_resume(model, step, slot);
 }
 
+/* Rule 17: as many as go with one step. */
 static void resume(struct om *model, struct om_step *step)
 {
-    for (;;) {
+    while (model->things_left > 0) {
         int found = -1;
         for (int i = 0; i < OM_WAITS; i++)
             if (model->waits[i].ready && (found < 0 || model->waits[i].ready_number < model->waits[found].ready_number))
@@ -242,7 +295,9 @@ static void resume(struct om *model, struct om_step *step)
             return;
         model->waits[found].ready = false;
         om_begin(model, model->last_ts + 1);
+        int things = om_wait_things(&model->waits[found]);
         resume_one(model, step, found);
+        om_take_off(&model->things_left, things);
         om_settle(model, step);
         om_end_unit(model, step);
     }
@@ -359,7 +414,7 @@ static void lock_command(struct om *model, struct om_step *step, const struct om
         om_complete(model, step, done);
         return;
     }
-    bool may_wait = op->us > 0 && om_waiting_count(model) < model->limits.waiters;
+    bool may_wait = op->us > 0 && !om_full(model);
     int slot = om_wait_new(model, step, done, owner, txn < 0 ? op->session : 0, txn);
     switch (om_ask(model, step, slot, op->wants, op->count, may_wait)) {
     case OM_YES: tell_granted(model, step, slot); return;
@@ -395,14 +450,14 @@ static void cancel_all(struct om *model, struct om_step *step)
         int found = -1;
         for (int i = 0; i < OM_WAITS; i++) {
             const struct om_wait *wait = &model->waits[i];
-            if (wait->used && wait->parked && wait->op != NULL && !wait->ready && wait->parked_number > last &&
+            if (wait->used && wait->parked && wait->op != NULL && wait->parked_number > last &&
                 (found < 0 || wait->parked_number < model->waits[found].parked_number))
                 found = i;
         }
         if (found < 0)
             return;
         last = model->waits[found].parked_number;
-        om_wait_fail(model, step, found, OM_STOPPING);
+        om_wait_end(model, step, found, OM_STOPPING);
     }
 }
 
@@ -478,13 +533,25 @@ uint64_t om_next_deadline(const struct om *model)
 {
     struct om_deadline lease, wait, idle;
 
-    if (any_ending(model)) /* a piece with each step */
+    if (any_ending(model) || om_ready_count(model) > 0) /* a piece with each step */
         return 0;
     first_lease(model, &lease);
     first_wait(model, &wait);
     first_idle(model, &idle);
     uint64_t first = lease.at < wait.at ? lease.at : wait.at;
     return idle.at < first ? idle.at : first;
+}
+
+/* Whether anything has run out. */
+static bool any_over(const struct om *model, uint64_t heard)
+{
+    struct om_deadline lease, wait, idle;
+
+    first_lease(model, &lease);
+    first_wait(model, &wait);
+    first_idle(model, &idle);
+    return (wait.at != OM_NEVER && wait.at <= model->clock) || (lease.at != OM_NEVER && lease.at <= heard) ||
+           (idle.at != OM_NEVER && idle.at <= heard);
 }
 
 static void time_out(struct om *model, struct om_step *step, int slot)
@@ -538,7 +605,9 @@ static void end_sessions(struct om *model, struct om_step *step, uint64_t ts, bo
 /* Rule 24. Waits run out by the clock; leases and idle transactions by how far the server has heard those who hold them. */
 static void due(struct om *model, struct om_step *step, uint64_t ts, uint64_t heard)
 {
-    for (int i = 0; i < model->limits.piece && step->wrong == NULL; i++) { /* as many as go with one step */
+    int left = model->limits.piece;
+
+    while (left > 0 && step->wrong == NULL) { /* as many as go with one step */
         struct om_deadline wait, idle;
         int waiting = first_wait(model, &wait), idling = first_idle(model, &idle);
         bool wait_over = wait.at <= model->clock && wait.at != OM_NEVER;
@@ -546,10 +615,13 @@ static void due(struct om *model, struct om_step *step, uint64_t ts, uint64_t he
         if (!wait_over && !idle_over)
             return;
         om_begin(model, ts);
-        if (wait_over && (!idle_over || wait.at <= idle.at))
+        if (wait_over && (!idle_over || wait.at <= idle.at)) {
+            om_take_off(&left, om_wait_things(&model->waits[waiting]));
             time_out(model, step, waiting);
-        else
+        } else {
+            om_take_off(&left, 1);
             om_txn_abort(model, step, idling, false);
+        }
         om_settle(model, step);
         om_end_unit(model, step);
     }
@@ -661,7 +733,7 @@ static void ask_change(struct om *model, struct om_step *step, int slot, uint64_
     struct om_done done = model->waits[slot].done;
     struct om_want wants[2];
     int count = change_wants(model, slot, wants);
-    bool may_wait = deadline > model->clock && om_waiting_count(model) < model->limits.waiters;
+    bool may_wait = deadline > model->clock && !om_full(model);
 
     switch (om_ask(model, step, slot, wants, count, may_wait)) {
     case OM_YES: finish_change(model, step, slot); return;
@@ -748,15 +820,19 @@ void om_apply(struct om *model, const struct om_op *op, uint64_t ts, struct om_s
     model->clock = op->clock > model->clock ? op->clock : model->clock;
     bool counts = op->kind == OP_TRIED; /* and does nothing that was left: nothing falls due, what becomes free is late */
     om_grant_left(model, counts ? 0 : model->limits.sweep);
+    /* While something is left over, only a look at the clock goes on with it. */
+    bool goes_on = !counts && (op->kind == OP_TICK || om_ready_count(model) == 0);
+    model->things_left = goes_on ? model->limits.piece : 0;
     bool ending = !counts && any_ending(model);
+    uint64_t heard = op->heard < model->clock ? op->heard : model->clock;
+    bool over = op->kind == OP_TICK && any_over(model, heard);
     if (ending)
         end_on(model, step, ts);
-    uint64_t heard = op->heard < model->clock ? op->heard : model->clock;
     if (!counts)
         end_sessions(model, step, ts, op->kind == OP_TICK, heard);
     if (op->kind == OP_TICK)
         due(model, step, ts, heard);
-    if (ending || op->kind == OP_TICK)
+    if (ending || over)
         resume(model, step);
     om_begin(model, ts);
     run(model, step, op);

@@ -292,7 +292,8 @@ struct om_wait {
     int txn;          /* slot; -1: none */
     bool parked;
     uint64_t parked_number; /* order among the session's */
-    bool ready;
+    bool ready;             /* to go on with this step or a later one; */
+    bool ended;             /* or to be told its cause */
     uint64_t ready_number;
     uint64_t since;
     uint64_t until;
@@ -332,7 +333,7 @@ struct om_index {
 
 struct om_limits {
     int sessions, txns, locks, waiters, changes, ephemeral;
-    int piece; /* things that ends of sessions do with one step, and documents that one removes */
+    int piece; /* things that ends of sessions do with one step, and what goes on does; and documents that an end removes */
     int sweep; /* the same once nobody sees them and its locks are gone */
 };
 
@@ -360,7 +361,8 @@ struct om {
     struct om_kept kept[OM_KEPT];
     struct om_tried tried[OM_TRIED];
     uint64_t last_kept, last_place, last_leaving;
-    int left_max; /* how many of what was kept may still be granted in this step */
+    int left_max;    /* how many of what was kept may still be granted in this step */
+    int things_left; /* how much of what is ready may still go on in it */
     int withheld; /* what happens now is one moment: nobody is granted anything yet */
     bool stopped; /* the server has ended; until OP_RESTART nothing goes on by itself */
     uint64_t last_born, last_arrival, last_event, last_ready, last_parked, last_deadline;

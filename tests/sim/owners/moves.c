@@ -149,7 +149,7 @@ static void ask(struct work *at, int slot, uint64_t deadline)
     struct om *model = at->model;
     struct om_want wants[2] = {{{OM_DIR, at->op->index, at->op->from}, OM_X, false},
                                {{OM_DIR, at->op->index, at->op->to}, OM_X, false}};
-    bool may_wait = deadline > model->clock && om_waiting_count(model) < model->limits.waiters;
+    bool may_wait = deadline > model->clock && !om_full(model);
     int txn = at->txn;
 
     if (!token_holds(at)) {

@@ -30,6 +30,15 @@ void om_wait_park(struct om *model, int wait, uint64_t until);
 void om_wait_free(struct om *model, struct om_step *step, int wait);
 /* Ends a wait with a problem: at once, or in a unit of its own when some items are done. */
 void om_wait_fail(struct om *model, struct om_step *step, int wait, enum om_problem problem);
+/* The same of one of many: it is told in its turn when the step has told enough. */
+void om_wait_end(struct om *model, struct om_step *step, int wait, enum om_problem problem);
+/* Rule 17: how much it counts as when it goes on. */
+int om_wait_things(const struct om_wait *wait);
+/* Things that were done. */
+static inline void om_take_off(int *left, int things)
+{
+    *left = things < *left ? *left - things : 0;
+}
 void om_wait_ready(struct om *model, int wait);
 
 /* --- owners --- */
@@ -49,6 +58,7 @@ void om_txn_end_waiting(struct om *model, struct om_step *step, int slot);
 
 void om_write(struct om *model, struct om_step *step, const struct om_op *op);
 void om_write_resume(struct om *model, struct om_step *step, int wait);
+void om_write_ended(struct om *model, struct om_step *step, int wait);
 void om_write_timed_out(struct om *model, struct om_step *step, int wait);
 /* What a session leaves, an item alone: whether somebody but the session in `slot` holds what stands against it; */
 bool om_left_held(struct om *model, int slot, const struct om_item *item);

@@ -220,7 +220,7 @@ static void ask_to_read(struct om *model, struct om_step *step, int wait, uint64
     struct om_want wants[2 * OM_ITEMS];
     int count =
         read_wants(model, done.op, om_txn_owner(slot), model->txns[slot].again, model->waits[wait].parked, wants);
-    bool may_wait = deadline > model->clock && om_waiting_count(model) < model->limits.waiters;
+    bool may_wait = deadline > model->clock && !om_full(model);
 
     if (om_lock_count(model, om_txn_owner(slot)) + count > model->limits.locks) {
         done.problem = OM_LIMIT;
@@ -261,7 +261,7 @@ void om_txn_end_waiting(struct om *model, struct om_step *step, int slot)
     int wait = wait_of(model, slot);
 
     model->waits[wait].txn = -1;
-    om_wait_fail(model, step, wait, OM_TXN_ABORTED);
+    om_wait_end(model, step, wait, OM_TXN_ABORTED);
 }
 
 void om_txn_abort(struct om *model, struct om_step *step, int slot, bool by_request)
@@ -275,7 +275,7 @@ void om_txn_abort(struct om *model, struct om_step *step, int slot, bool by_requ
 
     if (wait >= 0) {
         model->waits[wait].txn = -1;
-        om_wait_fail(model, step, wait, OM_TXN_ABORTED);
+        om_wait_end(model, step, wait, OM_TXN_ABORTED);
     }
     keep_outcome(model, &record);
     end(model, step, slot);

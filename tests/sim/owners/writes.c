@@ -479,7 +479,7 @@ static enum om_end park(struct work *at, uint64_t deadline)
 static enum om_end ask(struct work *at, uint64_t deadline, const bool *blocked, const struct om_want *wants, int count)
 {
     struct om *model = at->model;
-    bool full = deadline > model->clock && om_waiting_count(model) >= model->limits.waiters;
+    bool full = deadline > model->clock && om_full(model);
 
     switch (om_ask(model, at->step, at->wait, wants, count, deadline > model->clock && !full)) {
     case OM_YES: return finish(at, deadline);
@@ -553,7 +553,7 @@ static enum om_end ask_in_txn(struct work *at, uint64_t deadline)
     struct om *model = at->model;
     struct om_want wants[OM_WANTS];
     int owner = om_txn_owner(at->txn), txn = at->txn;
-    bool may_wait = deadline > model->clock && om_waiting_count(model) < model->limits.waiters;
+    bool may_wait = deadline > model->clock && !om_full(model);
 
     if (at->target_count == 0)
         return finish(at, deadline);
@@ -630,12 +630,15 @@ static struct work resumed(struct om *model, struct om_step *step, int slot)
 void om_write_resume(struct om *model, struct om_step *step, int slot)
 {
     struct work at = resumed(model, step, slot);
+
+    go_on(&at, model->waits[slot].until);
+}
+
+void om_write_ended(struct om *model, struct om_step *step, int slot)
+{
+    struct work at = resumed(model, step, slot);
     struct om_wait *wait = &model->waits[slot];
 
-    if (wait->cause == OM_FINE) {
-        go_on(&at, wait->until);
-        return;
-    }
     for (int i = 0; i < at.op->count; i++)
         if (is_left(&at, i))
             at.done.results[i].problem = (uint8_t)wait->cause;

@@ -122,10 +122,29 @@ static void lose_core(struct world *world, struct side *side)
     side->core = NULL;
 }
 
-static void save(struct side *side, struct buf *saved)
+static uint64_t state_of(struct world *world, const struct side *side)
 {
+    uint64_t digest;
+
+    if (core_digest(side->core, &digest) != 0)
+        fail(world, "%s: no digest", side->name);
+    return digest;
+}
+
+/* It changes nothing, and says the same when it is done again. */
+static void save(struct world *world, struct side *side, struct buf *saved)
+{
+    struct buf again = BUF_INIT(BUF_UNLIMITED);
+    uint64_t before = state_of(world, side), chain = core_chain(side->core);
+
     buf_clear(saved);
     core_save(side->core, saved);
+    core_save(side->core, &again);
+    if (!slice_equal(buf_view(saved), buf_view(&again)))
+        fail(world, "%s: what was saved saves other bytes", side->name);
+    if (state_of(world, side) != before || core_chain(side->core) != chain)
+        fail(world, "%s: a save changes something", side->name);
+    buf_deinit(&again);
 }
 
 /* Of the seeds that are even, so that locks with records go on being looked at. */
@@ -169,12 +188,12 @@ static void reload(struct world *world, struct side *side)
 {
     struct buf saved = BUF_INIT(BUF_UNLIMITED), again = BUF_INIT(BUF_UNLIMITED);
 
-    save(side, &saved);
+    save(world, side, &saved);
     lose_core(world, side);
     if (one_in(world, 4))
         load_damaged(world, side, buf_view(&saved));
     load(world, side, buf_view(&saved));
-    save(side, &again);
+    save(world, side, &again);
     if (!slice_equal(buf_view(&saved), buf_view(&again)))
         fail(world, "%s: what was loaded saves other bytes", side->name);
     buf_deinit(&saved);
@@ -183,7 +202,7 @@ static void reload(struct world *world, struct side *side)
 
 static void checkpoint(struct world *world, struct side *side)
 {
-    save(side, &side->saved);
+    save(world, side, &side->saved);
     if (store_sync(side->store) != 0)
         fail(world, "%s: the sync failed", side->name);
     side->saved_at = side->applied;
@@ -464,8 +483,8 @@ static void compare_saved(struct world *world)
 {
     struct buf first = BUF_INIT(BUF_UNLIMITED), second = BUF_INIT(BUF_UNLIMITED);
 
-    save(&world->sides[FIRST], &first);
-    save(&world->sides[SECOND], &second);
+    save(world, &world->sides[FIRST], &first);
+    save(world, &world->sides[SECOND], &second);
     if (!slice_equal(buf_view(&first), buf_view(&second))) {
         size_t at = common(buf_view(&first), buf_view(&second));
         print_around("first", buf_view(&first), at);

@@ -4,6 +4,9 @@
 #include "../../lib/upkeep.h"
 #include "../../lib/unit.h"
 
+#include "core/owners/names.h"
+#include "core/owners/owners.h"
+#include "core/owners/txn.h"
 #include "core/step/work.h"
 #include "mapping/mapping.h"
 
@@ -273,6 +276,57 @@ static void transaction_is_limited_by_what_it_holds(void **state)
     transaction(&box, COMMAND_TXN_COMMIT, "t"); /* what was done before stands */
     assert_int_equal(box_count(&box, "fs"), written);
     buf_deinit(&source);
+    box_close(&box);
+}
+
+/* An update by a script that puts a document into a directory so deep. Returns: bytes that the transaction's locks take then. */
+static size_t move_deep(struct core_box *box, const char *id, size_t levels)
+{
+    struct write_update update = {.script_params = SLICE_LIT("{}")};
+    struct write_item item = box_item(WRITE_UPDATE, "tree", "", "1", NULL);
+    char script[200];
+
+    snprintf(
+        script, sizeof script,
+        "def s = new StringBuilder(); for (int i = 0; i < %zu; i++) { s.append('/a') } ctx._source.path = s.toString()",
+        levels);
+    update.script_source = slice_from(script);
+    item.update = &update;
+    write_in(box, id, item);
+    struct txn *txn = owners_txn(box->core->owners, slice_from(id));
+    return owner__lock_bytes(&txn->party.owner);
+}
+
+/* A path that a script makes is in no request's body: its levels count as they come, and before they are there. */
+static void levels_that_a_script_makes_are_held(void **state)
+{
+    enum { LEVEL_BYTES = 192 };
+    struct core_box box;
+    (void)state;
+
+    box_open(&box);
+    box_index_command(&box, COMMAND_INDEX_CREATE, "tree",
+                      "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+    box_index(&box, "tree", "1", "{\"path\":\"/b\"}");
+    size_t bytes[3];
+    for (size_t i = 0; i < 3; i++) {
+        const char *id = (const char *[]){"t1", "t2", "t3"}[i];
+        transaction(&box, COMMAND_TXN_BEGIN, id);
+        bytes[i] = move_deep(&box, id, 100 * (i + 1));
+        assert_int_equal(box.last->problem.type, PROBLEM_NONE);
+        transaction(&box, COMMAND_TXN_ROLLBACK, id);
+    }
+    assert_int_equal(bytes[1] - bytes[0], 100 * LEVEL_BYTES);
+    assert_int_equal(bytes[2] - bytes[1], 100 * LEVEL_BYTES);
+    box.limits.transaction_held_max = 1000 * LEVEL_BYTES;
+    box_reopen(&box);
+    transaction(&box, COMMAND_TXN_BEGIN, "t");
+    move_deep(&box, "t", 500);
+    assert_int_equal(box.last->problem.type, PROBLEM_NONE);
+    size_t before = box.core->owners->locks.resources.bytes;
+    move_deep(&box, "t", 1100);
+    assert_int_equal(box.last->problem.type, PROBLEM_TRANSACTION_TOO_LARGE);
+    assert_int_equal(box.core->owners->locks.resources.bytes, before);
     box_close(&box);
 }
 
@@ -697,6 +751,7 @@ int main(void)
         cmocka_unit_test(locks_elsewhere_do_not_concern_a_write),
         cmocka_unit_test(atomic_write_is_no_larger_than_a_transaction),
         cmocka_unit_test(transaction_is_limited_by_what_it_holds),
+        cmocka_unit_test(levels_that_a_script_makes_are_held),
         cmocka_unit_test(transaction_is_limited_by_what_it_renames),
         cmocka_unit_test(a_rename_reads_no_locked_documents_elsewhere),
         cmocka_unit_test(a_rename_looks_at_few_documents_that_moved_away),

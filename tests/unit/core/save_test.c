@@ -2,7 +2,7 @@
 /*
  * Goal: what of a core lies in no store is saved and loaded, and what is damaged is refused with its place.
  * Method: a core with something of each kind: sessions with ends and attachments, one that leaves in pieces, transactions that have
- * written, requests that wait, one of them done in part, what an ended session left, stories. That two cores go on alike after any
+ * written, requests that wait, one of them done in part, such as are ready to go on, or have ended and are yet to be told, what an ended session left, stories. That two cores go on alike after any
  * step is the simulator's (tests/sim/twins). A file of each version is read for ever.
  *
  * usage: save_test DIRECTORY [--write]
@@ -113,7 +113,8 @@ static void tried(struct core_box *box, const char *session, uint64_t kept, uint
 }
 
 /* Documents `first` to `last` in one request; `lease` and `transaction` may be "". */
-static void put(struct core_box *box, int first, int last, const char *transaction, const char *lease)
+static void put_by(struct core_box *box, int first, int last, const char *transaction, const char *lease,
+                   const char *session)
 {
     struct command *command = box_write(box, (size_t)(last - first + 1));
 
@@ -124,8 +125,42 @@ static void put(struct core_box *box, int first, int last, const char *transacti
         item->lease = slice_from(lease);
     }
     command->terms.transaction = slice_from(transaction);
+    command->terms.session = slice_from(session);
     command->terms.timeout_us = 30 * TL_SECOND;
     give(box, command);
+}
+
+static void put(struct core_box *box, int first, int last, const char *transaction, const char *lease)
+{
+    put_by(box, first, last, transaction, lease, "");
+}
+
+/* Lets go on what is due at once. Returns: how many steps it took. */
+static int go_on(struct core_box *box)
+{
+    int count = 0;
+
+    for (; core_next_deadline(box->core) == 0; count++)
+        give(box, command_new(COMMAND_TICK, DIALECT_7));
+    return count;
+}
+
+/* What is granted together, and ends together, goes on in pieces: some is left of both. */
+static void leave_pieces(struct core_box *box)
+{
+    open_session(box, "r", false);
+    open_session(box, "e", false);
+    for (int i = 0; i < 4; i++)
+        lock(box, "r", (const char *[]){"60", "61", "62", "63"}[i], LOCK_X);
+    for (int i = 60; i < 64; i++)
+        put(box, i, i, "", "");
+    lock(box, "e", "1", LOCK_S);
+    put_by(box, 1, 1, "", "", "e");
+    put_by(box, 64, 69, "", "", "e");
+    lock(box, "b", "70", LOCK_X);
+    put_by(box, 69, 70, "", "", "e"); /* done in part */
+    session(box, COMMAND_SESSION_CLOSE, "r", false);
+    session(box, COMMAND_SESSION_CLOSE, "e", true);
 }
 
 /* A host of a cluster comes, or goes again. */
@@ -180,6 +215,7 @@ static void fill(struct core_box *box)
     host(box, "one", 4712, false);
     host(box, "two", 4711, true);
     put(box, 30, 37, "", "leaves");
+    leave_pieces(box);
     session(box, COMMAND_SESSION_CLOSE, "leaves", true);
     free_completed(box);
 }
@@ -211,14 +247,18 @@ static void test_there_is_something_of_each_kind(void **state)
 
     fill(&box);
     struct owners *owners = box.core->owners;
-    size_t parts = 0, waits = 0;
+    size_t parts = 0, waits = 0, ended = 0;
     list_for_each(link, &owners->waits)
     {
         parts += list_entry(link, struct wait, of_all)->left != NULL;
+        ended += list_entry(link, struct wait, of_all)->ended;
         waits++;
     }
-    assert_int_equal(waits, 5); /* a lock, a write in a transaction, a bulk, two that are kept */
-    assert_int_equal(parts, 1);
+    assert_int_equal(waits,
+                     5 + 2 + 3); /* a lock, a write in a transaction, a bulk, two that are kept; and what is ready */
+    assert_int_equal(parts, 2);
+    assert_int_equal(owners->ready_count, 5);
+    assert_int_equal(ended, 3);
     assert_int_equal(owners->kept_count, 3);
     assert_true(kept__find(box.core, 2)->aside && kept__find(box.core, 2)->wait == NULL);
     assert_int_equal(tried__count(box.core, SLICE_LIT("gone"), 1, 0), 1);
@@ -255,12 +295,47 @@ static void test_what_was_loaded_saves_the_same_bytes(void **state)
     buf_deinit(&again);
 }
 
+/* The state, what is to be told of it, and the next save are as if there had been none. */
+static void test_a_save_changes_nothing(void **state)
+{
+    struct core_box box;
+    struct buf saved = BUF_INIT(BUF_UNLIMITED), again = BUF_INIT(BUF_UNLIMITED), news = BUF_INIT(BUF_UNLIMITED);
+    (void)state;
+
+    fill(&box);
+    uint64_t digest = box_digest(&box), chain = core_chain(box.core);
+    save(&box, &saved);
+    assert_true(box_digest(&box) == digest && core_chain(box.core) == chain);
+    save(&box, &again);
+    assert_true(slice_equal(buf_view(&saved), buf_view(&again)));
+    core_news(box.core, box.clock, TL_SECOND, &news);
+    buf_byte(&news, '\0');
+    assert_non_null(strstr(news.data, "expiry: ")); /* nobody has told it yet */
+    empty(&box);
+    buf_deinit(&saved);
+    buf_deinit(&again);
+    buf_deinit(&news);
+}
+
+/* Its session has ended: nothing of it was done any more. */
+static void check_told(struct command *command)
+{
+    if (command->type == COMMAND_WRITE && command->write.item_count == 2) {
+        assert_int_equal(command->write.results[0].outcome, WRITE_UPDATED);
+        assert_int_equal(command->write.results[1].outcome, WRITE_FAILED);
+        assert_int_equal(command->write.results[1].problem.type, PROBLEM_SESSION_MISSING);
+    } else {
+        assert_int_equal(command->problem.type, PROBLEM_SESSION_MISSING);
+    }
+}
+
 /* The holder gives back: the lock that waits is granted, and the bulk that waited has all its results, old and new. */
 static void test_waiting_requests_go_on(void **state)
 {
     struct core_box box;
     struct buf saved = BUF_INIT(BUF_UNLIMITED);
     bool locked = false, wrote = false;
+    int alone = 0, told = 0;
     (void)state;
 
     fill(&box);
@@ -270,19 +345,30 @@ static void test_waiting_requests_go_on(void **state)
     core_close(box.core);
     assert_int_equal(load(&box, buf_view(&saved), NULL, &box.core), 0);
     session(&box, COMMAND_SESSION_CLOSE, "a", false);
+    assert_true(go_on(&box) > 3); /* what was kept is done first */
     session(&box, COMMAND_SESSION_CLOSE, "b", false);
+    go_on(&box);
     for (struct command *command; (command = completed(&box)) != NULL; command_free(command)) {
+        if (slice_is(command->terms.session, "e")) {
+            check_told(command);
+            told++;
+        }
         locked |= command->type == COMMAND_LOCK && command->lock.fencing_token > 0;
+        alone += command->type == COMMAND_WRITE && command->write.item_count == 1 &&
+                 command->problem.type == PROBLEM_NONE && command->write.results[0].outcome == WRITE_CREATED;
         if (command->type != COMMAND_WRITE || command->write.item_count != 6)
             continue;
         wrote = true;
         for (int i = 0; i < 6; i++)
             assert_true(command->write.results[i].outcome != WRITE_FAILED && command->write.results[i].version > 0);
     }
+    assert_int_equal(alone, 2);    /* that were ready */
+    assert_int_equal(told, 3);     /* that had ended */
     assert_true(locked && !wrote); /* the transaction has got the document before it */
     struct command *command = command_new(COMMAND_TXN_COMMIT, DIALECT_7);
     command->txn.id = SLICE_LIT("t2");
     give(&box, command);
+    go_on(&box);
     for (; (command = completed(&box)) != NULL; command_free(command)) {
         if (command->type != COMMAND_WRITE || command->write.item_count != 6)
             continue;
@@ -331,7 +417,7 @@ static void test_a_host_comes_up_beside_what_goes_on(void **state)
     assert_int_equal(command->problem.type, PROBLEM_NONE);
     assert_int_equal(command->txn.changes, 3);
     command_free(command);
-    assert_int_equal(box_count(&box, "fs"), 9);
+    assert_int_equal(box_count(&box, "fs"), 17);
     empty(&box);
 }
 
@@ -585,8 +671,8 @@ static void test_a_newer_version_is_told(void **state)
     (void)state;
 
     box_open(&box);
-    assert_int_equal(load(&box, SLICE_LIT("tidecore\x06"), &reason, &core), CORE_SAVE_NEWER);
-    assert_true(slice_is(buf_view(&reason), "it has version 6, and up to 5 are known here"));
+    assert_int_equal(load(&box, SLICE_LIT("tidecore\x07"), &reason, &core), CORE_SAVE_NEWER);
+    assert_true(slice_is(buf_view(&reason), "it has version 7, and up to 6 are known here"));
     box_close(&box);
     buf_deinit(&reason);
 }
@@ -654,6 +740,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_there_is_something_of_each_kind),
         cmocka_unit_test(test_what_was_loaded_saves_the_same_bytes),
+        cmocka_unit_test(test_a_save_changes_nothing),
         cmocka_unit_test(test_waiting_requests_go_on),
         cmocka_unit_test(test_a_host_comes_up_beside_what_goes_on),
         cmocka_unit_test(test_a_mark_is_above_what_comes_before_it),

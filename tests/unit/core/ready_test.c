@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Goal: what is granted, or ends, together goes on in pieces (README-locks.md, "Pieces of what goes on"), each bounded, in order, with others in between;
+ * and what is ready ends as what waits does.
+ * Method: a core whose steps are looked at one by one; pieces of the size that servers have, or of one thing.
+ */
+#include "../../lib/core_box.h"
+#include "../../lib/unit.h"
+
+#include <stdio.h>
+
+#include "../../lib/bounded.h"
+#include "core/owners/owners.h"
+#include "core/owners/wait.h"
+
+static uint64_t last_request;
+
+static void give_as(struct core_box *box, struct command *command, uint64_t us)
+{
+    char text[200];
+
+    if (box->now <= core_last_ts(box->core))
+        box->now = core_last_ts(box->core);
+    command->request = ++last_request;
+    command->ts = ++box->now;
+    command->clock = box->clock += us;
+    if (command->type == COMMAND_TICK)
+        command->tick.heard = command->clock;
+    assert_int_equal(core_step(box->core, command, &box->effects), 0);
+    if (!bounded(box->core, text, sizeof text))
+        fail_msg("%s", text);
+}
+
+static void give(struct core_box *box, struct command *command)
+{
+    give_as(box, command, 10);
+}
+
+static void tick(struct core_box *box)
+{
+    give(box, command_new(COMMAND_TICK, DIALECT_7));
+}
+
+/* Returns: the first command that has completed since, or NULL. */
+static struct command *completed(struct core_box *box)
+{
+    if (list_empty(&box->effects.completed))
+        return NULL;
+    struct command *command = list_entry(box->effects.completed.next, struct command, link);
+    list_remove(&command->link);
+    return command;
+}
+
+static size_t free_completed(struct core_box *box)
+{
+    size_t count = 0;
+
+    for (struct command *command; (command = completed(box)) != NULL; count++)
+        command_free(command);
+    return count;
+}
+
+/* Returns: the command with a number, which has completed, before others or not; those before it are freed. */
+static struct command *completed_as(struct core_box *box, uint64_t request)
+{
+    struct command *command;
+
+    while ((command = completed(box)) != NULL && command->request != request)
+        command_free(command);
+    return command;
+}
+
+static void begin(struct core_box *box, size_t piece)
+{
+    box_open(box);
+    core_close(box->core);
+    box->limits.ephemeral_piece = piece;
+    assert_int_equal(core_open(box->store, &box->limits, &box->core), 0);
+    box_index(box, "fs", "there", "{\"v\":0}");
+}
+
+static void end(struct core_box *box)
+{
+    core_stop(box->core, &box->effects);
+    free_completed(box);
+    box_close(box);
+}
+
+static void session(struct core_box *box, enum command_type type, const char *id)
+{
+    struct command *command = command_new(type, DIALECT_7);
+
+    command->session.id = slice_from(id);
+    command->session.ttl_us = 3600 * TL_SECOND;
+    give(box, command);
+}
+
+static void lock(struct core_box *box, const char *session, const char *id)
+{
+    struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
+
+    command->terms.session = slice_from(session);
+    command->terms.timeout_us = 60 * TL_SECOND;
+    command->lock.targets = arena_zalloc(&command->arena, sizeof(struct lock_target));
+    command->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs"), .id = slice_from(id)};
+    command->lock.target_count = 1;
+    give(box, command);
+}
+
+static void unlock_all(struct core_box *box, const char *session)
+{
+    struct command *command = command_new(COMMAND_UNLOCK, DIALECT_7);
+
+    command->terms.session = slice_from(session);
+    give(box, command);
+}
+
+/* Returns: its number. */
+static uint64_t put(struct core_box *box, int id, int value, const char *session, const char *transaction)
+{
+    struct command *command = box_write(box, 1);
+
+    command->write.items[0] = box_item(WRITE_INDEX, "fs", "", "", "");
+    command->write.items[0].id = arena_printf(&command->arena, "%d", id);
+    command->write.items[0].source = arena_printf(&command->arena, "{\"v\":%d}", value);
+    command->terms.session = slice_from(session);
+    command->terms.transaction = slice_from(transaction);
+    command->terms.timeout_us = 60 * TL_SECOND;
+    give(box, command);
+    return last_request;
+}
+
+static void txn(struct core_box *box, enum command_type type, const char *id)
+{
+    struct command *command = command_new(type, DIALECT_7);
+
+    command->txn.id = slice_from(id);
+    command->txn.idle_us = 3600 * TL_SECOND;
+    give(box, command);
+}
+
+static void cancel(struct core_box *box, uint64_t request)
+{
+    struct command *command = command_new(COMMAND_CANCEL, DIALECT_7);
+
+    command->cancel.request = request;
+    give(box, command);
+}
+
+static size_t ready_count(const struct core_box *box)
+{
+    return box->core->owners->ready_count;
+}
+
+/* --- Many --------------------------------------------------------------------------------------------------------- */
+
+/* All that waited for one session go on in order, in bounded steps; who comes meanwhile is done meanwhile, and overtakes nobody. */
+static void writes_that_waited_for_one_go_on_in_pieces(void **state)
+{
+    enum { WRITES = 10000, DOCUMENTS = 1000 };
+    struct core_box box;
+    uint64_t last = 0;
+    (void)state;
+
+    begin(&box, core_limits_default().ephemeral_piece);
+    session(&box, COMMAND_SESSION_OPEN, "holder");
+    for (int i = 0; i < DOCUMENTS; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "%d", i);
+        lock(&box, "holder", id);
+    }
+    for (int i = 0; i < WRITES; i++)
+        put(&box, i % DOCUMENTS, i, "", "");
+    free_completed(&box);
+    session(&box, COMMAND_SESSION_CLOSE, "holder");
+    size_t done = free_completed(&box);
+    assert_true(done > 100 && done <= 1 + core_limits_default().ephemeral_piece);
+    assert_int_equal(core_next_deadline(box.core), 0);
+
+    uint64_t other = put(&box, DOCUMENTS, 1, "", ""); /* others have their turn, and it costs them nothing */
+    struct command *command = completed(&box);
+    assert_int_equal(command->request, other);
+    command_free(command);
+    assert_null(completed(&box));
+    uint64_t behind = put(&box, 0, WRITES, "", ""); /* who wants the same stands behind */
+    assert_null(completed(&box));
+    int pieces = 0;
+    for (; core_next_deadline(box.core) == 0; pieces++) {
+        tick(&box);
+        for (; (command = completed(&box)) != NULL; command_free(command)) {
+            if (command->type != COMMAND_WRITE)
+                continue;
+            assert_int_equal(command->write.results[0].outcome, WRITE_UPDATED);
+            assert_true(command->ts > last);
+            last = command->ts;
+            done++;
+            if (command->request == behind)
+                behind = 0;
+        }
+    }
+    assert_true(pieces > 5 && pieces < 50);
+    assert_int_equal(done, WRITES + 1 + 1);
+    assert_int_equal(behind, 0);
+    char expected[32];
+    snprintf(expected, sizeof expected, "{\"v\":%d}", WRITES);
+    assert_string_equal(box_source(&box, "fs", "0"), expected);
+    assert_string_equal(box_source(&box, "fs", "999"), "{\"v\":9999}");
+    lock_table_check(&box.core->owners->locks);
+    end(&box);
+}
+
+/* What waits for a session's end, or ends with it, is told in pieces; none of it is found or granted anything meanwhile. */
+static void waits_that_end_with_one_session_are_told_in_pieces(void **state)
+{
+    enum { WAITS = 20000 };
+    struct core_box box;
+    uint64_t one = 0;
+    (void)state;
+
+    begin(&box, core_limits_default().ephemeral_piece);
+    session(&box, COMMAND_SESSION_OPEN, "holder");
+    session(&box, COMMAND_SESSION_OPEN, "waiter");
+    lock(&box, "holder", "1");
+    for (int i = 0; i < WAITS; i++)
+        one = put(&box, 1, i, "waiter", "");
+    free_completed(&box);
+    session(&box, COMMAND_SESSION_CLOSE, "waiter");
+    size_t told = free_completed(&box) - 1;
+    assert_true(told > 100 && told <= core_limits_default().ephemeral_piece);
+    assert_int_equal(box.core->owners->locks.waiting_count, 0);
+    cancel(&box, one); /* nobody finds it */
+    unlock_all(&box, "holder");
+    free_completed(&box);
+    while (core_next_deadline(box.core) == 0) {
+        tick(&box);
+        for (struct command *command; (command = completed(&box)) != NULL; command_free(command)) {
+            if (command->type != COMMAND_WRITE)
+                continue;
+            assert_int_equal(command->problem.type, PROBLEM_SESSION_MISSING);
+            told++;
+        }
+    }
+    assert_int_equal(told, WAITS);
+    assert_null(box_source(&box, "fs", "1"));
+    end(&box);
+}
+
+/* Writes of many items whose time is over are tried once more: not all of them with one step. */
+static void bulks_that_time_out_together_are_tried_in_pieces(void **state)
+{
+    enum { BULKS = 30, ITEMS = 1000 };
+    struct core_box box;
+    (void)state;
+
+    begin(&box, core_limits_default().ephemeral_piece);
+    session(&box, COMMAND_SESSION_OPEN, "holder");
+    struct command *all = command_new(COMMAND_LOCK, DIALECT_7);
+    all->terms.session = SLICE_LIT("holder");
+    all->lock.targets = arena_zalloc(&all->arena, ITEMS * sizeof(struct lock_target));
+    all->lock.target_count = ITEMS;
+    for (size_t i = 0; i < ITEMS; i++)
+        all->lock.targets[i] =
+            (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs"), .id = arena_printf(&all->arena, "%zu", i)};
+    give(&box, all);
+    for (int i = 0; i < BULKS; i++) {
+        struct command *command = box_write(&box, ITEMS);
+        for (size_t j = 0; j < ITEMS; j++) {
+            command->write.items[j] = box_item(WRITE_INDEX, "fs", "", "", "{\"v\":1}");
+            command->write.items[j].id = arena_printf(&command->arena, "%zu", j);
+        }
+        command->terms.timeout_us = TL_SECOND;
+        give(&box, command);
+    }
+    free_completed(&box);
+    give_as(&box, command_new(COMMAND_TICK, DIALECT_7), 10 * TL_SECOND);
+    assert_int_equal(free_completed(&box), 1 + 1);
+    assert_true(core_next_deadline(box.core) <= box.clock);
+    end(&box);
+}
+
+/* --- How what is ready ends --------------------------------------------------------------------------------------- */
+
+/* Three writes of their own on documents of their own were granted; the first was done, the others are ready. */
+static void leave_ready(struct core_box *box, uint64_t requests[3], const char *session_of_last)
+{
+    begin(box, 1);
+    session(box, COMMAND_SESSION_OPEN, "holder");
+    session(box, COMMAND_SESSION_OPEN, "s");
+    lock(box, "holder", "0");
+    lock(box, "holder", "1");
+    lock(box, "holder", "2");
+    for (int i = 0; i < 3; i++)
+        requests[i] = put(box, i, 1, i == 2 ? session_of_last : "", "");
+    free_completed(box);
+    unlock_all(box, "holder");
+    struct command *command = completed_as(box, requests[0]);
+    assert_non_null(command);
+    command_free(command);
+    assert_null(completed(box));
+    assert_int_equal(ready_count(box), 2);
+    lock_table_check(&box->core->owners->locks);
+}
+
+/* What is ready has its lock: who comes later waits, and goes on behind it. */
+static void nobody_overtakes_what_is_ready(void **state)
+{
+    struct core_box box;
+    uint64_t requests[3];
+    (void)state;
+
+    leave_ready(&box, requests, "");
+    uint64_t late = put(&box, 1, 2, "", "");
+    assert_null(completed(&box));
+    tick(&box);
+    struct command *command = completed_as(&box, requests[1]);
+    assert_int_equal(command->write.results[0].outcome, WRITE_CREATED);
+    command_free(command);
+    free_completed(&box);
+    tick(&box);
+    command = completed_as(&box, requests[2]);
+    assert_non_null(command);
+    command_free(command);
+    free_completed(&box);
+    tick(&box);
+    command = completed_as(&box, late);
+    assert_int_equal(command->write.results[0].outcome, WRITE_UPDATED);
+    command_free(command);
+    end(&box);
+}
+
+static void a_cancel_ends_what_is_ready(void **state)
+{
+    struct core_box box;
+    uint64_t requests[3];
+    (void)state;
+
+    leave_ready(&box, requests, "");
+    cancel(&box, requests[2]);
+    struct command *command = completed_as(&box, requests[2]);
+    assert_int_equal(command->problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
+    command_free(command);
+    free_completed(&box);
+    assert_int_equal(ready_count(&box), 1);
+    uint64_t next = put(&box, 2, 7, "", ""); /* its lock has gone */
+    command = completed_as(&box, next);
+    assert_int_equal(command->write.results[0].outcome, WRITE_CREATED);
+    command_free(command);
+    tick(&box);
+    assert_string_equal(box_source(&box, "fs", "1"), "{\"v\":1}");
+    assert_string_equal(box_source(&box, "fs", "2"), "{\"v\":7}");
+    end(&box);
+}
+
+static void the_end_of_its_session_ends_what_is_ready(void **state)
+{
+    struct core_box box;
+    uint64_t requests[3];
+    (void)state;
+
+    leave_ready(&box, requests, "s");
+    session(&box, COMMAND_SESSION_CLOSE, "s");
+    lock_table_check(&box.core->owners->locks);
+    free_completed(&box);
+    uint64_t next = put(&box, 2, 7, "", ""); /* its lock has gone with the unit that ended it */
+    struct command *command = completed_as(&box, next);
+    assert_int_equal(command->write.results[0].outcome, WRITE_CREATED);
+    command_free(command);
+    tick(&box);
+    free_completed(&box);
+    tick(&box); /* it is told in its turn */
+    command = completed_as(&box, requests[2]);
+    assert_int_equal(command->problem.type, PROBLEM_SESSION_MISSING);
+    command_free(command);
+    while (core_next_deadline(box.core) == 0)
+        tick(&box);
+    assert_string_equal(box_source(&box, "fs", "2"), "{\"v\":7}");
+    end(&box);
+}
+
+/* Its time is not looked at any more: it was granted in time. */
+static void the_time_of_what_is_ready_does_not_run_out(void **state)
+{
+    struct core_box box;
+    uint64_t requests[3];
+    (void)state;
+
+    leave_ready(&box, requests, "");
+    give_as(&box, command_new(COMMAND_TICK, DIALECT_7), 600 * TL_SECOND);
+    struct command *command = completed_as(&box, requests[1]);
+    assert_int_equal(command->write.results[0].outcome, WRITE_CREATED);
+    command_free(command);
+    free_completed(&box);
+    tick(&box);
+    command = completed_as(&box, requests[2]);
+    assert_int_equal(command->write.results[0].outcome, WRITE_CREATED);
+    command_free(command);
+    end(&box);
+}
+
+/* A rollback ends what its transaction has ready; the others go on. */
+static void a_rollback_ends_what_is_ready(void **state)
+{
+    struct core_box box;
+    (void)state;
+
+    begin(&box, 1);
+    session(&box, COMMAND_SESSION_OPEN, "holder");
+    txn(&box, COMMAND_TXN_BEGIN, "t");
+    lock(&box, "holder", "0");
+    lock(&box, "holder", "1");
+    uint64_t first = put(&box, 0, 1, "", ""), second = put(&box, 1, 1, "", "t");
+    free_completed(&box);
+    unlock_all(&box, "holder");
+    command_free(completed_as(&box, first));
+    assert_int_equal(ready_count(&box), 1);
+    txn(&box, COMMAND_TXN_COMMIT, "t"); /* its request is under way */
+    struct command *command = completed_as(&box, last_request);
+    assert_int_equal(command->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
+    command_free(command);
+    txn(&box, COMMAND_TXN_ROLLBACK, "t");
+    free_completed(&box);
+    tick(&box);
+    command = completed_as(&box, second);
+    assert_int_equal(command->problem.type, PROBLEM_TRANSACTION_ABORTED);
+    command_free(command);
+    assert_true(lock_table_idle(&box.core->owners->locks));
+    end(&box);
+}
+
+/* What is ready counts among those that wait: there are no more of both than may wait. */
+static void what_is_ready_counts_among_the_waiters(void **state)
+{
+    struct core_box box;
+    (void)state;
+
+    box_open(&box);
+    core_close(box.core);
+    box.limits.ephemeral_piece = 1;
+    box.limits.waiters_max = 3;
+    assert_int_equal(core_open(box.store, &box.limits, &box.core), 0);
+    session(&box, COMMAND_SESSION_OPEN, "holder");
+    for (int i = 0; i < 3; i++)
+        lock(&box, "holder", (const char *[]){"0", "1", "2"}[i]);
+    for (int i = 0; i < 3; i++)
+        put(&box, i, 1, "", "");
+    free_completed(&box);
+    unlock_all(&box, "holder");
+    free_completed(&box);
+    assert_int_equal(ready_count(&box), 2);
+    uint64_t third = put(&box, 1, 1, "", "");
+    assert_null(completed_as(&box, third)); /* waits */
+    uint64_t fourth = put(&box, 2, 1, "", "");
+    struct command *command = completed_as(&box, fourth);
+    assert_int_equal(command->write.results[0].problem.type, PROBLEM_LIMIT_EXCEEDED);
+    command_free(command);
+    end(&box);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(writes_that_waited_for_one_go_on_in_pieces),
+        cmocka_unit_test(waits_that_end_with_one_session_are_told_in_pieces),
+        cmocka_unit_test(bulks_that_time_out_together_are_tried_in_pieces),
+        cmocka_unit_test(nobody_overtakes_what_is_ready),
+        cmocka_unit_test(a_cancel_ends_what_is_ready),
+        cmocka_unit_test(the_end_of_its_session_ends_what_is_ready),
+        cmocka_unit_test(the_time_of_what_is_ready_does_not_run_out),
+        cmocka_unit_test(a_rollback_ends_what_is_ready),
+        cmocka_unit_test(what_is_ready_counts_among_the_waiters),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
