@@ -427,6 +427,74 @@ static void test_locks_without_records(void **state)
     empty(&box);
 }
 
+/* One lock, of a document of a type, or of any where that is "". */
+static void lock_typed(struct core_box *box, const char *session, const char *type, const char *id)
+{
+    struct command *command = command_new(COMMAND_LOCK, DIALECT_5);
+
+    command->terms.session = slice_from(session);
+    command->lock.targets = arena_zalloc(&command->arena, sizeof(struct lock_target));
+    command->lock.targets[0] = (struct lock_target){
+        .mode = LOCK_S, .index = SLICE_LIT("fs"), .type = slice_from(type), .id = slice_from(id)};
+    command->lock.target_count = 1;
+    give(box, command);
+    assert_int_equal(command->problem.type, PROBLEM_NONE);
+}
+
+/* Documents of three types are locked; the table has been so large once that it grew. */
+static void fill_types(struct core_box *box)
+{
+    enum { GROWN = 80 };
+    char id[16];
+
+    box_open(box);
+    core_begin_chain(box->core, 9);
+    assert_int_equal(core_begin_saving(box->core), 0);
+    box->dialect = DIALECT_5;
+    box_index_command(box, COMMAND_INDEX_CREATE, "fs", "{\"mappings\":{\"b\":{},\"c\":{},\"a\":{}}}");
+    assert_int_equal(box->last->problem.type, PROBLEM_NONE);
+    open_session(box, "holds", false);
+    open_session(box, "fills", false);
+    lock_typed(box, "holds", "b", "1");
+    lock_typed(box, "holds", "c", "1");
+    lock_typed(box, "holds", "a", "1");
+    for (int i = 0; i < GROWN; i++) {
+        snprintf(id, sizeof id, "x%d", i);
+        lock_typed(box, "fills", "a", id);
+    }
+    session(box, COMMAND_SESSION_CLOSE, "fills", false);
+    free_completed(box);
+}
+
+/* A table of locks that was loaded is younger than the one that was saved, and finds the types of a document in another order: nothing hangs on it. */
+static void test_a_loaded_table_gives_the_same_locks(void **state)
+{
+    struct core_box old, loaded;
+    struct buf saved = BUF_INIT(BUF_UNLIMITED), again = BUF_INIT(BUF_UNLIMITED);
+    (void)state;
+
+    fill_types(&old);
+    fill_types(&loaded);
+    save(&old, &saved);
+    core_close(loaded.core);
+    assert_int_equal(load(&loaded, buf_view(&saved), NULL, &loaded.core), 0);
+    assert_int_equal(core_begin_saving(loaded.core), 0);
+    struct core_box *const both[] = {&old, &loaded};
+    for (int i = 0; i < 2; i++) {
+        open_session(both[i], "asks", false);
+        lock_typed(both[i], "asks", "", "1");
+        free_completed(both[i]);
+    }
+    assert_true(core_chain(old.core) == core_chain(loaded.core));
+    save(&old, &saved);
+    save(&loaded, &again);
+    assert_true(slice_equal(buf_view(&saved), buf_view(&again)));
+    empty(&old);
+    empty(&loaded);
+    buf_deinit(&saved);
+    buf_deinit(&again);
+}
+
 /* A lock and nothing else: the store is not written at all. */
 static void test_a_lock_writes_nothing(void **state)
 {
@@ -659,6 +727,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_mark_is_above_what_comes_before_it),
         cmocka_unit_test(test_a_store_that_is_ahead_is_refused),
         cmocka_unit_test(test_locks_without_records),
+        cmocka_unit_test(test_a_loaded_table_gives_the_same_locks),
         cmocka_unit_test(test_a_lock_writes_nothing),
         cmocka_unit_test(test_damage_is_refused_with_its_place),
         cmocka_unit_test(test_what_checksums_let_through),
