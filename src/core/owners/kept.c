@@ -19,6 +19,7 @@
 #include "core/step/command.h"
 #include "core/step/handler.h"
 #include "core/step/unit.h"
+#include "core/step/work.h"
 
 static struct slice kept_key(struct buf *buf, uint64_t number)
 {
@@ -53,6 +54,8 @@ struct kept *kept__make(struct core *core, const struct kept *like)
 void kept__free(struct core *core, struct kept *kept)
 {
     list_remove(&kept->of_all);
+    if (list_linked(&kept->of_unasked))
+        list_remove(&kept->of_unasked);
     core->owners->kept_count--;
     core->owners->action_bytes -= kept->action.len;
     mem_free((char *)(uintptr_t)kept->session.data);
@@ -90,7 +93,19 @@ static int load(void *context, struct slice key, struct slice value)
 
 int kept__load_all(struct core *core)
 {
-    return store_each(core->store, SPACE_SYSTEM, TL_TS_MAX, SLICE_LIT("K"), SLICE_LIT("L"), load, core);
+    int r = store_each(core->store, SPACE_SYSTEM, TL_TS_MAX, SLICE_LIT("K"), SLICE_LIT("L"), load, core);
+    kept__find_unasked(core);
+    return r;
+}
+
+void kept__find_unasked(struct core *core)
+{
+    list_for_each(link, &core->owners->kept)
+    {
+        struct kept *kept = list_entry(link, struct kept, of_all);
+        if (kept->wait == NULL && !kept->aside)
+            list_append(&core->owners->unasked, &kept->of_unasked);
+    }
 }
 
 uint64_t kept__digest(const struct kept *kept)
@@ -133,6 +148,8 @@ static int await(struct core *core, struct kept *kept)
     int r = decode(core, kept, &command);
     if (r < 0)
         return tl_trace(r);
+    if (list_linked(&kept->of_unasked))
+        list_remove(&kept->of_unasked);
     struct wait *wait = wait__new(core, NULL, NULL, NULL, NULL);
     wait->owner->first = true;
     wait->kept = kept;
@@ -230,6 +247,8 @@ static void put_aside(struct core *core, struct kept *kept, enum kept_aside why)
 {
     kept->aside = true;
     put_record(core, kept);
+    if (list_linked(&kept->of_unasked))
+        list_remove(&kept->of_unasked);
     if (kept->wait != NULL)
         wait__free(core, kept->wait);
     kept->wait = NULL;
@@ -260,14 +279,16 @@ static int resume(struct core *core, struct wait *wait)
 /* It waits for as long as it takes, and gives way to nobody. */
 const struct turns kept__turns = {wait__ready, resume, NULL, NULL};
 
-int kept__restart(struct core *core)
+int kept__restart(struct core *core, size_t *left)
 {
+    struct list *unasked = &core->owners->unasked;
     int r = 0;
-    list_for_each(link, &core->owners->kept)
-    {
-        struct kept *kept = list_entry(link, struct kept, of_all);
-        if (r == 0 && kept->wait == NULL && !kept->aside)
-            r = await(core, kept);
+    while (r == 0 && *left > 0 && !list_empty(unasked)) {
+        struct kept *kept = list_entry(unasked->next, struct kept, of_unasked);
+        uint64_t steps = core->script_steps, bytes = kept->action.len;
+        core__work(core, WORK_ITEM + bytes / WORK_BYTES);
+        r = await(core, kept);
+        session__take_off(left, 1 + (core->script_steps - steps) / SESSION_THING_STEPS + bytes / SESSION_THING_BYTES);
     }
     return r;
 }

@@ -35,10 +35,6 @@
 #define SESSION_TTL_US_MAX (24 * 3600 * TL_SECOND)
 #define SESSION_ACTIONS_BYTES_MAX ((size_t)1 << 20)
 
-/* What counts as one thing of a piece of an end, beside a session, a transaction, an action, a document: */
-#define SESSION_THING_STEPS 500 /* steps of scripts */
-#define SESSION_THING_LOCKS 50  /* locks that go with their session or transaction */
-
 /* --- Beginning ---------------------------------------------------------------------------------------------------- */
 
 struct session *session__make(struct core *core, struct slice id, struct slice name, uint64_t ttl_us, tl_ts created)
@@ -574,12 +570,6 @@ static int remove_all(struct core *core, struct session *session, bool *ret_more
 
 /* --- Actions ------------------------------------------------------------------------------------------------------ */
 
-/* Things that have been done are taken off what a piece may do. */
-static void take_off(size_t *left, uint64_t things)
-{
-    *left = things < *left ? *left - (size_t)things : 0;
-}
-
 static void count_failed(struct session *session, struct slice reason)
 {
     if (session->reason.len == 0)
@@ -671,7 +661,7 @@ static int run_actions(struct core *core, struct session *session, size_t *left)
         uint64_t steps = core->script_steps;
         r = try_action(core, session, &all->write.items[session->actions_passed], session->actions_passed);
         session->actions_passed++;
-        take_off(left, 1 + (core->script_steps - steps) / SESSION_THING_STEPS);
+        session__take_off(left, 1 + (core->script_steps - steps) / SESSION_THING_STEPS);
     }
     if (r < 0 || session->actions_passed < count)
         return r;
@@ -696,7 +686,7 @@ static void end_transactions(struct core *core, struct session *session, size_t 
     while (!list_empty(&session->transactions) && *left > 0) {
         struct txn *txn = list_entry(session->transactions.next, struct txn, of_session);
         buf_printf(&session->story, "\ntransaction #%llu is rolled back", (unsigned long long)txn->party.owner.number);
-        take_off(left, 1 + txn->party.owner.lock_count / SESSION_THING_LOCKS);
+        session__take_off(left, 1 + txn->party.owner.lock_count / SESSION_THING_LOCKS);
         txn__abort(core, txn, "%s", cause);
     }
 }
@@ -749,7 +739,7 @@ static int end_documents(struct core *core, struct session *session, size_t *lef
         session__drop_progress(core, session);
     session->end_noted = false;
     forget_actions(core, session);
-    take_off(left, 1 + session->ephemeral_count + session->party.owner.lock_count / SESSION_THING_LOCKS);
+    session__take_off(left, 1 + session->ephemeral_count + session->party.owner.lock_count / SESSION_THING_LOCKS);
     int r = remove_all(core, session, &more, &over);
     if (r < 0)
         return tl_trace(r);

@@ -15,6 +15,17 @@ struct store;
 
 #define SESSION_ACTIONS_MAX 1000
 
+/* What counts as one thing of a piece of an end, beside a session, a transaction, an action, a document: */
+#define SESSION_THING_STEPS 500  /* steps of scripts */
+#define SESSION_THING_LOCKS 50   /* locks that go with their session or transaction */
+#define SESSION_THING_BYTES 2000 /* of an action that asks for its locks again */
+
+/* Things that have been done are taken off what a piece may do. */
+static inline void session__take_off(size_t *left, uint64_t things)
+{
+    *left = things < *left ? *left - (size_t)things : 0;
+}
+
 enum session_end { SESSION_END_CLOSED, SESSION_END_EXPIRED, SESSION_END_FORCED, SESSION_END_DETACHED };
 
 /* How many documents of an index and type live with a session. */

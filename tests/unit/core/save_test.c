@@ -26,17 +26,22 @@
 static const char *directory;
 static bool writes;
 
-/* Steps a command, which may wait. */
-static void give(struct core_box *box, struct command *command)
+/* Steps a command of a host, which may wait. */
+static void give_from(struct core_box *box, struct command *command, uint64_t host)
 {
     static uint64_t requests = 0;
 
     if (box->now <= core_last_ts(box->core))
         box->now = core_last_ts(box->core);
-    command->request = ++requests;
+    command->request = host << HOST_SHIFT | ++requests;
     command->ts = ++box->now;
     command->clock = box->clock += 10;
     assert_int_equal(core_step(box->core, command, &box->effects), 0);
+}
+
+static void give(struct core_box *box, struct command *command)
+{
+    give_from(box, command, 0);
 }
 
 static struct command *completed(struct core_box *box)
@@ -103,6 +108,24 @@ static void begin(struct core_box *box, const char *id, const char *session, enu
     give(box, command);
 }
 
+/* One that a host has for a request. */
+static void begin_of_host(struct core_box *box, const char *id, uint64_t host)
+{
+    struct command *command = command_new(COMMAND_TXN_BEGIN, DIALECT_7);
+
+    command->txn.id = slice_from(id);
+    command->txn.mode = TXN_UPDATE;
+    command->txn.idle_us = 60 * TL_SECOND;
+    command->txn.of_host = true;
+    give_from(box, command, host);
+    assert_int_equal(command->problem.type, PROBLEM_NONE);
+}
+
+static void come_up(struct core_box *box, uint64_t host)
+{
+    give_from(box, command_new(COMMAND_RESTART, DIALECT_7), host);
+}
+
 /* The process has ended in what a session left. */
 static void tried(struct core_box *box, const char *session, uint64_t kept, uint64_t action)
 {
@@ -148,6 +171,8 @@ static void host(struct core_box *box, const char *name, uint64_t life, bool goe
 /* Something of each kind. */
 static void fill(struct core_box *box)
 {
+    static const char *const ids[] = {"h2", "h3", "h4", "h5", "h6", "h7", "h8"};
+
     box_open(box);
     core_close(box->core);
     box->limits.ephemeral_piece = 2;
@@ -171,6 +196,8 @@ static void fill(struct core_box *box)
     put(box, 2, 2, "t2", ""); /* waits */
     begin(box, "q", "", TXN_QUERY);
     put(box, 1, 6, "", ""); /* some of it waits */
+    begin_of_host(box, "h1", 3);
+    put(box, 40, 41, "h1", "");
     tried(box, "gone", 1, 0);
     open_session(box, "ends", true);
     tried(box, "ends", 0, 0);
@@ -179,6 +206,9 @@ static void fill(struct core_box *box)
     host(box, "two", 4711, false);
     host(box, "one", 4712, false);
     host(box, "two", 4711, true);
+    for (int i = 0; i < 7; i++)
+        begin_of_host(box, ids[i], 4);
+    come_up(box, 4); /* two are rolled back with it, and two with each step behind it */
     put(box, 30, 37, "", "leaves");
     session(box, COMMAND_SESSION_CLOSE, "leaves", true);
     free_completed(box);
@@ -224,7 +254,9 @@ static void test_there_is_something_of_each_kind(void **state)
     assert_int_equal(tried__count(box.core, SLICE_LIT("gone"), 1, 0), 1);
     assert_int_equal(tried__count(box.core, SLICE_LIT("ends"), 0, 0), 0);
     assert_int_equal(owners->leaving_count, 1);
-    assert_int_equal(owners->txns.count, 3);
+    assert_int_equal(owners->txns.count, 5);
+    assert_int_equal(owners->abandoned_count, 1);
+    assert_true(owners_txn(owners, SLICE_LIT("h1"))->of_host && owners_txn(owners, SLICE_LIT("h1"))->host == 3);
     assert_int_equal(owners->hosts.count, 2);
     assert_true(owners->hosts.all[0].number == 2 && owners->hosts.all[0].life == 4712 &&
                 owners->hosts.all[1].life == 0);
@@ -653,8 +685,8 @@ static void test_a_newer_version_is_told(void **state)
     (void)state;
 
     box_open(&box);
-    assert_int_equal(load(&box, SLICE_LIT("tidecore\x06"), &reason, &core), CORE_SAVE_NEWER);
-    assert_true(slice_is(buf_view(&reason), "it has version 6, and up to 5 are known here"));
+    assert_int_equal(load(&box, SLICE_LIT("tidecore\x07"), &reason, &core), CORE_SAVE_NEWER);
+    assert_true(slice_is(buf_view(&reason), "it has version 7, and up to 6 are known here"));
     box_close(&box);
     buf_deinit(&reason);
 }
