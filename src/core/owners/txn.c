@@ -123,7 +123,7 @@ static void explain_missing(struct core *core, struct slice id, struct arena *ar
 static const char *abandon_text(enum txn_abandon why)
 {
     switch (why) {
-    case TXN_HOST_ENDED: return "the host that had it for a request has ended";
+    case TXN_HOST_ENDED: return "the host that had it for a request was restarted, or was out of the cluster";
     case TXN_MACHINE_LOST: return "the machine of the server went down, and requests of it may be missing";
     case TXN_ABANDON_COUNT: break;
     }
