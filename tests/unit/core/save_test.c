@@ -466,8 +466,8 @@ static void lock_typed(struct core_box *box, const char *session, const char *ty
 
     command->terms.session = slice_from(session);
     command->lock.targets = arena_zalloc(&command->arena, sizeof(struct lock_target));
-    command->lock.targets[0] = (struct lock_target){
-        .mode = LOCK_S, .index = SLICE_LIT("fs"), .type = slice_from(type), .id = slice_from(id)};
+    command->lock.targets[0] =
+        (struct lock_target){.mode = LOCK_S, .index = SLICE_LIT("fs"), .type = slice_from(type), .id = slice_from(id)};
     command->lock.target_count = 1;
     give(box, command);
     assert_int_equal(command->problem.type, PROBLEM_NONE);

@@ -569,11 +569,16 @@ static void test_a_full_log(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_log_makes_the_same_core), cmocka_unit_test(test_what_was_open_goes_on),
-        cmocka_unit_test(test_the_log_says_the_limits),     cmocka_unit_test(test_what_the_server_had_itself_is_rolled_back),
-        cmocka_unit_test(test_a_lost_machine_rolls_back),   cmocka_unit_test(test_what_a_start_applied_counts),
-        cmocka_unit_test(test_strangers_are_refused),       cmocka_unit_test(test_a_slow_machine_stops),
-        cmocka_unit_test(test_another_state_is_told),       cmocka_unit_test(test_a_full_log),
+        cmocka_unit_test(test_the_log_makes_the_same_core),
+        cmocka_unit_test(test_what_was_open_goes_on),
+        cmocka_unit_test(test_the_log_says_the_limits),
+        cmocka_unit_test(test_what_the_server_had_itself_is_rolled_back),
+        cmocka_unit_test(test_a_lost_machine_rolls_back),
+        cmocka_unit_test(test_what_a_start_applied_counts),
+        cmocka_unit_test(test_strangers_are_refused),
+        cmocka_unit_test(test_a_slow_machine_stops),
+        cmocka_unit_test(test_another_state_is_told),
+        cmocka_unit_test(test_a_full_log),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
