@@ -335,6 +335,20 @@ static int await_join(struct journal *journal, char **ret_reason)
     return in ? 0 : TL_ERR_BUSY;
 }
 
+/* A cluster of an older version may go by limits that nobody has said: they are what all hosts came in with. Two hosts may say it. */
+static void say_limits(struct journal *journal)
+{
+    struct command *command = command_new(COMMAND_LIMITS, DIALECT_7);
+    pthread_mutex_lock(&journal->core_lock);
+    bool said = core_limits_said(journal->core);
+    command->limits.limits = *core_limits(journal->core);
+    pthread_mutex_unlock(&journal->core_lock);
+    if (said)
+        command_free(command);
+    else
+        cluster__submit_own(journal, command);
+}
+
 int journal_open_cluster(struct core *core, struct store *store, const struct journal_options *options,
                          struct journal **ret_journal, char **ret_reason)
 {
@@ -362,6 +376,7 @@ int journal_open_cluster(struct core *core, struct store *store, const struct jo
         return r;
     }
     atomic_store(&journal->requests, (uint64_t)journal->cluster->host << HOST_SHIFT);
+    say_limits(journal);
     journal->serving = true;
     *ret_journal = journal;
     return 0;

@@ -60,7 +60,7 @@ struct journal_options {
 };
 
 /*
- * Starts the journal over an opened core, beginning with the commands RESTART and, where its limits are to be others, LIMITS.
+ * Starts the journal over an opened core, beginning with the commands LIMITS, where its limits are to be others or nobody has said them, and RESTART.
  * Returns: 0 or a fatal code. Owns: the caller; journal_close(), which leaves core and store for the caller to close.
  */
 int journal_open_local(struct core *core, struct store *store, const struct journal_options *options,

@@ -199,10 +199,14 @@ static void deinit_locks(struct journal *journal)
     pthread_mutex_destroy(&journal->pin_lock);
 }
 
-/* The core goes by what the log says, and not by what this life of the server was told. Requires: core_lock. */
+/*
+ * The core goes by what the log says, and not by what this life of the server was told, nor by the defaults of its build. Requires: core_lock.
+ */
 static void set_limits(struct journal *journal, const struct core_limits *limits, struct list *group)
 {
-    if (limits == NULL || core_limits_equal(limits, core_limits(journal->core)))
+    if (limits == NULL)
+        limits = core_limits(journal->core);
+    if (core_limits_said(journal->core) && core_limits_equal(limits, core_limits(journal->core)))
         return;
     struct command *command = command_new(COMMAND_LIMITS, DIALECT_7);
     command->on_done = journal__free_internal;
@@ -266,17 +270,26 @@ static void publish(struct journal *journal, struct list *group)
     journal__finish(journal, group, wanted, SYNC_ALL);
 }
 
-/* The first commands: leases start anew, and the catalog as it was found is published. */
+/* Comes back as often as it takes: before it is through nothing else may happen. Requires: core_lock. */
+static void come_up(struct journal *journal, struct list *group)
+{
+    for (bool more = true; more;) {
+        struct command *command = command_new(COMMAND_RESTART, DIALECT_7);
+        command->on_done = journal__free_internal;
+        journal__apply(journal, command, group);
+        more = command->restart.more;
+    }
+}
+
+/* The first commands: by what limits all go, leases start anew, and the catalog as it was found is published. */
 static void restart(struct journal *journal, const struct journal_options *options)
 {
     struct list group = LIST_INIT(group);
-    struct command *command = command_new(COMMAND_RESTART, DIALECT_7);
-    command->on_done = journal__free_internal;
     pthread_mutex_lock(&journal->core_lock);
-    journal__apply(journal, command, &group);
+    set_limits(journal, options->limits, &group);
+    come_up(journal, &group);
     if (journal->log != NULL)
         end_former(journal, options->machine_lost, &group);
-    set_limits(journal, options->limits, &group);
     journal__set_feed(journal, options->feed_off, &group);
     publish(journal, &group);
 }

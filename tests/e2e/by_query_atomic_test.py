@@ -155,6 +155,23 @@ class AmongOthers(Case):
         self.assertEqual((work.status, work.reply["created"] + work.reply["updated"]), (200, 3), work.reply)
         self.assertEqual(self.values("to"), {0: 100, 1: 1, 2: 2})
 
+    def test_kill_nine(self):
+        """No client knows its transaction: it ends with the server, and its locks. What a client has goes on."""
+        work, holder = self.begun()
+        client = self.server.must("POST", "/_transaction")["transaction"]
+        self.server.must("PUT", "/other/_doc/1?transaction=" + client, {"n": 1})
+        self.assertEqual(self.server.ask("PUT", "/fs/_doc/0?timeout=0s", {"n": 100})[0], 409, "it holds no locks")
+        self.server.kill()
+        work.join()
+        self.server.start()
+        rows = self.server.must("GET", "/_transaction")["transactions"]
+        self.assertEqual(len(rows), 1, "its transaction goes on: %s" % rows)
+        self.assertEqual(self.values("fs"), {number: number for number in range(10)})
+        self.server.must("PUT", "/fs/_doc/0?timeout=0s", {"n": 100})
+        self.server.must("PUT", "/fs/_doc/99?timeout=0s", {"n": 99})
+        self.assertEqual(self.server.must("POST", "/_transaction/%s/_commit" % client)["changes"], 1)
+        self.server.must("DELETE", "/_session/" + holder)
+
 
 if __name__ == "__main__":
     unittest.main()

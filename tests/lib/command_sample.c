@@ -330,6 +330,7 @@ static void on_txn(struct walk *walk, struct txn_command *txn)
     on_number(walk, "read_ts", &txn->read_ts);
     on_number(walk, "idle_us", &txn->idle_us);
     on_slice(walk, "retry_of", &txn->retry_of);
+    on_bool(walk, "of_host", &txn->of_host);
 }
 
 static void on_rename(struct walk *walk, struct rename_command *rename)
@@ -469,10 +470,9 @@ static void on_heartbeat(struct walk *walk, struct heartbeat_command *heartbeat)
     on_number(walk, "chain", &heartbeat->chain);
 }
 
-static void on_none(struct walk *walk, struct none_command *none)
+static void on_restart(struct walk *walk, struct restart_command *restart)
 {
-    (void)walk;
-    (void)none;
+    on_bool(walk, "whole", &restart->whole);
 }
 
 static void on_terms(struct walk *walk, struct owner_terms *terms)

@@ -10,8 +10,10 @@
 #include "api/documents/by_query.h"
 #include "api/request/problem_reply.h"
 #include "api/search/searches.h"
+#include "api/search/task.h"
 
 #define ATTEMPTS_MAX 10
+#define ROLLBACK_AGAIN_US (200 * TL_MS)
 #define TRANSACTION_IDLE_US (24 * 3600 * TL_SECOND) /* a search between two batches may take long */
 
 /* Submits a command of the transaction. Returns: 0; 1 with by->problem, unless the task was cancelled. The command is still the caller's. */
@@ -33,6 +35,7 @@ static int begin(struct by_query *by)
     txn->id = id_random(&by->api->ids, &command->arena);
     txn->mode = TXN_UPDATE;
     txn->idle_us = TRANSACTION_IDLE_US;
+    txn->of_host = true; /* nobody else knows it */
     command->terms.session = arena_copy(&command->arena, by->session);
     by->transaction = arena_copy(&by->task->arena, txn->id);
     int r = carry_out(by, command);
@@ -74,13 +77,26 @@ static int commit(struct by_query *by)
     return r;
 }
 
-/* It may have ended by itself; that is fine. */
+/* Whether a command may be taken when it is submitted again: the log had no room for it, or could not be reached. */
+static bool is_passing(enum problem_type type)
+{
+    return type == PROBLEM_DISK_FULL || type == PROBLEM_LOG_UNAVAILABLE || type == PROBLEM_OUTCOME_UNKNOWN;
+}
+
+/*
+ * It may have ended by itself, or never have begun; that is fine. Nobody else knows of the transaction, and it has locks: so this is said until it is
+ * taken, or the server stops, which ends it, too.
+ */
 static void roll_back(struct by_query *by)
 {
-    struct command *command = command_new(COMMAND_TXN_ROLLBACK, DIALECT_7);
-    command->txn.id = arena_copy(&command->arena, by->transaction);
-    by_query_submit(by, command);
-    command_free(command);
+    enum problem_type type;
+    do {
+        struct command *command = command_new(COMMAND_TXN_ROLLBACK, DIALECT_7);
+        command->txn.id = arena_copy(&command->arena, by->transaction);
+        by_query_submit(by, command);
+        type = command->problem.type;
+        command_free(command);
+    } while (is_passing(type) && !tasks_pause(by->task->tasks, ROLLBACK_AGAIN_US));
 }
 
 static void forget_changes(struct by_query_status *status)
@@ -106,6 +122,7 @@ static bool has_failed(const struct by_query *by)
 static void attempt(struct by_query *by)
 {
     if (begin(by) != 0) {
+        roll_back(by); /* that it was not answered does not mean that it has not begun */
         count_as_rolled_back(by);
         return;
     }

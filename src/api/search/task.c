@@ -3,6 +3,7 @@
 #include "api/search/task.h"
 
 #include <math.h>
+#include <unistd.h>
 
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
@@ -138,6 +139,16 @@ void tasks_wait(struct tasks *tasks)
     while (tasks->running > 0)
         pthread_cond_wait(&tasks->quiet, &tasks->lock);
     pthread_mutex_unlock(&tasks->lock);
+}
+
+bool tasks_pause(struct tasks *tasks, uint64_t us)
+{
+    pthread_mutex_lock(&tasks->lock);
+    bool closing = tasks->closing;
+    pthread_mutex_unlock(&tasks->lock);
+    if (!closing)
+        usleep((useconds_t)us);
+    return closing;
 }
 
 void tasks_free(struct tasks *tasks)

@@ -31,6 +31,8 @@ void tasks_stop(struct tasks *tasks, bool all);
 void tasks_beat(struct tasks *tasks, uint64_t now_us);
 /* Waits until none runs. */
 void tasks_wait(struct tasks *tasks);
+/* On a task's thread: waits so long, whether it is cancelled or not. Returns: whether tasks_stop() was called, without waiting. */
+bool tasks_pause(struct tasks *tasks, uint64_t us);
 
 struct task {
     struct tasks *tasks;

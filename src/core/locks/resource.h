@@ -142,7 +142,10 @@ struct resource *resource_document(const struct resource_table *table, const str
 struct resource *resource_child(const struct resource_table *table, const struct resource *parent, struct slice name);
 /* A name, or with an empty one all of its space. */
 struct resource *resource_of_name(const struct resource_table *table, enum resource_space space, struct slice name);
-/* Walks over the documents of all types that have an id. `after` NULL: from the first. */
+/*
+ * Walks over the documents of all types that have an id. `after` NULL: from the first. In the order of a bucket, which depends on what the table once had:
+ * nothing may hang on it (README.md, invariant 8).
+ */
 struct resource *resource_with_id(const struct resource_table *table, const struct resource *index, struct slice id,
                                   const struct resource *after);
 

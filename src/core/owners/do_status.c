@@ -294,7 +294,7 @@ static void write_txn(struct core *core, const struct txn *txn, bool own, struct
     write_txn_head(buf, txn->mode, "active", txn__session_text(txn, &core->arena), txn->created);
     buf_printf(buf, ",\"timestamp\":%" PRIu64 ",\"timeout_us\":%" PRIu64,
                txn->mode == TXN_QUERY ? txn->read_ts : core->ts, txn->timeout_us);
-    if (txn->wait == NULL)
+    if (txn->wait == NULL && !txn->party.abandoned)
         buf_printf(buf, ",\"expires\":%" PRIu64, deadline_ts(core, txn->idle.at));
     buf_printf(buf, ",\"lock_count\":%zu,\"changes\":%" PRIu64 ",\"bytes\":%zu,\"waiting\":%s}",
                txn->party.owner.lock_count, txn->overlay == NULL ? 0 : write__overlay_changes(txn->overlay),

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "core/owners/owners.h"
 #include "core/owners/session.h"
+#include "core/owners/txn.h"
 #include "core/step/coder.h"
 #include "core/step/command.h"
 #include "core/step/core.h"
@@ -112,13 +113,16 @@ bool owners__take_entry(struct core *core, uint16_t host, uint64_t life, uint64_
 
 /* --- Commands ----------------------------------------------------------------------------------------------------- */
 
-/* What it was about ends, and nothing else: what waits for it, and what its connections kept alive. */
+/* What it was about ends, and nothing else: what waits for it, transactions that are its own, and what its connections kept alive. */
 static int end_life(struct core *core, struct core_host *host)
 {
+    size_t left = core->limits.ephemeral_piece;
     if (host->life == 0)
         return 0;
     host->life = 0;
     owners__cancel_host(core, host->number, "the host that this request came by was out of the cluster");
+    txn__abandon_host(core, host->number);
+    txn__end_abandoned(core, &left);
     return session__restart(core, host->number);
 }
 

@@ -14,11 +14,13 @@
 #include "core/owners/owners.h"
 #include "core/owners/session.h"
 #include "core/owners/story.h"
+#include "core/owners/thing.h"
 #include "core/owners/tried.h"
 #include "core/owners/wait.h"
 #include "core/step/command.h"
 #include "core/step/handler.h"
 #include "core/step/unit.h"
+#include "core/step/work.h"
 
 static struct slice kept_key(struct buf *buf, uint64_t number)
 {
@@ -53,6 +55,8 @@ struct kept *kept__make(struct core *core, const struct kept *like)
 void kept__free(struct core *core, struct kept *kept)
 {
     list_remove(&kept->of_all);
+    if (list_linked(&kept->of_unasked))
+        list_remove(&kept->of_unasked);
     core->owners->kept_count--;
     core->owners->action_bytes -= kept->action.len;
     mem_free((char *)(uintptr_t)kept->session.data);
@@ -90,7 +94,19 @@ static int load(void *context, struct slice key, struct slice value)
 
 int kept__load_all(struct core *core)
 {
-    return store_each(core->store, SPACE_SYSTEM, TL_TS_MAX, SLICE_LIT("K"), SLICE_LIT("L"), load, core);
+    int r = store_each(core->store, SPACE_SYSTEM, TL_TS_MAX, SLICE_LIT("K"), SLICE_LIT("L"), load, core);
+    kept__find_unasked(core);
+    return r;
+}
+
+void kept__find_unasked(struct core *core)
+{
+    list_for_each(link, &core->owners->kept)
+    {
+        struct kept *kept = list_entry(link, struct kept, of_all);
+        if (kept->wait == NULL && !kept->aside)
+            list_append(&core->owners->unasked, &kept->of_unasked);
+    }
 }
 
 uint64_t kept__digest(const struct kept *kept)
@@ -133,6 +149,8 @@ static int await(struct core *core, struct kept *kept)
     int r = decode(core, kept, &command);
     if (r < 0)
         return tl_trace(r);
+    if (list_linked(&kept->of_unasked))
+        list_remove(&kept->of_unasked);
     struct wait *wait = wait__new(core, NULL, NULL, NULL, NULL);
     wait->owner->first = true;
     wait->kept = kept;
@@ -232,6 +250,8 @@ static void put_aside(struct core *core, struct kept *kept, enum kept_aside why)
 {
     kept->aside = true;
     put_record(core, kept);
+    if (list_linked(&kept->of_unasked))
+        list_remove(&kept->of_unasked);
     if (kept->wait != NULL)
         wait__free(core, kept->wait);
     kept->wait = NULL;
@@ -262,14 +282,16 @@ static int resume(struct core *core, struct wait *wait)
 /* It waits for as long as it takes, and gives way to nobody. */
 const struct turns kept__turns = {wait__ready, resume, NULL, NULL, NULL};
 
-int kept__restart(struct core *core)
+int kept__restart(struct core *core, size_t *left)
 {
+    struct list *unasked = &core->owners->unasked;
     int r = 0;
-    list_for_each(link, &core->owners->kept)
-    {
-        struct kept *kept = list_entry(link, struct kept, of_all);
-        if (r == 0 && kept->wait == NULL && !kept->aside)
-            r = await(core, kept);
+    while (r == 0 && *left > 0 && !list_empty(unasked)) {
+        struct kept *kept = list_entry(unasked->next, struct kept, of_unasked);
+        uint64_t steps = core->script_steps, bytes = kept->action.len;
+        core__work(core, WORK_ITEM + bytes / WORK_BYTES);
+        r = await(core, kept);
+        things_take(left, 1 + (core->script_steps - steps) / THING_STEPS + bytes / ACTION_THING_BYTES);
     }
     return r;
 }

@@ -24,6 +24,7 @@ struct kept {
     struct slice name;
     struct slice action; /* encoded (action.h), one */
     struct wait *wait;   /* NULL: not asked for yet, between opening the store and RESTART, or put aside */
+    struct list of_unasked; /* in owners->unasked, when it is not asked for yet */
 };
 
 /* Returns: a command of the core's own, for what ended sessions left. */
@@ -45,8 +46,10 @@ void kept__drop(struct core *core, struct kept *kept);
 struct kept *kept__make(struct core *core, const struct kept *like);
 void kept__free(struct core *core, struct kept *kept);
 int kept__load_all(struct core *core) TL_MUST_USE;
-/* After a restart: asks for the locks of all. */
-int kept__restart(struct core *core) TL_MUST_USE;
+/* Puts those that wait for nothing, and are not put aside, among those that have not asked, once all are made. */
+void kept__find_unasked(struct core *core);
+/* After a restart: asks for the locks of those that have not asked, while *left things may be done; takes off what it has done. Returns: 0; fatal codes. */
+int kept__restart(struct core *core, size_t *left) TL_MUST_USE;
 uint64_t kept__digest(const struct kept *kept);
 void kept__owner_text(const struct kept *kept, struct buf *buf);
 /* Fills in what is to be done. The item points into `kept` and `arena`. */

@@ -163,21 +163,33 @@ static struct slice key_type(struct core *core, const struct catalog_index *inde
                                                    : SLICE_NONE;
 }
 
-/* Adds what others know the document by: all that is in the table, or the one that stands for every type. */
+static int compare_types(const void *a, const void *b)
+{
+    return slice_compare(((const struct lock_want *)a)->on.type, ((const struct lock_want *)b)->on.type);
+}
+
+/*
+ * Adds what others know the document by: all that is in the table, or the one that stands for every type. In order of their types: the table finds
+ * them in an order that depends on what it once had, and a core that was loaded has a younger table.
+ */
 static void add_guards(struct core *core, const struct resource_name *name, bool all, enum lock_mode mode,
                        struct wants *wants)
 {
     const struct resource_table *resources = &core->owners->locks.resources;
     const struct resource *index = resource_index(resources, name->index);
     const struct resource *at = index == NULL ? NULL : resource_with_id(resources, index, name->id, NULL);
+    size_t first = wants->count;
     for (; at != NULL; at = resource_with_id(resources, index, name->id, at)) {
         struct slice type = resource_type(at);
+        core__work(core, WORK_LOCK);
         if (slice_equal(type, name->type) || (!all && type.len > 0))
             continue;
         struct lock_want want = {{name->index, SLICE_NONE, arena_copy(&core->arena, type), name->id}, mode};
         want.aside = true;
         wants__add(core, wants, &want);
     }
+    if (wants->count - first > 1)
+        qsort(wants->items + first, wants->count - first, sizeof *wants->items, compare_types);
 }
 
 /* For locks a document lies where it is committed, whatever the transaction that asks has made of it. */

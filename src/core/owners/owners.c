@@ -98,6 +98,7 @@ void owners__open(struct core *core)
     list_init(&owners->leaving);
     list_init(&owners->tried);
     list_init(&owners->kept);
+    list_init(&owners->unasked);
     owners->ended_slow = BUF_INIT(BUF_UNLIMITED);
 }
 
@@ -323,7 +324,8 @@ static bool any_ending(const struct owners *owners)
 uint64_t core_next_wait_end(const struct core *core)
 {
     const struct owners *owners = core->owners;
-    return any_ending(owners) || !list_empty(&owners->ready) ? 0 : deadlines_first(&owners->wait_ends);
+    bool goes_on = any_ending(owners) || owners->abandoned_count > 0 || !list_empty(&owners->ready);
+    return goes_on ? 0 : deadlines_first(&owners->wait_ends);
 }
 
 uint64_t core_next_lease_end(const struct core *core)
@@ -411,20 +413,29 @@ static int end_one(struct core *core, tl_ts ts, size_t *left)
 /*
  * Sessions whose lease is over wait for nothing any more, before anything else happens, and nobody is granted anything before all
  * are cleaned up that go with this step: not who is dead at that very timestamp (invariant 7), nor others behind whom there is work to be done. So
- * many things are done with one step, the others with later ones.
+ * many things are done with one step, the others with later ones. Takes off *left what it has done.
  */
-static int end_sessions(struct core *core, tl_ts ts, bool due, uint64_t heard)
+static int end_sessions(struct core *core, tl_ts ts, bool due, uint64_t heard, size_t *left)
 {
     struct owners *owners = core->owners;
-    size_t left = core->limits.ephemeral_piece;
     due = due && deadlines_due(&owners->leases, heard) != NULL;
     if (!due && list_empty(&owners->ending))
         return 0;
     lock_table_withhold(&owners->locks);
     int r = due ? let_leave(core, ts, heard) : 0;
-    while (r >= 0 && !list_empty(&owners->ending) && left > 0)
-        r = end_one(core, ts, &left);
+    while (r >= 0 && !list_empty(&owners->ending) && *left > 0)
+        r = end_one(core, ts, left);
     return r;
+}
+
+/* Goes on with transactions that are going to be rolled back. One unit. */
+static int end_abandoned(struct core *core, tl_ts ts, size_t left)
+{
+    core__begin(core, ts);
+    txn__end_abandoned(core, &left);
+    int r = owners__settle(core);
+    int written = core__commit(core);
+    return r < 0 ? r : written;
 }
 
 /*
@@ -463,15 +474,18 @@ static int run_out(struct core *core, tl_ts ts, uint64_t heard)
 int owners__due(struct core *core, tl_ts at, const struct tick_command *tick)
 {
     uint64_t heard = tick == NULL ? 0 : tick->heard < core->clock ? tick->heard : core->clock;
-    bool ending = any_ending(core->owners);
+    size_t left = core->limits.ephemeral_piece;
+    bool ending = any_ending(core->owners), abandoned = core->owners->abandoned_count > 0;
     bool over = tick != NULL &&
                 (deadlines_first(&core->owners->wait_ends) <= core->clock || core_next_lease_end(core) <= heard);
     int r = ending ? sweep_on(core, at) : 0;
     if (r >= 0)
-        r = end_sessions(core, at, over, heard);
+        r = end_sessions(core, at, over, heard, &left);
+    if (r >= 0 && core->owners->abandoned_count > 0 && left > 0)
+        r = end_abandoned(core, at, left);
     if (r >= 0 && over)
         r = run_out(core, at, heard);
-    if (r >= 0 && (ending || over))
+    if (r >= 0 && (ending || abandoned || over))
         r = owners__resume(core);
     return r < 0 ? tl_trace(r) : 0;
 }
@@ -502,27 +516,36 @@ int core__do_cancel(struct core *core, struct command *command)
     return 0;
 }
 
-/* Oldest first. A query transaction has nothing that could be missing. */
+/* How much of what ends with a command is done with it, and not with the steps behind it. */
+static size_t piece_of(const struct core *core, const struct restart_command *restart)
+{
+    return restart->whole ? SIZE_MAX : core->limits.ephemeral_piece;
+}
+
 int core__do_machine_lost(struct core *core, struct command *command)
 {
-    struct list *all = &core->owners->open_txns;
-    (void)command;
-    for (struct list *link = all->next; link != all;) {
-        struct txn *txn = list_entry(link, struct txn, of_all);
-        link = link->next;
-        if (txn->mode == TXN_UPDATE)
-            txn__abort(core, txn, "the machine of the server went down, and requests of it may be missing");
-    }
+    size_t left = piece_of(core, &command->restart);
+    txn__abandon_updates(core, command->restart.whole);
+    txn__end_abandoned(core, &left);
     return 0;
 }
 
-/* What is open here was not lost with the host, or was loaded (core_load()): it goes on. */
+/* What is open here was not lost with the host, or was loaded (core_load()): it goes on, but for what was the host's own. */
 int core__do_restart(struct core *core, struct command *command)
 {
-    int r = txn__restart(core);
-    if (r >= 0)
-        r = kept__restart(core);
-    return r < 0 ? tl_trace(r) : session__restart(core, host_of_number(command->request));
+    uint64_t host = host_of_number(command->request);
+    size_t left = piece_of(core, &command->restart);
+    int r = txn__end_lost(core, &left);
+    if (r < 0)
+        return tl_trace(r);
+    txn__abandon_host(core, host);
+    txn__end_abandoned(core, &left);
+    command->restart.more = r > 0;
+    r = kept__restart(core, &left);
+    command->restart.more |= !list_empty(&core->owners->unasked);
+    if (r < 0 || command->restart.more)
+        return r < 0 ? tl_trace(r) : 0;
+    return session__restart(core, host);
 }
 
 /* --- Digest ------------------------------------------------------------------------------------------------------- */

@@ -42,7 +42,10 @@ struct owners {
     size_t leaving_count; /* sessions that are leaving */
     struct list tried;    /* tried.c */
     struct hosts hosts;
+    size_t abandoned_count; /* open transactions that are going to be rolled back */
     struct list kept;
+    struct list
+        unasked; /* what is kept and has asked for nothing yet, in its order: between opening the store and RESTART */
     size_t kept_count;
     uint64_t last_kept;
     struct deadlines leases;
@@ -73,12 +76,12 @@ static inline struct session *owners_live_session(const struct owners *owners, s
     return session == NULL || session->leaving ? NULL : session;
 }
 
-/* As lock_table_token(), of an owner whose session lives still. */
+/* As lock_table_token(), of an owner that is not abandoned, and whose session lives still. */
 static inline bool owners_token(const struct owners *owners, tl_ts token, const struct resource_name *name,
                                 struct lock_owner **ret_owner)
 {
     struct lock_owner *owner;
-    if (!lock_table_token(&owners->locks, token, name, &owner) ||
+    if (!lock_table_token(&owners->locks, token, name, &owner) || party_of(owner)->abandoned ||
         (party_of(owner)->session != NULL && party_of(owner)->session->leaving))
         return false;
     *ret_owner = owner;

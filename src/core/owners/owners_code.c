@@ -307,6 +307,24 @@ static void code_overlay(struct coder *coder, struct overlay *overlay)
     }
 }
 
+/* Whose own it is, and why it is going to be rolled back. */
+static void code_host(struct coder *coder, struct core *core, struct txn *txn)
+{
+    bool *const flags[] = {&txn->of_host, &txn->party.abandoned};
+    uint64_t host = txn->host;
+
+    code_flags(coder, flags, 2);
+    if (txn->of_host)
+        code_number(coder, &host);
+    coder_demand(coder, host <= UINT16_MAX);
+    txn->host = coder->bad ? 0 : (uint16_t)host;
+    if (txn->party.abandoned)
+        txn->why = (enum txn_abandon)code_enum(coder, txn->why, TXN_ABANDON_COUNT);
+    coder_demand(coder, !txn->party.abandoned || txn->idle.at == TL_TS_MAX);
+    if (coder_reads(coder))
+        core->owners->abandoned_count += txn->party.abandoned;
+}
+
 static void code_txn_fields(struct coder *coder, struct core *core, struct txn *txn)
 {
     bool unrecorded = list_linked(&txn->unrecorded), wrote = txn->overlay != NULL;
@@ -323,6 +341,8 @@ static void code_txn_fields(struct coder *coder, struct core *core, struct txn *
     coder_demand(coder,
                  notes <= UINT32_MAX && (txn->mode == TXN_QUERY || !unrecorded) && (txn->mode == TXN_UPDATE || !wrote));
     txn->ahead_notes = (uint32_t)notes;
+    if (coder->version >= 6)
+        code_host(coder, core, txn);
     if (coder_reads(coder) && unrecorded)
         list_append(&core->owners->unrecorded_txns, &txn->unrecorded);
     if (coder_reads(coder) && wrote)
@@ -626,6 +646,8 @@ static void read_all(struct core *core, struct sections *sections, const struct 
     for (size_t i = 0; i < counts->waits && !sections->bad; i++)
         code_wait(sections, core, &wait, &kept);
     give_turns(sections, owners);
+    if (!sections->bad)
+        kept__find_unasked(core);
 }
 
 void owners__code(struct core *core, struct sections *sections)

@@ -14,6 +14,7 @@ struct party {
     enum party_kind kind;
     struct lock_owner owner;
     struct session *session; /* that it belongs to; itself for a session; NULL: none */
+    bool abandoned;          /* a transaction that is going to be rolled back (txn.h): tokens of it cover nothing */
 };
 
 static inline struct party *party_of(const struct lock_owner *owner)

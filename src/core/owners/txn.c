@@ -28,6 +28,7 @@
 #include "core/owners/owners.h"
 #include "core/owners/session.h"
 #include "core/owners/terms.h"
+#include "core/owners/thing.h"
 #include "core/owners/wait.h"
 #include "core/step/core.h"
 #include "core/step/handler.h"
@@ -63,6 +64,7 @@ void txn__free(struct core *core, struct txn *txn)
     deadline_set(&owners->idles, &txn->idle, TL_TS_MAX);
     if (list_linked(&txn->unrecorded))
         list_remove(&txn->unrecorded);
+    owners->abandoned_count -= txn->party.abandoned;
     lock_release_all(&owners->locks, &txn->party.owner);
     lock_owner_deinit(&txn->party.owner);
     overlay_free(txn->overlay);
@@ -119,6 +121,16 @@ static void explain_missing(struct core *core, struct slice id, struct arena *ar
                     "no transaction [%.*s]: it ended more than an hour ago, or never was", SLICE_ARG(id));
 }
 
+static const char *abandon_text(enum txn_abandon why)
+{
+    switch (why) {
+    case TXN_HOST_ENDED: return "the host that had it for a request was restarted, or was out of the cluster";
+    case TXN_MACHINE_LOST: return "the machine of the server went down, and requests of it may be missing";
+    case TXN_ABANDON_COUNT: break;
+    }
+    return "";
+}
+
 /* Whether it is a transaction of the session that a request names, if it names one. */
 static bool belongs(const struct txn *txn, struct slice session, struct arena *arena, struct problem *ret_problem)
 {
@@ -139,6 +151,11 @@ struct txn *txn__find(struct core *core, struct slice id, struct slice session, 
     }
     if (!belongs(txn, session, arena, ret_problem))
         return NULL;
+    if (txn->party.abandoned) {
+        problem_set(ret_problem, arena, PROBLEM_TRANSACTION_ABORTED, "transaction [%.*s] was rolled back: %s",
+                    SLICE_ARG(id), abandon_text(txn->why));
+        return NULL;
+    }
     if (txn->party.session != NULL && txn->party.session->leaving) {
         problem_set(ret_problem, arena, PROBLEM_TRANSACTION_ABORTED,
                     "transaction [%.*s] was rolled back: its session #%llu has ended", SLICE_ARG(id),
@@ -173,10 +190,15 @@ struct txn *txn__numbered(const struct core *core, struct slice number)
 static bool find_first_try(struct core *core, struct command *command, struct txn_outcome *ret_first)
 {
     struct slice id = command->txn.retry_of;
+    const struct txn *open = map_get(&core->owners->txns, id);
     *ret_first = (struct txn_outcome){0};
     if (id.len == 0)
         return true;
-    int r = map_get(&core->owners->txns, id) != NULL ? 1 : txn__get_outcome(core, id, &command->arena, ret_first);
+    int r = open != NULL ? 1 : txn__get_outcome(core, id, &command->arena, ret_first);
+    if (open != NULL && open->party.abandoned) { /* as good as rolled back */
+        *ret_first = (struct txn_outcome){.mode = open->mode, .age = open->party.owner.age};
+        r = 0;
+    }
     if (r == 0 && !ret_first->committed && ret_first->mode == TXN_UPDATE && command->txn.mode == TXN_UPDATE)
         return true;
     problem_set(
@@ -217,6 +239,8 @@ int core__do_txn_begin(struct core *core, struct command *command)
     txn->created = core->ts;
     txn->timeout_us = wanted->idle_us;
     txn->again = wanted->retry_of.len > 0;
+    txn->of_host = wanted->of_host;
+    txn->host = wanted->of_host ? (uint16_t)host_of_number(command->request) : 0;
     if (txn->again)
         txn->party.owner.age = first.age;
     if (wanted->mode == TXN_QUERY) {
@@ -618,9 +642,54 @@ size_t core_bytes_to_write(const struct core *core, const struct command *comman
     return txn == NULL || txn->overlay == NULL ? 0 : overlay_bytes(txn->overlay);
 }
 
-/* --- After a restart ---------------------------------------------------------------------------------------------- */
+/* --- Abandoned ---------------------------------------------------------------------------------------------------- */
 
-int txn__restart(struct core *core)
+static void abandon(struct core *core, struct txn *txn, enum txn_abandon why)
 {
-    return txn__end_lost(core);
+    txn->party.abandoned = true;
+    txn->why = why;
+    core->owners->abandoned_count++;
+    txn__end_waiting(core, txn, slice_from(abandon_text(why)));
+    deadline_set(&core->owners->idles, &txn->idle, TL_TS_MAX);
+}
+
+void txn__abandon_host(struct core *core, uint64_t host)
+{
+    list_for_each(link, &core->owners->open_txns)
+    {
+        struct txn *txn = list_entry(link, struct txn, of_all);
+        core__work(core, WORK_LOCK);
+        if (txn->of_host && txn->host == host && !txn->party.abandoned)
+            abandon(core, txn, TXN_HOST_ENDED);
+    }
+}
+
+/* A query transaction has nothing that could be missing. */
+void txn__abandon_updates(struct core *core, bool whole)
+{
+    list_for_each_safe(link, following, &core->owners->open_txns)
+    {
+        struct txn *txn = list_entry(link, struct txn, of_all);
+        core__work(core, WORK_LOCK);
+        if (txn->mode != TXN_UPDATE || txn->party.abandoned)
+            continue;
+        if (whole)
+            txn__abort(core, txn, "%s", abandon_text(TXN_MACHINE_LOST));
+        else
+            abandon(core, txn, TXN_MACHINE_LOST);
+    }
+}
+
+void txn__end_abandoned(struct core *core, size_t *left)
+{
+    struct list *all = &core->owners->open_txns;
+    for (struct list *link = all->next; link != all && core->owners->abandoned_count > 0 && *left > 0;) {
+        struct txn *txn = list_entry(link, struct txn, of_all);
+        link = link->next;
+        core__work(core, WORK_LOCK);
+        if (!txn->party.abandoned)
+            continue;
+        things_take(left, 1 + txn->party.owner.lock_count / THING_LOCKS);
+        txn__abort(core, txn, "%s", abandon_text(txn->why));
+    }
 }

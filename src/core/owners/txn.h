@@ -11,6 +11,9 @@ struct core;
 struct overlay;
 struct wait;
 
+/* Why a transaction is going to be rolled back, in pieces (README-locks.md, "Transactions"). */
+enum txn_abandon { TXN_HOST_ENDED, TXN_MACHINE_LOST, TXN_ABANDON_COUNT };
+
 struct txn {
     struct party party;
     struct slice id; /* mem_free */
@@ -21,6 +24,9 @@ struct txn {
     struct deadline idle;    /* not set while a command of it waits */
     struct overlay *overlay; /* NULL: nothing written */
     bool again;              /* it tries again what was rolled back: it reads documents for update */
+    bool of_host;            /* a host has it for a request, and it ends with the life of that: */
+    uint16_t host;
+    enum txn_abandon why;    /* party.abandoned */
     uint32_t ahead_notes;    /* of entries that it has put into the store already (ahead.h) */
     struct list of_session;
     struct list of_all;     /* in owners->open_txns, oldest first */
@@ -53,7 +59,12 @@ void txn__free(struct core *core, struct txn *txn);
 struct txn *txn__make(struct core *core, struct slice id, struct session *session);
 /* Goes on with a TXN_LOCK. */
 void txn__locked(struct core *core, struct wait *wait);
-int txn__restart(struct core *core) TL_MUST_USE;
+/* All that a host has itself, in the open unit. */
+void txn__abandon_host(struct core *core, uint64_t host);
+/* Update transactions of all, in the open unit; or with `whole` rolls them back there, one after the other. */
+void txn__abandon_updates(struct core *core, bool whole);
+/* Rolls back those that are abandoned, in the open unit, while *left things may be done; takes off what it has done. */
+void txn__end_abandoned(struct core *core, size_t *left);
 
 /* txn_store.c: the outcomes of ended transactions, kept for an hour. */
 struct txn_outcome {
@@ -76,7 +87,10 @@ void txn__put_outcome(struct core *core, struct slice id, const struct txn_outco
 /* Returns: 0; STORE_NOT_FOUND, also when it is older than an hour; fatal codes. Slices live in `arena`. */
 int txn__get_outcome(struct core *core, struct slice id, struct arena *arena,
                      struct txn_outcome *ret_outcome) TL_MUST_USE;
-/* Turns transactions into outcomes that the store says are open, and that are not. */
-int txn__end_lost(struct core *core) TL_MUST_USE;
+/*
+ * Turns transactions into outcomes that the store says are open, and that are not, while *left things may be done; takes off what it has done.
+ * Returns: 0; 1 there are more; fatal codes.
+ */
+int txn__end_lost(struct core *core, size_t *left) TL_MUST_USE;
 
 #endif

@@ -11,11 +11,13 @@
 #include "core/documents/action.h"
 #include "core/owners/owners.h"
 #include "core/owners/session.h"
+#include "core/owners/thing.h"
 #include "core/owners/txn.h"
 #include "core/step/command.h"
 #include "core/step/hooks.h"
 #include "core/step/figures.h"
 #include "core/step/unit.h"
+#include "core/step/work.h"
 
 static struct slice id_key(struct buf *buf, char letter, struct slice id)
 {
@@ -136,25 +138,36 @@ size_t owners__record_open(struct core *core, size_t keys_max)
 
 /* --- After a restart ---------------------------------------------------------------------------------------------- */
 
+struct losing {
+    struct core *core;
+    size_t *left;
+};
+
 static int end_lost(void *context, struct slice key, struct slice value)
 {
-    struct core *core = context;
+    struct losing *losing = context;
+    struct core *core = losing->core;
     struct txn_outcome outcome = {.ended = core->ts, .cause = SLICE_LIT("the server was restarted")};
     struct slice mode;
+    core__work(core, WORK_SCAN);
     if (owners_txn(core->owners, slice_from_offset(key, 1)) != NULL)
         return 0;
+    if (*losing->left == 0)
+        return 1;
     if (!slice_take(&value, 1, &mode) || !slice_take_varint(&value, &outcome.created) ||
         !slice_take_varint(&value, &outcome.age) || !action_take_slice(&value, &outcome.session))
         return tl_trace(TL_ERR_CORRUPT);
     outcome.mode = mode.data[0] == TXN_QUERY ? TXN_QUERY : TXN_UPDATE;
     txn__drop_open(core, slice_from_offset(key, 1));
     txn__put_outcome(core, slice_from_offset(key, 1), &outcome);
+    things_take(losing->left, 1);
     return 0;
 }
 
-int txn__end_lost(struct core *core)
+int txn__end_lost(struct core *core, size_t *left)
 {
-    return store_each(core->store, SPACE_SYSTEM, TL_TS_MAX, SLICE_LIT("B"), SLICE_LIT("C"), end_lost, core);
+    struct losing losing = {core, left};
+    return store_each(core->store, SPACE_SYSTEM, TL_TS_MAX, SLICE_LIT("B"), SLICE_LIT("C"), end_lost, &losing);
 }
 
 /* --- Forgetting --------------------------------------------------------------------------------------------------- */

@@ -268,6 +268,8 @@ struct txn_command {
     struct slice
         retry_of; /* TXN_BEGIN: what was rolled back and is tried again, its first try or any later; empty: nothing */
     bool force;   /* TXN_ROLLBACK: somebody else's; `id` may be its public number then */
+    bool
+        of_host; /* TXN_BEGIN: its host has it for a request; it ends with the life of that (README-locks.md, "Transactions") */
     uint64_t number;  /* out, TXN_BEGIN: its public number */
     tl_ts commit_ts;  /* out, TXN_COMMIT */
     uint64_t changes; /* out, TXN_COMMIT */
@@ -431,6 +433,12 @@ struct mark_command {
     uint64_t chain;    /* core_chain() as the step began, for who replays it to compare; 0: it is not said */
 };
 
+/* RESTART, MACHINE_LOST. */
+struct restart_command {
+    bool whole; /* of a version in which all was one step; nobody says it any more */
+    bool more;  /* out, RESTART: to be submitted again, before anything else */
+};
+
 struct tried_command {
     struct slice session; /* whose it is, or was */
     uint64_t kept;        /* number of what is kept; 0: the session's own action */
@@ -464,10 +472,6 @@ struct heartbeat_command {
     tl_ts low;         /* its readers look no further back, now and from now on */
     uint64_t position; /* of the newest entry that it has applied ... */
     uint64_t chain;    /* ... and core_chain() behind that */
-};
-
-struct none_command {
-    char unused;
 };
 
 /* --- The command -------------------------------------------------------------------------------------------------- */
@@ -508,12 +512,12 @@ struct command {
         struct tick_command tick;
         struct limits_command limits;
         struct mark_command mark;
+        struct restart_command restart;
         struct tried_command tried;
         struct aside_command aside;
         struct join_command join;
         struct gone_command gone;
         struct heartbeat_command heartbeat;
-        struct none_command none;
     };
     struct problem problem; /* out: PROBLEM_NONE when the command as a whole succeeded */
     struct list link;       /* the journal's and the core's */

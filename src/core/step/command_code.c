@@ -209,6 +209,8 @@ static void code_txn(struct coder *coder, struct txn_command *txn)
     code_number(coder, &txn->read_ts);
     code_number(coder, &txn->idle_us);
     code_slice(coder, &txn->retry_of);
+    if (coder->version >= 4)
+        code_bool(coder, &txn->of_host);
 }
 
 static void code_rename(struct coder *coder, struct rename_command *rename)
@@ -273,6 +275,14 @@ static void code_mark(struct coder *coder, struct mark_command *mark)
         code_number(coder, &mark->chain);
 }
 
+static void code_restart(struct coder *coder, struct restart_command *restart)
+{
+    if (coder->version >= 4)
+        code_bool(coder, &restart->whole);
+    else
+        restart->whole = true;
+}
+
 static void code_tried(struct coder *coder, struct tried_command *tried)
 {
     code_slice(coder, &tried->session);
@@ -309,12 +319,6 @@ static void code_heartbeat(struct coder *coder, struct heartbeat_command *heartb
     code_number(coder, &heartbeat->low);
     code_number(coder, &heartbeat->position);
     code_number(coder, &heartbeat->chain);
-}
-
-static void code_none(struct coder *coder, struct none_command *none)
-{
-    (void)coder;
-    (void)none;
 }
 
 /* --- The command -------------------------------------------------------------------------------------------------- */

@@ -11,7 +11,8 @@
 #include "base/buf.h"
 #include "core/step/command.h"
 
-enum { COMMAND_CODE_VERSION = 3 }; /* 2: a MARK has its chain; 3: an item of a write has its dialect */
+/* 2: a MARK has its chain; 3: an item of a write has its dialect; 4: a transaction may be its host's own, RESTART and MACHINE_LOST are done in pieces. */
+enum { COMMAND_CODE_VERSION = 4 };
 
 enum {
     COMMAND_CODE_NEWER = 1, /* of a version that is not known here */

@@ -536,6 +536,11 @@ const struct core_limits *core_limits(const struct core *core)
     return &core->limits;
 }
 
+bool core_limits_said(const struct core *core)
+{
+    return core->limits_said;
+}
+
 tl_ts core_last_ts(const struct core *core)
 {
     return core->last_ts;

@@ -105,6 +105,8 @@ void core_begin_figures(struct core *core);
 
 /* Returns: what it goes by. Good until the next step. */
 const struct core_limits *core_limits(const struct core *core);
+/* Returns: whether a command LIMITS has said them; else they are what core_open() was told, which the log of commands does not know. */
+bool core_limits_said(const struct core *core);
 
 /* Returns: the catalog as of the last step, with a reference for the caller (catalog.h). */
 struct catalog *core_catalog(struct core *core);

@@ -147,6 +147,7 @@ int core__open_limits(struct core *core, const struct core_limits *limits)
     if (!sound)
         return tl_trace(TL_ERR_CORRUPT);
     set_limits(core, &kept);
+    core->limits_said = true;
     return 0;
 }
 
@@ -168,5 +169,6 @@ int core__do_limits(struct core *core, struct command *command)
     store_batch_put(core->batch, SPACE_SYSTEM, slice_from(limits_key), buf_view(&value));
     buf_deinit(&value);
     set_limits(core, &limits);
+    core->limits_said = true;
     return 0;
 }

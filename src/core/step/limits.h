@@ -2,7 +2,8 @@
 /*
  * What everything that a client can make the core hold is limited to (README.md, invariant 9).
  *
- * A result may hang on a limit, so limits are in the log like all else: the command LIMITS puts them into the store, where they stay.
+ * A result may hang on a limit, so limits are in the log like all else: the command LIMITS puts them into the store, where they stay. All of them, each time: what is
+ * the default in one build need not be in another, which may apply the same log.
  */
 #ifndef TL_CORE_LIMITS_H
 #define TL_CORE_LIMITS_H

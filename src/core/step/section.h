@@ -32,7 +32,8 @@ enum section_kind {
 
 /* 2: what was kept may be put aside, and what was tried is counted. 3: requests that wait are commands of version 2. 4: the hosts.
  * 5: sessions end in pieces; items of a write that waits may have been postponed; requests that wait are commands of version 3, and
- * items that are kept have their dialect. 6: what was granted may be ready to go on with a later step, or have ended and be yet to be answered. */
+ * items that are kept have their dialect. 6: what was granted may be ready to go on with a later step, or have ended and be yet to be answered; transactions that
+ * are a host's own, and those that are abandoned; commands of version 4. */
 enum { SECTIONS_VERSION = 6 };
 
 struct sections {

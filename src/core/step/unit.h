@@ -46,6 +46,7 @@ struct forgotten {
 struct core {
     struct store *store;
     struct core_limits limits;
+    bool limits_said;               /* by a command LIMITS: they are in the store, and no other build's */
     struct effects *effects;        /* of the step at hand; NULL between steps */
     const struct core_watch *watch; /* NULL: nobody does */
     tl_ts last_ts;                  /* invariant 1 */

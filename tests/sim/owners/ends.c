@@ -7,7 +7,7 @@
  * - its ephemeral documents go at that timestamp, though of many so few with each step are swept away; one that somebody holds is
  *   kept in the same way;
  * - only then its locks go, and others are granted something;
- * - with one step go so many things: sessions, transactions, actions, documents. A session whose lease is over is found by nobody from
+ * - with one step go so many things: sessions, transactions, those that are abandoned among them, actions, documents. A session whose lease is over is found by nobody from
  *   then on, and waits for nothing; what is left of its end goes on with the next steps, and others have their turn in between.
  *
  * What is kept stands ahead of all who wait, in the order in which it was kept, over restarts.
@@ -509,14 +509,26 @@ void om_ends_stop(struct om *model)
         model->sessions[i].closing = NULL;
 }
 
-void om_ends_restart(struct om *model, struct om_step *step)
+static bool has_asked(const struct om *model, const struct om_kept *kept)
 {
-    model->stopped = false;
+    for (int i = 0; i < OM_WAITS; i++)
+        if (model->waits[i].used && model->waits[i].kept == kept->number)
+            return true;
+    return false;
+}
+
+bool om_ends_restart(struct om *model, struct om_step *step, int *left)
+{
     for (struct om_kept *kept = next_kept(model, 0); kept != NULL; kept = next_kept(model, kept->number)) {
+        if (kept->aside || has_asked(model, kept))
+            continue;
+        if (*left == 0)
+            return true;
+        om_take_off(left, 1);
         kept->place = ++model->last_place;
-        if (!kept->aside)
-            await(model, step, kept);
+        await(model, step, kept);
     }
+    model->stopped = false;
     /* Those that were leaving go on, the older first. */
     uint64_t order[OM_SESSIONS];
     for (int i = 0; i < OM_SESSIONS; i++) {
@@ -528,4 +540,5 @@ void om_ends_restart(struct om *model, struct om_step *step)
     for (int i = 0; i < OM_SESSIONS; i++)
         model->sessions[i].leaving = order[i];
     model->last_leaving = OM_SESSIONS;
+    return false;
 }

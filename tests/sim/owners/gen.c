@@ -210,6 +210,8 @@ static void gen_begin(struct gen *gen, const struct om *model, struct om_op *op)
     op->us = OM_SECOND / 2 + (uint64_t)below(gen, 6000000);
     if (one_in(gen, 2))
         op->session = some_session(gen, model);
+    if (gen->profile != GEN_LOCKS && one_in(gen, 3))
+        op->host = (uint16_t)(1 + below(gen, 2));
     if (op->query && one_in(gen, 2))
         op->read_ts = gen->oldest + rng_below(gen->rng, gen->now - gen->oldest + 1);
 }
@@ -365,6 +367,12 @@ static void gen_nothing(struct gen *gen, const struct om *model, struct om_op *o
     (void)op;
 }
 
+static void gen_host(struct gen *gen, const struct om *model, struct om_op *op)
+{
+    (void)model;
+    op->host = (uint16_t)(1 + below(gen, 2));
+}
+
 typedef void generator(struct gen *gen, const struct om *model, struct om_op *op);
 
 /* How often each row is drawn, by profile. */
@@ -373,18 +381,19 @@ static const struct {
     int weights[GEN_PROFILE_COUNT];
     generator *generate;
 } generators[] = {
-    {OP_WRITE, {60, 60, 60}, gen_write},        {OP_OPEN, {14, 6, 12}, gen_open},
+    {OP_WRITE, {60, 60, 60}, gen_write},       {OP_OPEN, {14, 6, 12}, gen_open},
     {OP_KEEPALIVE, {12, 4, 6}, gen_session},   {OP_ATTACH, {4, 1, 2}, gen_session},
     {OP_DETACH, {3, 1, 3}, gen_session},       {OP_CLOSE, {4, 2, 4}, gen_session},
-    {OP_LOCK, {50, 12, 30}, gen_lock},          {OP_UNLOCK, {18, 5, 10}, gen_unlock},
-    {OP_BEGIN, {3, 28, 16}, gen_begin},         {OP_READ, {2, 45, 22}, gen_read},
-    {OP_COMMIT, {2, 26, 14}, gen_end},          {OP_ROLLBACK, {1, 6, 3}, gen_end},
+    {OP_LOCK, {50, 12, 30}, gen_lock},         {OP_UNLOCK, {18, 5, 10}, gen_unlock},
+    {OP_BEGIN, {3, 28, 16}, gen_begin},        {OP_READ, {2, 45, 22}, gen_read},
+    {OP_COMMIT, {2, 26, 14}, gen_end},         {OP_ROLLBACK, {1, 6, 3}, gen_end},
     {OP_CANCEL, {6, 4, 5}, gen_cancel},        {OP_CREATE_INDEX, {3, 2, 2}, gen_catalog},
     {OP_DELETE_INDEX, {5, 3, 3}, gen_catalog}, {OP_PUT_MAPPING, {3, 2, 2}, gen_catalog},
     {OP_BLOCK, {3, 2, 2}, gen_catalog},        {OP_STATE, {3, 2, 2}, gen_catalog},
     {OP_TICK, {4, 2, 4}, gen_nothing},         {OP_STATUS, {1, 1, 1}, gen_nothing},
-    {OP_RENAME, {0, 0, 50}, gen_rename},    {OP_TRIED, {0, 0, 24}, gen_tried},
-    {OP_ASIDE, {0, 0, 8}, gen_aside},
+    {OP_RENAME, {0, 0, 50}, gen_rename},       {OP_TRIED, {0, 0, 24}, gen_tried},
+    {OP_ASIDE, {0, 0, 8}, gen_aside},          {OP_HOST_UP, {0, 4, 4}, gen_host},
+    {OP_MACHINE_LOST, {0, 4, 3}, gen_nothing},
 };
 
 enum { GENERATOR_COUNT = sizeof(generators) / sizeof(generators[0]) };
@@ -539,6 +548,7 @@ static void print_txn(const struct om_op *op, struct command *command)
         command->txn.retry_of = txn_id(&command->arena, op->retry_of);
     command->terms.fencing_token = op->token;
     command->txn.idle_us = op->us;
+    command->txn.of_host = op->host != 0;
 }
 
 static void print_change(const struct om_op *op, struct command *command)
@@ -596,13 +606,15 @@ static const enum command_type types[OP_KIND_COUNT] = {
     [OP_TICK] = COMMAND_TICK,
     [OP_STATUS] = COMMAND_STATUS,
     [OP_RESTART] = COMMAND_RESTART,
+    [OP_HOST_UP] = COMMAND_RESTART,
+    [OP_MACHINE_LOST] = COMMAND_MACHINE_LOST,
 };
 
 struct command *gen_command(const struct om_op *op)
 {
     struct command *command = command_new(types[op->kind], DIALECT_7);
 
-    command->request = op->number;
+    command->request = (uint64_t)op->host << HOST_SHIFT | op->number;
     command->clock = op->clock;
     command->context = (void *)(uintptr_t)op;
     switch (op->kind) {
@@ -700,6 +712,8 @@ void gen_describe(const struct om_op *op, char *buffer, size_t size)
         add(&text, " t%u%s", op->txn, op->query ? " query" : "");
     if (op->retry_of != 0)
         add(&text, " again t%u", op->retry_of);
+    if (op->host != 0)
+        add(&text, " of host %u", op->host);
     if (op->us != 0)
         add(&text, " %llu us", (unsigned long long)op->us);
     if (op->token != 0)

@@ -207,7 +207,9 @@ bool om_token_held(const struct om *model, uint64_t token, struct om_thing docum
     for (int i = 0; i < model->lock_count; i++) {
         const struct om_lock *lock = &model->locks[i];
         int of = lock->owner < OM_SESSIONS ? lock->owner : session_of(model, lock->owner);
-        bool leaving = lock->owner < OM_SESSIONS && model->sessions[lock->owner].leaving != 0;
+        bool leaving = lock->owner < OM_SESSIONS
+                           ? model->sessions[lock->owner].leaving != 0
+                           : lock->owner < OM_SESSIONS + OM_TXNS && model->txns[lock->owner - OM_SESSIONS].abandoned;
         if (leaving || lock->token != token || lock->what.within) /* who is leaving has no tokens any more */
             continue;
         if (om_same(document, lock->what.on) || lies_in(model, dir, lock->what.on))

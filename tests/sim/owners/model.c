@@ -533,7 +533,7 @@ uint64_t om_next_deadline(const struct om *model)
 {
     struct om_deadline lease, wait, idle;
 
-    if (any_ending(model) || om_ready_count(model) > 0) /* a piece with each step */
+    if (any_ending(model) || om_ready_count(model) > 0 || om_txn_any_abandoned(model)) /* a piece with each step */
         return 0;
     first_lease(model, &lease);
     first_wait(model, &wait);
@@ -576,10 +576,10 @@ static void time_out(struct om *model, struct om_step *step, int slot)
  * Rule 22: sessions whose lease is over, in order. All stop waiting, and those that go with this step are cleaned up, before anybody is granted
  * anything.
  */
-static void end_sessions(struct om *model, struct om_step *step, uint64_t ts, bool tick, uint64_t heard)
+static void end_sessions(struct om *model, struct om_step *step, uint64_t ts, bool tick, uint64_t heard, int *left)
 {
     struct om_deadline first;
-    int left = model->limits.piece, slot = first_lease(model, &first);
+    int slot = first_lease(model, &first);
     bool due = tick && slot >= 0 && first.at <= heard;
 
     if (!due && om_first_ending(model) < 0)
@@ -592,14 +592,25 @@ static void end_sessions(struct om *model, struct om_step *step, uint64_t ts, bo
         om_settle(model, step);
         om_end_unit(model, step);
     }
-    while (left > 0 && (slot = om_first_ending(model)) >= 0) {
+    while (*left > 0 && (slot = om_first_ending(model)) >= 0) {
         om_begin(model, ts);
-        om_end_on(model, step, slot, &left);
-        if (left == 0 || om_first_ending(model) < 0)
+        om_end_on(model, step, slot, left);
+        if (*left == 0 || om_first_ending(model) < 0)
             om_let_in(model, step);
         om_settle(model, step);
         om_end_unit(model, step);
     }
+}
+
+/* Transactions whose host has ended, with what is left of the piece. */
+static void end_abandoned(struct om *model, struct om_step *step, uint64_t ts, int left)
+{
+    if (left == 0 || !om_txn_any_abandoned(model))
+        return;
+    om_begin(model, ts);
+    om_txn_end_abandoned(model, step, &left);
+    om_settle(model, step);
+    om_end_unit(model, step);
 }
 
 /* Rule 24. Waits run out by the clock; leases and idle transactions by how far the server has heard those who hold them. */
@@ -659,11 +670,16 @@ void om_stop(struct om *model)
     om_ends_stop(model);
 }
 
-/* Leases begin anew; what was kept waits again. */
+/* Leases begin anew; what was kept waits again: so many things with one, and again until all is done. */
 static void restart(struct om *model, struct om_step *step)
 {
-    om_txn_restart(model);
-    om_ends_restart(model, step);
+    int left = model->limits.piece;
+    bool more = om_txn_restart(model, &left);
+
+    if (om_ends_restart(model, step, &left) || more) {
+        model->stopped = true;
+        return;
+    }
     for (;;) {
         int found = -1;
         for (int i = 0; i < OM_SESSIONS; i++)
@@ -789,6 +805,13 @@ static void run_simple(struct om *model, struct om_step *step, const struct om_o
     case OP_TRIED: om_tried(model, step, op); break;
     case OP_ASIDE: done.problem = om_aside(model, step, op); break;
     case OP_RESTART: restart(model, step); break;
+    case OP_HOST_UP:
+    case OP_MACHINE_LOST: {
+        int left = model->limits.piece;
+        om_txn_abandon(model, step, op->host);
+        om_txn_end_abandoned(model, step, &left);
+        break;
+    }
     default: break;
     }
     om_complete(model, step, &done);
@@ -823,16 +846,19 @@ void om_apply(struct om *model, const struct om_op *op, uint64_t ts, struct om_s
     /* While something is left over, only a look at the clock goes on with it. */
     bool goes_on = !counts && (op->kind == OP_TICK || om_ready_count(model) == 0);
     model->things_left = goes_on ? model->limits.piece : 0;
-    bool ending = !counts && any_ending(model);
+    bool ending = !counts && any_ending(model), abandoned = !counts && om_txn_any_abandoned(model);
     uint64_t heard = op->heard < model->clock ? op->heard : model->clock;
     bool over = op->kind == OP_TICK && any_over(model, heard);
+    int left = model->limits.piece;
     if (ending)
         end_on(model, step, ts);
     if (!counts)
-        end_sessions(model, step, ts, op->kind == OP_TICK, heard);
+        end_sessions(model, step, ts, op->kind == OP_TICK, heard, &left);
+    if (!counts)
+        end_abandoned(model, step, ts, left);
     if (op->kind == OP_TICK)
         due(model, step, ts, heard);
-    if (ending || over)
+    if (ending || abandoned || over)
         resume(model, step);
     om_begin(model, ts);
     run(model, step, op);

@@ -96,6 +96,8 @@ enum om_op_kind {
     OP_TICK,
     OP_STATUS,
     OP_RESTART,
+    OP_HOST_UP,      /* another host comes up: what it had for requests is rolled back */
+    OP_MACHINE_LOST, /* requests may be missing: all update transactions are */
     OP_KIND_COUNT
 };
 
@@ -126,6 +128,7 @@ struct om_op {
     bool on; /* OP_BLOCK: blocked; OP_STATE: closed */
     bool atomic;
     bool query;        /* OP_BEGIN */
+    uint16_t host;     /* OP_BEGIN: that has it for a request; 0: a client has it. OP_HOST_UP */
     uint32_t retry_of; /* OP_BEGIN: what was rolled back and is tried again; 0: nothing */
     uint64_t read_ts;  /* OP_BEGIN of a query: 0 for the latest */
     uint64_t target;   /* OP_CANCEL: number of the command */
@@ -267,6 +270,8 @@ struct om_txn {
     bool query;
     bool again;    /* it tries again what was rolled back */
     bool recorded; /* a restart finds that it was open */
+    uint16_t host; /* that has it for a request; 0: a client has it */
+    bool abandoned; /* it is going to be rolled back */
     uint64_t read_ts;
     uint64_t timeout;
     uint64_t created;
@@ -333,7 +338,7 @@ struct om_index {
 
 struct om_limits {
     int sessions, txns, locks, waiters, changes, ephemeral;
-    int piece; /* things that ends of sessions do with one step, and what goes on does; and documents that an end removes */
+    int piece; /* things that ends of sessions and transactions do with one step, a RESTART, and what goes on; and documents that one removes */
     int sweep; /* the same once nobody sees them and its locks are gone */
 };
 

@@ -93,7 +93,8 @@ int om_ephemeral_count(const struct om *model, uint32_t serial);
 void om_tried(struct om *model, struct om_step *step, const struct om_op *op);
 enum om_problem om_aside(struct om *model, struct om_step *step, const struct om_op *op);
 void om_ends_stop(struct om *model);
-void om_ends_restart(struct om *model, struct om_step *step);
+/* What is kept asks again, while *left things may be done; then all ends go on. Returns: whether some of it has not asked yet. */
+bool om_ends_restart(struct om *model, struct om_step *step, int *left);
 
 /* --- txns.c --- */
 
@@ -103,7 +104,13 @@ void om_txn_read_resume(struct om *model, struct om_step *step, int wait);
 void om_txn_read_granted(struct om *model, struct om_step *step, int wait);
 void om_txn_commit(struct om *model, struct om_step *step, const struct om_op *op);
 void om_txn_rollback(struct om *model, struct om_step *step, const struct om_op *op);
-void om_txn_restart(struct om *model);
+/* Those that a restart has lost get their outcomes, while *left things may be done. Returns: whether there are more. */
+bool om_txn_restart(struct om *model, int *left);
+/* Those of a host, or with 0 all update transactions, are going to be rolled back. */
+void om_txn_abandon(struct om *model, struct om_step *step, uint16_t host);
+bool om_txn_any_abandoned(const struct om *model);
+/* Rolls them back, the oldest first, while *left things may be done. */
+void om_txn_end_abandoned(struct om *model, struct om_step *step, int *left);
 /* A document as a transaction has it: the committed one, but for what it has written or renamed itself. */
 /* Returns: how many documents it has written, and renames it has done. */
 int om_txn_changes(const struct om_txn *txn);

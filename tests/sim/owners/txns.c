@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The model's transactions. */
+#include <stdio.h>
 #include <string.h>
 
 #include "parts.h"
@@ -60,7 +61,7 @@ int om_txn_find(const struct om *model, uint32_t serial, uint32_t session, enum 
         *ret_problem = explain_missing(model, serial);
     else if (session != 0 && model->txns[slot].session != session)
         *ret_problem = OM_ILLEGAL;
-    else if (session_is_leaving(model, slot))
+    else if (model->txns[slot].abandoned || session_is_leaving(model, slot))
         *ret_problem = OM_TXN_ABORTED;
     else if (wait_of(model, slot) >= 0)
         *ret_problem = OM_ILLEGAL;
@@ -90,8 +91,15 @@ void om_txn_begin(struct om *model, struct om_step *step, const struct om_op *op
 {
     struct om_done done = {.op = op};
     int slot = 0, count = 0;
-    const struct om_outcome_record *first = slot_of(model, op->retry_of) >= 0 ? NULL : outcome_of(model, op->retry_of);
+    int former = slot_of(model, op->retry_of);
+    struct om_outcome_record abandoned = {0};
+    const struct om_outcome_record *first = former >= 0 ? NULL : outcome_of(model, op->retry_of);
 
+    if (former >= 0 && model->txns[former].abandoned) { /* as good as rolled back */
+        abandoned.query = model->txns[former].query;
+        abandoned.age = model->age[om_txn_owner(former)];
+        first = &abandoned;
+    }
     for (int i = 0; i < OM_TXNS; i++)
         count += model->txns[i].serial != 0;
     if (op->session != 0 && om_session_slot(model, op->session) < 0)
@@ -106,6 +114,7 @@ void om_txn_begin(struct om *model, struct om_step *step, const struct om_op *op
         struct om_txn *txn = &model->txns[slot];
         *txn = (struct om_txn){
             .serial = op->txn, .session = op->session, .query = op->query, .recorded = !op->query, .timeout = op->us};
+        txn->host = op->host;
         txn->created = model->ts;
         txn->again = op->retry_of != 0;
         model->age[om_txn_owner(slot)] = txn->again ? first->age : model->ts;
@@ -427,19 +436,83 @@ void om_txn_record(struct om *model, size_t keys_max)
     }
 }
 
-void om_txn_restart(struct om *model)
+static void forget(struct om *model, int slot)
 {
+    memset(&model->txns[slot], 0, sizeof(model->txns[slot]));
+    model->txns[slot].idle.at = OM_NEVER;
+}
+
+/* They are found in the order of their ids, which are texts. */
+static int first_lost(const struct om *model)
+{
+    char id[16], first[16];
+    int found = -1;
+
     for (int i = 0; i < OM_TXNS; i++) {
-        if (model->txns[i].serial == 0)
+        snprintf(id, sizeof(id), "t%u", model->txns[i].serial);
+        if (model->txns[i].serial == 0 || (found >= 0 && strcmp(id, first) >= 0))
             continue;
-        if (model->txns[i].recorded)
-            keep_outcome(model, &(struct om_outcome_record){.txn = model->txns[i].serial,
-                                                            .query = model->txns[i].query,
-                                                            .age = model->age[om_txn_owner(i)],
-                                                            .ended = model->ts});
-        memset(&model->txns[i], 0, sizeof(model->txns[i]));
-        model->txns[i].idle.at = OM_NEVER;
+        memcpy(first, id, sizeof(id));
+        found = i;
     }
+    return found;
+}
+
+bool om_txn_restart(struct om *model, int *left)
+{
+    int slot;
+
+    for (int i = 0; i < OM_TXNS; i++)
+        if (model->txns[i].serial != 0 && !model->txns[i].recorded)
+            forget(model, i);
+    for (; (slot = first_lost(model)) >= 0 && *left > 0; --*left) {
+        keep_outcome(model, &(struct om_outcome_record){.txn = model->txns[slot].serial,
+                                                        .query = model->txns[slot].query,
+                                                        .age = model->age[om_txn_owner(slot)],
+                                                        .ended = model->ts});
+        forget(model, slot);
+    }
+    return slot >= 0;
+}
+
+/* The oldest of those that are abandoned, or with `after` the oldest that began behind that. */
+static int next_by_age(const struct om *model, bool abandoned, uint64_t after)
+{
+    int found = -1;
+
+    for (int i = 0; i < OM_TXNS; i++)
+        if (model->txns[i].serial != 0 && model->txns[i].abandoned == abandoned &&
+            model->born[om_txn_owner(i)] > after &&
+            (found < 0 || model->born[om_txn_owner(i)] < model->born[om_txn_owner(found)]))
+            found = i;
+    return found;
+}
+
+void om_txn_abandon(struct om *model, struct om_step *step, uint16_t host)
+{
+    uint64_t after = 0;
+
+    for (int slot; (slot = next_by_age(model, false, after)) >= 0;) {
+        struct om_txn *txn = &model->txns[slot];
+        after = model->born[om_txn_owner(slot)];
+        if (host != 0 ? txn->host != host : txn->query)
+            continue;
+        txn->abandoned = true;
+        if (wait_of(model, slot) >= 0)
+            om_txn_end_waiting(model, step, slot);
+        om_set_deadline(model, &txn->idle, OM_NEVER);
+    }
+}
+
+bool om_txn_any_abandoned(const struct om *model)
+{
+    return !model->stopped && next_by_age(model, true, 0) >= 0;
+}
+
+void om_txn_end_abandoned(struct om *model, struct om_step *step, int *left)
+{
+    for (int slot; *left > 0 && (slot = next_by_age(model, true, 0)) >= 0; --*left)
+        om_txn_abort(model, step, slot, false);
 }
 
 /* --- The past ----------------------------------------------------------------------------------------------------- */

@@ -478,7 +478,6 @@ static void tell_what_was_at_work(struct world *world)
 /* The server ends, with or without warning, and comes again. */
 static void restart(struct world *world, bool crash)
 {
-    struct om_op *op = new_op(world);
     uint64_t before = digest(world);
     bool lossy = crash && world->kind == WORLD_TWIN;
     size_t kept = lossy ? rng_below(&world->rng, 40) : SIZE_MAX;
@@ -507,9 +506,12 @@ static void restart(struct world *world, bool crash)
     go_back(world);
     world->clock = 10 * OM_SECOND + rng_below(&world->rng, 1000 * OM_SECOND);
     tell_what_was_at_work(world);
-    *op = (struct om_op){.number = ++world->gen.last_number, .kind = OP_RESTART};
-    world->now++;
-    give(world, op);
+    while (world->model.stopped) { /* as often as it takes */
+        struct om_op *op = new_op(world);
+        *op = (struct om_op){.number = ++world->gen.last_number, .kind = OP_RESTART};
+        world->now++;
+        give(world, op);
+    }
     compare_state(world);
     sync_store(world);
 }

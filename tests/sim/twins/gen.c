@@ -236,6 +236,7 @@ static void gen_begin(struct gen *gen, struct command *command)
     struct arena *arena = &command->arena;
 
     command->txn.id = arena_printf(arena, "t%u", ++gen->txns);
+    command->txn.of_host = gen->txns % 3 == 0; /* its host comes up again, or is gone, from time to time */
     command->txn.mode = one_in(gen, 6) ? TXN_QUERY : TXN_UPDATE;
     command->txn.idle_us = TL_SECOND / 2 + below(gen, 12000000);
     if (one_in(gen, 4))

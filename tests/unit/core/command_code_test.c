@@ -136,7 +136,7 @@ static void test_what_is_refused(void **state)
     (void)state;
     assert_refused("", 0, TL_ERR_CORRUPT);
     assert_refused("\x00\x1c\x00\x00", 4, TL_ERR_CORRUPT);     /* no version */
-    assert_refused("\x04\x1c\x00\x00", 4, COMMAND_CODE_NEWER); /* a newer one */
+    assert_refused("\x05\x1c\x00\x00", 4, COMMAND_CODE_NEWER); /* a newer one */
     assert_refused("\x01\x00\x00\x00", 4, TL_ERR_CORRUPT);     /* of no code */
     assert_refused("\x01\x7f\x00\x00", 4, TL_ERR_CORRUPT);     /* of an unknown one */
     assert_refused("\x01\x1c\x02\x00", 4, TL_ERR_CORRUPT);     /* of an unknown dialect */

@@ -740,6 +740,233 @@ static void marks_of_a_deleted_index_go_in_pieces(void **state)
     box_close(&box);
 }
 
+/* --- What a restart leaves ---------------------------------------------------------------------------------------- */
+
+/* A command that came by a host. */
+static struct command *by_host(struct core_box *box, struct command *command, uint64_t host)
+{
+    command->request = host << HOST_SHIFT | 1;
+    return box_run(box, command, 1);
+}
+
+/* A transaction that a host has for a request. */
+static void begin_for(struct core_box *box, uint64_t host, const char *id, const char *session)
+{
+    struct command *command = command_new(COMMAND_TXN_BEGIN, DIALECT_7);
+    command->terms.session = slice_from(session);
+    command->txn.id = arena_printf(&command->arena, "%s", id);
+    command->txn.mode = TXN_UPDATE;
+    command->txn.idle_us = 24 * 3600 * TL_SECOND;
+    command->txn.of_host = true;
+    assert_int_equal(by_host(box, command, host)->problem.type, PROBLEM_NONE);
+}
+
+static struct write_result *put_in(struct core_box *box, const char *transaction, const char *id)
+{
+    struct command *command = box_write(box, 1);
+    command->write.items[0] = box_item(WRITE_INDEX, "u", "", id, "{\"n\":2}");
+    command->terms.transaction = slice_from(transaction);
+    box_run(box, command, 1);
+    assert_int_equal(command->problem.type, PROBLEM_NONE);
+    return &command->write.results[0];
+}
+
+static enum problem_type commit_of(struct core_box *box, const char *id)
+{
+    struct command *command = command_new(COMMAND_TXN_COMMIT, DIALECT_7);
+    command->txn.id = slice_from(id);
+    return box_run(box, command, 1)->problem.type;
+}
+
+/* Of several hosts, and a client: what was changed is not there, and its lock is free, of the one that comes up and of no other. */
+static void host_that_comes_up_ends_its_own_transactions(void **state)
+{
+    static const char *const ids[] = {"t", "h0", "h1", "h2"};
+    struct core_box box;
+    (void)state;
+
+    box_open(&box);
+    box_index(&box, "u", "1", "{\"n\":1}");
+    transaction(&box, COMMAND_TXN_BEGIN, "t");
+    for (uint64_t host = 0; host < 3; host++)
+        begin_for(&box, host, ids[host + 1], "");
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(put_in(&box, ids[i], ids[i])->outcome, WRITE_CREATED);
+    assert_int_equal(put_in(&box, "h1", "1")->outcome, WRITE_UPDATED);
+    assert_int_equal(box_index(&box, "u", "1", "{}")->problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
+
+    by_host(&box, command_new(COMMAND_RESTART, DIALECT_7), 1);
+    assert_false(box.last->restart.more);
+    assert_string_equal(box_source(&box, "u", "1"), "{\"n\":1}");
+    assert_int_equal(box_index(&box, "u", "1", "{\"n\":3}")->outcome, WRITE_UPDATED);
+    assert_int_equal(box_index(&box, "u", "h1", "{}")->outcome, WRITE_CREATED);
+    assert_int_equal(commit_of(&box, "h1"), PROBLEM_TRANSACTION_ABORTED);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(commit_of(&box, ids[i]), i == 2 ? PROBLEM_TRANSACTION_ABORTED : PROBLEM_NONE);
+    box_close(&box);
+}
+
+static void join(struct core_box *box, const char *name, uint64_t life)
+{
+    struct command *command = command_new(COMMAND_JOIN, DIALECT_7);
+    command->join = (struct join_command){.name = slice_from(name),
+                                          .group = SLICE_LIT("default"),
+                                          .build = SLICE_LIT("1"),
+                                          .life = life,
+                                          .limits = box->limits};
+    assert_int_equal(box_run(box, command, 1)->problem.type, PROBLEM_NONE);
+}
+
+/* In a cluster it is the life of a host that ends: told of as gone, or by its next. */
+static void life_of_a_host_ends_its_own_transactions(void **state)
+{
+    struct core_box box;
+    (void)state;
+
+    box_open(&box);
+    join(&box, "a", 11);
+    join(&box, "b", 21);
+    begin_for(&box, 1, "a1", "");
+    begin_for(&box, 2, "b1", "");
+    assert_int_equal(put_in(&box, "a1", "1")->outcome, WRITE_CREATED);
+    assert_int_equal(put_in(&box, "b1", "2")->outcome, WRITE_CREATED);
+    struct command *gone = command_new(COMMAND_HOST_GONE, DIALECT_7);
+    gone->gone = (struct gone_command){.name = SLICE_LIT("a"), .life = 11};
+    box_run(&box, gone, 1);
+    assert_int_equal(box_index(&box, "u", "1", "{}")->outcome, WRITE_CREATED);
+    assert_int_equal(box_index(&box, "u", "2", "{}")->problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
+    join(&box, "b", 22);
+    assert_int_equal(box_index(&box, "u", "2", "{}")->outcome, WRITE_CREATED);
+    assert_int_equal(commit_of(&box, "b1"), PROBLEM_TRANSACTION_ABORTED);
+    box_close(&box);
+}
+
+/* Returns: the token of a lock that a transaction takes. */
+static tl_ts token_of(struct core_box *box, const char *transaction, const char *id)
+{
+    struct lock_target target = {.mode = LOCK_X, .index = SLICE_LIT("u"), .id = slice_from(id)};
+    struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
+    command->terms.transaction = slice_from(transaction);
+    command->lock.targets = &target;
+    command->lock.target_count = 1;
+    assert_int_equal(box_run(box, command, 1)->problem.type, PROBLEM_NONE);
+    return command->lock.fencing_token;
+}
+
+/* A write of session "s" that names a token. */
+static struct write_result *put_with(struct core_box *box, tl_ts token, const char *id)
+{
+    struct command *command = box_write(box, 1);
+    command->write.items[0] = box_item(WRITE_INDEX, "u", "", id, "{}");
+    command->terms.session = SLICE_LIT("s");
+    command->terms.fencing_token = token;
+    return &box_run(box, command, 1)->write.results[0];
+}
+
+/* Many, with many locks: others have their turn between the pieces, and what is not rolled back yet can do nothing any more. */
+static void many_transactions_of_a_host_end_in_pieces(void **state)
+{
+    enum { TRANSACTIONS = 8000, LAST = TRANSACTIONS - 1 };
+    char ids[TRANSACTIONS][16];
+    struct core_box box;
+    (void)state;
+
+    for (int lost = 0; lost < 2; lost++) {
+        box_open(&box);
+        open_session(&box, "s", NULL, 0);
+        for (int i = 0; i < TRANSACTIONS; i++) {
+            snprintf(ids[i], sizeof ids[i], "h%d", i);
+            begin_for(&box, 7, ids[i], "s");
+            assert_int_equal(put_in(&box, ids[i], ids[i])->outcome, WRITE_CREATED);
+        }
+        tl_ts token = token_of(&box, ids[LAST], "held");
+        assert_int_equal(put_with(&box, token, "held")->problem.type, PROBLEM_LOCK_WAIT_TIMEOUT); /* good, but held */
+        by_host(&box, command_new(lost ? COMMAND_MACHINE_LOST : COMMAND_RESTART, DIALECT_7), 7);
+        assert_false(box.last->restart.more);
+        assert_int_equal(core_next_deadline(box.core), 0);
+        assert_int_equal(commit_of(&box, ids[LAST]), PROBLEM_TRANSACTION_ABORTED);
+        assert_int_equal(put_with(&box, token, "held")->problem.type, PROBLEM_STALE_FENCING_TOKEN);
+        struct command *again = command_new(COMMAND_TXN_BEGIN, DIALECT_7);
+        again->txn.id = SLICE_LIT("again");
+        again->txn.mode = TXN_UPDATE;
+        again->txn.idle_us = TL_SECOND;
+        again->txn.retry_of = slice_from(ids[LAST]);
+        assert_int_equal(box_run(&box, again, 1)->problem.type, PROBLEM_NONE);
+        run_pieces(&box);
+        assert_int_equal(box_count(&box, "u"), 0);
+        assert_int_equal(box_index(&box, "u", ids[LAST], "{}")->outcome, WRITE_CREATED);
+        box_close(&box);
+    }
+}
+
+/* A store alone tells of transactions that are lost with the process. */
+static void lost_transactions_end_in_pieces(void **state)
+{
+    enum { TRANSACTIONS = 9000 };
+    struct core_box box;
+    char id[16];
+    int restarts = 0;
+    (void)state;
+
+    box_open(&box);
+    for (int i = 0; i < TRANSACTIONS; i++) {
+        snprintf(id, sizeof id, "t%d", i);
+        begin_for(&box, 0, id, "");
+    }
+    box_reopen(&box);
+    do {
+        box_run(&box, command_new(COMMAND_RESTART, DIALECT_7), 1);
+        restarts++;
+    } while (box.last->restart.more);
+    assert_true(restarts > 1);
+    assert_int_equal(box_keys(&box, SPACE_SYSTEM, SLICE_LIT("B"), SLICE_LIT("C")), 0);
+    assert_int_equal(commit_of(&box, "t8999"), PROBLEM_TRANSACTION_ABORTED);
+    box_close(&box);
+}
+
+/* Very much was kept for documents that somebody holds: after a start it asks again piece by piece, and is all before who comes then. */
+static void what_is_kept_asks_again_in_pieces(void **state)
+{
+    enum { SESSIONS = 8, ACTIONS = 1000 };
+    static struct write_item actions[ACTIONS];
+    static char ids[ACTIONS][16];
+    struct lock_target all = {.mode = LOCK_X, .index = SLICE_LIT("u")};
+    struct core_box box;
+    char id[16];
+    int restarts = 0;
+    (void)state;
+
+    box_open(&box);
+    box_index(&box, "u", "1", "{}");
+    for (int i = 0; i < SESSIONS; i++) {
+        for (int j = 0; j < ACTIONS; j++) {
+            snprintf(ids[j], sizeof ids[j], "%d", i * ACTIONS + j);
+            actions[j] = box_item(WRITE_INDEX, "u", "", ids[j], "{\"n\":1}");
+        }
+        snprintf(id, sizeof id, "d%d", i);
+        open_session(&box, id, actions, ACTIONS);
+    }
+    box_run(&box, command_new(COMMAND_TICK, DIALECT_7), 6 * TL_SECOND);
+    open_session(&box, "s", NULL, 0);
+    take(&box, COMMAND_LOCK, &all);
+    box_run(&box, command_new(COMMAND_TICK, DIALECT_7), 5 * TL_SECOND); /* the others' time is over */
+    run_pieces(&box);
+    assert_int_equal(metric_read(&core_figures(box.core)->kept_actions), SESSIONS * ACTIONS);
+
+    box_reopen(&box);
+    do {
+        box_run(&box, command_new(COMMAND_RESTART, DIALECT_7), 1);
+        restarts++;
+    } while (box.last->restart.more);
+    assert_true(restarts > SESSIONS * ACTIONS / 1000 - 1);
+    take(&box, COMMAND_UNLOCK, &all);
+    assert_int_equal(box_index(&box, "u", "7999", "{}")->problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
+    run_pieces(&box);
+    assert_int_equal(box_count(&box, "u"), SESSIONS * ACTIONS);
+    assert_int_equal(metric_read(&core_figures(box.core)->kept_actions), 0);
+    box_close(&box);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -760,6 +987,11 @@ int main(void)
         cmocka_unit_test(leases_that_end_together_end_in_pieces),
         cmocka_unit_test(marks_of_a_deleted_index_go_in_pieces),
         cmocka_unit_test(an_end_looks_at_the_locks_once),
+        cmocka_unit_test(host_that_comes_up_ends_its_own_transactions),
+        cmocka_unit_test(life_of_a_host_ends_its_own_transactions),
+        cmocka_unit_test(many_transactions_of_a_host_end_in_pieces),
+        cmocka_unit_test(lost_transactions_end_in_pieces),
+        cmocka_unit_test(what_is_kept_asks_again_in_pieces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

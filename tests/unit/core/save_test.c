@@ -26,17 +26,22 @@
 static const char *directory;
 static bool writes;
 
-/* Steps a command, which may wait. */
-static void give(struct core_box *box, struct command *command)
+/* Steps a command of a host, which may wait. */
+static void give_from(struct core_box *box, struct command *command, uint64_t host)
 {
     static uint64_t requests = 0;
 
     if (box->now <= core_last_ts(box->core))
         box->now = core_last_ts(box->core);
-    command->request = ++requests;
+    command->request = host << HOST_SHIFT | ++requests;
     command->ts = ++box->now;
     command->clock = box->clock += 10;
     assert_int_equal(core_step(box->core, command, &box->effects), 0);
+}
+
+static void give(struct core_box *box, struct command *command)
+{
+    give_from(box, command, 0);
 }
 
 static struct command *completed(struct core_box *box)
@@ -101,6 +106,24 @@ static void begin(struct core_box *box, const char *id, const char *session, enu
     command->txn.idle_us = 60 * TL_SECOND;
     command->terms.session = slice_from(session);
     give(box, command);
+}
+
+/* One that a host has for a request. */
+static void begin_of_host(struct core_box *box, const char *id, uint64_t host)
+{
+    struct command *command = command_new(COMMAND_TXN_BEGIN, DIALECT_7);
+
+    command->txn.id = slice_from(id);
+    command->txn.mode = TXN_UPDATE;
+    command->txn.idle_us = 60 * TL_SECOND;
+    command->txn.of_host = true;
+    give_from(box, command, host);
+    assert_int_equal(command->problem.type, PROBLEM_NONE);
+}
+
+static void come_up(struct core_box *box, uint64_t host)
+{
+    give_from(box, command_new(COMMAND_RESTART, DIALECT_7), host);
 }
 
 /* The process has ended in what a session left. */
@@ -183,6 +206,8 @@ static void host(struct core_box *box, const char *name, uint64_t life, bool goe
 /* Something of each kind. */
 static void fill(struct core_box *box)
 {
+    static const char *const ids[] = {"h2", "h3", "h4", "h5", "h6", "h7", "h8"};
+
     box_open(box);
     core_close(box->core);
     box->limits.ephemeral_piece = 2;
@@ -206,6 +231,8 @@ static void fill(struct core_box *box)
     put(box, 2, 2, "t2", ""); /* waits */
     begin(box, "q", "", TXN_QUERY);
     put(box, 1, 6, "", ""); /* some of it waits */
+    begin_of_host(box, "h1", 3);
+    put(box, 40, 41, "h1", "");
     tried(box, "gone", 1, 0);
     open_session(box, "ends", true);
     tried(box, "ends", 0, 0);
@@ -214,6 +241,9 @@ static void fill(struct core_box *box)
     host(box, "two", 4711, false);
     host(box, "one", 4712, false);
     host(box, "two", 4711, true);
+    for (int i = 0; i < 7; i++)
+        begin_of_host(box, ids[i], 4);
+    come_up(box, 4); /* two are rolled back with it, and two with each step behind it */
     put(box, 30, 37, "", "leaves");
     leave_pieces(box);
     session(box, COMMAND_SESSION_CLOSE, "leaves", true);
@@ -264,7 +294,9 @@ static void test_there_is_something_of_each_kind(void **state)
     assert_int_equal(tried__count(box.core, SLICE_LIT("gone"), 1, 0), 1);
     assert_int_equal(tried__count(box.core, SLICE_LIT("ends"), 0, 0), 0);
     assert_int_equal(owners->leaving_count, 1);
-    assert_int_equal(owners->txns.count, 3);
+    assert_int_equal(owners->txns.count, 5);
+    assert_int_equal(owners->abandoned_count, 1);
+    assert_true(owners_txn(owners, SLICE_LIT("h1"))->of_host && owners_txn(owners, SLICE_LIT("h1"))->host == 3);
     assert_int_equal(owners->hosts.count, 2);
     assert_true(owners->hosts.all[0].number == 2 && owners->hosts.all[0].life == 4712 &&
                 owners->hosts.all[1].life == 0);
@@ -513,6 +545,74 @@ static void test_locks_without_records(void **state)
     empty(&box);
 }
 
+/* One lock, of a document of a type, or of any where that is "". */
+static void lock_typed(struct core_box *box, const char *session, const char *type, const char *id)
+{
+    struct command *command = command_new(COMMAND_LOCK, DIALECT_5);
+
+    command->terms.session = slice_from(session);
+    command->lock.targets = arena_zalloc(&command->arena, sizeof(struct lock_target));
+    command->lock.targets[0] =
+        (struct lock_target){.mode = LOCK_S, .index = SLICE_LIT("fs"), .type = slice_from(type), .id = slice_from(id)};
+    command->lock.target_count = 1;
+    give(box, command);
+    assert_int_equal(command->problem.type, PROBLEM_NONE);
+}
+
+/* Documents of three types are locked; the table has been so large once that it grew. */
+static void fill_types(struct core_box *box)
+{
+    enum { GROWN = 80 };
+    char id[16];
+
+    box_open(box);
+    core_begin_chain(box->core, 9);
+    assert_int_equal(core_begin_saving(box->core), 0);
+    box->dialect = DIALECT_5;
+    box_index_command(box, COMMAND_INDEX_CREATE, "fs", "{\"mappings\":{\"b\":{},\"c\":{},\"a\":{}}}");
+    assert_int_equal(box->last->problem.type, PROBLEM_NONE);
+    open_session(box, "holds", false);
+    open_session(box, "fills", false);
+    lock_typed(box, "holds", "b", "1");
+    lock_typed(box, "holds", "c", "1");
+    lock_typed(box, "holds", "a", "1");
+    for (int i = 0; i < GROWN; i++) {
+        snprintf(id, sizeof id, "x%d", i);
+        lock_typed(box, "fills", "a", id);
+    }
+    session(box, COMMAND_SESSION_CLOSE, "fills", false);
+    free_completed(box);
+}
+
+/* A table of locks that was loaded is younger than the one that was saved, and finds the types of a document in another order: nothing hangs on it. */
+static void test_a_loaded_table_gives_the_same_locks(void **state)
+{
+    struct core_box old, loaded;
+    struct buf saved = BUF_INIT(BUF_UNLIMITED), again = BUF_INIT(BUF_UNLIMITED);
+    (void)state;
+
+    fill_types(&old);
+    fill_types(&loaded);
+    save(&old, &saved);
+    core_close(loaded.core);
+    assert_int_equal(load(&loaded, buf_view(&saved), NULL, &loaded.core), 0);
+    assert_int_equal(core_begin_saving(loaded.core), 0);
+    struct core_box *const both[] = {&old, &loaded};
+    for (int i = 0; i < 2; i++) {
+        open_session(both[i], "asks", false);
+        lock_typed(both[i], "asks", "", "1");
+        free_completed(both[i]);
+    }
+    assert_true(core_chain(old.core) == core_chain(loaded.core));
+    save(&old, &saved);
+    save(&loaded, &again);
+    assert_true(slice_equal(buf_view(&saved), buf_view(&again)));
+    empty(&old);
+    empty(&loaded);
+    buf_deinit(&saved);
+    buf_deinit(&again);
+}
+
 /* A lock and nothing else: the store is not written at all. */
 static void test_a_lock_writes_nothing(void **state)
 {
@@ -746,6 +846,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_mark_is_above_what_comes_before_it),
         cmocka_unit_test(test_a_store_that_is_ahead_is_refused),
         cmocka_unit_test(test_locks_without_records),
+        cmocka_unit_test(test_a_loaded_table_gives_the_same_locks),
         cmocka_unit_test(test_a_lock_writes_nothing),
         cmocka_unit_test(test_damage_is_refused_with_its_place),
         cmocka_unit_test(test_what_checksums_let_through),

@@ -349,6 +349,27 @@ static void test_all_hosts_are_equal(void **state)
 }
 
 /* Lives end while entries are under way; what was under way is done once all the same. */
+/* Whatever the defaults of a build are. */
+static void test_the_log_says_the_limits(void **state)
+{
+    struct double_medium *medium = double_medium_new();
+    struct host host = {0};
+    (void)state;
+
+    begin(&host, medium, "a");
+    must(run(&host, write_command(WRITE_INDEX, "x"))); /* behind it */
+    stop(&host);
+    struct core_limits others = core_limits_default();
+    log_position position;
+    others.sessions_max = 1;
+    assert_int_equal(recover_begin(host.store, &others, &host.core, &position, NULL), 0);
+    assert_true(core_limits_said(host.core));
+    assert_int_equal(core_limits(host.core)->sessions_max, core_limits_default().sessions_max);
+    core_close(host.core);
+    store_close(host.store);
+    double_medium_free(medium);
+}
+
 static void test_a_life_that_ends_loses_nothing(void **state)
 {
     struct double_medium *medium = double_medium_new();
@@ -436,6 +457,20 @@ static void test_a_lease_runs_out_for_all(void **state)
 }
 
 /* The first name goes, who was the keeper: waits of others and sessions go on, and what waited there does not. */
+/* Of the host itself, with a document that it has written. */
+static void begin_own(struct host *host)
+{
+    struct command *command = command_new(COMMAND_TXN_BEGIN, DIALECT_7);
+    command->txn.id = SLICE_LIT("own");
+    command->txn.mode = TXN_UPDATE;
+    command->txn.idle_us = LONG_US;
+    command->txn.of_host = true;
+    must(run(host, command));
+    command = write_command(WRITE_INDEX, "own");
+    command->terms.transaction = SLICE_LIT("own");
+    must(run(host, command));
+}
+
 static void test_a_host_that_dies(void **state)
 {
     struct double_medium *medium = double_medium_new();
@@ -448,6 +483,7 @@ static void test_a_host_that_dies(void **state)
     must(run(&hosts[0], lock_command(COMMAND_LOCK, "s", 0)));
     must(run(&hosts[0], session_command(COMMAND_SESSION_OPEN, "t", LONG_US)));
     must(run(&hosts[0], session_command(COMMAND_SESSION_OPEN, "u", LONG_US)));
+    begin_own(&hosts[0]);
     ask(&hosts[0], &lost, lock_command(COMMAND_LOCK, "t", LONG_US));
     must(run(&hosts[0], write_command(WRITE_INDEX, "x"))); /* behind it */
     ask(&hosts[1], &waits, lock_command(COMMAND_LOCK, "u", LONG_US));
@@ -457,6 +493,9 @@ static void test_a_host_that_dies(void **state)
     double_medium_end_life(medium, "a");
     while (is_live(&hosts[1], "a")) /* so long "t" stands before "u" */
         usleep(10000);
+    struct command *free_again = write_command(WRITE_INDEX, "own");
+    free_again->terms.timeout_us = 0;
+    must(run(&hosts[1], free_again));
     must(run(&hosts[1], lock_command(COMMAND_UNLOCK, "s", 0)));
     must(answer(&waits));
     assert_false(journal_serves(hosts[0].journal));
@@ -571,6 +610,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_hosts_are_equal),
+        cmocka_unit_test(test_the_log_says_the_limits),
         cmocka_unit_test(test_a_life_that_ends_loses_nothing),
         cmocka_unit_test(test_what_comes_twice_counts_once),
         cmocka_unit_test(test_locks_exclude_across_hosts),

@@ -203,15 +203,14 @@ static uint64_t digest(struct core *core)
     return value;
 }
 
-/* What the log makes of a store has this digest. */
-static void assert_makes(struct life *life, struct store *store, uint64_t expected)
+/* What the log makes of a store, in a build with these limits as its own, has this digest. */
+static void assert_makes(struct life *life, struct store *store, const struct core_limits *limits, uint64_t expected)
 {
-    struct core_limits limits = core_limits_default();
     struct recovered recovered;
     struct core *core;
     char *reason = NULL;
     struct log *log = open_log(life->medium);
-    if (recover_core(store, log, &limits, NULL, &core, &recovered, &reason) != 0)
+    if (recover_core(store, log, limits, NULL, &core, &recovered, &reason) != 0)
         fail_msg("recovery: %s", reason);
     struct log_head head;
     log_head(log, &head);
@@ -225,6 +224,7 @@ static void assert_makes(struct life *life, struct store *store, uint64_t expect
 static void test_the_log_makes_the_same_core(void **state)
 {
     static const size_t bytes[] = {1, 5000, (size_t)1 << 30};
+    const struct core_limits limits = core_limits_default();
     (void)state;
     for (size_t i = 0; i < sizeof bytes / sizeof *bytes; i++) {
         struct life life = born();
@@ -233,16 +233,86 @@ static void test_the_log_makes_the_same_core(void **state)
         journal_stop(life.journal);
         uint64_t expected = digest(life.core);
         struct store *empty = store_open_mem();
-        assert_makes(&life, empty, expected);
+        assert_makes(&life, empty, &limits, expected);
         store_close(empty);
         end(&life);
         store_mem_crash(life.store, 0);
-        assert_makes(&life, life.store, expected);
+        assert_makes(&life, life.store, &limits, expected);
         begin(&life, bytes[i], false);
         work(&life);
         end(&life);
         buried(&life);
     }
+}
+
+/* Sessions of which another build would not let in so many. */
+static void open_many(struct life *life, int count)
+{
+    for (int i = 0; i < count; i++) {
+        struct command *command = command_new(COMMAND_SESSION_OPEN, DIALECT_7);
+        command->session.id = arena_printf(&command->arena, "s%d", i);
+        command->session.ttl_us = LONG_US;
+        must_run(life, command);
+    }
+}
+
+/*
+ * The first command says all limits, though they be the defaults: what applies the log may be a build that has others. So it is, too, where an older
+ * build has said none.
+ */
+static void test_the_log_says_the_limits(void **state)
+{
+    struct core_limits others = core_limits_default();
+    (void)state;
+    others.sessions_max = others.ephemeral_max = others.transactions_max = 2;
+    others.script.steps_max = 1000;
+    for (int named = 0; named < 2; named++) { /* to the journal, or what the core has */
+        struct core_limits limits = core_limits_default();
+        struct life life = born();
+        begin_with(&life, (struct journal_options){.limits = named ? &limits : NULL});
+        open_many(&life, 5);
+        assert_true(core_limits_said(life.core));
+        journal_stop(life.journal);
+        uint64_t expected = digest(life.core);
+        struct store *empty = store_open_mem();
+        assert_makes(&life, empty, &others, expected);
+        store_close(empty);
+        end(&life);
+        buried(&life);
+    }
+}
+
+/* What the server had for requests of its own goes with it, at once and with its locks; what clients have goes on. */
+static void test_what_the_server_had_itself_is_rolled_back(void **state)
+{
+    struct life life = born();
+    (void)state;
+    begin(&life, 0, false);
+    must_run(&life, txn_command(COMMAND_TXN_BEGIN, "open"));
+    struct command *command = txn_command(COMMAND_TXN_BEGIN, "own");
+    command->txn.of_host = true;
+    must_run(&life, command);
+    must_run(&life, write_command("1", "open"));
+    must_run(&life, write_command("2", "own"));
+    journal_stop(life.journal);
+    uint64_t expected = digest(life.core);
+    end(&life);
+    store_close(life.store); /* as after kill -9: all is in the log */
+    life.store = store_open_mem();
+    struct core_limits limits = core_limits_default();
+    assert_makes(&life, life.store, &limits, expected);
+    store_close(life.store);
+    life.store = store_open_mem();
+    begin(&life, 0, false);
+    command = run(&life, write_command("2", ""));
+    assert_int_equal(command->write.results->outcome, WRITE_CREATED);
+    command_free(command);
+    must_run(&life, txn_command(COMMAND_TXN_COMMIT, "open"));
+    command = run(&life, txn_command(COMMAND_TXN_COMMIT, "own"));
+    assert_int_equal(command->problem.type, PROBLEM_TRANSACTION_ABORTED);
+    command_free(command);
+    end(&life);
+    buried(&life);
 }
 
 /* The server ends, in order, with a transaction and a session open that has a lock; both are there when it comes again. */
@@ -499,10 +569,16 @@ static void test_a_full_log(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_log_makes_the_same_core), cmocka_unit_test(test_what_was_open_goes_on),
-        cmocka_unit_test(test_a_lost_machine_rolls_back),   cmocka_unit_test(test_what_a_start_applied_counts),
-        cmocka_unit_test(test_strangers_are_refused),       cmocka_unit_test(test_a_slow_machine_stops),
-        cmocka_unit_test(test_another_state_is_told),       cmocka_unit_test(test_a_full_log),
+        cmocka_unit_test(test_the_log_makes_the_same_core),
+        cmocka_unit_test(test_what_was_open_goes_on),
+        cmocka_unit_test(test_the_log_says_the_limits),
+        cmocka_unit_test(test_what_the_server_had_itself_is_rolled_back),
+        cmocka_unit_test(test_a_lost_machine_rolls_back),
+        cmocka_unit_test(test_what_a_start_applied_counts),
+        cmocka_unit_test(test_strangers_are_refused),
+        cmocka_unit_test(test_a_slow_machine_stops),
+        cmocka_unit_test(test_another_state_is_told),
+        cmocka_unit_test(test_a_full_log),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
