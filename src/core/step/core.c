@@ -474,10 +474,10 @@ int core_step(struct core *core, struct command *command, struct effects *effect
     begin_work(core);
     if (command->clock > core->clock)
         core->clock = command->clock;
-    bool counts = command->type ==
-                  COMMAND_TRIED; /* and does nothing that could end the process again before the next is counted */
-    owners__begin_step(core, counts ? 0 : core->limits.sweep_piece);
-    r = counts || command->type == COMMAND_MAINTAIN /* removing waits for nobody */
+    /* These say something of another entry, and do nothing that could end the process again before the next is counted. */
+    bool tells = command->type == COMMAND_TRIED || command->type == COMMAND_SKIP;
+    owners__begin_step(core, tells ? 0 : core->limits.sweep_piece);
+    r = tells || command->type == COMMAND_MAINTAIN /* removing waits for nobody */
             ? 0
             : owners__due(core, command->ts, command->type == COMMAND_TICK ? &command->tick : NULL);
     if (r >= 0)
