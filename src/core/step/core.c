@@ -472,6 +472,8 @@ int core_step(struct core *core, struct command *command, struct effects *effect
     REQUIRE(!command_is(command->type, COMMAND_LOOKS));
     core->effects = effects;
     begin_work(core);
+    if (core->watch != NULL)
+        core->watch->step(core->watch->context);
     if (command->clock > core->clock)
         core->clock = command->clock;
     /* These say something of another entry, and do nothing that could end the process again before the next is counted. */
