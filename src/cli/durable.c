@@ -101,26 +101,35 @@ static int read_core(struct durable *durable, const struct core_limits *limits, 
  * The process may have ended in the middle of the log's last entry: that is said before it is applied again, and then the page is clean.
  * Ended in between it counts twice, which is once too often for what it is, and not too seldom.
  */
-static int tell_tried(struct durable *durable, const struct core_watch **ret_watch)
+static int tell_tried(struct durable *durable)
 {
     struct command *command = command_new(COMMAND_TRIED, DIALECT_7);
     bool found = at_work_found(durable->at_work, command);
-    int r = found ? recover_tell_tried(durable->log, command) : 0;
+    int r = found ? recover_say(durable->log, command) : 0;
     command_free(command);
     if (r < 0)
         return tl_trace(r);
-    *ret_watch = at_work_watch(durable->at_work);
+    (void)at_work_watch(durable->at_work);
     if (found)
         log_warning(
             "the server ended while something was done that an ended session had left; it is tried twice at most");
     return 0;
 }
 
+/* What the process before this one ended in; then the log can be applied. */
+static int settle_ends(struct durable *durable, char **ret_reason)
+{
+    int r = tell_tried(durable);
+    if (r == 0)
+        r = poison_settle(durable->store, durable->log, durable->at_work, &durable->choice, ret_reason);
+    return r == POISON_REFUSED ? tl_trace(TL_ERR_CORRUPT) : r;
+}
+
 int durable_open(const struct store_options *options, const struct core_limits *limits,
                  const struct archive_options *archive, struct durable *ret, char **ret_reason)
 {
     struct store_options opening = *options;
-    const struct core_watch *watch;
+    char boot[BOOT_BYTES_MAX];
     struct log_head head;
     opening.by_checkpoints = true;
     int r = store_open_rocks(&opening, &ret->store, ret_reason);
@@ -129,15 +138,15 @@ int durable_open(const struct store_options *options, const struct core_limits *
     if (r == 0 && options->read_only)
         return read_core(ret, limits, ret_reason);
     if (r == 0)
-        r = at_work_open(options->directory, &ret->at_work);
+        r = at_work_open(options->directory, this_boot(boot), &ret->at_work);
     if (r < 0)
         return tl_trace(r);
     log_head(ret->log, &head);
     ret->machine_lost = machine_was_lost(options->directory) && !head.sealed && head.appended > 0;
-    r = tell_tried(ret, &watch);
+    r = settle_ends(ret, ret_reason);
     if (r < 0)
         return tl_trace(r);
-    return recover_core(ret->store, ret->log, limits, watch, &ret->core, &ret->recovered, ret_reason);
+    return recover_core(ret->store, ret->log, limits, ret->at_work, &ret->core, &ret->recovered, ret_reason);
 }
 
 void durable_close(struct durable *durable)

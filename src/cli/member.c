@@ -170,6 +170,7 @@ static int settle_alone(const struct member_options *o, char **ret_reason)
     if (r == 0) {
         options.cluster = NULL;
         options.log = durable.log;
+        options.at_work = durable.at_work;
         options.log_position = durable.recovered.position;
         options.log_work_us = durable.recovered.work_us;
         options.machine_lost = durable.machine_lost;

@@ -60,6 +60,7 @@ struct serve_options {
     struct journal_options journal;
     struct api_options api;
     struct http_options http;
+    struct poison_choice poison;
     uint64_t grace_us;
     uint64_t stop_us;    /* 0: by the grace */
     size_t memory_bytes; /* 0: a quarter of what there is */
@@ -134,6 +135,8 @@ enum {
     OPTION_TLS_KEY,
     OPTION_TLS_CA,
     OPTION_INSECURE,
+    OPTION_SKIP_ENTRY,
+    OPTION_RETRY_ENTRY,
 };
 
 static const struct argp_option options[] = {
@@ -179,6 +182,9 @@ static const struct argp_option options[] = {
     {"grace", OPTION_GRACE, "TIME", 0, "How long requests in flight may take to end when stopped (10s)", 4},
     {"stop-time", OPTION_STOP_TIME, "TIME", 0,
      "When stopped, end within this time whatever is at work, and be it as in a crash (20s more than --grace)", 4},
+    {"skip-entry", OPTION_SKIP_ENTRY, "N", 0,
+     "Leave out an entry of the log that ends the server at each start; the refusal of a start names it", 4},
+    {"retry-entry", OPTION_RETRY_ENTRY, "N", 0, "Try that entry once more", 4},
     {"cluster-name", OPTION_CLUSTER_NAME, "NAME", 0, "As GET / shows it (tidelock)", 4},
     {"node-name", OPTION_NODE_NAME, "NAME", 0, "As GET / shows it (the host's)", 4},
     {"cluster", OPTION_CLUSTER, "URL/PREFIX", 0, "Be a host of the cluster whose log is there, in etcd; several members as http://A:2379,http://B:2379/PREFIX (none: one host)", 5},
@@ -291,6 +297,16 @@ static void check_reach(const struct argp_state *state, const struct serve_optio
     arguments_error(state, "--listen: '%s' is more than this host, and whoever reaches it could do everything; --insecure says that it is meant", o->host);
 }
 
+/* Each host would have to know of it before it applies the entry, and one that has applied it could not take it back. */
+static void check_poison(const struct argp_state *state, const struct serve_options *o)
+{
+    bool skips = o->poison.skip != 0;
+    if (o->cluster != NULL && (skips || o->poison.retry != 0))
+        arguments_error(state, "--%s-entry: not in a cluster, where all hosts have to apply the same entries", skips ? "skip" : "retry");
+    else if (skips && o->poison.retry != 0)
+        arguments_error(state, "--skip-entry and --retry-entry: one or the other");
+}
+
 static error_t parse(int key, char *text, struct argp_state *state)
 {
     struct serve_options *o = state->input;
@@ -356,6 +372,8 @@ static error_t parse(int key, char *text, struct argp_state *state)
         if (o->stop_us < STOP_US_MIN)
             arguments_error(state, "--stop-time: at least 1s");
         break;
+    case OPTION_SKIP_ENTRY: o->poison.skip = arguments_number(state, "skip-entry", text, 1, UINT64_MAX - 1); break;
+    case OPTION_RETRY_ENTRY: o->poison.retry = arguments_number(state, "retry-entry", text, 1, UINT64_MAX - 1); break;
     case OPTION_CLUSTER_NAME: o->cluster_name = text; break;
     case OPTION_NODE_NAME: o->node_name = text; break;
     case OPTION_CLUSTER: o->cluster = text; break;
@@ -386,6 +404,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
         check_tls(state, &o->http.tls);
         if (o->cluster != NULL && !log_is_host_name(slice_from(o->node_name)))
             arguments_error(state, "--node-name: in a cluster, of letters, digits, '.', '_' and '-'");
+        check_poison(state, o);
         check_reach(state, o);
         if (o->archive.directory == NULL && (o->archive.keep_us != 0 || o->archive.keep_bytes != 0))
             arguments_error(state, "--log-keep needs --log-archive, where it is kept");
@@ -584,6 +603,7 @@ static int open_alone(struct server *server, struct serve_options *o)
     struct core_limits limits = core_limits_default(); /* until the log says which: those of the options */
     if (member_is(o->data))
         return complain(TL_ERR_BUSY, o->data, mem_strdup("the directory is a host's of a cluster: give --cluster", 54));
+    durable->choice = o->poison;
     int r = durable_open(&o->store, &limits, o->archive.directory != NULL ? &o->archive : NULL, durable, &reason);
     if (r != 0)
         return complain(r, o->data, reason);
@@ -592,7 +612,10 @@ static int open_alone(struct server *server, struct serve_options *o)
         log_error("the log makes another state than there was when its entry %" PRIu64 " was written: what was answered since may differ from what is there. "
                   "Keep a copy of the data directory, and report this",
                   durable->recovered.differs);
+    if (durable->recovered.skipped != 0)
+        log_info("entry %" PRIu64 " of the log is left out, as --skip-entry has said", durable->recovered.skipped);
     o->journal.log = durable->log;
+    o->journal.at_work = durable->at_work;
     o->journal.checkpoint_bytes = o->store.write_buffer_bytes / 2; /* while those are written, others come */
     o->journal.log_position = durable->recovered.position;
     o->journal.log_work_us = durable->recovered.work_us;

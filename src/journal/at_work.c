@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is being done of what ended sessions left; see at_work.h. */
+/* What is being applied, and done of what ended sessions left; see at_work.h. */
 #include "journal/at_work.h"
 
 #include <fcntl.h>
+#include <stdalign.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -14,7 +16,25 @@
 #include "core/step/command.h"
 #include "core/step/core.h"
 
-enum { PAGE_BYTES = 4096, SESSION_BYTES_MAX = 2048 };
+enum { PAGE_BYTES = 4096, SESSION_BYTES_MAX = 2048, BOOT_BYTES_MAX = 64, CACHE_LINE = 64 };
+
+/* The position is written last and cleared first, so that whatever stands beside it is of that entry. */
+struct mark {
+    _Atomic uint64_t position; /* 0: none */
+    uint64_t ts;
+    uint64_t bytes;
+    _Atomic uint32_t command;
+    uint32_t ends; /* of the one that was found */
+};
+
+/* What is noted of entries. */
+struct entry_page {
+    char magic[8];
+    char boot[BOOT_BYTES_MAX];
+    uint32_t boot_len;
+    struct mark found;                   /* the process ended in it */
+    alignas(CACHE_LINE) struct mark now; /* it is applied */
+};
 
 /* In the machine's own order: nobody else reads it. */
 struct page {
@@ -25,11 +45,13 @@ struct page {
     uint64_t action;
     uint32_t session_len;
     char session[SESSION_BYTES_MAX];
+    alignas(CACHE_LINE) struct entry_page entry; /* behind what a version before this one wrote */
 };
 
 _Static_assert(sizeof(struct page) <= PAGE_BYTES, "it is one page");
 
 static const char page_magic[8] = "tidework";
+static const char entry_magic[8] = "tideentr";
 
 struct at_work {
     struct page *page;
@@ -61,6 +83,13 @@ static void end(void *context)
     atomic_store_explicit(&((struct at_work *)context)->page->noted, 0, memory_order_release);
 }
 
+/* Each step of the core begins one of the entry's commands. */
+static void step(void *context)
+{
+    _Atomic uint32_t *command = &((struct at_work *)context)->page->entry.now.command;
+    atomic_store_explicit(command, atomic_load_explicit(command, memory_order_relaxed) + 1, memory_order_relaxed);
+}
+
 /* Requires: its file is as long as it should be. */
 static bool is_sound(const struct page *page)
 {
@@ -81,7 +110,50 @@ static struct page *map(const char *path)
     return page == MAP_FAILED ? NULL : page;
 }
 
-int at_work_open(struct slice directory, struct at_work **ret_at_work)
+/* A part that is new, or of another boot of the machine, notes nothing. */
+static void begin_entries(struct entry_page *entry, struct slice boot)
+{
+    bool same = memcmp(entry->magic, entry_magic, sizeof entry_magic) == 0 && boot.len > 0 &&
+                entry->boot_len <= BOOT_BYTES_MAX && slice_equal(boot, slice_make(entry->boot, entry->boot_len));
+    if (same)
+        return;
+    memset(entry, 0, sizeof *entry);
+    memcpy(entry->magic, entry_magic, sizeof entry_magic);
+    if (boot.len > 0 && boot.len <= BOOT_BYTES_MAX) {
+        memcpy(entry->boot, boot.data, boot.len);
+        entry->boot_len = (uint32_t)boot.len;
+    }
+}
+
+static bool is_same_entry(const struct mark *a, const struct mark *b)
+{
+    return atomic_load(&a->position) == atomic_load(&b->position) && a->ts == b->ts && a->bytes == b->bytes;
+}
+
+/*
+ * What was being applied is what the process ended in. Ended itself in between it counts one end twice, and not too seldom. What ended sessions left is
+ * counted as tried, and not here.
+ */
+static void count_end(struct entry_page *entry, bool counts)
+{
+    struct mark *found = &entry->found, *now = &entry->now;
+    uint64_t position = atomic_load(&now->position);
+    if (position != 0 && counts) {
+        bool again = is_same_entry(found, now);
+        if (!again) {
+            atomic_store(&found->position, 0);
+            found->ts = now->ts;
+            found->bytes = now->bytes;
+            found->ends = 0;
+        }
+        found->ends++;
+        atomic_store(&found->command, atomic_load(&now->command));
+        atomic_store(&found->position, position);
+    }
+    atomic_store(&now->position, 0);
+}
+
+int at_work_open(struct slice directory, struct slice boot, struct at_work **ret_at_work)
 {
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
     buf_printf(&path, "%.*s/at-work", SLICE_ARG(directory));
@@ -94,8 +166,10 @@ int at_work_open(struct slice directory, struct at_work **ret_at_work)
     if (!is_sound(&at_work->found))
         atomic_store(&at_work->found.noted, 0);
     memcpy(page->magic, page_magic, sizeof page_magic);
+    begin_entries(&page->entry, boot);
+    count_end(&page->entry, atomic_load(&at_work->found.noted) == 0);
     at_work->page = page;
-    at_work->watch = (struct core_watch){begin, end, at_work};
+    at_work->watch = (struct core_watch){step, begin, end, at_work};
     *ret_at_work = at_work;
     return 0;
 }
@@ -125,4 +199,45 @@ const struct core_watch *at_work_watch(struct at_work *at_work)
 {
     end(at_work); /* what was found has been said */
     return &at_work->watch;
+}
+
+/* --- Entries ------------------------------------------------------------------------------------------------------ */
+
+void at_work_begin_entry(struct at_work *at_work, uint64_t position, uint64_t ts, uint64_t bytes)
+{
+    if (at_work == NULL)
+        return;
+    struct mark *now = &at_work->page->entry.now;
+    now->ts = ts;
+    now->bytes = bytes;
+    atomic_store_explicit(&now->command, 0, memory_order_relaxed);
+    atomic_store_explicit(&now->position, position, memory_order_release);
+}
+
+void at_work_end_entry(struct at_work *at_work)
+{
+    if (at_work != NULL)
+        atomic_store_explicit(&at_work->page->entry.now.position, 0, memory_order_release);
+}
+
+bool at_work_ended_in(const struct at_work *at_work, struct at_work_entry *ret_entry)
+{
+    const struct mark *found = &at_work->page->entry.found;
+    *ret_entry = (struct at_work_entry){.position = atomic_load(&found->position),
+                                        .ts = found->ts,
+                                        .bytes = found->bytes,
+                                        .command = atomic_load(&found->command),
+                                        .ends = found->ends};
+    return ret_entry->position != 0 && ret_entry->ends != 0;
+}
+
+void at_work_forget_entry(struct at_work *at_work)
+{
+    if (at_work != NULL)
+        atomic_store(&at_work->page->entry.found.position, 0);
+}
+
+void at_work_retry_entry(struct at_work *at_work)
+{
+    at_work->page->entry.found.ends = AT_WORK_ENDS_MAX - 1;
 }

@@ -53,7 +53,7 @@ struct journal_options {
     size_t
         checkpoint_bytes; /* with it: what the store may have in memory before there is a checkpoint; 0: the default of 32 MiB */
     bool machine_lost; /* with it: what was written to it last may be missing, since the machine went down */
-    /* A file in which it is told what of an ended session is under way (at_work.h), open for as long as the journal is; NULL: nowhere. */
+    /* Where it is noted what is applied (at_work.h), open for as long as the journal is; NULL: nowhere. On a log recover_core() has got it, too. */
     struct at_work *at_work;
     const struct core_limits *limits; /* that the core is to go by, and the log says so; NULL: those it has */
     const struct journal_cluster *cluster; /* with journal_open_cluster() */

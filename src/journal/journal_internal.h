@@ -61,6 +61,7 @@ struct journal {
 
     struct cluster *cluster;    /* cluster.h; NULL: this host has its log for itself */
     struct log *log;            /* NULL: what is durable is the store, with a log of its own */
+    struct at_work *at_work;    /* where it is noted which entry is applied; NULL: nowhere */
     uint64_t recovery_us;       /* so much work there may be behind a checkpoint; core_lock for all of these */
     size_t checkpoint_bytes;    /* and so much in the store's memory */
     log_position position;      /* of the newest entry */

@@ -310,6 +310,7 @@ static void init_log(struct journal *journal, const struct journal_options *opti
     journal->log = options->log;
     if (journal->log == NULL)
         return;
+    journal->at_work = options->at_work;
     journal->position = options->log_position;
     journal->work_us = options->log_work_us;
     journal->recovery_us = options->recovery_us ? options->recovery_us : RECOVERY_DEFAULT_US;

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "core/step/entry.h"
+#include "journal/at_work.h"
 #include "journal/journal_internal.h"
 #include "journal/recover.h"
 
@@ -164,6 +165,13 @@ static void refuse_entry(struct journal *journal, struct list *entry, struct lis
         refuse_first(journal, entry, group);
 }
 
+/* It says so, so it is none of the ends that are counted against an entry. */
+static _Noreturn void apply_failed(struct journal *journal, const char *what, int code)
+{
+    at_work_end_entry(journal->at_work);
+    journal__store_failed(what, code);
+}
+
 /* One after the other, as whoever replays the entry does; those that only look in between are on this host alone. */
 static void apply_entry(struct journal *journal, const struct entry_head *head, struct list *entry, struct list *group)
 {
@@ -180,12 +188,12 @@ static void apply_entry(struct journal *journal, const struct entry_head *head, 
             r = core_step(journal->core, command, &journal->effects);
         }
         if (r < 0)
-            journal__store_failed("applying a command", r);
+            apply_failed(journal, "applying a command", r);
         journal__take_completed(journal, command, group);
     }
     int r = core_group_end(journal->core);
     if (r < 0)
-        journal__store_failed("writing the records of locks", r);
+        apply_failed(journal, "writing the records of locks", r);
 }
 
 void journal__look(struct journal *journal, struct command *command, struct list *group)
@@ -219,12 +227,16 @@ void journal__apply_logged(struct journal *journal, struct list *taken, struct l
             continue;
         }
         take_postponed(journal, taken);
-        if (gather_entry(journal, &head, taken, &entry, group) && !append(journal)) {
+        bool any = gather_entry(journal, &head, taken, &entry, group);
+        if (any && !append(journal)) {
             refuse_entry(journal, &entry, group);
             continue;
         }
         uint64_t begun = journal__boot(journal);
+        if (any)
+            at_work_begin_entry(journal->at_work, journal->position, head.ts, journal->entry.len);
         apply_entry(journal, &head, &entry, group);
+        at_work_end_entry(journal->at_work);
         journal->work_us += journal__boot(journal) - begun;
     }
     if (journal->marking == NULL)

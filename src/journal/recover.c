@@ -11,6 +11,7 @@
 #include "core/step/core.h"
 #include "core/step/entry.h"
 #include "core/step/save.h"
+#include "journal/at_work.h"
 #include "store/store.h"
 
 /* A record: what it is, its version, the position (varint), the core. */
@@ -121,63 +122,101 @@ static bool is_as_it_was(const struct core *core, const struct list *commands)
     return list_empty(commands) || first->type != COMMAND_MARK || first->mark.chain == 0 || first->mark.chain == core_chain(core);
 }
 
-/* With `core` NULL it is only looked at. */
-static int replay_entry(struct core *core, const struct log_entry *entry, struct effects *effects, struct recovered *recovered, char **ret_reason)
-{
-    struct list commands = LIST_INIT(commands);
-    struct entry_head head;
-    int r = read_entry(entry, &head, &commands, ret_reason);
-    if (r == 0 && core != NULL && recovered->differs == 0 && !is_as_it_was(core, &commands))
-        recovered->differs = entry->position;
-    if (r == 0 && core != NULL)
-        r = entry_apply(core, &head, &commands, effects);
-    while (core == NULL && !list_empty(&commands)) {
-        struct command *command = list_entry(commands.next, struct command, link);
-        list_remove(&command->link);
-        command_free(command);
-    }
-    free_completed(effects);
-    return r;
-}
-
-/* Whether an entry says TRIED and nothing else. */
-static bool is_tried(struct slice bytes)
-{
-    enum { TRIED_BYTES_MAX = 4096 };
-    struct list commands = LIST_INIT(commands);
-    struct entry_head head;
-    bool tried = bytes.len <= TRIED_BYTES_MAX && entry_decode(bytes, &head, &commands) == 0 && !list_empty(&commands) &&
-                 commands.next == commands.prev &&
-                 list_entry(commands.next, struct command, link)->type == COMMAND_TRIED;
-    while (!list_empty(&commands)) {
-        struct command *command = list_entry(commands.next, struct command, link);
-        list_remove(&command->link);
-        command_free(command);
-    }
-    return tried;
-}
-
 /* An entry that is held back until it is known what follows it. */
 struct held {
     struct buf bytes;
     log_position position; /* 0: there is none */
 };
 
-static int apply_held(struct core *core, struct held *held, struct effects *effects, struct recovered *recovered, char **ret_reason)
+struct replay {
+    struct core *core; /* NULL: entries are only looked at */
+    struct at_work *at_work;
+    struct recovered *recovered;
+    struct effects effects;
+    struct held held;
+    char **ret_reason;
+};
+
+static void free_commands(struct list *commands)
 {
+    while (!list_empty(commands)) {
+        struct command *command = list_entry(commands->next, struct command, link);
+        list_remove(&command->link);
+        command_free(command);
+    }
+}
+
+static int replay_entry(struct replay *replay, const struct log_entry *entry)
+{
+    struct recovered *recovered = replay->recovered;
+    struct core *core = replay->core;
+    struct list commands = LIST_INIT(commands);
+    struct entry_head head;
+    int r = read_entry(entry, &head, &commands, replay->ret_reason);
+    if (r == 0 && core != NULL) {
+        if (recovered->differs == 0 && !is_as_it_was(core, &commands))
+            recovered->differs = entry->position;
+        at_work_begin_entry(replay->at_work, entry->position, head.ts, entry->bytes.len);
+        r = entry_apply(core, &head, &commands, &replay->effects);
+        at_work_end_entry(replay->at_work);
+    }
+    if (core == NULL)
+        free_commands(&commands);
+    free_completed(&replay->effects);
+    return r;
+}
+
+enum recover_says recover_read_says(struct slice bytes, log_position *ret_skipped)
+{
+    enum { SAYS_BYTES_MAX = 4096 };
+    struct list commands = LIST_INIT(commands);
+    struct entry_head head;
+    enum recover_says says = RECOVER_SAYS_NOTHING;
+    if (bytes.len > SAYS_BYTES_MAX || entry_decode(bytes, &head, &commands) != 0)
+        return says;
+    if (!list_empty(&commands) && commands.next == commands.prev) {
+        const struct command *command = list_entry(commands.next, struct command, link);
+        if (command->type == COMMAND_TRIED)
+            says = RECOVER_SAYS_TRIED;
+        else if (command->type == COMMAND_SKIP)
+            says = RECOVER_SAYS_SKIP;
+        *ret_skipped = says == RECOVER_SAYS_SKIP ? command->skip.position : 0;
+    }
+    free_commands(&commands);
+    return says;
+}
+
+static int apply_held(struct replay *replay)
+{
+    struct held *held = &replay->held;
     struct log_entry entry = {.position = held->position, .bytes = buf_view(&held->bytes)};
-    int r = held->position == 0 ? 0 : replay_entry(core, &entry, effects, recovered, ret_reason);
+    int r = held->position == 0 ? 0 : replay_entry(replay, &entry);
     held->position = 0;
     return r;
 }
 
-/* What says that its predecessor ended the process goes before that (README.md, "What ends the process"). */
-static int replay_next(struct core *core, const struct log_entry *entry, struct held *held, struct effects *effects,
-                       struct recovered *recovered, char **ret_reason)
+/* The entry before it is not applied. */
+static int replay_skip(struct replay *replay, const struct log_entry *entry, log_position skipped)
 {
-    if (is_tried(entry->bytes))
-        return replay_entry(core, entry, effects, recovered, ret_reason);
-    int r = apply_held(core, held, effects, recovered, ret_reason);
+    if (skipped == 0 || replay->held.position != skipped)
+        return refuse(TL_ERR_CORRUPT, replay->ret_reason,
+                      SLICE_LIT("the log skips an entry that is not the one before"));
+    replay->held.position = 0;
+    replay->recovered->skipped = skipped;
+    return replay_entry(replay, entry);
+}
+
+/* What says something of its predecessor goes before that, or in place of it (README.md, "What ends the process", "Poison entries"). */
+static int replay_next(struct replay *replay, const struct log_entry *entry)
+{
+    struct held *held = &replay->held;
+    log_position skipped;
+    enum recover_says says = recover_read_says(entry->bytes, &skipped);
+    if (says == RECOVER_SAYS_TRIED)
+        return replay_entry(replay, entry);
+    if (says == RECOVER_SAYS_SKIP)
+        return replay_skip(replay, entry, skipped);
+    int r = apply_held(replay);
     buf_clear(&held->bytes);
     buf_slice(&held->bytes, entry->bytes);
     held->position = entry->position;
@@ -185,39 +224,40 @@ static int replay_next(struct core *core, const struct log_entry *entry, struct 
 }
 
 /* All behind the checkpoint of `recovered`, whose other fields it sets. */
-static int replay(struct core *core, struct log *log, struct recovered *recovered, char **ret_reason)
+static int replay(struct replay *replay, struct log *log)
 {
+    struct recovered *recovered = replay->recovered;
     log_position from = recovered->checkpoint;
-    struct held held = {.bytes = BUF_INIT(BUF_UNLIMITED)};
     struct log_cursor *cursor;
     struct log_entry entry;
-    struct effects effects;
     int r = log_follow(log, from + 1, &cursor);
     if (r == LOG_TRIMMED)
         return refuse(
-            TL_ERR_CORRUPT, ret_reason,
+            TL_ERR_CORRUPT, replay->ret_reason,
             SLICE_LIT("the log begins behind the checkpoint that the store stands at: they are not of one time"));
     if (r < 0)
         return tl_trace(r);
-    effects_init(&effects);
+    effects_init(&replay->effects);
     recovered->position = from;
     while (r == 0 && (r = log_next(cursor, &entry)) == 0) {
-        r = replay_next(core, &entry, &held, &effects, recovered, ret_reason);
+        r = replay_next(replay, &entry);
         recovered->position = entry.position;
     }
     log_unfollow(cursor);
     if (r == LOG_END)
-        r = apply_held(core, &held, &effects, recovered, ret_reason);
+        r = apply_held(replay);
     else if (r >= 0)
         r = TL_ERR_CORRUPT;
-    buf_deinit(&held.bytes);
+    buf_deinit(&replay->held.bytes);
     return r < 0 ? tl_trace(r) : 0;
 }
 
 int recover_check_log(struct log *log, log_position checkpoint, log_position *ret_behind, char **ret_reason)
 {
     struct recovered recovered = {.checkpoint = checkpoint};
-    int r = replay(NULL, log, &recovered, ret_reason);
+    struct replay looking = {
+        .recovered = &recovered, .held = {.bytes = BUF_INIT(BUF_UNLIMITED)}, .ret_reason = ret_reason};
+    int r = replay(&looking, log);
     *ret_behind = r == 0 ? recovered.position - checkpoint : 0;
     return r;
 }
@@ -232,7 +272,7 @@ static void give_up(struct core *core)
     core_close(core);
 }
 
-int recover_tell_tried(struct log *log, const struct command *command)
+int recover_say(struct log *log, const struct command *command)
 {
     struct buf bytes = BUF_INIT(BUF_UNLIMITED);
     struct entry_head head = {0};
@@ -247,7 +287,7 @@ int recover_tell_tried(struct log *log, const struct command *command)
     return r < 0 ? tl_trace(r) : 0;
 }
 
-int recover_core(struct store *store, struct log *log, const struct core_limits *limits, const struct core_watch *watch,
+int recover_core(struct store *store, struct log *log, const struct core_limits *limits, struct at_work *at_work,
                  struct core **ret_core, struct recovered *ret_recovered, char **ret_reason)
 {
     struct recovered recovered = {0};
@@ -258,18 +298,24 @@ int recover_core(struct store *store, struct log *log, const struct core_limits 
     int r = recover_begin(store, limits, &core, &recovered.checkpoint, ret_reason);
     if (r < 0)
         return tl_trace(r);
-    core_watch(core, watch);
+    core_watch(core, at_work == NULL ? NULL : at_work_watch(at_work));
     log_head(log, &head);
     uint64_t begun = clock_boot_us();
     if (recovered.checkpoint > head.appended)
         r = refuse(TL_ERR_CORRUPT, ret_reason,
                    SLICE_LIT("the store stands at a checkpoint behind the end of the log: they are not of one time"));
     else
-        r = replay(core, log, &recovered, ret_reason);
+        r = replay(&(struct replay){.core = core,
+                                    .at_work = at_work,
+                                    .recovered = &recovered,
+                                    .held = {.bytes = BUF_INIT(BUF_UNLIMITED)},
+                                    .ret_reason = ret_reason},
+                   log);
     if (r < 0) {
         give_up(core);
         return tl_trace(r);
     }
+    at_work_forget_entry(at_work);
     recovered.work_us = clock_boot_us() - begun;
     *ret_core = core;
     *ret_recovered = recovered;

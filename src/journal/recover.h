@@ -6,10 +6,10 @@
 #include "base/buf.h"
 #include "log/log.h"
 
+struct at_work;
 struct command;
 struct core;
 struct core_limits;
-struct core_watch;
 struct store;
 
 /* Of the segments of a log that is made. */
@@ -19,22 +19,29 @@ struct recovered {
     log_position checkpoint; /* what the store stood at */
     log_position position;   /* of the newest entry that was applied: the log's */
     uint64_t work_us;        /* what it took to apply all behind the checkpoint */
+    log_position skipped;    /* of the newest entry that a SKIP leaves out; 0: there is none */
     log_position differs;    /* of the first entry that was made of another state than the log makes; 0: there is none */
 };
 
 /*
  * Builds the core: of the record in the store, or of the store alone where no checkpoint was ever made, and of all entries of the log behind
- * that. What waited waits again, with nobody to be answered. `watch` (NULL: nobody) is told of what may end the process, and goes on being told.
+ * that but those that a SKIP leaves out. What waited waits again, with nobody to be answered. In `at_work` (NULL: nowhere) it is noted what is applied, then and later, and the entry in which the process
+ * ended is forgotten.
  * Returns: 0; TL_ERR_CORRUPT, TL_ERR_VERSION, TL_ERR_IO, and why in *ret_reason (mem_free). Owns: the caller; core_close().
  */
-int recover_core(struct store *store, struct log *log, const struct core_limits *limits, const struct core_watch *watch,
+int recover_core(struct store *store, struct log *log, const struct core_limits *limits, struct at_work *at_work,
                  struct core **ret_core, struct recovered *ret_recovered, char **ret_reason) TL_MUST_USE;
 
 /*
- * Appends, durably, that the process has ended in the entry which is the log's last: the command TRIED. Before recover_core(), which applies it
- * ahead of that entry, as whoever follows the log does. Returns: as log_append() and log_sync().
+ * Appends, durably, what is to be known of the entry which is the log's last before that is applied: TRIED or SKIP. Before recover_core(), which goes by it as
+ * whoever follows the log does. Returns: as log_append() and log_sync().
  */
-int recover_tell_tried(struct log *log, const struct command *command) TL_MUST_USE;
+int recover_say(struct log *log, const struct command *command) TL_MUST_USE;
+
+/* What an entry says of the one before it, and nothing else. */
+enum recover_says { RECOVER_SAYS_NOTHING, RECOVER_SAYS_TRIED, RECOVER_SAYS_SKIP };
+/* *ret_skipped: set when it says SKIP or TRIED, of what SKIP leaves out. */
+enum recover_says recover_read_says(struct slice bytes, log_position *ret_skipped);
 
 /* The core as of the store's checkpoint, or of the store where there is none, alone: the same without the log. *ret_position: where that stands in it. */
 int recover_begin(struct store *store, const struct core_limits *limits, struct core **ret_core,

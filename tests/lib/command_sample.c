@@ -436,6 +436,11 @@ static void on_tried(struct walk *walk, struct tried_command *tried)
     on_number(walk, "action", &tried->action);
 }
 
+static void on_skip(struct walk *walk, struct skip_command *skip)
+{
+    on_number(walk, "position", &skip->position);
+}
+
 static void on_aside(struct walk *walk, struct aside_command *aside)
 {
     on_number(walk, "number", &aside->number);

@@ -183,15 +183,15 @@ void owners__stop(struct core *core)
 }
 
 /*
- * While something is left of what goes on only a TICK goes on with it. TRIED does nothing that was left, which could end the process again before the
+ * While something is left of what goes on only a TICK goes on with it. TRIED and SKIP do nothing that was left, which could end the process again before the
  * next is counted.
  */
 void owners__begin_step(struct core *core, enum command_type type)
 {
     struct owners *owners = core->owners;
-    bool counts = type == COMMAND_TRIED;
-    bool goes_on = !counts && (type == COMMAND_TICK || list_empty(&owners->ready));
-    owners->locks.late_max = counts ? 0 : core->limits.sweep_piece;
+    bool tells = type == COMMAND_TRIED || type == COMMAND_SKIP;
+    bool goes_on = !tells && (type == COMMAND_TICK || list_empty(&owners->ready));
+    owners->locks.late_max = tells ? 0 : core->limits.sweep_piece;
     owners->things_left = goes_on ? core->limits.ephemeral_piece : 0;
 }
 

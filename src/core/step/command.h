@@ -445,6 +445,10 @@ struct tried_command {
     uint64_t action;      /* which of the session's, from 0; of what is kept 0 */
 };
 
+struct skip_command {
+    uint64_t position; /* of the entry in the log, not 0 */
+};
+
 struct aside_command {
     uint64_t number; /* of what is kept */
     bool again;      /* it is tried again; else it goes */
@@ -514,6 +518,7 @@ struct command {
         struct mark_command mark;
         struct restart_command restart;
         struct tried_command tried;
+        struct skip_command skip;
         struct aside_command aside;
         struct join_command join;
         struct gone_command gone;

@@ -290,6 +290,11 @@ static void code_tried(struct coder *coder, struct tried_command *tried)
     code_number(coder, &tried->action);
 }
 
+static void code_skip(struct coder *coder, struct skip_command *skip)
+{
+    code_number(coder, &skip->position);
+}
+
 static void code_aside(struct coder *coder, struct aside_command *aside)
 {
     code_number(coder, &aside->number);

@@ -472,11 +472,14 @@ int core_step(struct core *core, struct command *command, struct effects *effect
     REQUIRE(!command_is(command->type, COMMAND_LOOKS));
     core->effects = effects;
     begin_work(core);
+    if (core->watch != NULL)
+        core->watch->step(core->watch->context);
     if (command->clock > core->clock)
         core->clock = command->clock;
-    bool counts = type == COMMAND_TRIED;
+    /* These say something of another entry, and do nothing that could end the process again before the next is counted. */
+    bool tells = type == COMMAND_TRIED || type == COMMAND_SKIP;
     owners__begin_step(core, type);
-    r = counts || command->type == COMMAND_MAINTAIN /* removing waits for nobody */
+    r = tells || command->type == COMMAND_MAINTAIN /* removing waits for nobody */
             ? 0
             : owners__due(core, command->ts, command->type == COMMAND_TICK ? &command->tick : NULL);
     if (r >= 0)

@@ -182,9 +182,10 @@ size_t core_bytes_to_write(const struct core *core, const struct command *comman
 /*
  * Who is told before and after each thing that an ended session left is done, on the thread of the step: so that he may know, when the
  * process has ended in between, in the middle of what it was. `session` lives until begin() returns; `kept` and `action` are as in the command
- * TRIED, which is to say so then.
+ * TRIED, which is to say so then. step() is called as each step begins.
  */
 struct core_watch {
+    void (*step)(void *context);
     void (*begin)(void *context, struct slice session, uint64_t kept, uint64_t action);
     void (*end)(void *context);
     void *context;

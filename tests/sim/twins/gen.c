@@ -440,6 +440,12 @@ static void gen_tried(struct gen *gen, struct command *command)
         command->tried.action = below(gen, 3);
 }
 
+/* Whoever replays a log goes by it; a step does not. */
+static void gen_skip(struct gen *gen, struct command *command)
+{
+    command->skip.position = 1 + below(gen, 12);
+}
+
 static void gen_aside(struct gen *gen, struct command *command)
 {
     command->aside = (struct aside_command){.number = 1 + below(gen, 12), .again = one_in(gen, 2)};
@@ -564,6 +570,7 @@ static const struct {
     {COMMAND_SECURITY_DELETE, 2, gen_object},
     {COMMAND_MACHINE_LOST, 1, gen_nothing},
     {COMMAND_TRIED, 4, gen_tried},
+    {COMMAND_SKIP, 2, gen_skip},
     {COMMAND_ASIDE, 3, gen_aside},
     {COMMAND_JOIN, 3, gen_join},
     {COMMAND_HOST_GONE, 2, gen_gone},

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Entries that end the process; see poison.h. */
+#include "journal/poison.h"
+
+#include <inttypes.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "core/step/command.h"
+#include "core/step/entry.h"
+#include "journal/at_work.h"
+#include "journal/recover.h"
+#include "store/store.h"
+
+/* --- What a command is -------------------------------------------------------------------------------------------- */
+
+enum { NAME_BYTES_MAX = 300, DESCRIPTION_BYTES_MAX = 1024 };
+
+static bool is_plain(unsigned char c)
+{
+    return c >= ' ' && c < 0x7f && c != '[' && c != ']' && c != '\\';
+}
+
+/* Names are others': what a terminal would obey is spelled out. A long one is cut. */
+static void describe_name(struct buf *text, struct slice name)
+{
+    for (size_t i = 0; i < name.len && i < NAME_BYTES_MAX; i++) {
+        unsigned char c = (unsigned char)name.data[i];
+        if (is_plain(c))
+            buf_byte(text, (char)c);
+        else
+            buf_printf(text, "\\%03o", c);
+    }
+    if (name.len > NAME_BYTES_MAX)
+        buf_lit(text, "...");
+}
+
+static void describe_place(struct buf *text, struct slice index, struct slice rest)
+{
+    buf_lit(text, " [");
+    describe_name(text, index);
+    if (rest.len > 0) {
+        buf_byte(text, '/');
+        describe_name(text, rest);
+    }
+    buf_byte(text, ']');
+}
+
+static void describe_more(struct buf *text, size_t count, const char *what)
+{
+    if (count > 1)
+        buf_printf(text, " and %zu more %s", count - 1, what);
+}
+
+static void describe_write(struct buf *text, const void *member)
+{
+    static const char *const ops[] = {
+        [WRITE_INDEX] = "index", [WRITE_CREATE] = "create", [WRITE_UPDATE] = "update", [WRITE_DELETE] = "delete"};
+    const struct write_command *write = member;
+    if (write->item_count == 0)
+        return;
+    buf_printf(text, " (%s)", ops[write->items->op]);
+    describe_place(text, write->items->index, write->items->id);
+    describe_more(text, write->item_count, "documents");
+}
+
+static void describe_index(struct buf *text, const void *member)
+{
+    describe_place(text, ((const struct index_command *)member)->name, SLICE_NONE);
+}
+
+static void describe_aliases(struct buf *text, const void *member)
+{
+    const struct aliases_command *aliases = member;
+    if (aliases->action_count == 0)
+        return;
+    describe_place(text, aliases->actions->index, aliases->actions->alias);
+    describe_more(text, aliases->action_count, "actions");
+}
+
+static void describe_object(struct buf *text, const void *member)
+{
+    describe_place(text, ((const struct object_command *)member)->name, SLICE_NONE);
+}
+
+static void describe_lock(struct buf *text, const void *member)
+{
+    const struct lock_command *lock = member;
+    if (lock->target_count == 0)
+        return;
+    const struct lock_target *target = lock->targets;
+    describe_place(text, target->index, target->id.len > 0 ? target->id : target->path);
+    describe_more(text, lock->target_count, "locks");
+}
+
+static void describe_rename(struct buf *text, const void *member)
+{
+    const struct rename_command *rename = member;
+    describe_place(text, rename->index, rename->from);
+    buf_lit(text, " to");
+    describe_place(text, rename->index, rename->to);
+}
+
+/* Of sessions and transactions the ids are secrets; of others there is nothing that could be recognised. */
+static void describe_nothing(struct buf *text, const void *member)
+{
+    (void)text;
+    (void)member;
+}
+
+#define DESCRIBE_MEMBER(member) \
+    _Generic((member),                             \
+        const struct write_command *: describe_write, \
+        const struct index_command *: describe_index, \
+        const struct aliases_command *: describe_aliases, \
+        const struct object_command *: describe_object, \
+        const struct lock_command *: describe_lock, \
+        const struct rename_command *: describe_rename, \
+        default: describe_nothing)
+
+static void describe_command(struct buf *text, const struct command *command)
+{
+    buf_printf(text, "%s", command_name(command->type));
+    switch (command->type) {
+#define X(symbol, name, code, member, flags, turns)                 \
+    case COMMAND_##symbol:                                          \
+        DESCRIBE_MEMBER (&command->member)(text, &command->member); \
+        break;
+#include "core/step/commands.def"
+#undef X
+    case COMMAND_TYPE_COUNT: break;
+    }
+}
+
+void poison_describe(struct slice bytes, uint32_t number, struct buf *text)
+{
+    struct list commands = LIST_INIT(commands);
+    struct entry_head head;
+    size_t count = 0, begin = text->len;
+    uint32_t wanted = number == 0 ? 1 : number;
+    if (entry_decode(bytes, &head, &commands) != 0) {
+        buf_lit(text, "it cannot be read");
+        return;
+    }
+    list_for_each(link, &commands) count++;
+    for (uint32_t i = 1; !list_empty(&commands); i++) {
+        struct command *command = list_entry(commands.next, struct command, link);
+        if (i == wanted) {
+            buf_printf(text, "command %" PRIu32 " of %zu: ", i, count);
+            describe_command(text, command);
+        }
+        list_remove(&command->link);
+        command_free(command);
+    }
+    if (text->len - begin > DESCRIPTION_BYTES_MAX)
+        buf_truncate(text, begin + DESCRIPTION_BYTES_MAX);
+}
+
+/* --- The entry ---------------------------------------------------------------------------------------------------- */
+
+struct poison {
+    struct at_work_entry found;
+    bool there;      /* the log has it, and a start applies it */
+    bool last;       /* only what is said of it follows */
+    struct buf text; /* what it is */
+};
+
+/* What follows the entry: whether it is left out already, or is not the last. */
+static int look_behind(struct log_cursor *cursor, struct poison *poison)
+{
+    struct log_entry entry;
+    int r;
+    while ((r = log_next(cursor, &entry)) == 0) {
+        log_position skipped = 0;
+        enum recover_says says = recover_read_says(entry.bytes, &skipped);
+        if (says == RECOVER_SAYS_NOTHING) {
+            poison->last = false;
+            return 0;
+        }
+        if (says == RECOVER_SAYS_SKIP && skipped == poison->found.position)
+            poison->there = false;
+    }
+    return r == LOG_END ? 0 : r;
+}
+
+/* Whether it is the entry that was noted. */
+static bool is_noted(const struct log_entry *entry, const struct at_work_entry *found)
+{
+    struct entry_head head;
+    return entry->position == found->position && entry->bytes.len == found->bytes &&
+           entry_read_head(entry->bytes, &head) == 0 && head.ts == found->ts;
+}
+
+static int look(struct log *log, struct poison *poison)
+{
+    struct log_cursor *cursor;
+    struct log_entry entry;
+    int r = log_follow(log, poison->found.position, &cursor);
+    if (r != 0)
+        return r < 0 ? tl_trace(r) : 0;
+    if ((r = log_next(cursor, &entry)) == 0 && is_noted(&entry, &poison->found)) {
+        poison->there = poison->last = true;
+        poison_describe(entry.bytes, poison->found.command, &poison->text);
+        r = look_behind(cursor, poison);
+    }
+    log_unfollow(cursor);
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+/* Where the store stands in the log. */
+static int read_checkpoint(struct store *store, log_position *ret_position)
+{
+    struct buf record = BUF_INIT(BUF_UNLIMITED);
+    int r = store_checkpoint_record(store, &record);
+    *ret_position = 0;
+    if (r == 0)
+        r = recover_read_position(buf_view(&record), ret_position);
+    else if (r == STORE_NOT_FOUND)
+        r = 0;
+    buf_deinit(&record);
+    return r;
+}
+
+/* Whether the process ended in an entry that this start is to apply; another one is forgotten. */
+static int find(struct store *store, struct log *log, struct at_work *at_work, struct poison *poison)
+{
+    log_position checkpoint;
+    if (!at_work_ended_in(at_work, &poison->found))
+        return 0;
+    int r = read_checkpoint(store, &checkpoint);
+    if (r == 0 && poison->found.position > checkpoint)
+        r = look(log, poison);
+    if (r == 0 && !poison->there)
+        at_work_forget_entry(at_work);
+    return r;
+}
+
+/* --- What becomes of it ------------------------------------------------------------------------------------------- */
+
+static int refuse(const struct poison *poison, char **ret_reason)
+{
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    uint64_t position = poison->found.position;
+    buf_printf(&text,
+               "the server has ended %" PRIu32 " times while it applied entry %" PRIu64
+               " of the log, and does not start again. ",
+               poison->found.ends, position);
+    if (poison->last)
+        buf_printf(&text, "No client was answered for it. --skip-entry %" PRIu64 " leaves it out for good; ", position);
+    else
+        buf_lit(&text, "Other entries follow it, so it has been applied before, and cannot be left out: start the "
+                       "version of the server that "
+                       "applied it, or restore a backup; ");
+    buf_printf(
+        &text,
+        "--retry-entry %" PRIu64
+        " tries it once more, if the server was killed from outside or had too little memory. Keep a copy of the data "
+        "directory and report this (docs/operating.md, \"An entry that ends the server\"). The entry: ",
+        position);
+    buf_slice(&text, buf_view(&poison->text));
+    if (ret_reason != NULL)
+        *ret_reason = mem_strdup(text.data, text.len);
+    buf_deinit(&text);
+    return POISON_REFUSED;
+}
+
+static int skip(const struct poison *poison, struct log *log, struct at_work *at_work)
+{
+    struct command *command = command_new(COMMAND_SKIP, DIALECT_7);
+    command->skip.position = poison->found.position;
+    int r = recover_say(log, command);
+    command_free(command);
+    if (r < 0)
+        return tl_trace(r);
+    at_work_forget_entry(at_work);
+    log_warning("--skip-entry: entry %" PRIu64 " of the log is left out from now on: %.*s", poison->found.position,
+                SLICE_ARG(buf_view(&poison->text)));
+    return 0;
+}
+
+static void tell_useless(const struct poison *poison, const struct poison_choice *choice)
+{
+    log_position position = poison->there ? poison->found.position : 0;
+    if (choice->skip != 0 && choice->skip != position)
+        log_warning("--skip-entry: the server did not end in entry %" PRIu64
+                    ", or it is left out already; the option can go",
+                    choice->skip);
+    if (choice->retry != 0 && choice->retry != position)
+        log_warning("--retry-entry: the server did not end in entry %" PRIu64
+                    ", or has applied it since; the option can go",
+                    choice->retry);
+}
+
+static int decide(const struct poison *poison, struct log *log, struct at_work *at_work,
+                  const struct poison_choice *choice, char **ret_reason)
+{
+    if (choice->skip == poison->found.position)
+        return poison->last ? skip(poison, log, at_work) : refuse(poison, ret_reason);
+    if (choice->retry == poison->found.position)
+        at_work_retry_entry(at_work);
+    else if (poison->found.ends >= AT_WORK_ENDS_MAX)
+        return refuse(poison, ret_reason);
+    log_warning("the server ended while it applied entry %" PRIu64
+                " of the log, and applies it again now. If it ends once more, the next start is refused, and says what "
+                "can be done. The entry: %.*s",
+                poison->found.position, SLICE_ARG(buf_view(&poison->text)));
+    return 0;
+}
+
+int poison_settle(struct store *store, struct log *log, struct at_work *at_work, const struct poison_choice *choice,
+                  char **ret_reason)
+{
+    struct poison poison = {.text = BUF_INIT(BUF_UNLIMITED)};
+    int r = find(store, log, at_work, &poison);
+    if (r == 0) {
+        tell_useless(&poison, choice);
+        if (poison.there)
+            r = decide(&poison, log, at_work, choice, ret_reason);
+    }
+    buf_deinit(&poison.text);
+    return r;
+}

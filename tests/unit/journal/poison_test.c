@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Entries that end the process.
+ *
+ * Goal: the page counts an end of an entry when the process ended in it, and no other; at the second one a start is refused; what is skipped is never applied, by
+ * whoever replays the log.
+ * Method: a process that ends is a page that is closed while an entry is noted: what a kill leaves. The log is one in memory.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/unit.h"
+
+#include "base/alloc.h"
+#include "core/step/core.h"
+#include "core/step/entry.h"
+#include "journal/at_work.h"
+#include "journal/journal.h"
+#include "journal/poison.h"
+#include "journal/recover.h"
+#include "log/log_memory.h"
+#include "store/store.h"
+
+#define BOOT SLICE_LIT("this boot")
+
+struct fixture {
+    char directory[26];
+    char path[40]; /* of the page */
+    struct at_work *at_work;
+};
+
+static int set_up(void **state)
+{
+    struct fixture *f = mem_zalloc(sizeof *f);
+    memcpy(f->directory, "/tmp/tidelock-test-XXXXXX", sizeof f->directory);
+    *state = f;
+    if (mkdtemp(f->directory) == NULL)
+        return 1;
+    memcpy(f->path, f->directory, sizeof f->directory);
+    strcat(f->path, "/at-work");
+    return at_work_open(slice_from(f->directory), BOOT, &f->at_work);
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+    at_work_close(f->at_work);
+    (void)unlink(f->path);
+    (void)rmdir(f->directory);
+    mem_free(f);
+    return 0;
+}
+
+/* The process ends, and another one comes. */
+static void end_at(struct fixture *f, struct slice boot)
+{
+    at_work_close(f->at_work);
+    assert_int_equal(at_work_open(slice_from(f->directory), boot, &f->at_work), 0);
+}
+
+static void end(struct fixture *f)
+{
+    end_at(f, BOOT);
+}
+
+static void begin_commands(struct fixture *f, int count)
+{
+    const struct core_watch *watch = at_work_watch(f->at_work);
+    for (int i = 0; i < count; i++)
+        watch->step(watch->context);
+}
+
+/* How often the process ended in this entry. */
+static uint32_t ends_in(const struct fixture *f, uint64_t position)
+{
+    struct at_work_entry entry;
+    return at_work_ended_in(f->at_work, &entry) && entry.position == position ? entry.ends : 0;
+}
+
+static bool ended_in_none(const struct fixture *f)
+{
+    struct at_work_entry entry;
+    return !at_work_ended_in(f->at_work, &entry);
+}
+
+/* --- The page ----------------------------------------------------------------------------------------------------- */
+
+static void test_an_end_is_counted(void **state)
+{
+    struct fixture *f = *state;
+    struct at_work_entry entry;
+    assert_true(ended_in_none(f));
+    begin_commands(f, 5);
+    at_work_begin_entry(f->at_work, 7, 700, 70);
+    begin_commands(f, 2);
+    end(f);
+    assert_true(at_work_ended_in(f->at_work, &entry));
+    assert_int_equal(entry.position, 7);
+    assert_int_equal(entry.ts, 700);
+    assert_int_equal(entry.bytes, 70);
+    assert_int_equal(entry.command, 2);
+    assert_int_equal(entry.ends, 1);
+    end(f); /* before it applied anything */
+    assert_int_equal(ends_in(f, 7), 1);
+    at_work_begin_entry(f->at_work, 6, 600, 60); /* those before it are no concern of it */
+    at_work_end_entry(f->at_work);
+    at_work_begin_entry(f->at_work, 7, 700, 70);
+    end(f);
+    assert_int_equal(ends_in(f, 7), 2);
+    at_work_retry_entry(f->at_work);
+    end(f);
+    assert_int_equal(ends_in(f, 7), 1);
+    at_work_forget_entry(f->at_work);
+    end(f);
+    assert_true(ended_in_none(f));
+}
+
+static void test_what_is_no_end_of_an_entry(void **state)
+{
+    struct fixture *f = *state;
+    at_work_begin_entry(f->at_work, 7, 700, 70);
+    at_work_end_entry(f->at_work);
+    end(f);
+    assert_true(ended_in_none(f));
+    at_work_begin_entry(f->at_work, 7, 700, 70);
+    const struct core_watch *watch = at_work_watch(f->at_work);
+    watch->begin(watch->context, SLICE_LIT("session"), 0, 1); /* TRIED deals with that */
+    end(f);
+    assert_true(ended_in_none(f));
+    struct command *command = command_new(COMMAND_TRIED, DIALECT_7);
+    assert_true(at_work_found(f->at_work, command));
+    command_free(command);
+    (void)at_work_watch(f->at_work);
+    at_work_begin_entry(f->at_work, 7, 700, 70);
+    end_at(f, SLICE_LIT("another boot"));
+    assert_true(ended_in_none(f));
+    at_work_begin_entry(f->at_work, 7, 700, 70);
+    end_at(f, SLICE_NONE); /* it cannot be known */
+    assert_true(ended_in_none(f));
+}
+
+static void test_another_entry_counts_by_itself(void **state)
+{
+    struct fixture *f = *state;
+    at_work_begin_entry(f->at_work, 7, 700, 70);
+    end(f);
+    at_work_begin_entry(f->at_work, 8, 800, 80);
+    end(f);
+    assert_int_equal(ends_in(f, 8), 1);
+    at_work_begin_entry(f->at_work, 8, 801, 80);
+    end(f);
+    assert_int_equal(ends_in(f, 8), 1);
+    at_work_begin_entry(f->at_work, 8, 801, 81);
+    end(f);
+    assert_int_equal(ends_in(f, 8), 1);
+}
+
+/* Whatever lies there, no start fails for it. */
+static void test_a_damaged_page(void **state)
+{
+    struct fixture *f = *state;
+    char bytes[4096];
+    for (size_t len = 0; len <= sizeof bytes; len += 512) {
+        at_work_begin_entry(f->at_work, 7, 700, 70);
+        at_work_close(f->at_work);
+        for (size_t i = 0; i < sizeof bytes; i++)
+            bytes[i] = (char)(i * 31 + len);
+        int file = open(f->path, O_WRONLY | O_TRUNC);
+        assert_int_equal(write(file, bytes, len), (ssize_t)len);
+        assert_int_equal(close(file), 0);
+        assert_int_equal(at_work_open(slice_from(f->directory), BOOT, &f->at_work), 0);
+        assert_true(ended_in_none(f));
+    }
+}
+
+/* --- In a log ----------------------------------------------------------------------------------------------------- */
+
+struct world {
+    struct fixture *f;
+    struct store *store;
+    struct log_medium *medium;
+    struct log *log;
+    struct core *core;
+    struct recovered recovered;
+    log_position last;
+};
+
+static struct command *write_command(enum write_op op, const char *id)
+{
+    struct command *command = command_new(COMMAND_WRITE, DIALECT_7);
+    command->write.items = arena_zalloc(&command->arena, sizeof *command->write.items);
+    command->write.item_count = 1;
+    *command->write.items = (struct write_item){.op = op,
+                                                .index = SLICE_LIT("fs"),
+                                                .id = arena_printf(&command->arena, "%s", id),
+                                                .source = SLICE_LIT("{\"v\":1}"),
+                                                .version = VERSION_ANY,
+                                                .if_seq_no = SEQ_NO_ANY};
+    return command;
+}
+
+static struct command *skip_command(log_position position)
+{
+    struct command *command = command_new(COMMAND_SKIP, DIALECT_7);
+    command->skip.position = position;
+    return command;
+}
+
+/* An entry of one command comes into the log. */
+static log_position append(struct world *world, struct command *command, tl_ts ts)
+{
+    struct buf bytes = BUF_INIT(BUF_UNLIMITED);
+    struct entry_head head = {.ts = ts};
+    entry_begin(&head, &bytes);
+    entry_add(command, &bytes);
+    command_free(command);
+    struct slice part = buf_view(&bytes);
+    assert_int_equal(log_append(world->log, &part, 1, &world->last), 0);
+    assert_int_equal(log_sync(world->log, world->last), 0);
+    buf_deinit(&bytes);
+    return world->last;
+}
+
+static struct world born(struct fixture *f)
+{
+    struct world world = {.f = f, .store = store_open_mem(), .medium = log_medium_new()};
+    world.log = log_memory_open(world.medium);
+    append(&world, write_command(WRITE_INDEX, "1"), 1000);
+    append(&world, write_command(WRITE_INDEX, "2"), 2000);
+    return world;
+}
+
+static void buried(struct world *world)
+{
+    log_close(world->log);
+    store_close(world->store);
+    log_medium_free(world->medium);
+}
+
+static struct slice bytes_at(struct world *world, log_position position, struct buf *bytes)
+{
+    struct log_cursor *cursor;
+    struct log_entry entry;
+    assert_int_equal(log_follow(world->log, position, &cursor), 0);
+    assert_int_equal(log_next(cursor, &entry), 0);
+    assert_int_equal(entry.position, position);
+    buf_slice(bytes, entry.bytes);
+    log_unfollow(cursor);
+    return buf_view(bytes);
+}
+
+/* The process ends while it applies this entry. */
+static void end_in(struct world *world, log_position position)
+{
+    tl_cleanup(buf_deinit) struct buf bytes = BUF_INIT(BUF_UNLIMITED);
+    struct entry_head head;
+    struct slice entry = bytes_at(world, position, &bytes);
+    assert_int_equal(entry_read_head(entry, &head), 0);
+    at_work_begin_entry(world->f->at_work, position, head.ts, entry.len);
+    begin_commands(world->f, 1);
+    end(world->f);
+}
+
+static int settle(struct world *world, log_position skip, log_position retry, char **ret_reason)
+{
+    const struct poison_choice choice = {.skip = skip, .retry = retry};
+    return poison_settle(world->store, world->log, world->f->at_work, &choice, ret_reason);
+}
+
+static void assert_refused(struct world *world, log_position skip, const char *why)
+{
+    char *reason = NULL;
+    assert_int_equal(settle(world, skip, 0, &reason), POISON_REFUSED);
+    assert_non_null(strstr(reason, why));
+    mem_free(reason);
+}
+
+static uint64_t recover(struct world *world, struct store *store, struct core **ret_core)
+{
+    struct core_limits limits = core_limits_default();
+    char *reason = NULL;
+    uint64_t digest = 0;
+    if (recover_core(store, world->log, &limits, world->f->at_work, ret_core, &world->recovered, &reason) != 0)
+        fail_msg("recovery: %s", reason);
+    assert_int_equal(core_digest(*ret_core, &digest), 0);
+    return digest;
+}
+
+/* What the log makes of an empty store: the digest, and the chain over all that was written. */
+static uint64_t made(struct world *world, uint64_t *ret_chain)
+{
+    struct store *store = store_open_mem();
+    struct core *core;
+    uint64_t digest = recover(world, store, &core);
+    *ret_chain = core_chain(core);
+    core_close(core);
+    store_close(store);
+    return digest;
+}
+
+static log_position appended(const struct world *world)
+{
+    struct log_head head;
+    log_head(world->log, &head);
+    return head.appended;
+}
+
+static void test_it_is_refused_then_skipped(void **state)
+{
+    struct world world = born(*state);
+    uint64_t chain_before, chain, chain_again;
+    uint64_t before = made(&world, &chain_before);
+    log_position bad = append(&world, write_command(WRITE_INDEX, "bad"), 3000);
+    end_in(&world, bad);
+    assert_int_equal(settle(&world, 0, 0, NULL), 0);
+    end_in(&world, bad);
+    assert_refused(&world, 0, "command 1 of 1: write (index) [fs/bad]");
+    assert_refused(&world, 0, "No client was answered");
+    assert_refused(&world, bad - 1, "--retry-entry");
+    assert_int_equal(appended(&world), bad);
+    assert_int_equal(settle(&world, 0, bad, NULL), 0);
+    end_in(&world, bad);
+    assert_refused(&world, 0, "--skip-entry");
+    assert_int_equal(settle(&world, bad, 0, NULL), 0);
+    assert_int_equal(appended(&world), bad + 1);
+    assert_true(ended_in_none(world.f));
+    assert_true(made(&world, &chain) == before);
+    assert_true(chain == chain_before);
+    assert_int_equal(world.recovered.skipped, bad);
+    assert_int_equal(world.recovered.position, bad + 1);
+    append(&world, write_command(WRITE_CREATE, "bad"), 4000); /* as who did not get an answer asks again */
+    uint64_t after = made(&world, &chain);
+    assert_true(after != before);
+    assert_true(made(&world, &chain_again) == after);
+    assert_true(chain == chain_again);
+    buried(&world);
+}
+
+/* The process ends between the SKIP and the page that is to forget it. */
+static void test_it_is_skipped_once(void **state)
+{
+    struct world world = born(*state);
+    log_position bad = append(&world, write_command(WRITE_INDEX, "bad"), 3000);
+    end_in(&world, bad);
+    append(&world, skip_command(bad), 0);
+    assert_int_equal(settle(&world, bad, 0, NULL), 0);
+    assert_int_equal(appended(&world), bad + 1);
+    assert_true(ended_in_none(world.f));
+    buried(&world);
+}
+
+/* TRIED may stand between the two. */
+static void test_skip_behind_tried(void **state)
+{
+    struct world world = born(*state);
+    uint64_t chain;
+    log_position bad = append(&world, write_command(WRITE_INDEX, "bad"), 3000);
+    struct command *tried = command_new(COMMAND_TRIED, DIALECT_7);
+    tried->tried.session = SLICE_LIT("gone");
+    end_in(&world, bad);
+    append(&world, tried, 0);
+    assert_int_equal(settle(&world, bad, 0, NULL), 0);
+    assert_int_equal(appended(&world), bad + 2);
+    (void)made(&world, &chain);
+    assert_int_equal(world.recovered.skipped, bad);
+    buried(&world);
+}
+
+static void test_what_others_follow_is_not_skipped(void **state)
+{
+    struct world world = born(*state);
+    log_position bad = append(&world, write_command(WRITE_INDEX, "bad"), 3000);
+    append(&world, write_command(WRITE_INDEX, "3"), 4000);
+    end_in(&world, bad);
+    assert_refused(&world, bad, "cannot be left out");
+    assert_int_equal(appended(&world), bad + 1);
+    assert_int_equal(settle(&world, 0, bad, NULL), 0);
+    buried(&world);
+}
+
+static void test_what_is_not_in_the_log(void **state)
+{
+    struct world world = born(*state);
+    struct fixture *f = world.f;
+    log_position last = world.last;
+    const struct {
+        log_position position;
+        tl_ts ts;
+        uint64_t bytes;
+    } pages[] = {{last + 5, 2000, 60}, {last, 1, 60}, {last, 2000, 1}, {UINT64_MAX, 1, 1}};
+    for (size_t i = 0; i < sizeof pages / sizeof *pages; i++) {
+        for (int ends = 0; ends < AT_WORK_ENDS_MAX; ends++) {
+            at_work_begin_entry(f->at_work, pages[i].position, pages[i].ts, pages[i].bytes);
+            end(f);
+        }
+        assert_int_equal(settle(&world, pages[i].position, 0, NULL), 0);
+        assert_true(ended_in_none(f));
+    }
+    assert_int_equal(appended(&world), last);
+    buried(&world);
+}
+
+/* What the store has, a start does not apply. */
+static void test_what_lies_before_the_checkpoint(void **state)
+{
+    struct world world = born(*state);
+    struct core *core;
+    struct buf record = BUF_INIT(BUF_UNLIMITED);
+    (void)recover(&world, world.store, &core);
+    recover_write_record(core, world.recovered.position, &record);
+    assert_int_equal(store_checkpoint(world.store, buf_view(&record)), 0);
+    buf_deinit(&record);
+    core_close(core);
+    end_in(&world, world.last);
+    end_in(&world, world.last);
+    assert_int_equal(settle(&world, 0, 0, NULL), 0);
+    assert_true(ended_in_none(world.f));
+    buried(&world);
+}
+
+/* A SKIP that comes too late to be found is none that can be honoured. */
+static void test_a_skip_of_another_entry(void **state)
+{
+    struct world world = born(*state);
+    struct core_limits limits = core_limits_default();
+    struct core *core;
+    char *reason = NULL;
+    append(&world, skip_command(world.last - 1), 0);
+    assert_int_equal(recover_core(world.store, world.log, &limits, NULL, &core, &world.recovered, &reason),
+                     TL_ERR_CORRUPT);
+    assert_non_null(strstr(reason, "is not the one before"));
+    mem_free(reason);
+    buried(&world);
+}
+
+/* Where the one before is skipped already there is nothing to name. */
+static void test_a_skip_of_none(void **state)
+{
+    struct world world = born(*state);
+    struct core_limits limits = core_limits_default();
+    struct core *core;
+    append(&world, skip_command(world.last), 0);
+    append(&world, skip_command(0), 0);
+    assert_int_equal(recover_core(world.store, world.log, &limits, NULL, &core, &world.recovered, NULL),
+                     TL_ERR_CORRUPT);
+    buried(&world);
+}
+
+/* Where the replay gets through, the entry is forgotten. */
+static void test_a_replay_that_gets_through(void **state)
+{
+    struct world world = born(*state);
+    struct core *core;
+    end_in(&world, world.last);
+    assert_int_equal(settle(&world, 0, 0, NULL), 0);
+    (void)recover(&world, world.store, &core);
+    core_close(core);
+    assert_true(ended_in_none(world.f));
+    end(world.f);
+    assert_true(ended_in_none(world.f));
+    buried(&world);
+}
+
+static void assert_described(struct command *command, const char *expected)
+{
+    struct buf bytes = BUF_INIT(BUF_UNLIMITED), text = BUF_INIT(BUF_UNLIMITED);
+    struct entry_head head = {.ts = 1};
+    entry_begin(&head, &bytes);
+    entry_add(command, &bytes);
+    command_free(command);
+    poison_describe(buf_view(&bytes), 1, &text);
+    buf_byte(&text, '\0');
+    assert_string_equal(text.data, expected);
+    buf_deinit(&bytes);
+    buf_deinit(&text);
+}
+
+/* What is the clients' does no harm where the log is read, and secrets are not in it. */
+static void test_what_it_is(void **state)
+{
+    (void)state;
+    assert_described(write_command(WRITE_DELETE, "a]\n\x1b[2J\xc3\xa4"),
+                     "command 1 of 1: write (delete) [fs/a\\135\\012\\033\\1332J\\303\\244]");
+    struct command *session = command_new(COMMAND_SESSION_OPEN, DIALECT_7);
+    session->session.id = SLICE_LIT("secret");
+    assert_described(session, "command 1 of 1: session_open");
+    char name[2000];
+    memset(name, 0x01, sizeof name);
+    struct command *rename = command_new(COMMAND_RENAME, DIALECT_7);
+    rename->rename.index = rename->rename.from = rename->rename.to = slice_make(name, sizeof name);
+    rename->rename.if_seq_no = SEQ_NO_ANY;
+    struct buf bytes = BUF_INIT(BUF_UNLIMITED), text = BUF_INIT(BUF_UNLIMITED);
+    struct entry_head head = {.ts = 1};
+    entry_begin(&head, &bytes);
+    entry_add(rename, &bytes);
+    command_free(rename);
+    poison_describe(buf_view(&bytes), 0, &text);
+    assert_int_equal(text.len, 1024);
+    buf_clear(&text);
+    poison_describe(SLICE_LIT("nonsense"), 1, &text);
+    assert_true(text.len > 0);
+    buf_deinit(&bytes);
+    buf_deinit(&text);
+}
+
+int main(void)
+{
+#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        IN_FOLDER(test_an_end_is_counted),
+        IN_FOLDER(test_what_is_no_end_of_an_entry),
+        IN_FOLDER(test_another_entry_counts_by_itself),
+        IN_FOLDER(test_a_damaged_page),
+        IN_FOLDER(test_it_is_refused_then_skipped),
+        IN_FOLDER(test_it_is_skipped_once),
+        IN_FOLDER(test_skip_behind_tried),
+        IN_FOLDER(test_what_others_follow_is_not_skipped),
+        IN_FOLDER(test_what_is_not_in_the_log),
+        IN_FOLDER(test_what_lies_before_the_checkpoint),
+        IN_FOLDER(test_a_skip_of_another_entry),
+        IN_FOLDER(test_a_skip_of_none),
+        IN_FOLDER(test_a_replay_that_gets_through),
+        cmocka_unit_test(test_what_it_is),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
