@@ -52,7 +52,8 @@ static int is_chosen(int fd)
     struct sockaddr_in peer;
     socklen_t len = sizeof peer;
     uint64_t port = plan == NULL ? 0 : atomic_load(&plan->port);
-    return port != 0 && syscall(SYS_getpeername, fd, &peer, &len) == 0 && peer.sin_family == AF_INET && ntohs(peer.sin_port) == port;
+    return port != 0 && syscall(SYS_getpeername, fd, &peer, &len) == 0 && peer.sin_family == AF_INET &&
+           ntohs(peer.sin_port) == port;
 }
 
 /* Both directions, as when the peer has reset it. */
@@ -96,7 +97,8 @@ VISIBLE ssize_t send(int fd, const void *data, size_t len, int flags)
 
 VISIBLE ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 {
-    return is_chosen(fd) ? send_parts(fd, message->msg_iov, message->msg_iovlen, flags) : syscall(SYS_sendmsg, fd, message, flags);
+    return is_chosen(fd) ? send_parts(fd, message->msg_iov, message->msg_iovlen, flags)
+                         : syscall(SYS_sendmsg, fd, message, flags);
 }
 
 VISIBLE ssize_t writev(int fd, const struct iovec *parts, int count)
