@@ -98,6 +98,11 @@ void lifeline_wait(struct lifeline *line, int fd, uint64_t wait_us)
         on_end(line);
 }
 
+void lifeline_wake(struct lifeline *line)
+{
+    (void)curl_multi_wakeup(line->multi);
+}
+
 bool lifeline_await(struct lifeline *line)
 {
     uint64_t end = clock_boot_us() + line->ttl_us / AWAIT_PARTS;

@@ -44,6 +44,9 @@ bool lifeline_await(struct lifeline *line);
 /* Waits until something happens on the line or on `fd`, or for `wait_us`; then lets the line do its work. */
 void lifeline_wait(struct lifeline *line, int fd, uint64_t wait_us);
 
+/* Ends the wait of another thread, or its next one. From any thread. */
+void lifeline_wake(struct lifeline *line);
+
 /*
  * Asks by a request of its own, when the line has been silent, or nobody has looked at it. Requires: `client` is idle.
  * Ensures: when the server answers within `wait_us`, lifeline_left() counts from the question.

@@ -111,6 +111,7 @@ void guard_free(struct guard *guard)
         return;
     if (guard->running) {
         atomic_store(&guard->ending, true);
+        lifeline_wake(&guard->line);
         pthread_join(guard->thread, NULL);
         close_session(guard);
         lifeline_deinit(&guard->line);

@@ -17,7 +17,8 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from server import PROGRAM, Server  # noqa: E402
-from waits import Neighbour  # noqa: E402
+from waiting import Waiting, until  # noqa: E402
+from waits import MEASURING, Neighbour  # noqa: E402
 
 MEGABYTE = 1 << 20
 BUDGET = 64 * MEGABYTE
@@ -38,6 +39,8 @@ SANITIZER_TIMES = 8 if SANITIZED else 1  # shadow memory and freed memory that i
 
 
 class Case(unittest.TestCase):
+    besides = BESIDES
+
     @classmethod
     def setUpClass(cls):
         cls.server = Server("--memory", "64m", "--cache", "8m", "--write-buffer", "16m").start()
@@ -65,7 +68,9 @@ class Case(unittest.TestCase):
         print(self.bystander.report(), flush=True)
         self.bystander.judge(PATIENCE * SLOWNESS)
         if not SANITIZED:
-            self.assertLess(self.status("VmHWM"), BUDGET + BESIDES, "it held more than it may")
+            peak = self.status("VmHWM")
+            print("%s: %d MB at most, of %d and %d" % (self.id(), peak >> 20, BUDGET >> 20, self.besides >> 20), flush=True)
+            self.assertLess(peak, BUDGET + self.besides, "it held more than it may")
         self.assertEqual(self.in_the_end("GET", "/others/_doc/kept")["_source"], {"a": [1, 2, 3]})
         self.server.end_owners()
         self.server.ask("DELETE", "/_search/scroll/_all")
@@ -353,6 +358,86 @@ class Kept(Case):
         self.assertIn(status, (201, 400, 429), reply)
         status, reply = self.server.ask("POST", "/long/_search", {"query": {"match": {"path": "/d/d"}}})
         self.assertIn(status, (200, 400, 429), reply)
+
+
+@unittest.skipUnless(MEASURING, "measured by make test-long")
+class Rows(Case):
+    """What once grew to many times the budget, asked for again and again: the process stays within the budget and 100 MB."""
+    besides = 100 * MEGABYTE
+    LONG_NAME = "ä" * 6000  # 12,000 bytes
+
+    def setUp(self):
+        super().setUp()
+        self.server.end_owners()  # of a test that has failed
+        self.server.ask("DELETE", "/tree")
+        self.server.must("PUT", "/tree", {"mappings": {"properties": {"path": {"type": "path"}}}})
+
+    def session(self):
+        return self.server.must("POST", "/_session", {"ttl": "1h"})["session"]
+
+    def lock(self, session, path, **more):
+        return {"session": session, "locks": [{"index": "tree", "path": path, "mode": "exclusive"}], **more}
+
+    def test_escaped_paths(self):
+        """700 locks of 4,000 levels each, whose slashes are spelled in another way; and as many documents there."""
+        session, paths = self.session(), ["/%d" % i + "/a" * 4000 for i in range(700)]
+        for escape in "/", "\\u002f", "\\u002F", "\\/":
+            locks = json.dumps({"session": session, "locks": [{"index": "tree", "path": path, "mode": "exclusive"} for path in paths]})
+            self.refused(self.server.ask("POST", "/_lock", locks.replace("/", escape)), "POST /_lock")
+            documents = "".join('{"index":{}}\n{"path":"%s/f"}\n' % path for path in paths).replace("/", escape)
+            self.assertIn(self.server.ask("POST", "/tree/_bulk?atomic=true", documents)[0], (400, 429))
+            self.assertIn(self.server.ask("POST", "/tree/_bulk", documents)[0], (200, 429))
+
+    def test_requests_of_a_session_that_is_gone(self):
+        """What they have made before they are refused goes with them, however often."""
+        for i in range(20):
+            self.server.must("PUT", "/some/_doc/%d" % i, {"n": i})
+        calls = [("POST", "/some/_update_by_query", {}), ("POST", "/some/_delete_by_query", {"query": {"match_all": {}}}),
+                 ("POST", "/some/_search?scroll=1m", {"size": 1}), ("POST", "/some/_pit?keep_alive=1m", None),
+                 ("POST", "/_reindex", {"source": {"index": "some"}, "dest": {"index": "other"}})]
+        requests = []
+        for method, path, body in calls:
+            body = {"query": {"bool": {"should": [{"terms": {"n": list(range(20000))}}]}}, **body} if path.startswith("/some/_search") else body
+            requests.append((method, path + ("&" if "?" in path else "?") + "session=gone", body))
+        for _ in range(300):
+            for status, _ in self.ask_many(requests, 1):
+                self.assertEqual(status, 404)
+        stats = next(iter(self.server.must("GET", "/_nodes/stats")["nodes"].values()))
+        self.assertEqual(stats["indices"]["search"]["open_contexts"], 0)
+        tasks = next(iter(self.server.must("GET", "/_tasks")["nodes"].values()))["tasks"].values()
+        self.assertEqual([task["action"] for task in tasks if "byquery" in task["action"] or "reindex" in task["action"]], [])
+        self.assertEqual(len(self.server.must("GET", "/some/_search")["hits"]["hits"]), 10)
+
+    def test_stories_of_deadlocks(self):
+        """100 are kept, of names of 12,000 bytes; and all of them are saved at the end."""
+        for number in range(130):
+            a, b = self.session(), self.session()
+            paths = ["/%d%s" % (number, self.LONG_NAME), "/%d%sb" % (number, self.LONG_NAME)]
+            self.server.must("POST", "/_lock", self.lock(a, paths[0]))
+            self.server.must("POST", "/_lock", self.lock(b, paths[1]))
+            waiting = Waiting(self.server, "POST", "/_lock", self.lock(a, paths[1], wait="1h"))
+            until(lambda: any(lock["waiters"] for lock in self.server.must("GET", "/_lock")["locks"]), "the first session waits")
+            self.assertEqual(self.server.ask("POST", "/_lock", self.lock(b, paths[0], wait="1h"))[0], 409)
+            for session in b, a:
+                self.server.must("DELETE", "/_session/%s?force=true" % session)
+            waiting.join()
+        self.assertEqual(len(self.server.must("GET", "/_lock/_stories")["stories"]), 100)
+
+    def test_renames_into_long_names(self):
+        """A path cannot grow beyond its limit, by however many renames."""
+        self.server.must("PUT", "/tree/_doc/1", {"path": "/0/f"})
+        name, refused = "/0", 0
+        for number in range(1, 300):
+            other = "/%d%s" % (number, "x" * 5000)
+            status, reply = self.server.ask("POST", "/tree/_rename", {"from": name, "to": other + name})
+            self.assertIn(status, (200, 400), reply)
+            refused += status == 400
+            if status == 200:
+                name = other
+        self.assertGreater(refused, 290)
+        self.assertLess(len(self.server.must("GET", "/tree/_doc/1")["_source"]["path"]), 16385)
+        found = self.ask_many([("GET", "/tree/_doc/1", None), ("POST", "/tree/_search", {"query": {"prefix": {"path": name}}})] * 200)
+        self.assertEqual({status for status, _ in found}, {200})
 
 
 class Seen(Case):

@@ -140,9 +140,11 @@ class Target(Standin, replicate_test.Server):
         Standin.__init__(self)
         self.connection = self.tls = self.process = None
 
-    def close(self):
+    def kill(self):
         self.hang_up()
         Standin.kill(self)
+
+    stop = close = kill
 
 
 class Stories(replicate_test.Seeds):
@@ -151,8 +153,7 @@ class Stories(replicate_test.Seeds):
     TOMBSTONES = False
     FORGETS = True
 
-    def new_target(self):
-        return Target()
+    new_target = Target
 
     def setUp(self):
         super().setUp()
@@ -168,8 +169,7 @@ class Stories(replicate_test.Seeds):
 
 
 class Refusals(replicate_test.Copy):
-    def new_target(self):
-        return Target()
+    new_target = Target
 
     def test_what_is_too_large_is_refused_alone(self):
         """413 halves a request; a document that is too large by itself is put aside, and the others go on."""

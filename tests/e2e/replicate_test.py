@@ -18,6 +18,7 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import clock  # noqa: E402
 from proxy import Meddler, Proxy  # noqa: E402
 from server import BUILD, PROGRAM, Server  # noqa: E402
 from waiting import until  # noqa: E402
@@ -26,6 +27,7 @@ TARGET = os.environ.get("TIDELOCK_TARGET")
 LONG = bool(os.environ.get("TIDELOCK_TEST_LONG"))
 RESTART = os.environ.get("TIDELOCK_TARGET_RESTART")  # a command that ends that server and starts it again; in stories (Seeds) it forgets deletes besides
 OURS = (".tidelock-replicate", ".tidelock-replicate-refused")
+FAST = 4  # times that the clock of a fast copy runs: what it does every second it does four times a second
 
 
 SHIM = os.path.join(BUILD, "tests", "e2e", "sleep_shim.so")
@@ -79,19 +81,37 @@ class Real(Server):
         raise unittest.SkipTest("it is not ours to be killed")
 
 
+def new_target():
+    return Real() if TARGET else Server()
+
+
 class Copy(unittest.TestCase):
+    """All tests share their servers, which are empty again, and run, when the next one begins."""
+    SOURCE = ("--history", "1h")
+    new_target = staticmethod(new_target)
+    servers = {}  # by what makes the target
+
+    @classmethod
+    def setUpClass(cls):
+        if cls.new_target not in Copy.servers:
+            Copy.servers[cls.new_target] = []
+            for server in (Server(*cls.SOURCE), cls.new_target()):
+                unittest.addModuleCleanup(server.close)
+                Copy.servers[cls.new_target].append(server.start())
+        cls.source, cls.target = Copy.servers[cls.new_target]
+
     def setUp(self):
-        self.source = Server("--history", "1h").start()
-        self.addCleanup(self.source.close)
-        self.target = self.new_target().start()
-        self.addCleanup(self.target.close)
-        for server in (self.source, self.target):
-            server.port_wanted = server.port  # also when it is started again
         self.running = []
         self.addCleanup(self.end)
-
-    def new_target(self):
-        return Real() if TARGET else Server()
+        for server in (self.source, self.target):
+            if server.process is not None and server.process.poll() is not None:
+                server.start()  # a test has failed while it was away
+        self.source.end_owners()  # a copy that was killed may not have been missed yet
+        for server in (self.source, self.target):
+            for index in server.must("GET", "/_settings"):
+                server.must("DELETE", "/" + index)
+        for consumer in self.source.must("GET", "/_changes/_consumers")["consumers"]:
+            self.source.must("DELETE", "/_changes/_consumers/" + consumer["name"])
 
     def end(self):
         for process in self.running:
@@ -108,12 +128,36 @@ class Copy(unittest.TestCase):
         self.assertEqual(run.returncode, expect, run.stderr)
         return run.stderr
 
-    def follow(self, *options, to=None):
+    def follow(self, *options, to=None, fast=False):
+        """`fast`: its clock runs fast, so what it does from time to time comes soon, and its lease seems to it shorter than it is."""
         errors = tempfile.TemporaryFile("w+")
-        process = subprocess.Popen(self.command("--quiet", *options, to=to), stderr=errors)
+        environment = self.fast() if fast and os.path.exists(clock.SHIM) else None
+        process = subprocess.Popen(self.command("--quiet", *options, to=to), stderr=errors, env=environment)
         process.stderr = errors
         self.running.append(process)
         return process
+
+    def fast(self):
+        """Returns: the environment of a program whose clock runs fast."""
+        hasty = clock.Clock()
+        self.addCleanup(hasty.close)
+        hasty.boot[1:] = [FAST, hasty.machine_boot()]
+        hasty.set()
+        return dict(os.environ, **hasty.environment())
+
+    def until(self, condition, what):
+        """As until(), with changes meanwhile: a copy asks for changes for two seconds at a time, and looks at all else only in between."""
+        def is_so():
+            if condition():
+                return True
+            self.source.must("PUT", "/fs/_doc/meanwhile", {"n": 0})
+            return False
+        until(is_so, what)
+
+    def ended(self, process):
+        """Waits for its end. Returns: its exit status."""
+        self.until(lambda: process.poll() is not None, "the copy has ended")
+        return process.wait()
 
     def session(self):
         """Returns: the number of the session of the copy that runs, None without one."""
@@ -289,7 +333,7 @@ class Following(Copy):
         self.once("--name", "second", "--prefix", "second-")
         self.assert_equal_besides("second-")
         process.send_signal(signal.SIGTERM)
-        self.assertEqual(process.wait(), 0, self.told(process))
+        self.assertEqual(self.ended(process), 0, self.told(process))
         self.once()
 
     def assert_equal_besides(self, prefix):
@@ -298,14 +342,14 @@ class Following(Copy):
     def test_place_of_another_life(self):
         """Who finds that the place has moved on without it stops."""
         self.fill(3)
-        process = self.follow()
+        process = self.follow(fast=True)
         self.await_equal()
-        until(lambda: self.target.ask("GET", "/.tidelock-replicate/_doc/default")[0] == 200, "the place is kept")
+        self.until(lambda: self.target.ask("GET", "/.tidelock-replicate/_doc/default")[0] == 200, "the place is kept")
         place = self.target.must("GET", "/.tidelock-replicate/_doc/default")
         far = place["_version"] + 3600 * 10**6
         self.target.must("PUT", "/.tidelock-replicate/_doc/default?version=%d&version_type=external" % far, dict(place["_source"], timestamp=far))
         self.source.must("PUT", "/fs/_doc/1", {"n": 2})
-        self.assertEqual(process.wait(), 75, self.told(process))
+        self.assertEqual(self.ended(process), 75, self.told(process))
 
     def test_lock_lost(self):
         """Its session ended by force: it stops, and says so by its status."""
@@ -314,7 +358,7 @@ class Following(Copy):
         self.await_equal()
         self.source.must("DELETE", "/_session/%s?force=true" % self.session())
         self.source.must("PUT", "/fs/_doc/1", {"n": 2})
-        self.assertEqual(process.wait(), 76, self.told(process))
+        self.assertEqual(self.ended(process), 76, self.told(process))
 
     def test_refused(self):
         """What the target does not take is put aside, told, and holds nothing up."""
@@ -356,7 +400,7 @@ class Following(Copy):
         self.source.options = ["--feed", "off"]
         self.source.start()
         self.source.stop()
-        self.source.options = []
+        self.source.options = list(self.SOURCE)
         self.source.start()
         self.source.must("PUT", "/fs/_doc/3", {"t": "three"})
         self.assertIn("everything is copied again", self.once())
@@ -418,8 +462,7 @@ class Odd(Copy):
         self.await_equal()
         self.assertEqual(len(documents(self.target.must)), len(set(ids)))
         self.target.must("POST", "/_bulk", "".join('%s\n' % json.dumps({"delete": {"_index": "fs", "_id": id}}) for id in ("a\0b", '"', "\n", "/")))
-        process.terminate()
-        self.assertEqual(process.wait(), 0, self.told(process))
+        self.kill_copy(process)
         repair = subprocess.run(self.command("--quiet", "--repair", "--json"), capture_output=True, text=True, env=without_rests())
         self.assertEqual((repair.returncode, json.loads(repair.stdout)["missing"]), (0, 4), repair.stdout)
         self.assert_equal()
@@ -493,13 +536,13 @@ class Suspects(Copy):
     def change(self):
         """A copy that follows, with a document whose answer was lost, known to be a suspect by its place."""
         self.fill(3)
-        process = self.follow("--suspect-time", "1h", to=self.meddler.url)
+        process = self.follow("--suspect-time", "1h", to=self.meddler.url, fast=True)
         self.await_equal()
-        until(lambda: self.target.ask("GET", "/.tidelock-replicate/_doc/default")[0] == 200, "there is a place")
+        self.until(lambda: self.target.ask("GET", "/.tidelock-replicate/_doc/default")[0] == 200, "there is a place")
         self.assertIsNone(self.suspects())
         seen = self.lose_once("a")
         self.source.must("PUT", "/fs/_doc/a", {"n": 1})
-        until(lambda: len(seen) >= 2 and self.suspects(), "the request came again, and the place says that there are suspects")
+        self.until(lambda: len(seen) >= 2 and self.suspects(), "the request came again, and the place says that there are suspects")
         self.source.must("DELETE", "/fs/_doc/a")
         self.await_equal()
         return process
@@ -519,8 +562,8 @@ class Suspects(Copy):
                 lied.set()
             return answer
         self.meddler.forward = lie_behind
-        self.follow("--suspect-time", "1s", to=self.meddler.url)
-        until(lambda: lied.is_set() and not self.is_late("a") and self.target.ask("GET", "/fs/_doc/a")[0] == 200, "it is mended")
+        self.follow("--suspect-time", "1s", to=self.meddler.url, fast=True)
+        self.until(lambda: lied.is_set() and not self.is_late("a") and self.target.ask("GET", "/fs/_doc/a")[0] == 200, "it is mended")
         self.assertTrue(self.is_late("1"))
 
     def test_taken_over(self):
@@ -532,7 +575,7 @@ class Suspects(Copy):
                     self.kill_copy(process)
                 else:
                     process.send_signal(how)
-                    process.wait()
+                    self.ended(process)
                     self.assertTrue(self.suspects())
                 self.lie("a")
                 self.once("--suspect-time", "0s")
@@ -547,7 +590,7 @@ class Suspects(Copy):
         """Of what was lost then the feed does not tell: all is compared."""
         self.fill(300)
         self.lose_once("7")
-        run = subprocess.run(self.command("--once", "--suspect-time", "1h", to=self.meddler.url), capture_output=True, text=True)
+        run = subprocess.run(self.command("--once", "--suspect-time", "1h", to=self.meddler.url), capture_output=True, text=True, env=without_rests())
         self.assertEqual(run.returncode, 0, run.stderr)
         self.assertTrue(self.suspects()["all"])
         self.lie("7", "8")
@@ -693,10 +736,10 @@ class Hostile(Copy):
         self.await_equal()
 
         def disturb(chance):
-            time.sleep(chance.random() * 0.6)
+            time.sleep(chance.random() * (0.6 if LONG else 0.3))
             if chance.random() < 0.3:
                 process[0].send_signal(signal.SIGSTOP)
-                time.sleep(chance.random())
+                time.sleep(chance.random() / (1 if LONG else 2))
                 process[0].send_signal(signal.SIGCONT)
                 return
             self.kill_copy(process[0])

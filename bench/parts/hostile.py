@@ -1,0 +1,337 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The longest put of a client beside another one that asks for all that ever held up everybody"""
+import contextlib
+import fcntl
+import http.client
+import json
+import multiprocessing
+import os
+import resource
+import socket
+import time
+
+from peers import Tidelock
+
+BOUND_MS, HOPED_MS = 100, 50
+CALM_S = 5           # of puts beside nothing
+ONE_STEP = 20000     # items of a bulk, of which one command was made
+LOOP_TURNS = 4000    # of a script: some 20,000 steps, which each item of a bulk may take
+ACTION_TURNS = 100000
+CROWD = 2000         # sessions that hold one document each and wait for one
+LEAVING = 2000       # sessions that end together, and how many documents live with each
+LEAVING_DOCUMENTS = 50
+LEAVING_TTL_S = 20
+EPHEMERAL = 10000    # documents that live with one session (--max-ephemeral)
+INDICES = 200        # in which they are
+LOCKED = 32000       # documents beside which is renamed
+HELD = 100000        # locks in one directory
+WAITING = 10000      # writes for one lock
+WORDS = 8000         # of a phrase
+BATCH = 2000
+AT_ONCE = 10         # requests that come in together
+TREE = {"mappings": {"properties": {"path": {"type": "path"}}}}
+
+
+# --- The client that is timed ---------------------------------------------------------------------------------------------
+
+
+def put_on(port, ending, told):
+    """Its process: puts, one after the other, until it is told to end; the last one is waited for, too."""
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+    longest, count, failed = 0.0, 0, []
+    while count == 0 or not ending.is_set():
+        begin = time.perf_counter()
+        connection.request("PUT", "/others/_doc/%d" % (count % 100), '{"n":%d}' % count, {"Content-Type": "application/json"})
+        response = connection.getresponse()
+        reply = response.read()
+        longest = max(longest, time.perf_counter() - begin)
+        count += 1
+        if response.status not in (200, 201):
+            failed.append("%d %s" % (response.status, reply[:200]))
+    told.send((longest * 1000, count, failed[:3]))
+
+
+def longest_put(t, work):
+    """Returns: the milliseconds that the longest put took while work() was done."""
+    ending, (hear, told) = multiprocessing.Event(), multiprocessing.Pipe(False)
+    process = multiprocessing.Process(target=put_on, args=(t.port, ending, told), daemon=True)
+    process.start()
+    try:
+        work()
+    finally:
+        ending.set()
+    longest, count, failed = hear.recv()
+    process.join()
+    if failed or count == 0:
+        raise RuntimeError("%d puts, of which failed: %s" % (count, failed))
+    return longest
+
+
+# --- What the other one uses ----------------------------------------------------------------------------------------------
+
+
+def bulk(lines):
+    return "".join(json.dumps(line) + "\n" for line in lines)
+
+
+def session(t, ttl="1h", **more):
+    return t.ask("POST", "/_session", {"ttl": ttl, **more})["session"]
+
+
+def lock_all(t, holder, resources):
+    """Exclusive locks, some thousands a request."""
+    for first in range(0, len(resources), BATCH):
+        t.ask("POST", "/_lock", {"session": holder, "locks": [{"mode": "exclusive", **one} for one in resources[first:first + BATCH]]})
+
+
+def index_all(t, documents, query=""):
+    """documents: (index, id, source)."""
+    for first in range(0, len(documents), BATCH):
+        lines = []
+        for index, key, source in documents[first:first + BATCH]:
+            lines += [{"index": {"_index": index, "_id": key}}, source]
+        reply = t.ask("POST", "/_bulk?filter_path=errors" + query, bulk(lines))
+        if reply["errors"]:
+            raise RuntimeError("a bulk failed")
+
+
+def fresh(t, *indices, **mapping):
+    for index in indices:
+        t.request("DELETE", "/" + index)
+        t.ask("PUT", "/" + index, mapping or None)
+
+
+def wait_while(condition):
+    while condition():
+        time.sleep(0.05)
+
+
+@contextlib.contextmanager
+def crowd(t, requests):
+    """
+    Sends each request on a connection of its own, and closes them in the end. Few are on their way at a time: what is measured is what each does to others,
+    not the line that they stand in before the writer. Gives: the connections.
+    """
+    lines = []
+    for number, (method, path, body) in enumerate(requests):
+        if number % AT_ONCE == 0:
+            t.ask("PUT", "/paced/_doc/1", {"n": number})
+        one = socket.create_connection(("127.0.0.1", t.port))
+        data = json.dumps(body).encode()
+        one.sendall(("%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+                     % (method, path, len(data))).encode() + data)
+        lines.append(one)
+    try:
+        yield lines
+    finally:
+        for one in lines:
+            one.close()
+
+
+def again(bench, work):
+    """Does it over and over, for as long as a run takes."""
+    end = time.time() + bench.seconds
+    while time.time() < end:
+        work()
+
+
+# --- What it does -----------------------------------------------------------------------------------------------------------
+
+
+def bulk_of_scripts(bench, t):
+    """a bulk of 20,000 stored scripts that loop"""
+    t.ask("PUT", "/_scripts/loop", {"script": {"lang": "painless", "source": "for (int i = 0; i < params.n; i++) { ctx._source.n = i }"}})
+    index_all(t, [("looping", str(i), {"n": 0}) for i in range(100)])
+    lines = []
+    for i in range(ONE_STEP):
+        lines += [{"update": {"_index": "looping", "_id": str(i % 100)}}, {"script": {"id": "loop", "params": {"n": LOOP_TURNS}}}]
+    t.ask("POST", "/_bulk?filter_path=errors", bulk(lines))
+
+
+def session_of_scripts(bench, t):
+    """a session with a ttl of 1 s ends, 100 scripts that loop"""
+    index_all(t, [("looping", "0", {"n": 0})])
+    t.ask("PUT", "/_scripts/loop", {"script": {"lang": "painless", "source": "for (int i = 0; i < params.n; i++) { ctx._source.n = i }"}})
+    one = [{"update": {"_index": "looping", "_id": "0"}}, {"script": {"id": "loop", "params": {"n": ACTION_TURNS}}}]
+    for _ in range(3):
+        session(t, "1s", on_expire=one * 100)
+        wait_while(lambda: t.ask("GET", "/_session")["sessions"])
+    for kept in t.ask("GET", "/_session")["kept"]:
+        t.request("DELETE", "/_session/_kept/%d" % kept["number"])
+
+
+def deadlock_search(bench, t):
+    """2,000 sessions hold and wait in one index"""
+    holders = [session(t) for _ in range(CROWD)]
+    for i, holder in enumerate(holders):
+        lock_all(t, holder, [{"index": "a", "id": str(i)}])
+    owner, whole = session(t), session(t)
+    lock_all(t, owner, [{"index": "b", "id": "1"}])
+    requests = [("POST", "/_lock", {"session": whole, "wait": "60s", "locks": [{"mode": "exclusive", "index": "a"}]})]
+    requests += [("POST", "/_lock", {"session": holder, "wait": "60s", "locks": [{"mode": "exclusive", "index": "b", "id": "1"}]}) for holder in holders]
+    with crowd(t, requests):
+        pass
+    for holder in [*holders, owner, whole]:
+        t.request("DELETE", "/_session/%s?force=true" % holder)
+
+
+def leases_end_together(bench, t):
+    """2,000 leases end together, each with 50 documents"""
+    holders = [session(t, "%ds" % LEAVING_TTL_S) for _ in range(LEAVING)]
+    for holder in holders:
+        index_all(t, [("leaving", holder + str(i), {"v": i, "path": "/clinton/%d" % i}) for i in range(LEAVING_DOCUMENTS)], "&lease=" + holder)
+    for holder in holders:
+        t.ask("POST", "/_session/%s/_keepalive" % holder)
+    wait_while(lambda: t.ask("GET", "/_session")["sessions"])
+    wait_while(lambda: t.ask("GET", "/leaving/_count")["count"] > 0)
+
+
+def session_of_indices(bench, t):
+    """a session ends with 10,000 documents in 200 indices, and 5,000 locks"""
+    holder = session(t)
+    index_all(t, [("k%d" % (i % INDICES), str(i), {"v": i}) for i in range(EPHEMERAL)], "&lease=" + holder)
+    lock_all(t, holder, [{"index": "k%d" % (i % INDICES), "id": "lock%d" % i} for i in range(5000)])
+    t.ask("DELETE", "/_session/%s?force=true" % holder)
+    wait_while(lambda: t.ask("GET", "/k*/_count")["count"] > 0)
+
+
+def many_indices(bench, t):
+    """DELETE of 200 indices by a pattern"""
+    t.ask("DELETE", "/k*")
+
+
+def pairs(bench, t):
+    """20,000 pairs of an index and an update that moves it, and in one atomic request"""
+    lines = []
+    for i in range(ONE_STEP):
+        lines += [{"index": {"_index": "pairs", "_id": str(i)}}, {"path": "/a/%d" % i}, {"update": {"_index": "pairs", "_id": str(i)}}, {"doc": {"path": "/b/%d" % i}}]
+    for query in ("", "&atomic=true"):
+        fresh(t, "pairs", **TREE)
+        if t.ask("POST", "/_bulk?filter_path=errors" + query, bulk(lines))["errors"]:
+            raise RuntimeError("a pair failed")
+
+
+def index_of_ephemeral(bench, t):
+    """DELETE of an index with 50,000 ephemeral documents"""
+    holders = [session(t) for _ in range(5)]
+    fresh(t, "ephemeral")
+    for number, holder in enumerate(holders):
+        index_all(t, [("ephemeral", "%d-%d" % (number, i), {"v": i}) for i in range(EPHEMERAL)], "&lease=" + holder)
+    t.ask("DELETE", "/ephemeral")
+    for holder in holders:
+        t.request("DELETE", "/_session/%s?force=true" % holder)
+
+
+def rename_beside_locks(bench, t):
+    """renames beside 32,000 locked documents"""
+    fresh(t, "tree", **TREE)
+    index_all(t, [("tree", str(i), {"path": "/locked/%d/%d" % (i // 100, i)}) for i in range(LOCKED)])
+    index_all(t, [("tree", "moved%d" % i, {"path": "/here/%d" % i}) for i in range(10)])
+    holder = session(t)
+    lock_all(t, holder, [{"index": "tree", "id": str(i)} for i in range(LOCKED)])
+    names = ["/here", "/there"]
+
+    def rename():
+        t.ask("POST", "/tree/_rename", {"from": names[0], "to": names[1]})
+        names.reverse()
+    again(bench, rename)
+    t.ask("DELETE", "/_session/%s?force=true" % holder)
+
+
+def lock_on_directory(bench, t):
+    """LOCK with no wait on a directory with 100,000 holds, which end at once"""
+    fresh(t, "held", **TREE)
+    holders = [session(t) for _ in range(100)]
+    for number, holder in enumerate(holders):
+        lock_all(t, holder, [{"index": "held", "path": "/d/%d" % i} for i in range(number, HELD, len(holders))])
+    other = session(t)
+
+    def ask():
+        status, reply = t.request("POST", "/_lock", json.dumps({"session": other, "wait": "0s", "locks": [{"mode": "exclusive", "index": "held", "path": "/d"}]}))
+        if status != 409:
+            raise RuntimeError(reply[:300])
+    again(bench, ask)
+    for holder in [*holders, other]:
+        t.request("DELETE", "/_session/%s?force=true" % holder)
+
+
+def session_of_locks(bench, t):
+    """one session ends with 100,000 locks"""
+    holder = session(t)
+    lock_all(t, holder, [{"index": "held", "path": "/d/%d" % i} for i in range(HELD)])
+    t.ask("DELETE", "/_session/%s?force=true" % holder)
+    wait_while(lambda: t.ask("GET", "/_session")["sessions"])
+
+
+def writes_that_wait(bench, t):
+    """10,000 writes wait for one session, which ends"""
+    holder = session(t)
+    lock_all(t, holder, [{"index": "waited"}])
+    with crowd(t, [("PUT", "/waited/_doc/%d?timeout=60s" % i, {"n": i}) for i in range(WAITING)]) as lines:
+        time.sleep(1)
+        t.ask("DELETE", "/_session/%s?force=true" % holder)
+        for line in lines:
+            if not line.recv(65536).startswith(b"HTTP/1.1 20"):
+                raise RuntimeError("a write that waited has failed")
+
+
+def phrase(bench, t):
+    """a phrase of 8,000 words on 30 documents of as many"""
+    words = " ".join("w%d" % (i % 97) for i in range(WORDS))
+    fresh(t, "text")
+    index_all(t, [("text", str(i), {"t": words}) for i in range(30)])
+    again(bench, lambda: t.request("POST", "/text/_search?timeout=500ms", json.dumps({"query": {"match_phrase": {"t": words}}})))
+
+
+ATTACKS = (bulk_of_scripts, session_of_scripts, deadlock_search, leases_end_together, session_of_indices, many_indices, pairs, index_of_ephemeral,
+           rename_beside_locks, lock_on_directory, session_of_locks, writes_that_wait, phrase)
+
+
+# --- Standard error that is not read ------------------------------------------------------------------------------------------
+
+
+class Unread(Tidelock):
+    """A server that logs each request into a small pipe that nothing reads."""
+
+    def __init__(self, bench):
+        self.pipe, self.log = os.pipe()
+        fcntl.fcntl(self.log, fcntl.F_SETPIPE_SZ, 4096)
+        Tidelock.__init__(self, bench, "--log-level", "debug")
+
+    def open_log(self):
+        return os.fdopen(os.dup(self.log), "wb")
+
+    def close(self):
+        Tidelock.close(self)
+        os.close(self.log)
+        os.close(self.pipe)
+
+
+def many_lines(bench, t):
+    again(bench, lambda: t.request("GET", "/others/_search?filter_path=" + "x" * 100))
+
+
+# --- The rows -----------------------------------------------------------------------------------------------------------------
+
+
+def run(bench):
+    """Each attack is timed with what it makes before and ends after."""
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit[1], limit[1]))
+    longest = {attack: [] for attack in ("none", *ATTACKS, many_lines)}
+    for _ in range(bench.runs):
+        with bench.servers(Tidelock) as (t,):
+            t.ask("PUT", "/others", {})
+            with bench.alone():
+                longest["none"].append(longest_put(t, lambda: time.sleep(CALM_S)))
+            for attack in ATTACKS:
+                with bench.alone():
+                    longest[attack].append(longest_put(t, lambda one=attack: one(bench, t)))
+                bench.settle(t)
+        with bench.servers(Unread) as (t,), bench.alone():
+            longest[many_lines].append(longest_put(t, lambda: many_lines(bench, t)))
+    bench.row("longest put beside nothing", max(longest["none"]), "ms", [])
+    for attack in ATTACKS:
+        bench.limit(attack.__doc__, max(longest[attack]), "ms", BOUND_MS, HOPED_MS)
+    bench.limit("standard error is a full pipe", max(longest[many_lines]), "ms", BOUND_MS, HOPED_MS)
+    bench.limit("the longest of all", max(max(values) for values in longest.values()), "ms", BOUND_MS, HOPED_MS)
