@@ -119,11 +119,9 @@ static int tell_tried(struct durable *durable, const struct core_watch **ret_wat
 int durable_open(const struct store_options *options, const struct core_limits *limits,
                  const struct archive_options *archive, struct durable *ret, char **ret_reason)
 {
-    struct store_options opening = *options;
     const struct core_watch *watch;
     struct log_head head;
-    opening.by_checkpoints = true;
-    int r = store_open_rocks(&opening, &ret->store, ret_reason);
+    int r = store_open_rocks(options, &ret->store, ret_reason);
     if (r == 0)
         r = open_log(options->directory, options->read_only, archive, ret, ret_reason);
     if (r == 0 && options->read_only)

@@ -27,6 +27,7 @@
 #include "core/step/command_code.h"
 #include "core/step/entry.h"
 #include "../../lib/bounded.h"
+#include "../../lib/settle.h"
 #include "core/step/save.h"
 #include "gen.h"
 #include "json/json.h"
@@ -181,11 +182,10 @@ static void reload(struct world *world, struct side *side)
     buf_deinit(&again);
 }
 
-static void checkpoint(struct world *world, struct side *side)
+static void checkpoint(struct side *side)
 {
     save(side, &side->saved);
-    if (store_sync(side->store) != 0)
-        fail(world, "%s: the sync failed", side->name);
+    settle(side->store);
     side->saved_at = side->applied;
 }
 
@@ -200,7 +200,7 @@ static void open_side(struct world *world, struct side *side)
     begin_saving(world, side);
     if (!side->splits)
         core_begin_chain(side->core, world->seed);
-    checkpoint(world, side);
+    checkpoint(side);
 }
 
 static void close_side(struct world *world, struct side *side)
@@ -513,7 +513,7 @@ static void step(struct world *world)
     if (one_in(world, 20))
         reload(world, first);
     if (one_in(world, 12))
-        checkpoint(world, second);
+        checkpoint(second);
     if (one_in(world, 25))
         replay(world, second);
     if (one_in(world, 10)) {
