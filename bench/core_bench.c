@@ -8,6 +8,7 @@
  * Documents of about 400 bytes shaped like the files of a file system; the mapping makes all seven fields and the
  * directories of the path searchable, as that of loads.py, and leaves the filling out. DIR must not exist; it is left there.
  */
+#include "../tests/lib/settle.h"
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/rand.h"
@@ -239,6 +240,7 @@ int main(int argc, char **argv)
         die("core", NULL);
     make_index(&bench);
     load(&bench);
+    settle(store);
     measure(&bench, "put, nothing changed", put_same);
     measure(&bench, "put, two fields changed", put_changed);
     measure(&bench, "put, the same of 1,000 documents", put_hot);

@@ -128,11 +128,9 @@ static int settle_ends(struct durable *durable, char **ret_reason)
 int durable_open(const struct store_options *options, const struct core_limits *limits,
                  const struct archive_options *archive, struct durable *ret, char **ret_reason)
 {
-    struct store_options opening = *options;
     char boot[BOOT_BYTES_MAX];
     struct log_head head;
-    opening.by_checkpoints = true;
-    int r = store_open_rocks(&opening, &ret->store, ret_reason);
+    int r = store_open_rocks(options, &ret->store, ret_reason);
     if (r == 0)
         r = open_log(options->directory, options->read_only, archive, ret, ret_reason);
     if (r == 0 && options->read_only)

@@ -373,10 +373,8 @@ static int copy(const struct member_options *o, struct log *log, struct identity
 
 static int open_core(const struct member_options *o, struct member *member, char **ret_reason)
 {
-    struct store_options opening = *o->store;
     struct core_limits limits = core_limits_default();
-    opening.by_checkpoints = true;
-    int r = store_open_rocks(&opening, &member->store, ret_reason);
+    int r = store_open_rocks(o->store, &member->store, ret_reason);
     return r == 0 ? recover_begin(member->store, &limits, &member->core, &member->position, ret_reason) : r;
 }
 

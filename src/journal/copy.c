@@ -14,7 +14,7 @@ static void explain(char **ret_reason, const char *text)
 /* Reads what the copy of the store stands at, which may be a newer checkpoint than the one that was asked for. */
 static int read_position(const char *directory, log_position *ret_position, char **ret_reason)
 {
-    const struct store_options options = {.directory = slice_from(directory), .read_only = true, .by_checkpoints = true};
+    const struct store_options options = {.directory = slice_from(directory), .read_only = true};
     struct buf record = BUF_INIT(BUF_UNLIMITED);
     struct store *store;
     int r = store_open_rocks(&options, &store, ret_reason);

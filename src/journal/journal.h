@@ -44,16 +44,13 @@ struct journal_options {
     struct slice directory;              /* of the data, whose free space is watched; empty: not watched */
     uint64_t reserve_bytes;              /* writes are refused with disk_full_exception below this much free space */
     const struct journal_clocks *clocks; /* NULL: the machine's */
-    struct log
-        *log; /* commands go there, and are durable when they are there (README.md, "On a log"); NULL: there is none */
-    uint64_t log_position; /* with it: up to where it is in the core, as recover_core() says */
-    uint64_t log_work_us;  /* with it: what that took, which the next start need not do again */
-    uint64_t
-        recovery_us; /* with it: what a start may take to apply again what is behind a checkpoint; 0: the default of 1 s */
-    size_t
-        checkpoint_bytes; /* with it: what the store may have in memory before there is a checkpoint; 0: the default of 32 MiB */
-    bool machine_lost; /* with it: what was written to it last may be missing, since the machine went down */
-    /* Where it is noted what is applied (at_work.h), open for as long as the journal is; NULL: nowhere. On a log recover_core() has got it, too. */
+    struct log *log;         /* commands go there, and are durable when they are there (README.md, "The log") */
+    uint64_t log_position;   /* up to where it is in the core, as recover_core() says */
+    uint64_t log_work_us;    /* what that took, which the next start need not do again */
+    uint64_t recovery_us;    /* what a start may take to apply again what is behind a checkpoint; 0: the default of 1 s */
+    size_t checkpoint_bytes; /* what the store may have in memory before there is a checkpoint; 0: the default of 32 MiB */
+    bool machine_lost;       /* what was written to the log last may be missing, since the machine went down */
+    /* Where it is noted what is applied (at_work.h), open for as long as the journal is; NULL: nowhere. recover_core() has got it, too. */
     struct at_work *at_work;
     const struct core_limits *limits; /* that the core is to go by, and the log says so; NULL: those it has */
     const struct journal_cluster *cluster; /* with journal_open_cluster() */
@@ -114,8 +111,8 @@ void journal_stop(struct journal *journal);
 void journal_close(struct journal *journal);
 
 /*
- * Makes a checkpoint of what has been applied so far, waits until it is on the disk, and gives back what the log needs no more. Without a log
- * there is nothing to do, nor once it stops. From a thread that may wait. Returns: 0; TL_ERR_NO_SPACE: not now; TL_ERR_IO.
+ * Makes a checkpoint of what has been applied so far, waits until it is on the disk, and gives back what the log needs no more. There is
+ * nothing to do once it stops. From a thread that may wait. Returns: 0; TL_ERR_NO_SPACE: not now; TL_ERR_IO.
  */
 int journal_checkpoint(struct journal *journal) TL_MUST_USE;
 

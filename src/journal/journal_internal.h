@@ -60,7 +60,7 @@ struct journal {
     uint64_t heard_queued; /* ... as one of so many commands */
 
     struct cluster *cluster;    /* cluster.h; NULL: this host has its log for itself */
-    struct log *log;            /* NULL: what is durable is the store, with a log of its own */
+    struct log *log;
     struct at_work *at_work;    /* where it is noted which entry is applied; NULL: nowhere */
     uint64_t recovery_us;       /* so much work there may be behind a checkpoint; core_lock for all of these */
     size_t checkpoint_bytes;    /* and so much in the store's memory */
@@ -82,7 +82,7 @@ struct journal {
     struct present present;
     struct past past;
     struct past recent;   /* the same of the last minutes, more finely */
-    tl_ts mark;           /* the one in the store: a restart begins above it */
+    tl_ts mark;           /* the one in the log: a restart begins above it */
     tl_ts mark_at;        /* the timestamp at which it was put there */
     tl_ts marked;         /* an earlier one, which is durable for sure */
     uint64_t step_clock;  /* of the command that is being applied */
@@ -209,7 +209,7 @@ void journal__finish_last(struct journal *journal);
 
 /* --- On a log (logged.c) ------------------------------------------------------------------------------------------- */
 
-/* As journal__apply(), of many: they are appended to the log in entries, and applied as such. Requires: core_lock, a log. */
+/* As journal__apply(), of many: they are appended to the log in entries, and applied as such. Requires: core_lock. */
 void journal__apply_logged(struct journal *journal, struct list *taken, struct list *group);
 /* Moves over what is set aside. Requires: core_lock. */
 void journal__take_aside(struct journal *journal, struct list *group);
@@ -220,7 +220,7 @@ void journal__end_checkpoints(struct journal *journal);
 /* Puts a mark so far above the timestamp of its own step. Requires: core_lock. Returns: as journal__put_mark(). */
 bool journal__log_mark(struct journal *journal, uint64_t ahead);
 /*
- * Waits until a checkpoint of all that has been applied by now is on the disk. *ret_wanted: its position at least. Requires: a log.
+ * Waits until a checkpoint of all that has been applied by now is on the disk. *ret_wanted: its position at least.
  * Returns: 0, also where the journal stops before that; TL_ERR_NO_SPACE.
  */
 int journal__reach_checkpoint(struct journal *journal, log_position *ret_wanted) TL_MUST_USE;

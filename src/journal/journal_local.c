@@ -4,7 +4,6 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "core/catalog/catalog.h"
-#include "journal/at_work.h"
 #include "journal/journal_internal.h"
 
 enum {
@@ -230,39 +229,12 @@ static void end_former(struct journal *journal, bool machine_lost, struct list *
     journal__apply(journal, command, group);
 }
 
-/*
- * The process ended in the middle of something that a session left. That is counted, durably, before anything is done again that could end it
- * once more; then the page is clean. Ended in between it counts twice, which is once too often for what it is, and not too seldom.
- */
-static void tell_tried(struct journal *journal, struct at_work *at_work)
-{
-    struct list group = LIST_INIT(group);
-    struct command *command = command_new(COMMAND_TRIED, DIALECT_7);
-    bool found = at_work_found(at_work, command);
-    command->on_done = journal__free_internal;
-    if (found) {
-        pthread_mutex_lock(&journal->core_lock);
-        journal__apply(journal, command, &group);
-        journal->effects.catalog_changed = true;
-        journal__note_applied(journal);
-        tl_ts wanted = core_last_ts(journal->core);
-        pthread_mutex_unlock(&journal->core_lock);
-        journal__finish(journal, &group, wanted, SYNC_ALL);
-    } else {
-        command_free(command);
-    }
-    core_watch(journal->core, at_work_watch(at_work));
-    if (found)
-        log_warning(
-            "the server ended while something was done that an ended session had left; it is tried twice at most");
-}
-
 /* The catalog as it was found, and what the first commands have completed. Requires: core_lock; gives it up. */
 static void publish(struct journal *journal, struct list *group)
 {
     journal->effects.catalog_changed = true;
     journal__note_applied(journal);
-    catalog_unref(journal->catalog); /* what was counted as tried has published one */
+    catalog_unref(journal->catalog); /* a journal in a cluster publishes again, when it has joined */
     journal->catalog = catalog_ref(journal->applied_catalog);
     journal->catalog_ts = journal->applied_catalog_ts;
     tl_ts wanted = core_last_ts(journal->core);
@@ -288,8 +260,7 @@ static void restart(struct journal *journal, const struct journal_options *optio
     pthread_mutex_lock(&journal->core_lock);
     set_limits(journal, options->limits, &group);
     come_up(journal, &group);
-    if (journal->log != NULL)
-        end_former(journal, options->machine_lost, &group);
+    end_former(journal, options->machine_lost, &group);
     journal__set_feed(journal, options->feed_off, &group);
     publish(journal, &group);
 }
@@ -308,8 +279,6 @@ static void init_log(struct journal *journal, const struct journal_options *opti
     list_init(&journal->aside);
     list_init(&journal->postponed);
     journal->log = options->log;
-    if (journal->log == NULL)
-        return;
     journal->at_work = options->at_work;
     journal->position = options->log_position;
     journal->work_us = options->log_work_us;
@@ -355,8 +324,6 @@ int journal_open_local(struct core *core, struct store *store, const struct jour
                        struct journal **ret_journal)
 {
     struct journal *journal = journal__new(core, store, options);
-    if (options->at_work != NULL && options->log == NULL) /* else who recovered the core has said so */
-        tell_tried(journal, options->at_work);
     core_begin_figures(core);
     restart(journal, options);
     journal->serving = true;
@@ -386,7 +353,7 @@ static void stop_core(struct journal *journal)
         (void)journal__maintain(journal, &group);
         (void)journal__put_mark(journal, 0); /* the next start has nothing to leap over */
     }
-    if (journal->cluster == NULL && journal->log != NULL) {
+    if (journal->cluster == NULL) {
         journal__end_log(journal); /* the next start goes on from here, and knows nothing of what follows */
         journal__take_aside(journal, &group);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The journal on a log: entries are appended and applied, checkpoints are made. README.md, "On a log". */
+/* Entries are appended to the log and applied, checkpoints are made. README.md, "The log". */
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -338,7 +338,7 @@ static void begin_checkpoint(struct journal *journal)
 
 bool journal__is_held(struct journal *journal)
 {
-    if (journal->log == NULL || !journal->checkpointing)
+    if (!journal->checkpointing)
         return false;
     bool held = journal->held || store_unsaved_bytes(journal->store) >= journal->checkpoint_bytes;
     return held && !is_on_disk(journal);
@@ -377,8 +377,6 @@ static void sync_ahead(struct journal *journal)
 
 void journal__keep_checkpoints(struct journal *journal)
 {
-    if (journal->log == NULL)
-        return;
     sync_ahead(journal);
     if (pthread_mutex_trylock(&journal->core_lock) != 0)
         return;
@@ -417,8 +415,8 @@ int journal__reach_checkpoint(struct journal *journal, log_position *ret_wanted)
 int journal_checkpoint(struct journal *journal)
 {
     log_position wanted;
-    int r = journal->log == NULL ? 0 : journal__reach_checkpoint(journal, &wanted);
-    return r == 0 && journal->log != NULL ? log_shrink(journal->log) : r;
+    int r = journal__reach_checkpoint(journal, &wanted);
+    return r == 0 ? log_shrink(journal->log) : r;
 }
 
 /* On a full disk there is no checkpoint, and the next start does what is behind the last one again. */

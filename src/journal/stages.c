@@ -44,51 +44,14 @@ bool journal__put_mark(struct journal *journal, uint64_t ahead)
     if (journal->synced_ts >= journal->mark_at)
         journal->marked = journal->mark;
     pthread_mutex_unlock(&journal->publish_lock);
-    if (journal->log != NULL)
-        return journal__log_mark(journal, ahead);
-    tl_ts at = journal__next_ts(journal);
-    journal->mark = at + ahead;
-    journal->mark_at = at;
-    struct buf kept = BUF_INIT(BUF_UNLIMITED);
-    past_save(&journal->past, journal__boot(journal) + PAST_ORIGIN, &kept);
-    int r = core_mark(journal->core, at, journal->mark, buf_view(&kept));
-    buf_deinit(&kept);
-    if (r < 0)
-        journal__store_failed("keeping a mark above the timestamps", r);
-    return true;
-}
-
-/* Requires: core_lock. Durations begin now: what the command waited for its turn is not its owner's fault. */
-static int step(struct journal *journal, struct command *command)
-{
-    command->ts = journal__next_ts(journal);
-    if (command->ts + MARK_ROOM_US > journal->mark) {
-        (void)journal__put_mark(journal, MARK_AHEAD_US);
-        command->ts = journal__next_ts(journal);
-    }
-    pthread_mutex_lock(&journal->queue_lock);
-    command->clock = journal->step_clock = journal__read_pace(journal);
-    pthread_mutex_unlock(&journal->queue_lock);
-    return core_step(journal->core, command, &journal->effects);
+    return journal__log_mark(journal, ahead);
 }
 
 void journal__apply(struct journal *journal, struct command *command, struct list *group)
 {
-    if (journal->log != NULL) {
-        struct list taken = LIST_INIT(taken);
-        list_append(&taken, &command->link);
-        journal__apply_logged(journal, &taken, group);
-        return;
-    }
-    if (journal__refuse_too_much(journal, command)) {
-        list_append(group, &command->link);
-        return;
-    }
-    int r = command_is(command->type, COMMAND_LOOKS) ? core_look(journal->core, command, &journal->effects)
-                                                     : step(journal, command);
-    if (r < 0)
-        journal__store_failed("applying a command", r);
-    journal__take_completed(journal, command, group);
+    struct list taken = LIST_INIT(taken);
+    list_append(&taken, &command->link);
+    journal__apply_logged(journal, &taken, group);
 }
 
 void journal__note_applied(struct journal *journal)
@@ -204,7 +167,7 @@ static void gather(struct journal *journal)
 }
 
 /* Requires: publish_lock, which it gives up meanwhile; `syncing` is the caller's. */
-static void sync_store(struct journal *journal)
+static void sync_log(struct journal *journal)
 {
     tl_ts covered = journal->applied_ts;
     log_position position = journal->applied_position;
@@ -214,7 +177,7 @@ static void sync_store(struct journal *journal)
 
     uint64_t begun = journal__boot(journal);
     atomic_store_explicit(&journal->sync_begun, begun, memory_order_relaxed);
-    int r = journal->log != NULL ? log_sync(journal->log, position) : store_sync(journal->store);
+    int r = log_sync(journal->log, position);
     atomic_store_explicit(&journal->sync_begun, 0, memory_order_relaxed);
     if (r < 0)
         journal__store_failed("making changes durable", r);
@@ -244,7 +207,7 @@ static void sync_and_hand_back(struct journal *journal)
     gather(journal);
     size_t count = journal->applied_count;
     take_lined_up(journal, &group);
-    sync_store(journal);
+    sync_log(journal);
     if (count > 0)
         metric_observe(&journal->figures.group_sizes, metric_sizes, count);
     journal->expected = count + journal->applied_count;

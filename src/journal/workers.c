@@ -114,21 +114,6 @@ uint64_t journal__take_queued(struct journal *journal, struct list *taken)
     return heard;
 }
 
-/* Without a log: what nobody reads is written with the end of the group. */
-static void apply_stored(struct journal *journal, struct list *taken, uint64_t heard, struct list *group)
-{
-    core_group_begin(journal->core);
-    while (!list_empty(taken)) {
-        struct command *command = list_entry(taken->next, struct command, link);
-        list_remove(&command->link);
-        journal__apply(journal, command, group);
-    }
-    tick(journal, heard, group);
-    int r = core_group_end(journal->core);
-    if (r < 0)
-        journal__store_failed("writing the records of locks", r);
-}
-
 /* --- What must not be applied now ----------------------------------------------------------------------------------- */
 
 /* Whether a command is not to wait for its turn: there is no room, and who knows when there will be. It has its problem then. */
@@ -212,12 +197,8 @@ static void work_once(struct journal *journal)
         return;
     }
     uint64_t heard = journal__take_queued(journal, &taken);
-    if (journal->log != NULL) {
-        journal__apply_logged(journal, &taken, &group);
-        tick(journal, heard, &group);
-    } else {
-        apply_stored(journal, &taken, heard, &group);
-    }
+    journal__apply_logged(journal, &taken, &group);
+    tick(journal, heard, &group);
     journal__note_applied(journal);
     tl_ts wanted = core_last_ts(journal->core);
     pthread_mutex_unlock(&journal->core_lock);

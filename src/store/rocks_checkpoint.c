@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checkpoints of a store that has no log of its own; README.md, "By checkpoints".
+ * Checkpoints; README.md has what they promise.
  *
  * RocksDB's C interface cannot flush all families at once, but RocksDB itself does: before a write, when the table in memory of any
  * family is full. So the record goes to a family of its own, whose table is full with it, and the next write, one of nothing, turns all

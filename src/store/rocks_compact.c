@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compaction of all that there is; README.md, "By checkpoints", has why it goes two ways.
+ * Compaction of all that there is; README.md, "Checkpoints".
  *
- * With a log RocksDB is asked for it. By checkpoints it must not be: a compaction that is asked for begins with a flush of what is in memory. Its own
+ * RocksDB must not be asked for it: a compaction that is asked for begins with a flush of what is in memory. Its own
  * compactions flush nothing, so they are made to take every file: those of the uppermost level go down as soon as there is one, the others but
  * the last level's are marked to go down, and those that were there when it began are called old, which has them written again where they are.
  */
@@ -22,26 +22,6 @@ enum {
     TRIGGER_USUAL = 4, /* RocksDB's own: files of the uppermost level */
     NUMBER_BYTES = 24,
 };
-
-/* --- With a log --------------------------------------------------------------------------------------------------- */
-
-static int compact_asked(struct rocks_store *rocks)
-{
-    enum { BOTTOMMOST_FORCE_OPTIMIZED = 3 }; /* rewrite the last level too, each file once */
-    int r = rocks__flush(&rocks->base);
-    if (r < 0)
-        return tl_trace(r);
-    rocksdb_compactoptions_t *options = rocksdb_compactoptions_create();
-    rocksdb_compactoptions_set_bottommost_level_compaction(options, BOTTOMMOST_FORCE_OPTIMIZED);
-    /* Else RocksDB's own compactions would wait, and writers for them. */
-    rocksdb_compactoptions_set_exclusive_manual_compaction(options, 0);
-    for (int space = 0; space < SPACE_COUNT; space++)
-        rocksdb_compact_range_cf_opt(rocks->db, rocks->families[space], options, NULL, 0, NULL, 0);
-    rocksdb_compactoptions_destroy(options);
-    return 0;
-}
-
-/* --- By checkpoints ----------------------------------------------------------------------------------------------- */
 
 /* Numbers of files, rising. */
 struct files {
@@ -131,20 +111,17 @@ static int compact_aged(struct rocks_store *rocks)
     return r < 0 ? tl_trace(r) : usual;
 }
 
-/* --- Both --------------------------------------------------------------------------------------------------------- */
-
 int rocks__compact(struct store *store)
 {
     struct rocks_store *rocks = rocks_of(store);
     int r = rocks__follow_history_low(rocks, 1);
     if (r < 0)
         return tl_trace(r);
-    return rocks->by_checkpoints ? compact_aged(rocks) : compact_asked(rocks);
+    return compact_aged(rocks);
 }
 
 void rocks__compact_cancel(struct store *store)
 {
     struct rocks_store *rocks = rocks_of(store);
     atomic_store_explicit(&rocks->compact_cancelled, true, memory_order_relaxed);
-    rocksdb_disable_manual_compaction(rocks->db);
 }

@@ -7,7 +7,6 @@
  */
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "base/check.h"
 #include "store/rocks_internal.h"
 
 /* That what is in memory is flushed: not at any size of RocksDB's log. */
@@ -28,7 +27,6 @@ int rocks__copy(struct store *store, const char *directory, char **ret_reason)
 {
     struct rocks_store *rocks = rocks_of(store);
     struct buf path = BUF_INIT(BUF_UNLIMITED);
-    REQUIRE(rocks->by_checkpoints);
     buf_printf(&path, "%s/rocks", directory);
     buf_byte(&path, '\0');
     char *error = link_tables(rocks, path.data);
@@ -39,5 +37,5 @@ int rocks__copy(struct store *store, const char *directory, char **ret_reason)
         rocksdb_free(error);
     }
     buf_deinit(&path);
-    return r == 0 ? rocks_dir_write_format(directory, rocks->dir.opened_as, ret_reason) : tl_trace(r);
+    return r == 0 ? rocks_dir_write_format(directory, ret_reason) : tl_trace(r);
 }

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 /*
- * What lies in a data directory. A version reads all formats up to its own.
+ * What lies in a data directory. A version opens all formats up to its own, and makes them its own.
  *   1: fields of directories have entries of their own, and the catalog calls them complete
  *   2: documents are written that have no such entries (mapping/README.md, invariant 8); the rest is as it was
  *   3: RocksDB has no log; what is durable is a log of commands, and the store as of a checkpoint
@@ -64,13 +64,13 @@ static int is_vacant(const char *path, char **ret_reason)
 }
 
 /* Writes FORMAT under another name first: it is there whole or not at all. */
-static int create_format(const char *new_path, const char *path, enum rocks_format format, char **ret_reason)
+static int create_format(const char *new_path, const char *path, char **ret_reason)
 {
     int fd = open(new_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0)
         return fail_errno(ret_reason, "create", new_path);
     char text[FORMAT_BYTES_MAX];
-    int len = snprintf(text, sizeof text, FORMAT_WORD "%d\n", (int)format);
+    int len = snprintf(text, sizeof text, FORMAT_WORD "%d\n", ROCKS_FORMAT);
     bool written = write(fd, text, (size_t)len) == len && fsync(fd) == 0;
     int r = written ? 0 : fail_errno(ret_reason, "write", new_path);
     close(fd);
@@ -79,23 +79,25 @@ static int create_format(const char *new_path, const char *path, enum rocks_form
     return r;
 }
 
-int rocks_dir_write_format(const char *directory, enum rocks_format format, char **ret_reason)
+int rocks_dir_write_format(const char *directory, char **ret_reason)
 {
     tl_cleanup(mem_freep) char *new_path = path_join(directory, "FORMAT.new");
     tl_cleanup(mem_freep) char *path = path_join(directory, "FORMAT");
-    return create_format(new_path, path, format, ret_reason);
+    return create_format(new_path, path, ret_reason);
 }
 
 int rocks_dir_finish(struct rocks_dir *dir, char **ret_reason)
 {
-    if (!dir->fresh && !dir->older)
+    if (!dir->fresh && dir->format == ROCKS_FORMAT)
         return 0;
-    int r = rocks_dir_write_format(dir->path, dir->opened_as, ret_reason);
+    int r = rocks_dir_write_format(dir->path, ret_reason);
     if (r == 0 && fsync(dir->lock_fd) != 0)
         r = fail_errno(ret_reason, "sync", dir->path);
-    if (r == 0)
-        dir->fresh = dir->older = false;
-    return r;
+    if (r < 0)
+        return tl_trace(r);
+    dir->fresh = false;
+    dir->format = ROCKS_FORMAT;
+    return 0;
 }
 
 /* Opens the directory, making it where that is wanted, and locks it. */
@@ -114,8 +116,7 @@ static int lock_directory(struct rocks_dir *dir, bool read_only, char **ret_reas
     return TL_ERR_BUSY;
 }
 
-static int check_format_number(struct slice text, const char *path, enum rocks_format known_up_to, uint64_t *ret_number,
-                               char **ret_reason)
+static int check_format_number(struct slice text, const char *path, uint64_t *ret_number, char **ret_reason)
 {
     text.len = slice_find_byte(text, '\n');
     uint64_t number = 0;
@@ -125,9 +126,9 @@ static int check_format_number(struct slice text, const char *path, enum rocks_f
         rocks__say(ret_reason, "%s does not hold a format number", path);
         return TL_ERR_CORRUPT;
     }
-    if (number > known_up_to) {
+    if (number > ROCKS_FORMAT) {
         rocks__say(ret_reason, "%s says format %llu, and this program knows formats up to %d: a newer one wrote it",
-                   path, (unsigned long long)number, (int)known_up_to);
+                   path, (unsigned long long)number, ROCKS_FORMAT);
         return TL_ERR_VERSION;
     }
     *ret_number = number;
@@ -158,6 +159,16 @@ static int missing_format(struct rocks_dir *dir, bool read_only, char **ret_reas
     return r < 0 ? tl_trace(r) : 0;
 }
 
+/* Who only reads cannot convert. */
+static int check_older(const struct rocks_dir *dir, bool read_only, char **ret_reason)
+{
+    if (!read_only || dir->format == ROCKS_FORMAT)
+        return 0;
+    rocks__say(ret_reason, "%s is of format %u, and this program reads format %d: a server that is started on it converts it, once", dir->path,
+               dir->format, ROCKS_FORMAT);
+    return TL_ERR_VERSION;
+}
+
 static int read_format(struct rocks_dir *dir, bool read_only, char **ret_reason)
 {
     tl_cleanup(mem_freep) char *path = path_join(dir->path, "FORMAT");
@@ -168,35 +179,23 @@ static int read_format(struct rocks_dir *dir, bool read_only, char **ret_reason)
         return fail_errno(ret_reason, "open", path);
     char text[FORMAT_BYTES_MAX];
     ssize_t len = pread(fd, text, sizeof text, 0);
-    uint64_t number = dir->opened_as;
+    uint64_t number = ROCKS_FORMAT;
     int r = len < 0 ? fail_errno(ret_reason, "read", path)
-                    : check_format_number(slice_make(text, (size_t)len), path, dir->opened_as, &number, ret_reason);
+                    : check_format_number(slice_make(text, (size_t)len), path, &number, ret_reason);
     close(fd);
-    dir->format = (enum rocks_format)number;
-    dir->older = !read_only && dir->format < dir->opened_as;
-    return r;
+    dir->format = (unsigned)number;
+    return r < 0 ? tl_trace(r) : check_older(dir, read_only, ret_reason);
 }
 
-static int open_synced(struct rocks_dir *dir, bool read_only, char **ret_reason)
-{
-    tl_cleanup(mem_freep) char *path = path_join(dir->path, "SYNCED");
-    dir->synced_fd =
-        open(path, read_only ? O_RDONLY | O_CLOEXEC | O_NONBLOCK : O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600);
-    return dir->synced_fd < 0 && !read_only ? fail_errno(ret_reason, "open", path) : 0;
-}
-
-int rocks_dir_open(struct slice directory, bool read_only, enum rocks_format format, struct rocks_dir *ret_dir,
-                   char **ret_reason)
+int rocks_dir_open(struct slice directory, bool read_only, struct rocks_dir *ret_dir, char **ret_reason)
 {
     struct rocks_dir dir = ROCKS_DIR_NONE;
-    dir.opened_as = dir.format = format;
+    dir.format = ROCKS_FORMAT;
     dir.path = mem_strdup(directory.data, directory.len);
     dir.rocks_path = path_join(dir.path, "rocks");
     int r = lock_directory(&dir, read_only, ret_reason);
     if (r == 0)
         r = read_format(&dir, read_only, ret_reason);
-    if (r == 0)
-        r = open_synced(&dir, read_only, ret_reason);
     if (r < 0) {
         rocks_dir_close(&dir);
         return tl_trace(r);
@@ -209,27 +208,21 @@ void rocks_dir_close(struct rocks_dir *dir)
 {
     if (dir->lock_fd >= 0)
         close(dir->lock_fd); /* unlocks */
-    if (dir->synced_fd >= 0)
-        close(dir->synced_fd);
     mem_free(dir->path);
     mem_free(dir->rocks_path);
     *dir = ROCKS_DIR_NONE;
 }
 
-/* The number and its complement, so that half a write or a damaged one is not taken for a number. */
-void rocks_dir_note_synced(const struct rocks_dir *dir, uint64_t sequence)
-{
-    uint64_t words[2] = {sequence, ~sequence};
-    if (dir->synced_fd >= 0 && pwrite(dir->synced_fd, words, sizeof words, 0) != sizeof words)
-        return;
-}
-
+/* The number and its complement, so that a damaged one is not taken for a number. */
 uint64_t rocks_dir_synced(const struct rocks_dir *dir)
 {
-    uint64_t words[2];
-    if (dir->synced_fd < 0 || pread(dir->synced_fd, words, sizeof words, 0) != sizeof words)
-        return 0;
-    return words[0] == ~words[1] ? words[0] : 0;
+    uint64_t words[2] = {0};
+    tl_cleanup(mem_freep) char *path = path_join(dir->path, "SYNCED");
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t len = fd < 0 ? 0 : pread(fd, words, sizeof words, 0);
+    if (fd >= 0)
+        close(fd);
+    return len == sizeof words && words[0] == ~words[1] ? words[0] : 0;
 }
 
 uint64_t rocks_dir_free_bytes(const struct rocks_dir *dir)
@@ -240,11 +233,11 @@ uint64_t rocks_dir_free_bytes(const struct rocks_dir *dir)
     return (uint64_t)status.f_bavail * status.f_frsize;
 }
 
-/* Tables and the log; what RocksDB keeps beside them for itself does not grow with the data. */
+/* Tables; what RocksDB keeps beside them for itself does not grow with the data. */
 static bool holds_data(const char *name)
 {
     const char *end = strrchr(name, '.');
-    return end != NULL && (strcmp(end, ".sst") == 0 || strcmp(end, ".log") == 0);
+    return end != NULL && strcmp(end, ".sst") == 0;
 }
 
 uint64_t rocks_dir_disk_bytes(const struct rocks_dir *dir)
@@ -256,7 +249,7 @@ uint64_t rocks_dir_disk_bytes(const struct rocks_dir *dir)
     for (struct dirent *entry; (entry = readdir(listing)) != NULL;) {
         struct stat status;
         if (holds_data(entry->d_name) && fstatat(dirfd(listing), entry->d_name, &status, 0) == 0)
-            bytes += (uint64_t)status.st_size; /* not its blocks: a log's are taken far ahead */
+            bytes += (uint64_t)status.st_size;
     }
     closedir(listing);
     return bytes;

@@ -8,7 +8,6 @@
 #define TL_STORE_ROCKS_INTERNAL_H
 
 #include "store/rocks_dir.h"
-#include "store/rocks_log.h"
 #include "store/rocks_options.h"
 #include "store/store_internal.h"
 
@@ -32,12 +31,10 @@ struct rocks_read_slot {
 struct rocks_store {
     struct store base;
     struct rocks_dir dir;
-    struct rocks_log_ahead log_ahead;
     struct rocks_options options;
     rocksdb_t *db;
-    bool by_checkpoints;
     rocksdb_column_family_handle_t *families[SPACE_COUNT]; /* that of the feed NULL: an older store, only read */
-    rocksdb_column_family_handle_t *checkpoints; /* NULL: there are none, as of the next */
+    rocksdb_column_family_handle_t *checkpoints; /* NULL: none yet, as of the next; what is converted has none */
     rocksdb_column_family_handle_t *records;     /* of checkpoints, in pieces */
     _Atomic size_t unsaved_bytes;                /* written since the last one */
     atomic_bool given_up;                        /* nobody waits for room on the disk any more */
@@ -67,10 +64,7 @@ int rocks__fail(struct rocks_store *rocks, char *error) TL_MUST_USE;
 /* What RocksDB says, as a code. */
 int rocks__code_of(const char *error);
 
-/*
- * Hands a batch to RocksDB. By checkpoints it waits while a full disk has it refused, until there is room or store_give_up().
- * Returns: 0; fatal codes.
- */
+/* Hands a batch to RocksDB. Waits while a full disk has it refused, until there is room or store_give_up(). Returns: 0; fatal codes. */
 int rocks__put(struct rocks_store *rocks, rocksdb_writebatch_t *batch) TL_MUST_USE;
 
 /* rocks_open.c */
@@ -122,7 +116,6 @@ int rocks__load_history_low(struct rocks_store *rocks) TL_MUST_USE;
 int rocks__history_low_raised(struct store *store) TL_MUST_USE;
 /* Tells RocksDB the cut-off if it has moved by at least `step_min`. */
 int rocks__follow_history_low(struct rocks_store *rocks, tl_ts step_min) TL_MUST_USE;
-int rocks__flush(struct store *store) TL_MUST_USE;
 int rocks__verify(struct store *store, char **ret_reason) TL_MUST_USE;
 void rocks__stats(struct store *store, struct store_stats *ret_stats);
 uint64_t rocks__range_bytes(struct store *store, enum store_space space, struct slice lower, struct slice upper);

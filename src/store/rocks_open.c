@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opening RocksDB so that no acknowledged write is lost unnoticed.
+ * Opening RocksDB, and the stores of older formats.
  *
- * - After a kill the log is whole, but for a record cut off at its end. The strict recovery takes that.
- * - After a power cut what was not synced may have holes, and the strict recovery refuses. The other one
- *   takes the first damaged record for the end of the log, which is right if the damage lies behind what was
- *   synced, and would silently drop acknowledged writes if it does not. It is tried read-only first, which
- *   changes nothing on disk, and used only if it finds everything that SYNCED says was synced.
- * - A hole in a log or between two, which both would step over, is marked beforehand so that both take it for damage.
- * - Damage in what was synced is refused with the reason, and leaves the files as they are.
+ * Conversion. Up to format 2 RocksDB had a log of its own, which was what was durable. What it has RocksDB puts into files when it is opened, before it
+ * is written to; from then on the store is what it is converted to, once FORMAT says so. After a power cut such a log may have holes that RocksDB steps over.
+ * The versions that wrote it find them; this one takes only a log that ends where SYNCED says, as every end in order left it, and asks for the version
+ * that wrote it where it does not. That is looked at read-only: nothing is changed before.
  */
 #include "base/alloc.h"
 #include "store/rocks_internal.h"
@@ -122,39 +119,10 @@ int rocks__never_full(struct rocks_store *rocks)
     return error == NULL ? 0 : rocks__fail(rocks, error);
 }
 
-static int check_synced(struct rocks_store *rocks, char **ret_reason)
-{
-    uint64_t expected = rocks->by_checkpoints ? 0 : rocks_dir_synced(&rocks->dir);
-    uint64_t found = rocksdb_get_latest_sequence_number(rocks->db);
-    if (found >= expected)
-        return 0;
-    rocks__say(ret_reason, "acknowledged writes are missing: the log ends at change %llu, but was synced up to %llu",
-               (unsigned long long)found, (unsigned long long)expected);
-    return TL_ERR_CORRUPT;
-}
-
 static int fail_open(struct rocks_store *rocks, char *error, char **ret_reason)
 {
     rocks__say(ret_reason, "%s", error);
     return rocks__fail(rocks, error);
-}
-
-/* Opens and checks one way. */
-static int open_checked(struct rocks_store *rocks, bool read_only, char **ret_reason)
-{
-    char *error = try_open(rocks, read_only);
-    return error != NULL ? fail_open(rocks, error, ret_reason) : check_synced(rocks, ret_reason);
-}
-
-/* Opens with the log ending at its first damaged record, if nothing that was synced lies behind it. */
-static int open_with_shorter_log(struct rocks_store *rocks, bool read_only, char **ret_reason)
-{
-    rocks_options_set_log_may_end_early(&rocks->options, true);
-    int r = open_checked(rocks, true, ret_reason);
-    if (r < 0 || read_only)
-        return r;
-    rocks__close_database(rocks);
-    return open_checked(rocks, false, ret_reason);
 }
 
 static int open_database(struct rocks_store *rocks, bool read_only, char **ret_reason)
@@ -166,24 +134,27 @@ static int open_database(struct rocks_store *rocks, bool read_only, char **ret_r
         rocks_options_set_uncompressed(&rocks->options);
         error = try_open(rocks, read_only);
     }
-    if (error == NULL)
-        return check_synced(rocks, ret_reason);
-    if (strncmp(error, "Corruption", strlen("Corruption")) != 0)
-        return fail_open(rocks, error, ret_reason);
-    rocksdb_free(error);
-    return open_with_shorter_log(rocks, read_only, ret_reason);
+    return error == NULL ? 0 : fail_open(rocks, error, ret_reason);
 }
 
-/* Adds to the reason where the log breaks off. */
-static void say_place(const struct rocks_log_hole *hole, char **ret_reason)
+/* Whether all that the log of an older format has is known to have been synced, and nothing of it is missing. */
+static int check_convertible(struct rocks_store *rocks, char **ret_reason)
 {
-    char *reason = ret_reason == NULL ? NULL : *ret_reason;
-    if (reason == NULL)
-        return;
-    *ret_reason = NULL;
-    rocks__say(ret_reason, "%s; the log has a hole at byte %llu of %06llu.log", reason,
-               (unsigned long long)hole->offset, (unsigned long long)hole->number);
-    mem_free(reason);
+    int families = rocks->options.family_count;
+    rocks->options.family_count = SPACE_COUNT; /* it may have no more */
+    int r = open_database(rocks, true, ret_reason);
+    rocks->options.family_count = families;
+    if (r < 0)
+        return tl_trace(r);
+    uint64_t found = rocksdb_get_latest_sequence_number(rocks->db), expected = rocks_dir_synced(&rocks->dir);
+    rocks__close_database(rocks);
+    if (found == expected)
+        return 0;
+    rocks__say(ret_reason,
+               "%s is of format %u and was not closed in order: its log ends at change %llu, and was synced up to %llu; start the version that "
+               "wrote it, end it in order, and start this one again",
+               rocks->dir.path, rocks->dir.format, (unsigned long long)found, (unsigned long long)expected);
+    return TL_ERR_VERSION;
 }
 
 /* RocksDB begins files of its own, and some of its versions abort where there is no room for the first line of them. */
@@ -204,19 +175,7 @@ int rocks__open_database(struct rocks_store *rocks, bool read_only, char **ret_r
         if (room < 0)
             return room;
     }
-    struct rocks_log_hole hole = {.fd = -1};
-    bool logged = rocks->dir.rocks_path != NULL && !rocks->by_checkpoints;
-    int r = !logged ? 0 : rocks_log_mark_hole(rocks->dir.rocks_path, read_only, &hole);
-    if (r < 0) {
-        rocks__say(ret_reason, "%sthe log has a hole at byte %llu of %06llu.log%s",
-                   hole.synced ? "changes are missing that had been synced: " : "", (unsigned long long)hole.offset,
-                   (unsigned long long)hole.number,
-                   hole.synced ? "" : "; starting the server cuts it there if nothing synced lies behind");
-        return tl_trace(r);
-    }
-    r = open_database(rocks, read_only, ret_reason);
-    if (r < 0 && hole.number != 0)
-        say_place(&hole, ret_reason);
-    rocks_log_hole_close(&hole, r < 0);
-    return r;
+    bool older = rocks->dir.rocks_path != NULL && !rocks->dir.fresh && rocks->dir.format < ROCKS_FORMAT;
+    int r = older ? check_convertible(rocks, ret_reason) : 0;
+    return r == 0 ? open_database(rocks, read_only, ret_reason) : tl_trace(r);
 }

@@ -91,10 +91,10 @@ static void no_destructor(void *state)
  * A look-up of one key first searches the table in memory, which seldom has it: 3 us of a put's 70 (RocksDB 7.8), which a filter
  * of a hundredth of the table's size spares it.
  */
-static void set_memtable_filter(rocksdb_options_t *options, size_t table_bytes, size_t full_bytes)
+static void set_memtable_filter(rocksdb_options_t *options, size_t table_bytes)
 {
-    rocksdb_options_set_memtable_prefix_bloom_size_ratio(options,
-                                                         FILTER_PART * (double)table_bytes / (double)full_bytes);
+    /* RocksDB makes it a part of the room that a table may take, which is never taken. */
+    rocksdb_options_set_memtable_prefix_bloom_size_ratio(options, FILTER_PART * (double)table_bytes / (double)ROCKS_NEVER_FULL_BYTES);
     rocksdb_options_set_memtable_whole_key_filtering(options, 1);
 }
 
@@ -107,6 +107,12 @@ static void set_compression(rocksdb_options_t *options, const struct profile *pr
     rocksdb_options_set_bottommost_compression(options, profile->last_level);
     if (profile->last_level == rocksdb_zstd_compression)
         rocksdb_options_set_bottommost_compression_options(options, WINDOW_BITS, ZSTD_LEVEL, 0, 0, 1);
+}
+
+/* Returns: about how large the tables in memory become. */
+static size_t table_bytes(const struct store_options *settings)
+{
+    return (settings->write_buffer_bytes ? settings->write_buffer_bytes : WRITE_BUFFER_BYTES_DEFAULT) / 2;
 }
 
 static void set_table(rocksdb_options_t *options, const struct profile *profile, rocksdb_cache_t *cache)
@@ -151,59 +157,30 @@ static rocksdb_options_t *pin_parts(rocksdb_options_t *family)
 
 static void set_durability(rocksdb_options_t *options)
 {
-    /* store_write() leaves the log in memory; store_sync() writes and syncs it for a group of batches. */
-    rocksdb_options_set_manual_wal_flush(options, 1);
-    /* A log keeps its name while it lives: rocks_log_ahead.c counts on that. */
-    rocksdb_options_set_recycle_log_file_num(options, 0);
-    /* The strict way; rocks_open.c decides when the other is right. */
+    /* Of the log of an older format (rocks_open.c, "Conversion"); there is none otherwise. */
     rocksdb_options_set_wal_recovery_mode(options, rocksdb_tolerate_corrupted_tail_records_recovery);
     rocksdb_options_set_paranoid_checks(options, 1);
-    /*
-     * Atomic flush is off: the log is on, it is synced before a flush that could get ahead of it is
-     * recorded, and each family goes on from its own place in it, so families agree after a crash.
-     */
-    rocksdb_options_set_atomic_flush(options, 0);
+    /* Files are written at checkpoints only, of all families together. */
+    rocksdb_options_set_atomic_flush(options, 1);
 }
 
-/*
- * Without a log files are written at checkpoints only, of all families together: no table is full before, and none is written at the end.
- * The filters of tables in memory are a part of the room that they may take, which is never taken.
- */
-static rocksdb_options_t *set_by_checkpoints(rocksdb_options_t *options)
+/* For this the C interface has no function. */
+static rocksdb_options_t *set_no_flush_at_close(rocksdb_options_t *options)
 {
     rocksdb_options_t *silent = rocksdb_options_create();
     char *error = NULL;
-    rocksdb_options_set_atomic_flush(options, 1);
-    rocksdb_options_set_db_write_buffer_size(options, 0);
-    rocksdb_options_set_write_buffer_size(options, ROCKS_OPENING_TABLE_BYTES);
     rocksdb_get_options_from_string(options, "avoid_flush_during_shutdown=true;", silent, &error);
     INSIST(error == NULL);
     rocksdb_options_destroy(options);
     return silent;
 }
 
-/* RocksDB makes no table smaller than 64 KiB, but divides by what it was told. */
-static size_t write_buffer_bytes(const struct store_options *settings)
+static void set_memory(rocksdb_options_t *options)
 {
-    enum { AT_LEAST = 128 * 1024 };
-    size_t bytes = settings->write_buffer_bytes ? settings->write_buffer_bytes : WRITE_BUFFER_BYTES_DEFAULT;
-    return bytes > AT_LEAST ? bytes : AT_LEAST;
-}
-
-static void set_memory(rocksdb_options_t *options, const struct store_options *settings)
-{
-    size_t write_buffer = write_buffer_bytes(settings);
-    /*
-     * All families together; the one with the oldest data is flushed when it is reached. Smaller tables take inserts faster, but
-     * are files sooner and compacted as much more often. Entries in tables of 8 MiB, of which four are flushed as one file, save
-     * 4 us of a put, lose 1 in the flush, and a term query looks into each. What they would leave to the cache gains nothing:
-     * with 7 MiB or with 64 a get at a random id took the same time.
-     */
-    rocksdb_options_set_db_write_buffer_size(options, write_buffer);
-    rocksdb_options_set_write_buffer_size(options, write_buffer / 2);
+    /* No table is full before its checkpoint, for which the owner of the store sees that they do not become too large (store_unsaved_bytes()). */
+    rocksdb_options_set_db_write_buffer_size(options, 0);
+    rocksdb_options_set_write_buffer_size(options, ROCKS_OPENING_TABLE_BYTES);
     rocksdb_options_set_max_write_buffer_number(options, 4);
-    /* The log is read back at start, at some 100 MB/s; this bounds it. */
-    rocksdb_options_set_max_total_wal_size(options, write_buffer / 4 * 3);
     /* Room for the files of 10,000,000 documents; what they hold in memory is in the cache. */
     rocksdb_options_set_max_open_files(options, 256);
 }
@@ -252,10 +229,10 @@ static rocksdb_options_t *database_options(const struct rocks_options *options, 
     rocksdb_options_set_create_if_missing(database, !settings->read_only);
     rocksdb_options_set_create_missing_column_families(database, !settings->read_only);
     set_durability(database);
-    set_memory(database, settings);
+    set_memory(database);
     set_background(database);
     set_log(database);
-    return settings->by_checkpoints ? set_by_checkpoints(database) : database;
+    return set_no_flush_at_close(database);
 }
 
 /* The table of the former is full with each checkpoint (rocks_checkpoint.c). */
@@ -283,28 +260,18 @@ void rocks_options_init(struct rocks_options *ret_options, const struct store_op
         set_table(family, &profiles[space], ret_options->cache);
         set_compression(family, &profiles[space]);
         if (profiles[space].filter)
-            set_memtable_filter(family, write_buffer_bytes(settings) / 2,
-                                settings->by_checkpoints ? ROCKS_NEVER_FULL_BYTES
-                                                         : rocksdb_options_get_write_buffer_size(family));
+            set_memtable_filter(family, table_bytes(settings));
         if (store__space_is_versioned((enum store_space)space))
             rocksdb_options_set_comparator(family, ret_options->versioned);
         ret_options->families[space] = pin_parts(family);
         ret_options->family_names[space] = profiles[space].family;
     }
-    ret_options->family_count = SPACE_COUNT;
-    if (settings->by_checkpoints)
-        add_checkpoints(ret_options);
+    add_checkpoints(ret_options);
 }
 
 bool rocks_options_space_is_filtered(enum store_space space)
 {
     return profiles[space].filter;
-}
-
-void rocks_options_set_log_may_end_early(struct rocks_options *options, bool may)
-{
-    rocksdb_options_set_wal_recovery_mode(options->database, may ? rocksdb_point_in_time_recovery
-                                                                 : rocksdb_tolerate_corrupted_tail_records_recovery);
 }
 
 void rocks_options_set_uncompressed(struct rocks_options *options)

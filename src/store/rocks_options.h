@@ -31,7 +31,7 @@ enum { ROCKS_CHECKPOINTS = SPACE_COUNT, ROCKS_RECORDS, ROCKS_FAMILIES_MAX };
 /* The table in memory of the former is full with so many bytes. */
 enum { ROCKS_CHECKPOINT_TABLE_BYTES = 64 << 10 };
 /*
- * By checkpoints no table is full but by one (rocks__never_full()). RocksDB is told so only when it is open: what a table may take then is what must
+ * No table is full but by a checkpoint (rocks__never_full()). RocksDB is told so only when it is open: what a table may take then is what must
  * be free before it gets over a full disk.
  */
 #define ROCKS_NEVER_FULL_BYTES ((size_t)4 << 30)
@@ -54,11 +54,6 @@ struct rocks_options {
 void rocks_options_init(struct rocks_options *ret_options, const struct store_options *settings);
 /* Whether single reads of a space go through filters. */
 bool rocks_options_space_is_filtered(enum store_space space);
-/*
- * Whether a damaged record ends the log there (true), or only one that is cut off at the very end does and
- * anything else is an error.
- */
-void rocks_options_set_log_may_end_early(struct rocks_options *options, bool may);
 /* For a RocksDB that was built without LZ4 or ZSTD (Debian's has both). */
 void rocks_options_set_uncompressed(struct rocks_options *options);
 void rocks_options_deinit(struct rocks_options *options);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Upkeep of the store on RocksDB: the history cut-off, flush, checking, figures. */
+/* Upkeep of the store on RocksDB: the history cut-off, checking, figures. */
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/check.h"
@@ -40,12 +40,12 @@ int rocks__follow_history_low(struct rocks_store *rocks, tl_ts step_min)
     pthread_mutex_lock(&rocks->history_lock);
     tl_ts low = atomic_load(&rocks->base.history_low);
     tl_ts most = atomic_load_explicit(&rocks->durable_ts, memory_order_relaxed);
-    if (rocks->by_checkpoints && low > most)
+    if (low > most)
         low = most; /* who finds the store as of its checkpoint writes again what came behind */
     if (low > rocks->pushed_low && low - rocks->pushed_low >= step_min)
         r = push_history_low(rocks, low);
     pthread_mutex_unlock(&rocks->history_lock);
-    return r == TL_ERR_NO_SPACE && rocks->by_checkpoints ? 0 : r; /* it follows when there is room */
+    return r == TL_ERR_NO_SPACE ? 0 : r; /* it follows when there is room */
 }
 
 int rocks__history_low_raised(struct store *store)
@@ -75,20 +75,6 @@ int rocks__load_history_low(struct rocks_store *rocks)
     rocksdb_free(bytes);
     atomic_store(&rocks->base.history_low, rocks->pushed_low);
     return 0;
-}
-
-/* Flush */
-
-int rocks__flush(struct store *store)
-{
-    struct rocks_store *rocks = rocks_of(store);
-    rocksdb_flushoptions_t *options = rocksdb_flushoptions_create();
-    char *error = NULL;
-    REQUIRE(!rocks->by_checkpoints);
-    for (int space = 0; space < SPACE_COUNT && error == NULL; space++)
-        rocksdb_flush_cf(rocks->db, options, rocks->families[space], &error);
-    rocksdb_flushoptions_destroy(options);
-    return error == NULL ? 0 : rocks__fail(rocks, error);
 }
 
 /* Checking */
@@ -179,13 +165,6 @@ uint64_t rocks__family_sum(struct rocks_store *rocks, const char *name)
             sum += value;
     }
     return sum;
-}
-
-static uint64_t disk_bytes(struct rocks_store *rocks)
-{
-    uint64_t ahead = rocks_log_ahead_bytes(&rocks->log_ahead);
-    uint64_t bytes = rocks_dir_disk_bytes(&rocks->dir);
-    return bytes > ahead ? bytes - ahead : 0;
 }
 
 /* Whether a line begins with a word; then *ret_rest is what stands behind it. */
@@ -291,7 +270,7 @@ void rocks__stats(struct store *store, struct store_stats *ret_stats)
 {
     struct rocks_store *rocks = rocks_of(store);
     ret_stats->disk_bytes =
-        rocks->dir.rocks_path != NULL ? disk_bytes(rocks) : rocks__family_sum(rocks, "rocksdb.total-sst-files-size");
+        rocks->dir.rocks_path != NULL ? rocks_dir_disk_bytes(&rocks->dir) : rocks__family_sum(rocks, "rocksdb.total-sst-files-size");
     ret_stats->memory_bytes = rocksdb_cache_get_usage(rocks->options.cache) +
                               rocks__family_sum(rocks, "rocksdb.size-all-mem-tables") +
                               rocks__family_sum(rocks, "rocksdb.estimate-table-readers-mem");
@@ -325,15 +304,12 @@ uint64_t rocks__free_bytes(const struct store *store)
     return rocks_dir_free_bytes(&((const struct rocks_store *)store)->dir);
 }
 
-/* A batch of nothing, kept from the log, changes nothing, and is refused while RocksDB has an error of its own to get over. */
+/* A batch of nothing changes nothing, and is refused while RocksDB has an error of its own to get over. */
 int rocks__readiness(struct rocks_store *rocks)
 {
     char *error = NULL;
     rocksdb_writebatch_t *nothing = rocksdb_writebatch_create();
-    rocksdb_writeoptions_t *unlogged = rocksdb_writeoptions_create();
-    rocksdb_writeoptions_disable_WAL(unlogged, 1);
-    rocksdb_write(rocks->db, unlogged, nothing, &error);
-    rocksdb_writeoptions_destroy(unlogged);
+    rocksdb_write(rocks->db, rocks->write_options, nothing, &error);
     rocksdb_writebatch_destroy(nothing);
     return error == NULL ? 0 : rocks__fail(rocks, error);
 }

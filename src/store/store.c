@@ -127,11 +127,6 @@ int store_write(struct store *store, struct store_batch *batch)
     return r;
 }
 
-int store_sync(struct store *store)
-{
-    return store->ops->sync(store);
-}
-
 int store_checkpoint(struct store *store, struct slice record)
 {
     return store->ops->checkpoint(store, record);
@@ -304,11 +299,6 @@ void store_compact_cancel(struct store *store)
 {
     if (store->ops->compact_cancel != NULL)
         store->ops->compact_cancel(store);
-}
-
-int store_flush(struct store *store)
-{
-    return store->ops->flush(store);
 }
 
 int store_verify(struct store *store, char **ret_reason)

@@ -8,9 +8,9 @@
  * the history cut-off has passed them. SPACE_FEED and SPACE_SYSTEM have no history: a read there sees the last write.
  *
  * Two implementations behind one interface: store_rocks.c on RocksDB with user-defined timestamps, and
- * store_mem.c, its twin for tests, which can also crash and lose what was not synced.
+ * store_mem.c, its twin for tests, which can also crash and lose what came after its last checkpoint.
  *
- * One thread at a time writes; any number of threads read meanwhile, and one more may sync.
+ * One thread at a time writes; any number of threads read meanwhile.
  *
  * See README.md for the invariants.
  */
@@ -45,10 +45,9 @@ struct store_iter;
 struct store_options {
     struct slice directory;    /* of the data; created when missing. Ignored by the twin */
     size_t cache_bytes;        /* block cache, index and filter blocks included; default 64 MiB */
-    size_t write_buffer_bytes; /* all memtables together; default 64 MiB */
+    size_t write_buffer_bytes; /* that come between two checkpoints, twice; default 64 MiB */
     bool read_only;            /* for `tidelock check` */
     bool in_memory;            /* RocksDB on its memory environment; for tests */
-    bool by_checkpoints; /* no log of its own: after a crash it is as of its last checkpoint, see store_checkpoint() */
 };
 
 /*
@@ -60,17 +59,19 @@ struct store_options {
  */
 int store_open_rocks(const struct store_options *options, struct store **ret_store, char **ret_reason) TL_MUST_USE;
 
-/*
- * Opens an empty twin in memory. Writes since the last store_sync() are lost by store_mem_crash().
- */
+/* Opens an empty twin in memory. */
 struct store *store_open_mem(void);
 
+/* Of the twin: a store_mem_crash() does not take back what was written so far. */
+void store_mem_keep(struct store *store);
+
 /*
- * Ends the twin's life as a power cut would: keeps everything synced and the first `unsynced_kept` of the
- * batches written since (a log is cut at a batch boundary), then is as if opened again.
- * Returns: how many unsynced batches there were.
+ * Ends the twin's life as a crash would: it is as it was at its last checkpoint, or at a later store_mem_keep(), with the first `kept` of the
+ * batches written since; then it is as if opened again. A store on RocksDB keeps none of those; that a test may ask for them lets it end
+ * between any two batches.
+ * Returns: how many batches there were since.
  */
-size_t store_mem_crash(struct store *store, size_t unsynced_kept);
+size_t store_mem_crash(struct store *store, size_t kept);
 
 /* Closes and frees. No batch, iterator or value of it may be in use. NULL is fine. */
 void store_close(struct store *store);
@@ -107,7 +108,7 @@ void store_batch_watch(struct store_batch *batch);
 uint64_t store_batch_digest(const struct store_batch *batch);
 
 /*
- * Applies a batch: visible to reads from now on, durable after the next store_sync().
+ * Applies a batch: visible to reads from now on, durable with the next checkpoint.
  *
  * Requires: the batch's timestamp is above that of every batch applied before.
  * Returns: 0, or TL_ERR_IO / TL_ERR_NO_SPACE with nothing applied.
@@ -115,13 +116,7 @@ uint64_t store_batch_digest(const struct store_batch *batch);
 int store_write(struct store *store, struct store_batch *batch) TL_MUST_USE;
 
 /*
- * Makes everything written before the call durable. May run beside store_write() on another thread.
- * Returns: 0, TL_ERR_IO or TL_ERR_NO_SPACE; after an error nothing may be acknowledged any more.
- */
-int store_sync(struct store *store) TL_MUST_USE;
-
-/*
- * Checkpoints, of a store that is opened `by_checkpoints`, and of the twin; README.md has what they promise.
+ * Checkpoints; README.md has what they promise.
  *
  * store_checkpoint() begins one: all that was written so far, and `record`, are after a crash what the store is, as soon as they are on the
  * disk; until then it is what it was at the checkpoint before. What is written later is part of neither. It returns at once and the
@@ -201,14 +196,12 @@ int store_set_history_low(struct store *store, tl_ts ts) TL_MUST_USE;
 tl_ts store_history_low(const struct store *store);
 
 /*
- * Flushes memtables and compacts everything: what no read can see any more leaves the disk. Beside the writer on RocksDB,
- * where writes and compactions of its own go on; not so on the twin in memory. By checkpoints nothing is flushed: it compacts what they have
- * brought to the disk, and takes two seconds at least.
+ * Compacts what checkpoints have brought to the disk: what no read can see any more leaves it. Beside the writer on RocksDB,
+ * where writes and compactions of its own go on, and it takes two seconds at least; not so on the twin in memory.
  */
 int store_compact(struct store *store) TL_MUST_USE;
 /* Ends store_compact() where it is, for good: it has done a part, or nothing, and returns 0. From any thread. */
 void store_compact_cancel(struct store *store);
-int store_flush(struct store *store) TL_MUST_USE;
 
 /* Reads every block, verifies its checksum, and looks every key up. Returns: 0, TL_ERR_CORRUPT, TL_ERR_IO. */
 int store_verify(struct store *store, char **ret_reason) TL_MUST_USE;
@@ -216,16 +209,16 @@ int store_verify(struct store *store, char **ret_reason) TL_MUST_USE;
 /*
  * Makes `directory`, which is empty, a data directory with the store as of its newest checkpoint on the disk, durably: by links to the files that never
  * change, or copies where that is another file system. Writes go on beside it, and it flushes nothing. From any thread that may wait.
- * Requires: by checkpoints, with one on the disk. Returns: 0; TL_ERR_NO_SPACE, TL_ERR_IO, with *ret_reason (mem_free).
+ * Requires: a checkpoint is on the disk. Returns: 0; TL_ERR_NO_SPACE, TL_ERR_IO, with *ret_reason (mem_free).
  */
 int store_copy(struct store *store, const char *directory, char **ret_reason) TL_MUST_USE;
 
 struct store_stats {
-    uint64_t disk_bytes;   /* of data in files, the log included; not what is reserved for more */
+    uint64_t disk_bytes;   /* of data in files */
     uint64_t memory_bytes; /* cache and memtables */
 
     /* Of those: */
-    uint64_t table_bytes;       /* in tables; the rest of disk_bytes is the log, and what files it takes to know them */
+    uint64_t table_bytes;       /* in the tables of the spaces */
     uint64_t table_count;
     uint64_t cache_bytes;
     uint64_t cache_bytes_max;
@@ -249,9 +242,8 @@ void store_stats(struct store *store, struct store_stats *ret_stats);
 uint64_t store_range_bytes(struct store *store, enum store_space space, struct slice lower, struct slice upper);
 
 /*
- * Bytes free on the file system of the data directory; UINT64_MAX for a store in memory. RocksDB cannot go on
- * after its log met a full disk, so the writer refuses changes while this is below STORE_RESERVE_BYTES
- * (README.md, "A full disk").
+ * Bytes free on the file system of the data directory; UINT64_MAX for a store in memory. The writer refuses changes while this is below
+ * STORE_RESERVE_BYTES (README.md, "A full disk").
  */
 uint64_t store_free_bytes(const struct store *store);
 

@@ -52,7 +52,6 @@ struct store_ops {
     void (*batch_delete_range)(struct store_batch *batch, enum store_space space, struct slice lower,
                                struct slice upper);
     int (*write)(struct store *store, struct store_batch *batch);
-    int (*sync)(struct store *store);
     int (*checkpoint)(struct store *store, struct slice record);
     int (*checkpointed)(struct store *store);
     int (*checkpoint_record)(struct store *store, struct buf *ret_record);
@@ -71,7 +70,6 @@ struct store_ops {
     int (*history_low_raised)(struct store *store);
     int (*compact)(struct store *store);
     void (*compact_cancel)(struct store *store); /* NULL: it cannot be ended */
-    int (*flush)(struct store *store);
     int (*copy)(struct store *store, const char *directory, char **ret_reason); /* NULL: it cannot */
     int (*verify)(struct store *store, char **ret_reason);
     void (*stats)(struct store *store, struct store_stats *ret_stats);

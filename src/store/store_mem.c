@@ -7,7 +7,7 @@
  * the others the number of the batch. So the version that a read may see is the first at or after
  * (key, newest stamp it may see).
  *
- * A crash takes back the batches after the last sync: their versions are the ones with a higher stamp.
+ * A crash takes back the batches after the last checkpoint: their versions are the ones with a higher stamp.
  * Nothing that could be seen again is ever dropped (prune_limit).
  */
 #include "base/alloc.h"
@@ -21,7 +21,7 @@
 enum { TAG_DELETED = 'd', TAG_PUT = 'p', TAG_RANGE = 'r' /* in a batch: its value is where the range ends */ };
 
 /* A batch that a crash may lose. */
-struct mem_unsynced {
+struct mem_loose {
     uint64_t number;
     tl_ts ts;
 };
@@ -32,11 +32,11 @@ struct mem_store {
     struct omap spaces[SPACE_COUNT];
     uint64_t batch_number; /* of the newest batch */
     tl_ts newest_ts;
-    uint64_t synced_number; /* of the newest batch that is safe from a crash, */
-    tl_ts synced_ts;        /* and its timestamp */
-    struct mem_unsynced *unsynced;
-    size_t unsynced_count;
-    size_t unsynced_capacity;
+    uint64_t safe_number; /* of the newest batch that is safe from a crash, */
+    tl_ts safe_ts;        /* and its timestamp */
+    struct mem_loose *loose;
+    size_t loose_count;
+    size_t loose_capacity;
     size_t iter_count; /* iterators alive: nothing is dropped while there are any */
     size_t bytes;
     bool checkpointed; /* once at least */
@@ -139,7 +139,7 @@ static void mem_close(struct store *store)
     REQUIRE(mem->iter_count == 0);
     for (int space = 0; space < SPACE_COUNT; space++)
         omap_deinit(&mem->spaces[space]);
-    mem_free(mem->unsynced);
+    mem_free(mem->loose);
     buf_deinit(&mem->record);
     pthread_rwlock_destroy(&mem->lock);
     mem_free(mem);
@@ -210,9 +210,9 @@ static void mem_batch_delete_range(struct store_batch *batch, enum store_space s
 static uint64_t prune_limit(const struct mem_store *mem, enum store_space space)
 {
     if (!store__space_is_versioned(space))
-        return mem->synced_number;
+        return mem->safe_number;
     tl_ts low = atomic_load(&mem->base.history_low);
-    return low < mem->synced_ts ? low : mem->synced_ts;
+    return low < mem->safe_ts ? low : mem->safe_ts;
 }
 
 static void remove_entry(struct mem_store *mem, enum store_space space, const struct omap_entry *entry)
@@ -293,13 +293,13 @@ static void write_record(struct mem_store *mem, tl_ts ts, struct slice *records,
     write_version(mem, space, ts, escaped, tagged);
 }
 
-static void note_unsynced(struct mem_store *mem, tl_ts ts)
+static void note_loose(struct mem_store *mem, tl_ts ts)
 {
-    if (mem->unsynced_count == mem->unsynced_capacity) {
-        mem->unsynced_capacity = mem->unsynced_capacity ? mem->unsynced_capacity * 2 : 16;
-        mem->unsynced = mem_realloc(mem->unsynced, mem->unsynced_capacity * sizeof *mem->unsynced);
+    if (mem->loose_count == mem->loose_capacity) {
+        mem->loose_capacity = mem->loose_capacity ? mem->loose_capacity * 2 : 16;
+        mem->loose = mem_realloc(mem->loose, mem->loose_capacity * sizeof *mem->loose);
     }
-    mem->unsynced[mem->unsynced_count++] = (struct mem_unsynced){mem->batch_number, ts};
+    mem->loose[mem->loose_count++] = (struct mem_loose){mem->batch_number, ts};
 }
 
 static int mem_write(struct store *store, struct store_batch *batch)
@@ -310,7 +310,7 @@ static int mem_write(struct store *store, struct store_batch *batch)
     pthread_rwlock_wrlock(&mem->lock);
     mem->batch_number++;
     mem->newest_ts = batch->ts;
-    note_unsynced(mem, batch->ts);
+    note_loose(mem, batch->ts);
     atomic_fetch_add_explicit(&mem->unsaved_bytes, batch->bytes, memory_order_relaxed);
     while (records.len > 0)
         write_record(mem, batch->ts, &records, &escaped);
@@ -319,15 +319,14 @@ static int mem_write(struct store *store, struct store_batch *batch)
     return 0;
 }
 
-static int mem_sync(struct store *store)
+void store_mem_keep(struct store *store)
 {
     struct mem_store *mem = mem_of(store);
     pthread_rwlock_wrlock(&mem->lock);
-    mem->synced_number = mem->batch_number;
-    mem->synced_ts = mem->newest_ts;
-    mem->unsynced_count = 0;
+    mem->safe_number = mem->batch_number;
+    mem->safe_ts = mem->newest_ts;
+    mem->loose_count = 0;
     pthread_rwlock_unlock(&mem->lock);
-    return 0;
 }
 
 /* The twin's are on the disk at once. */
@@ -338,7 +337,8 @@ static int mem_checkpoint(struct store *store, struct slice record)
     buf_slice(&mem->record, record);
     mem->checkpointed = true;
     atomic_store_explicit(&mem->unsaved_bytes, 0, memory_order_relaxed);
-    return mem_sync(store);
+    store_mem_keep(store);
+    return 0;
 }
 
 static int mem_checkpointed(struct store *store)
@@ -373,24 +373,24 @@ static void remove_above(struct mem_store *mem, enum store_space space, uint64_t
     }
 }
 
-size_t store_mem_crash(struct store *store, size_t unsynced_kept)
+size_t store_mem_crash(struct store *store, size_t kept)
 {
     struct mem_store *mem = mem_of(store);
     REQUIRE(mem->iter_count == 0);
     pthread_rwlock_wrlock(&mem->lock);
-    size_t count = mem->unsynced_count;
-    size_t kept = unsynced_kept < count ? unsynced_kept : count;
+    size_t count = mem->loose_count;
+    kept = kept < count ? kept : count;
     if (kept > 0) {
-        mem->synced_number = mem->unsynced[kept - 1].number;
-        mem->synced_ts = mem->unsynced[kept - 1].ts;
+        mem->safe_number = mem->loose[kept - 1].number;
+        mem->safe_ts = mem->loose[kept - 1].ts;
     }
     for (int space = 0; space < SPACE_COUNT; space++)
-        remove_above(mem, space, store__space_is_versioned(space) ? mem->synced_ts : mem->synced_number);
-    mem->batch_number = mem->synced_number;
-    mem->newest_ts = mem->base.last_ts = mem->synced_ts;
-    if (atomic_load(&mem->base.history_low) > mem->synced_ts)
-        atomic_store(&mem->base.history_low, mem->synced_ts); /* nothing was dropped that is seen from there */
-    mem->unsynced_count = 0;
+        remove_above(mem, space, store__space_is_versioned(space) ? mem->safe_ts : mem->safe_number);
+    mem->batch_number = mem->safe_number;
+    mem->newest_ts = mem->base.last_ts = mem->safe_ts;
+    if (atomic_load(&mem->base.history_low) > mem->safe_ts)
+        atomic_store(&mem->base.history_low, mem->safe_ts); /* nothing was dropped that is seen from there */
+    mem->loose_count = 0;
     pthread_rwlock_unlock(&mem->lock);
     return count;
 }
@@ -614,11 +614,6 @@ static int mem_compact(struct store *store)
     return 0;
 }
 
-static int mem_flush(struct store *store)
-{
-    return mem_sync(store);
-}
-
 /* Every composite key can be read, and no space has one from the future. */
 static int mem_verify(struct store *store, char **ret_reason)
 {
@@ -680,7 +675,6 @@ static const struct store_ops mem_ops = {
     .batch_delete = mem_batch_delete,
     .batch_delete_range = mem_batch_delete_range,
     .write = mem_write,
-    .sync = mem_sync,
     .checkpoint = mem_checkpoint,
     .checkpointed = mem_checkpointed,
     .checkpoint_record = mem_checkpoint_record,
@@ -696,7 +690,6 @@ static const struct store_ops mem_ops = {
     .iter_prev = mem_iter_prev,
     .history_low_raised = mem_history_low_raised,
     .compact = mem_compact,
-    .flush = mem_flush,
     .verify = mem_verify,
     .stats = mem_stats,
     .range_bytes = mem_range_bytes,

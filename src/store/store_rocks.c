@@ -3,8 +3,7 @@
  * The store on RocksDB: life, writing, single reads; see README.md.
  *
  * - A space is a column family. Those with history use RocksDB's user-defined timestamps.
- * - store_write() puts a batch into the memtables and into the log's buffer in memory.
- * - store_sync() writes that buffer and syncs the log; it may run beside store_write().
+ * - store_write() puts a batch into the memtables; checkpoints take it to the disk (rocks_checkpoint.c).
  * - store_get() reads with options from a slot; an iterator has options of its own.
  *
  * What RocksDB reports becomes a code; its words stay with the store for whoever logs (store_reason).
@@ -66,7 +65,6 @@ static char *rocks_reason(struct store *store)
 static void rocks_close(struct store *store)
 {
     struct rocks_store *rocks = rocks_of(store);
-    rocks_log_ahead_deinit(&rocks->log_ahead);
     rocks__close_database(rocks);
     for (int i = 0; i < ROCKS_READ_SLOTS; i++)
         rocksdb_readoptions_destroy(rocks->slots[i].options);
@@ -92,8 +90,8 @@ static struct rocks_store *rocks_new(const struct store_ops *ops)
     struct rocks_store *rocks = mem_zalloc(sizeof *rocks);
     rocks->base.ops = ops;
     rocks->dir = ROCKS_DIR_NONE;
-    rocks_log_ahead_init(&rocks->log_ahead, NULL);
     rocks->write_options = rocksdb_writeoptions_create();
+    rocksdb_writeoptions_disable_WAL(rocks->write_options, 1);
     rocks->plain_read_options = rocksdb_readoptions_create();
     for (int i = 0; i < ROCKS_READ_SLOTS; i++)
         rocks->slots[i].options = read_options_at(rocks->slots[i].ts);
@@ -119,7 +117,7 @@ int rocks__put(struct rocks_store *rocks, rocksdb_writebatch_t *batch)
         if (error == NULL)
             return 0;
         int r = rocks__fail(rocks, error);
-        if (r != TL_ERR_NO_SPACE || !rocks->by_checkpoints || atomic_load(&rocks->given_up))
+        if (r != TL_ERR_NO_SPACE || atomic_load(&rocks->given_up))
             return tl_trace(r);
         usleep(WAIT_US);
     }
@@ -137,28 +135,11 @@ static int rocks_write(struct store *store, struct store_batch *batch)
     rocks__quiet();
     rocksdb_writebatch_t *sorted = rocks__batch_sorted(batch);
     rocksdb_writebatch_data(sorted, &bytes);
-    rocks_log_ahead_batch(&rocks->log_ahead, bytes);
     atomic_fetch_add_explicit(&rocks->unsaved_bytes, bytes, memory_order_relaxed);
     int r = rocks__put(rocks, sorted);
     if (r < 0)
         return tl_trace(r);
     atomic_store_explicit(&rocks->newest_ts, batch->ts, memory_order_relaxed);
-    return 0;
-}
-
-static int rocks_sync(struct store *store)
-{
-    struct rocks_store *rocks = rocks_of(store);
-    uint64_t sequence = rocksdb_get_latest_sequence_number(rocks->db);
-    char *error = NULL;
-    REQUIRE(!rocks->by_checkpoints);
-    /* RocksDB's memory environment cannot sync, and has nothing that would outlive the process. */
-    bool on_disk = rocks->dir.rocks_path != NULL;
-    rocksdb_flush_wal(rocks->db, on_disk, &error);
-    if (error != NULL)
-        return rocks__fail(rocks, error);
-    rocks_dir_note_synced(&rocks->dir, sequence);
-    rocks_log_ahead_synced(&rocks->log_ahead);
     return 0;
 }
 
@@ -251,7 +232,6 @@ static const struct store_ops rocks_ops = {
     .batch_delete = rocks__batch_delete,
     .batch_delete_range = rocks__batch_delete_range,
     .write = rocks_write,
-    .sync = rocks_sync,
     .checkpoint = rocks__checkpoint,
     .checkpointed = rocks__checkpointed,
     .checkpoint_record = rocks__checkpoint_record,
@@ -270,7 +250,6 @@ static const struct store_ops rocks_ops = {
     .copy = rocks__copy,
     .compact = rocks__compact,
     .compact_cancel = rocks__compact_cancel,
-    .flush = rocks__flush,
     .verify = rocks__verify,
     .stats = rocks__stats,
     .range_bytes = rocks__range_bytes,
@@ -278,53 +257,24 @@ static const struct store_ops rocks_ops = {
     .is_ready = rocks__is_ready,
 };
 
-/* Opens RocksDB one way or the other: by checkpoints, or with a log of its own. */
-static int open_one_way(struct rocks_store *rocks, const struct store_options *settings, bool by_checkpoints,
-                        char **ret_reason)
-{
-    struct store_options chosen = *settings;
-    chosen.by_checkpoints = rocks->by_checkpoints = by_checkpoints;
-    rocks_options_deinit(&rocks->options);
-    rocks_options_init(&rocks->options, &chosen);
-    rocksdb_writeoptions_disable_WAL(rocks->write_options, by_checkpoints);
-    int r = rocks__open_database(rocks, settings->read_only, ret_reason);
-    return r == 0 && by_checkpoints && !settings->read_only ? rocks__never_full(rocks) : r;
-}
-
-/* A store with a log becomes one by checkpoints: what its log has goes to files, from where it is what the store began with. */
-static int convert(struct rocks_store *rocks, const struct store_options *settings, char **ret_reason)
-{
-    int r = open_one_way(rocks, settings, false, ret_reason);
-    if (r == 0)
-        r = rocks__flush(&rocks->base);
-    rocks__close_database(rocks);
-    return r < 0 ? tl_trace(r) : rocks_dir_finish(&rocks->dir, ret_reason);
-}
-
 static int open_all(struct rocks_store *rocks, const struct store_options *settings, char **ret_reason)
 {
-    bool by_checkpoints = settings->by_checkpoints;
     int r = 0;
     rocks__quiet();
     if (!settings->in_memory)
-        r = rocks_dir_open(settings->directory, settings->read_only,
-                           by_checkpoints ? ROCKS_FORMAT_CHECKPOINTS : ROCKS_FORMAT_LOG, &rocks->dir, ret_reason);
+        r = rocks_dir_open(settings->directory, settings->read_only, &rocks->dir, ret_reason);
     else
         rocks->dir.fresh = true;
     if (r < 0)
         return tl_trace(r);
-    if (by_checkpoints && !rocks->dir.fresh && rocks->dir.format < ROCKS_FORMAT_CHECKPOINTS) {
-        by_checkpoints = !settings->read_only;
-        r = by_checkpoints ? convert(rocks, settings, ret_reason) : 0;
-    }
-    if (r == 0)
-        r = open_one_way(rocks, settings, by_checkpoints, ret_reason);
+    rocks_options_init(&rocks->options, settings);
+    r = rocks__open_database(rocks, settings->read_only, ret_reason);
+    if (r == 0 && !settings->read_only)
+        r = rocks__never_full(rocks);
     if (r == 0)
         r = rocks__load_history_low(rocks);
     if (r == 0 && !settings->in_memory)
         r = rocks_dir_finish(&rocks->dir, ret_reason);
-    if (r == 0 && !settings->read_only && !by_checkpoints)
-        rocks_log_ahead_init(&rocks->log_ahead, rocks->dir.rocks_path);
     return r;
 }
 

@@ -7,6 +7,7 @@
  * It opens and every read says something, or it is refused with a reason; whether it is the core that reads, or one that only
  * looks. Nothing ends the process.
  */
+#include "../lib/settle.h"
 #include "fuzz.h"
 
 #include <dirent.h>
@@ -59,7 +60,7 @@ static void fill(struct store *store)
                 store_batch_put(batch, (enum store_space)space, slice_from(key), slice_from(value));
         MUST(store_write(store, batch) == 0);
     }
-    MUST(store_sync(store) == 0);
+    settle(store);
     store_batch_free(batch);
 }
 

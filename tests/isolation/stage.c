@@ -27,6 +27,7 @@
 #include "../lib/coded.h"
 #include "base/check.h"
 #include "../lib/bounded.h"
+#include "../lib/settle.h"
 #include "core/catalog/catalog.h"
 #include "core/documents/doc.h"
 #include "core/owners/owners.h"
@@ -831,7 +832,7 @@ static void do_restart(struct stage *stage, struct actor *actor, bool crash)
     struct core_limits limits = core_limits_default();
     uint64_t before, after;
     tell_result(stage, actor, "");
-    INSIST(store_sync(stage->store) == 0);
+    settle(stage->store);
     core_stop(stage->core, &stage->effects);
     drain(stage);
     INSIST(core_digest(stage->core, &before) == 0);

@@ -8,6 +8,7 @@
 #include <strings.h>
 #include <time.h>
 
+#include "kept_log.h"
 #include "unit.h"
 
 #include "base/alloc.h"
@@ -18,13 +19,13 @@
 
 void api_box_open(struct api_box *box)
 {
-    struct core_limits limits = core_limits_default();
     struct journal_options journal = {.history_us = box->history_us, .group_max = 64};
     struct api_options options = {.worker_count = 1, .budget = box->budget};
     if (box->data_directory != NULL)
         options.data_directory = slice_from(box->data_directory);
     box->store = store_open_mem();
-    assert_int_equal(core_open(box->store, &limits, &box->core), 0);
+    box->kept = mem_zalloc(sizeof *box->kept);
+    box->core = kept_log_begin(box->kept, box->store, &journal);
     assert_int_equal(journal_open_local(box->core, box->store, &journal, &box->journal), 0);
     assert_int_equal(api_open(box->journal, box->store, &options, &box->api), 0);
 }
@@ -35,6 +36,9 @@ void api_box_close(struct api_box *box)
     api_close(box->api);
     journal_close(box->journal);
     core_close(box->core);
+    kept_log_end(box->kept);
+    kept_log_free(box->kept);
+    mem_free(box->kept);
     store_close(box->store);
 }
 

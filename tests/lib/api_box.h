@@ -10,8 +10,11 @@
 
 #include "api/request/api.h"
 
+struct kept_log;
+
 struct api_box {
     struct store *store;
+    struct kept_log *kept;
     struct core *core;
     struct journal *journal;
     struct api *api;

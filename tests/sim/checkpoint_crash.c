@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kills a process that writes to a store by checkpoints, again and again.
+ * Kills a process that writes to a store, again and again.
  *
  * Each batch writes its number to a key of every space, and something large beside it. One thread writes, begins checkpoints whose record
  * is the number of the newest batch, and reports those that are on the disk. The parent kills the child after some reports. The next child
@@ -108,7 +108,7 @@ static void begin_checkpoint(struct store *store, uint64_t number, struct rng *r
 
 static _Noreturn void run_child(const char *directory, uint64_t reported, uint64_t seed, int reports)
 {
-    struct store_options options = {.directory = slice_from(directory), .by_checkpoints = true};
+    struct store_options options = {.directory = slice_from(directory)};
     struct store *store;
     struct rng rng;
     char *reason = NULL;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Goal: wherever a crash cuts the log, each command and each commit of a transaction is there whole or not at
- * all. Method: a core on a disk is given transactions, writes, sessions and locks, and its digest is taken
- * after each step. Then the log is cut at every length that it had on the way, byte by byte (or at every
+ * all, with the store as of its checkpoint below. Method: a core over a file log and RocksDB is given transactions, writes, sessions and locks, and its digest is taken
+ * after each step. Then the log is cut at every length that it had behind the checkpoint, byte by byte (or at every
  * Nth), and what is left is opened: its digest must be one of those, never an earlier one for a longer log,
- * and a transaction that is asked to commit again must say what the documents say. Every other cut is
- * followed by the zeros that a file system may leave. The writes are large enough to put their entries in chunks, those of
+ * and a transaction that is asked to commit again must say what the documents say. Behind a cut lies what lay there before; and of each
+ * cut there is a second image, in which sectors behind it have reached the disk, at random. The writes are large enough to put their entries in chunks, those of
  * transactions ahead of the commit: after each cut every value of each account has its entry, and maintenance leaves no
  * note of a transaction that the cut has ended. Who follows the feed of what is left from its beginning has the documents that are left: it has a unit when the store has it.
  *
@@ -20,13 +20,18 @@
 #include "../lib/feed_replay.h"
 #include "../lib/bounded.h"
 #include "../lib/upkeep.h"
+#include "base/alloc.h"
+#include "base/rand.h"
 #include "core/catalog/catalog.h"
 #include "core/step/core.h"
+#include "core/step/entry.h"
 #include "core/documents/doc.h"
+#include "journal/recover.h"
+#include "log/log_file.h"
 #include "mapping/entry.h"
 #include "mapping/mapping.h"
 
-enum { STEPS_MAX = 64, TRANSACTIONS = 4, ACCOUNTS = 32, NAME_MAX_BYTES = 128 };
+enum { STEPS_MAX = 64, TRANSACTIONS = 4, ACCOUNTS = 32, PATH_BYTES = 256, SEGMENT_BYTES = 8 << 10, SECTOR_BYTES = 512, FILES_MAX = 16 };
 
 /* What was done, and what it came to. */
 struct told {
@@ -38,6 +43,8 @@ struct told {
 
 struct host {
     struct store *store;
+    struct log *log;
+    log_position position;
     struct core *core;
     struct effects effects;
     tl_ts now;
@@ -51,10 +58,30 @@ static _Noreturn void fail(const char *what, long long at)
 
 /* --- The host ----------------------------------------------------------------------------------------------------- */
 
+static char *path_in(const char *directory, const char *name, char path[PATH_BYTES])
+{
+    snprintf(path, PATH_BYTES, "%s/%s", directory, name);
+    return path;
+}
+
+static void open_log(struct host *host, const char *directory)
+{
+    const struct log_file_options options = {.segment_bytes = SEGMENT_BYTES, .spares_max = 1};
+    char path[PATH_BYTES];
+    struct log_disk *disk;
+    char *reason = NULL;
+
+    if (log_disk_open(path_in(directory, "log", path), &disk) != 0)
+        fail("the folder of the log does not open", 0);
+    if (log_file_open(disk, &options, &host->log, &reason) != 0)
+        fail(reason, 0);
+}
+
 static void open_host(struct host *host, const char *directory)
 {
     struct store_options options = {.directory = slice_from(directory)};
     struct core_limits limits = core_limits_default();
+    struct recovered recovered;
     char *reason = NULL;
 
     limits.stale_documents_min = 100; /* sweeps go on beside it */
@@ -62,8 +89,10 @@ static void open_host(struct host *host, const char *directory)
     effects_init(&host->effects);
     if (store_open_rocks(&options, &host->store, &reason) != 0)
         fail(reason, 0);
-    if (core_open(host->store, &limits, &host->core) != 0)
-        fail("the core does not open", 0);
+    open_log(host, directory);
+    if (recover_core(host->store, host->log, &limits, NULL, &host->core, &recovered, &reason) != 0)
+        fail(reason, 0);
+    host->position = recovered.position;
     host->now = core_last_ts(host->core) + TL_SECOND;
 }
 
@@ -71,7 +100,24 @@ static void close_host(struct host *host)
 {
     core_stop(host->core, &host->effects);
     core_close(host->core);
+    log_close(host->log);
     store_close(host->store);
+}
+
+/* The store stands at the end of the log, and both are on the disk. */
+static void make_checkpoint(struct host *host)
+{
+    struct buf record = BUF_INIT(BUF_UNLIMITED);
+    int r = log_sync(host->log, host->position);
+
+    recover_write_record(host->core, host->position, &record);
+    if (r == 0)
+        r = store_checkpoint(host->store, buf_view(&record));
+    while (r == 0 && (r = store_checkpointed(host->store)) == 0)
+        usleep(1000);
+    if (r != 1)
+        fail("no checkpoint", r);
+    buf_deinit(&record);
 }
 
 static uint64_t digest(struct host *host)
@@ -83,16 +129,28 @@ static uint64_t digest(struct host *host)
     return value;
 }
 
-/* Steps a command, which must not wait. Returns: it; command_free(). */
+/* Appends a command to the log and applies it as whoever follows that; it must not wait. Returns: it; command_free(). */
 static struct command *run(struct host *host, struct command *command)
 {
-    command->ts = ++host->now;
-    if (core_step(host->core, command, &host->effects) != 0 || !list_linked(&command->link))
+    struct buf bytes = BUF_INIT(BUF_UNLIMITED);
+    struct entry_head head = {.ts = ++host->now};
+    struct list commands = LIST_INIT(commands);
+
+    entry_begin(&head, &bytes);
+    entry_add(command, &bytes);
+    command_free(command);
+    struct slice part = buf_view(&bytes);
+    if (log_append(host->log, &part, 1, &host->position) != 0)
+        fail("the log takes no more", (long long)host->now);
+    if (entry_decode(part, &head, &commands) != 0 || entry_apply(host->core, &head, &commands, &host->effects) != 0 ||
+        list_empty(&host->effects.completed))
         fail("a step failed", (long long)host->now);
     bounded_check(host->core);
+    command = list_entry(host->effects.completed.next, struct command, link);
     list_remove(&command->link);
     if (host->now < core_last_ts(host->core))
         host->now = core_last_ts(host->core);
+    buf_deinit(&bytes);
     return command;
 }
 
@@ -180,69 +238,36 @@ static void do_transactions(struct host *host, struct told *told)
 
 /* --- Files -------------------------------------------------------------------------------------------------------- */
 
-static char log_name[NAME_MAX_BYTES];   /* the newest log found by nftw(), which hands nothing through */
-static char log_source[NAME_MAX_BYTES]; /* what the log of a copy is copied from */
-static const char *copy_to;
+static const char *copy_to; /* nftw() hands nothing through */
 static size_t copy_prefix;
-static off_t copy_log_bytes;
-static off_t copy_zeros;
 
-static int find_log(const char *path, const struct stat *status, int kind, struct FTW *place)
-{
-    const char *end = strrchr(path, '.');
-
-    (void)status;
-    (void)place;
-    if (kind == FTW_F && end != NULL && strcmp(end, ".log") == 0 && strcmp(path, log_name) > 0)
-        snprintf(log_name, sizeof(log_name), "%s", path);
-    return 0;
-}
-
-/* Finds the log of a directory. Returns: how long it is. */
-static off_t log_bytes(const char *directory)
-{
-    struct stat status;
-
-    log_name[0] = '\0';
-    if (nftw(directory, find_log, 8, FTW_PHYS) != 0 || log_name[0] == '\0' || stat(log_name, &status) != 0)
-        fail("no log", 0);
-    return status.st_size;
-}
-
-static void copy_bytes(FILE *from, FILE *to, off_t left)
-{
-    char bytes[65536];
-
-    while (left > 0) {
-        size_t count = fread(bytes, 1, left < (off_t)sizeof(bytes) ? (size_t)left : sizeof(bytes), from);
-        if (count == 0)
-            return;
-        if (fwrite(bytes, 1, count, to) != count)
-            fail("a copy cannot be written", 0);
-        left -= (off_t)count;
-    }
-}
-
-/* Copies one file; the log only as far as it goes, and zeros behind it. */
 static int copy_one(const char *path, const struct stat *status, int kind, struct FTW *place)
 {
-    char target[2 * NAME_MAX_BYTES];
-    bool is_log = strcmp(path, log_name) == 0;
+    char target[2 * PATH_BYTES], bytes[65536];
 
+    (void)status;
     (void)place;
     snprintf(target, sizeof(target), "%s%s", copy_to, path + copy_prefix);
     if (kind == FTW_D)
         return mkdir(target, 0700) != 0 && path[copy_prefix] != '\0';
-    FILE *from = fopen(is_log ? log_source : path, "rb"), *to = fopen(target, "wb");
+    FILE *from = fopen(path, "rb"), *to = fopen(target, "wb");
     if (from == NULL || to == NULL)
         fail("a file cannot be copied", 0);
-    copy_bytes(from, to, is_log ? copy_log_bytes : status->st_size);
-    for (off_t i = 0; is_log && i < copy_zeros; i++)
-        fputc(0, to);
+    for (size_t count; (count = fread(bytes, 1, sizeof(bytes), from)) > 0;)
+        if (fwrite(bytes, 1, count, to) != count)
+            fail("a copy cannot be written", 0);
     fclose(from);
     if (fclose(to) != 0)
         fail("a copy cannot be written", 0);
     return 0;
+}
+
+static void copy_all(const char *from, const char *to)
+{
+    copy_to = to;
+    copy_prefix = strlen(from);
+    if (nftw(from, copy_one, 8, FTW_PHYS) != 0)
+        fail("the directory cannot be copied", 0);
 }
 
 static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *place)
@@ -257,6 +282,95 @@ static void remove_all(const char *directory)
 {
     if (nftw(directory, remove_one, 8, FTW_DEPTH | FTW_PHYS) != 0)
         fail("a directory cannot be removed", 0);
+}
+
+/* Of a segment: what it was when the checkpoint was made, and what it is at the end. */
+struct segment {
+    char before[SEGMENT_BYTES];
+    char after[SEGMENT_BYTES];
+    bool is_new;
+};
+
+static struct segment segments[FILES_MAX]; /* in their order; the first has the checkpoint */
+static unsigned segment_count;
+static unsigned long long first_segment;
+
+static char *segment_path(const char *directory, unsigned i, char path[PATH_BYTES])
+{
+    snprintf(path, PATH_BYTES, "%s/log/%016llx.segment", directory, first_segment + i);
+    return path;
+}
+
+/* Returns: false when there is no such file. */
+static bool read_segment(const char *path, char bytes[SEGMENT_BYTES])
+{
+    FILE *file = fopen(path, "rb");
+
+    if (file == NULL)
+        return false;
+    if (fread(bytes, 1, SEGMENT_BYTES, file) != SEGMENT_BYTES)
+        fail("a segment is too short", 0);
+    fclose(file);
+    return true;
+}
+
+static void read_segments(const char *base, const char *directory)
+{
+    char path[PATH_BYTES];
+
+    for (first_segment = 1; access(segment_path(directory, 0, path), F_OK) != 0; first_segment++)
+        if (first_segment == 1000)
+            fail("no log", 0);
+    while (segment_count < FILES_MAX && read_segment(segment_path(directory, segment_count, path), segments[segment_count].after)) {
+        struct segment *one = &segments[segment_count];
+        one->is_new = !read_segment(segment_path(base, segment_count, path), one->before);
+        segment_count++;
+    }
+    if (segment_count < 3 || segment_count == FILES_MAX)
+        fail("the log has too few segments, or too many", segment_count);
+}
+
+/* How much of a segment has been written behind the checkpoint: from `low` on, up to `high`. */
+static void written(const struct segment *one, off_t *ret_low, off_t *ret_high)
+{
+    *ret_low = 0;
+    *ret_high = SEGMENT_BYTES;
+    while (*ret_low < SEGMENT_BYTES && one->after[*ret_low] == one->before[*ret_low])
+        ++*ret_low;
+    while (*ret_high > *ret_low && one->after[*ret_high - 1] == one->before[*ret_high - 1])
+        --*ret_high;
+}
+
+static void write_segment(const char *path, const char bytes[SEGMENT_BYTES])
+{
+    FILE *file = fopen(path, "wb");
+
+    if (file == NULL || fwrite(bytes, 1, SEGMENT_BYTES, file) != SEGMENT_BYTES || fclose(file) != 0)
+        fail("a segment cannot be written", 0);
+}
+
+/*
+ * Lays the log in a copy of what there was at the checkpoint, with `bytes` of segment `at` written: of what is behind, with `rng`, sectors
+ * at random, too. The header of a segment is on the disk before its name is.
+ */
+static void lay_log(const char *cut, unsigned at, off_t bytes, struct rng *rng)
+{
+    char image[SEGMENT_BYTES], path[PATH_BYTES];
+
+    for (unsigned i = 0; i < segment_count; i++) {
+        const struct segment *one = &segments[i];
+        off_t whole = i < at ? SEGMENT_BYTES : i == at ? bytes : 0;
+        if (i > at && one->is_new && (rng == NULL || rng_below(rng, 2) == 0))
+            return;
+        if (one->is_new && whole < SECTOR_BYTES)
+            whole = SECTOR_BYTES;
+        memcpy(image, one->before, sizeof(image));
+        memcpy(image, one->after, (size_t)whole);
+        for (off_t sector = (whole + SECTOR_BYTES - 1) / SECTOR_BYTES * SECTOR_BYTES; rng != NULL && sector < SEGMENT_BYTES; sector += SECTOR_BYTES)
+            if (rng_below(rng, 2) == 0)
+                memcpy(image + sector, one->after + sector, SECTOR_BYTES);
+        write_segment(segment_path(cut, i, path), image);
+    }
 }
 
 /* --- Looking ------------------------------------------------------------------------------------------------------ */
@@ -275,9 +389,8 @@ static int find_step(struct host *host, const struct told *told, int at_least, o
 /* Asked to commit again, a transaction says what became of it. */
 static void check_outcomes(struct host *host, const struct told *told, int step, off_t bytes)
 {
-    struct command *restart = run(host, command_new(COMMAND_RESTART, DIALECT_7));
-
-    command_free(restart);
+    command_free(run(host, command_new(COMMAND_RESTART, DIALECT_7)));
+    command_free(run(host, command_new(COMMAND_MACHINE_LOST, DIALECT_7)));
     for (int i = 0; i < TRANSACTIONS; i++) {
         struct command *again = run(host, txn_command(COMMAND_TXN_COMMIT, names[i]));
         bool committed = again->problem.type == PROBLEM_NONE;
@@ -363,16 +476,6 @@ static void check_entries(struct host *host, const struct told *told, off_t byte
         fail("entries are missing, or too many", bytes);
 }
 
-static void copy_all(const char *from, const char *to, off_t bytes, off_t zeros)
-{
-    copy_to = to;
-    copy_prefix = strlen(from);
-    copy_log_bytes = bytes;
-    copy_zeros = zeros;
-    if (nftw(from, copy_one, 8, FTW_PHYS) != 0)
-        fail("the directory cannot be copied", bytes);
-}
-
 static void check_feed(struct host *host, off_t bytes)
 {
     struct buf wrong = BUF_INIT(BUF_UNLIMITED);
@@ -385,11 +488,13 @@ static void check_feed(struct host *host, off_t bytes)
     buf_deinit(&wrong);
 }
 
-static int look(const char *base, const char *cut, const struct told *told, int at_least, off_t bytes, off_t zeros)
+/* Returns: after which step what is left stands. */
+static int look(const char *base, const char *cut, const struct told *told, int at_least, unsigned at, off_t bytes, struct rng *rng)
 {
     struct host host;
 
-    copy_all(base, cut, bytes, zeros);
+    copy_all(base, cut);
+    lay_log(cut, at, bytes, rng);
     open_host(&host, cut);
     int step = find_step(&host, told, at_least, bytes);
     check_accounts(&host, bytes);
@@ -401,6 +506,29 @@ static int look(const char *base, const char *cut, const struct told *told, int 
     return step;
 }
 
+/* Cuts the log at every place. Returns: at how many. */
+static long cut_everywhere(const char *base, const char *cut, const struct told *told, off_t every, off_t from)
+{
+    struct rng rng;
+    off_t low, high, next = from;
+    long cuts = 0;
+    int step = 0;
+
+    rng_init(&rng, (uint64_t)from + 1);
+    for (unsigned at = 0; at < segment_count; at++) {
+        written(&segments[at], &low, &high);
+        for (next += low; next < high; next += every, cuts++) {
+            step = look(base, cut, told, step, at, next, NULL);
+            (void)look(base, cut, told, step, at, next, &rng);
+        }
+        next -= high;
+    }
+    step = look(base, cut, told, step, segment_count, 0, NULL);
+    if (told->digests[step] != told->digests[told->count - 1])
+        fail("the whole log is not the last state", step);
+    return cuts + 1;
+}
+
 int main(int argc, char **argv)
 {
     char directory[] = "/tmp/commit_crash.XXXXXX", base[] = "/tmp/commit_crash_base.XXXXXX";
@@ -408,7 +536,6 @@ int main(int argc, char **argv)
     static struct told told;
     struct host host;
     off_t every = 1, from = 0;
-    int step = 0;
 
     for (int i = 1; i + 1 < argc; i += 2) {
         if (strcmp(argv[i], "--every") == 0)
@@ -426,23 +553,12 @@ int main(int argc, char **argv)
     told.entries = count_entries(&host);
     if (told.entries < ACCOUNTS)
         fail("accounts have no entries", told.entries);
-    if (store_sync(host.store) != 0)
-        fail("no sync", 0);
-    off_t low = log_bytes(directory);
-    snprintf(log_source, sizeof(log_source), "%s", log_name);
-    copy_all(directory, base, low, 0); /* as it was when the last was acknowledged */
+    make_checkpoint(&host);
+    copy_all(directory, base); /* as it was when the last was acknowledged */
     do_transactions(&host, &told);
-    if (store_sync(host.store) != 0)
-        fail("no sync", 0);
-    off_t high = log_bytes(directory), cuts = 0;
-    log_bytes(base);
-    for (off_t bytes = low + from; bytes < high; bytes += every, cuts++)
-        step = look(base, cut, &told, step, bytes, cuts % 2 == 0 ? 0 : high - bytes);
-    step = look(base, cut, &told, step, high, 0);
-    if (told.digests[step] != told.digests[told.count - 1])
-        fail("the whole log is not the last state", high);
-    printf("commit_crash: %lld bytes of log, %lld cuts, %d steps, each whole or absent\n", (long long)(high - low),
-           (long long)cuts + 1, told.count);
+    read_segments(base, directory);
+    long cuts = cut_everywhere(base, cut, &told, every, from);
+    printf("commit_crash: %u segments of log, %ld cuts, each in two images, %d steps, each whole or absent\n", segment_count, cuts, told.count);
     close_host(&host);
     remove_all(directory);
     remove_all(base);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One thread writes, one syncs, several read, all at once; made for the thread sanitizer.
+ * One thread writes and begins checkpoints, one sees when they are on the disk, several read, all at once; made for the thread sanitizer.
  *
  * Every batch sets all keys of two spaces to its number and deletes one key of a third. So at timestamp T
  * each of those keys must read T, singly and in scans, unless the cut-off has passed T meanwhile. Runs on
@@ -23,6 +23,7 @@ struct run {
     uint64_t batches;
     _Atomic uint64_t newest; /* batch that readers may use; its number is its timestamp */
     atomic_bool done;
+    atomic_bool on_disk;     /* the last checkpoint */
     _Atomic uint64_t reads;
     _Atomic uint64_t refused;
 };
@@ -68,9 +69,9 @@ static void *write_all(void *argument)
         atomic_store(&run->newest, number);
         if (number % 50 == 0 && number > HISTORY && store_set_history_low(run->store, number - HISTORY) != 0)
             fail("cut-off failed", number);
-        if (number % 400 == 0 && store_flush(run->store) != 0)
-            fail("flush failed", number);
-        if (number % 1000 == 0 && store_compact(run->store) != 0)
+        if (number % 100 == 0 && atomic_exchange(&run->on_disk, false) && store_checkpoint(run->store, SLICE_NONE) != 0)
+            fail("checkpoint failed", number);
+        if (number % 1500 == 0 && store_compact(run->store) != 0)
             fail("compaction failed", number);
     }
     store_batch_free(batch);
@@ -78,12 +79,17 @@ static void *write_all(void *argument)
     return NULL;
 }
 
-static void *sync_all(void *argument)
+/* Sees when a checkpoint is on the disk: the writer begins the next one. */
+static void *watch_checkpoints(void *argument)
 {
     struct run *run = argument;
-    while (!atomic_load(&run->done))
-        if (store_sync(run->store) != 0)
-            fail("sync failed", 0);
+    while (!atomic_load(&run->done)) {
+        int r = atomic_load(&run->on_disk) ? 0 : store_checkpointed(run->store);
+        if (r < 0)
+            fail("a flush failed", 0);
+        if (r == 1)
+            atomic_store(&run->on_disk, true);
+    }
     return NULL;
 }
 
@@ -158,11 +164,11 @@ static void *read_all(void *argument)
 
 static void run_threads(struct store *store, const char *name, uint64_t batches)
 {
-    struct run run = {.store = store, .batches = batches};
+    struct run run = {.store = store, .batches = batches, .on_disk = true};
     pthread_t threads[READERS + 2];
     struct reader readers[READERS];
     pthread_create(&threads[0], NULL, write_all, &run);
-    pthread_create(&threads[1], NULL, sync_all, &run);
+    pthread_create(&threads[1], NULL, watch_checkpoints, &run);
     for (int i = 0; i < READERS; i++) {
         readers[i] = (struct reader){&run, (uint64_t)i};
         pthread_create(&threads[2 + i], NULL, read_all, &readers[i]);

@@ -27,7 +27,7 @@ enum {
 };
 
 static const char last_ts_key[] = "T";
-static const char own_mark_key[] = "U";  /* core_mark() */
+static const char own_mark_key[] = "U";  /* the last mark */
 static const char forgotten_key[] = "F"; /* struct forgotten: two timestamps */
 
 static core_handler *const handlers[COMMAND_TYPE_COUNT] = {
@@ -611,17 +611,6 @@ int core__do_mark(struct core *core, struct command *command)
     else
         put_mark(core, mark, command->mark.kept);
     return 0;
-}
-
-int core_mark(struct core *core, tl_ts ts, tl_ts mark, struct slice kept)
-{
-    uint64_t chain = core->chain;
-    REQUIRE(ts > core->last_ts && mark >= ts);
-    core__begin(core, ts);
-    put_mark(core, mark, kept);
-    int r = core__commit(core);
-    core->chain = chain; /* a mark is of this host alone */
-    return r < 0 ? tl_trace(r) : 0;
 }
 
 /* What fell due has happened by now. */

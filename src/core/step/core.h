@@ -143,15 +143,6 @@ struct slice core_marked(const struct core *core);
 uint64_t core_clock(const struct core *core);
 
 /*
- * Keeps a mark above all timestamps that are going to be used: whoever opens the store again begins above it, so that nothing that
- * was told of a timestamp is told it a second time, though nothing else that was durable names it. Called between steps, at a
- * timestamp above core_last_ts(), which it uses up. Nobody needs to wait for it who has none of those timestamps yet. `kept` is the
- * caller's, for core_marked(). Who has a log of commands submits a MARK instead, which says the same in it.
- * Returns: 0; fatal codes as core_step().
- */
-int core_mark(struct core *core, tl_ts ts, tl_ts mark, struct slice kept) TL_MUST_USE;
-
-/*
  * Returns: a hash chained over each batch that was written, in its order, and over changes of locks that have no records: equal where two cores began their chains with the same number and
  * have applied the same entries since, whatever their stores, and as good as never elsewhere. 0 after core_open().
  */

@@ -32,6 +32,7 @@
 
 #include "../../lib/bounded.h"
 #include "../../lib/coded.h"
+#include "../../lib/settle.h"
 #include "base/check.h"
 #include "core/catalog/catalog.h"
 #include "core/documents/doc.h"
@@ -1207,7 +1208,7 @@ static void restart(struct world *world)
 {
     struct core_limits limits = core_limits_default();
     uint64_t before, after;
-    INSIST(store_sync(world->store) == 0);
+    settle(world->store);
     core_stop(world->core, &world->effects);
     drain_stopped(world);
     INSIST(core_digest(world->core, &before) == 0);

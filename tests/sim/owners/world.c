@@ -10,6 +10,7 @@
 #include "../../lib/bounded.h"
 #include "../../lib/coded.h"
 #include "../../lib/feed_replay.h"
+#include "../../lib/settle.h"
 #include "base/alloc.h"
 #include "base/siphash.h"
 #include "dirs.h"
@@ -417,8 +418,9 @@ static void end_group(struct world *world)
 static void sync_store(struct world *world)
 {
     end_group(world);
-    if (store_sync(world->store) != 0 || (world->other.core != NULL && store_sync(world->other.store) != 0))
-        world_fail(world, "the sync failed");
+    settle(world->store);
+    if (world->other.core != NULL)
+        settle(world->other.store);
     world->synced = world->model.last_ts;
     world->copy_count = 0;
     keep_copy(world, &world->model);
@@ -492,6 +494,7 @@ static void restart(struct world *world, bool crash)
     if (lossy)
         store_mem_crash(world->store, kept);
     if (world->kind == WORLD_ROCKS_ON_DISK) {
+        settle(world->store);
         store_close(world->store);
         open_store(world);
     }

@@ -7,6 +7,7 @@
  * has: path, version and sequence number of every document, what lies at a path, and what lies below it. The seed of a
  * failure is printed; `tree_sim --from SEED --seeds 1` replays it, `--tell` says what it does.
  */
+#include "../../lib/settle.h"
 #include "model.h"
 #include "table.h"
 
@@ -259,8 +260,7 @@ static void end_unit(struct world *w, bool keep)
     arena_reset(&w->table.arena);
     if (below(w, 4) != 0)
         return;
-    if (store_sync(w->table.store) != 0)
-        fail(w, "store_sync", "");
+    settle(w->table.store);
     w->synced = w->committed;
     w->synced_at = w->now;
 }

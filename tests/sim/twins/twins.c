@@ -27,6 +27,7 @@
 #include "core/step/command_code.h"
 #include "core/step/entry.h"
 #include "../../lib/bounded.h"
+#include "../../lib/settle.h"
 #include "core/step/save.h"
 #include "gen.h"
 #include "json/json.h"
@@ -203,8 +204,7 @@ static void reload(struct world *world, struct side *side)
 static void checkpoint(struct world *world, struct side *side)
 {
     save(world, side, &side->saved);
-    if (store_sync(side->store) != 0)
-        fail(world, "%s: the sync failed", side->name);
+    settle(side->store);
     side->saved_at = side->applied;
 }
 

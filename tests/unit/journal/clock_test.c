@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "lib/kept_log.h"
 #include "lib/unit.h"
 
 #include "base/alloc.h"
@@ -18,9 +19,10 @@
 #define HOUR (3600 * TL_SECOND)
 #define NOW (UINT64_C(1700000000) * TL_SECOND)
 
-/* A server's life over a store that outlives it. */
+/* A server's life over a store and a log that outlive it. */
 struct life {
     struct store *store;
+    struct kept_log kept;
     struct core *core;
     struct journal *journal;
     struct journal_clocks clocks;
@@ -40,18 +42,22 @@ static uint64_t read_boot(void *context)
     return atomic_load(&life->boot);
 }
 
+static void begin_after(struct life *life, bool machine_lost)
+{
+    life->clocks = (struct journal_clocks){read_wall, read_boot, life};
+    struct journal_options options = {.clocks = &life->clocks, .machine_lost = machine_lost};
+    life->core = kept_log_begin(&life->kept, life->store, &options);
+    assert_int_equal(journal_open_local(life->core, life->store, &options, &life->journal), 0);
+}
+
 static void begin(struct life *life)
 {
-    struct core_limits limits = core_limits_default();
-    life->clocks = (struct journal_clocks){read_wall, read_boot, life};
-    struct journal_options options = {.clocks = &life->clocks};
-    assert_int_equal(core_open(life->store, &limits, &life->core), 0);
-    assert_int_equal(journal_open_local(life->core, life->store, &options, &life->journal), 0);
+    begin_after(life, false);
 }
 
 static void open_life(struct life *life)
 {
-    *life = (struct life){.store = store_open_mem()};
+    *life = (struct life){.store = store_open_mem(), .kept = {0}};
     atomic_store(&life->wall, NOW);
     atomic_store(&life->boot, HOUR);
     begin(life);
@@ -61,11 +67,13 @@ static void end(struct life *life)
 {
     journal_close(life->journal);
     core_close(life->core);
+    kept_log_end(&life->kept);
 }
 
 static void close_life(struct life *life)
 {
     end(life);
+    kept_log_free(&life->kept);
     store_close(life->store);
 }
 
@@ -73,23 +81,52 @@ static void close_life(struct life *life)
 static _Atomic bool dead;
 static _Atomic unsigned syncs;
 
-int __real_store_sync(struct store *store);
-int __wrap_store_sync(struct store *store);
+int __real_log_sync(struct log *log, log_position position);
+int __wrap_log_sync(struct log *log, log_position position);
+int __real_log_seal(struct log *log);
+int __wrap_log_seal(struct log *log);
+int __real_log_put_checkpoint(struct log *log, const struct log_checkpoint *checkpoint);
+int __wrap_log_put_checkpoint(struct log *log, const struct log_checkpoint *checkpoint);
+int __real_log_trim(struct log *log, log_position before);
+int __wrap_log_trim(struct log *log, log_position before);
+int __real_store_checkpoint(struct store *store, struct slice record);
+int __wrap_store_checkpoint(struct store *store, struct slice record);
 
-int __wrap_store_sync(struct store *store)
+int __wrap_log_sync(struct log *log, log_position position)
 {
     atomic_fetch_add(&syncs, 1);
-    return atomic_load(&dead) ? 0 : __real_store_sync(store);
+    return atomic_load(&dead) ? 0 : __real_log_sync(log, position);
 }
 
-/* What was durable when the process was killed is there again. What the journal does from then on, to end in order, is lost. */
-static void kill_9(struct life *life)
+int __wrap_log_seal(struct log *log)
+{
+    return atomic_load(&dead) ? 0 : __real_log_seal(log);
+}
+
+int __wrap_log_put_checkpoint(struct log *log, const struct log_checkpoint *checkpoint)
+{
+    return atomic_load(&dead) ? 0 : __real_log_put_checkpoint(log, checkpoint);
+}
+
+int __wrap_log_trim(struct log *log, log_position before)
+{
+    return atomic_load(&dead) ? 0 : __real_log_trim(log, before);
+}
+
+int __wrap_store_checkpoint(struct store *store, struct slice record)
+{
+    return atomic_load(&dead) ? 0 : __real_store_checkpoint(store, record);
+}
+
+/* What was durable when the machine went down is there again. What the journal does from then on, to end in order, is lost. */
+static void cut_power(struct life *life)
 {
     atomic_store(&dead, true);
     end(life);
     (void)store_mem_crash(life->store, 0);
+    log_medium_crash(life->kept.medium, 0);
     atomic_store(&dead, false);
-    begin(life);
+    begin_after(life, true);
 }
 
 /* --- Commands ----------------------------------------------------------------------------------------------------- */
@@ -284,7 +321,7 @@ static void test_minute_and_hour_are_what_passes(void **state)
         assert_int_equal(write_one(&life, WRITE_INDEX), 3);
         assert_int_equal(write_one(&life, WRITE_DELETE), 4);
         if (i % 2 == 0)
-            kill_9(&life);
+            cut_power(&life);
         pass(&life, CORE_TOMBSTONE_US + 5 * TL_SECOND);
         until_removed(&life, "g", "h");
         assert_int_equal(write_one(&life, WRITE_INDEX), 1);
@@ -343,7 +380,7 @@ static void test_every_read_counts(void **state)
 
 /* --- Timestamps --------------------------------------------------------------------------------------------------- */
 
-/* Reads that write nothing, and locks: neither repeats nor sinks when the process is killed and the clock was set meanwhile. */
+/* Reads that write nothing, and locks: neither repeats nor sinks when the power is cut and the clock was set meanwhile. */
 static void test_nothing_is_given_twice(void **state)
 {
     struct life life;
@@ -354,6 +391,7 @@ static void test_nothing_is_given_twice(void **state)
     for (size_t round = 0; round < 3 * sizeof steps / sizeof *steps; round++) {
         char id[24];
         snprintf(id, sizeof id, "%zu", round);
+        assert_int_equal(ask(&life, session_command(COMMAND_SESSION_KEEPALIVE, "holder")).problem, PROBLEM_NONE);
         struct asked lock = ask(&life, lock_command("holder", id, 0));
         assert_int_equal(lock.problem, PROBLEM_NONE);
         assert_true(lock.token > last);
@@ -370,7 +408,7 @@ static void test_nothing_is_given_twice(void **state)
         last = stable > last ? stable : last;
         atomic_fetch_add(&life.wall, (uint64_t)steps[round % (sizeof steps / sizeof *steps)]);
         switch (round % 3) {
-        case 0: kill_9(&life); break;
+        case 0: cut_power(&life); break;
         case 1: end(&life), begin(&life); break;
         default: break;
         }
@@ -379,7 +417,7 @@ static void test_nothing_is_given_twice(void **state)
     close_life(&life);
 }
 
-/* The next start is not far ahead of the clock: nowhere near after an end in order, seconds after a kill. */
+/* The next start is not far ahead of the clock: nowhere near after an end in order, seconds after a crash. */
 static void test_a_start_does_not_run_ahead(void **state)
 {
     struct life life;
@@ -389,7 +427,7 @@ static void test_a_start_does_not_run_ahead(void **state)
     end(&life);
     begin(&life);
     assert_true(look(&life) < NOW + TL_SECOND);
-    kill_9(&life);
+    cut_power(&life);
     assert_true(look(&life) < NOW + 10 * TL_SECOND);
     close_life(&life);
 }

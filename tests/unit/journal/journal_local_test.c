@@ -2,12 +2,13 @@
 /*
  * The local journal at the disk.
  *
- * Goal: nothing that lines up behind a sync is forgotten. Method: the store's sync is held up until the test lets it go on,
+ * Goal: nothing that lines up behind a sync is forgotten. Method: the log's sync is held up until the test lets it go on,
  * so what meets whom there is no matter of luck.
  */
 #include <pthread.h>
 #include <stdbool.h>
 
+#include "lib/kept_log.h"
 #include "lib/unit.h"
 
 #include "journal/journal.h"
@@ -25,24 +26,24 @@ struct gate {
 
 static struct gate gate = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
-int __real_store_sync(struct store *store);
-int __wrap_store_sync(struct store *store);
+static _Thread_local bool is_stopping; /* it goes past the gate: what it syncs itself is not the point */
 
-int __wrap_store_sync(struct store *store)
+int __real_pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *lock);
+int __real_log_sync(struct log *log, log_position position);
+int __wrap_log_sync(struct log *log, log_position position);
+
+int __wrap_log_sync(struct log *log, log_position position)
 {
     pthread_mutex_lock(&gate.lock);
     gate.inside++;
     pthread_cond_broadcast(&gate.changed);
-    while (gate.closed)
-        pthread_cond_wait(&gate.changed, &gate.lock);
+    while (gate.closed && !is_stopping)
+        __real_pthread_cond_wait(&gate.changed, &gate.lock);
     gate.inside--;
     pthread_mutex_unlock(&gate.lock);
-    return __real_store_sync(store);
+    return __real_log_sync(log, position);
 }
 
-static _Thread_local bool is_stopping;
-
-int __real_pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *lock);
 int __wrap_pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *lock);
 
 int __wrap_pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *lock)
@@ -107,14 +108,13 @@ static void *open_session(void *journal)
  */
 static void test_behind_a_sync_that_covers_it(void **state)
 {
-    struct core_limits limits = core_limits_default();
     struct journal_options options = {.group_max = 64};
     struct store *store = store_open_mem();
-    struct core *core;
+    struct kept_log kept = {0};
+    struct core *core = kept_log_begin(&kept, store, &options);
     struct journal *journal;
     pthread_t writer;
     (void)state;
-    assert_int_equal(core_open(store, &limits, &core), 0);
     assert_int_equal(journal_open_local(core, store, &options, &journal), 0);
 
     close_gate(true);
@@ -127,6 +127,8 @@ static void test_behind_a_sync_that_covers_it(void **state)
 
     journal_close(journal);
     core_close(core);
+    kept_log_end(&kept);
+    kept_log_free(&kept);
     store_close(store);
 }
 
@@ -137,18 +139,20 @@ static void test_limits_are_in_the_log(void **state)
     const struct core_limits *told[] = {&few, NULL, &few, &defaults};
     const size_t most[] = {2, 2, 2, defaults.sessions_max};
     struct store *store = store_open_mem();
+    struct kept_log kept = {0};
     (void)state;
     few.sessions_max = 2;
     for (size_t i = 0; i < 4; i++) {
         struct journal_options options = {.limits = told[i]};
-        struct core *core;
+        struct core *core = kept_log_begin(&kept, store, &options);
         struct journal *journal;
-        assert_int_equal(core_open(store, &defaults, &core), 0);
         assert_int_equal(journal_open_local(core, store, &options, &journal), 0);
         assert_int_equal(core_limits(core)->sessions_max, most[i]);
         journal_close(journal);
         core_close(core);
+        kept_log_end(&kept);
     }
+    kept_log_free(&kept);
     store_close(store);
 }
 
@@ -157,6 +161,7 @@ static void test_limits_are_in_the_log(void **state)
 /* A journal with two sessions, "holder" and "other"; the first has a lock. */
 struct pair {
     struct store *store;
+    struct kept_log kept;
     struct core *core;
     struct journal *journal;
 };
@@ -224,10 +229,10 @@ static enum problem_type run(struct pair *pair, struct command *command, struct 
 
 static void open_pair(struct pair *pair)
 {
-    struct core_limits limits = core_limits_default();
     struct journal_options options = {.group_max = 64};
     pair->store = store_open_mem();
-    assert_int_equal(core_open(pair->store, &limits, &pair->core), 0);
+    pair->kept = (struct kept_log){0};
+    pair->core = kept_log_begin(&pair->kept, pair->store, &options);
     assert_int_equal(journal_open_local(pair->core, pair->store, &options, &pair->journal), 0);
     assert_int_equal(run(pair, session_command(COMMAND_SESSION_OPEN, "holder"), NULL), PROBLEM_NONE);
     assert_int_equal(run(pair, session_command(COMMAND_SESSION_OPEN, "other"), NULL), PROBLEM_NONE);
@@ -238,6 +243,8 @@ static void close_pair(struct pair *pair)
 {
     journal_close(pair->journal);
     core_close(pair->core);
+    kept_log_end(&pair->kept);
+    kept_log_free(&pair->kept);
     store_close(pair->store);
 }
 

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Goal: a store by checkpoints is after its end, in order or not, what it was at its last checkpoint, to the batch, in all spaces; a store
- * that had a log becomes one.
- * Method: on RocksDB, and its twin where that can. Nothing tells a close in order from a crash here: neither writes anything.
+ * Goal: a store is after its end, in order or not, what it was at its last checkpoint, to the batch, in all spaces; a store of an older format, in
+ * which RocksDB had a log, becomes one.
+ * Method: on RocksDB, and its twin where that can. Nothing tells a close in order from a crash here: neither writes anything. The older store is one
+ * that an older version left (format2: documents, a session and its locks, written by a core and closed in order).
+ *
+ * usage: store_checkpoint_test FORMAT2
  */
 #include "../../lib/unit.h"
 
@@ -56,19 +59,18 @@ static int teardown(void **state)
     return 0;
 }
 
-static int try_open(struct fixture *f, bool by_checkpoints, bool read_only, char **ret_reason)
+static int try_open(struct fixture *f, bool read_only, char **ret_reason)
 {
-    struct store_options options = {
-        .directory = slice_from(f->directory), .by_checkpoints = by_checkpoints, .read_only = read_only};
+    struct store_options options = {.directory = slice_from(f->directory), .read_only = read_only};
     store_close(f->store);
     f->store = NULL;
     return store_open_rocks(&options, &f->store, ret_reason);
 }
 
-static void must_open(struct fixture *f, bool by_checkpoints)
+static void must_open(struct fixture *f)
 {
     char *reason = NULL;
-    if (try_open(f, by_checkpoints, false, &reason) != 0)
+    if (try_open(f, false, &reason) != 0)
         fail_msg("open: %s", reason);
 }
 
@@ -129,9 +131,9 @@ static void await_disk(struct store *store)
 static void test_it_is_what_it_was_at_the_last_checkpoint(void **state)
 {
     struct fixture *f = *state;
-    must_open(f, true);
+    must_open(f);
     write_batches(f->store, 1, 20);
-    must_open(f, true); /* never a checkpoint */
+    must_open(f); /* never a checkpoint */
     assert_number(f->store, 0);
     assert_record(f->store, NULL);
     write_batches(f->store, 1, 30);
@@ -142,7 +144,7 @@ static void test_it_is_what_it_was_at_the_last_checkpoint(void **state)
     assert_number(f->store, 40);
     await_disk(f->store);
     assert_record(f->store, "thirty");
-    must_open(f, true);
+    must_open(f);
     assert_number(f->store, 30);
     assert_record(f->store, "thirty");
     for (int i = 31; i < 60; i++) {
@@ -152,12 +154,12 @@ static void test_it_is_what_it_was_at_the_last_checkpoint(void **state)
         assert_int_equal(store_checkpoint(f->store, slice_from(text)), 0);
         await_disk(f->store);
     }
-    must_open(f, true);
+    must_open(f);
     assert_number(f->store, 59);
     assert_record(f->store, "59");
     assert_int_equal(store_compact(f->store), 0);
     write_batches(f->store, 60, 70);
-    must_open(f, true);
+    must_open(f);
     assert_number(f->store, 59);
 }
 
@@ -167,14 +169,14 @@ static void test_records_of_any_length(void **state)
     static const size_t lengths[] = {(size_t)40 << 20, 0, 100000, (size_t)16 << 20, 1};
     struct fixture *f = *state;
     struct buf record = BUF_INIT(BUF_UNLIMITED), read = BUF_INIT(BUF_UNLIMITED);
-    must_open(f, true);
+    must_open(f);
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         buf_clear(&record);
         while (record.len < lengths[i])
             buf_byte(&record, (char)(record.len * 31 >> 7));
         assert_int_equal(store_checkpoint(f->store, buf_view(&record)), 0);
         await_disk(f->store);
-        must_open(f, true);
+        must_open(f);
         buf_clear(&read);
         assert_int_equal(store_checkpoint_record(f->store, &read), 0);
         assert_true(slice_equal(buf_view(&read), buf_view(&record)));
@@ -183,31 +185,134 @@ static void test_records_of_any_length(void **state)
     buf_deinit(&read);
 }
 
-/* What a log of RocksDB's held, is there; older programs keep off, and who only reads changes nothing. */
-static void test_a_store_with_a_log_is_converted(void **state)
+static const char *format2; /* the folder of the older store */
+
+static void copy_file(const char *from, const char *to)
+{
+    char bytes[65536];
+    FILE *in = fopen(from, "rb"), *out = fopen(to, "wb");
+    assert_non_null(in);
+    assert_non_null(out);
+    size_t len = fread(bytes, 1, sizeof bytes, in);
+    assert_true(len < sizeof bytes && fwrite(bytes, 1, len, out) == len);
+    fclose(in);
+    assert_int_equal(fclose(out), 0);
+}
+
+static void lay_format2(struct fixture *f)
+{
+    static const char *const names[] = {"FORMAT", "SYNCED", "rocks/CURRENT", "rocks/IDENTITY", "rocks/MANIFEST-000005", "rocks/000004.log"};
+    char from[512], to[512];
+    store_close(f->store);
+    f->store = NULL;
+    remove_tree(f->directory);
+    snprintf(to, sizeof to, "%s/rocks", f->directory);
+    assert_int_equal(mkdir(f->directory, 0700), 0);
+    assert_int_equal(mkdir(to, 0700), 0);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(from, sizeof from, "%s/%s", format2, names[i]);
+        snprintf(to, sizeof to, "%s/%s", f->directory, names[i]);
+        copy_file(from, to);
+    }
+}
+
+static void write_synced(struct fixture *f, uint64_t sequence)
+{
+    char path[512];
+    uint64_t words[2] = {sequence, ~sequence};
+    snprintf(path, sizeof path, "%s/SYNCED", f->directory);
+    FILE *file = fopen(path, "wb");
+    assert_int_equal(fwrite(words, sizeof words, 1, file), 1);
+    fclose(file);
+}
+
+static uint64_t read_synced(struct fixture *f)
+{
+    char path[512];
+    uint64_t words[2] = {0};
+    snprintf(path, sizeof path, "%s/SYNCED", f->directory);
+    FILE *file = fopen(path, "rb");
+    assert_int_equal(fread(words, sizeof words, 1, file), 1);
+    fclose(file);
+    return words[0];
+}
+
+static size_t count_keys(struct store *store, enum store_space space)
+{
+    size_t count = 0;
+    struct store_iter *iter = store_iter_new(store, space, TL_TS_MAX, SLICE_NONE, SLICE_NONE);
+    for (store_iter_seek_first(iter); store_iter_valid(iter); store_iter_next(iter))
+        count++;
+    assert_int_equal(store_iter_status(iter), 0);
+    store_iter_free(iter);
+    return count;
+}
+
+/* The bytes of FORMAT. */
+static char read_format(struct fixture *f)
+{
+    char path[512], text[16] = "";
+    snprintf(path, sizeof path, "%s/FORMAT", f->directory);
+    FILE *file = fopen(path, "rb");
+    assert_non_null(fgets(text, sizeof text, file));
+    fclose(file);
+    return text[strlen("tidelock ")];
+}
+
+static void assert_refused(struct fixture *f, bool read_only, const char *word)
+{
+    char *reason = NULL;
+    assert_int_equal(try_open(f, read_only, &reason), TL_ERR_VERSION);
+    if (strstr(reason, word) == NULL)
+        fail_msg("the reason '%s' does not hold '%s'", reason, word);
+    mem_free(reason);
+}
+
+enum { FORMAT2_DOCUMENTS = 34 };
+
+/* What the log of an older store held is there, older programs keep off, and there is no checkpoint yet; from then on it is as any. */
+static void test_an_older_store_is_converted(void **state)
 {
     struct fixture *f = *state;
-    char *reason = NULL;
-    must_open(f, false);
-    write_batches(f->store, 1, 20);
-    assert_int_equal(store_sync(f->store), 0);
-    assert_int_equal(try_open(f, true, true, &reason), 0);
-    assert_number(f->store, 20);
-    must_open(f, false);
-    write_batches(f->store, 21, 25);
-    assert_int_equal(store_sync(f->store), 0);
-    must_open(f, true);
-    assert_number(f->store, 25);
+    lay_format2(f);
+    assert_refused(f, true, "a server that is started on it converts it");
+    assert_int_equal(read_format(f), '2');
+    must_open(f);
+    assert_int_equal(read_format(f), '3');
+    assert_int_equal(count_keys(f->store, SPACE_DOCUMENTS), FORMAT2_DOCUMENTS);
+    size_t records = count_keys(f->store, SPACE_SYSTEM);
+    assert_true(records > 4);
     assert_record(f->store, NULL);
-    write_batches(f->store, 26, 30);
-    must_open(f, true);
-    assert_number(f->store, 25);
-    assert_int_equal(try_open(f, false, false, &reason), TL_ERR_VERSION);
-    assert_non_null(strstr(reason, "format 3"));
-    mem_free(reason);
-    reason = NULL;
-    assert_int_equal(try_open(f, true, true, &reason), 0);
-    assert_number(f->store, 25);
+    write_batches(f->store, (tl_ts)1 << 40, ((tl_ts)1 << 40) + 5);
+    must_open(f);
+    assert_number(f->store, 0);
+    assert_int_equal(count_keys(f->store, SPACE_DOCUMENTS), FORMAT2_DOCUMENTS);
+    assert_int_equal(count_keys(f->store, SPACE_SYSTEM), records);
+    assert_int_equal(store_verify(f->store, NULL), 0);
+}
+
+/* A log that ends elsewhere than it was synced was not closed in order: nothing is changed, and the reason says what to do. */
+static void test_an_older_store_that_was_not_closed_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    char path[512];
+    lay_format2(f);
+    uint64_t synced = read_synced(f);
+    for (int i = -1; i <= 1; i += 2) {
+        write_synced(f, (uint64_t)((int64_t)synced + i));
+        assert_refused(f, false, "was not closed in order");
+    }
+    snprintf(path, sizeof path, "%s/SYNCED", f->directory);
+    unlink(path);
+    assert_refused(f, false, "start the version that wrote it");
+    assert_int_equal(read_format(f), '2');
+    write_synced(f, synced);
+    snprintf(path, sizeof path, "%s/rocks/000004.log", f->directory);
+    assert_int_equal(truncate(path, 4000), 0);
+    assert_refused(f, false, "was not closed in order");
+    lay_format2(f);
+    must_open(f);
+    assert_int_equal(count_keys(f->store, SPACE_DOCUMENTS), FORMAT2_DOCUMENTS);
 }
 
 static void test_the_twin_does_the_same(void **state)
@@ -226,12 +331,14 @@ static void test_the_twin_does_the_same(void **state)
     store_close(store);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    format2 = argv[argc - 1];
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_it_is_what_it_was_at_the_last_checkpoint, setup, teardown),
         cmocka_unit_test_setup_teardown(test_records_of_any_length, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_store_with_a_log_is_converted, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_an_older_store_is_converted, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_an_older_store_that_was_not_closed_is_refused, setup, teardown),
         cmocka_unit_test(test_the_twin_does_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

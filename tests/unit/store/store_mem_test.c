@@ -157,7 +157,7 @@ static void iterators_keep_their_state(void **state)
     write_one(f, 3, SPACE_SYSTEM, "k", "2");
     write_one(f, 4, SPACE_SYSTEM, "j", "2");
     write_one(f, 5, SPACE_TREE, "k", NULL);
-    assert_int_equal(store_sync(f->store), 0);
+    store_mem_keep(f->store);
     assert_int_equal(store_set_history_low(f->store, 5), 0);
     assert_int_equal(store_compact(f->store), 0);
     assert_scan(plain, "k=1");
@@ -176,7 +176,7 @@ static void cut_off_refuses_and_drops(void **state)
         write_one(f, ts, SPACE_TREE, ts % 2 ? "odd" : "even", "value");
     write_one(f, 101, SPACE_TREE, "gone", "value");
     write_one(f, 102, SPACE_TREE, "gone", NULL);
-    assert_int_equal(store_sync(f->store), 0);
+    store_mem_keep(f->store);
     struct store_stats before, after;
     store_stats(f->store, &before);
     assert_int_equal(store_set_history_low(f->store, 102), 0);
@@ -197,7 +197,7 @@ static void cut_off_refuses_and_drops(void **state)
     assert_reads(f, 0, SPACE_SYSTEM, "k", "v");
 }
 
-/* Goal: a crash keeps what was synced and as many of the batches after it as told, whole ones. */
+/* Goal: a crash keeps what is kept for sure and as many of the batches after it as told, whole ones. */
 static void crash_keeps_a_prefix(void **state)
 {
     struct fixture *f = *state;
@@ -205,7 +205,7 @@ static void crash_keeps_a_prefix(void **state)
         tl_ts start = (kept + 1) * 100;
         write_one(f, start, SPACE_SYSTEM, "count", "-");
         write_one(f, start + 1, SPACE_TREE, "count", "-");
-        assert_int_equal(store_sync(f->store), 0);
+        store_mem_keep(f->store);
         for (tl_ts i = 0; i < 4; i++) {
             char text[8];
             snprintf(text, sizeof text, "%d", (int)i);
@@ -225,13 +225,13 @@ static void crash_keeps_a_prefix(void **state)
     }
 }
 
-/* Goal: a crash brings back what an unsynced batch had hidden, also when compaction ran between. */
+/* Goal: a crash brings back what a batch had hidden that it takes back, also when compaction ran between. */
 static void crash_brings_back_the_hidden(void **state)
 {
     struct fixture *f = *state;
     write_one(f, 1, SPACE_TREE, "k", "old");
     write_one(f, 2, SPACE_SYSTEM, "k", "old");
-    assert_int_equal(store_sync(f->store), 0);
+    store_mem_keep(f->store);
     write_one(f, 3, SPACE_TREE, "k", NULL);
     write_one(f, 4, SPACE_SYSTEM, "k", NULL);
     assert_int_equal(store_set_history_low(f->store, 4), 0);
