@@ -68,7 +68,7 @@ enum { LOG_PLACE_MAX = 4096 };
  */
 int log_append(struct log *log, const struct slice *parts, size_t count, log_position *ret_position) TL_MUST_USE;
 
-/* Waits until everything up to `position` is durable. Returns: 0; TL_ERR_IO, after which nothing more may be acknowledged. */
+/* Waits until everything up to `position` is durable. Returns: 0; TL_ERR_IO, after which nothing more may be acknowledged: what comes later fails, too. */
 int log_sync(struct log *log, log_position position) TL_MUST_USE;
 
 void log_head(struct log *log, struct log_head *ret_head);

@@ -187,6 +187,23 @@ int log_file_new_segment(struct log_file *log, bool continued)
     return 0;
 }
 
+static bool has_failed_sync(struct log_file *log)
+{
+    pthread_mutex_lock(&log->lock);
+    bool failed = log->sync_failed;
+    pthread_mutex_unlock(&log->lock);
+    return failed;
+}
+
+/* Invariant 7: the next sync of the same files would succeed, though what this one could not write is still not on the disk. */
+static int fail_sync(struct log_file *log, int code)
+{
+    pthread_mutex_lock(&log->lock);
+    log->sync_failed = true;
+    pthread_mutex_unlock(&log->lock);
+    return tl_trace(code);
+}
+
 /* --- Appending ---------------------------------------------------------------------------------------------------- */
 
 /* Where an entry's parts have been written up to. */
@@ -295,7 +312,7 @@ static int file_append(struct log *base, const struct slice *parts, size_t count
     struct source source = {.parts = parts, .count = count};
     uint64_t len = 0;
     REQUIRE(!log->read_only);
-    if (log->failed)
+    if (log->failed || has_failed_sync(log))
         return tl_trace(TL_ERR_IO);
     for (size_t i = 0; i < count; i++)
         len += parts[i].len;
@@ -371,6 +388,8 @@ static int sync_round(struct log_file *log)
 {
     struct log_disk *disk = log->disk;
     int r = 0;
+    if (has_failed_sync(log))
+        return tl_trace(TL_ERR_IO);
     pthread_mutex_lock(&log->lock);
     struct syncing syncing = begin_sync(log);
     log->names_unsynced = false;
@@ -380,7 +399,7 @@ static int sync_round(struct log_file *log)
     if (r == 0 && syncing.names)
         r = disk->functions->sync_names(disk);
     if (r < 0)
-        return tl_trace(r);
+        return fail_sync(log, r);
     pthread_mutex_lock(&log->lock);
     if (syncing.count == SYNCED_AT_ONCE)
         syncing.position = log->durable; /* there may be more files: another round */
@@ -446,7 +465,7 @@ static int file_seal(struct log *base)
         r = log->disk->functions->sync_names(log->disk);
     if (r < 0) {
         log->failed = true;
-        return tl_trace(r);
+        return fail_sync(log, r);
     }
     pthread_mutex_lock(&log->lock);
     log->sealed = true;

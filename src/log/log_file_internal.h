@@ -66,6 +66,7 @@ struct log_file {
     uint64_t spare_next; /* a number that no spare has had */
 
     pthread_mutex_t sync_lock; /* one syncs, or changes checkpoints */
+    bool sync_failed;          /* a sync did (invariant 7); under `lock` */
     int durable_file;
     uint64_t durable_writes;
     struct log_checkpoint checkpoints[2]; /* newest first; position 0: none. Places are mem_free's */

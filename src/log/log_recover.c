@@ -3,7 +3,7 @@
  * Opening the file log; README.md, "Opening".
  *
  * - list what is there; read the checkpoints and how far the log is known to be durable
- * - walk the records to the first that is none: the end
+ * - walk the records to the first that is none: the end; what nothing says was durable is written again
  * - search behind it for anything that says that more was durable: then it is damage, and refused
  * - else cut: zeros behind the end, later segments become spares, all of it durable
  */
@@ -26,7 +26,12 @@ struct recovery {
     bool begun;
     struct log_place begin;
     log_position evidence; /* the newest position that something says was durable */
+    /* Records in a row, of the segment that is walked, to be written again; where the first stands. */
+    struct buf again;
+    uint64_t again_offset;
 };
+
+enum { AGAIN_BYTES = 256 << 10 };
 
 static int refuse(struct recovery *recovery, int code, const char *format, ...) TL_PRINTF(3, 4);
 
@@ -194,6 +199,31 @@ static bool take_record(struct recovery *recovery, const struct record *record, 
     return true;
 }
 
+static int flush_again(struct recovery *recovery, const struct log_reader *reader)
+{
+    struct slice part = buf_view(&recovery->again);
+    int r = part.len == 0
+                ? 0
+                : reader->disk->functions->write(reader->disk, reader->file, recovery->again_offset, &part, 1);
+    buf_clear(&recovery->again);
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+/*
+ * A record may lie in the page cache only, and no sync would write it (README.md, "Opening", 4). What is written is what was checked: read once
+ * more it could be what the disk has.
+ */
+static int write_again(struct recovery *recovery, const struct log_reader *reader, uint64_t offset, struct slice record)
+{
+    int r = 0;
+    if (recovery->again.len >= AGAIN_BYTES || recovery->again_offset + recovery->again.len != offset)
+        r = flush_again(recovery, reader);
+    if (recovery->again.len == 0)
+        recovery->again_offset = offset;
+    buf_slice(&recovery->again, record);
+    return r < 0 ? tl_trace(r) : 0;
+}
+
 /* Walks the records of one segment. Returns: 0 it is full, the walk goes on; 1 the end is in it; fatal codes. */
 static int walk_segment(struct recovery *recovery, struct log_reader *reader, size_t i)
 {
@@ -209,9 +239,16 @@ static int walk_segment(struct recovery *recovery, struct log_reader *reader, si
         r = log_reader_next(reader, &record, &payload);
         if (r != 0 || !take_record(recovery, &record, &at))
             break;
+        if (log->read_only || record.position <= recovery->evidence)
+            continue;
+        struct slice whole = slice_make(payload.data - RECORD_HEADER_BYTES, (size_t)record_bytes(record.len));
+        if ((r = write_again(recovery, reader, at.offset, whole)) < 0)
+            break;
     }
+    int written = flush_again(recovery, reader);
     reader->disk->functions->close(reader->disk, reader->file);
     reader->file = -1;
+    r = r >= 0 && written < 0 ? written : r;
     return r < 0 ? tl_trace(r) : r == READER_END ? 0 : 1;
 }
 
@@ -298,7 +335,7 @@ static bool all_zero(struct slice bytes)
     return true;
 }
 
-/* Zeros from the end to the end of its segment; only where there is something else, from there on. */
+/* Zeros from the end to the end of its segment; behind a seal only where there is something else, from there on. */
 static int zero_rest(struct log_file *log, int file)
 {
     enum { STEP = 64 << 10 };
@@ -308,7 +345,8 @@ static int zero_rest(struct log_file *log, int file)
     for (uint64_t at = log->end.offset; r == 0 && at < log->segment_bytes; at += STEP) {
         size_t len = log->segment_bytes - at < STEP ? (size_t)(log->segment_bytes - at) : STEP, got = 0;
         struct slice part = slice_make(zeros, len);
-        r = log->disk->functions->read(log->disk, file, at, bytes, len, &got);
+        if (log->sealed)
+            r = log->disk->functions->read(log->disk, file, at, bytes, len, &got);
         if (r == 0 && (got < len || !all_zero(slice_make(bytes, got))))
             r = log->disk->functions->write(log->disk, file, at, &part, 1);
     }
@@ -339,7 +377,6 @@ static int cut(struct log_file *log)
     int r = log->disk->functions->open(log->disk, name, false, &last->file);
     if (r == 0)
         r = zero_rest(log, last->file);
-    /* What was read may lie in the memory of the machine only, and must be durable before anything is built on it. */
     if (r == 0)
         r = log->disk->functions->sync(log->disk, last->file);
     if (r == 0)
@@ -350,7 +387,7 @@ static int cut(struct log_file *log)
     return r == 0 ? 0 : tl_trace(r < 0 ? r : TL_ERR_IO);
 }
 
-/* Earlier segments than the last may have records that were never synced, when the machine has not gone down since. */
+/* Earlier segments than the last may have records that were never synced, when the machine has not gone down since, or that were written again. */
 static int sync_earlier(struct log_file *log, size_t from)
 {
     for (size_t i = from; i < log->end.segment; i++) {
@@ -412,7 +449,7 @@ static int reaches_checkpoint(struct recovery *recovery)
 
 int log_file_recover(struct log_file *log, char **ret_reason)
 {
-    struct recovery recovery = {.log = log, .ret_reason = ret_reason};
+    struct recovery recovery = {.log = log, .ret_reason = ret_reason, .again = BUF_INIT(BUF_UNLIMITED)};
     size_t sound = 0, walked;
     int r = log->disk->functions->list(log->disk, visit_name, log);
     if (r < 0)
@@ -424,7 +461,9 @@ int log_file_recover(struct log_file *log, char **ret_reason)
         (r = reaches_checkpoint(&recovery)) < 0 || (r = read_durable(&recovery)) < 0)
         return r;
     walked = first_to_walk(log, sound);
-    if ((r = walk(&recovery, sound)) < 0 || (r = search(&recovery)) < 0)
+    r = walk(&recovery, sound);
+    buf_deinit(&recovery.again);
+    if (r < 0 || (r = search(&recovery)) < 0)
         return r;
     log->end = recovery.end;
     log->appended = recovery.position - 1;

@@ -245,6 +245,82 @@ static void test_begins_behind_an_entry(void **state)
     disk_sim_free(sim);
 }
 
+/* What a failed sync did not write is read as if it had been; nothing may be acknowledged that stands on it, and the next process writes it. */
+static void test_failed_sync(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        struct disk_sim *sim = disk_sim_new(seed);
+        struct log *log = open_file(sim);
+        struct slice part = SLICE_LIT("more");
+        struct log_head head;
+        log_position position;
+        append_all(log, 1, 10, mixed);
+        disk_sim_fail_syncs(sim, 1);
+        assert_int_equal(log_sync(log, 10), TL_ERR_IO);
+        disk_sim_fail_syncs(sim, 0);
+        assert_int_equal(log_sync(log, 10), TL_ERR_IO);
+        assert_int_equal(log_append(log, &part, 1, &position), TL_ERR_IO);
+        assert_int_equal(log_seal(log), TL_ERR_IO);
+        log_close(log);
+        log = open_file(sim);
+        log_head(log, &head);
+        unsigned next = (unsigned)head.appended + 1; /* some may have been evicted before */
+        append_all(log, next, next, mixed);
+        assert_int_equal(log_sync(log, next), 0);
+        log_close(log);
+        disk_sim_cut_power(sim);
+        log = open_file(sim);
+        expect(log, 1, next, mixed);
+        log_close(log);
+        disk_sim_free(sim);
+    }
+}
+
+static size_t sector(unsigned number)
+{
+    (void)number;
+    return DISK_SIM_SECTOR - 32; /* with its header */
+}
+
+/*
+ * A record behind the torn end is overwritten, and that sync fails: it is read as zeros, but may still be on the disk. The same entry as was torn takes its
+ * place, so that what stood behind that would follow it.
+ */
+static void test_what_was_cut_off_stays_gone(void **state)
+{
+    unsigned torn = 0;
+    (void)state;
+    for (uint64_t seed = 1; seed <= 100; seed++) {
+        struct disk_sim *sim = disk_sim_new(seed);
+        struct log *log = open_file(sim);
+        struct log_head head;
+        char *reason = NULL;
+        append_all(log, 1, 1, sector);
+        assert_int_equal(log_sync(log, 1), 0);
+        append_all(log, 2, 3, sector);
+        log_close(log);
+        disk_sim_cut_power(sim);
+        disk_sim_fail_syncs(sim, 1);
+        assert_int_equal(log_file_open(disk_sim_disk(sim), &options, &log, &reason), TL_ERR_IO);
+        disk_sim_fail_syncs(sim, 0);
+        log = open_file(sim);
+        log_head(log, &head);
+        if (head.appended == 1) {
+            torn++;
+            append_all(log, 2, 2, sector);
+            assert_int_equal(log_sync(log, 2), 0);
+            log_close(log);
+            disk_sim_cut_power(sim);
+            log = open_file(sim);
+            expect(log, 1, 2, sector);
+        }
+        log_close(log);
+        disk_sim_free(sim);
+    }
+    assert_true(torn > 10);
+}
+
 static void test_prepare_makes_spares(void **state)
 {
     struct disk_sim *sim = disk_sim_new(5);
@@ -555,6 +631,8 @@ int main(void)
         cmocka_unit_test(test_follower_waits),
         cmocka_unit_test(test_checkpoints_and_trim),
         cmocka_unit_test(test_seal),
+        cmocka_unit_test(test_failed_sync),
+        cmocka_unit_test(test_what_was_cut_off_stays_gone),
         cmocka_unit_test(test_prepare_makes_spares),
         cmocka_unit_test(test_full_disk),
         cmocka_unit_test(test_every_bit),
