@@ -99,8 +99,8 @@ int log_prepare(struct log *log) TL_MUST_USE;
 int log_shrink(struct log *log) TL_MUST_USE;
 
 /*
- * Notes where a checkpoint is, durably; it is the newest from now on, and the one before it the second newest. Where hosts share the log, each
- * has its own.
+ * Notes where a checkpoint is, durably; it is the newest from now on, and the one before it the second newest. Positions only rise: one at the newest's position
+ * takes its place, and one below it changes nothing (promise 5: what it needs may be trimmed). Where hosts share the log, each has its own.
  * Returns: 0; LOG_AWAY: it is not noted, or it is; TL_ERR_IO.
  */
 int log_put_checkpoint(struct log *log, const struct log_checkpoint *checkpoint) TL_MUST_USE;

@@ -849,12 +849,18 @@ static int file_put_checkpoint(struct log *base, const struct log_checkpoint *ch
     struct log_file *log = file_of(base);
     REQUIRE(is_durable(log, checkpoint->position));
     pthread_mutex_lock(&log->sync_lock);
-    struct log_checkpoint both[2] = {*checkpoint, log->checkpoints[0]};
+    if (checkpoint->position < log->checkpoints[0].position) {
+        pthread_mutex_unlock(&log->sync_lock);
+        return 0;
+    }
+    bool again = checkpoint->position == log->checkpoints[0].position;
+    struct log_checkpoint both[2] = {*checkpoint, log->checkpoints[again ? 1 : 0]};
     int r = write_checkpoints(log, both);
     if (r == 0) {
         pthread_mutex_lock(&log->lock);
-        forget_checkpoint(&log->checkpoints[1]);
-        log->checkpoints[1] = log->checkpoints[0];
+        forget_checkpoint(&log->checkpoints[again ? 0 : 1]);
+        if (!again)
+            log->checkpoints[1] = log->checkpoints[0];
         log->checkpoints[0] = (struct log_checkpoint){
             checkpoint->position,
             slice_make(mem_strdup(checkpoint->place.data, checkpoint->place.len), checkpoint->place.len)};

@@ -318,10 +318,12 @@ static int memory_put_checkpoint(struct log *log, const struct log_checkpoint *c
     struct log_checkpoint *checkpoints = checkpoints_of(log);
     pthread_mutex_lock(&medium->lock);
     bool away = is_away(log);
-    if (!away) {
+    if (!away && checkpoint->position >= checkpoints[0].position) {
+        bool again = checkpoint->position == checkpoints[0].position;
         REQUIRE(checkpoint->position <= medium->durable);
-        free_bytes(checkpoints[1].place);
-        checkpoints[1] = checkpoints[0];
+        free_bytes(checkpoints[again ? 0 : 1].place);
+        if (!again)
+            checkpoints[1] = checkpoints[0];
         checkpoints[0] =
             (struct log_checkpoint){checkpoint->position, copy_bytes(checkpoint->place), checkpoint->log_bytes};
     }

@@ -177,13 +177,16 @@ static int sync_some(struct world *world)
 
 static int put_checkpoint(struct world *world)
 {
-    struct log_checkpoint checkpoint = {world->durable, SLICE_LIT("some place")};
-    if (world->durable <= world->checkpoint)
+    bool late = rng_below(&world->rng, 4) == 0; /* below the newest perhaps, which it does not take the place of */
+    struct log_checkpoint checkpoint = {late ? rng_below(&world->rng, world->durable + 1) : world->durable,
+                                        SLICE_LIT("some place")};
+    if (checkpoint.position == 0)
         return 0;
-    world->checkpoint_in_the_air = checkpoint.position;
+    if (checkpoint.position > world->checkpoint)
+        world->checkpoint_in_the_air = checkpoint.position;
     int r = log_put_checkpoint(world->log, &checkpoint);
     if (r == 0)
-        world->checkpoint = checkpoint.position;
+        world->checkpoint = world->checkpoint_in_the_air;
     return r;
 }
 

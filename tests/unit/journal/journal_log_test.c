@@ -49,6 +49,30 @@ static int append_if_room(struct log *log, const struct slice *parts, size_t cou
     return atomic_load(&log_is_full) ? TL_ERR_NO_SPACE : append_really(log, parts, count, ret_position);
 }
 
+/*
+ * The first that notes a checkpoint while it is armed is held up before it does, until another one has, or until none has for a while: then none may.
+ */
+static _Atomic bool hold_first_note;
+static _Atomic int notes_begun, notes_done;
+static _Atomic log_position newest_noted;
+static _Atomic bool noted_out_of_order;
+static int (*note_really)(struct log *log, const struct log_checkpoint *checkpoint);
+
+static int note(struct log *log, const struct log_checkpoint *checkpoint)
+{
+    enum { LOOKS = 400, LOOK_US = 1000 };
+    atomic_fetch_add(&notes_begun, 1);
+    bool held = atomic_exchange(&hold_first_note, false);
+    for (int i = 0; held && i < LOOKS && atomic_load(&notes_done) == 0; i++)
+        usleep(LOOK_US);
+    if (checkpoint->position <= atomic_load(&newest_noted))
+        atomic_store(&noted_out_of_order, true);
+    atomic_store(&newest_noted, checkpoint->position);
+    int r = note_really(log, checkpoint);
+    atomic_fetch_add(&notes_done, 1);
+    return r;
+}
+
 static struct log *open_log(struct log_medium *medium)
 {
     struct log *log = log_memory_open(medium);
@@ -56,6 +80,8 @@ static struct log *open_log(struct log_medium *medium)
     keeping.trim = trim_nothing;
     append_really = keeping.append;
     keeping.append = append_if_room;
+    note_really = keeping.put_checkpoint;
+    keeping.put_checkpoint = note;
     log->functions = &keeping;
     return log;
 }
@@ -439,6 +465,44 @@ static uint64_t leaping_clock(void *context)
     return (uint64_t)now.tv_sec * TL_SECOND + (uint64_t)now.tv_nsec / 1000 + atomic_load(&leapt);
 }
 
+static void *checkpoint(void *context)
+{
+    const struct life *life = context;
+    assert_int_equal(journal_checkpoint(life->journal), 0);
+    return NULL;
+}
+
+/*
+ * A backup has a checkpoint, and before it has told the log of that `_forcemerge` has the next. The log is told of the older one first: it would take it for the newest,
+ * and what lies behind it is let go for the other one.
+ */
+static void test_checkpoints_are_noted_in_order(void **state)
+{
+    struct life life = born();
+    char place[LOG_PLACE_MAX];
+    struct log_checkpoint newest;
+    pthread_t thread;
+    (void)state;
+    begin(&life, 0, false);
+    must_run(&life, write_command("1", ""));
+    atomic_store(&noted_out_of_order, false);
+    atomic_store(&newest_noted, 0);
+    atomic_store(&notes_begun, 0);
+    atomic_store(&notes_done, 0);
+    atomic_store(&hold_first_note, true);
+    assert_int_equal(pthread_create(&thread, NULL, checkpoint, &life), 0);
+    while (atomic_load(&notes_begun) == 0)
+        usleep(1000);
+    must_run(&life, write_command("2", ""));
+    checkpoint(&life);
+    pthread_join(thread, NULL);
+    assert_false(atomic_load(&noted_out_of_order));
+    assert_int_equal(log_get_checkpoint(life.log, 0, place, &newest), 0);
+    assert_int_equal(newest.position, atomic_load(&newest_noted));
+    end(&life);
+    buried(&life);
+}
+
 static struct command *session_status(void)
 {
     struct command *command = command_new(COMMAND_STATUS, DIALECT_7);
@@ -499,10 +563,11 @@ static void test_a_full_log(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_log_makes_the_same_core), cmocka_unit_test(test_what_was_open_goes_on),
-        cmocka_unit_test(test_a_lost_machine_rolls_back),   cmocka_unit_test(test_what_a_start_applied_counts),
-        cmocka_unit_test(test_strangers_are_refused),       cmocka_unit_test(test_a_slow_machine_stops),
-        cmocka_unit_test(test_another_state_is_told),       cmocka_unit_test(test_a_full_log),
+        cmocka_unit_test(test_the_log_makes_the_same_core),    cmocka_unit_test(test_what_was_open_goes_on),
+        cmocka_unit_test(test_a_lost_machine_rolls_back),      cmocka_unit_test(test_what_a_start_applied_counts),
+        cmocka_unit_test(test_strangers_are_refused),          cmocka_unit_test(test_a_slow_machine_stops),
+        cmocka_unit_test(test_another_state_is_told),          cmocka_unit_test(test_a_full_log),
+        cmocka_unit_test(test_checkpoints_are_noted_in_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

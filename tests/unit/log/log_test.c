@@ -163,6 +163,8 @@ static void test_checkpoints_and_trim(void **state)
     assert_int_equal(log_trim(log, 60), 0);
     log_head(log, &head);
     assert_in_range(head.oldest, 30, 60);
+    put_checkpoint(log, 20, "noted late: what is behind it is gone");
+    put_checkpoint(log, 70, "seventy, once more");
     assert_int_equal(log_follow(log, head.oldest - 1, &cursor), LOG_TRIMMED);
     expect(log, (unsigned)head.oldest, 100, mixed);
     append_all(log, 101, 300, mixed); /* into segments that were used before */
@@ -172,7 +174,7 @@ static void test_checkpoints_and_trim(void **state)
     expect(log, (unsigned)head.oldest, 300, mixed);
     assert_int_equal(log_get_checkpoint(log, 0, place, &found), 0);
     assert_int_equal(found.position, 70);
-    assert_slice_equal(found.place, "seventy");
+    assert_slice_equal(found.place, "seventy, once more");
     assert_int_equal(log_get_checkpoint(log, 1, place, &found), 0);
     assert_slice_equal(found.place, "forty");
     log_close(log);
