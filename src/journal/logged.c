@@ -315,9 +315,12 @@ static void begin_checkpoint(struct journal *journal)
 {
     struct buf record = BUF_INIT(BUF_UNLIMITED);
     uint64_t begun = journal__boot(journal);
+    struct log_lineage lineage;
     int r = log_sync(journal->log, journal->position);
+    if (r == 0)
+        r = log_lineage(journal->log, journal->position, &lineage);
     if (r == 0) {
-        recover_write_record(journal->core, journal->position, &record);
+        recover_write_record(journal->core, journal->position, &lineage, &record);
         r = store_checkpoint(journal->store, buf_view(&record));
     }
     buf_deinit(&record);

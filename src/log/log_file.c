@@ -326,6 +326,7 @@ static int file_append(struct log *base, const struct slice *parts, size_t count
     if (r == 0) {
         log->sealed = false;
         *ret_position = ++log->appended;
+        log->appended_chain = log->end.chain;
     }
     log->failed = r < 0;
     pthread_mutex_unlock(&log->lock);
@@ -482,6 +483,7 @@ struct file_cursor {
     uint64_t number;       /* of the segment that it reads */
     log_position position; /* of the entry that it reads next */
     log_position wanted;   /* what it was asked for: earlier ones are passed over */
+    uint32_t chain;        /* the checksum of the last record of the entry read last */
     struct buf entry;      /* the parts of an entry that has several */
 };
 
@@ -585,6 +587,7 @@ static int next_entry(struct file_cursor *cursor, struct slice *ret_bytes)
             continue;
         if (record.position != cursor->position)
             return explain_unsound(cursor);
+        cursor->chain = record.sum;
         if (record.kind == RECORD_WHOLE) {
             *ret_bytes = payload;
             break;
@@ -625,6 +628,44 @@ static void file_unfollow(struct log_cursor *base)
     log_reader_close(&cursor->reader);
     buf_deinit(&cursor->entry);
     mem_free(cursor);
+}
+
+/* Reads the entry. */
+static int read_chain(struct log *base, log_position position, uint32_t *ret_chain)
+{
+    struct log_cursor *cursor;
+    struct log_entry entry;
+    int r = file_follow(base, position, &cursor);
+    if (r != 0)
+        return r;
+    r = file_next(cursor, &entry);
+    if (r == 0)
+        *ret_chain = ((struct file_cursor *)cursor)->chain;
+    file_unfollow(cursor);
+    return r;
+}
+
+/* Where the log begins. What a later segment's header says may be the checksum of a seal. Requires: the lock. */
+static uint32_t first_chain(const struct log_file *log)
+{
+    return log->segment_count > 0 && log->segments[0].number == 1 ? log->segments[0].chain : 0;
+}
+
+static int file_lineage(struct log *base, log_position position, struct log_lineage *ret_lineage)
+{
+    struct log_file *log = file_of(base);
+    struct log_head head;
+    int r = 0;
+    memcpy(ret_lineage->identity, log->identity, sizeof log->identity);
+    file_head(base, &head);
+    pthread_mutex_lock(&log->lock);
+    bool newest = position == log->appended;
+    if (newest || position + 1 == head.oldest)
+        ret_lineage->chain = newest ? log->appended_chain : first_chain(log);
+    pthread_mutex_unlock(&log->lock);
+    if (!newest && position >= head.oldest && position < head.appended)
+        r = read_chain(base, position, &ret_lineage->chain);
+    return r < 0 ? tl_trace(r) : 0;
 }
 
 /* --- Trimming ----------------------------------------------------------------------------------------------------- */
@@ -908,6 +949,7 @@ static const struct log_functions functions = {
     .append = file_append,
     .sync = file_sync,
     .head = file_head,
+    .lineage = file_lineage,
     .follow = file_follow,
     .next = file_next,
     .unfollow = file_unfollow,
@@ -946,6 +988,7 @@ int log_file_open(struct log_disk *disk, const struct log_file_options *options,
     log->spares_max = options->spares_max < 64 ? options->spares_max : 64;
     log->read_only = options->read_only;
     log->after = options->after;
+    log->lineage = options->lineage;
     log->keep = options->keep;
     log->keep_context = options->keep_context;
     log->durable_file = -1;

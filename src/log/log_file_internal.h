@@ -43,6 +43,7 @@ struct log_file {
     unsigned spares_max;
     bool read_only;
     log_position after; /* where it begins, when it is made */
+    struct log_lineage lineage; /* there */
     int (*keep)(void *context, const char *name);
     void *keep_context;
     pthread_mutex_t trim_lock; /* one trims */
@@ -57,6 +58,7 @@ struct log_file {
     size_t segment_count;
     size_t segment_room;
     log_position appended;
+    uint32_t appended_chain; /* the checksum of its last record; 0: it is not known */
     log_position durable;
     bool sealed;
     bool names_unsynced;

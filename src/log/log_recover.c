@@ -21,6 +21,7 @@ struct recovery {
     char **ret_reason;
     struct log_place end;
     log_position position; /* of the entry that comes next */
+    uint32_t entry_chain;  /* of the one before it: the checksum of its last record; 0: it was not read */
     bool sealed;
     /* Of an entry that began and has not ended. */
     bool begun;
@@ -192,8 +193,10 @@ static bool take_record(struct recovery *recovery, const struct record *record, 
     }
     if (record->kind == RECORD_LAST)
         recovery->begun = false;
-    if (record->kind == RECORD_WHOLE || record->kind == RECORD_LAST)
+    if (record->kind == RECORD_WHOLE || record->kind == RECORD_LAST) {
         recovery->position++;
+        recovery->entry_chain = record->sum;
+    }
     if (record->durable > recovery->evidence)
         recovery->evidence = record->durable;
     return true;
@@ -273,6 +276,7 @@ static int walk(struct recovery *recovery, size_t sound)
     recovery->position = log->segments[i].position;
     recovery->begun = log->segments[i].continued;
     recovery->begin = recovery->end;
+    recovery->entry_chain = log->segments[i].number == 1 ? log->segments[i].chain : 0;
     while (r == 0) {
         const struct log_segment *segment = &log->segments[i];
         /* A segment that does not go on where the one before ended is none of this log's any more. */
@@ -424,8 +428,12 @@ static int make_new(struct recovery *recovery)
         return refuse(recovery, TL_ERR_CORRUPT, "entries were durable, but there is no segment");
     if (log->read_only)
         return 0;
+    static const char unknown[LOG_IDENTITY_BYTES];
     log->appended = log->durable = log->after; /* what is before it lies elsewhere: in a backup's store */
-    r = log->disk->functions->random(log->disk, log->identity, sizeof log->identity);
+    log->appended_chain = log->end.chain = log->lineage.chain;
+    memcpy(log->identity, log->lineage.identity, sizeof log->identity);
+    if (memcmp(log->identity, unknown, sizeof unknown) == 0)
+        r = log->disk->functions->random(log->disk, log->identity, sizeof log->identity);
     if (r == 0)
         r = log_file_new_segment(log, false);
     if (r == 0)
@@ -467,6 +475,7 @@ int log_file_recover(struct log_file *log, char **ret_reason)
         return r;
     log->end = recovery.end;
     log->appended = recovery.position - 1;
+    log->appended_chain = recovery.entry_chain;
     log->sealed = recovery.sealed && !recovery.begun;
     log->durable = log->read_only ? recovery.evidence : log->appended;
     if (log->read_only)

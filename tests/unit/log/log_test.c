@@ -323,6 +323,86 @@ static void test_what_was_cut_off_stays_gone(void **state)
     assert_true(torn > 10);
 }
 
+static struct log_lineage lineage_of(struct log *log, log_position position)
+{
+    struct log_lineage lineage;
+    assert_int_equal(log_lineage(log, position, &lineage), 0);
+    return lineage;
+}
+
+static void assert_same(const struct log_lineage *a, const struct log_lineage *b)
+{
+    assert_memory_equal(a->identity, b->identity, LOG_IDENTITY_BYTES);
+    assert_int_equal(a->chain, b->chain);
+}
+
+/* Opened on a disk of its own; what a copy of the log goes on from, or nothing. */
+static struct log *open_behind(struct disk_sim *sim, log_position after, struct log_lineage lineage)
+{
+    const struct log_file_options behind = {.segment_bytes = SEGMENT, .after = after, .lineage = lineage};
+    struct log *log;
+    char *reason;
+    assert_int_equal(log_file_open(disk_sim_disk(sim), &behind, &log, &reason), 0);
+    return log;
+}
+
+/* What a log is up to an entry stays the same, whether it is the newest or not, appended to, sealed, trimmed and opened again; another log is something else. */
+static void test_lineage(void **state)
+{
+    enum { COUNT = 100, TRIMMED = 60 };
+    struct disk_sim *sim = disk_sim_new(6), *copied = disk_sim_new(7), *strange = disk_sim_new(8);
+    struct log_lineage of[COUNT + 1];
+    struct log *log = open_file(sim), *copy, *other;
+    struct log_head head;
+    (void)state;
+    for (unsigned i = 1; i <= COUNT; i++) {
+        append_all(log, i, i, mixed);
+        of[i] = lineage_of(log, i);
+        assert_true(i == 1 || of[i].chain != of[i - 1].chain);
+    }
+    put_checkpoint(log, TRIMMED, "here");
+    assert_int_equal(log_trim(log, TRIMMED), 0);
+    assert_int_equal(log_seal(log), 0);
+    for (int times = 0; times < 3; times++) {
+        log_head(log, &head);
+        for (log_position i = head.oldest; i <= COUNT; i++) {
+            struct log_lineage now = lineage_of(log, i);
+            assert_same(&now, &of[i]);
+        }
+        assert_int_equal(lineage_of(log, head.oldest - 1).chain, 0);
+        assert_int_equal(lineage_of(log, head.appended + 1).chain, 0);
+        append(log, (unsigned)head.appended + 1, 10);
+        log_close(log);
+        log = open_file(sim);
+    }
+    copy = open_behind(copied, TRIMMED, of[TRIMMED]);
+    for (unsigned i = 0; i < 3; i++) {
+        struct log_lineage now = lineage_of(copy, TRIMMED);
+        assert_same(&now, &of[TRIMMED]);
+        append(copy, TRIMMED + 1 + i, mixed(TRIMMED + 1 + i));
+        now = lineage_of(copy, TRIMMED + 1 + i);
+        assert_memory_equal(now.identity, of[1].identity, LOG_IDENTITY_BYTES);
+        assert_false(log_lineage_fits(&now, &of[TRIMMED + 1 + i])); /* it has gone its own way */
+        log_close(copy);
+        copy = open_behind(copied, 0, (struct log_lineage){.chain = 0});
+        struct log_lineage again = lineage_of(copy, TRIMMED + 1 + i);
+        assert_same(&again, &now);
+    }
+    other = open_file(strange);
+    append_all(other, 1, COUNT, mixed);
+    for (unsigned i = 1; i <= COUNT; i++) {
+        struct log_lineage now = lineage_of(other, i);
+        assert_false(log_lineage_fits(&now, &of[i]));
+        assert_true(log_lineage_fits(&now, &(struct log_lineage){.chain = 7})); /* of a version that noted none */
+    }
+    log_close(log);
+    log_close(copy);
+    log_close(other);
+    disk_sim_free(sim);
+    disk_sim_free(copied);
+    disk_sim_free(strange);
+}
+
 static void test_prepare_makes_spares(void **state)
 {
     struct disk_sim *sim = disk_sim_new(5);
@@ -633,6 +713,7 @@ int main(void)
         cmocka_unit_test(test_follower_waits),
         cmocka_unit_test(test_checkpoints_and_trim),
         cmocka_unit_test(test_seal),
+        cmocka_unit_test(test_lineage),
         cmocka_unit_test(test_failed_sync),
         cmocka_unit_test(test_what_was_cut_off_stays_gone),
         cmocka_unit_test(test_prepare_makes_spares),
