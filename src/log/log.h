@@ -111,7 +111,7 @@ int log_trim(struct log *log, log_position before) TL_MUST_USE;
 /* Does a part of what appends will need, so that they need not wait for it. For a thread that has the time, beside all others. */
 int log_prepare(struct log *log) TL_MUST_USE;
 
-/* Gives back what it holds beyond its entries, for use again. Beside who appends. */
+/* Gives back what it holds beyond its entries, for use again. Beside who appends, who keeps what it counts on. */
 int log_shrink(struct log *log) TL_MUST_USE;
 
 /*

@@ -75,24 +75,41 @@ static int make_spare(struct log_file *log, uint64_t *ret_number)
     return r < 0 ? tl_trace(r) : 0;
 }
 
-/* Makes spares until there are so many, or as many as can be noted. */
-static int make_spares(struct log_file *log, uint64_t count)
+/* Notes a spare, unless there are so many that may be. Another thread may have made some since this one was begun. */
+static bool note_spare(struct log_file *log, uint64_t number, uint64_t most)
 {
-    enum { NOTED_MAX = sizeof log->spare_numbers / sizeof *log->spare_numbers };
+    pthread_mutex_lock(&log->lock);
+    bool noted = log->spare_count < most && log->spare_count < LOG_SPARES_MAX;
+    if (noted)
+        log->spare_numbers[log->spare_count++] = number;
+    pthread_mutex_unlock(&log->lock);
+    return noted;
+}
+
+static int remove_spare(struct log_file *log, uint64_t number)
+{
+    char name[LOG_NAME_BYTES];
+    log_spare_name(number, name);
+    return log->disk->functions->remove(log->disk, name);
+}
+
+/* Makes spares until there are so many, or as many as can be noted. With `reserve` they are kept for the append under way. */
+static int make_spares(struct log_file *log, uint64_t count, bool reserve)
+{
     for (;;) {
         uint64_t number;
         pthread_mutex_lock(&log->lock);
-        bool enough = log->spare_count >= count || log->spare_count >= NOTED_MAX;
+        bool enough = log->spare_count >= count || log->spare_count >= LOG_SPARES_MAX;
+        if (enough && reserve)
+            log->spares_reserved = (unsigned)(count < log->spare_count ? count : log->spare_count);
         pthread_mutex_unlock(&log->lock);
         if (enough)
             return 0;
         int r = make_spare(log, &number);
+        if (r == 0 && !note_spare(log, number, count))
+            r = remove_spare(log, number);
         if (r < 0)
             return tl_trace(r);
-        pthread_mutex_lock(&log->lock);
-        if (log->spare_count < NOTED_MAX)
-            log->spare_numbers[log->spare_count++] = number;
-        pthread_mutex_unlock(&log->lock);
     }
 }
 
@@ -103,6 +120,8 @@ static int take_spare(struct log_file *log, uint64_t *ret_number)
     found = log->spare_count > 0;
     if (found)
         *ret_number = log->spare_numbers[--log->spare_count];
+    if (log->spares_reserved > 0)
+        log->spares_reserved--;
     pthread_mutex_unlock(&log->lock);
     return found ? 0 : make_spare(log, ret_number);
 }
@@ -294,7 +313,8 @@ static int write_entry(struct log_file *log, struct source *source, uint64_t len
 }
 
 /*
- * Has as many spares as the entry may need before anything of it is written, so that a full disk refuses it and breaks nothing.
+ * Has as many spares as the entry may need before anything of it is written, so that a full disk refuses it and breaks nothing. They are reserved
+ * until it is: who shrinks beside it leaves them.
  * Returns: 0; TL_ERR_NO_SPACE, TL_ERR_IO.
  */
 static int make_room(struct log_file *log, uint64_t len)
@@ -303,7 +323,7 @@ static int make_room(struct log_file *log, uint64_t len)
     uint64_t payload = log->segment_bytes - SEGMENT_HEADER_BYTES - RECORD_ROOM_MIN;
     if (len + RECORD_ROOM_MIN <= room)
         return 0;
-    return make_spares(log, len / payload + 1);
+    return make_spares(log, len / payload + 1, true);
 }
 
 static int file_append(struct log *base, const struct slice *parts, size_t count, log_position *ret_position)
@@ -329,6 +349,7 @@ static int file_append(struct log *base, const struct slice *parts, size_t count
         log->appended_chain = log->end.chain;
     }
     log->failed = r < 0;
+    log->spares_reserved = 0;
     pthread_mutex_unlock(&log->lock);
     return r == TL_ERR_NO_SPACE ? tl_trace(TL_ERR_IO) : r < 0 ? tl_trace(r) : 0;
 }
@@ -723,12 +744,9 @@ static int let_go(struct log_file *log, uint64_t number)
         return log->disk->functions->remove(log->disk, name);
     log_spare_name(spare_number, spare);
     int r = log->disk->functions->rename(log->disk, name, spare);
-    if (r < 0)
-        return tl_trace(r);
-    pthread_mutex_lock(&log->lock);
-    log->spare_numbers[log->spare_count++] = spare_number;
-    pthread_mutex_unlock(&log->lock);
-    return 0;
+    if (r == 0 && !note_spare(log, spare_number, log->spares_max))
+        r = remove_spare(log, spare_number);
+    return r < 0 ? tl_trace(r) : 0;
 }
 
 /* The names go one after the other and are synced between, so that a power cut leaves no gap. */
@@ -758,7 +776,7 @@ static int file_trim(struct log *base, log_position before)
 int log_file_prepare(struct log *base)
 {
     struct log_file *log = file_of(base);
-    return log->read_only ? 0 : make_spares(log, log->spares_max);
+    return log->read_only ? 0 : make_spares(log, log->spares_max, false);
 }
 
 /* A spare is there before the last segment is full; trimming gives back further ones. */
@@ -768,26 +786,31 @@ static int file_prepare(struct log *base)
     pthread_mutex_lock(&log->lock);
     bool wanted = !log->read_only && log->half_full;
     pthread_mutex_unlock(&log->lock);
-    int r = wanted ? make_spares(log, 1) : 0;
+    int r = wanted ? make_spares(log, 1, false) : 0;
     return r == TL_ERR_NO_SPACE ? 0 : r; /* an append will say so */
+}
+
+/* Removes spares until there are no more than so many, and those that are reserved. */
+static int drop_spares(struct log_file *log, unsigned left)
+{
+    for (;;) {
+        uint64_t number = 0;
+        pthread_mutex_lock(&log->lock);
+        bool more = log->spare_count > (left > log->spares_reserved ? left : log->spares_reserved);
+        if (more)
+            number = log->spare_numbers[--log->spare_count];
+        pthread_mutex_unlock(&log->lock);
+        int r = more ? remove_spare(log, number) : 0;
+        if (!more || r < 0)
+            return r < 0 ? tl_trace(r) : 0;
+    }
 }
 
 static int file_shrink(struct log *base)
 {
     struct log_file *log = file_of(base);
-    int r = 0;
     REQUIRE(!log->read_only);
-    for (;;) {
-        char name[LOG_NAME_BYTES];
-        pthread_mutex_lock(&log->lock);
-        bool more = r == 0 && log->spare_count > 0;
-        if (more)
-            log_spare_name(log->spare_numbers[--log->spare_count], name);
-        pthread_mutex_unlock(&log->lock);
-        if (!more)
-            return r < 0 ? tl_trace(r) : 0;
-        r = log->disk->functions->remove(log->disk, name);
-    }
+    return drop_spares(log, 0);
 }
 
 /* --- Checkpoints -------------------------------------------------------------------------------------------------- */
@@ -985,7 +1008,7 @@ int log_file_open(struct log_disk *disk, const struct log_file_options *options,
     log->log.functions = &functions;
     log->disk = disk;
     log->segment_bytes = options->segment_bytes == 0 ? SEGMENT_BYTES_DEFAULT : options->segment_bytes;
-    log->spares_max = options->spares_max < 64 ? options->spares_max : 64;
+    log->spares_max = options->spares_max < LOG_SPARES_MAX ? options->spares_max : LOG_SPARES_MAX;
     log->read_only = options->read_only;
     log->after = options->after;
     log->lineage = options->lineage;
@@ -1003,6 +1026,8 @@ int log_file_open(struct log_disk *disk, const struct log_file_options *options,
         r = log_file_recover(log, ret_reason);
     if (r == 0 && log->durable_file < 0 && !log->read_only)
         r = disk->functions->open(disk, durable_name, true, &log->durable_file);
+    if (r == 0 && !log->read_only)
+        r = drop_spares(log, log->spares_max); /* an append that was given up may have left more */
     if (r == 0 && !log->read_only)
         say_durable(log, log->durable);
     if (r < 0) {

@@ -14,7 +14,7 @@
 #include "log/log_file.h"
 #include "log/segment.h"
 
-enum { LOG_NAME_BYTES = 32 };
+enum { LOG_NAME_BYTES = 32, LOG_SPARES_MAX = 64 };
 
 struct log_segment {
     uint64_t number;
@@ -63,8 +63,9 @@ struct log_file {
     bool sealed;
     bool names_unsynced;
     bool half_full; /* the last segment is */
-    uint64_t spare_numbers[64];
+    uint64_t spare_numbers[LOG_SPARES_MAX];
     unsigned spare_count;
+    unsigned spares_reserved; /* of these, for the append under way */
     uint64_t spare_next; /* a number that no spare has had */
 
     pthread_mutex_t sync_lock; /* one syncs, or changes checkpoints */

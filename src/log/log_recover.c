@@ -70,7 +70,7 @@ static void visit_name(void *context, const char *name)
     if (numbered(name, "", ".segment", &number)) {
         *log_file_add_segment(log) = (struct log_segment){.number = number, .file = -1};
     } else if (numbered(name, "spare-", "", &number)) {
-        if (log->spare_count < sizeof log->spare_numbers / sizeof *log->spare_numbers)
+        if (log->spare_count < LOG_SPARES_MAX)
             log->spare_numbers[log->spare_count++] = number;
         if (number >= log->spare_next)
             log->spare_next = number + 1;

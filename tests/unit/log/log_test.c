@@ -247,6 +247,116 @@ static void test_begins_behind_an_entry(void **state)
     disk_sim_free(sim);
 }
 
+/* A disk that does something once, before a write or before a rename. */
+static struct log_disk_functions hooked;
+static const struct log_disk_functions *unhooked;
+static void (*before_write)(struct log *log), (*before_rename)(struct log *log);
+static struct log *hooked_log;
+
+static void call(void (**hook)(struct log *log))
+{
+    void (*once)(struct log * log) = *hook;
+    *hook = NULL;
+    if (once != NULL)
+        once(hooked_log);
+}
+
+static int hooked_write(struct log_disk *disk, int file, uint64_t offset, const struct slice *parts, size_t count)
+{
+    call(&before_write);
+    return unhooked->write(disk, file, offset, parts, count);
+}
+
+static int hooked_rename(struct log_disk *disk, const char *from, const char *to)
+{
+    call(&before_rename);
+    return unhooked->rename(disk, from, to);
+}
+
+static struct log *open_hooked(struct disk_sim *sim, unsigned spares_max)
+{
+    const struct log_file_options opening = {.segment_bytes = SEGMENT, .spares_max = spares_max};
+    struct log_disk *disk = disk_sim_disk(sim);
+    char *reason;
+    unhooked = disk->functions;
+    hooked = *unhooked;
+    hooked.write = hooked_write;
+    hooked.rename = hooked_rename;
+    disk->functions = &hooked;
+    assert_int_equal(log_file_open(disk, &opening, &hooked_log, &reason), 0);
+    return hooked_log;
+}
+
+static unsigned count_spares(struct disk_sim *sim)
+{
+    unsigned count = 0;
+    char *bytes;
+    size_t len;
+    const char *name;
+    for (size_t i = 0; (name = disk_sim_file(sim, i, &bytes, &len)) != NULL; i++)
+        count += strncmp(name, "spare-", 6) == 0;
+    return count;
+}
+
+static void shrink(struct log *log)
+{
+    assert_int_equal(log_shrink(log), 0);
+}
+
+static void prepare(struct log *log)
+{
+    assert_int_equal(log_file_prepare(log), 0);
+}
+
+/* On a full disk an append has the spares that it has counted, though another thread gives back what the log holds. */
+static void test_shrink_beside_an_append(void **state)
+{
+    struct disk_sim *sim = disk_sim_new(9);
+    struct log *log = open_hooked(sim, 6);
+    (void)state;
+    append(log, 1, 10);
+    prepare(log);
+    disk_sim_set_room(sim, 1); /* no file may grow */
+    before_write = shrink;
+    append(log, 2, 5000);
+    assert_null(before_write);
+    assert_int_equal(log_shrink(log), 0);
+    assert_int_equal(count_spares(sim), 0);
+    log_close(log);
+    disk_sim_free(sim);
+}
+
+/* No more spares are kept than may be: of a trim that another thread makes spares beside, and of what an earlier process has left. */
+static void test_spares_are_bounded(void **state)
+{
+    enum { KEPT = 2, LEFT = 20 };
+    struct disk_sim *sim = disk_sim_new(10);
+    struct log *log = open_hooked(sim, KEPT);
+    struct log_disk *disk = disk_sim_disk(sim);
+    (void)state;
+    append_all(log, 1, 60, mixed);
+    put_checkpoint(log, 60, "here");
+    shrink(log);
+    before_rename = prepare;
+    assert_int_equal(log_trim(log, 60), 0);
+    assert_null(before_rename);
+    assert_int_equal(count_spares(sim), KEPT);
+    log_close(log);
+    for (int i = 0; i < LEFT; i++) {
+        char name[32];
+        int file;
+        snprintf(name, sizeof name, "spare-%016x", 0x1000 + i);
+        assert_int_equal(disk->functions->open(disk, name, true, &file), 0);
+        disk->functions->close(disk, file);
+    }
+    disk->functions->free(disk);
+    log = open_hooked(sim, KEPT);
+    assert_int_equal(count_spares(sim), KEPT);
+    append_all(log, 61, 80, mixed);
+    log_close(log);
+    disk_sim_free(sim);
+}
+
 /* What a failed sync did not write is read as if it had been; nothing may be acknowledged that stands on it, and the next process writes it. */
 static void test_failed_sync(void **state)
 {
@@ -714,6 +824,8 @@ int main(void)
         cmocka_unit_test(test_checkpoints_and_trim),
         cmocka_unit_test(test_seal),
         cmocka_unit_test(test_lineage),
+        cmocka_unit_test(test_shrink_beside_an_append),
+        cmocka_unit_test(test_spares_are_bounded),
         cmocka_unit_test(test_failed_sync),
         cmocka_unit_test(test_what_was_cut_off_stays_gone),
         cmocka_unit_test(test_prepare_makes_spares),
