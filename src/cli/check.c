@@ -108,7 +108,7 @@ static int check_log(const struct durable *durable)
 {
     log_position behind = 0;
     char *reason = NULL;
-    int r = durable->log == NULL ? 0 : recover_check_log(durable->log, durable->recovered.checkpoint, &behind, &reason);
+    int r = durable->log == NULL ? 0 : recover_check_log(durable->log, &durable->recovered, &behind, &reason);
     if (r != 0)
         return complain("the log of commands", r, reason);
     if (behind > 0)

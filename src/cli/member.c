@@ -204,7 +204,7 @@ static int found(const struct member_options *o, struct log *log, struct identit
 static int stand_at(struct member *member, log_position position)
 {
     struct buf record = BUF_INIT(BUF_UNLIMITED);
-    recover_write_record(member->core, position, &record);
+    recover_write_record(member->core, position, NULL, &record);
     int r = store_checkpoint(member->store, buf_view(&record));
     buf_deinit(&record);
     while (r == 0 && (r = store_checkpointed(member->store)) == 0)

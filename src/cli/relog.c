@@ -138,7 +138,7 @@ static int open_log(const char *path, bool read_only, struct log **ret_log)
 }
 
 /* What the backup's store stands at, in the log and in time. */
-static int read_backup(const char *path, log_position *ret_position, tl_ts *ret_ts)
+static int read_backup(const char *path, struct recovered *ret_store, tl_ts *ret_ts)
 {
     const struct store_options opening = {.directory = slice_from(path), .read_only = true};
     const struct core_limits limits = core_limits_default();
@@ -146,7 +146,7 @@ static int read_backup(const char *path, log_position *ret_position, tl_ts *ret_
     char *reason = NULL;
     int r = durable_open(&opening, &limits, NULL, &durable, &reason);
     if (r == 0) {
-        *ret_position = durable.recovered.checkpoint;
+        *ret_store = durable.recovered;
         *ret_ts = core_last_ts(durable.core);
     }
     durable_close(&durable);
@@ -192,11 +192,55 @@ static int append_entries(const struct relog_options *o, struct log *from, struc
     return r;
 }
 
-static int join(const struct relog_options *o, struct log *from, struct log *to, struct relogged *restored)
+/* Whether both logs have the same entries from one to another. Returns: 0; 1: they have not; fatal codes. */
+static int compare_entries(struct log *from, struct log *to, log_position first, log_position last)
+{
+    struct log_cursor *left, *right = NULL;
+    struct log_entry entry, other;
+    int r = first > last ? 0 : log_follow(from, first, &left);
+    if (r != 0 || first > last)
+        return r;
+    r = log_follow(to, first, &right);
+    for (log_position i = first; r == 0 && i <= last; i++)
+        if ((r = log_next(left, &entry)) == 0 && (r = log_next(right, &other)) == 0)
+            r = slice_equal(entry.bytes, other.bytes) ? 0 : 1;
+    log_unfollow(left);
+    log_unfollow(right);
+    return r < 0 ? r : r != 0;
+}
+
+/*
+ * Whether the log is the one that the backup was made of: by the record in the backup's store, and where the backup has entries of its own by these; one that was served
+ * since has others. Requires: both logs go up to `last`. Returns: 0; -1, told.
+ */
+static int check_lineage(const struct relog_options *o, struct log *from, struct log *to, const struct recovered *store,
+                         log_position last)
+{
+    struct log_lineage lineage;
+    struct log_head head;
+    log_head(from, &head);
+    log_position first = store->checkpoint + 1 > head.oldest ? store->checkpoint + 1 : head.oldest;
+    int r = log_lineage(from, store->checkpoint, &lineage);
+    if (r == 0)
+        r = log_lineage_fits(&lineage, &store->lineage) ? compare_entries(from, to, first, last) : 1;
+    if (r < 0)
+        return complain("the log", r, NULL);
+    if (r > 0)
+        fprintf(stderr,
+                "tidelock: %s was not made of the log that is named: their entries differ; name the log of the server "
+                "that made the "
+                "backup, and a backup that was not served since\n",
+                shown(o->from));
+    return r == 0 ? 0 : -1;
+}
+
+static int join(const struct relog_options *o, struct log *from, struct log *to, const struct recovered *store,
+                struct relogged *restored)
 {
     struct log_head have, head;
     log_head(to, &have);
     log_head(from, &head);
+    restored->first = store->checkpoint + 1;
     if (have.appended + 1 < restored->first) {
         fprintf(stderr, "tidelock: %s is no backup as it was made: its log does not go up to its store\n",
                 shown(o->from));
@@ -211,6 +255,8 @@ static int join(const struct relog_options *o, struct log *from, struct log *to,
                 restored->first - 1, head.oldest, head.appended);
         return -1;
     }
+    if (check_lineage(o, from, to, store, have.appended) != 0)
+        return -1;
     int r = append_entries(o, from, to, restored);
     return r == 0 ? 0 : complain("the log", r == LOG_TRIMMED ? TL_ERR_CORRUPT : r, NULL);
 }
@@ -221,14 +267,14 @@ static int fill(const struct relog_options *o, const char *part, const char *mer
 {
     tl_cleanup(mem_freep) char *own = path_of(part, "log");
     struct log *from = NULL, *to = NULL;
+    struct recovered store = {0};
     int r = mkdir(merged, 0700) == 0 ? 0 : fail(merged);
     for (int i = 0; r == 0 && i < o->log_count; i++)
         r = gather(o->logs[i], merged);
     if (r == 0)
         r = walk(o->from, part);
     if (r == 0)
-        r = read_backup(part, &restored->first, &restored->newest);
-    restored->first++;
+        r = read_backup(part, &store, &restored->newest);
     if (r == 0 && restored->newest > o->until) {
         fprintf(stderr, "tidelock: the backup is from after that moment: it goes up to timestamp %" PRIu64 "\n",
                 restored->newest);
@@ -239,7 +285,7 @@ static int fill(const struct relog_options *o, const char *part, const char *mer
     if (r == 0)
         r = open_log(own, false, &to);
     if (r == 0)
-        r = join(o, from, to, restored);
+        r = join(o, from, to, &store, restored);
     log_close(from);
     log_close(to);
     return r;

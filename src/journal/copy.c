@@ -12,7 +12,8 @@ static void explain(char **ret_reason, const char *text)
 }
 
 /* Reads what the copy of the store stands at, which may be a newer checkpoint than the one that was asked for. */
-static int read_position(const char *directory, log_position *ret_position, char **ret_reason)
+static int read_position(const char *directory, log_position *ret_position, struct log_lineage *ret_lineage,
+                         char **ret_reason)
 {
     const struct store_options options = {.directory = slice_from(directory), .read_only = true};
     struct buf record = BUF_INIT(BUF_UNLIMITED);
@@ -23,17 +24,18 @@ static int read_position(const char *directory, log_position *ret_position, char
         store_close(store);
     }
     if (r == 0)
-        r = recover_read_position(buf_view(&record), ret_position);
+        r = recover_read_position(buf_view(&record), ret_position, ret_lineage);
     else if (r == STORE_NOT_FOUND)
         r = TL_ERR_CORRUPT;
     buf_deinit(&record);
     return r < 0 ? tl_trace(r) : 0;
 }
 
-/* The log of the copy has no entry yet. */
-static int begin_log(const char *directory, log_position position, char **ret_reason)
+/* The log of the copy has no entry yet, and goes on from those of the log that the copy was made of. */
+static int begin_log(const char *directory, log_position position, const struct log_lineage *lineage, char **ret_reason)
 {
-    const struct log_file_options options = {.segment_bytes = RECOVER_SEGMENT_BYTES, .after = position};
+    const struct log_file_options options = {
+        .segment_bytes = RECOVER_SEGMENT_BYTES, .after = position, .lineage = *lineage};
     const struct log_checkpoint checkpoint = {.position = position, .place = SLICE_LIT("store")};
     struct buf path = BUF_INIT(BUF_UNLIMITED);
     struct log_disk *disk;
@@ -54,18 +56,19 @@ static int begin_log(const char *directory, log_position position, char **ret_re
 int journal_copy(struct journal *journal, const char *directory, tl_ts *ret_ts, char **ret_reason)
 {
     log_position wanted = 0, position = 0;
+    struct log_lineage lineage;
     *ret_reason = NULL;
     *ret_ts = journal_stable(journal);
     int r = journal__reach_checkpoint(journal, &wanted);
     if (r == 0)
         r = store_copy(journal->store, directory, ret_reason);
     if (r == 0)
-        r = read_position(directory, &position, ret_reason);
+        r = read_position(directory, &position, &lineage, ret_reason);
     if (r < 0)
         return tl_trace(r);
     if (position < wanted) { /* who stops waits for no checkpoint */
         explain(ret_reason, "the server stops");
         return TL_ERR_BUSY;
     }
-    return begin_log(directory, position, ret_reason);
+    return begin_log(directory, position, &lineage, ret_reason);
 }

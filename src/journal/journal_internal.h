@@ -2,7 +2,7 @@
 /*
  * What the files of the local journal share.
  *
- * Locks, in the order in which a thread may take them: core_lock, then one of queue_lock, publish_lock, pin_lock. The last
+ * Locks, in the order in which a thread may take them: core_lock, then note_lock, then one of queue_lock, publish_lock, pin_lock. The last
  * three are held for a few instructions only.
  */
 #ifndef TL_JOURNAL_JOURNAL_INTERNAL_H
@@ -76,6 +76,9 @@ struct journal {
     struct list
         aside; /* commands that an entry of the journal's own has completed, to be handed back with the next group */
     struct list postponed; /* commands that end waits, for which there was no room: before the next entry */
+
+    pthread_mutex_t note_lock; /* one at a time tells the log of a checkpoint */
+    log_position noted;        /* the newest that it was told of; note_lock */
 
     pthread_mutex_t core_lock;
     tl_ts last_ts; /* given to a command: the next is above it */

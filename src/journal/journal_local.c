@@ -183,6 +183,7 @@ static void init_locks(struct journal *journal)
     pthread_mutex_init(&journal->queue_lock, NULL);
     pthread_cond_init(&journal->queue_filled, NULL);
     pthread_mutex_init(&journal->core_lock, NULL);
+    pthread_mutex_init(&journal->note_lock, NULL);
     pthread_mutex_init(&journal->publish_lock, NULL);
     pthread_cond_init(&journal->gathered, NULL);
     pthread_mutex_init(&journal->pin_lock, NULL);
@@ -193,6 +194,7 @@ static void deinit_locks(struct journal *journal)
     pthread_mutex_destroy(&journal->queue_lock);
     pthread_cond_destroy(&journal->queue_filled);
     pthread_mutex_destroy(&journal->core_lock);
+    pthread_mutex_destroy(&journal->note_lock);
     pthread_cond_destroy(&journal->gathered);
     pthread_mutex_destroy(&journal->publish_lock);
     pthread_mutex_destroy(&journal->pin_lock);

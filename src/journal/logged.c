@@ -249,13 +249,20 @@ void journal__apply_logged(struct journal *journal, struct list *taken, struct l
 
 /* --- Checkpoints -------------------------------------------------------------------------------------------------- */
 
-/* The checkpoint under way is on the disk: the log before it may go. On a full disk it stays, until the next. */
+/*
+ * The checkpoint under way is on the disk: the log before it may go. On a full disk it stays, until the next. Whoever saw that it is there has given the
+ * core up since, and a newer one may have been noted: then there is nothing left to do.
+ */
 static void note_checkpoint(struct journal *journal, log_position position)
 {
     struct log_checkpoint checkpoint = {.position = position, .place = SLICE_LIT("store")};
-    int r = log_put_checkpoint(journal->log, &checkpoint);
-    if (r == 0)
+    pthread_mutex_lock(&journal->note_lock);
+    int r = position <= journal->noted ? 0 : log_put_checkpoint(journal->log, &checkpoint);
+    if (r == 0 && position > journal->noted) {
+        journal->noted = position;
         r = log_trim(journal->log, position);
+    }
+    pthread_mutex_unlock(&journal->note_lock);
     if (r < 0 && r != TL_ERR_NO_SPACE)
         journal__store_failed("noting a checkpoint", r);
 }
@@ -320,9 +327,12 @@ static void begin_checkpoint(struct journal *journal)
 {
     struct buf record = BUF_INIT(BUF_UNLIMITED);
     uint64_t begun = journal__boot(journal);
+    struct log_lineage lineage;
     int r = log_sync(journal->log, journal->position);
+    if (r == 0)
+        r = log_lineage(journal->log, journal->position, &lineage);
     if (r == 0) {
-        recover_write_record(journal->core, journal->position, &record);
+        recover_write_record(journal->core, journal->position, &lineage, &record);
         r = store_checkpoint(journal->store, buf_view(&record));
     }
     buf_deinit(&record);

@@ -2,6 +2,8 @@
 /* Recovery from a log; see recover.h. */
 #include "journal/recover.h"
 
+#include <string.h>
+
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/clock.h"
@@ -14,15 +16,25 @@
 #include "journal/at_work.h"
 #include "store/store.h"
 
-/* A record: what it is, its version, the position (varint), the core. */
+/* A record: what it is, its version, the position (varint), the log's identity and chain there (version 1 has neither), the core. */
 #define RECORD_MAGIC "tidestop"
-enum { RECORD_VERSION = 1, CHAIN_BEGIN = 1 };
+/* Store and log are one another's, and which of them is the wrong one is not known here. */
+#define REMEDY                                                                                                        \
+    "put the folders `rocks' and `log' of one data directory back, as they were at one time, or start with a backup " \
+    "(docs/operating.md, \"Backup\")"
 
-void recover_write_record(struct core *core, log_position position, struct buf *record)
+enum { RECORD_VERSION = 2, RECORD_WITHOUT_LINEAGE = 1, CHAIN_BEGIN = 1 };
+
+void recover_write_record(struct core *core, log_position position, const struct log_lineage *lineage,
+                          struct buf *record)
 {
+    static const struct log_lineage unknown;
+    lineage = lineage == NULL ? &unknown : lineage;
     buf_lit(record, RECORD_MAGIC);
     buf_byte(record, RECORD_VERSION);
     buf_varint(record, position);
+    buf_append(record, lineage->identity, sizeof lineage->identity);
+    buf_varint(record, lineage->chain);
     core_save(core, record);
 }
 
@@ -33,32 +45,47 @@ static int refuse(int code, char **ret_reason, struct slice reason)
     return tl_trace(code);
 }
 
+static bool take_lineage(struct slice *record, struct log_lineage *ret_lineage)
+{
+    struct slice identity;
+    uint64_t chain;
+    if (!slice_take(record, LOG_IDENTITY_BYTES, &identity) || !slice_take_varint(record, &chain) || chain > UINT32_MAX)
+        return false;
+    memcpy(ret_lineage->identity, identity.data, LOG_IDENTITY_BYTES);
+    ret_lineage->chain = (uint32_t)chain;
+    return true;
+}
+
 /* Takes a record apart. Returns: 0; TL_ERR_VERSION, TL_ERR_CORRUPT. */
-static int read_record(struct slice record, log_position *ret_position, struct slice *ret_core)
+static int read_record(struct slice record, log_position *ret_position, struct log_lineage *ret_lineage,
+                       struct slice *ret_core)
 {
     struct slice head;
+    *ret_lineage = (struct log_lineage){.chain = 0};
     if (!slice_take(&record, strlen(RECORD_MAGIC) + 1, &head) || !slice_starts_with(head, SLICE_LIT(RECORD_MAGIC)))
         return tl_trace(TL_ERR_CORRUPT);
-    if ((unsigned char)head.data[head.len - 1] > RECORD_VERSION)
+    unsigned char version = (unsigned char)head.data[head.len - 1];
+    if (version > RECORD_VERSION)
         return tl_trace(TL_ERR_VERSION);
-    if (!slice_take_varint(&record, ret_position))
+    if (!slice_take_varint(&record, ret_position) ||
+        (version > RECORD_WITHOUT_LINEAGE && !take_lineage(&record, ret_lineage)))
         return tl_trace(TL_ERR_CORRUPT);
     *ret_core = record;
     return 0;
 }
 
-int recover_read_position(struct slice record, log_position *ret_position)
+int recover_read_position(struct slice record, log_position *ret_position, struct log_lineage *ret_lineage)
 {
     struct slice core;
-    return read_record(record, ret_position, &core);
+    return read_record(record, ret_position, ret_lineage, &core);
 }
 
 int recover_read_record(struct store *store, struct slice record, const struct core_limits *limits,
-                        struct core **ret_core, log_position *ret_position, char **ret_reason)
+                        struct core **ret_core, struct recovered *ret_recovered, char **ret_reason)
 {
     struct buf reason = BUF_INIT(BUF_UNLIMITED);
     struct slice saved;
-    int r = read_record(record, ret_position, &saved);
+    int r = read_record(record, &ret_recovered->checkpoint, &ret_recovered->lineage, &saved);
     if (r < 0)
         return refuse(r, ret_reason,
                       SLICE_LIT("the record of the store's checkpoint is damaged, or of a newer version"));
@@ -76,14 +103,13 @@ int recover_read_record(struct store *store, struct slice record, const struct c
     return r;
 }
 
-int recover_begin(struct store *store, const struct core_limits *limits, struct core **ret_core,
-                 log_position *ret_position, char **ret_reason)
+static int begin(struct store *store, const struct core_limits *limits, struct core **ret_core,
+                 struct recovered *recovered, char **ret_reason)
 {
     struct buf record = BUF_INIT(BUF_UNLIMITED);
     int r = store_checkpoint_record(store, &record);
-    *ret_position = 0;
     if (r == 0)
-        r = recover_read_record(store, buf_view(&record), limits, ret_core, ret_position, ret_reason);
+        r = recover_read_record(store, buf_view(&record), limits, ret_core, recovered, ret_reason);
     else if (r == STORE_NOT_FOUND)
         r = core_open(store, limits, ret_core);
     if (r == 0 && core_chain(*ret_core) == 0) /* the store is new, or of a version that had none */
@@ -91,6 +117,15 @@ int recover_begin(struct store *store, const struct core_limits *limits, struct 
     if (r == 0 && (r = core_begin_saving(*ret_core)) < 0)
         core_close(*ret_core);
     buf_deinit(&record);
+    return r;
+}
+
+int recover_begin(struct store *store, const struct core_limits *limits, struct core **ret_core,
+                  log_position *ret_position, char **ret_reason)
+{
+    struct recovered recovered = {0};
+    int r = begin(store, limits, ret_core, &recovered, ret_reason);
+    *ret_position = recovered.checkpoint;
     return r;
 }
 
@@ -232,9 +267,8 @@ static int replay(struct replay *replay, struct log *log)
     struct log_entry entry;
     int r = log_follow(log, from + 1, &cursor);
     if (r == LOG_TRIMMED)
-        return refuse(
-            TL_ERR_CORRUPT, replay->ret_reason,
-            SLICE_LIT("the log begins behind the checkpoint that the store stands at: they are not of one time"));
+        return refuse(TL_ERR_CORRUPT, replay->ret_reason,
+                      SLICE_LIT("the log begins behind the checkpoint that the store stands at: " REMEDY));
     if (r < 0)
         return tl_trace(r);
     effects_init(&replay->effects);
@@ -252,13 +286,36 @@ static int replay(struct replay *replay, struct log *log)
     return r < 0 ? tl_trace(r) : 0;
 }
 
-int recover_check_log(struct log *log, log_position checkpoint, log_position *ret_behind, char **ret_reason)
+/* Whether the log is the one whose entries have made the store. */
+static int check_lineage(struct log *log, const struct recovered *store, char **ret_reason)
 {
-    struct recovered recovered = {.checkpoint = checkpoint};
-    struct replay looking = {
-        .recovered = &recovered, .held = {.bytes = BUF_INIT(BUF_UNLIMITED)}, .ret_reason = ret_reason};
-    int r = replay(&looking, log);
-    *ret_behind = r == 0 ? recovered.position - checkpoint : 0;
+    struct log_lineage lineage;
+    struct log_head head;
+    log_head(log, &head);
+    if (store->checkpoint > head.appended)
+        return refuse(TL_ERR_CORRUPT, ret_reason,
+                      SLICE_LIT("the store stands at a checkpoint behind the end of the log: " REMEDY));
+    int r = log_lineage(log, store->checkpoint, &lineage);
+    if (r < 0)
+        return tl_trace(r);
+    if (log_lineage_fits(&lineage, &store->lineage))
+        return 0;
+    bool other = memcmp(lineage.identity, store->lineage.identity, sizeof lineage.identity) != 0;
+    return refuse(
+        TL_ERR_CORRUPT, ret_reason,
+        other ? SLICE_LIT("the store is not of the log beside it, but of another one: " REMEDY)
+              : SLICE_LIT(
+                    "the store is of other entries than the log beside it has up to the store's checkpoint: " REMEDY));
+}
+
+int recover_check_log(struct log *log, const struct recovered *store, log_position *ret_behind, char **ret_reason)
+{
+    struct recovered recovered = *store;
+    int r = check_lineage(log, store, ret_reason);
+    struct replay looking = {.recovered = &recovered, .held = {.bytes = BUF_INIT(BUF_UNLIMITED)}, .ret_reason = ret_reason};
+    if (r == 0)
+        r = replay(&looking, log);
+    *ret_behind = r == 0 ? recovered.position - store->checkpoint : 0;
     return r;
 }
 
@@ -291,20 +348,16 @@ int recover_core(struct store *store, struct log *log, const struct core_limits 
                  struct core **ret_core, struct recovered *ret_recovered, char **ret_reason)
 {
     struct recovered recovered = {0};
-    struct log_head head;
     struct core *core;
     if (ret_reason != NULL)
         *ret_reason = NULL;
-    int r = recover_begin(store, limits, &core, &recovered.checkpoint, ret_reason);
+    int r = begin(store, limits, &core, &recovered, ret_reason);
     if (r < 0)
         return tl_trace(r);
     core_watch(core, at_work == NULL ? NULL : at_work_watch(at_work));
-    log_head(log, &head);
     uint64_t begun = clock_boot_us();
-    if (recovered.checkpoint > head.appended)
-        r = refuse(TL_ERR_CORRUPT, ret_reason,
-                   SLICE_LIT("the store stands at a checkpoint behind the end of the log: they are not of one time"));
-    else
+    r = check_lineage(log, &recovered, ret_reason);
+    if (r == 0)
         r = replay(&(struct replay){.core = core,
                                     .at_work = at_work,
                                     .recovered = &recovered,

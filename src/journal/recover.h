@@ -17,6 +17,7 @@ enum { RECOVER_SEGMENT_BYTES = 8 << 20 };
 
 struct recovered {
     log_position checkpoint; /* what the store stood at */
+    struct log_lineage lineage; /* of that, as its record has it; nothing is known where an older version made it */
     log_position position;   /* of the newest entry that was applied: the log's */
     uint64_t work_us;        /* what it took to apply all behind the checkpoint */
     log_position skipped;    /* of the newest entry that a SKIP leaves out; 0: there is none */
@@ -25,8 +26,8 @@ struct recovered {
 
 /*
  * Builds the core: of the record in the store, or of the store alone where no checkpoint was ever made, and of all entries of the log behind
- * that but those that a SKIP leaves out. What waited waits again, with nobody to be answered. In `at_work` (NULL: nowhere) it is noted what is applied, then and later, and the entry in which the process
- * ended is forgotten.
+ * that but those that a SKIP leaves out. What waited waits again, with nobody to be answered. A store whose record names another log, or other entries of this one up to
+ * its checkpoint, is refused. In `at_work` (NULL: nowhere) it is noted what is applied, then and later, and the entry in which the process ended is forgotten.
  * Returns: 0; TL_ERR_CORRUPT, TL_ERR_VERSION, TL_ERR_IO, and why in *ret_reason (mem_free). Owns: the caller; core_close().
  */
 int recover_core(struct store *store, struct log *log, const struct core_limits *limits, struct at_work *at_work,
@@ -49,16 +50,20 @@ int recover_begin(struct store *store, const struct core_limits *limits, struct 
 
 /* The same of the record of a checkpoint alone. */
 int recover_read_record(struct store *store, struct slice record, const struct core_limits *limits,
-                        struct core **ret_core, log_position *ret_position, char **ret_reason) TL_MUST_USE;
+                        struct core **ret_core, struct recovered *ret_recovered, char **ret_reason) TL_MUST_USE;
 
-/* The position alone. Returns: 0; TL_ERR_CORRUPT, TL_ERR_VERSION. */
-int recover_read_position(struct slice record, log_position *ret_position) TL_MUST_USE;
+/* What it says of the log alone. Returns: 0; TL_ERR_CORRUPT, TL_ERR_VERSION. */
+int recover_read_position(struct slice record, log_position *ret_position, struct log_lineage *ret_lineage) TL_MUST_USE;
 
-/* Looks at the entries behind a checkpoint, and counts them. Returns: as recover_core(). */
-int recover_check_log(struct log *log, log_position checkpoint, log_position *ret_behind,
+/* Whether the log is the store's, by the store's record; looks at the entries behind the checkpoint, and counts them. Returns: as recover_core(). */
+int recover_check_log(struct log *log, const struct recovered *store, log_position *ret_behind,
                       char **ret_reason) TL_MUST_USE;
 
-/* Appends the record of a checkpoint: the core as it is, at this position. Requires: called between steps. */
-void recover_write_record(struct core *core, log_position position, struct buf *record);
+/*
+ * Appends the record of a checkpoint: the core as it is, at this position in a log of this lineage (NULL: of a log that hosts share, which is told by who
+ * opens the store). Requires: called between steps.
+ */
+void recover_write_record(struct core *core, log_position position, const struct log_lineage *lineage,
+                          struct buf *record);
 
 #endif

@@ -2,6 +2,8 @@
 /* The interface's calls: what they check, whatever the implementation. */
 #include "log/log_shared.h"
 
+#include <string.h>
+
 #include "base/check.h"
 
 int log_append(struct log *log, const struct slice *parts, size_t count, log_position *ret_position)
@@ -22,6 +24,21 @@ void log_head(struct log *log, struct log_head *ret_head)
 {
     log->functions->head(log, ret_head);
     ENSURE(ret_head->durable <= ret_head->appended && ret_head->oldest <= ret_head->appended + 1);
+}
+
+int log_lineage(struct log *log, log_position position, struct log_lineage *ret_lineage)
+{
+    *ret_lineage = (struct log_lineage){.chain = 0};
+    return log->functions->lineage == NULL ? 0 : log->functions->lineage(log, position, ret_lineage);
+}
+
+bool log_lineage_fits(const struct log_lineage *a, const struct log_lineage *b)
+{
+    static const char unknown[LOG_IDENTITY_BYTES];
+    if (memcmp(a->identity, unknown, sizeof unknown) == 0 || memcmp(b->identity, unknown, sizeof unknown) == 0)
+        return true;
+    return memcmp(a->identity, b->identity, sizeof unknown) == 0 &&
+           (a->chain == 0 || b->chain == 0 || a->chain == b->chain);
 }
 
 int log_follow(struct log *log, log_position from, struct log_cursor **ret_cursor)

@@ -57,7 +57,14 @@ struct log_checkpoint {
         log_bytes; /* of all entries up to there, as its owner counts them: only differences matter; 0 where one host has the log */
 };
 
-enum { LOG_PLACE_MAX = 4096 };
+enum { LOG_PLACE_MAX = 4096, LOG_IDENTITY_BYTES = 16 };
+
+/* Which log it is, and what it is up to an entry: a state as of that entry keeps it, so as not to be taken for one that another log has made. */
+struct log_lineage {
+    char identity
+        [LOG_IDENTITY_BYTES]; /* random; of a log and of all that were made to go on from its entries. Zeros: not known */
+    uint32_t chain;           /* over all entries up to this one, as the log has them; 0: not known */
+};
 
 /*
  * Appends one entry, given in parts that are put together.
@@ -68,10 +75,19 @@ enum { LOG_PLACE_MAX = 4096 };
  */
 int log_append(struct log *log, const struct slice *parts, size_t count, log_position *ret_position) TL_MUST_USE;
 
-/* Waits until everything up to `position` is durable. Returns: 0; TL_ERR_IO, after which nothing more may be acknowledged. */
+/* Waits until everything up to `position` is durable. Returns: 0; TL_ERR_IO, after which nothing more may be acknowledged: what comes later fails, too. */
 int log_sync(struct log *log, log_position position) TL_MUST_USE;
 
 void log_head(struct log *log, struct log_head *ret_head);
+
+/*
+ * What the log is up to an entry; of one that it has not (any more), the chain is not known. A log that hosts share has no lineage: nothing is known. Of the newest
+ * entry it is known at once; else it is read.
+ * Returns: 0; TL_ERR_CORRUPT, TL_ERR_IO.
+ */
+int log_lineage(struct log *log, log_position position, struct log_lineage *ret_lineage) TL_MUST_USE;
+/* Returns: whether they can be of one log. What is not known is no difference. */
+bool log_lineage_fits(const struct log_lineage *a, const struct log_lineage *b);
 
 /*
  * Follows the log from an entry on, or from the first behind it where there is none at this position.
@@ -95,12 +111,12 @@ int log_trim(struct log *log, log_position before) TL_MUST_USE;
 /* Does a part of what appends will need, so that they need not wait for it. For a thread that has the time, beside all others. */
 int log_prepare(struct log *log) TL_MUST_USE;
 
-/* Gives back what it holds beyond its entries, for use again. Beside who appends. */
+/* Gives back what it holds beyond its entries, for use again. Beside who appends, who keeps what it counts on. */
 int log_shrink(struct log *log) TL_MUST_USE;
 
 /*
- * Notes where a checkpoint is, durably; it is the newest from now on, and the one before it the second newest. Where hosts share the log, each
- * has its own.
+ * Notes where a checkpoint is, durably; it is the newest from now on, and the one before it the second newest. Positions only rise: one at the newest's position
+ * takes its place, and one below it changes nothing (promise 5: what it needs may be trimmed). Where hosts share the log, each has its own.
  * Returns: 0; LOG_AWAY: it is not noted, or it is; TL_ERR_IO.
  */
 int log_put_checkpoint(struct log *log, const struct log_checkpoint *checkpoint) TL_MUST_USE;
@@ -134,6 +150,7 @@ struct log_functions {
     int (*append)(struct log *log, const struct slice *parts, size_t count, log_position *ret_position);
     int (*sync)(struct log *log, log_position position);
     void (*head)(struct log *log, struct log_head *ret_head);
+    int (*lineage)(struct log *log, log_position position, struct log_lineage *ret_lineage); /* NULL: hosts share it */
     int (*follow)(struct log *log, log_position from, struct log_cursor **ret_cursor);
     int (*next)(struct log_cursor *cursor, struct log_entry *ret_entry);
     void (*unfollow)(struct log_cursor *cursor);

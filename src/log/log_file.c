@@ -75,24 +75,41 @@ static int make_spare(struct log_file *log, uint64_t *ret_number)
     return r < 0 ? tl_trace(r) : 0;
 }
 
-/* Makes spares until there are so many, or as many as can be noted. */
-static int make_spares(struct log_file *log, uint64_t count)
+/* Notes a spare, unless there are so many that may be. Another thread may have made some since this one was begun. */
+static bool note_spare(struct log_file *log, uint64_t number, uint64_t most)
 {
-    enum { NOTED_MAX = sizeof log->spare_numbers / sizeof *log->spare_numbers };
+    pthread_mutex_lock(&log->lock);
+    bool noted = log->spare_count < most && log->spare_count < LOG_SPARES_MAX;
+    if (noted)
+        log->spare_numbers[log->spare_count++] = number;
+    pthread_mutex_unlock(&log->lock);
+    return noted;
+}
+
+static int remove_spare(struct log_file *log, uint64_t number)
+{
+    char name[LOG_NAME_BYTES];
+    log_spare_name(number, name);
+    return log->disk->functions->remove(log->disk, name);
+}
+
+/* Makes spares until there are so many, or as many as can be noted. With `reserve` they are kept for the append under way. */
+static int make_spares(struct log_file *log, uint64_t count, bool reserve)
+{
     for (;;) {
         uint64_t number;
         pthread_mutex_lock(&log->lock);
-        bool enough = log->spare_count >= count || log->spare_count >= NOTED_MAX;
+        bool enough = log->spare_count >= count || log->spare_count >= LOG_SPARES_MAX;
+        if (enough && reserve)
+            log->spares_reserved = (unsigned)(count < log->spare_count ? count : log->spare_count);
         pthread_mutex_unlock(&log->lock);
         if (enough)
             return 0;
         int r = make_spare(log, &number);
+        if (r == 0 && !note_spare(log, number, count))
+            r = remove_spare(log, number);
         if (r < 0)
             return tl_trace(r);
-        pthread_mutex_lock(&log->lock);
-        if (log->spare_count < NOTED_MAX)
-            log->spare_numbers[log->spare_count++] = number;
-        pthread_mutex_unlock(&log->lock);
     }
 }
 
@@ -103,6 +120,8 @@ static int take_spare(struct log_file *log, uint64_t *ret_number)
     found = log->spare_count > 0;
     if (found)
         *ret_number = log->spare_numbers[--log->spare_count];
+    if (log->spares_reserved > 0)
+        log->spares_reserved--;
     pthread_mutex_unlock(&log->lock);
     return found ? 0 : make_spare(log, ret_number);
 }
@@ -185,6 +204,23 @@ int log_file_new_segment(struct log_file *log, bool continued)
     log->end.offset = SEGMENT_HEADER_BYTES;
     pthread_mutex_unlock(&log->lock);
     return 0;
+}
+
+static bool has_failed_sync(struct log_file *log)
+{
+    pthread_mutex_lock(&log->lock);
+    bool failed = log->sync_failed;
+    pthread_mutex_unlock(&log->lock);
+    return failed;
+}
+
+/* Invariant 7: the next sync of the same files would succeed, though what this one could not write is still not on the disk. */
+static int fail_sync(struct log_file *log, int code)
+{
+    pthread_mutex_lock(&log->lock);
+    log->sync_failed = true;
+    pthread_mutex_unlock(&log->lock);
+    return tl_trace(code);
 }
 
 /* --- Appending ---------------------------------------------------------------------------------------------------- */
@@ -277,7 +313,8 @@ static int write_entry(struct log_file *log, struct source *source, uint64_t len
 }
 
 /*
- * Has as many spares as the entry may need before anything of it is written, so that a full disk refuses it and breaks nothing.
+ * Has as many spares as the entry may need before anything of it is written, so that a full disk refuses it and breaks nothing. They are reserved
+ * until it is: who shrinks beside it leaves them.
  * Returns: 0; TL_ERR_NO_SPACE, TL_ERR_IO.
  */
 static int make_room(struct log_file *log, uint64_t len)
@@ -286,7 +323,7 @@ static int make_room(struct log_file *log, uint64_t len)
     uint64_t payload = log->segment_bytes - SEGMENT_HEADER_BYTES - RECORD_ROOM_MIN;
     if (len + RECORD_ROOM_MIN <= room)
         return 0;
-    return make_spares(log, len / payload + 1);
+    return make_spares(log, len / payload + 1, true);
 }
 
 static int file_append(struct log *base, const struct slice *parts, size_t count, log_position *ret_position)
@@ -295,7 +332,7 @@ static int file_append(struct log *base, const struct slice *parts, size_t count
     struct source source = {.parts = parts, .count = count};
     uint64_t len = 0;
     REQUIRE(!log->read_only);
-    if (log->failed)
+    if (log->failed || has_failed_sync(log))
         return tl_trace(TL_ERR_IO);
     for (size_t i = 0; i < count; i++)
         len += parts[i].len;
@@ -309,8 +346,10 @@ static int file_append(struct log *base, const struct slice *parts, size_t count
     if (r == 0) {
         log->sealed = false;
         *ret_position = ++log->appended;
+        log->appended_chain = log->end.chain;
     }
     log->failed = r < 0;
+    log->spares_reserved = 0;
     pthread_mutex_unlock(&log->lock);
     return r == TL_ERR_NO_SPACE ? tl_trace(TL_ERR_IO) : r < 0 ? tl_trace(r) : 0;
 }
@@ -371,6 +410,8 @@ static int sync_round(struct log_file *log)
 {
     struct log_disk *disk = log->disk;
     int r = 0;
+    if (has_failed_sync(log))
+        return tl_trace(TL_ERR_IO);
     pthread_mutex_lock(&log->lock);
     struct syncing syncing = begin_sync(log);
     log->names_unsynced = false;
@@ -380,7 +421,7 @@ static int sync_round(struct log_file *log)
     if (r == 0 && syncing.names)
         r = disk->functions->sync_names(disk);
     if (r < 0)
-        return tl_trace(r);
+        return fail_sync(log, r);
     pthread_mutex_lock(&log->lock);
     if (syncing.count == SYNCED_AT_ONCE)
         syncing.position = log->durable; /* there may be more files: another round */
@@ -446,7 +487,7 @@ static int file_seal(struct log *base)
         r = log->disk->functions->sync_names(log->disk);
     if (r < 0) {
         log->failed = true;
-        return tl_trace(r);
+        return fail_sync(log, r);
     }
     pthread_mutex_lock(&log->lock);
     log->sealed = true;
@@ -463,6 +504,7 @@ struct file_cursor {
     uint64_t number;       /* of the segment that it reads */
     log_position position; /* of the entry that it reads next */
     log_position wanted;   /* what it was asked for: earlier ones are passed over */
+    uint32_t chain;        /* the checksum of the last record of the entry read last */
     struct buf entry;      /* the parts of an entry that has several */
 };
 
@@ -566,6 +608,7 @@ static int next_entry(struct file_cursor *cursor, struct slice *ret_bytes)
             continue;
         if (record.position != cursor->position)
             return explain_unsound(cursor);
+        cursor->chain = record.sum;
         if (record.kind == RECORD_WHOLE) {
             *ret_bytes = payload;
             break;
@@ -606,6 +649,44 @@ static void file_unfollow(struct log_cursor *base)
     log_reader_close(&cursor->reader);
     buf_deinit(&cursor->entry);
     mem_free(cursor);
+}
+
+/* Reads the entry. */
+static int read_chain(struct log *base, log_position position, uint32_t *ret_chain)
+{
+    struct log_cursor *cursor;
+    struct log_entry entry;
+    int r = file_follow(base, position, &cursor);
+    if (r != 0)
+        return r;
+    r = file_next(cursor, &entry);
+    if (r == 0)
+        *ret_chain = ((struct file_cursor *)cursor)->chain;
+    file_unfollow(cursor);
+    return r;
+}
+
+/* Where the log begins. What a later segment's header says may be the checksum of a seal. Requires: the lock. */
+static uint32_t first_chain(const struct log_file *log)
+{
+    return log->segment_count > 0 && log->segments[0].number == 1 ? log->segments[0].chain : 0;
+}
+
+static int file_lineage(struct log *base, log_position position, struct log_lineage *ret_lineage)
+{
+    struct log_file *log = file_of(base);
+    struct log_head head;
+    int r = 0;
+    memcpy(ret_lineage->identity, log->identity, sizeof log->identity);
+    file_head(base, &head);
+    pthread_mutex_lock(&log->lock);
+    bool newest = position == log->appended;
+    if (newest || position + 1 == head.oldest)
+        ret_lineage->chain = newest ? log->appended_chain : first_chain(log);
+    pthread_mutex_unlock(&log->lock);
+    if (!newest && position >= head.oldest && position < head.appended)
+        r = read_chain(base, position, &ret_lineage->chain);
+    return r < 0 ? tl_trace(r) : 0;
 }
 
 /* --- Trimming ----------------------------------------------------------------------------------------------------- */
@@ -663,12 +744,9 @@ static int let_go(struct log_file *log, uint64_t number)
         return log->disk->functions->remove(log->disk, name);
     log_spare_name(spare_number, spare);
     int r = log->disk->functions->rename(log->disk, name, spare);
-    if (r < 0)
-        return tl_trace(r);
-    pthread_mutex_lock(&log->lock);
-    log->spare_numbers[log->spare_count++] = spare_number;
-    pthread_mutex_unlock(&log->lock);
-    return 0;
+    if (r == 0 && !note_spare(log, spare_number, log->spares_max))
+        r = remove_spare(log, spare_number);
+    return r < 0 ? tl_trace(r) : 0;
 }
 
 /* The names go one after the other and are synced between, so that a power cut leaves no gap. */
@@ -698,7 +776,7 @@ static int file_trim(struct log *base, log_position before)
 int log_file_prepare(struct log *base)
 {
     struct log_file *log = file_of(base);
-    return log->read_only ? 0 : make_spares(log, log->spares_max);
+    return log->read_only ? 0 : make_spares(log, log->spares_max, false);
 }
 
 /* A spare is there before the last segment is full; trimming gives back further ones. */
@@ -708,26 +786,31 @@ static int file_prepare(struct log *base)
     pthread_mutex_lock(&log->lock);
     bool wanted = !log->read_only && log->half_full;
     pthread_mutex_unlock(&log->lock);
-    int r = wanted ? make_spares(log, 1) : 0;
+    int r = wanted ? make_spares(log, 1, false) : 0;
     return r == TL_ERR_NO_SPACE ? 0 : r; /* an append will say so */
+}
+
+/* Removes spares until there are no more than so many, and those that are reserved. */
+static int drop_spares(struct log_file *log, unsigned left)
+{
+    for (;;) {
+        uint64_t number = 0;
+        pthread_mutex_lock(&log->lock);
+        bool more = log->spare_count > (left > log->spares_reserved ? left : log->spares_reserved);
+        if (more)
+            number = log->spare_numbers[--log->spare_count];
+        pthread_mutex_unlock(&log->lock);
+        int r = more ? remove_spare(log, number) : 0;
+        if (!more || r < 0)
+            return r < 0 ? tl_trace(r) : 0;
+    }
 }
 
 static int file_shrink(struct log *base)
 {
     struct log_file *log = file_of(base);
-    int r = 0;
     REQUIRE(!log->read_only);
-    for (;;) {
-        char name[LOG_NAME_BYTES];
-        pthread_mutex_lock(&log->lock);
-        bool more = r == 0 && log->spare_count > 0;
-        if (more)
-            log_spare_name(log->spare_numbers[--log->spare_count], name);
-        pthread_mutex_unlock(&log->lock);
-        if (!more)
-            return r < 0 ? tl_trace(r) : 0;
-        r = log->disk->functions->remove(log->disk, name);
-    }
+    return drop_spares(log, 0);
 }
 
 /* --- Checkpoints -------------------------------------------------------------------------------------------------- */
@@ -830,12 +913,18 @@ static int file_put_checkpoint(struct log *base, const struct log_checkpoint *ch
     struct log_file *log = file_of(base);
     REQUIRE(is_durable(log, checkpoint->position));
     pthread_mutex_lock(&log->sync_lock);
-    struct log_checkpoint both[2] = {*checkpoint, log->checkpoints[0]};
+    if (checkpoint->position < log->checkpoints[0].position) {
+        pthread_mutex_unlock(&log->sync_lock);
+        return 0;
+    }
+    bool again = checkpoint->position == log->checkpoints[0].position;
+    struct log_checkpoint both[2] = {*checkpoint, log->checkpoints[again ? 1 : 0]};
     int r = write_checkpoints(log, both);
     if (r == 0) {
         pthread_mutex_lock(&log->lock);
-        forget_checkpoint(&log->checkpoints[1]);
-        log->checkpoints[1] = log->checkpoints[0];
+        forget_checkpoint(&log->checkpoints[again ? 0 : 1]);
+        if (!again)
+            log->checkpoints[1] = log->checkpoints[0];
         log->checkpoints[0] = (struct log_checkpoint){
             checkpoint->position,
             slice_make(mem_strdup(checkpoint->place.data, checkpoint->place.len), checkpoint->place.len)};
@@ -883,6 +972,7 @@ static const struct log_functions functions = {
     .append = file_append,
     .sync = file_sync,
     .head = file_head,
+    .lineage = file_lineage,
     .follow = file_follow,
     .next = file_next,
     .unfollow = file_unfollow,
@@ -918,9 +1008,10 @@ int log_file_open(struct log_disk *disk, const struct log_file_options *options,
     log->log.functions = &functions;
     log->disk = disk;
     log->segment_bytes = options->segment_bytes == 0 ? SEGMENT_BYTES_DEFAULT : options->segment_bytes;
-    log->spares_max = options->spares_max < 64 ? options->spares_max : 64;
+    log->spares_max = options->spares_max < LOG_SPARES_MAX ? options->spares_max : LOG_SPARES_MAX;
     log->read_only = options->read_only;
     log->after = options->after;
+    log->lineage = options->lineage;
     log->keep = options->keep;
     log->keep_context = options->keep_context;
     log->durable_file = -1;
@@ -935,6 +1026,8 @@ int log_file_open(struct log_disk *disk, const struct log_file_options *options,
         r = log_file_recover(log, ret_reason);
     if (r == 0 && log->durable_file < 0 && !log->read_only)
         r = disk->functions->open(disk, durable_name, true, &log->durable_file);
+    if (r == 0 && !log->read_only)
+        r = drop_spares(log, log->spares_max); /* an append that was given up may have left more */
     if (r == 0 && !log->read_only)
         say_durable(log, log->durable);
     if (r < 0) {

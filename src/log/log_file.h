@@ -17,6 +17,8 @@ struct log_file_options {
     int (*keep)(void *context, const char *name);
     void *keep_context;
     log_position after;     /* a log that is made begins behind this entry, as if all up to it had been trimmed; 0: with the first ever */
+    struct log_lineage
+        lineage; /* of that entry: the log that is made goes on from there; zeros: it gets an identity of its own */
 };
 
 /*

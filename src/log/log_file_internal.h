@@ -14,7 +14,7 @@
 #include "log/log_file.h"
 #include "log/segment.h"
 
-enum { LOG_NAME_BYTES = 32 };
+enum { LOG_NAME_BYTES = 32, LOG_SPARES_MAX = 64 };
 
 struct log_segment {
     uint64_t number;
@@ -43,6 +43,7 @@ struct log_file {
     unsigned spares_max;
     bool read_only;
     log_position after; /* where it begins, when it is made */
+    struct log_lineage lineage; /* there */
     int (*keep)(void *context, const char *name);
     void *keep_context;
     pthread_mutex_t trim_lock; /* one trims */
@@ -57,15 +58,18 @@ struct log_file {
     size_t segment_count;
     size_t segment_room;
     log_position appended;
+    uint32_t appended_chain; /* the checksum of its last record; 0: it is not known */
     log_position durable;
     bool sealed;
     bool names_unsynced;
     bool half_full; /* the last segment is */
-    uint64_t spare_numbers[64];
+    uint64_t spare_numbers[LOG_SPARES_MAX];
     unsigned spare_count;
+    unsigned spares_reserved; /* of these, for the append under way */
     uint64_t spare_next; /* a number that no spare has had */
 
     pthread_mutex_t sync_lock; /* one syncs, or changes checkpoints */
+    bool sync_failed;          /* a sync did (invariant 7); under `lock` */
     int durable_file;
     uint64_t durable_writes;
     struct log_checkpoint checkpoints[2]; /* newest first; position 0: none. Places are mem_free's */

@@ -3,10 +3,13 @@
 #include "log/log_memory.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/crc32c.h"
 #include "base/list.h"
 
 /* A host that was ever opened; stays as long as the medium. */
@@ -22,6 +25,7 @@ struct medium_host {
 
 struct kept {
     struct slice bytes; /* mem_free's */
+    uint32_t chain;     /* over all up to it */
     struct medium_host *host;
     uint64_t life, number, submitted;
 };
@@ -33,6 +37,8 @@ struct log_medium {
     size_t count;
     size_t room;
     log_position trimmed;
+    uint32_t trimmed_chain;
+    uint64_t identity;
     log_position durable;
     log_position shown;
     bool sealed;
@@ -83,7 +89,9 @@ static log_position appended(const struct log_medium *medium)
 
 struct log_medium *log_medium_new(void)
 {
+    static _Atomic uint64_t media;
     struct log_medium *medium = mem_zalloc(sizeof *medium);
+    medium->identity = atomic_fetch_add(&media, 1) + 1;
     pthread_mutex_init(&medium->lock, NULL);
     pthread_cond_init(&medium->changed, NULL);
     list_init(&medium->hosts);
@@ -174,7 +182,10 @@ static void keep_entry(struct log_medium *medium, const struct kept *entry)
         medium->room = 2 * medium->room + 16;
         medium->entries = mem_realloc(medium->entries, medium->room * sizeof *medium->entries);
     }
-    medium->entries[medium->count++] = *entry;
+    uint32_t before = medium->count == 0 ? medium->trimmed_chain : medium->entries[medium->count - 1].chain;
+    struct kept *kept = &medium->entries[medium->count++];
+    *kept = *entry;
+    kept->chain = crc32c(before, kept->bytes.data, kept->bytes.len);
     medium->sealed = false;
     pthread_cond_broadcast(&medium->changed);
 }
@@ -208,6 +219,19 @@ static void memory_head(struct log *log, struct log_head *ret_head)
     pthread_mutex_lock(&medium->lock);
     *ret_head = (struct log_head){medium->trimmed + 1, appended(medium), medium->durable, medium->sealed};
     pthread_mutex_unlock(&medium->lock);
+}
+
+static int memory_lineage(struct log *log, log_position position, struct log_lineage *ret_lineage)
+{
+    struct log_medium *medium = medium_of(log);
+    pthread_mutex_lock(&medium->lock);
+    memcpy(ret_lineage->identity, &medium->identity, sizeof medium->identity);
+    if (position == medium->trimmed)
+        ret_lineage->chain = medium->trimmed_chain;
+    else if (position > medium->trimmed && position <= appended(medium))
+        ret_lineage->chain = medium->entries[position - medium->trimmed - 1].chain;
+    pthread_mutex_unlock(&medium->lock);
+    return 0;
 }
 
 static int memory_follow(struct log *log, log_position from, struct log_cursor **ret_cursor)
@@ -270,8 +294,10 @@ static void memory_unfollow(struct log_cursor *base)
 static void trim_to(struct log_medium *medium, log_position before)
 {
     size_t gone = 0;
-    while (gone < medium->count && medium->trimmed + 1 + gone < before)
+    while (gone < medium->count && medium->trimmed + 1 + gone < before) {
+        medium->trimmed_chain = medium->entries[gone].chain;
         free_bytes(medium->entries[gone++].bytes);
+    }
     medium->count -= gone;
     if (gone > 0)
         memmove(medium->entries, medium->entries + gone, medium->count * sizeof *medium->entries);
@@ -318,10 +344,12 @@ static int memory_put_checkpoint(struct log *log, const struct log_checkpoint *c
     struct log_checkpoint *checkpoints = checkpoints_of(log);
     pthread_mutex_lock(&medium->lock);
     bool away = is_away(log);
-    if (!away) {
+    if (!away && checkpoint->position >= checkpoints[0].position) {
+        bool again = checkpoint->position == checkpoints[0].position;
         REQUIRE(checkpoint->position <= medium->durable);
-        free_bytes(checkpoints[1].place);
-        checkpoints[1] = checkpoints[0];
+        free_bytes(checkpoints[again ? 0 : 1].place);
+        if (!again)
+            checkpoints[1] = checkpoints[0];
         checkpoints[0] =
             (struct log_checkpoint){checkpoint->position, copy_bytes(checkpoint->place), checkpoint->log_bytes};
     }
@@ -367,6 +395,7 @@ static const struct log_functions functions = {
     .append = memory_append,
     .sync = memory_sync,
     .head = memory_head,
+    .lineage = memory_lineage,
     .follow = memory_follow,
     .next = memory_next,
     .unfollow = memory_unfollow,
@@ -585,7 +614,11 @@ static int shared_submit(struct log *base, const struct slice *parts, size_t cou
         r = TL_ERR_NO_SPACE;
     if (r == 0) {
         uint64_t number = ++log->host->number;
-        keep_entry(medium, &(struct kept){join(parts, count), log->host, log->life, number, clock_wall_us()});
+        keep_entry(medium, &(struct kept){.bytes = join(parts, count),
+                                          .host = log->host,
+                                          .life = log->life,
+                                          .number = number,
+                                          .submitted = clock_wall_us()});
         medium->durable = appended(medium);
         log->answers[number % ANSWERS_KEPT].number = number;
         log->answers[number % ANSWERS_KEPT].position = appended(medium);

@@ -3,7 +3,7 @@
  * Opening the file log; README.md, "Opening".
  *
  * - list what is there; read the checkpoints and how far the log is known to be durable
- * - walk the records to the first that is none: the end
+ * - walk the records to the first that is none: the end; what nothing says was durable is written again
  * - search behind it for anything that says that more was durable: then it is damage, and refused
  * - else cut: zeros behind the end, later segments become spares, all of it durable
  */
@@ -21,12 +21,18 @@ struct recovery {
     char **ret_reason;
     struct log_place end;
     log_position position; /* of the entry that comes next */
+    uint32_t entry_chain;  /* of the one before it: the checksum of its last record; 0: it was not read */
     bool sealed;
     /* Of an entry that began and has not ended. */
     bool begun;
     struct log_place begin;
     log_position evidence; /* the newest position that something says was durable */
+    /* Records in a row, of the segment that is walked, to be written again; where the first stands. */
+    struct buf again;
+    uint64_t again_offset;
 };
+
+enum { AGAIN_BYTES = 256 << 10 };
 
 static int refuse(struct recovery *recovery, int code, const char *format, ...) TL_PRINTF(3, 4);
 
@@ -64,7 +70,7 @@ static void visit_name(void *context, const char *name)
     if (numbered(name, "", ".segment", &number)) {
         *log_file_add_segment(log) = (struct log_segment){.number = number, .file = -1};
     } else if (numbered(name, "spare-", "", &number)) {
-        if (log->spare_count < sizeof log->spare_numbers / sizeof *log->spare_numbers)
+        if (log->spare_count < LOG_SPARES_MAX)
             log->spare_numbers[log->spare_count++] = number;
         if (number >= log->spare_next)
             log->spare_next = number + 1;
@@ -187,11 +193,38 @@ static bool take_record(struct recovery *recovery, const struct record *record, 
     }
     if (record->kind == RECORD_LAST)
         recovery->begun = false;
-    if (record->kind == RECORD_WHOLE || record->kind == RECORD_LAST)
+    if (record->kind == RECORD_WHOLE || record->kind == RECORD_LAST) {
         recovery->position++;
+        recovery->entry_chain = record->sum;
+    }
     if (record->durable > recovery->evidence)
         recovery->evidence = record->durable;
     return true;
+}
+
+static int flush_again(struct recovery *recovery, const struct log_reader *reader)
+{
+    struct slice part = buf_view(&recovery->again);
+    int r = part.len == 0
+                ? 0
+                : reader->disk->functions->write(reader->disk, reader->file, recovery->again_offset, &part, 1);
+    buf_clear(&recovery->again);
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+/*
+ * A record may lie in the page cache only, and no sync would write it (README.md, "Opening", 4). What is written is what was checked: read once
+ * more it could be what the disk has.
+ */
+static int write_again(struct recovery *recovery, const struct log_reader *reader, uint64_t offset, struct slice record)
+{
+    int r = 0;
+    if (recovery->again.len >= AGAIN_BYTES || recovery->again_offset + recovery->again.len != offset)
+        r = flush_again(recovery, reader);
+    if (recovery->again.len == 0)
+        recovery->again_offset = offset;
+    buf_slice(&recovery->again, record);
+    return r < 0 ? tl_trace(r) : 0;
 }
 
 /* Walks the records of one segment. Returns: 0 it is full, the walk goes on; 1 the end is in it; fatal codes. */
@@ -209,9 +242,16 @@ static int walk_segment(struct recovery *recovery, struct log_reader *reader, si
         r = log_reader_next(reader, &record, &payload);
         if (r != 0 || !take_record(recovery, &record, &at))
             break;
+        if (log->read_only || record.position <= recovery->evidence)
+            continue;
+        struct slice whole = slice_make(payload.data - RECORD_HEADER_BYTES, (size_t)record_bytes(record.len));
+        if ((r = write_again(recovery, reader, at.offset, whole)) < 0)
+            break;
     }
+    int written = flush_again(recovery, reader);
     reader->disk->functions->close(reader->disk, reader->file);
     reader->file = -1;
+    r = r >= 0 && written < 0 ? written : r;
     return r < 0 ? tl_trace(r) : r == READER_END ? 0 : 1;
 }
 
@@ -236,6 +276,7 @@ static int walk(struct recovery *recovery, size_t sound)
     recovery->position = log->segments[i].position;
     recovery->begun = log->segments[i].continued;
     recovery->begin = recovery->end;
+    recovery->entry_chain = log->segments[i].number == 1 ? log->segments[i].chain : 0;
     while (r == 0) {
         const struct log_segment *segment = &log->segments[i];
         /* A segment that does not go on where the one before ended is none of this log's any more. */
@@ -298,7 +339,7 @@ static bool all_zero(struct slice bytes)
     return true;
 }
 
-/* Zeros from the end to the end of its segment; only where there is something else, from there on. */
+/* Zeros from the end to the end of its segment; behind a seal only where there is something else, from there on. */
 static int zero_rest(struct log_file *log, int file)
 {
     enum { STEP = 64 << 10 };
@@ -308,7 +349,8 @@ static int zero_rest(struct log_file *log, int file)
     for (uint64_t at = log->end.offset; r == 0 && at < log->segment_bytes; at += STEP) {
         size_t len = log->segment_bytes - at < STEP ? (size_t)(log->segment_bytes - at) : STEP, got = 0;
         struct slice part = slice_make(zeros, len);
-        r = log->disk->functions->read(log->disk, file, at, bytes, len, &got);
+        if (log->sealed)
+            r = log->disk->functions->read(log->disk, file, at, bytes, len, &got);
         if (r == 0 && (got < len || !all_zero(slice_make(bytes, got))))
             r = log->disk->functions->write(log->disk, file, at, &part, 1);
     }
@@ -339,7 +381,6 @@ static int cut(struct log_file *log)
     int r = log->disk->functions->open(log->disk, name, false, &last->file);
     if (r == 0)
         r = zero_rest(log, last->file);
-    /* What was read may lie in the memory of the machine only, and must be durable before anything is built on it. */
     if (r == 0)
         r = log->disk->functions->sync(log->disk, last->file);
     if (r == 0)
@@ -350,7 +391,7 @@ static int cut(struct log_file *log)
     return r == 0 ? 0 : tl_trace(r < 0 ? r : TL_ERR_IO);
 }
 
-/* Earlier segments than the last may have records that were never synced, when the machine has not gone down since. */
+/* Earlier segments than the last may have records that were never synced, when the machine has not gone down since, or that were written again. */
 static int sync_earlier(struct log_file *log, size_t from)
 {
     for (size_t i = from; i < log->end.segment; i++) {
@@ -387,8 +428,12 @@ static int make_new(struct recovery *recovery)
         return refuse(recovery, TL_ERR_CORRUPT, "entries were durable, but there is no segment");
     if (log->read_only)
         return 0;
+    static const char unknown[LOG_IDENTITY_BYTES];
     log->appended = log->durable = log->after; /* what is before it lies elsewhere: in a backup's store */
-    r = log->disk->functions->random(log->disk, log->identity, sizeof log->identity);
+    log->appended_chain = log->end.chain = log->lineage.chain;
+    memcpy(log->identity, log->lineage.identity, sizeof log->identity);
+    if (memcmp(log->identity, unknown, sizeof unknown) == 0)
+        r = log->disk->functions->random(log->disk, log->identity, sizeof log->identity);
     if (r == 0)
         r = log_file_new_segment(log, false);
     if (r == 0)
@@ -412,7 +457,7 @@ static int reaches_checkpoint(struct recovery *recovery)
 
 int log_file_recover(struct log_file *log, char **ret_reason)
 {
-    struct recovery recovery = {.log = log, .ret_reason = ret_reason};
+    struct recovery recovery = {.log = log, .ret_reason = ret_reason, .again = BUF_INIT(BUF_UNLIMITED)};
     size_t sound = 0, walked;
     int r = log->disk->functions->list(log->disk, visit_name, log);
     if (r < 0)
@@ -424,10 +469,13 @@ int log_file_recover(struct log_file *log, char **ret_reason)
         (r = reaches_checkpoint(&recovery)) < 0 || (r = read_durable(&recovery)) < 0)
         return r;
     walked = first_to_walk(log, sound);
-    if ((r = walk(&recovery, sound)) < 0 || (r = search(&recovery)) < 0)
+    r = walk(&recovery, sound);
+    buf_deinit(&recovery.again);
+    if (r < 0 || (r = search(&recovery)) < 0)
         return r;
     log->end = recovery.end;
     log->appended = recovery.position - 1;
+    log->appended_chain = recovery.entry_chain;
     log->sealed = recovery.sealed && !recovery.begun;
     log->durable = log->read_only ? recovery.evidence : log->appended;
     if (log->read_only)

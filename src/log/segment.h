@@ -6,7 +6,6 @@
 #include "log/log.h"
 
 enum {
-    LOG_IDENTITY_BYTES = 16,
     SEGMENT_HEADER_BYTES = 512,
     RECORD_HEADER_BYTES = 32,
     RECORD_ALIGN = 8,

@@ -153,6 +153,89 @@ class Restore(Case):
             server.start()
 
 
+class Strangers(Case):
+    """Store and log belong together: the store knows the log that made it, and a start beside another is refused with what to do."""
+
+    def refused(self, data, reason):
+        done = subprocess.run([PROGRAM, "serve", "--data", data, "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn(reason, done.stdout)
+        self.assertIn("put the folders `rocks' and `log' of one data directory back", done.stdout)
+        done = subprocess.run([PROGRAM, "check", "--data", data], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(reason, done.stdout)
+
+    def test_another_log(self):
+        mine, other = self.path("mine"), self.path("other")
+        for data, count in (mine, 5), (other, 200):
+            with Server(data=data) as server:
+                for number in range(count):
+                    server.must("PUT", "/w/_doc/%d" % number, {"n": count})
+                self.assertEqual(server.stop(), 0)
+        os.rename(os.path.join(mine, "log"), self.path("log"))
+        shutil.copytree(os.path.join(other, "log"), os.path.join(mine, "log"))
+        self.refused(mine, "the store is not of the log beside it, but of another one")
+        shutil.rmtree(os.path.join(mine, "log"))
+        os.rename(self.path("log"), os.path.join(mine, "log"))
+        with Server(data=mine) as server:
+            self.assertEqual(server.must("GET", "/w/_count")["count"], 5)
+
+    def test_a_log_that_went_another_way(self):
+        """A backup that was served has the log's identity, and entries of its own."""
+        with self.server() as server:
+            server.must("PUT", "/a/_doc/1", {})
+            server.must("POST", "/_backup/b")
+            shutil.copytree(self.path("backups", "b"), self.path("served"))
+            for number in range(30):
+                server.must("PUT", "/a/_doc/%d" % number, {"of": "the original"})
+            with Server(data=self.path("served")) as served:
+                for number in range(20):
+                    served.must("PUT", "/a/_doc/%d" % number, {"of": "the copy"})
+                self.assertEqual(served.stop(), 0)
+            self.assertEqual(server.stop(), 0)
+            log = os.path.join(server.data, "log")
+            self.assertIn("was not made of the log that is named", self.restore("--from", self.path("served"), "--log", log, "--data", self.path("x"), status=1))
+            mixed = self.path("mixed")
+            shutil.copytree(self.path("served"), mixed)
+            shutil.rmtree(os.path.join(mixed, "log"))
+            shutil.copytree(log, os.path.join(mixed, "log"))
+            self.refused(mixed, "the store is of other entries than the log beside it has")
+            older = self.path("older")  # the store of before and the log since then belong together
+            shutil.copytree(self.path("backups", "b"), older)
+            shutil.rmtree(os.path.join(older, "log"))
+            shutil.copytree(log, os.path.join(older, "log"))
+            with Server(data=older) as restored:
+                self.assertEqual(restored.must("GET", "/a/_doc/7")["_source"], {"of": "the original"})
+            server.start()
+
+    def test_the_log_of_another_server(self):
+        with self.server() as server, Server("--backups", self.path("backups")) as other:
+            server.must("PUT", "/a/_doc/1", {})
+            server.must("POST", "/_backup/b")
+            for number in range(200):
+                other.must("PUT", "/a/_doc/%d" % number, {})
+            self.assertEqual(other.stop(), 0)
+            log = os.path.join(other.data, "log")
+            self.assertIn("was not made of the log that is named", self.restore("--from", self.path("backups", "b"), "--log", log, "--data", self.path("x"), status=1))
+            self.assertEqual([name for name in os.listdir(self.folder) if name.startswith("x")], [])
+            other.start()
+
+    def test_a_backup_of_a_backup(self):
+        """It goes on from the backup, and the log of that makes what came after it."""
+        with self.server() as server:
+            server.must("PUT", "/a/_doc/1", {})
+            server.must("POST", "/_backup/first")
+        with Server("--backups", self.path("more"), data=self.path("backups", "first")) as served:
+            served.must("PUT", "/a/_doc/2", {})
+            served.must("POST", "/_backup/second")
+            served.must("PUT", "/a/_doc/3", {})
+            self.assertEqual(served.stop(), 0)
+            self.restore("--from", self.path("more", "second"), "--log", os.path.join(served.data, "log"), "--data", self.path("x"))
+            with Server(data=self.path("x")) as restored:
+                self.assertEqual(restored.must("GET", "/a/_count")["count"], 3)
+            served.start()
+
+
 class Replay(Case):
     """`tidelock check --replay`: the log makes what there is, or the check says that it does not."""
 

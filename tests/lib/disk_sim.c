@@ -10,14 +10,17 @@
 
 enum { FILES_MAX = 4096, NAMES_MAX = 512, CHANGES_MAX = 4096, NAME_BYTES = 48 };
 
+/* A sector in memory: as on the platter; to be written by the next sync; taken for clean, though a sync has failed to write it. */
+enum { CLEAN, DIRTY, LOST };
+
 /* Contents: as the process sees them, and as they are on the platter. */
 struct content {
     char *now;
     size_t now_len;
     size_t room;
-    char *kept;
+    char *kept; /* zeros behind kept_len */
     size_t kept_len;
-    bool dirty;
+    char *sectors; /* of `room` */
 };
 
 struct name {
@@ -49,6 +52,7 @@ struct disk_sim {
     uint64_t dies_at;
     bool died;
     uint64_t room; /* 0: there is no limit */
+    uint64_t one_in; /* so many syncs of a file one fails; 0: none */
 };
 
 struct handle {
@@ -133,12 +137,29 @@ static void sim_close(struct log_disk *disk, int file)
     REQUIRE((size_t)file < sim_of(disk)->content_count);
 }
 
+static size_t sector_count(size_t len)
+{
+    return (len + DISK_SIM_SECTOR - 1) / DISK_SIM_SECTOR;
+}
+
+/* What is taken for clean may leave the memory at any time: then the platter's is read. */
+static void evict(struct disk_sim *sim, struct content *content)
+{
+    for (size_t i = 0; i < sector_count(content->now_len); i++) {
+        if (content->sectors[i] != LOST || rng_below(&sim->rng, 40) > 0)
+            continue;
+        memcpy(content->now + i * DISK_SIM_SECTOR, content->kept + i * DISK_SIM_SECTOR, DISK_SIM_SECTOR);
+        content->sectors[i] = CLEAN;
+    }
+}
+
 static int sim_read(struct log_disk *disk, int file, uint64_t offset, void *bytes, size_t len, size_t *ret_len)
 {
-    const struct content *content = &sim_of(disk)->contents[file];
+    struct content *content = &sim_of(disk)->contents[file];
     size_t left = offset >= content->now_len ? 0 : content->now_len - (size_t)offset;
     if (dead(sim_of(disk)))
         return TL_ERR_IO;
+    evict(sim_of(disk), content);
     *ret_len = len < left ? len : left;
     if (*ret_len > 0)
         memcpy(bytes, content->now + offset, *ret_len);
@@ -148,9 +169,14 @@ static int sim_read(struct log_disk *disk, int file, uint64_t offset, void *byte
 static void grow(struct content *content, size_t len)
 {
     if (len > content->room) {
-        content->now = mem_realloc(content->now, len * 2);
-        content->kept = mem_realloc(content->kept, len * 2);
-        content->room = len * 2;
+        size_t room = sector_count(len * 2) * DISK_SIM_SECTOR, more = room - content->room;
+        content->now = mem_realloc(content->now, room);
+        content->kept = mem_realloc(content->kept, room);
+        content->sectors = mem_realloc(content->sectors, sector_count(room));
+        memset(content->now + content->room, 0, more);
+        memset(content->kept + content->room, 0, more);
+        memset(content->sectors + sector_count(content->room), CLEAN, sector_count(more));
+        content->room = room;
     }
     if (len > content->now_len) {
         memset(content->now + content->now_len, 0, len - content->now_len);
@@ -188,10 +214,13 @@ static int sim_write(struct log_disk *disk, int file, uint64_t offset, const str
     size_t kept = whole ? len : died ? 0 : (size_t)rng_below(&sim->rng, len + 1);
     for (size_t i = 0; i < count && kept > 0; i++) {
         size_t taken = parts[i].len < kept ? parts[i].len : kept;
+        size_t before = content->now_len;
         grow(content, (size_t)offset + taken);
         if (taken > 0)
             memcpy(content->now + offset, parts[i].data, taken);
-        content->dirty = true;
+        size_t first = before < (size_t)offset ? before : (size_t)offset; /* what it grows by is written, too */
+        for (size_t at = first / DISK_SIM_SECTOR; at < sector_count((size_t)offset + taken); at++)
+            content->sectors[at] = DIRTY;
         offset += taken;
         kept -= taken;
     }
@@ -204,12 +233,33 @@ static int sim_size(struct log_disk *disk, int file, uint64_t *ret_size)
     return dead(sim_of(disk)) ? TL_ERR_IO : 0;
 }
 
+static void keep_sector(struct content *content, size_t i)
+{
+    memcpy(content->kept + i * DISK_SIM_SECTOR, content->now + i * DISK_SIM_SECTOR, DISK_SIM_SECTOR);
+    content->sectors[i] = CLEAN;
+}
+
+/* What is taken for clean is not written. */
 static void keep(struct content *content)
 {
-    if (content->now_len > 0)
-        memcpy(content->kept, content->now, content->now_len);
+    for (size_t i = 0; i < sector_count(content->now_len); i++)
+        if (content->sectors[i] == DIRTY)
+            keep_sector(content, i);
     content->kept_len = content->now_len;
-    content->dirty = false;
+}
+
+/* Each sector is written or not; all are taken for clean. */
+static void fail_to_keep(struct disk_sim *sim, struct content *content)
+{
+    for (size_t i = 0; i < sector_count(content->now_len); i++) {
+        if (content->sectors[i] != DIRTY)
+            continue;
+        content->sectors[i] = LOST;
+        if (rng_below(&sim->rng, 2) == 0)
+            keep_sector(content, i);
+    }
+    if (rng_below(&sim->rng, 2) == 0)
+        content->kept_len = content->now_len;
 }
 
 static int sim_sync(struct log_disk *disk, int file)
@@ -217,8 +267,17 @@ static int sim_sync(struct log_disk *disk, int file)
     struct disk_sim *sim = sim_of(disk);
     if (!operate(sim))
         return TL_ERR_IO;
+    if (sim->one_in > 0 && rng_below(&sim->rng, sim->one_in) == 0) {
+        fail_to_keep(sim, &sim->contents[file]);
+        return TL_ERR_IO;
+    }
     keep(&sim->contents[file]);
     return 0;
+}
+
+void disk_sim_fail_syncs(struct disk_sim *sim, uint64_t one_in)
+{
+    sim->one_in = one_in;
 }
 
 static int sim_rename(struct log_disk *disk, const char *from, const char *to)
@@ -305,6 +364,7 @@ void disk_sim_free(struct disk_sim *sim)
     for (size_t i = 0; i < sim->content_count; i++) {
         mem_free(sim->contents[i].now);
         mem_free(sim->contents[i].kept);
+        mem_free(sim->contents[i].sectors);
     }
     mem_free(sim);
 }
@@ -327,22 +387,20 @@ uint64_t disk_sim_operations(const struct disk_sim *sim)
     return sim->operations;
 }
 
-/* Each sector that was written since the last sync is as before or as after. */
+/* Each sector that was written since the last sync is as before or as after; what was only taken for clean is as before. */
 static void cut_content(struct disk_sim *sim, struct content *content)
 {
     bool longer = content->now_len > content->kept_len && rng_below(&sim->rng, 2) == 0;
     size_t len = longer ? content->now_len : content->kept_len;
-    if (!content->dirty)
+    if (content->room == 0)
         return;
-    for (size_t at = 0; at < content->now_len && at < len; at += DISK_SIM_SECTOR) {
-        size_t end = at + DISK_SIM_SECTOR < len ? at + DISK_SIM_SECTOR : len;
-        if (rng_below(&sim->rng, 2) == 0)
-            continue;
-        for (size_t i = at; i < end; i++)
-            content->now[i] = i < content->kept_len ? content->kept[i] : 0;
-    }
-    content->now_len = len;
-    keep(content);
+    for (size_t i = 0; i < sector_count(content->now_len); i++)
+        if (content->sectors[i] == DIRTY && rng_below(&sim->rng, 2) == 0)
+            keep_sector(content, i);
+    memset(content->kept + len, 0, content->room - len);
+    memcpy(content->now, content->kept, content->room);
+    memset(content->sectors, CLEAN, sector_count(content->room));
+    content->now_len = content->kept_len = len;
 }
 
 void disk_sim_cut_power(struct disk_sim *sim)
@@ -369,6 +427,7 @@ struct disk_sim *disk_sim_copy(const struct disk_sim *sim)
             continue;
         content->now = mem_dup(content->now, content->room);
         content->kept = mem_dup(content->kept, content->room);
+        content->sectors = mem_dup(content->sectors, sector_count(content->room));
     }
     return copy;
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A disk in memory that behaves no better than a disk must: what was not synced is kept sector by sector, or not, by chance; names
- * that were not synced are as they were after some of the changes; and it can go dead after any number of operations.
+ * that were not synced are as they were after some of the changes; and it can go dead after any number of operations. A sync that fails has
+ * written some sectors; the others are read as they were written until they are evicted from memory or the power is cut, and no later sync writes
+ * them, as on Linux.
  */
 #ifndef TL_TESTS_LIB_DISK_SIM_H
 #define TL_TESTS_LIB_DISK_SIM_H
@@ -23,6 +25,8 @@ struct log_disk *disk_sim_disk(struct disk_sim *sim);
 void disk_sim_die_after(struct disk_sim *sim, uint64_t operations);
 /* Files may grow to so many bytes together: what would go beyond finds no room. UINT64_MAX: there is always some. */
 void disk_sim_set_room(struct disk_sim *sim, uint64_t bytes);
+/* From now on one in so many syncs of a file fails; 0: none. */
+void disk_sim_fail_syncs(struct disk_sim *sim, uint64_t one_in);
 /* Returns: how many operations that change it there were. */
 uint64_t disk_sim_operations(const struct disk_sim *sim);
 

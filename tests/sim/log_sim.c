@@ -3,7 +3,7 @@
  * The file log against a list, on a disk that dies at any operation.
  *
  * Goal: the promises of src/log/README.md. Entries are appended, synced, trimmed, sealed, checkpoints noted; the process is killed or the
- * power cut after any number of operations of the disk, in the middle of repairs too; then what opens must be what the list says:
+ * power cut after any number of operations of the disk, in the middle of repairs too, and syncs fail; then what opens must be what the list says:
  * a prefix of what was appended, with all that was ever durable, and nothing that an earlier opening had cut off.
  *
  *     log_sim [--seeds N] [--from SEED]
@@ -33,6 +33,8 @@ struct world {
     uint64_t checkpoint;
     uint64_t checkpoint_in_the_air;
     uint64_t trimmed; /* entries below may be gone */
+    bool syncs_fail;
+    bool alike; /* all entries are: what was cut off fits behind what took its place */
 };
 
 static _Noreturn void fail(const struct world *world, const char *what, uint64_t found, uint64_t expected)
@@ -112,7 +114,7 @@ static void open_log(struct world *world)
         int r = log_file_open(disk_sim_disk(world->disk), &world->options, &world->log, &reason);
         if (r == 0)
             break;
-        if (r != TL_ERR_IO || !dies) {
+        if (r != TL_ERR_IO || (!dies && !world->syncs_fail)) {
             printf("%s\n", reason == NULL ? "no reason" : reason);
             fail(world, "opening", (uint64_t)-r, 0);
         }
@@ -123,6 +125,13 @@ static void open_log(struct world *world)
     }
     disk_sim_die_after(world->disk, UINT64_MAX);
     look(world);
+}
+
+/* A process that was told of a failed sync may have another under way. */
+static void sync_once_more(struct world *world)
+{
+    if (log_sync(world->log, world->appended) == 0)
+        world->durable = world->appended;
 }
 
 static void crash(struct world *world)
@@ -139,7 +148,7 @@ static void crash(struct world *world)
 static int append(struct world *world)
 {
     static char buffer[10000];
-    uint64_t made_of = rng_next(&world->rng);
+    uint64_t made_of = world->alike ? 4 : rng_next(&world->rng);
     size_t len = entry_bytes(made_of, buffer);
     size_t first = (size_t)rng_below(&world->rng, len);
     struct slice parts[2] = {slice_make(buffer, first), slice_make(buffer + first, len - first)};
@@ -168,13 +177,16 @@ static int sync_some(struct world *world)
 
 static int put_checkpoint(struct world *world)
 {
-    struct log_checkpoint checkpoint = {world->durable, SLICE_LIT("some place")};
-    if (world->durable <= world->checkpoint)
+    bool late = rng_below(&world->rng, 4) == 0; /* below the newest perhaps, which it does not take the place of */
+    struct log_checkpoint checkpoint = {late ? rng_below(&world->rng, world->durable + 1) : world->durable,
+                                        SLICE_LIT("some place")};
+    if (checkpoint.position == 0)
         return 0;
-    world->checkpoint_in_the_air = checkpoint.position;
+    if (checkpoint.position > world->checkpoint)
+        world->checkpoint_in_the_air = checkpoint.position;
     int r = log_put_checkpoint(world->log, &checkpoint);
     if (r == 0)
-        world->checkpoint = checkpoint.position;
+        world->checkpoint = world->checkpoint_in_the_air;
     return r;
 }
 
@@ -223,11 +235,17 @@ static void run(uint64_t seed)
         .segment_bytes = 512 * (2 + rng_below(&world.rng, 20)),
         .spares_max = (unsigned)rng_below(&world.rng, 4),
     };
+    world.syncs_fail = rng_below(&world.rng, 2) == 0;
+    disk_sim_fail_syncs(world.disk, world.syncs_fail ? 2 + rng_below(&world.rng, 30) : 0);
+    world.alike = rng_below(&world.rng, 4) == 0;
     open_log(&world);
     for (int i = 0; i < OPS; i++) {
         if (rng_below(&world.rng, 20) == 0)
             disk_sim_die_after(world.disk, rng_below(&world.rng, 40));
-        if (act(&world) != 0 || rng_below(&world.rng, 40) == 0)
+        int r = act(&world);
+        if (r != 0 && rng_below(&world.rng, 3) == 0)
+            sync_once_more(&world);
+        if (r != 0 || rng_below(&world.rng, 40) == 0)
             crash(&world);
     }
     log_close(world.log);

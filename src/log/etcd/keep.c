@@ -144,11 +144,12 @@ int keep__put_checkpoint(struct log *base, const struct log_checkpoint *checkpoi
     struct buf request = BUF_INIT(BUF_UNLIMITED), reply = BUF_INIT(BUF_UNLIMITED), value = BUF_INIT(BUF_UNLIMITED);
     struct log_checkpoint before;
     int r = read_own(log, 0, &reply, &before);
+    bool newer = r != 0 || before.position <= checkpoint->position;
     put_one(checkpoint, &value);
     if (r == 0 && before.position != checkpoint->position)
         put_one(&before, &value);
     buf_clear(&reply);
-    if (r == 0 || r == LOG_NOT_FOUND) {
+    if ((r == 0 && newer) || r == LOG_NOT_FOUND) {
         call_frame(&request);
         etcd_put_put(&request, log->key_checkpoint, buf_view(&value), 0);
         call_frame_end(&request);

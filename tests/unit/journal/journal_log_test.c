@@ -49,6 +49,41 @@ static int append_if_room(struct log *log, const struct slice *parts, size_t cou
     return atomic_load(&log_is_full) ? TL_ERR_NO_SPACE : append_really(log, parts, count, ret_position);
 }
 
+/*
+ * The first that notes a checkpoint while it is armed is held up before it does, until another one has, or until none has for a while: then none may.
+ */
+static _Atomic bool hold_first_note;
+static _Atomic int notes_begun, notes_done;
+static _Atomic log_position newest_noted;
+static _Atomic bool noted_out_of_order;
+static int (*note_really)(struct log *log, const struct log_checkpoint *checkpoint);
+
+static int note(struct log *log, const struct log_checkpoint *checkpoint)
+{
+    enum { LOOKS = 400, LOOK_US = 1000 };
+    atomic_fetch_add(&notes_begun, 1);
+    bool held = atomic_exchange(&hold_first_note, false);
+    for (int i = 0; held && i < LOOKS && atomic_load(&notes_done) == 0; i++)
+        usleep(LOOK_US);
+    if (checkpoint->position <= atomic_load(&newest_noted))
+        atomic_store(&noted_out_of_order, true);
+    atomic_store(&newest_noted, checkpoint->position);
+    int r = note_really(log, checkpoint);
+    atomic_fetch_add(&notes_done, 1);
+    return r;
+}
+
+/* As a log of the same identity that has gone another way. */
+static _Atomic bool other_entries;
+static int (*lineage_really)(struct log *log, log_position position, struct log_lineage *ret_lineage);
+
+static int lineage(struct log *log, log_position position, struct log_lineage *ret_lineage)
+{
+    int r = lineage_really(log, position, ret_lineage);
+    ret_lineage->chain ^= atomic_load(&other_entries) ? 1 : 0;
+    return r;
+}
+
 static struct log *open_log(struct log_medium *medium)
 {
     struct log *log = log_memory_open(medium);
@@ -56,6 +91,10 @@ static struct log *open_log(struct log_medium *medium)
     keeping.trim = trim_nothing;
     append_really = keeping.append;
     keeping.append = append_if_room;
+    lineage_really = keeping.lineage;
+    keeping.lineage = lineage;
+    note_really = keeping.put_checkpoint;
+    keeping.put_checkpoint = note;
     log->functions = &keeping;
     return log;
 }
@@ -403,31 +442,85 @@ static void test_what_a_start_applied_counts(void **state)
     buried(&life);
 }
 
-/* A store that is not of the log's time is refused. */
-static void test_strangers_are_refused(void **state)
+/* The store and this log are refused, for a reason that has this in it. */
+static void assert_refused(struct life *life, struct log_medium *medium, const char *expected)
 {
-    struct life life = born(), other = born();
     struct core_limits limits = core_limits_default();
     struct recovered recovered;
     struct core *core;
     char *reason = NULL;
+    struct log *log = open_log(medium);
+    assert_int_equal(recover_core(life->store, log, &limits, NULL, &core, &recovered, &reason), TL_ERR_CORRUPT);
+    if (strstr(reason, expected) == NULL)
+        fail_msg("not '%s': %s", expected, reason);
+    mem_free(reason);
+    log_close(log);
+}
+
+/* A store that is not of the log is refused, also beside a log that is long enough. */
+static void test_strangers_are_refused(void **state)
+{
+    struct life life = born(), other = born();
     (void)state;
     begin(&life, 0, false);
     work(&life);
     end(&life);
-    struct log *log = open_log(other.medium);
-    assert_int_equal(recover_core(life.store, log, &limits, NULL, &core, &recovered, &reason), TL_ERR_CORRUPT);
-    assert_non_null(strstr(reason, "not of one time"));
-    mem_free(reason);
-    log_close(log);
+    assert_refused(&life, other.medium, "behind the end of the log");
+    begin(&other, 0, false);
+    work(&other);
+    end(&other);
+    begin(&other, 0, false);
+    work(&other);
+    end(&other);
+    assert_refused(&life, other.medium,
+                   "not of the log beside it, but of another one: put the folders `rocks' and `log'");
+    atomic_store(&other_entries, true);
+    assert_refused(&life, life.medium, "of other entries than the log beside it has");
+    atomic_store(&other_entries, false);
     assert_int_equal(store_checkpoint(life.store, SLICE_LIT("tidestop\x01\x05nonsense")), 0);
-    log = open_log(life.medium);
-    assert_int_equal(recover_core(life.store, log, &limits, NULL, &core, &recovered, &reason), TL_ERR_CORRUPT);
-    assert_non_null(strstr(reason, "the state in the store's checkpoint"));
-    mem_free(reason);
-    log_close(log);
+    assert_refused(&life, life.medium, "the state in the store's checkpoint");
+    assert_int_equal(store_checkpoint(life.store, SLICE_LIT("tidestop\x02\x05too short")), 0);
+    assert_refused(&life, life.medium, "the record of the store's checkpoint is damaged");
     buried(&life);
     buried(&other);
+}
+
+/* A store whose checkpoint was made by a version that did not note the log is taken as it is; its next checkpoint notes it. */
+static void test_a_record_without_lineage(void **state)
+{
+    enum { MAGIC_BYTES = 8 };
+    struct life life = born();
+    struct buf record = BUF_INIT(BUF_UNLIMITED), older = BUF_INIT(BUF_UNLIMITED);
+    struct log_lineage noted, of_log;
+    log_position position;
+    uint64_t chain;
+    (void)state;
+    begin(&life, 0, false);
+    work(&life);
+    end(&life);
+    assert_int_equal(store_checkpoint_record(life.store, &record), 0);
+    struct slice rest = slice_from_offset(buf_view(&record), MAGIC_BYTES + 1);
+    assert_true(slice_take_varint(&rest, &position));
+    rest = slice_from_offset(rest, LOG_IDENTITY_BYTES);
+    assert_true(slice_take_varint(&rest, &chain));
+    buf_lit(&older, "tidestop\x01");
+    buf_varint(&older, position);
+    buf_slice(&older, rest);
+    assert_int_equal(store_checkpoint(life.store, buf_view(&older)), 0);
+    begin(&life, 0, false);
+    assert_int_equal(life.recovered.checkpoint, position);
+    must_run(&life, write_command("1", ""));
+    assert_int_equal(journal_checkpoint(life.journal), 0);
+    buf_clear(&record);
+    assert_int_equal(store_checkpoint_record(life.store, &record), 0);
+    assert_int_equal(recover_read_position(buf_view(&record), &position, &noted), 0);
+    assert_int_equal(log_lineage(life.log, position, &of_log), 0);
+    assert_memory_equal(noted.identity, of_log.identity, LOG_IDENTITY_BYTES);
+    assert_int_equal(noted.chain, of_log.chain);
+    end(&life);
+    buf_deinit(&record);
+    buf_deinit(&older);
+    buried(&life);
 }
 
 static _Atomic uint64_t read_at = 1700000000 * (uint64_t)TL_SECOND; /* what both clocks said last */
@@ -509,6 +602,44 @@ static uint64_t leaping_clock(void *context)
     return (uint64_t)now.tv_sec * TL_SECOND + (uint64_t)now.tv_nsec / 1000 + atomic_load(&leapt);
 }
 
+static void *checkpoint(void *context)
+{
+    const struct life *life = context;
+    assert_int_equal(journal_checkpoint(life->journal), 0);
+    return NULL;
+}
+
+/*
+ * A backup has a checkpoint, and before it has told the log of that `_forcemerge` has the next. The log is told of the older one first: it would take it for the newest,
+ * and what lies behind it is let go for the other one.
+ */
+static void test_checkpoints_are_noted_in_order(void **state)
+{
+    struct life life = born();
+    char place[LOG_PLACE_MAX];
+    struct log_checkpoint newest;
+    pthread_t thread;
+    (void)state;
+    begin(&life, 0, false);
+    must_run(&life, write_command("1", ""));
+    atomic_store(&noted_out_of_order, false);
+    atomic_store(&newest_noted, 0);
+    atomic_store(&notes_begun, 0);
+    atomic_store(&notes_done, 0);
+    atomic_store(&hold_first_note, true);
+    assert_int_equal(pthread_create(&thread, NULL, checkpoint, &life), 0);
+    while (atomic_load(&notes_begun) == 0)
+        usleep(1000);
+    must_run(&life, write_command("2", ""));
+    checkpoint(&life);
+    pthread_join(thread, NULL);
+    assert_false(atomic_load(&noted_out_of_order));
+    assert_int_equal(log_get_checkpoint(life.log, 0, place, &newest), 0);
+    assert_int_equal(newest.position, atomic_load(&newest_noted));
+    end(&life);
+    buried(&life);
+}
+
 static struct command *session_status(void)
 {
     struct command *command = command_new(COMMAND_STATUS, DIALECT_7);
@@ -579,6 +710,8 @@ int main(void)
         cmocka_unit_test(test_a_slow_machine_stops),
         cmocka_unit_test(test_another_state_is_told),
         cmocka_unit_test(test_a_full_log),
+        cmocka_unit_test(test_checkpoints_are_noted_in_order),
+        cmocka_unit_test(test_a_record_without_lineage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

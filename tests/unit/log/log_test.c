@@ -163,6 +163,8 @@ static void test_checkpoints_and_trim(void **state)
     assert_int_equal(log_trim(log, 60), 0);
     log_head(log, &head);
     assert_in_range(head.oldest, 30, 60);
+    put_checkpoint(log, 20, "noted late: what is behind it is gone");
+    put_checkpoint(log, 70, "seventy, once more");
     assert_int_equal(log_follow(log, head.oldest - 1, &cursor), LOG_TRIMMED);
     expect(log, (unsigned)head.oldest, 100, mixed);
     append_all(log, 101, 300, mixed); /* into segments that were used before */
@@ -172,7 +174,7 @@ static void test_checkpoints_and_trim(void **state)
     expect(log, (unsigned)head.oldest, 300, mixed);
     assert_int_equal(log_get_checkpoint(log, 0, place, &found), 0);
     assert_int_equal(found.position, 70);
-    assert_slice_equal(found.place, "seventy");
+    assert_slice_equal(found.place, "seventy, once more");
     assert_int_equal(log_get_checkpoint(log, 1, place, &found), 0);
     assert_slice_equal(found.place, "forty");
     log_close(log);
@@ -243,6 +245,272 @@ static void test_begins_behind_an_entry(void **state)
     expect(log, AFTER + 1, AFTER + 3, ten);
     log_close(log);
     disk_sim_free(sim);
+}
+
+/* A disk that does something once, before a write or before a rename. */
+static struct log_disk_functions hooked;
+static const struct log_disk_functions *unhooked;
+static void (*before_write)(struct log *log), (*before_rename)(struct log *log);
+static struct log *hooked_log;
+
+static void call(void (**hook)(struct log *log))
+{
+    void (*once)(struct log * log) = *hook;
+    *hook = NULL;
+    if (once != NULL)
+        once(hooked_log);
+}
+
+static int hooked_write(struct log_disk *disk, int file, uint64_t offset, const struct slice *parts, size_t count)
+{
+    call(&before_write);
+    return unhooked->write(disk, file, offset, parts, count);
+}
+
+static int hooked_rename(struct log_disk *disk, const char *from, const char *to)
+{
+    call(&before_rename);
+    return unhooked->rename(disk, from, to);
+}
+
+static struct log *open_hooked(struct disk_sim *sim, unsigned spares_max)
+{
+    const struct log_file_options opening = {.segment_bytes = SEGMENT, .spares_max = spares_max};
+    struct log_disk *disk = disk_sim_disk(sim);
+    char *reason;
+    unhooked = disk->functions;
+    hooked = *unhooked;
+    hooked.write = hooked_write;
+    hooked.rename = hooked_rename;
+    disk->functions = &hooked;
+    assert_int_equal(log_file_open(disk, &opening, &hooked_log, &reason), 0);
+    return hooked_log;
+}
+
+static unsigned count_spares(struct disk_sim *sim)
+{
+    unsigned count = 0;
+    char *bytes;
+    size_t len;
+    const char *name;
+    for (size_t i = 0; (name = disk_sim_file(sim, i, &bytes, &len)) != NULL; i++)
+        count += strncmp(name, "spare-", 6) == 0;
+    return count;
+}
+
+static void shrink(struct log *log)
+{
+    assert_int_equal(log_shrink(log), 0);
+}
+
+static void prepare(struct log *log)
+{
+    assert_int_equal(log_file_prepare(log), 0);
+}
+
+/* On a full disk an append has the spares that it has counted, though another thread gives back what the log holds. */
+static void test_shrink_beside_an_append(void **state)
+{
+    struct disk_sim *sim = disk_sim_new(9);
+    struct log *log = open_hooked(sim, 6);
+    (void)state;
+    append(log, 1, 10);
+    prepare(log);
+    disk_sim_set_room(sim, 1); /* no file may grow */
+    before_write = shrink;
+    append(log, 2, 5000);
+    assert_null(before_write);
+    assert_int_equal(log_shrink(log), 0);
+    assert_int_equal(count_spares(sim), 0);
+    log_close(log);
+    disk_sim_free(sim);
+}
+
+/* No more spares are kept than may be: of a trim that another thread makes spares beside, and of what an earlier process has left. */
+static void test_spares_are_bounded(void **state)
+{
+    enum { KEPT = 2, LEFT = 20 };
+    struct disk_sim *sim = disk_sim_new(10);
+    struct log *log = open_hooked(sim, KEPT);
+    struct log_disk *disk = disk_sim_disk(sim);
+    (void)state;
+    append_all(log, 1, 60, mixed);
+    put_checkpoint(log, 60, "here");
+    shrink(log);
+    before_rename = prepare;
+    assert_int_equal(log_trim(log, 60), 0);
+    assert_null(before_rename);
+    assert_int_equal(count_spares(sim), KEPT);
+    log_close(log);
+    for (int i = 0; i < LEFT; i++) {
+        char name[32];
+        int file;
+        snprintf(name, sizeof name, "spare-%016x", 0x1000 + i);
+        assert_int_equal(disk->functions->open(disk, name, true, &file), 0);
+        disk->functions->close(disk, file);
+    }
+    disk->functions->free(disk);
+    log = open_hooked(sim, KEPT);
+    assert_int_equal(count_spares(sim), KEPT);
+    append_all(log, 61, 80, mixed);
+    log_close(log);
+    disk_sim_free(sim);
+}
+
+/* What a failed sync did not write is read as if it had been; nothing may be acknowledged that stands on it, and the next process writes it. */
+static void test_failed_sync(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        struct disk_sim *sim = disk_sim_new(seed);
+        struct log *log = open_file(sim);
+        struct slice part = SLICE_LIT("more");
+        struct log_head head;
+        log_position position;
+        append_all(log, 1, 10, mixed);
+        disk_sim_fail_syncs(sim, 1);
+        assert_int_equal(log_sync(log, 10), TL_ERR_IO);
+        disk_sim_fail_syncs(sim, 0);
+        assert_int_equal(log_sync(log, 10), TL_ERR_IO);
+        assert_int_equal(log_append(log, &part, 1, &position), TL_ERR_IO);
+        assert_int_equal(log_seal(log), TL_ERR_IO);
+        log_close(log);
+        log = open_file(sim);
+        log_head(log, &head);
+        unsigned next = (unsigned)head.appended + 1; /* some may have been evicted before */
+        append_all(log, next, next, mixed);
+        assert_int_equal(log_sync(log, next), 0);
+        log_close(log);
+        disk_sim_cut_power(sim);
+        log = open_file(sim);
+        expect(log, 1, next, mixed);
+        log_close(log);
+        disk_sim_free(sim);
+    }
+}
+
+static size_t sector(unsigned number)
+{
+    (void)number;
+    return DISK_SIM_SECTOR - 32; /* with its header */
+}
+
+/*
+ * A record behind the torn end is overwritten, and that sync fails: it is read as zeros, but may still be on the disk. The same entry as was torn takes its
+ * place, so that what stood behind that would follow it.
+ */
+static void test_what_was_cut_off_stays_gone(void **state)
+{
+    unsigned torn = 0;
+    (void)state;
+    for (uint64_t seed = 1; seed <= 100; seed++) {
+        struct disk_sim *sim = disk_sim_new(seed);
+        struct log *log = open_file(sim);
+        struct log_head head;
+        char *reason = NULL;
+        append_all(log, 1, 1, sector);
+        assert_int_equal(log_sync(log, 1), 0);
+        append_all(log, 2, 3, sector);
+        log_close(log);
+        disk_sim_cut_power(sim);
+        disk_sim_fail_syncs(sim, 1);
+        assert_int_equal(log_file_open(disk_sim_disk(sim), &options, &log, &reason), TL_ERR_IO);
+        disk_sim_fail_syncs(sim, 0);
+        log = open_file(sim);
+        log_head(log, &head);
+        if (head.appended == 1) {
+            torn++;
+            append_all(log, 2, 2, sector);
+            assert_int_equal(log_sync(log, 2), 0);
+            log_close(log);
+            disk_sim_cut_power(sim);
+            log = open_file(sim);
+            expect(log, 1, 2, sector);
+        }
+        log_close(log);
+        disk_sim_free(sim);
+    }
+    assert_true(torn > 10);
+}
+
+static struct log_lineage lineage_of(struct log *log, log_position position)
+{
+    struct log_lineage lineage;
+    assert_int_equal(log_lineage(log, position, &lineage), 0);
+    return lineage;
+}
+
+static void assert_same(const struct log_lineage *a, const struct log_lineage *b)
+{
+    assert_memory_equal(a->identity, b->identity, LOG_IDENTITY_BYTES);
+    assert_int_equal(a->chain, b->chain);
+}
+
+/* Opened on a disk of its own; what a copy of the log goes on from, or nothing. */
+static struct log *open_behind(struct disk_sim *sim, log_position after, struct log_lineage lineage)
+{
+    const struct log_file_options behind = {.segment_bytes = SEGMENT, .after = after, .lineage = lineage};
+    struct log *log;
+    char *reason;
+    assert_int_equal(log_file_open(disk_sim_disk(sim), &behind, &log, &reason), 0);
+    return log;
+}
+
+/* What a log is up to an entry stays the same, whether it is the newest or not, appended to, sealed, trimmed and opened again; another log is something else. */
+static void test_lineage(void **state)
+{
+    enum { COUNT = 100, TRIMMED = 60 };
+    struct disk_sim *sim = disk_sim_new(6), *copied = disk_sim_new(7), *strange = disk_sim_new(8);
+    struct log_lineage of[COUNT + 1];
+    struct log *log = open_file(sim), *copy, *other;
+    struct log_head head;
+    (void)state;
+    for (unsigned i = 1; i <= COUNT; i++) {
+        append_all(log, i, i, mixed);
+        of[i] = lineage_of(log, i);
+        assert_true(i == 1 || of[i].chain != of[i - 1].chain);
+    }
+    put_checkpoint(log, TRIMMED, "here");
+    assert_int_equal(log_trim(log, TRIMMED), 0);
+    assert_int_equal(log_seal(log), 0);
+    for (int times = 0; times < 3; times++) {
+        log_head(log, &head);
+        for (log_position i = head.oldest; i <= COUNT; i++) {
+            struct log_lineage now = lineage_of(log, i);
+            assert_same(&now, &of[i]);
+        }
+        assert_int_equal(lineage_of(log, head.oldest - 1).chain, 0);
+        assert_int_equal(lineage_of(log, head.appended + 1).chain, 0);
+        append(log, (unsigned)head.appended + 1, 10);
+        log_close(log);
+        log = open_file(sim);
+    }
+    copy = open_behind(copied, TRIMMED, of[TRIMMED]);
+    for (unsigned i = 0; i < 3; i++) {
+        struct log_lineage now = lineage_of(copy, TRIMMED);
+        assert_same(&now, &of[TRIMMED]);
+        append(copy, TRIMMED + 1 + i, mixed(TRIMMED + 1 + i));
+        now = lineage_of(copy, TRIMMED + 1 + i);
+        assert_memory_equal(now.identity, of[1].identity, LOG_IDENTITY_BYTES);
+        assert_false(log_lineage_fits(&now, &of[TRIMMED + 1 + i])); /* it has gone its own way */
+        log_close(copy);
+        copy = open_behind(copied, 0, (struct log_lineage){.chain = 0});
+        struct log_lineage again = lineage_of(copy, TRIMMED + 1 + i);
+        assert_same(&again, &now);
+    }
+    other = open_file(strange);
+    append_all(other, 1, COUNT, mixed);
+    for (unsigned i = 1; i <= COUNT; i++) {
+        struct log_lineage now = lineage_of(other, i);
+        assert_false(log_lineage_fits(&now, &of[i]));
+        assert_true(log_lineage_fits(&now, &(struct log_lineage){.chain = 7})); /* of a version that noted none */
+    }
+    log_close(log);
+    log_close(copy);
+    log_close(other);
+    disk_sim_free(sim);
+    disk_sim_free(copied);
+    disk_sim_free(strange);
 }
 
 static void test_prepare_makes_spares(void **state)
@@ -555,6 +823,11 @@ int main(void)
         cmocka_unit_test(test_follower_waits),
         cmocka_unit_test(test_checkpoints_and_trim),
         cmocka_unit_test(test_seal),
+        cmocka_unit_test(test_lineage),
+        cmocka_unit_test(test_shrink_beside_an_append),
+        cmocka_unit_test(test_spares_are_bounded),
+        cmocka_unit_test(test_failed_sync),
+        cmocka_unit_test(test_what_was_cut_off_stays_gone),
         cmocka_unit_test(test_prepare_makes_spares),
         cmocka_unit_test(test_full_disk),
         cmocka_unit_test(test_every_bit),
