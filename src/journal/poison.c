@@ -211,10 +211,11 @@ static int look(struct log *log, struct poison *poison)
 static int read_checkpoint(struct store *store, log_position *ret_position)
 {
     struct buf record = BUF_INIT(BUF_UNLIMITED);
+    struct log_lineage lineage; /* recover_core() looks at it */
     int r = store_checkpoint_record(store, &record);
     *ret_position = 0;
     if (r == 0)
-        r = recover_read_position(buf_view(&record), ret_position);
+        r = recover_read_position(buf_view(&record), ret_position, &lineage);
     else if (r == STORE_NOT_FOUND)
         r = 0;
     buf_deinit(&record);

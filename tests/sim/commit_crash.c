@@ -108,9 +108,12 @@ static void close_host(struct host *host)
 static void make_checkpoint(struct host *host)
 {
     struct buf record = BUF_INIT(BUF_UNLIMITED);
+    struct log_lineage lineage;
     int r = log_sync(host->log, host->position);
 
-    recover_write_record(host->core, host->position, &record);
+    if (r == 0)
+        r = log_lineage(host->log, host->position, &lineage);
+    recover_write_record(host->core, host->position, &lineage, &record);
     if (r == 0)
         r = store_checkpoint(host->store, buf_view(&record));
     while (r == 0 && (r = store_checkpointed(host->store)) == 0)

@@ -409,7 +409,7 @@ static void test_what_lies_before_the_checkpoint(void **state)
     struct core *core;
     struct buf record = BUF_INIT(BUF_UNLIMITED);
     (void)recover(&world, world.store, &core);
-    recover_write_record(core, world.recovered.position, &record);
+    recover_write_record(core, world.recovered.position, NULL, &record);
     assert_int_equal(store_checkpoint(world.store, buf_view(&record)), 0);
     buf_deinit(&record);
     core_close(core);
