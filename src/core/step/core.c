@@ -451,7 +451,7 @@ static void end_work(struct core *core, enum command_type type)
         metric_set(&figures->step_work_max[type], work);
     if (work > CORE_STEP_WORK)
         metric_add(&figures->steps_over, 1);
-    if (work - core->whole_work > CORE_STEP_WORK) {
+    if (work > core->whole_work + CORE_STEP_WORK) {
         metric_add(&figures->steps_uncut, 1);
         metric_set(&figures->uncut_command, type);
         metric_set(&figures->uncut_work, work - core->whole_work);

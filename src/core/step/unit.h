@@ -153,12 +153,18 @@ static inline void core__work(struct core *core, uint64_t units)
     core->work += units;
 }
 
-/* Counts work that cannot be cut: its limit is that of one script or one document. */
+/* Says that so much of the step's work is one thing that cannot be cut, whose limit is its own. */
+static inline void core__let_whole(struct core *core, uint64_t units)
+{
+    if (units > core->whole_work)
+        core->whole_work = units;
+}
+
+/* Counts such work: its limit is that of one script or one document. */
 static inline void core__work_whole(struct core *core, uint64_t units)
 {
     core->work += units;
-    if (units > core->whole_work)
-        core->whole_work = units;
+    core__let_whole(core, units);
 }
 
 /* Frees a command of the core's own when the unit ends; NULL is fine. */

@@ -23,6 +23,7 @@ enum {
     WORK_ITEM = 20,   /* an item of a write, whatever becomes of it */
     WORK_UNIT = 50,   /* a unit: its batch is begun and written */
     WORK_OWNER = 100, /* a session, transaction or waiting request that ends */
+    WORK_LOCK_ASKED = 14, /* a lock that a request asks for, looks and all, where nothing is in the way */
 };
 
 /* One unit of work each: */
