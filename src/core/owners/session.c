@@ -871,15 +871,20 @@ int owners__check_lease_count(struct core *core, struct slice id, size_t more, s
     return 1;
 }
 
+/* A count of none says nothing of its index: the number may have been given again since a unit that made another was taken back. */
 static struct living *living_in(const struct core *core, struct session *session, uint32_t index, uint16_t type)
 {
-    for (size_t i = 0; i < session->living_count; i++)
-        if (session->living[i].index == index && session->living[i].type == type)
-            return &session->living[i];
-    session->living = mem_realloc(session->living, (session->living_count + 1) * sizeof *session->living);
-    session->living[session->living_count] =
-        (struct living){index, type, 0, catalog_index_by_number(core->catalog, index) == NULL};
-    return &session->living[session->living_count++];
+    size_t i = 0;
+    while (i < session->living_count && (session->living[i].index != index || session->living[i].type != type))
+        i++;
+    if (i == session->living_count) {
+        session->living = mem_realloc(session->living, (i + 1) * sizeof *session->living);
+        session->living[session->living_count++] = (struct living){index, type, 0, false};
+    }
+    struct living *living = &session->living[i];
+    if (living->count == 0)
+        living->gone = catalog_index_by_number(core->catalog, index) == NULL;
+    return living;
 }
 
 void session__count(struct core *core, struct slice id, uint32_t index, uint16_t type, int change)

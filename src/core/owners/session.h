@@ -22,7 +22,7 @@ struct living {
     uint32_t index;
     uint16_t type;
     size_t count;
-    bool gone; /* the index is deleted; upkeep removes the marks */
+    bool gone; /* the index is deleted; upkeep removes the marks. Means nothing while none is counted */
 };
 
 struct session {

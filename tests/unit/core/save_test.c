@@ -9,6 +9,7 @@
  */
 #include "../../lib/core_box.h"
 #include "../../lib/unit.h"
+#include "../../lib/upkeep.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -629,6 +630,89 @@ static void test_a_lock_writes_nothing(void **state)
     empty(&box);
 }
 
+static void reload(struct core_box *box)
+{
+    struct buf saved = BUF_INIT(BUF_UNLIMITED);
+
+    save(box, &saved);
+    core_stop(box->core, &box->effects);
+    core_close(box->core);
+    assert_int_equal(load(box, buf_view(&saved), NULL, &box->core), 0);
+    buf_deinit(&saved);
+}
+
+static struct write_item ephemeral(const char *index)
+{
+    struct write_item item = box_item(WRITE_CREATE, index, "", "1", "{}");
+
+    item.lease = SLICE_LIT("s");
+    return item;
+}
+
+/* A unit that makes an index and puts a document of session s into it is taken back: the next index has its number. */
+static void make_index_in_vain(struct core_box *box)
+{
+    struct command *command = box_write(box, 2);
+
+    command->write.items[0] = command->write.items[1] = ephemeral("vain");
+    command->write.atomic = true;
+    box_run(box, command, 1);
+    assert_int_equal(command->write.results[1].problem.type, PROBLEM_VERSION_CONFLICT);
+    assert_null(catalog_index(box->core->catalog, SLICE_LIT("vain")));
+}
+
+/* What upkeep did, and what came of it. */
+struct kept_up {
+    size_t done, looked, marks;
+    uint64_t digest, chain;
+};
+
+/* An index gets a number that was given before, to one that never came to be. Returns: what upkeep makes of it then. */
+static struct kept_up keep_up_number_again(bool loads)
+{
+    struct core_box box;
+    struct kept_up it = {0};
+    struct command *command;
+
+    box_open(&box);
+    core_begin_chain(box.core, 9);
+    command = command_new(COMMAND_SESSION_OPEN, DIALECT_7);
+    command->session.id = SLICE_LIT("s");
+    command->session.ttl_us = 60 * TL_SECOND;
+    box_run(&box, command, 1);
+    make_index_in_vain(&box);
+    if (loads)
+        reload(&box);
+    assert_int_equal(box_one(&box, ephemeral("comes"))->outcome, WRITE_CREATED);
+    struct core_past past = past_of(box.store, ++box.now);
+    assert_int_equal(core_propose_upkeep(box.core, &past, 100, &command), 0);
+    it.looked = command->maintain.looked;
+    assert_int_equal(apply_upkeep(box.core, command, box.now, &it.done), 0);
+    it.marks = box_keys(&box, SPACE_SYSTEM, SLICE_LIT("e"), SLICE_LIT("f"));
+    it.digest = box_digest(&box);
+    it.chain = core_chain(box.core);
+    command = command_new(COMMAND_SESSION_CLOSE, DIALECT_7);
+    command->session.id = SLICE_LIT("s");
+    box_run(&box, command, 1);
+    assert_int_equal(box_count(&box, "comes"), 0);
+    box_close(&box);
+    return it;
+}
+
+/* Upkeep is the same, and the document goes with its session: its index is none that was deleted. */
+static void test_a_number_given_again_is_no_deleted_index(void **state)
+{
+    (void)state;
+
+    struct kept_up alike = keep_up_number_again(false), loaded = keep_up_number_again(true);
+    assert_int_equal(alike.marks, 1);
+    assert_int_equal(loaded.marks, 1);
+    assert_int_equal(loaded.done, alike.done);
+    assert_int_equal(loaded.looked, alike.looked);
+    assert_true(loaded.digest == alike.digest);
+    assert_true(loaded.chain == alike.chain);
+}
+
 static void test_damage_is_refused_with_its_place(void **state)
 {
     struct core_box box;
@@ -848,6 +932,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_locks_without_records),
         cmocka_unit_test(test_a_loaded_table_gives_the_same_locks),
         cmocka_unit_test(test_a_lock_writes_nothing),
+        cmocka_unit_test(test_a_number_given_again_is_no_deleted_index),
         cmocka_unit_test(test_damage_is_refused_with_its_place),
         cmocka_unit_test(test_what_checksums_let_through),
         cmocka_unit_test(test_a_deep_lock_is_short),
