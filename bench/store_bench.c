@@ -187,8 +187,8 @@ static void load(struct bench *bench)
     double us_a_key = 1e6 / (double)bench->docs / (bench->entries + 1);
     printf("%-34s %8.2f s, %.0f documents/s; all threads busy %.2f s\n", "load", took, (double)bench->docs / took,
            all_busy_s());
-    printf("%-34s %8.2f us a key, %.2f of it busy; checkpoints %.2f us a key\n", "  of it in writes", written * us_a_key,
-           busy * us_a_key, settled * us_a_key);
+    printf("%-34s %8.2f us a key, %.2f of it busy; checkpoints %.2f us a key\n", "  of it in writes",
+           written * us_a_key, busy * us_a_key, settled * us_a_key);
     store_batch_free(batch);
     print_memory(bench, "after load");
 }

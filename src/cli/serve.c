@@ -140,16 +140,19 @@ enum {
 };
 
 static const struct argp_option options[] = {
-    {"config", OPTION_CONFIG, "FILE", 0, "Options, a line each: NAME = VALUE. The environment and the command line win; SIGHUP has it read again", 1},
+    {"config", OPTION_CONFIG, "FILE", 0,
+     "Options, a line each: NAME = VALUE. The environment and the command line win; SIGHUP has it read again", 1},
     {"check-config", OPTION_CHECK_CONFIG, NULL, 0, "Say whether all options are right, and end", 1},
     {"data", 'd', "DIR", 0, "Where the data is kept; made when missing (./tidelock-data)", 1},
     {"backups", OPTION_BACKUPS, "DIR", 0, "Where `tidelock backup' has the server put backups (nowhere)", 1},
-    {"log-archive", OPTION_LOG_ARCHIVE, "DIR", 0, "Where the log goes that the server needs no more, for `tidelock restore' (nowhere)", 1},
+    {"log-archive", OPTION_LOG_ARCHIVE, "DIR", 0,
+     "Where the log goes that the server needs no more, for `tidelock restore' (nowhere)", 1},
     {"log-keep", OPTION_LOG_KEEP, "TIME|SIZE", 0, "How much of it is kept there: 7d, or 10gb (all)", 1},
     {"listen", 'l', "HOST:PORT", 0, "Where to listen (127.0.0.1:9200); port 0 takes a free one", 1},
     {"host-name", OPTION_HOST_NAME, "NAME", 0,
      "What clients may call this host, besides localhost and addresses; repeatable, or with commas between", 1},
-    {"tls-cert", OPTION_TLS_CERT, "FILE", 0, "Speak TLS (1.2, 1.3) with this certificate and those that lead to its CA, as PEM; read again at SIGHUP", 1},
+    {"tls-cert", OPTION_TLS_CERT, "FILE", 0,
+     "Speak TLS (1.2, 1.3) with this certificate and those that lead to its CA, as PEM; read again at SIGHUP", 1},
     {"tls-key", OPTION_TLS_KEY, "FILE", 0, "The certificate's private key, as PEM", 1},
     {"tls-ca", OPTION_TLS_CA, "FILE", 0, "Take only clients with a certificate that one of these has signed", 1},
     {"insecure", OPTION_INSECURE, "yes|no", OPTION_ARG_OPTIONAL,
@@ -187,7 +190,10 @@ static const struct argp_option options[] = {
     {"retry-entry", OPTION_RETRY_ENTRY, "N", 0, "Try that entry once more", 4},
     {"cluster-name", OPTION_CLUSTER_NAME, "NAME", 0, "As GET / shows it (tidelock)", 4},
     {"node-name", OPTION_NODE_NAME, "NAME", 0, "As GET / shows it (the host's)", 4},
-    {"cluster", OPTION_CLUSTER, "URL/PREFIX", 0, "Be a host of the cluster whose log is there, in etcd; several members as http://A:2379,http://B:2379/PREFIX (none: one host)", 5},
+    {"cluster", OPTION_CLUSTER, "URL/PREFIX", 0,
+     "Be a host of the cluster whose log is there, in etcd; several members as http://A:2379,http://B:2379/PREFIX "
+     "(none: one host)",
+     5},
     {"cluster-ca", OPTION_CLUSTER_CA, "FILE", 0, "Who signs etcd's certificate, as PEM (the system's)", 5},
     {"cluster-cert", OPTION_CLUSTER_CERT, "FILE", 0, "The certificate to show to etcd, as PEM", 5},
     {"cluster-key", OPTION_CLUSTER_KEY, "FILE", 0, "Its private key, as PEM", 5},
@@ -302,7 +308,8 @@ static void check_poison(const struct argp_state *state, const struct serve_opti
 {
     bool skips = o->poison.skip != 0;
     if (o->cluster != NULL && (skips || o->poison.retry != 0))
-        arguments_error(state, "--%s-entry: not in a cluster, where all hosts have to apply the same entries", skips ? "skip" : "retry");
+        arguments_error(state, "--%s-entry: not in a cluster, where all hosts have to apply the same entries",
+                        skips ? "skip" : "retry");
     else if (skips && o->poison.retry != 0)
         arguments_error(state, "--skip-entry and --retry-entry: one or the other");
 }

@@ -44,12 +44,13 @@ struct journal_options {
     struct slice directory;              /* of the data, whose free space is watched; empty: not watched */
     uint64_t reserve_bytes;              /* writes are refused with disk_full_exception below this much free space */
     const struct journal_clocks *clocks; /* NULL: the machine's */
-    struct log *log;         /* commands go there, and are durable when they are there (README.md, "The log") */
-    uint64_t log_position;   /* up to where it is in the core, as recover_core() says */
-    uint64_t log_work_us;    /* what that took, which the next start need not do again */
-    uint64_t recovery_us;    /* what a start may take to apply again what is behind a checkpoint; 0: the default of 1 s */
-    size_t checkpoint_bytes; /* what the store may have in memory before there is a checkpoint; 0: the default of 32 MiB */
-    bool machine_lost;       /* what was written to the log last may be missing, since the machine went down */
+    struct log *log;       /* commands go there, and are durable when they are there (README.md, "The log") */
+    uint64_t log_position; /* up to where it is in the core, as recover_core() says */
+    uint64_t log_work_us;  /* what that took, which the next start need not do again */
+    uint64_t recovery_us;  /* what a start may take to apply again what is behind a checkpoint; 0: the default of 1 s */
+    size_t
+        checkpoint_bytes; /* what the store may have in memory before there is a checkpoint; 0: the default of 32 MiB */
+    bool machine_lost;    /* what was written to the log last may be missing, since the machine went down */
     /* Where it is noted what is applied (at_work.h), open for as long as the journal is; NULL: nowhere. recover_core() has got it, too. */
     struct at_work *at_work;
     const struct core_limits *limits; /* that the core is to go by, and the log says so; NULL: those it has */

@@ -312,7 +312,8 @@ int recover_check_log(struct log *log, const struct recovered *store, log_positi
 {
     struct recovered recovered = *store;
     int r = check_lineage(log, store, ret_reason);
-    struct replay looking = {.recovered = &recovered, .held = {.bytes = BUF_INIT(BUF_UNLIMITED)}, .ret_reason = ret_reason};
+    struct replay looking = {
+        .recovered = &recovered, .held = {.bytes = BUF_INIT(BUF_UNLIMITED)}, .ret_reason = ret_reason};
     if (r == 0)
         r = replay(&looking, log);
     *ret_behind = r == 0 ? recovered.position - store->checkpoint : 0;

@@ -164,8 +164,9 @@ static int check_older(const struct rocks_dir *dir, bool read_only, char **ret_r
 {
     if (!read_only || dir->format == ROCKS_FORMAT)
         return 0;
-    rocks__say(ret_reason, "%s is of format %u, and this program reads format %d: a server that is started on it converts it, once", dir->path,
-               dir->format, ROCKS_FORMAT);
+    rocks__say(ret_reason,
+               "%s is of format %u, and this program reads format %d: a server that is started on it converts it, once",
+               dir->path, dir->format, ROCKS_FORMAT);
     return TL_ERR_VERSION;
 }
 

@@ -20,9 +20,9 @@ enum { ROCKS_FORMAT = 3 };
 struct rocks_dir {
     char *path;
     char *rocks_path;            /* DIR/rocks */
-    int lock_fd;      /* of the directory; -1: none */
-    bool fresh;       /* has no FORMAT yet */
-    unsigned format;  /* what FORMAT said; in a fresh one ROCKS_FORMAT */
+    int lock_fd;                 /* of the directory; -1: none */
+    bool fresh;                  /* has no FORMAT yet */
+    unsigned format;             /* what FORMAT said; in a fresh one ROCKS_FORMAT */
 };
 
 #define ROCKS_DIR_NONE ((struct rocks_dir){.lock_fd = -1})

@@ -94,7 +94,8 @@ static void no_destructor(void *state)
 static void set_memtable_filter(rocksdb_options_t *options, size_t table_bytes)
 {
     /* RocksDB makes it a part of the room that a table may take, which is never taken. */
-    rocksdb_options_set_memtable_prefix_bloom_size_ratio(options, FILTER_PART * (double)table_bytes / (double)ROCKS_NEVER_FULL_BYTES);
+    rocksdb_options_set_memtable_prefix_bloom_size_ratio(options, FILTER_PART * (double)table_bytes /
+                                                                      (double)ROCKS_NEVER_FULL_BYTES);
     rocksdb_options_set_memtable_whole_key_filtering(options, 1);
 }
 

@@ -269,8 +269,8 @@ static uint64_t table_count(struct rocks_store *rocks)
 void rocks__stats(struct store *store, struct store_stats *ret_stats)
 {
     struct rocks_store *rocks = rocks_of(store);
-    ret_stats->disk_bytes =
-        rocks->dir.rocks_path != NULL ? rocks_dir_disk_bytes(&rocks->dir) : rocks__family_sum(rocks, "rocksdb.total-sst-files-size");
+    ret_stats->disk_bytes = rocks->dir.rocks_path != NULL ? rocks_dir_disk_bytes(&rocks->dir)
+                                                          : rocks__family_sum(rocks, "rocksdb.total-sst-files-size");
     ret_stats->memory_bytes = rocksdb_cache_get_usage(rocks->options.cache) +
                               rocks__family_sum(rocks, "rocksdb.size-all-mem-tables") +
                               rocks__family_sum(rocks, "rocksdb.estimate-table-readers-mem");

@@ -218,7 +218,7 @@ struct store_stats {
     uint64_t memory_bytes; /* cache and memtables */
 
     /* Of those: */
-    uint64_t table_bytes;       /* in the tables of the spaces */
+    uint64_t table_bytes; /* in the tables of the spaces */
     uint64_t table_count;
     uint64_t cache_bytes;
     uint64_t cache_bytes_max;

@@ -69,7 +69,7 @@ struct store_ops {
     void (*iter_prev)(struct store_iter *iter);
     int (*history_low_raised)(struct store *store);
     int (*compact)(struct store *store);
-    void (*compact_cancel)(struct store *store); /* NULL: it cannot be ended */
+    void (*compact_cancel)(struct store *store);                                /* NULL: it cannot be ended */
     int (*copy)(struct store *store, const char *directory, char **ret_reason); /* NULL: it cannot */
     int (*verify)(struct store *store, char **ret_reason);
     void (*stats)(struct store *store, struct store_stats *ret_stats);

@@ -31,7 +31,15 @@
 #include "mapping/entry.h"
 #include "mapping/mapping.h"
 
-enum { STEPS_MAX = 64, TRANSACTIONS = 4, ACCOUNTS = 32, PATH_BYTES = 256, SEGMENT_BYTES = 8 << 10, SECTOR_BYTES = 512, FILES_MAX = 16 };
+enum {
+    STEPS_MAX = 64,
+    TRANSACTIONS = 4,
+    ACCOUNTS = 32,
+    PATH_BYTES = 256,
+    SEGMENT_BYTES = 8 << 10,
+    SECTOR_BYTES = 512,
+    FILES_MAX = 16
+};
 
 /* What was done, and what it came to. */
 struct told {
@@ -324,7 +332,8 @@ static void read_segments(const char *base, const char *directory)
     for (first_segment = 1; access(segment_path(directory, 0, path), F_OK) != 0; first_segment++)
         if (first_segment == 1000)
             fail("no log", 0);
-    while (segment_count < FILES_MAX && read_segment(segment_path(directory, segment_count, path), segments[segment_count].after)) {
+    while (segment_count < FILES_MAX &&
+           read_segment(segment_path(directory, segment_count, path), segments[segment_count].after)) {
         struct segment *one = &segments[segment_count];
         one->is_new = !read_segment(segment_path(base, segment_count, path), one->before);
         segment_count++;
@@ -369,7 +378,8 @@ static void lay_log(const char *cut, unsigned at, off_t bytes, struct rng *rng)
             whole = SECTOR_BYTES;
         memcpy(image, one->before, sizeof(image));
         memcpy(image, one->after, (size_t)whole);
-        for (off_t sector = (whole + SECTOR_BYTES - 1) / SECTOR_BYTES * SECTOR_BYTES; rng != NULL && sector < SEGMENT_BYTES; sector += SECTOR_BYTES)
+        for (off_t sector = (whole + SECTOR_BYTES - 1) / SECTOR_BYTES * SECTOR_BYTES;
+             rng != NULL && sector < SEGMENT_BYTES; sector += SECTOR_BYTES)
             if (rng_below(rng, 2) == 0)
                 memcpy(image + sector, one->after + sector, SECTOR_BYTES);
         write_segment(segment_path(cut, i, path), image);
@@ -492,7 +502,8 @@ static void check_feed(struct host *host, off_t bytes)
 }
 
 /* Returns: after which step what is left stands. */
-static int look(const char *base, const char *cut, const struct told *told, int at_least, unsigned at, off_t bytes, struct rng *rng)
+static int look(const char *base, const char *cut, const struct told *told, int at_least, unsigned at, off_t bytes,
+                struct rng *rng)
 {
     struct host host;
 
@@ -561,7 +572,8 @@ int main(int argc, char **argv)
     do_transactions(&host, &told);
     read_segments(base, directory);
     long cuts = cut_everywhere(base, cut, &told, every, from);
-    printf("commit_crash: %u segments of log, %ld cuts, each in two images, %d steps, each whole or absent\n", segment_count, cuts, told.count);
+    printf("commit_crash: %u segments of log, %ld cuts, each in two images, %d steps, each whole or absent\n",
+           segment_count, cuts, told.count);
     close_host(&host);
     remove_all(directory);
     remove_all(base);

@@ -23,7 +23,7 @@ struct run {
     uint64_t batches;
     _Atomic uint64_t newest; /* batch that readers may use; its number is its timestamp */
     atomic_bool done;
-    atomic_bool on_disk;     /* the last checkpoint */
+    atomic_bool on_disk; /* the last checkpoint */
     _Atomic uint64_t reads;
     _Atomic uint64_t refused;
 };

@@ -151,7 +151,8 @@ static void write_store(struct exposition *page, const struct request *request)
     exposition_family(page, EXPOSITION_GAUGE, "tidelock_store_disk_bytes",
                       "Bytes of the store on the disk: tables of data, and what its checkpoints keep of the rest.");
     labelled(page, "kind", "tables", stats.table_bytes);
-    labelled(page, "kind", "checkpoints", stats.disk_bytes > stats.table_bytes ? stats.disk_bytes - stats.table_bytes : 0);
+    labelled(page, "kind", "checkpoints",
+             stats.disk_bytes > stats.table_bytes ? stats.disk_bytes - stats.table_bytes : 0);
     uint64_t free = store_free_bytes(request->api->store);
     if (free != UINT64_MAX)
         gauge(page, "tidelock_store_disk_free_bytes", "Bytes free on the file system of the data.", free);

@@ -10,11 +10,11 @@
 #include <stdint.h>
 
 enum {
-    THING_STEPS = 500,  /* steps of scripts: one thing */
-    THING_LOCKS = 50,   /* locks that are asked for, or go with their owner: one thing */
-    THING_BYTES = 4096, /* of sources: one thing */
+    THING_STEPS = 500,         /* steps of scripts: one thing */
+    THING_LOCKS = 50,          /* locks that are asked for, or go with their owner: one thing */
+    THING_BYTES = 4096,        /* of sources: one thing */
     ACTION_THING_BYTES = 2000, /* of a kept action that asks for its locks again: one thing */
-    CHANGE_THINGS = 20, /* a rename, or a change of an index */
+    CHANGE_THINGS = 20,        /* a rename, or a change of an index */
 };
 
 /* Things that have been done are taken off what a piece may do. */

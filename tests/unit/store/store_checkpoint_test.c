@@ -201,7 +201,8 @@ static void copy_file(const char *from, const char *to)
 
 static void lay_format2(struct fixture *f)
 {
-    static const char *const names[] = {"FORMAT", "SYNCED", "rocks/CURRENT", "rocks/IDENTITY", "rocks/MANIFEST-000005", "rocks/000004.log"};
+    static const char *const names[] = {
+        "FORMAT", "SYNCED", "rocks/CURRENT", "rocks/IDENTITY", "rocks/MANIFEST-000005", "rocks/000004.log"};
     char from[512], to[512];
     store_close(f->store);
     f->store = NULL;
