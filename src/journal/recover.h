@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a core is found again: the store as of its last checkpoint, and the log from there. README.md, "On a log". */
+/* How a core is found again: the store as of its last checkpoint, and the log from there. README.md, "The log". */
 #ifndef TL_JOURNAL_RECOVER_H
 #define TL_JOURNAL_RECOVER_H
 
