@@ -81,6 +81,12 @@ int doc_get_stored(const struct view *view, uint32_t index, uint16_t type, struc
  * Returns: 0; DOC_TOO_OLD; TL_ERR_IO, TL_ERR_CORRUPT.
  */
 int doc_stand(const struct view *view, const struct omap *pending, uint32_t index, struct doc *doc) TL_MUST_USE;
+/*
+ * The same of a document that went with its session at `as_of`, and is about to be swept away: what renames had made of it by then. Later
+ * ones have moved no document there.
+ */
+int doc_stand_as_of(const struct view *view, const struct omap *pending, uint32_t index, tl_ts as_of,
+                    struct doc *doc) TL_MUST_USE;
 
 /* Appends a record; ts, version, seq_no, batch, singles, deleted, routing, lease, source and the placed ones of `doc` count. */
 void doc_encode(struct buf *buf, const struct doc *doc);

@@ -63,10 +63,10 @@ static void count(struct doc *doc, const struct tree_standing *standing)
         doc->ts = standing->ts;
 }
 
-int doc_stand(const struct view *view, const struct omap *pending, uint32_t index, struct doc *doc)
+int doc_stand_as_of(const struct view *view, const struct omap *pending, uint32_t index, tl_ts as_of, struct doc *doc)
 {
     tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
-    struct tree tree = {.view = view, .index = index, .pending = pending};
+    struct tree tree = {.view = view, .index = index, .pending = pending, .as_of = as_of};
     struct tree_standing standing;
     struct slice path;
     tl_ts newest;
@@ -86,4 +86,9 @@ int doc_stand(const struct view *view, const struct omap *pending, uint32_t inde
     if (!says(doc, path, &arena))
         put_path(doc, path);
     return 0;
+}
+
+int doc_stand(const struct view *view, const struct omap *pending, uint32_t index, struct doc *doc)
+{
+    return doc_stand_as_of(view, pending, index, 0, doc);
 }

@@ -244,6 +244,18 @@ static const struct doc *find_pending(const struct writing *work, const struct w
     return map_get(&work->core->pending, at->key);
 }
 
+/* What renames have made of what is there: of what went with its session, those before it went. */
+static int stand(struct writing *work, struct writing_item *at)
+{
+    bool sweeps = work->run != NULL && work->run->uncounted;
+    tl_ts went = TL_TS_MAX;
+    int r = sweeps && at->old.placed ? vanish_ts(work->core->store, at->key, &at->old, &went) : 0;
+
+    return r == 0 ? doc_stand_as_of(&work->view, &work->core->tree_pending, at->index->number,
+                                    went == TL_TS_MAX ? 0 : went, &at->old)
+                  : r;
+}
+
 static int read_old(struct writing *work, struct writing_item *at)
 {
     const struct doc *pending = find_pending(work, at);
@@ -263,7 +275,7 @@ static int read_old(struct writing *work, struct writing_item *at)
     int r = read_by_walk(work, at);
     if (r == DOC_RUN_UNKNOWN)
         r = doc_get_stored(&work->view, at->index->number, at->type->number, at->item->id, &at->old);
-    return r == 0 ? doc_stand(&work->view, &work->core->tree_pending, at->index->number, &at->old) : r;
+    return r == 0 ? stand(work, at) : r;
 }
 
 /* Whether a document that is in the store went with its session. Returns: 0, 1; fatal codes. */

@@ -297,6 +297,23 @@ static void note(struct core *core, struct overlay *overlay, const struct catalo
     buf_deinit(&value);
 }
 
+/*
+ * Documents that went with a session and are yet to be swept away count the renames before that, and no others. Returns: from when on births
+ * are kept as they were, for these; 0: there are none.
+ */
+static tl_ts past_needed(const struct core *core)
+{
+    tl_ts first = TL_TS_MAX;
+
+    if (!owners__any_leaving(core))
+        return 0;
+    for (const struct list *at = core->owners->leaving.next; at != &core->owners->leaving; at = at->next) {
+        const struct session *session = list_entry(at, struct session, of_leaving);
+        first = session->created < first ? session->created : first; /* it went later than it came */
+    }
+    return first;
+}
+
 /* Returns: 0, done or refused; fatal codes. */
 static int run(struct core *core, struct command *command, struct txn *txn)
 {
@@ -319,7 +336,8 @@ static int run(struct core *core, struct command *command, struct txn *txn)
         .batch = core->batch,
         .pending = &core->tree_pending,
         .ts = core->ts,
-        .made = &core->births_made};
+        .made = &core->births_made,
+        .past_from = past_needed(core)};
     rename->seq_no = counter__take_seq_no(&core->counters, counters__of(&core->counters, index->number),
                                           mapping_type_at(index->mapping, 0)->number);
     r = tree_rename(&writer, trimmed(rename->from), trimmed(rename->to), rename->seq_no,

@@ -82,11 +82,49 @@ int tree__guest(const struct tree *tree, struct slice place, struct arena *arena
     return 0;
 }
 
+int tree__past(const struct tree *tree, struct slice birth, struct arena *arena, struct slice *ret_past)
+{
+    tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
+    struct store_value value;
+    int r = get(tree, tree_past_key(&key, tree->index, birth), &value);
+
+    *ret_past = SLICE_LIT("");
+    if (r != 0)
+        return r == TREE_NOT_FOUND ? 0 : r;
+    *ret_past = arena_copy(arena, value.bytes);
+    store_value_release(&value);
+    return 0;
+}
+
+/*
+ * Finds a birth's record as it was at tree->as_of: the first rename behind that has kept it. Returns: 0; TREE_NOT_FOUND: no rename has come
+ * since, it is as it was; TREE_TOO_OLD; fatal codes.
+ */
+static int moved_as_of(const struct tree *tree, struct slice birth, struct arena *arena, struct tree_moved *ret_moved)
+{
+    struct slice past, item, found = SLICE_NONE;
+    tl_ts ts;
+    int r = tree__past(tree, birth, arena, &past);
+
+    while (r == 0 && past.len > 0) {
+        r = tree_past_take(&past, &ts, &item);
+        if (r != 0 || ts <= tree->as_of)
+            break;
+        found = item;
+    }
+    if (r != 0)
+        return r;
+    return found.data == NULL ? TREE_NOT_FOUND : tree_moved_decode(found, ret_moved);
+}
+
 static int moved_by_key(const struct tree *tree, struct slice key, struct arena *arena, struct tree_moved *ret_moved)
 {
     struct store_value value;
-    int r = get(tree, key, &value);
+    int r = tree->as_of == 0 ? TREE_NOT_FOUND : moved_as_of(tree, tree_key_text(key), arena, ret_moved);
 
+    if (r != TREE_NOT_FOUND)
+        return r;
+    r = get(tree, key, &value);
     *ret_moved = (struct tree_moved){.seq_no = -1};
     if (r != 0)
         return r == TREE_NOT_FOUND ? 0 : r;

@@ -35,6 +35,7 @@ struct tree {
     uint32_t index;
     char delimiter;
     const struct omap *pending; /* what a unit has put and its store has not yet (tree_write.h); NULL: nothing */
+    tl_ts as_of; /* tree_stand() says how it was then: README.md, "The past of a birth"; 0: as the view has it */
 };
 
 /* What the renames of a birth, and of all above it, come to. */
@@ -102,6 +103,8 @@ int tree__guest(const struct tree *tree, struct slice place, struct arena *arena
 /* Reads a birth's record; its slices in `arena`. Without one it is at home. Returns: 0; TREE_TOO_OLD; fatal codes. */
 int tree__moved(const struct tree *tree, struct slice birth, struct arena *arena,
                 struct tree_moved *ret_moved) TL_MUST_USE;
+/* Reads what is kept of a birth's record from before renames; empty: nothing. Returns: 0; TREE_TOO_OLD; fatal codes. */
+int tree__past(const struct tree *tree, struct slice birth, struct arena *arena, struct slice *ret_past) TL_MUST_USE;
 /* What lies at a place. Returns: 0; TREE_NOT_FOUND: it is vacant; TREE_TOO_OLD; fatal codes. */
 int tree__at(const struct tree *tree, struct slice place, struct arena *arena, struct slice *ret_birth) TL_MUST_USE;
 /* Reads a length; 0 where there is none. Returns: 0; TREE_TOO_OLD; fatal codes. */

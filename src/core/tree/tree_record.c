@@ -9,6 +9,7 @@ enum {
     LETTER_GUEST = 'g',
     LETTER_LONGEST = 'l',
     LETTER_MOVED = 'm',
+    LETTER_PAST = 'p',
     LETTER_NEWEST = 'r',
     LETTER_HIGH = 'v',
     LETTER_AT = 4
@@ -34,6 +35,13 @@ struct slice tree_guest_key(struct buf *buf, uint32_t index, struct slice place)
 struct slice tree_moved_key(struct buf *buf, uint32_t index, struct slice birth)
 {
     begin(buf, index, LETTER_MOVED);
+    buf_slice(buf, birth);
+    return buf_view(buf);
+}
+
+struct slice tree_past_key(struct buf *buf, uint32_t index, struct slice birth)
+{
+    begin(buf, index, LETTER_PAST);
     buf_slice(buf, birth);
     return buf_view(buf);
 }
@@ -145,6 +153,39 @@ int tree_moved_decode(struct slice value, struct tree_moved *ret_moved)
     return 0;
 }
 
+void tree_past_encode(struct buf *buf, tl_ts ts, const struct tree_moved *before)
+{
+    tl_cleanup(buf_deinit) struct buf moved = BUF_INIT(BUF_UNLIMITED);
+
+    tree_moved_encode(&moved, before);
+    buf_u64be(buf, ts);
+    buf_varint(buf, moved.len);
+    buf_slice(buf, buf_view(&moved));
+}
+
+int tree_past_take(struct slice *past, tl_ts *ret_ts, struct slice *ret_moved)
+{
+    uint64_t len;
+
+    return slice_take_u64be(past, ret_ts) && slice_take_varint(past, &len) && slice_take(past, (size_t)len, ret_moved)
+               ? 0
+               : tl_trace(TL_ERR_CORRUPT);
+}
+
+static bool is_sound_past(struct slice past)
+{
+    struct tree_moved moved;
+    struct slice item;
+    tl_ts ts, after = TL_TS_MAX;
+    bool sound = past.len > 0;
+
+    while (sound && past.len > 0) {
+        sound = tree_past_take(&past, &ts, &item) == 0 && ts <= after && tree_moved_decode(item, &moved) == 0;
+        after = ts;
+    }
+    return sound;
+}
+
 void tree_length_encode(struct buf *buf, size_t length)
 {
     buf_varint(buf, length);
@@ -163,8 +204,9 @@ int tree_length_decode(struct slice value, size_t *ret_length)
 bool tree_record_is_open(struct slice key, struct slice value)
 {
     uint64_t ts;
+    char letter = key.len > LETTER_AT ? key.data[LETTER_AT] : '\0';
 
-    return key.len > LETTER_AT && (key.data[LETTER_AT] == LETTER_MOVED || key.data[LETTER_AT] == LETTER_NEWEST) &&
+    return (letter == LETTER_MOVED || letter == LETTER_PAST || letter == LETTER_NEWEST) &&
            slice_take_u64be(&value, &ts) && ts == TREE_TS_OPEN;
 }
 
@@ -181,6 +223,7 @@ bool tree_record_is_sound(struct slice key, struct slice value)
     case LETTER_HIGH:
     case LETTER_GUEST: return value.len > 0;
     case LETTER_MOVED: return tree_moved_decode(value, &moved) == 0;
+    case LETTER_PAST: return is_sound_past(value);
     case LETTER_NEWEST: return value.len == sizeof(uint64_t) + 1;
     default: return false;
     }

@@ -30,6 +30,7 @@ struct tree_moved {
 /* Keys, in a buffer that is cleared first. Returns: the key, which lives as long as the buffer's bytes. */
 struct slice tree_guest_key(struct buf *buf, uint32_t index, struct slice place);
 struct slice tree_moved_key(struct buf *buf, uint32_t index, struct slice birth);
+struct slice tree_past_key(struct buf *buf, uint32_t index, struct slice birth);
 struct slice tree_newest_key(struct buf *buf, uint32_t index);
 struct slice tree_reach_key(struct buf *buf, uint32_t index, struct slice birth);
 struct slice tree_longest_key(struct buf *buf, uint32_t index);
@@ -48,6 +49,11 @@ void tree_new_birth(struct buf *buf, tl_ts ts, uint32_t number);
 
 void tree_moved_encode(struct buf *buf, const struct tree_moved *moved);
 int tree_moved_decode(struct slice value, struct tree_moved *ret_moved) TL_MUST_USE; /* 0, TL_ERR_CORRUPT */
+
+/* Appends what a birth's record was before a rename at `ts` changed it. A past is such items, the newest first. */
+void tree_past_encode(struct buf *buf, tl_ts ts, const struct tree_moved *before);
+/* Takes an item off a past, with the record as it is encoded. Returns: 0, TL_ERR_CORRUPT. */
+int tree_past_take(struct slice *past, tl_ts *ret_ts, struct slice *ret_moved) TL_MUST_USE;
 
 /* Values of reaches, and of the longest birth: a length. */
 void tree_length_encode(struct buf *buf, size_t length);

@@ -42,6 +42,31 @@ static void put_moved(struct tree_writer *writer, bool own, struct slice birth, 
     put(writer, own, tree_moved_key(&key, writer->tree.index, birth), buf_view(&value));
 }
 
+/* Keeps what a rename at `ts` is about to change of a birth, and forgets what was kept that is too old for anybody. */
+static int keep_past(struct tree_writer *writer, struct slice birth, const struct tree_moved *before, tl_ts ts,
+                     struct arena *arena)
+{
+    tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
+    tl_cleanup(buf_deinit) struct buf value = BUF_INIT(BUF_UNLIMITED);
+    struct slice past, item;
+    tl_ts kept_ts;
+
+    if (writer->past_from == 0 || before->ts == ts) /* what was before this moment is kept */
+        return 0;
+    int r = tree__past(&writer->tree, birth, arena, &past);
+    tree_past_encode(&value, ts, before);
+    while (r == 0 && past.len > 0) {
+        struct slice whole = past;
+        r = tree_past_take(&past, &kept_ts, &item);
+        if (r != 0 || kept_ts < writer->past_from)
+            break;
+        buf_slice(&value, slice_make(whole.data, whole.len - past.len));
+    }
+    if (r == 0)
+        put(writer, writer->overlay != NULL, tree_past_key(&key, writer->tree.index, birth), buf_view(&value));
+    return r;
+}
+
 /* Ahead, as it does no harm where nothing comes of it. */
 static void put_length(struct tree_writer *writer, struct slice key, size_t length)
 {
@@ -247,7 +272,7 @@ static int find_spot(struct tree_writer *writer, struct slice path, bool make, s
 }
 
 /* What is empty at a place gives way: a guest lies nowhere from now on, what is at home is hidden. */
-static int give_way(struct tree_writer *writer, struct slice place, struct arena *arena)
+static int give_way(struct tree_writer *writer, struct slice place, tl_ts ts, struct arena *arena)
 {
     struct tree_moved moved;
     struct slice guest;
@@ -256,6 +281,8 @@ static int give_way(struct tree_writer *writer, struct slice place, struct arena
     if (r != 0)
         return r == TREE_NOT_FOUND ? 0 : fatal(r);
     r = tree__moved(&writer->tree, guest, arena, &moved);
+    if (r == 0)
+        r = keep_past(writer, guest, &moved, ts, arena);
     if (r != 0)
         return fatal(r);
     moved.lies = TREE_NOWHERE;
@@ -277,7 +304,9 @@ static int move(struct tree_writer *writer, struct slice birth, const struct spo
     if (r == 0)
         r = total_of(&writer->tree, to->directory, arena, &after);
     if (r == 0)
-        r = give_way(writer, to->place, arena);
+        r = give_way(writer, to->place, ts, arena);
+    if (r == 0)
+        r = keep_past(writer, birth, &moved, ts, arena);
     if (r != 0)
         return fatal(r);
     bool home = slice_equal(birth, to->place);

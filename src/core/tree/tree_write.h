@@ -21,6 +21,7 @@ struct tree_writer {
     struct omap *pending;      /* what the unit has put into the batch: key to value, empty: deleted. tree.pending */
     tl_ts ts;                  /* the unit's */
     uint32_t *made;            /* births that it has made so far */
+    tl_ts past_from; /* a rename keeps how births were from then on: README.md, "The past of a birth"; 0: it need not */
 };
 
 /*

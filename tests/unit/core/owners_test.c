@@ -673,6 +673,81 @@ static void an_end_looks_at_the_locks_once(void **state)
     box_close(&box);
 }
 
+/* Writes a document that lives with session s. */
+static void put_leased(struct core_box *box, const char *id, const char *source)
+{
+    struct write_item item = box_item(WRITE_INDEX, "tree", "", id, source);
+
+    item.lease = SLICE_LIT("s");
+    assert_int_equal(box_one(box, item)->outcome, WRITE_CREATED);
+}
+
+/*
+ * Documents go with their session, more than a piece, and are swept away one with each step. Before, what they lie in was renamed once; the
+ * renames of after are none of theirs, whether these take them along or put something where they lay.
+ */
+static void open_with_gone(struct core_box *box)
+{
+    static const char *const ids[] = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"};
+
+    box_open(box);
+    box->limits.ephemeral_piece = 2;
+    box->limits.sweep_piece = 1;
+    box_reopen(box);
+    box_index_command(box, COMMAND_INDEX_CREATE, "tree",
+                      "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+    open_session(box, "s", NULL, 0);
+    for (int i = 0; i < 10; i++)
+        put_leased(box, ids[i], "{\"path\":\"/old/x\"}");
+    put_leased(box, "in", "{\"path\":\"/in/x\"}");
+    put_leased(box, "under", "{\"path\":\"/under/x\"}");
+    box_index(box, "tree", "stays", "{\"path\":\"/in/stays\"}");
+    assert_int_equal(rename_in(box, "", "/in", "/a")->problem.type, PROBLEM_NONE);
+    assert_int_equal(rename_in(box, "", "/under", "/b")->problem.type, PROBLEM_NONE);
+    end_session(box, "s");
+    assert_null(box_source(box, "tree", "in"));
+}
+
+/* Written, renamed, gone, written: what sweeps it away is the write that takes its place, or a step. */
+static void check_gone(struct core_box *box, bool swept)
+{
+    if (swept)
+        run_pieces(box);
+    assert_int_equal(box_index(box, "tree", "in", "{\"path\":\"/in/x\"}")->version, 4);
+    assert_int_equal(box_index(box, "tree", "under", "{\"path\":\"/under/x\"}")->version, 4);
+    assert_int_equal(box_index(box, "tree", "9", "{}")->version, 3);
+    box_close(box);
+}
+
+static void a_rename_is_none_of_what_went_before(void **state)
+{
+    struct core_box box;
+    (void)state;
+
+    for (int swept = 0; swept < 2; swept++) {
+        open_with_gone(&box);
+        assert_int_equal(rename_in(&box, "", "/a", "/c")->problem.type, PROBLEM_NONE);
+        assert_int_equal(rename_in(&box, "", "/c", "/b")->problem.type, PROBLEM_NONE); /* what lay there lies nowhere */
+        check_gone(&box, swept == 1);
+    }
+}
+
+static void a_rename_in_a_transaction_is_none_of_what_went_before(void **state)
+{
+    struct core_box box;
+    (void)state;
+
+    for (int swept = 0; swept < 2; swept++) {
+        open_with_gone(&box);
+        transaction(&box, COMMAND_TXN_BEGIN, "t");
+        assert_int_equal(rename_in(&box, "t", "/a", "/c")->problem.type, PROBLEM_NONE);
+        assert_int_equal(rename_in(&box, "t", "/c", "/b")->problem.type, PROBLEM_NONE);
+        assert_int_equal(transaction(&box, COMMAND_TXN_COMMIT, "t")->problem.type, PROBLEM_NONE);
+        assert_int_equal(rename_in(&box, "", "/b", "/d")->problem.type, PROBLEM_NONE);
+        check_gone(&box, swept == 1);
+    }
+}
+
 static size_t marks_in(struct core_box *box)
 {
     return box_keys(box, SPACE_SYSTEM, SLICE_LIT("e"), SLICE_LIT("f"));
@@ -985,6 +1060,8 @@ int main(void)
         cmocka_unit_test(stopping_host_cancels_its_own),
         cmocka_unit_test(actions_of_an_end_share_one_budget),
         cmocka_unit_test(leases_that_end_together_end_in_pieces),
+        cmocka_unit_test(a_rename_is_none_of_what_went_before),
+        cmocka_unit_test(a_rename_in_a_transaction_is_none_of_what_went_before),
         cmocka_unit_test(marks_of_a_deleted_index_go_in_pieces),
         cmocka_unit_test(an_end_looks_at_the_locks_once),
         cmocka_unit_test(host_that_comes_up_ends_its_own_transactions),

@@ -21,6 +21,7 @@ struct box {
     uint32_t made;
     tl_ts now;
     int64_t seq_no;
+    tl_ts past_from; /* of its renames */
 };
 
 static void open_box(struct box *box)
@@ -57,7 +58,8 @@ static struct tree_writer writer_of(struct box *box, const struct view *view)
                                 .batch = box->batch,
                                 .pending = &box->pending,
                                 .ts = box->now,
-                                .made = &box->made};
+                                .made = &box->made,
+                                .past_from = box->past_from};
 }
 
 static struct slice make_in(struct box *box, const struct view *view, const char *path)
@@ -148,6 +150,36 @@ static void records_come_back(void **state)
                              len < buf.len && (len < 11 || moves[i].place.len > 0) ? TL_ERR_CORRUPT : 0);
         buf_deinit(&buf);
     }
+}
+
+static void a_past_comes_back_the_newest_first(void **state)
+{
+    struct buf key = BUF_INIT(64), past = BUF_INIT(BUF_UNLIMITED);
+    struct tree_moved moved;
+    struct slice item;
+    tl_ts ts;
+    (void)state;
+
+    tree_past_encode(&past, TREE_TS_OPEN, &moves[1]);
+    tree_past_encode(&past, 9, &moves[0]);
+    tree_past_key(&key, INDEX, SLICE_LIT("/a"));
+    assert_true(tree_record_is_sound(buf_view(&key), buf_view(&past)));
+    assert_true(tree_record_is_open(buf_view(&key), buf_view(&past)));
+    for (size_t len = 0; len < past.len; len++) /* as long as the first item is, it is one */
+        assert_int_equal(tree_record_is_sound(buf_view(&key), slice_make(past.data, len)), len == past.len - 20);
+    struct slice rest = buf_view(&past);
+    for (int i = 1; i >= 0; i--) {
+        assert_int_equal(tree_past_take(&rest, &ts, &item), 0);
+        assert_int_equal(tree_moved_decode(item, &moved), 0);
+        assert_true(ts == (i == 1 ? TREE_TS_OPEN : 9) && moved.ts == moves[i].ts && moved.renames == moves[i].renames);
+    }
+    assert_int_equal(rest.len, 0);
+    buf_truncate(&past, 0);
+    tree_past_encode(&past, 9, &moves[0]);
+    tree_past_encode(&past, 10, &moves[1]);
+    assert_false(tree_record_is_sound(buf_view(&key), buf_view(&past)));
+    buf_deinit(&key);
+    buf_deinit(&past);
 }
 
 static void damaged_records_are_refused(void **state)
@@ -317,6 +349,51 @@ static void the_past_is_as_it_was(void **state)
     close_box(&box);
 }
 
+static int64_t renames_as_of(struct box *box, struct slice birth, tl_ts as_of, const char *wanted)
+{
+    struct tree tree = {.view = &box->view, .index = INDEX, .delimiter = '/', .as_of = as_of};
+    struct tree_standing standing;
+    struct slice path;
+
+    assert_int_equal(tree_stand(&tree, birth, &box->arena, &path, &standing), 0);
+    assert_true(slice_is(path, wanted));
+    return standing.renames;
+}
+
+/* Without a look at old views, which may be too old by then. What is too old for anybody is forgotten with the next rename. */
+static void what_went_stands_as_it_did_then(void **state)
+{
+    struct slice birth = SLICE_LIT("/a/x");
+    struct buf key = BUF_INIT(64);
+    struct store_value value;
+    struct box box;
+    tl_ts from;
+    (void)state;
+
+    open_box(&box);
+    assert_int_equal(rename_now(&box, "/a", "/b"), 0); /* 100; nothing is kept of it */
+    from = box.past_from = box.now;
+    assert_int_equal(rename_now(&box, "/b", "/p/b"), 0);
+    assert_int_equal(rename_now(&box, "/p", "/q"), 0);
+    assert_int_equal(rename_now(&box, "/q/b", "/a"), 0);
+    assert_int_equal(rename_now(&box, "/c", "/q"), 0);
+    assert_int_equal(store_set_history_low(box.store, box.now - 1), 0);
+    assert_int_equal(renames_as_of(&box, birth, from - 1, "/b/x"), 1);
+    assert_int_equal(renames_as_of(&box, birth, from, "/p/b/x"), 2);
+    assert_int_equal(renames_as_of(&box, birth, from + 1, "/q/b/x"), 3);
+    assert_int_equal(renames_as_of(&box, birth, from + 2, "/a/x"), 4);
+    assert_int_equal(renames_as_of(&box, birth, 0, "/a/x"), 4);
+    box.past_from = box.now;
+    assert_int_equal(rename_now(&box, "/a", "/z"), 0);
+    assert_int_equal(renames_as_of(&box, birth, box.now - 2, "/a/x"), 4);
+    assert_int_equal(store_get(box.store, SPACE_TREE, TL_TS_MAX, tree_past_key(&key, INDEX, SLICE_LIT("/a")), &value),
+                     0);
+    assert_true(value.bytes.len < 40);
+    store_value_release(&value);
+    buf_deinit(&key);
+    close_box(&box);
+}
+
 static void a_transaction_sees_its_own_renames_alone(void **state)
 {
     struct overlay *overlay = overlay_new();
@@ -423,6 +500,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(records_come_back),
+        cmocka_unit_test(a_past_comes_back_the_newest_first),
         cmocka_unit_test(damaged_records_are_refused),
         cmocka_unit_test(only_renames_of_open_transactions_are_stamped),
         cmocka_unit_test(parents_are_what_stands_in_front_of_the_last_name),
@@ -433,6 +511,7 @@ int main(void)
         cmocka_unit_test(what_was_taken_out_is_not_found_below),
         cmocka_unit_test(what_cannot_be_is_refused_and_changes_nothing),
         cmocka_unit_test(the_past_is_as_it_was),
+        cmocka_unit_test(what_went_stands_as_it_did_then),
         cmocka_unit_test(a_transaction_sees_its_own_renames_alone),
         cmocka_unit_test(vacant_places_get_guests_ahead),
         cmocka_unit_test(a_guest_outlives_the_commit_of_its_transaction),
