@@ -740,6 +740,40 @@ static void marks_of_a_deleted_index_go_in_pieces(void **state)
     box_close(&box);
 }
 
+/*
+ * A bulk that does some of its items and then others in the same unit: both bring new fields, so that the mapping in which the names of its
+ * documents were found is gone before their locks are moved along. What is read of it then is for the sanitizer to find.
+ */
+static void names_outlast_the_mapping_they_were_found_in(void **state)
+{
+    struct core_box box;
+    (void)state;
+
+    box_open(&box);
+    box_index_command(&box, COMMAND_INDEX_CREATE, "fs",
+                      "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+    assert_int_equal(box_index(&box, "fs", "1", "{\"path\":\"/a\"}")->outcome, WRITE_CREATED);
+    open_session(&box, "holder", NULL, 0);
+    struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
+    command->terms.session = SLICE_LIT("holder");
+    command->lock.targets = arena_zalloc(&command->arena, sizeof(struct lock_target));
+    command->lock.targets[0] =
+        (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs"), .path = SLICE_LIT("/held")};
+    command->lock.target_count = 1;
+    box_run(&box, command, 1);
+    assert_int_equal(command->problem.type, PROBLEM_NONE);
+
+    command = box_write(&box, 3);
+    command->write.items[0] = box_item(WRITE_INDEX, "fs", "", "2", "{\"path\":\"/b\",\"first\":1}");
+    command->write.items[1] = box_item(WRITE_INDEX, "fs", "", "1", "{\"path\":\"/held/x\"}");       /* blocked */
+    command->write.items[2] = box_item(WRITE_INDEX, "fs", "", "1", "{\"path\":\"/c\",\"then\":1}"); /* so behind it */
+    box_run(&box, command, 1);
+    assert_int_equal(command->write.results[0].outcome, WRITE_CREATED);
+    assert_int_equal(command->write.results[1].problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
+    assert_int_equal(command->write.results[2].outcome, WRITE_UPDATED);
+    box_close(&box);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -758,6 +792,7 @@ int main(void)
         cmocka_unit_test(stopping_host_cancels_its_own),
         cmocka_unit_test(actions_of_an_end_share_one_budget),
         cmocka_unit_test(leases_that_end_together_end_in_pieces),
+        cmocka_unit_test(names_outlast_the_mapping_they_were_found_in),
         cmocka_unit_test(marks_of_a_deleted_index_go_in_pieces),
         cmocka_unit_test(an_end_looks_at_the_locks_once),
     };
