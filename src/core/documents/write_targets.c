@@ -17,7 +17,7 @@
 /* The targets of a command while they are found. */
 struct targeting {
     struct writing work;
-    struct write_run run; /* of the items, not to be run: what is read by one walk is chosen by it */
+    struct write_run run;        /* of the items, not to be run: what is read by one walk is chosen by it */
     struct write_parsed *parsed; /* by item; NULL: none yet */
 };
 
@@ -154,6 +154,12 @@ static int find_first_path(struct targeting *targeting, struct writing_item *at,
     return r;
 }
 
+/* A name of the catalog's, which may be gone when the unit changes the index again: as the item has it, or a copy. */
+static struct slice outlasting(struct core *core, struct slice name, struct slice given)
+{
+    return slice_equal(name, given) ? given : arena_copy(&core->arena, name);
+}
+
 /* Returns: 0 and the target; WRITE_ITEM_FAILED for an item that will fail; fatal codes. */
 static int find_target(struct targeting *targeting, const struct write_item *item, struct write_target *target)
 {
@@ -178,11 +184,11 @@ static int find_target(struct targeting *targeting, const struct write_item *ite
             0 ||
         (at.index->closed && !targeting->run.cleanup))
         return WRITE_ITEM_FAILED;
-    target->index = at.index->name;
+    target->index = outlasting(core, at.index->name, item->index);
     at.type = mapping_type(at.index->mapping, item->type);
     if (at.type == NULL)
         return find_first_path(targeting, &at, target);
-    target->type = at.type->name;
+    target->type = outlasting(core, at.type->name, target->type);
     if (mapping_path_field(at.index->mapping) != NULL) {
         at.key = doc_key(arena_alloc(&core->arena, DOC_KEY_BYTES_MAX), at.index->number, at.type->number, item->id);
         r = find_paths(targeting, &at, target);

@@ -894,6 +894,12 @@ static void join(struct core_box *box, const char *name, uint64_t life)
 
 /* In a cluster it is the life of a host that ends: told of as gone, or by its next. */
 static void life_of_a_host_ends_its_own_transactions(void **state)
+
+/*
+ * A bulk that does some of its items and then others in the same unit: both bring new fields, so that the mapping in which the names of its
+ * documents were found is gone before their locks are moved along. What is read of it then is for the sanitizer to find.
+ */
+static void names_outlast_the_mapping_they_were_found_in(void **state)
 {
     struct core_box box;
     (void)state;
@@ -1039,6 +1045,28 @@ static void what_is_kept_asks_again_in_pieces(void **state)
     run_pieces(&box);
     assert_int_equal(box_count(&box, "u"), SESSIONS * ACTIONS);
     assert_int_equal(metric_read(&core_figures(box.core)->kept_actions), 0);
+
+    box_index_command(&box, COMMAND_INDEX_CREATE, "fs",
+                      "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+    assert_int_equal(box_index(&box, "fs", "1", "{\"path\":\"/a\"}")->outcome, WRITE_CREATED);
+    open_session(&box, "holder", NULL, 0);
+    struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
+    command->terms.session = SLICE_LIT("holder");
+    command->lock.targets = arena_zalloc(&command->arena, sizeof(struct lock_target));
+    command->lock.targets[0] =
+        (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs"), .path = SLICE_LIT("/held")};
+    command->lock.target_count = 1;
+    box_run(&box, command, 1);
+    assert_int_equal(command->problem.type, PROBLEM_NONE);
+
+    command = box_write(&box, 3);
+    command->write.items[0] = box_item(WRITE_INDEX, "fs", "", "2", "{\"path\":\"/b\",\"first\":1}");
+    command->write.items[1] = box_item(WRITE_INDEX, "fs", "", "1", "{\"path\":\"/held/x\"}");       /* blocked */
+    command->write.items[2] = box_item(WRITE_INDEX, "fs", "", "1", "{\"path\":\"/c\",\"then\":1}"); /* so behind it */
+    box_run(&box, command, 1);
+    assert_int_equal(command->write.results[0].outcome, WRITE_CREATED);
+    assert_int_equal(command->write.results[1].problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
+    assert_int_equal(command->write.results[2].outcome, WRITE_UPDATED);
     box_close(&box);
 }
 
@@ -1062,6 +1090,8 @@ int main(void)
         cmocka_unit_test(leases_that_end_together_end_in_pieces),
         cmocka_unit_test(a_rename_is_none_of_what_went_before),
         cmocka_unit_test(a_rename_in_a_transaction_is_none_of_what_went_before),
+
+        cmocka_unit_test(names_outlast_the_mapping_they_were_found_in),
         cmocka_unit_test(marks_of_a_deleted_index_go_in_pieces),
         cmocka_unit_test(an_end_looks_at_the_locks_once),
         cmocka_unit_test(host_that_comes_up_ends_its_own_transactions),
