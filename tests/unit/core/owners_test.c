@@ -894,12 +894,6 @@ static void join(struct core_box *box, const char *name, uint64_t life)
 
 /* In a cluster it is the life of a host that ends: told of as gone, or by its next. */
 static void life_of_a_host_ends_its_own_transactions(void **state)
-
-/*
- * A bulk that does some of its items and then others in the same unit: both bring new fields, so that the mapping in which the names of its
- * documents were found is gone before their locks are moved along. What is read of it then is for the sanitizer to find.
- */
-static void names_outlast_the_mapping_they_were_found_in(void **state)
 {
     struct core_box box;
     (void)state;
@@ -1045,7 +1039,19 @@ static void what_is_kept_asks_again_in_pieces(void **state)
     run_pieces(&box);
     assert_int_equal(box_count(&box, "u"), SESSIONS * ACTIONS);
     assert_int_equal(metric_read(&core_figures(box.core)->kept_actions), 0);
+    box_close(&box);
+}
 
+/*
+ * A bulk that does some of its items and then others in the same unit: both bring new fields, so that the mapping in which the names of its
+ * documents were found is gone before their locks are moved along. What is read of it then is for the sanitizer to find.
+ */
+static void names_outlast_the_mapping_they_were_found_in(void **state)
+{
+    struct core_box box;
+    (void)state;
+
+    box_open(&box);
     box_index_command(&box, COMMAND_INDEX_CREATE, "fs",
                       "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
     assert_int_equal(box_index(&box, "fs", "1", "{\"path\":\"/a\"}")->outcome, WRITE_CREATED);
@@ -1090,7 +1096,6 @@ int main(void)
         cmocka_unit_test(leases_that_end_together_end_in_pieces),
         cmocka_unit_test(a_rename_is_none_of_what_went_before),
         cmocka_unit_test(a_rename_in_a_transaction_is_none_of_what_went_before),
-
         cmocka_unit_test(names_outlast_the_mapping_they_were_found_in),
         cmocka_unit_test(marks_of_a_deleted_index_go_in_pieces),
         cmocka_unit_test(an_end_looks_at_the_locks_once),
