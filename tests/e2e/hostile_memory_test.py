@@ -388,6 +388,18 @@ class Rows(Case):
             self.assertIn(self.server.ask("POST", "/tree/_bulk?atomic=true", documents)[0], (400, 429))
             self.assertIn(self.server.ask("POST", "/tree/_bulk", documents)[0], (200, 429))
 
+    def test_items_that_are_explained(self):
+        """A bulk of 5,000 deletes below a locked directory with a long name, none of which waits."""
+        lines = []
+        for number in range(5000):
+            lines += ['{"index":{"_index":"tree","_id":"%d"}}' % number, '{"path":"/d/%d"}' % number]
+        self.assertFalse(self.server.must("POST", "/_bulk", "\n".join(lines) + "\n")["errors"])
+        self.server.must("POST", "/tree/_rename", {"from": "/d", "to": "/" + self.LONG_NAME})
+        self.server.must("POST", "/_lock", self.lock(self.session(), "/" + self.LONG_NAME))
+        body = "".join('{"delete":{"_index":"tree","_id":"%d"}}\n' % number for number in range(5000))
+        found = self.ask_many([("POST", "/_bulk?timeout=0s", body)] * 8, 1)
+        self.assertEqual({status for status, _ in found} - {200, 429}, set(), found[:3])
+
     def test_requests_of_a_session_that_is_gone(self):
         """What they have made before they are refused goes with them, however often."""
         for i in range(20):

@@ -63,11 +63,12 @@ struct write_targets {
 
 /*
  * Finds out what a write will change. Items that cannot be understood are left out; they fail when they run. With `cut`, when no item of it has
- * been begun, those are postponed and left out that follow behind what scripts may take in one command.
+ * been begun, those are postponed and left out that follow behind what scripts may take in one command. `io_targets` holds what was found
+ * before in this unit, or nothing, and is replaced: paths that are still the same stay where they are.
  * Returns: 0; fatal codes.
  */
 int write__targets(struct core *core, struct command *command, const struct overlay *overlay, bool cut,
-                   struct write_targets *ret_targets) TL_MUST_USE;
+                   struct write_targets *io_targets) TL_MUST_USE;
 
 /* Says of an item that it was not begun. */
 void write__postpone(struct core *core, struct command *command, size_t item);

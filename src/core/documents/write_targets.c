@@ -2,6 +2,10 @@
 /*
  * What a write is about to change, for its locks: each item's document, and in an index with a path field where it lies
  * now and where it will lie. Nothing is written and nothing is kept: the write itself starts from the beginning.
+ *
+ * Memory. What a look leaves in the core's arena, where it stays until the unit ends, is the paths, once however often a write looks, and what
+ * the run will not parse again (keep_parsed()). All else that an item takes lies in the scratch arena, and goes before the next item: a path
+ * may have thousands of bytes, a document millions, and there are thousands of items.
  */
 #include "core/catalog/catalog.h"
 #include "core/catalog/index.h"
@@ -19,18 +23,40 @@ struct targeting {
     struct writing work;
     struct write_run run;        /* of the items, not to be run: what is read by one walk is chosen by it */
     struct write_parsed *parsed; /* by item; NULL: none yet */
+    struct write_targets before; /* of the look before, in the same unit; none: there was none */
+    size_t before_at;            /* no item before this one of them is of interest any more */
 };
 
-/* Where a document lies; data NULL where it has no path. */
-static struct slice stored_path(struct core *core, const struct writing_item *at)
+/* Returns: what the look before has found of an item; NULL: nothing. Requires: items are asked for as they rise. */
+static const struct write_target *found_before(struct targeting *targeting, size_t item)
 {
+    const struct write_targets *before = &targeting->before;
+
+    while (targeting->before_at < before->count && before->items[targeting->before_at].item < item)
+        targeting->before_at++;
+    bool found = targeting->before_at < before->count && before->items[targeting->before_at].item == item;
+    return found ? &before->items[targeting->before_at] : NULL;
+}
+
+/* Returns: the path where it stays, which is where it was `before` when that is the same. */
+static struct slice keep_path(struct core *core, struct slice path, struct slice before)
+{
+    if (path.data == NULL)
+        return SLICE_NONE;
+    return before.data != NULL && slice_equal(path, before) ? before : arena_copy(&core->arena, path);
+}
+
+/* Where a document lies; data NULL where it has no path. `before`: where it was found before; data NULL: nowhere. */
+static struct slice stored_path(struct core *core, const struct writing_item *at, struct slice before)
+{
+    struct arena_mark mark = arena_mark(&core->scratch);
     struct document document = {0};
     struct slice path = SLICE_NONE;
 
-    if (document_parse_stored(at->index->mapping, at->type, at->old.source, &core->arena, &document) == 0 &&
-        document.place.data != NULL)
-        path = arena_copy(&core->arena, document.place);
+    if (document_parse_stored(at->index->mapping, at->type, at->old.source, &core->scratch, &document) == 0)
+        path = keep_path(core, document.place, before);
     document_release(&document);
+    arena_rewind(&core->scratch, mark);
     return path;
 }
 
@@ -40,19 +66,30 @@ static void keep_parsed(struct targeting *targeting, const struct writing_item *
     struct core *core = targeting->work.core;
     const struct write_run *run = &targeting->run;
 
-    /* A mapping that was changed in this unit may go, and another come where it lay. */
-    if (at->item->op == WRITE_UPDATE || document->update != NULL || core->catalog != core->catalog_before)
+    if (document->update != NULL)
         return;
     if (targeting->parsed == NULL)
         targeting->parsed = arena_zalloc(&core->arena, run->count * sizeof(*targeting->parsed));
     targeting->parsed[at->item - run->items] = (struct write_parsed){at->index->mapping, at->type, *document};
 }
 
-/* Where a document will lie that has this source; data NULL where it has no path. `keep`: its mapping is the catalog's. */
-static struct slice path_after(struct targeting *targeting, const struct writing_item *at, struct slice source,
-                               bool keep)
+/* Whether the run may use what is parsed of an item: a mapping that was changed in this unit may go, and another come where it lay. */
+static bool may_keep(const struct targeting *targeting, const struct writing_item *at)
 {
-    struct arena *arena = &targeting->work.core->arena;
+    const struct core *core = targeting->work.core;
+
+    return at->item->op != WRITE_UPDATE && core->catalog == core->catalog_before;
+}
+
+/*
+ * Where a document will lie that has this source; data NULL where it has no path. `keep`: what is parsed is for the run. `before`: as the look
+ * before found it; data NULL: nowhere.
+ */
+static struct slice path_after(struct targeting *targeting, const struct writing_item *at, struct slice source,
+                               bool keep, struct slice before)
+{
+    struct core *core = targeting->work.core;
+    struct arena *arena = keep ? &core->arena : &core->scratch;
     const struct json_doc *parsed = at->item->op == WRITE_UPDATE ? NULL : at->item->parsed;
     const struct mapping *mapping = at->index->mapping;
     struct document document = {0};
@@ -61,7 +98,7 @@ static struct slice path_after(struct targeting *targeting, const struct writing
                                                  &document, &problem)
                            : document_parse(mapping, at->type, at->item->id, source, at->item->dialect, arena,
                                             &document, &problem);
-    struct slice path = r == 0 && document.place.data != NULL ? arena_copy(arena, document.place) : SLICE_NONE;
+    struct slice path = r == 0 ? keep_path(core, document.place, before) : SLICE_NONE;
 
     if (r == 0 && keep)
         keep_parsed(targeting, at, &document);
@@ -69,11 +106,11 @@ static struct slice path_after(struct targeting *targeting, const struct writing
     return path;
 }
 
-/* The source that the item will leave; data NULL: none. */
+/* The source that the item will leave, which an update has in the scratch arena; data NULL: none. */
 static int source_after(struct targeting *targeting, struct writing_item *at, struct slice *ret_source)
 {
     struct writing *work = &targeting->work;
-    struct update update = writing__update(work, at, &work->core->arena);
+    struct update update = writing__update(work, at, &work->core->scratch);
     struct problem problem;
     int r;
 
@@ -105,19 +142,23 @@ static int find_committed(struct targeting *targeting, struct write_target *targ
     return write__place(targeting->work.core, NULL, target->index, target->type, target->id, &target->lies);
 }
 
-static int find_paths(struct targeting *targeting, struct writing_item *at, struct write_target *target)
+static int find_paths(struct targeting *targeting, struct writing_item *at, const struct write_target *before,
+                      struct write_target *target)
 {
+    static const struct write_target nothing = {0};
     struct slice after;
     int r = writing__load(&targeting->work, at);
 
+    if (before == NULL)
+        before = &nothing;
     if (r == 0)
         r = source_after(targeting, at, &after);
     if (r != 0)
         return r;
     if (at->state.live)
-        target->old_path = stored_path(targeting->work.core, at);
+        target->old_path = stored_path(targeting->work.core, at, before->old_path);
     if (after.data != NULL)
-        target->new_path = path_after(targeting, at, after, true);
+        target->new_path = path_after(targeting, at, after, may_keep(targeting, at), before->new_path);
     target->new_path_known = true;
     return find_committed(targeting, target);
 }
@@ -148,7 +189,7 @@ static int find_first_path(struct targeting *targeting, struct writing_item *at,
     at->type = mapping_type(mapping, wanted);
     int r = at->type == NULL || mapping_path_field(mapping) == NULL ? 0 : source_after(targeting, at, &after);
     if (r == 0 && at->type != NULL && mapping_path_field(mapping) != NULL && after.data != NULL)
-        target->new_path = path_after(targeting, at, after, false);
+        target->new_path = path_after(targeting, at, after, false, SLICE_NONE);
     at->index = NULL;
     at->type = NULL;
     return r;
@@ -163,6 +204,7 @@ static struct slice outlasting(struct core *core, struct slice name, struct slic
 /* Returns: 0 and the target; WRITE_ITEM_FAILED for an item that will fail; fatal codes. */
 static int find_target(struct targeting *targeting, const struct write_item *item, struct write_target *target)
 {
+    const struct write_target *before = found_before(targeting, (size_t)(item - targeting->run.items));
     struct core *core = targeting->work.core;
     struct problem problem;
     struct write_result result = {0};
@@ -191,7 +233,7 @@ static int find_target(struct targeting *targeting, const struct write_item *ite
     target->type = outlasting(core, at.type->name, target->type);
     if (mapping_path_field(at.index->mapping) != NULL) {
         at.key = doc_key(arena_alloc(&core->arena, DOC_KEY_BYTES_MAX), at.index->number, at.type->number, item->id);
-        r = find_paths(targeting, &at, target);
+        r = find_paths(targeting, &at, before, target);
     }
     doc_release(&at.old);
     return r;
@@ -212,15 +254,17 @@ static struct targeting targeting_of(struct core *core, const struct command *co
 }
 
 int write__targets(struct core *core, struct command *command, const struct overlay *overlay, bool cut,
-                   struct write_targets *ret_targets)
+                   struct write_targets *io_targets)
 {
     struct write_command *write = &command->write;
     uint64_t steps_max = update_piece_steps(&core->limits.script, write->atomic) / 2; /* they run a second time */
     struct targeting targeting = targeting_of(core, command, overlay);
     struct write_targets targets = {.items =
                                         arena_zalloc(&core->arena, (write->item_count + 1) * sizeof(*targets.items))};
+    struct arena_mark mark = arena_mark(&core->scratch);
     int r = 0;
 
+    targeting.before = *io_targets;
     targeting.work.run = &targeting.run;
     targeting.work.walks = writing__ids_rise(&targeting.run);
     for (size_t i = 0; i < write->item_count && r >= 0; i++) {
@@ -230,6 +274,7 @@ int write__targets(struct core *core, struct command *command, const struct over
         if (write->results[i].postponed)
             continue;
         r = find_target(&targeting, &write->items[i], target);
+        arena_rewind(&core->scratch, mark);
         if (r != 0) {
             *target = (struct write_target){0};
             continue;
@@ -243,7 +288,7 @@ int write__targets(struct core *core, struct command *command, const struct over
     if (r < 0)
         return tl_trace(r);
     targets.parsed = targeting.parsed;
-    *ret_targets = targets;
+    *io_targets = targets;
     return 0;
 }
 
@@ -263,7 +308,7 @@ int write__place(struct core *core, const struct overlay *overlay, struct slice 
     at.key = doc_key(arena_alloc(&core->arena, DOC_KEY_BYTES_MAX), at.index->number, at.type->number, id);
     int r = writing__load(&work, &at);
     if (r == 0 && at.state.live)
-        *ret_path = stored_path(core, &at);
+        *ret_path = stored_path(core, &at, SLICE_NONE);
     doc_release(&at.old);
     return r;
 }

@@ -465,7 +465,7 @@ static void print_of_space(const struct resource_name *name, struct buf *buf)
     buf_in_line(buf, name->index);
 }
 
-static void print_name(const struct resource_name *name, struct buf *buf)
+void resource_name_print(const struct resource_name *name, struct buf *buf)
 {
     if (name->space != RESOURCE_SPACE_TREE) {
         print_of_space(name, buf);
@@ -493,6 +493,6 @@ void resource_print(const struct resource *resource, struct buf *buf)
 {
     struct arena arena = ARENA_INIT;
     struct resource_name name = resource_name(resource, &arena);
-    print_name(&name, buf);
+    resource_name_print(&name, buf);
     arena_deinit(&arena);
 }

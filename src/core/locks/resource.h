@@ -195,5 +195,7 @@ struct resource_name resource_name(const struct resource *resource, struct arena
 
 /* "everything", "fs", "fs:/clinton", "fs/1", "fs/type/1", "the name a": how stories and messages call it. */
 void resource_print(const struct resource *resource, struct buf *buf);
+/* The same of its name. */
+void resource_name_print(const struct resource_name *name, struct buf *buf);
 
 #endif

@@ -440,6 +440,7 @@ static int clear_unit(struct admission *at)
     if (r < 0)
         return tl_trace(r);
     core__begin(core, core->last_ts + 1);
+    at->targets = (struct write_targets){0}; /* they went with the unit */
     return 1;
 }
 

@@ -234,9 +234,16 @@ void story_resource_json(const struct resource *resource, struct buf *buf)
     name_json(resource, true, buf);
 }
 
+/* Of a path no more is spelled out than may be left by the cut: each of its bytes takes one at least. */
 static struct slice cut_text(const struct resource *resource, struct buf *text, char *room)
 {
-    resource_print(resource, text);
+    enum { GLYPH_BYTES = 4 }; /* the last one may be cut, and is gone in the end */
+    struct arena arena = ARENA_INIT;
+    struct resource_name name = resource_name(resource, &arena);
+    if (name.path.len > STORY_NAME_BYTES + GLYPH_BYTES)
+        name.path.len = STORY_NAME_BYTES + GLYPH_BYTES;
+    resource_name_print(&name, text);
+    arena_deinit(&arena);
     return story_cut(buf_view(text), room);
 }
 

@@ -6,7 +6,9 @@
 
 #include "core/owners/names.h"
 #include "core/owners/owners.h"
+#include "core/documents/write.h"
 #include "core/owners/txn.h"
+#include "core/step/unit.h"
 #include "core/step/work.h"
 #include "mapping/mapping.h"
 
@@ -1076,6 +1078,63 @@ static void names_outlast_the_mapping_they_were_found_in(void **state)
     box_close(&box);
 }
 
+/* Looks for what a write will change. Returns: how much of the core's memory it takes until the unit ends. */
+static size_t look(struct core_box *box, struct command *command, struct write_targets *targets)
+{
+    size_t before = box->core->arena.used, scratch = box->core->scratch.used;
+
+    assert_int_equal(write__targets(box->core, command, NULL, false, targets), 0);
+    assert_int_equal(box->core->scratch.used, scratch);
+    return box->core->arena.used - before;
+}
+
+/*
+ * Of documents that lie deep, and are long, a look keeps the paths and nothing else, and the next one in the unit not even these: of a bulk of
+ * thousands all of it stands in memory at once.
+ */
+static void a_look_keeps_paths_alone(void **state)
+{
+    enum { ITEMS = 40, PATH = 12000, TEXT = 100000, SMALL = 1024 };
+    static char path[PATH + 1], source[PATH + TEXT + 100];
+    struct write_update update = {.doc = SLICE_LIT("{\"n\":2}")};
+    struct write_targets targets = {0};
+    struct core_box box;
+    char ids[ITEMS][12];
+    (void)state;
+
+    box_open(&box);
+    box_index_command(&box, COMMAND_INDEX_CREATE, "tree",
+                      "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
+    memset(path, 'd', PATH);
+    for (int i = 0; i < ITEMS; i++) {
+        snprintf(ids[i], sizeof ids[i], "%d", i);
+        snprintf(source, sizeof source, "{\"path\":\"/%s/%d\",\"text\":\"%0*d\"}", path, i, TEXT, 0);
+        assert_int_equal(box_index(&box, "tree", ids[i], source)->outcome, WRITE_CREATED);
+    }
+    struct command *command = box_write(&box, ITEMS);
+    for (int i = 0; i < ITEMS; i++) {
+        command->write.items[i] = box_item(i % 2 == 0 ? WRITE_DELETE : WRITE_UPDATE, "tree", "", ids[i], "");
+        command->write.items[i].source = SLICE_NONE;
+        if (i % 2 != 0)
+            command->write.items[i].update = &update;
+    }
+    command->write.results = arena_zalloc(&command->arena, ITEMS * sizeof *command->write.results);
+
+    core__begin(box.core, box.core->last_ts + 1);
+    size_t paths = ITEMS / 2 * PATH + ITEMS / 2 * 2 * PATH; /* an update has one before and one after it */
+    assert_in_range(look(&box, command, &targets), paths, paths + ITEMS * SMALL);
+    assert_int_equal(targets.count, ITEMS);
+    const char *lies = targets.items[ITEMS - 1].new_path.data;
+    memmove(targets.items, targets.items + 1, --targets.count * sizeof *targets.items); /* as if one had been done */
+    assert_in_range(look(&box, command, &targets), PATH, PATH + ITEMS * SMALL);
+    assert_int_equal(targets.count, ITEMS);
+    assert_ptr_equal(targets.items[ITEMS - 1].new_path.data, lies);
+    assert_int_equal(targets.items[0].old_path.len, PATH + 3);
+    assert_int_equal(core__commit(box.core), 0);
+    command_free(command);
+    box_close(&box);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1104,6 +1163,7 @@ int main(void)
         cmocka_unit_test(many_transactions_of_a_host_end_in_pieces),
         cmocka_unit_test(lost_transactions_end_in_pieces),
         cmocka_unit_test(what_is_kept_asks_again_in_pieces),
+        cmocka_unit_test(a_look_keeps_paths_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
