@@ -432,8 +432,7 @@ int journal_checkpoint(struct journal *journal)
 /* On a full disk there is no checkpoint, and the next start does what is behind the last one again. */
 void journal__end_checkpoints(struct journal *journal)
 {
-    if (journal->checkpointing)
-        await_disk(journal);
+    await_disk(journal); /* of the last one, or of what RocksDB writes to get over a full disk */
     if (!journal__is_ready(journal) || !is_on_disk(journal))
         return;
     journal->checkpointing = false;

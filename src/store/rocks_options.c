@@ -87,18 +87,6 @@ static void no_destructor(void *state)
 
 /* Building */
 
-/*
- * A look-up of one key first searches the table in memory, which seldom has it: 3 us of a put's 70 (RocksDB 7.8), which a filter
- * of a hundredth of the table's size spares it.
- */
-static void set_memtable_filter(rocksdb_options_t *options, size_t table_bytes)
-{
-    /* RocksDB makes it a part of the room that a table may take, which is never taken. */
-    rocksdb_options_set_memtable_prefix_bloom_size_ratio(options, FILTER_PART * (double)table_bytes /
-                                                                      (double)ROCKS_NEVER_FULL_BYTES);
-    rocksdb_options_set_memtable_whole_key_filtering(options, 1);
-}
-
 /* Upper levels are rewritten often, and LZ4 costs little. */
 static void set_compression(rocksdb_options_t *options, const struct profile *profile)
 {
@@ -261,12 +249,17 @@ void rocks_options_init(struct rocks_options *ret_options, const struct store_op
         set_table(family, &profiles[space], ret_options->cache);
         set_compression(family, &profiles[space]);
         if (profiles[space].filter)
-            set_memtable_filter(family, table_bytes(settings));
+            rocksdb_options_set_memtable_whole_key_filtering(family, 1); /* by rocks__never_full() */
         if (store__space_is_versioned((enum store_space)space))
             rocksdb_options_set_comparator(family, ret_options->versioned);
         ret_options->families[space] = pin_parts(family);
         ret_options->family_names[space] = profiles[space].family;
     }
+    /*
+     * A look-up of one key first searches the table in memory, which seldom has it: 3 us of a put's 70 (RocksDB 7.8), which a filter
+     * of a hundredth of the table's size spares it. RocksDB makes it a part of the room that a table may take, which is never taken.
+     */
+    ret_options->memtable_filter = FILTER_PART * (double)table_bytes(settings) / (double)ROCKS_NEVER_FULL_BYTES;
     add_checkpoints(ret_options);
 }
 

@@ -32,7 +32,7 @@ enum { ROCKS_CHECKPOINTS = SPACE_COUNT, ROCKS_RECORDS, ROCKS_FAMILIES_MAX };
 enum { ROCKS_CHECKPOINT_TABLE_BYTES = 64 << 10 };
 /*
  * No table is full but by a checkpoint (rocks__never_full()). RocksDB is told so only when it is open: what a table may take then is what must
- * be free before it gets over a full disk.
+ * be free before it gets over a full disk. A table that has a filter keeps the limit that it was made with, so the filters, too, come only then.
  */
 #define ROCKS_NEVER_FULL_BYTES ((size_t)4 << 30)
 #define ROCKS_OPENING_TABLE_BYTES ((size_t)16 << 20)
@@ -45,6 +45,7 @@ struct rocks_options {
     rocksdb_options_t *families[ROCKS_FAMILIES_MAX];
     const char *family_names[ROCKS_FAMILIES_MAX];
     int family_count;
+    double memtable_filter; /* of tables in memory, as a part of what they may take; for spaces that have filters */
 };
 
 /*

@@ -163,6 +163,54 @@ static void test_it_is_what_it_was_at_the_last_checkpoint(void **state)
     assert_number(f->store, 59);
 }
 
+static size_t count_keys(struct store *store, enum store_space space)
+{
+    size_t count = 0;
+    struct store_iter *iter = store_iter_new(store, space, TL_TS_MAX, SLICE_NONE, SLICE_NONE);
+    for (store_iter_seek_first(iter); store_iter_valid(iter); store_iter_next(iter))
+        count++;
+    assert_int_equal(store_iter_status(iter), 0);
+    store_iter_free(iter);
+    return count;
+}
+
+/*
+ * However much comes before the first checkpoint after an opening, nothing of it is on the disk before that: so much as a start may apply of the log.
+ * It does not compress, and goes to each space, since RocksDB's tables in memory differ.
+ */
+static void test_nothing_is_flushed_before_the_first_checkpoint(void **state)
+{
+    enum { VALUE = 1 << 20, VALUES = 40 };
+    struct fixture *f = *state;
+    for (int space = 0; space < SPACE_COUNT; space++) {
+        char *value = mem_alloc(VALUE);
+        uint64_t noise = 88172645463325252u;
+        struct store_stats before, after;
+        must_open(f);
+        store_stats(f->store, &before);
+        struct store_batch *batch = store_batch_new(f->store);
+        for (tl_ts ts = 1; ts <= VALUES; ts++) {
+            char key[16];
+            for (size_t i = 0; i < VALUE; i++)
+                value[i] = (char)((noise = noise * 6364136223846793005u + 1442695040888963407u) >> 56);
+            snprintf(key, sizeof key, "%d", (int)ts);
+            store_batch_clear(batch);
+            store_batch_begin(batch, ts);
+            store_batch_put(batch, (enum store_space)space, slice_from(key), slice_make(value, VALUE));
+            assert_int_equal(store_write(f->store, batch), 0);
+        }
+        store_batch_free(batch);
+        mem_free(value);
+        await_disk(f->store); /* nothing is on its way there */
+        store_stats(f->store, &after);
+        assert_int_equal(after.flushes, before.flushes);
+        assert_int_equal(after.table_bytes, before.table_bytes);
+        must_open(f);
+        assert_record(f->store, NULL);
+        assert_int_equal(count_keys(f->store, (enum store_space)space), 0);
+    }
+}
+
 /* A record of several pieces, and a shorter one after it. */
 static void test_records_of_any_length(void **state)
 {
@@ -236,17 +284,6 @@ static uint64_t read_synced(struct fixture *f)
     assert_int_equal(fread(words, sizeof words, 1, file), 1);
     fclose(file);
     return words[0];
-}
-
-static size_t count_keys(struct store *store, enum store_space space)
-{
-    size_t count = 0;
-    struct store_iter *iter = store_iter_new(store, space, TL_TS_MAX, SLICE_NONE, SLICE_NONE);
-    for (store_iter_seek_first(iter); store_iter_valid(iter); store_iter_next(iter))
-        count++;
-    assert_int_equal(store_iter_status(iter), 0);
-    store_iter_free(iter);
-    return count;
 }
 
 /* The bytes of FORMAT. */
@@ -337,6 +374,7 @@ int main(int argc, char **argv)
     format2 = argv[argc - 1];
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_it_is_what_it_was_at_the_last_checkpoint, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_nothing_is_flushed_before_the_first_checkpoint, setup, teardown),
         cmocka_unit_test_setup_teardown(test_records_of_any_length, setup, teardown),
         cmocka_unit_test_setup_teardown(test_an_older_store_is_converted, setup, teardown),
         cmocka_unit_test_setup_teardown(test_an_older_store_that_was_not_closed_is_refused, setup, teardown),
