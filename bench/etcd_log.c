@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#include "../tests/lib/etcd_box.h"
+#include "../tests/lib/etcd_fixture.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/types.h"
-#include "log/log_etcd.h"
+#include "cmdlog/cmdlog_etcd.h"
 
 enum { SAMPLES_MAX = 200000 };
 
@@ -34,11 +34,11 @@ static int compare(const void *a, const void *b)
 /* Follows as a host does: all that comes is taken and checked. */
 static void *follow(void *context)
 {
-    struct log_cursor *cursor = context;
-    struct log_entry entry;
-    for (int r = 0; r == 0 || r == LOG_END;) {
-        r = log_next(cursor, &entry);
-        if (r == LOG_END && log_await(cursor, LOG_FOREVER) == LOG_END)
+    struct cmdlog_cursor *cursor = context;
+    struct cmdlog_entry entry;
+    for (int r = 0; r == 0 || r == CMDLOG_END;) {
+        r = cmdlog_next(cursor, &entry);
+        if (r == CMDLOG_END && cmdlog_await(cursor, CMDLOG_FOREVER) == CMDLOG_END)
             return NULL;
     }
     return cursor;
@@ -46,7 +46,7 @@ static void *follow(void *context)
 
 struct side {
     pthread_t thread;
-    struct log *log;
+    struct cmdlog *log;
     struct slice entry;
     uint64_t until;
     uint64_t *samples;
@@ -57,22 +57,22 @@ static void *append(void *context)
 {
     struct side *side = context;
     while (clock_boot_us() < side->until && side->count < SAMPLES_MAX) {
-        log_position position;
+        cmdlog_position position;
         uint64_t begun = clock_boot_us();
-        if (log_append(side->log, &side->entry, 1, &position) != 0)
+        if (cmdlog_append(side->log, &side->entry, 1, &position) != 0)
             abort();
         side->samples[side->count++] = clock_boot_us() - begun;
     }
     return NULL;
 }
 
-static void measure(struct etcd_box *box, struct log *log, size_t len, uint64_t seconds, int sides)
+static void measure(struct etcd_fixture *box, struct cmdlog *log, size_t len, uint64_t seconds, int sides)
 {
     struct side all[2];
-    struct log_etcd_counts before, after;
+    struct cmdlog_etcd_counts before, after;
     char *bytes = mem_zalloc(len);
-    log_etcd_counts(log, &before);
-    uint64_t etcd_us = etcd_box_cpu_us(box), own_us = own_cpu_us(), begun = clock_boot_us();
+    cmdlog_etcd_counts(log, &before);
+    uint64_t etcd_us = etcd_fixture_cpu_us(box), own_us = own_cpu_us(), begun = clock_boot_us();
     for (int i = 0; i < sides; i++) {
         all[i] = (struct side){.log = log, .entry = slice_make(bytes, len), .until = begun + seconds * TL_SECOND};
         all[i].samples = mem_alloc(SAMPLES_MAX * sizeof *all[i].samples);
@@ -87,9 +87,9 @@ static void measure(struct etcd_box *box, struct log *log, size_t len, uint64_t 
         mem_free(all[i].samples);
     }
     uint64_t took = clock_boot_us() - begun;
-    etcd_us = etcd_box_cpu_us(box) - etcd_us;
+    etcd_us = etcd_fixture_cpu_us(box) - etcd_us;
     own_us = own_cpu_us() - own_us;
-    log_etcd_counts(log, &after);
+    cmdlog_etcd_counts(log, &after);
     qsort(samples, count, sizeof *samples, compare);
     printf("%9zu %5d %9.0f %12.0f %12.0f %9.2f %9.2f %7.2f\n", len, sides, (double)count * 1e6 / (double)took,
            (double)etcd_us / (double)count, (double)own_us / (double)count, (double)samples[count / 2] / 1000,
@@ -106,17 +106,17 @@ int main(int argc, char **argv)
     static const size_t lens[] = {500, 16 << 10, 64 << 10, 1 << 20};
     int members = argc > 1 ? atoi(argv[1]) : 3;
     uint64_t seconds = argc > 2 ? (uint64_t)atoi(argv[2]) : 3, life;
-    struct etcd_box *box = etcd_box_start(members == 1 ? 1 : 3, arguments);
-    struct log *log;
-    struct log_cursor *cursor;
+    struct etcd_fixture *box = etcd_fixture_start(members == 1 ? 1 : 3, arguments);
+    struct cmdlog *log;
+    struct cmdlog_cursor *cursor;
     char *reason;
     pthread_t follower;
-    const struct log_etcd_options options = {.url = slice_from(etcd_box_url(box, "bench")),
+    const struct cmdlog_etcd_options options = {.url = slice_from(etcd_fixture_url(box, "bench")),
                                              .name = SLICE_LIT("bench"),
                                              .lease_us = 60 * TL_SECOND,
                                              .quota = 8000000000};
-    if (log_etcd_open(&options, &log, &reason) != 0 || log_join(log, SLICE_NONE, LOG_FOREVER, &life) != 0 ||
-        log_follow(log, life + 1, &cursor) != 0)
+    if (cmdlog_etcd_open(&options, &log, &reason) != 0 || cmdlog_join(log, SLICE_NONE, CMDLOG_FOREVER, &life) != 0 ||
+        cmdlog_follow(log, life + 1, &cursor) != 0)
         abort();
     pthread_create(&follower, NULL, follow, cursor);
     printf("%d members; microseconds of processor time an append (ours: appending and following), milliseconds an "
@@ -127,10 +127,10 @@ int main(int argc, char **argv)
     for (int sides = 1; sides <= 2; sides++)
         for (size_t i = 0; i < sizeof lens / sizeof lens[0]; i++)
             measure(box, log, lens[i], seconds, sides);
-    log_interrupt(cursor);
+    cmdlog_interrupt(cursor);
     pthread_join(follower, NULL);
-    log_unfollow(cursor);
-    log_close(log);
-    etcd_box_stop(box);
+    cmdlog_unfollow(cursor);
+    cmdlog_close(log);
+    etcd_fixture_stop(box);
     return 0;
 }

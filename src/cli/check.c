@@ -106,7 +106,7 @@ static int check_state(const struct durable *durable)
 /* Every command behind the store's checkpoint can be read. */
 static int check_log(const struct durable *durable)
 {
-    log_position behind = 0;
+    cmdlog_position behind = 0;
     char *reason = NULL;
     int r = durable->log == NULL ? 0 : recover_check_log(durable->log, &durable->recovered, &behind, &reason);
     if (r != 0)

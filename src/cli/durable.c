@@ -12,7 +12,7 @@
 #include "core/step/core.h"
 #include "core/step/save.h"
 #include "journal/at_work.h"
-#include "log/log_file.h"
+#include "cmdlog/cmdlog_file.h"
 
 enum {
     SPARES = 6, /* a checkpoint lets go of as many segments as were written since the one before */
@@ -69,18 +69,18 @@ static int open_log(struct slice directory, bool read_only, const struct archive
                     char **ret_reason)
 {
     tl_cleanup(mem_freep) char *path = path_in(directory, "log");
-    struct log_file_options options = {.segment_bytes = RECOVER_SEGMENT_BYTES, .spares_max = SPARES, .read_only = read_only};
-    struct log_disk *disk;
+    struct cmdlog_file_options options = {.segment_bytes = RECOVER_SEGMENT_BYTES, .spares_max = SPARES, .read_only = read_only};
+    struct cmdlog_disk *disk;
     if (read_only && access(path, F_OK) != 0)
         return 0;
-    int r = log_disk_open(path, &disk);
+    int r = cmdlog_disk_open(path, &disk);
     if (r == 0 && archive != NULL && (r = archive_open(archive, path, &durable->archive, ret_reason)) < 0)
         disk->functions->free(disk);
     if (r < 0)
         return tl_trace(r);
-    options.keep = durable->archive != NULL ? archive_keep : NULL;
-    options.keep_context = durable->archive;
-    return log_file_open(disk, &options, &durable->log, ret_reason);
+    options.archive = durable->archive != NULL ? archive_keep : NULL;
+    options.archive_context = durable->archive;
+    return cmdlog_file_open(disk, &options, &durable->log, ret_reason);
 }
 
 /* As of the checkpoint, or of the store alone. */
@@ -129,7 +129,7 @@ int durable_open(const struct store_options *options, const struct core_limits *
                  const struct archive_options *archive, struct durable *ret, char **ret_reason)
 {
     char boot[BOOT_BYTES_MAX];
-    struct log_head head;
+    struct cmdlog_head head;
     int r = store_open_rocks(options, &ret->store, ret_reason);
     if (r == 0)
         r = open_log(options->directory, options->read_only, archive, ret, ret_reason);
@@ -139,7 +139,7 @@ int durable_open(const struct store_options *options, const struct core_limits *
         r = at_work_open(options->directory, this_boot(boot), &ret->at_work);
     if (r < 0)
         return tl_trace(r);
-    log_head(ret->log, &head);
+    cmdlog_head(ret->log, &head);
     ret->machine_lost = machine_was_lost(options->directory) && !head.sealed && head.appended > 0;
     r = settle_ends(ret, ret_reason);
     if (r < 0)
@@ -152,7 +152,7 @@ void durable_close(struct durable *durable)
     if (durable->core != NULL)
         core_close(durable->core);
     if (durable->log != NULL)
-        log_close(durable->log);
+        cmdlog_close(durable->log);
     archive_close(durable->archive);
     at_work_close(durable->at_work);
     store_close(durable->store);

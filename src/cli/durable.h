@@ -13,7 +13,7 @@
 
 struct durable {
     struct store *store;
-    struct log *log; /* NULL: of a directory of an older format, opened to read only */
+    struct cmdlog *log; /* NULL: of a directory of an older format, opened to read only */
     struct core *core;
     struct recovered recovered;
     struct at_work *at_work; /* NULL: to read only */

@@ -122,14 +122,14 @@ static bool has(const char *data, const char *name)
 
 /* --- The genesis -------------------------------------------------------------------------------------------------- */
 
-/* Waits until the log can be reached. Returns: 0; LOG_NOT_FOUND: there is no cluster yet; fatal codes. */
-static int read_genesis(struct log *log, char cluster[ID_BYTES], log_position *ret_position, char **ret_reason)
+/* Waits until the log can be reached. Returns: 0; CMDLOG_NOT_FOUND: there is no cluster yet; fatal codes. */
+static int read_genesis(struct cmdlog *log, char cluster[ID_BYTES], cmdlog_position *ret_position, char **ret_reason)
 {
     struct buf bytes = BUF_INIT(BUF_UNLIMITED);
     uint64_t told = clock_boot_us();
     int r;
-    while ((r = log_read_genesis(log, clock_boot_us() + ATTEMPT_US, &bytes, ret_position)) == LOG_AWAY) {
-        tl_cleanup(mem_freep) char *trouble = log_etcd_trouble(log);
+    while ((r = cmdlog_read_genesis(log, clock_boot_us() + ATTEMPT_US, &bytes, ret_position)) == CMDLOG_UNREACHABLE) {
+        tl_cleanup(mem_freep) char *trouble = cmdlog_etcd_last_error(log);
         if (clock_boot_us() - told >= TELL_US) {
             log_warning("the log of the cluster cannot be reached; waiting for it: %s", trouble != NULL ? trouble : "");
             told = clock_boot_us();
@@ -147,12 +147,12 @@ static int read_genesis(struct log *log, char cluster[ID_BYTES], log_position *r
     return r;
 }
 
-static int create_genesis(struct log *log, const char *cluster)
+static int create_genesis(struct cmdlog *log, const char *cluster)
 {
     char text[TEXT_BYTES_MAX];
     int len = snprintf(text, sizeof text, "tidelock-cluster 1\ncluster %s\n", cluster);
     int r;
-    while ((r = log_create_genesis(log, slice_make(text, (size_t)len), clock_boot_us() + ATTEMPT_US)) == LOG_AWAY)
+    while ((r = cmdlog_create_genesis(log, slice_make(text, (size_t)len), clock_boot_us() + ATTEMPT_US)) == CMDLOG_UNREACHABLE)
         usleep(100 * STALL_US);
     return r;
 }
@@ -171,7 +171,7 @@ static int settle_alone(const struct member_options *o, char **ret_reason)
         options.cluster = NULL;
         options.log = durable.log;
         options.at_work = durable.at_work;
-        options.log_position = durable.recovered.position;
+        options.cmdlog_position = durable.recovered.position;
         options.log_work_us = durable.recovered.work_us;
         options.machine_lost = durable.machine_lost;
         r = journal_open_local(durable.core, durable.store, &options, &journal);
@@ -184,7 +184,7 @@ static int settle_alone(const struct member_options *o, char **ret_reason)
     return r;
 }
 
-static int found(const struct member_options *o, struct log *log, struct identity *identity, char **ret_reason)
+static int found(const struct member_options *o, struct cmdlog *log, struct identity *identity, char **ret_reason)
 {
     int r = settle_alone(o, ret_reason);
     if (r != 0)
@@ -197,11 +197,11 @@ static int found(const struct member_options *o, struct log *log, struct identit
     }
     if (r == 0)
         r = create_genesis(log, identity->cluster);
-    return r == LOG_TAKEN ? 0 : r; /* who reads it sees whose it is */
+    return r == CMDLOG_EXISTS ? 0 : r; /* who reads it sees whose it is */
 }
 
 /* The store's checkpoint is made once more, as of a position in the cluster's log. */
-static int stand_at(struct member *member, log_position position)
+static int stand_at(struct member *member, cmdlog_position position)
 {
     struct buf record = BUF_INIT(BUF_UNLIMITED);
     recover_write_record(member->core, position, NULL, &record);
@@ -316,11 +316,11 @@ static struct slice address_in(struct slice about)
     return slice_from_offset(about, at < about.len ? at + 1 : about.len);
 }
 
-static bool copy_from_any(const struct member_options *o, struct log *log)
+static bool copy_from_any(const struct member_options *o, struct cmdlog *log)
 {
-    struct log_hosts *hosts;
+    struct cmdlog_hosts *hosts;
     bool done = false;
-    if (log_list_hosts(log, 0, clock_boot_us() + ATTEMPT_US, &hosts) != 0)
+    if (cmdlog_list_hosts(log, 0, clock_boot_us() + ATTEMPT_US, &hosts) != 0)
         return false;
     for (size_t i = 0; i < hosts->count && !done; i++)
         if (!slice_equal(hosts->hosts[i].name, o->name))
@@ -345,7 +345,7 @@ static int take_copy(const char *data)
     return sync_folder(data);
 }
 
-static int copy(const struct member_options *o, struct log *log, struct identity *identity, const char *cluster)
+static int copy(const struct member_options *o, struct cmdlog *log, struct identity *identity, const char *cluster)
 {
     uint64_t told = 0;
     snprintf(identity->cluster, sizeof identity->cluster, "%s", cluster);
@@ -396,14 +396,14 @@ static int become(const struct member_options *o, struct member *member, char **
 {
     struct identity identity;
     char cluster[ID_BYTES] = "";
-    log_position genesis = 0;
+    cmdlog_position genesis = 0;
     int r = read_identity(o->data, &identity, ret_reason);
     if (r == 0)
         r = read_genesis(member->log, cluster, &genesis, ret_reason);
-    if (r == LOG_NOT_FOUND && identity.state != STATE_NONE && identity.state != STATE_FOUNDING)
+    if (r == CMDLOG_NOT_FOUND && identity.state != STATE_NONE && identity.state != STATE_FOUNDING)
         return refuse(TL_ERR_BUSY, ret_reason, "the directory is of cluster %s, and there is none at %.*s",
                       identity.cluster, SLICE_ARG(o->log.url));
-    if (r == LOG_NOT_FOUND && (r = found(o, member->log, &identity, ret_reason)) == 0)
+    if (r == CMDLOG_NOT_FOUND && (r = found(o, member->log, &identity, ret_reason)) == 0)
         r = read_genesis(member->log, cluster, &genesis, ret_reason);
     if (r == 0)
         r = check_identity(o, &identity, cluster, ret_reason);
@@ -435,7 +435,7 @@ int member_open(const struct member_options *o, struct member *ret, char **ret_r
                       "which copies a checkpoint, and keep this one for whoever looks into it");
     if (mkdir(o->data, 0700) != 0 && errno != EEXIST)
         return refuse(TL_ERR_IO, ret_reason, "%s: %s", o->data, strerror(errno));
-    int r = log_etcd_open(&o->log, &ret->log, ret_reason);
+    int r = cmdlog_etcd_open(&o->log, &ret->log, ret_reason);
     return r == 0 ? become(o, ret, ret_reason) : r;
 }
 
@@ -446,7 +446,7 @@ void member_close(struct member *member)
     if (member->store != NULL)
         store_close(member->store);
     if (member->log != NULL)
-        log_close(member->log);
+        cmdlog_close(member->log);
     mem_free(member->about);
     *member = (struct member){0};
 }

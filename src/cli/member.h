@@ -16,11 +16,11 @@
 
 #include "cli/durable.h"
 #include "journal/journal.h"
-#include "log/log_etcd.h"
+#include "cmdlog/cmdlog_etcd.h"
 
 struct member_options {
     const char *data;
-    struct log_etcd_options log;
+    struct cmdlog_etcd_options log;
     struct slice name, group, address, build;
     const struct core_limits *limits;
     const struct store_options *store;
@@ -28,10 +28,10 @@ struct member_options {
 };
 
 struct member {
-    struct log *log;
+    struct cmdlog *log;
     struct store *store;
     struct core *core;
-    log_position position; /* that the core stands at */
+    cmdlog_position position; /* that the core stands at */
     char *about;           /* for journal_cluster.about */
 };
 

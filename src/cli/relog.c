@@ -22,7 +22,7 @@
 #include "core/step/core.h"
 #include "core/step/entry.h"
 #include "journal/recover.h"
-#include "log/log_file.h"
+#include "cmdlog/cmdlog_file.h"
 
 /* --- Folders ------------------------------------------------------------------------------------------------------ */
 
@@ -126,14 +126,14 @@ static int complain(const char *what, int code, char *reason)
     return -1;
 }
 
-static int open_log(const char *path, bool read_only, struct log **ret_log)
+static int open_log(const char *path, bool read_only, struct cmdlog **ret_log)
 {
-    const struct log_file_options opening = {.segment_bytes = RECOVER_SEGMENT_BYTES, .read_only = read_only};
-    struct log_disk *disk;
+    const struct cmdlog_file_options opening = {.segment_bytes = RECOVER_SEGMENT_BYTES, .read_only = read_only};
+    struct cmdlog_disk *disk;
     char *reason = NULL;
-    int r = log_disk_open(path, &disk);
+    int r = cmdlog_disk_open(path, &disk);
     if (r == 0)
-        r = log_file_open(disk, &opening, ret_log, &reason);
+        r = cmdlog_file_open(disk, &opening, ret_log, &reason);
     return r == 0 ? 0 : complain(path, r, reason);
 }
 
@@ -169,43 +169,43 @@ static int read_ts(struct slice bytes, tl_ts *ret_ts)
 }
 
 /* Appends the entries behind the backup, up to the moment, or the position. */
-static int append_entries(const struct relog_options *o, struct log *from, struct log *to, struct relogged *restored)
+static int append_entries(const struct relog_options *o, struct cmdlog *from, struct cmdlog *to, struct relogged *restored)
 {
-    struct log_cursor *cursor;
-    struct log_entry entry;
-    log_position position = 0;
-    int r = log_follow(from, restored->first, &cursor);
+    struct cmdlog_cursor *cursor;
+    struct cmdlog_entry entry;
+    cmdlog_position position = 0;
+    int r = cmdlog_follow(from, restored->first, &cursor);
     if (r != 0)
         return r;
-    while ((r = log_next(cursor, &entry)) == 0) {
+    while ((r = cmdlog_next(cursor, &entry)) == 0) {
         tl_ts ts;
         if (entry.position > o->last || (r = read_ts(entry.bytes, &ts)) != 0 || ts > o->until)
             break;
-        if ((r = log_append(to, &entry.bytes, 1, &position)) != 0)
+        if ((r = cmdlog_append(to, &entry.bytes, 1, &position)) != 0)
             break;
         restored->entries++;
         restored->newest = ts > restored->newest ? ts : restored->newest;
     }
-    log_unfollow(cursor);
-    if (r == 0 || r == LOG_END)
-        r = position == 0 ? 0 : log_sync(to, position);
+    cmdlog_unfollow(cursor);
+    if (r == 0 || r == CMDLOG_END)
+        r = position == 0 ? 0 : cmdlog_sync(to, position);
     return r;
 }
 
 /* Whether both logs have the same entries from one to another. Returns: 0; 1: they have not; fatal codes. */
-static int compare_entries(struct log *from, struct log *to, log_position first, log_position last)
+static int compare_entries(struct cmdlog *from, struct cmdlog *to, cmdlog_position first, cmdlog_position last)
 {
-    struct log_cursor *left, *right = NULL;
-    struct log_entry entry, other;
-    int r = first > last ? 0 : log_follow(from, first, &left);
+    struct cmdlog_cursor *left, *right = NULL;
+    struct cmdlog_entry entry, other;
+    int r = first > last ? 0 : cmdlog_follow(from, first, &left);
     if (r != 0 || first > last)
         return r;
-    r = log_follow(to, first, &right);
-    for (log_position i = first; r == 0 && i <= last; i++)
-        if ((r = log_next(left, &entry)) == 0 && (r = log_next(right, &other)) == 0)
+    r = cmdlog_follow(to, first, &right);
+    for (cmdlog_position i = first; r == 0 && i <= last; i++)
+        if ((r = cmdlog_next(left, &entry)) == 0 && (r = cmdlog_next(right, &other)) == 0)
             r = slice_equal(entry.bytes, other.bytes) ? 0 : 1;
-    log_unfollow(left);
-    log_unfollow(right);
+    cmdlog_unfollow(left);
+    cmdlog_unfollow(right);
     return r < 0 ? r : r != 0;
 }
 
@@ -213,16 +213,16 @@ static int compare_entries(struct log *from, struct log *to, log_position first,
  * Whether the log is the one that the backup was made of: by the record in the backup's store, and where the backup has entries of its own by these; one that was served
  * since has others. Requires: both logs go up to `last`. Returns: 0; -1, told.
  */
-static int check_lineage(const struct relog_options *o, struct log *from, struct log *to, const struct recovered *store,
-                         log_position last)
+static int check_lineage(const struct relog_options *o, struct cmdlog *from, struct cmdlog *to, const struct recovered *store,
+                         cmdlog_position last)
 {
-    struct log_lineage lineage;
-    struct log_head head;
-    log_head(from, &head);
-    log_position first = store->checkpoint + 1 > head.oldest ? store->checkpoint + 1 : head.oldest;
-    int r = log_lineage(from, store->checkpoint, &lineage);
+    struct cmdlog_lineage lineage;
+    struct cmdlog_head head;
+    cmdlog_head(from, &head);
+    cmdlog_position first = store->checkpoint + 1 > head.oldest ? store->checkpoint + 1 : head.oldest;
+    int r = cmdlog_lineage(from, store->checkpoint, &lineage);
     if (r == 0)
-        r = log_lineage_fits(&lineage, &store->lineage) ? compare_entries(from, to, first, last) : 1;
+        r = cmdlog_lineage_fits(&lineage, &store->lineage) ? compare_entries(from, to, first, last) : 1;
     if (r < 0)
         return complain("the log", r, NULL);
     if (r > 0)
@@ -234,12 +234,12 @@ static int check_lineage(const struct relog_options *o, struct log *from, struct
     return r == 0 ? 0 : -1;
 }
 
-static int join(const struct relog_options *o, struct log *from, struct log *to, const struct recovered *store,
+static int join(const struct relog_options *o, struct cmdlog *from, struct cmdlog *to, const struct recovered *store,
                 struct relogged *restored)
 {
-    struct log_head have, head;
-    log_head(to, &have);
-    log_head(from, &head);
+    struct cmdlog_head have, head;
+    cmdlog_head(to, &have);
+    cmdlog_head(from, &head);
     restored->first = store->checkpoint + 1;
     if (have.appended + 1 < restored->first) {
         fprintf(stderr, "tidelock: %s is no backup as it was made: its log does not go up to its store\n",
@@ -258,7 +258,7 @@ static int join(const struct relog_options *o, struct log *from, struct log *to,
     if (check_lineage(o, from, to, store, have.appended) != 0)
         return -1;
     int r = append_entries(o, from, to, restored);
-    return r == 0 ? 0 : complain("the log", r == LOG_TRIMMED ? TL_ERR_CORRUPT : r, NULL);
+    return r == 0 ? 0 : complain("the log", r == CMDLOG_TRIMMED ? TL_ERR_CORRUPT : r, NULL);
 }
 
 /* --- All of it ---------------------------------------------------------------------------------------------------- */
@@ -266,7 +266,7 @@ static int join(const struct relog_options *o, struct log *from, struct log *to,
 static int fill(const struct relog_options *o, const char *part, const char *merged, struct relogged *restored)
 {
     tl_cleanup(mem_freep) char *own = path_of(part, "log");
-    struct log *from = NULL, *to = NULL;
+    struct cmdlog *from = NULL, *to = NULL;
     struct recovered store = {0};
     int r = mkdir(merged, 0700) == 0 ? 0 : fail(merged);
     for (int i = 0; r == 0 && i < o->log_count; i++)
@@ -286,8 +286,8 @@ static int fill(const struct relog_options *o, const char *part, const char *mer
         r = open_log(own, false, &to);
     if (r == 0)
         r = join(o, from, to, &store, restored);
-    log_close(from);
-    log_close(to);
+    cmdlog_close(from);
+    cmdlog_close(to);
     return r;
 }
 

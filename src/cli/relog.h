@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "base/types.h"
-#include "log/log.h"
+#include "cmdlog/cmdlog.h"
 
 enum { RELOG_LOGS_MAX = 16 };
 
@@ -21,11 +21,11 @@ struct relog_options {
         *logs[RELOG_LOGS_MAX]; /* folders with segments of the log; those of a running server may change meanwhile */
     int log_count;
     tl_ts until;       /* of the last entry that is wanted; TL_TS_MAX: all there is */
-    log_position last; /* the same as a position; UINT64_MAX: all there is */
+    cmdlog_position last; /* the same as a position; UINT64_MAX: all there is */
 };
 
 struct relogged {
-    log_position first; /* entry behind the backup */
+    cmdlog_position first; /* entry behind the backup */
     uint64_t entries;   /* that were appended */
     tl_ts newest;       /* timestamp up to which it goes */
 };

@@ -409,7 +409,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case OPTION_INSECURE: set_insecure(state, o, text); break;
     case ARGP_KEY_END:
         check_tls(state, &o->http.tls);
-        if (o->cluster != NULL && !log_is_host_name(slice_from(o->node_name)))
+        if (o->cluster != NULL && !cmdlog_is_host_name(slice_from(o->node_name)))
             arguments_error(state, "--node-name: in a cluster, of letters, digits, '.', '_' and '-'");
         check_poison(state, o);
         check_reach(state, o);
@@ -596,7 +596,7 @@ static int open_member(struct server *server, struct serve_options *o)
     o->journal.cluster = &cluster;
     o->journal.log = member->log;
     o->journal.checkpoint_bytes = o->store.write_buffer_bytes / 2;
-    o->journal.log_position = member->position;
+    o->journal.cmdlog_position = member->position;
     r = journal_open_cluster(member->core, member->store, &o->journal, &server->journal, &reason);
     o->journal.cluster = NULL;
     return r == 0 ? 0 : complain(r, "the cluster refuses this host", reason);
@@ -624,7 +624,7 @@ static int open_alone(struct server *server, struct serve_options *o)
     o->journal.log = durable->log;
     o->journal.at_work = durable->at_work;
     o->journal.checkpoint_bytes = o->store.write_buffer_bytes / 2; /* while those are written, others come */
-    o->journal.log_position = durable->recovered.position;
+    o->journal.cmdlog_position = durable->recovered.position;
     o->journal.log_work_us = durable->recovered.work_us;
     o->journal.machine_lost = durable->machine_lost;
     if ((r = journal_open_local(durable->core, durable->store, &o->journal, &server->journal)) != 0)

@@ -45,7 +45,7 @@ void cluster__submit(struct journal *journal, struct command *command)
         journal__queue(journal, command);
     pthread_mutex_unlock(&journal->queue_lock);
     if (looks && taken)
-        log_interrupt(cluster->cursor);
+        cmdlog_interrupt(cluster->cursor);
     if (stopped)
         cluster__refuse(command, PROBLEM_STOPPING, "the server is stopping; try again later");
     else if (!taken)
@@ -150,7 +150,7 @@ static void ask_oldest(struct journal *journal)
     struct cluster *cluster = journal->cluster;
     struct list told = LIST_INIT(told);
     uint64_t now = journal__boot(journal), number = 0;
-    log_position position;
+    cmdlog_position position;
     pthread_mutex_lock(&journal->queue_lock);
     list_for_each(link, &cluster->under_way)
     {
@@ -161,7 +161,7 @@ static void ask_oldest(struct journal *journal)
         }
     }
     pthread_mutex_unlock(&journal->queue_lock);
-    if (number == 0 || log_answer(cluster->log, number, clock_boot_us(), &position) != TL_ERR_NO_SPACE)
+    if (number == 0 || cmdlog_outcome(cluster->log, number, clock_boot_us(), &position) != TL_ERR_NO_SPACE)
         return;
     pthread_mutex_lock(&journal->queue_lock);
     list_for_each_safe(link, following, &cluster->under_way)
@@ -228,8 +228,8 @@ static void maintain(struct journal *journal)
 static bool is_out(struct journal *journal)
 {
     struct cluster *cluster = journal->cluster;
-    struct log_lease lease;
-    log_lease(cluster->log, &lease);
+    struct cmdlog_lease lease;
+    cmdlog_lease(cluster->log, &lease);
     pthread_mutex_lock(&journal->queue_lock);
     if (lease.life != cluster->life || cluster->life == 0) {
         if (cluster->in)
@@ -254,12 +254,12 @@ static bool is_over(struct journal *journal)
 
 static void look_at_log(struct journal *journal, uint64_t *version)
 {
-    struct log_hosts *hosts;
-    int r = log_list_hosts(journal->cluster->log, *version, clock_boot_us() + LOOK_US, &hosts);
-    if (r == LOG_END)
-        r = log_list_hosts(journal->cluster->log, 0, clock_boot_us(), &hosts);
+    struct cmdlog_hosts *hosts;
+    int r = cmdlog_list_hosts(journal->cluster->log, *version, clock_boot_us() + LOOK_US, &hosts);
+    if (r == CMDLOG_END)
+        r = cmdlog_list_hosts(journal->cluster->log, 0, clock_boot_us(), &hosts);
     if (r != 0) {
-        if (r == LOG_AWAY)
+        if (r == CMDLOG_UNREACHABLE)
             usleep((useconds_t)LOOK_US);
         return;
     }
@@ -291,7 +291,7 @@ static void *keeper(void *context)
 
 /* --- Beginning ---------------------------------------------------------------------------------------------------- */
 
-static struct cluster *make(const struct core *core, const struct journal_options *options, struct log_cursor *cursor)
+static struct cluster *make(const struct core *core, const struct journal_options *options, struct cmdlog_cursor *cursor)
 {
     const struct journal_cluster *told = options->cluster;
     struct cluster *cluster = mem_zalloc(sizeof *cluster);
@@ -352,12 +352,12 @@ static void say_limits(struct journal *journal)
 int journal_open_cluster(struct core *core, struct store *store, const struct journal_options *options,
                          struct journal **ret_journal, char **ret_reason)
 {
-    struct log_cursor *cursor;
-    REQUIRE(options->cluster != NULL && options->log != NULL && log_is_host_name(options->cluster->name));
+    struct cmdlog_cursor *cursor;
+    REQUIRE(options->cluster != NULL && options->log != NULL && cmdlog_is_host_name(options->cluster->name));
     if (ret_reason != NULL)
         *ret_reason = NULL;
-    int r = log_follow(options->log, options->log_position + 1, &cursor);
-    if (r == LOG_TRIMMED)
+    int r = cmdlog_follow(options->log, options->cmdlog_position + 1, &cursor);
+    if (r == CMDLOG_TRIMMED)
         r = TL_ERR_CORRUPT;
     if (r < 0)
         return tl_trace(r);
@@ -438,13 +438,13 @@ void cluster__stop(struct journal *journal)
         pthread_join(cluster->proposer, NULL);
     if (cluster->keeper_runs)
         pthread_join(cluster->keeper, NULL);
-    if (cluster->in && log_leave(cluster->log, clock_boot_us() + TL_SECOND) != 0)
+    if (cluster->in && cmdlog_leave(cluster->log, clock_boot_us() + TL_SECOND) != 0)
         log_info("the others will know by its lease that this host has left");
     pthread_mutex_lock(&journal->queue_lock);
     cluster->in = false;
     cluster->follow_no_more = true;
     pthread_mutex_unlock(&journal->queue_lock);
-    log_interrupt(cluster->cursor);
+    cmdlog_interrupt(cluster->cursor);
     if (cluster->follower_runs)
         pthread_join(cluster->follower, NULL);
     end_left(journal);
@@ -455,7 +455,7 @@ void cluster__free(struct journal *journal)
     struct cluster *cluster = journal->cluster;
     if (cluster == NULL)
         return;
-    log_unfollow(cluster->cursor);
+    cmdlog_unfollow(cluster->cursor);
     pthread_cond_destroy(&cluster->changed);
     mem_free(cluster->name);
     mem_free(cluster->group);

@@ -9,7 +9,7 @@
 
 #include "core/step/entry.h"
 #include "journal/journal_internal.h"
-#include "log/log_shared.h"
+#include "cmdlog/cmdlog_shared.h"
 
 enum { CHAINS_KEPT = 4096 };
 
@@ -26,7 +26,7 @@ struct under_way {
 
 /* What the core was behind an entry. */
 struct reached {
-    log_position position;
+    cmdlog_position position;
     uint64_t chain;
     tl_ts ts;
 };
@@ -42,11 +42,11 @@ struct known {
 };
 
 struct cluster {
-    struct log *log;
+    struct cmdlog *log;
     char *name, *group, *address, *build, *about, *directory;
     struct core_limits limits; /* that this host was started with */
     uint64_t timeout_us;
-    struct log_cursor *cursor; /* the follower's */
+    struct cmdlog_cursor *cursor; /* the follower's */
 
     /* The life. */
     pthread_cond_t changed; /* `in`, `refused`, `ended`, entries applied while somebody waits for one */
@@ -71,7 +71,7 @@ struct cluster {
 
     /* Of the core, as of the newest entry. */
     struct reached reached;
-    log_position passed; /* log_passed() */
+    cmdlog_position passed; /* cmdlog_cursor_position() */
     bool is_keeper;
     uint64_t heard_by_all;
     tl_ts low_of_all;
@@ -111,11 +111,11 @@ void *cluster__follower(void *context);
 /* What the core knows of hosts has changed. Requires: core_lock. */
 void cluster__look_at_hosts(struct journal *journal);
 /* Remembers what the core is behind the newest entry. The follower's. Requires: core_lock. */
-void cluster__reach(struct journal *journal, log_position position);
+void cluster__reach(struct journal *journal, cmdlog_position position);
 /* What a heartbeat says, which has just been applied, is compared. The follower's. */
 void cluster__compare(struct journal *journal, const struct command *heartbeat);
 /* Orders HOST_GONE for those that the log has out. */
-void cluster__tell_gone(struct journal *journal, const struct log_hosts *in);
+void cluster__tell_gone(struct journal *journal, const struct cmdlog_hosts *in);
 
 /* Begins a life, and submits its JOIN. Returns: whether that went; else once more, later. The keeper's thread's. */
 bool cluster__join(struct journal *journal);

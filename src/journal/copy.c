@@ -3,7 +3,7 @@
 #include "base/alloc.h"
 #include "journal/journal_internal.h"
 #include "journal/recover.h"
-#include "log/log_file.h"
+#include "cmdlog/cmdlog_file.h"
 
 static void explain(char **ret_reason, const char *text)
 {
@@ -12,7 +12,7 @@ static void explain(char **ret_reason, const char *text)
 }
 
 /* Reads what the copy of the store stands at, which may be a newer checkpoint than the one that was asked for. */
-static int read_position(const char *directory, log_position *ret_position, struct log_lineage *ret_lineage,
+static int read_position(const char *directory, cmdlog_position *ret_position, struct cmdlog_lineage *ret_lineage,
                          char **ret_reason)
 {
     const struct store_options options = {.directory = slice_from(directory), .read_only = true};
@@ -32,31 +32,31 @@ static int read_position(const char *directory, log_position *ret_position, stru
 }
 
 /* The log of the copy has no entry yet, and goes on from those of the log that the copy was made of. */
-static int begin_log(const char *directory, log_position position, const struct log_lineage *lineage, char **ret_reason)
+static int begin_log(const char *directory, cmdlog_position position, const struct cmdlog_lineage *lineage, char **ret_reason)
 {
-    const struct log_file_options options = {
+    const struct cmdlog_file_options options = {
         .segment_bytes = RECOVER_SEGMENT_BYTES, .after = position, .lineage = *lineage};
-    const struct log_checkpoint checkpoint = {.position = position, .place = SLICE_LIT("store")};
+    const struct cmdlog_checkpoint checkpoint = {.position = position, .locator = SLICE_LIT("store")};
     struct buf path = BUF_INIT(BUF_UNLIMITED);
-    struct log_disk *disk;
-    struct log *log;
+    struct cmdlog_disk *disk;
+    struct cmdlog *log;
     buf_printf(&path, "%s/log", directory);
     buf_byte(&path, '\0');
-    int r = log_disk_open(path.data, &disk);
+    int r = cmdlog_disk_open(path.data, &disk);
     buf_deinit(&path);
     if (r == 0)
-        r = log_file_open(disk, &options, &log, ret_reason);
+        r = cmdlog_file_open(disk, &options, &log, ret_reason);
     if (r < 0)
         return tl_trace(r);
-    r = log_put_checkpoint(log, &checkpoint);
-    log_close(log);
+    r = cmdlog_put_checkpoint(log, &checkpoint);
+    cmdlog_close(log);
     return r < 0 ? tl_trace(r) : 0;
 }
 
 int journal_copy(struct journal *journal, const char *directory, tl_ts *ret_ts, char **ret_reason)
 {
-    log_position wanted = 0, position = 0;
-    struct log_lineage lineage;
+    cmdlog_position wanted = 0, position = 0;
+    struct cmdlog_lineage lineage;
     *ret_reason = NULL;
     *ret_ts = journal_stable(journal);
     int r = journal__reach_checkpoint(journal, &wanted);

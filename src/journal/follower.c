@@ -145,7 +145,7 @@ static void drop(struct list *commands)
     }
 }
 
-static void apply(struct journal *journal, const struct entry_head *head, log_position position, struct list *commands,
+static void apply(struct journal *journal, const struct entry_head *head, cmdlog_position position, struct list *commands,
                   struct under_way *mine)
 {
     struct list group = LIST_INIT(group);
@@ -192,7 +192,7 @@ static void apply(struct journal *journal, const struct entry_head *head, log_po
     mem_free(mine);
 }
 
-static void take_entry(struct journal *journal, const struct log_entry *entry)
+static void take_entry(struct journal *journal, const struct cmdlog_entry *entry)
 {
     struct cluster *cluster = journal->cluster;
     struct list commands = LIST_INIT(commands);
@@ -270,30 +270,30 @@ static void await(struct journal *journal)
 {
     struct cluster *cluster = journal->cluster;
     pthread_mutex_lock(&journal->queue_lock);
-    cluster->passed = log_passed(cluster->cursor);
+    cluster->passed = cmdlog_cursor_position(cluster->cursor);
     pthread_cond_broadcast(&cluster->changed);
     pthread_mutex_unlock(&journal->queue_lock);
-    if (log_await(cluster->cursor, clock_boot_us() + AWAIT_US) != 0)
+    if (cmdlog_await(cluster->cursor, clock_boot_us() + AWAIT_US) != 0)
         return;
 }
 
 void *cluster__follower(void *context)
 {
     struct journal *journal = context;
-    struct log_cursor *cursor = journal->cluster->cursor;
+    struct cmdlog_cursor *cursor = journal->cluster->cursor;
     while (!is_over(journal)) {
-        struct log_entry entry;
+        struct cmdlog_entry entry;
         look(journal);
         if (is_held(journal)) {
             usleep((useconds_t)HELD_US);
             continue;
         }
-        int r = log_next(cursor, &entry);
+        int r = cmdlog_next(cursor, &entry);
         if (r == 0)
             take_entry(journal, &entry);
-        else if (r == LOG_END)
+        else if (r == CMDLOG_END)
             await(journal);
-        else if (r == LOG_TRIMMED)
+        else if (r == CMDLOG_TRIMMED)
             journal__store_failed("following the log of the cluster, which has let go of what this host lacks: it has "
                                   "to copy a checkpoint of another host (an empty data directory)",
                                   TL_ERR_CORRUPT);

@@ -21,13 +21,13 @@ enum { EXIT_DIFFERS = 71 };
 /* A life of this very directory, whose process has ended: nobody need wait for its lease. */
 static void end_former(struct cluster *cluster)
 {
-    struct log_hosts *hosts;
-    if (log_list_hosts(cluster->log, 0, clock_boot_us() + JOIN_US, &hosts) != 0)
+    struct cmdlog_hosts *hosts;
+    if (cmdlog_list_hosts(cluster->log, 0, clock_boot_us() + JOIN_US, &hosts) != 0)
         return;
     for (size_t i = 0; i < hosts->count; i++) {
-        const struct log_host *host = &hosts->hosts[i];
+        const struct cmdlog_host *host = &hosts->hosts[i];
         if (slice_is(host->name, cluster->name) && cluster->about[0] != '\0' && slice_is(host->about, cluster->about) &&
-            log_expel(cluster->log, host->name, host->life, clock_boot_us() + JOIN_US) == LOG_AWAY)
+            cmdlog_expel(cluster->log, host->name, host->life, clock_boot_us() + JOIN_US) == CMDLOG_UNREACHABLE)
             break; /* its lease will tell */
     }
     mem_free(hosts);
@@ -52,7 +52,7 @@ static int submit_join(struct journal *journal, uint64_t life)
     entry_add(command, &bytes);
     struct slice part = buf_view(&bytes);
     uint64_t number;
-    int r = log_submit(cluster->log, &part, 1, clock_boot_us() + JOIN_US, &number);
+    int r = cmdlog_submit(cluster->log, &part, 1, clock_boot_us() + JOIN_US, &number);
     command_free(command);
     buf_deinit(&bytes);
     return r;
@@ -62,10 +62,10 @@ bool cluster__join(struct journal *journal)
 {
     struct cluster *cluster = journal->cluster;
     uint64_t life;
-    int r = log_join(cluster->log, slice_from(cluster->about), clock_boot_us() + JOIN_US, &life);
-    if (r == LOG_TAKEN) {
+    int r = cmdlog_join(cluster->log, slice_from(cluster->about), clock_boot_us() + JOIN_US, &life);
+    if (r == CMDLOG_EXISTS) {
         end_former(cluster);
-        r = log_join(cluster->log, slice_from(cluster->about), clock_boot_us() + JOIN_US, &life);
+        r = cmdlog_join(cluster->log, slice_from(cluster->about), clock_boot_us() + JOIN_US, &life);
     }
     if (r != 0)
         return false;
@@ -163,7 +163,7 @@ void cluster__look_at_hosts(struct journal *journal)
 
 /* --- Who is out --------------------------------------------------------------------------------------------------- */
 
-static bool is_in(const struct log_hosts *in, const struct journal_host *host)
+static bool is_in(const struct cmdlog_hosts *in, const struct journal_host *host)
 {
     for (size_t i = 0; i < in->count; i++)
         if (in->hosts[i].life == host->life && slice_equal(in->hosts[i].name, host->name))
@@ -172,7 +172,7 @@ static bool is_in(const struct log_hosts *in, const struct journal_host *host)
 }
 
 /* Requires: queue_lock. Returns: whether it is to be told of now. */
-static bool is_gone(struct cluster *cluster, const struct journal_host *host, const struct log_hosts *in, uint64_t now)
+static bool is_gone(struct cluster *cluster, const struct journal_host *host, const struct cmdlog_hosts *in, uint64_t now)
 {
     struct known *known = &cluster->known[host->number];
     if (!host->live || host->self || is_in(in, host)) {
@@ -187,7 +187,7 @@ static bool is_gone(struct cluster *cluster, const struct journal_host *host, co
 static void tell(struct journal *journal, struct slice name, uint64_t life)
 {
     /* What was seen may be older than the life: so it is over now, if it was not. */
-    if (log_expel(journal->cluster->log, name, life, clock_boot_us() + JOIN_US) != 0)
+    if (cmdlog_expel(journal->cluster->log, name, life, clock_boot_us() + JOIN_US) != 0)
         return;
     log_warning("host %.*s is out of the cluster", (int)name.len, name.data);
     struct command *command = command_new(COMMAND_HOST_GONE, DIALECT_7);
@@ -195,7 +195,7 @@ static void tell(struct journal *journal, struct slice name, uint64_t life)
     cluster__submit_own(journal, command);
 }
 
-void cluster__tell_gone(struct journal *journal, const struct log_hosts *in)
+void cluster__tell_gone(struct journal *journal, const struct cmdlog_hosts *in)
 {
     struct cluster *cluster = journal->cluster;
     struct arena arena = ARENA_INIT;
@@ -216,7 +216,7 @@ void cluster__tell_gone(struct journal *journal, const struct log_hosts *in)
 
 /* --- Equality ----------------------------------------------------------------------------------------------------- */
 
-void cluster__reach(struct journal *journal, log_position position)
+void cluster__reach(struct journal *journal, cmdlog_position position)
 {
     struct cluster *cluster = journal->cluster;
     struct reached reached = {position, core_chain(journal->core), core_last_ts(journal->core)};
@@ -226,7 +226,7 @@ void cluster__reach(struct journal *journal, log_position position)
     pthread_mutex_unlock(&journal->queue_lock);
 }
 
-static const struct reached *find_reached(const struct cluster *cluster, log_position position)
+static const struct reached *find_reached(const struct cluster *cluster, cmdlog_position position)
 {
     size_t count = cluster->chain_next < CHAINS_KEPT ? cluster->chain_next : CHAINS_KEPT;
     for (size_t i = 1; i <= count; i++) {
@@ -333,10 +333,10 @@ uint16_t journal_host_number(struct journal *journal)
 
 bool journal_serves(struct journal *journal)
 {
-    struct log_lease lease;
+    struct cmdlog_lease lease;
     if (journal->cluster == NULL)
         return true;
-    log_lease(journal->cluster->log, &lease);
+    cmdlog_lease(journal->cluster->log, &lease);
     pthread_mutex_lock(&journal->queue_lock);
     bool in = journal->cluster->in && lease.life == journal->cluster->life;
     pthread_mutex_unlock(&journal->queue_lock);
@@ -346,10 +346,10 @@ bool journal_serves(struct journal *journal)
 int journal_catch_up(struct journal *journal, uint64_t until)
 {
     struct cluster *cluster = journal->cluster;
-    log_position head;
+    cmdlog_position head;
     if (cluster == NULL)
         return 0;
-    if (log_ask_head(cluster->log, until, &head) != 0)
+    if (cmdlog_read_head(cluster->log, until, &head) != 0)
         return JOURNAL_LATE;
     pthread_mutex_lock(&journal->queue_lock);
     bool in_time = true;
@@ -371,7 +371,7 @@ int journal_forget_host(struct journal *journal, struct slice name)
     mem_free(hosts);
     if (r != 0)
         return r;
-    if (log_forget_host(journal->cluster->log, name, clock_boot_us() + JOIN_US) != 0)
+    if (cmdlog_forget_host(journal->cluster->log, name, clock_boot_us() + JOIN_US) != 0)
         return JOURNAL_LOG_AWAY;
     struct command *command = command_new(COMMAND_HOST_GONE, DIALECT_7);
     command->gone = (struct gone_command){.name = arena_copy(&command->arena, name), .forget = true};

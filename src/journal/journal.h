@@ -16,7 +16,7 @@
 
 struct at_work;
 struct journal;
-struct log;
+struct cmdlog;
 
 /* The clocks that it goes by (base/clock.h), for tests that set them. From any thread. */
 struct journal_clocks {
@@ -27,7 +27,7 @@ struct journal_clocks {
 
 /* What a host is in its cluster. */
 struct journal_cluster {
-    struct slice name; /* log_is_host_name() */
+    struct slice name; /* cmdlog_is_host_name() */
     struct slice group;
     struct slice address; /* where others reach it */
     struct slice build;
@@ -44,8 +44,8 @@ struct journal_options {
     struct slice directory;              /* of the data, whose free space is watched; empty: not watched */
     uint64_t reserve_bytes;              /* writes are refused with disk_full_exception below this much free space */
     const struct journal_clocks *clocks; /* NULL: the machine's */
-    struct log *log;       /* commands go there, and are durable when they are there (README.md, "The log") */
-    uint64_t log_position; /* up to where it is in the core, as recover_core() says */
+    struct cmdlog *log;       /* commands go there, and are durable when they are there (README.md, "The log") */
+    uint64_t cmdlog_position; /* up to where it is in the core, as recover_core() says */
     uint64_t log_work_us;  /* what that took, which the next start need not do again */
     uint64_t recovery_us;  /* what a start may take to apply again what is behind a checkpoint; 0: the default of 1 s */
     size_t

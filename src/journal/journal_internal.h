@@ -16,7 +16,7 @@
 #include "journal/pins.h"
 #include "journal/queries.h"
 #include "journal/times.h"
-#include "log/log.h"
+#include "cmdlog/cmdlog.h"
 
 enum { WORKER_COUNT = 2 };
 
@@ -60,12 +60,12 @@ struct journal {
     uint64_t heard_queued; /* ... as one of so many commands */
 
     struct cluster *cluster;    /* cluster.h; NULL: this host has its log for itself */
-    struct log *log;
+    struct cmdlog *log;
     struct at_work *at_work;    /* where it is noted which entry is applied; NULL: nowhere */
     uint64_t recovery_us;       /* so much work there may be behind a checkpoint; core_lock for all of these */
     size_t checkpoint_bytes;    /* and so much in the store's memory */
-    log_position position;      /* of the newest entry */
-    log_position checkpoint;    /* of the newest checkpoint, on the disk or not yet */
+    cmdlog_position position;      /* of the newest entry */
+    cmdlog_position checkpoint;    /* of the newest checkpoint, on the disk or not yet */
     bool checkpointing;         /* it is not yet */
     bool held;                  /* the disk is nearly full: nothing is applied until it is there */
     bool made_room;             /* a checkpoint was begun since writes are refused for want of room */
@@ -78,7 +78,7 @@ struct journal {
     struct list postponed; /* commands that end waits, for which there was no room: before the next entry */
 
     pthread_mutex_t note_lock; /* one at a time tells the log of a checkpoint */
-    log_position noted;        /* the newest that it was told of; note_lock */
+    cmdlog_position noted;        /* the newest that it was told of; note_lock */
 
     pthread_mutex_t core_lock;
     tl_ts last_ts; /* given to a command: the next is above it */
@@ -95,7 +95,7 @@ struct journal {
 
     pthread_mutex_t publish_lock;
     tl_ts applied_ts; /* newest timestamp of the core */
-    log_position applied_position;
+    cmdlog_position applied_position;
     void (*moved)(void *context); /* journal_watch() */
     void *moved_context;
     tl_ts written_ts; /* newest timestamp that must be durable before anybody hears of it */
@@ -226,7 +226,7 @@ bool journal__log_mark(struct journal *journal, uint64_t ahead);
  * Waits until a checkpoint of all that has been applied by now is on the disk. *ret_wanted: its position at least.
  * Returns: 0, also where the journal stops before that; TL_ERR_NO_SPACE.
  */
-int journal__reach_checkpoint(struct journal *journal, log_position *ret_wanted) TL_MUST_USE;
+int journal__reach_checkpoint(struct journal *journal, cmdlog_position *ret_wanted) TL_MUST_USE;
 /* Looks after checkpoints: one that is due is begun, of one that is done the log gets to know. */
 void journal__keep_checkpoints(struct journal *journal);
 /*

@@ -282,7 +282,7 @@ static void init_log(struct journal *journal, const struct journal_options *opti
     list_init(&journal->postponed);
     journal->log = options->log;
     journal->at_work = options->at_work;
-    journal->position = options->log_position;
+    journal->position = options->cmdlog_position;
     journal->work_us = options->log_work_us;
     journal->recovery_us = options->recovery_us ? options->recovery_us : RECOVERY_DEFAULT_US;
     journal->checkpoint_bytes = options->checkpoint_bytes ? options->checkpoint_bytes : CHECKPOINT_BYTES_DEFAULT;

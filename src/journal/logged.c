@@ -128,7 +128,7 @@ static bool append(struct journal *journal)
 {
     struct slice part = buf_view(&journal->entry);
     int r;
-    while ((r = log_append(journal->log, &part, 1, &journal->position)) == TL_ERR_NO_SPACE && !journal->serving)
+    while ((r = cmdlog_append(journal->log, &part, 1, &journal->position)) == TL_ERR_NO_SPACE && !journal->serving)
         usleep(ROOM_US);
     if (r < 0 && r != TL_ERR_NO_SPACE)
         journal__store_failed("writing to the log", r);
@@ -253,14 +253,14 @@ void journal__apply_logged(struct journal *journal, struct list *taken, struct l
  * The checkpoint under way is on the disk: the log before it may go. On a full disk it stays, until the next. Whoever saw that it is there has given the
  * core up since, and a newer one may have been noted: then there is nothing left to do.
  */
-static void note_checkpoint(struct journal *journal, log_position position)
+static void note_checkpoint(struct journal *journal, cmdlog_position position)
 {
-    struct log_checkpoint checkpoint = {.position = position, .place = SLICE_LIT("store")};
+    struct cmdlog_checkpoint checkpoint = {.position = position, .locator = SLICE_LIT("store")};
     pthread_mutex_lock(&journal->note_lock);
-    int r = position <= journal->noted ? 0 : log_put_checkpoint(journal->log, &checkpoint);
+    int r = position <= journal->noted ? 0 : cmdlog_put_checkpoint(journal->log, &checkpoint);
     if (r == 0 && position > journal->noted) {
         journal->noted = position;
-        r = log_trim(journal->log, position);
+        r = cmdlog_trim(journal->log, position);
     }
     pthread_mutex_unlock(&journal->note_lock);
     if (r < 0 && r != TL_ERR_NO_SPACE)
@@ -327,10 +327,10 @@ static void begin_checkpoint(struct journal *journal)
 {
     struct buf record = BUF_INIT(BUF_UNLIMITED);
     uint64_t begun = journal__boot(journal);
-    struct log_lineage lineage;
-    int r = log_sync(journal->log, journal->position);
+    struct cmdlog_lineage lineage;
+    int r = cmdlog_sync(journal->log, journal->position);
     if (r == 0)
-        r = log_lineage(journal->log, journal->position, &lineage);
+        r = cmdlog_lineage(journal->log, journal->position, &lineage);
     if (r == 0) {
         recover_write_record(journal->core, journal->position, &lineage, &record);
         r = store_checkpoint(journal->store, buf_view(&record));
@@ -361,9 +361,9 @@ void journal__await_held(struct journal *journal)
 }
 
 /* Returns: the position of a checkpoint that has come to the disk; 0: none has. Requires: core_lock. */
-static log_position look_after(struct journal *journal, bool wanted)
+static cmdlog_position look_after(struct journal *journal, bool wanted)
 {
-    log_position done = 0;
+    cmdlog_position done = 0;
     if (journal->checkpointing && is_on_disk(journal)) {
         journal->checkpointing = false;
         done = journal->checkpoint;
@@ -378,9 +378,9 @@ static void sync_ahead(struct journal *journal)
 {
     if (pthread_mutex_trylock(&journal->core_lock) != 0)
         return;
-    log_position position = !journal->checkpointing && is_due(journal) ? journal->position : 0;
+    cmdlog_position position = !journal->checkpointing && is_due(journal) ? journal->position : 0;
     pthread_mutex_unlock(&journal->core_lock);
-    int r = position == 0 ? 0 : log_sync(journal->log, position);
+    int r = position == 0 ? 0 : cmdlog_sync(journal->log, position);
     if (r < 0)
         journal__store_failed("making changes durable", r);
 }
@@ -390,22 +390,22 @@ void journal__keep_checkpoints(struct journal *journal)
     sync_ahead(journal);
     if (pthread_mutex_trylock(&journal->core_lock) != 0)
         return;
-    log_position done = look_after(journal, false);
+    cmdlog_position done = look_after(journal, false);
     bool lacks = lacks_room(journal);
     pthread_mutex_unlock(&journal->core_lock);
     if (done != 0)
         note_checkpoint(journal, done);
-    int r = lacks && done != 0 ? log_shrink(journal->log) : 0;
+    int r = lacks && done != 0 ? cmdlog_shrink(journal->log) : 0;
     if (r == 0)
-        r = log_prepare(journal->log);
+        r = cmdlog_preallocate(journal->log);
     if (r < 0)
         journal__store_failed("preparing the log", r);
 }
 
-int journal__reach_checkpoint(struct journal *journal, log_position *ret_wanted)
+int journal__reach_checkpoint(struct journal *journal, cmdlog_position *ret_wanted)
 {
     pthread_mutex_lock(&journal->core_lock);
-    log_position wanted = *ret_wanted = journal->position;
+    cmdlog_position wanted = *ret_wanted = journal->position;
     pthread_mutex_unlock(&journal->core_lock);
     for (bool reached = false; !reached; usleep(STALL_US)) {
         if (!may_wait(journal))
@@ -413,7 +413,7 @@ int journal__reach_checkpoint(struct journal *journal, log_position *ret_wanted)
         if (!journal__is_ready(journal))
             return TL_ERR_NO_SPACE;
         pthread_mutex_lock(&journal->core_lock);
-        log_position done = look_after(journal, journal->checkpoint < wanted);
+        cmdlog_position done = look_after(journal, journal->checkpoint < wanted);
         reached = !journal->checkpointing && journal->checkpoint >= wanted;
         pthread_mutex_unlock(&journal->core_lock);
         if (done != 0)
@@ -424,9 +424,9 @@ int journal__reach_checkpoint(struct journal *journal, log_position *ret_wanted)
 
 int journal_checkpoint(struct journal *journal)
 {
-    log_position wanted;
+    cmdlog_position wanted;
     int r = journal__reach_checkpoint(journal, &wanted);
-    return r == 0 ? log_shrink(journal->log) : r;
+    return r == 0 ? cmdlog_shrink(journal->log) : r;
 }
 
 /* On a full disk there is no checkpoint, and the next start does what is behind the last one again. */
@@ -459,7 +459,7 @@ void journal__end_log(struct journal *journal)
     drop_postponed(journal);
     journal__end_checkpoints(journal);
     journal->checkpointing = false;
-    int r = log_seal(journal->log);
+    int r = cmdlog_seal(journal->log);
     if (r < 0 && r != TL_ERR_NO_SPACE)
         journal__store_failed("sealing the log", r);
 }

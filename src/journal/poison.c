@@ -166,12 +166,12 @@ struct poison {
 };
 
 /* What follows the entry: whether it is left out already, or is not the last. */
-static int look_behind(struct log_cursor *cursor, struct poison *poison)
+static int look_behind(struct cmdlog_cursor *cursor, struct poison *poison)
 {
-    struct log_entry entry;
+    struct cmdlog_entry entry;
     int r;
-    while ((r = log_next(cursor, &entry)) == 0) {
-        log_position skipped = 0;
+    while ((r = cmdlog_next(cursor, &entry)) == 0) {
+        cmdlog_position skipped = 0;
         enum recover_says says = recover_read_says(entry.bytes, &skipped);
         if (says == RECOVER_SAYS_NOTHING) {
             poison->last = false;
@@ -180,38 +180,38 @@ static int look_behind(struct log_cursor *cursor, struct poison *poison)
         if (says == RECOVER_SAYS_SKIP && skipped == poison->found.position)
             poison->there = false;
     }
-    return r == LOG_END ? 0 : r;
+    return r == CMDLOG_END ? 0 : r;
 }
 
 /* Whether it is the entry that was noted. */
-static bool is_noted(const struct log_entry *entry, const struct at_work_entry *found)
+static bool is_noted(const struct cmdlog_entry *entry, const struct at_work_entry *found)
 {
     struct entry_head head;
     return entry->position == found->position && entry->bytes.len == found->bytes &&
            entry_read_head(entry->bytes, &head) == 0 && head.ts == found->ts;
 }
 
-static int look(struct log *log, struct poison *poison)
+static int look(struct cmdlog *log, struct poison *poison)
 {
-    struct log_cursor *cursor;
-    struct log_entry entry;
-    int r = log_follow(log, poison->found.position, &cursor);
+    struct cmdlog_cursor *cursor;
+    struct cmdlog_entry entry;
+    int r = cmdlog_follow(log, poison->found.position, &cursor);
     if (r != 0)
         return r < 0 ? tl_trace(r) : 0;
-    if ((r = log_next(cursor, &entry)) == 0 && is_noted(&entry, &poison->found)) {
+    if ((r = cmdlog_next(cursor, &entry)) == 0 && is_noted(&entry, &poison->found)) {
         poison->there = poison->last = true;
         poison_describe(entry.bytes, poison->found.command, &poison->text);
         r = look_behind(cursor, poison);
     }
-    log_unfollow(cursor);
+    cmdlog_unfollow(cursor);
     return r < 0 ? tl_trace(r) : 0;
 }
 
 /* Where the store stands in the log. */
-static int read_checkpoint(struct store *store, log_position *ret_position)
+static int read_checkpoint(struct store *store, cmdlog_position *ret_position)
 {
     struct buf record = BUF_INIT(BUF_UNLIMITED);
-    struct log_lineage lineage; /* recover_core() looks at it */
+    struct cmdlog_lineage lineage; /* recover_core() looks at it */
     int r = store_checkpoint_record(store, &record);
     *ret_position = 0;
     if (r == 0)
@@ -223,9 +223,9 @@ static int read_checkpoint(struct store *store, log_position *ret_position)
 }
 
 /* Whether the process ended in an entry that this start is to apply; another one is forgotten. */
-static int find(struct store *store, struct log *log, struct at_work *at_work, struct poison *poison)
+static int find(struct store *store, struct cmdlog *log, struct at_work *at_work, struct poison *poison)
 {
-    log_position checkpoint;
+    cmdlog_position checkpoint;
     if (!at_work_ended_in(at_work, &poison->found))
         return 0;
     int r = read_checkpoint(store, &checkpoint);
@@ -265,7 +265,7 @@ static int refuse(const struct poison *poison, char **ret_reason)
     return POISON_REFUSED;
 }
 
-static int skip(const struct poison *poison, struct log *log, struct at_work *at_work)
+static int skip(const struct poison *poison, struct cmdlog *log, struct at_work *at_work)
 {
     struct command *command = command_new(COMMAND_SKIP, DIALECT_7);
     command->skip.position = poison->found.position;
@@ -281,7 +281,7 @@ static int skip(const struct poison *poison, struct log *log, struct at_work *at
 
 static void tell_useless(const struct poison *poison, const struct poison_choice *choice)
 {
-    log_position position = poison->there ? poison->found.position : 0;
+    cmdlog_position position = poison->there ? poison->found.position : 0;
     if (choice->skip != 0 && choice->skip != position)
         log_warning("--skip-entry: the server did not end in entry %" PRIu64
                     ", or it is left out already; the option can go",
@@ -292,7 +292,7 @@ static void tell_useless(const struct poison *poison, const struct poison_choice
                     choice->retry);
 }
 
-static int decide(const struct poison *poison, struct log *log, struct at_work *at_work,
+static int decide(const struct poison *poison, struct cmdlog *log, struct at_work *at_work,
                   const struct poison_choice *choice, char **ret_reason)
 {
     if (choice->skip == poison->found.position)
@@ -308,7 +308,7 @@ static int decide(const struct poison *poison, struct log *log, struct at_work *
     return 0;
 }
 
-int poison_settle(struct store *store, struct log *log, struct at_work *at_work, const struct poison_choice *choice,
+int poison_settle(struct store *store, struct cmdlog *log, struct at_work *at_work, const struct poison_choice *choice,
                   char **ret_reason)
 {
     struct poison poison = {.text = BUF_INIT(BUF_UNLIMITED)};

@@ -4,15 +4,15 @@
 #define TL_JOURNAL_POISON_H
 
 #include "base/buf.h"
-#include "log/log.h"
+#include "cmdlog/cmdlog.h"
 
 struct at_work;
 struct store;
 
 /* What an operator has said of an entry, by its position; 0: nothing. */
 struct poison_choice {
-    log_position skip;  /* it is never applied */
-    log_position retry; /* it is tried once more */
+    cmdlog_position skip;  /* it is never applied */
+    cmdlog_position retry; /* it is tried once more */
 };
 
 /*
@@ -21,7 +21,7 @@ struct poison_choice {
  * Returns: 0; POISON_REFUSED, *ret_reason says which entry and what can be done (mem_free; may be NULL); fatal codes of the log and the store.
  */
 enum { POISON_REFUSED = 1 };
-int poison_settle(struct store *store, struct log *log, struct at_work *at_work, const struct poison_choice *choice,
+int poison_settle(struct store *store, struct cmdlog *log, struct at_work *at_work, const struct poison_choice *choice,
                   char **ret_reason) TL_MUST_USE;
 
 /* Appends what a command of an entry is, for people: "command 2 of 3: write [index] [fs/1]". At most 1 KiB; `number` from 1, 0: the first. */

@@ -179,7 +179,7 @@ static bool is_under_way(const struct cluster *cluster, const struct under_way *
 
 /*
  * The follower may see the entry before the log has said its number here. What was not taken is queued again, in front, so that whoever has waited too long
- * meanwhile is told that nothing was done. Returns: as log_submit(); 0 where it has come.
+ * meanwhile is told that nothing was done. Returns: as cmdlog_submit(); 0 where it has come.
  */
 static int submit(struct journal *journal, struct under_way *entry, struct list *refused)
 {
@@ -190,7 +190,7 @@ static int submit(struct journal *journal, struct under_way *entry, struct list 
     bool in = cluster->in && cluster->life == entry->life;
     list_append(&cluster->under_way, &entry->link);
     pthread_mutex_unlock(&journal->queue_lock);
-    int r = in ? log_submit(cluster->log, &part, 1, clock_boot_us() + SUBMIT_US, &number) : LOG_OUT;
+    int r = in ? cmdlog_submit(cluster->log, &part, 1, clock_boot_us() + SUBMIT_US, &number) : CMDLOG_FENCED;
     pthread_mutex_lock(&journal->queue_lock);
     if (!is_under_way(cluster, entry)) { /* it has come by now, or a new life has begun, and it was put back */
         pthread_mutex_unlock(&journal->queue_lock);

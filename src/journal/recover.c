@@ -25,16 +25,16 @@
 
 enum { RECORD_VERSION = 2, RECORD_WITHOUT_LINEAGE = 1, CHAIN_BEGIN = 1 };
 
-void recover_write_record(struct core *core, log_position position, const struct log_lineage *lineage,
+void recover_write_record(struct core *core, cmdlog_position position, const struct cmdlog_lineage *lineage,
                           struct buf *record)
 {
-    static const struct log_lineage unknown;
+    static const struct cmdlog_lineage unknown;
     lineage = lineage == NULL ? &unknown : lineage;
     buf_lit(record, RECORD_MAGIC);
     buf_byte(record, RECORD_VERSION);
     buf_varint(record, position);
     buf_append(record, lineage->identity, sizeof lineage->identity);
-    buf_varint(record, lineage->chain);
+    buf_varint(record, lineage->history_crc);
     core_save(core, record);
 }
 
@@ -45,23 +45,23 @@ static int refuse(int code, char **ret_reason, struct slice reason)
     return tl_trace(code);
 }
 
-static bool take_lineage(struct slice *record, struct log_lineage *ret_lineage)
+static bool take_lineage(struct slice *record, struct cmdlog_lineage *ret_lineage)
 {
     struct slice identity;
     uint64_t chain;
-    if (!slice_take(record, LOG_IDENTITY_BYTES, &identity) || !slice_take_varint(record, &chain) || chain > UINT32_MAX)
+    if (!slice_take(record, CMDLOG_IDENTITY_BYTES, &identity) || !slice_take_varint(record, &chain) || chain > UINT32_MAX)
         return false;
-    memcpy(ret_lineage->identity, identity.data, LOG_IDENTITY_BYTES);
-    ret_lineage->chain = (uint32_t)chain;
+    memcpy(ret_lineage->identity, identity.data, CMDLOG_IDENTITY_BYTES);
+    ret_lineage->history_crc = (uint32_t)chain;
     return true;
 }
 
 /* Takes a record apart. Returns: 0; TL_ERR_VERSION, TL_ERR_CORRUPT. */
-static int read_record(struct slice record, log_position *ret_position, struct log_lineage *ret_lineage,
+static int read_record(struct slice record, cmdlog_position *ret_position, struct cmdlog_lineage *ret_lineage,
                        struct slice *ret_core)
 {
     struct slice head;
-    *ret_lineage = (struct log_lineage){.chain = 0};
+    *ret_lineage = (struct cmdlog_lineage){.history_crc = 0};
     if (!slice_take(&record, strlen(RECORD_MAGIC) + 1, &head) || !slice_starts_with(head, SLICE_LIT(RECORD_MAGIC)))
         return tl_trace(TL_ERR_CORRUPT);
     unsigned char version = (unsigned char)head.data[head.len - 1];
@@ -74,7 +74,7 @@ static int read_record(struct slice record, log_position *ret_position, struct l
     return 0;
 }
 
-int recover_read_position(struct slice record, log_position *ret_position, struct log_lineage *ret_lineage)
+int recover_read_position(struct slice record, cmdlog_position *ret_position, struct cmdlog_lineage *ret_lineage)
 {
     struct slice core;
     return read_record(record, ret_position, ret_lineage, &core);
@@ -121,7 +121,7 @@ static int begin(struct store *store, const struct core_limits *limits, struct c
 }
 
 int recover_begin(struct store *store, const struct core_limits *limits, struct core **ret_core,
-                  log_position *ret_position, char **ret_reason)
+                  cmdlog_position *ret_position, char **ret_reason)
 {
     struct recovered recovered = {0};
     int r = begin(store, limits, ret_core, &recovered, ret_reason);
@@ -141,7 +141,7 @@ static void free_completed(struct effects *effects)
 }
 
 /* Takes an entry apart. Returns: 0; TL_ERR_VERSION, TL_ERR_CORRUPT. */
-static int read_entry(const struct log_entry *entry, struct entry_head *ret_head, struct list *commands,
+static int read_entry(const struct cmdlog_entry *entry, struct entry_head *ret_head, struct list *commands,
                       char **ret_reason)
 {
     int r = entry_decode(entry->bytes, ret_head, commands);
@@ -160,7 +160,7 @@ static bool is_as_it_was(const struct core *core, const struct list *commands)
 /* An entry that is held back until it is known what follows it. */
 struct held {
     struct buf bytes;
-    log_position position; /* 0: there is none */
+    cmdlog_position position; /* 0: there is none */
 };
 
 struct replay {
@@ -181,7 +181,7 @@ static void free_commands(struct list *commands)
     }
 }
 
-static int replay_entry(struct replay *replay, const struct log_entry *entry)
+static int replay_entry(struct replay *replay, const struct cmdlog_entry *entry)
 {
     struct recovered *recovered = replay->recovered;
     struct core *core = replay->core;
@@ -201,7 +201,7 @@ static int replay_entry(struct replay *replay, const struct log_entry *entry)
     return r;
 }
 
-enum recover_says recover_read_says(struct slice bytes, log_position *ret_skipped)
+enum recover_says recover_read_says(struct slice bytes, cmdlog_position *ret_skipped)
 {
     enum { SAYS_BYTES_MAX = 4096 };
     struct list commands = LIST_INIT(commands);
@@ -224,14 +224,14 @@ enum recover_says recover_read_says(struct slice bytes, log_position *ret_skippe
 static int apply_held(struct replay *replay)
 {
     struct held *held = &replay->held;
-    struct log_entry entry = {.position = held->position, .bytes = buf_view(&held->bytes)};
+    struct cmdlog_entry entry = {.position = held->position, .bytes = buf_view(&held->bytes)};
     int r = held->position == 0 ? 0 : replay_entry(replay, &entry);
     held->position = 0;
     return r;
 }
 
 /* The entry before it is not applied. */
-static int replay_skip(struct replay *replay, const struct log_entry *entry, log_position skipped)
+static int replay_skip(struct replay *replay, const struct cmdlog_entry *entry, cmdlog_position skipped)
 {
     if (skipped == 0 || replay->held.position != skipped)
         return refuse(TL_ERR_CORRUPT, replay->ret_reason,
@@ -242,10 +242,10 @@ static int replay_skip(struct replay *replay, const struct log_entry *entry, log
 }
 
 /* What says something of its predecessor goes before that, or in place of it (README.md, "What ends the process", "Poison entries"). */
-static int replay_next(struct replay *replay, const struct log_entry *entry)
+static int replay_next(struct replay *replay, const struct cmdlog_entry *entry)
 {
     struct held *held = &replay->held;
-    log_position skipped;
+    cmdlog_position skipped;
     enum recover_says says = recover_read_says(entry->bytes, &skipped);
     if (says == RECOVER_SAYS_TRIED)
         return replay_entry(replay, entry);
@@ -259,26 +259,26 @@ static int replay_next(struct replay *replay, const struct log_entry *entry)
 }
 
 /* All behind the checkpoint of `recovered`, whose other fields it sets. */
-static int replay(struct replay *replay, struct log *log)
+static int replay(struct replay *replay, struct cmdlog *log)
 {
     struct recovered *recovered = replay->recovered;
-    log_position from = recovered->checkpoint;
-    struct log_cursor *cursor;
-    struct log_entry entry;
-    int r = log_follow(log, from + 1, &cursor);
-    if (r == LOG_TRIMMED)
+    cmdlog_position from = recovered->checkpoint;
+    struct cmdlog_cursor *cursor;
+    struct cmdlog_entry entry;
+    int r = cmdlog_follow(log, from + 1, &cursor);
+    if (r == CMDLOG_TRIMMED)
         return refuse(TL_ERR_CORRUPT, replay->ret_reason,
                       SLICE_LIT("the log begins behind the checkpoint that the store stands at: " REMEDY));
     if (r < 0)
         return tl_trace(r);
     effects_init(&replay->effects);
     recovered->position = from;
-    while (r == 0 && (r = log_next(cursor, &entry)) == 0) {
+    while (r == 0 && (r = cmdlog_next(cursor, &entry)) == 0) {
         r = replay_next(replay, &entry);
         recovered->position = entry.position;
     }
-    log_unfollow(cursor);
-    if (r == LOG_END)
+    cmdlog_unfollow(cursor);
+    if (r == CMDLOG_END)
         r = apply_held(replay);
     else if (r >= 0)
         r = TL_ERR_CORRUPT;
@@ -287,18 +287,18 @@ static int replay(struct replay *replay, struct log *log)
 }
 
 /* Whether the log is the one whose entries have made the store. */
-static int check_lineage(struct log *log, const struct recovered *store, char **ret_reason)
+static int check_lineage(struct cmdlog *log, const struct recovered *store, char **ret_reason)
 {
-    struct log_lineage lineage;
-    struct log_head head;
-    log_head(log, &head);
+    struct cmdlog_lineage lineage;
+    struct cmdlog_head head;
+    cmdlog_head(log, &head);
     if (store->checkpoint > head.appended)
         return refuse(TL_ERR_CORRUPT, ret_reason,
                       SLICE_LIT("the store stands at a checkpoint behind the end of the log: " REMEDY));
-    int r = log_lineage(log, store->checkpoint, &lineage);
+    int r = cmdlog_lineage(log, store->checkpoint, &lineage);
     if (r < 0)
         return tl_trace(r);
-    if (log_lineage_fits(&lineage, &store->lineage))
+    if (cmdlog_lineage_fits(&lineage, &store->lineage))
         return 0;
     bool other = memcmp(lineage.identity, store->lineage.identity, sizeof lineage.identity) != 0;
     return refuse(
@@ -308,7 +308,7 @@ static int check_lineage(struct log *log, const struct recovered *store, char **
                     "the store is of other entries than the log beside it has up to the store's checkpoint: " REMEDY));
 }
 
-int recover_check_log(struct log *log, const struct recovered *store, log_position *ret_behind, char **ret_reason)
+int recover_check_log(struct cmdlog *log, const struct recovered *store, cmdlog_position *ret_behind, char **ret_reason)
 {
     struct recovered recovered = *store;
     int r = check_lineage(log, store, ret_reason);
@@ -330,22 +330,22 @@ static void give_up(struct core *core)
     core_close(core);
 }
 
-int recover_say(struct log *log, const struct command *command)
+int recover_say(struct cmdlog *log, const struct command *command)
 {
     struct buf bytes = BUF_INIT(BUF_UNLIMITED);
     struct entry_head head = {0};
-    log_position position;
+    cmdlog_position position;
     entry_begin(&head, &bytes);
     entry_add(command, &bytes);
     struct slice part = buf_view(&bytes);
-    int r = log_append(log, &part, 1, &position);
+    int r = cmdlog_append(log, &part, 1, &position);
     if (r == 0)
-        r = log_sync(log, position);
+        r = cmdlog_sync(log, position);
     buf_deinit(&bytes);
     return r < 0 ? tl_trace(r) : 0;
 }
 
-int recover_core(struct store *store, struct log *log, const struct core_limits *limits, struct at_work *at_work,
+int recover_core(struct store *store, struct cmdlog *log, const struct core_limits *limits, struct at_work *at_work,
                  struct core **ret_core, struct recovered *ret_recovered, char **ret_reason)
 {
     struct recovered recovered = {0};

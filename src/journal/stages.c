@@ -170,14 +170,14 @@ static void gather(struct journal *journal)
 static void sync_log(struct journal *journal)
 {
     tl_ts covered = journal->applied_ts;
-    log_position position = journal->applied_position;
+    cmdlog_position position = journal->applied_position;
     struct catalog *catalog = catalog_ref(journal->applied_catalog);
     tl_ts catalog_ts = journal->applied_catalog_ts;
     pthread_mutex_unlock(&journal->publish_lock);
 
     uint64_t begun = journal__boot(journal);
     atomic_store_explicit(&journal->sync_begun, begun, memory_order_relaxed);
-    int r = log_sync(journal->log, position);
+    int r = cmdlog_sync(journal->log, position);
     atomic_store_explicit(&journal->sync_begun, 0, memory_order_relaxed);
     if (r < 0)
         journal__store_failed("making changes durable", r);

@@ -6,9 +6,9 @@
 #include "fuzz.h"
 
 #include "base/buf.h"
-#include "log/etcd/envelope.h"
-#include "log/etcd/messages.h"
-#include "log/etcd/proto.h"
+#include "cmdlog/etcd/envelope.h"
+#include "cmdlog/etcd/messages.h"
+#include "cmdlog/etcd/proto.h"
 
 static void within(struct slice part, struct slice whole)
 {

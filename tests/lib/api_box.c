@@ -8,7 +8,7 @@
 #include <strings.h>
 #include <time.h>
 
-#include "kept_log.h"
+#include "cmdlog_fixture.h"
 #include "unit.h"
 
 #include "base/alloc.h"
@@ -25,7 +25,7 @@ void api_box_open(struct api_box *box)
         options.data_directory = slice_from(box->data_directory);
     box->store = store_open_mem();
     box->kept = mem_zalloc(sizeof *box->kept);
-    box->core = kept_log_begin(box->kept, box->store, &journal);
+    box->core = cmdlog_fixture_begin(box->kept, box->store, &journal);
     assert_int_equal(journal_open_local(box->core, box->store, &journal, &box->journal), 0);
     assert_int_equal(api_open(box->journal, box->store, &options, &box->api), 0);
 }
@@ -36,8 +36,8 @@ void api_box_close(struct api_box *box)
     api_close(box->api);
     journal_close(box->journal);
     core_close(box->core);
-    kept_log_end(box->kept);
-    kept_log_free(box->kept);
+    cmdlog_fixture_end(box->kept);
+    cmdlog_fixture_free(box->kept);
     mem_free(box->kept);
     store_close(box->store);
 }

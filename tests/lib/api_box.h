@@ -10,11 +10,11 @@
 
 #include "api/request/api.h"
 
-struct kept_log;
+struct cmdlog_fixture;
 
 struct api_box {
     struct store *store;
-    struct kept_log *kept;
+    struct cmdlog_fixture *kept;
     struct core *core;
     struct journal *journal;
     struct api *api;

@@ -56,11 +56,11 @@ struct disk_sim {
 };
 
 struct handle {
-    struct log_disk disk;
+    struct cmdlog_disk disk;
     struct disk_sim *sim;
 };
 
-static struct disk_sim *sim_of(struct log_disk *disk)
+static struct disk_sim *sim_of(struct cmdlog_disk *disk)
 {
     return ((struct handle *)disk)->sim;
 }
@@ -113,7 +113,7 @@ static void set_name(struct disk_sim *sim, const char *text, int content)
     set_in(&sim->now, text, content);
 }
 
-static int sim_open(struct log_disk *disk, const char *name, bool create, int *ret_file)
+static int sim_open(struct cmdlog_disk *disk, const char *name, bool create, int *ret_file)
 {
     struct disk_sim *sim = sim_of(disk);
     int content = content_of(&sim->now, name);
@@ -132,7 +132,7 @@ static int sim_open(struct log_disk *disk, const char *name, bool create, int *r
     return 0;
 }
 
-static void sim_close(struct log_disk *disk, int file)
+static void sim_close(struct cmdlog_disk *disk, int file)
 {
     REQUIRE((size_t)file < sim_of(disk)->content_count);
 }
@@ -153,7 +153,7 @@ static void evict(struct disk_sim *sim, struct content *content)
     }
 }
 
-static int sim_read(struct log_disk *disk, int file, uint64_t offset, void *bytes, size_t len, size_t *ret_len)
+static int sim_read(struct cmdlog_disk *disk, int file, uint64_t offset, void *bytes, size_t len, size_t *ret_len)
 {
     struct content *content = &sim_of(disk)->contents[file];
     size_t left = offset >= content->now_len ? 0 : content->now_len - (size_t)offset;
@@ -194,12 +194,12 @@ static uint64_t bytes_taken(const struct disk_sim *sim)
     return bytes;
 }
 
-void disk_sim_set_room(struct disk_sim *sim, uint64_t bytes)
+void disk_sim_set_capacity(struct disk_sim *sim, uint64_t bytes)
 {
     sim->room = bytes == UINT64_MAX ? 0 : bytes;
 }
 
-static int sim_write(struct log_disk *disk, int file, uint64_t offset, const struct slice *parts, size_t count)
+static int sim_write(struct cmdlog_disk *disk, int file, uint64_t offset, const struct slice *parts, size_t count)
 {
     struct disk_sim *sim = sim_of(disk);
     struct content *content = &sim->contents[file];
@@ -227,7 +227,7 @@ static int sim_write(struct log_disk *disk, int file, uint64_t offset, const str
     return whole ? 0 : TL_ERR_IO;
 }
 
-static int sim_size(struct log_disk *disk, int file, uint64_t *ret_size)
+static int sim_size(struct cmdlog_disk *disk, int file, uint64_t *ret_size)
 {
     *ret_size = sim_of(disk)->contents[file].now_len;
     return dead(sim_of(disk)) ? TL_ERR_IO : 0;
@@ -262,7 +262,7 @@ static void fail_to_keep(struct disk_sim *sim, struct content *content)
         content->kept_len = content->now_len;
 }
 
-static int sim_sync(struct log_disk *disk, int file)
+static int sim_sync(struct cmdlog_disk *disk, int file)
 {
     struct disk_sim *sim = sim_of(disk);
     if (!operate(sim))
@@ -280,7 +280,7 @@ void disk_sim_fail_syncs(struct disk_sim *sim, uint64_t one_in)
     sim->one_in = one_in;
 }
 
-static int sim_rename(struct log_disk *disk, const char *from, const char *to)
+static int sim_rename(struct cmdlog_disk *disk, const char *from, const char *to)
 {
     struct disk_sim *sim = sim_of(disk);
     int content = content_of(&sim->now, from);
@@ -292,7 +292,7 @@ static int sim_rename(struct log_disk *disk, const char *from, const char *to)
     return 0;
 }
 
-static int sim_remove(struct log_disk *disk, const char *name)
+static int sim_remove(struct cmdlog_disk *disk, const char *name)
 {
     struct disk_sim *sim = sim_of(disk);
     if (content_of(&sim->now, name) < 0)
@@ -303,7 +303,7 @@ static int sim_remove(struct log_disk *disk, const char *name)
     return 0;
 }
 
-static int sim_sync_names(struct log_disk *disk)
+static int sim_sync_names(struct cmdlog_disk *disk)
 {
     struct disk_sim *sim = sim_of(disk);
     if (!operate(sim))
@@ -313,7 +313,7 @@ static int sim_sync_names(struct log_disk *disk)
     return 0;
 }
 
-static int sim_list(struct log_disk *disk, void (*visit)(void *context, const char *name), void *context)
+static int sim_list(struct cmdlog_disk *disk, void (*visit)(void *context, const char *name), void *context)
 {
     struct disk_sim *sim = sim_of(disk);
     for (size_t i = 0; i < sim->now.count; i++)
@@ -322,19 +322,19 @@ static int sim_list(struct log_disk *disk, void (*visit)(void *context, const ch
     return dead(sim) ? TL_ERR_IO : 0;
 }
 
-static int sim_random(struct log_disk *disk, void *bytes, size_t len)
+static int sim_random(struct cmdlog_disk *disk, void *bytes, size_t len)
 {
     for (size_t i = 0; i < len; i++)
         ((char *)bytes)[i] = (char)rng_next(&sim_of(disk)->rng);
     return 0;
 }
 
-static void sim_free_handle(struct log_disk *disk)
+static void sim_free_handle(struct cmdlog_disk *disk)
 {
     mem_free(disk);
 }
 
-static const struct log_disk_functions functions = {
+static const struct cmdlog_disk_functions functions = {
     .open = sim_open,
     .close = sim_close,
     .read = sim_read,
@@ -369,7 +369,7 @@ void disk_sim_free(struct disk_sim *sim)
     mem_free(sim);
 }
 
-struct log_disk *disk_sim_disk(struct disk_sim *sim)
+struct cmdlog_disk *disk_sim_disk(struct disk_sim *sim)
 {
     struct handle *handle = mem_zalloc(sizeof *handle);
     *handle = (struct handle){{&functions}, sim};

@@ -9,7 +9,7 @@
 #define TL_TESTS_LIB_DISK_SIM_H
 
 #include "base/rand.h"
-#include "log/log_disk.h"
+#include "cmdlog/cmdlog_disk.h"
 
 struct disk_sim;
 
@@ -19,12 +19,12 @@ struct disk_sim *disk_sim_new(uint64_t seed);
 void disk_sim_free(struct disk_sim *sim);
 
 /* The disk to give to a log, which frees only this handle. */
-struct log_disk *disk_sim_disk(struct disk_sim *sim);
+struct cmdlog_disk *disk_sim_disk(struct disk_sim *sim);
 
 /* After so many operations more that change it every call fails; UINT64_MAX: never. */
 void disk_sim_die_after(struct disk_sim *sim, uint64_t operations);
 /* Files may grow to so many bytes together: what would go beyond finds no room. UINT64_MAX: there is always some. */
-void disk_sim_set_room(struct disk_sim *sim, uint64_t bytes);
+void disk_sim_set_capacity(struct disk_sim *sim, uint64_t bytes);
 /* From now on one in so many syncs of a file fails; 0: none. */
 void disk_sim_fail_syncs(struct disk_sim *sim, uint64_t one_in);
 /* Returns: how many operations that change it there were. */

@@ -27,7 +27,7 @@
 #include "core/step/entry.h"
 #include "core/documents/doc.h"
 #include "journal/recover.h"
-#include "log/log_file.h"
+#include "cmdlog/cmdlog_file.h"
 #include "mapping/entry.h"
 #include "mapping/mapping.h"
 
@@ -51,8 +51,8 @@ struct told {
 
 struct host {
     struct store *store;
-    struct log *log;
-    log_position position;
+    struct cmdlog *log;
+    cmdlog_position position;
     struct core *core;
     struct effects effects;
     tl_ts now;
@@ -74,14 +74,14 @@ static char *path_in(const char *directory, const char *name, char path[PATH_BYT
 
 static void open_log(struct host *host, const char *directory)
 {
-    const struct log_file_options options = {.segment_bytes = SEGMENT_BYTES, .spares_max = 1};
+    const struct cmdlog_file_options options = {.segment_bytes = SEGMENT_BYTES, .spares_max = 1};
     char path[PATH_BYTES];
-    struct log_disk *disk;
+    struct cmdlog_disk *disk;
     char *reason = NULL;
 
-    if (log_disk_open(path_in(directory, "log", path), &disk) != 0)
+    if (cmdlog_disk_open(path_in(directory, "log", path), &disk) != 0)
         fail("the folder of the log does not open", 0);
-    if (log_file_open(disk, &options, &host->log, &reason) != 0)
+    if (cmdlog_file_open(disk, &options, &host->log, &reason) != 0)
         fail(reason, 0);
 }
 
@@ -108,7 +108,7 @@ static void close_host(struct host *host)
 {
     core_stop(host->core, &host->effects);
     core_close(host->core);
-    log_close(host->log);
+    cmdlog_close(host->log);
     store_close(host->store);
 }
 
@@ -116,11 +116,11 @@ static void close_host(struct host *host)
 static void make_checkpoint(struct host *host)
 {
     struct buf record = BUF_INIT(BUF_UNLIMITED);
-    struct log_lineage lineage;
-    int r = log_sync(host->log, host->position);
+    struct cmdlog_lineage lineage;
+    int r = cmdlog_sync(host->log, host->position);
 
     if (r == 0)
-        r = log_lineage(host->log, host->position, &lineage);
+        r = cmdlog_lineage(host->log, host->position, &lineage);
     recover_write_record(host->core, host->position, &lineage, &record);
     if (r == 0)
         r = store_checkpoint(host->store, buf_view(&record));
@@ -151,7 +151,7 @@ static struct command *run(struct host *host, struct command *command)
     entry_add(command, &bytes);
     command_free(command);
     struct slice part = buf_view(&bytes);
-    if (log_append(host->log, &part, 1, &host->position) != 0)
+    if (cmdlog_append(host->log, &part, 1, &host->position) != 0)
         fail("the log takes no more", (long long)host->now);
     if (entry_decode(part, &head, &commands) != 0 || entry_apply(host->core, &head, &commands, &host->effects) != 0 ||
         list_empty(&host->effects.completed))

@@ -219,7 +219,7 @@ static void apply(struct world *world, struct host *host, const struct logged *l
         give(world, host, logged);
 }
 
-static struct logged *log_next(struct world *world)
+static struct logged *cmdlog_next(struct world *world)
 {
     if (world->log_count == world->log_capacity) {
         world->log_capacity = world->log_capacity == 0 ? 16 : world->log_capacity * 2;
@@ -259,7 +259,7 @@ static void tell(struct world *world, const char *what)
 
 static void do_command(struct world *world)
 {
-    struct logged *logged = log_next(world);
+    struct logged *logged = cmdlog_next(world);
 
     logged->op = mem_alloc(sizeof(*logged->op));
     logged->expected = mem_alloc(sizeof(*logged->expected));
@@ -273,7 +273,7 @@ static void do_command(struct world *world)
 
 static void do_maintain(struct world *world)
 {
-    struct logged *logged = log_next(world);
+    struct logged *logged = cmdlog_next(world);
 
     if (world->tells)
         printf("[%d @%llu] maintain\n", world->step, (unsigned long long)world->now);
@@ -380,7 +380,7 @@ static void check_feed(struct world *world)
 /* Cuts the feed, or turns it on or off. */
 static void do_feed(struct world *world)
 {
-    struct logged *logged = log_next(world);
+    struct logged *logged = cmdlog_next(world);
 
     logged->command = command_new(COMMAND_FEED, DIALECT_7);
     logged->command->feed.off = rng_below(&world->aside, 6) == 0;

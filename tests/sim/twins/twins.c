@@ -31,7 +31,7 @@
 #include "core/step/save.h"
 #include "gen.h"
 #include "json/json.h"
-#include "log/log_memory.h"
+#include "cmdlog/cmdlog_memory.h"
 #include "mapping/mapping.h"
 #include "reply.h"
 
@@ -45,9 +45,9 @@ struct side {
     struct store *store;
     struct core *core;
     struct effects effects;
-    struct log *log;
-    log_position applied;
-    log_position saved_at; /* the last checkpoint */
+    struct cmdlog *log;
+    cmdlog_position applied;
+    cmdlog_position saved_at; /* the last checkpoint */
     struct buf saved;
     struct buf replies; /* to the entry at hand */
 };
@@ -66,7 +66,7 @@ struct world {
     struct rng rng;
     struct gen gen;
     tl_ts cut_off; /* what was before may be gone */
-    struct log_medium *medium;
+    struct cmdlog_medium *medium;
     struct side sides[SIDES];
     struct past *past; /* by position */
     struct core_limits limits;
@@ -211,7 +211,7 @@ static void checkpoint(struct world *world, struct side *side)
 static void open_side(struct world *world, struct side *side)
 {
     side->store = store_open_mem();
-    side->log = log_memory_open(world->medium);
+    side->log = cmdlog_memory_open(world->medium);
     side->saved = side->replies = BUF_INIT(BUF_UNLIMITED);
     effects_init(&side->effects);
     if (core_open(side->store, &world->limits, &side->core) != 0)
@@ -226,7 +226,7 @@ static void close_side(struct world *world, struct side *side)
 {
     lose_core(world, side);
     store_close(side->store);
-    log_close(side->log);
+    cmdlog_close(side->log);
     buf_deinit(&side->saved);
     buf_deinit(&side->replies);
 }
@@ -361,7 +361,7 @@ static void remember(struct world *world, struct side *side)
         printf("[%d] entry %" PRIu64 "\n%s", world->step, side->applied, past->replies);
 }
 
-static void apply(struct world *world, struct side *side, const struct log_entry *entry)
+static void apply(struct world *world, struct side *side, const struct cmdlog_entry *entry)
 {
     struct list commands = LIST_INIT(commands);
     struct entry_head head;
@@ -384,23 +384,23 @@ static void apply(struct world *world, struct side *side, const struct log_entry
 /* Follows the log for so many entries at most. */
 static void follow(struct world *world, struct side *side, size_t most)
 {
-    struct log_cursor *cursor;
-    struct log_entry entry;
+    struct cmdlog_cursor *cursor;
+    struct cmdlog_entry entry;
 
-    if (log_follow(side->log, side->applied + 1, &cursor) != 0)
+    if (cmdlog_follow(side->log, side->applied + 1, &cursor) != 0)
         fail(world, "%s: the log cannot be followed", side->name);
-    for (size_t i = 0; i < most && log_next(cursor, &entry) == 0; i++) {
+    for (size_t i = 0; i < most && cmdlog_next(cursor, &entry) == 0; i++) {
         apply(world, side, &entry);
         if (side == &world->sides[SECOND] && one_in(world, 12))
             reload(world, side);
     }
-    log_unfollow(cursor);
+    cmdlog_unfollow(cursor);
 }
 
 /* The process dies, or the machine: what the store got since the last checkpoint is gone, and done again. */
 static void replay(struct world *world, struct side *side)
 {
-    log_position until = side->applied;
+    cmdlog_position until = side->applied;
 
     lose_core(world, side);
     (void)store_mem_crash(side->store, 0);
@@ -444,8 +444,8 @@ static void append(struct world *world)
 {
     struct gen *gen = &world->gen;
     struct buf bytes = BUF_INIT(BUF_UNLIMITED);
-    struct log *log = world->sides[FIRST].log;
-    log_position position;
+    struct cmdlog *log = world->sides[FIRST].log;
+    cmdlog_position position;
     unsigned count = one_in(world, 2) ? 1 : 1 + below(world, COMMANDS_MAX);
     bool stage = world->step == 1;
 
@@ -462,7 +462,7 @@ static void append(struct world *world)
         world->commands++;
     }
     struct slice part = buf_view(&bytes);
-    if (log_append(log, &part, 1, &position) != 0 || log_sync(log, position) != 0)
+    if (cmdlog_append(log, &part, 1, &position) != 0 || cmdlog_sync(log, position) != 0)
         fail(world, "the log cannot be appended to");
     buf_deinit(&bytes);
 }
@@ -566,7 +566,7 @@ static struct core_limits small_limits(void)
 
 static uint64_t live(uint64_t seed, int steps, bool tells)
 {
-    struct world world = {.seed = seed, .tells = tells, .limits = small_limits(), .medium = log_medium_new()};
+    struct world world = {.seed = seed, .tells = tells, .limits = small_limits(), .medium = cmdlog_medium_new()};
 
     rng_init(&world.rng, seed);
     siphash_set_key(&(struct siphash_key){seed, 1});
@@ -588,7 +588,7 @@ static uint64_t live(uint64_t seed, int steps, bool tells)
     for (int i = 0; i <= steps + 1; i++)
         free(world.past[i].replies);
     free(world.past);
-    log_medium_free(world.medium);
+    cmdlog_medium_free(world.medium);
     return world.commands;
 }
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "lib/kept_log.h"
+#include "lib/cmdlog_fixture.h"
 #include "lib/unit.h"
 
 #include "base/alloc.h"
@@ -22,7 +22,7 @@
 /* A server's life over a store and a log that outlive it. */
 struct life {
     struct store *store;
-    struct kept_log kept;
+    struct cmdlog_fixture kept;
     struct core *core;
     struct journal *journal;
     struct journal_clocks clocks;
@@ -46,7 +46,7 @@ static void begin_after(struct life *life, bool machine_lost)
 {
     life->clocks = (struct journal_clocks){read_wall, read_boot, life};
     struct journal_options options = {.clocks = &life->clocks, .machine_lost = machine_lost};
-    life->core = kept_log_begin(&life->kept, life->store, &options);
+    life->core = cmdlog_fixture_begin(&life->kept, life->store, &options);
     assert_int_equal(journal_open_local(life->core, life->store, &options, &life->journal), 0);
 }
 
@@ -67,13 +67,13 @@ static void end(struct life *life)
 {
     journal_close(life->journal);
     core_close(life->core);
-    kept_log_end(&life->kept);
+    cmdlog_fixture_end(&life->kept);
 }
 
 static void close_life(struct life *life)
 {
     end(life);
-    kept_log_free(&life->kept);
+    cmdlog_fixture_free(&life->kept);
     store_close(life->store);
 }
 
@@ -81,36 +81,36 @@ static void close_life(struct life *life)
 static _Atomic bool dead;
 static _Atomic unsigned syncs;
 
-int __real_log_sync(struct log *log, log_position position);
-int __wrap_log_sync(struct log *log, log_position position);
-int __real_log_seal(struct log *log);
-int __wrap_log_seal(struct log *log);
-int __real_log_put_checkpoint(struct log *log, const struct log_checkpoint *checkpoint);
-int __wrap_log_put_checkpoint(struct log *log, const struct log_checkpoint *checkpoint);
-int __real_log_trim(struct log *log, log_position before);
-int __wrap_log_trim(struct log *log, log_position before);
+int __real_cmdlog_sync(struct cmdlog *log, cmdlog_position position);
+int __wrap_cmdlog_sync(struct cmdlog *log, cmdlog_position position);
+int __real_cmdlog_seal(struct cmdlog *log);
+int __wrap_cmdlog_seal(struct cmdlog *log);
+int __real_cmdlog_put_checkpoint(struct cmdlog *log, const struct cmdlog_checkpoint *checkpoint);
+int __wrap_cmdlog_put_checkpoint(struct cmdlog *log, const struct cmdlog_checkpoint *checkpoint);
+int __real_cmdlog_trim(struct cmdlog *log, cmdlog_position before);
+int __wrap_cmdlog_trim(struct cmdlog *log, cmdlog_position before);
 int __real_store_checkpoint(struct store *store, struct slice record);
 int __wrap_store_checkpoint(struct store *store, struct slice record);
 
-int __wrap_log_sync(struct log *log, log_position position)
+int __wrap_cmdlog_sync(struct cmdlog *log, cmdlog_position position)
 {
     atomic_fetch_add(&syncs, 1);
-    return atomic_load(&dead) ? 0 : __real_log_sync(log, position);
+    return atomic_load(&dead) ? 0 : __real_cmdlog_sync(log, position);
 }
 
-int __wrap_log_seal(struct log *log)
+int __wrap_cmdlog_seal(struct cmdlog *log)
 {
-    return atomic_load(&dead) ? 0 : __real_log_seal(log);
+    return atomic_load(&dead) ? 0 : __real_cmdlog_seal(log);
 }
 
-int __wrap_log_put_checkpoint(struct log *log, const struct log_checkpoint *checkpoint)
+int __wrap_cmdlog_put_checkpoint(struct cmdlog *log, const struct cmdlog_checkpoint *checkpoint)
 {
-    return atomic_load(&dead) ? 0 : __real_log_put_checkpoint(log, checkpoint);
+    return atomic_load(&dead) ? 0 : __real_cmdlog_put_checkpoint(log, checkpoint);
 }
 
-int __wrap_log_trim(struct log *log, log_position before)
+int __wrap_cmdlog_trim(struct cmdlog *log, cmdlog_position before)
 {
-    return atomic_load(&dead) ? 0 : __real_log_trim(log, before);
+    return atomic_load(&dead) ? 0 : __real_cmdlog_trim(log, before);
 }
 
 int __wrap_store_checkpoint(struct store *store, struct slice record)
@@ -124,7 +124,7 @@ static void cut_power(struct life *life)
     atomic_store(&dead, true);
     end(life);
     (void)store_mem_crash(life->store, 0);
-    log_medium_crash(life->kept.medium, 0);
+    cmdlog_medium_crash(life->kept.medium, 0);
     atomic_store(&dead, false);
     begin_after(life, true);
 }

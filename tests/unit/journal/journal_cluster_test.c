@@ -4,7 +4,7 @@
  *
  * Goal: whatever hosts do beside each other, and whatever happens to them and to what they send, they are equal where they have applied the same, and a
  * command was done once where it was answered as done, and never where it was answered that nothing was.
- * Method: journals of several hosts in this process, each over a store in memory, on one log (lib/log_double.h) that can be cut, held and repeated.
+ * Method: journals of several hosts in this process, each over a store in memory, on one log (lib/cmdlog_double.h) that can be cut, held and repeated.
  */
 #include <pthread.h>
 #include <semaphore.h>
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/log_double.h"
+#include "lib/cmdlog_double.h"
 #include "lib/unit.h"
 
 #include "base/alloc.h"
@@ -34,7 +34,7 @@ enum { HOSTS = 3, WRITERS = 2, ROUNDS = 60 };
 struct host {
     char name[2];
     struct double_medium *medium;
-    struct log *log;
+    struct cmdlog *log;
     struct store *store;
     struct core *core;
     struct journal *journal;
@@ -51,7 +51,7 @@ static const char *const names[HOSTS] = {"a", "b", "c"};
 static int try_begin(struct host *host, struct double_medium *medium, const char *name, const struct options *options,
                      char **ret_reason)
 {
-    log_position position;
+    cmdlog_position position;
     struct journal_cluster cluster = {.name = slice_from(name),
                                       .group = SLICE_LIT("default"),
                                       .address = SLICE_LIT("127.0.0.1:1"),
@@ -60,17 +60,17 @@ static int try_begin(struct host *host, struct double_medium *medium, const char
                                       .timeout_us = options->timeout_us};
     snprintf(host->name, sizeof host->name, "%s", name);
     host->medium = medium;
-    host->log = double_log_open(medium, name);
+    host->log = cmdlog_double_open(medium, name);
     if (host->store == NULL)
         host->store = store_open_mem();
     struct core_limits limits = core_limits_default();
     assert_int_equal(recover_begin(host->store, &limits, &host->core, &position, NULL), 0);
     const struct journal_options with = {
-        .log = host->log, .log_position = position, .cluster = &cluster, .limits = &options->limits};
+        .log = host->log, .cmdlog_position = position, .cluster = &cluster, .limits = &options->limits};
     int r = journal_open_cluster(host->core, host->store, &with, &host->journal, ret_reason);
     if (r < 0) {
         core_close(host->core);
-        log_close(host->log);
+        cmdlog_close(host->log);
         store_close(host->store);
     }
     return r;
@@ -92,7 +92,7 @@ static void stop(struct host *host)
 {
     journal_close(host->journal);
     core_close(host->core);
-    log_close(host->log);
+    cmdlog_close(host->log);
     host->journal = NULL;
 }
 
@@ -278,7 +278,7 @@ static void compare_and_end(struct host *hosts, int count)
     for (int i = 0; i < count; i++) {
         stop(&hosts[i]);
         struct core_limits limits = core_limits_default();
-        log_position position;
+        cmdlog_position position;
         assert_int_equal(recover_begin(hosts[i].store, &limits, &hosts[i].core, &position, NULL), 0);
         digests[i] = digest(hosts[i].core);
         core_close(hosts[i].core);
@@ -360,7 +360,7 @@ static void test_the_log_says_the_limits(void **state)
     must(run(&host, write_command(WRITE_INDEX, "x"))); /* behind it */
     stop(&host);
     struct core_limits others = core_limits_default();
-    log_position position;
+    cmdlog_position position;
     others.sessions_max = 1;
     assert_int_equal(recover_begin(host.store, &others, &host.core, &position, NULL), 0);
     assert_true(core_limits_said(host.core));
@@ -381,10 +381,10 @@ static void test_a_life_that_ends_loses_nothing(void **state)
     begin_work(&work, hosts);
     for (int i = 0; i < 6; i++) {
         struct host *host = &hosts[i % 2];
-        double_log_hold(host->log, true);
+        cmdlog_double_hold(host->log, true);
         usleep(20000);
         double_medium_end_life(medium, host->name);
-        double_log_hold(host->log, false);
+        cmdlog_double_hold(host->log, false);
         usleep(20000);
     }
     end_work(&work, hosts);
@@ -488,7 +488,7 @@ static void test_a_host_that_dies(void **state)
     must(run(&hosts[0], write_command(WRITE_INDEX, "x"))); /* behind it */
     ask(&hosts[1], &waits, lock_command(COMMAND_LOCK, "u", LONG_US));
     must(run(&hosts[1], write_command(WRITE_INDEX, "y")));
-    double_log_cut(hosts[0].log, true);
+    cmdlog_double_cut(hosts[0].log, true);
     assert_false(is_answered(&lost));
     double_medium_end_life(medium, "a");
     while (is_live(&hosts[1], "a")) /* so long "t" stands before "u" */
@@ -500,7 +500,7 @@ static void test_a_host_that_dies(void **state)
     must(answer(&waits));
     assert_false(journal_serves(hosts[0].journal));
     assert_true(session_lives(&hosts[1], "s"));
-    double_log_cut(hosts[0].log, false); /* it is back, under another life */
+    cmdlog_double_cut(hosts[0].log, false); /* it is back, under another life */
     assert_int_equal(answer(&lost), PROBLEM_STOPPING);
     must(run(&hosts[0], write_command(WRITE_INDEX, "z")));
     assert_true(journal_serves(hosts[0].journal));
@@ -530,15 +530,15 @@ static void test_what_the_log_does_not_take(void **state)
     for (int i = 0; i < HOSTS; i++)
         assert_int_equal(try_begin(&hosts[i], medium, names[i], &options, NULL), 0);
     until_written(&hosts[0], "0");
-    double_log_hold(hosts[0].log, true);
+    cmdlog_double_hold(hosts[0].log, true);
     ask(&hosts[0], &sent, write_command(WRITE_CREATE, "sent"));
-    double_log_await_held(hosts[0].log, 1);
+    cmdlog_double_await_held(hosts[0].log, 1);
     for (int i = 0; i < 8; i++) {
         char id[32];
         snprintf(id, sizeof id, "queued-%d", i);
         ask(&hosts[0], &queued[i], write_command(WRITE_CREATE, id));
         if (i == 0)
-            double_log_await_held(hosts[0].log, 2);
+            cmdlog_double_await_held(hosts[0].log, 2);
     }
     assert_int_equal(answer(&sent), PROBLEM_OUTCOME_UNKNOWN);
     bool sure[8];
@@ -548,7 +548,7 @@ static void test_what_the_log_does_not_take(void **state)
         sure[i] = type == PROBLEM_LOG_UNAVAILABLE;
     }
     assert_true(sure[7]); /* two are under way at most */
-    double_log_hold(hosts[0].log, false);
+    cmdlog_double_hold(hosts[0].log, false);
     until_written(&hosts[0], "1");
     assert_true(has(&hosts[0], "sent"));
     for (int i = 0; i < 8; i++) {

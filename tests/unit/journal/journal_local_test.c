@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "lib/kept_log.h"
+#include "lib/cmdlog_fixture.h"
 #include "lib/unit.h"
 
 #include "journal/journal.h"
@@ -29,10 +29,10 @@ static struct gate gate = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD
 static _Thread_local bool is_stopping; /* it goes past the gate: what it syncs itself is not the point */
 
 int __real_pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *lock);
-int __real_log_sync(struct log *log, log_position position);
-int __wrap_log_sync(struct log *log, log_position position);
+int __real_cmdlog_sync(struct cmdlog *log, cmdlog_position position);
+int __wrap_cmdlog_sync(struct cmdlog *log, cmdlog_position position);
 
-int __wrap_log_sync(struct log *log, log_position position)
+int __wrap_cmdlog_sync(struct cmdlog *log, cmdlog_position position)
 {
     pthread_mutex_lock(&gate.lock);
     gate.inside++;
@@ -41,7 +41,7 @@ int __wrap_log_sync(struct log *log, log_position position)
         __real_pthread_cond_wait(&gate.changed, &gate.lock);
     gate.inside--;
     pthread_mutex_unlock(&gate.lock);
-    return __real_log_sync(log, position);
+    return __real_cmdlog_sync(log, position);
 }
 
 int __wrap_pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *lock);
@@ -110,8 +110,8 @@ static void test_behind_a_sync_that_covers_it(void **state)
 {
     struct journal_options options = {.group_max = 64};
     struct store *store = store_open_mem();
-    struct kept_log kept = {0};
-    struct core *core = kept_log_begin(&kept, store, &options);
+    struct cmdlog_fixture kept = {0};
+    struct core *core = cmdlog_fixture_begin(&kept, store, &options);
     struct journal *journal;
     pthread_t writer;
     (void)state;
@@ -127,8 +127,8 @@ static void test_behind_a_sync_that_covers_it(void **state)
 
     journal_close(journal);
     core_close(core);
-    kept_log_end(&kept);
-    kept_log_free(&kept);
+    cmdlog_fixture_end(&kept);
+    cmdlog_fixture_free(&kept);
     store_close(store);
 }
 
@@ -139,20 +139,20 @@ static void test_limits_are_in_the_log(void **state)
     const struct core_limits *told[] = {&few, NULL, &few, &defaults};
     const size_t most[] = {2, 2, 2, defaults.sessions_max};
     struct store *store = store_open_mem();
-    struct kept_log kept = {0};
+    struct cmdlog_fixture kept = {0};
     (void)state;
     few.sessions_max = 2;
     for (size_t i = 0; i < 4; i++) {
         struct journal_options options = {.limits = told[i]};
-        struct core *core = kept_log_begin(&kept, store, &options);
+        struct core *core = cmdlog_fixture_begin(&kept, store, &options);
         struct journal *journal;
         assert_int_equal(journal_open_local(core, store, &options, &journal), 0);
         assert_int_equal(core_limits(core)->sessions_max, most[i]);
         journal_close(journal);
         core_close(core);
-        kept_log_end(&kept);
+        cmdlog_fixture_end(&kept);
     }
-    kept_log_free(&kept);
+    cmdlog_fixture_free(&kept);
     store_close(store);
 }
 
@@ -161,7 +161,7 @@ static void test_limits_are_in_the_log(void **state)
 /* A journal with two sessions, "holder" and "other"; the first has a lock. */
 struct pair {
     struct store *store;
-    struct kept_log kept;
+    struct cmdlog_fixture kept;
     struct core *core;
     struct journal *journal;
 };
@@ -231,8 +231,8 @@ static void open_pair(struct pair *pair)
 {
     struct journal_options options = {.group_max = 64};
     pair->store = store_open_mem();
-    pair->kept = (struct kept_log){0};
-    pair->core = kept_log_begin(&pair->kept, pair->store, &options);
+    pair->kept = (struct cmdlog_fixture){0};
+    pair->core = cmdlog_fixture_begin(&pair->kept, pair->store, &options);
     assert_int_equal(journal_open_local(pair->core, pair->store, &options, &pair->journal), 0);
     assert_int_equal(run(pair, session_command(COMMAND_SESSION_OPEN, "holder"), NULL), PROBLEM_NONE);
     assert_int_equal(run(pair, session_command(COMMAND_SESSION_OPEN, "other"), NULL), PROBLEM_NONE);
@@ -243,8 +243,8 @@ static void close_pair(struct pair *pair)
 {
     journal_close(pair->journal);
     core_close(pair->core);
-    kept_log_end(&pair->kept);
-    kept_log_free(&pair->kept);
+    cmdlog_fixture_end(&pair->kept);
+    cmdlog_fixture_free(&pair->kept);
     store_close(pair->store);
 }
 

@@ -20,7 +20,7 @@
 #include "core/step/entry.h"
 #include "journal/journal.h"
 #include "journal/recover.h"
-#include "log/log_memory.h"
+#include "cmdlog/cmdlog_memory.h"
 #include "store/store.h"
 
 enum { WRITERS = 4, ROUNDS = 150 };
@@ -30,10 +30,10 @@ enum { WRITERS = 4, ROUNDS = 150 };
 
 /* --- A log that keeps all ----------------------------------------------------------------------------------------- */
 
-static struct log_functions keeping;
+static struct cmdlog_functions keeping;
 static _Atomic int trimmed; /* how often a checkpoint has let go of something */
 
-static int trim_nothing(struct log *log, log_position before)
+static int trim_nothing(struct cmdlog *log, cmdlog_position before)
 {
     (void)log;
     (void)before;
@@ -42,9 +42,9 @@ static int trim_nothing(struct log *log, log_position before)
 }
 
 static _Atomic bool log_is_full;
-static int (*append_really)(struct log *log, const struct slice *parts, size_t count, log_position *ret_position);
+static int (*append_really)(struct cmdlog *log, const struct slice *parts, size_t count, cmdlog_position *ret_position);
 
-static int append_if_room(struct log *log, const struct slice *parts, size_t count, log_position *ret_position)
+static int append_if_room(struct cmdlog *log, const struct slice *parts, size_t count, cmdlog_position *ret_position)
 {
     return atomic_load(&log_is_full) ? TL_ERR_NO_SPACE : append_really(log, parts, count, ret_position);
 }
@@ -54,11 +54,11 @@ static int append_if_room(struct log *log, const struct slice *parts, size_t cou
  */
 static _Atomic bool hold_first_note;
 static _Atomic int notes_begun, notes_done;
-static _Atomic log_position newest_noted;
+static _Atomic cmdlog_position newest_noted;
 static _Atomic bool noted_out_of_order;
-static int (*note_really)(struct log *log, const struct log_checkpoint *checkpoint);
+static int (*note_really)(struct cmdlog *log, const struct cmdlog_checkpoint *checkpoint);
 
-static int note(struct log *log, const struct log_checkpoint *checkpoint)
+static int note(struct cmdlog *log, const struct cmdlog_checkpoint *checkpoint)
 {
     enum { LOOKS = 400, LOOK_US = 1000 };
     atomic_fetch_add(&notes_begun, 1);
@@ -75,18 +75,18 @@ static int note(struct log *log, const struct log_checkpoint *checkpoint)
 
 /* As a log of the same identity that has gone another way. */
 static _Atomic bool other_entries;
-static int (*lineage_really)(struct log *log, log_position position, struct log_lineage *ret_lineage);
+static int (*lineage_really)(struct cmdlog *log, cmdlog_position position, struct cmdlog_lineage *ret_lineage);
 
-static int lineage(struct log *log, log_position position, struct log_lineage *ret_lineage)
+static int lineage(struct cmdlog *log, cmdlog_position position, struct cmdlog_lineage *ret_lineage)
 {
     int r = lineage_really(log, position, ret_lineage);
-    ret_lineage->chain ^= atomic_load(&other_entries) ? 1 : 0;
+    ret_lineage->history_crc ^= atomic_load(&other_entries) ? 1 : 0;
     return r;
 }
 
-static struct log *open_log(struct log_medium *medium)
+static struct cmdlog *open_log(struct cmdlog_medium *medium)
 {
-    struct log *log = log_memory_open(medium);
+    struct cmdlog *log = cmdlog_memory_open(medium);
     keeping = *log->functions;
     keeping.trim = trim_nothing;
     append_really = keeping.append;
@@ -103,8 +103,8 @@ static struct log *open_log(struct log_medium *medium)
 
 struct life {
     struct store *store;
-    struct log_medium *medium;
-    struct log *log;
+    struct cmdlog_medium *medium;
+    struct cmdlog *log;
     struct core *core;
     struct recovered recovered;
     struct journal *journal;
@@ -119,7 +119,7 @@ static void begin_with(struct life *life, struct journal_options options)
         fail_msg("recovery: %s", reason);
     assert_int_equal(life->recovered.differs, 0);
     options.log = life->log;
-    options.log_position = life->recovered.position;
+    options.cmdlog_position = life->recovered.position;
     options.log_work_us = life->recovered.work_us;
     if (options.recovery_us == HALF)
         options.recovery_us = life->recovered.work_us / 2;
@@ -135,18 +135,18 @@ static void end(struct life *life)
 {
     journal_close(life->journal);
     core_close(life->core);
-    log_close(life->log);
+    cmdlog_close(life->log);
 }
 
 static struct life born(void)
 {
-    return (struct life){.store = store_open_mem(), .medium = log_medium_new()};
+    return (struct life){.store = store_open_mem(), .medium = cmdlog_medium_new()};
 }
 
 static void buried(struct life *life)
 {
     store_close(life->store);
-    log_medium_free(life->medium);
+    cmdlog_medium_free(life->medium);
 }
 
 static void done(struct command *command)
@@ -248,16 +248,16 @@ static void assert_makes(struct life *life, struct store *store, const struct co
     struct recovered recovered;
     struct core *core;
     char *reason = NULL;
-    struct log *log = open_log(life->medium);
+    struct cmdlog *log = open_log(life->medium);
     if (recover_core(store, log, limits, NULL, &core, &recovered, &reason) != 0)
         fail_msg("recovery: %s", reason);
-    struct log_head head;
-    log_head(log, &head);
+    struct cmdlog_head head;
+    cmdlog_head(log, &head);
     assert_int_equal(recovered.position, head.appended);
     assert_int_equal(recovered.differs, 0);
     assert_true(digest(core) == expected);
     core_close(core);
-    log_close(log);
+    cmdlog_close(log);
 }
 
 static void test_the_log_makes_the_same_core(void **state)
@@ -429,10 +429,10 @@ static void test_what_a_start_applied_counts(void **state)
     end(&life);
     store_close(life.store);
     life.store = store_open_mem(); /* all that the log has is to be applied again */
-    struct log *log = open_log(life.medium);
-    struct log_head head;
-    log_head(log, &head);
-    log_close(log);
+    struct cmdlog *log = open_log(life.medium);
+    struct cmdlog_head head;
+    cmdlog_head(log, &head);
+    cmdlog_close(log);
     atomic_store(&trimmed, 0);
     begin_with(&life, (struct journal_options){.recovery_us = HALF, .checkpoint_bytes = (size_t)1 << 30});
     assert_int_equal(life.recovered.position, head.appended);
@@ -443,18 +443,18 @@ static void test_what_a_start_applied_counts(void **state)
 }
 
 /* The store and this log are refused, for a reason that has this in it. */
-static void assert_refused(struct life *life, struct log_medium *medium, const char *expected)
+static void assert_refused(struct life *life, struct cmdlog_medium *medium, const char *expected)
 {
     struct core_limits limits = core_limits_default();
     struct recovered recovered;
     struct core *core;
     char *reason = NULL;
-    struct log *log = open_log(medium);
+    struct cmdlog *log = open_log(medium);
     assert_int_equal(recover_core(life->store, log, &limits, NULL, &core, &recovered, &reason), TL_ERR_CORRUPT);
     if (strstr(reason, expected) == NULL)
         fail_msg("not '%s': %s", expected, reason);
     mem_free(reason);
-    log_close(log);
+    cmdlog_close(log);
 }
 
 /* A store that is not of the log is refused, also beside a log that is long enough. */
@@ -491,8 +491,8 @@ static void test_a_record_without_lineage(void **state)
     enum { MAGIC_BYTES = 8 };
     struct life life = born();
     struct buf record = BUF_INIT(BUF_UNLIMITED), older = BUF_INIT(BUF_UNLIMITED);
-    struct log_lineage noted, of_log;
-    log_position position;
+    struct cmdlog_lineage noted, of_log;
+    cmdlog_position position;
     uint64_t chain;
     (void)state;
     begin(&life, 0, false);
@@ -501,7 +501,7 @@ static void test_a_record_without_lineage(void **state)
     assert_int_equal(store_checkpoint_record(life.store, &record), 0);
     struct slice rest = slice_from_offset(buf_view(&record), MAGIC_BYTES + 1);
     assert_true(slice_take_varint(&rest, &position));
-    rest = slice_from_offset(rest, LOG_IDENTITY_BYTES);
+    rest = slice_from_offset(rest, CMDLOG_IDENTITY_BYTES);
     assert_true(slice_take_varint(&rest, &chain));
     buf_lit(&older, "tidestop\x01");
     buf_varint(&older, position);
@@ -514,9 +514,9 @@ static void test_a_record_without_lineage(void **state)
     buf_clear(&record);
     assert_int_equal(store_checkpoint_record(life.store, &record), 0);
     assert_int_equal(recover_read_position(buf_view(&record), &position, &noted), 0);
-    assert_int_equal(log_lineage(life.log, position, &of_log), 0);
-    assert_memory_equal(noted.identity, of_log.identity, LOG_IDENTITY_BYTES);
-    assert_int_equal(noted.chain, of_log.chain);
+    assert_int_equal(cmdlog_lineage(life.log, position, &of_log), 0);
+    assert_memory_equal(noted.identity, of_log.identity, CMDLOG_IDENTITY_BYTES);
+    assert_int_equal(noted.history_crc, of_log.history_crc);
     end(&life);
     buf_deinit(&record);
     buf_deinit(&older);
@@ -544,7 +544,7 @@ static void test_a_slow_machine_stops(void **state)
         journal_close(life.journal); /* its workers use the core until then */
         tl_ts newest = core_last_ts(life.core);
         core_close(life.core);
-        log_close(life.log);
+        cmdlog_close(life.log);
         begin_with(&life, (struct journal_options){.clocks = &slow});
         struct command *command = run(&life, write_command("after", ""));
         assert_int_equal(command->problem.type, PROBLEM_NONE);
@@ -567,10 +567,10 @@ static void test_another_state_is_told(void **state)
     begin(&life, 0, false);
     must_run(&life, write_command("before", ""));
     end(&life);
-    struct log *log = open_log(life.medium);
-    struct log_head head;
-    log_head(log, &head);
-    log_position wrong = 0, right = 0;
+    struct cmdlog *log = open_log(life.medium);
+    struct cmdlog_head head;
+    cmdlog_head(log, &head);
+    cmdlog_position wrong = 0, right = 0;
     for (int i = 0; i < 2; i++) {
         struct buf bytes = BUF_INIT(BUF_UNLIMITED);
         struct entry_head first = {.ts = 1};
@@ -579,16 +579,16 @@ static void test_another_state_is_told(void **state)
         entry_begin(&first, &bytes);
         entry_add(mark, &bytes);
         struct slice part = buf_view(&bytes);
-        assert_int_equal(log_append(log, &part, 1, i == 0 ? &wrong : &right), 0);
+        assert_int_equal(cmdlog_append(log, &part, 1, i == 0 ? &wrong : &right), 0);
         command_free(mark);
         buf_deinit(&bytes);
     }
-    assert_int_equal(log_sync(log, right), 0);
+    assert_int_equal(cmdlog_sync(log, right), 0);
     assert_int_equal(recover_core(life.store, log, &limits, NULL, &core, &recovered, &reason), 0);
     assert_int_equal(recovered.differs, wrong);
     assert_int_equal(recovered.position, right);
     core_close(core);
-    log_close(log);
+    cmdlog_close(log);
     buried(&life);
 }
 
@@ -616,8 +616,8 @@ static void *checkpoint(void *context)
 static void test_checkpoints_are_noted_in_order(void **state)
 {
     struct life life = born();
-    char place[LOG_PLACE_MAX];
-    struct log_checkpoint newest;
+    char place[CMDLOG_LOCATOR_MAX];
+    struct cmdlog_checkpoint newest;
     pthread_t thread;
     (void)state;
     begin(&life, 0, false);
@@ -634,7 +634,7 @@ static void test_checkpoints_are_noted_in_order(void **state)
     checkpoint(&life);
     pthread_join(thread, NULL);
     assert_false(atomic_load(&noted_out_of_order));
-    assert_int_equal(log_get_checkpoint(life.log, 0, place, &newest), 0);
+    assert_int_equal(cmdlog_get_checkpoint(life.log, 0, place, &newest), 0);
     assert_int_equal(newest.position, atomic_load(&newest_noted));
     end(&life);
     buried(&life);

@@ -20,7 +20,7 @@
 #include "journal/journal.h"
 #include "journal/poison.h"
 #include "journal/recover.h"
-#include "log/log_memory.h"
+#include "cmdlog/cmdlog_memory.h"
 #include "store/store.h"
 
 #define BOOT SLICE_LIT("this boot")
@@ -180,11 +180,11 @@ static void test_a_damaged_page(void **state)
 struct world {
     struct fixture *f;
     struct store *store;
-    struct log_medium *medium;
-    struct log *log;
+    struct cmdlog_medium *medium;
+    struct cmdlog *log;
     struct core *core;
     struct recovered recovered;
-    log_position last;
+    cmdlog_position last;
 };
 
 static struct command *write_command(enum write_op op, const char *id)
@@ -201,7 +201,7 @@ static struct command *write_command(enum write_op op, const char *id)
     return command;
 }
 
-static struct command *skip_command(log_position position)
+static struct command *skip_command(cmdlog_position position)
 {
     struct command *command = command_new(COMMAND_SKIP, DIALECT_7);
     command->skip.position = position;
@@ -209,7 +209,7 @@ static struct command *skip_command(log_position position)
 }
 
 /* An entry of one command comes into the log. */
-static log_position append(struct world *world, struct command *command, tl_ts ts)
+static cmdlog_position append(struct world *world, struct command *command, tl_ts ts)
 {
     struct buf bytes = BUF_INIT(BUF_UNLIMITED);
     struct entry_head head = {.ts = ts};
@@ -217,16 +217,16 @@ static log_position append(struct world *world, struct command *command, tl_ts t
     entry_add(command, &bytes);
     command_free(command);
     struct slice part = buf_view(&bytes);
-    assert_int_equal(log_append(world->log, &part, 1, &world->last), 0);
-    assert_int_equal(log_sync(world->log, world->last), 0);
+    assert_int_equal(cmdlog_append(world->log, &part, 1, &world->last), 0);
+    assert_int_equal(cmdlog_sync(world->log, world->last), 0);
     buf_deinit(&bytes);
     return world->last;
 }
 
 static struct world born(struct fixture *f)
 {
-    struct world world = {.f = f, .store = store_open_mem(), .medium = log_medium_new()};
-    world.log = log_memory_open(world.medium);
+    struct world world = {.f = f, .store = store_open_mem(), .medium = cmdlog_medium_new()};
+    world.log = cmdlog_memory_open(world.medium);
     append(&world, write_command(WRITE_INDEX, "1"), 1000);
     append(&world, write_command(WRITE_INDEX, "2"), 2000);
     return world;
@@ -234,25 +234,25 @@ static struct world born(struct fixture *f)
 
 static void buried(struct world *world)
 {
-    log_close(world->log);
+    cmdlog_close(world->log);
     store_close(world->store);
-    log_medium_free(world->medium);
+    cmdlog_medium_free(world->medium);
 }
 
-static struct slice bytes_at(struct world *world, log_position position, struct buf *bytes)
+static struct slice bytes_at(struct world *world, cmdlog_position position, struct buf *bytes)
 {
-    struct log_cursor *cursor;
-    struct log_entry entry;
-    assert_int_equal(log_follow(world->log, position, &cursor), 0);
-    assert_int_equal(log_next(cursor, &entry), 0);
+    struct cmdlog_cursor *cursor;
+    struct cmdlog_entry entry;
+    assert_int_equal(cmdlog_follow(world->log, position, &cursor), 0);
+    assert_int_equal(cmdlog_next(cursor, &entry), 0);
     assert_int_equal(entry.position, position);
     buf_slice(bytes, entry.bytes);
-    log_unfollow(cursor);
+    cmdlog_unfollow(cursor);
     return buf_view(bytes);
 }
 
 /* The process ends while it applies this entry. */
-static void end_in(struct world *world, log_position position)
+static void end_in(struct world *world, cmdlog_position position)
 {
     tl_cleanup(buf_deinit) struct buf bytes = BUF_INIT(BUF_UNLIMITED);
     struct entry_head head;
@@ -263,13 +263,13 @@ static void end_in(struct world *world, log_position position)
     end(world->f);
 }
 
-static int settle(struct world *world, log_position skip, log_position retry, char **ret_reason)
+static int settle(struct world *world, cmdlog_position skip, cmdlog_position retry, char **ret_reason)
 {
     const struct poison_choice choice = {.skip = skip, .retry = retry};
     return poison_settle(world->store, world->log, world->f->at_work, &choice, ret_reason);
 }
 
-static void assert_refused(struct world *world, log_position skip, const char *why)
+static void assert_refused(struct world *world, cmdlog_position skip, const char *why)
 {
     char *reason = NULL;
     assert_int_equal(settle(world, skip, 0, &reason), POISON_REFUSED);
@@ -300,10 +300,10 @@ static uint64_t made(struct world *world, uint64_t *ret_chain)
     return digest;
 }
 
-static log_position appended(const struct world *world)
+static cmdlog_position appended(const struct world *world)
 {
-    struct log_head head;
-    log_head(world->log, &head);
+    struct cmdlog_head head;
+    cmdlog_head(world->log, &head);
     return head.appended;
 }
 
@@ -312,7 +312,7 @@ static void test_it_is_refused_then_skipped(void **state)
     struct world world = born(*state);
     uint64_t chain_before, chain, chain_again;
     uint64_t before = made(&world, &chain_before);
-    log_position bad = append(&world, write_command(WRITE_INDEX, "bad"), 3000);
+    cmdlog_position bad = append(&world, write_command(WRITE_INDEX, "bad"), 3000);
     end_in(&world, bad);
     assert_int_equal(settle(&world, 0, 0, NULL), 0);
     end_in(&world, bad);
@@ -342,7 +342,7 @@ static void test_it_is_refused_then_skipped(void **state)
 static void test_it_is_skipped_once(void **state)
 {
     struct world world = born(*state);
-    log_position bad = append(&world, write_command(WRITE_INDEX, "bad"), 3000);
+    cmdlog_position bad = append(&world, write_command(WRITE_INDEX, "bad"), 3000);
     end_in(&world, bad);
     append(&world, skip_command(bad), 0);
     assert_int_equal(settle(&world, bad, 0, NULL), 0);
@@ -356,7 +356,7 @@ static void test_skip_behind_tried(void **state)
 {
     struct world world = born(*state);
     uint64_t chain;
-    log_position bad = append(&world, write_command(WRITE_INDEX, "bad"), 3000);
+    cmdlog_position bad = append(&world, write_command(WRITE_INDEX, "bad"), 3000);
     struct command *tried = command_new(COMMAND_TRIED, DIALECT_7);
     tried->tried.session = SLICE_LIT("gone");
     end_in(&world, bad);
@@ -371,7 +371,7 @@ static void test_skip_behind_tried(void **state)
 static void test_what_others_follow_is_not_skipped(void **state)
 {
     struct world world = born(*state);
-    log_position bad = append(&world, write_command(WRITE_INDEX, "bad"), 3000);
+    cmdlog_position bad = append(&world, write_command(WRITE_INDEX, "bad"), 3000);
     append(&world, write_command(WRITE_INDEX, "3"), 4000);
     end_in(&world, bad);
     assert_refused(&world, bad, "cannot be left out");
@@ -384,9 +384,9 @@ static void test_what_is_not_in_the_log(void **state)
 {
     struct world world = born(*state);
     struct fixture *f = world.f;
-    log_position last = world.last;
+    cmdlog_position last = world.last;
     const struct {
-        log_position position;
+        cmdlog_position position;
         tl_ts ts;
         uint64_t bytes;
     } pages[] = {{last + 5, 2000, 60}, {last, 1, 60}, {last, 2000, 1}, {UINT64_MAX, 1, 1}};

@@ -1,0 +1,1039 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A host's own log, in files. README.md has the format and the invariants.
+ *
+ * Append: cut the entry into the records that fit, write each behind the end, go on in a new segment where one is full.
+ * Sync: sync the files with records that are not durable, and the directory if it has new names; then say so in `durable`.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/check.h"
+#include "base/crc32c.h"
+#include "cmdlog/cmdlog_file_internal.h"
+
+#define SEGMENT_BYTES_DEFAULT ((uint64_t)16 << 20)
+
+enum { ZEROS_BYTES = 256 << 10, PARTS_MORE = 4 };
+
+static const char durable_name[] = "durable";
+static const char checkpoints_name[] = "checkpoints";
+static const char checkpoints_new_name[] = "checkpoints.new";
+
+static struct cmdlog_file *file_of(struct cmdlog *log)
+{
+    return (struct cmdlog_file *)log;
+}
+
+void cmdlog_segment_name(uint64_t number, char name[CMDLOG_FILE_NAME_BYTES])
+{
+    snprintf(name, CMDLOG_FILE_NAME_BYTES, "%016" PRIx64 ".segment", number);
+}
+
+void cmdlog_spare_name(uint64_t number, char name[CMDLOG_FILE_NAME_BYTES])
+{
+    snprintf(name, CMDLOG_FILE_NAME_BYTES, "spare-%016" PRIx64, number);
+}
+
+struct cmdlog_segment *cmdlog_file_add_segment(struct cmdlog_file *log)
+{
+    if (log->segment_count == log->segment_room) {
+        log->segment_room = 2 * log->segment_room + 8;
+        log->segments = mem_realloc(log->segments, log->segment_room * sizeof *log->segments);
+    }
+    return &log->segments[log->segment_count++];
+}
+
+/* --- Segments ----------------------------------------------------------------------------------------------------- */
+
+/* Makes a spare of zeros, of full length and durable but for its name. Returns: 0 and its number. */
+static int make_spare(struct cmdlog_file *log, uint64_t *ret_number)
+{
+    struct cmdlog_disk *disk = log->disk;
+    char name[CMDLOG_FILE_NAME_BYTES];
+    char *zeros = mem_zalloc(ZEROS_BYTES);
+    int file;
+    pthread_mutex_lock(&log->lock);
+    uint64_t number = log->spare_next++;
+    pthread_mutex_unlock(&log->lock);
+    cmdlog_spare_name(number, name);
+    int r = disk->functions->open(disk, name, true, &file);
+    bool opened = r == 0;
+    for (uint64_t at = 0; r == 0 && at < log->segment_bytes; at += ZEROS_BYTES) {
+        uint64_t left = log->segment_bytes - at;
+        struct slice part = slice_make(zeros, left < ZEROS_BYTES ? (size_t)left : (size_t)ZEROS_BYTES);
+        r = disk->functions->write(disk, file, at, &part, 1);
+    }
+    if (r == 0)
+        r = disk->functions->sync(disk, file);
+    if (opened)
+        disk->functions->close(disk, file);
+    if (r < 0 && opened)
+        (void)!disk->functions->remove(disk, name); /* what it took may be all the room there was */
+    mem_free(zeros);
+    *ret_number = number;
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+/* Notes a spare, unless there are so many that may be. Another thread may have made some since this one was begun. */
+static bool note_spare(struct cmdlog_file *log, uint64_t number, uint64_t most)
+{
+    pthread_mutex_lock(&log->lock);
+    bool noted = log->spare_count < most && log->spare_count < CMDLOG_SPARES_MAX;
+    if (noted)
+        log->spare_numbers[log->spare_count++] = number;
+    pthread_mutex_unlock(&log->lock);
+    return noted;
+}
+
+static int remove_spare(struct cmdlog_file *log, uint64_t number)
+{
+    char name[CMDLOG_FILE_NAME_BYTES];
+    cmdlog_spare_name(number, name);
+    return log->disk->functions->remove(log->disk, name);
+}
+
+/* Makes spares until there are so many, or as many as can be noted. With `reserve` they are kept for the append under way. */
+static int make_spares(struct cmdlog_file *log, uint64_t count, bool reserve)
+{
+    for (;;) {
+        uint64_t number;
+        pthread_mutex_lock(&log->lock);
+        bool enough = log->spare_count >= count || log->spare_count >= CMDLOG_SPARES_MAX;
+        if (enough && reserve)
+            log->spares_reserved = (unsigned)(count < log->spare_count ? count : log->spare_count);
+        pthread_mutex_unlock(&log->lock);
+        if (enough)
+            return 0;
+        int r = make_spare(log, &number);
+        if (r == 0 && !note_spare(log, number, count))
+            r = remove_spare(log, number);
+        if (r < 0)
+            return tl_trace(r);
+    }
+}
+
+static int take_spare(struct cmdlog_file *log, uint64_t *ret_number)
+{
+    bool found;
+    pthread_mutex_lock(&log->lock);
+    found = log->spare_count > 0;
+    if (found)
+        *ret_number = log->spare_numbers[--log->spare_count];
+    if (log->spares_reserved > 0)
+        log->spares_reserved--;
+    pthread_mutex_unlock(&log->lock);
+    return found ? 0 : make_spare(log, ret_number);
+}
+
+/* Writes the header into a spare of the right length, durably (invariant 1). */
+static int write_header(struct cmdlog_file *log, const char *name, const struct segment_header *header, int *ret_file)
+{
+    struct cmdlog_disk *disk = log->disk;
+    char bytes[SEGMENT_HEADER_BYTES];
+    struct slice part = slice_make(bytes, sizeof bytes);
+    uint64_t size;
+    int r = disk->functions->open(disk, name, false, ret_file);
+    if (r != 0)
+        return tl_trace(r < 0 ? r : TL_ERR_IO);
+    segment_header_encode(header, bytes);
+    r = disk->functions->size(disk, *ret_file, &size);
+    if (r == 0 && size != header->bytes)
+        r = DISK_NO_FILE; /* of another length: made before the log's segments had theirs */
+    if (r == 0)
+        r = disk->functions->write(disk, *ret_file, 0, &part, 1);
+    if (r == 0)
+        r = disk->functions->sync(disk, *ret_file);
+    if (r != 0)
+        disk->functions->close(disk, *ret_file);
+    return r < 0 ? tl_trace(r) : r;
+}
+
+/* Puts a header into a spare, whichever can be used. */
+static int prepare_file(struct cmdlog_file *log, const struct segment_header *header, char name[CMDLOG_FILE_NAME_BYTES],
+                        int *ret_file)
+{
+    int r = DISK_NO_FILE;
+    while (r == DISK_NO_FILE) {
+        uint64_t number;
+        r = take_spare(log, &number);
+        if (r < 0)
+            return tl_trace(r);
+        cmdlog_spare_name(number, name);
+        r = write_header(log, name, header, ret_file);
+        if (r == DISK_NO_FILE && log->disk->functions->remove(log->disk, name) < 0)
+            return tl_trace(TL_ERR_IO);
+    }
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+int cmdlog_file_new_segment(struct cmdlog_file *log, bool continued)
+{
+    pthread_mutex_lock(&log->lock); /* who trims moves the list */
+    uint64_t newest = log->segment_count == 0 ? 0 : log->segments[log->segment_count - 1].number;
+    pthread_mutex_unlock(&log->lock);
+    struct segment_header header = {
+        .number = newest + 1,
+        .bytes = log->segment_bytes,
+        .position = log->appended + 1,
+        .chain = log->end.chain,
+        .continued = continued,
+    };
+    char name[CMDLOG_FILE_NAME_BYTES], spare[CMDLOG_FILE_NAME_BYTES];
+    int file;
+    memcpy(header.identity, log->identity, sizeof header.identity);
+    cmdlog_segment_name(header.number, name);
+    int r = log->disk->functions->random(log->disk, &header.use, sizeof header.use);
+    if (r == 0)
+        r = prepare_file(log, &header, spare, &file);
+    if (r == 0 && (r = log->disk->functions->rename(log->disk, spare, name)) < 0)
+        log->disk->functions->close(log->disk, file);
+    if (r < 0)
+        return tl_trace(r);
+    pthread_mutex_lock(&log->lock);
+    *cmdlog_file_add_segment(log) = (struct cmdlog_segment){
+        .number = header.number,
+        .position = header.position,
+        .chain = header.chain,
+        .continued = continued,
+        .seed = segment_seed(log->identity, header.number, header.use),
+        .file = file,
+    };
+    log->names_unsynced = true;
+    log->end.segment = log->segment_count - 1;
+    log->end.offset = SEGMENT_HEADER_BYTES;
+    pthread_mutex_unlock(&log->lock);
+    return 0;
+}
+
+static bool has_failed_sync(struct cmdlog_file *log)
+{
+    pthread_mutex_lock(&log->lock);
+    bool failed = log->sync_failed;
+    pthread_mutex_unlock(&log->lock);
+    return failed;
+}
+
+/* Invariant 7: the next sync of the same files would succeed, though what this one could not write is still not on the disk. */
+static int fail_sync(struct cmdlog_file *log, int code)
+{
+    pthread_mutex_lock(&log->lock);
+    log->sync_failed = true;
+    pthread_mutex_unlock(&log->lock);
+    return tl_trace(code);
+}
+
+/* --- Appending ---------------------------------------------------------------------------------------------------- */
+
+/* Where an entry's parts have been written up to. */
+struct source {
+    const struct slice *parts;
+    size_t count;
+    size_t skipped; /* of the first */
+    struct slice *taken;
+    size_t taken_count;
+};
+
+/* Takes the next `len` bytes into `taken`, behind `taken_count`. */
+static void take_bytes(struct source *source, uint64_t len)
+{
+    while (len > 0) {
+        struct slice part = slice_from_offset(source->parts[0], source->skipped);
+        if (part.len > len)
+            part.len = (size_t)len;
+        source->taken[source->taken_count++] = part;
+        source->skipped += part.len;
+        len -= part.len;
+        if (source->skipped == source->parts[0].len) {
+            source->parts++;
+            source->count--;
+            source->skipped = 0;
+        }
+    }
+}
+
+/*
+ * Writes one record behind the end; its payload stands in source->taken from 1 on. The last segment stays the last, whoever trims
+ * meanwhile, but not at its place in the list.
+ */
+static int write_record(struct cmdlog_file *log, struct record *record, struct source *source)
+{
+    static const char zeros[RECORD_ALIGN];
+    char header[RECORD_HEADER_BYTES];
+    uint64_t whole = record_bytes(record->len);
+    record->chain = log->end.chain;
+    pthread_mutex_lock(&log->lock);
+    record->durable = log->durable;
+    log->segments[log->segment_count - 1].begun++;
+    const struct cmdlog_segment last = log->segments[log->segment_count - 1];
+    pthread_mutex_unlock(&log->lock);
+    record_encode(last.seed, record, source->taken + 1, source->taken_count - 1, header);
+    source->taken[0] = slice_make(header, sizeof header);
+    source->taken[source->taken_count++] = slice_make(zeros, (size_t)(whole - RECORD_HEADER_BYTES - record->len));
+    int r = log->disk->functions->write(log->disk, last.file, log->end.offset, source->taken, source->taken_count);
+    if (r < 0)
+        return tl_trace(r);
+    pthread_mutex_lock(&log->lock);
+    log->segments[log->segment_count - 1].done++;
+    log->half_full = log->end.offset + whole > log->segment_bytes / 2;
+    pthread_mutex_unlock(&log->lock);
+    log->end.offset += whole;
+    log->end.chain = record->sum;
+    return 0;
+}
+
+static enum record_kind kind_of(bool begins, bool ends)
+{
+    return begins ? ends ? RECORD_WHOLE : RECORD_FIRST : ends ? RECORD_LAST : RECORD_MIDDLE;
+}
+
+static int write_entry(struct cmdlog_file *log, struct source *source, uint64_t len)
+{
+    bool begins = true;
+    int r = 0;
+    while (r == 0 && len > 0) {
+        if (log->end.offset + RECORD_ROOM_MIN > log->segment_bytes && (r = cmdlog_file_new_segment(log, !begins)) < 0)
+            break;
+        uint64_t room = log->segment_bytes - log->end.offset - RECORD_HEADER_BYTES;
+        uint64_t taken = len < room ? len : room;
+        if (taken > UINT32_MAX)
+            taken = UINT32_MAX - UINT32_MAX % RECORD_ALIGN;
+        struct record record = {
+            .len = (uint32_t)taken,
+            .position = log->appended + 1,
+            .kind = kind_of(begins, taken == len),
+        };
+        source->taken_count = 1;
+        take_bytes(source, taken);
+        r = write_record(log, &record, source);
+        len -= taken;
+        begins = false;
+    }
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+/*
+ * Has as many spares as the entry may need before anything of it is written, so that a full disk refuses it and breaks nothing. They are reserved
+ * until it is: who shrinks beside it leaves them.
+ * Returns: 0; TL_ERR_NO_SPACE, TL_ERR_IO.
+ */
+static int make_room(struct cmdlog_file *log, uint64_t len)
+{
+    uint64_t room = log->segment_bytes > log->end.offset ? log->segment_bytes - log->end.offset : 0;
+    uint64_t payload = log->segment_bytes - SEGMENT_HEADER_BYTES - RECORD_ROOM_MIN;
+    if (len + RECORD_ROOM_MIN <= room)
+        return 0;
+    return make_spares(log, len / payload + 1, true);
+}
+
+static int file_append(struct cmdlog *base, const struct slice *parts, size_t count, cmdlog_position *ret_position)
+{
+    struct cmdlog_file *log = file_of(base);
+    struct source source = {.parts = parts, .count = count};
+    uint64_t len = 0;
+    REQUIRE(!log->read_only);
+    if (log->failed || has_failed_sync(log))
+        return tl_trace(TL_ERR_IO);
+    for (size_t i = 0; i < count; i++)
+        len += parts[i].len;
+    int r = make_room(log, len);
+    if (r < 0)
+        return tl_trace(r);
+    source.taken = mem_alloc((count + PARTS_MORE) * sizeof *source.taken);
+    r = write_entry(log, &source, len);
+    mem_free(source.taken);
+    pthread_mutex_lock(&log->lock);
+    if (r == 0) {
+        log->sealed = false;
+        *ret_position = ++log->appended;
+        log->appended_chain = log->end.chain;
+    }
+    log->failed = r < 0;
+    log->spares_reserved = 0;
+    pthread_mutex_unlock(&log->lock);
+    return r == TL_ERR_NO_SPACE ? tl_trace(TL_ERR_IO) : r < 0 ? tl_trace(r) : 0;
+}
+
+/* --- Syncing ------------------------------------------------------------------------------------------------------ */
+
+/* Invariant 6. Not synced itself: see README.md. A failure only makes the next opening know less. */
+static void say_durable(struct cmdlog_file *log, cmdlog_position position)
+{
+    char bytes[RECORD_HEADER_BYTES] = {0};
+    struct slice part = slice_make(bytes, sizeof bytes);
+    cmdlog_put_u64(bytes + 8, position);
+    memcpy(bytes + 16, log->identity, CMDLOG_IDENTITY_BYTES);
+    cmdlog_put_u32(bytes, crc32c(segment_seed(log->identity, 0, 0), bytes + 4, sizeof bytes - 4));
+    uint64_t slot = log->durable_writes++ % 2;
+    if (log->durable_file >= 0)
+        (void)!log->disk->functions->write(log->disk, log->durable_file, slot * SEGMENT_HEADER_BYTES, &part, 1);
+}
+
+enum { SYNCED_AT_ONCE = 16 };
+
+/* What a sync has to do, taken down under the lock. */
+struct syncing {
+    cmdlog_position position;
+    bool names;
+    size_t count;
+    struct cmdlog_segment segments[SYNCED_AT_ONCE];
+};
+
+static struct syncing begin_sync(struct cmdlog_file *log)
+{
+    struct syncing syncing = {.position = log->appended, .names = log->names_unsynced};
+    for (size_t i = 0; i < log->segment_count && syncing.count < SYNCED_AT_ONCE; i++)
+        if (log->segments[i].synced < log->segments[i].begun)
+            syncing.segments[syncing.count++] = log->segments[i];
+    return syncing;
+}
+
+/* Files of segments that are full and synced are closed; the last one's stays open. */
+static void end_sync(struct cmdlog_file *log, const struct syncing *syncing)
+{
+    for (size_t i = 0; i < syncing->count; i++) {
+        const struct cmdlog_segment *was = &syncing->segments[i];
+        struct cmdlog_segment *segment = &log->segments[was->number - log->segments[0].number];
+        if (was->begun == was->done) /* else a write was under way, which the sync may have missed */
+            segment->synced = was->done;
+        if (segment->synced < segment->begun || segment == &log->segments[log->segment_count - 1])
+            continue;
+        log->disk->functions->close(log->disk, segment->file);
+        segment->file = -1;
+    }
+    if (syncing->position > log->durable)
+        log->durable = syncing->position;
+}
+
+/* One round: everything that was appended when it began, unless that lies in very many files. Requires: sync_lock. */
+static int sync_round(struct cmdlog_file *log)
+{
+    struct cmdlog_disk *disk = log->disk;
+    int r = 0;
+    if (has_failed_sync(log))
+        return tl_trace(TL_ERR_IO);
+    pthread_mutex_lock(&log->lock);
+    struct syncing syncing = begin_sync(log);
+    log->names_unsynced = false;
+    pthread_mutex_unlock(&log->lock);
+    for (size_t i = 0; r == 0 && i < syncing.count; i++)
+        r = disk->functions->sync(disk, syncing.segments[i].file);
+    if (r == 0 && syncing.names)
+        r = disk->functions->sync_names(disk);
+    if (r < 0)
+        return fail_sync(log, r);
+    pthread_mutex_lock(&log->lock);
+    if (syncing.count == SYNCED_AT_ONCE)
+        syncing.position = log->durable; /* there may be more files: another round */
+    end_sync(log, &syncing);
+    pthread_mutex_unlock(&log->lock);
+    say_durable(log, syncing.position);
+    return 0;
+}
+
+static bool is_durable(struct cmdlog_file *log, cmdlog_position position)
+{
+    pthread_mutex_lock(&log->lock);
+    bool durable = log->durable >= position;
+    pthread_mutex_unlock(&log->lock);
+    return durable;
+}
+
+static int file_sync(struct cmdlog *base, cmdlog_position position)
+{
+    struct cmdlog_file *log = file_of(base);
+    int r = 0;
+    pthread_mutex_lock(&log->sync_lock);
+    while (r == 0 && !is_durable(log, position))
+        r = sync_round(log);
+    pthread_mutex_unlock(&log->sync_lock);
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+static void file_head(struct cmdlog *base, struct cmdlog_head *ret_head)
+{
+    struct cmdlog_file *log = file_of(base);
+    pthread_mutex_lock(&log->lock);
+    const struct cmdlog_segment *oldest = &log->segments[0];
+    *ret_head = (struct cmdlog_head){
+        .oldest = log->segment_count == 0 ? 1 : oldest->position + (oldest->continued ? 1 : 0),
+        .appended = log->appended,
+        .durable = log->durable,
+        .sealed = log->sealed,
+    };
+    pthread_mutex_unlock(&log->lock);
+}
+
+static int file_seal(struct cmdlog *base)
+{
+    struct cmdlog_file *log = file_of(base);
+    struct slice taken[PARTS_MORE];
+    struct source source = {.taken = taken, .taken_count = 1};
+    struct cmdlog_head head;
+    file_head(base, &head);
+    if (log->failed)
+        return tl_trace(TL_ERR_IO);
+    int r = file_sync(base, head.appended);
+    if (r < 0 || head.sealed)
+        return r < 0 ? tl_trace(r) : 0;
+    if (log->end.offset + RECORD_ROOM_MIN > log->segment_bytes)
+        r = cmdlog_file_new_segment(log, false);
+    struct record record = {.position = log->appended + 1, .kind = RECORD_SEAL};
+    if (r == 0)
+        r = write_record(log, &record, &source);
+    if (r == 0)
+        r = log->disk->functions->sync(log->disk, log->segments[log->segment_count - 1].file);
+    if (r == 0)
+        r = log->disk->functions->sync_names(log->disk);
+    if (r < 0) {
+        log->failed = true;
+        return fail_sync(log, r);
+    }
+    pthread_mutex_lock(&log->lock);
+    log->sealed = true;
+    pthread_mutex_unlock(&log->lock);
+    return 0;
+}
+
+/* --- Following ---------------------------------------------------------------------------------------------------- */
+
+struct file_cursor {
+    struct cmdlog_cursor cursor;
+    struct cmdlog_file *log;
+    struct cmdlog_reader reader;
+    uint64_t number;       /* of the segment that it reads */
+    cmdlog_position position; /* of the entry that it reads next */
+    cmdlog_position wanted;   /* what it was asked for: earlier ones are passed over */
+    uint32_t chain;        /* the checksum of the last record of the entry read last */
+    struct buf entry;      /* the parts of an entry that has several */
+};
+
+/* Finds a segment by its number. Requires: lock. */
+static const struct cmdlog_segment *find_segment(const struct cmdlog_file *log, uint64_t number)
+{
+    uint64_t oldest = log->segment_count == 0 ? 0 : log->segments[0].number;
+    return number < oldest || number - oldest >= log->segment_count ? NULL : &log->segments[number - oldest];
+}
+
+static int read_segment(struct file_cursor *cursor, uint64_t number)
+{
+    struct cmdlog_file *log = cursor->log;
+    pthread_mutex_lock(&log->lock);
+    const struct cmdlog_segment *found = find_segment(log, number);
+    struct cmdlog_segment segment = found == NULL ? (struct cmdlog_segment){0} : *found;
+    uint64_t oldest = log->segment_count == 0 ? 0 : log->segments[0].number;
+    pthread_mutex_unlock(&log->lock);
+    if (segment.number == 0)
+        return number < oldest ? CMDLOG_TRIMMED : CMDLOG_END;
+    if (cursor->reader.disk != NULL && cursor->reader.file >= 0)
+        log->disk->functions->close(log->disk, cursor->reader.file);
+    int r = cmdlog_reader_open(&cursor->reader, log, &segment, SEGMENT_HEADER_BYTES, segment.chain);
+    if (r != 0)
+        return r < 0 ? tl_trace(r) : CMDLOG_TRIMMED;
+    cursor->number = number;
+    return 0;
+}
+
+static int file_follow(struct cmdlog *base, cmdlog_position from, struct cmdlog_cursor **ret_cursor)
+{
+    struct cmdlog_file *log = file_of(base);
+    struct cmdlog_head head;
+    file_head(base, &head);
+    if (from < head.oldest)
+        return CMDLOG_TRIMMED;
+    uint64_t number = 0;
+    cmdlog_position position = 1;
+    pthread_mutex_lock(&log->lock);
+    for (size_t i = 0; i < log->segment_count; i++)
+        if (i == 0 || (!log->segments[i].continued && log->segments[i].position <= from)) {
+            number = log->segments[i].number;
+            position = log->segments[i].position;
+        }
+    pthread_mutex_unlock(&log->lock);
+    struct file_cursor *cursor = mem_zalloc(sizeof *cursor);
+    *cursor = (struct file_cursor){
+        .cursor = {base->functions},
+        .log = log,
+        .reader = {.file = -1},
+        .position = position,
+        .wanted = from,
+        .entry = BUF_INIT(BUF_UNLIMITED),
+    };
+    int r = number == 0 ? 0 : read_segment(cursor, number);
+    if (r != 0) {
+        cmdlog_unfollow(&cursor->cursor);
+        return r < 0 ? tl_trace(r) : CMDLOG_TRIMMED;
+    }
+    *ret_cursor = &cursor->cursor;
+    return 0;
+}
+
+/* What was there is no record: damage, unless the segment was let go of meanwhile. */
+static int explain_unsound(struct file_cursor *cursor)
+{
+    pthread_mutex_lock(&cursor->log->lock);
+    bool there = find_segment(cursor->log, cursor->number) != NULL;
+    pthread_mutex_unlock(&cursor->log->lock);
+    return there ? tl_trace(TL_ERR_CORRUPT) : CMDLOG_TRIMMED;
+}
+
+/* Reads one record, in the next segment where this one is full. */
+static int next_record(struct file_cursor *cursor, struct record *ret_record, struct slice *ret_payload)
+{
+    int r = cmdlog_reader_next(&cursor->reader, ret_record, ret_payload);
+    while (r == READER_END) {
+        r = read_segment(cursor, cursor->number + 1);
+        if (r == 0)
+            r = cmdlog_reader_next(&cursor->reader, ret_record, ret_payload);
+        else
+            return r < 0 ? tl_trace(r) : r == CMDLOG_END ? tl_trace(TL_ERR_CORRUPT) : r;
+    }
+    if (r == READER_UNSOUND)
+        return explain_unsound(cursor);
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+/* Reads the records of the next entry. */
+static int next_entry(struct file_cursor *cursor, struct slice *ret_bytes)
+{
+    struct record record;
+    struct slice payload;
+    bool several = false;
+    buf_clear(&cursor->entry);
+    for (;;) {
+        int r = next_record(cursor, &record, &payload);
+        if (r != 0)
+            return r < 0 ? tl_trace(r) : r;
+        if (record.kind == RECORD_SEAL)
+            continue;
+        if (record.position != cursor->position)
+            return explain_unsound(cursor);
+        cursor->chain = record.sum;
+        if (record.kind == RECORD_WHOLE) {
+            *ret_bytes = payload;
+            break;
+        }
+        several = true;
+        buf_slice(&cursor->entry, payload);
+        if (record.kind == RECORD_LAST)
+            break;
+    }
+    if (several)
+        *ret_bytes = buf_view(&cursor->entry);
+    cursor->position++;
+    return 0;
+}
+
+static int file_next(struct cmdlog_cursor *base, struct cmdlog_entry *ret_entry)
+{
+    struct file_cursor *cursor = (struct file_cursor *)base;
+    struct slice bytes = SLICE_NONE;
+    struct cmdlog_head head;
+    file_head(&cursor->log->log, &head);
+    for (;;) {
+        if (cursor->position > head.appended)
+            return CMDLOG_END;
+        int r = next_entry(cursor, &bytes);
+        if (r != 0)
+            return r < 0 ? tl_trace(r) : r;
+        if (cursor->position > cursor->wanted)
+            break;
+    }
+    *ret_entry = (struct cmdlog_entry){cursor->position - 1, bytes};
+    return 0;
+}
+
+static void file_unfollow(struct cmdlog_cursor *base)
+{
+    struct file_cursor *cursor = (struct file_cursor *)base;
+    cmdlog_reader_close(&cursor->reader);
+    buf_deinit(&cursor->entry);
+    mem_free(cursor);
+}
+
+/* Reads the entry. */
+static int read_chain(struct cmdlog *base, cmdlog_position position, uint32_t *ret_chain)
+{
+    struct cmdlog_cursor *cursor;
+    struct cmdlog_entry entry;
+    int r = file_follow(base, position, &cursor);
+    if (r != 0)
+        return r;
+    r = file_next(cursor, &entry);
+    if (r == 0)
+        *ret_chain = ((struct file_cursor *)cursor)->chain;
+    file_unfollow(cursor);
+    return r;
+}
+
+/* Where the log begins. What a later segment's header says may be the checksum of a seal. Requires: the lock. */
+static uint32_t first_chain(const struct cmdlog_file *log)
+{
+    return log->segment_count > 0 && log->segments[0].number == 1 ? log->segments[0].chain : 0;
+}
+
+static int file_lineage(struct cmdlog *base, cmdlog_position position, struct cmdlog_lineage *ret_lineage)
+{
+    struct cmdlog_file *log = file_of(base);
+    struct cmdlog_head head;
+    int r = 0;
+    memcpy(ret_lineage->identity, log->identity, sizeof log->identity);
+    file_head(base, &head);
+    pthread_mutex_lock(&log->lock);
+    bool newest = position == log->appended;
+    if (newest || position + 1 == head.oldest)
+        ret_lineage->history_crc = newest ? log->appended_chain : first_chain(log);
+    pthread_mutex_unlock(&log->lock);
+    if (!newest && position >= head.oldest && position < head.appended)
+        r = read_chain(base, position, &ret_lineage->history_crc);
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+/* --- Trimming ----------------------------------------------------------------------------------------------------- */
+
+/* Whether nothing of the oldest segment is wanted any more. Requires: the lock. */
+static bool may_go(const struct cmdlog_file *log, cmdlog_position before)
+{
+    if (log->segment_count < 2 || log->segments[0].synced != log->segments[0].begun)
+        return false;
+    const struct cmdlog_segment *following = &log->segments[1];
+    cmdlog_position newest_within = following->continued ? following->position : following->position - 1;
+    return newest_within < before;
+}
+
+/* Returns: the number of the oldest segment; 0: something in it may still be wanted. It stays the oldest as long as trim_lock is held. */
+static uint64_t look_at_oldest(struct cmdlog_file *log, cmdlog_position before)
+{
+    pthread_mutex_lock(&log->lock);
+    uint64_t number = may_go(log, before) ? log->segments[0].number : 0;
+    pthread_mutex_unlock(&log->lock);
+    return number;
+}
+
+/* Takes it out of the list. */
+static void take_oldest(struct cmdlog_file *log)
+{
+    pthread_mutex_lock(&log->lock);
+    int file = log->segments[0].file; /* open where its last sync found nothing behind it yet */
+    memmove(log->segments, log->segments + 1, --log->segment_count * sizeof *log->segments);
+    log->end.segment--;
+    pthread_mutex_unlock(&log->lock);
+    if (file >= 0)
+        log->disk->functions->close(log->disk, file);
+}
+
+/* Returns: 1, its file has been taken away; 0; fatal codes. */
+static int offer(struct cmdlog_file *log, uint64_t number)
+{
+    char name[CMDLOG_FILE_NAME_BYTES];
+    cmdlog_segment_name(number, name);
+    return log->keep == NULL ? 0 : log->keep(log->keep_context, name);
+}
+
+static int let_go(struct cmdlog_file *log, uint64_t number)
+{
+    char name[CMDLOG_FILE_NAME_BYTES], spare[CMDLOG_FILE_NAME_BYTES];
+    bool kept;
+    cmdlog_segment_name(number, name);
+    pthread_mutex_lock(&log->lock);
+    kept = log->spare_count < log->spares_max;
+    uint64_t spare_number = log->spare_next;
+    log->spare_next += kept;
+    pthread_mutex_unlock(&log->lock);
+    if (!kept)
+        return log->disk->functions->remove(log->disk, name);
+    cmdlog_spare_name(spare_number, spare);
+    int r = log->disk->functions->rename(log->disk, name, spare);
+    if (r == 0 && !note_spare(log, spare_number, log->spares_max))
+        r = remove_spare(log, spare_number);
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+/* The names go one after the other and are synced between, so that a power cut leaves no gap. */
+static int file_trim(struct cmdlog *base, cmdlog_position before)
+{
+    struct cmdlog_file *log = file_of(base);
+    uint64_t number;
+    int r = 0;
+    REQUIRE(!log->read_only);
+    pthread_mutex_lock(&log->trim_lock);
+    while (r >= 0 && (number = look_at_oldest(log, before)) != 0) {
+        r = offer(log, number);
+        if (r < 0) { /* who keeps them has said so; the log is longer until he can */
+            pthread_mutex_unlock(&log->trim_lock);
+            return 0;
+        }
+        take_oldest(log);
+        if (r == 0)
+            r = let_go(log, number);
+        if (r >= 0)
+            r = log->disk->functions->sync_names(log->disk);
+    }
+    pthread_mutex_unlock(&log->trim_lock);
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+int cmdlog_file_preallocate(struct cmdlog *base)
+{
+    struct cmdlog_file *log = file_of(base);
+    return log->read_only ? 0 : make_spares(log, log->spares_max, false);
+}
+
+/* A spare is there before the last segment is full; trimming gives back further ones. */
+static int file_prepare(struct cmdlog *base)
+{
+    struct cmdlog_file *log = file_of(base);
+    pthread_mutex_lock(&log->lock);
+    bool wanted = !log->read_only && log->half_full;
+    pthread_mutex_unlock(&log->lock);
+    int r = wanted ? make_spares(log, 1, false) : 0;
+    return r == TL_ERR_NO_SPACE ? 0 : r; /* an append will say so */
+}
+
+/* Removes spares until there are no more than so many, and those that are reserved. */
+static int drop_spares(struct cmdlog_file *log, unsigned left)
+{
+    for (;;) {
+        uint64_t number = 0;
+        pthread_mutex_lock(&log->lock);
+        bool more = log->spare_count > (left > log->spares_reserved ? left : log->spares_reserved);
+        if (more)
+            number = log->spare_numbers[--log->spare_count];
+        pthread_mutex_unlock(&log->lock);
+        int r = more ? remove_spare(log, number) : 0;
+        if (!more || r < 0)
+            return r < 0 ? tl_trace(r) : 0;
+    }
+}
+
+static int file_shrink(struct cmdlog *base)
+{
+    struct cmdlog_file *log = file_of(base);
+    REQUIRE(!log->read_only);
+    return drop_spares(log, 0);
+}
+
+/* --- Checkpoints -------------------------------------------------------------------------------------------------- */
+
+/* The file: checksum 0, zero 4, and twice position, length of the place, place. */
+static void encode_checkpoints(const struct cmdlog_checkpoint *checkpoints, struct buf *buf)
+{
+    char number[8];
+    buf_append(buf, "\0\0\0\0\0\0\0\0", 8);
+    for (int i = 0; i < 2; i++) {
+        cmdlog_put_u64(number, checkpoints[i].position);
+        buf_append(buf, number, 8);
+        cmdlog_put_u64(number, checkpoints[i].locator.len);
+        buf_append(buf, number, 8);
+        buf_slice(buf, checkpoints[i].locator);
+    }
+    struct slice covered = buf_from(buf, 4);
+    char crc[4];
+    cmdlog_put_u32(crc, crc32c(0, covered.data, covered.len));
+    buf_overwrite(buf, 0, crc, sizeof crc);
+}
+
+static bool decode_checkpoint(struct slice *bytes, struct cmdlog_checkpoint *ret_checkpoint)
+{
+    struct slice place;
+    if (bytes->len < 16)
+        return false;
+    uint64_t position = cmdlog_get_u64(bytes->data);
+    uint64_t len = cmdlog_get_u64(bytes->data + 8);
+    *bytes = slice_from_offset(*bytes, 16);
+    if (len > CMDLOG_LOCATOR_MAX || !slice_take(bytes, (size_t)len, &place))
+        return false;
+    *ret_checkpoint = (struct cmdlog_checkpoint){position, slice_make(mem_strdup(place.data, place.len), place.len)};
+    return true;
+}
+
+static bool decode_checkpoints(struct cmdlog_file *log, struct slice bytes)
+{
+    if (bytes.len < 8 || cmdlog_get_u32(bytes.data) != crc32c(0, bytes.data + 4, bytes.len - 4))
+        return false;
+    bytes = slice_from_offset(bytes, 8);
+    return decode_checkpoint(&bytes, &log->checkpoints[0]) && decode_checkpoint(&bytes, &log->checkpoints[1]) &&
+           bytes.len == 0;
+}
+
+/* Returns: 0; 1 the file is damaged; fatal codes. */
+static int read_checkpoints(struct cmdlog_file *log)
+{
+    enum { BYTES_MAX = 8 + 2 * (16 + CMDLOG_LOCATOR_MAX) + 1 };
+    char *bytes = mem_alloc(BYTES_MAX);
+    size_t len = 0;
+    int file;
+    int r = log->disk->functions->open(log->disk, checkpoints_name, false, &file);
+    bool there = r == 0;
+    if (there) {
+        r = log->disk->functions->read(log->disk, file, 0, bytes, BYTES_MAX, &len);
+        log->disk->functions->close(log->disk, file);
+    }
+    if (r == 0 && !decode_checkpoints(log, slice_make(bytes, len)))
+        r = 1;
+    else if (r == DISK_NO_FILE && !there)
+        r = 0;
+    mem_free(bytes);
+    return r < 0 ? tl_trace(r) : r;
+}
+
+static void forget_checkpoint(struct cmdlog_checkpoint *checkpoint)
+{
+    mem_free((char *)(uintptr_t)checkpoint->locator.data);
+    *checkpoint = (struct cmdlog_checkpoint){0};
+}
+
+/* Writes a new file, makes it durable, and puts it in the place of the old one. */
+static int write_checkpoints(struct cmdlog_file *log, const struct cmdlog_checkpoint *checkpoints)
+{
+    struct cmdlog_disk *disk = log->disk;
+    struct buf buf = BUF_INIT(BUF_UNLIMITED);
+    int file;
+    int r = disk->functions->remove(disk, checkpoints_new_name);
+    if (r == 0)
+        r = disk->functions->open(disk, checkpoints_new_name, true, &file);
+    if (r == 0) {
+        encode_checkpoints(checkpoints, &buf);
+        struct slice part = buf_view(&buf);
+        r = disk->functions->write(disk, file, 0, &part, 1);
+        if (r == 0)
+            r = disk->functions->sync(disk, file);
+        disk->functions->close(disk, file);
+    }
+    if (r == 0)
+        r = disk->functions->rename(disk, checkpoints_new_name, checkpoints_name);
+    if (r == 0)
+        r = disk->functions->sync_names(disk);
+    buf_deinit(&buf);
+    return r == 0 ? 0 : tl_trace(r < 0 ? r : TL_ERR_IO);
+}
+
+static int file_put_checkpoint(struct cmdlog *base, const struct cmdlog_checkpoint *checkpoint)
+{
+    struct cmdlog_file *log = file_of(base);
+    REQUIRE(is_durable(log, checkpoint->position));
+    pthread_mutex_lock(&log->sync_lock);
+    if (checkpoint->position < log->checkpoints[0].position) {
+        pthread_mutex_unlock(&log->sync_lock);
+        return 0;
+    }
+    bool again = checkpoint->position == log->checkpoints[0].position;
+    struct cmdlog_checkpoint both[2] = {*checkpoint, log->checkpoints[again ? 1 : 0]};
+    int r = write_checkpoints(log, both);
+    if (r == 0) {
+        pthread_mutex_lock(&log->lock);
+        forget_checkpoint(&log->checkpoints[again ? 0 : 1]);
+        if (!again)
+            log->checkpoints[1] = log->checkpoints[0];
+        log->checkpoints[0] = (struct cmdlog_checkpoint){
+            checkpoint->position,
+            slice_make(mem_strdup(checkpoint->locator.data, checkpoint->locator.len), checkpoint->locator.len)};
+        pthread_mutex_unlock(&log->lock);
+    }
+    pthread_mutex_unlock(&log->sync_lock);
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+static int file_get_checkpoint(struct cmdlog *base, unsigned back, char *buffer, struct cmdlog_checkpoint *ret_checkpoint)
+{
+    struct cmdlog_file *log = file_of(base);
+    pthread_mutex_lock(&log->lock);
+    struct cmdlog_checkpoint found = log->checkpoints[back];
+    if (found.locator.len > 0)
+        memcpy(buffer, found.locator.data, found.locator.len);
+    pthread_mutex_unlock(&log->lock);
+    if (found.position == 0 && found.locator.len == 0)
+        return CMDLOG_NOT_FOUND;
+    *ret_checkpoint = (struct cmdlog_checkpoint){found.position, slice_make(buffer, found.locator.len)};
+    return 0;
+}
+
+/* --- Opening and closing ------------------------------------------------------------------------------------------ */
+
+static void file_close(struct cmdlog *base)
+{
+    struct cmdlog_file *log = file_of(base);
+    for (size_t i = 0; i < log->segment_count; i++)
+        if (log->segments[i].file >= 0)
+            log->disk->functions->close(log->disk, log->segments[i].file);
+    if (log->durable_file >= 0)
+        log->disk->functions->close(log->disk, log->durable_file);
+    for (int i = 0; i < 2; i++)
+        forget_checkpoint(&log->checkpoints[i]);
+    mem_free(log->segments);
+    pthread_mutex_destroy(&log->lock);
+    pthread_mutex_destroy(&log->sync_lock);
+    pthread_mutex_destroy(&log->trim_lock);
+    log->disk->functions->free(log->disk);
+    mem_free(log);
+}
+
+static const struct cmdlog_functions functions = {
+    .append = file_append,
+    .sync = file_sync,
+    .head = file_head,
+    .lineage = file_lineage,
+    .follow = file_follow,
+    .next = file_next,
+    .unfollow = file_unfollow,
+    .trim = file_trim,
+    .preallocate = file_prepare,
+    .shrink = file_shrink,
+    .put_checkpoint = file_put_checkpoint,
+    .get_checkpoint = file_get_checkpoint,
+    .seal = file_seal,
+    .close = file_close,
+};
+
+static int open_files(struct cmdlog_file *log, char **ret_reason)
+{
+    static const char damaged[] = "the log of commands: the file 'checkpoints' is damaged";
+    int r = log->disk->functions->open(log->disk, durable_name, false, &log->durable_file);
+    if (r == DISK_NO_FILE)
+        log->durable_file = -1;
+    if (r < 0)
+        return tl_trace(r);
+    r = read_checkpoints(log);
+    if (r > 0) {
+        *ret_reason = mem_strdup(damaged, sizeof damaged - 1);
+        return tl_trace(TL_ERR_CORRUPT);
+    }
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+int cmdlog_file_open(struct cmdlog_disk *disk, const struct cmdlog_file_options *options, struct cmdlog **ret_log,
+                  char **ret_reason)
+{
+    struct cmdlog_file *log = mem_zalloc(sizeof *log);
+    log->log.functions = &functions;
+    log->disk = disk;
+    log->segment_bytes = options->segment_bytes == 0 ? SEGMENT_BYTES_DEFAULT : options->segment_bytes;
+    log->spares_max = options->spares_max < CMDLOG_SPARES_MAX ? options->spares_max : CMDLOG_SPARES_MAX;
+    log->read_only = options->read_only;
+    log->after = options->after;
+    log->lineage = options->lineage;
+    log->keep = options->archive;
+    log->keep_context = options->archive_context;
+    log->durable_file = -1;
+    log->spare_next = 1;
+    REQUIRE(log->segment_bytes % SEGMENT_HEADER_BYTES == 0 && log->segment_bytes >= 2 * SEGMENT_HEADER_BYTES);
+    pthread_mutex_init(&log->lock, NULL);
+    pthread_mutex_init(&log->sync_lock, NULL);
+    pthread_mutex_init(&log->trim_lock, NULL);
+    *ret_reason = NULL;
+    int r = open_files(log, ret_reason);
+    if (r == 0)
+        r = cmdlog_file_recover(log, ret_reason);
+    if (r == 0 && log->durable_file < 0 && !log->read_only)
+        r = disk->functions->open(disk, durable_name, true, &log->durable_file);
+    if (r == 0 && !log->read_only)
+        r = drop_spares(log, log->spares_max); /* an append that was given up may have left more */
+    if (r == 0 && !log->read_only)
+        say_durable(log, log->durable);
+    if (r < 0) {
+        cmdlog_close(&log->log);
+        return tl_trace(r);
+    }
+    *ret_log = &log->log;
+    return 0;
+}

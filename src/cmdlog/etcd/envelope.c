@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What stands around an entry; see envelope.h. */
+#include "cmdlog/etcd/envelope.h"
+
+#include "base/crc32c.h"
+
+enum { FORM = 1 };
+
+static void put_number(char *bytes, size_t len, uint64_t value)
+{
+    for (size_t i = 0; i < len; i++)
+        bytes[i] = (char)(value >> 8 * i);
+}
+
+static uint64_t get_number(const char *bytes, size_t len)
+{
+    uint64_t value = 0;
+    for (size_t i = 0; i < len; i++)
+        value |= (uint64_t)(unsigned char)bytes[i] << 8 * i;
+    return value;
+}
+
+void envelope_write(const struct envelope *envelope, struct slice host, const struct slice *pieces, size_t count,
+                    char ret_bytes[ENVELOPE_BYTES])
+{
+    memset(ret_bytes, 0, ENVELOPE_BYTES);
+    ret_bytes[4] = FORM;
+    put_number(ret_bytes + 8, 8, envelope->life);
+    put_number(ret_bytes + 16, 8, envelope->number);
+    put_number(ret_bytes + 24, 8, envelope->submitted);
+    put_number(ret_bytes + 32, 4, envelope->part);
+    put_number(ret_bytes + 36, 4, envelope->parts);
+    uint32_t crc = crc32c(crc32c(0, host.data, host.len), ret_bytes + 4, ENVELOPE_BYTES - 4);
+    for (size_t i = 0; i < count; i++)
+        crc = crc32c(crc, pieces[i].data, pieces[i].len);
+    put_number(ret_bytes, 4, crc);
+}
+
+int envelope_read(struct slice value, struct slice host, struct envelope *ret_envelope, struct slice *ret_bytes)
+{
+    if (value.len <= ENVELOPE_BYTES)
+        return tl_trace(TL_ERR_CORRUPT);
+    if (crc32c(crc32c(0, host.data, host.len), value.data + 4, value.len - 4) != (uint32_t)get_number(value.data, 4))
+        return tl_trace(TL_ERR_CORRUPT);
+    if (get_number(value.data + 4, 4) != FORM)
+        return tl_trace(TL_ERR_VERSION);
+    struct envelope envelope = {
+        .life = get_number(value.data + 8, 8),
+        .number = get_number(value.data + 16, 8),
+        .submitted = get_number(value.data + 24, 8),
+        .part = (uint32_t)get_number(value.data + 32, 4),
+        .parts = (uint32_t)get_number(value.data + 36, 4),
+    };
+    if (envelope.life == 0 || envelope.number == 0 || envelope.part == 0 || envelope.part > envelope.parts ||
+        envelope.parts > ENVELOPE_PARTS_MAX || envelope.number < envelope.part)
+        return tl_trace(TL_ERR_CORRUPT);
+    *ret_envelope = envelope;
+    *ret_bytes = slice_from_offset(value, ENVELOPE_BYTES);
+    return 0;
+}

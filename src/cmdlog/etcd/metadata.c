@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What etcd keeps beside the entries, and how long it keeps those: genesis, checkpoints, trimming; README.md, "Trimming". */
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/types.h"
+#include "cmdlog/etcd/cmdlog_etcd_internal.h"
+
+enum { PATIENCE_US = 5 * TL_SECOND /* of calls that are given no time */ };
+
+/* A checkpoint as bytes: its position, log_bytes, the length of its place (8 bytes each, high first), its place. A key has its host's newest, then the one before. */
+
+/* --- Questions --------------------------------------------------------------------------------------------------------- */
+
+static int range(struct cmdlog_etcd *log, const struct etcd_range *range, uint64_t until, struct buf *reply)
+{
+    struct buf request = BUF_INIT(BUF_UNLIMITED);
+    int status;
+    call_frame(&request);
+    etcd_put_range(&request, range);
+    call_frame_end(&request);
+    int r = client_ask(log->client, WAY_CONTROL, ETCD_RANGE, buf_view(&request), until, reply, &status);
+    buf_deinit(&request);
+    return r == TL_ERR_IO && status == GRPC_OUT_OF_RANGE ? CMDLOG_TRIMMED : r;
+}
+
+int keep__ask_head(struct cmdlog *base, uint64_t until, cmdlog_position *ret_position)
+{
+    struct cmdlog_etcd *log = cmdlog_etcd_of(base);
+    struct buf reply = BUF_INIT(BUF_UNLIMITED);
+    struct etcd_kv kv = {0};
+    cmdlog_position position = 0;
+    int r = range(log,
+                  &(struct etcd_range){
+                      .key = log->logs, .end = log->logs_end, .keys_only = true, .newest_first = true, .limit = 1},
+                  until, &reply);
+    struct slice rest = buf_view(&reply);
+    if (r == 0 && (r = etcd_take_kv(&rest, &kv)) >= 0) {
+        position = kv.modified;
+        r = 0;
+    }
+    buf_deinit(&reply);
+    if (r == 0) {
+        pthread_mutex_lock(&log->lock);
+        cmdlog_etcd__observe(log, position);
+        pthread_mutex_unlock(&log->lock);
+        *ret_position = position;
+    }
+    return r;
+}
+
+/* --- Genesis ----------------------------------------------------------------------------------------------------------- */
+
+int keep__read_genesis(struct cmdlog *base, uint64_t until, struct buf *bytes, cmdlog_position *ret_position)
+{
+    struct cmdlog_etcd *log = cmdlog_etcd_of(base);
+    struct buf reply = BUF_INIT(BUF_UNLIMITED);
+    struct etcd_kv kv;
+    int r = range(log, &(struct etcd_range){.key = log->key_genesis}, until, &reply);
+    struct slice rest = buf_view(&reply);
+    if (r == 0 && (r = etcd_take_kv(&rest, &kv)) == 1) {
+        buf_slice(bytes, kv.value);
+        *ret_position = kv.modified;
+        r = 0;
+    } else if (r == 0) {
+        r = CMDLOG_NOT_FOUND;
+    }
+    buf_deinit(&reply);
+    return r;
+}
+
+int keep__create_genesis(struct cmdlog *base, struct slice bytes, uint64_t until)
+{
+    struct cmdlog_etcd *log = cmdlog_etcd_of(base);
+    struct buf request = BUF_INIT(BUF_UNLIMITED), reply = BUF_INIT(BUF_UNLIMITED);
+    struct etcd_txn_reply txn = {0};
+    call_frame(&request);
+    etcd_compare_created(&request, log->key_genesis, 0);
+    etcd_branch_put(&request, ETCD_THEN, log->key_genesis, bytes, 0);
+    call_frame_end(&request);
+    int r = client_ask(log->client, WAY_CONTROL, ETCD_TXN, buf_view(&request), until, &reply, NULL);
+    if (r == 0)
+        r = etcd_read_txn(buf_view(&reply), &txn);
+    buf_deinit(&request);
+    buf_deinit(&reply);
+    return r != 0 ? r : txn.succeeded ? 0 : CMDLOG_EXISTS;
+}
+
+/* --- Checkpoints ------------------------------------------------------------------------------------------------------- */
+
+static void put_one(const struct cmdlog_checkpoint *checkpoint, struct buf *buf)
+{
+    buf_u64be(buf, checkpoint->position);
+    buf_u64be(buf, checkpoint->log_bytes);
+    buf_u64be(buf, checkpoint->locator.len);
+    buf_slice(buf, checkpoint->locator);
+}
+
+/* Takes one off the front. Returns: 1; 0: there is none; TL_ERR_CORRUPT. */
+static int take_one(struct slice *value, struct cmdlog_checkpoint *ret)
+{
+    struct cmdlog_checkpoint found;
+    uint64_t len;
+    if (value->len == 0)
+        return 0;
+    if (!slice_take_u64be(value, &found.position) || !slice_take_u64be(value, &found.log_bytes) ||
+        !slice_take_u64be(value, &len) || len > CMDLOG_LOCATOR_MAX || !slice_take(value, (size_t)len, &found.locator))
+        return tl_trace(TL_ERR_CORRUPT);
+    *ret = found;
+    return 1;
+}
+
+/* This host's own: its newest, or the one before. Returns: 0, in `reply`; CMDLOG_NOT_FOUND; CMDLOG_UNREACHABLE; fatal codes. */
+static int read_own(struct cmdlog_etcd *log, unsigned back, struct buf *reply, struct cmdlog_checkpoint *ret)
+{
+    struct etcd_kv kv = {0};
+    int r = range(log, &(struct etcd_range){.key = log->key_checkpoint}, clock_boot_us() + PATIENCE_US, reply);
+    struct slice rest = buf_view(reply);
+    if (r != 0 || (r = etcd_take_kv(&rest, &kv)) < 0)
+        return r;
+    r = r == 0 ? 0 : take_one(&kv.value, ret);
+    if (r == 1 && back == 1)
+        r = take_one(&kv.value, ret);
+    return r < 0 ? r : r == 1 ? 0 : CMDLOG_NOT_FOUND;
+}
+
+int keep__get_checkpoint(struct cmdlog *base, unsigned back, char *buffer, struct cmdlog_checkpoint *ret_checkpoint)
+{
+    struct cmdlog_etcd *log = cmdlog_etcd_of(base);
+    struct buf reply = BUF_INIT(BUF_UNLIMITED);
+    struct cmdlog_checkpoint found;
+    int r = read_own(log, back, &reply, &found);
+    if (r == 0) {
+        memcpy(buffer, found.locator.data, found.locator.len);
+        found.locator.data = buffer;
+        *ret_checkpoint = found;
+    }
+    buf_deinit(&reply);
+    return r;
+}
+
+int keep__put_checkpoint(struct cmdlog *base, const struct cmdlog_checkpoint *checkpoint)
+{
+    struct cmdlog_etcd *log = cmdlog_etcd_of(base);
+    struct buf request = BUF_INIT(BUF_UNLIMITED), reply = BUF_INIT(BUF_UNLIMITED), value = BUF_INIT(BUF_UNLIMITED);
+    struct cmdlog_checkpoint before;
+    int r = read_own(log, 0, &reply, &before);
+    bool newer = r != 0 || before.position <= checkpoint->position;
+    put_one(checkpoint, &value);
+    if (r == 0 && before.position != checkpoint->position)
+        put_one(&before, &value);
+    buf_clear(&reply);
+    if ((r == 0 && newer) || r == CMDLOG_NOT_FOUND) {
+        call_frame(&request);
+        etcd_put_put(&request, log->key_checkpoint, buf_view(&value), 0);
+        call_frame_end(&request);
+        r = client_ask(log->client, WAY_CONTROL, ETCD_PUT, buf_view(&request), clock_boot_us() + PATIENCE_US, &reply,
+                       NULL);
+    }
+    buf_deinit(&request);
+    buf_deinit(&reply);
+    buf_deinit(&value);
+    return r;
+}
+
+int keep__list_checkpoints(struct cmdlog *base, uint64_t until, struct cmdlog_known_hosts **ret_hosts)
+{
+    struct cmdlog_etcd *log = cmdlog_etcd_of(base);
+    struct buf reply = BUF_INIT(BUF_UNLIMITED);
+    struct etcd_kv kv;
+    size_t count = 0;
+    int r = range(log, &(struct etcd_range){.key = log->checkpoints, .end = log->checkpoints_end}, until, &reply);
+    struct slice rest = buf_view(&reply);
+    while (r == 0 && (r = etcd_take_kv(&rest, &kv)) == 1) {
+        count++;
+        r = 0;
+    }
+    if (r != 0) {
+        buf_deinit(&reply);
+        return r;
+    }
+    struct cmdlog_known_hosts *hosts = mem_zalloc(sizeof *hosts + count * sizeof hosts->hosts[0] + reply.len);
+    char *room = (char *)&hosts->hosts[count];
+    rest = buf_view(&reply);
+    if (reply.len > 0)
+        rest.data = memcpy(room, reply.data, reply.len);
+    while (r == 0 && hosts->count < count && etcd_take_kv(&rest, &kv) == 1) {
+        struct cmdlog_known_host *host = &hosts->hosts[hosts->count++];
+        host->name = slice_from_offset(kv.key, log->checkpoints.len);
+        r = take_one(&kv.value, &host->newest) == 1 ? 0 : tl_trace(TL_ERR_CORRUPT);
+    }
+    buf_deinit(&reply);
+    if (r == 0)
+        *ret_hosts = hosts;
+    else
+        mem_free(hosts);
+    return r;
+}
+
+int keep__forget_host(struct cmdlog *base, struct slice name, uint64_t until)
+{
+    struct cmdlog_etcd *log = cmdlog_etcd_of(base);
+    struct buf request = BUF_INIT(BUF_UNLIMITED), reply = BUF_INIT(BUF_UNLIMITED), key = BUF_INIT(BUF_UNLIMITED);
+    cmdlog_etcd__key(&key, log, "checkpoint", name);
+    call_frame(&request);
+    etcd_branch_delete(&request, ETCD_THEN, buf_view(&key));
+    call_frame_end(&request);
+    int r = client_ask(log->client, WAY_CONTROL, ETCD_TXN, buf_view(&request), until, &reply, NULL);
+    buf_deinit(&request);
+    buf_deinit(&reply);
+    buf_deinit(&key);
+    return r;
+}
+
+/* --- Trimming ---------------------------------------------------------------------------------------------------------- */
+
+/* Whether nothing will ever follow on a put that is a part of an entry: it is its key's newest still, and its life is over. */
+static int is_left(struct cmdlog_etcd *log, const struct etcd_kv *kv, const struct envelope *envelope, uint64_t until,
+                   bool *ret_left)
+{
+    struct buf reply = BUF_INIT(BUF_UNLIMITED), key = BUF_INIT(BUF_UNLIMITED);
+    struct etcd_kv now = {0}, host = {0};
+    cmdlog_etcd__key(&key, log, "host", slice_from_offset(kv->key, log->logs.len));
+    int r = range(log, &(struct etcd_range){.key = buf_view(&key), .keys_only = true}, until, &reply);
+    struct slice rest = buf_view(&reply);
+    if (r == 0 && (r = etcd_take_kv(&rest, &host)) >= 0) {
+        buf_clear(&reply);
+        r = range(log, &(struct etcd_range){.key = kv->key, .keys_only = true}, until, &reply);
+        rest = buf_view(&reply);
+        if (r == 0)
+            r = etcd_take_kv(&rest, &now);
+    }
+    *ret_left = r >= 0 && host.created != envelope->life && now.version == kv->version;
+    buf_deinit(&reply);
+    buf_deinit(&key);
+    return r < 0 || r == CMDLOG_UNREACHABLE ? r : 0;
+}
+
+/* The newest put of a key up to a position may be a part of an entry that ends behind it: then its first part must stay. */
+static int keep_parts(struct cmdlog_etcd *log, const struct etcd_kv *kv, uint64_t until, cmdlog_position *bound)
+{
+    struct envelope envelope;
+    struct slice bytes;
+    bool left;
+    int r = envelope_read(kv->value, slice_from_offset(kv->key, log->logs.len), &envelope, &bytes);
+    if (r < 0)
+        return r;
+    if (envelope.part == envelope.parts)
+        return 0;
+    r = is_left(log, kv, &envelope, until, &left);
+    if (r != 0 || left)
+        return r;
+    cmdlog_position first = kv->modified;
+    for (uint32_t part = envelope.part; r == 0 && part > 1; part--) {
+        struct buf reply = BUF_INIT(BUF_UNLIMITED);
+        struct etcd_kv before = {0};
+        r = follower__put_before(log, kv->key, first, until, &reply, &before);
+        first = before.modified;
+        buf_deinit(&reply);
+    }
+    if (r == 0 && first <= *bound)
+        *bound = first - 1;
+    return r;
+}
+
+static int keep_all_parts(struct cmdlog_etcd *log, uint64_t until, cmdlog_position *bound)
+{
+    struct buf reply = BUF_INIT(BUF_UNLIMITED);
+    struct etcd_kv kv;
+    int r = range(log, &(struct etcd_range){.key = log->logs, .end = log->logs_end, .revision = *bound}, until, &reply);
+    struct slice rest = buf_view(&reply);
+    while (r == 0 && (r = etcd_take_kv(&rest, &kv)) == 1)
+        r = keep_parts(log, &kv, until, bound);
+    buf_deinit(&reply);
+    return r;
+}
+
+static int compact(struct cmdlog_etcd *log, cmdlog_position up_to, uint64_t until)
+{
+    struct buf request = BUF_INIT(BUF_UNLIMITED), reply = BUF_INIT(BUF_UNLIMITED);
+    int status;
+    call_frame(&request);
+    etcd_put_compact(&request, up_to);
+    call_frame_end(&request);
+    int r = client_ask(log->client, WAY_CONTROL, ETCD_COMPACT, buf_view(&request), until, &reply, &status);
+    buf_deinit(&request);
+    buf_deinit(&reply);
+    return r == TL_ERR_IO && status == GRPC_OUT_OF_RANGE ? 0 : r; /* it has been trimmed to there */
+}
+
+int keep__trim(struct cmdlog *base, cmdlog_position before)
+{
+    struct cmdlog_etcd *log = cmdlog_etcd_of(base);
+    struct cmdlog_known_hosts *known;
+    uint64_t until = clock_boot_us() + 2 * PATIENCE_US;
+    pthread_mutex_lock(&log->lock);
+    bool tight = log->space.tight;
+    pthread_mutex_unlock(&log->lock);
+    int r = keep__list_checkpoints(base, until, &known);
+    if (r != 0)
+        return r;
+    cmdlog_position bound = cmdlog_trim_bound(known, log->catch_up, tight);
+    mem_free(known);
+    if (before == 0 || bound > before - 1)
+        bound = before == 0 ? 0 : before - 1;
+    if (bound == 0)
+        return 0;
+    r = keep_all_parts(log, until, &bound);
+    if (r == CMDLOG_TRIMMED)
+        return 0; /* another host has trimmed it further */
+    if (r == 0 && bound > 0)
+        r = compact(log, bound, until);
+    if (r == 0) {
+        pthread_mutex_lock(&log->lock);
+        log->oldest = bound + 1 > log->oldest ? bound + 1 : log->oldest;
+        pthread_mutex_unlock(&log->lock);
+    }
+    return r;
+}

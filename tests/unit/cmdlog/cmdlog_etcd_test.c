@@ -1,0 +1,866 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Goal: the promises of src/cmdlog/README.md, "A log that hosts share", on a real etcd: members are killed and stopped, connections are cut in the middle.
+ * Entries carry their number and bytes that follow from it, so what is missing, twice, or out of order is seen.
+ */
+#include "../../lib/unit.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "../../lib/etcd_fixture.h"
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/types.h"
+#include "cmdlog/etcd/client.h"
+#include "cmdlog/etcd/envelope.h"
+#include "cmdlog/etcd/messages.h"
+#include "cmdlog/cmdlog_etcd.h"
+
+/* Of leases whose end is not the point: longer than any stall of the machine. Waits have no bound but the time limit of the test itself. */
+enum { LONG_S = 60 };
+
+static struct cmdlog *open_with(const char *url, const char *name, uint64_t lease_us)
+{
+    struct cmdlog *log;
+    char *reason = NULL;
+    const struct cmdlog_etcd_options options = {.url = slice_from(url), .name = slice_from(name), .lease_us = lease_us};
+    int r = cmdlog_etcd_open(&options, &log, &reason);
+    if (r != 0)
+        fail_msg("%s", reason);
+    return log;
+}
+
+/* Lives are long, so that a machine under load ends none. */
+static struct cmdlog *open_at(const char *url, const char *name)
+{
+    return open_with(url, name, LONG_S * TL_SECOND);
+}
+
+static uint64_t join(struct cmdlog *log)
+{
+    uint64_t life = 0;
+    int r;
+    while ((r = cmdlog_join(log, SLICE_LIT("about"), CMDLOG_FOREVER, &life)) == CMDLOG_EXISTS)
+        usleep(50000);
+    if (r != 0) {
+        char *trouble = cmdlog_etcd_last_error(log);
+        fail_msg("join: %d, %s", r, trouble);
+    }
+    return life;
+}
+
+/* --- Entries ---------------------------------------------------------------------------------------------------------- */
+
+/* The n-th entry of a writer: a text, and then bytes that follow from it, `len` in all. */
+static char *entry_of(const char *writer, unsigned number, size_t len)
+{
+    char *bytes = mem_alloc(len + 64);
+    int at = snprintf(bytes, 64, "%s %u %zu ", writer, number, len);
+    for (size_t i = (size_t)at; i < len; i++)
+        bytes[i] = (char)('a' + (i * 7 + number) % 26);
+    return bytes;
+}
+
+static int append_entry(struct cmdlog *log, const char *writer, unsigned number, size_t len, cmdlog_position *ret_position)
+{
+    char *bytes = entry_of(writer, number, len);
+    const struct slice parts[2] = {slice_make(bytes, len / 3), slice_make(bytes + len / 3, len - len / 3)};
+    int r = cmdlog_append(log, parts, 2, ret_position);
+    mem_free(bytes);
+    return r;
+}
+
+/* Returns: the number of an entry, which is whole. */
+static unsigned check_entry(const struct cmdlog_entry *entry, const char *writer)
+{
+    unsigned number = 0;
+    size_t len = 0;
+    char name[64] = "", head[64] = "";
+    memcpy(head, entry->bytes.data, entry->bytes.len < 63 ? entry->bytes.len : 63);
+    assert_int_equal(sscanf(head, "%63s %u %zu", name, &number, &len), 3);
+    assert_string_equal(name, writer);
+    assert_int_equal(len, entry->bytes.len);
+    char *bytes = entry_of(writer, number, len);
+    assert_int_equal(memcmp(bytes, entry->bytes.data, len), 0);
+    mem_free(bytes);
+    return number;
+}
+
+static int next_entry(struct cmdlog_cursor *cursor, struct cmdlog_entry *ret_entry, uint64_t until)
+{
+    for (;;) {
+        int r = cmdlog_next(cursor, ret_entry);
+        if (r != CMDLOG_END || clock_boot_us() >= until)
+            return r;
+        (void)!cmdlog_await(cursor, until);
+    }
+}
+
+/* All entries from `from` on are those of the writer from `first` to `last`, each once. */
+static void expect_entries(struct cmdlog *log, cmdlog_position from, const char *writer, unsigned first, unsigned last)
+{
+    struct cmdlog_cursor *cursor;
+    struct cmdlog_entry entry;
+    cmdlog_position position = from - 1;
+    assert_int_equal(cmdlog_follow(log, from, &cursor), 0);
+    for (unsigned i = first; i <= last; i++) {
+        int r = next_entry(cursor, &entry, CMDLOG_FOREVER);
+        if (r != 0)
+            fail_msg("entry %u: %d", i, r);
+        assert_int_equal(check_entry(&entry, writer), i);
+        assert_true(entry.position > position);
+        position = entry.position;
+    }
+    assert_int_equal(next_entry(cursor, &entry, 0), CMDLOG_END);
+    assert_true(cmdlog_cursor_position(cursor) >= position);
+    cmdlog_unfollow(cursor);
+}
+
+/* Compaction is of the whole of etcd, so a prefix begins where it begins. */
+static cmdlog_position begin(struct cmdlog *log)
+{
+    struct buf bytes = BUF_INIT(BUF_UNLIMITED);
+    cmdlog_position position = 0;
+    int r = cmdlog_create_genesis(log, SLICE_LIT("genesis"), CMDLOG_FOREVER);
+    assert_true(r == 0 || r == CMDLOG_EXISTS);
+    assert_int_equal(cmdlog_read_genesis(log, CMDLOG_FOREVER, &bytes, &position), 0);
+    buf_deinit(&bytes);
+    return position + 1;
+}
+
+/* --- One member --------------------------------------------------------------------------------------------------------- */
+
+static struct etcd_fixture *one;
+
+static int start_one(void **state)
+{
+    (void)state;
+    one = etcd_fixture_start(1, NULL);
+    return 0;
+}
+
+static int stop_one(void **state)
+{
+    (void)state;
+    etcd_fixture_stop(one);
+    return 0;
+}
+
+static const char *url_of(const char *prefix)
+{
+    return etcd_fixture_url(one, prefix);
+}
+
+static void test_genesis(void **state)
+{
+    struct buf bytes = BUF_INIT(BUF_UNLIMITED);
+    cmdlog_position position;
+    (void)state;
+    struct cmdlog *log = open_at(url_of("genesis"), "a"), *other = open_at(url_of("genesis"), "b");
+    assert_int_equal(cmdlog_read_genesis(log, CMDLOG_FOREVER, &bytes, &position), CMDLOG_NOT_FOUND);
+    assert_int_equal(cmdlog_create_genesis(log, SLICE_LIT("first"), CMDLOG_FOREVER), 0);
+    assert_int_equal(cmdlog_create_genesis(other, SLICE_LIT("second"), CMDLOG_FOREVER), CMDLOG_EXISTS);
+    assert_int_equal(cmdlog_read_genesis(other, CMDLOG_FOREVER, &bytes, &position), 0);
+    assert_slice_equal(buf_view(&bytes), "first");
+    assert_true(position > 0);
+    buf_deinit(&bytes);
+    cmdlog_close(log);
+    cmdlog_close(other);
+}
+
+static void test_appends_of_all_sizes(void **state)
+{
+    static const size_t lens[] = {500, 1, 40000, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 5 << 20, 500, 3 << 20, 16384};
+    enum { COUNT = sizeof lens / sizeof lens[0] };
+    cmdlog_position position, before = 0;
+    (void)state;
+    struct cmdlog *log = open_at(url_of("sizes"), "a");
+    cmdlog_position first = begin(log);
+    join(log);
+    for (unsigned i = 0; i < COUNT; i++) {
+        size_t len = lens[i] < 16 ? 16 : lens[i];
+        assert_int_equal(append_entry(log, "w", i, len, &position), 0);
+        assert_true(position > before);
+        before = position;
+        assert_int_equal(cmdlog_read_head(log, CMDLOG_FOREVER, &position), 0);
+        assert_int_equal(position, before);
+    }
+    expect_entries(log, first, "w", 0, COUNT - 1);
+    cmdlog_close(log);
+}
+
+static int position_compare(const void *a, const void *b)
+{
+    cmdlog_position x = *(const cmdlog_position *)a, y = *(const cmdlog_position *)b;
+    return (x > y) - (x < y);
+}
+
+/* Any position at all may be begun from, also one at which there is no entry, and one between the parts of an entry. */
+static void test_following_from_anywhere(void **state)
+{
+    enum { COUNT = 6 };
+    cmdlog_position positions[COUNT];
+    (void)state;
+    struct cmdlog *log = open_at(url_of("anywhere"), "a");
+    join(log);
+    for (unsigned i = 0; i < COUNT; i++)
+        assert_int_equal(append_entry(log, "w", i, i == 3 ? 5 << 19 : 100, &positions[i]), 0);
+    for (cmdlog_position from = positions[0] - 1; from <= positions[COUNT - 1] + 1; from++) {
+        unsigned first = 0;
+        while (first < COUNT && positions[first] < from)
+            first++;
+        if (first < COUNT)
+            expect_entries(log, from, "w", first, COUNT - 1);
+    }
+    cmdlog_close(log);
+}
+
+struct writer {
+    pthread_t thread;
+    struct cmdlog *log;
+    const char *name;
+    unsigned first, count;
+    size_t len_max;
+    cmdlog_position *positions;
+};
+
+static void *write_all(void *context)
+{
+    struct writer *writer = context;
+    for (unsigned i = 0; i < writer->count; i++) {
+        size_t len = 64 + (i * 7919u) % writer->len_max;
+        if (append_entry(writer->log, writer->name, writer->first + i, len, &writer->positions[i]) != 0)
+            return context;
+    }
+    return NULL;
+}
+
+/* Two hosts, each with two threads that append, and two who follow: both see the same order, in which each writer's entries are in theirs. */
+static void test_two_hosts(void **state)
+{
+    enum { WRITERS = 4, COUNT = 40, ALL = WRITERS * COUNT };
+    static const char *const names[WRITERS] = {"a0", "a1", "b0", "b1"};
+    struct cmdlog *logs[2] = {open_at(url_of("two"), "a"), open_at(url_of("two"), "b")};
+    struct writer writers[WRITERS];
+    cmdlog_position positions[WRITERS][COUNT], seen[2][ALL], flat[ALL];
+    (void)state;
+    cmdlog_position first = begin(logs[0]);
+    for (int i = 0; i < 2; i++)
+        join(logs[i]);
+    for (unsigned i = 0; i < WRITERS; i++) {
+        writers[i] = (struct writer){.log = logs[i / 2],
+                                     .name = names[i],
+                                     .count = COUNT,
+                                     .len_max = i == 1 ? 2 << 20 : 3000,
+                                     .positions = positions[i]};
+        pthread_create(&writers[i].thread, NULL, write_all, &writers[i]);
+    }
+    for (int f = 0; f < 2; f++) {
+        struct cmdlog_cursor *cursor;
+        uint64_t numbers[2] = {0};
+        unsigned next[WRITERS] = {0};
+        assert_int_equal(cmdlog_follow(logs[f], first, &cursor), 0);
+        for (unsigned i = 0; i < ALL; i++) {
+            struct cmdlog_entry entry;
+            assert_int_equal(next_entry(cursor, &entry, CMDLOG_FOREVER), 0);
+            int host = entry.host.data[0] - 'a', writer = 2 * host + entry.bytes.data[1] - '0';
+            assert_int_equal(check_entry(&entry, names[writer]), next[writer]++);
+            assert_true(entry.number > numbers[host]);
+            numbers[host] = entry.number;
+            seen[f][i] = entry.position;
+        }
+        cmdlog_unfollow(cursor);
+    }
+    for (unsigned i = 0; i < WRITERS; i++) {
+        void *failed;
+        pthread_join(writers[i].thread, &failed);
+        assert_null(failed);
+        memcpy(flat + i * COUNT, positions[i], sizeof positions[i]);
+    }
+    qsort(flat, ALL, sizeof flat[0], position_compare);
+    assert_memory_equal(seen[0], seen[1], sizeof seen[0]);
+    assert_memory_equal(seen[0], flat, sizeof flat);
+    for (int i = 0; i < 2; i++)
+        cmdlog_close(logs[i]);
+}
+
+/* Submitting does not wait for answers, but for a place; the order tells what became of it. */
+static void test_submitting(void **state)
+{
+    enum { COUNT = 50 };
+    uint64_t numbers[COUNT];
+    cmdlog_position position, before = 0;
+    (void)state;
+    struct cmdlog *log = open_at(url_of("submit"), "a");
+    struct slice part = SLICE_LIT("some bytes");
+    assert_int_equal(cmdlog_submit(log, &part, 1, CMDLOG_FOREVER, &numbers[0]), CMDLOG_FENCED);
+    join(log);
+    for (int i = 0; i < COUNT; i++) {
+        assert_int_equal(cmdlog_submit(log, &part, 1, CMDLOG_FOREVER, &numbers[i]), 0);
+        assert_true(i == 0 || numbers[i] == numbers[i - 1] + 1);
+    }
+    for (int i = 0; i < COUNT; i++) {
+        assert_int_equal(cmdlog_outcome(log, numbers[i], CMDLOG_FOREVER, &position), 0);
+        assert_true(position > before);
+        before = position;
+    }
+    assert_int_equal(cmdlog_outcome(log, numbers[COUNT - 1] + 1, 0, &position), TL_ERR_STOPPED);
+    cmdlog_close(log);
+}
+
+static void test_many_who_follow(void **state)
+{
+    enum { CURSORS = 100, COUNT = 20 };
+    struct cmdlog_cursor *cursors[CURSORS];
+    cmdlog_position position, first = 0;
+    (void)state;
+    struct cmdlog *log = open_at(url_of("many"), "a");
+    join(log);
+    for (unsigned i = 0; i < COUNT; i++) {
+        if (i == COUNT / 2)
+            for (int c = 0; c < CURSORS; c++)
+                assert_int_equal(cmdlog_follow(log, first, &cursors[c]), 0);
+        assert_int_equal(append_entry(log, "w", i, 20000, &position), 0);
+        first = first == 0 ? position : first;
+    }
+    for (int c = 0; c < CURSORS; c++) {
+        for (unsigned i = 0; i < COUNT; i++) {
+            struct cmdlog_entry entry;
+            assert_int_equal(next_entry(cursors[c], &entry, CMDLOG_FOREVER), 0);
+            assert_int_equal(check_entry(&entry, "w"), i);
+        }
+        cmdlog_unfollow(cursors[c]);
+    }
+    cmdlog_close(log);
+}
+
+static void *interrupt_soon(void *context)
+{
+    usleep(20000);
+    cmdlog_interrupt(context);
+    return NULL;
+}
+
+static void test_a_wait_is_interrupted(void **state)
+{
+    struct cmdlog_cursor *cursor;
+    struct cmdlog_entry entry;
+    pthread_t thread;
+    (void)state;
+    struct cmdlog *log = open_at(url_of("interrupt"), "a");
+    assert_int_equal(cmdlog_follow(log, begin(log), &cursor), 0);
+    while (cmdlog_await(cursor, clock_boot_us() + 300000) == 0) /* what the watch says of itself */
+        assert_int_equal(cmdlog_next(cursor, &entry), CMDLOG_END);
+    pthread_create(&thread, NULL, interrupt_soon, cursor);
+    while (cmdlog_await(cursor, CMDLOG_FOREVER) == 0)
+        assert_int_equal(cmdlog_next(cursor, &entry), CMDLOG_END);
+    pthread_join(thread, NULL);
+    cmdlog_unfollow(cursor);
+    cmdlog_close(log);
+}
+
+/* --- Lives ------------------------------------------------------------------------------------------------------------- */
+
+/* Waits until so many are in. Returns: the first one's life. */
+static uint64_t expect_hosts(struct cmdlog *log, size_t count)
+{
+    struct cmdlog_hosts *hosts = NULL;
+    uint64_t version = 0, life;
+    do {
+        mem_free(hosts);
+        hosts = NULL;
+        int r = cmdlog_list_hosts(log, version, CMDLOG_FOREVER, &hosts);
+        if (r != 0)
+            fail_msg("hosts: %d", r);
+        version = hosts->version;
+    } while (hosts->count != count);
+    life = count > 0 ? hosts->hosts[0].life : 0;
+    if (count > 0)
+        assert_slice_equal(hosts->hosts[0].about, "about");
+    mem_free(hosts);
+    return life;
+}
+
+static void test_lives(void **state)
+{
+    struct cmdlog_lease lease;
+    cmdlog_position position;
+    uint64_t life, other_life;
+    (void)state;
+    struct cmdlog *log = open_at(url_of("lives"), "a"), *other = open_at(url_of("lives"), "b"),
+               *same = open_at(url_of("lives"), "a");
+    cmdlog_position first = begin(log);
+    cmdlog_lease(log, &lease);
+    assert_int_equal(lease.life, 0);
+    assert_int_equal(append_entry(log, "w", 0, 100, &position), CMDLOG_FENCED);
+    life = join(log);
+    cmdlog_lease(log, &lease);
+    assert_int_equal(lease.life, life);
+    assert_true(lease.until > clock_boot_us() && lease.until <= lease.asked + LONG_S * TL_SECOND / 10 * 9);
+    assert_int_equal(expect_hosts(other, 1), life);
+    assert_int_equal(cmdlog_join(same, SLICE_LIT("about"), CMDLOG_FOREVER, &other_life), CMDLOG_EXISTS);
+    other_life = join(other);
+    assert_true(other_life > life);
+    expect_hosts(log, 2);
+    assert_int_equal(append_entry(log, "w", 1, 100, &position), 0);
+
+    /* Put out by the other: what comes then is refused, and a new life goes on with the numbers. */
+    assert_int_equal(cmdlog_expel(other, SLICE_LIT("a"), life, CMDLOG_FOREVER), 0);
+    assert_int_equal(cmdlog_expel(other, SLICE_LIT("a"), life, CMDLOG_FOREVER), 0);
+    assert_int_equal(append_entry(log, "w", 2, 100, &position), CMDLOG_FENCED);
+    cmdlog_lease(log, &lease);
+    assert_int_equal(lease.life, 0);
+    expect_hosts(other, 1);
+    assert_true(join(log) > other_life);
+    assert_int_equal(append_entry(log, "w", 2, 100, &position), 0);
+
+    /* Left in good order: the place is free at once. */
+    assert_int_equal(cmdlog_leave(log, CMDLOG_FOREVER), 0);
+    assert_int_equal(cmdlog_join(same, SLICE_LIT("about"), CMDLOG_FOREVER, &life), 0);
+    assert_int_equal(append_entry(log, "w", 3, 100, &position), CMDLOG_FENCED);
+    assert_int_equal(append_entry(same, "w", 3, 2 << 20, &position), 0);
+    expect_entries(other, first, "w", 1, 3);
+    cmdlog_close(log);
+    cmdlog_close(other);
+    cmdlog_close(same);
+}
+
+/* Joins, and waits until the life has outlasted the lease that it was granted first. A life that ends by a stall of the machine is begun again. */
+static void join_until_renewed(struct cmdlog *log)
+{
+    struct cmdlog_lease lease, first;
+    do {
+        join(log);
+        cmdlog_lease(log, &first);
+        do {
+            usleep(50000);
+            cmdlog_lease(log, &lease);
+        } while (lease.life != 0 && lease.life == first.life && lease.asked < first.until);
+    } while (lease.life == 0 || lease.life != first.life);
+}
+
+/* A life is renewed as long as the host works, and ends when etcd cannot be reached: the host counts itself out first. */
+static void test_a_lease_ends(void **state)
+{
+    char url[64];
+    struct cmdlog_lease lease;
+    cmdlog_position position;
+    uint64_t number;
+    int r;
+    struct slice part = SLICE_LIT("nobody sees this");
+    (void)state;
+    struct relay *relay = relay_start(etcd_fixture_port(one, 0));
+    snprintf(url, sizeof url, "http://127.0.0.1:%d/lease", relay_port(relay));
+    struct cmdlog *log = open_with(url, "a", 2 * TL_SECOND), *other = open_with(url_of("lease"), "b", 2 * TL_SECOND);
+    do {
+        join_until_renewed(log);
+    } while ((r = append_entry(log, "w", 0, 100, &position)) == CMDLOG_FENCED);
+    assert_int_equal(r, 0);
+    relay_hold(relay, true);
+    assert_int_equal(cmdlog_submit(log, &part, 1, CMDLOG_FOREVER, &number), 0);
+    assert_int_equal(cmdlog_outcome(log, number, 0, &position), CMDLOG_BUSY);
+    expect_hosts(other, 0);
+    cmdlog_lease(log, &lease);
+    assert_true(lease.until <= clock_boot_us());
+    relay_hold(relay, false);
+    r = cmdlog_outcome(log, number, CMDLOG_FOREVER, &position);
+    /* What was in the relay may have come in before the lease was over, but for its answer. */
+    assert_true(r == CMDLOG_FENCED || r == CMDLOG_UNKNOWN);
+    assert_int_equal(append_entry(log, "w", 1, 100, &position), CMDLOG_FENCED);
+    do {
+        join(log);
+    } while ((r = append_entry(log, "w", 1, 100, &position)) == CMDLOG_FENCED);
+    assert_int_equal(r, 0);
+    cmdlog_close(log);
+    cmdlog_close(other);
+    relay_stop(relay);
+}
+
+/* --- Checkpoints and trimming --------------------------------------------------------------------------------------------- */
+
+static void put_checkpoint(struct cmdlog *log, cmdlog_position position, uint64_t log_bytes, const char *place)
+{
+    const struct cmdlog_checkpoint checkpoint = {position, slice_from(place), log_bytes};
+    assert_int_equal(cmdlog_put_checkpoint(log, &checkpoint), 0);
+}
+
+/* These two give up by themselves after some seconds; that is not the point. */
+static int get_checkpoint(struct cmdlog *log, unsigned back, char *place, struct cmdlog_checkpoint *ret_checkpoint)
+{
+    int r;
+    while ((r = cmdlog_get_checkpoint(log, back, place, ret_checkpoint)) == CMDLOG_UNREACHABLE)
+        continue;
+    return r;
+}
+
+static int trim(struct cmdlog *log, cmdlog_position before)
+{
+    int r;
+    while ((r = cmdlog_trim(log, before)) == CMDLOG_UNREACHABLE)
+        continue;
+    return r;
+}
+
+static int follow_first(struct cmdlog *log, cmdlog_position from, struct cmdlog_entry *ret_entry)
+{
+    struct cmdlog_cursor *cursor;
+    assert_int_equal(cmdlog_follow(log, from, &cursor), 0);
+    int r = next_entry(cursor, ret_entry, CMDLOG_FOREVER);
+    cmdlog_unfollow(cursor);
+    return r;
+}
+
+static void test_checkpoints_and_trimming(void **state)
+{
+    char place[CMDLOG_LOCATOR_MAX];
+    struct cmdlog_checkpoint found;
+    struct cmdlog_known_hosts *known;
+    struct cmdlog_cursor *cursor;
+    struct cmdlog_entry entry;
+    cmdlog_position positions[10];
+    (void)state;
+    struct cmdlog *a = open_at(url_of("trim"), "a"), *b = open_at(url_of("trim"), "b"), *c = open_at(url_of("trim"), "c");
+    join(a);
+    assert_int_equal(get_checkpoint(a, 0, place, &found), CMDLOG_NOT_FOUND);
+    for (unsigned i = 0; i < 10; i++)
+        assert_int_equal(append_entry(a, "w", i, 1000, &positions[i]), 0);
+    put_checkpoint(a, positions[6], 7000, "a1");
+    assert_int_equal(get_checkpoint(a, 1, place, &found), CMDLOG_NOT_FOUND);
+    put_checkpoint(a, positions[8], 9000, "a2");
+    assert_int_equal(get_checkpoint(a, 0, place, &found), 0);
+    assert_slice_equal(found.locator, "a2");
+    assert_int_equal(get_checkpoint(a, 1, place, &found), 0);
+    assert_int_equal(found.position, positions[6]);
+    assert_int_equal(found.log_bytes, 7000);
+
+    /* The second newest host's is kept, and who is away holds it back. */
+    put_checkpoint(b, positions[5], 6000, "b");
+    put_checkpoint(c, positions[2], 3000, "c");
+    assert_int_equal(cmdlog_list_checkpoints(b, CMDLOG_FOREVER, &known), 0);
+    assert_int_equal(known->count, 3);
+    assert_slice_equal(known->hosts[2].name, "c");
+    assert_slice_equal(known->hosts[2].newest.locator, "c");
+    mem_free(known);
+    assert_int_equal(cmdlog_follow(b, positions[1], &cursor), 0);
+    assert_int_equal(next_entry(cursor, &entry, CMDLOG_FOREVER), 0);
+    assert_int_equal(trim(a, positions[8]), 0);
+    assert_int_equal(follow_first(b, positions[2] + 1, &entry), 0);
+    assert_int_equal(entry.position, positions[3]);
+    assert_int_equal(follow_first(b, positions[1], &entry), CMDLOG_TRIMMED);
+    assert_int_equal(cmdlog_forget_host(a, SLICE_LIT("c"), CMDLOG_FOREVER), 0);
+    assert_int_equal(trim(a, positions[8]), 0);
+    assert_int_equal(follow_first(b, positions[5] + 1, &entry), 0);
+    assert_int_equal(entry.position, positions[6]);
+    assert_int_equal(follow_first(b, positions[4], &entry), CMDLOG_TRIMMED);
+    assert_int_equal(trim(a, positions[3]), 0); /* which is long gone */
+
+    /* Who follows already goes on. */
+    for (unsigned i = 2; i < 10; i++) {
+        assert_int_equal(next_entry(cursor, &entry, CMDLOG_FOREVER), 0);
+        assert_int_equal(entry.position, positions[i]);
+    }
+    assert_int_equal(append_entry(a, "w", 10, 1000, &positions[0]), 0);
+    assert_int_equal(next_entry(cursor, &entry, CMDLOG_FOREVER), 0);
+    assert_int_equal(entry.position, positions[0]);
+    cmdlog_unfollow(cursor);
+    cmdlog_close(a);
+    cmdlog_close(b);
+    cmdlog_close(c);
+}
+
+/* A checkpoint between the parts of another host's entry: its first parts stay as long as they are needed. */
+static void test_trimming_between_parts(void **state)
+{
+    struct cmdlog_entry entry;
+    cmdlog_position position, middle = 0;
+    uint64_t number;
+    (void)state;
+    struct cmdlog *a = open_at(url_of("parts"), "a"), *b = open_at(url_of("parts"), "b");
+    join(a);
+    join(b);
+    char *bytes = entry_of("w", 0, 5 << 20);
+    struct slice part = slice_make(bytes, 5 << 20);
+    while (middle == 0) {
+        cmdlog_position head;
+        assert_int_equal(cmdlog_submit(a, &part, 1, CMDLOG_FOREVER, &number), 0);
+        assert_int_equal(append_entry(b, "other", 0, 20, &head), 0);
+        assert_int_equal(cmdlog_outcome(a, number, CMDLOG_FOREVER, &position), 0);
+        middle = position > head && head > position - 5 ? head : 0; /* it came in between */
+    }
+    put_checkpoint(a, middle, 0, "");
+    assert_int_equal(trim(a, middle + 1), 0);
+    assert_int_equal(follow_first(b, middle + 1, &entry), 0);
+    assert_int_equal(entry.position, position);
+    put_checkpoint(a, position, 0, "");
+    assert_int_equal(trim(a, position + 1), 0);
+    assert_int_equal(follow_first(b, middle - 1, &entry), CMDLOG_TRIMMED);
+    mem_free(bytes);
+    cmdlog_close(a);
+    cmdlog_close(b);
+}
+
+/* --- What breaks ------------------------------------------------------------------------------------------------------------ */
+
+/* Answers are lost again and again, in the middle of an append: each is in the log once all the same, and known to be. */
+static void test_answers_are_lost(void **state)
+{
+    enum { COUNT = 12 };
+    char url[64];
+    struct cmdlog_etcd_counts counts;
+    cmdlog_position position;
+    (void)state;
+    struct relay *relay = relay_start(etcd_fixture_port(one, 0));
+    snprintf(url, sizeof url, "http://127.0.0.1:%d/lost", relay_port(relay));
+    struct cmdlog *log = open_at(url, "a"), *other = open_at(url_of("lost"), "b");
+    cmdlog_position first = begin(other);
+    join(log);
+    for (unsigned i = 0; i < COUNT; i++) {
+        relay_drop_replies(relay, 1 + i * 13);
+        assert_int_equal(append_entry(log, "w", i, i % 3 == 2 ? 2500000 : 500, &position), 0);
+    }
+    cmdlog_etcd_counts(log, &counts);
+    assert_true(counts.lost > 0 && counts.attempts > counts.appends);
+    expect_entries(other, first, "w", 0, COUNT - 1);
+    cmdlog_close(log);
+    cmdlog_close(other);
+    relay_stop(relay);
+}
+
+/* The connection is cut for a while, again and again, while others append and follow through it. */
+static void test_connections_are_cut(void **state)
+{
+    enum { COUNT = 60 };
+    char url[64];
+    cmdlog_position positions[COUNT];
+    struct cmdlog_cursor *cursor;
+    (void)state;
+    struct relay *relay = relay_start(etcd_fixture_port(one, 0));
+    snprintf(url, sizeof url, "http://127.0.0.1:%d/cut", relay_port(relay));
+    struct cmdlog *log = open_at(url, "a");
+    struct writer writer = {.log = log, .name = "w", .count = COUNT, .len_max = 200000, .positions = positions};
+    join(log);
+    assert_int_equal(cmdlog_follow(log, begin(log), &cursor), 0);
+    pthread_create(&writer.thread, NULL, write_all, &writer);
+    for (unsigned i = 0; i < COUNT; i++) {
+        struct cmdlog_entry entry;
+        assert_int_equal(next_entry(cursor, &entry, CMDLOG_FOREVER), 0);
+        assert_int_equal(check_entry(&entry, "w"), i);
+        if (i % 10 == 5) {
+            relay_cut(relay);
+            usleep(20000);
+            relay_mend(relay);
+        }
+    }
+    void *failed;
+    pthread_join(writer.thread, &failed);
+    assert_null(failed);
+    cmdlog_unfollow(cursor);
+    cmdlog_close(log);
+    relay_stop(relay);
+}
+
+/* What somebody else has put there is told from what a host appended. */
+static void put_raw(const char *prefix, const char *key, struct slice value)
+{
+    struct client *client;
+    char *reason, path[128];
+    struct list actors;
+    struct buf request = BUF_INIT(BUF_UNLIMITED), reply = BUF_INIT(BUF_UNLIMITED);
+    list_init(&actors);
+    snprintf(path, sizeof path, "%s/log/%s", prefix, key);
+    assert_int_equal(client_open(slice_from(url_of(prefix)), &client, &reason), 0);
+    assert_int_equal(client_start(client, &actors, &reason), 0);
+    call_frame(&request);
+    etcd_put_put(&request, slice_from(path), value, 0);
+    call_frame_end(&request);
+    assert_int_equal(client_ask(client, WAY_CONTROL, ETCD_PUT, buf_view(&request), CMDLOG_FOREVER, &reply, NULL), 0);
+    client_close(client);
+    buf_deinit(&request);
+    buf_deinit(&reply);
+}
+
+static struct slice raw_put(char *bytes, uint64_t number, uint32_t part, uint32_t parts)
+{
+    const struct envelope envelope = {.life = 5, .number = number, .part = part, .parts = parts};
+    struct slice body = SLICE_LIT("w 0 5 x");
+    envelope_write(&envelope, SLICE_LIT("a"), &body, 1, bytes);
+    memcpy(bytes + ENVELOPE_BYTES, body.data, body.len);
+    return slice_make(bytes, ENVELOPE_BYTES + body.len);
+}
+
+static void test_damage_is_seen(void **state)
+{
+    static const struct {
+        const char *prefix;
+        uint64_t number;
+        uint32_t part, parts;
+        const char *host;
+        bool flip;
+    } cases[] = {
+        {"gap", 3, 1, 1, "a", false},  {"twice", 1, 1, 1, "a", false},     {"flip", 2, 1, 1, "a", true},
+        {"part", 2, 2, 3, "a", false}, {"elsewhere", 1, 1, 1, "b", false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char bytes[128];
+        struct cmdlog_cursor *cursor;
+        struct cmdlog_entry entry;
+        struct cmdlog *log = open_at(url_of(cases[i].prefix), "x");
+        cmdlog_position first = begin(log);
+        put_raw(cases[i].prefix, "a", raw_put(bytes, 1, 1, 1));
+        struct slice second = raw_put(bytes, cases[i].number, cases[i].part, cases[i].parts);
+        bytes[ENVELOPE_BYTES + 3] ^= (char)cases[i].flip;
+        put_raw(cases[i].prefix, cases[i].host, second);
+        assert_int_equal(cmdlog_follow(log, first, &cursor), 0);
+        assert_int_equal(next_entry(cursor, &entry, CMDLOG_FOREVER), 0);
+        assert_int_equal(next_entry(cursor, &entry, CMDLOG_FOREVER), TL_ERR_CORRUPT);
+        assert_int_equal(cmdlog_next(cursor, &entry), TL_ERR_CORRUPT);
+        char *trouble = cmdlog_etcd_last_error(log);
+        assert_non_null(strstr(trouble, "damaged"));
+        mem_free(trouble);
+        cmdlog_unfollow(cursor);
+        cmdlog_close(log);
+    }
+}
+
+static void test_nobody_is_there(void **state)
+{
+    struct cmdlog *log;
+    char *reason;
+    uint64_t life;
+    cmdlog_position position;
+    (void)state;
+    static const char *const wrong[] = {"",
+                                        "http://127.0.0.1:1",
+                                        "http://127.0.0.1:1/",
+                                        "http://127.0.0.1/p",
+                                        "ftp://127.0.0.1:1/p",
+                                        "http://:1/p",
+                                        "http://127.0.0.1:1,/p"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        const struct cmdlog_etcd_options options = {.url = slice_from(wrong[i]), .name = SLICE_LIT("a")};
+        assert_int_equal(cmdlog_etcd_open(&options, &log, &reason), TL_ERR_IO);
+        mem_free(reason);
+    }
+    log = open_at("http://127.0.0.1:1,http://[::1]:1/p", "a");
+    bool told = false;
+    while (!told) { /* it tries to connect while it is asked */
+        assert_int_equal(cmdlog_join(log, SLICE_NONE, clock_boot_us() + 100000, &life), CMDLOG_UNREACHABLE);
+        assert_int_equal(cmdlog_read_head(log, clock_boot_us() + 100000, &position), CMDLOG_UNREACHABLE);
+        char *trouble = cmdlog_etcd_last_error(log);
+        told = trouble != NULL && strstr(trouble, "cannot connect") != NULL;
+        mem_free(trouble);
+    }
+    cmdlog_close(log);
+}
+
+static void test_no_room(void **state)
+{
+    static const char *const arguments[] = {"--quota-backend-bytes", "6000000", NULL};
+    enum { COUNT = 30 };
+    struct etcd_fixture *small = etcd_fixture_start(1, arguments);
+    cmdlog_position position;
+    unsigned in = 0;
+    int r = 0;
+    (void)state;
+    struct cmdlog *log = open_at(etcd_fixture_url(small, "room"), "a");
+    join(log);
+    while (r == 0 && in < COUNT) {
+        r = append_entry(log, "w", in, 700000, &position);
+        in += r == 0;
+    }
+    assert_int_equal(r, TL_ERR_NO_SPACE);
+    assert_int_equal(append_entry(log, "w", in, 700000, &position), TL_ERR_NO_SPACE);
+    expect_entries(log, 1, "w", 0, in - 1);
+    struct cmdlog_space space;
+    while (cmdlog_space(log, &space), !space.full)
+        usleep(50000);
+    assert_true(space.tight && space.size > 0);
+    cmdlog_close(log);
+    etcd_fixture_stop(small);
+}
+
+/* --- Three members ------------------------------------------------------------------------------------------------------------- */
+
+/* Each member once is killed and started again, or stopped and let go on; whoever leads is among them. Nothing is lost, twice, or out of order. */
+static void three_members(bool kill_them)
+{
+    enum { EACH = 15, COUNT = 3 * EACH };
+    struct etcd_fixture *box = etcd_fixture_start(3, NULL);
+    cmdlog_position positions[COUNT];
+    struct cmdlog_cursor *cursor;
+    struct cmdlog *log = open_at(etcd_fixture_url(box, "three"), "a");
+    struct writer writer = {.log = log, .name = "w", .count = EACH, .len_max = 100000};
+    unsigned next = 0;
+    cmdlog_position head = 0;
+    join(log);
+    assert_int_equal(cmdlog_follow(log, 1, &cursor), 0);
+    for (int member = 0; member < 3; member++) {
+        if (kill_them)
+            etcd_fixture_kill(box, member);
+        else
+            etcd_fixture_signal(box, member, SIGSTOP);
+        writer.first = (unsigned)member * EACH;
+        writer.positions = positions + writer.first;
+        if (write_all(&writer) != NULL)
+            fail_msg("the life ended: %s", cmdlog_etcd_last_error(log));
+        for (unsigned i = 0; i < EACH; i++) {
+            struct cmdlog_entry entry;
+            assert_int_equal(next_entry(cursor, &entry, CMDLOG_FOREVER), 0);
+            assert_int_equal(check_entry(&entry, "w"), next++);
+        }
+        assert_int_equal(cmdlog_read_head(log, CMDLOG_FOREVER, &head), 0);
+        assert_int_equal(head, positions[next - 1]);
+        if (kill_them)
+            etcd_fixture_restart(box, member);
+        else
+            etcd_fixture_signal(box, member, SIGCONT);
+    }
+    cmdlog_unfollow(cursor);
+    cmdlog_close(log);
+    etcd_fixture_stop(box);
+}
+
+static void test_members_are_killed(void **state)
+{
+    (void)state;
+    three_members(true);
+}
+
+static void test_members_are_stopped(void **state)
+{
+    (void)state;
+    three_members(false);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_genesis),
+        cmocka_unit_test(test_appends_of_all_sizes),
+        cmocka_unit_test(test_following_from_anywhere),
+        cmocka_unit_test(test_two_hosts),
+        cmocka_unit_test(test_submitting),
+        cmocka_unit_test(test_many_who_follow),
+        cmocka_unit_test(test_a_wait_is_interrupted),
+        cmocka_unit_test(test_lives),
+        cmocka_unit_test(test_a_lease_ends),
+        cmocka_unit_test(test_checkpoints_and_trimming),
+        cmocka_unit_test(test_trimming_between_parts),
+        cmocka_unit_test(test_answers_are_lost),
+        cmocka_unit_test(test_connections_are_cut),
+        cmocka_unit_test(test_damage_is_seen),
+        cmocka_unit_test(test_nobody_is_there),
+        cmocka_unit_test(test_no_room),
+        cmocka_unit_test(test_members_are_killed),
+        cmocka_unit_test(test_members_are_stopped),
+    };
+    if (getenv("CMOCKA_TEST_FILTER") != NULL)
+        cmocka_set_test_filter(getenv("CMOCKA_TEST_FILTER"));
+    return cmocka_run_group_tests(tests, start_one, stop_one);
+}
