@@ -74,7 +74,7 @@ static struct slice make_source(struct bench *bench, uint64_t number, uint64_t v
         buf_printf(buf, "%s %llu ", word(r), r >> 48);
     buf->len = VALUE_BYTES - 2;
     buf_lit(buf, "\"}");
-    return buf_view(buf);
+    return buf_as_slice(buf);
 }
 
 static struct slice make_id(struct arena *arena, uint64_t number)

@@ -110,7 +110,7 @@ static struct slice doc_key(struct bench *bench, uint64_t number)
     buf_clear(&bench->key);
     buf_u64be(&bench->key, 1); /* index and type */
     buf_printf(&bench->key, "%016llx", (unsigned long long)mixed(number));
-    return buf_view(&bench->key);
+    return buf_as_slice(&bench->key);
 }
 
 static const char *word(uint64_t number)
@@ -137,7 +137,7 @@ static struct slice doc_value(struct bench *bench, uint64_t number)
         buf_printf(value, "%s %llu ", word(r), r >> 48);
     value->len = VALUE_BYTES - 2;
     buf_lit(value, "\"}");
-    return buf_view(value);
+    return buf_as_slice(value);
 }
 
 /* Field `entry` of a document: ten documents share a value. */
@@ -147,7 +147,7 @@ static struct slice entry_key(struct bench *bench, uint64_t number, int entry)
     buf_u32be(&bench->key, (uint32_t)entry);
     buf_u64be(&bench->key, mixed(number / 10));
     buf_printf(&bench->key, "%016llx", (unsigned long long)mixed(number));
-    return buf_view(&bench->key);
+    return buf_as_slice(&bench->key);
 }
 
 static void put_doc(struct bench *bench, struct store_batch *batch, uint64_t number)

@@ -6,8 +6,8 @@
  *  1. Work is charged where it is done, by its size: bytes looked at, values, terms, documents. About a thousand steps are a
  *     few microseconds.
  *  2. An account tells its owner to end for one of the reasons of enum account_end, the first one that is met. It goes on
- *     telling it (account_over()). What is found then is dropped, so a loop that is told so may return anything.
- *  3. Flags and the clock are looked at every ACCOUNT_LOOK_EVERY steps, well within a tenth of a second.
+ *     telling it (account_ended()). What is found then is dropped, so a loop that is told so may return anything.
+ *  3. Flags and the clock are looked at every ACCOUNT_POLL_EVERY steps, well within a tenth of a second.
  *  4. Nothing here knows a clock: who makes an account gives it one. The core has no accounts, for what it does must come out
  *     alike everywhere; its scripts are bounded by steps alone.
  *
@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 enum account_end {
-    ACCOUNT_GOES_ON,
+    ACCOUNT_RUNNING,
     ACCOUNT_SPENT,     /* more than steps_max were wanted: the owner was to do only what is short */
     ACCOUNT_LATE,      /* the deadline has passed */
     ACCOUNT_ABANDONED, /* the connection broke: nobody waits for what would be found */
@@ -34,7 +34,7 @@ enum account_end {
 /* The flags, in the order of the ends that they stand for. */
 enum account_flag { ACCOUNT_FLAG_ABANDONED, ACCOUNT_FLAG_CANCELLED, ACCOUNT_FLAG_STOPPED, ACCOUNT_FLAG_COUNT };
 
-#define ACCOUNT_LOOK_EVERY ((uint64_t)1 << 18)
+#define ACCOUNT_POLL_EVERY ((uint64_t)1 << 18)
 
 struct account {
     uint64_t steps;                                /* taken so far */
@@ -46,9 +46,9 @@ struct account {
     enum account_end end;
 };
 
-static inline bool account_over(const struct account *account)
+static inline bool account_ended(const struct account *account)
 {
-    return account->end != ACCOUNT_GOES_ON;
+    return account->end != ACCOUNT_RUNNING;
 }
 
 static inline enum account_end account__end(const struct account *account)
@@ -59,19 +59,19 @@ static inline enum account_end account__end(const struct account *account)
     if (account->steps_max != 0 && account->steps > account->steps_max)
         return ACCOUNT_SPENT;
     bool late = account->deadline_us != 0 && account->clock_us != NULL && account->clock_us() > account->deadline_us;
-    return late ? ACCOUNT_LATE : ACCOUNT_GOES_ON;
+    return late ? ACCOUNT_LATE : ACCOUNT_RUNNING;
 }
 
 /* Looks at flags and clock now. Returns: false when the work is to end. */
-static inline bool account_look(struct account *account)
+static inline bool account_poll(struct account *account)
 {
-    if (account_over(account))
+    if (account_ended(account))
         return false;
     account->end = account__end(account);
-    account->look_at = account->steps + ACCOUNT_LOOK_EVERY;
+    account->look_at = account->steps + ACCOUNT_POLL_EVERY;
     if (account->steps_max != 0 && account->look_at > account->steps_max)
         account->look_at = account->steps_max + 1;
-    return !account_over(account);
+    return !account_ended(account);
 }
 
 /* Takes steps. Returns: false when the work is to end. Requires: account, which may be NULL for work that nobody counts. */
@@ -80,7 +80,7 @@ static inline bool account_take(struct account *account, uint64_t steps)
     if (account == NULL)
         return true;
     account->steps += steps;
-    return __builtin_expect(account->steps < account->look_at, 1) ? !account_over(account) : account_look(account);
+    return __builtin_expect(account->steps < account->look_at, 1) ? !account_ended(account) : account_poll(account);
 }
 
 /* What is done cannot be taken back: from now on only a broken connection ends it, for the answer is wanted else. */
@@ -89,13 +89,13 @@ static inline void account_commit(struct account *account)
     account->flags[ACCOUNT_FLAG_CANCELLED] = account->flags[ACCOUNT_FLAG_STOPPED] = NULL;
     account->deadline_us = account->steps_max = 0;
     account->clock_us = NULL;
-    account->end = ACCOUNT_GOES_ON;
+    account->end = ACCOUNT_RUNNING;
 }
 
 /* Begins anew: nothing ends it any more, such as the short work of saying why it ended. */
-static inline void account_excuse(struct account *account)
+static inline void account_reset(struct account *account)
 {
-    *account = (struct account){.end = ACCOUNT_GOES_ON};
+    *account = (struct account){.end = ACCOUNT_RUNNING};
 }
 
 #endif

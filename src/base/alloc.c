@@ -17,7 +17,7 @@ static _Thread_local ptrdiff_t untold;
 static inline void count(ptrdiff_t bytes)
 {
     untold += bytes;
-    if (untold >= MEM_UNTOLD || untold <= -MEM_UNTOLD)
+    if (untold >= MEM_UNCOUNTED_MAX || untold <= -MEM_UNCOUNTED_MAX)
         mem_thread_end();
 }
 
@@ -43,7 +43,7 @@ static _Noreturn void out_of_memory(size_t size)
 {
     char text[100];
     int len = snprintf(text, sizeof text, "tidelock: out of memory (asked for %zu bytes)\n", size);
-    log_last_words(text, (size_t)len);
+    log_write_before_abort(text, (size_t)len);
     abort();
 }
 

@@ -21,10 +21,10 @@ char *mem_strdup(const char *bytes, size_t len) __attribute__((malloc, returns_n
 void mem_free(void *pointer);
 
 /*
- * Bytes that are given out now, in the whole process, as the allocator rounds them. Each thread keeps up to MEM_UNTOLD bytes
+ * Bytes that are given out now, in the whole process, as the allocator rounds them. Each thread keeps up to MEM_UNCOUNTED_MAX bytes
  * to itself, so that counting costs no more than an addition; one that ends says mem_thread_end() before.
  */
-enum { MEM_UNTOLD = 64 * 1024 };
+enum { MEM_UNCOUNTED_MAX = 64 * 1024 };
 size_t mem_used(void);
 void mem_thread_end(void);
 

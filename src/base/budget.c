@@ -26,8 +26,8 @@ void budget_init(struct budget *budget, size_t limit)
 size_t budget_share(const struct budget *budget, enum budget_level level)
 {
     switch (level) {
-    case BUDGET_KEEP: return budget->limit - budget->limit / 4;
-    case BUDGET_SERVE: return budget->limit - budget->limit / 16;
+    case BUDGET_RETAINED: return budget->limit - budget->limit / 4;
+    case BUDGET_TRANSIENT: return budget->limit - budget->limit / 16;
     default: return budget->limit;
     }
 }
@@ -104,7 +104,7 @@ static bool fails_here(struct budget_guard *guard, size_t asked)
     } while (!atomic_compare_exchange_weak(&fault->in, &left, left - 1));
     if (left > 1)
         return false;
-    if (fault->end == ACCOUNT_GOES_ON)
+    if (fault->end == ACCOUNT_RUNNING)
         (void)refuse(guard, guard->budget->limit, asked, guard->budget->limit);
     else if (guard->account != NULL)
         guard->account->end = fault->end;
@@ -130,9 +130,9 @@ static bool admit(struct budget_guard *guard, size_t bytes)
     struct budget *budget = guard->budget;
     if (!fits(guard->taken, own_limit(budget), bytes))
         return refuse(guard, guard->taken, bytes, own_limit(budget));
-    enum budget_level level = fits(guard->taken, BUDGET_SMALL, bytes) ? guard->level : BUDGET_KEEP;
+    enum budget_level level = fits(guard->taken, BUDGET_SMALL, bytes) ? guard->level : BUDGET_RETAINED;
     size_t share = budget_share(budget, level), used = budget_used(budget);
-    if (level != BUDGET_RELIEVE && !fits(used, share, bytes) && (level != BUDGET_SERVE || !draw(guard, bytes)))
+    if (level != BUDGET_ESSENTIAL && !fits(used, share, bytes) && (level != BUDGET_TRANSIENT || !draw(guard, bytes)))
         return refuse(guard, used, bytes, share);
     guard->taken += bytes;
     return true;
@@ -146,7 +146,7 @@ static void unpromise(struct budget_guard *guard, size_t bytes)
 
 bool budget_guard_take(struct budget_guard *guard, size_t bytes)
 {
-    if (guard->account != NULL && !account_look(guard->account))
+    if (guard->account != NULL && !account_poll(guard->account))
         return false;
     if (guard->budget == NULL)
         return true;

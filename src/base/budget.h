@@ -60,9 +60,9 @@ enum budget_kind {
 };
 
 enum budget_level {
-    BUDGET_KEEP,    /* is kept beyond the request, or is large: up to 3/4 of the limit */
-    BUDGET_SERVE,   /* small and soon over: up to 15/16, then from the reserve */
-    BUDGET_RELIEVE, /* gives memory back, or lets somebody see how things are: always, while it is small */
+    BUDGET_RETAINED,    /* is kept beyond the request, or is large: up to 3/4 of the limit */
+    BUDGET_TRANSIENT,   /* small and soon over: up to 15/16, then from the reserve */
+    BUDGET_ESSENTIAL, /* gives memory back, or lets somebody see how things are: always, while it is small */
     BUDGET_LEVEL_COUNT
 };
 
@@ -72,7 +72,7 @@ enum budget_level {
  */
 struct budget_fault {
     _Atomic uint64_t in;
-    enum account_end end; /* ACCOUNT_GOES_ON: the question is refused */
+    enum account_end end; /* ACCOUNT_RUNNING: the question is refused */
 };
 
 struct budget {

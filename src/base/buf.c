@@ -54,7 +54,7 @@ char *buf_reserve(struct buf *buf, size_t more)
     return buf->data + buf->len;
 }
 
-void buf_reserved(struct buf *buf, size_t count)
+void buf_commit(struct buf *buf, size_t count)
 {
     REQUIRE(!buf->overflow && count <= buf->capacity - buf->len && count <= buf->max - buf->len);
     buf->len += count;
@@ -226,7 +226,7 @@ static void spell_out(struct buf *buf, unsigned char c)
         buf_printf(buf, "\\%03o", c);
 }
 
-void buf_in_line(struct buf *buf, struct slice text)
+void buf_escape_line(struct buf *buf, struct slice text)
 {
     bool harmless;
     size_t len;

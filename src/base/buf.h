@@ -35,10 +35,10 @@ static inline void buf_clear(struct buf *buf)
     buf->overflow = false;
 }
 
-/* Makes room for `more` bytes. Returns: where they go, or NULL on overflow; buf_reserved() says how many were put there. */
+/* Makes room for `more` bytes. Returns: where they go, or NULL on overflow; buf_commit() says how many were put there. */
 char *buf_reserve(struct buf *buf, size_t more);
 /* Requires: buf_reserve() has made room for as many since the last change. */
-void buf_reserved(struct buf *buf, size_t count);
+void buf_commit(struct buf *buf, size_t count);
 
 void buf_append(struct buf *buf, const void *bytes, size_t len);
 void buf_printf(struct buf *buf, const char *format, ...) TL_PRINTF(2, 3);
@@ -67,12 +67,12 @@ void buf_json_string(struct buf *buf, struct slice text);
  * A client's text within a line of ours, so that it stays one line that no terminal obeys: control characters, those that turn the
  * direction of writing or take no room, and C1 are written as `ls -b` does (\n, \033), a \ as two.
  */
-void buf_in_line(struct buf *buf, struct slice text);
+void buf_escape_line(struct buf *buf, struct slice text);
 
 /* Returns: the bytes of the character at `at`; *ret_harmless whether it can be shown as it is. */
 size_t buf_glyph(struct slice text, size_t at, bool *ret_harmless);
 
-static inline struct slice buf_view(const struct buf *buf)
+static inline struct slice buf_as_slice(const struct buf *buf)
 {
     return (struct slice){buf->data, buf->len};
 }

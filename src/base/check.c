@@ -11,6 +11,6 @@ _Noreturn void check_failed(const char *kind, const char *expression, const char
 {
     char text[1000];
     int len = snprintf(text, sizeof text, "tidelock: %s(%.800s) failed at %s:%d\n", kind, expression, file, line);
-    log_last_words(text, len < (int)sizeof text ? (size_t)len : sizeof text - 1);
+    log_write_before_abort(text, len < (int)sizeof text ? (size_t)len : sizeof text - 1);
     abort();
 }

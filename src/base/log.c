@@ -55,7 +55,7 @@ void log_set_level(enum log_level level)
     atomic_store_explicit(&level_min, (int)level, memory_order_relaxed);
 }
 
-void log_overrule_level(enum log_level level)
+void log_override_level(enum log_level level)
 {
     atomic_store_explicit(&level_instead, (int)level, memory_order_relaxed);
 }
@@ -65,7 +65,7 @@ void log_set_format(enum log_format format)
     atomic_store_explicit(&format_now, (int)format, memory_order_relaxed);
 }
 
-bool log_wants(enum log_level level)
+bool log_is_enabled(enum log_level level)
 {
     int instead = atomic_load_explicit(&level_instead, memory_order_relaxed);
     return (int)level >=
@@ -239,7 +239,7 @@ bool log_flush(uint64_t us)
     return written;
 }
 
-void log_last_words(const char *text, size_t len)
+void log_write_before_abort(const char *text, size_t len)
 {
     struct pollfd ready = {.fd = atomic_load(&queue.fd), .events = POLLOUT};
     if (log_flush(LOG_END_US) && poll(&ready, 1, (int)(LOG_END_US / 1000)) > 0)
@@ -251,7 +251,7 @@ void log_last_words(const char *text, size_t len)
 void log_line(enum log_level level, const char *format, ...)
 {
     char text[TEXT_BYTES_MAX], line[LINE_BYTES_MAX];
-    if (!log_wants(level))
+    if (!log_is_enabled(level))
         return;
     va_list arguments;
     va_start(arguments, format);

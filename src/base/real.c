@@ -13,7 +13,7 @@
  * The last terms of a series, which weigh less than 2^-30 of it, are summed in plain doubles: what is lost is below 2^-80.
  */
 #include "base/real.h"
-#include "base/pair.h"
+#include "base/double_double.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,7 +3,7 @@
  * Functions of real numbers, with the same bits on every processor.
  *
  * A script's outcome and a hit's score must not depend on the machine. libm's functions do: they choose other instructions on
- * other processors, and change from release to release. These are calculated in pairs of doubles (base/pair.h) and rounded once,
+ * other processors, and change from release to release. These are calculated in pairs of doubles (base/double_double.h) and rounded once,
  * so that the result is the double nearest to the exact one, but for one in a million at most; it is within 1 ulp in any case, as Java
  * asks of Math. What IEEE 754 defines to the bit needs no function here: sqrt, fma, floor, ceil, rint, trunc, fmod, remainder
  * and the like are libm's. tools/check-layers sees to it that the deterministic layers use no others.

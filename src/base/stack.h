@@ -9,7 +9,7 @@
  *     machine: the same input fails at the same place everywhere.
  *  2. The threads of the server have STACK_BYTES, whatever `ulimit -s` says (stack_prepare, stack_run). All bounds by
  *     count fit in there together, with room to spare.
- *  3. Beyond the counts, recursion looks at the address of the stack (stack_short) and fails as if its count had run out.
+ *  3. Beyond the counts, recursion looks at the address of the stack (stack_is_low) and fails as if its count had run out.
  *     In a thread of STACK_BYTES that never happens, so nothing deterministic depends on it; in a smaller one (a test's, a
  *     library's) it is an error of the request instead of the end of the process.
  *  4. STACK_RESERVE_BYTES remain for what the one who was told so calls: words for the error, the allocator, a write.
@@ -53,7 +53,7 @@ static inline uintptr_t stack_here(void)
 }
 
 /* Whether the calling thread is so deep in its stack that it must not go on. */
-static inline bool stack_short(void)
+static inline bool stack_is_low(void)
 {
     return stack_here() < stack_floor();
 }

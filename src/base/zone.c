@@ -110,7 +110,7 @@ static bool take_change(struct slice *text, struct zone_change *ret_change)
 static bool parse_rule(struct slice text, struct zone *zone)
 {
     int32_t west = 0, summer_west;
-    zone->summer = false;
+    zone->has_dst_rule = false;
     if (text.len == 0)
         return true;
     if (!take_abbreviation(&text) || !take_time(&text, &west))
@@ -122,9 +122,9 @@ static bool parse_rule(struct slice text, struct zone *zone)
     if (!take_abbreviation(&text) || (text.len > 0 && text.data[0] != ',' && !take_time(&text, &summer_west)))
         return false;
     zone->daylight = -summer_west;
-    zone->summer = slice_take_byte(&text, ',') && take_change(&text, &zone->begin) && slice_take_byte(&text, ',') &&
+    zone->has_dst_rule = slice_take_byte(&text, ',') && take_change(&text, &zone->begin) && slice_take_byte(&text, ',') &&
                    take_change(&text, &zone->end) && text.len == 0;
-    return zone->summer;
+    return zone->has_dst_rule;
 }
 
 /* Returns: local seconds of a change in a year. */
@@ -175,7 +175,7 @@ static int64_t rule_near(const struct zone *zone, int64_t seconds, bool after, i
 static int32_t rule_offset(const struct zone *zone, int64_t seconds)
 {
     int32_t offset = zone->standard;
-    if (zone->summer)
+    if (zone->has_dst_rule)
         (void)rule_near(zone, seconds, false, &offset);
     return offset;
 }
@@ -216,36 +216,36 @@ int32_t zone_offset(const struct zone *zone, int64_t seconds)
     if (zone == NULL)
         return 0;
     size_t before = passed(zone, seconds);
-    return before == zone->count && zone->summer ? rule_offset(zone, seconds) : offset_at(zone, before);
+    return before == zone->count && zone->has_dst_rule ? rule_offset(zone, seconds) : offset_at(zone, before);
 }
 
-int64_t zone_change_after(const struct zone *zone, int64_t seconds)
+int64_t zone_transition_after(const struct zone *zone, int64_t seconds)
 {
     if (zone == NULL)
         return INT64_MAX;
     size_t before = passed(zone, seconds);
     if (before < zone->count)
         return time_at(zone, before);
-    return zone->summer ? rule_near(zone, seconds, true, NULL) : INT64_MAX;
+    return zone->has_dst_rule ? rule_near(zone, seconds, true, NULL) : INT64_MAX;
 }
 
-int64_t zone_change_before(const struct zone *zone, int64_t seconds)
+int64_t zone_transition_before(const struct zone *zone, int64_t seconds)
 {
     if (zone == NULL)
         return INT64_MIN;
     size_t before = passed(zone, seconds);
     int64_t last = before > 0 ? time_at(zone, before - 1) : INT64_MIN;
-    if (before < zone->count || !zone->summer)
+    if (before < zone->count || !zone->has_dst_rule)
         return last;
     int64_t ruled = rule_near(zone, seconds, false, NULL);
     return ruled > last ? ruled : last;
 }
 
-struct zone_moments zone_moments(const struct zone *zone, int64_t local)
+struct zone_instants zone_instants(const struct zone *zone, int64_t local)
 {
     int32_t before = zone_offset(zone, local - DAY), after = zone_offset(zone, local + DAY);
     bool by_before = zone_offset(zone, local - before) == before, by_after = zone_offset(zone, local - after) == after;
-    struct zone_moments moments = {.count = 1, .before = before, .after = after};
+    struct zone_instants moments = {.count = 1, .before = before, .after = after};
     if (before != after && by_before && by_after) {
         moments.count = 2;
         moments.first = local - before;
@@ -254,15 +254,15 @@ struct zone_moments zone_moments(const struct zone *zone, int64_t local)
         moments.first = moments.second = local - (by_before ? before : after);
     } else {
         moments.count = 0;
-        moments.change = zone_change_after(zone, local - after);
+        moments.transition = zone_transition_after(zone, local - after);
         moments.first = moments.second = local - before;
     }
     return moments;
 }
 
-int64_t zone_moment(const struct zone *zone, int64_t local, int32_t preferred)
+int64_t zone_instant(const struct zone *zone, int64_t local, int32_t preferred)
 {
-    struct zone_moments moments = zone_moments(zone, local);
+    struct zone_instants moments = zone_instants(zone, local);
     return moments.count == 2 && preferred == moments.after ? moments.second : moments.first;
 }
 
@@ -356,7 +356,7 @@ static int parse_prefixed(struct slice text, size_t prefix, struct arena *arena,
     buf_append(&name, text.data, prefix);
     if (seconds != 0)
         zone_write_offset(&name, seconds);
-    ret_zone->name = arena_copy(arena, buf_view(&name));
+    ret_zone->name = arena_copy(arena, buf_as_slice(&name));
     buf_deinit(&name);
     return 0;
 }
@@ -586,7 +586,7 @@ static int64_t tzif_time(const struct tzif *file, size_t i)
 /* Whether a rule changes the clocks just so: at a moment, to an offset, from another. */
 static bool rule_says(const struct zone *rule, int64_t time, int32_t to, int32_t from)
 {
-    return rule->summer && rule_offset(rule, time) == to && rule_offset(rule, time - 1) == from;
+    return rule->has_dst_rule && rule_offset(rule, time) == to && rule_offset(rule, time - 1) == from;
 }
 
 /* Appends a zone: transitions that change nothing are left out, and those at the end that the rule makes as well. */
@@ -671,7 +671,7 @@ void zones_write(struct buf *buf, struct slice version, struct zone_file *files,
         store32(buf, (uint32_t)(at + places[i]));
         name_at += files[i].name.len;
     }
-    buf_slice(buf, buf_view(&zones));
+    buf_slice(buf, buf_as_slice(&zones));
     for (size_t i = 0; i < kept; i++)
         buf_slice(buf, files[i].name);
     buf_deinit(&zones);

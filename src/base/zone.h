@@ -43,7 +43,7 @@ struct zone {
     size_t count;          /* of transitions; 0: none */
     const uint8_t *times;  /* 8 bytes each, rising */
     const uint8_t *offsets; /* 4 bytes each: from then on */
-    bool summer;           /* a rule goes on behind the last of them */
+    bool has_dst_rule;           /* a rule goes on behind the last of them */
     int32_t standard, daylight;
     struct zone_change begin, end; /* of the daylight time; by the clock that is ahead then */
 };
@@ -67,21 +67,21 @@ const struct zone *zone_copy(const struct zone *zone, struct arena *arena);
 /* In all of these NULL is UTC. Returns: seconds ahead of UTC at a moment. */
 int32_t zone_offset(const struct zone *zone, int64_t seconds);
 /* Returns: the first moment after `seconds` at which the clocks change, INT64_MAX for never. */
-int64_t zone_change_after(const struct zone *zone, int64_t seconds);
+int64_t zone_transition_after(const struct zone *zone, int64_t seconds);
 /* Returns: the last moment at or before `seconds` at which they did; INT64_MIN for never. */
-int64_t zone_change_before(const struct zone *zone, int64_t seconds);
+int64_t zone_transition_before(const struct zone *zone, int64_t seconds);
 
 /* What moments a local time is. */
-struct zone_moments {
+struct zone_instants {
     unsigned count;         /* 1; 0 in a gap; 2 in an overlap */
     int64_t first, second;  /* the earlier and the later; the same where there is one */
     int32_t before, after;  /* of the change, in a gap or an overlap: seconds ahead of UTC */
-    int64_t change;         /* when it happens, in a gap */
+    int64_t transition;         /* when it happens, in a gap */
 };
-struct zone_moments zone_moments(const struct zone *zone, int64_t local);
+struct zone_instants zone_instants(const struct zone *zone, int64_t local);
 
 /* Returns: the moment Java takes: in a gap as much later as it is long, in an overlap that of `preferred` seconds ahead (else the first). */
-int64_t zone_moment(const struct zone *zone, int64_t local, int32_t preferred);
+int64_t zone_instant(const struct zone *zone, int64_t local, int32_t preferred);
 #define ZONE_PREFERS_NONE INT32_MIN
 
 /* Appends "Z", "+01:00" or "+01:00:30", as Java names an offset. */

@@ -62,7 +62,7 @@ static void print_done(const struct backup_options *o, const struct client *clie
 {
     yyjson_val *reply = client_json(client);
     if (o->json)
-        printf("%.*s\n", SLICE_ARG(buf_view(&client->body)));
+        printf("%.*s\n", SLICE_ARG(buf_as_slice(&client->body)));
     else
         printf("%s: everything up to timestamp %" PRIu64 ", %.1f MB, in %.1f s\n", shown(o->name), number(reply, "timestamp"),
                (double)number(reply, "size_in_bytes") / 1e6, (double)number(reply, "took") / 1e3);

@@ -198,7 +198,7 @@ static long print_all(const struct changes_options *o, struct client *client, ui
         }
         if (status != 200)
             return status;
-        print_lines(o, buf_view(&client->body));
+        print_lines(o, buf_as_slice(&client->body));
         if ((client->body.len == 0 && !o->follow) || fflush(stdout) != 0)
             return status;
         since = client->timestamp;

@@ -89,7 +89,7 @@ static int read_core(struct durable *durable, const struct core_limits *limits, 
     struct buf record = BUF_INIT(BUF_UNLIMITED);
     int r = durable->log == NULL ? STORE_NOT_FOUND : store_checkpoint_record(durable->store, &record);
     if (r == 0)
-        r = recover_read_record(durable->store, buf_view(&record), limits, &durable->core, &durable->recovered,
+        r = recover_read_record(durable->store, buf_as_slice(&record), limits, &durable->core, &durable->recovered,
                                 ret_reason);
     else if (r == STORE_NOT_FOUND)
         r = core_open(durable->store, limits, &durable->core);

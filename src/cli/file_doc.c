@@ -68,7 +68,7 @@ static void write_text(struct file_doc_maker *maker, struct buf *to, struct slic
         }
         valid = slice_utf8_valid_prefix(text);
     }
-    buf_json_string(to, buf_view(&maker->scratch));
+    buf_json_string(to, buf_as_slice(&maker->scratch));
 }
 
 /* Adds what a small text file says; anything else, or a file that cannot be read, has no content. */

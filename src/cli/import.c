@@ -147,7 +147,7 @@ static struct slice document_path(const struct import_options *o, struct slice f
     buf_slice(to, rest);
     if (to->len == 0)
         buf_byte(to, '/');
-    return buf_view(to);
+    return buf_as_slice(to);
 }
 
 /* --- Documents that are there already ----------------------------------------------------------------------------- */
@@ -228,7 +228,7 @@ static int look_up(struct batch *batch)
     buf_byte(&path, '\0');
     write_query(batch, &query);
     for (unsigned tries = 1; tries <= o->tries; tries++) {
-        status = client_request(&batch->client, "POST", path.data, buf_view(&query), 0);
+        status = client_request(&batch->client, "POST", path.data, buf_as_slice(&query), 0);
         if (!is_passing(status) || tries == o->tries)
             break;
         struct timespec pause = {.tv_sec = tries < 5 ? 0 : 5, .tv_nsec = tries < 5 ? tries * 100000000L : 0};
@@ -258,7 +258,7 @@ static void id_of_run(const struct batch *batch, struct slice path, char ret_id[
     buf_slice(&text, path);
     buf_byte(&text, '\0'); /* no path has one */
     buf_u64be(&text, batch->run);
-    file_doc_id(buf_view(&text), ret_id);
+    file_doc_id(buf_as_slice(&text), ret_id);
 }
 
 /* Hands a batch to the loader. Returns: 0; TL_ERR_IO. */
@@ -287,7 +287,7 @@ static int add_file(struct batch *batch, struct file_doc_maker *maker, struct sl
         (struct pending){.path = arena_copy(&batch->arena, said), .plain = slice_utf8_valid_prefix(said) == said.len};
     file_doc_id(said, item->id);
     file_doc_write(maker, &body, said, entry->fts_accpath, entry->fts_statp);
-    item->body = arena_copy(&batch->arena, buf_view(&body));
+    item->body = arena_copy(&batch->arena, buf_as_slice(&body));
     batch->bytes += body.len;
     return batch->count == BATCH_COUNT || batch->bytes >= BATCH_BYTES ? send_batch(batch) : 0;
 }
@@ -359,7 +359,7 @@ static int make_index(const struct import_options *o, bool *ret_made)
     *ret_made = status == 404;
     if (status == 404) {
         write_index_body(&body, o->type);
-        status = client_request(&client, "PUT", path.data, buf_view(&body), 0);
+        status = client_request(&client, "PUT", path.data, buf_as_slice(&body), 0);
     }
     if (status != 200)
         fprintf(stderr, "tidelock import: cannot make the index '%s' at %s: %s\n", o->index, shown_url(o->url),

@@ -104,7 +104,7 @@ static size_t collect_expected(struct index_inspection *in, const struct documen
             continue;
         struct buf bytes = BUF_INIT(BUF_UNLIMITED);
         (void)entry_value_encode(&bytes, value);
-        to[count++] = (struct expected_entry){arena_copy(&in->arena, buf_view(&bytes)), value};
+        to[count++] = (struct expected_entry){arena_copy(&in->arena, buf_as_slice(&bytes)), value};
         buf_deinit(&bytes);
     }
     qsort(to, count, sizeof *to, compare_expected);
@@ -179,7 +179,7 @@ static int check_document(struct index_inspection *in, uint16_t type, struct sli
     struct buf key = BUF_INIT(BUF_UNLIMITED);
     entry_document_key(&key, type, id);
     births_put(in->index->mapping, &document, doc, document.values, document.value_count);
-    r = expect_entries(in, buf_view(&key), id, doc, &document);
+    r = expect_entries(in, buf_as_slice(&key), id, doc, &document);
     buf_deinit(&key);
     document_release(&document);
     return r;

@@ -157,7 +157,7 @@ static int open_session(struct client *client, const struct lock_options *o, str
     buf_printf(&body, "{\"ttl\":\"%s\",\"name\":", arguments_duration_text(o->ttl_us, ttl));
     buf_json_string(&body, slice_from(o->name != NULL ? o->name : o->command[0]));
     buf_byte(&body, '}');
-    long status = client_request(client, "POST", "/_session", buf_view(&body), o->ttl_us);
+    long status = client_request(client, "POST", "/_session", buf_as_slice(&body), o->ttl_us);
     const char *session = yyjson_get_str(yyjson_obj_get(client_json(client), "session"));
     if (status != 201 || session == NULL)
         return complain(client, status, "no session");
@@ -201,7 +201,7 @@ static int take_lock(struct client *client, const struct lock_options *o, struct
                arguments_duration_text(o->wait_us, wait), o->mode);
     write_target(&body, o->target);
     buf_lit(&body, "}]}");
-    long status = client_request(client, "POST", "/_lock", buf_view(&body), o->wait_us + 30 * TL_SECOND);
+    long status = client_request(client, "POST", "/_lock", buf_as_slice(&body), o->wait_us + 30 * TL_SECOND);
     if (status == 409) {
         fprintf(stderr, "tidelock lock: %s\n", client_error(client, status));
         tell_holders(yyjson_obj_get(client_json(client), "error"));
@@ -222,7 +222,7 @@ static int begin_transaction(struct client *client, const struct lock_options *o
         return 0;
     tl_cleanup(buf_deinit) struct buf body = BUF_INIT(BUF_UNLIMITED);
     buf_printf(&body, "{\"mode\":\"update\",\"session\":\"%s\",\"timeout\":\"24h\"}", held->session);
-    long status = client_request(client, "POST", "/_transaction", buf_view(&body), o->ttl_us);
+    long status = client_request(client, "POST", "/_transaction", buf_as_slice(&body), o->ttl_us);
     const char *transaction = yyjson_get_str(yyjson_obj_get(client_json(client), "transaction"));
     if (status != 201 || transaction == NULL)
         return complain(client, status, "no transaction");

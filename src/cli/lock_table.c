@@ -191,14 +191,14 @@ static void print_waits_for(yyjson_val *lock, yyjson_val *waiter, struct buf *to
     print_lock(lock, &own);
     print_lock(other, &its);
     buf_printf(to, "%s%.*s", yyjson_get_bool(yyjson_obj_get(other, "waiting")) ? "behind " : "",
-               SLICE_ARG(buf_view(&owner)));
-    if (!slice_equal(buf_view(&own), buf_view(&its)))
-        buf_printf(to, " (%.*s)", SLICE_ARG(buf_view(&its)));
+               SLICE_ARG(buf_as_slice(&owner)));
+    if (!slice_equal(buf_as_slice(&own), buf_as_slice(&its)))
+        buf_printf(to, " (%.*s)", SLICE_ARG(buf_as_slice(&its)));
 }
 
 static char *cell_of(struct buf *text)
 {
-    const char *harmless = shown_slice(buf_view(text));
+    const char *harmless = shown_slice(buf_as_slice(text));
     buf_deinit(text);
     return mem_strdup(harmless, strlen(harmless));
 }

@@ -80,7 +80,7 @@ static void write_path(struct buf *to, const struct locks_options *o, bool termi
 
 static void print_plain(struct client *client, struct buf *to)
 {
-    struct slice table = buf_view(&client->body);
+    struct slice table = buf_as_slice(&client->body);
     if (slice_find_byte(table, '\n') + 1 >= table.len) {
         buf_lit(to, "nobody holds or awaits a lock\n");
         return;
@@ -129,14 +129,14 @@ static int show(struct client *client, const struct locks_options *o, const char
     if (status != 200)
         buf_printf(&text, "tidelock locks: %s\n", client_error(client, status));
     else if (o->json)
-        buf_printf(&text, "%.*s\n", SLICE_ARG(buf_view(&client->body)));
+        buf_printf(&text, "%.*s\n", SLICE_ARG(buf_as_slice(&client->body)));
     else if (terminal)
         lock_table_print(client_json(client), redraw, &text);
     else
         print_plain(client, &text);
     *ret_none = text.len >= 6 && memcmp(text.data, "nobody", 6) == 0;
     if (redraw)
-        print_over(buf_view(&text));
+        print_over(buf_as_slice(&text));
     else
         fwrite(text.data, 1, text.len, status == 200 ? stdout : stderr);
     fflush(stdout);

@@ -81,7 +81,7 @@ static void print_json(yyjson_val *source, struct slice name)
         buf_lit(&line, ",\"type\":\"directory\"}");
     }
     free(text);
-    printf("%.*s\n", SLICE_ARG(buf_view(&line)));
+    printf("%.*s\n", SLICE_ARG(buf_as_slice(&line)));
 }
 
 static void print_doc(const struct ls_options *o, yyjson_val *source, struct slice name, bool directory)
@@ -115,7 +115,7 @@ static void write_query(struct buf *to, const struct ls_options *o, struct slice
     tl_cleanup(buf_deinit) struct buf below = BUF_INIT(BUF_UNLIMITED);
     buf_slice(&below, o->path);
     buf_byte(&below, '/');
-    buf_json_string(to, buf_view(&below));
+    buf_json_string(to, buf_as_slice(&below));
     buf_lit(to, "}}");
     if (after.len > 0 || skip.len > 0) {
         buf_lit(to, ",{\"range\":{\"path\":{\"");
@@ -173,8 +173,8 @@ static int list_by_search(const struct ls_options *o, struct client *client, siz
     }
     buf_byte(&path, '\0');
     for (;;) {
-        write_query(&query, o, buf_view(&after), buf_view(&skip));
-        long status = client_request(client, "POST", path.data, buf_view(&query), 60 * TL_SECOND);
+        write_query(&query, o, buf_as_slice(&after), buf_as_slice(&skip));
+        long status = client_request(client, "POST", path.data, buf_as_slice(&query), 60 * TL_SECOND);
         if (status != 200) {
             fprintf(stderr, "tidelock ls: %s\n", client_error(client, status));
             return client_exit(status);

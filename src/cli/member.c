@@ -205,7 +205,7 @@ static int stand_at(struct member *member, cmdlog_position position)
 {
     struct buf record = BUF_INIT(BUF_UNLIMITED);
     recover_write_record(member->core, position, NULL, &record);
-    int r = store_checkpoint(member->store, buf_view(&record));
+    int r = store_checkpoint(member->store, buf_as_slice(&record));
     buf_deinit(&record);
     while (r == 0 && (r = store_checkpointed(member->store)) == 0)
         usleep(STALL_US);

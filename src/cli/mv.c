@@ -90,7 +90,7 @@ int command_mv(int argc, char **argv)
     buf_lit(&body, ",\"to\":");
     buf_json_string(&body, slice_from(o.words[2]));
     buf_byte(&body, '}');
-    long status = client_request(&client, "POST", path.data, buf_view(&body), 0);
+    long status = client_request(&client, "POST", path.data, buf_as_slice(&body), 0);
     if (status != 200)
         fprintf(stderr, "tidelock mv: %s\n", client_error(&client, status));
     const char *type = yyjson_get_str(yyjson_obj_get(yyjson_obj_get(client_json(&client), "error"), "type"));

@@ -152,7 +152,7 @@ static int walk_once(struct walk *walk, int size, enum walked *ret_how)
     *ret_how = WALKED;
     for (;;) {
         long status =
-            replica_ask(walk->client, walk->whom, "POST", begun ? "/_search/scroll" : path.data, buf_view(&body));
+            replica_ask(walk->client, walk->whom, "POST", begun ? "/_search/scroll" : path.data, buf_as_slice(&body));
         if (status == 404) { /* there is none, or it is forgotten */
             *ret_how = begun ? CUT_OFF : WALKED;
             return 0;

@@ -67,14 +67,14 @@ static void add_document(struct page *page, const struct replica_key *key, tl_ts
 {
     tl_cleanup(buf_deinit) struct buf name = BUF_INIT(BUF_UNLIMITED);
     write_name(key, &name);
-    if ((tl_ts)(uintptr_t)map_get(&page->sent->times, buf_view(&name)) >= ts)
+    if ((tl_ts)(uintptr_t)map_get(&page->sent->times, buf_as_slice(&name)) >= ts)
         return;
-    size_t number = (size_t)(uintptr_t)map_get(&page->documents, buf_view(&name));
+    size_t number = (size_t)(uintptr_t)map_get(&page->documents, buf_as_slice(&name));
     if (number > 0) {
         page->keys[number - 1] = *key;
         return;
     }
-    (void)map_put(&page->documents, buf_view(&name), (void *)(uintptr_t)(page->count + 1));
+    (void)map_put(&page->documents, buf_as_slice(&name), (void *)(uintptr_t)(page->count + 1));
     if (page->count == page->capacity) {
         page->capacity = page->capacity == 0 ? PAGE_CHANGES : 2 * page->capacity;
         page->keys = mem_realloc(page->keys, page->capacity * sizeof *page->keys);
@@ -117,7 +117,7 @@ static void note_sent(struct sent *sent, const struct page *page, tl_ts read)
     for (size_t i = 0; i < page->count; i++) {
         tl_cleanup(buf_deinit) struct buf name = BUF_INIT(BUF_UNLIMITED);
         write_name(&page->keys[i], &name);
-        (void)map_put(&sent->times, buf_view(&name), (void *)(uintptr_t)read);
+        (void)map_put(&sent->times, buf_as_slice(&name), (void *)(uintptr_t)read);
     }
 }
 
@@ -250,7 +250,7 @@ static int begin_anew(struct replica *replica, struct progress_of_place *place, 
 static int take_page(struct replica *replica, struct sent *sent, struct progress_of_place *place, tl_ts *since)
 {
     struct page page = {.sent = sent, .documents = MAP_INIT, .indices = MAP_INIT};
-    read_page(&page, buf_view(&replica->feed.body));
+    read_page(&page, buf_as_slice(&replica->feed.body));
     int r = send_page(replica, sent, &page);
     *since = replica->feed.timestamp;
     place->moved = place->moved || page.line_count > 0;

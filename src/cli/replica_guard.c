@@ -50,9 +50,9 @@ static int open_session(struct guard *guard, const char *name)
     tl_cleanup(buf_deinit) struct buf title = BUF_INIT(BUF_UNLIMITED);
     buf_printf(&title, "replicate %s", name);
     buf_lit(&body, "{\"ttl\":\"30s\",\"name\":");
-    buf_json_string(&body, buf_view(&title));
+    buf_json_string(&body, buf_as_slice(&title));
     buf_byte(&body, '}');
-    long status = client_request(&guard->client, "POST", "/_session", buf_view(&body), ANSWER_US);
+    long status = client_request(&guard->client, "POST", "/_session", buf_as_slice(&body), ANSWER_US);
     const char *session = yyjson_get_str(yyjson_obj_get(client_json(&guard->client), "session"));
     if (status != 201 || session == NULL) {
         fprintf(stderr, "tidelock replicate: no session in the source: %s\n", client_error(&guard->client, status));
@@ -68,7 +68,7 @@ static int take_lock(struct guard *guard, const char *name)
     buf_printf(&body, "{\"session\":\"%s\",\"wait\":\"0s\",\"locks\":[{\"mode\":\"exclusive\",\"index\":\".tidelock-replicate\",\"id\":", guard->session);
     buf_json_string(&body, slice_from(name));
     buf_lit(&body, "}]}");
-    long status = client_request(&guard->client, "POST", "/_lock", buf_view(&body), ANSWER_US);
+    long status = client_request(&guard->client, "POST", "/_lock", buf_as_slice(&body), ANSWER_US);
     if (status == 200)
         return 0;
     fprintf(stderr, "tidelock replicate: %s%s\n", status == 409 ? "a copy of this name is being made already: " : "cannot lock in the source: ",

@@ -231,7 +231,7 @@ static void put_aside(struct lane *lane, const struct item *item, const char *er
     fprintf(stderr, "tidelock replicate: the target refuses %s/%s: %s\n", shown(index == NULL ? "" : index),
             shown_slice(id), shown(error == NULL ? "" : error));
     yyjson_doc_free(doc);
-    (void)!client_request(&lane->client, "PUT", path.data, buf_view(&body), ANSWER_US);
+    (void)!client_request(&lane->client, "PUT", path.data, buf_as_slice(&body), ANSWER_US);
 }
 
 /* Whether the answer is of these documents, each of them; see replica.h, invariant 8. */
@@ -305,11 +305,11 @@ static long send_some(struct lane *lane, size_t count)
     struct item first = batch->items[0], last = batch->items[count - 1];
     bool whole = last.at + last.len - first.at == batch->lines.len;
     if (whole)
-        return client_request(&lane->client, "POST", path, buf_view(&batch->lines), ANSWER_US);
+        return client_request(&lane->client, "POST", path, buf_as_slice(&batch->lines), ANSWER_US);
     tl_cleanup(buf_deinit) struct buf some = BUF_INIT(BUF_UNLIMITED);
     for (size_t i = 0; i < count; i++)
         buf_append(&some, batch->lines.data + batch->items[i].at, batch->items[i].len);
-    return client_request(&lane->client, "POST", path, buf_view(&some), ANSWER_US);
+    return client_request(&lane->client, "POST", path, buf_as_slice(&some), ANSWER_US);
 }
 
 /* Whether a request is refused as a whole for what some of it is: it is too large, or one document cannot be at all. */

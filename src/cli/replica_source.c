@@ -53,12 +53,12 @@ void source_put(struct replica *replica, yyjson_val *hit, bool found, struct sli
     size_t len = 0;
     char *text = found ? yyjson_val_write(yyjson_obj_get(hit, "_source"), YYJSON_WRITE_ALLOW_INF_AND_NAN, &len) : NULL;
     lanes_put(replica->lanes, &(struct lanes_document){
-                                  .index = buf_view(&to),
+                                  .index = buf_as_slice(&to),
                                   .type = target_type(&replica->target, type),
                                   .id = key.id,
                                   .routing = key.routing,
                                   .source = text != NULL        ? slice_make(text, len)
-                                            : tombstone.len > 0 ? buf_view(&tombstone)
+                                            : tombstone.len > 0 ? buf_as_slice(&tombstone)
                                                                 : SLICE_NONE,
                                   .version = version,
                                   .key = &key,
@@ -122,13 +122,13 @@ int source_send(struct replica *replica, const struct replica_key *keys, size_t 
         }
         buf_lit(&body, "]}");
         const char *path = only_gone ? "/_mget?_source=false" : "/_mget";
-        long status = client_request(&replica->source, "POST", path, buf_view(&body), ANSWER_US);
+        long status = client_request(&replica->source, "POST", path, buf_as_slice(&body), ANSWER_US);
         if (status == 429 && some > 1) { /* so much at once the server's memory does not hold */
             most = some / 2;
             continue;
         }
         if (replica_is_passing(status))
-            status = source_ask(&replica->source, "POST", path, buf_view(&body));
+            status = source_ask(&replica->source, "POST", path, buf_as_slice(&body));
         if (status != 200)
             return source_complain(&replica->source, "cannot read documents", "", status);
         int r = take_documents(replica, keys, some, only_gone);

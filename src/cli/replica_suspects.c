@@ -47,7 +47,7 @@ struct suspects *suspects_new(uint64_t time_us)
 /* Requires: lock. */
 static void drop(struct suspects *suspects, struct suspect *suspect)
 {
-    (void)map_remove(&suspects->by_name, buf_view(&suspect->name));
+    (void)map_remove(&suspects->by_name, buf_as_slice(&suspect->name));
     list_remove(&suspect->link);
     buf_deinit(&suspect->name);
     mem_free(suspect);
@@ -106,7 +106,7 @@ static void add(struct suspects *suspects, const struct replica_key *key, uint64
         buf_printf(&name, "%zu:", parts[i].len);
         buf_slice(&name, parts[i]);
     }
-    struct suspect *suspect = map_get(&suspects->by_name, buf_view(&name));
+    struct suspect *suspect = map_get(&suspects->by_name, buf_as_slice(&name));
     if (suspect != NULL) {
         list_remove(&suspect->link);
         since = suspect->since < since ? suspect->since : since;
@@ -118,7 +118,7 @@ static void add(struct suspects *suspects, const struct replica_key *key, uint64
         suspect = make(key);
         suspect->name = name;
         name = BUF_INIT(BUF_UNLIMITED);
-        (void)map_put(&suspects->by_name, buf_view(&suspect->name), suspect);
+        (void)map_put(&suspects->by_name, buf_as_slice(&suspect->name), suspect);
     }
     suspect->due_us = due_us;
     suspect->since = since;

@@ -204,7 +204,7 @@ int target_write_place(struct target *target, const char *source, const struct p
     buf_printf(&path, "?version=%llu&version_type=external_gte", (unsigned long long)place->ts);
     buf_byte(&path, '\0');
     write_place(target, source, place, &body);
-    long status = target_ask(target, "PUT", path.data, buf_view(&body));
+    long status = target_ask(target, "PUT", path.data, buf_as_slice(&body));
     if (status == 200 || status == 201)
         return 0;
     if (status != 409)

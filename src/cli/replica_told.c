@@ -69,7 +69,7 @@ void tell_source(struct replica *replica, const char *state, tl_ts place)
     put_number(&writer, "suspects", now.suspects);
     put_number(&writer, "mended", now.mended);
     json_end(&writer, '}');
-    tell(replica, buf_view(&body));
+    tell(replica, buf_as_slice(&body));
 }
 
 void tell_verified(struct replica *replica, tl_ts as_of, uint64_t differences)
@@ -81,5 +81,5 @@ void tell_verified(struct replica *replica, tl_ts as_of, uint64_t differences)
     put_number(&writer, "verified_at", as_of);
     put_number(&writer, "verified_differences", differences);
     json_end(&writer, '}');
-    tell(replica, buf_view(&body));
+    tell(replica, buf_as_slice(&body));
 }

@@ -70,7 +70,7 @@ int tombstone_check_name(const struct replica *replica, const char *name)
     if (!replica->options->tombstones)
         return 0;
     buf_printf(&longer, "%s" TOMBSTONE_COPY, name);
-    taken = map_get(&replica->indices, buf_view(&longer)) != NULL;
+    taken = map_get(&replica->indices, buf_as_slice(&longer)) != NULL;
     if (len > end && strcmp(name + len - end, TOMBSTONE_COPY) == 0)
         taken = taken || map_get(&replica->indices, slice_make(name, len - end)) != NULL;
     if (!taken)
@@ -112,7 +112,7 @@ static bool end_some(struct replica *replica, const char *name, tl_ts before)
     buf_lit(&path, "/_search?version=true");
     buf_byte(&path, '\0');
     buf_printf(&body, "{\"size\":%d,\"query\":{\"range\":{\"" FIELD "\":{\"lt\":%" PRIu64 "}}},\"sort\":[\"_doc\"]}", SOME, before);
-    if (target_ask(&replica->target, "POST", path.data, buf_view(&body)) != 200)
+    if (target_ask(&replica->target, "POST", path.data, buf_as_slice(&body)) != 200)
         return false;
     yyjson_val *hits = yyjson_obj_get(yyjson_obj_get(client_json(client), "hits"), "hits");
     buf_clear(&body);
@@ -124,7 +124,7 @@ static bool end_some(struct replica *replica, const char *name, tl_ts before)
     buf_truncate(&path, base);
     buf_lit(&path, "/_bulk?refresh=true");
     buf_byte(&path, '\0');
-    return target_ask(&replica->target, "POST", path.data, buf_view(&body)) == 200 && count == SOME;
+    return target_ask(&replica->target, "POST", path.data, buf_as_slice(&body)) == 200 && count == SOME;
 }
 
 void tombstones_end(struct replica *replica)

@@ -200,7 +200,7 @@ static void add_asked(struct verification *v, const struct doubt *doubt, bool of
         target_name(&v->replica->target, doubt->key.index.data, doubt->key.type.data, known != NULL && known->several,
                     &name);
     buf_lit(body, "{\"_index\":");
-    buf_json_string(body, buf_view(&name));
+    buf_json_string(body, buf_as_slice(&name));
     if (type != NULL) {
         buf_lit(body, ",\"_type\":");
         buf_json_string(body, slice_from(type));
@@ -258,7 +258,7 @@ static int ask(struct verification *v, const struct doubt *doubts, size_t count,
     }
     buf_lit(&body, "]}");
     for (unsigned tries = 0;; tries++) {
-        long status = replica_ask(client, whom, "POST", "/_mget", buf_view(&body));
+        long status = replica_ask(client, whom, "POST", "/_mget", buf_as_slice(&body));
         if (status != 200)
             return source_complain(client, "cannot read documents", "", status);
         if (!is_of(client, doubts, count))

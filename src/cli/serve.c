@@ -537,7 +537,7 @@ static void listen_to_all(void *context)
 {
     struct server *server = context;
     api_beat(server->api);
-    http_hear(server->http, heard, server);
+    http_input_barrier(server->http, heard, server);
 }
 
 static int open_http(struct server *server, const struct http_options *http)

@@ -37,7 +37,7 @@ const char *shown_line(struct slice line)
         if (harmless)
             buf_append(buf, line.data + at, len);
         else
-            buf_in_line(buf, slice_make(line.data + at, len));
+            buf_escape_line(buf, slice_make(line.data + at, len));
     }
     buf_byte(buf, '\0');
     return buf->data;
@@ -46,7 +46,7 @@ const char *shown_line(struct slice line)
 const char *shown_slice(struct slice text)
 {
     struct buf *buf = next_buf();
-    buf_in_line(buf, text);
+    buf_escape_line(buf, text);
     buf_byte(buf, '\0');
     return buf->data;
 }
@@ -67,8 +67,8 @@ const char *shown_url(const char *url)
     if (at == NULL)
         return shown(url);
     struct buf *buf = next_buf();
-    buf_in_line(buf, slice_make(url, (size_t)(host - url)));
-    buf_in_line(buf, slice_from(at + 1));
+    buf_escape_line(buf, slice_make(url, (size_t)(host - url)));
+    buf_escape_line(buf, slice_from(at + 1));
     buf_byte(buf, '\0');
     return buf->data;
 }

@@ -96,7 +96,7 @@ static void show_table(struct client *client, const char *title, const char *pat
     bool empty = end == NULL || end + 1 == client->body.data + client->body.len;
     printf("\n%s%s\n", title, empty ? ": none" : "");
     if (!empty)
-        print_lines(buf_view(&client->body));
+        print_lines(buf_as_slice(&client->body));
 }
 
 /* What ended sessions left to be done, and others' locks keep. */
@@ -140,7 +140,7 @@ static void show_locks(struct client *client)
     bool none = yyjson_arr_size(yyjson_obj_get(client_json(client), "locks")) == 0;
     if (!none)
         lock_table_print(client_json(client), false, &text);
-    printf("\nLocks%s\n%.*s", none ? ": none" : "", SLICE_ARG(buf_view(&text)));
+    printf("\nLocks%s\n%.*s", none ? ": none" : "", SLICE_ARG(buf_as_slice(&text)));
 }
 
 /* Of servers of which nobody copies there is nothing to be said. */
@@ -177,9 +177,9 @@ static int show_json(struct client *client, const char *url)
             return client_exit(status);
         }
         buf_printf(&text, "%s\"%s\":", i == 0 ? "{" : ",", parts[i].name);
-        buf_slice(&text, buf_view(&client->body));
+        buf_slice(&text, buf_as_slice(&client->body));
     }
-    printf("%.*s}\n", SLICE_ARG(buf_view(&text)));
+    printf("%.*s}\n", SLICE_ARG(buf_as_slice(&text)));
     return 0;
 }
 

@@ -122,7 +122,7 @@ static long enter(struct walk *walk)
     struct level *level = &walk->levels[walk->level_count++];
     *level = (struct level){.path_len = walk->path.len, .front_len = walk->front.len};
     walk->directories++;
-    return directory_read(walk->client, &walk->ask, buf_view(&walk->path), &level->directory);
+    return directory_read(walk->client, &walk->ask, buf_as_slice(&walk->path), &level->directory);
 }
 
 static void leave(struct walk *walk)
@@ -145,7 +145,7 @@ static void print_json_entry(const struct directory_entry *entry, bool first, bo
     buf_json_string(&line, slice_from(type_of(entry)));
     buf_lit(&line, ",\"name\":");
     buf_json_string(&line, entry->name);
-    printf("%s\n%.*s%s", first ? "" : ",", SLICE_ARG(buf_view(&line)), opens ? ",\"contents\":[" : "}");
+    printf("%s\n%.*s%s", first ? "" : ",", SLICE_ARG(buf_as_slice(&line)), opens ? ",\"contents\":[" : "}");
 }
 
 /* Draws the next entry, and goes into it. Returns: as directory_read(). */
@@ -160,7 +160,7 @@ static long draw_next(struct walk *walk)
     if (walk->o->json)
         print_json_entry(entry, level->next == 1, goes_on);
     else
-        printf("%.*s%s%s\n", SLICE_ARG(buf_view(&walk->front)), last ? walk->strokes->last : walk->strokes->next,
+        printf("%.*s%s%s\n", SLICE_ARG(buf_as_slice(&walk->front)), last ? walk->strokes->last : walk->strokes->next,
                shown_slice(entry->name));
     if (!goes_on) {
         walk->directories += entry->directory;
@@ -176,14 +176,14 @@ static long draw_next(struct walk *walk)
 static void print_root(const struct walk *walk)
 {
     tl_cleanup(buf_deinit) struct buf name = BUF_INIT(BUF_UNLIMITED);
-    struct slice path = buf_view(&walk->path);
+    struct slice path = buf_as_slice(&walk->path);
     buf_printf(&name, "%s:%.*s", walk->o->index, SLICE_ARG(path.len > 0 ? path : SLICE_LIT("/")));
     if (!walk->o->json) {
-        printf("%s\n", shown_slice(buf_view(&name)));
+        printf("%s\n", shown_slice(buf_as_slice(&name)));
         return;
     }
     printf("[");
-    print_json_entry(&(struct directory_entry){.name = buf_view(&name), .directory = true}, true, true);
+    print_json_entry(&(struct directory_entry){.name = buf_as_slice(&name), .directory = true}, true, true);
 }
 
 static void print_report(const struct walk *walk)
@@ -201,7 +201,7 @@ static int draw(struct walk *walk)
     long status = enter(walk);
     if (status == 200 && walk->levels[0].directory.count == 0 && walk->path.len > 0) {
         fprintf(stderr, "tidelock tree: nothing in '%s' lies below '%s/'\n", shown(walk->o->index),
-                shown_slice(buf_view(&walk->path)));
+                shown_slice(buf_as_slice(&walk->path)));
         return 1;
     }
     if (status == 200)

@@ -619,7 +619,7 @@ static int next_entry(struct file_cursor *cursor, struct slice *ret_bytes)
             break;
     }
     if (several)
-        *ret_bytes = buf_view(&cursor->entry);
+        *ret_bytes = buf_as_slice(&cursor->entry);
     cursor->position++;
     return 0;
 }
@@ -894,7 +894,7 @@ static int write_checkpoints(struct cmdlog_file *log, const struct cmdlog_checkp
         r = disk->functions->open(disk, checkpoints_new_name, true, &file);
     if (r == 0) {
         encode_checkpoints(checkpoints, &buf);
-        struct slice part = buf_view(&buf);
+        struct slice part = buf_as_slice(&buf);
         r = disk->functions->write(disk, file, 0, &part, 1);
         if (r == 0)
             r = disk->functions->sync(disk, file);

@@ -204,7 +204,7 @@ static bool take_record(struct recovery *recovery, const struct record *record, 
 
 static int flush_again(struct recovery *recovery, const struct cmdlog_reader *reader)
 {
-    struct slice part = buf_view(&recovery->again);
+    struct slice part = buf_as_slice(&recovery->again);
     int r = part.len == 0
                 ? 0
                 : reader->disk->functions->write(reader->disk, reader->file, recovery->again_offset, &part, 1);

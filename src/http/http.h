@@ -89,7 +89,7 @@ void http_close(struct http *http);
  * the server is closed before. While one hearing goes on, another is part of it.
  */
 #define HTTP_HEAR_US (60 * TL_SECOND)
-void http_hear(struct http *http, void (*heard)(void *context), void *context);
+void http_input_barrier(struct http *http, void (*heard)(void *context), void *context);
 
 struct http_stats {
     size_t connections;

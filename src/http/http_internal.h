@@ -106,7 +106,7 @@ struct carrier {
 
 enum { POLLERS_MAX = 256 };
 
-/* A hearing; hear.c. All but `wanted` is the watcher's. */
+/* A hearing; input_barrier.c. All but `wanted` is the watcher's. */
 struct hearing {
     pthread_mutex_t lock; /* wanted, heard, context */
     bool wanted;
@@ -208,13 +208,13 @@ uint64_t watch_received_bytes(int fd);
 /* Ends connections that wait for a request: their reading side is closed. */
 void watch_end_idle(struct http *http);
 
-/* hear.c: the watcher's part in hearings. */
+/* input_barrier.c: the watcher's part in hearings. */
 void hear_init(struct http *http);
 void hear_deinit(struct http *http);
 /* Looks how far it is. Returns: in how many milliseconds to look again; 0: no hearing goes on. */
 int hear_look(struct http *http);
 
-/* carrier.c: the pool, and the handler's side of an exchange. */
+/* http_exchange.c: the pool, and the handler's side of an exchange. */
 struct carrier *carrier_take(struct http *http);
 void carrier_give_back(struct carrier *carrier);
 void carrier_pool_deinit(struct http *http);
@@ -230,7 +230,7 @@ struct MHD_Response *stream_response(struct carrier *carrier);
 bool stream_connection_done(struct carrier *carrier);
 
 /*
- * head.c: whether the head of a request is one that everybody reads alike, from somebody who may ask. Fills in exchange.local.
+ * header_check.c: whether the head of a request is one that everybody reads alike, from somebody who may ask. Fills in exchange.local.
  * Returns: false when it is refused; where carrier->last is set, at once and without reading what follows.
  */
 bool head_check(struct carrier *carrier, const char *method, const char *version) TL_MUST_USE;
@@ -238,7 +238,7 @@ bool head_check(struct carrier *carrier, const char *method, const char *version
 /* Whether libmicrohttpd itself is strict about the form of heads: 1.x. Both have one soname, so the running one is asked. */
 bool head_left_to_library(void);
 
-/* intake.c: from the wire to the handler. */
+/* receive.c: from the wire to the handler. */
 void intake_begin(struct carrier *carrier, const char *uri);
 /* Returns: false when the refusal is to be answered at once, without the body. */
 bool intake_head(struct carrier *carrier, const char *method) TL_MUST_USE;
@@ -256,7 +256,7 @@ void intake_drop_body(struct carrier *carrier);
 enum MHD_Result response_queue(struct carrier *carrier);
 void response_refuse(struct carrier *carrier);
 
-/* crowd.c: who gets a place when there are few left. */
+/* admission.c: who gets a place when there are few left. */
 enum crowd_answer { CROWD_COME, CROWD_REFUSED };
 /* Whether there is a place for one more, or a connection that could be ended for it. The watcher's. */
 bool crowd_has_room(const struct http *http);

@@ -36,7 +36,7 @@ static int inflate_blocks(z_stream *stream, struct buf *to)
             return INFLATE_TOO_LARGE; /* for the memory there is */
         stream->avail_out = (unsigned)block;
         int result = inflate(stream, Z_NO_FLUSH);
-        buf_reserved(to, block - stream->avail_out);
+        buf_commit(to, block - stream->avail_out);
         if (result == Z_STREAM_END)
             return stream->avail_in == 0 ? 0 : INFLATE_BROKEN;
         if (result != Z_OK)

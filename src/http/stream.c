@@ -46,7 +46,7 @@ static bool fell_behind(const struct carrier *carrier, size_t more)
     const struct http_options *options = &carrier->http->options;
     size_t behind = left(carrier) + more;
     return behind > options->stream_bytes_max ||
-           (behind > BUDGET_CHUNK && !budget_fits(options->budget, BUDGET_KEEP, more));
+           (behind > BUDGET_CHUNK && !budget_fits(options->budget, BUDGET_RETAINED, more));
 }
 
 void stream_write(struct exchange *exchange, struct slice bytes)

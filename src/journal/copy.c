@@ -24,7 +24,7 @@ static int read_position(const char *directory, cmdlog_position *ret_position, s
         store_close(store);
     }
     if (r == 0)
-        r = recover_read_position(buf_view(&record), ret_position, ret_lineage);
+        r = recover_read_position(buf_as_slice(&record), ret_position, ret_lineage);
     else if (r == STORE_NOT_FOUND)
         r = TL_ERR_CORRUPT;
     buf_deinit(&record);

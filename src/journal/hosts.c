@@ -50,7 +50,7 @@ static int submit_join(struct journal *journal, uint64_t life)
     pthread_mutex_unlock(&journal->queue_lock);
     entry_begin(&head, &bytes);
     entry_add(command, &bytes);
-    struct slice part = buf_view(&bytes);
+    struct slice part = buf_as_slice(&bytes);
     uint64_t number;
     int r = cmdlog_submit(cluster->log, &part, 1, clock_boot_us() + JOIN_US, &number);
     command_free(command);

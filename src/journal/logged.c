@@ -52,7 +52,7 @@ bool journal__log_mark(struct journal *journal, uint64_t ahead)
     struct buf kept = BUF_INIT(BUF_UNLIMITED);
     past_save(&journal->past, journal__boot(journal) + PAST_ORIGIN, &kept);
     command->mark.mark = ahead; /* of the timestamp that it will have, which is known when its entry is begun */
-    command->mark.kept = arena_copy(&command->arena, buf_view(&kept));
+    command->mark.kept = arena_copy(&command->arena, buf_as_slice(&kept));
     command->mark.chain = core_chain(journal->core);
     buf_deinit(&kept);
     journal->marking = command;
@@ -126,7 +126,7 @@ static bool may_wait(struct journal *journal)
 /* What a start does waits for room. Later nobody does, with the core in hand. Returns: false where the entry finds none. */
 static bool append(struct journal *journal)
 {
-    struct slice part = buf_view(&journal->entry);
+    struct slice part = buf_as_slice(&journal->entry);
     int r;
     while ((r = cmdlog_append(journal->log, &part, 1, &journal->position)) == TL_ERR_NO_SPACE && !journal->serving)
         usleep(ROOM_US);
@@ -333,7 +333,7 @@ static void begin_checkpoint(struct journal *journal)
         r = cmdlog_lineage(journal->log, journal->position, &lineage);
     if (r == 0) {
         recover_write_record(journal->core, journal->position, &lineage, &record);
-        r = store_checkpoint(journal->store, buf_view(&record));
+        r = store_checkpoint(journal->store, buf_as_slice(&record));
     }
     buf_deinit(&record);
     if (r < 0)

@@ -215,7 +215,7 @@ static int read_checkpoint(struct store *store, cmdlog_position *ret_position)
     int r = store_checkpoint_record(store, &record);
     *ret_position = 0;
     if (r == 0)
-        r = recover_read_position(buf_view(&record), ret_position, &lineage);
+        r = recover_read_position(buf_as_slice(&record), ret_position, &lineage);
     else if (r == STORE_NOT_FOUND)
         r = 0;
     buf_deinit(&record);
@@ -258,7 +258,7 @@ static int refuse(const struct poison *poison, char **ret_reason)
         " tries it once more, if the server was killed from outside or had too little memory. Keep a copy of the data "
         "directory and report this (docs/operating.md, \"An entry that ends the server\"). The entry: ",
         position);
-    buf_slice(&text, buf_view(&poison->text));
+    buf_slice(&text, buf_as_slice(&poison->text));
     if (ret_reason != NULL)
         *ret_reason = mem_strdup(text.data, text.len);
     buf_deinit(&text);
@@ -275,7 +275,7 @@ static int skip(const struct poison *poison, struct cmdlog *log, struct at_work 
         return tl_trace(r);
     at_work_forget_entry(at_work);
     log_warning("--skip-entry: entry %" PRIu64 " of the log is left out from now on: %.*s", poison->found.position,
-                SLICE_ARG(buf_view(&poison->text)));
+                SLICE_ARG(buf_as_slice(&poison->text)));
     return 0;
 }
 
@@ -304,7 +304,7 @@ static int decide(const struct poison *poison, struct cmdlog *log, struct at_wor
     log_warning("the server ended while it applied entry %" PRIu64
                 " of the log, and applies it again now. If it ends once more, the next start is refused, and says what "
                 "can be done. The entry: %.*s",
-                poison->found.position, SLICE_ARG(buf_view(&poison->text)));
+                poison->found.position, SLICE_ARG(buf_as_slice(&poison->text)));
     return 0;
 }
 

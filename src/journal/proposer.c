@@ -184,7 +184,7 @@ static bool is_under_way(const struct cluster *cluster, const struct under_way *
 static int submit(struct journal *journal, struct under_way *entry, struct list *refused)
 {
     struct cluster *cluster = journal->cluster;
-    struct slice part = buf_view(&journal->entry);
+    struct slice part = buf_as_slice(&journal->entry);
     uint64_t number = 0;
     pthread_mutex_lock(&journal->queue_lock);
     bool in = cluster->in && cluster->life == entry->life;

@@ -95,8 +95,8 @@ int recover_read_record(struct store *store, struct slice record, const struct c
     if (r < 0) {
         struct buf text = BUF_INIT(BUF_UNLIMITED);
         buf_lit(&text, "the state in the store's checkpoint: ");
-        buf_slice(&text, buf_view(&reason));
-        r = refuse(r, ret_reason, buf_view(&text));
+        buf_slice(&text, buf_as_slice(&reason));
+        r = refuse(r, ret_reason, buf_as_slice(&text));
         buf_deinit(&text);
     }
     buf_deinit(&reason);
@@ -109,7 +109,7 @@ static int begin(struct store *store, const struct core_limits *limits, struct c
     struct buf record = BUF_INIT(BUF_UNLIMITED);
     int r = store_checkpoint_record(store, &record);
     if (r == 0)
-        r = recover_read_record(store, buf_view(&record), limits, ret_core, recovered, ret_reason);
+        r = recover_read_record(store, buf_as_slice(&record), limits, ret_core, recovered, ret_reason);
     else if (r == STORE_NOT_FOUND)
         r = core_open(store, limits, ret_core);
     if (r == 0 && core_chain(*ret_core) == 0) /* the store is new, or of a version that had none */
@@ -224,7 +224,7 @@ enum recover_says recover_read_says(struct slice bytes, cmdlog_position *ret_ski
 static int apply_held(struct replay *replay)
 {
     struct held *held = &replay->held;
-    struct cmdlog_entry entry = {.position = held->position, .bytes = buf_view(&held->bytes)};
+    struct cmdlog_entry entry = {.position = held->position, .bytes = buf_as_slice(&held->bytes)};
     int r = held->position == 0 ? 0 : replay_entry(replay, &entry);
     held->position = 0;
     return r;
@@ -337,7 +337,7 @@ int recover_say(struct cmdlog *log, const struct command *command)
     cmdlog_position position;
     entry_begin(&head, &bytes);
     entry_add(command, &bytes);
-    struct slice part = buf_view(&bytes);
+    struct slice part = buf_as_slice(&bytes);
     int r = cmdlog_append(log, &part, 1, &position);
     if (r == 0)
         r = cmdlog_sync(log, position);

@@ -78,7 +78,7 @@ static bool any_reaches_into(const struct slice *patterns, size_t count, struct 
     buf_byte(path, '.');
     bool reaches = false;
     for (size_t i = 0; i < count && !reaches; i++)
-        reaches = may_match(patterns[i], buf_view(path));
+        reaches = may_match(patterns[i], buf_as_slice(path));
     buf_chop(path, 1);
     return reaches;
 }
@@ -110,7 +110,7 @@ static bool filter_value(struct source_filter *f, yyjson_val *value, bool includ
 static bool filter_member(struct source_filter *f, yyjson_val *key, yyjson_val *value, bool included, bool comma)
 {
     const struct json_filter *filter = f->filter;
-    struct slice path = buf_view(&f->path);
+    struct slice path = buf_as_slice(&f->path);
     included = included || any_matches(filter->includes, filter->include_count, path);
     if (any_matches(filter->excludes, filter->exclude_count, path))
         return false;
@@ -142,8 +142,8 @@ static bool filter_object(struct source_filter *f, yyjson_val *object, bool incl
             buf_byte(&f->path, '.');
         buf_slice(&f->path, json_slice(key));
         const struct json_filter *filter = f->filter;
-        if (!is_wanted(f->out, filter->includes, filter->include_count, buf_view(&f->path)) ||
-            !is_wanted(f->out, filter->excludes, filter->exclude_count, buf_view(&f->path)))
+        if (!is_wanted(f->out, filter->includes, filter->include_count, buf_as_slice(&f->path)) ||
+            !is_wanted(f->out, filter->excludes, filter->exclude_count, buf_as_slice(&f->path)))
             break;
         comma |= filter_member(f, key, value, included, comma);
         buf_truncate(&f->path, path_len);
@@ -380,7 +380,7 @@ void json_filter_path(struct buf *buf, yyjson_val *value, const struct slice *pa
     left.guard = buf->guard;
     run_path_filter(&left, value, patterns, count, true, dialect);
     bool whole = is_wanted(&left, NULL, 0, SLICE_NONE);
-    int r = whole ? json_parse_stored(&arena, buf_view(&left), &doc) : 0;
+    int r = whole ? json_parse_stored(&arena, buf_as_slice(&left), &doc) : 0;
     INSIST(r == 0);
     if (whole)
         run_path_filter(buf, doc.root, patterns, count, false, dialect);

@@ -21,7 +21,7 @@ static struct slice text_of(yyjson_val *object, const char *name, struct arena *
         return json_slice(value);
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     json_write(&text, value, DIALECT_7);
-    struct slice kept = arena_copy(arena, buf_view(&text));
+    struct slice kept = arena_copy(arena, buf_as_slice(&text));
     buf_deinit(&text);
     return kept;
 }

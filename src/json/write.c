@@ -5,7 +5,7 @@
 #include "base/account.h"
 #include "base/budget.h"
 #include "base/check.h"
-#include "base/digits.h"
+#include "base/dtoa.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -15,16 +15,16 @@ enum { STEPS_OF_VALUE = 8 }; /* of an account (base/account.h) */
 
 void json_double_text(struct buf *buf, double value)
 {
-    char text[DIGITS_TEXT_MAX];
+    char text[DTOA_TEXT_MAX];
 
-    buf_append(buf, text, digits_double(value, text));
+    buf_append(buf, text, dtoa_double(value, text));
 }
 
 void json_float_text(struct buf *buf, float value)
 {
-    char text[DIGITS_TEXT_MAX];
+    char text[DTOA_TEXT_MAX];
 
-    buf_append(buf, text, digits_float(value, text));
+    buf_append(buf, text, dtoa_float(value, text));
 }
 
 void json_write_double(struct buf *buf, double value)

@@ -106,7 +106,7 @@ static int finish(const struct mapping *base, struct mapping **mapping, struct a
     struct buf after = BUF_INIT(BUF_UNLIMITED);
     mapping_encode(base, &before);
     mapping_encode(*mapping, &after);
-    bool same = slice_equal(buf_view(&before), buf_view(&after));
+    bool same = slice_equal(buf_as_slice(&before), buf_as_slice(&after));
     size_t len = after.len;
     buf_deinit(&before);
     buf_deinit(&after);

@@ -79,7 +79,7 @@ int64_t date_local(const struct zone *zone, int64_t millis)
 
 int64_t date_of_local(const struct zone *zone, int64_t local, int32_t preferred)
 {
-    return zone == NULL ? local : zone_moment(zone, floor_div(local, 1000), preferred) * 1000 + floor_mod(local, 1000);
+    return zone == NULL ? local : zone_instant(zone, floor_div(local, 1000), preferred) * 1000 + floor_mod(local, 1000);
 }
 
 static int or_default(int value, bool round_up, int low, int high)

@@ -51,7 +51,7 @@ void date_print(struct buf *buf, const struct date_format *format, int64_t milli
 /* Writes 2020-01-01T00:00:00.000Z. */
 void date_print_iso(struct buf *buf, int64_t millis);
 
-/* A moment as the clocks of a zone show it, and back: see zone_moment(). Milliseconds; zone NULL is UTC. */
+/* A moment as the clocks of a zone show it, and back: see zone_instant(). Milliseconds; zone NULL is UTC. */
 int64_t date_local(const struct zone *zone, int64_t millis);
 int64_t date_of_local(const struct zone *zone, int64_t local, int32_t preferred);
 

@@ -75,7 +75,7 @@ static struct slice preview(struct walk *walk, yyjson_val *value)
 {
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     java_text(&buf, value);
-    struct slice text = arena_copy(walk->arena, buf_view(&buf));
+    struct slice text = arena_copy(walk->arena, buf_as_slice(&buf));
     buf_deinit(&buf);
     return text;
 }

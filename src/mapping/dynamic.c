@@ -173,7 +173,7 @@ static void put_filled(struct buf *buf, struct slice text, struct slice name, co
             buf_byte(&filled, text.data[0]);
         text = slice_from_offset(text, i < 3 ? marks[i].len : 1);
     }
-    buf_json_string(buf, buf_view(&filled));
+    buf_json_string(buf, buf_as_slice(&filled));
     buf_deinit(&filled);
 }
 
@@ -241,7 +241,7 @@ int dynamic__add(struct merge *merge, struct mapping_field *parent, struct slice
     struct buf definition = BUF_INIT(BUF_UNLIMITED);
     write_definition(&definition, find_template(merge, name, path, finding.kind), name, &finding);
     struct json_doc doc;
-    int r = json_parse_stored(merge->arena, buf_view(&definition), &doc);
+    int r = json_parse_stored(merge->arena, buf_as_slice(&definition), &doc);
     INSIST(r == 0);
     buf_deinit(&definition);
     /* A field nobody mapped has no value in any document before, unless some object keeps unmapped ones. */

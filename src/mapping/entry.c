@@ -140,7 +140,7 @@ static struct slice single_key(struct entry_set *set, const struct entry_item *i
     entry_value_encode(scratch, &item->value);
     buf_byte(scratch, ENTRY_SINGLE);
     buf_slice(scratch, item->document_key);
-    return arena_copy(set->arena, buf_view(scratch));
+    return arena_copy(set->arena, buf_as_slice(scratch));
 }
 
 static size_t emit_singles(struct entry_set *set, const struct entry_sink *sink, struct buf *scratch)
@@ -302,7 +302,7 @@ static size_t emit_group(struct entry_set *set, const struct group *group, const
         buf_varint(value, to - from - 1);
         for (size_t i = from + 1; i < to; i++)
             front_code(value, members[i - 1], members[i]);
-        sink->put(sink->context, buf_view(key), buf_view(value));
+        sink->put(sink->context, buf_as_slice(key), buf_as_slice(value));
         emitted++;
     }
     return emitted;
@@ -323,7 +323,7 @@ static size_t emit_chunks(struct entry_set *set, const struct entry_sink *sink, 
         buf_clear(scratch);
         entry_key_field(scratch, set->index, item->value.field);
         entry_value_encode(scratch, &item->value);
-        group_add(group_of(&grouping, set->arena, buf_view(scratch)), set->arena, item->document_key);
+        group_add(group_of(&grouping, set->arena, buf_as_slice(scratch)), set->arena, item->document_key);
     }
     if (grouping.count == 0)
         return 0;

@@ -44,7 +44,7 @@ static void bounds_prefix(struct entry_scan *scan, struct slice prefix)
 {
     /* A cut value hints at all longer ones, so a cut prefix meets exactly the cut values of its bytes. */
     bool cut = entry_key_prefix(&scan->lower, prefix);
-    buf_slice(&scan->upper, slice_from_offset(buf_view(&scan->lower), scan->upper.len));
+    buf_slice(&scan->upper, slice_from_offset(buf_as_slice(&scan->lower), scan->upper.len));
     if (cut) {
         buf_append(&scan->lower, "\0\2", 2);
         buf_append(&scan->upper, "\0\3", 2);
@@ -91,9 +91,9 @@ struct entry_scan *entry_scan_new(const struct view *view, const struct entry_ra
     }
     INSIST(!scan->lower.overflow && !scan->upper.overflow);
     /* A range that holds nothing, such as above 5 and below 3, may have its bounds the wrong way round. */
-    scan->ended = slice_compare(buf_view(&scan->lower), buf_view(&scan->upper)) >= 0;
+    scan->ended = slice_compare(buf_as_slice(&scan->lower), buf_as_slice(&scan->upper)) >= 0;
     if (!scan->ended)
-        scan->iter = view_iter_new(view, SPACE_ENTRIES, buf_view(&scan->lower), buf_view(&scan->upper));
+        scan->iter = view_iter_new(view, SPACE_ENTRIES, buf_as_slice(&scan->lower), buf_as_slice(&scan->upper));
     return scan;
 }
 
@@ -105,7 +105,7 @@ struct entry_scan *entry_walk_new(const struct view *view, uint32_t index)
     entry_index_bounds(index, lower, upper);
     buf_append(&scan->lower, lower, sizeof lower);
     buf_append(&scan->upper, upper, sizeof upper);
-    scan->iter = view_iter_new(view, SPACE_ENTRIES, buf_view(&scan->lower), buf_view(&scan->upper));
+    scan->iter = view_iter_new(view, SPACE_ENTRIES, buf_as_slice(&scan->lower), buf_as_slice(&scan->upper));
     return scan;
 }
 
@@ -258,8 +258,8 @@ int entry_scan_resume(struct entry_scan *scan, struct slice position)
         return 0;
     struct entry_key key;
     if (!slice_is(kind, "k") || scan->ended || !slice_take_varint(&position, &given) ||
-        !entry_key_parse(position, &key) || slice_compare(position, buf_view(&scan->lower)) < 0 ||
-        slice_compare(position, buf_view(&scan->upper)) >= 0)
+        !entry_key_parse(position, &key) || slice_compare(position, buf_as_slice(&scan->lower)) < 0 ||
+        slice_compare(position, buf_as_slice(&scan->upper)) >= 0)
         return ENTRY_SCAN_BAD_POSITION;
     return resume_at_key(scan, position, given);
 }
@@ -293,7 +293,7 @@ int entry_find(const struct view *view, uint32_t index, struct slice document_ke
         buf_byte(&key, ENTRY_SINGLE);
         buf_slice(&key, document_key);
         struct store_value found;
-        int r = view_get(view, SPACE_ENTRIES, buf_view(&key), &found);
+        int r = view_get(view, SPACE_ENTRIES, buf_as_slice(&key), &found);
         if (r != 0)
             return r == STORE_NOT_FOUND ? ENTRY_SCAN_END : r < 0 ? tl_trace(r) : tl_trace(TL_ERR_CORRUPT);
         store_value_release(&found);

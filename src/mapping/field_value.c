@@ -97,7 +97,7 @@ static struct slice scalar_text(struct reading *reading)
     }
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     java_text(&buf, reading->scalar);
-    struct slice copy = arena_copy(reading->arena, buf_view(&buf));
+    struct slice copy = arena_copy(reading->arena, buf_as_slice(&buf));
     buf_deinit(&buf);
     return copy;
 }
@@ -178,7 +178,7 @@ static int cut_fraction(struct reading *reading, double number, int64_t *ret_int
         struct buf buf = BUF_INIT(BUF_UNLIMITED);
         json_double_text(&buf, number);
         int r = refuse(reading, PROBLEM_ILLEGAL_ARGUMENT, "%.*s cannot be converted to %s without data loss",
-                       SLICE_ARG(buf_view(&buf)), integer_types[reading->field->type].java_name);
+                       SLICE_ARG(buf_as_slice(&buf)), integer_types[reading->field->type].java_name);
         buf_deinit(&buf);
         return r;
     }

@@ -67,7 +67,7 @@ static int take_settings(struct mapping *mapping, yyjson_val *settings, struct a
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     if (settings != NULL)
         json_write(&buf, settings, DIALECT_7);
-    mapping->settings = arena_copy(&mapping->arena, buf_view(&buf));
+    mapping->settings = arena_copy(&mapping->arena, buf_as_slice(&buf));
     buf_deinit(&buf);
     yyjson_val *limits = json_get_lit(settings, "mapping");
     read_limit(limits, "total_fields", &mapping->total_fields_max);
@@ -662,7 +662,7 @@ int mapping_shown(const struct mapping_type *type, struct slice source, enum dia
         return tl_trace(r);
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     json_filter_source(&buf, doc.root, type->source_filter, dialect);
-    *ret_shown = arena_copy(arena, buf_view(&buf));
+    *ret_shown = arena_copy(arena, buf_as_slice(&buf));
     buf_deinit(&buf);
     return 0;
 }

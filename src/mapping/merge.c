@@ -33,7 +33,7 @@ static int merge_dynamic(struct merge *merge, struct mapping_field *object, yyjs
         java_text(&buf, value);
         struct problem *cause = arena_alloc(merge->arena, sizeof *cause);
         problem_set(cause, merge->arena, PROBLEM_ILLEGAL_ARGUMENT,
-                    "Failed to parse value [%.*s] as only [true] or [false] are allowed.", SLICE_ARG(buf_view(&buf)));
+                    "Failed to parse value [%.*s] as only [true] or [false] are allowed.", SLICE_ARG(buf_as_slice(&buf)));
         buf_deinit(&buf);
         int r = mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "Could not convert [dynamic.dynamic] to boolean");
         merge->problem->caused_by = cause;
@@ -68,10 +68,10 @@ static int refuse_unsupported(struct merge *merge, struct slice field, yyjson_va
     int r = field.data == NULL
                 ? mapping__refuse(merge, PROBLEM_MAPPER_PARSING,
                                   "Root mapping definition has unsupported parameters:  [%.*s : %.*s]", SLICE_ARG(name),
-                                  SLICE_ARG(buf_view(&buf)))
+                                  SLICE_ARG(buf_as_slice(&buf)))
                 : mapping__refuse(merge, PROBLEM_MAPPER_PARSING,
                                   "Mapping definition for [%.*s] has unsupported parameters:  [%.*s : %.*s]",
-                                  SLICE_ARG(field), SLICE_ARG(name), SLICE_ARG(buf_view(&buf)));
+                                  SLICE_ARG(field), SLICE_ARG(name), SLICE_ARG(buf_as_slice(&buf)));
     buf_deinit(&buf);
     return r;
 }
@@ -408,7 +408,7 @@ static struct slice keep_json(struct merge *merge, yyjson_val *value)
 {
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     json_write(&buf, value, merge->dialect);
-    struct slice kept = arena_copy(&merge->mapping->arena, buf_view(&buf));
+    struct slice kept = arena_copy(&merge->mapping->arena, buf_as_slice(&buf));
     buf_deinit(&buf);
     return kept;
 }
@@ -446,7 +446,7 @@ static struct slice list_text(struct merge *merge, const struct slice *items, si
     for (size_t i = 0; i < count; i++)
         buf_printf(&buf, "%s%.*s", i > 0 ? ", " : "", SLICE_ARG(items[i]));
     buf_byte(&buf, ']');
-    struct slice text = arena_copy(merge->arena, buf_view(&buf));
+    struct slice text = arena_copy(merge->arena, buf_as_slice(&buf));
     buf_deinit(&buf);
     return text;
 }
@@ -530,10 +530,10 @@ static int check_source(struct merge *merge, bool enabled, const struct json_fil
                         list_text(merge, filter->excludes, filter->exclude_count));
     if (conflicts.len > 0 && merge->dialect == DIALECT_7)
         r = mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "Mapper for [_source] conflicts with existing mapper:%.*s",
-                            SLICE_ARG(buf_view(&conflicts)));
+                            SLICE_ARG(buf_as_slice(&conflicts)));
     else if (conflicts.len > 0)
         r = mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "Can't merge because of conflicts: [%.*s]",
-                            SLICE_ARG(buf_view(&conflicts)));
+                            SLICE_ARG(buf_as_slice(&conflicts)));
     buf_deinit(&conflicts);
     return r;
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/digits.h"
+#include "base/dtoa.h"
 
 #define PER_MILLE "\xe2\x80\xb0"
 
@@ -206,7 +206,7 @@ static void half_deinit(struct half *half)
 
 static struct affixes keep_affixes(struct arena *arena, const struct half *half)
 {
-    return (struct affixes){arena_copy(arena, buf_view(&half->prefix)), arena_copy(arena, buf_view(&half->suffix))};
+    return (struct affixes){arena_copy(arena, buf_as_slice(&half->prefix)), arena_copy(arena, buf_as_slice(&half->suffix))};
 }
 
 static void settle(const struct reader *r, const struct half *half, struct number_format *format)
@@ -410,7 +410,7 @@ static void print(struct buf *buf, const struct number_format *format, struct de
 
 void number_print_double(struct buf *buf, const struct number_format *format, double number)
 {
-    char text[DIGITS_TEXT_MAX];
+    char text[DTOA_TEXT_MAX];
     struct decimal d;
     if (isnan(number)) {
         buf_lit(buf, "NaN");
@@ -424,7 +424,7 @@ void number_print_double(struct buf *buf, const struct number_format *format, do
         buf_slice(buf, around->suffix);
         return;
     }
-    digits_double(number, text);
+    dtoa_double(number, text);
     decimal_read(&d, text);
     print(buf, format, &d, number, false);
 }

@@ -109,7 +109,7 @@ static struct slice java_slice(struct arena *arena, yyjson_val *value)
 {
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     java_text(&buf, value);
-    struct slice text = arena_copy(arena, buf_view(&buf));
+    struct slice text = arena_copy(arena, buf_as_slice(&buf));
     buf_deinit(&buf);
     return text;
 }
@@ -164,7 +164,7 @@ static int refuse_unknown(struct merge *merge, struct mapping_field *field, yyjs
     }
     int r =
         mapping__refuse(merge, PROBLEM_MAPPER_PARSING, "Mapping definition for [%.*s] has unsupported parameters: %.*s",
-                        SLICE_ARG(field->name), SLICE_ARG(buf_view(&list)));
+                        SLICE_ARG(field->name), SLICE_ARG(buf_as_slice(&list)));
     buf_deinit(&list);
     return r;
 }
@@ -190,10 +190,10 @@ static int put_parameter(struct merge *merge, struct mapping_field *field, const
     else
         r = canonical(merge, field, parameter, value, &buf);
     /* An analyzer is kept when it is the default's name too: beside a search_analyzer it must be there. */
-    bool is_default = parameter->otherwise != NULL && slice_is(buf_view(&buf), parameter->otherwise);
+    bool is_default = parameter->otherwise != NULL && slice_is(buf_as_slice(&buf), parameter->otherwise);
     if (r == 0 && (!is_default || slice_is(slice_from(parameter->name), "analyzer")))
         slots[parameter - parameters] =
-            (struct field_parameter){slice_from(parameter->name), arena_copy(&merge->mapping->arena, buf_view(&buf))};
+            (struct field_parameter){slice_from(parameter->name), arena_copy(&merge->mapping->arena, buf_as_slice(&buf))};
     buf_deinit(&buf);
     return r;
 }
@@ -218,7 +218,7 @@ static void keep_all(struct merge *merge, struct mapping_field *field, yyjson_va
         struct buf buf = BUF_INIT(BUF_UNLIMITED);
         json_write(&buf, value, merge->dialect);
         list[field->parameter_count++] =
-            (struct field_parameter){arena_copy(arena, name), arena_copy(arena, buf_view(&buf))};
+            (struct field_parameter){arena_copy(arena, name), arena_copy(arena, buf_as_slice(&buf))};
         buf_deinit(&buf);
     }
     field->parameters = list;
@@ -302,13 +302,13 @@ int field__merge_parameters(struct merge *merge, struct mapping_field *field, co
     int r = 0;
     if (conflicts.len > 0 && merge->dialect == DIALECT_7) {
         r = mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "Mapper for [%.*s] conflicts with existing mapper:%.*s",
-                            SLICE_ARG(field->path), SLICE_ARG(buf_view(&conflicts)));
+                            SLICE_ARG(field->path), SLICE_ARG(buf_as_slice(&conflicts)));
     } else if (conflicts.len > 0) {
         if (number_unindexed)
             buf_printf(&conflicts, ", mapper [%.*s] has different [analyzer]", SLICE_ARG(field->path));
         r = mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT,
                             "Mapper for [%.*s] conflicts with existing mapping in other types:\n[%.*s]",
-                            SLICE_ARG(field->path), SLICE_ARG(buf_view(&conflicts)));
+                            SLICE_ARG(field->path), SLICE_ARG(buf_as_slice(&conflicts)));
     }
     buf_deinit(&conflicts);
     if (r != 0)

@@ -104,10 +104,10 @@ static int refuse_meta_value(const struct parameter_at *at, yyjson_val *value)
     bool string = yyjson_is_str(value);
     int r = string ? mapping__refuse(at->merge, PROBLEM_MAPPER_PARSING,
                                      "[meta] values can't be longer than %d chars, but got [%.*s] for field [%.*s]", META_VALUE_MAX,
-                                     SLICE_ARG(buf_view(&text)), SLICE_ARG(at->field))
+                                     SLICE_ARG(buf_as_slice(&text)), SLICE_ARG(at->field))
                    : mapping__refuse(at->merge, PROBLEM_MAPPER_PARSING,
                                      "[meta] values can only be strings, but got %s[%.*s] for field [%.*s]", java_class(value),
-                                     SLICE_ARG(buf_view(&text)), SLICE_ARG(at->field));
+                                     SLICE_ARG(buf_as_slice(&text)), SLICE_ARG(at->field));
     buf_deinit(&text);
     return r;
 }
@@ -157,9 +157,9 @@ static int check_index_prefixes(const struct parameter_at *at)
         if (!low && !high)
             r = mapping__refuse(at->merge, PROBLEM_MAPPER_PARSING,
                                 "Mapping definition for [%.*s] has unsupported parameters:  [%.*s : %.*s]", SLICE_ARG(at->field),
-                                SLICE_ARG(json_slice(key)), SLICE_ARG(buf_view(&text)));
-        else if (!slice_to_i64(buf_view(&text), &number))
-            r = mapping__refuse(at->merge, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"", SLICE_ARG(buf_view(&text)));
+                                SLICE_ARG(json_slice(key)), SLICE_ARG(buf_as_slice(&text)));
+        else if (!slice_to_i64(buf_as_slice(&text), &number))
+            r = mapping__refuse(at->merge, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"", SLICE_ARG(buf_as_slice(&text)));
         buf_deinit(&text);
         if (r != 0)
             return r;
@@ -235,7 +235,7 @@ int field__check_parameter(struct merge *merge, const struct mapping_field *fiel
     if (merge->stored || yyjson_is_null(value))
         return 0;
     java_text(&text, value);
-    at.shown = buf_view(&text);
+    at.shown = buf_as_slice(&text);
     for (size_t i = 0; i < sizeof checks / sizeof *checks && r == 0; i++)
         if (slice_is(called, checks[i].name))
             r = checks[i].check(&at);

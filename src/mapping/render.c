@@ -355,7 +355,7 @@ static int resettle(const struct mapping *base, const struct mapping *empty, str
     struct json_doc doc, before, after;
     tl_cleanup(mapping_unrefp) struct mapping *mapping = NULL;
     mapping_encode(base, &buf);
-    struct slice text = arena_copy(arena, buf_view(&buf));
+    struct slice text = arena_copy(arena, buf_as_slice(&buf));
     buf_deinit(&buf);
     before = after = (struct json_doc){0};
     int r = json_parse_stored(arena, text, &doc);

@@ -132,7 +132,7 @@ static struct slice map_characters(struct slice text, enum token_filter_kind kin
         else
             utf8__put(&buf, kind == FILTER_LOWERCASE ? lower(c) : upper(c));
     }
-    struct slice copy = arena_copy(arena, buf_view(&buf));
+    struct slice copy = arena_copy(arena, buf_as_slice(&buf));
     buf_deinit(&buf);
     return copy;
 }

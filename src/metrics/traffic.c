@@ -60,7 +60,7 @@ static struct cell *cell_of(struct traffic *traffic, size_t line)
     return cell;
 }
 
-void traffic_note(struct traffic *traffic, size_t line, int status, uint64_t us)
+void traffic_record(struct traffic *traffic, size_t line, int status, uint64_t us)
 {
     REQUIRE(line < traffic->line_count);
     struct cell *cell = cell_of(traffic, line);

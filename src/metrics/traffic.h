@@ -23,7 +23,7 @@ struct traffic *traffic_new(size_t line_count);
 void traffic_free(struct traffic *traffic);
 
 /* Counts a request. Requires: line < line_count. */
-void traffic_note(struct traffic *traffic, size_t line, int status, uint64_t us);
+void traffic_record(struct traffic *traffic, size_t line, int status, uint64_t us);
 
 struct traffic_reading {
     uint64_t statuses[TRAFFIC_STATUSES];

@@ -347,7 +347,7 @@ static int take_bounds(struct query_parser *parser, struct slice option, yyjson_
         json_double_text(&text, high);
         buf_printf(&text, "] must be greater than min bound [");
         json_double_text(&text, low);
-        r = refuse_argument(parser, value, "%.*s]", SLICE_ARG(buf_view(&text)));
+        r = refuse_argument(parser, value, "%.*s]", SLICE_ARG(buf_as_slice(&text)));
         buf_deinit(&text);
     }
     return r;
@@ -675,7 +675,7 @@ static struct slice keep_json(struct query_parser *parser, yyjson_val *value)
 {
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     json_write(&buf, value, parser->dialect);
-    struct slice kept = arena_copy(parser->arena, buf_view(&buf));
+    struct slice kept = arena_copy(parser->arena, buf_as_slice(&buf));
     buf_deinit(&buf);
     return kept;
 }

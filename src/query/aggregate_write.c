@@ -81,9 +81,9 @@ static void write_text(struct json_writer *w, const char *key, const struct aggr
     print_text(&text, aggregation, field, number);
     json_key(w, key);
     if (bare && field != NULL && field->type == FIELD_BOOLEAN)
-        json_raw(w, buf_view(&text));
+        json_raw(w, buf_as_slice(&text));
     else
-        json_string(w, buf_view(&text));
+        json_string(w, buf_as_slice(&text));
     buf_deinit(&text);
 }
 
@@ -257,7 +257,7 @@ static void write_number_key(struct json_writer *w, const struct aggregation *ag
     else
         number_print_double(&text, aggregation->numbers, aggregator__number(field, key));
     json_key(w, "key_as_string");
-    json_string(w, buf_view(&text));
+    json_string(w, buf_as_slice(&text));
     buf_deinit(&text);
 }
 
@@ -396,7 +396,7 @@ static void write_interval(struct output *out, const struct aggregator *aggregat
             buf_printf(&name, "%lld", (long long)key);
         else
             json_double_text(&name, key);
-        json_key_slice(&out->w, buf_view(&name));
+        json_key_slice(&out->w, buf_as_slice(&name));
         buf_deinit(&name);
     }
     json_begin(&out->w, '{');
@@ -468,11 +468,11 @@ static void write_range(struct output *out, const struct aggregation *aggregatio
         print_end(&key, aggregation, field, own_text, range->to);
     }
     if (aggregation->keyed)
-        json_key_slice(&out->w, buf_view(&key));
+        json_key_slice(&out->w, buf_as_slice(&key));
     json_begin(&out->w, '{');
     if (!aggregation->keyed) {
         json_key(&out->w, "key");
-        json_string(&out->w, buf_view(&key));
+        json_string(&out->w, buf_as_slice(&key));
     }
     buf_deinit(&key);
     write_end(&out->w, "from", "from_as_string", aggregation, field, own_text, range->from);
@@ -572,7 +572,7 @@ static void write_list(struct output *out, const struct aggregator *aggregator)
         if (aggregator->context->typed_keys)
             buf_printf(&name, "%s#", typed_name(a, field));
         buf_slice(&name, a->name);
-        json_key_slice(&out->w, buf_view(&name));
+        json_key_slice(&out->w, buf_as_slice(&name));
         buf_deinit(&name);
         json_begin(&out->w, '{');
         if (a->meta.len > 0) {

@@ -327,7 +327,7 @@ struct slice matcher_describe(struct arena *arena, const struct matcher *matcher
 {
     struct buf buf = BUF_INIT(DESCRIBED_BYTES_MAX);
     describe(&buf, matcher, false);
-    struct slice text = arena_printf(arena, "%.*s%s", SLICE_ARG(buf_view(&buf)), buf.overflow ? " …" : "");
+    struct slice text = arena_printf(arena, "%.*s%s", SLICE_ARG(buf_as_slice(&buf)), buf.overflow ? " …" : "");
     buf_deinit(&buf);
     return text;
 }

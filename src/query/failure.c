@@ -56,7 +56,7 @@ void failure_wrap(const struct search_context *context, const struct search_inde
         buf_json_string(&text, index->uuid);
         buf_lit(&text, ",\"index\":");
         buf_json_string(&text, index->name);
-        shard->details = arena_copy(context->arena, buf_view(&text));
+        shard->details = arena_copy(context->arena, buf_as_slice(&text));
         buf_clear(&text);
     }
     json_writer_init(&w, &text);
@@ -66,7 +66,7 @@ void failure_wrap(const struct search_context *context, const struct search_inde
     /* 5.x takes a script that fails in a search for its own failure. */
     bool failed = context->dialect == DIALECT_5 && shard->type == PROBLEM_SCRIPT;
     ret_problem->status = failed ? 500 : problem_status(shard);
-    ret_problem->details = arena_copy(context->arena, buf_view(&text));
+    ret_problem->details = arena_copy(context->arena, buf_as_slice(&text));
     ret_problem->caused_by = shard;
     buf_deinit(&text);
 }

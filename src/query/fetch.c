@@ -28,7 +28,7 @@ int fetcher_init(struct fetcher *fetcher, struct binder *binder, const struct se
     *fetcher = (struct fetcher){.context = binder->context, .request = request, .index = binder->index, .named = named};
     struct buf name = BUF_INIT(BUF_UNLIMITED);
     buf_json_string(&name, binder->index->name);
-    fetcher->index_json = arena_copy(binder->arena, buf_view(&name));
+    fetcher->index_json = arena_copy(binder->arena, buf_as_slice(&name));
     buf_deinit(&name);
     bool other_fields = request->stored_field_count > 0 || request->script_field_count > 0;
     fetcher->source_allowed = source_enabled(binder->index->mapping);
@@ -140,7 +140,7 @@ static void write_date(struct fields_writer *w, const struct mapping_field *fiel
         return;
     }
     date_print(&text, format, millis);
-    buf_json_string(w->buf, buf_view(&text));
+    buf_json_string(w->buf, buf_as_slice(&text));
     buf_deinit(&text);
 }
 
@@ -154,7 +154,7 @@ static void write_number(struct fields_writer *w, const struct mapping_field *fi
         number_print_double(&text, w->numbers, (double)value->i64 / field->scaling_factor);
     else
         number_print_i64(&text, w->numbers, value->i64);
-    buf_json_string(w->buf, buf_view(&text));
+    buf_json_string(w->buf, buf_as_slice(&text));
     buf_deinit(&text);
 }
 

@@ -277,7 +277,7 @@ static bool take_term(struct lucene *p, struct lucene_term *ret_term)
         buf_byte(&text, c);
     }
     ret_term->pattern = (struct slice){p->text.data + start, p->at - start};
-    ret_term->text = arena_copy(p->arena, buf_view(&text));
+    ret_term->text = arena_copy(p->arena, buf_as_slice(&text));
     ret_term->wildcard = stars > 0 || question;
     ret_term->prefix =
         stars == 1 && !question && ret_term->text.len > 1 && ret_term->text.data[ret_term->text.len - 1] == '*';
@@ -293,7 +293,7 @@ static struct query *parse_phrase(struct lucene *p, struct slice field)
             p->at++;
         buf_byte(&text, p->text.data[p->at++]);
     }
-    struct slice copy = arena_copy(p->arena, buf_view(&text));
+    struct slice copy = arena_copy(p->arena, buf_as_slice(&text));
     buf_deinit(&text);
     if (!take_char(p, '"'))
         return fail(p, EXPECTING_CLAUSE);
@@ -563,7 +563,7 @@ static struct query *parse_words(struct lucene *p, struct slice field)
         buf_byte(&text, ' ');
         buf_slice(&text, term.text);
     }
-    struct slice words = arena_copy(p->arena, buf_view(&text));
+    struct slice words = arena_copy(p->arena, buf_as_slice(&text));
     buf_deinit(&text);
     if (count > 1)
         return make_words(p, field, words, MATCH_BOOLEAN, 0);

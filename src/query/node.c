@@ -42,7 +42,7 @@ struct slice query__scalar_text(struct arena *arena, yyjson_val *scalar)
     case YYJSON_TYPE_NUM | YYJSON_SUBTYPE_REAL: {
         struct buf text = BUF_INIT(BUF_UNLIMITED);
         json_double_text(&text, yyjson_get_real(scalar));
-        struct slice copy = arena_copy(arena, buf_view(&text));
+        struct slice copy = arena_copy(arena, buf_as_slice(&text));
         buf_deinit(&text);
         return copy;
     }

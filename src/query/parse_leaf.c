@@ -268,7 +268,7 @@ static struct query *in_any_case(struct arena *arena, const struct query *term)
     struct query *query = query__new(arena, QUERY_WILDCARD);
     query->boost = term->boost;
     query->field = term->field;
-    query->pattern.value = query__text(arena, arena_copy(arena, buf_view(&escaped)));
+    query->pattern.value = query__text(arena, arena_copy(arena, buf_as_slice(&escaped)));
     query->pattern.case_insensitive = true;
     query->pattern.whole = true;
     buf_deinit(&escaped);
@@ -519,7 +519,7 @@ static int take_params(struct query_parser *parser, yyjson_val *value, struct qu
         return query__refuse(parser, value, false, PROBLEM_PARSING, "[params] must be an object");
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     json_write(&text, value, parser->dialect);
-    script->params = arena_copy(parser->arena, buf_view(&text));
+    script->params = arena_copy(parser->arena, buf_as_slice(&text));
     buf_deinit(&text);
     return 0;
 }

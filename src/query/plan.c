@@ -395,7 +395,7 @@ static void add_ids(struct planner *planner, const struct access *access, struct
                 continue;
             buf_clear(&key);
             entry_document_key(&key, type->number, access->ids[i]);
-            add_key(planner, keys, buf_view(&key));
+            add_key(planner, keys, buf_as_slice(&key));
         }
     }
     buf_deinit(&key);

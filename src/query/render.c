@@ -237,7 +237,7 @@ struct slice query__render(struct arena *arena, const struct query *query)
 {
     struct renderer r = {.buf = BUF_INIT(1u << 20)};
     render(&r, query);
-    struct slice text = arena_copy(arena, buf_view(&r.buf));
+    struct slice text = arena_copy(arena, buf_as_slice(&r.buf));
     buf_deinit(&r.buf);
     return text;
 }

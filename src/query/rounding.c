@@ -34,16 +34,16 @@ static int64_t local_of(const struct rounding *rounding, int64_t millis)
     return millis + zone_offset(rounding->zone, floor_div(millis, SECOND_MS)) * SECOND_MS;
 }
 
-static struct zone_moments moments_of(const struct rounding *rounding, int64_t local)
+static struct zone_instants moments_of(const struct rounding *rounding, int64_t local)
 {
-    return zone_moments(rounding->zone, floor_div(local, SECOND_MS));
+    return zone_instants(rounding->zone, floor_div(local, SECOND_MS));
 }
 
 /* When clocks first show a local time, or are set to one behind it. */
 static int64_t first_moment(const struct rounding *rounding, int64_t local)
 {
-    struct zone_moments moments = moments_of(rounding, local);
-    return (moments.count == 0 ? moments.change : moments.first) * SECOND_MS + floor_mod(local, SECOND_MS) * (moments.count != 0);
+    struct zone_instants moments = moments_of(rounding, local);
+    return (moments.count == 0 ? moments.transition : moments.first) * SECOND_MS + floor_mod(local, SECOND_MS) * (moments.count != 0);
 }
 
 static int64_t floor_months(int64_t day, int months)
@@ -68,7 +68,7 @@ static int64_t floor_local(const struct rounding *rounding, int64_t local)
 /* The later of the moments that clocks show a local time at which is not behind another; INT64_MIN where there is none. */
 static int64_t latest_moment(const struct rounding *rounding, int64_t local, int64_t millis)
 {
-    struct zone_moments moments = moments_of(rounding, local);
+    struct zone_instants moments = moments_of(rounding, local);
     int64_t rest = floor_mod(local, SECOND_MS), second = moments.second * SECOND_MS + rest, first = moments.first * SECOND_MS + rest;
     if (moments.count == 0)
         return INT64_MIN;
@@ -80,7 +80,7 @@ static int64_t floor_time(const struct rounding *rounding, int64_t millis)
 {
     for (;;) {
         int64_t begin = latest_moment(rounding, floor_div(local_of(rounding, millis), rounding->millis) * rounding->millis, millis);
-        int64_t change = zone_change_before(rounding->zone, floor_div(millis, SECOND_MS));
+        int64_t change = zone_transition_before(rounding->zone, floor_div(millis, SECOND_MS));
         if (change < INT64_MIN / SECOND_MS || change * SECOND_MS <= begin)
             return begin;
         millis = change * SECOND_MS - 1;
@@ -91,7 +91,7 @@ static int64_t floor_time(const struct rounding *rounding, int64_t millis)
 static int64_t floor_fixed(const struct rounding *rounding, int64_t millis)
 {
     int64_t local = floor_div(local_of(rounding, millis), rounding->millis) * rounding->millis;
-    int64_t change = zone_change_before(rounding->zone, floor_div(millis, SECOND_MS));
+    int64_t change = zone_transition_before(rounding->zone, floor_div(millis, SECOND_MS));
     if (change >= INT64_MIN / SECOND_MS) {
         int64_t before = zone_offset(rounding->zone, change - 1), after = zone_offset(rounding->zone, change);
         if (before > after && local < (change + after) * SECOND_MS)

@@ -96,7 +96,7 @@ static bool timed_out(struct search *search, struct part *part, uint64_t deadlin
     struct account *account = &search->account;
     if (account->end != ACCOUNT_LATE || account->deadline_us == deadline_us)
         return false;
-    account->end = ACCOUNT_GOES_ON;
+    account->end = ACCOUNT_RUNNING;
     search->result->timed_out = true;
     part->subject.problem = NULL;
     return true;
@@ -113,7 +113,7 @@ static bool is_too_large(const struct search *search)
 static int account_outcome(const struct search *search)
 {
     switch (search->account.end) {
-    case ACCOUNT_GOES_ON: return 0;
+    case ACCOUNT_RUNNING: return 0;
     case ACCOUNT_SPENT: return SEARCH_LONG;
     default: return SEARCH_CANCELLED;
     }
@@ -185,7 +185,7 @@ static int weigh_part(struct search *search, struct part *part)
     int r = query_weigh(&part->binder, search->context->view);
     (void)timed_out(search, part, deadline_us);
     account->deadline_us = deadline_us;
-    return r >= 0 && account_over(account) ? account_outcome(search) : r;
+    return r >= 0 && account_ended(account) ? account_outcome(search) : r;
 }
 
 static int begin_part(struct search *search, struct part *part, const struct search_index *index)
@@ -200,7 +200,7 @@ static int begin_part(struct search *search, struct part *part, const struct sea
                                    .problem = &problem};
     (void)account_take(&search->account, BEGIN_STEPS);
     int r = bind_part(search, part);
-    if (r >= 0 && account_over(&search->account))
+    if (r >= 0 && account_ended(&search->account))
         return account_outcome(search);
     if (r >= 0 && is_too_large(search))
         return refuse(search, PROBLEM_CONTENT_TOO_LARGE, "the query of this search is too large");
@@ -239,7 +239,7 @@ static int read_after(struct search *search)
 static void account_open(struct search *search)
 {
     const struct search_context *context = search->context;
-    search->account = (struct account){.end = ACCOUNT_GOES_ON};
+    search->account = (struct account){.end = ACCOUNT_RUNNING};
     if (context->account != NULL) {
         search->account.clock_us = context->account->clock_us;
         search->account.deadline_us = context->account->deadline_us;
@@ -381,7 +381,7 @@ static void charge(struct search *search, const struct subject *subject)
 {
     (void)account_take(&search->account, reading_steps(subject));
     if (++search->looked_at % LOOK_EVERY_DOCUMENTS == 0)
-        (void)account_look(&search->account);
+        (void)account_poll(&search->account);
 }
 
 static int look_at(struct search *search, struct part *part, float *ret_score, int *ret_error)
@@ -404,7 +404,7 @@ static int look_at(struct search *search, struct part *part, float *ret_score, i
     float ignored;
     if (taken && part->post_filter != NULL)
         taken = matcher_match(part->post_filter, subject, &ignored);
-    if (account_over(&search->account))
+    if (account_ended(&search->account))
         return STEP_STOP;
     if (subject->error != 0 || subject->problem != NULL) {
         *ret_error = subject_failure(search, part);
@@ -428,8 +428,8 @@ static int step(struct search *search, struct part *part, float *ret_score, int 
     }
     account->deadline_us = finding_deadline(search, deadline_us);
     charge(search, &part->subject);
-    int outcome = account_over(account) ? STEP_STOP : look_at(search, part, ret_score, ret_error);
-    if (account_over(account) && *ret_error >= 0)
+    int outcome = account_ended(account) ? STEP_STOP : look_at(search, part, ret_score, ret_error);
+    if (account_ended(account) && *ret_error >= 0)
         *ret_error = timed_out(search, part, deadline_us) ? 0 : account_outcome(search);
     account->deadline_us = deadline_us;
     return outcome;
@@ -451,7 +451,7 @@ static int make_plan(struct search *search, struct part *part, struct arena *are
         candidates_max = SEARCH_SHORT_DOCUMENTS;
     int r =
         plan_make(part->matcher, part->index, search->context->view, &search->account, arena, candidates_max, ret_plan);
-    if (r >= 0 && account_over(&search->account))
+    if (r >= 0 && account_ended(&search->account))
         return 0; /* the caller looks at it */
     if (r == 0 && view_is_too_old(search->context->view))
         return SEARCH_TOO_OLD; /* the entries that were read may not have been all */
@@ -551,7 +551,7 @@ static int emit_kept(struct search *search, const struct kept_hit *hit, search_e
     struct slice id;
     if (is_too_large(search))
         return refuse(search, PROBLEM_CONTENT_TOO_LARGE, "the response of this search is too large");
-    if (account_over(&search->account))
+    if (account_ended(&search->account))
         return account_outcome(search);
     if (!entry_document_key_parse(hit->key, &type, &id))
         return TL_ERR_CORRUPT;
@@ -720,7 +720,7 @@ static int stream_run(struct search *search, struct stream *stream)
             return r;
         stream->planned = true;
         walk_begin(&walk, &stream->plan, search->context->view, part->index->number,
-                   stream->key.len > 0 ? buf_view(&stream->key) : SLICE_NONE);
+                   stream->key.len > 0 ? buf_as_slice(&stream->key) : SLICE_NONE);
         r = stream_part(search, stream, part, &walk);
         walk_end(&walk);
         if (r != 0 || stream_full(search, stream) || search->result->timed_out)
@@ -908,7 +908,7 @@ static int add_everything(struct search *search, struct part *part)
         subject->score = 1;
         if (taken)
             outcome = aggregator_add_global(search->aggregator, subject, search->context->arena, search->problem);
-        if (outcome == 0 && account_over(&search->account))
+        if (outcome == 0 && account_ended(&search->account))
             outcome = account_outcome(search);
         else if (outcome == 0 && (subject->error != 0 || subject->problem != NULL))
             outcome = subject_failure(search, part);
@@ -926,7 +926,7 @@ static int aggregate(struct search *search)
     if (r == 0)
         r = aggregator_write(search->aggregator, &search->result->aggregations, search->context->arena,
                              search->problem);
-    return r >= 0 && account_over(&search->account) ? account_outcome(search) : r;
+    return r >= 0 && account_ended(&search->account) ? account_outcome(search) : r;
 }
 
 /* What a run keeps of trees that it has read: every document that is older than a rename asks the same. */
@@ -953,7 +953,7 @@ static void end_caching(struct caching *caching)
 
 static int finish(struct search *search, int r)
 {
-    if (r >= 0 && account_over(&search->account))
+    if (r >= 0 && account_ended(&search->account))
         r = account_outcome(search);
     if (r == 0 && search->aggregator != NULL && search->part_count > 0)
         r = aggregate(search);
@@ -1072,7 +1072,7 @@ static void note_start(struct search_cursor *cursor)
     start->ordinal = cursor->ordinal;
     start->part = cursor->stream.part;
     buf_clear(&start->key);
-    buf_slice(&start->key, buf_view(&cursor->stream.key));
+    buf_slice(&start->key, buf_as_slice(&cursor->stream.key));
     start->position = cursor->position;
     start->replaced = false;
     mem_free(tl_steal(start->last));
@@ -1083,7 +1083,7 @@ static void repeat_stream(struct search_cursor *cursor)
     struct stream *stream = &cursor->stream;
     stream->part = cursor->start.part;
     buf_clear(&stream->key);
-    buf_slice(&stream->key, buf_view(&cursor->start.key));
+    buf_slice(&stream->key, buf_as_slice(&cursor->start.key));
     stream->planned = false;
     arena_reset(&stream->arena);
 }

@@ -207,7 +207,7 @@ static void write_score(struct json_writer *w, float score)
 {
     struct buf text = BUF_INIT(64);
     json_float_text(&text, score);
-    json_raw(w, buf_view(&text));
+    json_raw(w, buf_as_slice(&text));
     buf_deinit(&text);
 }
 
@@ -229,7 +229,7 @@ int aggregator__write_top_hits(const struct aggregator *aggregator, const struct
     json_begin(w, '[');
     if (kept != NULL)
         kept_hits_finish(kept);
-    for (size_t i = (size_t)hits->from; kept != NULL && i < kept->count && r == 0 && !account_over(aggregator->account); i++) {
+    for (size_t i = (size_t)hits->from; kept != NULL && i < kept->count && r == 0 && !account_ended(aggregator->account); i++) {
         if (i > (size_t)hits->from)
             buf_byte(w->buf, ',');
         r = write_hit(aggregator, aggregation, kept->items[i], w->buf, arena, ret_problem);

@@ -150,7 +150,7 @@ static void change(struct overlay *overlay, enum store_space space, struct slice
     buf_clear(&overlay->tagged);
     buf_byte(&overlay->tagged, tag);
     buf_slice(&overlay->tagged, value);
-    const struct omap_entry *entry = set_tagged(overlay, space, key, before, buf_view(&overlay->tagged));
+    const struct omap_entry *entry = set_tagged(overlay, space, key, before, buf_as_slice(&overlay->tagged));
     if (overlay->tagged.capacity > TAGGED_KEPT_MAX)
         buf_deinit(&overlay->tagged);
     if (overlay->marked)

@@ -144,7 +144,7 @@ static bool take_bound(struct slice *ranges, struct slice *ret_bound)
 /* Ranges come first: they are of what earlier batches have put. */
 static void hand_over_ranges(struct rocks_batch *batch)
 {
-    struct slice ranges = buf_view(&batch->ranges), space, lower, upper;
+    struct slice ranges = buf_as_slice(&batch->ranges), space, lower, upper;
     while (slice_take(&ranges, 1, &space)) {
         bool whole = take_bound(&ranges, &lower) && take_bound(&ranges, &upper);
         INSIST(whole);

@@ -129,7 +129,7 @@ static int read_length(struct rocks_store *rocks, uint64_t *ret_length)
     struct buf head = BUF_INIT(BUF_UNLIMITED);
     int r = rocks->checkpoints == NULL ? STORE_NOT_FOUND
                                        : read_key(rocks, rocks->checkpoints, slice_from(length_key), &head);
-    struct slice bytes = buf_view(&head);
+    struct slice bytes = buf_as_slice(&head);
     if (r == 0 && (!slice_take_u64be(&bytes, ret_length) || *ret_length > SIZE_MAX / 2))
         r = tl_trace(TL_ERR_CORRUPT);
     buf_deinit(&head);

@@ -126,9 +126,9 @@ static struct omap_entry *find_version(const struct omap *map, struct buf *escap
 {
     size_t len = escaped->len;
     append_stamp(escaped, limit);
-    struct omap_entry *entry = omap_seek(map, buf_view(escaped));
+    struct omap_entry *entry = omap_seek(map, buf_as_slice(escaped));
     buf_truncate(escaped, len);
-    return entry != NULL && slice_equal(entry_escaped(entry), buf_view(escaped)) ? entry : NULL;
+    return entry != NULL && slice_equal(entry_escaped(entry), buf_as_slice(escaped)) ? entry : NULL;
 }
 
 /* Life */
@@ -232,7 +232,7 @@ static void prune_key(struct mem_store *mem, enum store_space space, struct buf 
     if (newest == NULL)
         return;
     const struct omap_entry *entry = omap_next(newest);
-    while (entry != NULL && slice_equal(entry_escaped(entry), buf_view(escaped))) {
+    while (entry != NULL && slice_equal(entry_escaped(entry), buf_as_slice(escaped))) {
         const struct omap_entry *following = omap_next(entry);
         remove_entry(mem, space, entry);
         entry = following;
@@ -248,10 +248,10 @@ static void write_version(struct mem_store *mem, enum store_space space, tl_ts t
     prune_key(mem, space, escaped);
     size_t len = escaped->len;
     append_stamp(escaped, store__space_is_versioned(space) ? ts : mem->batch_number);
-    const struct omap_entry *before = omap_get(&mem->spaces[space], buf_view(escaped));
+    const struct omap_entry *before = omap_get(&mem->spaces[space], buf_as_slice(escaped));
     if (before != NULL)
         mem->bytes -= omap_key(before).len + omap_value(before).len;
-    omap_put(&mem->spaces[space], buf_view(escaped), tagged);
+    omap_put(&mem->spaces[space], buf_as_slice(escaped), tagged);
     mem->bytes += escaped->len + tagged.len;
     buf_truncate(escaped, len);
 }
@@ -263,14 +263,14 @@ static void write_range(struct mem_store *mem, enum store_space space, tl_ts ts,
     struct buf at = BUF_INIT(BUF_UNLIMITED), end = BUF_INIT(BUF_UNLIMITED);
     escape_key(&at, lower);
     escape_key(&end, upper);
-    const struct omap_entry *entry = omap_seek(&mem->spaces[space], buf_view(&at));
-    while (entry != NULL && slice_compare(entry_escaped(entry), buf_view(&end)) < 0) {
+    const struct omap_entry *entry = omap_seek(&mem->spaces[space], buf_as_slice(&at));
+    while (entry != NULL && slice_compare(entry_escaped(entry), buf_as_slice(&end)) < 0) {
         buf_clear(&at);
         buf_slice(&at, entry_escaped(entry));
         if (!entry_deleted(entry))
             write_version(mem, space, ts, &at, slice_make(&deleted, 1));
         buf_overwrite(&at, at.len - 1, "\1", 1); /* behind all versions of the key */
-        entry = omap_seek(&mem->spaces[space], buf_view(&at));
+        entry = omap_seek(&mem->spaces[space], buf_as_slice(&at));
     }
     buf_deinit(&at);
     buf_deinit(&end);
@@ -305,7 +305,7 @@ static void note_loose(struct mem_store *mem, tl_ts ts)
 static int mem_write(struct store *store, struct store_batch *batch)
 {
     struct mem_store *mem = mem_of(store);
-    struct slice records = buf_view(&((struct mem_batch *)batch)->records);
+    struct slice records = buf_as_slice(&((struct mem_batch *)batch)->records);
     struct buf escaped = BUF_INIT(BUF_UNLIMITED);
     pthread_rwlock_wrlock(&mem->lock);
     mem->batch_number++;
@@ -352,7 +352,7 @@ static int mem_checkpoint_record(struct store *store, struct buf *ret_record)
     const struct mem_store *mem = mem_of(store);
     if (!mem->checkpointed)
         return STORE_NOT_FOUND;
-    buf_slice(ret_record, buf_view(&mem->record));
+    buf_slice(ret_record, buf_as_slice(&mem->record));
     return 0;
 }
 
@@ -469,8 +469,8 @@ static const struct omap *iter_map(const struct mem_iter *iter)
 
 static bool within_bounds(const struct mem_iter *iter, struct slice escaped)
 {
-    return (iter->lower.len == 0 || slice_compare(escaped, buf_view(&iter->lower)) >= 0) &&
-           (iter->upper.len == 0 || slice_compare(escaped, buf_view(&iter->upper)) < 0);
+    return (iter->lower.len == 0 || slice_compare(escaped, buf_as_slice(&iter->lower)) >= 0) &&
+           (iter->upper.len == 0 || slice_compare(escaped, buf_as_slice(&iter->upper)) < 0);
 }
 
 /* Shows the key in iter->escaped if a version of it can be seen. Returns: whether so. */
@@ -479,12 +479,12 @@ static bool show_version(struct mem_iter *iter)
     const struct omap_entry *entry = find_version(iter_map(iter), &iter->escaped, iter->limit);
     if (entry == NULL || entry_deleted(entry))
         return false;
-    unescape_key(&iter->key, buf_view(&iter->escaped));
+    unescape_key(&iter->key, buf_as_slice(&iter->escaped));
     buf_clear(&iter->value);
     buf_slice(&iter->value, slice_from_offset(omap_value(entry), 1));
     iter->base.valid = true;
-    iter->base.key = buf_view(&iter->key);
-    iter->base.value = buf_view(&iter->value);
+    iter->base.key = buf_as_slice(&iter->key);
+    iter->base.value = buf_as_slice(&iter->value);
     return true;
 }
 
@@ -492,9 +492,9 @@ static bool show_version(struct mem_iter *iter)
 static struct slice after_versions(struct mem_iter *iter)
 {
     buf_clear(&iter->scratch);
-    buf_slice(&iter->scratch, buf_view(&iter->escaped));
+    buf_slice(&iter->scratch, buf_as_slice(&iter->escaped));
     buf_overwrite(&iter->scratch, iter->scratch.len - 1, "\1", 1);
-    return buf_view(&iter->scratch);
+    return buf_as_slice(&iter->scratch);
 }
 
 /* Goes on from `entry` (NULL: the end) to the first key that can be seen. */
@@ -518,7 +518,7 @@ static void settle_backward(struct mem_iter *iter, const struct omap_entry *entr
         buf_slice(&iter->escaped, entry_escaped(entry));
         if (show_version(iter))
             return;
-        entry = omap_seek_for_prev(iter_map(iter), buf_view(&iter->escaped));
+        entry = omap_seek_for_prev(iter_map(iter), buf_as_slice(&iter->escaped));
     }
 }
 
@@ -536,14 +536,14 @@ static void seek_locked(struct mem_iter *iter, struct slice escaped, bool forwar
 static void mem_iter_seek_first(struct store_iter *base)
 {
     struct mem_iter *iter = (struct mem_iter *)base;
-    seek_locked(iter, buf_view(&iter->lower), true);
+    seek_locked(iter, buf_as_slice(&iter->lower), true);
 }
 
 static void mem_iter_seek_last(struct store_iter *base)
 {
     struct mem_iter *iter = (struct mem_iter *)base;
     if (iter->upper.len > 0) {
-        seek_locked(iter, buf_view(&iter->upper), false);
+        seek_locked(iter, buf_as_slice(&iter->upper), false);
         return;
     }
     struct mem_store *mem = mem_of(base->store);
@@ -556,16 +556,16 @@ static void mem_iter_seek(struct store_iter *base, struct slice key)
 {
     struct mem_iter *iter = (struct mem_iter *)base;
     escape_key(&iter->escaped, key);
-    bool below = slice_compare(buf_view(&iter->escaped), buf_view(&iter->lower)) < 0;
-    seek_locked(iter, buf_view(below ? &iter->lower : &iter->escaped), true);
+    bool below = slice_compare(buf_as_slice(&iter->escaped), buf_as_slice(&iter->lower)) < 0;
+    seek_locked(iter, buf_as_slice(below ? &iter->lower : &iter->escaped), true);
 }
 
 static void mem_iter_seek_for_prev(struct store_iter *base, struct slice key)
 {
     struct mem_iter *iter = (struct mem_iter *)base;
     escape_key(&iter->escaped, key);
-    bool above = iter->upper.len > 0 && slice_compare(buf_view(&iter->escaped), buf_view(&iter->upper)) >= 0;
-    seek_locked(iter, above ? buf_view(&iter->upper) : after_versions(iter), false);
+    bool above = iter->upper.len > 0 && slice_compare(buf_as_slice(&iter->escaped), buf_as_slice(&iter->upper)) >= 0;
+    seek_locked(iter, above ? buf_as_slice(&iter->upper) : after_versions(iter), false);
 }
 
 static void mem_iter_next(struct store_iter *base)
@@ -578,8 +578,8 @@ static void mem_iter_prev(struct store_iter *base)
 {
     struct mem_iter *iter = (struct mem_iter *)base;
     buf_clear(&iter->scratch);
-    buf_slice(&iter->scratch, buf_view(&iter->escaped));
-    seek_locked(iter, buf_view(&iter->scratch), false);
+    buf_slice(&iter->scratch, buf_as_slice(&iter->escaped));
+    seek_locked(iter, buf_as_slice(&iter->scratch), false);
 }
 
 /* Upkeep */
@@ -599,7 +599,7 @@ static void compact_space(struct mem_store *mem, enum store_space space)
         buf_slice(&escaped, entry_escaped(entry));
         prune_key(mem, space, &escaped);
         buf_overwrite(&escaped, escaped.len - 1, "\1", 1);
-        entry = omap_seek(&mem->spaces[space], buf_view(&escaped));
+        entry = omap_seek(&mem->spaces[space], buf_as_slice(&escaped));
     }
     buf_deinit(&escaped);
 }
@@ -646,8 +646,8 @@ static uint64_t mem_range_bytes(struct store *store, enum store_space space, str
     escape_key(&from, lower);
     escape_key(&to, upper);
     pthread_rwlock_rdlock(&mem->lock);
-    const struct omap_entry *entry = omap_seek(&mem->spaces[space], buf_view(&from));
-    for (; entry != NULL && slice_compare(omap_key(entry), buf_view(&to)) < 0; entry = omap_next(entry))
+    const struct omap_entry *entry = omap_seek(&mem->spaces[space], buf_as_slice(&from));
+    for (; entry != NULL && slice_compare(omap_key(entry), buf_as_slice(&to)) < 0; entry = omap_next(entry))
         bytes += omap_key(entry).len + omap_value(entry).len;
     pthread_rwlock_unlock(&mem->lock);
     return bytes;

@@ -50,7 +50,7 @@ static void keep(struct view_cache *cache, struct slice key, struct slice value)
     tl_cleanup(buf_deinit) struct buf record = BUF_INIT(BUF_UNLIMITED);
     buf_byte(&record, 1);
     buf_slice(&record, value);
-    omap_put(&cache->records, key, buf_view(&record));
+    omap_put(&cache->records, key, buf_as_slice(&record));
 }
 
 /* Keys are told apart by their ends. */
@@ -188,9 +188,9 @@ void view_iter_free(struct view_iter *iter)
 /* The overlay's entry if it lies within the bounds, else NULL: past one bound, nothing else follows. */
 static const struct omap_entry *within(const struct view_iter *iter, const struct omap_entry *entry)
 {
-    if (entry == NULL || slice_compare(omap_key(entry), buf_view(&iter->lower)) < 0)
+    if (entry == NULL || slice_compare(omap_key(entry), buf_as_slice(&iter->lower)) < 0)
         return NULL;
-    return iter->upper.len > 0 && slice_compare(omap_key(entry), buf_view(&iter->upper)) >= 0 ? NULL : entry;
+    return iter->upper.len > 0 && slice_compare(omap_key(entry), buf_as_slice(&iter->upper)) >= 0 ? NULL : entry;
 }
 
 static void advance_base(struct view_iter *iter)
@@ -244,7 +244,7 @@ static struct slice later(struct slice a, struct slice b)
 static void seek_forward(struct view_iter *iter, struct slice key)
 {
     iter->direction = FORWARD;
-    iter->entry = within(iter, omap_seek(iter->map, later(key, buf_view(&iter->lower))));
+    iter->entry = within(iter, omap_seek(iter->map, later(key, buf_as_slice(&iter->lower))));
 }
 
 /* The overlay's cursor to the last position at or before `key`, and before the upper bound. */
@@ -252,7 +252,7 @@ static void seek_backward(struct view_iter *iter, struct slice key)
 {
     iter->direction = BACKWARD;
     const struct omap_entry *entry = omap_seek_for_prev(iter->map, key);
-    struct slice upper = buf_view(&iter->upper);
+    struct slice upper = buf_as_slice(&iter->upper);
     if (entry != NULL && upper.len > 0 && slice_compare(omap_key(entry), upper) >= 0) {
         entry = omap_seek_for_prev(iter->map, upper);
         if (entry != NULL && slice_equal(omap_key(entry), upper))
@@ -302,7 +302,7 @@ static void turn_round(struct view_iter *iter)
 {
     buf_clear(&iter->turn);
     buf_slice(&iter->turn, view_iter_key(iter));
-    struct slice key = buf_view(&iter->turn);
+    struct slice key = buf_as_slice(&iter->turn);
     if (iter->direction == BACKWARD) {
         store_iter_seek(iter->base, key);
         seek_forward(iter, key);

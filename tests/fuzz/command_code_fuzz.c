@@ -70,7 +70,7 @@ static void check(struct box *box, struct slice bytes)
     if (r != 0)
         return;
     command_encode(command, &again);
-    MUST(bytes.data[0] != COMMAND_CODE_VERSION || slice_equal(bytes, buf_view(&again)));
+    MUST(bytes.data[0] != COMMAND_CODE_VERSION || slice_equal(bytes, buf_as_slice(&again)));
     buf_deinit(&again);
     step(box, command);
 }

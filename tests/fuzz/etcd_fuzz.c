@@ -91,7 +91,7 @@ static void write_and_read(struct slice input)
     }
     proto_bytes(&buf, 12, input);
     proto_end(&buf, begun);
-    struct slice all = buf_view(&buf);
+    struct slice all = buf_as_slice(&buf);
     MUST(proto_take(&all, &field) == 1 && field.number == 7 && all.len == 0);
     struct slice inner = field.bytes;
     for (size_t i = 0; i + 8 <= input.len; i += 8) {

@@ -37,9 +37,9 @@ static void check_path(struct arena *arena, yyjson_val *root, const struct list 
     struct buf first = BUF_INIT(BUF_UNLIMITED), second = BUF_INIT(BUF_UNLIMITED);
     struct json_doc doc;
     json_filter_path(&first, root, list->items, list->count, DIALECT_7);
-    MUST(json_parse_stored(arena, buf_view(&first), &doc) == 0);
+    MUST(json_parse_stored(arena, buf_as_slice(&first), &doc) == 0);
     json_filter_path(&second, doc.root, list->items, list->count, DIALECT_7);
-    MUST(slice_equal(buf_view(&first), buf_view(&second)));
+    MUST(slice_equal(buf_as_slice(&first), buf_as_slice(&second)));
     buf_deinit(&first);
     buf_deinit(&second);
 }
@@ -52,9 +52,9 @@ static void check_source(struct arena *arena, yyjson_val *root, const struct lis
     struct json_doc doc;
     json_filter_source(&first, root, &both, DIALECT_7);
     MUST(first.len <= len || one->count + two->count == 0);
-    MUST(json_parse_stored(arena, buf_view(&first), &doc) == 0);
+    MUST(json_parse_stored(arena, buf_as_slice(&first), &doc) == 0);
     json_filter_source(&second, doc.root, &both, DIALECT_7);
-    MUST(json_parse_stored(arena, buf_view(&second), &doc) == 0 && second.len <= first.len);
+    MUST(json_parse_stored(arena, buf_as_slice(&second), &doc) == 0 && second.len <= first.len);
     buf_deinit(&first);
     buf_deinit(&second);
 }

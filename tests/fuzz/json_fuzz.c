@@ -43,12 +43,12 @@ static void check_written(struct arena *arena, yyjson_val *root, enum dialect di
     struct buf second = BUF_INIT(BUF_UNLIMITED);
     struct json_doc again;
     json_write(&first, root, dialect);
-    MUST(json_parse_stored(arena, buf_view(&first), &again) == 0);
+    MUST(json_parse_stored(arena, buf_as_slice(&first), &again) == 0);
     json_write(&second, again.root, dialect);
-    MUST(slice_equal(buf_view(&first), buf_view(&second)));
+    MUST(slice_equal(buf_as_slice(&first), buf_as_slice(&second)));
     buf_clear(&second);
     json_write_pretty(&second, root, dialect);
-    MUST(json_parse_stored(arena, buf_view(&second), &again) == 0);
+    MUST(json_parse_stored(arena, buf_as_slice(&second), &again) == 0);
     buf_deinit(&first);
     buf_deinit(&second);
 }

@@ -67,8 +67,8 @@ static void check_search(struct arena *arena, const struct search_request *reque
     fixture.context.full_scan = true;
     MUST(search_run(&fixture.context, request, &scanned, &problem) == r);
     if (r == 0) {
-        MUST(planned.total == scanned.total && slice_equal(buf_view(&planned.hits), buf_view(&scanned.hits)));
-        MUST(slice_equal(buf_view(&planned.aggregations), buf_view(&scanned.aggregations)));
+        MUST(planned.total == scanned.total && slice_equal(buf_as_slice(&planned.hits), buf_as_slice(&scanned.hits)));
+        MUST(slice_equal(buf_as_slice(&planned.aggregations), buf_as_slice(&scanned.aggregations)));
     }
     search_result_deinit(&planned);
     search_result_deinit(&scanned);

@@ -95,9 +95,9 @@ static void try_java(struct slice pattern, struct slice text)
     buf_printf(&params, ",\"t\":");
     buf_json_string(&params, text);
     buf_printf(&params, "}");
-    if (json_parse(&first, buf_view(&params), DIALECT_7, 0, &doc, &problem) == 0) { /* it is UTF-8 */
-        int r = run_java(script, buf_view(&params), &first, &one);
-        MUST(run_java(script, buf_view(&params), &second, &two) == r && slice_equal(one, two));
+    if (json_parse(&first, buf_as_slice(&params), DIALECT_7, 0, &doc, &problem) == 0) { /* it is UTF-8 */
+        int r = run_java(script, buf_as_slice(&params), &first, &one);
+        MUST(run_java(script, buf_as_slice(&params), &second, &two) == r && slice_equal(one, two));
     }
     buf_deinit(&params);
     arena_deinit(&first);

@@ -74,7 +74,7 @@ static void check_json(const struct exchange *exchange)
 {
     struct arena arena = ARENA_INIT;
     struct json_doc doc;
-    struct slice text = buf_view(&exchange->response);
+    struct slice text = buf_as_slice(&exchange->response);
     if (text.len > 0 &&
         (exchange->content_type == NULL || strncmp(exchange->content_type, "application/json", 16) == 0))
         MUST(json_parse_stored(&arena, text, &doc) == 0);

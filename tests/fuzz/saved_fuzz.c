@@ -57,15 +57,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct core *core;
 
     frame(slice_make(data, size), &saved);
-    int r = core_load(store, &limits, buf_view(&saved), &reason, &core);
+    int r = core_load(store, &limits, buf_as_slice(&saved), &reason, &core);
     MUST(r == 0 || (r == TL_ERR_CORRUPT && reason.len > 0));
     if (r == 0) {
         core_save(core, &again);
         end(core);
         buf_clear(&saved);
-        MUST(core_load(store, &limits, buf_view(&again), NULL, &core) == 0);
+        MUST(core_load(store, &limits, buf_as_slice(&again), NULL, &core) == 0);
         core_save(core, &saved);
-        MUST(slice_equal(buf_view(&saved), buf_view(&again)));
+        MUST(slice_equal(buf_as_slice(&saved), buf_as_slice(&again)));
         end(core);
     }
     store_close(store);

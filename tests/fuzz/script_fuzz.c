@@ -25,7 +25,7 @@ static const char params[] = "{\"a\":1,\"b\":\"two\",\"list\":[1,2,3],\"map\":{\
 #define SECONDS_MAX 2
 #define HELD_BYTES_MAX ((size_t)4 * (4 << 20))
 
-/* Twice as much where frames are larger: stack_short() keeps STACK_RESERVE_BYTES of it free. */
+/* Twice as much where frames are larger: stack_is_low() keeps STACK_RESERVE_BYTES of it free. */
 #define SMALL_STACK_BYTES (STACK_RESERVE_BYTES * (STACK_FACTOR > 1 ? 2 : 4))
 
 static void check_problem(int r, const struct problem *problem)

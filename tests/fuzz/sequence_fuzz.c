@@ -23,7 +23,7 @@
 #include "base/stack.h"
 #include "json/json.h"
 
-/* Twice as much where frames are larger: stack_short() keeps STACK_RESERVE_BYTES of it free. */
+/* Twice as much where frames are larger: stack_is_low() keeps STACK_RESERVE_BYTES of it free. */
 #define SMALL_STACK_BYTES (STACK_RESERVE_BYTES * (STACK_FACTOR > 1 ? 2 : 4))
 
 enum { CONNECTIONS = 4, REQUESTS_MAX = 40, PATIENCE_MS = 30 };
@@ -43,7 +43,7 @@ struct play {
 
 static void remember(struct play *play, const struct box_exchange *sent)
 {
-    struct slice reply = buf_view(&sent->exchange.response);
+    struct slice reply = buf_as_slice(&sent->exchange.response);
     for (size_t i = 0; i < sizeof named - 1; i++) {
         const char *at = reply.len == 0 ? NULL : memmem(reply.data, reply.len, keys[i], strlen(keys[i]));
         if (at == NULL)
@@ -61,7 +61,7 @@ static void check_answer(const struct exchange *exchange)
 {
     struct arena arena = ARENA_INIT;
     struct json_doc doc;
-    struct slice text = buf_view(&exchange->response);
+    struct slice text = buf_as_slice(&exchange->response);
     MUST(exchange->status >= 200 && exchange->status < 600);
     if (text.len > 0 &&
         (exchange->content_type == NULL || strncmp(exchange->content_type, "application/json", 16) == 0))

@@ -120,10 +120,10 @@ static void add_outcome(struct report *report, const struct stage *stage, const 
     struct buf outcome = BUF_INIT(BUF_UNLIMITED);
     size_t i = 0;
     stage_outcome(stage, &outcome);
-    buf_printf(&story, "\n--- %.*s\n", SLICE_ARG(buf_view(order)));
-    buf_slice(&story, buf_view(&stage->story));
-    buf_slice(&report->stories, buf_view(&story));
-    while (i < report->outcome_count && !slice_is(buf_view(&outcome), report->outcomes[i].text))
+    buf_printf(&story, "\n--- %.*s\n", SLICE_ARG(buf_as_slice(order)));
+    buf_slice(&story, buf_as_slice(&stage->story));
+    buf_slice(&report->stories, buf_as_slice(&story));
+    while (i < report->outcome_count && !slice_is(buf_as_slice(&outcome), report->outcomes[i].text))
         i++;
     INSIST(i < OUTCOMES_MAX);
     if (i == report->outcome_count) {
@@ -185,7 +185,7 @@ static void write_report(const struct spec *spec, struct report *report, struct 
 {
     buf_printf(out, "%s", spec->title);
     if (report->run_count <= TOLD_WHOLE || spec->run_count > 0) {
-        buf_slice(out, buf_view(&report->stories));
+        buf_slice(out, buf_as_slice(&report->stories));
     } else {
         buf_printf(out, "#\n# %zu interleavings come to %zu outcome%s.\n", report->run_count, report->outcome_count,
                    report->outcome_count == 1 ? "" : "s");
@@ -241,7 +241,7 @@ int main(int argc, char **argv)
         FILE *file = fopen(argv[3], "w");
         good = file != NULL && fwrite(out.data, 1, out.len, file) == out.len && fclose(file) == 0;
     } else {
-        good = compare(argv[2], buf_view(&out));
+        good = compare(argv[2], buf_as_slice(&out));
     }
     buf_deinit(&out);
     spec_deinit(&spec);

@@ -153,7 +153,7 @@ static void tell_result(struct stage *stage, struct actor *actor, const char *nu
 void stage_outcome(const struct stage *stage, struct buf *ret_text)
 {
     for (size_t i = 0; i < stage->actor_count; i++)
-        buf_slice(ret_text, buf_view(&stage->actors[i].results));
+        buf_slice(ret_text, buf_as_slice(&stage->actors[i].results));
 }
 
 /* The stories that the core keeps: ends of sessions and deadlocks. */
@@ -368,7 +368,7 @@ static void tell_waiting(struct stage *stage, struct actor *actor)
             story_owner(conflicts[i].owner, &text);
         }
     }
-    tell(stage, "%s waits for %.*s: %s", actor->name, SLICE_ARG(buf_view(&text)), actor->statement);
+    tell(stage, "%s waits for %.*s: %s", actor->name, SLICE_ARG(buf_as_slice(&text)), actor->statement);
     buf_deinit(&text);
 }
 

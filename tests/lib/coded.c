@@ -26,11 +26,11 @@ struct command *coded(struct command *command)
     if (coded_off || command_code(command->type) == 0)
         return command;
     command_encode(command, &bytes);
-    INSIST(command_decode(buf_view(&bytes), &decoded) == 0);
+    INSIST(command_decode(buf_as_slice(&bytes), &decoded) == 0);
     command_encode(decoded, &again);
-    INSIST(slice_equal(buf_view(&bytes), buf_view(&again)));
+    INSIST(slice_equal(buf_as_slice(&bytes), buf_as_slice(&again)));
     if (count++ % CUT_EVERY == 0)
-        check_cuts(buf_view(&bytes));
+        check_cuts(buf_as_slice(&bytes));
     decoded->ts = command->ts;
     decoded->clock = command->clock;
     decoded->context = command->context;

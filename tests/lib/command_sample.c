@@ -123,7 +123,7 @@ static void on_slice(struct walk *walk, const char *name, struct slice *value)
         return;
     }
     buf_lit(walk->text, "'");
-    buf_in_line(walk->text, *value);
+    buf_escape_line(walk->text, *value);
     buf_lit(walk->text, "'\n");
 }
 
@@ -530,12 +530,12 @@ bool sample_same(const struct command *a, const struct command *b, struct buf *f
 
     sample_tell(a, &texts[0]);
     sample_tell(b, &texts[1]);
-    bool same = slice_equal(buf_view(&texts[0]), buf_view(&texts[1]));
+    bool same = slice_equal(buf_as_slice(&texts[0]), buf_as_slice(&texts[1]));
     for (; at < texts[0].len && at < texts[1].len && texts[0].data[at] == texts[1].data[at]; at++)
         if (texts[0].data[at] == '\n')
             line = at + 1;
     if (!same && first != NULL) {
-        struct slice rest = slice_from_offset(buf_view(&texts[0]), line);
+        struct slice rest = slice_from_offset(buf_as_slice(&texts[0]), line);
         buf_append(first, rest.data, slice_find_byte(rest, '\n'));
     }
     buf_deinit(&texts[0]);

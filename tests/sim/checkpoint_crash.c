@@ -50,7 +50,7 @@ static uint64_t read_record(struct store *store)
     struct buf record = BUF_INIT(BUF_UNLIMITED);
     uint64_t number = 0;
     int r = store_checkpoint_record(store, &record);
-    struct slice bytes = buf_view(&record);
+    struct slice bytes = buf_as_slice(&record);
     if (r < 0 || (r == 0 && !slice_take_u64be(&bytes, &number)))
         fail("the record", 0, (uint64_t)-r);
     buf_deinit(&record);
@@ -101,7 +101,7 @@ static void begin_checkpoint(struct store *store, uint64_t number, struct rng *r
     buf_u64be(&record, number);
     while (record.len < len)
         buf_byte(&record, 'x');
-    if (store_checkpoint(store, buf_view(&record)) != 0)
+    if (store_checkpoint(store, buf_as_slice(&record)) != 0)
         fail("a checkpoint", number, 0);
     buf_deinit(&record);
 }

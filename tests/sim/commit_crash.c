@@ -123,7 +123,7 @@ static void make_checkpoint(struct host *host)
         r = cmdlog_lineage(host->log, host->position, &lineage);
     recover_write_record(host->core, host->position, &lineage, &record);
     if (r == 0)
-        r = store_checkpoint(host->store, buf_view(&record));
+        r = store_checkpoint(host->store, buf_as_slice(&record));
     while (r == 0 && (r = store_checkpointed(host->store)) == 0)
         usleep(1000);
     if (r != 1)
@@ -150,7 +150,7 @@ static struct command *run(struct host *host, struct command *command)
     entry_begin(&head, &bytes);
     entry_add(command, &bytes);
     command_free(command);
-    struct slice part = buf_view(&bytes);
+    struct slice part = buf_as_slice(&bytes);
     if (cmdlog_append(host->log, &part, 1, &host->position) != 0)
         fail("the log takes no more", (long long)host->now);
     if (entry_decode(part, &head, &commands) != 0 || entry_apply(host->core, &head, &commands, &host->effects) != 0 ||
@@ -495,7 +495,7 @@ static void check_feed(struct host *host, off_t bytes)
     tl_ts now = core_last_ts(host->core);
 
     if (!feed_replay_check(host->store, 0, now, now, true, &wrong)) {
-        fprintf(stderr, "%.*s\n", SLICE_ARG(buf_view(&wrong)));
+        fprintf(stderr, "%.*s\n", SLICE_ARG(buf_as_slice(&wrong)));
         fail("the feed tells of other documents", bytes);
     }
     buf_deinit(&wrong);

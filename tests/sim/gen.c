@@ -457,7 +457,7 @@ static void print_index(const struct sim_op *op, struct arena *arena, struct sli
         buf_printf(&body, "}");
     }
     buf_printf(&body, "}");
-    *ret_body = arena_copy(arena, buf_view(&body));
+    *ret_body = arena_copy(arena, buf_as_slice(&body));
 }
 
 static void fill_rename(const struct sim_op *op, struct command *command)
@@ -527,7 +527,7 @@ static void fill_zones(const struct sim_op *op, struct command *command)
 
     snprintf(version, sizeof(version), "202%da", op->number);
     zone_sample(&zones, version);
-    command->object.body = op->number == 0 ? SLICE_LIT("TLZ1") : arena_copy(&command->arena, buf_view(&zones));
+    command->object.body = op->number == 0 ? SLICE_LIT("TLZ1") : arena_copy(&command->arena, buf_as_slice(&zones));
     buf_deinit(&zones);
 }
 

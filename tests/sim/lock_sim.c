@@ -853,14 +853,14 @@ static void step_bytes(struct sim *sim)
     struct buf bytes = write_table(sim, &parties);
     lose_table(sim, &parties);
     for (int i = roll(sim, 4); i > 0; i--)
-        read_damaged(sim, buf_view(&bytes), &parties);
-    read_table(sim, buf_view(&bytes), &parties, &arena);
+        read_damaged(sim, buf_as_slice(&bytes), &parties);
+    read_table(sim, buf_as_slice(&bytes), &parties, &arena);
     for (size_t i = 0; i < sim->waiting_count; i++) {
         sim->waiting[i]->real = parties.requests[i];
         lock_request_set_user(parties.requests[i], sim->waiting[i]);
     }
     struct buf again = write_table(sim, &parties);
-    CHECK(sim, slice_equal(buf_view(&bytes), buf_view(&again)));
+    CHECK(sim, slice_equal(buf_as_slice(&bytes), buf_as_slice(&again)));
     buf_deinit(&again);
     buf_deinit(&bytes);
     arena_deinit(&arena);

@@ -186,8 +186,8 @@ static bool concatenate(struct machine *m, struct val a, struct val b, struct va
     struct buf out = BUF_INIT(BUF_UNLIMITED);
     buf_slice(&out, slice_from(to_text(m, a)));
     buf_slice(&out, slice_from(to_text(m, b)));
-    bool fits = buf_view(&out).len <= TEXT_MAX;
-    *ret = (struct val){.type = TYPE_STRING, .s = keep(m, buf_view(&out))};
+    bool fits = buf_as_slice(&out).len <= TEXT_MAX;
+    *ret = (struct val){.type = TYPE_STRING, .s = keep(m, buf_as_slice(&out))};
     buf_deinit(&out);
     return fits || throw(m, OUTCOME_TOO_LONG);
 }
@@ -209,8 +209,8 @@ static bool replace(struct machine *m, const char *s, const char *from, const ch
         buf_slice(&out, slice_from(to));
     }
     buf_slice(&out, slice_from(s));
-    bool fits = buf_view(&out).len <= TEXT_MAX;
-    *ret = (struct val){.type = TYPE_STRING, .s = keep(m, buf_view(&out))};
+    bool fits = buf_as_slice(&out).len <= TEXT_MAX;
+    *ret = (struct val){.type = TYPE_STRING, .s = keep(m, buf_as_slice(&out))};
     buf_deinit(&out);
     return fits || throw(m, OUTCOME_TOO_LONG);
 }

@@ -39,7 +39,7 @@ struct sim {
 static void failed(struct sim *sim, const char *what)
 {
     printf("seed %" PRIu64 ": %s\ndocument %.*s\nscript:\n%.*s\nproduct: %.*s%.*s\n", sim->seed, what,
-           SLICE_ARG(buf_view(&sim->document)), SLICE_ARG(buf_view(&sim->source)), SLICE_ARG(sim->have),
+           SLICE_ARG(buf_as_slice(&sim->document)), SLICE_ARG(buf_as_slice(&sim->source)), SLICE_ARG(sim->have),
            SLICE_ARG(sim->error));
     printf("at: %.*s\n", SLICE_ARG(sim->place));
     exit(1);
@@ -51,8 +51,8 @@ static void run_product(struct sim *sim)
 {
     struct script *script = NULL;
     struct problem problem = {0};
-    struct script_update update = {.ctx = SCRIPT_CTX_UPDATE, .version = 1, .source = buf_view(&sim->document)};
-    if (script_compile(SCRIPT_PAINLESS, SCRIPT_FOR_UPDATE, buf_view(&sim->source), SLICE_NONE, &script, &sim->arena,
+    struct script_update update = {.ctx = SCRIPT_CTX_UPDATE, .version = 1, .source = buf_as_slice(&sim->document)};
+    if (script_compile(SCRIPT_PAINLESS, SCRIPT_FOR_UPDATE, buf_as_slice(&sim->source), SLICE_NONE, &script, &sim->arena,
                        &problem) != 0) {
         sim->error = problem.caused_by->reason;
         failed(sim, "does not compile");

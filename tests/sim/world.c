@@ -374,7 +374,7 @@ static void check_feed(struct world *world)
         return; /* opened again: it knows of the last step that wrote something, before which nothing can be read any more */
     if (!feed_replay_check(host->store, since, now, low, rng_below(&world->aside, 2) == 0, &wrong))
         world_fail(world, "%s, followed since %llu: %.*s", host->name, (unsigned long long)since,
-                   SLICE_ARG(buf_view(&wrong)));
+                   SLICE_ARG(buf_as_slice(&wrong)));
 }
 
 /* Cuts the feed, or turns it on or off. */

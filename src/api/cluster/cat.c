@@ -234,7 +234,7 @@ static struct slice names_of(struct request *request, yyjson_val *list)
         buf_slice(&text, json_slice(item));
     }
     buf_byte(&text, ']');
-    struct slice names = arena_copy(request->arena, buf_view(&text));
+    struct slice names = arena_copy(request->arena, buf_as_slice(&text));
     buf_deinit(&text);
     return names;
 }

@@ -130,7 +130,7 @@ int handle_copy_told(struct request *request)
     if (r == 0) {
         struct command *command = command_new(COMMAND_COPY_TOLD, request->dialect);
         command->object.name = request_part(request, PART_NAME);
-        command->object.body = arena_copy(&command->arena, buf_view(&text));
+        command->object.body = arena_copy(&command->arena, buf_as_slice(&text));
         r = request_submit(request, command, copy_done);
     }
     buf_deinit(&text);

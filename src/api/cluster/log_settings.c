@@ -27,7 +27,7 @@ void log_settings_apply(struct journal *journal)
 {
     struct arena arena = ARENA_INIT;
     struct catalog *catalog = journal_catalog(journal);
-    log_overrule_level(level_of(cluster_setting(catalog, "logger._root", &arena)));
+    log_override_level(level_of(cluster_setting(catalog, "logger._root", &arena)));
     catalog_unref(catalog);
     arena_deinit(&arena);
 }

@@ -141,10 +141,10 @@ void zones_offer(struct journal *journal, struct slice root)
     struct folder folder = {.arena = &arena, .root = root, .files = arena_alloc(&arena, (ZONES_MAX + 1) * sizeof(struct zone_file))};
     read_folder(&folder, SLICE_LIT(""), FOLDERS_MAX);
     zones_write(&zones, read_version(&folder), folder.files, folder.count);
-    if (zones_count(buf_view(&zones)) == 0)
+    if (zones_count(buf_as_slice(&zones)) == 0)
         log_warning("time zones: there are none in %.*s (Debian's package tzdata); their names are unknown", SLICE_ARG(root));
-    else if (!is_kept(journal, buf_view(&zones)))
-        offer(journal, buf_view(&zones));
+    else if (!is_kept(journal, buf_as_slice(&zones)))
+        offer(journal, buf_as_slice(&zones));
     buf_deinit(&zones);
     arena_deinit(&arena);
 }

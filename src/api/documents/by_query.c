@@ -24,7 +24,7 @@ static void write_rate(struct json_writer *writer, double rate)
     struct buf text = BUF_INIT(64);
     json_float_text(&text, isinf(rate) ? -1.0f : (float)rate);
     json_key(writer, "requests_per_second");
-    json_raw(writer, buf_view(&text));
+    json_raw(writer, buf_as_slice(&text));
     buf_deinit(&text);
 }
 
@@ -84,7 +84,7 @@ static void write_response(struct json_writer *writer, const struct by_query *by
     json_key(writer, "failures");
     json_begin(writer, '[');
     if (by->failures.len > 0)
-        json_raw(writer, buf_view(&by->failures));
+        json_raw(writer, buf_as_slice(&by->failures));
     json_end(writer, ']');
     json_end(writer, '}');
 }
@@ -116,7 +116,7 @@ static void publish_status(struct by_query *by)
     write_status(&writer, by, &by->sum, -1, rate);
     write_slices(&writer, by, rate);
     json_end(&writer, '}');
-    task_set_status(by->task, buf_view(&text));
+    task_set_status(by->task, buf_as_slice(&text));
     buf_deinit(&text);
 }
 
@@ -136,7 +136,7 @@ static void store_result(struct by_query *by, const char *member, struct slice j
     item->op = WRITE_INDEX;
     item->index = SLICE_LIT(".tasks");
     item->id = task_id(&arena, task->number);
-    item->source = buf_view(&text);
+    item->source = buf_as_slice(&text);
     by_query_store(by, item);
     buf_deinit(&text);
     arena_deinit(&arena);
@@ -154,10 +154,10 @@ static void answer_task(struct by_query *by)
         write_response(&writer, by);
     publish_status(by);
     if (failed)
-        task_set_error(by->task, buf_view(&text));
+        task_set_error(by->task, buf_as_slice(&text));
     else
-        task_set_result(by->task, buf_view(&text));
-    store_result(by, failed ? "error" : "response", buf_view(&text));
+        task_set_result(by->task, buf_as_slice(&text));
+    store_result(by, failed ? "error" : "response", buf_as_slice(&text));
     buf_deinit(&text);
 }
 

@@ -121,7 +121,7 @@ static struct slice search_part(struct by_query *by, yyjson_val *body)
         json_write(&text, value, by->call.dialect);
     }
     buf_lit(&text, "}");
-    struct slice kept = arena_copy(by->call.arena, buf_view(&text));
+    struct slice kept = arena_copy(by->call.arena, buf_as_slice(&text));
     buf_deinit(&text);
     return kept;
 }
@@ -214,7 +214,7 @@ static int read_source(struct request *request, struct by_query *by, const struc
         }
     }
     buf_lit(&text, "}");
-    struct slice kept = arena_copy(by->call.arena, buf_view(&text));
+    struct slice kept = arena_copy(by->call.arena, buf_as_slice(&text));
     buf_deinit(&text);
     yyjson_val *remote = json_get_lit(source, "remote");
     if (remote != NULL)
@@ -405,7 +405,7 @@ static int check_dest(struct request *request, struct slice name)
                     "no such index [%.*s] and [action.auto_create_index] is [false]", SLICE_ARG(name));
     struct buf quoted = BUF_INIT(BUF_UNLIMITED);
     buf_json_string(&quoted, name);
-    problem_details(problem, request->arena, "\"index_uuid\":\"_na_\",\"index\":%.*s", SLICE_ARG(buf_view(&quoted)));
+    problem_details(problem, request->arena, "\"index_uuid\":\"_na_\",\"index\":%.*s", SLICE_ARG(buf_as_slice(&quoted)));
     buf_deinit(&quoted);
     return REQUEST_REFUSED;
 }

@@ -221,7 +221,7 @@ static int run_script(struct batch *batch, struct write_item *item, const struct
     update.index = hit->index->name;
     int r = script_run_update(by->compiled, NULL, &arena, &update, &problem);
     *ret_wanted = false;
-    if (r > 0 && account_over(&by->account)) {
+    if (r > 0 && account_ended(&by->account)) {
         r = SEARCH_CANCELLED;
     } else if (r > 0) {
         r = refuse(by, &problem);
@@ -258,7 +258,7 @@ static int show_source(struct batch *batch, const struct search_hit *hit, struct
         return r;
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     r = source_filter_write(&text, *ret_source, &filter, arena, by->call.dialect);
-    *ret_source = arena_copy(arena, buf_view(&text));
+    *ret_source = arena_copy(arena, buf_as_slice(&text));
     buf_deinit(&text);
     return r;
 }

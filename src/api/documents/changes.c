@@ -268,14 +268,14 @@ static int put_expanded(struct request *request, struct changes *changes, const 
     if (r == 0)
         r = put_directory(&expansion, change->to);
     while (r == 0 && expansion.taken < expansion.queue.len) {
-        struct slice rest = slice_from_offset(buf_view(&expansion.queue), expansion.taken), text;
+        struct slice rest = slice_from_offset(buf_as_slice(&expansion.queue), expansion.taken), text;
         uint64_t len;
         bool whole = slice_take_varint(&rest, &len) && slice_take(&rest, len, &text);
         REQUIRE(whole);
         struct buf path = BUF_INIT(BUF_UNLIMITED); /* the queue may move */
         buf_slice(&path, text);
         expansion.taken = expansion.queue.len - rest.len;
-        r = put_directory(&expansion, buf_view(&path));
+        r = put_directory(&expansion, buf_as_slice(&path));
         buf_deinit(&path);
     }
     buf_deinit(&expansion.queue);
@@ -502,7 +502,7 @@ static int end_with_problem(struct request *request, struct changes *changes, in
         buf_json_string(&line, problem->reason);
         buf_printf(&line, "},\"status\":%d}\n", problem_status(problem));
     }
-    request->exchange->ops->stream_write(request->exchange, buf_view(&line));
+    request->exchange->ops->stream_write(request->exchange, buf_as_slice(&line));
     buf_deinit(&line);
     return end_stream(request, changes);
 }
@@ -517,7 +517,7 @@ static void send_some(struct request *request, struct changes *changes)
 {
     const struct exchange_ops *ops = request->exchange->ops;
     while (!all_sent(changes) && ops->stream_behind(request->exchange) < BEHIND_BYTES) {
-        struct slice piece = slice_from_offset(buf_view(&changes->lines), changes->sent);
+        struct slice piece = slice_from_offset(buf_as_slice(&changes->lines), changes->sent);
         piece.len = piece.len < PIECE_BYTES ? piece.len : PIECE_BYTES;
         ops->stream_write(request->exchange, piece);
         changes->sent += piece.len;

@@ -128,7 +128,7 @@ void doc_conflict_problem(struct arena *arena, enum dialect dialect, const struc
     struct buf details = BUF_INIT(BUF_UNLIMITED);
     buf_printf(&details, "\"index_uuid\":\"%.*s\",\"shard\":\"%" PRIu32 "\",\"index\":", SLICE_ARG(index->uuid), shard);
     buf_json_string(&details, index->name);
-    ret_problem->details = arena_copy(arena, buf_view(&details));
+    ret_problem->details = arena_copy(arena, buf_as_slice(&details));
     buf_deinit(&details);
 }
 
@@ -323,7 +323,7 @@ static void write_stored_field(void *context, const struct mapping_field *field)
         buf_slice(walk->buf, walk->count++ == 0 ? SLICE_LIT(",\"fields\":{") : SLICE_LIT(","));
         buf_json_string(walk->buf, field->path);
         buf_lit(walk->buf, ":[");
-        buf_slice(walk->buf, buf_view(&list));
+        buf_slice(walk->buf, buf_as_slice(&list));
         buf_byte(walk->buf, ']');
     }
     buf_deinit(&list);

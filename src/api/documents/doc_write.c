@@ -459,6 +459,6 @@ void write_location(struct request *request, const struct write_item *item, cons
         buf_lit(&text, "?routing=");
         url_encode(&text, item->routing);
     }
-    reply_header(request, "Location", arena_copy(request->arena, buf_view(&text)));
+    reply_header(request, "Location", arena_copy(request->arena, buf_as_slice(&text)));
     buf_deinit(&text);
 }

@@ -43,7 +43,7 @@ static struct slice item_text(struct request *request, yyjson_val *value)
         return json_slice(value);
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     json_write(&text, value, request->dialect);
-    struct slice kept = arena_copy(request->arena, buf_view(&text));
+    struct slice kept = arena_copy(request->arena, buf_as_slice(&text));
     buf_deinit(&text);
     return kept;
 }

@@ -92,7 +92,7 @@ static int look_at(const struct view *view, const struct catalog_index *index, s
     bool at, below;
     size_t len = path.len > 1 && path.data[path.len - 1] == '/' ? path.len - 1 : path.len;
     int r = births_lie(view, index->number, index->mapping, slice_make(path.data, len), account, &at, &below);
-    *ret_nothing = r == 0 && !at && !below && !account_over(account);
+    *ret_nothing = r == 0 && !at && !below && !account_ended(account);
     return r;
 }
 
@@ -109,7 +109,7 @@ static int look_long(struct request *request)
         r = look_at(&request->view, index, ask->to, &request->account, &nothing_to);
     if (r < 0)
         return r;
-    if (account_over(&request->account))
+    if (account_ended(&request->account))
         return memory_refuse(request);
     if (view_is_too_old(&request->view))
         return submit(request); /* what was not found may have been there */
@@ -155,8 +155,8 @@ static int ask_soon(struct request *request)
     int r = look_at(&view, index, ask->from, &of_from, &nothing);
     if (r == 0)
         r = look_at(&view, index, ask->to, &of_to, &nothing);
-    ask->long_from = account_over(&of_from);
-    ask->long_to = account_over(&of_to);
+    ask->long_from = account_ended(&of_from);
+    ask->long_to = account_ended(&of_to);
     return r;
 }
 

@@ -155,7 +155,7 @@ static int write_level(struct request *request, struct tree_ask *ask, struct sli
     while ((r = listing_next(listing, &item)) == 0) {
         if (memory_refused(request))
             return memory_refuse(request);
-        struct slice before = last.len > 0 ? buf_view(&last) : SLICE_NONE;
+        struct slice before = last.len > 0 ? buf_as_slice(&last) : SLICE_NONE;
         full = is_full(ask, &item, before, to->len + documents.len);
         if (full && (ask->depth > 1 || slice_equal(before, item.key)))
             return refuse_more(request, ask, path, slice_equal(before, item.key));
@@ -178,11 +178,11 @@ static int write_level(struct request *request, struct tree_ask *ask, struct sli
     if (memory_refused(request))
         return memory_refuse(request);
     buf_lit(to, "],\"documents\":[");
-    buf_slice(to, buf_view(&documents));
+    buf_slice(to, buf_as_slice(&documents));
     buf_byte(to, ']');
     if (full) {
         buf_lit(to, ",\"after\":");
-        buf_json_string(to, buf_view(&last));
+        buf_json_string(to, buf_as_slice(&last));
     }
     return 0;
 }

@@ -61,7 +61,7 @@ int update_unknown_field(struct request *request, const struct json_doc *doc, yy
     }
     suggest_append(&text, "", json_slice(key), names, count);
     int r = parse_refuse(request, doc, place_of_string(doc, key), parser, "unknown field [%.*s]%.*s",
-                         SLICE_ARG(json_slice(key)), SLICE_ARG(buf_view(&text)));
+                         SLICE_ARG(json_slice(key)), SLICE_ARG(buf_as_slice(&text)));
     buf_deinit(&text);
     return r;
 }
@@ -77,7 +77,7 @@ static struct slice written(struct request *request, yyjson_val *value, enum dia
 {
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     json_write(&text, value, dialect);
-    struct slice kept = arena_copy(request->arena, buf_view(&text));
+    struct slice kept = arena_copy(request->arena, buf_as_slice(&text));
     buf_deinit(&text);
     return kept;
 }

@@ -21,7 +21,7 @@ static int find_wrong(struct request *request, const struct search_index *into, 
                                   .zones = request_zones(request)};
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     json_write(&text, filter, DIALECT_7); /* places in it are told as of the filter alone */
-    struct slice kept = arena_copy(request->arena, buf_view(&text));
+    struct slice kept = arena_copy(request->arena, buf_as_slice(&text));
     buf_deinit(&text);
     int r = json_parse_stored(request->arena, kept, &doc);
     if (r < 0)

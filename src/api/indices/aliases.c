@@ -261,9 +261,9 @@ static int no_such_alias(struct request *request, struct slice names)
         names = slice_from_offset(names, len + 1);
     }
     buf_slice(&list, many ? SLICE_LIT("]") : SLICE_LIT(""));
-    int r = request_refuse(request, PROBLEM_ALIASES_NOT_FOUND, "aliases [%.*s] missing", SLICE_ARG(buf_view(&text)));
+    int r = request_refuse(request, PROBLEM_ALIASES_NOT_FOUND, "aliases [%.*s] missing", SLICE_ARG(buf_as_slice(&text)));
     problem_details(&request->problem, request->arena, "\"resource.type\":\"aliases\",\"resource.id\":%.*s",
-                    SLICE_ARG(buf_view(&list)));
+                    SLICE_ARG(buf_as_slice(&list)));
     buf_deinit(&text);
     buf_deinit(&list);
     return r;
@@ -320,7 +320,7 @@ static struct slice alias_body(struct request *request, yyjson_val *action)
         json_value(&writer, value, DIALECT_7);
     }
     json_end(&writer, '}');
-    struct slice kept = arena_copy(request->arena, buf_view(&text));
+    struct slice kept = arena_copy(request->arena, buf_as_slice(&text));
     buf_deinit(&text);
     return kept;
 }
@@ -383,7 +383,7 @@ static int read_actions(struct request *request, yyjson_val *actions, struct ali
             return r;
     }
     /* What is not there to be removed does not matter where anything else is done. */
-    return batch->count == 0 ? no_such_alias(request, buf_view(&batch->missing)) : submit_batch(request, batch);
+    return batch->count == 0 ? no_such_alias(request, buf_as_slice(&batch->missing)) : submit_batch(request, batch);
 }
 
 int handle_aliases_post(struct request *request)

@@ -159,7 +159,7 @@ static int read_settings(struct analyze *analyze)
                       &analyze->tokens_max))
         analyze->tokens_max = TOKENS_MAX;
     settings_render(analyze->index->settings, false, &text);
-    struct slice copy = arena_copy(analyze->request->arena, buf_view(&text));
+    struct slice copy = arena_copy(analyze->request->arena, buf_as_slice(&text));
     buf_deinit(&text);
     int r = json_parse_stored(analyze->request->arena, copy, &doc);
     if (r != 0)
@@ -316,7 +316,7 @@ static int put_together(struct analyze *analyze, yyjson_val *tokenizer, yyjson_v
     write_section(&writer, "tokenizer", analyze->analysis, tokenizer);
     write_section(&writer, "filter", analyze->analysis, filter);
     json_end(&writer, '}');
-    struct slice copy = arena_copy(arena, buf_view(&text));
+    struct slice copy = arena_copy(arena, buf_as_slice(&text));
     buf_deinit(&text);
     int r = json_parse_stored(arena, copy, &doc);
     if (r != 0)
@@ -553,7 +553,7 @@ static int tell(struct analyze *analyze, const struct analyzer *const *filters_o
         struct buf text = BUF_INIT(BUF_UNLIMITED);
         if (!yyjson_is_str(item))
             json_write(&text, item, request->dialect);
-        write_text(&out, yyjson_is_str(item) ? json_slice(item) : arena_copy(request->arena, buf_view(&text)));
+        write_text(&out, yyjson_is_str(item) ? json_slice(item) : arena_copy(request->arena, buf_as_slice(&text)));
         buf_deinit(&text);
     }
     json_end(&out.writer, ']');

@@ -70,7 +70,7 @@ static int unknown_metric(struct request *request, struct slice name)
         names[i] = slice_from(metrics[i].name);
     suggest_append(&text, " ->", name, names, METRIC_COUNT_ALL);
     int r = request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "request [%.*s] contains unrecognized metric: [%.*s]%.*s",
-                           SLICE_ARG(request->exchange->path), SLICE_ARG(name), SLICE_ARG(buf_view(&text)));
+                           SLICE_ARG(request->exchange->path), SLICE_ARG(name), SLICE_ARG(buf_as_slice(&text)));
     buf_deinit(&text);
     return r;
 }

@@ -113,7 +113,7 @@ static void write_line(struct attachment *attachment, tl_ts now, tl_ts expires_a
     buf_json_string(&line, attachment->session);
     buf_printf(&line, ",\"expires_at\":\"%s\",\"timestamp\":%" PRIu64 "}\n",
                instant_end_text(&arena, now, expires_at).data, now);
-    exchange->ops->stream_write(exchange, buf_view(&line));
+    exchange->ops->stream_write(exchange, buf_as_slice(&line));
     arena_deinit(&arena);
     buf_deinit(&line);
 }
@@ -125,7 +125,7 @@ static void write_problem(struct attachment *attachment, const struct problem *p
     buf_printf(&line, "{\"error\":{\"type\":\"%s\",\"reason\":", problem_name(problem->type));
     buf_json_string(&line, problem->reason);
     buf_printf(&line, "},\"status\":%d}\n", problem_status(problem));
-    exchange->ops->stream_write(exchange, buf_view(&line));
+    exchange->ops->stream_write(exchange, buf_as_slice(&line));
     buf_deinit(&line);
 }
 

@@ -211,7 +211,7 @@ static int finish(struct request *request, const struct lock_list *list)
     buf_lit(&text, "]}");
     struct slice body = SLICE_NONE;
     if (!memory_refused(request))
-        body = arena_copy(request->arena, buf_view(&text));
+        body = arena_copy(request->arena, buf_as_slice(&text));
     buf_deinit(&text);
     return memory_refused(request) ? memory_refuse(request) : list->then(request, body);
 }

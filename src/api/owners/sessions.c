@@ -119,7 +119,7 @@ static int read_actions(struct own_body *body, struct session_command *session)
     if (yyjson_arr_size(list) == 0)
         return 0;
     int r = actions_text(body->request, list, &text);
-    struct slice lines = arena_copy(body->request->arena, buf_view(&text));
+    struct slice lines = arena_copy(body->request->arena, buf_as_slice(&text));
     buf_deinit(&text);
     if (r != 0 || (r = bulk_parse(body->request, lines, &defaults, &bulk)) != 0 ||
         (r = bulk_validate(body->request, &bulk)) != 0 || (r = refuse_broken(body->request, &bulk)) != 0)

@@ -73,7 +73,7 @@ static int finish(struct request *request, const struct status_list *list)
     text.guard = request->arena->guard;
     write_all(request, list, &text);
     if (!memory_refused(request))
-        body = arena_copy(request->arena, buf_view(&text));
+        body = arena_copy(request->arena, buf_as_slice(&text));
     buf_deinit(&text);
     return memory_refused(request) ? memory_refuse(request) : list->then(request, body);
 }

@@ -232,7 +232,7 @@ static void take_locks(const struct command *command, struct frame_section *next
         buf_printf(&text, "%s\"holders\":[%.*s],\"waiters\":[%.*s]%s", row->name.len > 0 ? "," : "",
                    SLICE_ARG(row->holders), SLICE_ARG(row->waiters), row->cut ? ",\"cut\":true" : "");
         steady(&text, ",\"deadline\":");
-        frame_add(next, row->key, buf_view(&text));
+        frame_add(next, row->key, buf_as_slice(&text));
     }
     buf_deinit(&text);
 }
@@ -260,7 +260,7 @@ static void take_array(struct slice array, const char *number, struct frame_sect
             json_write(&text, item, DIALECT_7);
             steady(&text, ",\"expires\":");
             if (text.len > 2)
-                frame_add(next, buf_view(&key), slice_make(text.data + 1, text.len - 2));
+                frame_add(next, buf_as_slice(&key), slice_make(text.data + 1, text.len - 2));
         }
     buf_deinit(&text);
     buf_deinit(&key);
@@ -271,7 +271,7 @@ static void take_list(const struct command *command, const char *number, struct 
 {
     struct buf array = BUF_INIT(BUF_UNLIMITED);
     buf_printf(&array, "[%.*s]", SLICE_ARG(command->status.rest));
-    take_array(buf_view(&array), number, next);
+    take_array(buf_as_slice(&array), number, next);
     buf_deinit(&array);
 }
 
@@ -338,7 +338,7 @@ static void send(struct request *request, struct slice frame)
 {
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     buf_printf(&text, "data: %.*s\n\n", SLICE_ARG(frame));
-    request->exchange->ops->stream_write(request->exchange, buf_view(&text));
+    request->exchange->ops->stream_write(request->exchange, buf_as_slice(&text));
     buf_deinit(&text);
 }
 
@@ -376,7 +376,7 @@ static void show(struct events *events, bool rows, bool bar)
         if (viewer->fresh && snapshot.len == 0)
             write_frame(events, true, true, true, &snapshot);
         if (viewer->once || atomic_load(&viewer->request->abandoned)) {
-            let_go(viewer, buf_view(&snapshot));
+            let_go(viewer, buf_as_slice(&snapshot));
             continue;
         }
         if (!viewer->fresh && !rows && !bar)
@@ -387,7 +387,7 @@ static void show(struct events *events, bool rows, bool bar)
         }
         if (!viewer->fresh && change.len == 0)
             write_frame(events, false, rows, bar, &change);
-        send(viewer->request, buf_view(viewer->fresh ? &snapshot : &change));
+        send(viewer->request, buf_as_slice(viewer->fresh ? &snapshot : &change));
         viewer->fresh = false;
     }
     buf_deinit(&change);

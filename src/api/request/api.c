@@ -146,7 +146,7 @@ static struct slice method_list(struct request *request, unsigned methods, const
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (methods & (1u << i))
             buf_printf(&text, "%s%s", text.len > 0 ? between : "", names[i]);
-    struct slice kept = arena_copy(request->arena, buf_view(&text));
+    struct slice kept = arena_copy(request->arena, buf_as_slice(&text));
     buf_deinit(&text);
     return kept;
 }
@@ -423,7 +423,7 @@ static int enter(struct request *request)
     int r = memory_admit(request);
     if (r != 0)
         return r;
-    if (request->on_worker && !account_look(&request->account)) /* nobody has waited until its turn came */
+    if (request->on_worker && !account_poll(&request->account)) /* nobody has waited until its turn came */
         return memory_refuse(request);
     if (request->transaction.len > 0)
         request->query = journal_query_use(request->api->journal, request->transaction);

@@ -127,8 +127,8 @@ static struct slice cell_shown(struct request *request, const struct cat_cell *c
     if (harmless)
         return text;
     tl_cleanup(buf_deinit) struct buf buf = BUF_INIT(BUF_UNLIMITED);
-    buf_in_line(&buf, text);
-    return arena_copy(request->arena, buf_view(&buf));
+    buf_escape_line(&buf, text);
+    return arena_copy(request->arena, buf_as_slice(&buf));
 }
 
 /* Characters, not bytes. */

@@ -121,6 +121,6 @@ int date_name_resolve(struct arena *arena, struct slice names, int64_t now, stru
         }
         names = slice_from_offset(names, comma + 1);
     }
-    *ret_names = arena_copy(arena, buf_view(&out));
+    *ret_names = arena_copy(arena, buf_as_slice(&out));
     return 0;
 }

@@ -54,8 +54,8 @@ static bool keeps(const struct request *request)
 static enum budget_level memory_level(const struct request *request)
 {
     if (relieves(request->route->handler))
-        return BUDGET_RELIEVE;
-    return keeps(request) ? BUDGET_KEEP : BUDGET_SERVE;
+        return BUDGET_ESSENTIAL;
+    return keeps(request) ? BUDGET_RETAINED : BUDGET_TRANSIENT;
 }
 
 /* A loop that compilers turn into one over vectors: bodies are large. */
@@ -171,7 +171,7 @@ static int refuse_time(struct request *request)
 
 int memory_refuse(struct request *request)
 {
-    if (account_over(&request->account))
+    if (account_ended(&request->account))
         return refuse_time(request);
     struct slice path = request->exchange->path;
     struct slice what = arena_printf(request->arena, "%.*s %.*s%s", SLICE_ARG(request->exchange->method_name),

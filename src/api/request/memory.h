@@ -29,7 +29,7 @@ int memory_take(struct request *request, size_t bytes) TL_MUST_USE;
 /* Whether it takes more memory or time than it may: for loops over what a client sent or asked for, which then end. */
 static inline bool memory_refused(const struct request *request)
 {
-    return request->memory.refused || account_over(&request->account);
+    return request->memory.refused || account_ended(&request->account);
 }
 
 /* The same for a loop that may take long without asking for memory: it says how many steps it is about to take. */

@@ -52,7 +52,7 @@ static int check_members(struct request *request, yyjson_val *object, const char
         struct buf text = BUF_INIT(BUF_UNLIMITED);
         suggest_append(&text, " ->", json_slice(key), names, name_count);
         int r = request_refuse(request, PROBLEM_PARSING, "unknown member [%.*s] in %s%.*s%.*s",
-                               SLICE_ARG(json_slice(key)), what, SLICE_ARG(buf_view(&text)), SLICE_ARG(advice));
+                               SLICE_ARG(json_slice(key)), what, SLICE_ARG(buf_as_slice(&text)), SLICE_ARG(advice));
         buf_deinit(&text);
         return r;
     }

@@ -50,7 +50,7 @@ static void look_at(const struct route *row, void *context)
     bool exact = similarity == 1 && row->pattern[1] != '{'; /* the path is right, something else is wrong */
     if (exact || (row->form == FORM_OWN && similarity > nearest->similarity)) {
         nearest->similarity = similarity;
-        nearest->path = exact ? SLICE_NONE : arena_copy(nearest->request->arena, buf_view(&proposed));
+        nearest->path = exact ? SLICE_NONE : arena_copy(nearest->request->arena, buf_as_slice(&proposed));
     }
     buf_deinit(&proposed);
 }

@@ -283,7 +283,7 @@ int params_check(const struct params *params, const char *accepted, struct slice
         suggest_append(&text, " ->", unknown[i], names, name_count);
     }
     problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "request [%.*s] contains unrecognized parameter%s: %.*s",
-                SLICE_ARG(path), unknown_count > 1 ? "s" : "", SLICE_ARG(buf_view(&text)));
+                SLICE_ARG(path), unknown_count > 1 ? "s" : "", SLICE_ARG(buf_as_slice(&text)));
     buf_deinit(&text);
     return PARAMS_REFUSED;
 }

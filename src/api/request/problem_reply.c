@@ -127,7 +127,7 @@ static void write_trace(struct json_writer *writer, const struct problem *proble
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     buf_printf(&text, "%s[%.*s]", problem_name(problem->type), SLICE_ARG(problem->reason));
     json_key(writer, "stack_trace");
-    write_text(writer, buf_view(&text));
+    write_text(writer, buf_as_slice(&text));
     buf_deinit(&text);
 }
 
@@ -138,7 +138,7 @@ static void write_remote_cause(struct json_writer *writer, const char *action)
     json_key(writer, "type");
     json_string(writer, SLICE_LIT("remote_transport_exception"));
     json_key(writer, "reason");
-    json_string(writer, buf_view(&reason));
+    json_string(writer, buf_as_slice(&reason));
     buf_deinit(&reason);
 }
 

@@ -84,7 +84,7 @@ static struct buf new_text(struct request *request)
 static yyjson_val *parse_response(struct request *request)
 {
     struct json_doc doc;
-    struct slice text = buf_view(&request->exchange->response);
+    struct slice text = buf_as_slice(&request->exchange->response);
     if (budget_guard_asks(&request->memory, text.len) && !budget_guard_take(&request->memory, memory_of_json(text)))
         return NULL; /* refused, or over */
     struct budget_guard *guard = tl_steal(request->arena->guard); /* it has been asked */
@@ -158,7 +158,7 @@ static void tell_refused(struct request *request)
 {
     (void)memory_refuse(request);
     memory_committed(request);
-    account_excuse(&request->account);
+    account_reset(&request->account);
     buf_deinit(&request->exchange->response);
     problem_reply(request, &request->problem);
     apply_form(request);

@@ -35,7 +35,7 @@ struct slice request_quoted(struct request *request, struct slice text)
 {
     struct buf quoted = BUF_INIT(BUF_UNLIMITED);
     buf_json_string(&quoted, text);
-    struct slice kept = arena_copy(request->arena, buf_view(&quoted));
+    struct slice kept = arena_copy(request->arena, buf_as_slice(&quoted));
     buf_deinit(&quoted);
     return kept;
 }
@@ -93,7 +93,7 @@ static const char *accepted_names(struct request *request)
     for (int part = 0; part < PART_COUNT; part++)
         if (request->parts[part].data != NULL)
             buf_printf(&names, " %s", route_part_name((enum route_part)part));
-    struct slice kept = arena_copy(request->arena, buf_view(&names));
+    struct slice kept = arena_copy(request->arena, buf_as_slice(&names));
     buf_deinit(&names);
     return kept.data;
 }
@@ -579,7 +579,7 @@ static int finish_on_worker(struct request *request)
 
 void request_count(const struct request *request)
 {
-    traffic_note(request->api->traffic, route_line(request->route, request->exchange->method),
+    traffic_record(request->api->traffic, route_line(request->route, request->exchange->method),
                  request->exchange->status, clock_boot_us() - request->begun_us);
 }
 

@@ -99,7 +99,7 @@ void tell_request(struct request *request)
     const struct exchange *exchange = request->exchange;
     bool drastic = request->route != NULL && exchange->status < 300 && is_drastic(request);
     enum log_level level = drastic ? LOG_INFO : LOG_DEBUG;
-    if (!log_wants(level))
+    if (!log_is_enabled(level))
         return;
     char path[PATH_BYTES_SHOWN + 8], query[PATH_BYTES_SHOWN + 8];
     log_line(level, "%.*s %s%s%s: %d by %s%s%.*s", SLICE_ARG(exchange->method_name), without_ids(exchange->path, path),

@@ -159,7 +159,7 @@ static int run_item(struct request *request, struct msearch_item *item, int64_t 
         search_call_note(&item->call, begun_us);
     }
     if (r == SEARCH_CANCELLED) /* and so is the whole */
-        (void)account_look(&request->account);
+        (void)account_poll(&request->account);
     return r == 0 ? 0 : r == SEARCH_CANCELLED ? memory_refuse(request) : search_outcome(request, &item->call, r);
 }
 
@@ -190,7 +190,7 @@ static int write_item(struct request *request, struct json_writer *writer, struc
     if (r == 0) {
         buf_chop(&text, 1); /* the status goes inside the object */
         buf_lit(&text, ",\"status\":200}");
-        json_raw(writer, buf_view(&text));
+        json_raw(writer, buf_as_slice(&text));
     } else if (r > 0) {
         write_failure(request, item->call.dialect, writer);
         r = 0;
@@ -222,7 +222,7 @@ static int answer_all(struct request *request)
             json_u64(&writer, (uint64_t)(search_clock_us() - begun) / 1000);
         }
         json_key(&writer, "responses");
-        json_raw(&writer, buf_view(&items));
+        json_raw(&writer, buf_as_slice(&items));
         json_end(&writer, '}');
     }
     buf_deinit(&items);

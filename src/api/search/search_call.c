@@ -694,12 +694,12 @@ static void wrap_for_shards(const struct search_call *call, const struct problem
 /* The account is over. That it was cancelled is said as by Elasticsearch, whatever else is found out on the way. */
 static int cancelled(struct request *request, const struct search_call *call)
 {
-    (void)account_look(&request->account);
+    (void)account_poll(&request->account);
     int r = memory_refuse(request);
     if (request->account.end == ACCOUNT_CANCELLED) {
         struct problem cause = request->problem;
         wrap_for_shards(call, &cause, &request->problem);
-        account_excuse(&request->account);
+        account_reset(&request->account);
     }
     return r;
 }

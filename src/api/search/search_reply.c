@@ -47,7 +47,7 @@ static void write_max_score(struct json_writer *writer, const struct search_call
     } else if (result->has_max_score && call->search.size != 0) {
         struct buf text = BUF_INIT(64);
         json_float_text(&text, result->max_score);
-        json_raw(writer, buf_view(&text));
+        json_raw(writer, buf_as_slice(&text));
         buf_deinit(&text);
     } else {
         json_null(writer);
@@ -63,7 +63,7 @@ static void write_hits(struct json_writer *writer, const struct search_call *cal
     json_key(writer, "hits");
     json_begin(writer, '[');
     if (result->hit_count > 0)
-        json_raw(writer, buf_view(&result->hits));
+        json_raw(writer, buf_as_slice(&result->hits));
     json_end(writer, ']');
     json_end(writer, '}');
 }
@@ -94,7 +94,7 @@ void search_write(struct json_writer *writer, const struct search_call *call, co
     write_hits(writer, call, result);
     if (result->aggregations.len > 0) {
         json_key(writer, "aggregations");
-        json_raw(writer, buf_view(&result->aggregations));
+        json_raw(writer, buf_as_slice(&result->aggregations));
     }
     json_end(writer, '}');
 }

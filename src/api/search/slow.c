@@ -73,7 +73,7 @@ struct told {
 static void tell_phase(const struct told *told, const struct catalog_index *index, const char *phase)
 {
     const struct level *level = level_of(index->settings, phase, told->took_us);
-    if (level == NULL || !log_wants(level->ours))
+    if (level == NULL || !log_is_enabled(level->ours))
         return;
     char who[TELL_WHO_BYTES];
     size_t len = told->source.len < SOURCE_BYTES_TOLD ? told->source.len : SOURCE_BYTES_TOLD;

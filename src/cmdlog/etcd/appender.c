@@ -101,7 +101,7 @@ static void put_answered(struct call *call, struct buf *message)
 {
     struct put *put = call->context;
     buf_clear(&put->answer);
-    buf_slice(&put->answer, buf_view(message));
+    buf_slice(&put->answer, buf_as_slice(message));
     put->answered = true;
 }
 
@@ -158,7 +158,7 @@ static void again(struct put *put, uint64_t pause)
 /* Returns: 0; TL_ERR_CORRUPT: the answer cannot be read. */
 static int take_answer(struct cmdlog_etcd *log, struct put *put)
 {
-    struct slice reply = buf_view(&put->answer);
+    struct slice reply = buf_as_slice(&put->answer);
     struct etcd_txn_reply txn;
     struct etcd_header header;
     struct refusal refusal = {0};
@@ -183,7 +183,7 @@ static void put_ended(struct call *call, int status, struct slice text)
     struct put *put = call->context;
     struct cmdlog_etcd *log = put->log;
     pthread_mutex_lock(&log->lock);
-    if (status == GRPC_OK && put->answered && client_knows(log->client, buf_view(&put->answer)) &&
+    if (status == GRPC_OK && put->answered && client_knows(log->client, buf_as_slice(&put->answer)) &&
         take_answer(log, put) == 0) {
         pthread_mutex_unlock(&log->lock);
         return;
@@ -219,7 +219,7 @@ static uint64_t patience(const struct cmdlog_etcd *log, const struct put *put)
 static void room_answered(struct call *call, struct buf *message)
 {
     struct cmdlog_etcd *log = call->context;
-    struct slice reply = buf_view(message);
+    struct slice reply = buf_as_slice(message);
     struct etcd_kv kv = {0};
     if (!client_knows(log->client, reply) || etcd_take_kv(&reply, &kv) < 0)
         return;
@@ -250,7 +250,7 @@ static uint64_t ask_what_is_in(struct cmdlog_etcd *log, uint64_t now)
     call_frame_end(&log->room_request);
     log->room_call =
         (struct call){.path = ETCD_RANGE, .context = log, .on_message = room_answered, .on_end = room_ended};
-    log->room_call.request = buf_view(&log->room_request);
+    log->room_call.request = buf_as_slice(&log->room_request);
     log->room_call.deadline = now + CONTROL_US;
     if (!client_call(log->client, WAY_APPEND, &log->room_call, now, &log->room_retry))
         return log->room_retry;
@@ -427,7 +427,7 @@ static int submit(struct cmdlog_etcd *log, const struct slice *parts, size_t cou
         struct envelope envelope = {log->life, put->number, submitted, (uint32_t)(i + 1), (uint32_t)puts};
         size_t made = cut(parts, count, at, part_len, pieces);
         write_request(log, &envelope, pieces, made, part_len, &put->request);
-        put->call.request = buf_view(&put->request);
+        put->call.request = buf_as_slice(&put->request);
         list_append(&log->puts, &put->link);
     }
     mem_free(pieces);

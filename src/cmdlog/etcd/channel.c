@@ -177,7 +177,7 @@ static void end_call(struct call *call, int status, struct slice text)
     struct buf said = call->text;
     call->text = BUF_INIT(TEXT_MAX);
     release(call);
-    call->on_end(call, status, text.len > 0 ? text : buf_view(&said));
+    call->on_end(call, status, text.len > 0 ? text : buf_as_slice(&said));
     buf_deinit(&said);
 }
 
@@ -217,7 +217,7 @@ static ssize_t read_request(nghttp2_session *session, int32_t stream, uint8_t *r
 static _Noreturn void out_of_memory(void)
 {
     static const char text[] = "tidelock: out of memory\n";
-    log_last_words(text, sizeof text - 1);
+    log_write_before_abort(text, sizeof text - 1);
     abort();
 }
 

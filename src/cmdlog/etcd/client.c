@@ -219,7 +219,7 @@ static uint64_t probe(struct client *client, struct way *way, uint64_t now)
     if (now < quiet)
         return quiet;
     way->probe.path = ETCD_RANGE;
-    way->probe.request = buf_view(&way->probe_request);
+    way->probe.request = buf_as_slice(&way->probe_request);
     way->probe.deadline = now + PROBE_US;
     way->probe.on_message = probe_answered;
     way->probe.on_end = probe_ended;
@@ -273,7 +273,7 @@ static void ask_answered(struct call *call, struct buf *message)
 {
     struct ask *ask = call->context;
     buf_clear(&ask->answer);
-    buf_slice(&ask->answer, buf_view(message));
+    buf_slice(&ask->answer, buf_as_slice(message));
     ask->answered = true;
 }
 
@@ -282,7 +282,7 @@ static void ask_ended(struct call *call, int status, struct slice text)
     struct ask *ask = call->context;
     struct client *client = ask->client;
     uint64_t now = clock_boot_us();
-    if (status == GRPC_OK && (!ask->answered || !client_knows(client, buf_view(&ask->answer))))
+    if (status == GRPC_OK && (!ask->answered || !client_knows(client, buf_as_slice(&ask->answer))))
         status = GRPC_UNKNOWN;
     else if (status != GRPC_OK)
         client_note(client, "etcd says to %s: %.*s (%d)", call->path, SLICE_ARG(text), status);
@@ -350,7 +350,7 @@ int client_ask(struct client *client, enum client_way way, const char *path, str
     pthread_mutex_unlock(&client->lock);
     pthread_cond_destroy(&ask.settled);
     if (ask.result == 0)
-        buf_slice(reply, buf_view(&ask.answer));
+        buf_slice(reply, buf_as_slice(&ask.answer));
     buf_deinit(&ask.answer);
     if (ret_status != NULL)
         *ret_status = ask.status;

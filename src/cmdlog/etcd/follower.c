@@ -88,7 +88,7 @@ static void watch_told(struct call *call, struct buf *message)
 {
     struct cursor *cursor = call->context;
     size_t len;
-    if (!client_knows(cursor->log->client, buf_view(message))) {
+    if (!client_knows(cursor->log->client, buf_as_slice(message))) {
         client_fail(cursor->log->client, WAY_FOLLOW, "it is of another cluster");
         return;
     }
@@ -119,7 +119,7 @@ static uint64_t begin_watch(struct cursor *cursor, uint64_t now)
     call_frame(&cursor->request);
     etcd_put_watch(&cursor->request, log->logs, log->logs_end, cursor->from);
     call_frame_end(&cursor->request);
-    cursor->call.request = buf_view(&cursor->request);
+    cursor->call.request = buf_as_slice(&cursor->request);
     if (!client_call(log->client, WAY_FOLLOW, &cursor->call, now, &cursor->retry))
         return cursor->retry;
     cursor->wanted = false;
@@ -266,13 +266,13 @@ int follower__put_before(struct cmdlog_etcd *log, struct slice key, uint64_t rev
     call_frame(&request);
     etcd_put_range(&request, &(struct etcd_range){.key = key, .revision = revision - 1});
     call_frame_end(&request);
-    int r = client_ask(log->client, WAY_FOLLOW, ETCD_RANGE, buf_view(&request), until, reply, &status);
+    int r = client_ask(log->client, WAY_FOLLOW, ETCD_RANGE, buf_as_slice(&request), until, reply, &status);
     buf_deinit(&request);
     if (r == TL_ERR_IO && status == GRPC_OUT_OF_RANGE)
         return CMDLOG_TRIMMED;
     if (r != 0)
         return r == CMDLOG_UNREACHABLE ? CMDLOG_UNREACHABLE : tl_trace(TL_ERR_CORRUPT);
-    struct slice rest = buf_view(reply);
+    struct slice rest = buf_as_slice(reply);
     r = etcd_take_kv(&rest, ret_kv);
     return r == 1 ? 0 : tl_trace(TL_ERR_CORRUPT);
 }
@@ -350,7 +350,7 @@ static int take_put(struct cursor *cursor, const struct etcd_kv *kv, struct cmdl
         source->life = envelope.life;
         if (envelope.part < envelope.parts)
             return CMDLOG_END;
-        bytes = buf_view(&source->bytes);
+        bytes = buf_as_slice(&source->bytes);
         cursor->given = source;
         source->parts = source->got = 0;
     }

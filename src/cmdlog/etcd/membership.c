@@ -36,7 +36,7 @@ static void keep_answered(struct call *call, struct buf *message)
 {
     struct cmdlog_etcd *log = call->context;
     struct etcd_lease_reply reply;
-    if (!client_knows(log->client, buf_view(message)) || etcd_read_lease(buf_view(message), &reply) != 0)
+    if (!client_knows(log->client, buf_as_slice(message)) || etcd_read_lease(buf_as_slice(message), &reply) != 0)
         return;
     log->keep_ttl_s = reply.ttl_s;
     log->keep_answered = true;
@@ -78,7 +78,7 @@ static uint64_t run_keep(struct cmdlog_etcd *log, uint64_t now)
                                    .context = log,
                                    .on_message = keep_answered,
                                    .on_end = keep_ended};
-    log->keep_call.request = buf_view(&log->keep_request);
+    log->keep_call.request = buf_as_slice(&log->keep_request);
     log->keep_call.deadline = now + log->ttl_us / 4;
     log->keep_answered = false;
     log->keep_lease = log->lease_id;
@@ -157,7 +157,7 @@ static void list_answered(struct call *call, struct buf *message)
 {
     struct cmdlog_etcd *log = call->context;
     buf_clear(&log->list_answer);
-    buf_slice(&log->list_answer, buf_view(message));
+    buf_slice(&log->list_answer, buf_as_slice(message));
     log->list_answered = true;
 }
 
@@ -166,8 +166,8 @@ static void list_ended(struct call *call, int status, struct slice text)
     struct cmdlog_etcd *log = call->context;
     struct cmdlog_hosts *hosts = NULL;
     (void)text;
-    if (status == GRPC_OK && log->list_answered && client_knows(log->client, buf_view(&log->list_answer)))
-        hosts = read_hosts(log, buf_view(&log->list_answer));
+    if (status == GRPC_OK && log->list_answered && client_knows(log->client, buf_as_slice(&log->list_answer)))
+        hosts = read_hosts(log, buf_as_slice(&log->list_answer));
     pthread_mutex_lock(&log->lock);
     if (hosts == NULL) {
         log->list_next = clock_boot_us() + BELL_PAUSE_US;
@@ -238,7 +238,7 @@ static void status_answered(struct call *call, struct buf *message)
 {
     struct cmdlog_etcd *log = call->context;
     struct etcd_status status;
-    if (!client_knows(log->client, buf_view(message)) || etcd_read_status(buf_view(message), &status) != 0)
+    if (!client_knows(log->client, buf_as_slice(message)) || etcd_read_status(buf_as_slice(message), &status) != 0)
         return;
     pthread_mutex_lock(&log->lock);
     struct cmdlog_space space = {.used = status.used > 0 ? status.used : status.size,
@@ -255,7 +255,7 @@ static void alarm_answered(struct call *call, struct buf *message)
 {
     struct cmdlog_etcd *log = call->context;
     bool alarmed;
-    if (!client_knows(log->client, buf_view(message)) || etcd_read_alarms(buf_view(message), &alarmed) != 0)
+    if (!client_knows(log->client, buf_as_slice(message)) || etcd_read_alarms(buf_as_slice(message), &alarmed) != 0)
         return;
     pthread_mutex_lock(&log->lock);
     log->alarmed = alarmed;
@@ -315,12 +315,12 @@ void lives__init(struct cmdlog_etcd *log)
     call_frame(&log->alarm_request);
     call_frame_end(&log->alarm_request);
     log->list_call = (struct call){.path = ETCD_RANGE,
-                                   .request = buf_view(&log->list_request),
+                                   .request = buf_as_slice(&log->list_request),
                                    .context = log,
                                    .on_message = list_answered,
                                    .on_end = list_ended};
     log->bell_call = (struct call){.path = ETCD_WATCH,
-                                   .request = buf_view(&log->bell_request),
+                                   .request = buf_as_slice(&log->bell_request),
                                    .stays_open = true,
                                    .wants_leader = true,
                                    .deadline = UINT64_MAX,
@@ -328,12 +328,12 @@ void lives__init(struct cmdlog_etcd *log)
                                    .on_message = bell_rang,
                                    .on_end = bell_ended};
     log->status_call = (struct call){.path = ETCD_STATUS,
-                                     .request = buf_view(&log->status_request),
+                                     .request = buf_as_slice(&log->status_request),
                                      .context = log,
                                      .on_message = status_answered,
                                      .on_end = look_ended};
     log->alarm_call = (struct call){.path = ETCD_ALARM,
-                                    .request = buf_view(&log->alarm_request),
+                                    .request = buf_as_slice(&log->alarm_request),
                                     .context = log,
                                     .on_message = alarm_answered,
                                     .on_end = look_ended};
@@ -394,7 +394,7 @@ static int end_life(struct cmdlog_etcd *log, struct slice key, uint64_t life, ui
     etcd_compare_created(&request, key, life);
     etcd_branch_delete(&request, ETCD_THEN, key);
     call_frame_end(&request);
-    int r = client_ask(log->client, WAY_CONTROL, ETCD_TXN, buf_view(&request), until, &reply, NULL);
+    int r = client_ask(log->client, WAY_CONTROL, ETCD_TXN, buf_as_slice(&request), until, &reply, NULL);
     buf_deinit(&request);
     buf_deinit(&reply);
     return r;
@@ -405,7 +405,7 @@ int lives__expel(struct cmdlog *base, struct slice name, uint64_t life, uint64_t
     struct cmdlog_etcd *log = cmdlog_etcd_of(base);
     struct buf key = BUF_INIT(BUF_UNLIMITED);
     cmdlog_etcd__key(&key, log, "host", name);
-    int r = end_life(log, buf_view(&key), life, until);
+    int r = end_life(log, buf_as_slice(&key), life, until);
     buf_deinit(&key);
     return r;
 }
@@ -427,7 +427,7 @@ int lives__leave(struct cmdlog *base, uint64_t until)
     call_frame_end(&request);
     /* The lease holds nothing more, and ends by itself where this fails. */
     if (r == 0)
-        (void)!client_ask(log->client, WAY_CONTROL, ETCD_LEASE_REVOKE, buf_view(&request), until, &reply, NULL);
+        (void)!client_ask(log->client, WAY_CONTROL, ETCD_LEASE_REVOKE, buf_as_slice(&request), until, &reply, NULL);
     buf_deinit(&request);
     buf_deinit(&reply);
     return r;
@@ -478,11 +478,11 @@ static int put_key(struct cmdlog_etcd *log, struct slice about, uint64_t lease, 
     etcd_branch_range(&request, ETCD_ELSE, &host);
     etcd_branch_range(&request, ETCD_ELSE, &own);
     call_frame_end(&request);
-    int status, r = client_ask(log->client, WAY_CONTROL, ETCD_TXN, buf_view(&request), until, &reply, &status);
+    int status, r = client_ask(log->client, WAY_CONTROL, ETCD_TXN, buf_as_slice(&request), until, &reply, &status);
     if (r == TL_ERR_IO && status == GRPC_NOT_FOUND)
         r = CMDLOG_UNREACHABLE; /* the lease is over already */
     if (r == 0)
-        r = read_registration(buf_view(&reply), lease, ret);
+        r = read_registration(buf_as_slice(&reply), lease, ret);
     buf_deinit(&request);
     buf_deinit(&reply);
     return r;
@@ -495,7 +495,7 @@ static int grant(struct cmdlog_etcd *log, uint64_t lease, uint64_t until)
     call_frame(&request);
     etcd_put_lease_grant(&request, lease, log->ttl_us / TL_SECOND);
     call_frame_end(&request);
-    int r = client_ask(log->client, WAY_CONTROL, ETCD_LEASE_GRANT, buf_view(&request), until, &reply, &status);
+    int r = client_ask(log->client, WAY_CONTROL, ETCD_LEASE_GRANT, buf_as_slice(&request), until, &reply, &status);
     if (r == TL_ERR_IO && status == GRPC_FAILED_PRECONDITION)
         r = 0; /* there is one of this number: an attempt whose answer was lost */
     buf_deinit(&request);

@@ -18,7 +18,7 @@ static int range(struct cmdlog_etcd *log, const struct etcd_range *range, uint64
     call_frame(&request);
     etcd_put_range(&request, range);
     call_frame_end(&request);
-    int r = client_ask(log->client, WAY_CONTROL, ETCD_RANGE, buf_view(&request), until, reply, &status);
+    int r = client_ask(log->client, WAY_CONTROL, ETCD_RANGE, buf_as_slice(&request), until, reply, &status);
     buf_deinit(&request);
     return r == TL_ERR_IO && status == GRPC_OUT_OF_RANGE ? CMDLOG_TRIMMED : r;
 }
@@ -33,7 +33,7 @@ int keep__ask_head(struct cmdlog *base, uint64_t until, cmdlog_position *ret_pos
                   &(struct etcd_range){
                       .key = log->logs, .end = log->logs_end, .keys_only = true, .newest_first = true, .limit = 1},
                   until, &reply);
-    struct slice rest = buf_view(&reply);
+    struct slice rest = buf_as_slice(&reply);
     if (r == 0 && (r = etcd_take_kv(&rest, &kv)) >= 0) {
         position = kv.modified;
         r = 0;
@@ -56,7 +56,7 @@ int keep__read_genesis(struct cmdlog *base, uint64_t until, struct buf *bytes, c
     struct buf reply = BUF_INIT(BUF_UNLIMITED);
     struct etcd_kv kv;
     int r = range(log, &(struct etcd_range){.key = log->key_genesis}, until, &reply);
-    struct slice rest = buf_view(&reply);
+    struct slice rest = buf_as_slice(&reply);
     if (r == 0 && (r = etcd_take_kv(&rest, &kv)) == 1) {
         buf_slice(bytes, kv.value);
         *ret_position = kv.modified;
@@ -77,9 +77,9 @@ int keep__create_genesis(struct cmdlog *base, struct slice bytes, uint64_t until
     etcd_compare_created(&request, log->key_genesis, 0);
     etcd_branch_put(&request, ETCD_THEN, log->key_genesis, bytes, 0);
     call_frame_end(&request);
-    int r = client_ask(log->client, WAY_CONTROL, ETCD_TXN, buf_view(&request), until, &reply, NULL);
+    int r = client_ask(log->client, WAY_CONTROL, ETCD_TXN, buf_as_slice(&request), until, &reply, NULL);
     if (r == 0)
-        r = etcd_read_txn(buf_view(&reply), &txn);
+        r = etcd_read_txn(buf_as_slice(&reply), &txn);
     buf_deinit(&request);
     buf_deinit(&reply);
     return r != 0 ? r : txn.succeeded ? 0 : CMDLOG_EXISTS;
@@ -114,7 +114,7 @@ static int read_own(struct cmdlog_etcd *log, unsigned back, struct buf *reply, s
 {
     struct etcd_kv kv = {0};
     int r = range(log, &(struct etcd_range){.key = log->key_checkpoint}, clock_boot_us() + PATIENCE_US, reply);
-    struct slice rest = buf_view(reply);
+    struct slice rest = buf_as_slice(reply);
     if (r != 0 || (r = etcd_take_kv(&rest, &kv)) < 0)
         return r;
     r = r == 0 ? 0 : take_one(&kv.value, ret);
@@ -151,9 +151,9 @@ int keep__put_checkpoint(struct cmdlog *base, const struct cmdlog_checkpoint *ch
     buf_clear(&reply);
     if ((r == 0 && newer) || r == CMDLOG_NOT_FOUND) {
         call_frame(&request);
-        etcd_put_put(&request, log->key_checkpoint, buf_view(&value), 0);
+        etcd_put_put(&request, log->key_checkpoint, buf_as_slice(&value), 0);
         call_frame_end(&request);
-        r = client_ask(log->client, WAY_CONTROL, ETCD_PUT, buf_view(&request), clock_boot_us() + PATIENCE_US, &reply,
+        r = client_ask(log->client, WAY_CONTROL, ETCD_PUT, buf_as_slice(&request), clock_boot_us() + PATIENCE_US, &reply,
                        NULL);
     }
     buf_deinit(&request);
@@ -169,7 +169,7 @@ int keep__list_checkpoints(struct cmdlog *base, uint64_t until, struct cmdlog_kn
     struct etcd_kv kv;
     size_t count = 0;
     int r = range(log, &(struct etcd_range){.key = log->checkpoints, .end = log->checkpoints_end}, until, &reply);
-    struct slice rest = buf_view(&reply);
+    struct slice rest = buf_as_slice(&reply);
     while (r == 0 && (r = etcd_take_kv(&rest, &kv)) == 1) {
         count++;
         r = 0;
@@ -180,7 +180,7 @@ int keep__list_checkpoints(struct cmdlog *base, uint64_t until, struct cmdlog_kn
     }
     struct cmdlog_known_hosts *hosts = mem_zalloc(sizeof *hosts + count * sizeof hosts->hosts[0] + reply.len);
     char *room = (char *)&hosts->hosts[count];
-    rest = buf_view(&reply);
+    rest = buf_as_slice(&reply);
     if (reply.len > 0)
         rest.data = memcpy(room, reply.data, reply.len);
     while (r == 0 && hosts->count < count && etcd_take_kv(&rest, &kv) == 1) {
@@ -202,9 +202,9 @@ int keep__forget_host(struct cmdlog *base, struct slice name, uint64_t until)
     struct buf request = BUF_INIT(BUF_UNLIMITED), reply = BUF_INIT(BUF_UNLIMITED), key = BUF_INIT(BUF_UNLIMITED);
     cmdlog_etcd__key(&key, log, "checkpoint", name);
     call_frame(&request);
-    etcd_branch_delete(&request, ETCD_THEN, buf_view(&key));
+    etcd_branch_delete(&request, ETCD_THEN, buf_as_slice(&key));
     call_frame_end(&request);
-    int r = client_ask(log->client, WAY_CONTROL, ETCD_TXN, buf_view(&request), until, &reply, NULL);
+    int r = client_ask(log->client, WAY_CONTROL, ETCD_TXN, buf_as_slice(&request), until, &reply, NULL);
     buf_deinit(&request);
     buf_deinit(&reply);
     buf_deinit(&key);
@@ -220,12 +220,12 @@ static int is_left(struct cmdlog_etcd *log, const struct etcd_kv *kv, const stru
     struct buf reply = BUF_INIT(BUF_UNLIMITED), key = BUF_INIT(BUF_UNLIMITED);
     struct etcd_kv now = {0}, host = {0};
     cmdlog_etcd__key(&key, log, "host", slice_from_offset(kv->key, log->logs.len));
-    int r = range(log, &(struct etcd_range){.key = buf_view(&key), .keys_only = true}, until, &reply);
-    struct slice rest = buf_view(&reply);
+    int r = range(log, &(struct etcd_range){.key = buf_as_slice(&key), .keys_only = true}, until, &reply);
+    struct slice rest = buf_as_slice(&reply);
     if (r == 0 && (r = etcd_take_kv(&rest, &host)) >= 0) {
         buf_clear(&reply);
         r = range(log, &(struct etcd_range){.key = kv->key, .keys_only = true}, until, &reply);
-        rest = buf_view(&reply);
+        rest = buf_as_slice(&reply);
         if (r == 0)
             r = etcd_take_kv(&rest, &now);
     }
@@ -267,7 +267,7 @@ static int keep_all_parts(struct cmdlog_etcd *log, uint64_t until, cmdlog_positi
     struct buf reply = BUF_INIT(BUF_UNLIMITED);
     struct etcd_kv kv;
     int r = range(log, &(struct etcd_range){.key = log->logs, .end = log->logs_end, .revision = *bound}, until, &reply);
-    struct slice rest = buf_view(&reply);
+    struct slice rest = buf_as_slice(&reply);
     while (r == 0 && (r = etcd_take_kv(&rest, &kv)) == 1)
         r = keep_parts(log, &kv, until, bound);
     buf_deinit(&reply);
@@ -281,7 +281,7 @@ static int compact(struct cmdlog_etcd *log, cmdlog_position up_to, uint64_t unti
     call_frame(&request);
     etcd_put_compact(&request, up_to);
     call_frame_end(&request);
-    int r = client_ask(log->client, WAY_CONTROL, ETCD_COMPACT, buf_view(&request), until, &reply, &status);
+    int r = client_ask(log->client, WAY_CONTROL, ETCD_COMPACT, buf_as_slice(&request), until, &reply, &status);
     buf_deinit(&request);
     buf_deinit(&reply);
     return r == TL_ERR_IO && status == GRPC_OUT_OF_RANGE ? 0 : r; /* it has been trimmed to there */

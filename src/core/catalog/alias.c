@@ -26,7 +26,7 @@ static struct slice routing_text(yyjson_val *value, struct arena *arena)
     if (yyjson_is_str(value))
         return json_slice(value);
     json_write(&buf, value, DIALECT_7);
-    text = arena_copy(arena, buf_view(&buf));
+    text = arena_copy(arena, buf_as_slice(&buf));
     buf_deinit(&buf);
     return text;
 }
@@ -53,7 +53,7 @@ static int read_member(struct catalog_alias *alias, struct slice key, yyjson_val
         struct buf buf = BUF_INIT(BUF_UNLIMITED);
         json_write(&buf, value, DIALECT_7);
         if (yyjson_obj_size(value) > 0)
-            alias->filter = arena_copy(arena, buf_view(&buf));
+            alias->filter = arena_copy(arena, buf_as_slice(&buf));
         buf_deinit(&buf);
     } else if (slice_is(key, "routing") && scalar) {
         alias->index_routing = alias->search_routing = routing_text(value, arena);
@@ -179,7 +179,7 @@ static int refuse_hidden(const struct catalog *catalog, const struct alias_use *
                 "alias [%.*s] has is_hidden set to true on indices [%.*s] but does not have is_hidden set to true on "
                 "indices [%.*s]; "
                 "alias must have the same is_hidden setting on all indices",
-                SLICE_ARG(uses[0].alias), SLICE_ARG(buf_view(&hidden)), SLICE_ARG(buf_view(&shown)));
+                SLICE_ARG(uses[0].alias), SLICE_ARG(buf_as_slice(&hidden)), SLICE_ARG(buf_as_slice(&shown)));
     return ALIAS_REFUSED;
 }
 

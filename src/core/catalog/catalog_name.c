@@ -74,7 +74,7 @@ static int refuse(struct slice name, const char *what, enum problem_type type, s
 
     problem_set(ret_problem, arena, type, "Invalid %s name [%.*s], %s", what, SLICE_ARG(name), rule);
     buf_json_string(&quoted, name);
-    problem_details(ret_problem, arena, "\"index_uuid\":\"_na_\",\"index\":%.*s", SLICE_ARG(buf_view(&quoted)));
+    problem_details(ret_problem, arena, "\"index_uuid\":\"_na_\",\"index\":%.*s", SLICE_ARG(buf_as_slice(&quoted)));
     buf_deinit(&quoted);
     return CATALOG_REFUSED;
 }

@@ -17,8 +17,8 @@ void catalog_problem_missing(struct arena *arena, struct slice name, bool alias_
     buf_json_string(&quoted, name);
     problem_details(ret_problem, arena,
                     "\"resource.type\":\"%s\",\"resource.id\":%.*s,\"index_uuid\":\"_na_\",\"index\":%.*s",
-                    alias_or_index ? "index_or_alias" : "index_expression", SLICE_ARG(buf_view(&quoted)),
-                    SLICE_ARG(buf_view(&quoted)));
+                    alias_or_index ? "index_or_alias" : "index_expression", SLICE_ARG(buf_as_slice(&quoted)),
+                    SLICE_ARG(buf_as_slice(&quoted)));
     buf_deinit(&quoted);
 }
 
@@ -32,7 +32,7 @@ void catalog_problem_closed(struct arena *arena, const struct catalog_index *ind
         ret_problem->status = 403;
     buf_json_string(&quoted, index->name);
     problem_details(ret_problem, arena, "\"index_uuid\":\"%.*s\",\"index\":%.*s", SLICE_ARG(index->uuid),
-                    SLICE_ARG(buf_view(&quoted)));
+                    SLICE_ARG(buf_as_slice(&quoted)));
     buf_deinit(&quoted);
 }
 
@@ -50,7 +50,7 @@ static void problem_many(const struct alias_use *uses, size_t count, struct slic
         dialect == DIALECT_5
             ? "Alias [%.*s] has more than one indices associated with it [[%.*s]], can't execute a single index op"
             : "alias [%.*s] has more than one index associated with it [%.*s], can't execute a single index op",
-        SLICE_ARG(alias), SLICE_ARG(buf_view(&names)));
+        SLICE_ARG(alias), SLICE_ARG(buf_as_slice(&names)));
     buf_deinit(&names);
 }
 
@@ -301,7 +301,7 @@ static int refuse_reserved(struct resolving *work, struct slice part)
     buf_json_string(&quoted, part);
     problem_set(work->problem, work->arena, PROBLEM_INVALID_INDEX_NAME,
                 "Invalid index name [%.*s], must not start with '_'.", SLICE_ARG(part));
-    problem_details(work->problem, work->arena, "\"index_uuid\":\"_na_\",\"index\":%.*s", SLICE_ARG(buf_view(&quoted)));
+    problem_details(work->problem, work->arena, "\"index_uuid\":\"_na_\",\"index\":%.*s", SLICE_ARG(buf_as_slice(&quoted)));
     buf_deinit(&quoted);
     return CATALOG_REFUSED;
 }

@@ -62,7 +62,7 @@ static void encode_index(struct buf *buf, const struct catalog_index *index)
     buf_varint(buf, index->created_ms);
     buf_varint(buf, index->closed);
     buf_varint(buf, index->dialect);
-    put_text(buf, buf_view(&settings));
+    put_text(buf, buf_as_slice(&settings));
     buf_deinit(&settings);
     buf_varint(buf, index->alias_count);
     for (size_t i = 0; i < index->alias_count; i++) {
@@ -163,7 +163,7 @@ void catalog__put_mapping(struct catalog **catalog, uint32_t number, const struc
     char key[INDEX_KEY_BYTES];
 
     mapping_encode(mapping, &value);
-    store_batch_put(batch, SPACE_CATALOG, index_key(key, 'm', number), buf_view(&value));
+    store_batch_put(batch, SPACE_CATALOG, index_key(key, 'm', number), buf_as_slice(&value));
     buf_deinit(&value);
     catalog__set_mapping(catalog, number, mapping);
 }
@@ -175,10 +175,10 @@ void catalog__put_index(struct catalog **catalog, const struct catalog_index_spe
 
     catalog__set_index(catalog, spec);
     encode_index(&value, catalog_index_by_number(*catalog, spec->number));
-    store_batch_put(batch, SPACE_CATALOG, index_key(key, 'i', spec->number), buf_view(&value));
+    store_batch_put(batch, SPACE_CATALOG, index_key(key, 'i', spec->number), buf_as_slice(&value));
     buf_clear(&value);
     mapping_encode(spec->mapping, &value);
-    store_batch_put(batch, SPACE_CATALOG, index_key(key, 'm', spec->number), buf_view(&value));
+    store_batch_put(batch, SPACE_CATALOG, index_key(key, 'm', spec->number), buf_as_slice(&value));
     buf_deinit(&value);
 }
 
@@ -195,7 +195,7 @@ static struct slice object_key(struct buf *buf, enum catalog_kind kind, struct s
 {
     buf_byte(buf, kind_letters[kind]);
     buf_slice(buf, name);
-    return buf_view(buf);
+    return buf_as_slice(buf);
 }
 
 void catalog__put_object(struct catalog **catalog, enum catalog_kind kind, const struct catalog_object *object,
@@ -204,7 +204,7 @@ void catalog__put_object(struct catalog **catalog, enum catalog_kind kind, const
     struct buf key = BUF_INIT(OBJECT_KEY_BYTES_MAX), value = BUF_INIT(BUF_UNLIMITED);
 
     encode_object(&value, object);
-    store_batch_put(batch, SPACE_CATALOG, object_key(&key, kind, object->name), buf_view(&value));
+    store_batch_put(batch, SPACE_CATALOG, object_key(&key, kind, object->name), buf_as_slice(&value));
     buf_deinit(&key);
     buf_deinit(&value);
     catalog__set_object(catalog, kind, object->name, object);
@@ -305,7 +305,7 @@ static uint64_t digest_objects(const struct catalog *catalog, enum catalog_kind 
         buf_byte(buf, kind_letters[kind]);
         put_text(buf, object->name);
         encode_object(buf, object);
-        digest = digest * 31 + slice_hash(buf_view(buf));
+        digest = digest * 31 + slice_hash(buf_as_slice(buf));
     }
     return digest;
 }
@@ -321,7 +321,7 @@ uint64_t catalog__digest(const struct catalog *catalog)
         buf_u32be(&buf, index->number);
         encode_index(&buf, index);
         mapping_encode(index->mapping, &buf);
-        digest = digest * 31 + slice_hash(buf_view(&buf));
+        digest = digest * 31 + slice_hash(buf_as_slice(&buf));
     }
     for (int kind = 0; kind < CATALOG_KIND_COUNT; kind++)
         digest = digest * 31 + digest_objects(catalog, (enum catalog_kind)kind, &buf);

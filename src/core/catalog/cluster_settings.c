@@ -280,7 +280,7 @@ static struct slice joined(const struct setting *setting, struct arena *arena)
     for (size_t i = 0; i < setting->value_count; i++) {
         buf_printf(&text, "%s%.*s", i == 0 ? "" : ",", SLICE_ARG(setting->values[i]));
     }
-    struct slice copy = arena_copy(arena, buf_view(&text));
+    struct slice copy = arena_copy(arena, buf_as_slice(&text));
     buf_deinit(&text);
     return copy;
 }

@@ -172,8 +172,8 @@ static int check_rivals(struct core *core, struct command *command, yyjson_val *
             "index template [%.*s] has index patterns %.*s matching patterns from existing templates [%.*s] with "
             "patterns (%.*s) that have the same priority [%lld], multiple index templates may not match during "
             "index creation, please use a different priority",
-            SLICE_ARG(command->object.name), SLICE_ARG(buf_view(&own)), SLICE_ARG(buf_view(&names)),
-            SLICE_ARG(buf_view(&shown)), (long long)number_of(body, "priority"));
+            SLICE_ARG(command->object.name), SLICE_ARG(buf_as_slice(&own)), SLICE_ARG(buf_as_slice(&names)),
+            SLICE_ARG(buf_as_slice(&shown)), (long long)number_of(body, "priority"));
         buf_deinit(&own);
         r = INDEX_REFUSED;
     } else if (bytes > CATALOG_PATTERNS_BYTES_MAX) {
@@ -274,7 +274,7 @@ static int check_names(struct command *command, yyjson_val *patterns, const stru
     if (settings != NULL)
         fault(&faults, &command->arena, "%.*s", SLICE_ARG(settings->reason));
     if (faults.count > 0)
-        r = refuse_invalid(command, buf_view(&faults.text));
+        r = refuse_invalid(command, buf_as_slice(&faults.text));
     buf_deinit(&faults.text);
     return r;
 }
@@ -322,7 +322,7 @@ static int check_components(struct core *core, struct command *command, yyjson_v
         r = refuse_invalid(command, arena_printf(&command->arena,
                                                  "index template [%.*s] specifies component templates [%.*s] that do "
                                                  "not exist",
-                                                 SLICE_ARG(command->object.name), SLICE_ARG(buf_view(&missing))));
+                                                 SLICE_ARG(command->object.name), SLICE_ARG(buf_as_slice(&missing))));
     buf_deinit(&missing);
     return r;
 }
@@ -358,7 +358,7 @@ static void write_aliases(struct json_writer *writer, const struct alias_set *al
         buf_clear(&piece);
         catalog_render_alias(&aliases->items[i], &piece);
         json_key_slice(writer, aliases->items[i].name);
-        json_raw(writer, buf_view(&piece));
+        json_raw(writer, buf_as_slice(&piece));
     }
     json_end(writer, '}');
     buf_deinit(&piece);
@@ -376,7 +376,7 @@ static void write_template(struct json_writer *writer, yyjson_val *template, con
     if (json_get_lit(template, "settings") != NULL) {
         settings_render(settings, false, &piece);
         json_key(writer, "settings");
-        json_raw(writer, buf_view(&piece));
+        json_raw(writer, buf_as_slice(&piece));
     }
     if (yyjson_is_obj(mappings)) {
         json_key(writer, "mappings");
@@ -424,7 +424,7 @@ static int read_parts(struct core *core, struct command *command, yyjson_val *te
 
 static void keep(struct core *core, struct command *command, enum catalog_kind kind, struct buf *rendered)
 {
-    core__put_object(core, kind, &(struct catalog_object){.name = command->object.name, .body = buf_view(rendered)});
+    core__put_object(core, kind, &(struct catalog_object){.name = command->object.name, .body = buf_as_slice(rendered)});
 }
 
 /* --- Applying ----------------------------------------------------------------------------------------------------- */
@@ -499,7 +499,7 @@ static int check_typeless(struct core *core, struct command *command, yyjson_val
     buf_lit(&text, "{\"mappings\":{\"_doc\":");
     json_write(&text, mappings, DIALECT_7);
     buf_lit(&text, "}}");
-    struct slice copy = arena_copy(&command->arena, buf_view(&text));
+    struct slice copy = arena_copy(&command->arena, buf_as_slice(&text));
     buf_deinit(&text);
     if (json_parse_stored(&command->arena, copy, &doc) != 0 ||
         index__draft_add(core, &draft, doc.root, false, &command->arena, &command->problem) != 0)
@@ -517,7 +517,7 @@ static struct slice with_components(struct command *command, yyjson_val *body)
         return SLICE_LIT("");
     buf_lit(&text, " with component templates ");
     write_list(&text, composed_of);
-    struct slice with = arena_copy(&command->arena, buf_view(&text));
+    struct slice with = arena_copy(&command->arena, buf_as_slice(&text));
     buf_deinit(&text);
     return with;
 }
@@ -599,7 +599,7 @@ static int read_body(struct core *core, struct command *command, yyjson_val **re
         json_value(&writer, value, DIALECT_7);
     }
     json_end(&writer, '}');
-    struct slice copy = arena_copy(&core->arena, buf_view(&text));
+    struct slice copy = arena_copy(&core->arena, buf_as_slice(&text));
     buf_deinit(&text);
     if (json_parse(&core->arena, copy, DIALECT_7, JSON_DUPLICATES, &doc, &command->problem) != 0)
         return INDEX_REFUSED;
@@ -740,7 +740,7 @@ int core__do_component_delete(struct core *core, struct command *command)
     if (used.count > 0)
         problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
                     "component templates [%.*s] cannot be removed as they are still in use by index templates [%.*s]",
-                    SLICE_ARG(buf_view(&components)), SLICE_ARG(buf_view(&templates)));
+                    SLICE_ARG(buf_as_slice(&components)), SLICE_ARG(buf_as_slice(&templates)));
     else if (!drop_matching(core, command, CATALOG_COMPONENTS))
         refuse_missing(command);
     map_deinit(&used);

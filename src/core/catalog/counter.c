@@ -177,7 +177,7 @@ static void keep_type(struct counter *counter, uint16_t number, struct store_bat
     char key[COUNTER_KEY_BYTES];
 
     counter_encode(&value, &record);
-    store_batch_put(batch, SPACE_CATALOG, counter_key(key, counter->index, number), buf_view(&value));
+    store_batch_put(batch, SPACE_CATALOG, counter_key(key, counter->index, number), buf_as_slice(&value));
     buf_deinit(&value);
     type->dirty = false;
 }
@@ -217,7 +217,7 @@ bool counters__keep(struct counters *counters, struct store_batch *batch, tl_ts 
     if (counters->next_index != counters->next_index_before) {
         struct buf value = BUF_INIT(16);
         buf_varint(&value, counters->next_index);
-        store_batch_put(batch, SPACE_SYSTEM, slice_from(next_index_key), buf_view(&value));
+        store_batch_put(batch, SPACE_SYSTEM, slice_from(next_index_key), buf_as_slice(&value));
         buf_deinit(&value);
         counters->next_index_before = counters->next_index;
     }

@@ -96,7 +96,7 @@ static void write_in_form(struct buf *buf, const struct index_draft *draft, yyjs
 static int parse_again(struct index_draft *draft, struct buf *json, struct arena *arena, yyjson_val **ret_root,
                        struct problem *ret_problem)
 {
-    struct slice text = arena_copy(arena, buf_view(json));
+    struct slice text = arena_copy(arena, buf_as_slice(json));
     struct json_doc doc;
     int r = json_parse(arena, text, draft->dialect, JSON_DUPLICATES, &doc, ret_problem);
 
@@ -199,13 +199,13 @@ static int refuse_existing(const struct catalog_index *index, enum dialect diale
     buf_lit(&reason, "index ["); /* piece by piece, since a name may hold NUL */
     buf_slice(&reason, index->name);
     buf_printf(&reason, "/%.*s] already exists", SLICE_ARG(index->uuid));
-    ret_problem->reason = arena_copy(arena, buf_view(&reason));
+    ret_problem->reason = arena_copy(arena, buf_as_slice(&reason));
     buf_deinit(&reason);
     if (dialect == DIALECT_5)
         ret_problem->name = SLICE_LIT("index_already_exists_exception");
     buf_json_string(&quoted, index->name);
     problem_details(ret_problem, arena, "\"index_uuid\":\"%.*s\",\"index\":%.*s", SLICE_ARG(index->uuid),
-                    SLICE_ARG(buf_view(&quoted)));
+                    SLICE_ARG(buf_as_slice(&quoted)));
     buf_deinit(&quoted);
     return INDEX_REFUSED;
 }
@@ -273,7 +273,7 @@ static yyjson_val *settings_json(const struct settings *settings, struct arena *
     struct json_doc doc = {0};
 
     settings_render(settings, false, &buf);
-    struct slice text = arena_copy(arena, buf_view(&buf));
+    struct slice text = arena_copy(arena, buf_as_slice(&buf));
     buf_deinit(&buf);
     return json_parse_stored(arena, text, &doc) == 0 ? doc.root : NULL;
 }
@@ -549,7 +549,7 @@ void index__delete(struct core *core, const struct catalog_index *index)
     uint32_t number = index->number;
 
     buf_u32be(&bytes, number);
-    store_batch_put(core->batch, SPACE_SYSTEM, mark_key(&mark, MARK_INDEX, core->ts, buf_view(&bytes)), SLICE_LIT(""));
+    store_batch_put(core->batch, SPACE_SYSTEM, mark_key(&mark, MARK_INDEX, core->ts, buf_as_slice(&bytes)), SLICE_LIT(""));
     core__drop_index(core, number);
     owners__forget_index(core, number);
 }

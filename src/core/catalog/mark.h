@@ -24,7 +24,7 @@ static inline struct slice mark_key(struct buf *buf, char letter, tl_ts ts, stru
     buf_byte(buf, letter);
     buf_u64be(buf, ts);
     buf_slice(buf, what);
-    return buf_view(buf);
+    return buf_as_slice(buf);
 }
 
 #endif

@@ -42,7 +42,7 @@ static struct slice source_text(yyjson_val *object, struct arena *arena)
     if (!yyjson_is_obj(source))
         return first_text(object, keys, 3);
     json_write(&buf, source, DIALECT_7);
-    text = arena_copy(arena, buf_view(&buf));
+    text = arena_copy(arena, buf_as_slice(&buf));
     buf_deinit(&buf);
     return text;
 }
@@ -73,7 +73,7 @@ static int read_script(struct core *core, struct command *command, yyjson_val *b
     if (yyjson_is_obj(options)) {
         struct buf buf = BUF_INIT(BUF_UNLIMITED);
         json_write(&buf, options, command->dialect);
-        script->options = arena_copy(&core->arena, buf_view(&buf));
+        script->options = arena_copy(&core->arena, buf_as_slice(&buf));
         buf_deinit(&buf);
     }
     return 0;
@@ -178,7 +178,7 @@ struct slice object__merge(struct core *core, yyjson_val *before, yyjson_val *no
         json_value(&writer, value, DIALECT_7);
     }
     json_end(&writer, '}');
-    struct slice merged = arena_copy(&core->arena, buf_view(&text));
+    struct slice merged = arena_copy(&core->arena, buf_as_slice(&text));
     buf_deinit(&text);
     return merged;
 }
@@ -293,7 +293,7 @@ static int merge_section(struct core *core, struct command *command, yyjson_val 
     after = settings_merge(&before, &changes, false, &core->arena);
     settings_render(&after, true, &piece);
     json_key(writer, name);
-    json_raw(writer, buf_view(&piece));
+    json_raw(writer, buf_as_slice(&piece));
     buf_deinit(&piece);
     return 0;
 }
@@ -316,7 +316,7 @@ int core__do_cluster_settings_put(struct core *core, struct command *command)
     if (merge_section(core, command, before.root, asked.root, "persistent", &writer) == 0 &&
         merge_section(core, command, before.root, asked.root, "transient", &writer) == 0) {
         json_end(&writer, '}');
-        object.body = buf_view(&buf);
+        object.body = buf_as_slice(&buf);
         core__put_object(core, CATALOG_CLUSTER, &object);
     }
     buf_deinit(&buf);

@@ -58,7 +58,7 @@ static struct slice scalar_text(yyjson_val *value, struct arena *arena)
 
     struct buf buf = BUF_INIT(64);
     json_write(&buf, value, DIALECT_7);
-    struct slice text = arena_copy(arena, buf_view(&buf));
+    struct slice text = arena_copy(arena, buf_as_slice(&buf));
     buf_deinit(&buf);
     return text;
 }

@@ -98,7 +98,7 @@ static void render(struct buf *buf, yyjson_val *body, const struct template_part
     write_patterns(&writer, patterns_of(body));
     settings_render(&parts->settings, false, &piece);
     json_key(&writer, "settings");
-    json_raw(&writer, buf_view(&piece));
+    json_raw(&writer, buf_as_slice(&piece));
     json_key(&writer, "mappings");
     if (yyjson_is_obj(mappings))
         json_value(&writer, mappings, DIALECT_7);
@@ -110,7 +110,7 @@ static void render(struct buf *buf, yyjson_val *body, const struct template_part
         buf_clear(&piece);
         catalog_render_alias(&parts->aliases.items[i], &piece);
         json_key_slice(&writer, parts->aliases.items[i].name);
-        json_raw(&writer, buf_view(&piece));
+        json_raw(&writer, buf_as_slice(&piece));
     }
     json_end(&writer, '}');
     json_end(&writer, '}');
@@ -150,7 +150,7 @@ int core__do_template_put(struct core *core, struct command *command)
         check_parts(core, command, body.root, &parts) != 0)
         return 0;
     render(&rendered, body.root, &parts);
-    object.body = buf_view(&rendered);
+    object.body = buf_as_slice(&rendered);
     core__put_object(core, CATALOG_TEMPLATES, &object);
     buf_deinit(&rendered);
     return 0;

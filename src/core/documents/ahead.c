@@ -27,7 +27,7 @@ static struct slice note_key(struct buf *buf, struct slice transaction, uint32_t
     buf_byte(buf, NOTE_LETTER);
     buf_slice(buf, transaction);
     buf_u32be(buf, number);
-    return buf_view(buf);
+    return buf_as_slice(buf);
 }
 
 /* Returns: the transaction that a note's key names. */
@@ -51,7 +51,7 @@ void ahead__put(struct core *core, const struct ahead *ahead, struct slice trans
         buf_slice(&note, entry->key);
         if (++count % AHEAD_NOTE_KEYS_MAX != 0 && entry->next != NULL)
             continue;
-        store_batch_put(core->batch, SPACE_SYSTEM, note_key(&key, transaction, (*notes)++), buf_view(&note));
+        store_batch_put(core->batch, SPACE_SYSTEM, note_key(&key, transaction, (*notes)++), buf_as_slice(&note));
         buf_clear(&note);
     }
     core->in_txn = true;

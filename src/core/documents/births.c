@@ -274,7 +274,7 @@ static bool look_through(void *context, const struct entry_range *range)
     }
     if (r < 0 || look->vain > look->most)
         look->r = r;
-    bool over = look->account != NULL && account_over(look->account);
+    bool over = look->account != NULL && account_ended(look->account);
     return r >= 0 && look->vain <= look->most && !over && !(look->at && (look->below || !look->wants_below));
 }
 
@@ -471,7 +471,7 @@ int births_highest(const struct view *view, uint32_t index, const struct mapping
 
     *ret_id = SLICE_NONE;
     tree_high_bounds(&lower, &upper, index);
-    struct view_iter *iter = view_iter_new(view, SPACE_TREE, buf_view(&lower), buf_view(&upper));
+    struct view_iter *iter = view_iter_new(view, SPACE_TREE, buf_as_slice(&lower), buf_as_slice(&upper));
     view_iter_seek_first(iter);
     while (r == 0 && ret_id->data == NULL && view_iter_valid(iter)) {
         struct slice document = tree_key_text(view_iter_key(iter));

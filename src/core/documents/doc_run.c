@@ -31,7 +31,7 @@ struct doc_run *doc_run_new(const struct view *view, struct slice first, struct 
     buf_slice(&run->first, first);
     buf_slice(&run->last, last);
     buf_byte(&run->last, '\0');
-    run->iter = view_iter_new(view, SPACE_DOCUMENTS, buf_view(&run->first), buf_view(&run->last));
+    run->iter = view_iter_new(view, SPACE_DOCUMENTS, buf_as_slice(&run->first), buf_as_slice(&run->last));
     return run;
 }
 
@@ -87,13 +87,13 @@ int doc_run_get(struct doc_run *run, struct slice key, struct doc *ret_doc)
 {
     struct slice last = slice_make(run->last.data, run->last.len - 1);
 
-    if (run->iter == NULL || slice_compare(key, buf_view(&run->first)) < 0 || slice_compare(key, last) > 0)
+    if (run->iter == NULL || slice_compare(key, buf_as_slice(&run->first)) < 0 || slice_compare(key, last) > 0)
         return DOC_RUN_UNKNOWN;
     run->asked++;
     if (!run->started) {
         run->started = true;
         view_iter_seek_first(run->iter);
-    } else if (slice_compare(key, buf_view(&run->low)) <= 0) {
+    } else if (slice_compare(key, buf_as_slice(&run->low)) <= 0) {
         return DOC_RUN_UNKNOWN; /* it goes forward only */
     }
     move_to(run, key);

@@ -18,7 +18,7 @@ static struct slice lease_key(struct buf *buf, struct slice session, struct slic
     buf_varint(buf, session.len);
     buf_slice(buf, session);
     buf_slice(buf, key);
-    return buf_view(buf);
+    return buf_as_slice(buf);
 }
 
 /* Above all marks of a session. */
@@ -201,7 +201,7 @@ static bool skip_deleted(struct core *core, struct store_iter *iter, struct slic
     core__work(core, WORK_SCAN);
     buf_slice(&next, prefix);
     buf_slice(&next, doc_key(bytes, index + 1, 0, SLICE_LIT("")));
-    store_iter_seek(iter, buf_view(&next));
+    store_iter_seek(iter, buf_as_slice(&next));
     return true;
 }
 
@@ -365,7 +365,7 @@ int ephemeral__next(struct core *core, struct slice after, struct arena *arena, 
         lease_end(&from, after);
     else
         buf_byte(&from, 'e');
-    struct store_iter *iter = store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, buf_view(&from), SLICE_LIT("f"));
+    struct store_iter *iter = store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, buf_as_slice(&from), SLICE_LIT("f"));
     store_iter_seek_first(iter);
     if (store_iter_valid(iter)) {
         r = ephemeral__parse(store_iter_key(iter), &session, &document) ? 0 : tl_trace(TL_ERR_CORRUPT);

@@ -90,7 +90,7 @@ static bool is_directory(const struct listing *l, struct slice key)
 static void begin_scan(struct listing *l)
 {
     struct value *low = arena_zalloc(&l->scan_arena, sizeof *low);
-    struct slice key = buf_view(&l->last);
+    struct slice key = buf_as_slice(&l->last);
     bool directory = is_directory(l, key);
     char *text = arena_alloc(&l->scan_arena, l->prefix.len + key.len + 1);
     memcpy(text, l->prefix.data, l->prefix.len);
@@ -118,7 +118,7 @@ static void set_born(struct listing *l, struct slice key, struct slice document_
     buf_slice(&l->born_key, key);
     buf_clear(&l->born_document);
     buf_slice(&l->born_document, document_key);
-    l->born = (struct born){buf_view(&l->born_key), buf_view(&l->born_document), batch};
+    l->born = (struct born){buf_as_slice(&l->born_key), buf_as_slice(&l->born_document), batch};
     l->has_born = true;
 }
 
@@ -138,7 +138,7 @@ static int take_cut(struct listing *l, const struct entry_hit *hit)
         buf_byte(&text, '\0');
         buf_slice(&text, hit->document_key);
         buf_u64be(&text, hit->batch);
-        (void)omap_put(&l->run, buf_view(&text), slice_make(len, sizeof len));
+        (void)omap_put(&l->run, buf_as_slice(&text), slice_make(len, sizeof len));
     }
     doc_release(&doc);
     return 0;
@@ -179,7 +179,7 @@ static void hold(struct listing *l, const struct entry_hit *hit)
     buf_clear(&l->held_bytes);
     buf_slice(&l->held_bytes, hit->document_key);
     buf_slice(&l->held_bytes, hit->value);
-    struct slice bytes = buf_view(&l->held_bytes);
+    struct slice bytes = buf_as_slice(&l->held_bytes);
     l->held = *hit;
     l->held.document_key = slice_make(bytes.data, hit->document_key.len);
     l->held.value = slice_from_offset(bytes, hit->document_key.len);
@@ -201,7 +201,7 @@ static int take_run(struct listing *l, const struct entry_hit *first)
     struct entry_hit hit = *first;
     buf_slice(&value, first->value);
     int r = 0;
-    while (r == 0 && slice_equal(hit.value, buf_view(&value)) && goes_on(l)) {
+    while (r == 0 && slice_equal(hit.value, buf_as_slice(&value)) && goes_on(l)) {
         r = take_cut(l, &hit);
         if (r == 0)
             r = next_entry(l, &hit);
@@ -270,10 +270,10 @@ static struct slice name_of(const struct listing *l, struct slice key)
 
 static void hand_out(struct listing *l, struct listing_item *item)
 {
-    struct slice key = buf_view(&l->last);
+    struct slice key = buf_as_slice(&l->last);
     *item = (struct listing_item){.key = key, .name = name_of(l, key), .directory = is_directory(l, key)};
     if (!item->directory) {
-        item->document_key = buf_view(&l->document_key);
+        item->document_key = buf_as_slice(&l->document_key);
         item->doc = &l->doc;
     }
 }
@@ -309,7 +309,7 @@ static int next_at_home(struct listing *l)
             return r;
         struct slice key = l->born.key;
         bool directory = is_directory(l, key);
-        int order = l->has_last ? slice_compare(key, buf_view(&l->last)) : 1;
+        int order = l->has_last ? slice_compare(key, buf_as_slice(&l->last)) : 1;
         if (order < 0 || (order == 0 && (directory || !l->met))) {
             step_over(l, directory && order == 0);
             continue;
@@ -365,7 +365,7 @@ static int next_at(struct listing *l)
 static int is_home(const struct listing *l, bool *ret_home)
 {
     tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
-    struct slice place = tree__join(&arena, l->prefix, name_of(l, buf_view(&l->last))), birth;
+    struct slice place = tree__join(&arena, l->prefix, name_of(l, buf_as_slice(&l->last))), birth;
     int r = tree__at(&l->births.tree, place, &arena, &birth);
     *ret_home = r == 0 && slice_equal(birth, place);
     return r < 0 ? tl_trace(r) : 0;
@@ -396,7 +396,7 @@ static int next_of_home(struct listing *l)
         int r = find_born(l);
         if (r < 0)
             return tl_trace(r);
-        l->home = r == 0 && slice_equal(l->born.key, buf_view(&l->last));
+        l->home = r == 0 && slice_equal(l->born.key, buf_as_slice(&l->last));
         if (!l->home)
             break;
         r = read_doc(l, l->born.document_key, l->born.batch);
@@ -414,9 +414,9 @@ static int next_key(struct listing *l)
         int r = goes_on(l) ? find_born(l) : LISTING_END;
         if (r < 0)
             return tl_trace(r);
-        if (l->account != NULL && account_over(l->account))
+        if (l->account != NULL && account_ended(l->account))
             return LISTING_END;
-        struct slice last = buf_view(&l->last);
+        struct slice last = buf_as_slice(&l->last);
         struct omap_entry *guest = l->has_last ? omap_seek(&l->guests, last) : omap_first(&l->guests);
         if (guest != NULL && l->has_last && slice_equal(omap_key(guest), last))
             guest = omap_next(guest);
@@ -436,7 +436,7 @@ static int next_key(struct listing *l)
 static int ask(struct listing *l)
 {
     tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
-    struct slice key = buf_view(&l->last);
+    struct slice key = buf_as_slice(&l->last);
     struct slice path = tree__join(&arena, tree__join(&arena, l->path, delimiter_of(l)), name_of(l, key));
     bool at, below = false, born = l->has_born && slice_equal(l->born.key, key), home = false;
     int r = born ? is_home(l, &home) : 0;

@@ -204,7 +204,7 @@ static int merge(struct update *update, struct problem *ret_problem)
     }
     bool changed = json_merge(&merged, base.root, patch.root, update->dialect);
     update->op = changed || !asked->detect_noop ? UPDATE_INDEX : UPDATE_NOOP;
-    update->source = update->op == UPDATE_NOOP ? update->shown : arena_copy(update->arena, buf_view(&merged));
+    update->source = update->op == UPDATE_NOOP ? update->shown : arena_copy(update->arena, buf_as_slice(&merged));
     buf_deinit(&merged);
     return 0;
 }

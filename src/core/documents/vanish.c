@@ -9,7 +9,7 @@ static struct slice record_key(struct buf *buf, struct slice session)
 {
     buf_byte(buf, 'v');
     buf_slice(buf, session);
-    return buf_view(buf);
+    return buf_as_slice(buf);
 }
 
 /* Whether one of the numbers that a record begins with is an index's. Returns: false where the record is damaged. */
@@ -101,7 +101,7 @@ void vanish__put(struct core *core, struct slice session, const struct vanish_sp
         buf_varint(&value, spared->documents[i].len);
         buf_slice(&value, spared->documents[i]);
     }
-    store_batch_put(core->batch, SPACE_SYSTEM, record_key(&key, session), buf_view(&value));
+    store_batch_put(core->batch, SPACE_SYSTEM, record_key(&key, session), buf_as_slice(&value));
     buf_deinit(&key);
     buf_deinit(&value);
 }
@@ -111,7 +111,7 @@ void vanish__swept(struct core *core, struct slice session)
     struct buf key = BUF_INIT(BUF_UNLIMITED);
 
     mark_key(&key, MARK_VANISHED, core->ts, session);
-    store_batch_put(core->batch, SPACE_SYSTEM, buf_view(&key), SLICE_LIT(""));
+    store_batch_put(core->batch, SPACE_SYSTEM, buf_as_slice(&key), SLICE_LIT(""));
     buf_deinit(&key);
 }
 

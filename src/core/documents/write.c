@@ -40,7 +40,7 @@ static int put_counted(struct writing *work)
         !slice_take_u64be(&before, &delta))
         return tl_trace(TL_ERR_CORRUPT);
     buf_u64be(&value, delta + (uint64_t)work->counted.change);
-    overlay_put(overlay, SPACE_SYSTEM, key, buf_view(&value));
+    overlay_put(overlay, SPACE_SYSTEM, key, buf_as_slice(&value));
     buf_deinit(&value);
     work->counted.change = 0;
     return 0;
@@ -114,7 +114,7 @@ int writing__record(struct writing *work, struct writing_item *at, const struct 
     buf_clear(&work->record);
     doc_encode(&work->record, doc);
     mark_lease(work, at, doc); /* first: in an overlay the old record goes with the new one */
-    sink_put(&work->sink, SPACE_DOCUMENTS, at->key, buf_view(&work->record));
+    sink_put(&work->sink, SPACE_DOCUMENTS, at->key, buf_as_slice(&work->record));
     work->bytes += at->key.len + work->record.len;
     if (work->sink.overlay == NULL)
         seen_changes_note(&work->core->changes, at->key, work->core->ts);
@@ -157,7 +157,7 @@ void writing__shard_details(struct writing *work, struct writing_item *at)
 
     buf_json_string(&quoted, at->index->name);
     problem_details(&at->result->problem, work->run->arena, "\"index_uuid\":\"%.*s\",\"shard\":\"%u\",\"index\":%.*s",
-                    SLICE_ARG(at->index->uuid), shard, SLICE_ARG(buf_view(&quoted)));
+                    SLICE_ARG(at->index->uuid), shard, SLICE_ARG(buf_as_slice(&quoted)));
     buf_deinit(&quoted);
 }
 

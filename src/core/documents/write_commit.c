@@ -51,7 +51,7 @@ static void put_stamped(struct committing *work, struct slice key, struct slice 
     buf_clear(&work->record);
     buf_slice(&work->record, record);
     doc_stamp(work->record.data, core->ts);
-    store_batch_put(core->batch, SPACE_DOCUMENTS, key, buf_view(&work->record));
+    store_batch_put(core->batch, SPACE_DOCUMENTS, key, buf_as_slice(&work->record));
 }
 
 /* Counts a document of the index at hand, and tells the feed. */

@@ -44,7 +44,7 @@ static int make_index(struct writing *work, const struct write_item *item, struc
         return 0;
     struct buf quoted = BUF_INIT(BUF_UNLIMITED);
     buf_json_string(&quoted, item->index);
-    problem_details(problem, arena, "\"index_uuid\":\"_na_\",\"index\":%.*s", SLICE_ARG(buf_view(&quoted)));
+    problem_details(problem, arena, "\"index_uuid\":\"_na_\",\"index\":%.*s", SLICE_ARG(buf_as_slice(&quoted)));
     buf_deinit(&quoted);
     return WRITE_ITEM_FAILED;
 }
@@ -60,7 +60,7 @@ static int fail_no_alias(struct writing *work, struct writing_item *at)
                 "no such index [%.*s] and [require_alias] request flag is [true] and [%.*s] is not an alias",
                 SLICE_ARG(name), SLICE_ARG(name));
     problem_details(&at->result->problem, work->run->arena, "\"index_uuid\":\"_na_\",\"index\":%.*s",
-                    SLICE_ARG(buf_view(&quoted)));
+                    SLICE_ARG(buf_as_slice(&quoted)));
     buf_deinit(&quoted);
     return WRITE_ITEM_FAILED;
 }
@@ -123,7 +123,7 @@ static int check_routing(struct writing *work, struct writing_item *at)
                 SLICE_ARG(writing__type_text(at)), SLICE_ARG(at->item->id));
     buf_json_string(&quoted, at->index->name);
     problem_details(&at->result->problem, work->run->arena, "\"index_uuid\":\"_na_\",\"index\":%.*s",
-                    SLICE_ARG(buf_view(&quoted)));
+                    SLICE_ARG(buf_as_slice(&quoted)));
     buf_deinit(&quoted);
     return WRITE_ITEM_FAILED;
 }
@@ -322,10 +322,10 @@ static int fail_conflict(struct writing *work, struct writing_item *at, enum con
     if (at->item->dialect == DIALECT_5)
         problem_set(&result->problem, work->run->arena, PROBLEM_VERSION_CONFLICT,
                     "[%.*s][%.*s]: version conflict, %.*s", SLICE_ARG(type), SLICE_ARG(at->item->id),
-                    SLICE_ARG(buf_view(&words)));
+                    SLICE_ARG(buf_as_slice(&words)));
     else
         problem_set(&result->problem, work->run->arena, PROBLEM_VERSION_CONFLICT, "[%.*s]: version conflict, %.*s",
-                    SLICE_ARG(at->item->id), SLICE_ARG(buf_view(&words)));
+                    SLICE_ARG(at->item->id), SLICE_ARG(buf_as_slice(&words)));
     buf_deinit(&words);
     writing__shard_details(work, at);
     if (at->item->op == WRITE_INDEX || at->item->op == WRITE_CREATE)

@@ -84,7 +84,7 @@ static struct slice thing_of(const struct feed_change *change, struct slice byte
 static void leave_out_repeats(struct feed *feed)
 {
     struct map documents = MAP_INIT, others = MAP_INIT;
-    struct slice all = buf_view(&feed->changes), rest = all;
+    struct slice all = buf_as_slice(&feed->changes), rest = all;
     struct buf kept = BUF_INIT(BUF_UNLIMITED);
     struct feed_change change;
     size_t count = 0;
@@ -115,7 +115,7 @@ static void put_state(struct core *core)
     struct buf value = BUF_INIT(16);
 
     feed_state_put(&value, core->feed.off, core->feed.from);
-    store_batch_put(core->batch, SPACE_SYSTEM, slice_from(feed_state_key), buf_view(&value));
+    store_batch_put(core->batch, SPACE_SYSTEM, slice_from(feed_state_key), buf_as_slice(&value));
     buf_deinit(&value);
     core->feed.known = true;
 }
@@ -135,7 +135,7 @@ static struct slice take_part(struct slice *rest)
 
 static void put_records(struct core *core)
 {
-    struct slice rest = buf_view(&core->feed.changes);
+    struct slice rest = buf_as_slice(&core->feed.changes);
     struct buf record = BUF_INIT(BUF_UNLIMITED);
     char key[FEED_KEY_BYTES];
 
@@ -143,7 +143,7 @@ static void put_records(struct core *core)
         buf_clear(&record);
         feed_record_begin(&record, core->feed.transaction);
         buf_slice(&record, take_part(&rest));
-        store_batch_put(core->batch, SPACE_FEED, feed_key(key, core->ts, part), buf_view(&record));
+        store_batch_put(core->batch, SPACE_FEED, feed_key(key, core->ts, part), buf_as_slice(&record));
     }
     buf_deinit(&record);
 }

@@ -57,7 +57,7 @@ static void pour_one(struct slice *records, struct store_batch *batch)
 
 void lock_log_pour(struct lock_log *log, struct store_batch *batch)
 {
-    for (struct slice left = buf_view(&log->records); left.len > 0;)
+    for (struct slice left = buf_as_slice(&log->records); left.len > 0;)
         pour_one(&left, batch);
     if (log->records.capacity > MEMORY_KEPT_MAX)
         buf_deinit(&log->records);

@@ -462,7 +462,7 @@ static void print_of_space(const struct resource_name *name, struct buf *buf)
         return;
     }
     buf_slice(buf, scripts ? SLICE_LIT("the script ") : SLICE_LIT("the name "));
-    buf_in_line(buf, name->index);
+    buf_escape_line(buf, name->index);
 }
 
 void resource_name_print(const struct resource_name *name, struct buf *buf)
@@ -475,17 +475,17 @@ void resource_name_print(const struct resource_name *name, struct buf *buf)
         buf_lit(buf, "everything");
         return;
     }
-    buf_in_line(buf, name->index);
+    buf_escape_line(buf, name->index);
     if (name->id.data != NULL) {
         if (name->type.len > 0 && !slice_is(name->type, "_doc")) {
             buf_byte(buf, '/');
-            buf_in_line(buf, name->type);
+            buf_escape_line(buf, name->type);
         }
         buf_byte(buf, '/');
-        buf_in_line(buf, name->id);
+        buf_escape_line(buf, name->id);
     } else if (name->path.data != NULL) {
         buf_byte(buf, ':');
-        buf_in_line(buf, name->path);
+        buf_escape_line(buf, name->path);
     }
 }
 

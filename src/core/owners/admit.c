@@ -357,7 +357,7 @@ static struct slice document_key(const struct write_target *target, struct buf *
     buf_varint(buf, target->index.len);
     buf_slice(buf, target->index);
     buf_slice(buf, target->id);
-    return buf_view(buf);
+    return buf_as_slice(buf);
 }
 
 /* --- A write of its own ------------------------------------------------------------------------------------------- */

@@ -292,7 +292,7 @@ static void note(struct core *core, struct overlay *overlay, const struct catalo
     }
     buf_u64be(&key, overlay_count_in(overlay, SPACE_FEED));
     feed_change_put(&value, &change);
-    overlay_put(overlay, SPACE_FEED, buf_view(&key), buf_view(&value));
+    overlay_put(overlay, SPACE_FEED, buf_as_slice(&key), buf_as_slice(&value));
     buf_deinit(&key);
     buf_deinit(&value);
 }

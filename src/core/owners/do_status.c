@@ -225,10 +225,10 @@ static void list_sessions(struct core *core, struct command *command)
         write_session(core, piece.found[i].what, false, &buf);
         buf_byte(&buf, '}');
     }
-    command->status.rest = arena_copy(&command->arena, buf_view(&buf));
+    command->status.rest = arena_copy(&command->arena, buf_as_slice(&buf));
     if (command->status.place == 0)
         write_kept(core, &kept);
-    command->status.body = arena_copy(&command->arena, buf_view(&kept));
+    command->status.body = arena_copy(&command->arena, buf_as_slice(&kept));
     buf_deinit(&buf);
     buf_deinit(&kept);
 }
@@ -251,7 +251,7 @@ static void write_own_locks(struct core *core, struct command *command, const st
         story_lock_json(piece.found[i].what, &buf);
         buf_byte(&buf, '}');
     }
-    command->status.rest = arena_copy(&command->arena, buf_view(&buf));
+    command->status.rest = arena_copy(&command->arena, buf_as_slice(&buf));
     buf_deinit(&buf);
 }
 
@@ -271,7 +271,7 @@ static void show_session(struct core *core, struct command *command)
         write_session(core, session, own, &buf);
         write_detail(session, own, &buf);
     }
-    command->status.body = arena_copy(&command->arena, buf_view(&buf));
+    command->status.body = arena_copy(&command->arena, buf_as_slice(&buf));
     write_own_locks(core, command, &session->party.owner);
     buf_deinit(&buf);
 }
@@ -353,7 +353,7 @@ static void list_txns(struct core *core, struct command *command)
         next_of(&list);
         write_txn(core, piece.found[i].what, false, &buf);
     }
-    command->status.rest = arena_copy(&command->arena, buf_view(&buf));
+    command->status.rest = arena_copy(&command->arena, buf_as_slice(&buf));
     buf_deinit(&buf);
 }
 
@@ -361,7 +361,7 @@ static int show_txn(struct core *core, struct command *command)
 {
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     int r = write_one_txn(core, command, &buf);
-    command->status.body = arena_copy(&command->arena, buf_view(&buf));
+    command->status.body = arena_copy(&command->arena, buf_as_slice(&buf));
     buf_deinit(&buf);
     return r;
 }
@@ -370,7 +370,7 @@ static void show_stories(struct core *core, struct command *command)
 {
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     stories_json(&core->owners->stories, &buf);
-    command->status.body = arena_copy(&command->arena, buf_view(&buf));
+    command->status.body = arena_copy(&command->arena, buf_as_slice(&buf));
     buf_deinit(&buf);
 }
 

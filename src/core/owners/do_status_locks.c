@@ -164,7 +164,7 @@ static void write_waiters(struct look *look, const struct resource *resource, st
 
 static struct slice keep(struct look *look, struct buf *buf)
 {
-    struct slice text = arena_copy(look->arena, buf_view(buf));
+    struct slice text = arena_copy(look->arena, buf_as_slice(buf));
     buf_deinit(buf);
     return text;
 }

@@ -26,7 +26,7 @@ static struct slice kept_key(struct buf *buf, uint64_t number)
 {
     buf_byte(buf, 'K');
     buf_u64be(buf, number);
-    return buf_view(buf);
+    return buf_as_slice(buf);
 }
 
 static struct slice duplicate(struct slice text)
@@ -113,7 +113,7 @@ uint64_t kept__digest(const struct kept *kept)
 {
     struct buf value = BUF_INIT(BUF_UNLIMITED);
     encode(&value, kept);
-    uint64_t digest = slice_hash(buf_view(&value)) + kept->number;
+    uint64_t digest = slice_hash(buf_as_slice(&value)) + kept->number;
     buf_deinit(&value);
     return digest;
 }
@@ -169,7 +169,7 @@ static void put_record(struct core *core, const struct kept *kept)
 {
     struct buf key = BUF_INIT(BUF_UNLIMITED), value = BUF_INIT(BUF_UNLIMITED);
     encode(&value, kept);
-    store_batch_put(core->batch, SPACE_SYSTEM, kept_key(&key, kept->number), buf_view(&value));
+    store_batch_put(core->batch, SPACE_SYSTEM, kept_key(&key, kept->number), buf_as_slice(&value));
     buf_deinit(&key);
     buf_deinit(&value);
 }
@@ -192,7 +192,7 @@ static struct kept *keep(struct core *core, const struct session *session, const
                         .ended = core->ts,
                         .session = session->id,
                         .name = session->name,
-                        .action = buf_view(&action)};
+                        .action = buf_as_slice(&action)};
     struct kept *kept = kept__make(core, &like);
     put_record(core, kept);
     buf_deinit(&action);
@@ -220,7 +220,7 @@ static void tell_run(struct core *core, const struct kept *kept, const struct wr
         buf_printf(&story, result->outcome == WRITE_NOOP ? "it is somebody else's by now" : "removed");
     else
         buf_lit(&story, "done");
-    stories_tell(&core->owners->stories, core->ts, "expiry", buf_view(&story));
+    stories_tell(&core->owners->stories, core->ts, "expiry", buf_as_slice(&story));
     buf_deinit(&story);
 }
 
@@ -242,7 +242,7 @@ static void tell_aside(struct core *core, const struct kept *kept, enum kept_asi
         buf_printf(&story, " left\nwants more than the [%llu] script steps that it may take [--script-steps]",
                    (unsigned long long)core->limits.script.steps_max);
     buf_printf(&story, "; it is put aside as number %llu", (unsigned long long)kept->number);
-    stories_tell(&core->owners->stories, core->ts, "expiry", buf_view(&story));
+    stories_tell(&core->owners->stories, core->ts, "expiry", buf_as_slice(&story));
     buf_deinit(&story);
 }
 
@@ -336,7 +336,7 @@ void kept__owner_text(const struct kept *kept, struct buf *buf)
         buf_slice(buf, kept->session);
         return;
     }
-    buf_in_line(buf, kept->name);
+    buf_escape_line(buf, kept->name);
     buf_printf(buf, " (%.*s)", SLICE_ARG(kept->session));
 }
 

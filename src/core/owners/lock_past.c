@@ -81,7 +81,7 @@ void lock_past_changed(struct lock_past *past, const struct lock_hold *hold, boo
     buf_byte(&who, '{');
     story_owner_json(hold->owner, &who);
     buf_printf(&who, ",\"mode\":\"%s\",\"since\":%" PRIu64 "}", lock_mode_name(mode), hold->since);
-    keep(past, hold->resource, &as, buf_view(&who));
+    keep(past, hold->resource, &as, buf_as_slice(&who));
     buf_deinit(&who);
 }
 
@@ -100,7 +100,7 @@ void lock_past_waited(struct lock_past *past, const struct wait *wait, tl_ts now
         buf_byte(&who, '{');
         story_owner_json(wait->owner, &who);
         buf_printf(&who, ",\"mode\":\"%s\",\"since\":%" PRIu64 "}", lock_mode_name(mode), wait->since_ts);
-        keep(past, resource, &as, buf_view(&who));
+        keep(past, resource, &as, buf_as_slice(&who));
         buf_deinit(&who);
     }
 }

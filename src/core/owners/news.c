@@ -77,7 +77,7 @@ void wait__tell_end(struct core *core, const struct wait *wait)
 
 static void tell_ended(struct owners *owners, struct buf *lines)
 {
-    buf_slice(lines, buf_view(&owners->ended_slow));
+    buf_slice(lines, buf_as_slice(&owners->ended_slow));
     if (owners->ended_slow_count > LINES_MAX)
         buf_printf(lines, "%zu more slow waits have ended\n", owners->ended_slow_count - LINES_MAX);
     buf_clear(&owners->ended_slow);

@@ -36,14 +36,14 @@ static void on_deadlock(void *context, struct lock_request *victim, const struct
     story_circle(steps, count, "; ", &text);
     story_circle_json(steps, count, &json);
     problem_set(wait__cause(wait), &wait->command->arena, PROBLEM_DEADLOCK_DETECTED, "deadlock: %.*s",
-                SLICE_ARG(buf_view(&text)));
-    problem_details(wait__cause(wait), &wait->command->arena, "%.*s", SLICE_ARG(buf_view(&json)));
+                SLICE_ARG(buf_as_slice(&text)));
+    problem_details(wait__cause(wait), &wait->command->arena, "%.*s", SLICE_ARG(buf_as_slice(&json)));
     buf_clear(&text);
     story_circle(steps, count, "\n", &text);
     buf_lit(&text, "\n");
     story_owner(lock_request_owner(victim), &text);
     buf_lit(&text, " gives way");
-    stories_tell(&owners->stories, owners->core->ts, "deadlock", buf_view(&text));
+    stories_tell(&owners->stories, owners->core->ts, "deadlock", buf_as_slice(&text));
     buf_deinit(&text);
     buf_deinit(&json);
 }
@@ -560,7 +560,7 @@ static uint64_t digest_lock(const struct lock_hold *hold)
 {
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     resource_print(hold->resource, &text);
-    uint64_t digest = slice_hash(buf_view(&text));
+    uint64_t digest = slice_hash(buf_as_slice(&text));
     fold(&digest, hold->mode);
     fold(&digest, hold->since);
     fold(&digest, hold->token);

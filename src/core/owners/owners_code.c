@@ -73,7 +73,7 @@ void code_command(struct coder *coder, struct command **command)
         return;
     }
     command_encode(*command, &bytes);
-    slice = buf_view(&bytes);
+    slice = buf_as_slice(&bytes);
     code_bytes(coder, &slice);
     buf_deinit(&bytes);
 }
@@ -120,7 +120,7 @@ static void code_living(struct coder *coder, struct session *session)
 /* How far an end in pieces has come. */
 static void code_progress(struct coder *coder, struct session *session)
 {
-    struct slice reason = buf_view(&session->reason);
+    struct slice reason = buf_as_slice(&session->reason);
 
     code_number(coder, &session->steps_left);
     code_size(coder, &session->actions_passed);
@@ -141,7 +141,7 @@ static void code_end(struct coder *coder, struct core *core, struct session *ses
 {
     bool leaving = session->leaving, closing = session->closing != NULL;
     bool *const flags[] = {&leaving, &session->over, &closing, &session->ending, &session->acted};
-    struct slice story = buf_view(&session->story);
+    struct slice story = buf_as_slice(&session->story);
 
     code_flags(coder, flags, coder->version < 5 ? 3 : 5);
     coder_demand(coder, leaving || (!session->over && !closing && !session->ending));

@@ -154,7 +154,7 @@ int core__do_session_open(struct core *core, struct command *command)
     struct session_command *wanted = &command->session;
     struct buf actions = BUF_INIT(BUF_UNLIMITED);
     action_encode_all(&actions, wanted->on_expire, wanted->on_expire_count);
-    if (check_open(core, command, buf_view(&actions))) {
+    if (check_open(core, command, buf_as_slice(&actions))) {
         struct session *session = session__make(core, wanted->id, wanted->name, wanted->ttl_us, core->ts);
         session->on_expire = slice_make(mem_strdup(actions.data, actions.len), actions.len);
         core->owners->action_bytes += actions.len;
@@ -631,7 +631,7 @@ static void tell_actions(struct session *session, size_t count)
                    "\nactions that are put aside, since the server ended in them or their scripts take too long: %zu",
                    session->actions_aside);
     if (session->reason.len > 0)
-        buf_printf(&session->story, "\nan action failed: %.*s", SLICE_ARG(buf_view(&session->reason)));
+        buf_printf(&session->story, "\nan action failed: %.*s", SLICE_ARG(buf_as_slice(&session->reason)));
 }
 
 /* All are done, or are not to be. */
@@ -705,7 +705,7 @@ static void end_owner(struct core *core, struct session *session)
     if (released > 0)
         buf_printf(story, "\nlocks released: %zu", released);
     if (session->how != SESSION_END_CLOSED)
-        stories_tell(&owners->stories, core->ts, "expiry", buf_view(story));
+        stories_tell(&owners->stories, core->ts, "expiry", buf_as_slice(story));
     if (session->closing != NULL)
         core__complete(core, tl_steal(session->closing));
 }

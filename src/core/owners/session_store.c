@@ -40,7 +40,7 @@ static struct slice session_key(struct buf *buf, struct slice id)
 {
     buf_byte(buf, 'S');
     buf_slice(buf, id);
-    return buf_view(buf);
+    return buf_as_slice(buf);
 }
 
 static struct slice lock_key(struct buf *buf, uint64_t lock, uint64_t session)
@@ -48,7 +48,7 @@ static struct slice lock_key(struct buf *buf, uint64_t lock, uint64_t session)
     buf_byte(buf, 'L');
     buf_u64be(buf, lock);
     buf_u64be(buf, session);
-    return buf_view(buf);
+    return buf_as_slice(buf);
 }
 
 void session__put_record(struct core *core, const struct session *session)
@@ -62,7 +62,7 @@ void session__put_record(struct core *core, const struct session *session)
     action_put_slice(&value, session->on_expire); /* one that is leaving has done them */
     if (session->leaving)
         buf_varint(&value, (uint64_t)session->how << 1 | session->over);
-    store_batch_put(core->batch, SPACE_SYSTEM, session_key(&key, session->id), buf_view(&value));
+    store_batch_put(core->batch, SPACE_SYSTEM, session_key(&key, session->id), buf_as_slice(&value));
     buf_deinit(&key);
     buf_deinit(&value);
 }
@@ -71,7 +71,7 @@ static struct slice progress_key(struct buf *buf, struct slice id)
 {
     buf_byte(buf, 'Z');
     buf_slice(buf, id);
-    return buf_view(buf);
+    return buf_as_slice(buf);
 }
 
 void session__put_progress(struct core *core, const struct session *session)
@@ -81,7 +81,7 @@ void session__put_progress(struct core *core, const struct session *session)
     buf_varint(&value, (uint64_t)session->how << 1 | session->acted);
     buf_varint(&value, session->actions_passed);
     buf_varint(&value, session->steps_left);
-    store_batch_put(core->batch, SPACE_SYSTEM, progress_key(&key, session->id), buf_view(&value));
+    store_batch_put(core->batch, SPACE_SYSTEM, progress_key(&key, session->id), buf_as_slice(&value));
     buf_deinit(&key);
     buf_deinit(&value);
 }
@@ -205,12 +205,12 @@ void session__lock_changed(void *context, const struct lock_hold *hold, bool gon
     struct buf key = BUF_INIT(BUF_UNLIMITED);
     lock_key(&key, hold->number, hold->owner->number);
     if (gone) {
-        lock_log_drop(&core->log, buf_view(&key));
+        lock_log_drop(&core->log, buf_as_slice(&key));
         core->named_ts = TL_TS_NONE; /* it may have been this record that told */
     } else {
         struct buf value = BUF_INIT(BUF_UNLIMITED);
         encode_lock(&value, hold);
-        lock_log_put(&core->log, buf_view(&key), buf_view(&value));
+        lock_log_put(&core->log, buf_as_slice(&key), buf_as_slice(&value));
         core->named_ts = hold->token > core->named_ts ? hold->token : core->named_ts;
         buf_deinit(&value);
     }

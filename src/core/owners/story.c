@@ -85,7 +85,7 @@ static void session_text(const struct session *session, struct buf *buf)
         buf_printf(buf, "session #%" PRIu64, session_number(session));
         return;
     }
-    buf_in_line(buf, session->name);
+    buf_escape_line(buf, session->name);
     buf_printf(buf, " (session #%" PRIu64 ")", session_number(session));
 }
 
@@ -244,7 +244,7 @@ static struct slice cut_text(const struct resource *resource, struct buf *text, 
         name.path.len = STORY_NAME_BYTES + GLYPH_BYTES;
     resource_name_print(&name, text);
     arena_deinit(&arena);
-    return story_cut(buf_view(text), room);
+    return story_cut(buf_as_slice(text), room);
 }
 
 void story_resource(const struct resource *resource, struct buf *buf)

@@ -102,14 +102,14 @@ static struct slice tried_key(struct buf *buf, const struct tried *tried)
     buf_u64be(buf, tried->kept);
     buf_u64be(buf, tried->action);
     buf_slice(buf, tried->session);
-    return buf_view(buf);
+    return buf_as_slice(buf);
 }
 
 static void put_record(struct core *core, const struct tried *tried)
 {
     struct buf key = BUF_INIT(BUF_UNLIMITED), value = BUF_INIT(BUF_UNLIMITED);
     buf_varint(&value, tried->count);
-    store_batch_put(core->batch, SPACE_SYSTEM, tried_key(&key, tried), buf_view(&value));
+    store_batch_put(core->batch, SPACE_SYSTEM, tried_key(&key, tried), buf_as_slice(&value));
     buf_deinit(&key);
     buf_deinit(&value);
 }

@@ -24,7 +24,7 @@ static struct slice id_key(struct buf *buf, char letter, struct slice id)
     buf_clear(buf);
     buf_byte(buf, letter);
     buf_slice(buf, id);
-    return buf_view(buf);
+    return buf_as_slice(buf);
 }
 
 static struct slice end_key(struct buf *buf, tl_ts ended, struct slice id)
@@ -33,7 +33,7 @@ static struct slice end_key(struct buf *buf, tl_ts ended, struct slice id)
     buf_byte(buf, 'X');
     buf_u64be(buf, ended);
     buf_slice(buf, id);
-    return buf_view(buf);
+    return buf_as_slice(buf);
 }
 
 struct slice txn__session_text(const struct txn *txn, struct arena *arena)
@@ -51,7 +51,7 @@ void txn__put_open(struct core *core, const struct txn *txn)
     buf_varint(&value, txn->created);
     buf_varint(&value, txn->party.owner.age);
     action_put_slice(&value, txn__session_text(txn, &core->arena));
-    store_batch_put(core->batch, SPACE_SYSTEM, id_key(&key, 'B', txn->id), buf_view(&value));
+    store_batch_put(core->batch, SPACE_SYSTEM, id_key(&key, 'B', txn->id), buf_as_slice(&value));
     buf_deinit(&key);
     buf_deinit(&value);
 }
@@ -103,7 +103,7 @@ void txn__put_outcome(struct core *core, struct slice id, const struct txn_outco
     enum figure_txn how = outcome->committed ? TXN_COMMITTED : outcome->by_request ? TXN_ROLLED_BACK : TXN_ABORTED;
     metric_add(&core->figures.txns_ended[outcome->mode][how], 1);
     encode(&value, outcome);
-    store_batch_put(core->batch, SPACE_SYSTEM, id_key(&key, 'O', id), buf_view(&value));
+    store_batch_put(core->batch, SPACE_SYSTEM, id_key(&key, 'O', id), buf_as_slice(&value));
     store_batch_put(core->batch, SPACE_SYSTEM, end_key(&key, outcome->ended, id), SLICE_LIT(""));
     buf_deinit(&key);
     buf_deinit(&value);

@@ -314,8 +314,8 @@ void wait__explain(struct wait *wait, enum problem_type type, size_t holders_max
         buf_lit(&text, "the lock is held by another owner");
     }
     story_conflicts_json(conflicts, count, &details);
-    problem_set(ret_problem, arena, type, "%.*s", SLICE_ARG(buf_view(&text)));
-    problem_details(ret_problem, arena, "%.*s", SLICE_ARG(buf_view(&details)));
+    problem_set(ret_problem, arena, type, "%.*s", SLICE_ARG(buf_as_slice(&text)));
+    problem_details(ret_problem, arena, "%.*s", SLICE_ARG(buf_as_slice(&details)));
     buf_deinit(&text);
     buf_deinit(&details);
 }

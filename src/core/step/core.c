@@ -97,7 +97,7 @@ void core__put_forgotten(struct core *core)
 
     buf_u64be(&value, core->forgotten.tombstones);
     buf_u64be(&value, core->forgotten.outcomes);
-    store_batch_put(core->batch, SPACE_SYSTEM, slice_from(forgotten_key), buf_view(&value));
+    store_batch_put(core->batch, SPACE_SYSTEM, slice_from(forgotten_key), buf_as_slice(&value));
     buf_deinit(&value);
 }
 
@@ -272,7 +272,7 @@ static void write_ts(struct core *core, const char *key, tl_ts ts, struct slice 
 
     buf_u64be(&value, ts);
     buf_slice(&value, rest);
-    store_batch_put(core->batch, SPACE_SYSTEM, slice_from(key), buf_view(&value));
+    store_batch_put(core->batch, SPACE_SYSTEM, slice_from(key), buf_as_slice(&value));
     buf_deinit(&value);
 }
 
@@ -577,7 +577,7 @@ struct catalog *core_catalog(struct core *core)
 
 struct slice core_marked(const struct core *core)
 {
-    return buf_view(&core->marked);
+    return buf_as_slice(&core->marked);
 }
 
 tl_ts core_mark_ts(const struct core *core)

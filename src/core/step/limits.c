@@ -166,7 +166,7 @@ int core__do_limits(struct core *core, struct command *command)
         return 0;
     }
     code_core_limits(&coder, &limits);
-    store_batch_put(core->batch, SPACE_SYSTEM, slice_from(limits_key), buf_view(&value));
+    store_batch_put(core->batch, SPACE_SYSTEM, slice_from(limits_key), buf_as_slice(&value));
     buf_deinit(&value);
     set_limits(core, &limits);
     core->limits_said = true;

@@ -302,7 +302,7 @@ static int read_guests(const struct tree *tree, struct slice prefix, struct slic
         tree_guest_key(&lower, tree->index, after);
         buf_byte(&lower, '\0');
     }
-    struct view_iter *iter = view_iter_new(tree->view, SPACE_TREE, buf_view(&lower), buf_view(&upper));
+    struct view_iter *iter = view_iter_new(tree->view, SPACE_TREE, buf_as_slice(&lower), buf_as_slice(&upper));
     for (view_iter_seek_first(iter); count < most && view_iter_valid(iter); view_iter_next(iter)) {
         guests = arena_grow(arena, guests, count, &capacity, sizeof *guests);
         guests[count++] = (struct guest){arena_copy(arena, tree_key_text(view_iter_key(iter))),

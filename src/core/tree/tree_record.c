@@ -29,47 +29,47 @@ struct slice tree_guest_key(struct buf *buf, uint32_t index, struct slice place)
 {
     begin(buf, index, LETTER_GUEST);
     buf_slice(buf, place);
-    return buf_view(buf);
+    return buf_as_slice(buf);
 }
 
 struct slice tree_moved_key(struct buf *buf, uint32_t index, struct slice birth)
 {
     begin(buf, index, LETTER_MOVED);
     buf_slice(buf, birth);
-    return buf_view(buf);
+    return buf_as_slice(buf);
 }
 
 struct slice tree_past_key(struct buf *buf, uint32_t index, struct slice birth)
 {
     begin(buf, index, LETTER_PAST);
     buf_slice(buf, birth);
-    return buf_view(buf);
+    return buf_as_slice(buf);
 }
 
 struct slice tree_newest_key(struct buf *buf, uint32_t index)
 {
     begin(buf, index, LETTER_NEWEST);
-    return buf_view(buf);
+    return buf_as_slice(buf);
 }
 
 struct slice tree_reach_key(struct buf *buf, uint32_t index, struct slice birth)
 {
     begin(buf, index, LETTER_REACH);
     buf_slice(buf, birth);
-    return buf_view(buf);
+    return buf_as_slice(buf);
 }
 
 struct slice tree_longest_key(struct buf *buf, uint32_t index)
 {
     begin(buf, index, LETTER_LONGEST);
-    return buf_view(buf);
+    return buf_as_slice(buf);
 }
 
 struct slice tree_high_key(struct buf *buf, uint32_t index, struct slice document)
 {
     begin(buf, index, LETTER_HIGH);
     buf_slice(buf, document);
-    return buf_view(buf);
+    return buf_as_slice(buf);
 }
 
 void tree_high_bounds(struct buf *lower, struct buf *upper, uint32_t index)
@@ -160,7 +160,7 @@ void tree_past_encode(struct buf *buf, tl_ts ts, const struct tree_moved *before
     tree_moved_encode(&moved, before);
     buf_u64be(buf, ts);
     buf_varint(buf, moved.len);
-    buf_slice(buf, buf_view(&moved));
+    buf_slice(buf, buf_as_slice(&moved));
 }
 
 int tree_past_take(struct slice *past, tl_ts *ret_ts, struct slice *ret_moved)

@@ -39,7 +39,7 @@ static void put_moved(struct tree_writer *writer, bool own, struct slice birth, 
     tl_cleanup(buf_deinit) struct buf value = BUF_INIT(BUF_UNLIMITED);
 
     tree_moved_encode(&value, moved);
-    put(writer, own, tree_moved_key(&key, writer->tree.index, birth), buf_view(&value));
+    put(writer, own, tree_moved_key(&key, writer->tree.index, birth), buf_as_slice(&value));
 }
 
 /* Keeps what a rename at `ts` is about to change of a birth, and forgets what was kept that is too old for anybody. */
@@ -63,7 +63,7 @@ static int keep_past(struct tree_writer *writer, struct slice birth, const struc
         buf_slice(&value, slice_make(whole.data, whole.len - past.len));
     }
     if (r == 0)
-        put(writer, writer->overlay != NULL, tree_past_key(&key, writer->tree.index, birth), buf_view(&value));
+        put(writer, writer->overlay != NULL, tree_past_key(&key, writer->tree.index, birth), buf_as_slice(&value));
     return r;
 }
 
@@ -73,7 +73,7 @@ static void put_length(struct tree_writer *writer, struct slice key, size_t leng
     tl_cleanup(buf_deinit) struct buf value = BUF_INIT(64);
 
     tree_length_encode(&value, length);
-    put(writer, false, key, buf_view(&value));
+    put(writer, false, key, buf_as_slice(&value));
 }
 
 /* --- Births ------------------------------------------------------------------------------------------------------- */
@@ -127,7 +127,7 @@ static int note_birth(struct tree_writer *writer, struct slice birth)
     if (r != 0)
         return fatal(r);
     if (birth.len > longest)
-        put_length(writer, buf_view(&key), birth.len);
+        put_length(writer, buf_as_slice(&key), birth.len);
     return 0;
 }
 
@@ -141,7 +141,7 @@ static int raise_reach(struct tree_writer *writer, struct slice birth, size_t re
     int r = tree__length(&writer->tree, tree_reach_key(&key, writer->tree.index, birth), &known);
 
     if (r == 0 && reach > known)
-        put_length(writer, buf_view(&key), (reach / REACH_STEP + 1) * REACH_STEP);
+        put_length(writer, buf_as_slice(&key), (reach / REACH_STEP + 1) * REACH_STEP);
     return fatal(r);
 }
 
@@ -184,10 +184,10 @@ static int make_guest(struct tree_writer *writer, struct slice place, struct are
     if (r != 0)
         return r;
     tree_new_birth(&birth, writer->ts, (*writer->made)++);
-    put_guest(writer, own, place, buf_view(&birth));
-    put_moved(writer, own, buf_view(&birth), &moved);
-    *ret_birth = arena_copy(arena, buf_view(&birth));
-    return reach_up(writer, place, buf_view(&birth), arena);
+    put_guest(writer, own, place, buf_as_slice(&birth));
+    put_moved(writer, own, buf_as_slice(&birth), &moved);
+    *ret_birth = arena_copy(arena, buf_as_slice(&birth));
+    return reach_up(writer, place, buf_as_slice(&birth), arena);
 }
 
 /* As tree_find(), with guests for vacant places. */
@@ -329,7 +329,7 @@ static void put_newest(struct tree_writer *writer, tl_ts ts)
 
     buf_u64be(&newest, ts);
     buf_byte(&newest, writer->tree.delimiter);
-    put(writer, writer->overlay != NULL, tree_newest_key(&key, writer->tree.index), buf_view(&newest));
+    put(writer, writer->overlay != NULL, tree_newest_key(&key, writer->tree.index), buf_as_slice(&newest));
 }
 
 int tree_rename(struct tree_writer *writer, struct slice from, struct slice to, int64_t seq_no, tl_ts ts)
@@ -366,7 +366,7 @@ void tree_commit(struct store_batch *batch, struct slice key, struct slice value
     if (tree_record_is_open(key, value)) {
         buf_u64be(&stamped, ts);
         buf_slice(&stamped, slice_from_offset(value, sizeof(uint64_t)));
-        value = buf_view(&stamped);
+        value = buf_as_slice(&stamped);
     }
     store_batch_put(batch, SPACE_TREE, key, value);
 }

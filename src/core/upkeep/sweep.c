@@ -90,7 +90,7 @@ static int walk(struct walking *walking)
 {
     struct core *core = walking->core;
     struct sweep *sweep = &core->sweep;
-    struct slice from = sweep->position.len > 0 ? buf_view(&sweep->position) : walking->lower;
+    struct slice from = sweep->position.len > 0 ? buf_as_slice(&sweep->position) : walking->lower;
     struct store_iter *iter = store_iter_new(core->store, walking->space, TL_TS_MAX, from, walking->upper);
     int r = 0;
 

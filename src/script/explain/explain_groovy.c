@@ -154,7 +154,7 @@ struct slice explain_groovy_text(struct compiler *compiler, const struct node *n
     struct buf out = BUF_INIT(BUF_UNLIMITED);
     if (node != NULL)
         write_text(&out, node);
-    struct slice text = arena_copy(compiler->arena, buf_view(&out));
+    struct slice text = arena_copy(compiler->arena, buf_as_slice(&out));
     buf_deinit(&out);
     return text;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Java's String.format, in the root locale. */
-#include "base/digits.h"
+#include "base/dtoa.h"
 #include "script/library/method_args.h"
 
 #include <math.h>
@@ -163,8 +163,8 @@ static bool write_integer(struct formatter *formatter, const struct field *field
 /* The digits of a double as Java rounds them: half up on the shortest decimal that stands for it. */
 static struct decimal *shortest(struct run *run, double d)
 {
-    char text[DIGITS_TEXT_MAX];
-    size_t length = digits_double(d, text);
+    char text[DTOA_TEXT_MAX];
+    size_t length = dtoa_double(d, text);
     return decimal_from_slice(run, slice_make(text, length));
 }
 

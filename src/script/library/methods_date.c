@@ -212,7 +212,7 @@ static int32_t local_offset(const struct date_formatter *formatter, int64_t loca
 {
     const struct moment *zone = formatter->zone;
     bool ruled = zone != NULL && moment_is_ruled(zone);
-    return ruled ? (int32_t)(local - zone_moment(zone->zone, local, ZONE_PREFERS_NONE))
+    return ruled ? (int32_t)(local - zone_instant(zone->zone, local, ZONE_PREFERS_NONE))
                  : formatter_offset(formatter, local);
 }
 

@@ -44,7 +44,7 @@ static bool string_decode_base64(struct call *call, struct value *ret)
             buf_byte(&bytes, (char)(bits >> have & 0xff));
         }
     }
-    ok = ok ? give_slice(run, ret, buf_view(&bytes))
+    ok = ok ? give_slice(run, ret, buf_as_slice(&bytes))
             : run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "Illegal base64 character");
     buf_deinit(&bytes);
     return ok;

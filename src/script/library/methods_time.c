@@ -253,7 +253,7 @@ static struct moment *in_zone(struct run *run, const struct moment *moment, cons
     int64_t instant = keep_clock ? moment->seconds - zone->offset : instant_of(moment);
     struct moment *made = moment_as(run, zone, id, 0);
     if (keep_clock && moment_is_ruled(zone))
-        instant = zone_moment(zone->zone, moment->seconds, is_zoned(moment) ? moment->offset : ZONE_PREFERS_NONE);
+        instant = zone_instant(zone->zone, moment->seconds, is_zoned(moment) ? moment->offset : ZONE_PREFERS_NONE);
     made->offset = moment_is_ruled(zone) ? zone_offset(zone->zone, instant) : zone->offset;
     made->seconds = instant + made->offset;
     made->nanos = moment->nanos;

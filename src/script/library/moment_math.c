@@ -33,7 +33,7 @@ struct moment *moment_like(struct run *run, const struct moment *like, int64_t s
 {
     struct moment *moment = moment_at(run, like, seconds, nanos);
     if (moment != NULL && moment_is_ruled(moment))
-        set_instant(moment, zone_moment(moment->zone, moment->seconds, like->offset));
+        set_instant(moment, zone_instant(moment->zone, moment->seconds, like->offset));
     return moment;
 }
 

@@ -117,7 +117,7 @@ bool set_zone(struct run *run, struct moment *moment, struct slice name)
                   SLICE_ARG(problem.reason));
         return false;
     }
-    bool ruled = zone.count > 0 || zone.summer;
+    bool ruled = zone.count > 0 || zone.has_dst_rule;
     moment->offset = ruled ? moment->offset : zone_offset(&zone, 0);
     moment->zone = NULL;
     if (zone.name.len > 0) {

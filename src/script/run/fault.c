@@ -41,7 +41,7 @@ static void set_script_problem(struct arena *arena, struct problem *ret_problem,
         buf_printf(&out, ",\"position\":{\"offset\":%d,\"start\":%d,\"end\":%d}", shown->offset, shown->start,
                    shown->end);
     *ret_problem = (struct problem){.type = PROBLEM_SCRIPT, .reason = arena_copy(arena, slice_from(reason))};
-    ret_problem->details = arena_copy(arena, buf_view(&out));
+    ret_problem->details = arena_copy(arena, buf_as_slice(&out));
     buf_deinit(&out);
 }
 
@@ -154,7 +154,7 @@ static struct slice explanation(struct run *run, const struct throwable *thrown)
         buf_json_string(&out, shown == NULL ? SLICE_LIT("") : text_slice(run->arena, shown));
         buf_printf(&out, ",\"java_class\":\"%s\",", java);
     }
-    struct slice text = arena_copy(run->arena, buf_view(&out));
+    struct slice text = arena_copy(run->arena, buf_as_slice(&out));
     buf_deinit(&out);
     return text;
 }

@@ -253,7 +253,7 @@ static int write_source(struct run *run, struct dict *ctx, struct script_update 
         fault_plain(run, ret_problem);
         return SCRIPT_UNFIT;
     }
-    update->source_after = arena_copy(run->arena, buf_view(&out));
+    update->source_after = arena_copy(run->arena, buf_as_slice(&out));
     return 0;
 }
 
@@ -378,7 +378,7 @@ static int finish_value(struct run *run, struct value result, struct script_valu
         return SCRIPT_UNFIT;
     }
     value->display = text_slice(run->arena, display);
-    value->json = written ? arena_copy(run->arena, buf_view(&out)) : SLICE_NONE;
+    value->json = written ? arena_copy(run->arena, buf_as_slice(&out)) : SLICE_NONE;
     value->boolean = result.kind == VALUE_BOOLEAN && result.i != 0;
     value->number = value_number(result) ? number_to_double(run, result) : 0;
     value->string = value->display;

@@ -121,7 +121,7 @@ static struct slice render(struct run *run, const struct cell *cells, size_t cou
     for (size_t i = 0; i < used; i++) {
         if (count > 0)
             all = arena_printf(run->arena, "%.*s%s%.*s", SLICE_ARG(all), i > 0 ? "\n" : "",
-                               SLICE_ARG(buf_view(&lines[i])));
+                               SLICE_ARG(buf_as_slice(&lines[i])));
         buf_deinit(&lines[i]);
     }
     run_charge(run, all.len);

@@ -255,7 +255,7 @@ static bool lex_part(struct lexer *lexer, enum lex_quote quote, bool begins, boo
         lex__skip(lexer);
     if (!read_part(lexer, quote, &out, ret_value))
         return bare_dollar(lexer);
-    struct slice text = arena_copy(lexer->compiler->arena, buf_view(&out));
+    struct slice text = arena_copy(lexer->compiler->arena, buf_as_slice(&out));
     size_t behind = *ret_value ? 1 : strlen(closings[quote]);
     for (size_t i = 0; i < behind; i++)
         lex__skip(lexer);

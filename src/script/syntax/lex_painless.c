@@ -110,10 +110,10 @@ static bool fail(struct lexer *lexer, const char *stopped)
         compile_fail(compiler, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, lexer->units,
                      "unexpected character [%.*s]. The only valid escape sequences in strings starting with [%c] are "
                      "[\\\\] and [\\%c].",
-                     SLICE_ARG(buf_view(&shown)), quote, quote);
+                     SLICE_ARG(buf_as_slice(&shown)), quote, quote);
     else
         compile_fail(compiler, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, lexer->units, "unexpected character [%.*s].",
-                     SLICE_ARG(buf_view(&shown)));
+                     SLICE_ARG(buf_as_slice(&shown)));
     compiler->error.cause = "lexer_no_viable_alt_exception";
     buf_deinit(&shown);
     push(lexer, TOKEN_ERROR, end);

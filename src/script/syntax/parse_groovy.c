@@ -350,7 +350,7 @@ static struct slice assertion_text(struct parser *parser, const struct token *fr
         buf_append(&out, text.data, text.len);
         start = line == NULL ? end : line + 1;
     }
-    struct slice all = arena_copy(parser->compiler->arena, buf_view(&out));
+    struct slice all = arena_copy(parser->compiler->arena, buf_as_slice(&out));
     buf_deinit(&out);
     return all;
 }

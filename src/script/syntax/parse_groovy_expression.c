@@ -24,7 +24,7 @@ static struct slice without_underscores(struct arena *arena, struct slice text)
     for (size_t i = 0; i < text.len; i++)
         if (text.data[i] != '_')
             buf_byte(&out, text.data[i]);
-    struct slice plain = arena_copy(arena, buf_view(&out));
+    struct slice plain = arena_copy(arena, buf_as_slice(&out));
     buf_deinit(&out);
     return plain;
 }

@@ -2,7 +2,7 @@
 /* JSON to values and back; see document.h. */
 #include "script/value/document.h"
 
-#include "base/digits.h"
+#include "base/dtoa.h"
 #include "script/value/builder.h"
 #include "script/value/function.h"
 #include "script/value/iter.h"
@@ -271,7 +271,7 @@ static bool write_object(struct run *run, struct value value, struct buf *out)
 
 bool document_write(struct run *run, struct value value, struct buf *out)
 {
-    char number[DIGITS_TEXT_MAX];
+    char number[DTOA_TEXT_MAX];
     size_t len;
     switch (value.kind) {
     case VALUE_NULL: buf_lit(out, "null"); return true;
@@ -280,7 +280,7 @@ bool document_write(struct run *run, struct value value, struct buf *out)
         return run->groovy ? write_text(run, value_to_text(run, value), out) : write_unknown(run, value, out);
     case VALUE_FLOAT:
     case VALUE_DOUBLE:
-        len = value.kind == VALUE_FLOAT ? digits_float((float)value.d, number) : digits_double(value.d, number);
+        len = value.kind == VALUE_FLOAT ? dtoa_float((float)value.d, number) : dtoa_double(value.d, number);
         if (isfinite(value.d))
             buf_append(out, number, len);
         else

@@ -50,7 +50,7 @@ struct civil moment_civil(const struct moment *moment);
 /* Whether its zone has an offset that changes. */
 static inline bool moment_is_ruled(const struct moment *moment)
 {
-    return moment->zone != NULL && (moment->zone->count > 0 || moment->zone->summer);
+    return moment->zone != NULL && (moment->zone->count > 0 || moment->zone->has_dst_rule);
 }
 
 int moment_weekday(const struct moment *moment); /* Monday is 0 */

@@ -3,7 +3,7 @@
 #include "script/value/number.h"
 
 #include "base/check.h"
-#include "base/digits.h"
+#include "base/dtoa.h"
 #include "base/real.h"
 
 #include <math.h>
@@ -135,8 +135,8 @@ struct decimal *number_to_decimal(struct run *run, struct value v)
                   isnan(v.d) ? 'N' : 'I');
         return NULL;
     }
-    char text[DIGITS_TEXT_MAX];
-    size_t len = v.kind == VALUE_FLOAT ? digits_float((float)v.d, text) : digits_double(v.d, text);
+    char text[DTOA_TEXT_MAX];
+    size_t len = v.kind == VALUE_FLOAT ? dtoa_float((float)v.d, text) : dtoa_double(v.d, text);
     return decimal_from_slice(run, slice_make(text, len));
 }
 

@@ -21,7 +21,7 @@ bool run_next_slice(struct run *run, uint64_t n)
         return false;
     }
     run_draw(run);
-    if (!account_look(run->account)) {
+    if (!account_poll(run->account)) {
         end_steps(run, RUN_SPENT_ACCOUNT);
         return false;
     }

@@ -4,7 +4,7 @@
 #include "script/value/value.h"
 
 #include "base/check.h"
-#include "base/digits.h"
+#include "base/dtoa.h"
 #include "script/value/builder.h"
 #include "script/value/function.h"
 #include "script/value/iter.h"
@@ -566,17 +566,17 @@ static const struct operations all_operations[SHAPE_COUNT] = {
 
 bool value_append(struct run *run, struct value v, struct text_buf *out)
 {
-    char number[DIGITS_TEXT_MAX];
+    char number[DTOA_TEXT_MAX];
     switch (v.kind) {
     case VALUE_NULL: text_buf_ascii(out, "null"); break;
     case VALUE_BOOLEAN: text_buf_ascii(out, v.i ? "true" : "false"); break;
     case VALUE_CHAR: text_buf_unit(out, (uint16_t)v.i); break;
     case VALUE_FLOAT:
-        digits_float((float)v.d, number);
+        dtoa_float((float)v.d, number);
         text_buf_ascii(out, number);
         break;
     case VALUE_DOUBLE:
-        digits_double(v.d, number);
+        dtoa_double(v.d, number);
         text_buf_ascii(out, number);
         break;
     case VALUE_OBJECT:

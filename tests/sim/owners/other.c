@@ -130,16 +130,16 @@ void other_apply(struct world *world)
 
     if (other->core == NULL || other->entry.len == 0)
         return;
-    if (entry_decode(buf_view(&other->entry), &head, &commands) != 0 ||
+    if (entry_decode(buf_as_slice(&other->entry), &head, &commands) != 0 ||
         entry_apply(other->core, &head, &commands, &other->effects) != 0)
         world_fail(world, "another host cannot apply the entry");
     char excess[200];
     if (!bounded(other->core, excess, sizeof excess))
         world_fail(world, "another host: %s", excess);
     take_completed(other, true);
-    if (!slice_equal(buf_view(&other->replies[0]), buf_view(&other->replies[1])))
+    if (!slice_equal(buf_as_slice(&other->replies[0]), buf_as_slice(&other->replies[1])))
         world_fail(world, "another host replies otherwise:\n%.*s\nand not\n%.*s",
-                   SLICE_ARG(buf_view(&other->replies[1])), SLICE_ARG(buf_view(&other->replies[0])));
+                   SLICE_ARG(buf_as_slice(&other->replies[1])), SLICE_ARG(buf_as_slice(&other->replies[0])));
     if (core_last_ts(other->core) != core_last_ts(world->core))
         world_fail(world, "another host is at another timestamp");
     if (core_chain(other->core) != core_chain(world->core))

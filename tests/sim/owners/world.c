@@ -537,7 +537,7 @@ static void check_feed(struct world *world)
     tl_ts since = rng_below(&world->aside, 3) == 0 || now < low ? 0 : low + rng_below(&world->aside, now - low + 1);
 
     if (!feed_replay_check(world->store, since, now, low, rng_below(&world->aside, 2) == 0, &wrong))
-        world_fail(world, "followed since %llu: %.*s", (unsigned long long)since, SLICE_ARG(buf_view(&wrong)));
+        world_fail(world, "followed since %llu: %.*s", (unsigned long long)since, SLICE_ARG(buf_as_slice(&wrong)));
 }
 
 static void maybe_event(struct world *world)

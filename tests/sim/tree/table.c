@@ -174,11 +174,11 @@ static int search_entries(struct searching *search, struct slice birth, char nex
 
     buf_slice(&prefix, birth);
     buf_byte(&prefix, next);
-    iter = view_iter_new(search->view, SPACE_ENTRIES, buf_view(&prefix), SLICE_NONE);
+    iter = view_iter_new(search->view, SPACE_ENTRIES, buf_as_slice(&prefix), SLICE_NONE);
     for (view_iter_seek_first(iter); r == 0 && view_iter_valid(iter); view_iter_next(iter)) {
         struct slice key = view_iter_key(iter), id_bytes = slice_from_offset(key, key.len - KEY_BYTES);
         uint32_t id;
-        if (!slice_starts_with(key, buf_view(&prefix)))
+        if (!slice_starts_with(key, buf_as_slice(&prefix)))
             break;
         INSIST(slice_take_u32be(&id_bytes, &id));
         if (!is_hit(search, id))
@@ -249,17 +249,17 @@ void table_put(struct table *table, const struct view *view, struct overlay *ove
 
     if (stored.live) {
         entry_key(&buf, stored.birth, id);
-        drop(table, overlay, SPACE_ENTRIES, buf_view(&buf));
+        drop(table, overlay, SPACE_ENTRIES, buf_as_slice(&buf));
     }
     if (doc.live) {
         struct tree_writer writer = table_writer(table, view, overlay, ts);
         must(tree_make(&writer, path, &table->arena, &doc.birth, &doc.stamp));
         entry_key(&buf, doc.birth, id);
-        put(table, overlay, SPACE_ENTRIES, buf_view(&buf), SLICE_LIT(""));
+        put(table, overlay, SPACE_ENTRIES, buf_as_slice(&buf), SLICE_LIT(""));
     }
     buf_clear(&buf);
     encode(&buf, &doc);
-    put(table, overlay, SPACE_DOCUMENTS, doc_key_of(key, id), buf_view(&buf));
+    put(table, overlay, SPACE_DOCUMENTS, doc_key_of(key, id), buf_as_slice(&buf));
 }
 
 /* --- Committing --------------------------------------------------------------------------------------------------- */
@@ -276,7 +276,7 @@ static void commit_doc(void *context, struct slice key, struct slice value)
 
     buf_u64be(&stamped, work->ts);
     buf_slice(&stamped, slice_from_offset(value, sizeof(uint64_t)));
-    store_batch_put(work->table->batch, SPACE_DOCUMENTS, key, buf_view(&stamped));
+    store_batch_put(work->table->batch, SPACE_DOCUMENTS, key, buf_as_slice(&stamped));
 }
 
 static void commit_entry(void *context, struct slice key, struct slice value)

@@ -141,7 +141,7 @@ static void save(struct world *world, struct side *side, struct buf *saved)
     buf_clear(saved);
     core_save(side->core, saved);
     core_save(side->core, &again);
-    if (!slice_equal(buf_view(saved), buf_view(&again)))
+    if (!slice_equal(buf_as_slice(saved), buf_as_slice(&again)))
         fail(world, "%s: what was saved saves other bytes", side->name);
     if (state_of(world, side) != before || core_chain(side->core) != chain)
         fail(world, "%s: a save changes something", side->name);
@@ -160,7 +160,7 @@ static void load(struct world *world, struct side *side, struct slice saved)
     struct buf reason = BUF_INIT(BUF_UNLIMITED);
 
     if (core_load(side->store, &world->limits, saved, &reason, &side->core) != 0)
-        fail(world, "%s: what was saved cannot be loaded: %.*s", side->name, SLICE_ARG(buf_view(&reason)));
+        fail(world, "%s: what was saved cannot be loaded: %.*s", side->name, SLICE_ARG(buf_as_slice(&reason)));
     begin_saving(world, side);
     buf_deinit(&reason);
     world->loads++;
@@ -177,7 +177,7 @@ static void load_damaged(struct world *world, struct side *side, struct slice sa
     buf_append(&copy, saved.data, cut ? at : saved.len);
     if (!cut)
         copy.data[at] = (char)(copy.data[at] ^ 1 << below(world, 8));
-    int r = core_load(side->store, &world->limits, buf_view(&copy), &reason, &core);
+    int r = core_load(side->store, &world->limits, buf_as_slice(&copy), &reason, &core);
     if ((r != TL_ERR_CORRUPT && r != CORE_SAVE_NEWER) || reason.len == 0)
         fail(world, "%s: damage at byte %zu is not refused", side->name, at);
     buf_deinit(&copy);
@@ -192,10 +192,10 @@ static void reload(struct world *world, struct side *side)
     save(world, side, &saved);
     lose_core(world, side);
     if (one_in(world, 4))
-        load_damaged(world, side, buf_view(&saved));
-    load(world, side, buf_view(&saved));
+        load_damaged(world, side, buf_as_slice(&saved));
+    load(world, side, buf_as_slice(&saved));
     save(world, side, &again);
-    if (!slice_equal(buf_view(&saved), buf_view(&again)))
+    if (!slice_equal(buf_as_slice(&saved), buf_as_slice(&again)))
         fail(world, "%s: what was loaded saves other bytes", side->name);
     buf_deinit(&saved);
     buf_deinit(&again);
@@ -341,8 +341,8 @@ static void compare(struct world *world, const struct side *side)
 
     if (core_last_ts(side->core) != past->last_ts)
         fail(world, "%s: after entry %" PRIu64 " it is at another timestamp", side->name, side->applied);
-    if (!slice_is(buf_view(&side->replies), past->replies))
-        fail_replies(world, side, buf_view(&side->replies), slice_from(past->replies));
+    if (!slice_is(buf_as_slice(&side->replies), past->replies))
+        fail_replies(world, side, buf_as_slice(&side->replies), slice_from(past->replies));
     if (!side->splits && core_chain(side->core) != past->chain)
         fail(world, "%s: entry %" PRIu64 " wrote something else; replies\n%s", side->name, side->applied,
              past->replies);
@@ -405,7 +405,7 @@ static void replay(struct world *world, struct side *side)
     lose_core(world, side);
     (void)store_mem_crash(side->store, 0);
     side->applied = side->saved_at;
-    load(world, side, buf_view(&side->saved));
+    load(world, side, buf_as_slice(&side->saved));
     follow(world, side, until - side->applied);
     world->replays++;
 }
@@ -461,7 +461,7 @@ static void append(struct world *world)
         command_free(command);
         world->commands++;
     }
-    struct slice part = buf_view(&bytes);
+    struct slice part = buf_as_slice(&bytes);
     if (cmdlog_append(log, &part, 1, &position) != 0 || cmdlog_sync(log, position) != 0)
         fail(world, "the log cannot be appended to");
     buf_deinit(&bytes);
@@ -485,10 +485,10 @@ static void compare_saved(struct world *world)
 
     save(world, &world->sides[FIRST], &first);
     save(world, &world->sides[SECOND], &second);
-    if (!slice_equal(buf_view(&first), buf_view(&second))) {
-        size_t at = common(buf_view(&first), buf_view(&second));
-        print_around("first", buf_view(&first), at);
-        print_around("second", buf_view(&second), at);
+    if (!slice_equal(buf_as_slice(&first), buf_as_slice(&second))) {
+        size_t at = common(buf_as_slice(&first), buf_as_slice(&second));
+        print_around("first", buf_as_slice(&first), at);
+        print_around("second", buf_as_slice(&second), at);
         fail(world, "two cores at one position save other bytes, at %zu of %zu and %zu", at, first.len, second.len);
     }
     buf_deinit(&first);
@@ -512,7 +512,7 @@ static void check_feed(struct world *world, const struct side *side)
 
     if (!feed_replay_check(side->store, since, now, low, one_in(world, 2), &wrong))
         fail(world, "the %s, followed since %llu: %.*s", side->name, (unsigned long long)since,
-             SLICE_ARG(buf_view(&wrong)));
+             SLICE_ARG(buf_as_slice(&wrong)));
 }
 
 /* --- A life ------------------------------------------------------------------------------------------------------- */

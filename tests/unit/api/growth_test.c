@@ -32,7 +32,7 @@ struct fault {
 };
 
 static const struct fault faults[] = {
-    {"refused", ACCOUNT_GOES_ON},
+    {"refused", ACCOUNT_RUNNING},
     {"late", ACCOUNT_LATE},
     {"left", ACCOUNT_ABANDONED},
 };
@@ -108,7 +108,7 @@ static int without_faults(const char *const *steps, const char *call, size_t n, 
     struct api_box box;
     struct call_names names;
     open_box(&box, steps, n, &names);
-    int status = ask(&box, call, n, &names, 0, ACCOUNT_GOES_ON);
+    int status = ask(&box, call, n, &names, 0, ACCOUNT_RUNNING);
     look(&box, ret_looked);
     call_names_deinit(&names);
     api_box_close(&box);
@@ -309,7 +309,7 @@ static char *scroll(const char *search, size_t count, bool failing)
 
 static void compare_scrolls(const char *search, size_t count)
 {
-    budget.fault.end = ACCOUNT_GOES_ON;
+    budget.fault.end = ACCOUNT_RUNNING;
     char *expected = scroll(search, count, false), *found = scroll(search, count, true);
     assert_true(strcmp(found, expected) == 0);
     mem_free(expected);

@@ -15,8 +15,8 @@ static void proposes(const char *name, const char *expected)
     };
     struct buf buf = BUF_INIT(4096);
     suggest_append(&buf, " ->", slice_from(name), candidates, sizeof candidates / sizeof *candidates);
-    if (!slice_is(buf_view(&buf), expected))
-        fail_msg("%s: got '%.*s', expected '%s'", name, SLICE_ARG(buf_view(&buf)), expected);
+    if (!slice_is(buf_as_slice(&buf), expected))
+        fail_msg("%s: got '%.*s', expected '%s'", name, SLICE_ARG(buf_as_slice(&buf)), expected);
     buf_deinit(&buf);
 }
 

@@ -14,7 +14,7 @@ static void shows(const char *json, const char *yaml)
     struct buf buf = BUF_INIT(4096);
     assert_int_equal(json_parse(&arena, slice_from(json), DIALECT_7, 0, &doc, &problem), 0);
     yaml_write(&buf, doc.root, DIALECT_7);
-    assert_slice_equal(buf_view(&buf), yaml);
+    assert_slice_equal(buf_as_slice(&buf), yaml);
     buf_deinit(&buf);
     arena_deinit(&arena);
 }

@@ -18,9 +18,9 @@ static void test_nothing_ends_it(void **state)
     struct account account = {0};
     (void)state;
     for (int i = 0; i < 100; i++)
-        assert_true(account_take(&account, ACCOUNT_LOOK_EVERY));
+        assert_true(account_take(&account, ACCOUNT_POLL_EVERY));
     assert_true(account_take(NULL, UINT64_MAX));
-    assert_true(account_look(&account));
+    assert_true(account_poll(&account));
 }
 
 static void test_flags_are_looked_at(void **state)
@@ -35,11 +35,11 @@ static void test_flags_are_looked_at(void **state)
         uint64_t taken = 0;
         while (account_take(&account, 1000))
             taken += 1000;
-        assert_true(taken <= ACCOUNT_LOOK_EVERY);
+        assert_true(taken <= ACCOUNT_POLL_EVERY);
         assert_int_equal(account.end, ACCOUNT_ABANDONED + flag);
         set = false; /* it stays over, for the reason that was met first */
         assert_false(account_take(&account, 1));
-        assert_false(account_look(&account));
+        assert_false(account_poll(&account));
         assert_int_equal(account.end, ACCOUNT_ABANDONED + flag);
     }
 }
@@ -58,10 +58,10 @@ static void test_deadline(void **state)
     struct account account = {.clock_us = clock_us, .deadline_us = 500};
     (void)state;
     now_us = 500;
-    assert_true(account_look(&account));
+    assert_true(account_poll(&account));
     now_us = 501;
     assert_true(account_take(&account, 1));
-    assert_false(account_take(&account, ACCOUNT_LOOK_EVERY));
+    assert_false(account_take(&account, ACCOUNT_POLL_EVERY));
     assert_int_equal(account.end, ACCOUNT_LATE);
 }
 
@@ -73,11 +73,11 @@ static void test_what_is_committed(void **state)
     (void)state;
     now_us = 2;
     account_commit(&account);
-    assert_true(account_take(&account, 10 * ACCOUNT_LOOK_EVERY));
+    assert_true(account_take(&account, 10 * ACCOUNT_POLL_EVERY));
     left = true;
-    assert_false(account_take(&account, ACCOUNT_LOOK_EVERY));
-    account_excuse(&account);
-    assert_true(account_take(&account, ACCOUNT_LOOK_EVERY));
+    assert_false(account_take(&account, ACCOUNT_POLL_EVERY));
+    account_reset(&account);
+    assert_true(account_take(&account, ACCOUNT_POLL_EVERY));
 }
 
 int main(void)

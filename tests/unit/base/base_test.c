@@ -41,7 +41,7 @@ static void buf_stops_at_its_maximum(void **state)
     struct buf buf = BUF_INIT(10);
     buf_lit(&buf, "12345");
     buf_u64(&buf, 6789);
-    assert_slice_equal(buf_view(&buf), "123456789");
+    assert_slice_equal(buf_as_slice(&buf), "123456789");
     buf_lit(&buf, "ab");
     assert_true(buf.overflow);
     assert_int_equal(buf.len, 9);
@@ -59,16 +59,16 @@ static void buf_changes_what_was_written(void **state)
     buf_insert(&buf, 0, SLICE_LIT("ab"));
     buf_insert(&buf, 4, SLICE_LIT("ef"));
     buf_insert(&buf, 2, SLICE_LIT(""));
-    assert_slice_equal(buf_view(&buf), "abcdef");
+    assert_slice_equal(buf_as_slice(&buf), "abcdef");
     buf_overwrite(&buf, 4, "EF", 2);
     buf_overwrite(&buf, 6, "x", 0);
     assert_slice_equal(buf_from(&buf, 2), "cdEF");
     assert_int_equal(buf_from(&buf, 6).len, 0);
     buf_remove(&buf, 1, 3);
-    assert_slice_equal(buf_view(&buf), "aEF");
+    assert_slice_equal(buf_as_slice(&buf), "aEF");
     buf_chop(&buf, 1);
     buf_truncate(&buf, 5);
-    assert_slice_equal(buf_view(&buf), "aE");
+    assert_slice_equal(buf_as_slice(&buf), "aE");
 
     buf_insert(&buf, 1, SLICE_LIT("123456789"));
     assert_true(buf.overflow);
@@ -77,19 +77,19 @@ static void buf_changes_what_was_written(void **state)
     buf_overwrite(&buf, 7, "xyz", 3);
     buf_insert(&buf, 0, SLICE_LIT("x"));
     assert_int_equal(buf_from(&buf, 0).len, 0);
-    assert_slice_equal(buf_view(&buf), "aE");
+    assert_slice_equal(buf_as_slice(&buf), "aE");
     buf_truncate(&buf, 1);
-    assert_slice_equal(buf_view(&buf), "a");
+    assert_slice_equal(buf_as_slice(&buf), "a");
     buf_clear(&buf);
     buf_byte(&buf, 'a');
     buf_increment_last(&buf);
-    assert_slice_equal(buf_view(&buf), "b");
+    assert_slice_equal(buf_as_slice(&buf), "b");
     buf_clear(&buf);
     char *room = buf_reserve(&buf, 4);
     assert_non_null(room);
     memcpy(room, "xyz?", 4);
-    buf_reserved(&buf, 3);
-    assert_slice_equal(buf_view(&buf), "xyz");
+    buf_commit(&buf, 3);
+    assert_slice_equal(buf_as_slice(&buf), "xyz");
     buf_deinit(&buf);
 
     struct buf none = BUF_INIT(0);
@@ -105,16 +105,16 @@ static void buf_writes_json_and_numbers(void **state)
     (void)state;
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     buf_json_string(&buf, slice_make("a\"b\\c\n\x01\0z", 9));
-    assert_slice_equal(buf_view(&buf), "\"a\\\"b\\\\c\\n\\u0001\\u0000z\"");
+    assert_slice_equal(buf_as_slice(&buf), "\"a\\\"b\\\\c\\n\\u0001\\u0000z\"");
     buf_clear(&buf);
     buf_json_string(&buf, SLICE_LIT("\xc3\xa4\xff\"\xe2\x82\xe2\x82\xac\xed\xa0\x80\xf0\x9f\x98\x80\xc3"));
-    assert_slice_equal(buf_view(&buf), "\"\xc3\xa4\xef\xbf\xbd\\\"\xef\xbf\xbd\xef\xbf\xbd\xe2\x82\xac\xef\xbf\xbd"
+    assert_slice_equal(buf_as_slice(&buf), "\"\xc3\xa4\xef\xbf\xbd\\\"\xef\xbf\xbd\xef\xbf\xbd\xe2\x82\xac\xef\xbf\xbd"
                                        "\xef\xbf\xbd\xef\xbf\xbd\xf0\x9f\x98\x80\xef\xbf\xbd\"");
     buf_clear(&buf);
     buf_i64(&buf, INT64_MIN);
     buf_byte(&buf, ' ');
     buf_i64(&buf, -1);
-    assert_slice_equal(buf_view(&buf), "-9223372036854775808 -1");
+    assert_slice_equal(buf_as_slice(&buf), "-9223372036854775808 -1");
     buf_clear(&buf);
     uint64_t values[] = {0, 1, 127, 128, 300, UINT32_MAX, UINT64_MAX};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
@@ -122,7 +122,7 @@ static void buf_writes_json_and_numbers(void **state)
         buf_u64be(&buf, values[i]);
         buf_u32be(&buf, (uint32_t)values[i]);
     }
-    struct slice rest = buf_view(&buf);
+    struct slice rest = buf_as_slice(&buf);
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         uint64_t value;
         uint32_t narrow;
@@ -281,17 +281,17 @@ static void a_text_in_a_line_stays_in_it(void **state)
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     (void)state;
 
-    buf_in_line(&buf, SLICE_LIT("a\nb\0\x7f\xc3\xa4 \\"));
-    assert_slice_equal(buf_view(&buf), "a\\nb\\000\\177\xc3\xa4 \\\\");
+    buf_escape_line(&buf, SLICE_LIT("a\nb\0\x7f\xc3\xa4 \\"));
+    assert_slice_equal(buf_as_slice(&buf), "a\\nb\\000\\177\xc3\xa4 \\\\");
     buf_clear(&buf);
-    buf_in_line(&buf, SLICE_NONE);
+    buf_escape_line(&buf, SLICE_NONE);
     assert_int_equal(buf.len, 0);
     /* ESC, the one-byte CSI of C1, right-to-left override, isolate, zero width space, a byte that is no UTF-8, a cut character */
-    buf_in_line(&buf, SLICE_LIT("\x1b[31m\xc2\x9b\xe2\x80\xae\xe2\x81\xa6\xe2\x80\x8b\x9b\xe2\x82"));
-    assert_slice_equal(buf_view(&buf), "\\033[31m\\302\\233\\342\\200\\256\\342\\201\\246\\342\\200\\213\\233\xe2\\202");
+    buf_escape_line(&buf, SLICE_LIT("\x1b[31m\xc2\x9b\xe2\x80\xae\xe2\x81\xa6\xe2\x80\x8b\x9b\xe2\x82"));
+    assert_slice_equal(buf_as_slice(&buf), "\\033[31m\\302\\233\\342\\200\\256\\342\\201\\246\\342\\200\\213\\233\xe2\\202");
     buf_clear(&buf);
-    buf_in_line(&buf, SLICE_LIT("\xe2\x82\xac \xf0\x9f\x94\x92"));
-    assert_slice_equal(buf_view(&buf), "\xe2\x82\xac \xf0\x9f\x94\x92");
+    buf_escape_line(&buf, SLICE_LIT("\xe2\x82\xac \xf0\x9f\x94\x92"));
+    assert_slice_equal(buf_as_slice(&buf), "\xe2\x82\xac \xf0\x9f\x94\x92");
     buf_deinit(&buf);
 }
 

@@ -18,9 +18,9 @@ static void allocations_are_counted(void **state)
     mem_thread_end();
     size_t before = mem_used();
     char *bytes = mem_alloc(10 * MIB);
-    assert_in_range(mem_used() - before, 10 * MIB - MEM_UNTOLD, 10 * MIB + MEM_UNTOLD);
+    assert_in_range(mem_used() - before, 10 * MIB - MEM_UNCOUNTED_MAX, 10 * MIB + MEM_UNCOUNTED_MAX);
     bytes = mem_realloc(bytes, 4 * MIB);
-    assert_in_range(mem_used() - before, 4 * MIB - MEM_UNTOLD, 4 * MIB + MEM_UNTOLD);
+    assert_in_range(mem_used() - before, 4 * MIB - MEM_UNCOUNTED_MAX, 4 * MIB + MEM_UNCOUNTED_MAX);
     mem_free(bytes);
     mem_free(NULL);
     for (int i = 0; i < 10000; i++)
@@ -35,18 +35,18 @@ static void levels_are_refused_one_after_the_other(void **state)
     struct budget_guard guard;
     (void)state;
     budget_init(&budget, 64 * MIB);
-    assert_true(budget_share(&budget, BUDGET_KEEP) < budget_share(&budget, BUDGET_SERVE));
-    assert_true(budget_share(&budget, BUDGET_SERVE) < budget.limit);
+    assert_true(budget_share(&budget, BUDGET_RETAINED) < budget_share(&budget, BUDGET_TRANSIENT));
+    assert_true(budget_share(&budget, BUDGET_TRANSIENT) < budget.limit);
     char *held = mem_alloc(50 * MIB);
-    budget_guard_init(&guard, &budget, BUDGET_REQUESTS, BUDGET_KEEP);
+    budget_guard_init(&guard, &budget, BUDGET_REQUESTS, BUDGET_RETAINED);
     assert_false(budget_guard_take(&guard, 0));
-    budget_guard_init(&guard, &budget, BUDGET_REQUESTS, BUDGET_SERVE);
+    budget_guard_init(&guard, &budget, BUDGET_REQUESTS, BUDGET_TRANSIENT);
     assert_true(budget_guard_take(&guard, MIB / 2));
     assert_false(budget_guard_take(&guard, MIB)); /* not small any more */
     held = mem_realloc(held, 70 * MIB);
-    budget_guard_init(&guard, &budget, BUDGET_REQUESTS, BUDGET_KEEP);
+    budget_guard_init(&guard, &budget, BUDGET_REQUESTS, BUDGET_RETAINED);
     assert_false(budget_guard_take(&guard, 0));
-    budget_guard_init(&guard, &budget, BUDGET_REQUESTS, BUDGET_RELIEVE);
+    budget_guard_init(&guard, &budget, BUDGET_REQUESTS, BUDGET_ESSENTIAL);
     assert_true(budget_guard_take(&guard, 1000)); /* invariant 2 */
     assert_false(budget_guard_take(&guard, 2 * MIB));
     assert_int_equal(atomic_load(&budget.refusals[BUDGET_REQUESTS]), 4);
@@ -65,14 +65,14 @@ static void small_requests_draw_on_a_reserve(void **state)
     assert_int_equal(budget_reserve(&budget), 4 * MIB);
     char *held = mem_alloc(100 * MIB);
     for (int i = 0; i <= SMALL_COUNT; i++) {
-        budget_guard_init(&guards[i], &budget, BUDGET_REQUESTS, BUDGET_SERVE);
+        budget_guard_init(&guards[i], &budget, BUDGET_REQUESTS, BUDGET_TRANSIENT);
         assert_int_equal(budget_guard_take(&guards[i], 0), i < SMALL_COUNT);
     }
     for (int i = 0; i < SMALL_COUNT; i++)
         budget_guard_end(&guards[i]);
     assert_int_equal(atomic_load(&budget.drawn), 0);
     budget_guard_end(&guards[SMALL_COUNT]);
-    budget_guard_init(&guards[0], &budget, BUDGET_REQUESTS, BUDGET_SERVE);
+    budget_guard_init(&guards[0], &budget, BUDGET_REQUESTS, BUDGET_TRANSIENT);
     assert_true(budget_guard_promise(&guards[0], MIB / 2));
     assert_true(budget_guard_take(&guards[0], MIB)); /* half of it was promised */
     assert_false(budget_guard_take(&guards[0], BUDGET_CHUNK)); /* not small any more */
@@ -88,12 +88,12 @@ static void promise_is_kept_free(void **state)
     struct budget_guard mine, other;
     (void)state;
     budget_init(&budget, 64 * MIB);
-    budget_guard_init(&mine, &budget, BUDGET_REQUESTS, BUDGET_SERVE);
-    budget_guard_init(&other, &budget, BUDGET_REQUESTS, BUDGET_SERVE);
+    budget_guard_init(&mine, &budget, BUDGET_REQUESTS, BUDGET_TRANSIENT);
+    budget_guard_init(&other, &budget, BUDGET_REQUESTS, BUDGET_TRANSIENT);
     assert_true(budget_guard_promise(&mine, 30 * MIB));
     assert_int_equal(atomic_load(&budget.promised), 30 * MIB);
     assert_false(budget_guard_take(&other, 30 * MIB));
-    budget_guard_init(&other, &budget, BUDGET_REQUESTS, BUDGET_SERVE);
+    budget_guard_init(&other, &budget, BUDGET_REQUESTS, BUDGET_TRANSIENT);
     assert_true(budget_guard_take(&mine, 20 * MIB));
     assert_int_equal(atomic_load(&budget.promised), 10 * MIB);
     assert_true(budget_guard_take(&other, 30 * MIB));
@@ -111,7 +111,7 @@ static void one_guard_has_half(void **state)
     struct problem problem;
     (void)state;
     budget_init(&budget, 64 * MIB);
-    budget_guard_init(&guard, &budget, BUDGET_BODIES, BUDGET_SERVE);
+    budget_guard_init(&guard, &budget, BUDGET_BODIES, BUDGET_TRANSIENT);
     for (int i = 0; i < 32; i++)
         assert_true(budget_guard_take(&guard, MIB));
     assert_false(budget_guard_take(&guard, 1));
@@ -135,7 +135,7 @@ static void buffer_that_is_refused_overflows(void **state)
     (void)state;
     memset(block, 'x', sizeof block);
     budget_init(&budget, 64 * MIB);
-    budget_guard_init(&guard, &budget, BUDGET_REQUESTS, BUDGET_SERVE);
+    budget_guard_init(&guard, &budget, BUDGET_REQUESTS, BUDGET_TRANSIENT);
     buf.guard = &guard;
     for (size_t i = 0; i < 40 * MIB / sizeof block; i++)
         buf_append(&buf, block, sizeof block);
@@ -152,7 +152,7 @@ static void arena_that_is_refused_goes_on(void **state)
     struct arena arena = ARENA_INIT;
     (void)state;
     budget_init(&budget, 64 * MIB);
-    budget_guard_init(&guard, &budget, BUDGET_REQUESTS, BUDGET_SERVE);
+    budget_guard_init(&guard, &budget, BUDGET_REQUESTS, BUDGET_TRANSIENT);
     arena.guard = &guard;
     for (int i = 0; i < 40 * 1024; i++)
         memset(arena_alloc(&arena, 1024), 'x', 1024);

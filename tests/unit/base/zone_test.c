@@ -23,13 +23,13 @@ static void offsets_and_changes(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (zone_offset(&zone, rows[i].at) != rows[i].offset)
             fail_msg("%lld: %d", (long long)rows[i].at, zone_offset(&zone, rows[i].at));
-    assert_int_equal(zone_change_after(&zone, 1585443599), 1585443600);
-    assert_int_equal(zone_change_after(&zone, 1585443600), 1603587600);
-    assert_int_equal(zone_change_before(&zone, 1585443600), 1585443600);
-    assert_int_equal(zone_change_before(&zone, 1585443599), 1572138000);
-    assert_int_equal(zone_change_before(&zone, -3000000000), INT64_MIN);
+    assert_int_equal(zone_transition_after(&zone, 1585443599), 1585443600);
+    assert_int_equal(zone_transition_after(&zone, 1585443600), 1603587600);
+    assert_int_equal(zone_transition_before(&zone, 1585443600), 1585443600);
+    assert_int_equal(zone_transition_before(&zone, 1585443599), 1572138000);
+    assert_int_equal(zone_transition_before(&zone, -3000000000), INT64_MIN);
     assert_int_equal(zone_offset(NULL, 7), 0);
-    assert_int_equal(zone_change_after(NULL, 7), INT64_MAX);
+    assert_int_equal(zone_transition_after(NULL, 7), INT64_MAX);
 }
 
 /* Local times: in a gap as much later as it is long, in an overlap the first, or the one that is preferred. */
@@ -38,18 +38,18 @@ static void local_times(void **state)
     (void)state;
     struct zone zone = zone_berlin();
     int64_t gap = 1585449000 /* 2020-03-29T02:30 */, overlap = 1603593000 /* 2020-10-25T02:30 */;
-    struct zone_moments moments = zone_moments(&zone, gap);
+    struct zone_instants moments = zone_instants(&zone, gap);
     assert_int_equal(moments.count, 0);
-    assert_int_equal(moments.change, 1585443600);
-    assert_int_equal(zone_moment(&zone, gap, ZONE_PREFERS_NONE), 1585445400);
-    moments = zone_moments(&zone, overlap);
+    assert_int_equal(moments.transition, 1585443600);
+    assert_int_equal(zone_instant(&zone, gap, ZONE_PREFERS_NONE), 1585445400);
+    moments = zone_instants(&zone, overlap);
     assert_int_equal(moments.count, 2);
     assert_int_equal(moments.first, overlap - 7200);
     assert_int_equal(moments.second, overlap - 3600);
-    assert_int_equal(zone_moment(&zone, overlap, 3600), overlap - 3600);
-    assert_int_equal(zone_moment(&zone, overlap, 7200), overlap - 7200);
+    assert_int_equal(zone_instant(&zone, overlap, 3600), overlap - 3600);
+    assert_int_equal(zone_instant(&zone, overlap, 7200), overlap - 7200);
     for (int64_t at = 1500000000; at < 1700000000; at += 1799) {
-        moments = zone_moments(&zone, at + zone_offset(&zone, at));
+        moments = zone_instants(&zone, at + zone_offset(&zone, at));
         assert_true(moments.first == at || (moments.count == 2 && moments.second == at));
     }
 }
@@ -89,7 +89,7 @@ static void names(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct zone zone;
         struct problem problem = {0};
-        int r = zone_parse(buf_view(&zones), slice_from(rows[i].text), &arena, &zone, &problem);
+        int r = zone_parse(buf_as_slice(&zones), slice_from(rows[i].text), &arena, &zone, &problem);
         if ((r == 0) != (rows[i].name != NULL))
             fail_msg("%s: %d", rows[i].text, r);
         if (r != 0) {
@@ -121,9 +121,9 @@ static void broken_bytes(void **state)
     (void)state;
     struct buf zones = BUF_INIT(BUF_UNLIMITED);
     zone_sample(&zones, "2025b");
-    assert_true(zones_check(buf_view(&zones)));
-    assert_slice_equal(zones_version(buf_view(&zones)), "2025b");
-    assert_int_equal(zones_count(buf_view(&zones)), 1);
+    assert_true(zones_check(buf_as_slice(&zones)));
+    assert_slice_equal(zones_version(buf_as_slice(&zones)), "2025b");
+    assert_int_equal(zones_count(buf_as_slice(&zones)), 1);
     for (size_t len = 0; len < zones.len; len++) {
         char *copy = malloc(len + 1); /* of its own, so that a sanitizer sees a byte too far */
         memcpy(copy, zones.data, len);
@@ -151,18 +151,18 @@ static void rules_take_over(void **state)
     struct zone berlin = zone_berlin();
     int64_t at = 0;
     for (size_t i = 0; i < 80; i++) {
-        at = times[i] = zone_change_after(&berlin, i == 0 ? 600000000 : at);
+        at = times[i] = zone_transition_after(&berlin, i == 0 ? 600000000 : at);
         to[i] = zone_offset(&berlin, at) == 7200;
     }
     struct buf file = BUF_INIT(BUF_UNLIMITED), zones = BUF_INIT(BUF_UNLIMITED);
     zone_sample_file(&file, times, to, 80, types, 2, ZONE_SAMPLE_RULE);
-    struct zone_file files[] = {{SLICE_LIT("A/B"), buf_view(&file)}, {SLICE_LIT("A/C"), buf_view(&file)}};
+    struct zone_file files[] = {{SLICE_LIT("A/B"), buf_as_slice(&file)}, {SLICE_LIT("A/C"), buf_as_slice(&file)}};
     zones_write(&zones, SLICE_LIT("1"), files, 2);
-    assert_true(zones.len < 200 && zones_count(buf_view(&zones)) == 2);
+    assert_true(zones.len < 200 && zones_count(buf_as_slice(&zones)) == 2);
     struct arena arena = ARENA_INIT;
     struct zone zone;
     struct problem problem;
-    assert_int_equal(zone_parse(buf_view(&zones), SLICE_LIT("A/C"), &arena, &zone, &problem), 0);
+    assert_int_equal(zone_parse(buf_as_slice(&zones), SLICE_LIT("A/C"), &arena, &zone, &problem), 0);
     for (int64_t moment = 630000000; moment < 2000000000; moment += 86399)
         assert_int_equal(zone_offset(&zone, moment), zone_offset(&berlin, moment));
     buf_deinit(&file);

@@ -166,7 +166,7 @@ static void test_genesis(void **state)
     assert_int_equal(cmdlog_create_genesis(log, SLICE_LIT("first"), CMDLOG_FOREVER), 0);
     assert_int_equal(cmdlog_create_genesis(other, SLICE_LIT("second"), CMDLOG_FOREVER), CMDLOG_EXISTS);
     assert_int_equal(cmdlog_read_genesis(other, CMDLOG_FOREVER, &bytes, &position), 0);
-    assert_slice_equal(buf_view(&bytes), "first");
+    assert_slice_equal(buf_as_slice(&bytes), "first");
     assert_true(position > 0);
     buf_deinit(&bytes);
     cmdlog_close(log);
@@ -678,7 +678,7 @@ static void put_raw(const char *prefix, const char *key, struct slice value)
     call_frame(&request);
     etcd_put_put(&request, slice_from(path), value, 0);
     call_frame_end(&request);
-    assert_int_equal(client_ask(client, WAY_CONTROL, ETCD_PUT, buf_view(&request), CMDLOG_FOREVER, &reply, NULL), 0);
+    assert_int_equal(client_ask(client, WAY_CONTROL, ETCD_PUT, buf_as_slice(&request), CMDLOG_FOREVER, &reply, NULL), 0);
     client_close(client);
     buf_deinit(&request);
     buf_deinit(&reply);

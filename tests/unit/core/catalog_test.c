@@ -165,7 +165,7 @@ static const char *settings_of(struct core_box *box, const char *name)
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
 
     settings_render(catalog_index(catalog, slice_from(name))->settings, true, &buf);
-    snprintf(text, sizeof(text), "%.*s", SLICE_ARG(buf_view(&buf)));
+    snprintf(text, sizeof(text), "%.*s", SLICE_ARG(buf_as_slice(&buf)));
     buf_deinit(&buf);
     return text;
 }
@@ -326,7 +326,7 @@ static struct slice offer_zones(struct core_box *box, const char *version)
     struct command *command = command_new(COMMAND_ZONES, DIALECT_7);
 
     zone_sample(&zones, version);
-    command->object.body = arena_copy(&command->arena, buf_view(&zones));
+    command->object.body = arena_copy(&command->arena, buf_as_slice(&zones));
     buf_deinit(&zones);
     box_run(box, command, 1);
     return zones_version(kept_zones(box));

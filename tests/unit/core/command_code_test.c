@@ -23,7 +23,7 @@ static struct slice encode(const struct command *command, struct buf *buf)
 {
     buf_clear(buf);
     command_encode(command, buf);
-    return buf_view(buf);
+    return buf_as_slice(buf);
 }
 
 static void assert_same(const struct command *a, const struct command *b)
@@ -31,7 +31,7 @@ static void assert_same(const struct command *a, const struct command *b)
     struct buf line = BUF_INIT(BUF_UNLIMITED);
 
     if (!sample_same(a, b, &line))
-        fail_msg("%s: %.*s is lost", command_name(a->type), SLICE_ARG(buf_view(&line)));
+        fail_msg("%s: %.*s is lost", command_name(a->type), SLICE_ARG(buf_as_slice(&line)));
     buf_deinit(&line);
 }
 
@@ -44,7 +44,7 @@ static void check_round_trip(enum command_type type, struct rng *rng)
     assert_int_equal(decoded->type, type);
     assert_same(command, decoded);
     command_free(command);
-    assert_true(slice_equal(buf_view(&bytes), encode(decoded, &again)));
+    assert_true(slice_equal(buf_as_slice(&bytes), encode(decoded, &again)));
     command_free(decoded);
     buf_deinit(&bytes);
     buf_deinit(&again);
@@ -106,7 +106,7 @@ static void check_damage(const struct command *command)
         buf.data[bit / 8] = (char)(buf.data[bit / 8] ^ 1 << bit % 8);
     }
     buf_byte(&buf, 0);
-    check_canonical(buf_view(&buf));
+    check_canonical(buf_as_slice(&buf));
     buf_deinit(&buf);
 }
 
@@ -261,13 +261,13 @@ static void check_golden(int version, enum command_type type)
     }
     name_file(name, sizeof(name), version, type, ".txt");
     assert_true(read_file(name, &text));
-    assert_int_equal(command_decode(buf_view(&bytes), &command), 0);
+    assert_int_equal(command_decode(buf_as_slice(&bytes), &command), 0);
     sample_tell(command, &told);
-    if (!slice_equal(buf_view(&told), buf_view(&text)))
-        fail_msg("%s: now it says\n%.*s", name, SLICE_ARG(buf_view(&told)));
+    if (!slice_equal(buf_as_slice(&told), buf_as_slice(&text)))
+        fail_msg("%s: now it says\n%.*s", name, SLICE_ARG(buf_as_slice(&told)));
     if (version == COMMAND_CODE_VERSION) {
         buf_clear(&told);
-        assert_true(slice_equal(buf_view(&bytes), encode(command, &told)));
+        assert_true(slice_equal(buf_as_slice(&bytes), encode(command, &told)));
     }
     command_free(command);
     buf_deinit(&bytes);
@@ -286,7 +286,7 @@ static void write_golden(enum command_type type)
         write_file(name, encode(command, &bytes));
         sample_tell(command, &text);
         name_file(name, sizeof(name), COMMAND_CODE_VERSION, type, ".txt");
-        write_file(name, buf_view(&text));
+        write_file(name, buf_as_slice(&text));
     }
     command_free(command);
     buf_deinit(&bytes);

@@ -35,7 +35,7 @@ static struct store *random_store(struct rng *rng, unsigned one_in)
                 continue;
             buf_clear(&record);
             doc_encode(&record, &(struct doc){.ts = ts, .version = (int64_t)i, .deleted = rng_below(rng, 4) == 0});
-            store_batch_put(batch, SPACE_DOCUMENTS, key_of(bytes, i), buf_view(&record));
+            store_batch_put(batch, SPACE_DOCUMENTS, key_of(bytes, i), buf_as_slice(&record));
         }
         assert_int_equal(store_write(store, batch), 0);
         store_batch_clear(batch);

@@ -24,7 +24,7 @@ static void records_come_back(void **state)
 
     doc_encode(&buf, &full);
     doc_stamp(buf.data, 42);
-    assert_int_equal(doc_decode(buf_view(&buf), &doc), 0);
+    assert_int_equal(doc_decode(buf_as_slice(&buf), &doc), 0);
     assert_int_equal(doc.ts, 42);
     assert_true(doc.version == INT64_MAX && doc.seq_no == 77 && doc.batch == UINT64_MAX && !doc.deleted);
     assert_slice_equal(doc.routing, "r");
@@ -43,7 +43,7 @@ static void tombstones_have_no_source(void **state)
     (void)state;
 
     doc_encode(&buf, &tombstone);
-    assert_int_equal(doc_decode(buf_view(&buf), &doc), 0);
+    assert_int_equal(doc_decode(buf_as_slice(&buf), &doc), 0);
     assert_true(doc.deleted && doc.version == 3 && doc.source.len == 0);
     assert_null(doc.routing.data);
     buf_deinit(&buf);
@@ -59,7 +59,7 @@ static void every_truncation_is_refused_or_shorter(void **state)
     for (size_t len = 0; len < buf.len - full.source.len; len++)
         assert_int_equal(doc_decode(slice_make(buf.data, len), &doc), TL_ERR_CORRUPT);
     buf.data[8] = (char)0x80; /* a flag that nobody knows */
-    assert_int_equal(doc_decode(buf_view(&buf), &doc), TL_ERR_CORRUPT);
+    assert_int_equal(doc_decode(buf_as_slice(&buf), &doc), TL_ERR_CORRUPT);
     buf_deinit(&buf);
 }
 
@@ -88,7 +88,7 @@ static void counters_come_back(void **state)
     (void)state;
 
     counter_encode(&buf, &record);
-    assert_int_equal(counter_decode(buf_view(&buf), &again), 0);
+    assert_int_equal(counter_decode(buf_as_slice(&buf), &again), 0);
     assert_true(again.ts == 5 && again.next_seq_no == 1000 && again.documents == 1u << 20);
     assert_int_equal(counter_decode(slice_make(buf.data, 9), &again), TL_ERR_CORRUPT);
     assert_true(counter_key_parse(counter_key(key, 70000, 300), &index, &type));

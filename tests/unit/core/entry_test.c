@@ -45,9 +45,9 @@ static void check_whole(const struct entry_head *wanted)
 
     put_together(wanted, commands, &buf);
     assert_int_equal(buf.data[0], wanted->life == 0 ? 1 : 2);
-    assert_int_equal(entry_read_head(buf_view(&buf), &head), 0);
+    assert_int_equal(entry_read_head(buf_as_slice(&buf), &head), 0);
     assert_int_equal(head.number, wanted->number);
-    assert_int_equal(entry_decode(buf_view(&buf), &head, &taken), 0);
+    assert_int_equal(entry_decode(buf_as_slice(&buf), &head, &taken), 0);
     assert_int_equal(head.host, wanted->host);
     assert_int_equal(head.ts, wanted->ts);
     assert_int_equal(head.clock, wanted->clock);
@@ -98,7 +98,7 @@ static void check_damaged(struct slice bytes)
     }
     entry_begin(&head, &again);
     list_for_each(link, &taken) entry_add(list_entry(link, struct command, link), &again);
-    assert_true(slice_equal(buf_view(&again), bytes) || is_version_raised(bytes, buf_view(&again)));
+    assert_true(slice_equal(buf_as_slice(&again), bytes) || is_version_raised(bytes, buf_as_slice(&again)));
     free_all(&taken);
     buf_deinit(&again);
 }
@@ -113,7 +113,7 @@ static void check_all_damage(const struct entry_head *head)
         check_damaged(slice_make(buf.data, len));
     for (size_t bit = 0; bit < 8 * buf.len; bit++) {
         buf.data[bit / 8] = (char)(buf.data[bit / 8] ^ 1 << bit % 8);
-        check_damaged(buf_view(&buf));
+        check_damaged(buf_as_slice(&buf));
         buf.data[bit / 8] = (char)(buf.data[bit / 8] ^ 1 << bit % 8);
     }
     for (int i = 0; i < SOME; i++)
@@ -312,7 +312,7 @@ static void apply(struct core_box *box, const char *id, tl_ts ts)
     entry_begin(&head, &buf);
     entry_add(command, &buf);
     entry_add(command, &buf);
-    assert_int_equal(entry_decode(buf_view(&buf), &head, &commands), 0);
+    assert_int_equal(entry_decode(buf_as_slice(&buf), &head, &commands), 0);
     assert_int_equal(entry_apply(box->core, &head, &commands, &box->effects), 0);
     free_all(&box->effects.completed);
     command_free(command);

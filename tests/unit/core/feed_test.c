@@ -163,7 +163,7 @@ static void test_changes_as_bytes(void **state)
         struct feed_change change = {(enum feed_what)what, 70000, 300, SLICE_LIT("a\0\xff"), SLICE_LIT("to")}, back;
         struct buf bytes = BUF_INIT(BUF_UNLIMITED);
         feed_change_put(&bytes, &change);
-        struct slice rest = buf_view(&bytes);
+        struct slice rest = buf_as_slice(&bytes);
         assert_true(feed_change_take(&rest, &back));
         assert_int_equal(rest.len, 0);
         assert_int_equal(back.index, 70000);

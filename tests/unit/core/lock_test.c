@@ -610,7 +610,7 @@ static struct slice random_path(struct rng *rng, struct arena *arena)
     uint64_t count = rng_below(rng, 50) == 0 ? RESOURCE_LEVELS_MAX + rng_below(rng, 3) : rng_below(rng, 6);
     for (uint64_t i = 0; i < count; i++)
         buf_slice(&path, slice_from(count > 6 && i > 2 ? "/a" : names[rng_below(rng, 6)]));
-    struct slice copy = arena_copy(arena, buf_view(&path));
+    struct slice copy = arena_copy(arena, buf_as_slice(&path));
     buf_deinit(&path);
     return copy;
 }
@@ -649,7 +649,7 @@ static void assert_printed(const char *name, const char *expected)
     struct resource *resource = resource_open(&table, &parts, &RESOURCE_TRAIL_INIT);
     struct buf buf = BUF_INIT(1000);
     resource_print(resource, &buf);
-    assert_slice_equal(buf_view(&buf), expected);
+    assert_slice_equal(buf_as_slice(&buf), expected);
     buf_deinit(&buf);
     resource_unref(&table, resource);
     resource_table_deinit(&table);

@@ -318,9 +318,9 @@ static void test_what_was_loaded_saves_the_same_bytes(void **state)
     core_stop(box.core, &box.effects);
     free_completed(&box);
     core_close(box.core);
-    assert_int_equal(load(&box, buf_view(&saved), NULL, &box.core), 0);
+    assert_int_equal(load(&box, buf_as_slice(&saved), NULL, &box.core), 0);
     save(&box, &again);
-    assert_true(slice_equal(buf_view(&saved), buf_view(&again)));
+    assert_true(slice_equal(buf_as_slice(&saved), buf_as_slice(&again)));
     assert_true(box_digest(&box) == digest);
     lock_table_check(&box.core->owners->locks);
     empty(&box);
@@ -340,7 +340,7 @@ static void test_a_save_changes_nothing(void **state)
     save(&box, &saved);
     assert_true(box_digest(&box) == digest && core_chain(box.core) == chain);
     save(&box, &again);
-    assert_true(slice_equal(buf_view(&saved), buf_view(&again)));
+    assert_true(slice_equal(buf_as_slice(&saved), buf_as_slice(&again)));
     core_news(box.core, box.clock, TL_SECOND, &news);
     buf_byte(&news, '\0');
     assert_non_null(strstr(news.data, "expiry: ")); /* nobody has told it yet */
@@ -376,7 +376,7 @@ static void test_waiting_requests_go_on(void **state)
     core_stop(box.core, &box.effects);
     free_completed(&box);
     core_close(box.core);
-    assert_int_equal(load(&box, buf_view(&saved), NULL, &box.core), 0);
+    assert_int_equal(load(&box, buf_as_slice(&saved), NULL, &box.core), 0);
     session(&box, COMMAND_SESSION_CLOSE, "a", false);
     assert_true(go_on(&box) > 3); /* what was kept is done first */
     session(&box, COMMAND_SESSION_CLOSE, "b", false);
@@ -486,7 +486,7 @@ static void test_a_store_that_is_ahead_is_refused(void **state)
     save(&box, &saved);
     tl_ts then = core_last_ts(box.core);
     put(&box, 900, 900, "", "");
-    assert_int_equal(core_load(box.store, &box.limits, buf_view(&saved), &reason, &(struct core *){NULL}),
+    assert_int_equal(core_load(box.store, &box.limits, buf_as_slice(&saved), &reason, &(struct core *){NULL}),
                      TL_ERR_CORRUPT);
     buf_byte(&reason, '\0');
     char expected[64];
@@ -532,7 +532,7 @@ static void test_locks_without_records(void **state)
         assert_true(core_chain(box.core) != chain);
         save(&box, &saved);
         digest = box_digest(&box);
-        assert_int_equal(load(&box, buf_view(&saved), &reason, &again), 0);
+        assert_int_equal(load(&box, buf_as_slice(&saved), &reason, &again), 0);
         core_stop(box.core, &box.effects);
         free_completed(&box);
         core_close(box.core);
@@ -596,7 +596,7 @@ static void test_a_loaded_table_gives_the_same_locks(void **state)
     fill_types(&loaded);
     save(&old, &saved);
     core_close(loaded.core);
-    assert_int_equal(load(&loaded, buf_view(&saved), NULL, &loaded.core), 0);
+    assert_int_equal(load(&loaded, buf_as_slice(&saved), NULL, &loaded.core), 0);
     assert_int_equal(core_begin_saving(loaded.core), 0);
     struct core_box *const both[] = {&old, &loaded};
     for (int i = 0; i < 2; i++) {
@@ -607,7 +607,7 @@ static void test_a_loaded_table_gives_the_same_locks(void **state)
     assert_true(core_chain(old.core) == core_chain(loaded.core));
     save(&old, &saved);
     save(&loaded, &again);
-    assert_true(slice_equal(buf_view(&saved), buf_view(&again)));
+    assert_true(slice_equal(buf_as_slice(&saved), buf_as_slice(&again)));
     empty(&old);
     empty(&loaded);
     buf_deinit(&saved);
@@ -637,7 +637,7 @@ static void reload(struct core_box *box)
     save(box, &saved);
     core_stop(box->core, &box->effects);
     core_close(box->core);
-    assert_int_equal(load(box, buf_view(&saved), NULL, &box->core), 0);
+    assert_int_equal(load(box, buf_as_slice(&saved), NULL, &box->core), 0);
     buf_deinit(&saved);
 }
 
@@ -729,13 +729,13 @@ static void test_damage_is_refused_with_its_place(void **state)
     }
     for (size_t bit = 0; bit < 8 * saved.len; bit++) {
         saved.data[bit / 8] = (char)(saved.data[bit / 8] ^ 1 << bit % 8);
-        int r = load(&box, buf_view(&saved), &reason, &core);
+        int r = load(&box, buf_as_slice(&saved), &reason, &core);
         assert_true(r == TL_ERR_CORRUPT || (r == CORE_SAVE_NEWER && bit / 8 == 8));
         assert_true(reason.len > 0);
         saved.data[bit / 8] = (char)(saved.data[bit / 8] ^ 1 << bit % 8);
     }
     buf_byte(&saved, 0);
-    assert_int_equal(load(&box, buf_view(&saved), &reason, &core), TL_ERR_CORRUPT);
+    assert_int_equal(load(&box, buf_as_slice(&saved), &reason, &core), TL_ERR_CORRUPT);
     empty(&box);
     buf_deinit(&saved);
     buf_deinit(&reason);
@@ -788,12 +788,12 @@ static void test_what_checksums_let_through(void **state)
                 char before = saved.data[at];
                 saved.data[at] = (char)(before ^ masks[i]);
                 put_checksums(&saved);
-                int r = load(&box, buf_view(&saved), &reason, &core);
+                int r = load(&box, buf_as_slice(&saved), &reason, &core);
                 assert_true(r == 0 || (r == TL_ERR_CORRUPT && reason.len > 0));
                 if (r == 0) {
                     buf_clear(&again);
                     core_save(core, &again);
-                    assert_true(slice_equal(buf_view(&saved), buf_view(&again)));
+                    assert_true(slice_equal(buf_as_slice(&saved), buf_as_slice(&again)));
                     core_stop(core, &box.effects);
                     free_completed(&box);
                     core_close(core);
@@ -830,16 +830,16 @@ static void test_a_deep_lock_is_short(void **state)
         command->lock.targets = arena_zalloc(&command->arena, sizeof(*command->lock.targets));
         command->lock.target_count = 1;
         *command->lock.targets = (struct lock_target){
-            .mode = LOCK_X, .index = SLICE_LIT("fs"), .path = arena_copy(&command->arena, buf_view(&path))};
+            .mode = LOCK_X, .index = SLICE_LIT("fs"), .path = arena_copy(&command->arena, buf_as_slice(&path))};
         give(&box, command);
     }
     free_completed(&box);
     save(&box, &saved);
     assert_true(box.core->owners->locks.lock_count == 2);
     assert_true(saved.len < (size_t)3 * DEPTH * BYTES_A_LEVEL);
-    assert_int_equal(load(&box, buf_view(&saved), NULL, &core), 0);
+    assert_int_equal(load(&box, buf_as_slice(&saved), NULL, &core), 0);
     core_save(core, &again);
-    assert_true(slice_equal(buf_view(&saved), buf_view(&again)));
+    assert_true(slice_equal(buf_as_slice(&saved), buf_as_slice(&again)));
     core_close(core);
     empty(&box);
     buf_deinit(&saved);
@@ -856,7 +856,7 @@ static void test_a_newer_version_is_told(void **state)
 
     box_open(&box);
     assert_int_equal(load(&box, SLICE_LIT("tidecore\x07"), &reason, &core), CORE_SAVE_NEWER);
-    assert_true(slice_is(buf_view(&reason), "it has version 7, and up to 6 are known here"));
+    assert_true(slice_is(buf_as_slice(&reason), "it has version 7, and up to 6 are known here"));
     box_close(&box);
     buf_deinit(&reason);
 }
@@ -871,7 +871,7 @@ static struct slice read_file(const char *path, struct buf *buf)
     while ((count = fread(bytes, 1, sizeof(bytes), file)) > 0)
         buf_append(buf, bytes, count);
     fclose(file);
-    return buf_view(buf);
+    return buf_as_slice(buf);
 }
 
 static void write_version(int version)
@@ -903,7 +903,7 @@ static void read_version(int version)
     core_close(box.core);
     assert_int_equal(load(&box, read_file(path, &saved), NULL, &box.core), 0);
     save(&box, &again);
-    assert_true(slice_equal(buf_view(&saved), buf_view(&again)) == (version == SECTIONS_VERSION));
+    assert_true(slice_equal(buf_as_slice(&saved), buf_as_slice(&again)) == (version == SECTIONS_VERSION));
     empty(&box);
     buf_deinit(&saved);
     buf_deinit(&again);

@@ -25,7 +25,7 @@ static const char *render(struct box *box, bool flat)
     struct slice text;
 
     settings_render(&box->settings, flat, &buf);
-    text = arena_copy(&box->arena, buf_view(&buf));
+    text = arena_copy(&box->arena, buf_as_slice(&buf));
     buf_deinit(&buf);
     return text.data;
 }

@@ -142,7 +142,7 @@ static void records_come_back(void **state)
         struct buf buf = BUF_INIT(BUF_UNLIMITED);
         struct tree_moved moved;
         tree_moved_encode(&buf, &moves[i]);
-        assert_int_equal(tree_moved_decode(buf_view(&buf), &moved), 0);
+        assert_int_equal(tree_moved_decode(buf_as_slice(&buf), &moved), 0);
         assert_true(moved.ts == moves[i].ts && moved.lies == moves[i].lies && moved.renames == moves[i].renames);
         assert_true(moved.seq_no == moves[i].seq_no && slice_equal(moved.place, moves[i].place));
         for (size_t len = 0; len < 11; len++)
@@ -163,11 +163,11 @@ static void a_past_comes_back_the_newest_first(void **state)
     tree_past_encode(&past, TREE_TS_OPEN, &moves[1]);
     tree_past_encode(&past, 9, &moves[0]);
     tree_past_key(&key, INDEX, SLICE_LIT("/a"));
-    assert_true(tree_record_is_sound(buf_view(&key), buf_view(&past)));
-    assert_true(tree_record_is_open(buf_view(&key), buf_view(&past)));
+    assert_true(tree_record_is_sound(buf_as_slice(&key), buf_as_slice(&past)));
+    assert_true(tree_record_is_open(buf_as_slice(&key), buf_as_slice(&past)));
     for (size_t len = 0; len < past.len; len++) /* as long as the first item is, it is one */
-        assert_int_equal(tree_record_is_sound(buf_view(&key), slice_make(past.data, len)), len == past.len - 20);
-    struct slice rest = buf_view(&past);
+        assert_int_equal(tree_record_is_sound(buf_as_slice(&key), slice_make(past.data, len)), len == past.len - 20);
+    struct slice rest = buf_as_slice(&past);
     for (int i = 1; i >= 0; i--) {
         assert_int_equal(tree_past_take(&rest, &ts, &item), 0);
         assert_int_equal(tree_moved_decode(item, &moved), 0);
@@ -177,7 +177,7 @@ static void a_past_comes_back_the_newest_first(void **state)
     buf_truncate(&past, 0);
     tree_past_encode(&past, 9, &moves[0]);
     tree_past_encode(&past, 10, &moves[1]);
-    assert_false(tree_record_is_sound(buf_view(&key), buf_view(&past)));
+    assert_false(tree_record_is_sound(buf_as_slice(&key), buf_as_slice(&past)));
     buf_deinit(&key);
     buf_deinit(&past);
 }
@@ -197,13 +197,13 @@ static void only_renames_of_open_transactions_are_stamped(void **state)
     struct tree_moved moved = {.ts = TREE_TS_OPEN, .seq_no = 1};
     (void)state;
     tree_moved_encode(&value, &moved);
-    assert_true(tree_record_is_open(tree_moved_key(&key, INDEX, SLICE_LIT("/a")), buf_view(&value)));
-    assert_true(tree_record_is_open(tree_newest_key(&key, INDEX), buf_view(&value)));
-    assert_false(tree_record_is_open(tree_guest_key(&key, INDEX, SLICE_LIT("/a")), buf_view(&value)));
+    assert_true(tree_record_is_open(tree_moved_key(&key, INDEX, SLICE_LIT("/a")), buf_as_slice(&value)));
+    assert_true(tree_record_is_open(tree_newest_key(&key, INDEX), buf_as_slice(&value)));
+    assert_false(tree_record_is_open(tree_guest_key(&key, INDEX, SLICE_LIT("/a")), buf_as_slice(&value)));
     moved.ts = 9;
     buf_clear(&value);
     tree_moved_encode(&value, &moved);
-    assert_false(tree_record_is_open(tree_moved_key(&key, INDEX, SLICE_LIT("/a")), buf_view(&value)));
+    assert_false(tree_record_is_open(tree_moved_key(&key, INDEX, SLICE_LIT("/a")), buf_as_slice(&value)));
     buf_deinit(&key);
     buf_deinit(&value);
 }

@@ -216,7 +216,7 @@ static cmdlog_position append(struct world *world, struct command *command, tl_t
     entry_begin(&head, &bytes);
     entry_add(command, &bytes);
     command_free(command);
-    struct slice part = buf_view(&bytes);
+    struct slice part = buf_as_slice(&bytes);
     assert_int_equal(cmdlog_append(world->log, &part, 1, &world->last), 0);
     assert_int_equal(cmdlog_sync(world->log, world->last), 0);
     buf_deinit(&bytes);
@@ -248,7 +248,7 @@ static struct slice bytes_at(struct world *world, cmdlog_position position, stru
     assert_int_equal(entry.position, position);
     buf_slice(bytes, entry.bytes);
     cmdlog_unfollow(cursor);
-    return buf_view(bytes);
+    return buf_as_slice(bytes);
 }
 
 /* The process ends while it applies this entry. */
@@ -410,7 +410,7 @@ static void test_what_lies_before_the_checkpoint(void **state)
     struct buf record = BUF_INIT(BUF_UNLIMITED);
     (void)recover(&world, world.store, &core);
     recover_write_record(core, world.recovered.position, NULL, &record);
-    assert_int_equal(store_checkpoint(world.store, buf_view(&record)), 0);
+    assert_int_equal(store_checkpoint(world.store, buf_as_slice(&record)), 0);
     buf_deinit(&record);
     core_close(core);
     end_in(&world, world.last);
@@ -470,7 +470,7 @@ static void assert_described(struct command *command, const char *expected)
     entry_begin(&head, &bytes);
     entry_add(command, &bytes);
     command_free(command);
-    poison_describe(buf_view(&bytes), 1, &text);
+    poison_describe(buf_as_slice(&bytes), 1, &text);
     buf_byte(&text, '\0');
     assert_string_equal(text.data, expected);
     buf_deinit(&bytes);
@@ -496,7 +496,7 @@ static void test_what_it_is(void **state)
     entry_begin(&head, &bytes);
     entry_add(rename, &bytes);
     command_free(rename);
-    poison_describe(buf_view(&bytes), 0, &text);
+    poison_describe(buf_as_slice(&bytes), 0, &text);
     assert_int_equal(text.len, 1024);
     buf_clear(&text);
     poison_describe(SLICE_LIT("nonsense"), 1, &text);

@@ -98,7 +98,7 @@ static void test_an_hour_ago_is_kept_over_restarts(void **state)
         past_note(&past, boot += TL_SECOND, ts += i == 8000 ? YEAR : i % 100 == 0 ? 1000 : TL_SECOND);
     past_save(&past, boot, &saved);
     assert_true(saved.len < 4096);
-    assert_true(past_load(&again, hour, PAST_ORIGIN + 5, ts + 7, buf_view(&saved)));
+    assert_true(past_load(&again, hour, PAST_ORIGIN + 5, ts + 7, buf_as_slice(&saved)));
     for (uint64_t us = 0; us <= hour; us += 10 * TL_SECOND) {
         tl_ts before = past_before(&past, boot, us), after = past_before(&again, PAST_ORIGIN + 5, us);
         assert_true(after <= before + TL_SECOND && before <= after + TL_SECOND); /* less is not worth keeping */

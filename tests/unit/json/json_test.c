@@ -138,9 +138,9 @@ static void duplicates_are_found_at_any_size(void **state)
         for (int i = 0; i < count; i++)
             buf_printf(&text, "\"k%d\":{\"k0\":%d},", i, i);
         buf_lit(&text, "\"k\\u0030\":1}]}");
-        assert_int_equal(parse(&arena, buf_view(&text), 0, &doc, &problem), JSON_INVALID);
+        assert_int_equal(parse(&arena, buf_as_slice(&text), 0, &doc, &problem), JSON_INVALID);
         assert_true(slice_starts_with(problem.reason, SLICE_LIT("Duplicate field 'k0'\n")));
-        assert_int_equal(parse(&arena, buf_view(&text), JSON_DUPLICATES, &doc, &problem), 0);
+        assert_int_equal(parse(&arena, buf_as_slice(&text), JSON_DUPLICATES, &doc, &problem), 0);
         yyjson_val *object = yyjson_arr_get_first(json_get_lit(doc.root, "o"));
         assert_int_equal(yyjson_get_int(json_get_lit(object, "k0")), 1); /* the last one counts */
         buf_deinit(&text);
@@ -289,7 +289,7 @@ static void members_and_elements_come_in_order(void **state)
             buf_printf(&seen, " %zu/%zu %d", j, inner, (int)yyjson_get_int(element));
         buf_byte(&seen, ';');
     }
-    assert_true(slice_equal(buf_view(&seen), SLICE_LIT("0/3 a 0/3 1 1/3 0 2/3 4;1/3 b;2/3 c 0/1 5;")));
+    assert_true(slice_equal(buf_as_slice(&seen), SLICE_LIT("0/3 a 0/3 1 1/3 0 2/3 4;1/3 b;2/3 c 0/1 5;")));
     buf_deinit(&seen);
     arena_deinit(&arena);
 }
@@ -356,12 +356,12 @@ static void a_long_text_is_given_up(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct buf text = long_text(texts[i].head, texts[i].item, texts[i].numbered, texts[i].tail);
-        assert_int_equal(parse_until(buf_view(&text), UINT64_MAX, &account), texts[i].result);
-        assert_false(account_over(&account));
+        assert_int_equal(parse_until(buf_as_slice(&text), UINT64_MAX, &account), texts[i].result);
+        assert_false(account_ended(&account));
         uint64_t all = looks;
         assert_true(all >= texts[i].looks);
         for (uint64_t deadline = 1; deadline < all; deadline += 1 + all / 10) {
-            assert_int_equal(parse_until(buf_view(&text), deadline, &account), JSON_INVALID);
+            assert_int_equal(parse_until(buf_as_slice(&text), deadline, &account), JSON_INVALID);
             assert_int_equal(account.end, ACCOUNT_LATE);
             assert_int_equal(looks, deadline + 1);
         }

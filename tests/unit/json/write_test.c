@@ -50,15 +50,15 @@ static void doubles_print_as_java_does(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct buf buf = BUF_INIT(BUF_UNLIMITED);
         json_write_double(&buf, rows[i].value);
-        if (!slice_is(buf_view(&buf), rows[i].text))
-            fail_msg("got %.*s, expected %s", SLICE_ARG(buf_view(&buf)), rows[i].text);
+        if (!slice_is(buf_as_slice(&buf), rows[i].text))
+            fail_msg("got %.*s, expected %s", SLICE_ARG(buf_as_slice(&buf)), rows[i].text);
         buf_deinit(&buf);
     }
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     json_float_text(&buf, 0.1f);
     buf_byte(&buf, ' ');
     json_float_text(&buf, 16777216.0f);
-    assert_slice_equal(buf_view(&buf), "0.1 1.6777216E7");
+    assert_slice_equal(buf_as_slice(&buf), "0.1 1.6777216E7");
     buf_deinit(&buf);
 }
 
@@ -87,7 +87,7 @@ static void values_are_normalised_as_recorded(void **state)
         for (enum dialect dialect = 0; dialect < DIALECT_COUNT; dialect++) {
             struct buf buf = BUF_INIT(BUF_UNLIMITED);
             json_write(&buf, parse(&arena, rows[i].source), dialect);
-            assert_slice_equal(buf_view(&buf),
+            assert_slice_equal(buf_as_slice(&buf),
                                dialect == DIALECT_5 && rows[i].of_5 != NULL ? rows[i].of_5 : rows[i].of_7);
             buf_deinit(&buf);
         }
@@ -101,7 +101,7 @@ static void pretty_printing_indents(void **state)
     struct arena arena = ARENA_INIT;
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     json_write_pretty(&buf, parse(&arena, "{\"a\":[1,{\"b\":{}}],\"c\":[]}"), DIALECT_7);
-    assert_slice_equal(buf_view(&buf),
+    assert_slice_equal(buf_as_slice(&buf),
                        "{\n  \"a\" : [\n    1,\n    {\n      \"b\" : { }\n    }\n  ],\n  \"c\" : [ ]\n}");
     buf_deinit(&buf);
     arena_deinit(&arena);
@@ -128,7 +128,7 @@ static void writer_puts_commas(void **state)
     json_u64(&w, 7);
     json_end(&w, ']');
     json_end(&w, '}');
-    assert_slice_equal(buf_view(&buf), "{\"a\":[],\"b\":[-1,\"x\",true,null,2.0,{\"k\":1},7]}");
+    assert_slice_equal(buf_as_slice(&buf), "{\"a\":[],\"b\":[-1,\"x\",true,null,2.0,{\"k\":1},7]}");
     buf_deinit(&buf);
 }
 
@@ -162,7 +162,7 @@ static void paths_go_through_arrays_and_dots(void **state)
         struct buf buf = BUF_INIT(BUF_UNLIMITED);
         yyjson_val *root = parse(&arena, rows[i].document);
         assert_true(json_path_each(root, slice_from(rows[i].path), collect, &buf));
-        assert_slice_equal(buf_view(&buf), rows[i].leaves);
+        assert_slice_equal(buf_as_slice(&buf), rows[i].leaves);
         assert_int_equal(json_path_first(root, slice_from(rows[i].path)) != NULL, rows[i].leaves[0] != '\0');
         buf_deinit(&buf);
     }
@@ -179,10 +179,10 @@ static void repeated_members_count_once(void **state)
     struct json_filter filter = {includes, 2, NULL, 0};
     yyjson_val *document = parse(&arena, "{\"x\":1,\"x\":2}");
     json_filter_source(&buf, document, &filter, DIALECT_5);
-    assert_slice_equal(buf_view(&buf), "{\"x\":2}");
+    assert_slice_equal(buf_as_slice(&buf), "{\"x\":2}");
     buf_clear(&buf);
     assert_true(json_merge(&buf, document, parse(&arena, "{\"y\":3,\"y\":4}"), DIALECT_5));
-    assert_slice_equal(buf_view(&buf), "{\"x\":2,\"y\":4}");
+    assert_slice_equal(buf_as_slice(&buf), "{\"x\":2,\"y\":4}");
     buf_deinit(&buf);
     arena_deinit(&arena);
 }
@@ -208,7 +208,7 @@ static void merging_keeps_order_and_notices_noops(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct buf buf = BUF_INIT(BUF_UNLIMITED);
         bool changed = json_merge(&buf, parse(&arena, rows[i].base), parse(&arena, rows[i].patch), DIALECT_7);
-        assert_slice_equal(buf_view(&buf), rows[i].result);
+        assert_slice_equal(buf_as_slice(&buf), rows[i].result);
         assert_int_equal(changed, rows[i].changed);
         buf_deinit(&buf);
     }
@@ -257,8 +257,8 @@ static void sources_are_filtered(void **state)
                                      split(rows[i].excludes, excludes)};
         struct buf buf = BUF_INIT(BUF_UNLIMITED);
         json_filter_source(&buf, parse(&arena, document), &filter, DIALECT_7);
-        if (!slice_is(buf_view(&buf), rows[i].result))
-            fail_msg("+%s -%s: got %.*s, expected %s", rows[i].includes, rows[i].excludes, SLICE_ARG(buf_view(&buf)),
+        if (!slice_is(buf_as_slice(&buf), rows[i].result))
+            fail_msg("+%s -%s: got %.*s, expected %s", rows[i].includes, rows[i].excludes, SLICE_ARG(buf_as_slice(&buf)),
                      rows[i].result);
         buf_deinit(&buf);
     }
@@ -293,8 +293,8 @@ static void responses_are_filtered(void **state)
         struct slice patterns[8];
         struct buf buf = BUF_INIT(BUF_UNLIMITED);
         json_filter_path(&buf, parse(&arena, reply), patterns, split(rows[i].patterns, patterns), DIALECT_7);
-        if (!slice_is(buf_view(&buf), rows[i].result))
-            fail_msg("%s: got %.*s, expected %s", rows[i].patterns, SLICE_ARG(buf_view(&buf)), rows[i].result);
+        if (!slice_is(buf_as_slice(&buf), rows[i].result))
+            fail_msg("%s: got %.*s, expected %s", rows[i].patterns, SLICE_ARG(buf_as_slice(&buf)), rows[i].result);
         buf_deinit(&buf);
     }
     arena_deinit(&arena);
@@ -351,7 +351,7 @@ static void writing_ends_with_its_account(void **state)
         buf_lit(&text, "{\"a\":1},");
     buf_lit(&text, "1]");
     struct json_doc doc;
-    assert_int_equal(json_parse_stored(&arena, buf_view(&text), &doc), 0);
+    assert_int_equal(json_parse_stored(&arena, buf_as_slice(&text), &doc), 0);
     struct slice pattern = SLICE_LIT("**.a");
     for (int way = 0; way < 3; way++) {
         for (int leaves = 0; leaves < 2; leaves++) {
@@ -366,9 +366,9 @@ static void writing_ends_with_its_account(void **state)
                 json_write_pretty(&out, doc.root, DIALECT_7);
             else
                 json_filter_path(&out, doc.root, &pattern, 1, DIALECT_7);
-            assert_int_equal(account_over(&account), leaves);
+            assert_int_equal(account_ended(&account), leaves);
             if (leaves)
-                assert_true(account.steps <= 2 * ACCOUNT_LOOK_EVERY);
+                assert_true(account.steps <= 2 * ACCOUNT_POLL_EVERY);
             buf_deinit(&out);
         }
     }

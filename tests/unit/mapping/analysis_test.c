@@ -18,9 +18,9 @@ static void assert_tokens(const struct analyzer *analyzer, const char *text, con
     struct arena arena = ARENA_INIT;
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     analyzer_run(analyzer, slice_from(text), &arena, print_token, &buf);
-    if (!slice_is(buf_view(&buf), tokens))
+    if (!slice_is(buf_as_slice(&buf), tokens))
         fail_msg("%.*s of '%s': got %.*s, expected %s", SLICE_ARG(analyzer_name(analyzer)), text,
-                 SLICE_ARG(buf_view(&buf)), tokens);
+                 SLICE_ARG(buf_as_slice(&buf)), tokens);
     buf_deinit(&buf);
     arena_deinit(&arena);
 }

@@ -89,8 +89,8 @@ static void texts_are_read(void **state)
         struct buf buf = BUF_INIT(BUF_UNLIMITED);
         if (date_parse(format_of(&arena, parses[i].format), slice_from(parses[i].text), false, &millis) == 0)
             date_print_iso(&buf, millis);
-        if (!slice_is(buf_view(&buf), parses[i].iso == NULL ? "" : parses[i].iso))
-            fail_msg("%s by %s: got %.*s", parses[i].text, parses[i].format, SLICE_ARG(buf_view(&buf)));
+        if (!slice_is(buf_as_slice(&buf), parses[i].iso == NULL ? "" : parses[i].iso))
+            fail_msg("%s by %s: got %.*s", parses[i].text, parses[i].format, SLICE_ARG(buf_as_slice(&buf)));
         buf_deinit(&buf);
     }
     arena_deinit(&arena);
@@ -155,8 +155,8 @@ static void math_is_done(void **state)
         if (date_parse_math(date_format_default(), slice_from(rows[i].text), instant, rows[i].round_up, &zone,
                             &millis) == 0)
             date_print_iso(&buf, millis);
-        if (!slice_is(buf_view(&buf), rows[i].iso == NULL ? "" : rows[i].iso))
-            fail_msg("%s: got %.*s", rows[i].text, SLICE_ARG(buf_view(&buf)));
+        if (!slice_is(buf_as_slice(&buf), rows[i].iso == NULL ? "" : rows[i].iso))
+            fail_msg("%s: got %.*s", rows[i].text, SLICE_ARG(buf_as_slice(&buf)));
         buf_deinit(&buf);
     }
 }
@@ -181,9 +181,9 @@ static void dates_are_written(void **state)
         struct buf buf = BUF_INIT(BUF_UNLIMITED);
         int64_t again;
         date_print(&buf, format, millis);
-        assert_int_equal(date_parse(format, buf_view(&buf), false, &again), 0);
+        assert_int_equal(date_parse(format, buf_as_slice(&buf), false, &again), 0);
         if (again != millis && i != 1)
-            fail_msg("%s: %.*s", patterns[i], SLICE_ARG(buf_view(&buf)));
+            fail_msg("%s: %.*s", patterns[i], SLICE_ARG(buf_as_slice(&buf)));
         buf_deinit(&buf);
     }
     arena_deinit(&arena);
@@ -246,8 +246,8 @@ static void math_in_a_zone(void **state)
         struct buf buf = BUF_INIT(BUF_UNLIMITED);
         if (date_parse_math(date_format_default(), slice_from(rows[i].text), 0, rows[i].round_up, &zone, &millis) == 0)
             date_print_iso(&buf, millis);
-        if (!slice_is(buf_view(&buf), rows[i].iso))
-            fail_msg("%s: got %.*s", rows[i].text, SLICE_ARG(buf_view(&buf)));
+        if (!slice_is(buf_as_slice(&buf), rows[i].iso))
+            fail_msg("%s: got %.*s", rows[i].text, SLICE_ARG(buf_as_slice(&buf)));
         buf_deinit(&buf);
     }
 }

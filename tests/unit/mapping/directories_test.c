@@ -98,7 +98,7 @@ static struct mapping *change(struct arena *arena, struct mapping *mapping, cons
         0)
         fail_msg("%s refused: %.*s", body, SLICE_ARG(problem.reason));
     mapping_encode(next, &buf);
-    assert_int_equal(mapping_decode(buf_view(&buf), &decoded), 0);
+    assert_int_equal(mapping_decode(buf_as_slice(&buf), &decoded), 0);
     buf_deinit(&buf);
     mapping_unref(next);
     mapping_unref(mapping);
@@ -196,7 +196,7 @@ static struct slice random_text(struct rng *rng, struct arena *arena, bool long_
         buf_byte(&buf, i % 50 == 0 ? '/' : 'x');
     for (size_t i = rng_below(rng, 7); i > 0; i--)
         buf_slice(&buf, slice_from(parts[rng_below(rng, sizeof parts / sizeof *parts)]));
-    struct slice text = arena_copy(arena, buf_view(&buf));
+    struct slice text = arena_copy(arena, buf_as_slice(&buf));
     buf_deinit(&buf);
     return text;
 }
@@ -211,14 +211,14 @@ static bool range_names(const struct entry_range *range, struct slice path)
         bool cut = entry_key_prefix(&low, range->low->bytes);
         if (cut)
             buf_append(&low, "\0\2", 2);
-        named = slice_starts_with(buf_view(&key), buf_view(&low));
+        named = slice_starts_with(buf_as_slice(&key), buf_as_slice(&low));
     } else {
         if (range->low != NULL)
             (void)entry_value_encode(&low, range->low);
         if (range->high != NULL)
             (void)entry_value_encode(&high, range->high);
-        named = slice_compare(buf_view(&low), buf_view(&key)) <= 0 &&
-                (range->high == NULL || slice_compare(buf_view(&key), buf_view(&high)) <= 0);
+        named = slice_compare(buf_as_slice(&low), buf_as_slice(&key)) <= 0 &&
+                (range->high == NULL || slice_compare(buf_as_slice(&key), buf_as_slice(&high)) <= 0);
     }
     buf_deinit(&key);
     buf_deinit(&low);

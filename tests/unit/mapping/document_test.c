@@ -291,8 +291,8 @@ static void refusals_are_those_of_servers(void **state)
                 describe_problem(&actual, &problem);
             else
                 document_release(&document);
-            if (!slice_is(buf_view(&actual), expected == NULL ? "" : expected)) {
-                print_error("%s\n  got      %.*s\n  expected %s\n", refusals[i].document, SLICE_ARG(buf_view(&actual)),
+            if (!slice_is(buf_as_slice(&actual), expected == NULL ? "" : expected)) {
+                print_error("%s\n  got      %.*s\n  expected %s\n", refusals[i].document, SLICE_ARG(buf_as_slice(&actual)),
                             expected);
                 wrong++;
             }
@@ -441,8 +441,8 @@ static void values_are_found(void **state)
         assert_null(document.update);
         struct buf buf = BUF_INIT(BUF_UNLIMITED);
         print_values(&buf, mapping, document.values, document.value_count);
-        if (!slice_is(buf_view(&buf), rows[i].values))
-            fail_msg("%s: got %.*s, expected %s", rows[i].document, SLICE_ARG(buf_view(&buf)), rows[i].values);
+        if (!slice_is(buf_as_slice(&buf), rows[i].values))
+            fail_msg("%s: got %.*s, expected %s", rows[i].document, SLICE_ARG(buf_as_slice(&buf)), rows[i].values);
         /* The stored form gives the same values, and so does asking field by field. */
         struct document stored;
         assert_int_equal(document_parse_stored(mapping, type, slice_from(rows[i].document), &arena, &stored), 0);
@@ -506,8 +506,8 @@ static void documents_find_their_place(void **state)
                          0);
         struct buf buf = BUF_INIT(BUF_UNLIMITED);
         print_values(&buf, mapping, document.values, document.value_count);
-        if (!slice_is(buf_view(&buf), rows[i].values) || (document.path.data == NULL) != (rows[i].path == NULL))
-            fail_msg("%s: got %.*s, path %.*s", rows[i].document, SLICE_ARG(buf_view(&buf)), SLICE_ARG(document.path));
+        if (!slice_is(buf_as_slice(&buf), rows[i].values) || (document.path.data == NULL) != (rows[i].path == NULL))
+            fail_msg("%s: got %.*s, path %.*s", rows[i].document, SLICE_ARG(buf_as_slice(&buf)), SLICE_ARG(document.path));
         if (rows[i].place != NULL)
             assert_slice_equal(document.place, rows[i].place);
         else

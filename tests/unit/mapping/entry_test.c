@@ -49,7 +49,7 @@ static struct slice key_of(struct arena *arena, size_t document)
     char id[8];
     struct buf buf = BUF_INIT(64);
     entry_document_key(&buf, 1, slice_make(id, (size_t)snprintf(id, sizeof id, "d%02zu", document)));
-    struct slice key = arena_copy(arena, buf_view(&buf));
+    struct slice key = arena_copy(arena, buf_as_slice(&buf));
     buf_deinit(&buf);
     return key;
 }
@@ -216,7 +216,7 @@ static void values_sort_and_return(void **state)
         for (size_t i = 0; i < counts[kind]; i++) {
             struct buf buf = BUF_INIT(4096);
             assert_false(entry_value_encode(&buf, &values[kind][i]));
-            struct slice encoded = arena_copy(&arena, buf_view(&buf));
+            struct slice encoded = arena_copy(&arena, buf_as_slice(&buf));
             buf_deinit(&buf);
             assert_true(i == 0 || slice_compare(before, encoded) < 0);
             before = encoded;
@@ -260,7 +260,7 @@ static void scans_resume_anywhere(void **state)
             struct value *value = arena_alloc(&arena, sizeof *value);
             *value = (struct value){.field = FIELD_SIZE, .kind = VALUE_I64, .i64 = i % 2};
             entry_document_key(&buf, 1, slice_make(id, (size_t)snprintf(id, sizeof id, "%d-%03d", (int)ts, i)));
-            entry_set_write(&set, arena_copy(&arena, buf_view(&buf)), value, 1, NULL, 0, 0);
+            entry_set_write(&set, arena_copy(&arena, buf_as_slice(&buf)), value, 1, NULL, 0, 0);
             buf_deinit(&buf);
         }
         store_batch_clear(batch);
@@ -281,7 +281,7 @@ static void scans_resume_anywhere(void **state)
         buf_byte(&position, 'b');
         for (size_t step = 1; count < COUNT; step = step % 7 + 1) {
             scan = entry_scan_new(&view, &range);
-            assert_int_equal(entry_scan_resume(scan, buf_view(&position)), 0);
+            assert_int_equal(entry_scan_resume(scan, buf_as_slice(&position)), 0);
             count += collect(scan, step < COUNT - count ? step : COUNT - count, parts + count);
             buf_clear(&position);
             entry_scan_position(scan, &position);

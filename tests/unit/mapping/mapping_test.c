@@ -251,14 +251,14 @@ static void rendering_keeps_what_is_not_default(void **state)
     struct buf rendered = BUF_INIT(BUF_UNLIMITED);
     mapping_render(mapping, DIALECT_7, false, &rendered);
     assert_true(
-        json_equal(parse_json(&arena, expected), parse_json(&arena, arena_copy(&arena, buf_view(&rendered)).data)));
+        json_equal(parse_json(&arena, expected), parse_json(&arena, arena_copy(&arena, buf_as_slice(&rendered)).data)));
 
     struct buf first = BUF_INIT(BUF_UNLIMITED);
     struct buf second = BUF_INIT(BUF_UNLIMITED);
     mapping_encode(mapping, &first);
-    assert_int_equal(mapping_decode(buf_view(&first), &decoded), 0);
+    assert_int_equal(mapping_decode(buf_as_slice(&first), &decoded), 0);
     mapping_encode(decoded, &second);
-    assert_slice_equal(buf_view(&second), arena_copy(&arena, buf_view(&first)).data);
+    assert_slice_equal(buf_as_slice(&second), arena_copy(&arena, buf_as_slice(&first)).data);
     assert_int_equal(mapping_field(decoded, SLICE_LIT("k"))->ignore_above, 5);
     assert_non_null(mapping_field(decoded, SLICE_LIT("k"))->analyzer);
     buf_deinit(&first);
@@ -289,7 +289,7 @@ static void numbers_are_stable(void **state)
                      0);
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     mapping_encode(two, &buf);
-    assert_int_equal(mapping_decode(buf_view(&buf), &decoded), 0);
+    assert_int_equal(mapping_decode(buf_as_slice(&buf), &decoded), 0);
     assert_int_equal(mapping_field(decoded, SLICE_LIT("m"))->number, m);
     assert_int_equal(mapping_field(decoded, SLICE_LIT("z"))->number, z);
     assert_int_equal(mapping_field_count(decoded), 6); /* m, z, b, b.keyword, c, a0 */
@@ -359,7 +359,7 @@ static void completeness_is_remembered(void **state)
         0);
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     mapping_encode(next, &buf);
-    assert_int_equal(mapping_decode(buf_view(&buf), &decoded), 0);
+    assert_int_equal(mapping_decode(buf_as_slice(&buf), &decoded), 0);
     assert_true(is_complete(decoded, "a"));
     assert_false(is_complete(decoded, "a.s"));
     assert_true(is_complete(decoded, "b"));
@@ -386,7 +386,7 @@ static void limits_hold(void **state)
         for (int i = 0; i < count; i++)
             buf_printf(&text, "%s\"f%d\":1", i == 0 ? "{" : ",", i);
         buf_byte(&text, '}');
-        int r = document_parse(mapping, mapping_type_at(mapping, 0), SLICE_LIT("1"), buf_view(&text), DIALECT_7, &arena,
+        int r = document_parse(mapping, mapping_type_at(mapping, 0), SLICE_LIT("1"), buf_as_slice(&text), DIALECT_7, &arena,
                                &document, &problem);
         assert_int_equal(r, count == 1000 ? 0 : DOCUMENT_REFUSED);
         if (r == 0)
@@ -401,7 +401,7 @@ static void limits_hold(void **state)
         buf_lit(&text, "{\"x\":1}");
         for (int i = 0; i < depth; i++)
             buf_byte(&text, '}');
-        int r = document_parse(mapping, mapping_type_at(mapping, 0), SLICE_LIT("1"), buf_view(&text), DIALECT_7, &arena,
+        int r = document_parse(mapping, mapping_type_at(mapping, 0), SLICE_LIT("1"), buf_as_slice(&text), DIALECT_7, &arena,
                                &document, &problem);
         assert_int_equal(r, depth == 19 ? 0 : DOCUMENT_REFUSED);
         if (r == 0)
@@ -455,7 +455,7 @@ static void creation_takes_both_forms(void **state)
         }
         struct buf buf = BUF_INIT(BUF_UNLIMITED);
         mapping_render(mapping, DIALECT_7, true, &buf);
-        assert_slice_equal(buf_view(&buf), rows[i].outcome);
+        assert_slice_equal(buf_as_slice(&buf), rows[i].outcome);
         buf_deinit(&buf);
         mapping_unref(mapping);
     }

@@ -167,8 +167,8 @@ static const struct number_format *parse(struct arena *arena, const char *patter
 
 static void expect(struct buf *got, const char *pattern, const char *wanted)
 {
-    if (!slice_is(buf_view(got), wanted))
-        fail_msg("%s: got %.*s, wanted %s", pattern, SLICE_ARG(buf_view(got)), wanted);
+    if (!slice_is(buf_as_slice(got), wanted))
+        fail_msg("%s: got %.*s, wanted %s", pattern, SLICE_ARG(buf_as_slice(got)), wanted);
     buf_clear(got);
 }
 

@@ -86,7 +86,7 @@ static void *count_some(void *context)
 {
     struct traffic *traffic = context;
     for (int i = 0; i < EACH; i++)
-        traffic_note(traffic, (size_t)(i % 2), i % 4 == 0 ? 404 : i % 4 == 2 ? 777 : 200, (uint64_t)i);
+        traffic_record(traffic, (size_t)(i % 2), i % 4 == 0 ? 404 : i % 4 == 2 ? 777 : 200, (uint64_t)i);
     return NULL;
 }
 

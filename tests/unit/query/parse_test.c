@@ -176,7 +176,7 @@ static void assert_lucene(const char *text, const char *expected)
         buf_slice(&shown, problem.reason);
     else
         show(&shown, parsed);
-    assert_slice_equal(buf_view(&shown), expected);
+    assert_slice_equal(buf_as_slice(&shown), expected);
     buf_deinit(&shown);
     arena_deinit(&arena);
 }

@@ -88,7 +88,7 @@ static inline void fixture_write(struct fixture *f, const char *const *ids, cons
         }
         f->documents += !replaces;
         entry_document_key(key, type->number, slice_from(ids[i]));
-        entry_set_write(&entries, arena_copy(&arena, buf_view(key)), document.values, document.value_count,
+        entry_set_write(&entries, arena_copy(&arena, buf_as_slice(key)), document.values, document.value_count,
                         old_document.values, old_document.value_count, old.batch);
         buf_deinit(key);
         struct doc doc = {
@@ -96,7 +96,7 @@ static inline void fixture_write(struct fixture *f, const char *const *ids, cons
         buf_clear(&record);
         doc_encode(&record, &doc);
         store_batch_put(batch, SPACE_DOCUMENTS, doc_key(key_bytes, 1, type->number, slice_from(ids[i])),
-                        buf_view(&record));
+                        buf_as_slice(&record));
         document_release(&document);
     }
     entry_set_emit(&entries, &(struct entry_sink){fixture_put, fixture_remove, batch});
@@ -147,8 +147,8 @@ static inline struct slice fixture_search(struct fixture *f, struct arena *arena
         : r == SEARCH_REFUSED
             ? arena_printf(arena, "refused: %.*s", SLICE_ARG(problem.caused_by->reason))
             : arena_printf(arena, "%llu%s [%.*s]%.*s", (unsigned long long)result.total,
-                           result.relation == RELATION_GTE ? "+" : "", SLICE_ARG(buf_view(&result.hits)),
-                           SLICE_ARG(buf_view(&result.aggregations)));
+                           result.relation == RELATION_GTE ? "+" : "", SLICE_ARG(buf_as_slice(&result.hits)),
+                           SLICE_ARG(buf_as_slice(&result.aggregations)));
     assert_true(r >= 0);
     search_result_deinit(&result);
     return text;

@@ -37,7 +37,7 @@ static struct slice ids_of(struct arena *arena, struct slice text)
             end++;
         buf_printf(&ids, "%s%.*s", ids.len > 0 ? " " : "", (int)(end - start), text.data + start);
     }
-    struct slice copy = arena_copy(arena, buf_view(&ids));
+    struct slice copy = arena_copy(arena, buf_as_slice(&ids));
     buf_deinit(&ids);
     return copy;
 }
@@ -476,7 +476,7 @@ static void check_random(struct rng *rng, struct fixture *f, const struct model_
     }
     if (strtoull(planned.data, NULL, 10) != expected)
         fail_msg("%s\n found %.*s\n expected %s", body.data, SLICE_ARG(planned), ids.len > 0 ? ids.data : "nothing");
-    if (sort == 1 && !slice_equal(ids_of(&arena, planned), buf_view(&ids)))
+    if (sort == 1 && !slice_equal(ids_of(&arena, planned), buf_as_slice(&ids)))
         fail_msg("%s\n found %.*s", body.data, SLICE_ARG(planned));
     buf_deinit(&ids);
     buf_deinit(&body);
@@ -627,13 +627,13 @@ static void check_cursor(struct fixture *f, const char *body, int32_t size)
         more = result.hit_count > 0;
         if (all.len > 0 && more)
             buf_lit(&all, ",");
-        buf_slice(&all, buf_view(&result.hits));
+        buf_slice(&all, buf_as_slice(&result.hits));
         search_result_deinit(&result);
         arena_deinit(&page_arena);
     }
     struct slice whole = fixture_search(f, &arena, body, false);
     struct slice pages =
-        arena_printf(&arena, "%.*s [%.*s]", (int)slice_find_byte(whole, ' '), whole.data, SLICE_ARG(buf_view(&all)));
+        arena_printf(&arena, "%.*s [%.*s]", (int)slice_find_byte(whole, ' '), whole.data, SLICE_ARG(buf_as_slice(&all)));
     if (!slice_equal(ids_of(&arena, whole), ids_of(&arena, pages)))
         fail_msg("%s by %d\n whole %.*s\n pages %.*s", body, size, SLICE_ARG(whole), SLICE_ARG(pages));
     search_cursor_free(cursor);
@@ -697,7 +697,7 @@ static struct slice words_of(struct arena *arena, const char *word, size_t count
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     for (size_t i = 0; i < count; i++)
         buf_printf(&text, "%s%zu ", word, i);
-    struct slice copy = arena_copy(arena, buf_view(&text));
+    struct slice copy = arena_copy(arena, buf_as_slice(&text));
     buf_deinit(&text);
     return copy;
 }

@@ -227,8 +227,8 @@ static void test_both_take_the_same(void **state)
         for (uint64_t k = rng_below(&rng, 4); k > 0; k--)
             spoil(&sentence);
         write_down(&sentence, &source);
-        check(buf_view(&source), false);
-        check(buf_view(&source), true);
+        check(buf_as_slice(&source), false);
+        check(buf_as_slice(&source), true);
         buf_deinit(&source);
     }
     print_message("%u taken, %u refused by both\n", taken, refused);

@@ -344,7 +344,7 @@ static void test_cache_bytes(void **state)
         buf_printf(&source, "int a = %d;", i);
         for (int k = 0; k < 3000; k++)
             buf_lit(&source, "a += 1; ");
-        assert_int_equal(script_cache_compile(cache, SCRIPT_GROOVY, SCRIPT_FOR_TEST, buf_view(&source), SLICE_NONE,
+        assert_int_equal(script_cache_compile(cache, SCRIPT_GROOVY, SCRIPT_FOR_TEST, buf_as_slice(&source), SLICE_NONE,
                                               &script, &arena, &problem),
                          0);
         script_unref(script);

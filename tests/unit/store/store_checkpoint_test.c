@@ -115,7 +115,7 @@ static void assert_record(struct store *store, const char *expected)
         assert_int_equal(r, STORE_NOT_FOUND);
     } else {
         assert_int_equal(r, 0);
-        assert_true(slice_is(buf_view(&record), expected));
+        assert_true(slice_is(buf_as_slice(&record), expected));
     }
     buf_deinit(&record);
 }
@@ -222,12 +222,12 @@ static void test_records_of_any_length(void **state)
         buf_clear(&record);
         while (record.len < lengths[i])
             buf_byte(&record, (char)(record.len * 31 >> 7));
-        assert_int_equal(store_checkpoint(f->store, buf_view(&record)), 0);
+        assert_int_equal(store_checkpoint(f->store, buf_as_slice(&record)), 0);
         await_disk(f->store);
         must_open(f);
         buf_clear(&read);
         assert_int_equal(store_checkpoint_record(f->store, &read), 0);
-        assert_true(slice_equal(buf_view(&read), buf_view(&record)));
+        assert_true(slice_equal(buf_as_slice(&read), buf_as_slice(&record)));
     }
     buf_deinit(&record);
     buf_deinit(&read);

@@ -29,7 +29,7 @@ void hear_deinit(struct http *http)
     pthread_mutex_destroy(&http->hearing.lock);
 }
 
-void http_hear(struct http *http, void (*heard)(void *context), void *context)
+void http_input_barrier(struct http *http, void (*heard)(void *context), void *context)
 {
     struct hearing *hearing = &http->hearing;
     pthread_mutex_lock(&hearing->lock);

@@ -89,7 +89,7 @@ static void check_encoding(struct carrier *carrier)
 /* Bodies of less than a chunk are not asked for: what relieves a full server must get through. */
 static void guard_body(struct carrier *carrier)
 {
-    budget_guard_init(&carrier->memory, carrier->http->options.budget, BUDGET_BODIES, BUDGET_SERVE);
+    budget_guard_init(&carrier->memory, carrier->http->options.budget, BUDGET_BODIES, BUDGET_TRANSIENT);
     carrier->body.guard = &carrier->memory;
 }
 
@@ -177,7 +177,7 @@ static void unpack(struct carrier *carrier)
 {
     struct buf plain = BUF_INIT(carrier->http->options.body_bytes_max + 1);
     plain.guard = &carrier->memory;
-    switch (inflate_whole(buf_view(&carrier->body), &plain)) {
+    switch (inflate_whole(buf_as_slice(&carrier->body), &plain)) {
     case 0:
         if (plain.len > carrier->http->options.body_bytes_max)
             refuse_too_large(carrier);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Digits; see digits.h. */
-#include "base/digits.h"
+/* Digits; see dtoa.h. */
+#include "base/dtoa.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -96,7 +96,7 @@ static char *put(char *to, const struct decimal *decimal, int from, int until)
     return to;
 }
 
-static size_t print(double value, bool is_float, char out[DIGITS_TEXT_MAX])
+static size_t print(double value, bool is_float, char out[DTOA_TEXT_MAX])
 {
     char *to = out;
 
@@ -120,15 +120,15 @@ static size_t print(double value, bool is_float, char out[DIGITS_TEXT_MAX])
     to = put(to, &decimal, whole, decimal.count > whole ? decimal.count : whole + 1);
     *to = '\0';
     return (size_t)(to - out) +
-           (plain ? 0 : (size_t)snprintf(to, (size_t)(out + DIGITS_TEXT_MAX - to), "E%d", decimal.exponent));
+           (plain ? 0 : (size_t)snprintf(to, (size_t)(out + DTOA_TEXT_MAX - to), "E%d", decimal.exponent));
 }
 
-size_t digits_double(double value, char out[DIGITS_TEXT_MAX])
+size_t dtoa_double(double value, char out[DTOA_TEXT_MAX])
 {
     return print(value, false, out);
 }
 
-size_t digits_float(float value, char out[DIGITS_TEXT_MAX])
+size_t dtoa_float(float value, char out[DTOA_TEXT_MAX])
 {
     return print((double)value, true, out);
 }

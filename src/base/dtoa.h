@@ -8,15 +8,15 @@
  *     (4.9E-324, where 5E-324 would do).
  *  3. From 10^-3 up to 10^7 it is plain, 0.00123 or 123.0, elsewhere 1.23E10; 0.0, -0.0, Infinity, -Infinity, NaN.
  */
-#ifndef TL_BASE_DIGITS_H
-#define TL_BASE_DIGITS_H
+#ifndef TL_BASE_DTOA_H
+#define TL_BASE_DTOA_H
 
 #include <stddef.h>
 
-enum { DIGITS_TEXT_MAX = 32 };
+enum { DTOA_TEXT_MAX = 32 };
 
 /* Returns: the length of what is in `out`, which ends in a NUL. */
-size_t digits_double(double value, char out[DIGITS_TEXT_MAX]);
-size_t digits_float(float value, char out[DIGITS_TEXT_MAX]);
+size_t dtoa_double(double value, char out[DTOA_TEXT_MAX]);
+size_t dtoa_float(float value, char out[DTOA_TEXT_MAX]);
 
 #endif

@@ -7,8 +7,8 @@
  * whose `lo` would be subnormal: who calls scales first. Only additions, multiplications, divisions, square roots and fma() are
  * used, which IEEE 754 defines to the bit; no two of them may be contracted by the compiler (-ffp-contract=off).
  */
-#ifndef TL_BASE_PAIR_H
-#define TL_BASE_PAIR_H
+#ifndef TL_BASE_DOUBLE_DOUBLE_H
+#define TL_BASE_DOUBLE_DOUBLE_H
 
 #include <float.h>
 #include <math.h>

@@ -6,7 +6,7 @@
  */
 #include "../../lib/unit.h"
 
-#include "base/digits.h"
+#include "base/dtoa.h"
 #include "base/rand.h"
 
 #include <float.h>
@@ -62,15 +62,15 @@ static void test_as_java(void **state)
         {-0.0f, "-0.0"},
         {33554432.0f, "3.3554432E7"},
     };
-    char text[DIGITS_TEXT_MAX];
+    char text[DTOA_TEXT_MAX];
 
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        assert_int_equal(digits_double(rows[i].value, text), strlen(rows[i].text));
+        assert_int_equal(dtoa_double(rows[i].value, text), strlen(rows[i].text));
         assert_string_equal(text, rows[i].text);
     }
     for (size_t i = 0; i < sizeof floats / sizeof *floats; i++) {
-        assert_int_equal(digits_float(floats[i].value, text), strlen(floats[i].text));
+        assert_int_equal(dtoa_float(floats[i].value, text), strlen(floats[i].text));
         assert_string_equal(text, floats[i].text);
     }
 }
@@ -119,12 +119,12 @@ static void judge(double value, bool is_float, const char *text, int count, bool
 
 static void check(double value, bool is_float)
 {
-    char text[DIGITS_TEXT_MAX];
+    char text[DTOA_TEXT_MAX];
 
     if (is_float)
-        digits_float((float)value, text);
+        dtoa_float((float)value, text);
     else
-        digits_double(value, text);
+        dtoa_double(value, text);
     assert_true(same(text, value, is_float));
     int count = digit_count(text);
     if (count > 2)
