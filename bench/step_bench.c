@@ -55,7 +55,7 @@ static void step(struct bench *bench, struct command *command)
     command->ts = bench->ts = core_last_ts(bench->core) + 1;
     command->clock = bench->ts + bench->clock;
     if (command->type == COMMAND_TICK)
-        command->tick.heard = command->clock;
+        command->tick.barrier_clock = command->clock;
     double begun = busy_ms();
     if (core_step(bench->core, command, &bench->effects) != 0)
         die("a step failed");

@@ -162,7 +162,7 @@ static void put_doc(struct bench *bench, struct store_batch *batch, uint64_t num
 static void settle_when_due(struct bench *bench)
 {
     enum { UNSAVED_BYTES = 32 << 20 };
-    if (store_unsaved_bytes(bench->store) >= UNSAVED_BYTES)
+    if (store_uncheckpointed_bytes(bench->store) >= UNSAVED_BYTES)
         settle(bench->store);
 }
 

@@ -105,7 +105,7 @@ static int tell_tried(struct durable *durable)
 {
     struct command *command = command_new(COMMAND_TRIED, DIALECT_7);
     bool found = at_work_found(durable->at_work, command);
-    int r = found ? recover_say(durable->log, command) : 0;
+    int r = found ? recover_append_annotation(durable->log, command) : 0;
     command_free(command);
     if (r < 0)
         return tl_trace(r);

@@ -529,7 +529,7 @@ static tl_ts timestamp(void *context)
 static void heard(void *context)
 {
     const struct server *server = context;
-    journal_heard(server->journal);
+    journal_barrier_passed(server->journal);
 }
 
 /* Those who hold a lease are heard before it runs out: on connections that stay open, and in requests that have come in. */
@@ -626,7 +626,7 @@ static int open_alone(struct server *server, struct serve_options *o)
     o->journal.checkpoint_bytes = o->store.write_buffer_bytes / 2; /* while those are written, others come */
     o->journal.cmdlog_position = durable->recovered.position;
     o->journal.log_work_us = durable->recovered.work_us;
-    o->journal.machine_lost = durable->machine_lost;
+    o->journal.host_crashed = durable->machine_lost;
     if ((r = journal_open_local(durable->core, durable->store, &o->journal, &server->journal)) != 0)
         return complain(r, "cannot start the journal", NULL);
     durable_settle(o->store.directory);
@@ -647,7 +647,7 @@ static int server_open(struct server *server, struct serve_options *o)
     if ((r = api_open(server->journal, store, &o->api, &server->api)) != 0)
         return complain(r, "cannot start the api", NULL);
     if ((r = open_http(server, &o->http)) == 0)
-        journal_listen(server->journal, &(struct journal_ears){.listen = listen_to_all, .context = server});
+        journal_set_input_barrier(server->journal, &(struct journal_input_barrier){.start = listen_to_all, .context = server});
     return r;
 }
 

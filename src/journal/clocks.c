@@ -82,9 +82,9 @@ void journal__watch_clocks(struct journal *journal)
             (double)(journal->steps.last < 0 ? -journal->steps.last : journal->steps.last) / (double)TL_SECOND);
 }
 
-void journal_clock_steps(struct journal *journal, struct journal_steps *ret_steps)
+void journal_clock_steps(struct journal *journal, struct journal_clock_steps *ret_steps)
 {
     pthread_mutex_lock(&journal->queue_lock);
-    *ret_steps = (struct journal_steps){.count = journal->steps.count, .last_us = journal->steps.last};
+    *ret_steps = (struct journal_clock_steps){.count = journal->steps.count, .last_us = journal->steps.last};
     pthread_mutex_unlock(&journal->queue_lock);
 }

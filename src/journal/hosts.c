@@ -146,7 +146,7 @@ void cluster__look_at_hosts(struct journal *journal)
             continue;
         cluster->live_count++;
         cluster->is_keeper = cluster->is_keeper || (cluster->hosts[i].keeper && cluster->hosts[i].self);
-        cluster->heard_by_all = all[i].heard < cluster->heard_by_all ? all[i].heard : cluster->heard_by_all;
+        cluster->heard_by_all = all[i].barrier_clock < cluster->heard_by_all ? all[i].barrier_clock : cluster->heard_by_all;
         cluster->low_of_all = all[i].low < cluster->low_of_all ? all[i].low : cluster->low_of_all;
     }
     if (cluster->live_count == 0)
@@ -372,7 +372,7 @@ int journal_forget_host(struct journal *journal, struct slice name)
     if (r != 0)
         return r;
     if (cmdlog_forget_host(journal->cluster->log, name, clock_boot_us() + JOIN_US) != 0)
-        return JOURNAL_LOG_AWAY;
+        return JOURNAL_LOG_UNREACHABLE;
     struct command *command = command_new(COMMAND_HOST_GONE, DIALECT_7);
     command->gone = (struct gone_command){.name = arena_copy(&command->arena, name), .forget = true};
     cluster__submit_own(journal, command);

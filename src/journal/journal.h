@@ -50,7 +50,7 @@ struct journal_options {
     uint64_t recovery_us;  /* what a start may take to apply again what is behind a checkpoint; 0: the default of 1 s */
     size_t
         checkpoint_bytes; /* what the store may have in memory before there is a checkpoint; 0: the default of 32 MiB */
-    bool machine_lost;    /* what was written to the log last may be missing, since the machine went down */
+    bool host_crashed;    /* what was written to the log last may be missing, since the machine went down */
     /* Where it is noted what is applied (at_work.h), open for as long as the journal is; NULL: nowhere. recover_core() has got it, too. */
     struct at_work *at_work;
     const struct core_limits *limits; /* that the core is to go by, and the log says so; NULL: those it has */
@@ -98,8 +98,8 @@ bool journal_serves(struct journal *journal);
 enum { JOURNAL_LATE = 1 };
 int journal_catch_up(struct journal *journal, uint64_t until) TL_MUST_USE;
 
-/* Has a host forgotten that is out. Returns: 0; JOURNAL_HOST_UNKNOWN, JOURNAL_HOST_LIVES; JOURNAL_LOG_AWAY: the log cannot be reached. */
-enum { JOURNAL_HOST_UNKNOWN = 1, JOURNAL_HOST_LIVES, JOURNAL_LOG_AWAY };
+/* Has a host forgotten that is out. Returns: 0; JOURNAL_HOST_UNKNOWN, JOURNAL_HOST_LIVES; JOURNAL_LOG_UNREACHABLE: the log cannot be reached. */
+enum { JOURNAL_HOST_UNKNOWN = 1, JOURNAL_HOST_LIVES, JOURNAL_LOG_UNREACHABLE };
 int journal_forget_host(struct journal *journal, struct slice name) TL_MUST_USE;
 
 /*
@@ -139,9 +139,9 @@ void journal_submit(struct journal *journal, struct command *command, bool lone)
  * from now on complete at once with PROBLEM_TASK_CANCELLED, unless they relieve (COMMAND_RELIEVES). A command's number is told to its waiter by
  * the lock that queues it, so its CANCEL is always queued behind it. From any thread; called again it does nothing.
  */
-void journal_leave(struct journal *journal, struct command_waiter *waiter);
+void journal_cancel_waiter(struct journal *journal, struct command_waiter *waiter);
 /* A command of the waiter's has completed. Called by its submitter. */
-void journal_waited(struct command_waiter *waiter);
+void journal_waiter_completed(struct command_waiter *waiter);
 
 /*
  * From now on no command of this host waits for locks: those that do are completed with PROBLEM_STOPPING, and so is any that is submitted later
@@ -167,20 +167,20 @@ struct catalog *journal_catalog_at(struct journal *journal, tl_ts ts);
 /*
  * Query transactions, for readers on any thread.
  *
- * journal_query_use() returns an open one, or NULL where there is none of this id. What it reads at stays readable until it is
+ * journal_query_txn_use() returns an open one, or NULL where there is none of this id. What it reads at stays readable until it is
  * given back, also when it ends in between.
- * Owns: the caller; journal_query_leave().
+ * Owns: the caller; journal_query_txn_release().
  */
-struct query;
-struct query *journal_query_use(struct journal *journal, struct slice id);
-void journal_query_leave(struct journal *journal, struct query *query);
+struct query_txn;
+struct query_txn *journal_query_txn_use(struct journal *journal, struct slice id);
+void journal_query_txn_release(struct journal *journal, struct query_txn *query);
 /*
  * Returns: whether it was used of late; then *ret_ts is what it reads at. Others have to ask with a TXN_LOCK, by which its
  * lease is kept alive.
  */
-bool journal_query_fresh(struct journal *journal, const struct query *query, tl_ts *ret_ts);
+bool journal_query_txn_is_fresh(struct journal *journal, const struct query_txn *query, tl_ts *ret_ts);
 /* Gets the catalog as of what it reads at, with a reference for the caller. Returns: as catalog_load(). */
-int journal_query_catalog(struct journal *journal, struct query *query, struct catalog **ret_catalog) TL_MUST_USE;
+int journal_query_txn_catalog(struct journal *journal, struct query_txn *query, struct catalog **ret_catalog) TL_MUST_USE;
 
 /*
  * Keeps the history from `ts` on readable until unpinned; for scrolls, points in time and query transactions.
@@ -193,14 +193,14 @@ void journal_unpin(struct journal *journal, tl_ts ts);
 /*
  * Who hears what is sent to the server. Before a lease or an idle transaction runs out, whoever could have prolonged it is heard:
  * `listen` is called, on a thread of the journal's, and must see to it, on another thread, that all that was sent before has been
- * submitted; then it calls journal_heard(). Until it does nothing of the kind runs out. With `listen` NULL, as at first, nobody is asked.
+ * submitted; then it calls journal_barrier_passed(). Until it does nothing of the kind runs out. With `listen` NULL, as at first, nobody is asked.
  */
-struct journal_ears {
-    void (*listen)(void *context);
+struct journal_input_barrier {
+    void (*start)(void *context);
     void *context;
 };
-void journal_listen(struct journal *journal, const struct journal_ears *ears);
-void journal_heard(struct journal *journal);
+void journal_set_input_barrier(struct journal *journal, const struct journal_input_barrier *ears);
+void journal_barrier_passed(struct journal *journal);
 
 /*
  * Has `moved` called whenever the stable timestamp may have moved, under a lock of the journal's, whose functions it must not call: it wakes somebody. NULL: nobody
@@ -209,22 +209,22 @@ void journal_heard(struct journal *journal);
 void journal_watch(struct journal *journal, void (*moved)(void *context), void *context);
 
 /* How often the clock of the machine was set by more than a second since the start, and by how much the last time (below 0: back). */
-struct journal_steps {
+struct journal_clock_steps {
     size_t count;
     int64_t last_us;
 };
-void journal_clock_steps(struct journal *journal, struct journal_steps *ret_steps);
+void journal_clock_steps(struct journal *journal, struct journal_clock_steps *ret_steps);
 
 /* What it has counted since the start, to be read from any thread while it lives (src/metrics/README.md). */
-struct journal_figures {
+struct journal_metrics {
     metric_value commands[COMMAND_TYPE_COUNT]; /* applied; those that only look among them */
     struct metric_histogram group_sizes;       /* commands that one sync made durable */
     struct metric_histogram sync_times;        /* of the disk, in microseconds */
     metric_value queued;                       /* commands that wait for their turn, and not for locks; as it is */
 };
-const struct journal_figures *journal_figures(struct journal *journal);
+const struct journal_metrics *journal_metrics(struct journal *journal);
 /* The same of its core. */
-const struct core_figures *journal_core_figures(struct journal *journal);
+const struct core_figures *journal_core_metrics(struct journal *journal);
 
 /* Returns: false while writes are refused for want of disk space. */
 bool journal_writable(struct journal *journal);

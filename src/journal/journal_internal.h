@@ -14,7 +14,7 @@
 #include "base/buf.h"
 #include "journal/journal.h"
 #include "journal/pins.h"
-#include "journal/queries.h"
+#include "journal/query_txns.h"
 #include "journal/times.h"
 #include "cmdlog/cmdlog.h"
 
@@ -22,8 +22,8 @@ enum { WORKER_COUNT = 2 };
 
 #define MAINTAIN_INTERVAL_US TL_SECOND
 /* How near timestamps may come to the mark: a step may use as many as there are microseconds in this. */
-#define MARK_ROOM_US TL_SECOND
-#define MARK_AHEAD_US (5 * TL_SECOND) /* how far the mark lies ahead of the timestamps that are given */
+#define TS_CEILING_MARGIN_US TL_SECOND
+#define TS_CEILING_LEAD_US (5 * TL_SECOND) /* how far the mark lies ahead of the timestamps that are given */
 
 struct journal {
     struct core *core;
@@ -53,7 +53,7 @@ struct journal {
     struct steps steps;
     uint64_t queued; /* commands that ever were */
     uint64_t taken;
-    struct journal_ears ears;
+    struct journal_input_barrier ears;
     bool listening;        /* the ears were asked, and have not answered yet */
     uint64_t listen_clock; /* when they were */
     uint64_t heard;        /* by the clock: what was sent before it was submitted ... */
@@ -126,7 +126,7 @@ struct journal {
     _Atomic int64_t room;              /* bytes that may still be written, until the disk is looked at again */
     _Atomic uint64_t requests;
 
-    struct journal_figures figures;
+    struct journal_metrics figures;
     struct journal_clocks clocks;
     pthread_t workers[WORKER_COUNT];
     unsigned worker_count;
@@ -167,7 +167,7 @@ uint64_t journal__read_pace(struct journal *journal);
 /* What an operator has to know of the clocks. Requires: queue_lock. */
 void journal__watch_clocks(struct journal *journal);
 
-/* --- A full disk (space.c) ---------------------------------------------------------------------------------------- */
+/* --- A full disk (disk_space.c) ---------------------------------------------------------------------------------------- */
 
 /* Looks at the disk, where that was long ago. */
 void journal__check_space(struct journal *journal);
@@ -184,7 +184,7 @@ void journal__refuse_for_room(struct journal *journal, struct command *command);
 /* Whether a command must be refused, with its problem: what only keeps or frees runs out of the reserve. */
 bool journal__refuse_full(struct journal *journal, struct command *command);
 
-/* --- The three stages (stages.c) ---------------------------------------------------------------------------------- */
+/* --- The three stages (group_commit.c) ---------------------------------------------------------------------------------- */
 
 /* Says what failed, and ends the process: nothing that was not durable has been acknowledged. */
 _Noreturn void journal__store_failed(const char *what, int code);
@@ -210,7 +210,7 @@ void journal__finish(struct journal *journal, struct list *group, tl_ts wanted, 
 /* Ensures: all that was applied before is durable and handed back, by whatever thread. Requires: it stops; the workers have ended. */
 void journal__finish_last(struct journal *journal);
 
-/* --- On a log (logged.c) ------------------------------------------------------------------------------------------- */
+/* --- On a log (cmdlog.c) ------------------------------------------------------------------------------------------- */
 
 /* As journal__apply(), of many: they are appended to the log in entries, and applied as such. Requires: core_lock. */
 void journal__apply_logged(struct journal *journal, struct list *taken, struct list *group);
@@ -239,7 +239,7 @@ void journal__await_held(struct journal *journal);
 /* Makes a checkpoint, waits for it, and seals the log. Requires: core_lock. */
 void journal__end_log(struct journal *journal);
 
-/* --- Upkeep (upkeep.c) -------------------------------------------------------------------------------------------- */
+/* --- Upkeep (maintenance.c) -------------------------------------------------------------------------------------------- */
 
 /* Finds how timestamps went before this start. */
 void journal__load_past(struct journal *journal);
@@ -253,14 +253,14 @@ void journal__set_feed(struct journal *journal, bool off, struct list *group);
 /* --- Threads (workers.c) ------------------------------------------------------------------------------------------ */
 
 void *journal__worker(void *context);
-/* Before a lease runs out, it is heard who is still there (journal_ears). */
+/* Before a lease runs out, it is heard who is still there (journal_input_barrier). */
 void journal__listen(struct journal *journal);
 /* Moves up to group_max commands over. Returns: up to when all was heard that is in them or was before; 0: that is not known. */
 uint64_t journal__take_queued(struct journal *journal, struct list *taken);
 /* As on_done: of a command that nobody waits for. */
 void journal__free_internal(struct command *command);
 
-/* --- Query transactions (reading.c), as the core's effects tell of them ------------------------------------------- */
+/* --- Query transactions (read_state.c), as the core's effects tell of them ------------------------------------------- */
 
 void journal__query_seen(struct effects *effects, struct slice id, tl_ts read_ts, uint64_t fresh_us);
 void journal__query_ended(struct effects *effects, struct slice id);

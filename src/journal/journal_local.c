@@ -56,7 +56,7 @@ void journal__refuse_left(struct command *command)
                 "the request was cancelled, or its connection closed, before this was begun");
 }
 
-void journal_waited(struct command_waiter *waiter)
+void journal_waiter_completed(struct command_waiter *waiter)
 {
     uint64_t number = atomic_load(&waiter->number);
     while (number != COMMAND_WAITER_LEFT && !atomic_compare_exchange_weak(&waiter->number, &number, 0))
@@ -71,7 +71,7 @@ static struct command *new_cancel(uint64_t number)
     return cancel;
 }
 
-void journal_leave(struct journal *journal, struct command_waiter *waiter)
+void journal_cancel_waiter(struct journal *journal, struct command_waiter *waiter)
 {
     uint64_t number = atomic_exchange(&waiter->number, COMMAND_WAITER_LEFT);
     if (number != 0 && number != COMMAND_WAITER_LEFT)
@@ -262,7 +262,7 @@ static void restart(struct journal *journal, const struct journal_options *optio
     pthread_mutex_lock(&journal->core_lock);
     set_limits(journal, options->limits, &group);
     come_up(journal, &group);
-    end_former(journal, options->machine_lost, &group);
+    end_former(journal, options->host_crashed, &group);
     journal__set_feed(journal, options->feed_off, &group);
     publish(journal, &group);
 }
@@ -306,8 +306,8 @@ struct journal *journal__new(struct core *core, struct store *store, const struc
     list_init(&journal->queue);
     list_init(&journal->applied);
     effects_init(&journal->effects);
-    journal->effects.query_seen = journal__query_seen;
-    journal->effects.query_ended = journal__query_ended;
+    journal->effects.query_txn_used = journal__query_seen;
+    journal->effects.query_txn_ended = journal__query_ended;
     queries_init(&journal->queries);
     journal->wait_end = journal->lease_end = TL_TS_MAX;
     journal->last_ts = core_last_ts(core);
@@ -368,7 +368,7 @@ static void stop_core(struct journal *journal)
     journal__finish_last(journal); /* a caller's thread may be at the disk, and this group behind it */
 }
 
-const struct journal_figures *journal_figures(struct journal *journal)
+const struct journal_metrics *journal_metrics(struct journal *journal)
 {
     pthread_mutex_lock(&journal->queue_lock); /* held for a few instructions only */
     metric_set(&journal->figures.queued, journal->queued - journal->taken);
@@ -376,7 +376,7 @@ const struct journal_figures *journal_figures(struct journal *journal)
     return &journal->figures;
 }
 
-const struct core_figures *journal_core_figures(struct journal *journal)
+const struct core_figures *journal_core_metrics(struct journal *journal)
 {
     return core_figures(journal->core);
 }

@@ -269,7 +269,7 @@ static int skip(const struct poison *poison, struct cmdlog *log, struct at_work 
 {
     struct command *command = command_new(COMMAND_SKIP, DIALECT_7);
     command->skip.position = poison->found.position;
-    int r = recover_say(log, command);
+    int r = recover_append_annotation(log, command);
     command_free(command);
     if (r < 0)
         return tl_trace(r);

@@ -97,7 +97,7 @@ static void add_own(struct journal *journal, uint64_t heard, struct list *taken)
     if (is_beat_due(journal)) {
         struct command *beat = own(journal, COMMAND_HEARTBEAT);
         cluster->said_heard = heard > cluster->said_heard ? heard : cluster->said_heard;
-        beat->heartbeat = (struct heartbeat_command){.heard = cluster->said_heard,
+        beat->heartbeat = (struct heartbeat_command){.barrier_clock = cluster->said_heard,
                                                      .low = store_history_low(journal->store),
                                                      .position = cluster->reached.position,
                                                      .chain = cluster->reached.chain};
@@ -106,7 +106,7 @@ static void add_own(struct journal *journal, uint64_t heard, struct list *taken)
     }
     if (is_tick_due(journal)) {
         struct command *tick = own(journal, COMMAND_TICK);
-        tick->tick.heard = cluster->heard_by_all;
+        tick->tick.barrier_clock = cluster->heard_by_all;
         tick->on_done = ticked;
         tick->context = journal;
         cluster->ticking = true;

@@ -330,7 +330,7 @@ static void give_up(struct core *core)
     core_close(core);
 }
 
-int recover_say(struct cmdlog *log, const struct command *command)
+int recover_append_annotation(struct cmdlog *log, const struct command *command)
 {
     struct buf bytes = BUF_INIT(BUF_UNLIMITED);
     struct entry_head head = {0};

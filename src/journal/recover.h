@@ -37,7 +37,7 @@ int recover_core(struct store *store, struct cmdlog *log, const struct core_limi
  * Appends, durably, what is to be known of the entry which is the log's last before that is applied: TRIED or SKIP. Before recover_core(), which goes by it as
  * whoever follows the log does. Returns: as cmdlog_append() and cmdlog_sync().
  */
-int recover_say(struct cmdlog *log, const struct command *command) TL_MUST_USE;
+int recover_append_annotation(struct cmdlog *log, const struct command *command) TL_MUST_USE;
 
 /* What an entry says of the one before it, and nothing else. */
 enum recover_says { RECOVER_SAYS_NOTHING, RECOVER_SAYS_TRIED, RECOVER_SAYS_SKIP };

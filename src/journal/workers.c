@@ -40,7 +40,7 @@ static void tick(struct journal *journal, uint64_t heard, struct list *group)
     }
     struct command *command = command_new(COMMAND_TICK, DIALECT_7);
     command->on_done = journal__free_internal;
-    command->tick.heard = heard;
+    command->tick.barrier_clock = heard;
     journal__apply(journal, command, group);
     if (command->problem.type == PROBLEM_DISK_FULL)
         put_off(journal, journal__boot(journal) + SPACE_AGAIN_US);
@@ -221,12 +221,12 @@ static void keep_up(struct journal *journal)
 
 void journal__listen(struct journal *journal)
 {
-    struct journal_ears ears = {0};
+    struct journal_input_barrier ears = {0};
     pthread_mutex_lock(&journal->queue_lock);
     uint64_t clock = journal__read_pace(journal);
     if (must_listen(journal, clock)) {
         ears = journal->ears;
-        if (ears.listen == NULL) {
+        if (ears.start == NULL) {
             journal->heard = clock;
             journal->heard_queued = journal->queued;
         } else {
@@ -235,8 +235,8 @@ void journal__listen(struct journal *journal)
         }
     }
     pthread_mutex_unlock(&journal->queue_lock);
-    if (ears.listen != NULL)
-        ears.listen(ears.context);
+    if (ears.start != NULL)
+        ears.start(ears.context);
 }
 
 void *journal__worker(void *context)
@@ -251,7 +251,7 @@ void *journal__worker(void *context)
     return NULL;
 }
 
-void journal_listen(struct journal *journal, const struct journal_ears *ears)
+void journal_set_input_barrier(struct journal *journal, const struct journal_input_barrier *ears)
 {
     pthread_mutex_lock(&journal->queue_lock);
     journal->ears = *ears;
@@ -259,7 +259,7 @@ void journal_listen(struct journal *journal, const struct journal_ears *ears)
     pthread_mutex_unlock(&journal->queue_lock);
 }
 
-void journal_heard(struct journal *journal)
+void journal_barrier_passed(struct journal *journal)
 {
     pthread_mutex_lock(&journal->queue_lock);
     if (journal->listening) {

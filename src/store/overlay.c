@@ -28,7 +28,7 @@ struct undo {
 struct overlay {
     struct omap spaces[SPACE_COUNT];
     size_t bytes[SPACE_COUNT]; /* of keys and values, tags not counted */
-    size_t told;               /* of overlay_held(), in the budget's tally */
+    size_t told;               /* of overlay_memory_bytes(), in the budget's tally */
     bool marked;               /* there is a savepoint: changes are logged */
     struct undo *undo;
     size_t undo_count;
@@ -51,7 +51,7 @@ static void undo_free(struct undo *undo)
     mem_free((char *)undo->before.data);
 }
 
-void overlay_forget_marks(struct overlay *overlay)
+void overlay_release_savepoints(struct overlay *overlay)
 {
     while (overlay->undo_count > 0)
         undo_free(&overlay->undo[--overlay->undo_count]);
@@ -61,7 +61,7 @@ void overlay_forget_marks(struct overlay *overlay)
 /* Now and then is often enough, and costs less than always. */
 static void tell(struct overlay *overlay)
 {
-    size_t held = overlay_held(overlay);
+    size_t held = overlay_memory_bytes(overlay);
     size_t apart = held > overlay->told ? held - overlay->told : overlay->told - held;
     if (apart < BUDGET_CHUNK && held != 0)
         return;
@@ -74,7 +74,7 @@ void overlay_clear(struct overlay *overlay)
     for (int space = 0; space < SPACE_COUNT; space++)
         omap_clear(&overlay->spaces[space]);
     memset(overlay->bytes, 0, sizeof overlay->bytes);
-    overlay_forget_marks(overlay);
+    overlay_release_savepoints(overlay);
     tell(overlay);
 }
 
@@ -84,7 +84,7 @@ struct overlay *overlay_ref(struct overlay *overlay)
     return overlay;
 }
 
-bool overlay_shared(const struct overlay *overlay)
+bool overlay_is_shared(const struct overlay *overlay)
 {
     return atomic_load_explicit(&overlay->more_refs, memory_order_acquire) > 0;
 }
@@ -175,7 +175,7 @@ size_t overlay_bytes(const struct overlay *overlay)
     return bytes;
 }
 
-size_t overlay_held(const struct overlay *overlay)
+size_t overlay_memory_bytes(const struct overlay *overlay)
 {
     size_t bytes = 0;
     for (int space = 0; space < SPACE_COUNT; space++)
@@ -242,7 +242,7 @@ void overlay_apply(const struct overlay *overlay, struct store_batch *batch)
     }
 }
 
-size_t overlay_mark(struct overlay *overlay)
+size_t overlay_savepoint(struct overlay *overlay)
 {
     overlay->marked = true;
     return overlay->undo_count;

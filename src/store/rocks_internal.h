@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The store on RocksDB, as its own files see it: store_rocks.c (life, writing, reading),
- * rocks_open.c, rocks_batch.c, rocks_iter.c (scans), rocks_compact.c and rocks_upkeep.c (history, checking,
+ * rocks_open.c, rocks_batch.c, rocks_iter.c (scans), rocks_compact.c and rocks_maintenance.c (history, checking,
  * figures).
  */
 #ifndef TL_STORE_ROCKS_INTERNAL_H
@@ -111,7 +111,7 @@ void rocks__iter_seek_for_prev(struct store_iter *iter, struct slice key);
 void rocks__iter_next(struct store_iter *iter);
 void rocks__iter_prev(struct store_iter *iter);
 
-/* rocks_upkeep.c */
+/* rocks_maintenance.c */
 int rocks__load_history_low(struct rocks_store *rocks) TL_MUST_USE;
 int rocks__history_low_raised(struct store *store) TL_MUST_USE;
 /* Tells RocksDB the cut-off if it has moved by at least `step_min`. */

@@ -166,7 +166,7 @@ static rocksdb_options_t *set_no_flush_at_close(rocksdb_options_t *options)
 
 static void set_memory(rocksdb_options_t *options)
 {
-    /* No table is full before its checkpoint, for which the owner of the store sees that they do not become too large (store_unsaved_bytes()). */
+    /* No table is full before its checkpoint, for which the owner of the store sees that they do not become too large (store_uncheckpointed_bytes()). */
     rocksdb_options_set_db_write_buffer_size(options, 0);
     rocksdb_options_set_write_buffer_size(options, ROCKS_OPENING_TABLE_BYTES);
     rocksdb_options_set_max_write_buffer_number(options, 4);

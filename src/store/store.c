@@ -63,7 +63,7 @@ void store_batch_put(struct store_batch *batch, enum store_space space, struct s
     digest_change(batch, space, key, value);
 }
 
-void store_batch_put_kept(struct store_batch *batch, enum store_space space, struct slice key, struct slice value)
+void store_batch_put_nocopy(struct store_batch *batch, enum store_space space, struct slice key, struct slice value)
 {
     const struct store_ops *ops = batch->store->ops;
     REQUIRE(batch->begun);
@@ -105,7 +105,7 @@ size_t store_batch_bytes(const struct store_batch *batch)
     return batch->bytes;
 }
 
-void store_batch_watch(struct store_batch *batch)
+void store_batch_track_digest(struct store_batch *batch)
 {
     REQUIRE(batch->count == 0);
     batch->watched = true;
@@ -142,7 +142,7 @@ int store_checkpoint_record(struct store *store, struct buf *ret_record)
     return store->ops->checkpoint_record(store, ret_record);
 }
 
-size_t store_unsaved_bytes(const struct store *store)
+size_t store_uncheckpointed_bytes(const struct store *store)
 {
     return store->ops->unsaved_bytes(store);
 }

@@ -92,7 +92,7 @@ void store_batch_clear(struct store_batch *batch);
 void store_batch_begin(struct store_batch *batch, tl_ts ts);
 void store_batch_put(struct store_batch *batch, enum store_space space, struct slice key, struct slice value);
 /* Puts a value without copying it: its bytes stay as they are until the batch is written, cleared or freed. */
-void store_batch_put_kept(struct store_batch *batch, enum store_space space, struct slice key, struct slice value);
+void store_batch_put_nocopy(struct store_batch *batch, enum store_space space, struct slice key, struct slice value);
 void store_batch_delete(struct store_batch *batch, enum store_space space, struct slice key);
 /*
  * Deletes all keys within [lower, upper) that earlier batches have put, however many, for the price of one.
@@ -103,7 +103,7 @@ void store_batch_delete_range(struct store_batch *batch, enum store_space space,
 size_t store_batch_count(const struct store_batch *batch);
 size_t store_batch_bytes(const struct store_batch *batch);
 /* From now on a digest is kept of what changes, over store_batch_clear() too. Requires: the batch is empty. */
-void store_batch_watch(struct store_batch *batch);
+void store_batch_track_digest(struct store_batch *batch);
 /* Returns: a hash of all that was put and deleted, in its order, and of the timestamp; the same of every store. Requires: watched. */
 uint64_t store_batch_digest(const struct store_batch *batch);
 
@@ -134,7 +134,7 @@ void store_give_up(struct store *store);
 /* Appends the record of the last one. Returns: 0; STORE_NOT_FOUND: there was none yet; fatal codes. */
 int store_checkpoint_record(struct store *store, struct buf *ret_record) TL_MUST_USE;
 /* Returns: about how many bytes in memory are part of none. From any thread. */
-size_t store_unsaved_bytes(const struct store *store);
+size_t store_uncheckpointed_bytes(const struct store *store);
 
 /* A value read. `bytes` lives until store_value_release(). */
 struct store_value {

@@ -79,7 +79,7 @@ void overlay_free(struct overlay *overlay);
 /* Takes another reference, with which a reader keeps it alive while its transaction ends. */
 struct overlay *overlay_ref(struct overlay *overlay);
 /* Returns: whether a reader has a reference beside its owner's, so that it must not be written to. */
-bool overlay_shared(const struct overlay *overlay);
+bool overlay_is_shared(const struct overlay *overlay);
 /* Returns: its writes in an overlay of their own, without savepoints. Owns: the caller; overlay_free(). */
 struct overlay *overlay_copy(const struct overlay *overlay);
 void overlay_put(struct overlay *overlay, enum store_space space, struct slice key, struct slice value);
@@ -88,7 +88,7 @@ void overlay_delete(struct overlay *overlay, enum store_space space, struct slic
 size_t overlay_bytes(const struct overlay *overlay);
 /* The same with OVERLAY_ENTRY_BYTES for each key: what it takes in memory, counted alike on all hosts. */
 enum { OVERLAY_ENTRY_BYTES = 96 };
-size_t overlay_held(const struct overlay *overlay);
+size_t overlay_memory_bytes(const struct overlay *overlay);
 size_t overlay_bytes_in(const struct overlay *overlay, enum store_space space);
 size_t overlay_count(const struct overlay *overlay);
 size_t overlay_count_in(const struct overlay *overlay, enum store_space space);
@@ -104,10 +104,10 @@ void overlay_each(const struct overlay *overlay, enum store_space space, overlay
 /* Appends all its writes to a batch, in order of space and key. */
 void overlay_apply(const struct overlay *overlay, struct store_batch *batch);
 /* A savepoint, and going back to it; the newest first. */
-size_t overlay_mark(struct overlay *overlay);
+size_t overlay_savepoint(struct overlay *overlay);
 void overlay_rollback_to(struct overlay *overlay, size_t mark);
 /* No savepoint is needed any more: frees what they have kept. */
-void overlay_forget_marks(struct overlay *overlay);
+void overlay_release_savepoints(struct overlay *overlay);
 void overlay_clear(struct overlay *overlay);
 
 #endif

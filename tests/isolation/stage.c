@@ -392,7 +392,7 @@ static void step(struct stage *stage, struct command *command)
     note_numbers(stage);
     command->ts = command->clock = stage->now;
     if (command->type == COMMAND_TICK)
-        command->tick.heard = stage->now;
+        command->tick.barrier_clock = stage->now;
     command->request = ++stage->requests;
     if (actor != NULL)
         actor->command = command;

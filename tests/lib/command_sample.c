@@ -380,7 +380,7 @@ static void on_maintain(struct walk *walk, struct maintain_command *maintain)
 
 static void on_tick(struct walk *walk, struct tick_command *tick)
 {
-    on_number(walk, "heard", &tick->heard);
+    on_number(walk, "heard", &tick->barrier_clock);
 }
 
 static void on_size(struct walk *walk, const char *name, size_t *value)
@@ -469,7 +469,7 @@ static void on_gone(struct walk *walk, struct gone_command *gone)
 
 static void on_heartbeat(struct walk *walk, struct heartbeat_command *heartbeat)
 {
-    on_number(walk, "heard", &heartbeat->heard);
+    on_number(walk, "heard", &heartbeat->barrier_clock);
     on_number(walk, "low", &heartbeat->low);
     on_number(walk, "position", &heartbeat->position);
     on_number(walk, "chain", &heartbeat->chain);

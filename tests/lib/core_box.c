@@ -43,7 +43,7 @@ static void tick(struct core_box *box)
     struct command *command = command_new(COMMAND_TICK, box->dialect);
 
     command->ts = box->now++;
-    command->clock = command->tick.heard = box->clock;
+    command->clock = command->tick.barrier_clock = box->clock;
     assert_int_equal(core_step(box->core, command, &box->effects), 0);
     check_work(box);
     list_remove(&command->link);
@@ -62,8 +62,8 @@ struct command *box_run(struct core_box *box, struct command *command, uint64_t 
         tick(box);
     command->ts = box->now;
     command->clock = box->clock;
-    if (command->type == COMMAND_TICK && command->tick.heard == 0)
-        command->tick.heard = box->clock;
+    if (command->type == COMMAND_TICK && command->tick.barrier_clock == 0)
+        command->tick.barrier_clock = box->clock;
     int r = command_is(command->type, COMMAND_LOOKS) ? core_look(box->core, command, &box->effects)
                                                      : core_step(box->core, command, &box->effects);
     assert_int_equal(r, 0);

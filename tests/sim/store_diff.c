@@ -135,7 +135,7 @@ static void write_batch(struct run *run)
             if (below(run, 2) == 0)
                 store_batch_put(run->rocks_batch, space, key, value);
             else
-                store_batch_put_kept(run->rocks_batch, space, key, arena_copy(&kept, value));
+                store_batch_put_nocopy(run->rocks_batch, space, key, arena_copy(&kept, value));
         }
     }
     expect(run, store_write(run->twin, run->twin_batch) == 0 && store_write(run->rocks, run->rocks_batch) == 0,

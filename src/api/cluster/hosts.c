@@ -103,7 +103,7 @@ static int forget_run(struct request *request)
     case JOURNAL_HOST_LIVES:
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "host [%.*s] is in the cluster: stop it first",
                               SLICE_ARG(name));
-    case JOURNAL_LOG_AWAY:
+    case JOURNAL_LOG_UNREACHABLE:
         return request_refuse(request, PROBLEM_LOG_UNAVAILABLE, "the log of the cluster cannot be reached");
     default: return request_refuse(request, PROBLEM_RESOURCE_NOT_FOUND, "there is no host [%.*s]", SLICE_ARG(name));
     }

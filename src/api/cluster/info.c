@@ -76,7 +76,7 @@ int handle_info(struct request *request)
 /* How the clock of the machine was set, if it was. */
 static void write_steps(struct request *request, struct json_writer *writer)
 {
-    struct journal_steps steps;
+    struct journal_clock_steps steps;
     journal_clock_steps(request->api->journal, &steps);
     if (steps.count == 0)
         return;

@@ -103,7 +103,7 @@ static void write_server(struct exposition *page, struct exchange *exchange)
 
 static void write_journal(struct exposition *page, struct journal *journal)
 {
-    const struct journal_figures *figures = journal_figures(journal);
+    const struct journal_metrics *figures = journal_metrics(journal);
     struct metric_reading groups = {0}, syncs = {0};
     exposition_family(page, EXPOSITION_COUNTER, "tidelock_commands", "Commands applied, by kind.");
     for (int type = 0; type < COMMAND_TYPE_COUNT; type++)
@@ -139,7 +139,7 @@ static void write_history(struct exposition *page, struct journal *journal)
     exposition_family(page, EXPOSITION_GAUGE, "tidelock_history_newest_timestamp_seconds",
                       "The newest timestamp that can be read.");
     exposition_us(page, journal_stable(journal));
-    struct journal_steps steps;
+    struct journal_clock_steps steps;
     journal_clock_steps(journal, &steps);
     count(page, "tidelock_clock_steps", "How often the machine's clock was set by more than a second.", steps.count);
 }
@@ -338,7 +338,7 @@ static void write_page(struct exposition *page, struct request *request)
     write_journal(page, api->journal);
     write_history(page, api->journal);
     write_store(page, request);
-    const struct core_figures *figures = journal_core_figures(api->journal);
+    const struct core_figures *figures = journal_core_metrics(api->journal);
     write_steps(page, figures);
     write_locks(page, figures);
     write_sessions(page, figures);

@@ -88,8 +88,8 @@ static uint64_t more(uint64_t now, uint64_t before)
 
 static void take_sample(struct events *events)
 {
-    const struct core_figures *core = journal_core_figures(events->api->journal);
-    const struct journal_figures *journal = journal_figures(events->api->journal);
+    const struct core_figures *core = journal_core_metrics(events->api->journal);
+    const struct journal_metrics *journal = journal_metrics(events->api->journal);
     const struct sample total = {
         metric_read(&journal->commands[COMMAND_WRITE]) + metric_read(&journal->commands[COMMAND_RENAME]),
         count_reads(events), metric_read(&core->txns_ended[TXN_UPDATE][TXN_COMMITTED]), metric_read(&core->waiting)};
@@ -139,7 +139,7 @@ static uint64_t sum(const metric_value *values, size_t count)
 static void write_bar(struct events *events, struct buf *to)
 {
     struct api *api = events->api;
-    const struct core_figures *core = journal_core_figures(api->journal);
+    const struct core_figures *core = journal_core_metrics(api->journal);
     const struct budget *budget = api->options.budget;
     look_at_disk(events);
     buf_printf(to, ",\"bar\":{\"time\":%" PRIu64, clock_wall_us());
@@ -179,8 +179,8 @@ static uint64_t read_stamp(const struct events *events)
 {
     static const enum command_type silent[] = {COMMAND_STATUS,   COMMAND_PLACES_WATCH, COMMAND_TICK,
                                                COMMAND_MAINTAIN, COMMAND_MARK,         COMMAND_FEED};
-    const struct journal_figures *journal = journal_figures(events->api->journal);
-    const struct core_figures *core = journal_core_figures(events->api->journal);
+    const struct journal_metrics *journal = journal_metrics(events->api->journal);
+    const struct core_figures *core = journal_core_metrics(events->api->journal);
     uint64_t stamp = sum(journal->commands, COMMAND_TYPE_COUNT);
     for (size_t i = 0; i < sizeof silent / sizeof *silent; i++)
         stamp -= metric_read(&journal->commands[silent[i]]);

@@ -426,7 +426,7 @@ static int enter(struct request *request)
     if (request->on_worker && !account_poll(&request->account)) /* nobody has waited until its turn came */
         return memory_refuse(request);
     if (request->transaction.len > 0)
-        request->query = journal_query_use(request->api->journal, request->transaction);
+        request->query = journal_query_txn_use(request->api->journal, request->transaction);
     if (request->transaction.len > 0)
         request_watch(request); /* at the gate it is another's */
     if (!gate_enter(request->api->gate, request))

@@ -247,7 +247,7 @@ static int read_query(struct request *request, tl_ts ts, request_handler *then)
 {
     request->view = (struct view){request->api->store, ts, NULL};
     catalog_unref(tl_steal(request->catalog));
-    int r = journal_query_catalog(request->api->journal, request->query, &request->catalog);
+    int r = journal_query_txn_catalog(request->api->journal, request->query, &request->catalog);
     if (r > 0)
         return too_old(request, ts);
     return r < 0 ? r : then(request);
@@ -303,7 +303,7 @@ int request_read(struct request *request, struct lock_target *targets, size_t ta
             request, PROBLEM_ILLEGAL_ARGUMENT,
             "a transaction reads at its own timestamp: [timestamp] and [as_of] are not allowed with it");
     if (request->query != NULL && request->session.len == 0 &&
-        journal_query_fresh(request->api->journal, request->query, &ts))
+        journal_query_txn_is_fresh(request->api->journal, request->query, &ts))
         return read_query(request, ts, then);
     if (request->transaction.len > 0)
         return read_in_transaction(request, targets, target_count, timeout, then);
@@ -335,7 +335,7 @@ static void command_done(struct command *command)
 {
     struct submission *submission = command->context;
     struct request *request = submission->request;
-    journal_waited(&request->waiter);
+    journal_waiter_completed(&request->waiter);
     request_clock(request);
     request->exchange->timestamp = command->ts;
     int result;
@@ -361,7 +361,7 @@ static void request_disconnected(struct exchange *exchange)
 {
     struct request *request = exchange->api_context;
     atomic_store(&request->abandoned, true);
-    journal_leave(request->api->journal, &request->waiter);
+    journal_cancel_waiter(request->api->journal, &request->waiter);
 }
 
 struct owner_terms request_terms(const struct request *request, int64_t timeout_us)
@@ -463,7 +463,7 @@ void request_ask(struct api *api, struct command *command)
         pthread_cond_wait(&asking.wake, &asking.lock);
     pthread_mutex_unlock(&asking.lock);
     if (command->waiter != NULL)
-        journal_waited(command->waiter);
+        journal_waiter_completed(command->waiter);
     pthread_cond_destroy(&asking.wake);
     pthread_mutex_destroy(&asking.lock);
 }
@@ -554,7 +554,7 @@ static void request_release(struct request *request)
         journal_unpin(request->api->journal, request->view.ts);
     request->pinned = false;
     if (request->query != NULL)
-        journal_query_leave(request->api->journal, tl_steal(request->query));
+        journal_query_txn_release(request->api->journal, tl_steal(request->query));
     memory_end(request);
 }
 

@@ -27,7 +27,7 @@
  *   field                           rule
  *   api, exchange                   set before the first hand-over, never changed
  *   abandoned, cancelled            atomic; set once, never reset
- *   waiter                          atomic; journal_leave() from any thread
+ *   waiter                          atomic; journal_cancel_waiter() from any thread
  *   link                            of the thread that holds the lock of the list: workers, gate
  *   exchange->on_disconnect         atomic; the owner sets it after all that the function reads
  *   context                         attachment_broken() only: set before on_disconnect is set to it, never changed afterwards
@@ -83,7 +83,7 @@ struct request {
     struct slice session;     /* the owner named by header or parameter; empty: none */
     struct slice transaction; /* the same */
     tl_ts fencing_token;      /* 0: none */
-    struct query *query;      /* the transaction, when that is an open query transaction; journal_query_leave() */
+    struct query_txn *query;      /* the transaction, when that is an open query transaction; journal_query_txn_release() */
     bool on_worker;           /* owner's: it is a worker, as far as is known, and may take its time */
     bool gated;               /* owner's: the request is at the gate or has passed it */
 
@@ -234,7 +234,7 @@ int request_work_short(struct request *request, request_handler *then) TL_MUST_U
 
 /*
  * Has src/http report when the connection breaks: request->abandoned is set then, the command that the request waits for is cancelled, and those
- * that it submits later are refused (journal_leave()). Called before the request is first passed on, so that no hang-up is lost; not for a by-query call,
+ * that it submits later are refused (journal_cancel_waiter()). Called before the request is first passed on, so that no hang-up is lost; not for a by-query call,
  * which goes on.
  */
 void request_watch(struct request *request);

@@ -107,7 +107,7 @@ void task_discard(struct task *task)
 static void cancel(struct task *task)
 {
     atomic_store(&task->cancelled, true);
-    journal_leave(task->tasks->api->journal, &task->waiter);
+    journal_cancel_waiter(task->tasks->api->journal, &task->waiter);
     pthread_cond_broadcast(&task->wake);
 }
 

@@ -46,7 +46,7 @@ void ahead__put(struct core *core, const struct ahead *ahead, struct slice trans
     size_t count = 0;
 
     for (const struct ahead_entry *entry = ahead->first; entry != NULL; entry = entry->next) {
-        store_batch_put_kept(core->batch, SPACE_ENTRIES, entry->key, entry->value);
+        store_batch_put_nocopy(core->batch, SPACE_ENTRIES, entry->key, entry->value);
         buf_varint(&note, entry->key.len);
         buf_slice(&note, entry->key);
         if (++count % AHEAD_NOTE_KEYS_MAX != 0 && entry->next != NULL)

@@ -128,7 +128,7 @@ int core__run_write(struct core *core, struct command *command, const bool *chos
         .arena = &command->arena,
         .results = write->results,
     };
-    size_t mark = overlay != NULL ? overlay_mark(overlay) : 0;
+    size_t mark = overlay != NULL ? overlay_savepoint(overlay) : 0;
     bool failed;
 
     if (chosen != NULL)

@@ -45,7 +45,7 @@ static void put_stamped(struct committing *work, struct slice key, struct slice 
 
     if (!work->shared) {
         doc_stamp((char *)(uintptr_t)record.data, core->ts);
-        store_batch_put_kept(core->batch, SPACE_DOCUMENTS, key, record);
+        store_batch_put_nocopy(core->batch, SPACE_DOCUMENTS, key, record);
         return;
     }
     buf_clear(&work->record);
@@ -88,7 +88,7 @@ static void commit_entry(void *context, struct slice key, struct slice value)
     if (value.data == NULL)
         store_batch_delete(work->core->batch, SPACE_ENTRIES, key);
     else
-        store_batch_put_kept(work->core->batch, SPACE_ENTRIES, key, value);
+        store_batch_put_nocopy(work->core->batch, SPACE_ENTRIES, key, value);
 }
 
 static void commit_tree(void *context, struct slice key, struct slice value)
@@ -155,7 +155,7 @@ static void commit_system(void *context, struct slice key, struct slice value)
 
 int write__commit_overlay(struct core *core, struct overlay *overlay, uint64_t *ret_changes)
 {
-    struct committing work = {.core = core, .shared = overlay_shared(overlay), .record = BUF_INIT(BUF_UNLIMITED)};
+    struct committing work = {.core = core, .shared = overlay_is_shared(overlay), .record = BUF_INIT(BUF_UNLIMITED)};
 
     overlay_each(overlay, SPACE_FEED, commit_rename, &work);
     overlay_each(overlay, SPACE_DOCUMENTS, commit_document, &work);

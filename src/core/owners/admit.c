@@ -275,7 +275,7 @@ static bool may_lie(void *context, const struct write_target *to, struct arena *
 static bool too_large(const struct core *core, const struct txn *txn)
 {
     const struct overlay *overlay = txn->overlay;
-    return overlay_held(overlay) + owner__lock_bytes(&txn->party.owner) > core->limits.transaction_held_max ||
+    return overlay_memory_bytes(overlay) + owner__lock_bytes(&txn->party.owner) > core->limits.transaction_held_max ||
            overlay_bytes_in(overlay, SPACE_DOCUMENTS) > core->limits.transaction_bytes_max ||
            write__overlay_changes(overlay) > core->limits.transaction_changes_max;
 }
@@ -293,7 +293,7 @@ static void refuse_too_large(struct admission *at)
 static bool wants_too_much(const struct admission *at)
 {
     size_t most = at->core->limits.transaction_held_max;
-    size_t held = at->txn == NULL || at->txn->overlay == NULL ? 0 : overlay_held(at->txn->overlay);
+    size_t held = at->txn == NULL || at->txn->overlay == NULL ? 0 : overlay_memory_bytes(at->txn->overlay);
     held += at->txn == NULL ? 0 : owner__lock_bytes(&at->txn->party.owner);
     return held >= most || wants__bytes(at->core, &at->wants, most - held) > most - held;
 }
@@ -303,7 +303,7 @@ static int run_in_txn(struct admission *at)
     struct core *core = at->core;
     struct command *command = at->command;
     struct overlay *overlay = txn__overlay(at->txn);
-    size_t mark = overlay_mark(overlay);
+    size_t mark = overlay_savepoint(overlay);
     struct ahead ahead = {.arena = &core->arena};
     struct write_placing placing = {may_lie, at};
     struct write_run how = {.overlay = overlay, .ahead = &ahead, .placing = &placing, .parsed = at->targets.parsed};
@@ -315,7 +315,7 @@ static int run_in_txn(struct admission *at)
         ahead_clear(&ahead);
         refuse_too_large(at);
     }
-    overlay_forget_marks(overlay);
+    overlay_release_savepoints(overlay);
     ahead__put(core, &ahead, at->txn->id, &at->txn->ahead_notes);
     txn__touch(core, at->txn);
     return 0;

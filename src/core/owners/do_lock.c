@@ -277,7 +277,7 @@ static void read_for_update(struct wants *wants)
 static bool within_bytes(struct core *core, struct command *command, const struct txn *txn, const struct wants *wants)
 {
     size_t most = core->limits.transaction_held_max, held = owner__lock_bytes(&txn->party.owner);
-    held += txn->overlay == NULL ? 0 : overlay_held(txn->overlay);
+    held += txn->overlay == NULL ? 0 : overlay_memory_bytes(txn->overlay);
     if (wants->count > 0 && (held >= most || wants__bytes(core, wants, most - held) > most - held))
         problem_set(&command->problem, &command->arena, PROBLEM_TRANSACTION_TOO_LARGE,
                     "a transaction holds at most [%zu] bytes of documents with their entries and locks", most);

@@ -432,7 +432,7 @@ enum { HELD_COPIES = 8, HELD_BYTES = 1024, LOCK_BYTES = 256 };
 static bool too_large(const struct core *core, const struct command *command, const struct txn *txn)
 {
     size_t names = command->rename.from.len + command->rename.to.len;
-    size_t held = txn->overlay == NULL ? 0 : overlay_held(txn->overlay) + overlay_bytes_in(txn->overlay, SPACE_FEED);
+    size_t held = txn->overlay == NULL ? 0 : overlay_memory_bytes(txn->overlay) + overlay_bytes_in(txn->overlay, SPACE_FEED);
     uint64_t changes = txn->overlay == NULL ? 0 : write__overlay_changes(txn->overlay);
     return held + owner__lock_bytes(&txn->party.owner) + 2 * LOCK_BYTES + HELD_COPIES * names + HELD_BYTES >
                core->limits.transaction_held_max ||

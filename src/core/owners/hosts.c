@@ -186,7 +186,7 @@ int core__do_join(struct core *core, struct command *command)
     replace(&host->build, join->build);
     host->life = join->life;
     host->entries = 0;
-    host->heard = core->clock; /* nobody could reach it before */
+    host->barrier_clock = core->clock; /* nobody could reach it before */
     host->low = 0;
     host->beat_ts = core->ts;
     join->number = host->number;
@@ -213,7 +213,7 @@ int core__do_heartbeat(struct core *core, struct command *command)
 
     if (host == NULL || host->life == 0)
         return 0;
-    host->heard = beat->heard > host->heard ? beat->heard : host->heard;
+    host->barrier_clock = beat->barrier_clock > host->barrier_clock ? beat->barrier_clock : host->barrier_clock;
     host->low = beat->low > host->low ? beat->low : host->low;
     host->beat_ts = core->ts;
     return 0;
@@ -242,7 +242,7 @@ static void code_host(struct coder *coder, struct core_host *host)
     code_text(coder, &host->build);
     code_number(coder, &host->life);
     code_number(coder, &host->entries);
-    code_number(coder, &host->heard);
+    code_number(coder, &host->barrier_clock);
     code_number(coder, &host->low);
     code_number(coder, &host->beat_ts);
 }

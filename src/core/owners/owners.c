@@ -473,7 +473,7 @@ static int run_out(struct core *core, tl_ts ts, uint64_t heard)
 
 int owners__due(struct core *core, tl_ts at, const struct tick_command *tick)
 {
-    uint64_t heard = tick == NULL ? 0 : tick->heard < core->clock ? tick->heard : core->clock;
+    uint64_t heard = tick == NULL ? 0 : tick->barrier_clock < core->clock ? tick->barrier_clock : core->clock;
     size_t left = core->limits.ephemeral_piece;
     bool ending = any_ending(core->owners), abandoned = core->owners->abandoned_count > 0;
     bool over = tick != NULL &&

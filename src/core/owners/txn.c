@@ -58,8 +58,8 @@ struct txn *txn__make(struct core *core, struct slice id, struct session *sessio
 void txn__free(struct core *core, struct txn *txn)
 {
     struct owners *owners = core->owners;
-    if (txn->mode == TXN_QUERY && core->effects != NULL && core->effects->query_ended != NULL)
-        core->effects->query_ended(core->effects, txn->id);
+    if (txn->mode == TXN_QUERY && core->effects != NULL && core->effects->query_txn_ended != NULL)
+        core->effects->query_txn_ended(core->effects, txn->id);
     core__work(core, WORK_OWNER);
     deadline_set(&owners->idles, &txn->idle, TL_TS_MAX);
     if (list_linked(&txn->unrecorded))
@@ -81,7 +81,7 @@ struct overlay *txn__overlay(struct txn *txn)
 {
     if (txn->overlay == NULL) {
         txn->overlay = overlay_new();
-    } else if (overlay_shared(txn->overlay)) {
+    } else if (overlay_is_shared(txn->overlay)) {
         struct overlay *copy = overlay_copy(txn->overlay);
         overlay_free(txn->overlay);
         txn->overlay = copy;
@@ -95,8 +95,8 @@ void txn__touch(struct core *core, struct txn *txn)
     if (txn->mode == TXN_QUERY)
         fresh = txn->timeout_us / 8 < TXN_FRESH_US ? txn->timeout_us / 8 : TXN_FRESH_US;
     deadline_set(&core->owners->idles, &txn->idle, deadline_after(core, txn->timeout_us + fresh));
-    if (txn->mode == TXN_QUERY && core->effects != NULL && core->effects->query_seen != NULL)
-        core->effects->query_seen(core->effects, txn->id, txn->read_ts, fresh);
+    if (txn->mode == TXN_QUERY && core->effects != NULL && core->effects->query_txn_used != NULL)
+        core->effects->query_txn_used(core->effects, txn->id, txn->read_ts, fresh);
 }
 
 static void explain_end(struct slice id, const struct txn_outcome *outcome, struct arena *arena,

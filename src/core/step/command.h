@@ -419,7 +419,7 @@ struct feed_command {
  */
 struct tick_command {
     /* Of the clock: what was sent to the server before it has been submitted before this. At most `clock` counts. */
-    uint64_t heard;
+    uint64_t barrier_clock;
 };
 
 /* What the core goes by from now on. */
@@ -472,7 +472,7 @@ struct gone_command {
 };
 
 struct heartbeat_command {
-    uint64_t heard;    /* of the clock: what was sent to this host before it has been submitted before this */
+    uint64_t barrier_clock;    /* of the clock: what was sent to this host before it has been submitted before this */
     tl_ts low;         /* its readers look no further back, now and from now on */
     uint64_t position; /* of the newest entry that it has applied ... */
     uint64_t chain;    /* ... and core_chain() behind that */
@@ -481,7 +481,7 @@ struct heartbeat_command {
 /* --- The command -------------------------------------------------------------------------------------------------- */
 
 /*
- * A submitter of commands, one after another, that may leave before a command of its has completed: journal_leave() (journal.h). `number` is
+ * A submitter of commands, one after another, that may leave before a command of its has completed: journal_cancel_waiter() (journal.h). `number` is
  * `request` of the command that it waits for; 0: none; COMMAND_WAITER_LEFT: it has left, for good.
  */
 struct command_waiter {

@@ -259,7 +259,7 @@ static void code_feed(struct coder *coder, struct feed_command *feed)
 
 static void code_tick(struct coder *coder, struct tick_command *tick)
 {
-    code_number(coder, &tick->heard);
+    code_number(coder, &tick->barrier_clock);
 }
 
 static void code_limits(struct coder *coder, struct limits_command *limits)
@@ -320,7 +320,7 @@ static void code_gone(struct coder *coder, struct gone_command *gone)
 
 static void code_heartbeat(struct coder *coder, struct heartbeat_command *heartbeat)
 {
-    code_number(coder, &heartbeat->heard);
+    code_number(coder, &heartbeat->barrier_clock);
     code_number(coder, &heartbeat->low);
     code_number(coder, &heartbeat->position);
     code_number(coder, &heartbeat->chain);

@@ -154,7 +154,7 @@ int core__open_bare(struct store *store, const struct core_limits *limits, struc
 void core__loaded(struct core *core)
 {
     if (core->chained)
-        store_batch_watch(core->batch);
+        store_batch_track_digest(core->batch);
     seen_changes_init(&core->changes, core->last_ts);
 }
 
@@ -524,7 +524,7 @@ void core_begin_chain(struct core *core, uint64_t chain)
     REQUIRE(!core->open && !lock_log_keeps(&core->log));
     core->chain = chain;
     core->chained = true;
-    store_batch_watch(core->batch);
+    store_batch_track_digest(core->batch);
 }
 
 int core_begin_saving(struct core *core)

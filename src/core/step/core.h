@@ -23,8 +23,8 @@ struct effects {
     tl_ts last_ts;         /* the newest timestamp applied */
     bool catalog_changed;  /* publish core_catalog() once it is durable */
     /* Told of query transactions as they are begun, used and ended, in the middle of the step; NULL: nobody is. */
-    void (*query_seen)(struct effects *effects, struct slice id, tl_ts read_ts, uint64_t fresh_us);
-    void (*query_ended)(struct effects *effects, struct slice id);
+    void (*query_txn_used)(struct effects *effects, struct slice id, tl_ts read_ts, uint64_t fresh_us);
+    void (*query_txn_ended)(struct effects *effects, struct slice id);
 };
 
 void effects_init(struct effects *effects);
@@ -193,7 +193,7 @@ struct core_host {
     struct slice build;
     uint64_t life;    /* 0: it is out */
     uint64_t entries; /* number of the last of this life that counted */
-    uint64_t heard;   /* of its newest heartbeat */
+    uint64_t barrier_clock;   /* of its newest heartbeat */
     tl_ts low;
     tl_ts beat_ts; /* when its newest heartbeat was ordered, or its life began */
 };

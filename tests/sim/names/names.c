@@ -891,7 +891,7 @@ static void step(struct world *world, struct command *command)
     command->ts = world->now;
     command->clock = world->clock;
     if (command->type == COMMAND_TICK)
-        command->tick.heard = world->clock + 1;
+        command->tick.barrier_clock = world->clock + 1;
     command->request = ++world->requests;
     if (actor != NULL)
         actor->command = command;

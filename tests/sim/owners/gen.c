@@ -645,7 +645,7 @@ struct command *gen_command(const struct om_op *op)
         command->tried = (struct tried_command){session_id(&command->arena, op->session), op->kept, op->action};
         break;
     case OP_ASIDE: command->aside = (struct aside_command){op->kept, op->again}; break;
-    case OP_TICK: command->tick.heard = op->heard; break;
+    case OP_TICK: command->tick.barrier_clock = op->heard; break;
     default: break;
     }
     return command;

@@ -391,7 +391,7 @@ static void act(struct world *w, int owner)
 {
     struct overlay *overlay = overlay_of(w, owner);
     struct model model = model_of(w, owner);
-    size_t mark = overlay != NULL ? overlay_mark(overlay) : 0;
+    size_t mark = overlay != NULL ? overlay_savepoint(overlay) : 0;
     bool fails = below(w, 8) == 0, with_unit = owner == NOBODY || below(w, 2) == 0;
 
     begin_unit(w);

@@ -281,7 +281,7 @@ static void gen_cancel(struct gen *gen, struct command *command)
 
 static void gen_tick(struct gen *gen, struct command *command)
 {
-    command->tick.heard = one_in(gen, 3) ? gen->clock : gen->clock - below(gen, 2000000);
+    command->tick.barrier_clock = one_in(gen, 3) ? gen->clock : gen->clock - below(gen, 2000000);
 }
 
 static void gen_nothing(struct gen *gen, struct command *command)
@@ -482,7 +482,7 @@ static void gen_gone(struct gen *gen, struct command *command)
 
 static void gen_heartbeat(struct gen *gen, struct command *command)
 {
-    command->heartbeat.heard = gen->clock - below(gen, 2000000);
+    command->heartbeat.barrier_clock = gen->clock - below(gen, 2000000);
     command->heartbeat.low = gen->ts - below(gen, 2000000);
     command->heartbeat.position = below(gen, 1000);
     command->heartbeat.chain = below(gen, 1000);

@@ -161,21 +161,21 @@ static void check_history(bool in_use)
     api_box_open(&box);
     put(&box, 1);
     begin_query(&box, id);
-    struct query *query = journal_query_use(box.journal, slice_from(id));
+    struct query_txn *query = journal_query_txn_use(box.journal, slice_from(id));
     assert_non_null(query);
-    assert_true(journal_query_fresh(box.journal, query, &ts));
+    assert_true(journal_query_txn_is_fresh(box.journal, query, &ts));
     end(&box, id, "_commit");
-    assert_null(journal_query_use(box.journal, slice_from(id)));
+    assert_null(journal_query_txn_use(box.journal, slice_from(id)));
     put(&box, 2);
     if (!in_use)
-        journal_query_leave(box.journal, query);
+        journal_query_txn_release(box.journal, query);
     /* How far back a microsecond is, is known roughly at first: upkeep has to look a second time. */
     while (!in_use && journal_oldest(box.journal) <= ts)
         usleep(5000);
     journal_stop(box.journal);
     assert_int_equal(journal_oldest(box.journal) <= ts, in_use);
     if (in_use)
-        journal_query_leave(box.journal, query);
+        journal_query_txn_release(box.journal, query);
     api_box_close(&box);
 }
 
@@ -197,15 +197,15 @@ static void test_catalog_is_of_its_time(void **state)
     put(&box, 1);
     begin_query(&box, id);
     assert_int_equal(api_box_ask(&box, "PUT", "/later/_doc/1", "{\"n\":1}", NULL), 201);
-    struct query *query = journal_query_use(box.journal, slice_from(id));
-    assert_int_equal(journal_query_catalog(box.journal, query, &first), 0);
-    assert_int_equal(journal_query_catalog(box.journal, query, &second), 0);
+    struct query_txn *query = journal_query_txn_use(box.journal, slice_from(id));
+    assert_int_equal(journal_query_txn_catalog(box.journal, query, &first), 0);
+    assert_int_equal(journal_query_txn_catalog(box.journal, query, &second), 0);
     assert_ptr_equal(first, second);
     assert_null(catalog_index(first, SLICE_LIT("later")));
     assert_non_null(catalog_index(first, SLICE_LIT("fs")));
     catalog_unref(first);
     catalog_unref(second);
-    journal_query_leave(box.journal, query);
+    journal_query_txn_release(box.journal, query);
     end(&box, id, "_rollback");
     api_box_close(&box);
 }

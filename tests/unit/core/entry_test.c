@@ -189,7 +189,7 @@ static bool beats(struct core_box *box, uint16_t host, uint64_t life, uint64_t n
     struct command *command = command_new(COMMAND_HEARTBEAT, DIALECT_7);
 
     command->request = (uint64_t)host << HOST_SHIFT;
-    command->heartbeat.heard = number;
+    command->heartbeat.barrier_clock = number;
     command_free(order(box, host, life, number, command, &counts));
     return counts;
 }

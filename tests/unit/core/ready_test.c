@@ -25,7 +25,7 @@ static void give_as(struct core_box *box, struct command *command, uint64_t us)
     command->ts = ++box->now;
     command->clock = box->clock += us;
     if (command->type == COMMAND_TICK)
-        command->tick.heard = command->clock;
+        command->tick.barrier_clock = command->clock;
     assert_int_equal(core_step(box->core, command, &box->effects), 0);
     if (!bounded(box->core, text, sizeof text))
         fail_msg("%s", text);

@@ -45,7 +45,7 @@ static uint64_t read_boot(void *context)
 static void begin_after(struct life *life, bool machine_lost)
 {
     life->clocks = (struct journal_clocks){read_wall, read_boot, life};
-    struct journal_options options = {.clocks = &life->clocks, .machine_lost = machine_lost};
+    struct journal_options options = {.clocks = &life->clocks, .host_crashed = machine_lost};
     life->core = cmdlog_fixture_begin(&life->kept, life->store, &options);
     assert_int_equal(journal_open_local(life->core, life->store, &options, &life->journal), 0);
 }
@@ -339,11 +339,11 @@ static void test_minute_and_hour_are_what_passes(void **state)
 static bool read_once(struct life *life, bool *ret_fresh)
 {
     tl_ts ts;
-    struct query *query = journal_query_use(life->journal, SLICE_LIT("transaction"));
+    struct query_txn *query = journal_query_txn_use(life->journal, SLICE_LIT("transaction"));
     if (query == NULL)
         return false;
-    *ret_fresh = journal_query_fresh(life->journal, query, &ts);
-    journal_query_leave(life->journal, query);
+    *ret_fresh = journal_query_txn_is_fresh(life->journal, query, &ts);
+    journal_query_txn_release(life->journal, query);
     if (*ret_fresh)
         return true;
     struct command *command = command_new(COMMAND_TXN_LOCK, DIALECT_7);
@@ -516,7 +516,7 @@ static void test_leases_end_when_all_were_heard(void **state)
     struct life life;
     (void)state;
     open_life(&life);
-    journal_listen(life.journal, &(struct journal_ears){.listen = listen_now, .context = &life});
+    journal_set_input_barrier(life.journal, &(struct journal_input_barrier){.start = listen_now, .context = &life});
     (void)ask(&life, session_command(COMMAND_SESSION_OPEN, "heard"));
     (void)ask(&life, session_command(COMMAND_SESSION_OPEN, "silent"));
     pass(&life, 12 * TL_SECOND);
@@ -525,7 +525,7 @@ static void test_leases_end_when_all_were_heard(void **state)
     assert_true(lives(&life, "heard"));
     assert_true(lives(&life, "silent"));
     assert_int_equal(ask(&life, session_command(COMMAND_SESSION_KEEPALIVE, "heard")).problem, PROBLEM_NONE);
-    journal_heard(life.journal);
+    journal_barrier_passed(life.journal);
     until_gone(&life, "silent");
     assert_true(lives(&life, "heard"));
     assert_int_equal(atomic_load(&life.listened), 1);

@@ -257,12 +257,12 @@ static void test_a_waiter_leaves(void **state)
     (void)state;
     open_pair(&pair);
     start(&pair, lock_command("other", "a"), &waiter, &waits);
-    journal_leave(pair.journal, &waiter);
+    journal_cancel_waiter(pair.journal, &waiter);
     assert_int_equal(end(&waits), PROBLEM_LOCK_WAIT_TIMEOUT);
-    journal_waited(&waiter);
+    journal_waiter_completed(&waiter);
     assert_int_equal(run(&pair, lock_command("other", "b"), &waiter), PROBLEM_TASK_CANCELLED);
     assert_int_equal(run(&pair, session_command(COMMAND_SESSION_KEEPALIVE, "other"), &waiter), PROBLEM_NONE);
-    journal_leave(pair.journal, &waiter);
+    journal_cancel_waiter(pair.journal, &waiter);
     assert_int_equal(run(&pair, lock_command("other", "b"), NULL), PROBLEM_NONE);
     close_pair(&pair);
 }
@@ -275,8 +275,8 @@ static void test_a_waiter_leaves_that_waits_for_nothing(void **state)
     (void)state;
     open_pair(&pair);
     assert_int_equal(run(&pair, lock_command("other", "b"), &waiter), PROBLEM_NONE);
-    journal_waited(&waiter);
-    journal_leave(pair.journal, &waiter);
+    journal_waiter_completed(&waiter);
+    journal_cancel_waiter(pair.journal, &waiter);
     assert_int_equal(run(&pair, lock_command("other", "a"), &waiter), PROBLEM_TASK_CANCELLED);
     close_pair(&pair);
 }

@@ -128,7 +128,7 @@ static void begin_with(struct life *life, struct journal_options options)
 
 static void begin(struct life *life, size_t checkpoint_bytes, bool machine_lost)
 {
-    begin_with(life, (struct journal_options){.checkpoint_bytes = checkpoint_bytes, .machine_lost = machine_lost});
+    begin_with(life, (struct journal_options){.checkpoint_bytes = checkpoint_bytes, .host_crashed = machine_lost});
 }
 
 static void end(struct life *life)

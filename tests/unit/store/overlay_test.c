@@ -58,10 +58,10 @@ static void savepoints_nest(void **state)
     (void)state;
     struct overlay *overlay = overlay_new();
     overlay_put(overlay, SPACE_DOCUMENTS, SLICE_LIT("a"), SLICE_LIT("1"));
-    size_t outer = overlay_mark(overlay);
+    size_t outer = overlay_savepoint(overlay);
     overlay_put(overlay, SPACE_DOCUMENTS, SLICE_LIT("a"), SLICE_LIT("2"));
     overlay_put(overlay, SPACE_ENTRIES, SLICE_LIT("e"), SLICE_LIT(""));
-    size_t inner = overlay_mark(overlay);
+    size_t inner = overlay_savepoint(overlay);
     overlay_delete(overlay, SPACE_DOCUMENTS, SLICE_LIT("a"));
     overlay_delete(overlay, SPACE_ENTRIES, SLICE_LIT("e"));
     overlay_put(overlay, SPACE_DOCUMENTS, SLICE_LIT("b"), SLICE_LIT("3"));
@@ -76,8 +76,8 @@ static void savepoints_nest(void **state)
     assert_int_equal(overlay_count(overlay), 1);
     assert_int_equal(overlay_bytes(overlay), 2);
     overlay_put(overlay, SPACE_ENTRIES, SLICE_LIT("e"), SLICE_LIT("xyz"));
-    overlay_forget_marks(overlay);
-    overlay_rollback_to(overlay, overlay_mark(overlay)); /* to what stands */
+    overlay_release_savepoints(overlay);
+    overlay_rollback_to(overlay, overlay_savepoint(overlay)); /* to what stands */
     assert_holds(overlay, SPACE_ENTRIES, "e", "xyz");
     assert_int_equal(overlay_bytes_in(overlay, SPACE_DOCUMENTS), 2);
     assert_int_equal(overlay_bytes_in(overlay, SPACE_ENTRIES), 4);
@@ -96,7 +96,7 @@ static void rollback_restores_all(void **state)
         struct slice before[KEYS];
         char copies[KEYS][16];
         char names[KEYS][16];
-        size_t mark = overlay_mark(overlay);
+        size_t mark = overlay_savepoint(overlay);
         size_t bytes = overlay_bytes(overlay);
         size_t count = overlay_count(overlay);
         int silent[KEYS];

@@ -137,9 +137,9 @@ static void test_it_is_what_it_was_at_the_last_checkpoint(void **state)
     assert_number(f->store, 0);
     assert_record(f->store, NULL);
     write_batches(f->store, 1, 30);
-    assert_true(store_unsaved_bytes(f->store) > 0);
+    assert_true(store_uncheckpointed_bytes(f->store) > 0);
     assert_int_equal(store_checkpoint(f->store, SLICE_LIT("thirty")), 0);
-    assert_int_equal(store_unsaved_bytes(f->store), 0);
+    assert_int_equal(store_uncheckpointed_bytes(f->store), 0);
     write_batches(f->store, 31, 40); /* beside the flush, and no part of it */
     assert_number(f->store, 40);
     await_disk(f->store);
@@ -362,7 +362,7 @@ static void test_the_twin_does_the_same(void **state)
     assert_int_equal(store_checkpoint(store, SLICE_LIT("twenty")), 0);
     assert_int_equal(store_checkpointed(store), 1);
     write_batches(store, 21, 30);
-    assert_true(store_unsaved_bytes(store) > 0);
+    assert_true(store_uncheckpointed_bytes(store) > 0);
     store_mem_crash(store, 0);
     assert_number(store, 20);
     assert_record(store, "twenty");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Open query transactions; see queries.h. */
-#include "journal/queries.h"
+/* Open query transactions; see query_txns.h. */
+#include "journal/query_txns.h"
 
 #include "base/alloc.h"
 #include "base/check.h"
@@ -41,7 +41,7 @@ void queries_seen(struct queries *queries, struct slice id, tl_ts read_ts, uint6
 {
     struct queries_part *part = part_of(queries, id);
     pthread_mutex_lock(&part->lock);
-    struct query *query = map_get(&part->open, id);
+    struct query_txn *query = map_get(&part->open, id);
     if (query == NULL) {
         query = mem_zalloc(sizeof *query);
         query->read_ts = read_ts;
@@ -52,20 +52,20 @@ void queries_seen(struct queries *queries, struct slice id, tl_ts read_ts, uint6
     pthread_mutex_unlock(&part->lock);
 }
 
-struct query *queries_ended(struct queries *queries, struct slice id)
+struct query_txn *queries_ended(struct queries *queries, struct slice id)
 {
     struct queries_part *part = part_of(queries, id);
     pthread_mutex_lock(&part->lock);
-    struct query *query = map_remove(&part->open, id);
+    struct query_txn *query = map_remove(&part->open, id);
     pthread_mutex_unlock(&part->lock);
     return query;
 }
 
-struct query *queries_use(struct queries *queries, struct slice id)
+struct query_txn *queries_use(struct queries *queries, struct slice id)
 {
     struct queries_part *part = part_of(queries, id);
     pthread_mutex_lock(&part->lock);
-    struct query *query = map_get(&part->open, id);
+    struct query_txn *query = map_get(&part->open, id);
     if (query != NULL)
         atomic_fetch_add_explicit(&query->references, 1, memory_order_relaxed);
     pthread_mutex_unlock(&part->lock);
@@ -81,12 +81,12 @@ bool queries_has(struct queries *queries, struct slice id)
     return open;
 }
 
-bool query_fresh(const struct query *query, uint64_t clock)
+bool query_fresh(const struct query_txn *query, uint64_t clock)
 {
     return clock < atomic_load_explicit(&query->fresh_until, memory_order_relaxed);
 }
 
-bool query_unref(struct query *query)
+bool query_unref(struct query_txn *query)
 {
     size_t before = atomic_fetch_sub_explicit(&query->references, 1, memory_order_acq_rel);
     REQUIRE(before > 0);
@@ -97,14 +97,14 @@ bool query_unref(struct query *query)
     return true;
 }
 
-struct catalog *query_catalog(struct query *query)
+struct catalog *query_catalog(struct query_txn *query)
 {
     struct catalog *catalog = atomic_load_explicit(&query->catalog, memory_order_acquire);
     return catalog == NULL ? NULL : catalog_ref(catalog);
 }
 
 /* Two may come with one: they are equal, and the first stays. */
-void query_keep_catalog(struct query *query, struct catalog *catalog)
+void query_keep_catalog(struct query_txn *query, struct catalog *catalog)
 {
     struct catalog *none = NULL;
     struct catalog *kept = catalog_ref(catalog);

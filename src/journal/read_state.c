@@ -30,20 +30,20 @@ struct catalog *journal_catalog_at(struct journal *journal, tl_ts ts)
     return catalog;
 }
 
-struct query *journal_query_use(struct journal *journal, struct slice id)
+struct query_txn *journal_query_txn_use(struct journal *journal, struct slice id)
 {
     return queries_use(&journal->queries, id);
 }
 
 /* The pin is the one that its end took, when it has ended in between. */
-void journal_query_leave(struct journal *journal, struct query *query)
+void journal_query_txn_release(struct journal *journal, struct query_txn *query)
 {
     tl_ts pinned = query->read_ts;
     if (query_unref(query))
         journal_unpin(journal, pinned);
 }
 
-bool journal_query_fresh(struct journal *journal, const struct query *query, tl_ts *ret_ts)
+bool journal_query_txn_is_fresh(struct journal *journal, const struct query_txn *query, tl_ts *ret_ts)
 {
     /* A gap that has not been read yet makes it seem later, and so the core is asked. */
     uint64_t clock = journal__boot(journal) - atomic_load_explicit(&journal->pace_lost, memory_order_relaxed);
@@ -51,7 +51,7 @@ bool journal_query_fresh(struct journal *journal, const struct query *query, tl_
     return query_fresh(query, clock) && query->read_ts <= journal_stable(journal);
 }
 
-int journal_query_catalog(struct journal *journal, struct query *query, struct catalog **ret_catalog)
+int journal_query_txn_catalog(struct journal *journal, struct query_txn *query, struct catalog **ret_catalog)
 {
     int r = 0;
     *ret_catalog = query_catalog(query);
@@ -78,13 +78,13 @@ void journal__query_seen(struct effects *effects, struct slice id, tl_ts read_ts
 void journal__query_ended(struct effects *effects, struct slice id)
 {
     struct journal *journal = container_of(effects, struct journal, effects);
-    struct query *query = queries_ended(&journal->queries, id);
+    struct query_txn *query = queries_ended(&journal->queries, id);
     if (query == NULL)
         return;
     pthread_mutex_lock(&journal->pin_lock);
     pins_add(&journal->pins, query->read_ts);
     pthread_mutex_unlock(&journal->pin_lock);
-    journal_query_leave(journal, query);
+    journal_query_txn_release(journal, query);
 }
 
 int journal_pin(struct journal *journal, tl_ts ts)

@@ -80,8 +80,8 @@ static bool next_head(struct journal *journal, struct entry_head *head)
     *head = (struct entry_head){.host = 0, .ts = journal__next_ts(journal)};
     if (journal->marking != NULL) {
         journal->marking->mark.mark += head->ts;
-    } else if (head->ts + MARK_ROOM_US > journal->mark) {
-        if ((journal->serving && !journal__is_ready_now(journal)) || !journal__put_mark(journal, MARK_AHEAD_US))
+    } else if (head->ts + TS_CEILING_MARGIN_US > journal->mark) {
+        if ((journal->serving && !journal__is_ready_now(journal)) || !journal__put_mark(journal, TS_CEILING_LEAD_US))
             return false;
         head->ts = journal__next_ts(journal);
     }
@@ -292,7 +292,7 @@ static bool is_due(struct journal *journal)
     uint64_t work = journal->recovery_us;
     work = work > SAVE_TIMES * journal->save_us ? work : SAVE_TIMES * journal->save_us;
     return journal->position > journal->checkpoint && atomic_load_explicit(&journal->ready, memory_order_relaxed) &&
-           ((lacks_room(journal) && !journal->made_room) || journal->work_us >= work || store_unsaved_bytes(journal->store) >= journal->checkpoint_bytes);
+           ((lacks_room(journal) && !journal->made_room) || journal->work_us >= work || store_uncheckpointed_bytes(journal->store) >= journal->checkpoint_bytes);
 }
 
 /* Whether the disk could be full before a flush is over. */
@@ -350,7 +350,7 @@ bool journal__is_held(struct journal *journal)
 {
     if (!journal->checkpointing)
         return false;
-    bool held = journal->held || store_unsaved_bytes(journal->store) >= journal->checkpoint_bytes;
+    bool held = journal->held || store_uncheckpointed_bytes(journal->store) >= journal->checkpoint_bytes;
     return held && !is_on_disk(journal);
 }
 

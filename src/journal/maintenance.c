@@ -233,7 +233,7 @@ bool journal__maintain(struct journal *journal, struct list *group)
     advance_history(journal, now);
     log_news(journal);
     if (journal__next_ts(journal) + MARK_RENEW_US > journal->mark)
-        (void)journal__put_mark(journal, MARK_AHEAD_US); /* else who needs it is refused */
+        (void)journal__put_mark(journal, TS_CEILING_LEAD_US); /* else who needs it is refused */
     bool more = maintain_core(journal, now, group);
     cut_feed(journal, now, group);
     journal__take_aside(journal, group);

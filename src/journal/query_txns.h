@@ -10,8 +10,8 @@
  * Any number of readers may use one at a time, and it may end meanwhile: the table and each user hold a reference. The
  * table is split by the hash of the id, so that readers of different transactions do not meet.
  */
-#ifndef TL_JOURNAL_QUERIES_H
-#define TL_JOURNAL_QUERIES_H
+#ifndef TL_JOURNAL_QUERY_TXNS_H
+#define TL_JOURNAL_QUERY_TXNS_H
 
 #include "base/map.h"
 #include "base/types.h"
@@ -24,7 +24,7 @@ enum { QUERIES_PARTS = 16 };
 
 struct catalog;
 
-struct query {
+struct query_txn {
     tl_ts read_ts;
     _Atomic uint64_t fresh_until; /* by the clock of commands */
     _Atomic size_t references;
@@ -33,7 +33,7 @@ struct query {
 
 struct queries_part {
     pthread_mutex_t lock;
-    struct map open; /* struct query by the transaction's id */
+    struct map open; /* struct query_txn by the transaction's id */
 };
 
 struct queries {
@@ -47,20 +47,20 @@ void queries_deinit(struct queries *queries);
 /* It was begun or used, and need not be told of again before that. */
 void queries_seen(struct queries *queries, struct slice id, tl_ts read_ts, uint64_t fresh_until);
 /* It is over. Returns: it, with the reference that the table had; NULL when it is not there. */
-struct query *queries_ended(struct queries *queries, struct slice id);
+struct query_txn *queries_ended(struct queries *queries, struct slice id);
 /* Returns: it, with a reference for the caller; NULL when it is not open. Owns: the caller; query_unref(). */
-struct query *queries_use(struct queries *queries, struct slice id);
+struct query_txn *queries_use(struct queries *queries, struct slice id);
 /* Returns: whether it is open. */
 bool queries_has(struct queries *queries, struct slice id);
 
 /* Returns: whether the core has heard of its use late enough. */
-bool query_fresh(const struct query *query, uint64_t clock);
+bool query_fresh(const struct query_txn *query, uint64_t clock);
 /* Returns: whether that was the last reference, so that it is gone. */
-bool query_unref(struct query *query);
+bool query_unref(struct query_txn *query);
 
 /* Returns: its catalog, with a reference for the caller; NULL when none was kept yet. */
-struct catalog *query_catalog(struct query *query);
+struct catalog *query_catalog(struct query_txn *query);
 /* Keeps a catalog for those who ask next. */
-void query_keep_catalog(struct query *query, struct catalog *catalog);
+void query_keep_catalog(struct query_txn *query, struct catalog *catalog);
 
 #endif
