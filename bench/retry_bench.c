@@ -116,7 +116,7 @@ static void act(struct bench *bench, struct client *client)
         return;
     }
     snprintf(id, sizeof id, "a%llu", (unsigned long long)client->documents[client->step % 2]);
-    struct lock_want want = {{.index = SLICE_LIT("bank"), .id = slice_from(id)}, mode_of(bench, client), false, false};
+    struct lock_spec want = {{.index = SLICE_LIT("bank"), .id = slice_from(id)}, mode_of(bench, client), false, false};
     client->request = lock_request_new(&bench->table, &client->owner, &want, 1, client);
     switch (lock_request_start(client->request, true)) {
     case LOCK_GRANTED:
@@ -140,7 +140,7 @@ static void go_round(struct bench *bench)
         if (!ready[at] || bench->clients[at].request != NULL)
             continue;
         bench->ts = lock_table_last_ts(&bench->table) + 1;
-        lock_table_at(&bench->table, bench->ts);
+        lock_table_set_ts(&bench->table, bench->ts);
         act(bench, &bench->clients[at]);
         settle(bench);
     }

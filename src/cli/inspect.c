@@ -82,7 +82,7 @@ static void sum_add(struct entry_sum *sum, struct slice value, struct slice docu
 /* A value with its encoded form, to drop equal ones: a word that a text has twice has one entry. */
 struct expected_entry {
     struct slice bytes;
-    const struct value *value;
+    const struct field_value *value;
 };
 
 static int compare_expected(const void *a, const void *b)
@@ -98,7 +98,7 @@ static size_t collect_expected(struct index_inspection *in, const struct documen
 {
     size_t count = 0;
     for (size_t i = 0; i < document->value_count; i++) {
-        const struct value *value = &document->values[i];
+        const struct field_value *value = &document->values[i];
         const struct mapping_field *field = mapping_field_by_number(in->index->mapping, value->field);
         if (field == NULL || !field_has_entries(field))
             continue;
@@ -116,7 +116,7 @@ static size_t collect_expected(struct index_inspection *in, const struct documen
 }
 
 static int name_missing(struct index_inspection *in, struct slice document_key, struct slice id, uint64_t batch,
-                        const struct value *value)
+                        const struct field_value *value)
 {
     int r = entry_find(in->all->view, in->index->number, document_key, value, batch);
     if (r == ENTRY_SCAN_END) {

@@ -34,7 +34,7 @@ struct walk {
     bool lenient;                     /* what does not fit is passed over */
     bool copying;                     /* inside of a copy_to */
     bool standing_in;                 /* the value is a null_value, and not of the source */
-    struct value *values;
+    struct field_value *values;
     size_t count;
     size_t capacity;
     yyjson_val *path;  /* the value of the path field, while it is the only one and fit for the tree */
@@ -115,7 +115,7 @@ static bool is_wanted(const struct walk *walk, const struct mapping_field *field
     return field == walk->only || slice_equal(field->path, walk->only->path);
 }
 
-static int add_value(struct walk *walk, const struct mapping_field *field, const struct value *value)
+static int add_value(struct walk *walk, const struct mapping_field *field, const struct field_value *value)
 {
     if (!is_wanted(walk, field))
         return 0;
@@ -153,7 +153,7 @@ struct tokens {
 static bool add_token(void *context, const struct analysis_token *token)
 {
     struct tokens *tokens = context;
-    struct value value = {.kind = VALUE_BYTES, .bytes = token->text};
+    struct field_value value = {.kind = FIELD_VALUE_BYTES, .bytes = token->text};
     note_term(tokens->walk, tokens->field, token->text);
     tokens->r = add_value(tokens->walk, tokens->field, &value);
     return tokens->r == 0 && --tokens->left > 0;
@@ -171,7 +171,7 @@ static int add_text(struct walk *walk, const struct mapping_field *field, struct
 /* One scalar into one field. */
 static int index_scalar(struct walk *walk, const struct mapping_field *field, yyjson_val *scalar)
 {
-    struct value value;
+    struct field_value value;
     struct problem cause = {0};
     int r = field__value(field, scalar, walk->lenient ? NULL : walk->json, walk->dialect, walk->arena, &value, &cause);
     if (r == FIELD_VALUE_IGNORED)
@@ -668,7 +668,7 @@ static bool collect(void *context, yyjson_val *leaf)
 }
 
 static size_t read_field(const struct mapping *mapping, const struct mapping_field *field, bool whole, yyjson_val *root,
-                         struct arena *arena, struct value **ret_values)
+                         struct arena *arena, struct field_value **ret_values)
 {
     struct json_doc json = {.root = root};
     struct problem ignored;
@@ -680,10 +680,10 @@ static size_t read_field(const struct mapping *mapping, const struct mapping_fie
                         .whole = whole,
                         .lenient = true};
     *ret_values = NULL;
-    if (field_value_kind(field) == VALUE_NONE)
+    if (field_value_kind(field) == FIELD_VALUE_NONE)
         return 0;
     if (field->constant.data != NULL) {
-        add_value(&walk, field, &(struct value){.kind = VALUE_BYTES, .bytes = field->constant});
+        add_value(&walk, field, &(struct field_value){.kind = FIELD_VALUE_BYTES, .bytes = field->constant});
     } else if (mapping->has_copies) {
         walk.json = &json;
         for (size_t i = 0; i < mapping->type_count && walk.count == 0; i++) {
@@ -699,13 +699,13 @@ static size_t read_field(const struct mapping *mapping, const struct mapping_fie
 }
 
 size_t document_field_values(const struct mapping *mapping, const struct mapping_field *field, yyjson_val *root,
-                             struct arena *arena, struct value **ret_values)
+                             struct arena *arena, struct field_value **ret_values)
 {
     return read_field(mapping, field, false, root, arena, ret_values);
 }
 
 size_t document_field_texts(const struct mapping *mapping, const struct mapping_field *field, yyjson_val *root,
-                            struct arena *arena, struct value **ret_values)
+                            struct arena *arena, struct field_value **ret_values)
 {
     return read_field(mapping, field, true, root, arena, ret_values);
 }

@@ -20,7 +20,7 @@ enum {
 /* A document taken apart. Lives in the arena it was parsed with. */
 struct document {
     struct json_doc json;
-    struct value *values; /* in order of the text; values of one field may repeat */
+    struct field_value *values; /* in order of the text; values of one field may repeat */
     size_t value_count;
     /* Where it lies, for locks: the first text of the path field, however it is written; data NULL: there is none. */
     struct slice place;
@@ -67,10 +67,10 @@ void document_release(struct document *document);
  * Returns: how many; *ret_values lives in `arena`.
  */
 size_t document_field_values(const struct mapping *mapping, const struct mapping_field *field, yyjson_val *root,
-                             struct arena *arena, struct value **ret_values);
+                             struct arena *arena, struct field_value **ret_values);
 
 /* The same of a text field, where each value is a whole text: those that copy_to brings, too. */
 size_t document_field_texts(const struct mapping *mapping, const struct mapping_field *field, yyjson_val *root,
-                            struct arena *arena, struct value **ret_values);
+                            struct arena *arena, struct field_value **ret_values);
 
 #endif

@@ -19,7 +19,7 @@
 
 struct entry_item {
     struct slice document_key;
-    struct value value;
+    struct field_value value;
     bool old;   /* of the version replaced: it is there now */
     bool chunk; /* new, and goes to a chunk */
 };
@@ -29,23 +29,23 @@ void entry_set_init(struct entry_set *set, struct arena *arena, uint32_t index, 
     *set = (struct entry_set){.arena = arena, .index = index, .batch = batch};
 }
 
-static void add(struct entry_set *set, struct slice document_key, const struct value *value, bool old)
+static void add(struct entry_set *set, struct slice document_key, const struct field_value *value, bool old)
 {
-    if (value->field == FIELD_NUMBER_NONE || value->kind == VALUE_NONE)
+    if (value->field == FIELD_NUMBER_NONE || value->kind == FIELD_VALUE_NONE)
         return;
     set->items = arena_grow(set->arena, set->items, set->count, &set->capacity, sizeof *set->items);
     set->items[set->count++] = (struct entry_item){
         .document_key = document_key, .value = *value, .old = old, .chunk = !old && set->batch != 0};
 }
 
-static bool same_value(const struct value *a, const struct value *b)
+static bool same_value(const struct field_value *a, const struct field_value *b)
 {
     if (a->field != b->field || a->kind != b->kind)
         return false;
-    return a->kind == VALUE_BYTES ? slice_equal(a->bytes, b->bytes) : a->i64 == b->i64;
+    return a->kind == FIELD_VALUE_BYTES ? slice_equal(a->bytes, b->bytes) : a->i64 == b->i64;
 }
 
-static size_t highest_field(const struct value *values, size_t count, size_t highest)
+static size_t highest_field(const struct field_value *values, size_t count, size_t highest)
 {
     for (size_t i = 0; i < count; i++)
         highest = values[i].field > highest ? values[i].field : highest;
@@ -53,8 +53,8 @@ static size_t highest_field(const struct value *values, size_t count, size_t hig
 }
 
 /* Fields in which a value stands in another place, or is of one version only: a bit each. */
-static unsigned char *changed_fields(struct arena *arena, const struct value *values, size_t count,
-                                     const struct value *old_values, size_t old_count)
+static unsigned char *changed_fields(struct arena *arena, const struct field_value *values, size_t count,
+                                     const struct field_value *old_values, size_t old_count)
 {
     size_t highest = highest_field(old_values, old_count, highest_field(values, count, 0));
     unsigned char *bits = arena_zalloc(arena, highest / 8 + 1);
@@ -69,7 +69,7 @@ static unsigned char *changed_fields(struct arena *arena, const struct value *va
     return bits;
 }
 
-static void add_changed(struct entry_set *set, struct slice document_key, const struct value *values, size_t count,
+static void add_changed(struct entry_set *set, struct slice document_key, const struct field_value *values, size_t count,
                         bool old, const unsigned char *changed)
 {
     for (size_t i = 0; i < count; i++) {
@@ -78,7 +78,7 @@ static void add_changed(struct entry_set *set, struct slice document_key, const 
     }
 }
 
-static bool all_same(const struct value *values, size_t count, const struct value *old_values, size_t old_count)
+static bool all_same(const struct field_value *values, size_t count, const struct field_value *old_values, size_t old_count)
 {
     if (count != old_count)
         return false;
@@ -89,8 +89,8 @@ static bool all_same(const struct value *values, size_t count, const struct valu
     return true;
 }
 
-void entry_set_write(struct entry_set *set, struct slice document_key, const struct value *values, size_t count,
-                     const struct value *old_values, size_t old_count, uint64_t old_batch)
+void entry_set_write(struct entry_set *set, struct slice document_key, const struct field_value *values, size_t count,
+                     const struct field_value *old_values, size_t old_count, uint64_t old_batch)
 {
     if (old_batch != 0)
         old_count = 0; /* left behind as stale */
@@ -108,7 +108,7 @@ void entry_set_write(struct entry_set *set, struct slice document_key, const str
     add_changed(set, document_key, values, count, false, changed);
 }
 
-void entry_set_delete(struct entry_set *set, struct slice document_key, const struct value *old_values,
+void entry_set_delete(struct entry_set *set, struct slice document_key, const struct field_value *old_values,
                       size_t old_count, uint64_t old_batch)
 {
     if (old_batch != 0)

@@ -52,10 +52,10 @@ void entry_set_init(struct entry_set *set, struct arena *arena, uint32_t index, 
  * A document written: its new values, and, where it replaces a version, the old values with that version's
  * batch. Its record must say set->batch. With `old_count` 0 it is a plain add.
  */
-void entry_set_write(struct entry_set *set, struct slice document_key, const struct value *values, size_t count,
-                     const struct value *old_values, size_t old_count, uint64_t old_batch);
+void entry_set_write(struct entry_set *set, struct slice document_key, const struct field_value *values, size_t count,
+                     const struct field_value *old_values, size_t old_count, uint64_t old_batch);
 /* A document deleted. */
-void entry_set_delete(struct entry_set *set, struct slice document_key, const struct value *old_values,
+void entry_set_delete(struct entry_set *set, struct slice document_key, const struct field_value *old_values,
                       size_t old_count, uint64_t old_batch);
 
 /* Where entries go: a batch or an overlay. Slices live for the call. */
@@ -83,8 +83,8 @@ void entry_index_bounds(uint32_t index, char ret_lower[4], char ret_upper[4]);
 struct entry_range {
     uint32_t index;
     uint16_t field;
-    const struct value *low; /* NULL: open */
-    const struct value *high;
+    const struct field_value *low; /* NULL: open */
+    const struct field_value *high;
     bool low_exclusive;
     bool high_exclusive;
     bool prefix;  /* `low` is bytes that values begin with; `high` is NULL */
@@ -133,15 +133,15 @@ int entry_estimate(const struct view *view, const struct entry_range *range, siz
                    size_t *ret_hits) TL_MUST_USE;
 
 /* Appends the encoded form of a value: equal order as bytes. Returns: whether it had to be cut. */
-bool entry_value_encode(struct buf *buf, const struct value *value);
+bool entry_value_encode(struct buf *buf, const struct field_value *value);
 /* The value back, bytes into `arena`. Returns: false where the bytes are no value of this kind. */
-bool entry_value_decode(struct slice bytes, enum value_kind kind, struct arena *arena, struct value *ret_value);
+bool entry_value_decode(struct slice bytes, enum field_value_kind kind, struct arena *arena, struct field_value *ret_value);
 
 /*
  * For `tidelock check`. Whether a version's entry is there: 0, ENTRY_SCAN_END where it is missing, TL_ERR_….
  * Walking every entry of an index: entry_walk_next() gives field and hit of each document named.
  */
-int entry_find(const struct view *view, uint32_t index, struct slice document_key, const struct value *value,
+int entry_find(const struct view *view, uint32_t index, struct slice document_key, const struct field_value *value,
                uint64_t batch) TL_MUST_USE;
 struct entry_scan *entry_walk_new(const struct view *view, uint32_t index);
 int entry_walk_next(struct entry_scan *walk, uint16_t *ret_field, struct entry_hit *ret_hit) TL_MUST_USE;

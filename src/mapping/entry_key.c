@@ -83,27 +83,27 @@ bool entry_key_prefix(struct buf *buf, struct slice prefix)
     return kept < prefix.len;
 }
 
-bool entry_value_encode(struct buf *buf, const struct value *value)
+bool entry_value_encode(struct buf *buf, const struct field_value *value)
 {
-    switch ((enum value_kind)value->kind) {
-    case VALUE_I64:
+    switch ((enum field_value_kind)value->kind) {
+    case FIELD_VALUE_I64:
         buf_byte(buf, TAG_INTEGER);
         buf_u64be(buf, (uint64_t)value->i64 ^ SIGN_BIT);
         return false;
-    case VALUE_F64: {
+    case FIELD_VALUE_F64: {
         uint64_t bits;
         memcpy(&bits, &value->f64, sizeof bits);
         buf_byte(buf, TAG_DOUBLE);
         buf_u64be(buf, bits & SIGN_BIT ? ~bits : bits | SIGN_BIT);
         return false;
     }
-    case VALUE_BYTES: {
+    case FIELD_VALUE_BYTES: {
         bool cut = entry_key_prefix(buf, value->bytes);
         buf_byte(buf, '\0');
         buf_byte(buf, cut ? BYTE_END_CUT : BYTE_END);
         return cut;
     }
-    case VALUE_NONE: break;
+    case FIELD_VALUE_NONE: break;
     }
     UNREACHABLE();
 }
@@ -144,7 +144,7 @@ static bool decode_bytes(struct slice escaped, struct arena *arena, struct slice
     return true;
 }
 
-bool entry_value_decode(struct slice bytes, enum value_kind kind, struct arena *arena, struct value *ret_value)
+bool entry_value_decode(struct slice bytes, enum field_value_kind kind, struct arena *arena, struct field_value *ret_value)
 {
     bool cut;
     uint64_t bits;
@@ -153,15 +153,15 @@ bool entry_value_decode(struct slice bytes, enum value_kind kind, struct arena *
     char tag = bytes.data[0];
     struct slice rest = slice_from_offset(bytes, 1);
     ret_value->kind = (uint8_t)kind;
-    if (kind == VALUE_BYTES)
+    if (kind == FIELD_VALUE_BYTES)
         return tag == TAG_BYTES && decode_bytes((struct slice){rest.data, rest.len - 2}, arena, &ret_value->bytes);
     if (!slice_take_u64be(&rest, &bits))
         return false;
-    if (kind == VALUE_I64 && tag == TAG_INTEGER) {
+    if (kind == FIELD_VALUE_I64 && tag == TAG_INTEGER) {
         ret_value->i64 = (int64_t)(bits ^ SIGN_BIT);
         return true;
     }
-    if (kind == VALUE_F64 && tag == TAG_DOUBLE) {
+    if (kind == FIELD_VALUE_F64 && tag == TAG_DOUBLE) {
         bits = bits & SIGN_BIT ? bits ^ SIGN_BIT : ~bits;
         memcpy(&ret_value->f64, &bits, sizeof bits);
         return true;

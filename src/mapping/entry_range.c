@@ -18,18 +18,18 @@ static struct entry_range below(struct entry_range range, const struct mapping_f
     char delimiter;
     bool is_path = analyzer_is_path(field->analyzer, &delimiter);
     INSIST(is_path);
-    struct value *prefix = arena_zalloc(arena, sizeof *prefix);
+    struct field_value *prefix = arena_zalloc(arena, sizeof *prefix);
     char *bytes = arena_alloc(arena, text.len + 1);
     memcpy(bytes, text.data, text.len);
     bytes[text.len] = delimiter;
-    *prefix = (struct value){.kind = VALUE_BYTES, .bytes = {bytes, text.len + 1}};
+    *prefix = (struct field_value){.kind = FIELD_VALUE_BYTES, .bytes = {bytes, text.len + 1}};
     range.low = prefix;
     range.high = NULL;
     range.prefix = true;
     return range;
 }
 
-size_t entry_ranges_of_value(uint32_t index, const struct mapping_field *field, const struct value *value,
+size_t entry_ranges_of_value(uint32_t index, const struct mapping_field *field, const struct field_value *value,
                              struct arena *arena, struct entry_range **ret_ranges)
 {
     struct entry_range *ranges = arena_alloc(arena, 2 * sizeof *ranges);
@@ -44,7 +44,7 @@ size_t entry_ranges_of_value(uint32_t index, const struct mapping_field *field, 
     return 2;
 }
 
-struct entry_range entry_range_of_prefix(uint32_t index, const struct mapping_field *field, const struct value *prefix)
+struct entry_range entry_range_of_prefix(uint32_t index, const struct mapping_field *field, const struct field_value *prefix)
 {
     /* A path begins as its directories do, and is the last of them. */
     struct entry_range range = whole_field(index, field);
@@ -77,7 +77,7 @@ static size_t above_bound(const struct entry_range *bounds, struct entry_range f
 size_t entry_ranges_between(const struct entry_range *bounds, const struct mapping_field *field, struct arena *arena,
                             struct entry_range **ret_ranges)
 {
-    bool bytes = field_value_kind(field) == VALUE_BYTES;
+    bool bytes = field_value_kind(field) == FIELD_VALUE_BYTES;
     struct entry_range range = whole_field(bounds->index, field);
     size_t most = 1 + (field->whole != NULL && bounds->high != NULL ? bounds->high->bytes.len : 0);
     *ret_ranges = arena_alloc(arena, most * sizeof range);

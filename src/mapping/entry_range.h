@@ -18,11 +18,11 @@
  * Requires: field_is_found(field).
  * Returns: how many ranges there are.
  */
-size_t entry_ranges_of_value(uint32_t index, const struct mapping_field *field, const struct value *value,
+size_t entry_ranges_of_value(uint32_t index, const struct mapping_field *field, const struct field_value *value,
                              struct arena *arena, struct entry_range **ret_ranges);
 
 /* Those with a value that begins with the bytes `prefix`; NULL: with any value. Requires: as above. */
-struct entry_range entry_range_of_prefix(uint32_t index, const struct mapping_field *field, const struct value *prefix);
+struct entry_range entry_range_of_prefix(uint32_t index, const struct mapping_field *field, const struct field_value *prefix);
 
 /*
  * Those with a value between the low and the high of `bounds`, of which nothing else but the index is looked at. Bytes are

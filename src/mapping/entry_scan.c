@@ -84,7 +84,7 @@ struct entry_scan *entry_scan_new(const struct view *view, const struct entry_ra
     entry_key_field(&scan->lower, range->index, range->field);
     entry_key_field(&scan->upper, range->index, range->field);
     if (range->prefix) {
-        REQUIRE(range->low != NULL && range->low->kind == VALUE_BYTES && range->high == NULL);
+        REQUIRE(range->low != NULL && range->low->kind == FIELD_VALUE_BYTES && range->high == NULL);
         bounds_prefix(scan, range->low->bytes);
     } else {
         bounds_range(scan, range);
@@ -281,7 +281,7 @@ int entry_estimate(const struct view *view, const struct entry_range *range, siz
     return 0;
 }
 
-int entry_find(const struct view *view, uint32_t index, struct slice document_key, const struct value *value,
+int entry_find(const struct view *view, uint32_t index, struct slice document_key, const struct field_value *value,
                uint64_t batch)
 {
     struct entry_range range = {.index = index, .field = value->field, .low = value, .high = value};

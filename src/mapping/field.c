@@ -84,24 +84,24 @@ bool field_type__is_foreign(struct slice name)
     return field_type__find(name, &type) && type == FIELD_STORED && !slice_is(name, "alias");
 }
 
-enum value_kind field_value_kind(const struct mapping_field *field)
+enum field_value_kind field_value_kind(const struct mapping_field *field)
 {
     switch (field->type) {
     case FIELD_TEXT:
     case FIELD_KEYWORD:
     case FIELD_PATH:
-    case FIELD_IP: return VALUE_BYTES;
+    case FIELD_IP: return FIELD_VALUE_BYTES;
     case FIELD_LONG:
     case FIELD_INTEGER:
     case FIELD_SHORT:
     case FIELD_BYTE:
     case FIELD_SCALED_FLOAT:
     case FIELD_DATE:
-    case FIELD_BOOLEAN: return VALUE_I64;
+    case FIELD_BOOLEAN: return FIELD_VALUE_I64;
     case FIELD_DOUBLE:
     case FIELD_FLOAT:
-    case FIELD_HALF_FLOAT: return VALUE_F64;
-    default: return VALUE_NONE;
+    case FIELD_HALF_FLOAT: return FIELD_VALUE_F64;
+    default: return FIELD_VALUE_NONE;
     }
 }
 
@@ -114,13 +114,13 @@ static int compare_doubles(double a, double b)
     return a < b ? -1 : 1;
 }
 
-int value_compare(const struct value *a, const struct value *b)
+int field_value_compare(const struct field_value *a, const struct field_value *b)
 {
     REQUIRE(a->kind == b->kind);
     switch (a->kind) {
-    case VALUE_I64: return (a->i64 > b->i64) - (a->i64 < b->i64);
-    case VALUE_F64: return compare_doubles(a->f64, b->f64);
-    case VALUE_BYTES: return slice_compare(a->bytes, b->bytes);
+    case FIELD_VALUE_I64: return (a->i64 > b->i64) - (a->i64 < b->i64);
+    case FIELD_VALUE_F64: return compare_doubles(a->f64, b->f64);
+    case FIELD_VALUE_BYTES: return slice_compare(a->bytes, b->bytes);
     default: return 0;
     }
 }

@@ -36,17 +36,17 @@ enum field_type {
 };
 
 /* How a value is compared and encoded. */
-enum value_kind {
-    VALUE_NONE,  /* of fields without entries: objects, binary, stored */
-    VALUE_I64,   /* long, integer, short, byte, date (milliseconds), boolean (0, 1), scaled_float (scaled) */
-    VALUE_F64,   /* double, float, half_float */
-    VALUE_BYTES, /* keyword, path, a token of text, ip (16 bytes, IPv4 mapped) */
+enum field_value_kind {
+    FIELD_VALUE_NONE,  /* of fields without entries: objects, binary, stored */
+    FIELD_VALUE_I64,   /* long, integer, short, byte, date (milliseconds), boolean (0, 1), scaled_float (scaled) */
+    FIELD_VALUE_F64,   /* double, float, half_float */
+    FIELD_VALUE_BYTES, /* keyword, path, a token of text, ip (16 bytes, IPv4 mapped) */
 };
 
 /* One indexed value. */
-struct value {
+struct field_value {
     uint16_t field; /* number */
-    uint8_t kind;   /* enum value_kind */
+    uint8_t kind;   /* enum field_value_kind */
     union {
         int64_t i64;
         double f64;
@@ -113,7 +113,7 @@ struct field_parameter {
 };
 
 /* Returns: how values of this field are compared. */
-enum value_kind field_value_kind(const struct mapping_field *field);
+enum field_value_kind field_value_kind(const struct mapping_field *field);
 
 /* Returns: whether entries of this field exist and find every document that has a value of it. */
 static inline bool field_has_entries(const struct mapping_field *field)
@@ -146,9 +146,9 @@ enum {
  * Returns: 0, FIELD_VALUE_IGNORED, FIELD_VALUE_REFUSED. Bytes of the value live with `scalar` or in `arena`.
  */
 int field_value_parse(const struct mapping_field *field, yyjson_val *scalar, enum dialect dialect, struct arena *arena,
-                      struct value *ret_value, struct problem *ret_problem) TL_MUST_USE;
+                      struct field_value *ret_value, struct problem *ret_problem) TL_MUST_USE;
 
 /* <0, 0, >0. Requires: equal kinds. Bytes compare bytewise, a NaN after everything. */
-int value_compare(const struct value *a, const struct value *b);
+int field_value_compare(const struct field_value *a, const struct field_value *b);
 
 #endif

@@ -274,9 +274,9 @@ static int integer_from_number(struct reading *reading, int64_t *ret_integer)
     return 0;
 }
 
-static int read_integer(struct reading *reading, struct value *value)
+static int read_integer(struct reading *reading, struct field_value *value)
 {
-    value->kind = VALUE_I64;
+    value->kind = FIELD_VALUE_I64;
     if (yyjson_is_str(reading->scalar))
         return integer_from_text(reading, json_slice(reading->scalar), &value->i64);
     if (!yyjson_is_num(reading->scalar) && !yyjson_is_raw(reading->scalar))
@@ -341,7 +341,7 @@ static int refuse_infinite(struct reading *reading, const char *format, double n
     return r;
 }
 
-static int read_double(struct reading *reading, struct value *value)
+static int read_double(struct reading *reading, struct field_value *value)
 {
     double number;
     int r = number_of_scalar(reading, &number);
@@ -353,12 +353,12 @@ static int read_double(struct reading *reading, struct value *value)
                                                 : number;
     if (!isfinite(rounded) && reading->dialect == DIALECT_7)
         return refuse_infinite(reading, "supports only finite values", type == FIELD_FLOAT ? rounded : number);
-    value->kind = VALUE_F64;
+    value->kind = FIELD_VALUE_F64;
     value->f64 = rounded;
     return 0;
 }
 
-static int read_scaled(struct reading *reading, struct value *value)
+static int read_scaled(struct reading *reading, struct field_value *value)
 {
     double number;
     int r = number_of_scalar(reading, &number);
@@ -367,7 +367,7 @@ static int read_scaled(struct reading *reading, struct value *value)
     if (!isfinite(number))
         return refuse_infinite(reading, "only supports finite values", number);
     double scaled = floor(number * reading->field->scaling_factor + 0.5);
-    value->kind = VALUE_I64;
+    value->kind = FIELD_VALUE_I64;
     value->i64 = scaled >= 9223372036854775807.0    ? INT64_MAX
                  : scaled <= -9223372036854775808.0 ? INT64_MIN
                                                     : (int64_t)scaled;
@@ -386,10 +386,10 @@ static int refuse_text_of_object(struct reading *reading)
                   line, column);
 }
 
-static int read_date(struct reading *reading, struct value *value)
+static int read_date(struct reading *reading, struct field_value *value)
 {
     struct slice text = scalar_text(reading);
-    value->kind = VALUE_I64;
+    value->kind = FIELD_VALUE_I64;
     if (date_parse(reading->field->format, text, false, &value->i64) == 0)
         return 0;
     date__explain(reading->field->format, text, reading->dialect, reading->arena, reading->problem);
@@ -407,9 +407,9 @@ static bool lenient_boolean(struct slice text)
     return true;
 }
 
-static int read_boolean(struct reading *reading, struct value *value)
+static int read_boolean(struct reading *reading, struct field_value *value)
 {
-    value->kind = VALUE_I64;
+    value->kind = FIELD_VALUE_I64;
     if (yyjson_is_bool(reading->scalar)) {
         value->i64 = yyjson_is_true(reading->scalar);
         return 0;
@@ -428,7 +428,7 @@ static int read_boolean(struct reading *reading, struct value *value)
     return 0;
 }
 
-static int read_ip(struct reading *reading, struct value *value)
+static int read_ip(struct reading *reading, struct field_value *value)
 {
     enum { IP_BYTES = 16, IP_TEXT_MAX = 46 };
     static const unsigned char mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
@@ -444,7 +444,7 @@ static int read_ip(struct reading *reading, struct value *value)
     }
     if (!is_address)
         return refuse(reading, PROBLEM_ILLEGAL_ARGUMENT, "'%.*s' is not an IP string literal.", SLICE_ARG(text));
-    value->kind = VALUE_BYTES;
+    value->kind = FIELD_VALUE_BYTES;
     value->bytes = arena_copy(reading->arena, slice_make(bytes, IP_BYTES));
     return 0;
 }
@@ -460,7 +460,7 @@ static size_t java_length(struct slice text)
     return length;
 }
 
-static int read_text(struct reading *reading, struct value *value)
+static int read_text(struct reading *reading, struct field_value *value)
 {
     const struct mapping_field *field = reading->field;
     struct slice text = field->constant.data != NULL ? field->constant : scalar_text(reading);
@@ -468,12 +468,12 @@ static int read_text(struct reading *reading, struct value *value)
         return FIELD_VALUE_IGNORED;
     if (field->type == FIELD_KEYWORD && field->analyzer != NULL)
         text = analyzer_normalize(field->analyzer, text, reading->arena);
-    value->kind = VALUE_BYTES;
+    value->kind = FIELD_VALUE_BYTES;
     value->bytes = text;
     return 0;
 }
 
-static int read_scalar(struct reading *reading, struct value *value)
+static int read_scalar(struct reading *reading, struct field_value *value)
 {
     switch (reading->field->type) {
     case FIELD_LONG:
@@ -500,7 +500,7 @@ static int read_scalar(struct reading *reading, struct value *value)
 }
 
 int field__value(const struct mapping_field *field, yyjson_val *scalar, const struct json_doc *doc,
-                 enum dialect dialect, struct arena *arena, struct value *ret_value, struct problem *ret_problem)
+                 enum dialect dialect, struct arena *arena, struct field_value *ret_value, struct problem *ret_problem)
 {
     if (scalar == NULL || yyjson_is_null(scalar))
         return FIELD_VALUE_IGNORED;
@@ -511,7 +511,7 @@ int field__value(const struct mapping_field *field, yyjson_val *scalar, const st
 }
 
 int field_value_parse(const struct mapping_field *field, yyjson_val *scalar, enum dialect dialect, struct arena *arena,
-                      struct value *ret_value, struct problem *ret_problem)
+                      struct field_value *ret_value, struct problem *ret_problem)
 {
     return field__value(field, scalar, NULL, dialect, arena, ret_value, ret_problem);
 }

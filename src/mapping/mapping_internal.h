@@ -162,7 +162,7 @@ int mapping__refuse_object_over_leaf(struct merge *merge, const struct mapping_f
  * Objects are refused too.
  */
 int field__value(const struct mapping_field *field, yyjson_val *scalar, const struct json_doc *doc,
-                 enum dialect dialect, struct arena *arena, struct value *ret_value,
+                 enum dialect dialect, struct arena *arena, struct field_value *ret_value,
                  struct problem *ret_problem) TL_MUST_USE;
 
 /* Settings in any form as nested objects without "index."; lives in `arena`; NULL where there is nothing. */

@@ -445,7 +445,7 @@ static int resolve_scaling(struct merge *merge, struct mapping_field *field)
 static int check_null_value(struct merge *merge, struct mapping_field *field)
 {
     struct json_doc doc;
-    struct value value;
+    struct field_value value;
     if (field->null_value.data == NULL || json_parse_stored(merge->arena, field->null_value, &doc) != 0)
         return 0;
     struct problem cause = {0};
@@ -460,7 +460,7 @@ static int check_null_value(struct merge *merge, struct mapping_field *field)
 
 int field__resolve(struct merge *merge, struct mapping_field *field)
 {
-    field->indexed = parameter_is(field, "index", "true", true) && field_value_kind(field) != VALUE_NONE;
+    field->indexed = parameter_is(field, "index", "true", true) && field_value_kind(field) != FIELD_VALUE_NONE;
     field->doc_values = parameter_is(field, "doc_values", "true", true);
     field->ignore_malformed = parameter_is(field, "ignore_malformed", "true", false);
     field->coerce = parameter_is(field, "coerce", "true", true);

@@ -58,33 +58,33 @@ static int refuse_type(struct binder *binder, const struct aggregation *aggregat
 
 /* Reads a value as the field reads it; without a field, as a number or a text, whichever the kind wants. */
 static int bind_value(struct binder *binder, const struct aggregation *aggregation, const struct mapping_field *field,
-                      yyjson_val *json, struct value *ret_value)
+                      yyjson_val *json, struct field_value *ret_value)
 {
     struct slice text = query__scalar_text(binder->arena, json);
-    struct matcher *matcher;
+    struct bound_query *matcher;
     double number;
     bool numeric = is_one_of(aggregation, KINDS_NUMERIC | KINDS_HISTOGRAM | KINDS_RANGE);
     if (field != NULL) {
         int r = unwrap(binder, bind__term(binder, field, json, 1, false, &matcher));
         if (r != 0)
             return r;
-        if (matcher->kind == MATCHER_TERMS && matcher->terms.count == 1) {
+        if (matcher->kind == BOUND_TERMS && matcher->terms.count == 1) {
             *ret_value = matcher->terms.values[0];
             return 0;
         }
-        if (matcher->kind == MATCHER_RANGE) {
+        if (matcher->kind == BOUND_RANGE) {
             *ret_value = matcher->range.low;
             return 0;
         }
-        numeric = field_value_kind(field) != VALUE_BYTES; /* no value of the field, such as 1.5 of a long */
+        numeric = field_value_kind(field) != FIELD_VALUE_BYTES; /* no value of the field, such as 1.5 of a long */
     }
     if (!numeric) {
-        *ret_value = (struct value){.kind = VALUE_BYTES, .bytes = text};
+        *ret_value = (struct field_value){.kind = FIELD_VALUE_BYTES, .bytes = text};
         return 0;
     }
     if (!slice_to_double(text, &number))
         return refuse(binder, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"", SLICE_ARG(text));
-    *ret_value = (struct value){.kind = VALUE_F64, .f64 = number};
+    *ret_value = (struct field_value){.kind = FIELD_VALUE_F64, .f64 = number};
     return 0;
 }
 
@@ -186,10 +186,10 @@ static int bind_interval(struct binder *binder, const struct aggregation *aggreg
 }
 
 static int bind_choice(struct binder *binder, const struct aggregation *aggregation, const struct mapping_field *field,
-                       const struct term_choice *choice, const struct pattern **ret_pattern, struct value **ret_values,
+                       const struct term_choice *choice, const struct term_pattern **ret_pattern, struct field_value **ret_values,
                        size_t *ret_count)
 {
-    bool text = field == NULL || field_value_kind(field) == VALUE_BYTES;
+    bool text = field == NULL || field_value_kind(field) == FIELD_VALUE_BYTES;
     struct slice reason;
     size_t i, count;
     yyjson_val *item;
@@ -199,7 +199,7 @@ static int bind_choice(struct binder *binder, const struct aggregation *aggregat
                           "Aggregation [%.*s] cannot support regular expression style include/exclude settings as they can "
                           "only be applied to string fields. Use an array of numeric values for include/exclude clauses used "
                           "to filter numeric fields", SLICE_ARG(aggregation->name));
-        *ret_pattern = pattern_new_regexp(binder->arena, choice->regexp, false, &reason);
+        *ret_pattern = term_pattern_new_regexp(binder->arena, choice->regexp, false, &reason);
         return *ret_pattern != NULL ? 0 : refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "%.*s", SLICE_ARG(reason));
     }
     if (choice->values == NULL)
@@ -217,7 +217,7 @@ static int bind_filters(struct binder *binder, const struct aggregation *aggrega
 {
     bool scores = binder->scores;
     int r = 0;
-    bound->filters = arena_zalloc(binder->arena, (aggregation->filter_count + 1) * sizeof(struct matcher *));
+    bound->filters = arena_zalloc(binder->arena, (aggregation->filter_count + 1) * sizeof(struct bound_query *));
     binder->scores = false;
     for (size_t i = 0; i < aggregation->filter_count && r == 0; i++)
         r = unwrap(binder, query_bind(binder, aggregation->filters[i].query, &bound->filters[i]));
@@ -237,11 +237,11 @@ static int check_field(struct binder *binder, const struct aggregation *aggregat
     if (field == NULL)
         return 0;
     int r = sort__check_doc_values(binder, field);
-    if (r == 0 && field_value_kind(field) == VALUE_BYTES && aggregation->hint.data != NULL &&
+    if (r == 0 && field_value_kind(field) == FIELD_VALUE_BYTES && aggregation->hint.data != NULL &&
         !slice_is(aggregation->hint, "map") && !slice_is(aggregation->hint, "global_ordinals"))
         return refuse(binder, PROBLEM_ILLEGAL_ARGUMENT,
                       "Unknown `execution_hint`: [%.*s], expected any of [map, global_ordinals]", SLICE_ARG(aggregation->hint));
-    return r == 0 && numeric && field_value_kind(field) == VALUE_BYTES
+    return r == 0 && numeric && field_value_kind(field) == FIELD_VALUE_BYTES
                ? refuse_type(binder, aggregation, field->type_name) : r;
 }
 
@@ -265,7 +265,7 @@ static int bind_format(struct binder *binder, struct aggregation *aggregation, c
         date_format_fault(binder->arena, text, binder->problem);
         return QUERY_REFUSED;
     }
-    if (field != NULL && (field_value_kind(field) == VALUE_BYTES || field->type == FIELD_BOOLEAN))
+    if (field != NULL && (field_value_kind(field) == FIELD_VALUE_BYTES || field->type == FIELD_BOOLEAN))
         return refuse_formats(binder, aggregation, field->type_name);
     if (number_format_parse(binder->arena, text, &aggregation->numbers, &why) != 0)
         return refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "%.*s", SLICE_ARG(why));
@@ -280,7 +280,7 @@ static int bind_field(struct binder *binder, struct aggregation *aggregation, st
         r = check_field(binder, aggregation, field);
     if (aggregation__metadata(aggregation) != NULL)
         field = NULL;
-    bound->field = field != NULL && field_value_kind(field) != VALUE_NONE ? field : NULL;
+    bound->field = field != NULL && field_value_kind(field) != FIELD_VALUE_NONE ? field : NULL;
     if (r == 0)
         r = bind_interval(binder, aggregation);
     if (r == 0 && !aggregation->limits_bound)
@@ -497,7 +497,7 @@ struct aggregator *aggregator_new(const struct search_context *context, const st
 static void bucket_free(struct bucket *bucket)
 {
     aggregator_free(bucket->below);
-    if (bucket->key.kind == VALUE_BYTES)
+    if (bucket->key.kind == FIELD_VALUE_BYTES)
         mem_free((void *)(uintptr_t)bucket->key.bytes.data);
     mem_free(bucket);
 }
@@ -518,25 +518,25 @@ void aggregator_free(struct aggregator *aggregator)
     mem_free(aggregator);
 }
 
-double aggregator__number(const struct mapping_field *field, const struct value *value)
+double aggregator__number(const struct mapping_field *field, const struct field_value *value)
 {
-    if (value->kind == VALUE_F64)
+    if (value->kind == FIELD_VALUE_F64)
         return value->f64;
-    if (value->kind == VALUE_BYTES)
+    if (value->kind == FIELD_VALUE_BYTES)
         return 0;
     bool scaled = field != NULL && field->type == FIELD_SCALED_FLOAT;
     return scaled ? (double)value->i64 * (1.0 / field->scaling_factor) : (double)value->i64; /* as there, to the last bit */
 }
 
-struct slice aggregator__key(const struct value *value)
+struct slice aggregator__key(const struct field_value *value)
 {
-    return value->kind == VALUE_BYTES ? value->bytes : (struct slice){(const char *)&value->i64, sizeof value->i64};
+    return value->kind == FIELD_VALUE_BYTES ? value->bytes : (struct slice){(const char *)&value->i64, sizeof value->i64};
 }
 
 /* --- Keys of a document ------------------------------------------------------------------------------------------- */
 
 static size_t values_of(const struct aggregation *aggregation, const struct bound_aggregation *bound, struct subject *subject,
-                        struct value **ret_values)
+                        struct field_value **ret_values)
 {
     const struct metadata_field *own = aggregation__metadata(aggregation);
     size_t count = 0;
@@ -554,36 +554,36 @@ static size_t values_of(const struct aggregation *aggregation, const struct boun
     return 1;
 }
 
-static bool has_value(const struct value *values, size_t count, const struct value *value)
+static bool has_value(const struct field_value *values, size_t count, const struct field_value *value)
 {
     for (size_t i = 0; i < count; i++)
-        if (values[i].kind == value->kind && value_compare(&values[i], value) == 0)
+        if (values[i].kind == value->kind && field_value_compare(&values[i], value) == 0)
             return true;
     return false;
 }
 
 static bool is_chosen(const struct aggregation *aggregation, const struct bound_aggregation *bound,
-                      const struct value *value, struct account *account)
+                      const struct field_value *value, struct account *account)
 {
-    if (aggregation->include.given && bound->include != NULL && !pattern_regexp(bound->include, value->bytes, account))
+    if (aggregation->include.given && bound->include != NULL && !term_pattern_regexp(bound->include, value->bytes, account))
         return false;
     if (aggregation->include.given && bound->include == NULL &&
         !has_value(bound->included, bound->included_count, value))
         return false;
     if (aggregation->exclude.given && bound->exclude != NULL)
-        return !pattern_regexp(bound->exclude, value->bytes, account);
+        return !term_pattern_regexp(bound->exclude, value->bytes, account);
     return !has_value(bound->excluded, bound->excluded_count, value);
 }
 
-struct value aggregation__interval(const struct aggregation *aggregation, double number)
+struct field_value aggregation__interval(const struct aggregation *aggregation, double number)
 {
     if (aggregation->kind == AGGREGATION_DATE_HISTOGRAM)
-        return (struct value){.kind = VALUE_I64, .i64 = rounding_floor(&aggregation->rounding, aggregation__millis(number))};
-    return (struct value){.kind = VALUE_F64, .f64 = floor((number - aggregation->offset) / aggregation->interval) + 0.0};
+        return (struct field_value){.kind = FIELD_VALUE_I64, .i64 = rounding_floor(&aggregation->rounding, aggregation__millis(number))};
+    return (struct field_value){.kind = FIELD_VALUE_F64, .f64 = floor((number - aggregation->offset) / aggregation->interval) + 0.0};
 }
 
 /* Hard bounds are of intervals by where they begin, without the offset; those of dates end before the upper one. */
-static bool round_value(const struct aggregation *aggregation, double number, struct value *ret_key)
+static bool round_value(const struct aggregation *aggregation, double number, struct field_value *ret_key)
 {
     bool dates = aggregation->kind == AGGREGATION_DATE_HISTOGRAM;
     const struct bounds *hard = &aggregation->hard;
@@ -592,7 +592,7 @@ static bool round_value(const struct aggregation *aggregation, double number, st
     return begin >= hard->low && (dates && hard->high_json != NULL ? begin < hard->high : begin <= hard->high);
 }
 
-static bool in_range(const struct range *range, const struct mapping_field *field, const struct value *values, size_t count)
+static bool in_range(const struct range *range, const struct mapping_field *field, const struct field_value *values, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         double number = aggregator__number(field, &values[i]);
@@ -602,19 +602,19 @@ static bool in_range(const struct range *range, const struct mapping_field *fiel
     return false;
 }
 
-static void add_place(struct value *keys, size_t *count, size_t place)
+static void add_place(struct field_value *keys, size_t *count, size_t place)
 {
-    keys[(*count)++] = (struct value){.kind = VALUE_I64, .i64 = (int64_t)place};
+    keys[(*count)++] = (struct field_value){.kind = FIELD_VALUE_I64, .i64 = (int64_t)place};
 }
 
 static size_t filter_keys(const struct aggregation *aggregation, const struct bound_aggregation *bound,
-                          struct subject *subject, struct value **ret_keys)
+                          struct subject *subject, struct field_value **ret_keys)
 {
-    struct value *keys = arena_alloc(&subject->arena, (aggregation->filter_count + 1) * sizeof *keys);
+    struct field_value *keys = arena_alloc(&subject->arena, (aggregation->filter_count + 1) * sizeof *keys);
     size_t count = 0;
     float ignored;
     for (size_t i = 0; i < aggregation->filter_count; i++)
-        if (matcher_match(bound->filters[i], subject, &ignored))
+        if (bound_query_match(bound->filters[i], subject, &ignored))
             add_place(keys, &count, i);
     if (count == 0 && aggregation->other)
         add_place(keys, &count, aggregation->filter_count);
@@ -623,9 +623,9 @@ static size_t filter_keys(const struct aggregation *aggregation, const struct bo
 }
 
 static size_t range_keys(const struct aggregation *aggregation, const struct bound_aggregation *bound,
-                         struct subject *subject, struct value *values, size_t value_count, struct value **ret_keys)
+                         struct subject *subject, struct field_value *values, size_t value_count, struct field_value **ret_keys)
 {
-    struct value *keys = arena_alloc(&subject->arena, (aggregation->range_count + 1) * sizeof *keys);
+    struct field_value *keys = arena_alloc(&subject->arena, (aggregation->range_count + 1) * sizeof *keys);
     size_t count = 0;
     for (size_t i = 0; i < aggregation->range_count && account_take(subject->account, value_count); i++)
         if (in_range(&aggregation->ranges[i], bound->field, values, value_count))
@@ -636,14 +636,14 @@ static size_t range_keys(const struct aggregation *aggregation, const struct bou
 
 /* Turns the values of terms and histograms into keys, in their place. */
 static size_t value_keys(const struct aggregation *aggregation, const struct bound_aggregation *bound,
-                         struct subject *subject, struct value *values, size_t value_count, struct value **ret_keys)
+                         struct subject *subject, struct field_value *values, size_t value_count, struct field_value **ret_keys)
 {
     bool round = is_one_of(aggregation, KINDS_HISTOGRAM), choose = aggregation->include.given || aggregation->exclude.given;
     size_t count = 0;
     *ret_keys = values;
     if (!round && !choose)
         return value_count;
-    struct value *keys = arena_alloc(&subject->arena, (value_count + 1) * sizeof *keys);
+    struct field_value *keys = arena_alloc(&subject->arena, (value_count + 1) * sizeof *keys);
     for (size_t i = 0; i < value_count && account_take(subject->account, 20); i++) {
         keys[count] = values[i];
         if (round)
@@ -656,16 +656,16 @@ static size_t value_keys(const struct aggregation *aggregation, const struct bou
 }
 
 static size_t keys_of(const struct aggregation *aggregation, const struct bound_aggregation *bound, struct subject *subject,
-                      struct value **ret_keys)
+                      struct field_value **ret_keys)
 {
-    struct value *values = NULL;
+    struct field_value *values = NULL;
     if (is_one_of(aggregation, KINDS_FILTER))
         return filter_keys(aggregation, bound, subject, ret_keys);
     bool global = aggregation->kind == AGGREGATION_GLOBAL;
     size_t count = global ? 0 : values_of(aggregation, bound, subject, &values);
     if (global || aggregation->kind == AGGREGATION_MISSING) {
         *ret_keys = arena_zalloc(&subject->arena, sizeof **ret_keys);
-        (*ret_keys)->kind = VALUE_I64;
+        (*ret_keys)->kind = FIELD_VALUE_I64;
         return count == 0;
     }
     if (is_one_of(aggregation, KINDS_RANGE))
@@ -694,12 +694,12 @@ static void charge(const struct aggregator *aggregator, size_t bytes)
 }
 
 static struct bucket *new_bucket(const struct aggregator *aggregator, const struct aggregation *aggregation,
-                                 const struct mapping_field *field, const struct value *key)
+                                 const struct mapping_field *field, const struct field_value *key)
 {
     struct bucket *bucket = mem_zalloc(sizeof *bucket);
     bucket->key = *key;
     bucket->field = field;
-    if (key->kind == VALUE_BYTES)
+    if (key->kind == FIELD_VALUE_BYTES)
         bucket->key.bytes = (struct slice){mem_dup(key->bytes.data, key->bytes.len), key->bytes.len};
     if (aggregation->below != NULL)
         bucket->below = new_below(aggregator->context, aggregation->below, aggregator->account, aggregator->taken);
@@ -709,7 +709,7 @@ static struct bucket *new_bucket(const struct aggregator *aggregator, const stru
 }
 
 static int add_to_bucket(const struct aggregator *aggregator, const struct aggregation *aggregation, struct metric *metric,
-                         const struct mapping_field *field, const struct value *value, struct subject *subject,
+                         const struct mapping_field *field, const struct field_value *value, struct subject *subject,
                          struct arena *arena, struct problem *ret_problem)
 {
     struct bucket *bucket = map_get(&metric->buckets, aggregator__key(value));
@@ -728,7 +728,7 @@ static int add_to_bucket(const struct aggregator *aggregator, const struct aggre
 /* Which keys of a document came before, so that each counts once: compared while they are few, then by hashing. */
 #define SEEN_FEW 16
 
-static bool seen_before(struct map *seen, const struct value *values, size_t count, size_t at)
+static bool seen_before(struct map *seen, const struct field_value *values, size_t count, size_t at)
 {
     if (count > SEEN_FEW) {
         bool before = map_get(seen, aggregator__key(&values[at])) != NULL;
@@ -743,7 +743,7 @@ static int add_keys(const struct aggregator *aggregator, const struct aggregatio
                     const struct bound_aggregation *bound, struct subject *subject, struct arena *arena,
                     struct problem *ret_problem)
 {
-    struct value *keys = NULL;
+    struct field_value *keys = NULL;
     size_t count = keys_of(aggregation, bound, subject, &keys);
     struct map seen = MAP_INIT;
     int r = 0;
@@ -759,11 +759,11 @@ static int add_keys(const struct aggregator *aggregator, const struct aggregatio
 static void add_numbers(const struct aggregation *aggregation, struct metric *metric, const struct bound_aggregation *bound,
                         struct subject *subject)
 {
-    struct value *values = NULL;
+    struct field_value *values = NULL;
     size_t count = values_of(aggregation, bound, subject, &values);
     struct map seen = MAP_INIT;
     for (size_t i = 0; i < count && account_take(subject->account, 20); i++) {
-        if (values[i].kind == VALUE_BYTES && seen_before(&seen, values, count, i))
+        if (values[i].kind == FIELD_VALUE_BYTES && seen_before(&seen, values, count, i))
             continue;
         double number = aggregator__number(bound->field, &values[i]);
         metric->values++;

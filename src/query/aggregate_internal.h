@@ -14,7 +14,7 @@
 #include "base/map.h"
 #include "json/write.h"
 #include "query/aggregate.h"
-#include "query/matcher.h"
+#include "query/bound_query.h"
 #include "query/rounding.h"
 
 enum aggregation_kind {
@@ -99,10 +99,10 @@ struct term_choice {
 struct bound_aggregation {
     const struct mapping_field *field; /* NULL: unmapped, or a field of every document */
     bool has_missing;
-    struct value missing; /* stands for the values of documents without any */
-    struct matcher **filters;
-    const struct pattern *include, *exclude;
-    struct value *included, *excluded;
+    struct field_value missing; /* stands for the values of documents without any */
+    struct bound_query **filters;
+    const struct term_pattern *include, *exclude;
+    struct field_value *included, *excluded;
     size_t included_count, excluded_count;
     struct bound_key *keys; /* of top_hits */
     struct fetcher *fetcher;
@@ -159,7 +159,7 @@ struct slice aggregation__step(struct slice *path, struct slice *ret_part);
 /* --- What it comes to --------------------------------------------------------------------------------------------- */
 
 struct bucket {
-    struct value key;
+    struct field_value key;
     const struct mapping_field *field; /* NULL: one of every document */
     uint64_t documents;
     struct aggregator *below;
@@ -208,9 +208,9 @@ static inline int64_t aggregation__millis(double number)
     return isnan(number) ? 0 : number > most ? (int64_t)most : number < -most ? -(int64_t)most : (int64_t)number;
 }
 /* The key of the interval in which a number lies: when it begins, or of numbers which one it is. */
-struct value aggregation__interval(const struct aggregation *aggregation, double number);
+struct field_value aggregation__interval(const struct aggregation *aggregation, double number);
 int aggregation__too_many(struct arena *arena, struct problem *ret_problem);
-struct slice aggregator__key(const struct value *key);
-double aggregator__number(const struct mapping_field *field, const struct value *value);
+struct slice aggregator__key(const struct field_value *key);
+double aggregator__number(const struct mapping_field *field, const struct field_value *value);
 
 #endif

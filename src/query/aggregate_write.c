@@ -139,7 +139,7 @@ static void write_stats(struct json_writer *w, const struct aggregation *aggrega
 
 static struct bucket *bucket_at(const struct metric *metric, size_t place)
 {
-    struct value key = {.kind = VALUE_I64, .i64 = (int64_t)place};
+    struct field_value key = {.kind = FIELD_VALUE_I64, .i64 = (int64_t)place};
     return map_get(&metric->buckets, aggregator__key(&key));
 }
 
@@ -179,7 +179,7 @@ static double result_of(const struct aggregator *aggregator, const struct bucket
 
 static int by_key(const struct bucket *a, const struct bucket *b)
 {
-    return a->key.kind == b->key.kind ? value_compare(&a->key, &b->key) : (int)a->key.kind - (int)b->key.kind;
+    return a->key.kind == b->key.kind ? field_value_compare(&a->key, &b->key) : (int)a->key.kind - (int)b->key.kind;
 }
 
 /* What has no number comes last, whichever the direction. */
@@ -249,10 +249,10 @@ static struct bucket **all_buckets(const struct metric *metric, uint64_t least, 
 
 /* A long is shown with all of its digits. */
 static void write_number_key(struct json_writer *w, const struct aggregation *aggregation, const struct mapping_field *field,
-                             const struct value *key)
+                             const struct field_value *key)
 {
     struct buf text = BUF_INIT(BUF_UNLIMITED);
-    if (key->kind == VALUE_I64 && (field == NULL || field->type != FIELD_SCALED_FLOAT))
+    if (key->kind == FIELD_VALUE_I64 && (field == NULL || field->type != FIELD_SCALED_FLOAT))
         number_print_i64(&text, aggregation->numbers, key->i64);
     else
         number_print_double(&text, aggregation->numbers, aggregator__number(field, key));
@@ -267,9 +267,9 @@ static void write_terms_key(struct json_writer *w, const struct aggregation *agg
     json_key(w, "key");
     if (field != NULL && field->type == FIELD_IP)
         query__write_ip(w->buf, bucket->key.bytes);
-    else if (bucket->key.kind == VALUE_BYTES)
+    else if (bucket->key.kind == FIELD_VALUE_BYTES)
         json_string(w, bucket->key.bytes);
-    else if (bucket->key.kind == VALUE_F64)
+    else if (bucket->key.kind == FIELD_VALUE_F64)
         json_double(w, bucket->key.f64);
     else if (field != NULL && field->type == FIELD_SCALED_FLOAT)
         json_double(w, aggregator__number(field, &bucket->key));
@@ -316,25 +316,25 @@ static bool of_dates(const struct aggregation *aggregation)
     return aggregation->kind == AGGREGATION_DATE_HISTOGRAM;
 }
 
-static struct value next_interval(const struct aggregation *aggregation, const struct value *key)
+static struct field_value next_interval(const struct aggregation *aggregation, const struct field_value *key)
 {
     if (of_dates(aggregation))
-        return (struct value){.kind = VALUE_I64, .i64 = rounding_next(&aggregation->rounding, key->i64)};
-    return (struct value){.kind = VALUE_F64, .f64 = key->f64 + 1};
+        return (struct field_value){.kind = FIELD_VALUE_I64, .i64 = rounding_next(&aggregation->rounding, key->i64)};
+    return (struct field_value){.kind = FIELD_VALUE_F64, .f64 = key->f64 + 1};
 }
 
-static void widen(struct value *low, struct value *high, bool *any, struct value key)
+static void widen(struct field_value *low, struct field_value *high, bool *any, struct field_value key)
 {
-    if (!*any || value_compare(&key, low) < 0)
+    if (!*any || field_value_compare(&key, low) < 0)
         *low = key;
-    if (!*any || value_compare(&key, high) > 0)
+    if (!*any || field_value_compare(&key, high) > 0)
         *high = key;
     *any = true;
 }
 
 /* The intervals between which there are no gaps. Returns: whether there are any. */
 static bool histogram_span(const struct aggregation *aggregation, struct bucket *const *buckets, size_t count,
-                           struct value *low, struct value *high)
+                           struct field_value *low, struct field_value *high)
 {
     const struct bounds *bounds = &aggregation->extended;
     bool any = false;
@@ -355,12 +355,12 @@ static bool histogram_span(const struct aggregation *aggregation, struct bucket 
 static bool fill_gaps(const struct aggregation *aggregation, const struct metric *metric, struct bucket ***buckets, size_t *count,
                       struct arena *empty)
 {
-    struct value low = {0}, high = {0};
+    struct field_value low = {0}, high = {0};
     size_t filled = 0, capacity = 0;
     struct bucket **all = NULL;
     if (aggregation->min_doc_count > 0 || !histogram_span(aggregation, *buckets, *count, &low, &high))
         return true;
-    for (struct value key = low; value_compare(&key, &high) <= 0; key = next_interval(aggregation, &key)) {
+    for (struct field_value key = low; field_value_compare(&key, &high) <= 0; key = next_interval(aggregation, &key)) {
         if (filled >= AGGREGATION_BUCKETS_MAX)
             return false;
         struct bucket *bucket = map_get(&metric->buckets, aggregator__key(&key));
@@ -547,9 +547,9 @@ static const char *typed_name(const struct aggregation *aggregation, const struc
     const struct metadata_field *own = aggregation__metadata(aggregation);
     if (field == NULL)
         return own != NULL && (own->traits & METADATA_NUMBERS) != 0 ? "lterms" : "sterms";
-    enum value_kind kind = field_value_kind(field);
-    bool fraction = kind == VALUE_F64 || field->type == FIELD_SCALED_FLOAT;
-    return kind == VALUE_BYTES ? "sterms" : fraction ? "dterms" : "lterms";
+    enum field_value_kind kind = field_value_kind(field);
+    bool fraction = kind == FIELD_VALUE_F64 || field->type == FIELD_SCALED_FLOAT;
+    return kind == FIELD_VALUE_BYTES ? "sterms" : fraction ? "dterms" : "lterms";
 }
 
 /* The field as the first index has it that has it at all: its type names the result, its format prints it. */

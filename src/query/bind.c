@@ -4,7 +4,7 @@
  *
  * Values are in bind_value.c, words in bind_text.c, what is asked of metadata fields in bind_metadata.c.
  */
-#include "query/matcher.h"
+#include "query/bound_query.h"
 #include "query/metadata.h"
 #include "query/named.h"
 
@@ -19,17 +19,17 @@
 /* --- Making and refusing ----------------------------------------------------------------------------------
  */
 
-struct matcher *bind__new(struct binder *binder, enum matcher_kind kind, double boost)
+struct bound_query *bind__new(struct binder *binder, enum bound_query_kind kind, double boost)
 {
-    struct matcher *matcher = arena_zalloc(binder->arena, sizeof *matcher);
+    struct bound_query *matcher = arena_zalloc(binder->arena, sizeof *matcher);
     matcher->kind = kind;
     matcher->boost = (float)boost;
     return matcher;
 }
 
-void bind__list_add(struct binder *binder, struct matcher_list *list, struct matcher *matcher)
+void bind__list_add(struct binder *binder, struct bound_query_list *list, struct bound_query *matcher)
 {
-    list->items = arena_grow(binder->arena, list->items, list->count, &list->capacity, sizeof(struct matcher *));
+    list->items = arena_grow(binder->arena, list->items, list->count, &list->capacity, sizeof(struct bound_query *));
     list->items[list->count++] = matcher;
 }
 
@@ -70,14 +70,14 @@ void binder_deinit(struct binder *binder)
     binder->script_count = 0;
 }
 
-static struct matcher *all(struct binder *binder, double boost)
+static struct bound_query *all(struct binder *binder, double boost)
 {
-    return bind__new(binder, MATCHER_ALL, boost);
+    return bind__new(binder, BOUND_ALL, boost);
 }
 
-static struct matcher *none(struct binder *binder)
+static struct bound_query *none(struct binder *binder)
 {
-    return bind__new(binder, MATCHER_NONE, 1);
+    return bind__new(binder, BOUND_NONE, 1);
 }
 
 /* --- term, terms ------------------------------------------------------------------------------------------
@@ -85,10 +85,10 @@ static struct matcher *none(struct binder *binder)
 
 static int by_value(const void *a, const void *b)
 {
-    return value_compare(a, b);
+    return field_value_compare(a, b);
 }
 
-static int bind_terms(struct binder *binder, const struct query *query, struct matcher **ret_matcher)
+static int bind_terms(struct binder *binder, const struct query *query, struct bound_query **ret_matcher)
 {
     size_t limit = binder->index->terms_max != 0 ? binder->index->terms_max : QUERY_TERMS_MAX;
     if (query->values.count > limit)
@@ -101,31 +101,31 @@ static int bind_terms(struct binder *binder, const struct query *query, struct m
     const struct metadata_field *metadata = field == NULL ? metadata_find(query->field) : NULL;
     if (metadata != NULL)
         return bind__metadata(binder, metadata, query, ret_matcher);
-    struct matcher *ranges = bind__new(binder, MATCHER_BOOL, query->boost);
-    struct matcher *terms = bind__new(binder, MATCHER_TERMS, query->boost);
+    struct bound_query *ranges = bind__new(binder, BOUND_BOOL, query->boost);
+    struct bound_query *terms = bind__new(binder, BOUND_TERMS, query->boost);
     terms->field = field;
-    terms->terms.values = arena_alloc(binder->arena, query->values.count * sizeof(struct value));
+    terms->terms.values = arena_alloc(binder->arena, query->values.count * sizeof(struct field_value));
     for (size_t i = 0; field != NULL && i < query->values.count; i++) {
-        struct matcher *one;
+        struct bound_query *one;
         int r = bind__term(binder, field, query->values.items[i], 1.0, false, &one);
         if (r != 0)
             return r;
-        if (one->kind == MATCHER_TERMS)
+        if (one->kind == BOUND_TERMS)
             terms->terms.values[terms->terms.count++] = one->terms.values[0];
-        else if (one->kind != MATCHER_NONE)
+        else if (one->kind != BOUND_NONE)
             bind__list_add(binder, &ranges->boolean.should, one);
     }
     size_t kept = 0;
     if (terms->terms.count > 0)
-        qsort(terms->terms.values, terms->terms.count, sizeof(struct value), by_value);
+        qsort(terms->terms.values, terms->terms.count, sizeof(struct field_value), by_value);
     for (size_t i = 0; i < terms->terms.count; i++) {
-        if (kept == 0 || value_compare(&terms->terms.values[kept - 1], &terms->terms.values[i]) != 0)
+        if (kept == 0 || field_value_compare(&terms->terms.values[kept - 1], &terms->terms.values[i]) != 0)
             terms->terms.values[kept++] = terms->terms.values[i];
     }
     terms->terms.count = kept;
     *ret_matcher = kept > 0 ? terms : none(binder);
     if (ranges->boolean.should.count > 0) { /* dates: each names a span of time */
-        struct matcher *constant = bind__new(binder, MATCHER_CONSTANT, query->boost);
+        struct bound_query *constant = bind__new(binder, BOUND_CONSTANT, query->boost);
         ranges->boolean.minimum = 1;
         bind__list_add(binder, &ranges->boolean.should, *ret_matcher);
         bind__list_add(binder, &constant->compound.queries, ranges);
@@ -156,7 +156,7 @@ static bool keeps_values(const struct mapping_field *field)
     return field->indexed || field->doc_values || field->type == FIELD_BINARY || field->type == FIELD_STORED;
 }
 
-static int bind_exists(struct binder *binder, const struct query *query, struct matcher **ret_matcher)
+static int bind_exists(struct binder *binder, const struct query *query, struct bound_query **ret_matcher)
 {
     struct field_collector found = {.binder = binder};
     const struct mapping_field *field = mapping_field(binder->index->mapping, query->field);
@@ -170,7 +170,7 @@ static int bind_exists(struct binder *binder, const struct query *query, struct 
                                 collect_field, &found);
     else if (slice_find_byte(query->field, '*') < query->field.len)
         mapping_fields_matching(binder->index->mapping, query->field, collect_field, &found);
-    struct matcher *matcher = bind__new(binder, MATCHER_EXISTS, query->boost);
+    struct bound_query *matcher = bind__new(binder, BOUND_EXISTS, query->boost);
     for (size_t i = 0; i < found.count; i++) {
         if (keeps_values(found.fields[i]))
             found.fields[matcher->exists.count++] = found.fields[i];
@@ -182,13 +182,13 @@ static int bind_exists(struct binder *binder, const struct query *query, struct 
 
 /* --- bool and friends --------------------------------------------------------------------------------------------- */
 
-static int bind_list(struct binder *binder, const struct query_list *list, bool scores, struct matcher_list *ret_list)
+static int bind_list(struct binder *binder, const struct query_list *list, bool scores, struct bound_query_list *ret_list)
 {
     bool outer = binder->scores;
     int r = 0;
     binder->scores = outer && scores;
     for (size_t i = 0; r == 0 && i < list->count; i++) {
-        struct matcher *matcher = NULL;
+        struct bound_query *matcher = NULL;
         r = query_bind(binder, list->items[i], &matcher);
         if (r == 0)
             bind__list_add(binder, ret_list, matcher);
@@ -267,7 +267,7 @@ static bool cannot_match(const struct query *query)
     }
 }
 
-static int bind_bool(struct binder *binder, const struct query *query, struct matcher **ret_matcher)
+static int bind_bool(struct binder *binder, const struct query *query, struct bound_query **ret_matcher)
 {
     if (binder->context->dialect == DIALECT_7 && cannot_match(query)) {
         *ret_matcher = none(binder);
@@ -281,7 +281,7 @@ static int bind_bool(struct binder *binder, const struct query *query, struct ma
         binder->problem->caused_by->name = SLICE_LIT("too_many_clauses");
         return QUERY_REFUSED;
     }
-    struct matcher *matcher = bind__new(binder, MATCHER_BOOL, query->boost);
+    struct bound_query *matcher = bind__new(binder, BOUND_BOOL, query->boost);
     int r = bind_list(binder, &query->boolean.must, true, &matcher->boolean.must);
     if (r == 0)
         r = bind_list(binder, &query->boolean.must_not, false, &matcher->boolean.must_not);
@@ -309,16 +309,16 @@ static int bind_bool(struct binder *binder, const struct query *query, struct ma
     return r;
 }
 
-static int bind_compound(struct binder *binder, const struct query *query, enum matcher_kind kind, bool scores,
-                         struct matcher **ret_matcher)
+static int bind_compound(struct binder *binder, const struct query *query, enum bound_query_kind kind, bool scores,
+                         struct bound_query **ret_matcher)
 {
-    struct matcher *matcher = bind__new(binder, kind, query->boost);
+    struct bound_query *matcher = bind__new(binder, kind, query->boost);
     matcher->compound.number = isnan(query->compound.number) ? 0.0f : (float)query->compound.number;
     *ret_matcher = matcher;
     return bind_list(binder, &query->compound.queries, scores, &matcher->compound.queries);
 }
 
-static int bind_nested(struct binder *binder, const struct query *query, struct matcher **ret_matcher)
+static int bind_nested(struct binder *binder, const struct query *query, struct bound_query **ret_matcher)
 {
     const struct mapping_field *field = mapping_field(binder->index->mapping, query->field);
     if (field != NULL && field->type == FIELD_NESTED)
@@ -369,18 +369,18 @@ static int refuse_script(struct binder *binder)
     return QUERY_REFUSED;
 }
 
-static int bind_script_query(struct binder *binder, const struct query *query, struct matcher **ret_matcher)
+static int bind_script_query(struct binder *binder, const struct query *query, struct bound_query **ret_matcher)
 {
-    struct matcher *matcher = bind__new(binder, MATCHER_SCRIPT, query->boost);
+    struct bound_query *matcher = bind__new(binder, BOUND_SCRIPT, query->boost);
     matcher->script.params = query->script->params;
     *ret_matcher = matcher;
     int r = bind__script(binder, query->script, SCRIPT_FOR_FILTER, &matcher->script.script);
     return r == QUERY_REFUSED ? refuse_script(binder) : r;
 }
 
-static int bind_function(struct binder *binder, const struct query *query, struct matcher **ret_matcher)
+static int bind_function(struct binder *binder, const struct query *query, struct bound_query **ret_matcher)
 {
-    struct matcher *matcher = bind__new(binder, MATCHER_FUNCTION, query->boost);
+    struct bound_query *matcher = bind__new(binder, BOUND_FUNCTION, query->boost);
     matcher->function.spec = query;
     matcher->function.functions = arena_zalloc(binder->arena, query->function.count * sizeof(struct bound_function));
     int r = query_bind(binder, query->function.query, &matcher->function.query);
@@ -414,7 +414,7 @@ static int bind_function(struct binder *binder, const struct query *query, struc
 
 /* --- Query strings ------------------------------------------------------------------------------------------------ */
 
-static int bind_lucene(struct binder *binder, const struct query *query, struct matcher **ret_matcher)
+static int bind_lucene(struct binder *binder, const struct query *query, struct bound_query **ret_matcher)
 {
     struct query *parsed = NULL;
     if (query->kind == QUERY_SIMPLE) {
@@ -437,7 +437,7 @@ static int bind_lucene(struct binder *binder, const struct query *query, struct 
 /* --- Dispatch ----------------------------------------------------------------------------------------------------- */
 
 /* A query on one field that the mapping must know; unknown ones match nothing. */
-static int bind_field(struct binder *binder, const struct query *query, struct matcher **ret_matcher)
+static int bind_field(struct binder *binder, const struct query *query, struct bound_query **ret_matcher)
 {
     const struct mapping_field *field = mapping_field(binder->index->mapping, query->field);
     const struct metadata_field *metadata = field == NULL ? metadata_find(query->field) : NULL;
@@ -452,7 +452,7 @@ static int bind_field(struct binder *binder, const struct query *query, struct m
                                       : bind__pattern(binder, query, field, ret_matcher);
 }
 
-static int bind_node(struct binder *binder, const struct query *query, struct matcher **ret_matcher)
+static int bind_node(struct binder *binder, const struct query *query, struct bound_query **ret_matcher)
 {
     switch (query->kind) {
     case QUERY_MATCH_ALL: *ret_matcher = all(binder, query->boost); return 0;
@@ -468,9 +468,9 @@ static int bind_node(struct binder *binder, const struct query *query, struct ma
     case QUERY_RANGE: return bind_field(binder, query, ret_matcher);
     case QUERY_EXISTS: return bind_exists(binder, query, ret_matcher);
     case QUERY_BOOL: return bind_bool(binder, query, ret_matcher);
-    case QUERY_CONSTANT_SCORE: return bind_compound(binder, query, MATCHER_CONSTANT, false, ret_matcher);
-    case QUERY_DIS_MAX: return bind_compound(binder, query, MATCHER_DIS_MAX, true, ret_matcher);
-    case QUERY_BOOSTING: return bind_compound(binder, query, MATCHER_BOOSTING, true, ret_matcher);
+    case QUERY_CONSTANT_SCORE: return bind_compound(binder, query, BOUND_CONSTANT, false, ret_matcher);
+    case QUERY_DIS_MAX: return bind_compound(binder, query, BOUND_DIS_MAX, true, ret_matcher);
+    case QUERY_BOOSTING: return bind_compound(binder, query, BOUND_BOOSTING, true, ret_matcher);
     case QUERY_NESTED: return bind_nested(binder, query, ret_matcher);
     case QUERY_FUNCTION_SCORE: return bind_function(binder, query, ret_matcher);
     case QUERY_MATCH: return bind__match(binder, query, ret_matcher);
@@ -512,7 +512,7 @@ static int check_regexp(struct binder *binder, const struct query *query)
 /* Of an account, for each node: some look words up, others make a table of letters. */
 enum { BIND_STEPS = 100 };
 
-int query_bind(struct binder *binder, const struct query *query, struct matcher **ret_matcher)
+int query_bind(struct binder *binder, const struct query *query, struct bound_query **ret_matcher)
 {
     if (!bind__goes_on(binder, BIND_STEPS))
         return QUERY_REFUSED;

@@ -12,14 +12,14 @@
 #include "json/filter.h"
 #include "query/metadata.h"
 
-static struct matcher *all(struct binder *binder, double boost)
+static struct bound_query *all(struct binder *binder, double boost)
 {
-    return bind__new(binder, MATCHER_ALL, boost);
+    return bind__new(binder, BOUND_ALL, boost);
 }
 
-static struct matcher *none(struct binder *binder)
+static struct bound_query *none(struct binder *binder)
 {
-    return bind__new(binder, MATCHER_NONE, 1);
+    return bind__new(binder, BOUND_NONE, 1);
 }
 
 /* --- Names: ids, types, routing ---------------------------------------------------------------------------
@@ -30,9 +30,9 @@ static int by_bytes(const void *a, const void *b)
     return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
 }
 
-static struct matcher *by_names(struct binder *binder, enum matcher_kind kind, const struct query *query)
+static struct bound_query *by_names(struct binder *binder, enum bound_query_kind kind, const struct query *query)
 {
-    struct matcher *matcher = bind__new(binder, kind, query->boost);
+    struct bound_query *matcher = bind__new(binder, kind, query->boost);
     struct slice *items = arena_alloc(binder->arena, query->values.count * sizeof *items);
     size_t kept = 0;
     for (size_t i = 0; i < query->values.count; i++)
@@ -48,14 +48,14 @@ static struct matcher *by_names(struct binder *binder, enum matcher_kind kind, c
     return kept > 0 ? matcher : none(binder);
 }
 
-struct matcher *bind__ids(struct binder *binder, const struct query *query)
+struct bound_query *bind__ids(struct binder *binder, const struct query *query)
 {
-    return by_names(binder, MATCHER_IDS, query);
+    return by_names(binder, BOUND_IDS, query);
 }
 
-struct matcher *bind__types(struct binder *binder, const struct query *query)
+struct bound_query *bind__types(struct binder *binder, const struct query *query)
 {
-    struct matcher *matcher = bind__new(binder, MATCHER_TYPES, query->boost);
+    struct bound_query *matcher = bind__new(binder, BOUND_TYPES, query->boost);
     matcher->types.numbers = arena_alloc(binder->arena, query->values.count * sizeof(uint16_t));
     for (size_t i = 0; i < query->values.count; i++) {
         struct slice name = query__scalar_text(binder->arena, query->values.items[i]);
@@ -83,7 +83,7 @@ static bool is_text(const void *text, struct slice name)
     return slice_equal(*(const struct slice *)text, name);
 }
 
-static struct matcher *index_by_name(struct binder *binder, const struct query *query)
+static struct bound_query *index_by_name(struct binder *binder, const struct query *query)
 {
     for (size_t i = 0; i < query->values.count; i++) {
         struct slice text = query__scalar_text(binder->arena, query->values.items[i]);
@@ -117,11 +117,11 @@ static bool fits_pattern(const void *context, struct slice name)
 
 /* --- Patterns of names -------------------------------------------------------------------------------------------- */
 
-static struct matcher *types_by_pattern(struct binder *binder, const struct name_pattern *pattern, double boost)
+static struct bound_query *types_by_pattern(struct binder *binder, const struct name_pattern *pattern, double boost)
 {
     const struct mapping *mapping = binder->index->mapping;
     size_t count = mapping_type_count(mapping);
-    struct matcher *matcher = bind__new(binder, MATCHER_TYPES, boost);
+    struct bound_query *matcher = bind__new(binder, BOUND_TYPES, boost);
     matcher->types.numbers = arena_alloc(binder->arena, (count + 1) * sizeof(uint16_t));
     for (size_t i = 0; i < count; i++) {
         const struct mapping_type *type = mapping_type_at(mapping, i);
@@ -133,7 +133,7 @@ static struct matcher *types_by_pattern(struct binder *binder, const struct name
     return matcher->types.count == count ? all(binder, boost) : matcher;
 }
 
-static struct matcher *by_pattern(struct binder *binder, const struct metadata_field *field, const struct query *query)
+static struct bound_query *by_pattern(struct binder *binder, const struct metadata_field *field, const struct query *query)
 {
     struct slice text = query__scalar_text(binder->arena, query->pattern.value);
     struct name_pattern pattern = {text, binder->arena, query->pattern.case_insensitive};
@@ -158,7 +158,7 @@ static int refuse_pattern(struct binder *binder, const struct metadata_field *fi
 
 /* A term in any case, which is a wildcard where there may be one. */
 static int in_any_case(struct binder *binder, const struct metadata_field *field, const struct query *query,
-                       struct matcher **ret_matcher)
+                       struct bound_query **ret_matcher)
 {
     *ret_matcher = none(binder);
     if ((field->traits & METADATA_NAMES) != 0)
@@ -171,11 +171,11 @@ static int in_any_case(struct binder *binder, const struct metadata_field *field
 }
 
 static int bind_pattern(struct binder *binder, const struct metadata_field *field, const struct query *query,
-                        struct matcher **ret_matcher)
+                        struct bound_query **ret_matcher)
 {
     bool names = (field->traits & METADATA_NAMES) != 0;
     if ((field->traits & METADATA_WORDS) != 0) {
-        *ret_matcher = bind__new(binder, MATCHER_ROUTING_PATTERN, query->boost);
+        *ret_matcher = bind__new(binder, BOUND_ROUTING_PATTERN, query->boost);
         int r =
             bind__pattern_text(binder, query, query__scalar_text(binder->arena, query->pattern.value), *ret_matcher);
         if (r == 0 && field->number != METADATA_ROUTING)
@@ -201,11 +201,11 @@ static bool is_inside(const struct binder *binder, const struct query *query, st
            (high < 0 || (high == 0 && !query->range.high_exclusive));
 }
 
-static struct matcher *types_inside(struct binder *binder, const struct query *query)
+static struct bound_query *types_inside(struct binder *binder, const struct query *query)
 {
     const struct mapping *mapping = binder->index->mapping;
     size_t count = mapping_type_count(mapping);
-    struct matcher *matcher = bind__new(binder, MATCHER_TYPES, query->boost);
+    struct bound_query *matcher = bind__new(binder, BOUND_TYPES, query->boost);
     matcher->types.numbers = arena_alloc(binder->arena, (count + 1) * sizeof(uint16_t));
     for (size_t i = 0; i < count; i++) {
         const struct mapping_type *type = mapping_type_at(mapping, i);
@@ -215,14 +215,14 @@ static struct matcher *types_inside(struct binder *binder, const struct query *q
     return matcher->types.count > 0 ? matcher : none(binder);
 }
 
-static struct matcher *routing_inside(struct binder *binder, const struct query *query)
+static struct bound_query *routing_inside(struct binder *binder, const struct query *query)
 {
-    struct matcher *matcher = bind__new(binder, MATCHER_ROUTING_RANGE, query->boost);
+    struct bound_query *matcher = bind__new(binder, BOUND_ROUTING_RANGE, query->boost);
     matcher->range.has_low = query->range.low != NULL;
     matcher->range.has_high = query->range.high != NULL;
     matcher->range.low_exclusive = query->range.low_exclusive;
     matcher->range.high_exclusive = query->range.high_exclusive;
-    matcher->range.low.kind = matcher->range.high.kind = VALUE_BYTES;
+    matcher->range.low.kind = matcher->range.high.kind = FIELD_VALUE_BYTES;
     if (matcher->range.has_low)
         matcher->range.low.bytes = query__scalar_text(binder->arena, query->range.low);
     if (matcher->range.has_high)
@@ -231,10 +231,10 @@ static struct matcher *routing_inside(struct binder *binder, const struct query 
 }
 
 static int bind_exists(struct binder *binder, const struct metadata_field *field, const struct query *query,
-                       struct matcher **ret_matcher);
+                       struct bound_query **ret_matcher);
 
 static int bind_range(struct binder *binder, const struct metadata_field *field, const struct query *query,
-                      struct matcher **ret_matcher)
+                      struct bound_query **ret_matcher)
 {
     if (query->range.low == NULL && query->range.high == NULL) /* which every value is in */
         return bind_exists(binder, field, query, ret_matcher);
@@ -263,10 +263,10 @@ static bool is_refused_here(const struct binder *binder, const struct metadata_f
 }
 
 static int bind_exists(struct binder *binder, const struct metadata_field *field, const struct query *query,
-                       struct matcher **ret_matcher)
+                       struct bound_query **ret_matcher)
 {
     *ret_matcher = (field->traits & METADATA_EVERYWHERE) != 0 ? all(binder, query->boost)
-                   : field->number == METADATA_ROUTING        ? bind__new(binder, MATCHER_ROUTING, query->boost)
+                   : field->number == METADATA_ROUTING        ? bind__new(binder, BOUND_ROUTING, query->boost)
                                                               : none(binder);
     bool refused = field->exists_refusal != NULL && binder->context->dialect == DIALECT_7;
     return refused ? refuse(binder, field, field->exists_refusal) : 0;
@@ -288,21 +288,21 @@ static int sequence_number(struct binder *binder, yyjson_val *scalar, int64_t *r
 }
 
 /* One of these numbers. */
-static int by_sequence_number(struct binder *binder, const struct query *query, struct matcher **ret_matcher)
+static int by_sequence_number(struct binder *binder, const struct query *query, struct bound_query **ret_matcher)
 {
-    struct matcher *any = bind__new(binder, MATCHER_BOOL, 1), *constant;
+    struct bound_query *any = bind__new(binder, BOUND_BOOL, 1), *constant;
     for (size_t i = 0; i < query->values.count; i++) {
-        struct matcher *one = bind__new(binder, MATCHER_SEQ_NO, query->boost);
+        struct bound_query *one = bind__new(binder, BOUND_SEQ_NO, query->boost);
         int64_t number;
         int r = sequence_number(binder, query->values.items[i], &number);
         if (r != 0)
             return r;
         one->range.has_low = one->range.has_high = true;
-        one->range.low = one->range.high = (struct value){.field = FIELD_NUMBER_NONE, .kind = VALUE_I64, .i64 = number};
+        one->range.low = one->range.high = (struct field_value){.field = FIELD_NUMBER_NONE, .kind = FIELD_VALUE_I64, .i64 = number};
         bind__list_add(binder, &any->boolean.should, one);
     }
     any->boolean.minimum = 1;
-    constant = bind__new(binder, MATCHER_CONSTANT, query->boost);
+    constant = bind__new(binder, BOUND_CONSTANT, query->boost);
     bind__list_add(binder, &constant->compound.queries, any);
     *ret_matcher = query->values.count == 1  ? any->boolean.should.items[0]
                    : query->values.count > 1 ? constant
@@ -311,7 +311,7 @@ static int by_sequence_number(struct binder *binder, const struct query *query, 
 }
 
 static int bind_terms(struct binder *binder, const struct metadata_field *field, const struct query *query,
-                      struct matcher **ret_matcher)
+                      struct bound_query **ret_matcher)
 {
     *ret_matcher = none(binder);
     if (field->term_refusal != NULL && query->values.count > 0) /* terms of none are never looked at */
@@ -320,7 +320,7 @@ static int bind_terms(struct binder *binder, const struct metadata_field *field,
     case METADATA_ID: *ret_matcher = bind__ids(binder, query); return 0;
     case METADATA_INDEX: *ret_matcher = index_by_name(binder, query); return 0;
     case METADATA_TYPE: *ret_matcher = bind__types(binder, query); return 0;
-    case METADATA_ROUTING: *ret_matcher = by_names(binder, MATCHER_ROUTING, query); return 0;
+    case METADATA_ROUTING: *ret_matcher = by_names(binder, BOUND_ROUTING, query); return 0;
     case METADATA_SEQ_NO:
         return binder->context->dialect == DIALECT_7 ? by_sequence_number(binder, query, ret_matcher) : 0;
     case METADATA_VERSION:
@@ -335,7 +335,7 @@ static int bind_terms(struct binder *binder, const struct metadata_field *field,
 }
 
 int bind__metadata(struct binder *binder, const struct metadata_field *field, const struct query *query,
-                   struct matcher **ret_matcher)
+                   struct bound_query **ret_matcher)
 {
     if (query->kind == QUERY_TERM || query->kind == QUERY_TERMS)
         return bind_terms(binder, field, query, ret_matcher);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Binding words to fields: the match family and multi_match. */
-#include "query/matcher.h"
+#include "query/bound_query.h"
 #include "query/metadata.h"
 #include "query/phrase.h"
 
@@ -44,14 +44,14 @@ static int analyse(struct binder *binder, const struct mapping_field *field, con
     return 0;
 }
 
-static struct matcher *nothing(struct binder *binder, const struct match_options *options, double boost)
+static struct bound_query *nothing(struct binder *binder, const struct match_options *options, double boost)
 {
-    return bind__new(binder, options->zero_terms_all ? MATCHER_ALL : MATCHER_NONE, boost);
+    return bind__new(binder, options->zero_terms_all ? BOUND_ALL : BOUND_NONE, boost);
 }
 
 static int token_matcher(struct binder *binder, const struct query *query, const struct mapping_field *field,
                          const struct match_options *options, struct slice token, bool prefix,
-                         struct matcher **ret_matcher)
+                         struct bound_query **ret_matcher)
 {
     if (!prefix && options->fuzziness.len == 0)
         return bind__term(binder, field, query__text(binder->arena, token), query->boost, binder->scores, ret_matcher);
@@ -67,12 +67,12 @@ static int token_matcher(struct binder *binder, const struct query *query, const
 /* Tokens at one position are alternatives of each other. Returns: where the next position begins. */
 static int position_matcher(struct binder *binder, const struct query *query, const struct mapping_field *field,
                             const struct match_options *options, const struct tokens *tokens, bool prefix_last,
-                            size_t *at, struct matcher **ret_matcher)
+                            size_t *at, struct bound_query **ret_matcher)
 {
-    struct matcher *group = bind__new(binder, MATCHER_DIS_MAX, 1);
+    struct bound_query *group = bind__new(binder, BOUND_DIS_MAX, 1);
     uint32_t position = tokens->items[*at].position;
     for (; *at < tokens->count && tokens->items[*at].position == position; ++*at) {
-        struct matcher *one;
+        struct bound_query *one;
         bool prefix = prefix_last && *at + 1 == tokens->count;
         int r = token_matcher(binder, query, field, options, tokens->items[*at].text, prefix, &one);
         if (r != 0)
@@ -85,11 +85,11 @@ static int position_matcher(struct binder *binder, const struct query *query, co
 
 static int match_words(struct binder *binder, const struct query *query, const struct mapping_field *field,
                        const struct match_options *options, const struct tokens *tokens, bool prefix_last,
-                       struct matcher **ret_matcher)
+                       struct bound_query **ret_matcher)
 {
-    struct matcher *words = bind__new(binder, MATCHER_BOOL, 1);
+    struct bound_query *words = bind__new(binder, BOUND_BOOL, 1);
     for (size_t at = 0; at < tokens->count;) {
-        struct matcher *word;
+        struct bound_query *word;
         int r = position_matcher(binder, query, field, options, tokens, prefix_last, &at, &word);
         if (r != 0)
             return r;
@@ -118,7 +118,7 @@ static int match_words(struct binder *binder, const struct query *query, const s
 
 static int match_phrase(struct binder *binder, const struct query *query, const struct mapping_field *field,
                         const struct match_options *options, const struct tokens *tokens, bool prefix_last,
-                        struct matcher **ret_matcher)
+                        struct bound_query **ret_matcher)
 {
     if (tokens->count == 1) {
         struct match_options exact = *options;
@@ -128,7 +128,7 @@ static int match_phrase(struct binder *binder, const struct query *query, const 
     if (!field->positions)
         return bind__refuse(binder, PROBLEM_ILLEGAL_STATE,
                             "field:[%.*s] was indexed without position data; cannot run PhraseQuery", SLICE_ARG(field->path));
-    struct matcher *matcher = bind__new(binder, MATCHER_PHRASE, query->boost);
+    struct bound_query *matcher = bind__new(binder, BOUND_PHRASE, query->boost);
     matcher->field = field;
     matcher->phrase.tokens = arena_alloc(binder->arena, tokens->count * sizeof(struct slice));
     matcher->phrase.positions = arena_alloc(binder->arena, tokens->count * sizeof(uint32_t));
@@ -159,7 +159,7 @@ static int refuse_phrase_prefix(struct binder *binder, struct slice field, struc
 
 static int match_field(struct binder *binder, const struct query *query, const struct mapping_field *field,
                        enum match_form form, yyjson_val *value, const struct match_options *options,
-                       struct matcher **ret_matcher)
+                       struct bound_query **ret_matcher)
 {
     bool prefix_last = form == MATCH_PHRASE_PREFIX || form == MATCH_BOOL_PREFIX;
     if (field->type != FIELD_TEXT) {
@@ -192,11 +192,11 @@ static int match_field(struct binder *binder, const struct query *query, const s
 /* The same where a value that does not fit the field matches nothing. */
 static int match_lenient(struct binder *binder, const struct query *query, const struct mapping_field *field,
                          enum match_form form, yyjson_val *value, const struct match_options *options,
-                         struct matcher **ret_matcher)
+                         struct bound_query **ret_matcher)
 {
     int r = match_field(binder, query, field, form, value, options, ret_matcher);
     if (r == QUERY_REFUSED && options->lenient && bind__goes_on(binder, 0)) {
-        *ret_matcher = bind__new(binder, MATCHER_NONE, 1);
+        *ret_matcher = bind__new(binder, BOUND_NONE, 1);
         return 0;
     }
     return r;
@@ -205,7 +205,7 @@ static int match_lenient(struct binder *binder, const struct query *query, const
 /* A match on a metadata field is a term: there is nothing to analyse. */
 static int match_metadata(struct binder *binder, const struct metadata_field *field, enum match_form form,
                           yyjson_val *value, double boost, const struct match_options *options,
-                          struct matcher **ret_matcher)
+                          struct bound_query **ret_matcher)
 {
     bool prefix = form == MATCH_BOOL_PREFIX && (field->traits & METADATA_PREFIXED) != 0;
     struct slice name = slice_from(field->name);
@@ -225,7 +225,7 @@ static int match_metadata(struct binder *binder, const struct metadata_field *fi
     return query_bind(binder, query, ret_matcher);
 }
 
-int bind__match(struct binder *binder, const struct query *query, struct matcher **ret_matcher)
+int bind__match(struct binder *binder, const struct query *query, struct bound_query **ret_matcher)
 {
     const struct mapping_field *field = mapping_field(binder->index->mapping, query->field);
     const struct metadata_field *metadata = field == NULL ? metadata_find(query->field) : NULL;
@@ -244,7 +244,7 @@ int bind__match(struct binder *binder, const struct query *query, struct matcher
         multi->multi.options.lenient = true;
         return bind__multi_match(binder, multi, ret_matcher);
     }
-    *ret_matcher = bind__new(binder, MATCHER_NONE, 1);
+    *ret_matcher = bind__new(binder, BOUND_NONE, 1);
     if (field == NULL || field->type == FIELD_OBJECT || field->type == FIELD_NESTED)
         return 0;
     return match_lenient(binder, query, field, query->match.form, query->match.value, &query->match.options,
@@ -303,7 +303,7 @@ static void choose_fields(struct chosen_fields *chosen, const struct query_field
 }
 
 static int match_chosen(struct binder *binder, const struct chosen_field *chosen, enum match_form form,
-                        yyjson_val *value, const struct match_options *options, struct matcher **ret_matcher)
+                        yyjson_val *value, const struct match_options *options, struct bound_query **ret_matcher)
 {
     struct query part = {.kind = QUERY_MATCH, .boost = chosen->boost};
     return chosen->field == NULL
@@ -313,7 +313,7 @@ static int match_chosen(struct binder *binder, const struct chosen_field *chosen
 
 /* cross_fields: each word in whichever of the fields. */
 static int match_across(struct binder *binder, const struct query *query, const struct chosen_fields *chosen,
-                        const struct match_options *options, struct matcher **ret_matcher)
+                        const struct match_options *options, struct bound_query **ret_matcher)
 {
     struct tokens tokens = {.binder = binder};
     for (size_t i = 0; i < chosen->count && tokens.count == 0; i++) {
@@ -324,11 +324,11 @@ static int match_across(struct binder *binder, const struct query *query, const 
                 return r;
         }
     }
-    struct matcher *words = bind__new(binder, MATCHER_BOOL, query->boost);
+    struct bound_query *words = bind__new(binder, BOUND_BOOL, query->boost);
     for (size_t t = 0; t < tokens.count; t++) {
-        struct matcher *anywhere = bind__new(binder, MATCHER_DIS_MAX, 1);
+        struct bound_query *anywhere = bind__new(binder, BOUND_DIS_MAX, 1);
         for (size_t i = 0; i < chosen->count; i++) {
-            struct matcher *one;
+            struct bound_query *one;
             int r = match_chosen(binder, &chosen->items[i], MATCH_BOOLEAN,
                                  query__text(binder->arena, tokens.items[t].text), options, &one);
             if (r != 0)
@@ -338,14 +338,14 @@ static int match_across(struct binder *binder, const struct query *query, const 
         bind__list_add(binder, options->and_operator ? &words->boolean.must : &words->boolean.should, anywhere);
     }
     words->boolean.minimum = words->boolean.should.count > 0;
-    *ret_matcher = tokens.count > 0 ? words : bind__new(binder, MATCHER_NONE, 1);
+    *ret_matcher = tokens.count > 0 ? words : bind__new(binder, BOUND_NONE, 1);
     if (options->minimum_should_match.len > 0 && words->boolean.should.count > 0)
         return bind__minimum(binder, options->minimum_should_match, words->boolean.should.count,
                              &words->boolean.minimum);
     return 0;
 }
 
-int bind__multi_match(struct binder *binder, const struct query *query, struct matcher **ret_matcher)
+int bind__multi_match(struct binder *binder, const struct query *query, struct bound_query **ret_matcher)
 {
     static const enum match_form forms[] = {MATCH_BOOLEAN, MATCH_BOOLEAN,       MATCH_BOOLEAN,
                                             MATCH_PHRASE,  MATCH_PHRASE_PREFIX, MATCH_BOOL_PREFIX};
@@ -356,10 +356,10 @@ int bind__multi_match(struct binder *binder, const struct query *query, struct m
     if (query->multi.form == MULTI_CROSS_FIELDS)
         return match_across(binder, query, &chosen, &options, ret_matcher);
     bool sum = query->multi.form == MULTI_MOST_FIELDS || query->multi.form == MULTI_BOOL_PREFIX;
-    struct matcher *matcher = bind__new(binder, MATCHER_DIS_MAX, query->boost);
+    struct bound_query *matcher = bind__new(binder, BOUND_DIS_MAX, query->boost);
     matcher->compound.number = !isnan(query->multi.tie_breaker) ? (float)query->multi.tie_breaker : sum ? 1.0f : 0.0f;
     for (size_t i = 0; i < chosen.count; i++) {
-        struct matcher *one;
+        struct bound_query *one;
         int r =
             match_chosen(binder, &chosen.items[i], forms[query->multi.form], query->multi.value, &options, &one);
         if (r != 0)
@@ -368,6 +368,6 @@ int bind__multi_match(struct binder *binder, const struct query *query, struct m
     }
     *ret_matcher = matcher;
     if (chosen.count == 0)
-        *ret_matcher = bind__new(binder, MATCHER_NONE, 1);
+        *ret_matcher = bind__new(binder, BOUND_NONE, 1);
     return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Binding values to fields: terms, ranges and patterns, with the conversions and refusals of each type. */
-#include "query/matcher.h"
+#include "query/bound_query.h"
 
 #include "base/check.h"
 #include "mapping/analysis.h"
@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <strings.h>
 
-static struct matcher *none(struct binder *binder)
+static struct bound_query *none(struct binder *binder)
 {
-    return bind__new(binder, MATCHER_NONE, 1);
+    return bind__new(binder, BOUND_NONE, 1);
 }
 
 static bool is_integer_field(const struct mapping_field *field)
@@ -120,11 +120,11 @@ static int out_of_range(struct binder *binder, const struct mapping_field *field
 
 /* --- Terms -------------------------------------------------------------------------------------------------------- */
 
-static struct matcher *single_value(struct binder *binder, const struct mapping_field *field, const struct value *value,
+static struct bound_query *single_value(struct binder *binder, const struct mapping_field *field, const struct field_value *value,
                                     double boost, bool scored)
 {
     bool worded = is_text_field(field) || field->type == FIELD_BOOLEAN;
-    struct matcher *matcher = bind__new(binder, MATCHER_TERMS, worded ? boost * field->boost : boost);
+    struct bound_query *matcher = bind__new(binder, BOUND_TERMS, worded ? boost * field->boost : boost);
     matcher->field = field;
     matcher->terms.values = arena_alloc(binder->arena, sizeof *value);
     matcher->terms.values[0] = *value;
@@ -139,12 +139,12 @@ static struct matcher *single_value(struct binder *binder, const struct mapping_
 }
 
 static int date_term(struct binder *binder, const struct mapping_field *field, yyjson_val *scalar, double boost,
-                     struct matcher **ret_matcher)
+                     struct bound_query **ret_matcher)
 {
-    struct matcher *matcher = bind__new(binder, MATCHER_RANGE, boost * field->boost);
+    struct bound_query *matcher = bind__new(binder, BOUND_RANGE, boost * field->boost);
     matcher->field = field;
     matcher->range.has_low = matcher->range.has_high = true;
-    matcher->range.low = matcher->range.high = (struct value){.field = field->number, .kind = VALUE_I64};
+    matcher->range.low = matcher->range.high = (struct field_value){.field = field->number, .kind = FIELD_VALUE_I64};
     int r = date_value(binder, field, NULL, scalar, false, &matcher->range.low.i64);
     if (r == 0)
         r = date_value(binder, field, NULL, scalar, true, &matcher->range.high.i64);
@@ -154,11 +154,11 @@ static int date_term(struct binder *binder, const struct mapping_field *field, y
 
 /* "10.0.0.0/8" on an ip field. Returns: false where the text is no such block. */
 static bool ip_block(struct binder *binder, const struct mapping_field *field, struct slice text, double boost,
-                     struct matcher **ret_matcher)
+                     struct bound_query **ret_matcher)
 {
     size_t slash = slice_find_byte(text, '/');
     uint64_t bits;
-    struct value base;
+    struct field_value base;
     struct problem ignored;
     if (slash >= text.len || !slice_to_u64(slice_from_offset(text, slash + 1), &bits))
         return false;
@@ -177,7 +177,7 @@ static bool ip_block(struct binder *binder, const struct mapping_field *field, s
         low[i] = (char)((unsigned char)base.bytes.data[i] & mask);
         high[i] = (char)((unsigned char)base.bytes.data[i] | (unsigned char)~mask);
     }
-    struct matcher *matcher = bind__new(binder, MATCHER_RANGE, boost * field->boost);
+    struct bound_query *matcher = bind__new(binder, BOUND_RANGE, boost * field->boost);
     matcher->field = field;
     matcher->range.has_low = matcher->range.has_high = true;
     matcher->range.low = matcher->range.high = base;
@@ -190,7 +190,7 @@ static bool ip_block(struct binder *binder, const struct mapping_field *field, s
 enum { TERM_STEPS = 50 }; /* of an account, to parse a value and keep it */
 
 int bind__term(struct binder *binder, const struct mapping_field *field, yyjson_val *scalar, double boost, bool scored,
-               struct matcher **ret_matcher)
+               struct bound_query **ret_matcher)
 {
     *ret_matcher = none(binder);
     if (!bind__goes_on(binder, TERM_STEPS))
@@ -214,7 +214,7 @@ int bind__term(struct binder *binder, const struct mapping_field *field, yyjson_
     if (is_integer_field(field) && scalar_number(binder, scalar, &number) &&
         (r = out_of_range(binder, field, scalar, number)) != 0)
         return r == OUT_OF_FIELD ? 0 : r;
-    struct value value;
+    struct field_value value;
     struct problem cause = {0};
     r = field_value_parse(field, scalar, binder->context->dialect, binder->arena, &value, &cause);
     if (r == FIELD_VALUE_IGNORED)
@@ -232,7 +232,7 @@ int bind__term(struct binder *binder, const struct mapping_field *field, yyjson_
 /* A bound of an integer field that has a fraction or lies outside of it moves to the nearest integer inside.
  */
 static int integer_bound(struct binder *binder, const struct mapping_field *field, yyjson_val *scalar, bool high,
-                         struct matcher *matcher)
+                         struct bound_query *matcher)
 {
     struct slice text = query__scalar_text(binder->arena, scalar);
     int64_t exact;
@@ -259,7 +259,7 @@ static int integer_bound(struct binder *binder, const struct mapping_field *fiel
 }
 
 static int scaled_bound(struct binder *binder, const struct mapping_field *field, yyjson_val *scalar, bool high,
-                        struct matcher *matcher)
+                        struct bound_query *matcher)
 {
     double number;
     if (!scalar_number(binder, scalar, &number))
@@ -278,9 +278,9 @@ static int scaled_bound(struct binder *binder, const struct mapping_field *field
 }
 
 static int other_bound(struct binder *binder, const struct mapping_field *field, yyjson_val *scalar, bool high,
-                       struct matcher *matcher)
+                       struct bound_query *matcher)
 {
-    struct value *bound = high ? &matcher->range.high : &matcher->range.low;
+    struct field_value *bound = high ? &matcher->range.high : &matcher->range.low;
     struct problem cause = {0};
     if (field->type == FIELD_KEYWORD || field->type == FIELD_TEXT || field->type == FIELD_PATH) {
         bound->bytes = query__scalar_text(binder->arena, scalar);
@@ -308,15 +308,15 @@ static int date_bound(struct binder *binder, const struct mapping_field *field, 
 /* Dates round: an exclusive lower bound begins behind the span that the text names, an inclusive upper one
  * ends with it. */
 static int bind_bound(struct binder *binder, const struct query *query, const struct mapping_field *field, bool high,
-                      struct matcher *matcher)
+                      struct bound_query *matcher)
 {
     yyjson_val *scalar = high ? query->range.high : query->range.low;
-    struct value *bound = high ? &matcher->range.high : &matcher->range.low;
+    struct field_value *bound = high ? &matcher->range.high : &matcher->range.low;
     bool exclusive = high ? query->range.high_exclusive : query->range.low_exclusive;
     if (scalar == NULL)
         return 0;
-    *bound = (struct value){.field = field != NULL ? field->number : FIELD_NUMBER_NONE,
-                            .kind = field != NULL ? (uint8_t)field_value_kind(field) : VALUE_I64};
+    *bound = (struct field_value){.field = field != NULL ? field->number : FIELD_NUMBER_NONE,
+                            .kind = field != NULL ? (uint8_t)field_value_kind(field) : FIELD_VALUE_I64};
     *(high ? &matcher->range.has_high : &matcher->range.has_low) = true;
     if (field == NULL || is_integer_field(field))
         return integer_bound(binder, field, scalar, high, matcher);
@@ -328,12 +328,12 @@ static int bind_bound(struct binder *binder, const struct query *query, const st
 }
 
 int bind__range(struct binder *binder, const struct query *query, const struct mapping_field *field,
-                struct matcher **ret_matcher)
+                struct bound_query **ret_matcher)
 {
     int r = field != NULL ? check_searchable(binder, field) : 0;
     if (r != 0)
         return r;
-    struct matcher *matcher = bind__new(binder, field != NULL ? MATCHER_RANGE : MATCHER_SEQ_NO, query->boost);
+    struct bound_query *matcher = bind__new(binder, field != NULL ? BOUND_RANGE : BOUND_SEQ_NO, query->boost);
     matcher->field = field;
     matcher->range.low_exclusive = query->range.low_exclusive;
     matcher->range.high_exclusive = query->range.high_exclusive;
@@ -345,9 +345,9 @@ int bind__range(struct binder *binder, const struct query *query, const struct m
     *ret_matcher = matcher;
     if (matcher->range.has_low || matcher->range.has_high)
         return 0;
-    *ret_matcher = bind__new(binder, MATCHER_EXISTS, query->boost);
+    *ret_matcher = bind__new(binder, BOUND_EXISTS, query->boost);
     if (field == NULL) {
-        (*ret_matcher)->kind = MATCHER_ALL;
+        (*ret_matcher)->kind = BOUND_ALL;
         return 0;
     }
     (*ret_matcher)->exists.fields = arena_alloc(binder->arena, sizeof field);
@@ -411,44 +411,44 @@ static int refuse_pattern(struct binder *binder, const struct query *query, cons
                               name, fields, SLICE_ARG(field->path), SLICE_ARG(field->type_name));
 }
 
-static int bind_regexp(struct binder *binder, const struct query *query, struct slice text, struct matcher *matcher)
+static int bind_regexp(struct binder *binder, const struct query *query, struct slice text, struct bound_query *matcher)
 {
     struct slice reason = SLICE_NONE;
-    matcher->pattern.pattern = pattern_new_regexp(binder->arena, text, query->pattern.case_insensitive, &reason);
+    matcher->pattern.pattern = term_pattern_new_regexp(binder->arena, text, query->pattern.case_insensitive, &reason);
     if (matcher->pattern.pattern == NULL)
         return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "%.*s", SLICE_ARG(reason));
-    matcher->pattern.fits = pattern_regexp;
+    matcher->pattern.fits = term_pattern_regexp;
     matcher->pattern.prefix = SLICE_LIT("");
     return 0;
 }
 
-int bind__pattern_text(struct binder *binder, const struct query *query, struct slice text, struct matcher *matcher)
+int bind__pattern_text(struct binder *binder, const struct query *query, struct slice text, struct bound_query *matcher)
 {
     if (query->kind == QUERY_REGEXP)
         return bind_regexp(binder, query, text, matcher);
     if (query->kind == QUERY_FUZZY) {
-        matcher->pattern.pattern = pattern_new_fuzzy(binder->arena, text, edits_of(query->pattern.fuzziness, text),
+        matcher->pattern.pattern = term_pattern_new_fuzzy(binder->arena, text, edits_of(query->pattern.fuzziness, text),
                                                      query->pattern.prefix_length, !query->pattern.no_transpositions);
-        matcher->pattern.fits = pattern_fuzzy;
+        matcher->pattern.fits = term_pattern_fuzzy;
         matcher->pattern.prefix = SLICE_LIT("");
         return 0;
     }
     bool wildcard = query->kind == QUERY_WILDCARD;
-    matcher->pattern.pattern = pattern_new(binder->arena, text, query->pattern.case_insensitive);
-    matcher->pattern.fits = wildcard ? pattern_wildcard : pattern_prefix;
-    matcher->pattern.prefix = pattern_literal_prefix(matcher->pattern.pattern, wildcard);
+    matcher->pattern.pattern = term_pattern_new(binder->arena, text, query->pattern.case_insensitive);
+    matcher->pattern.fits = wildcard ? term_pattern_wildcard : term_pattern_prefix;
+    matcher->pattern.prefix = term_pattern_literal_prefix(matcher->pattern.pattern, wildcard);
     return 0;
 }
 
 int bind__pattern(struct binder *binder, const struct query *query, const struct mapping_field *field,
-                  struct matcher **ret_matcher)
+                  struct bound_query **ret_matcher)
 {
     if (!is_text_field(field))
         return refuse_pattern(binder, query, field);
     int r = check_searchable(binder, field);
     if (r != 0)
         return r;
-    struct matcher *matcher = bind__new(binder, MATCHER_PATTERN, query->boost);
+    struct bound_query *matcher = bind__new(binder, BOUND_PATTERN, query->boost);
     struct slice text = query__scalar_text(binder->arena, query->pattern.value);
     bool simple = query->kind == QUERY_WILDCARD ||
                   (query->kind == QUERY_PREFIX && (field->analyzer == NULL || field->type == FIELD_KEYWORD));

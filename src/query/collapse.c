@@ -118,17 +118,17 @@ int collapse_bind(struct binder *binder, const struct search_request *request, c
 }
 
 /* Whether all are one: a document has each text once. */
-static bool is_single(const struct value *values, size_t count)
+static bool is_single(const struct field_value *values, size_t count)
 {
     for (size_t i = 1; i < count; i++)
-        if (values[0].kind != VALUE_BYTES || !slice_equal(values[0].bytes, values[i].bytes))
+        if (values[0].kind != FIELD_VALUE_BYTES || !slice_equal(values[0].bytes, values[i].bytes))
             return false;
     return true;
 }
 
 int collapse_read(struct subject *subject, const struct mapping_field *field, uint64_t ordinal, struct slice *ret_group)
 {
-    struct value *values = NULL;
+    struct field_value *values = NULL;
     size_t count = subject_field(subject, field, &values);
     *ret_group = SLICE_LIT("");
     if (count == 0)
@@ -139,8 +139,8 @@ int collapse_read(struct subject *subject, const struct mapping_field *field, ui
                     "failed to collapse %llu, the collapse field must be single valued", (unsigned long long)ordinal);
         return QUERY_REFUSED;
     }
-    struct slice payload = values[0].kind == VALUE_BYTES ? values[0].bytes
-                           : values[0].kind == VALUE_F64
+    struct slice payload = values[0].kind == FIELD_VALUE_BYTES ? values[0].bytes
+                           : values[0].kind == FIELD_VALUE_F64
                                ? slice_make((const char *)&values[0].f64, sizeof values[0].f64)
                                : slice_make((const char *)&values[0].i64, sizeof values[0].i64);
     char *bytes = arena_alloc(&subject->arena, payload.len + 1);

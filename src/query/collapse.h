@@ -9,7 +9,7 @@
 #ifndef TL_QUERY_COLLAPSE_H
 #define TL_QUERY_COLLAPSE_H
 
-#include "query/matcher.h"
+#include "query/bound_query.h"
 
 /* Reads {"field": …} of a request. Returns: 0; QUERY_REFUSED. */
 int collapse_parse(struct query_parser *parser, yyjson_val *value, struct search_request *request) TL_MUST_USE;

@@ -5,9 +5,9 @@
 #include <math.h>
 
 #include "json/write.h"
-#include "query/pattern.h"
+#include "query/term_pattern.h"
 
-static void describe(struct buf *buf, const struct matcher *matcher, bool inside);
+static void describe(struct buf *buf, const struct bound_query *matcher, bool inside);
 
 /* --- Values ------------------------------------------------------------------------------------------------------- */
 
@@ -20,13 +20,13 @@ static void put_address(struct buf *buf, struct slice bytes)
         buf_slice(buf, slice_from(text));
 }
 
-static void put_value(struct buf *buf, const struct mapping_field *field, const struct value *value)
+static void put_value(struct buf *buf, const struct mapping_field *field, const struct field_value *value)
 {
-    if (value->kind == VALUE_F64)
+    if (value->kind == FIELD_VALUE_F64)
         json_double_text(buf, value->f64);
-    else if (value->kind == VALUE_BYTES && field->type == FIELD_IP && value->bytes.len == 16)
+    else if (value->kind == FIELD_VALUE_BYTES && field->type == FIELD_IP && value->bytes.len == 16)
         put_address(buf, value->bytes);
-    else if (value->kind == VALUE_BYTES)
+    else if (value->kind == FIELD_VALUE_BYTES)
         buf_slice(buf, value->bytes);
     else if (field != NULL && field->type == FIELD_BOOLEAN)
         buf_byte(buf, value->i64 != 0 ? 'T' : 'F');
@@ -41,10 +41,10 @@ static void put_field(struct buf *buf, const struct mapping_field *field)
 }
 
 /* Numbers and addresses are points: one is the range from it to itself. */
-static void put_terms(struct buf *buf, const struct matcher *matcher)
+static void put_terms(struct buf *buf, const struct bound_query *matcher)
 {
     size_t count = matcher->terms.count;
-    bool number = count > 0 && matcher->terms.values[0].kind != VALUE_BYTES && matcher->field->type != FIELD_BOOLEAN;
+    bool number = count > 0 && matcher->terms.values[0].kind != FIELD_VALUE_BYTES && matcher->field->type != FIELD_BOOLEAN;
     bool point = number || matcher->field->type == FIELD_IP;
     put_field(buf, matcher->field);
     if (count == 1 && !point) {
@@ -78,15 +78,15 @@ static int64_t extreme(const struct mapping_field *field, bool high)
 }
 
 /* Whole numbers have no open ends: what is next to an exclusive one is the end. */
-static void put_whole_range(struct buf *buf, const struct matcher *matcher)
+static void put_whole_range(struct buf *buf, const struct bound_query *matcher)
 {
-    struct value low = matcher->range.low, high = matcher->range.high;
+    struct field_value low = matcher->range.low, high = matcher->range.high;
     if (!matcher->range.has_low)
-        low = (struct value){.kind = VALUE_I64, .i64 = extreme(matcher->field, false)};
+        low = (struct field_value){.kind = FIELD_VALUE_I64, .i64 = extreme(matcher->field, false)};
     else if (matcher->range.low_exclusive && low.i64 < INT64_MAX)
         low.i64++;
     if (!matcher->range.has_high)
-        high = (struct value){.kind = VALUE_I64, .i64 = extreme(matcher->field, true)};
+        high = (struct field_value){.kind = FIELD_VALUE_I64, .i64 = extreme(matcher->field, true)};
     else if (matcher->range.high_exclusive && high.i64 > INT64_MIN)
         high.i64--;
     buf_byte(buf, '[');
@@ -107,7 +107,7 @@ static void put_end(struct buf *buf, const struct mapping_field *field, double n
         json_float_text(buf, (float)number);
 }
 
-static void put_fraction_range(struct buf *buf, const struct matcher *matcher)
+static void put_fraction_range(struct buf *buf, const struct bound_query *matcher)
 {
     const struct mapping_field *field = matcher->field;
     buf_byte(buf, '[');
@@ -123,18 +123,18 @@ static void put_fraction_range(struct buf *buf, const struct matcher *matcher)
     buf_byte(buf, ']');
 }
 
-static void put_range(struct buf *buf, const struct matcher *matcher)
+static void put_range(struct buf *buf, const struct bound_query *matcher)
 {
     bool has_low = matcher->range.has_low, has_high = matcher->range.has_high;
-    if (matcher->kind == MATCHER_SEQ_NO)
+    if (matcher->kind == BOUND_SEQ_NO)
         buf_lit(buf, "_seq_no:");
     else
         put_field(buf, matcher->field);
-    if (matcher->kind == MATCHER_SEQ_NO || field_value_kind(matcher->field) == VALUE_I64) {
+    if (matcher->kind == BOUND_SEQ_NO || field_value_kind(matcher->field) == FIELD_VALUE_I64) {
         put_whole_range(buf, matcher);
         return;
     }
-    if (field_value_kind(matcher->field) == VALUE_F64) {
+    if (field_value_kind(matcher->field) == FIELD_VALUE_F64) {
         put_fraction_range(buf, matcher);
         return;
     }
@@ -153,23 +153,23 @@ static void put_range(struct buf *buf, const struct matcher *matcher)
 
 /* --- Texts -------------------------------------------------------------------------------------------------------- */
 
-static void put_pattern(struct buf *buf, const struct matcher *matcher)
+static void put_pattern(struct buf *buf, const struct bound_query *matcher)
 {
-    const struct pattern *pattern = matcher->pattern.pattern;
-    bool regexp = matcher->pattern.fits == pattern_regexp;
+    const struct term_pattern *pattern = matcher->pattern.pattern;
+    bool regexp = matcher->pattern.fits == term_pattern_regexp;
     put_field(buf, matcher->field);
     if (regexp)
         buf_byte(buf, '/');
     buf_slice(buf, pattern->text);
     if (regexp)
         buf_byte(buf, '/');
-    else if (matcher->pattern.fits == pattern_prefix)
+    else if (matcher->pattern.fits == term_pattern_prefix)
         buf_byte(buf, '*');
-    else if (matcher->pattern.fits == pattern_fuzzy)
+    else if (matcher->pattern.fits == term_pattern_fuzzy)
         buf_printf(buf, "~%u", pattern->edits);
 }
 
-static void put_phrase(struct buf *buf, const struct matcher *matcher)
+static void put_phrase(struct buf *buf, const struct bound_query *matcher)
 {
     put_field(buf, matcher->field);
     buf_byte(buf, '"');
@@ -183,7 +183,7 @@ static void put_phrase(struct buf *buf, const struct matcher *matcher)
         buf_printf(buf, "~%u", matcher->phrase.slop);
 }
 
-static void put_names(struct buf *buf, const char *field, const struct matcher *matcher)
+static void put_names(struct buf *buf, const char *field, const struct bound_query *matcher)
 {
     buf_printf(buf, "%s:", field);
     if (matcher->names.count != 1)
@@ -197,7 +197,7 @@ static void put_names(struct buf *buf, const char *field, const struct matcher *
         buf_byte(buf, ')');
 }
 
-static void put_exists(struct buf *buf, const struct matcher *matcher)
+static void put_exists(struct buf *buf, const struct bound_query *matcher)
 {
     for (size_t i = 0; i < matcher->exists.count; i++) {
         buf_printf(buf, "%sConstantScore(FieldExistsQuery [field=", i > 0 ? " " : "");
@@ -208,7 +208,7 @@ static void put_exists(struct buf *buf, const struct matcher *matcher)
 
 /* --- Queries of queries ------------------------------------------------------------------------------------------- */
 
-static void put_clauses(struct buf *buf, const char *mark, const struct matcher_list *list, bool *first)
+static void put_clauses(struct buf *buf, const char *mark, const struct bound_query_list *list, bool *first)
 {
     for (size_t i = 0; i < list->count; i++) {
         buf_printf(buf, "%s%s", *first ? "" : " ", mark);
@@ -217,14 +217,14 @@ static void put_clauses(struct buf *buf, const char *mark, const struct matcher_
     }
 }
 
-static bool is_bare(const struct matcher *matcher)
+static bool is_bare(const struct bound_query *matcher)
 {
     return matcher->boolean.must.count + matcher->boolean.filter.count + matcher->boolean.should.count +
                matcher->boolean.must_not.count == 0;
 }
 
 /* Brackets are only for one inside another. */
-static void put_bool(struct buf *buf, const struct matcher *matcher, bool inside)
+static void put_bool(struct buf *buf, const struct bound_query *matcher, bool inside)
 {
     bool first = true;
     size_t optional = matcher->boolean.should.count, rest = matcher->boolean.must.count + matcher->boolean.filter.count;
@@ -248,7 +248,7 @@ static void put_bool(struct buf *buf, const struct matcher *matcher, bool inside
         buf_printf(buf, "~%zu", matcher->boolean.minimum);
 }
 
-static void put_dis_max(struct buf *buf, const struct matcher *matcher, bool inside)
+static void put_dis_max(struct buf *buf, const struct bound_query *matcher, bool inside)
 {
     if (matcher->compound.queries.count == 1) {
         describe(buf, matcher->compound.queries.items[0], inside);
@@ -266,7 +266,7 @@ static void put_dis_max(struct buf *buf, const struct matcher *matcher, bool ins
     }
 }
 
-static void put_boosting(struct buf *buf, const struct matcher *matcher)
+static void put_boosting(struct buf *buf, const struct bound_query *matcher)
 {
     buf_lit(buf, "boosting (");
     describe(buf, matcher->compound.queries.items[0], true);
@@ -276,42 +276,42 @@ static void put_boosting(struct buf *buf, const struct matcher *matcher)
     json_float_text(buf, matcher->compound.number);
 }
 
-static void put_around(struct buf *buf, const char *name, const struct matcher *query)
+static void put_around(struct buf *buf, const char *name, const struct bound_query *query)
 {
     buf_printf(buf, "%s(", name);
     describe(buf, query, false);
     buf_byte(buf, ')');
 }
 
-static void put_plain(struct buf *buf, const struct matcher *matcher, bool inside)
+static void put_plain(struct buf *buf, const struct bound_query *matcher, bool inside)
 {
     switch (matcher->kind) {
-    case MATCHER_ALL: buf_lit(buf, "*:*"); break;
-    case MATCHER_NONE: buf_lit(buf, "MatchNoDocsQuery(\"\")"); break;
-    case MATCHER_IDS: put_names(buf, "_id", matcher); break;
-    case MATCHER_ROUTING: put_names(buf, "_routing", matcher); break;
-    case MATCHER_ROUTING_PATTERN:
-    case MATCHER_ROUTING_RANGE: buf_lit(buf, "_routing"); break;
-    case MATCHER_TYPES: buf_lit(buf, "_type"); break;
-    case MATCHER_SEQ_NO:
-    case MATCHER_RANGE: put_range(buf, matcher); break;
-    case MATCHER_TERMS: put_terms(buf, matcher); break;
-    case MATCHER_PATTERN: put_pattern(buf, matcher); break;
-    case MATCHER_EXISTS: put_exists(buf, matcher); break;
-    case MATCHER_PHRASE: put_phrase(buf, matcher); break;
-    case MATCHER_BOOL: put_bool(buf, matcher, inside); break;
-    case MATCHER_DIS_MAX: put_dis_max(buf, matcher, inside); break;
-    case MATCHER_CONSTANT: put_around(buf, "ConstantScore", matcher->compound.queries.items[0]); break;
-    case MATCHER_BOOSTING: put_boosting(buf, matcher); break;
-    case MATCHER_FUNCTION: put_around(buf, "function score ", matcher->function.query); break;
-    case MATCHER_SCRIPT: buf_lit(buf, "ScriptQuery"); break;
-    case MATCHER_KIND_COUNT: break;
+    case BOUND_ALL: buf_lit(buf, "*:*"); break;
+    case BOUND_NONE: buf_lit(buf, "MatchNoDocsQuery(\"\")"); break;
+    case BOUND_IDS: put_names(buf, "_id", matcher); break;
+    case BOUND_ROUTING: put_names(buf, "_routing", matcher); break;
+    case BOUND_ROUTING_PATTERN:
+    case BOUND_ROUTING_RANGE: buf_lit(buf, "_routing"); break;
+    case BOUND_TYPES: buf_lit(buf, "_type"); break;
+    case BOUND_SEQ_NO:
+    case BOUND_RANGE: put_range(buf, matcher); break;
+    case BOUND_TERMS: put_terms(buf, matcher); break;
+    case BOUND_PATTERN: put_pattern(buf, matcher); break;
+    case BOUND_EXISTS: put_exists(buf, matcher); break;
+    case BOUND_PHRASE: put_phrase(buf, matcher); break;
+    case BOUND_BOOL: put_bool(buf, matcher, inside); break;
+    case BOUND_DIS_MAX: put_dis_max(buf, matcher, inside); break;
+    case BOUND_CONSTANT: put_around(buf, "ConstantScore", matcher->compound.queries.items[0]); break;
+    case BOUND_BOOSTING: put_boosting(buf, matcher); break;
+    case BOUND_FUNCTION: put_around(buf, "function score ", matcher->function.query); break;
+    case BOUND_SCRIPT: buf_lit(buf, "ScriptQuery"); break;
+    case BOUND_KIND_COUNT: break;
     }
 }
 
-static void describe(struct buf *buf, const struct matcher *matcher, bool inside)
+static void describe(struct buf *buf, const struct bound_query *matcher, bool inside)
 {
-    bool boosted = matcher->boost != 1 && matcher->kind != MATCHER_NONE, own = matcher->kind == MATCHER_BOOL;
+    bool boosted = matcher->boost != 1 && matcher->kind != BOUND_NONE, own = matcher->kind == BOUND_BOOL;
     if (boosted && !own)
         buf_byte(buf, '(');
     put_plain(buf, matcher, inside);
@@ -323,7 +323,7 @@ static void describe(struct buf *buf, const struct matcher *matcher, bool inside
     }
 }
 
-struct slice matcher_describe(struct arena *arena, const struct matcher *matcher)
+struct slice bound_query_describe(struct arena *arena, const struct bound_query *matcher)
 {
     struct buf buf = BUF_INIT(DESCRIBED_BYTES_MAX);
     describe(&buf, matcher, false);

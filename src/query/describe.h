@@ -11,11 +11,11 @@
 #ifndef TL_QUERY_DESCRIBE_H
 #define TL_QUERY_DESCRIBE_H
 
-#include "query/matcher.h"
+#include "query/bound_query.h"
 
 #define DESCRIBED_BYTES_MAX 16384
 
 /* Returns: the text, in `arena`; cut with an ellipsis where it is longer than people read. */
-struct slice matcher_describe(struct arena *arena, const struct matcher *matcher);
+struct slice bound_query_describe(struct arena *arena, const struct bound_query *matcher);
 
 #endif

@@ -100,8 +100,8 @@ static void refuse_field(struct fields_writer *w, struct slice reason)
 
 static bool is_number(const struct mapping_field *field)
 {
-    enum value_kind kind = field_value_kind(field);
-    return (kind == VALUE_I64 || kind == VALUE_F64) && field->type != FIELD_DATE && field->type != FIELD_BOOLEAN;
+    enum field_value_kind kind = field_value_kind(field);
+    return (kind == FIELD_VALUE_I64 || kind == FIELD_VALUE_F64) && field->type != FIELD_DATE && field->type != FIELD_BOOLEAN;
 }
 
 /* Makes the format that the request asks for, of a kind that the field's values can be shown in. Returns: false: refused. */
@@ -145,10 +145,10 @@ static void write_date(struct fields_writer *w, const struct mapping_field *fiel
 }
 
 /* As the format has it, in a text. */
-static void write_number(struct fields_writer *w, const struct mapping_field *field, const struct value *value)
+static void write_number(struct fields_writer *w, const struct mapping_field *field, const struct field_value *value)
 {
     struct buf text = BUF_INIT(BUF_UNLIMITED);
-    if (value->kind == VALUE_F64)
+    if (value->kind == FIELD_VALUE_F64)
         number_print_double(&text, w->numbers, value->f64);
     else if (field->type == FIELD_SCALED_FLOAT)
         number_print_double(&text, w->numbers, (double)value->i64 / field->scaling_factor);
@@ -158,16 +158,16 @@ static void write_number(struct fields_writer *w, const struct mapping_field *fi
     buf_deinit(&text);
 }
 
-static void write_value(struct fields_writer *w, const struct mapping_field *field, const struct value *value)
+static void write_value(struct fields_writer *w, const struct mapping_field *field, const struct field_value *value)
 {
     begin_value(w);
     if (w->numbers != NULL)
         write_number(w, field, value);
     else if (field->type == FIELD_IP)
         query__write_ip(w->buf, value->bytes);
-    else if (value->kind == VALUE_BYTES)
+    else if (value->kind == FIELD_VALUE_BYTES)
         buf_json_string(w->buf, value->bytes);
-    else if (value->kind == VALUE_F64)
+    else if (value->kind == FIELD_VALUE_F64)
         json_write_double(w->buf, value->f64);
     else if (field->type == FIELD_DATE)
         write_date(w, field, value->i64);
@@ -183,15 +183,15 @@ static void write_value(struct fields_writer *w, const struct mapping_field *fie
 
 static int by_value(const void *a, const void *b)
 {
-    return value_compare(a, b);
+    return field_value_compare(a, b);
 }
 
 /* Values as doc values hold them: typed and in order; texts and addresses once each. */
 static void write_docvalues(void *context, const struct mapping_field *field)
 {
     struct fields_writer *w = context;
-    struct value *values = NULL;
-    if (field_value_kind(field) == VALUE_NONE || field->type == FIELD_TEXT || w->result != 0 || !set_format(w, field))
+    struct field_value *values = NULL;
+    if (field_value_kind(field) == FIELD_VALUE_NONE || field->type == FIELD_TEXT || w->result != 0 || !set_format(w, field))
         return;
     size_t count = subject_field(w->subject, field, &values);
     if (count == 0)
@@ -199,7 +199,7 @@ static void write_docvalues(void *context, const struct mapping_field *field)
     qsort(values, count, sizeof *values, by_value);
     begin_field(w, w->name);
     for (size_t i = 0; i < count; i++)
-        if (i == 0 || values[i].kind != VALUE_BYTES || value_compare(&values[i], &values[i - 1]) != 0)
+        if (i == 0 || values[i].kind != FIELD_VALUE_BYTES || field_value_compare(&values[i], &values[i - 1]) != 0)
             write_value(w, field, &values[i]);
     buf_byte(w->buf, ']');
 }
@@ -304,9 +304,9 @@ static void write_metadata(struct fields_writer *w, const struct metadata_field 
         refuse_field(w, metadata_refusal(arena, field));
         return;
     }
-    struct value value = metadata_value(field, w->subject);
+    struct field_value value = metadata_value(field, w->subject);
     begin_field(w, slice_from(field->name));
-    if (value.kind == VALUE_I64)
+    if (value.kind == FIELD_VALUE_I64)
         buf_i64(w->buf, value.i64);
     else
         buf_json_string(w->buf, value.bytes);

@@ -3,7 +3,7 @@
 #ifndef TL_QUERY_FETCH_H
 #define TL_QUERY_FETCH_H
 
-#include "query/matcher.h"
+#include "query/bound_query.h"
 
 struct named_list;
 struct sort_value;

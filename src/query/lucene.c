@@ -9,7 +9,7 @@
  * The result is a tree of ordinary nodes. Terms become match queries, so that each field's analyzer sees
  * them.
  */
-#include "query/matcher.h"
+#include "query/bound_query.h"
 
 #include <math.h>
 #include <stdlib.h>

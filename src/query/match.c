@@ -5,7 +5,7 @@
  * A matcher that fails leaves *ret_score alone. What goes wrong with the document (its source, a script) is
  * noted in the subject, and the document then matches nothing.
  */
-#include "query/matcher.h"
+#include "query/bound_query.h"
 #include "query/metadata.h"
 
 #include "base/check.h"
@@ -18,15 +18,15 @@
 #include <math.h>
 #include <stdlib.h>
 
-static bool matches(const struct matcher *matcher, struct subject *subject)
+static bool matches(const struct bound_query *matcher, struct subject *subject)
 {
     float ignored;
-    return matcher_match(matcher, subject, &ignored);
+    return bound_query_match(matcher, subject, &ignored);
 }
 
 /* --- Names -------------------------------------------------------------------------------------------------------- */
 
-static bool has_name(const struct matcher *matcher, struct slice name)
+static bool has_name(const struct bound_query *matcher, struct slice name)
 {
     size_t low = 0, high = matcher->names.count;
     while (low < high) {
@@ -42,7 +42,7 @@ static bool has_name(const struct matcher *matcher, struct slice name)
     return false;
 }
 
-static bool match_type(const struct matcher *matcher, const struct subject *subject)
+static bool match_type(const struct bound_query *matcher, const struct subject *subject)
 {
     for (size_t i = 0; i < matcher->types.count; i++) {
         if (matcher->types.numbers[i] == subject->type)
@@ -53,12 +53,12 @@ static bool match_type(const struct matcher *matcher, const struct subject *subj
 
 /* --- Values ------------------------------------------------------------------------------------------------------- */
 
-static bool has_value(const struct matcher *matcher, const struct value *value)
+static bool has_value(const struct bound_query *matcher, const struct field_value *value)
 {
     size_t low = 0, high = matcher->terms.count;
     while (low < high) {
         size_t middle = (low + high) / 2;
-        int order = value_compare(&matcher->terms.values[middle], value);
+        int order = field_value_compare(&matcher->terms.values[middle], value);
         if (order == 0)
             return true;
         if (order < 0)
@@ -106,16 +106,16 @@ static float bm25(const struct term_weight *weight, float frequency, size_t leng
 
 static int by_value(const void *a, const void *b)
 {
-    return value_compare(a, b);
+    return field_value_compare(a, b);
 }
 
 /* Returns: how many of some values in order are below one; with `same`, below or equal. */
-static size_t count_below(const struct value *sorted, size_t count, const struct value *value, bool same)
+static size_t count_below(const struct field_value *sorted, size_t count, const struct field_value *value, bool same)
 {
     size_t low = 0, high = count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        int order = value_compare(&sorted[middle], value);
+        int order = field_value_compare(&sorted[middle], value);
         if (order < 0 || (same && order == 0))
             low = middle + 1;
         else
@@ -140,7 +140,7 @@ static bool are_sorted(struct subject *subject, struct subject_values *values)
 }
 
 /* Returns: how many values are among the terms; at most one where it does not count how often they are there. */
-static size_t term_frequency(const struct matcher *matcher, struct subject *subject, struct subject_values *values)
+static size_t term_frequency(const struct bound_query *matcher, struct subject *subject, struct subject_values *values)
 {
     bool once = !matcher->terms.weight.frequencies;
     size_t frequency = 0;
@@ -157,36 +157,36 @@ static size_t term_frequency(const struct matcher *matcher, struct subject *subj
     return frequency;
 }
 
-static bool match_terms(const struct matcher *matcher, struct subject *subject, float *ret_score)
+static bool match_terms(const struct bound_query *matcher, struct subject *subject, float *ret_score)
 {
     struct subject_values *values = subject_values(subject, matcher->field);
     size_t count = values->count, frequency = term_frequency(matcher, subject, values);
     if (frequency == 0)
         return false;
     if (matcher->terms.weight.norms && !matcher->terms.weight.frequencies)
-        count = value_distinct(values->values, count, &subject->arena);
+        count = field_value_distinct(values->values, count, &subject->arena);
     *ret_score = matcher->terms.weight.scored ? bm25(&matcher->terms.weight, (float)frequency, count) : matcher->boost;
     return true;
 }
 
-static bool in_range(const struct matcher *matcher, const struct value *value)
+static bool in_range(const struct bound_query *matcher, const struct field_value *value)
 {
     if (matcher->range.has_low) {
-        int order = value_compare(value, &matcher->range.low);
+        int order = field_value_compare(value, &matcher->range.low);
         if (order < 0 || (order == 0 && matcher->range.low_exclusive))
             return false;
     }
     if (matcher->range.has_high) {
-        int order = value_compare(value, &matcher->range.high);
+        int order = field_value_compare(value, &matcher->range.high);
         if (order > 0 || (order == 0 && matcher->range.high_exclusive))
             return false;
     }
-    return !(value->kind == VALUE_F64 && isnan(value->f64));
+    return !(value->kind == FIELD_VALUE_F64 && isnan(value->f64));
 }
 
-static bool match_range(const struct matcher *matcher, struct subject *subject)
+static bool match_range(const struct bound_query *matcher, struct subject *subject)
 {
-    struct value *values = NULL;
+    struct field_value *values = NULL;
     size_t count = subject_field(subject, matcher->field, &values);
     for (size_t i = 0; i < count && account_take(subject->account, VALUE_STEPS); i++) {
         if (in_range(matcher, &values[i]))
@@ -195,12 +195,12 @@ static bool match_range(const struct matcher *matcher, struct subject *subject)
     return false;
 }
 
-static bool match_pattern(const struct matcher *matcher, struct subject *subject)
+static bool match_pattern(const struct bound_query *matcher, struct subject *subject)
 {
-    struct value *values = NULL;
+    struct field_value *values = NULL;
     size_t count = subject_field(subject, matcher->field, &values);
     for (size_t i = 0; i < count && account_take(subject->account, VALUE_STEPS); i++) {
-        if (values[i].kind == VALUE_BYTES &&
+        if (values[i].kind == FIELD_VALUE_BYTES &&
             matcher->pattern.fits(matcher->pattern.pattern, values[i].bytes, subject->account))
             return true;
     }
@@ -214,16 +214,16 @@ static bool found_leaf(void *context, yyjson_val *leaf)
     return !*found;
 }
 
-static bool match_exists(const struct matcher *matcher, struct subject *subject)
+static bool match_exists(const struct bound_query *matcher, struct subject *subject)
 {
     for (size_t i = 0; i < matcher->exists.count; i++) {
         const struct mapping_field *field = matcher->exists.fields[i];
-        struct value *values = NULL;
+        struct field_value *values = NULL;
         bool found = false;
-        if (field_value_kind(field) != VALUE_NONE && subject_field(subject, field, &values) > 0)
+        if (field_value_kind(field) != FIELD_VALUE_NONE && subject_field(subject, field, &values) > 0)
             return true;
         bool unread =
-            field_value_kind(field) == VALUE_NONE || field->type == FIELD_TEXT; /* a text of no words is there */
+            field_value_kind(field) == FIELD_VALUE_NONE || field->type == FIELD_TEXT; /* a text of no words is there */
         yyjson_val *root = unread ? subject_root(subject) : NULL;
         if (root != NULL)
             json_path_each(root, field->path, found_leaf, &found);
@@ -235,7 +235,7 @@ static bool match_exists(const struct matcher *matcher, struct subject *subject)
 
 /* --- Made of others ----------------------------------------------------------------------------------------------- */
 
-static bool match_bool(const struct matcher *matcher, struct subject *subject, float *ret_score)
+static bool match_bool(const struct bound_query *matcher, struct subject *subject, float *ret_score)
 {
     float total = 0, score = 0;
     size_t matched = 0;
@@ -248,12 +248,12 @@ static bool match_bool(const struct matcher *matcher, struct subject *subject, f
             return false;
     }
     for (size_t i = 0; i < matcher->boolean.must.count; i++) {
-        if (!matcher_match(matcher->boolean.must.items[i], subject, &score))
+        if (!bound_query_match(matcher->boolean.must.items[i], subject, &score))
             return false;
         total += score;
     }
     for (size_t i = 0; i < matcher->boolean.should.count; i++) {
-        if (matcher_match(matcher->boolean.should.items[i], subject, &score)) {
+        if (bound_query_match(matcher->boolean.should.items[i], subject, &score)) {
             matched++;
             total += score;
         }
@@ -262,12 +262,12 @@ static bool match_bool(const struct matcher *matcher, struct subject *subject, f
     return matched >= matcher->boolean.minimum;
 }
 
-static bool match_dis_max(const struct matcher *matcher, struct subject *subject, float *ret_score)
+static bool match_dis_max(const struct bound_query *matcher, struct subject *subject, float *ret_score)
 {
     float best = 0, others = 0, score = 0;
     bool any = false;
     for (size_t i = 0; i < matcher->compound.queries.count; i++) {
-        if (!matcher_match(matcher->compound.queries.items[i], subject, &score))
+        if (!bound_query_match(matcher->compound.queries.items[i], subject, &score))
             continue;
         if (!any || score > best) {
             others += any ? best : 0;
@@ -281,9 +281,9 @@ static bool match_dis_max(const struct matcher *matcher, struct subject *subject
     return any;
 }
 
-static bool match_boosting(const struct matcher *matcher, struct subject *subject, float *ret_score)
+static bool match_boosting(const struct bound_query *matcher, struct subject *subject, float *ret_score)
 {
-    if (!matcher_match(matcher->compound.queries.items[0], subject, ret_score))
+    if (!bound_query_match(matcher->compound.queries.items[0], subject, ret_score))
         return false;
     if (matches(matcher->compound.queries.items[1], subject))
         *ret_score *= matcher->compound.number;
@@ -291,7 +291,7 @@ static bool match_boosting(const struct matcher *matcher, struct subject *subjec
     return true;
 }
 
-static bool match_script(const struct matcher *matcher, struct subject *subject)
+static bool match_script(const struct bound_query *matcher, struct subject *subject)
 {
     struct script_value value;
     return subject_run_script(subject, matcher->script.script, matcher->script.params, 0, &value) == 0 && value.boolean;
@@ -322,14 +322,14 @@ static double modified(struct slice modifier, double x)
 
 static double field_factor(const struct bound_function *function, struct subject *subject)
 {
-    struct value *values = NULL;
+    struct field_value *values = NULL;
     size_t count = function->field != NULL ? subject_field(subject, function->field, &values) : 0;
     double x = isnan(function->spec->missing) ? 1 : function->spec->missing;
     if (function->metadata != NULL)
         x = (double)metadata_value(function->metadata, subject).i64;
-    else if (count > 0 && values[0].kind == VALUE_F64)
+    else if (count > 0 && values[0].kind == FIELD_VALUE_F64)
         x = values[0].f64;
-    else if (count > 0 && values[0].kind == VALUE_I64)
+    else if (count > 0 && values[0].kind == FIELD_VALUE_I64)
         x = function->field->type == FIELD_SCALED_FLOAT ? (double)values[0].i64 / function->field->scaling_factor
                                                         : (double)values[0].i64;
     return modified(function->spec->modifier, x * function->spec->factor);
@@ -361,11 +361,11 @@ static double joined(int mode, double a, double b)
     }
 }
 
-static bool match_function(const struct matcher *matcher, struct subject *subject, float *ret_score)
+static bool match_function(const struct bound_query *matcher, struct subject *subject, float *ret_score)
 {
     const struct query *spec = matcher->function.spec;
     float score;
-    if (!matcher_match(matcher->function.query, subject, &score))
+    if (!bound_query_match(matcher->function.query, subject, &score))
         return false;
     double factor = 1, weights = 0;
     size_t applied = 0;
@@ -390,7 +390,7 @@ static bool match_function(const struct matcher *matcher, struct subject *subjec
 
 /* --- Phrases ------------------------------------------------------------------------------------------------------ */
 
-static bool match_phrase(const struct matcher *matcher, struct subject *subject, float *ret_score)
+static bool match_phrase(const struct bound_query *matcher, struct subject *subject, float *ret_score)
 {
     size_t length = 0;
     float frequency = phrase_frequency(matcher, subject, &length);
@@ -408,38 +408,38 @@ static bool match_phrase(const struct matcher *matcher, struct subject *subject,
 /* Of an account, for each matcher that is asked: there may be a million in a query, of one document. */
 enum { MATCH_STEPS = 2 };
 
-bool matcher_match(const struct matcher *matcher, struct subject *subject, float *ret_score)
+bool bound_query_match(const struct bound_query *matcher, struct subject *subject, float *ret_score)
 {
     *ret_score = matcher->boost;
     if (!account_take(subject->account, MATCH_STEPS))
         return false;
     switch (matcher->kind) {
-    case MATCHER_ALL: return true;
-    case MATCHER_NONE: return false;
-    case MATCHER_IDS: return has_name(matcher, subject->id);
-    case MATCHER_TYPES: return match_type(matcher, subject);
-    case MATCHER_ROUTING:
+    case BOUND_ALL: return true;
+    case BOUND_NONE: return false;
+    case BOUND_IDS: return has_name(matcher, subject->id);
+    case BOUND_TYPES: return match_type(matcher, subject);
+    case BOUND_ROUTING:
         return subject->doc->routing.data != NULL &&
                (matcher->names.count == 0 || has_name(matcher, subject->doc->routing));
-    case MATCHER_ROUTING_PATTERN:
+    case BOUND_ROUTING_PATTERN:
         return subject->doc->routing.data != NULL &&
                matcher->pattern.fits(matcher->pattern.pattern, subject->doc->routing, subject->account);
-    case MATCHER_ROUTING_RANGE:
+    case BOUND_ROUTING_RANGE:
         return subject->doc->routing.data != NULL &&
-               in_range(matcher, &(struct value){.kind = VALUE_BYTES, .bytes = subject->doc->routing});
-    case MATCHER_SEQ_NO: return in_range(matcher, &(struct value){.kind = VALUE_I64, .i64 = subject->doc->seq_no});
-    case MATCHER_TERMS: return match_terms(matcher, subject, ret_score);
-    case MATCHER_RANGE: return match_range(matcher, subject);
-    case MATCHER_PATTERN: return match_pattern(matcher, subject);
-    case MATCHER_EXISTS: return match_exists(matcher, subject);
-    case MATCHER_PHRASE: return match_phrase(matcher, subject, ret_score);
-    case MATCHER_BOOL: return match_bool(matcher, subject, ret_score);
-    case MATCHER_DIS_MAX: return match_dis_max(matcher, subject, ret_score);
-    case MATCHER_CONSTANT: return matches(matcher->compound.queries.items[0], subject);
-    case MATCHER_BOOSTING: return match_boosting(matcher, subject, ret_score);
-    case MATCHER_FUNCTION: return match_function(matcher, subject, ret_score);
-    case MATCHER_SCRIPT: return match_script(matcher, subject);
-    case MATCHER_KIND_COUNT: break;
+               in_range(matcher, &(struct field_value){.kind = FIELD_VALUE_BYTES, .bytes = subject->doc->routing});
+    case BOUND_SEQ_NO: return in_range(matcher, &(struct field_value){.kind = FIELD_VALUE_I64, .i64 = subject->doc->seq_no});
+    case BOUND_TERMS: return match_terms(matcher, subject, ret_score);
+    case BOUND_RANGE: return match_range(matcher, subject);
+    case BOUND_PATTERN: return match_pattern(matcher, subject);
+    case BOUND_EXISTS: return match_exists(matcher, subject);
+    case BOUND_PHRASE: return match_phrase(matcher, subject, ret_score);
+    case BOUND_BOOL: return match_bool(matcher, subject, ret_score);
+    case BOUND_DIS_MAX: return match_dis_max(matcher, subject, ret_score);
+    case BOUND_CONSTANT: return matches(matcher->compound.queries.items[0], subject);
+    case BOUND_BOOSTING: return match_boosting(matcher, subject, ret_score);
+    case BOUND_FUNCTION: return match_function(matcher, subject, ret_score);
+    case BOUND_SCRIPT: return match_script(matcher, subject);
+    case BOUND_KIND_COUNT: break;
     }
     UNREACHABLE();
     return false;

@@ -42,13 +42,13 @@ static struct slice type_of(const struct subject *subject)
     return type != NULL ? type->name : SLICE_LIT("_doc");
 }
 
-struct value metadata_value(const struct metadata_field *field, const struct subject *subject)
+struct field_value metadata_value(const struct metadata_field *field, const struct subject *subject)
 {
     switch (field->number) {
-    case METADATA_ID: return (struct value){.kind = VALUE_BYTES, .bytes = subject->id};
-    case METADATA_INDEX: return (struct value){.kind = VALUE_BYTES, .bytes = subject->index->name};
-    case METADATA_TYPE: return (struct value){.kind = VALUE_BYTES, .bytes = type_of(subject)};
-    case METADATA_SEQ_NO: return (struct value){.kind = VALUE_I64, .i64 = subject->doc->seq_no};
+    case METADATA_ID: return (struct field_value){.kind = FIELD_VALUE_BYTES, .bytes = subject->id};
+    case METADATA_INDEX: return (struct field_value){.kind = FIELD_VALUE_BYTES, .bytes = subject->index->name};
+    case METADATA_TYPE: return (struct field_value){.kind = FIELD_VALUE_BYTES, .bytes = type_of(subject)};
+    case METADATA_SEQ_NO: return (struct field_value){.kind = FIELD_VALUE_I64, .i64 = subject->doc->seq_no};
     case METADATA_ROUTING:
     case METADATA_VERSION:
     case METADATA_SOURCE:
@@ -58,5 +58,5 @@ struct value metadata_value(const struct metadata_field *field, const struct sub
     case METADATA_COUNT: break;
     }
     UNREACHABLE();
-    return (struct value){0};
+    return (struct field_value){0};
 }

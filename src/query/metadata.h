@@ -3,7 +3,7 @@
 #ifndef TL_QUERY_METADATA_H
 #define TL_QUERY_METADATA_H
 
-#include "query/matcher.h"
+#include "query/bound_query.h"
 
 enum metadata_number {
 #define X(symbol, name, traits, term, exists) METADATA_##symbol,
@@ -40,13 +40,13 @@ bool metadata_has_values(const struct metadata_field *field);
 /* "Fielddata is not supported …", of one that has none. */
 struct slice metadata_refusal(struct arena *arena, const struct metadata_field *field);
 /* The one value that a document has in a field that has values. */
-struct value metadata_value(const struct metadata_field *field, const struct subject *subject);
+struct field_value metadata_value(const struct metadata_field *field, const struct subject *subject);
 
 /* A leaf of a query that asks for it: TERM to FUZZY, RANGE, EXISTS. Returns: 0; QUERY_REFUSED with the problem. */
 int bind__metadata(struct binder *binder, const struct metadata_field *field, const struct query *query,
-                   struct matcher **ret_matcher) TL_MUST_USE;
+                   struct bound_query **ret_matcher) TL_MUST_USE;
 /* The documents with one of these ids, or of one of these types. */
-struct matcher *bind__ids(struct binder *binder, const struct query *query);
-struct matcher *bind__types(struct binder *binder, const struct query *query);
+struct bound_query *bind__ids(struct binder *binder, const struct query *query);
+struct bound_query *bind__types(struct binder *binder, const struct query *query);
 
 #endif

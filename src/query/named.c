@@ -3,7 +3,7 @@
 
 struct named_query {
     struct slice name;
-    const struct matcher *matcher;
+    const struct bound_query *matcher;
     uint32_t hash; /* of the name, spread */
 };
 
@@ -53,7 +53,7 @@ static void sort_by_bucket(struct named_list *list)
     }
 }
 
-void named_put(struct named_list *list, struct arena *arena, struct slice name, const struct matcher *matcher)
+void named_put(struct named_list *list, struct arena *arena, struct slice name, const struct bound_query *matcher)
 {
     for (size_t i = 0; i < list->count; i++) {
         if (slice_equal(list->items[i].name, name)) {
@@ -71,7 +71,7 @@ void named_write(const struct named_list *list, struct subject *subject, struct 
     bool begun = false;
     float score;
     for (size_t i = 0; i < list->count; i++) {
-        if (!matcher_match(list->items[i].matcher, subject, &score))
+        if (!bound_query_match(list->items[i].matcher, subject, &score))
             continue;
         if (begun)
             buf_byte(buf, ',');

@@ -8,7 +8,7 @@
 #ifndef TL_QUERY_NAMED_H
 #define TL_QUERY_NAMED_H
 
-#include "query/matcher.h"
+#include "query/bound_query.h"
 
 struct named_query;
 
@@ -18,7 +18,7 @@ struct named_list {
 };
 
 /* Lives: in the arena, as the name does. */
-void named_put(struct named_list *list, struct arena *arena, struct slice name, const struct matcher *matcher);
+void named_put(struct named_list *list, struct arena *arena, struct slice name, const struct bound_query *matcher);
 /* Appends ,"matched_queries":[…] where the document matches any. What a script did wrong is the subject's. */
 void named_write(const struct named_list *list, struct subject *subject, struct buf *buf);
 

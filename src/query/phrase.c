@@ -33,7 +33,7 @@ static int by_text(const void *a, const void *b)
 }
 
 /* Returns: the position of a text among the words of a phrase; their count: none is the same. */
-static size_t find_word(const struct matcher *matcher, struct slice text)
+static size_t find_word(const struct bound_query *matcher, struct slice text)
 {
     size_t low = 0, high = matcher->phrase.word_count;
     while (low < high) {
@@ -49,7 +49,7 @@ static size_t find_word(const struct matcher *matcher, struct slice text)
     return matcher->phrase.word_count;
 }
 
-void phrase_bind(struct matcher *matcher, struct arena *arena)
+void phrase_bind(struct bound_query *matcher, struct arena *arena)
 {
     size_t count = matcher->phrase.count, kept = 0;
     size_t words = matcher->phrase.last_is_prefix ? count - 1 : count;
@@ -88,7 +88,7 @@ static bool take_token(void *context, const struct analysis_token *token)
 /* Returns: the text of a field, analysed at the first call; NULL: there is no source. */
 static const struct subject_text *text_of(struct subject *subject, const struct mapping_field *field)
 {
-    struct value *values = NULL;
+    struct field_value *values = NULL;
     for (const struct subject_text *known = subject->texts; known != NULL; known = known->next)
         if (known->field == field)
             return known;
@@ -113,7 +113,7 @@ struct places {
     size_t count;
 };
 
-static bool fits_prefix(const struct matcher *matcher, struct slice text)
+static bool fits_prefix(const struct bound_query *matcher, struct slice text)
 {
     return matcher->phrase.last_is_prefix && slice_starts_with(text, matcher->phrase.tokens[matcher->phrase.count - 1]);
 }
@@ -122,7 +122,7 @@ static bool fits_prefix(const struct matcher *matcher, struct slice text)
  * Finds the words of a phrase in a text: each token of the text is looked up once.
  * Returns: an array by words, the prefix last; NULL: one is missing, or the account is over.
  */
-static struct places *find_places(const struct matcher *matcher, struct subject *subject,
+static struct places *find_places(const struct bound_query *matcher, struct subject *subject,
                                   const struct subject_text *text)
 {
     size_t words = matcher->phrase.word_count + matcher->phrase.last_is_prefix, total = 0;
@@ -162,7 +162,7 @@ static struct places *find_places(const struct matcher *matcher, struct subject 
 /* --- Word by word ------------------------------------------------------------------------------------------------- */
 
 /* Returns: the token of a phrase that is rarest in the text. */
-static size_t rarest(const struct matcher *matcher, const struct places *places)
+static size_t rarest(const struct bound_query *matcher, const struct places *places)
 {
     size_t found = 0;
     for (size_t i = 1; i < matcher->phrase.count; i++)
@@ -175,7 +175,7 @@ static size_t rarest(const struct matcher *matcher, const struct places *places)
  * Returns: whether the text has all tokens of a phrase that begins at `begin`. `next` has for each token the first of its places that is left: calls
  * are in rising order of `begin`, so that each place is passed once.
  */
-static bool all_at(const struct matcher *matcher, struct subject *subject, const struct places *places, size_t *next,
+static bool all_at(const struct bound_query *matcher, struct subject *subject, const struct places *places, size_t *next,
                    int64_t begin)
 {
     for (size_t i = 0; i < matcher->phrase.count; i++) {
@@ -191,7 +191,7 @@ static bool all_at(const struct matcher *matcher, struct subject *subject, const
 }
 
 /* Returns: how often the text has the phrase: once for each token that can be its first. */
-static size_t exact_frequency(const struct matcher *matcher, struct subject *subject, const struct places *places)
+static size_t exact_frequency(const struct bound_query *matcher, struct subject *subject, const struct places *places)
 {
     size_t token = rarest(matcher, places), frequency = 0;
     const struct places *of = &places[matcher->phrase.word_of[token]];
@@ -328,7 +328,7 @@ static float sloppy_frequency(struct sloppy *sloppy, int64_t slop)
     return frequency;
 }
 
-static float frequency_with_slop(const struct matcher *matcher, struct subject *subject, const struct places *places)
+static float frequency_with_slop(const struct bound_query *matcher, struct subject *subject, const struct places *places)
 {
     size_t count = matcher->phrase.count, words = matcher->phrase.word_count;
     struct sloppy sloppy = {.words = arena_zalloc(&subject->arena, count * sizeof *sloppy.words),
@@ -356,7 +356,7 @@ static float frequency_with_slop(const struct matcher *matcher, struct subject *
     return frequency;
 }
 
-float phrase_frequency(const struct matcher *matcher, struct subject *subject, size_t *ret_length)
+float phrase_frequency(const struct bound_query *matcher, struct subject *subject, size_t *ret_length)
 {
     const struct subject_text *text = text_of(subject, matcher->field);
     if (text == NULL)

@@ -19,7 +19,7 @@ enum { STEPS_OF_RANGE = 1000, STEPS_OF_ENTRY = 200, STEPS_OF_VALUE = 50 };
 
 struct access_range {
     struct entry_range range;
-    const struct matcher *pattern; /* NULL: every value of the range counts */
+    const struct bound_query *pattern; /* NULL: every value of the range counts */
 };
 
 struct access {
@@ -98,7 +98,7 @@ static void note_births(struct planner *planner, struct access *access, int r)
 }
 
 static void add_births_of(struct planner *planner, struct access *access, const struct mapping_field *field,
-                          const struct value *value)
+                          const struct field_value *value)
 {
     struct adding adding = {planner, access};
     if (!access->usable || !births_concern(&planner->births, field))
@@ -119,7 +119,7 @@ static void add_births_with(struct planner *planner, struct access *access, cons
 /* --- Leaves ------------------------------------------------------------------------------------------------------- */
 
 static struct access value_access(struct planner *planner, const struct mapping_field *field,
-                                  const struct value *values, size_t count)
+                                  const struct field_value *values, size_t count)
 {
     struct access access = {.usable = is_found(planner, field)};
     for (size_t i = 0; access.usable && i < count && account_take(planner->account, STEPS_OF_VALUE); i++) {
@@ -131,7 +131,7 @@ static struct access value_access(struct planner *planner, const struct mapping_
     return access;
 }
 
-static struct access terms_access(struct planner *planner, const struct matcher *matcher)
+static struct access terms_access(struct planner *planner, const struct bound_query *matcher)
 {
     struct access access = {.usable = true};
     for (size_t i = 0; i < matcher->terms.key_count; i++)
@@ -141,7 +141,7 @@ static struct access terms_access(struct planner *planner, const struct matcher 
     return value_access(planner, matcher->field, matcher->terms.values, matcher->terms.count);
 }
 
-static struct access range_access(struct planner *planner, const struct matcher *matcher)
+static struct access range_access(struct planner *planner, const struct bound_query *matcher)
 {
     struct access access = {.usable =
                                 field_is_found(matcher->field) && !births_concern(&planner->births, matcher->field)};
@@ -158,15 +158,15 @@ static struct access range_access(struct planner *planner, const struct matcher 
     return access;
 }
 
-static struct access pattern_access(struct planner *planner, const struct matcher *matcher)
+static struct access pattern_access(struct planner *planner, const struct bound_query *matcher)
 {
     struct access access = {.usable = is_found(planner, matcher->field)};
-    struct value *prefix = NULL;
+    struct field_value *prefix = NULL;
     if (!access.usable)
         return access;
     if (matcher->pattern.prefix.len > 0) {
         prefix = arena_zalloc(planner->arena, sizeof *prefix);
-        *prefix = (struct value){.kind = VALUE_BYTES, .bytes = matcher->pattern.prefix};
+        *prefix = (struct field_value){.kind = FIELD_VALUE_BYTES, .bytes = matcher->pattern.prefix};
     }
     add_range(planner, &access,
               &(struct access_range){entry_range_of_prefix(planner->index->number, matcher->field, prefix),
@@ -175,7 +175,7 @@ static struct access pattern_access(struct planner *planner, const struct matche
     return access;
 }
 
-static struct access exists_access(struct planner *planner, const struct matcher *matcher)
+static struct access exists_access(struct planner *planner, const struct bound_query *matcher)
 {
     struct access access = {.usable = true};
     for (size_t i = 0; access.usable && i < matcher->exists.count; i++) {
@@ -190,7 +190,7 @@ static struct access exists_access(struct planner *planner, const struct matcher
     return access;
 }
 
-static struct access id_access(struct planner *planner, const struct matcher *matcher)
+static struct access id_access(struct planner *planner, const struct bound_query *matcher)
 {
     struct access access = {.usable = true};
     for (size_t i = 0; i < matcher->names.count; i++) {
@@ -220,9 +220,9 @@ static size_t cost(struct planner *planner, const struct access *access, size_t 
     return total;
 }
 
-static struct access access_of(struct planner *planner, const struct matcher *matcher);
+static struct access access_of(struct planner *planner, const struct bound_query *matcher);
 
-static struct access union_of(struct planner *planner, const struct matcher_list *list)
+static struct access union_of(struct planner *planner, const struct bound_query_list *list)
 {
     struct access all = {.usable = true};
     for (size_t i = 0; all.usable && i < list->count; i++) {
@@ -264,12 +264,12 @@ static struct access cheapest(struct planner *planner, struct access *accesses, 
     return best != NULL ? *best : unusable();
 }
 
-static struct access bool_access(struct planner *planner, const struct matcher *matcher)
+static struct access bool_access(struct planner *planner, const struct bound_query *matcher)
 {
     size_t count = 0;
     size_t most = matcher->boolean.must.count + matcher->boolean.filter.count + 1;
     struct access *accesses = arena_alloc(planner->arena, most * sizeof *accesses);
-    const struct matcher_list *lists[] = {&matcher->boolean.must, &matcher->boolean.filter};
+    const struct bound_query_list *lists[] = {&matcher->boolean.must, &matcher->boolean.filter};
     for (size_t l = 0; l < 2; l++) {
         for (size_t i = 0; i < lists[l]->count; i++) {
             accesses[count] = access_of(planner, lists[l]->items[i]);
@@ -284,36 +284,36 @@ static struct access bool_access(struct planner *planner, const struct matcher *
 }
 
 /* The rarest token names the fewest documents; a prefix at the end is left aside. */
-static struct access phrase_access(struct planner *planner, const struct matcher *matcher)
+static struct access phrase_access(struct planner *planner, const struct bound_query *matcher)
 {
     size_t count = matcher->phrase.count - matcher->phrase.last_is_prefix;
     struct access *accesses = arena_alloc(planner->arena, (count + 1) * sizeof *accesses);
-    struct value *values = arena_zalloc(planner->arena, (count + 1) * sizeof *values);
+    struct field_value *values = arena_zalloc(planner->arena, (count + 1) * sizeof *values);
     for (size_t i = 0; i < count; i++) {
         values[i] =
-            (struct value){.field = matcher->field->number, .kind = VALUE_BYTES, .bytes = matcher->phrase.tokens[i]};
+            (struct field_value){.field = matcher->field->number, .kind = FIELD_VALUE_BYTES, .bytes = matcher->phrase.tokens[i]};
         accesses[i] = value_access(planner, matcher->field, &values[i], 1);
     }
     return count > 0 ? cheapest(planner, accesses, count) : unusable();
 }
 
-static struct access access_of(struct planner *planner, const struct matcher *matcher)
+static struct access access_of(struct planner *planner, const struct bound_query *matcher)
 {
     if (!account_take(planner->account, STEPS_OF_VALUE))
         return unusable();
     switch (matcher->kind) {
-    case MATCHER_NONE: return (struct access){.usable = true};
-    case MATCHER_IDS: return id_access(planner, matcher);
-    case MATCHER_TERMS: return terms_access(planner, matcher);
-    case MATCHER_RANGE: return range_access(planner, matcher);
-    case MATCHER_PATTERN: return pattern_access(planner, matcher);
-    case MATCHER_EXISTS: return exists_access(planner, matcher);
-    case MATCHER_PHRASE: return phrase_access(planner, matcher);
-    case MATCHER_BOOL: return bool_access(planner, matcher);
-    case MATCHER_DIS_MAX: return union_of(planner, &matcher->compound.queries);
-    case MATCHER_CONSTANT:
-    case MATCHER_BOOSTING: return access_of(planner, matcher->compound.queries.items[0]);
-    case MATCHER_FUNCTION: return access_of(planner, matcher->function.query);
+    case BOUND_NONE: return (struct access){.usable = true};
+    case BOUND_IDS: return id_access(planner, matcher);
+    case BOUND_TERMS: return terms_access(planner, matcher);
+    case BOUND_RANGE: return range_access(planner, matcher);
+    case BOUND_PATTERN: return pattern_access(planner, matcher);
+    case BOUND_EXISTS: return exists_access(planner, matcher);
+    case BOUND_PHRASE: return phrase_access(planner, matcher);
+    case BOUND_BOOL: return bool_access(planner, matcher);
+    case BOUND_DIS_MAX: return union_of(planner, &matcher->compound.queries);
+    case BOUND_CONSTANT:
+    case BOUND_BOOSTING: return access_of(planner, matcher->compound.queries.items[0]);
+    case BOUND_FUNCTION: return access_of(planner, matcher->function.query);
     default: return unusable();
     }
 }
@@ -333,7 +333,7 @@ static void add_key(struct planner *planner, struct key_list *keys, struct slice
 
 /* What a pattern says of the value of an entry, or of the directories of the path that it is. */
 struct fitting {
-    const struct matcher *pattern;
+    const struct bound_query *pattern;
     struct account *account;
     bool fits;
 };
@@ -349,11 +349,11 @@ static bool entry_fits(const struct planner *planner, const struct access_range 
                        struct arena *scratch)
 {
     struct fitting fitting = {.pattern = range->pattern, .account = planner->account};
-    struct value value;
+    struct field_value value;
     if (range->pattern == NULL || hit->cut)
         return true;
     arena_reset(scratch);
-    if (!entry_value_decode(hit->value, VALUE_BYTES, scratch, &value))
+    if (!entry_value_decode(hit->value, FIELD_VALUE_BYTES, scratch, &value))
         return true;
     if (range->pattern->field->whole == NULL)
         fit_token(&fitting, &(struct analysis_token){.text = value.bytes});
@@ -406,7 +406,7 @@ static int by_bytes(const void *a, const void *b)
     return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
 }
 
-int plan_make(const struct matcher *matcher, const struct search_index *index, const struct view *view,
+int plan_make(const struct bound_query *matcher, const struct search_index *index, const struct view *view,
               struct account *account, struct arena *arena, size_t candidates_max, struct plan *ret_plan)
 {
     struct planner planner = {.index = index, .view = view, .account = account, .arena = arena};

@@ -5,7 +5,7 @@
 #ifndef TL_QUERY_PLAN_H
 #define TL_QUERY_PLAN_H
 
-#include "query/matcher.h"
+#include "query/bound_query.h"
 
 #define PLAN_CANDIDATES_MAX 200000       /* documents named by entries before all are read instead */
 #define PLAN_CURSOR_CANDIDATES_MAX 50000 /* the same where the names are kept from page to page */
@@ -23,7 +23,7 @@ struct plan {
  * that is over the plan means nothing.
  * Returns: 0, or a fatal code.
  */
-int plan_make(const struct matcher *matcher, const struct search_index *index, const struct view *view,
+int plan_make(const struct bound_query *matcher, const struct search_index *index, const struct view *view,
               struct account *account, struct arena *arena, size_t candidates_max, struct plan *ret_plan) TL_MUST_USE;
 
 /* A walk over the documents of a plan, by document key. */

@@ -24,8 +24,8 @@ static struct rewritten to_none(void)
 /* --- Ranges of dates ---------------------------------------------------------------------------------------------- */
 
 /* Whether a field has any entry within bounds. Deleted documents count, as there until a merge. */
-static bool has_entry(struct binder *binder, const struct mapping_field *field, const struct value *low,
-                      const struct value *high, bool exclusive)
+static bool has_entry(struct binder *binder, const struct mapping_field *field, const struct field_value *low,
+                      const struct field_value *high, bool exclusive)
 {
     struct entry_range range = {.index = binder->index->number,
                                 .field = field->number,
@@ -44,15 +44,15 @@ static bool has_entry(struct binder *binder, const struct mapping_field *field, 
 static struct rewritten look_at_dates(struct binder *binder, const struct query *query,
                                       const struct mapping_field *field)
 {
-    struct matcher *matcher;
+    struct bound_query *matcher;
     if (!field_has_entries(field))
         return (struct rewritten){0};
     if (!has_entry(binder, field, NULL, NULL, false))
         return to_none();
-    if (bind__range(binder, query, field, &matcher) != 0 || matcher->kind != MATCHER_RANGE)
+    if (bind__range(binder, query, field, &matcher) != 0 || matcher->kind != BOUND_RANGE)
         return (struct rewritten){0};
-    const struct value *low = matcher->range.has_low ? &matcher->range.low : NULL;
-    const struct value *high = matcher->range.has_high ? &matcher->range.high : NULL;
+    const struct field_value *low = matcher->range.has_low ? &matcher->range.low : NULL;
+    const struct field_value *high = matcher->range.has_high ? &matcher->range.high : NULL;
     if ((low != NULL && !has_entry(binder, field, low, NULL, matcher->range.low_exclusive)) ||
         (high != NULL && !has_entry(binder, field, NULL, high, matcher->range.high_exclusive)))
         return to_none();

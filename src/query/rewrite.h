@@ -6,7 +6,7 @@
 #ifndef TL_QUERY_REWRITE_H
 #define TL_QUERY_REWRITE_H
 
-#include "query/matcher.h"
+#include "query/bound_query.h"
 
 /* Returns: whether a query, or one in it, is rewritten for the binder's index. */
 bool query_is_rewritten(struct binder *binder, const struct query *query);

@@ -36,9 +36,9 @@ enum { BEGIN_STEPS = 1000 };
 struct part {
     const struct search_index *index;
     struct binder binder;
-    struct matcher *matcher;
-    struct matcher *post_filter; /* NULL: none */
-    struct matcher
+    struct bound_query *matcher;
+    struct bound_query *post_filter; /* NULL: none */
+    struct bound_query
         *everything;         /* what the index lets be seen, for aggregations that are global; NULL: there are none */
     struct named_list named; /* of both */
     struct bound_key *keys;
@@ -326,7 +326,7 @@ static void settle_total(const struct search *search)
 
 static bool matches_all(const struct part *part)
 {
-    return part->matcher->kind == MATCHER_ALL && part->post_filter == NULL && part->index->shards == NULL;
+    return part->matcher->kind == BOUND_ALL && part->post_filter == NULL && part->index->shards == NULL;
 }
 
 /* --- One document ------------------------------------------------------------------------------------------------- */
@@ -388,7 +388,7 @@ static int look_at(struct search *search, struct part *part, float *ret_score, i
 {
     struct subject *subject = &part->subject;
     bool taken = (part->index->shards == NULL || part->index->shards[shard_number(part)]) &&
-                 in_slice(search->request, part) && matcher_match(part->matcher, subject, ret_score);
+                 in_slice(search->request, part) && bound_query_match(part->matcher, subject, ret_score);
     if (taken) {
         *ret_score *= (float)part->index->boost;
         taken = isnan(search->request->min_score) || *ret_score >= (float)search->request->min_score;
@@ -403,7 +403,7 @@ static int look_at(struct search *search, struct part *part, float *ret_score, i
     }
     float ignored;
     if (taken && part->post_filter != NULL)
-        taken = matcher_match(part->post_filter, subject, &ignored);
+        taken = bound_query_match(part->post_filter, subject, &ignored);
     if (account_ended(&search->account))
         return STEP_STOP;
     if (subject->error != 0 || subject->problem != NULL) {
@@ -573,14 +573,14 @@ static int emit_kept(struct search *search, const struct kept_hit *hit, search_e
 /* --- Streaming ---------------------------------------------------------------------------------------------------- */
 
 /* Whether every match of a matcher has the same score. */
-static bool is_constant(const struct matcher *matcher)
+static bool is_constant(const struct bound_query *matcher)
 {
     switch (matcher->kind) {
-    case MATCHER_TERMS:
+    case BOUND_TERMS:
         return !matcher->terms.weight.norms &&
                !matcher->terms.weight.frequencies; /* a keyword's score depends on the index alone */
-    case MATCHER_PHRASE: return !matcher->phrase.weights[0].scored;
-    case MATCHER_BOOL:
+    case BOUND_PHRASE: return !matcher->phrase.weights[0].scored;
+    case BOUND_BOOL:
         for (size_t i = 0; i < matcher->boolean.must.count; i++) {
             if (!is_constant(matcher->boolean.must.items[i]))
                 return false;
@@ -588,10 +588,10 @@ static bool is_constant(const struct matcher *matcher)
         return matcher->boolean.should.count == 0 ||
                (matcher->boolean.should.count == 1 && matcher->boolean.minimum == 1 &&
                 is_constant(matcher->boolean.should.items[0]));
-    case MATCHER_DIS_MAX:
+    case BOUND_DIS_MAX:
         return matcher->compound.queries.count == 1 && is_constant(matcher->compound.queries.items[0]);
-    case MATCHER_BOOSTING:
-    case MATCHER_FUNCTION: return false;
+    case BOUND_BOOSTING:
+    case BOUND_FUNCTION: return false;
     default: return true;
     }
 }
@@ -712,7 +712,7 @@ static int stream_run(struct search *search, struct stream *stream)
     for (; stream->part < search->part_count; stream->part++) {
         struct part *part = &search->parts[stream->part];
         struct walk walk;
-        uint64_t reads = part->matcher->kind == MATCHER_ALL && !stream->count_rest ? stream->skip + stream->want
+        uint64_t reads = part->matcher->kind == BOUND_ALL && !stream->count_rest ? stream->skip + stream->want
                                                                                    : part->index->document_count;
         int r =
             stream->planned ? 0 : plan_hits(search, part, &stream->arena, stream->candidates_max, reads, &stream->plan);
@@ -891,7 +891,7 @@ static int add_everything(struct search *search, struct part *part)
     struct slice id;
     uint16_t type;
     float ignored;
-    struct matcher *query = part->matcher;
+    struct bound_query *query = part->matcher;
     part->matcher = part->everything; /* what a plan is made of */
     int outcome = make_plan(search, part, &arena, PLAN_CANDIDATES_MAX, part->index->document_count, &plan), r;
     part->matcher = query;
@@ -904,7 +904,7 @@ static int add_everything(struct search *search, struct part *part)
         subject_set(subject, type, id, doc);
         charge(search, subject);
         bool taken = (part->index->shards == NULL || part->index->shards[shard_number(part)]) &&
-                     matcher_match(part->everything, subject, &ignored);
+                     bound_query_match(part->everything, subject, &ignored);
         subject->score = 1;
         if (taken)
             outcome = aggregator_add_global(search->aggregator, subject, search->context->arena, search->problem);
@@ -1295,7 +1295,7 @@ int search_explain(const struct search_index *index, const struct query *query, 
 {
     bool met = false;
     struct problem problem = {0};
-    struct matcher *matcher;
+    struct bound_query *matcher;
     struct search_context context = {
         .arena = arena, .dialect = dialect, .now_ms = now_ms, .compile = meet_script, .compile_user = &met};
     struct binder binder = {.arena = arena, .index = index, .context = &context, .problem = &problem};
@@ -1305,7 +1305,7 @@ int search_explain(const struct search_index *index, const struct query *query, 
     if (met)
         return 0;
     if (r == 0)
-        *ret_text = matcher_describe(arena, matcher);
+        *ret_text = bound_query_describe(arena, matcher);
     if (r != QUERY_REFUSED)
         return r;
     bool around = problem.caused_by != NULL && slice_starts_with(problem.reason, SLICE_LIT("failed to create query: "));

@@ -38,8 +38,8 @@ int sort__check_doc_values(struct binder *binder, const struct mapping_field *fi
 static enum sort_kind kind_of(const struct mapping_field *field)
 {
     switch (field_value_kind(field)) {
-    case VALUE_I64: return field->type == FIELD_SCALED_FLOAT ? SORT_F64 : SORT_I64;
-    case VALUE_F64: return SORT_F64;
+    case FIELD_VALUE_I64: return field->type == FIELD_SCALED_FLOAT ? SORT_F64 : SORT_I64;
+    case FIELD_VALUE_F64: return SORT_F64;
     default: return field->type == FIELD_IP ? SORT_IP : SORT_BYTES;
     }
 }
@@ -63,12 +63,12 @@ static enum sort_kind kind_of_unmapped(struct slice type)
     return slice_is(type, "double") || slice_is(type, "float") ? SORT_F64 : SORT_I64;
 }
 
-static struct sort_value from_value(const struct mapping_field *field, const struct value *value);
+static struct sort_value from_value(const struct mapping_field *field, const struct field_value *value);
 
 /* An address that stands in for none. What is no address goes where none does. */
 static void set_missing_address(struct binder *binder, struct bound_key *bound)
 {
-    struct value value;
+    struct field_value value;
     struct problem ignored;
     if (field_value_parse(bound->field, bound->key->missing, binder->context->dialect, binder->arena, &value,
                           &ignored) == 0)
@@ -160,7 +160,7 @@ static int bind_field(struct binder *binder, struct bound_key *bound)
         return bind__refuse_plain(binder, "No mapping found for [%.*s] in order to sort on", SLICE_ARG(key->field));
     if (bound->field != NULL && (r = sort__check_doc_values(binder, bound->field)) != 0)
         return r;
-    if (bound->field != NULL && field_value_kind(bound->field) == VALUE_NONE)
+    if (bound->field != NULL && field_value_kind(bound->field) == FIELD_VALUE_NONE)
         return bind__refuse_plain(binder, "can't sort on field [%.*s] of type [%.*s]", SLICE_ARG(bound->field->path),
                                   SLICE_ARG(bound->field->type_name));
     bound->kind = bound->field != NULL ? kind_of(bound->field) : kind_of_unmapped(key->unmapped_type);
@@ -205,11 +205,11 @@ static struct sort_value missing_value(const struct bound_key *bound)
     return (struct sort_value){.kind = SORT_NULL};
 }
 
-static struct sort_value from_value(const struct mapping_field *field, const struct value *value)
+static struct sort_value from_value(const struct mapping_field *field, const struct field_value *value)
 {
-    if (value->kind == VALUE_BYTES)
+    if (value->kind == FIELD_VALUE_BYTES)
         return (struct sort_value){.kind = kind_of(field), .bytes = value->bytes};
-    if (value->kind == VALUE_F64)
+    if (value->kind == FIELD_VALUE_F64)
         return (struct sort_value){.kind = SORT_F64, .f64 = value->f64};
     if (field->type == FIELD_SCALED_FLOAT)
         return (struct sort_value){.kind = SORT_F64, .f64 = (double)value->i64 / field->scaling_factor};
@@ -234,16 +234,16 @@ static struct sort_value in_unit(const struct bound_key *bound, struct sort_valu
 
 static int by_value(const void *a, const void *b)
 {
-    return value_compare(a, b);
+    return field_value_compare(a, b);
 }
 
 /* The sum, mean or median of several numbers. */
-static struct sort_value reduced(const struct bound_key *bound, struct value *values, size_t count)
+static struct sort_value reduced(const struct bound_key *bound, struct field_value *values, size_t count)
 {
     double sum = 0;
     qsort(values, count, sizeof *values, by_value);
     for (size_t i = 0; i < count; i++)
-        sum += values[i].kind == VALUE_F64 ? values[i].f64 : (double)values[i].i64;
+        sum += values[i].kind == FIELD_VALUE_F64 ? values[i].f64 : (double)values[i].i64;
     if (bound->key->mode == SORT_AVG)
         sum /= (double)count;
     if (bound->key->mode == SORT_MEDIAN) {
@@ -260,18 +260,18 @@ static struct sort_value reduced(const struct bound_key *bound, struct value *va
 
 static struct sort_value field_value(const struct bound_key *bound, struct subject *subject)
 {
-    struct value *values = NULL;
+    struct field_value *values = NULL;
     size_t count = bound->field != NULL ? subject_field(subject, bound->field, &values) : 0;
     enum sort_mode mode = bound->key->mode;
     if (count == 0)
         return missing_value(bound);
     if (mode == SORT_SUM || mode == SORT_AVG || mode == SORT_MEDIAN)
-        return values[0].kind == VALUE_BYTES ? from_value(bound->field, &values[0])
+        return values[0].kind == FIELD_VALUE_BYTES ? from_value(bound->field, &values[0])
                                              : in_unit(bound, reduced(bound, values, count));
     bool highest = mode == SORT_MAX || (mode == SORT_MODE_DEFAULT && bound->key->descending);
-    const struct value *best = &values[0];
+    const struct field_value *best = &values[0];
     for (size_t i = 1; i < count; i++) {
-        int order = value_compare(&values[i], best);
+        int order = field_value_compare(&values[i], best);
         if (highest ? order > 0 : order < 0)
             best = &values[i];
     }
@@ -289,8 +289,8 @@ static struct sort_value as_numbers(const struct bound_key *bound, struct sort_v
 
 static struct sort_value own_value(const struct bound_key *bound, const struct subject *subject)
 {
-    struct value value = metadata_value(bound->metadata, subject);
-    return value.kind == VALUE_I64 ? (struct sort_value){.kind = SORT_I64, .i64 = value.i64}
+    struct field_value value = metadata_value(bound->metadata, subject);
+    return value.kind == FIELD_VALUE_I64 ? (struct sort_value){.kind = SORT_I64, .i64 = value.i64}
                                    : (struct sort_value){.kind = SORT_BYTES, .bytes = value.bytes};
 }
 
@@ -392,7 +392,7 @@ static bool after_value(struct arena *arena, const struct bound_key *bound, yyjs
                         struct sort_value *ret_value)
 {
     struct problem ignored;
-    struct value value;
+    struct field_value value;
     bool of_field = bound != NULL && bound->key->by == SORT_FIELD && bound->field != NULL;
     *ret_value = (struct sort_value){.kind = SORT_NULL};
     if (yyjson_is_null(item))

@@ -8,7 +8,7 @@
 #define TL_QUERY_SORT_H
 
 #include "base/map.h"
-#include "query/matcher.h"
+#include "query/bound_query.h"
 
 enum sort_kind { SORT_NULL, SORT_I64, SORT_F64, SORT_BYTES, SORT_IP };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The document at hand: parsed when first asked, fields read once. */
-#include "query/matcher.h"
+#include "query/bound_query.h"
 
 #include <stdlib.h>
 
@@ -57,7 +57,7 @@ struct subject_values *subject_values(struct subject *subject, const struct mapp
     return read;
 }
 
-size_t subject_field(struct subject *subject, const struct mapping_field *field, struct value **ret_values)
+size_t subject_field(struct subject *subject, const struct mapping_field *field, struct field_value **ret_values)
 {
     const struct subject_values *read = subject_values(subject, field);
     *ret_values = read->values;
@@ -98,7 +98,7 @@ static int compare_strings(const void *a, const void *b)
     return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
 }
 
-static void doc_numbers(struct subject *subject, const struct value *values, struct script_doc_field *field)
+static void doc_numbers(struct subject *subject, const struct field_value *values, struct script_doc_field *field)
 {
     int64_t *integers = arena_alloc(&subject->arena, (field->count + 1) * sizeof *integers);
     for (size_t i = 0; i < field->count; i++)
@@ -107,19 +107,19 @@ static void doc_numbers(struct subject *subject, const struct value *values, str
     field->integers = integers;
 }
 
-static void doc_doubles(struct subject *subject, const struct value *values, double factor,
+static void doc_doubles(struct subject *subject, const struct field_value *values, double factor,
                         struct script_doc_field *field)
 {
     double *doubles = arena_alloc(&subject->arena, (field->count + 1) * sizeof *doubles);
     for (size_t i = 0; i < field->count; i++)
-        doubles[i] = values[i].kind == VALUE_I64 ? (double)values[i].i64 / factor : values[i].f64;
+        doubles[i] = values[i].kind == FIELD_VALUE_I64 ? (double)values[i].i64 / factor : values[i].f64;
     qsort(doubles, field->count, sizeof *doubles, compare_doubles);
     field->kind = SCRIPT_DOC_DOUBLE;
     field->doubles = doubles;
 }
 
 /* Texts are a set. */
-static void doc_strings(struct subject *subject, const struct value *values, struct script_doc_field *field)
+static void doc_strings(struct subject *subject, const struct field_value *values, struct script_doc_field *field)
 {
     struct slice *strings = arena_alloc(&subject->arena, (field->count + 1) * sizeof *strings);
     size_t kept = 0;
@@ -138,8 +138,8 @@ static bool doc_lookup(void *user, struct slice name, struct script_doc_field *r
 {
     struct subject *subject = user;
     const struct mapping_field *field = mapping_field(subject->index->mapping, name);
-    struct value *values = NULL;
-    if (field == NULL || field_value_kind(field) == VALUE_NONE)
+    struct field_value *values = NULL;
+    if (field == NULL || field_value_kind(field) == FIELD_VALUE_NONE)
         return false;
     if (field->type == FIELD_TEXT && !subject_field_flag(field, "fielddata", false)) {
         *ret_field = (struct script_doc_field){.refused = true};
@@ -149,9 +149,9 @@ static bool doc_lookup(void *user, struct slice name, struct script_doc_field *r
     *ret_field = (struct script_doc_field){.kind = SCRIPT_DOC_LONG, .count = count};
     if (field->type == FIELD_SCALED_FLOAT)
         doc_doubles(subject, values, field->scaling_factor, ret_field);
-    else if (field_value_kind(field) == VALUE_F64)
+    else if (field_value_kind(field) == FIELD_VALUE_F64)
         doc_doubles(subject, values, 1, ret_field);
-    else if (field_value_kind(field) == VALUE_BYTES)
+    else if (field_value_kind(field) == FIELD_VALUE_BYTES)
         doc_strings(subject, values, ret_field);
     else
         doc_numbers(subject, values, ret_field);

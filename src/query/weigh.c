@@ -4,7 +4,7 @@
  *
  * Nothing here depends on the plan, so that a planned search and a full scan give equal scores (invariant 2).
  */
-#include "query/matcher.h"
+#include "query/bound_query.h"
 #include "base/real.h"
 
 #include "mapping/entry_range.h"
@@ -28,9 +28,9 @@ struct field_count;
 
 /* One term of one matcher. */
 struct weighed {
-    struct matcher *matcher;
+    struct bound_query *matcher;
     const struct mapping_field *field;
-    struct value value;
+    struct field_value value;
     struct term_weight *weight;
     float boost;
     bool found;                       /* entries say which documents have it */
@@ -41,7 +41,7 @@ struct weighed {
 
 /* A value that one or more terms have, in a sample. */
 struct value_count {
-    struct value value;
+    struct field_value value;
     uint64_t documents; /* that have it */
     size_t last;        /* the last of those, counted from 1; 0: none */
 };
@@ -70,36 +70,36 @@ struct sample {
 
 static int by_value(const void *a, const void *b)
 {
-    return value_compare(a, b);
+    return field_value_compare(a, b);
 }
 
-size_t value_distinct(const struct value *values, size_t count, struct arena *arena)
+size_t field_value_distinct(const struct field_value *values, size_t count, struct arena *arena)
 {
     if (count < 2)
         return count;
-    struct value *sorted = arena_alloc(arena, count * sizeof *sorted);
+    struct field_value *sorted = arena_alloc(arena, count * sizeof *sorted);
     memcpy(sorted, values, count * sizeof *sorted);
     qsort(sorted, count, sizeof *sorted, by_value);
     size_t found = 1;
     for (size_t i = 1; i < count; i++)
-        found += value_compare(&sorted[i - 1], &sorted[i]) != 0;
+        found += field_value_compare(&sorted[i - 1], &sorted[i]) != 0;
     return found;
 }
 
 /* Counts the values of the document at hand that are those of terms. */
-static void count_values(struct field_count *counts, const struct value *values, size_t count, size_t document)
+static void count_values(struct field_count *counts, const struct field_value *values, size_t count, size_t document)
 {
     for (size_t i = 0; i < count; i++) {
         size_t low = 0, high = counts->value_count;
         while (low < high) {
             size_t middle = low + (high - low) / 2;
-            if (value_compare(&counts->values[middle].value, &values[i]) < 0)
+            if (field_value_compare(&counts->values[middle].value, &values[i]) < 0)
                 low = middle + 1;
             else
                 high = middle;
         }
         struct value_count *found = low < counts->value_count ? &counts->values[low] : NULL;
-        if (found == NULL || found->last == document || value_compare(&found->value, &values[i]) != 0)
+        if (found == NULL || found->last == document || field_value_compare(&found->value, &values[i]) != 0)
             continue;
         found->last = document;
         found->documents++;
@@ -111,12 +111,12 @@ static void sample_document(struct sample *sample, struct subject *subject)
     sample->documents++;
     for (size_t i = 0; i < sample->field_count; i++) {
         struct field_count *counts = &sample->fields[i];
-        struct value *values = NULL;
+        struct field_value *values = NULL;
         size_t value_count = subject_field(subject, counts->field, &values);
         if (!account_take(subject->account, (1 + value_count) * STEPS_OF_VALUE))
             return;
         counts->documents += value_count > 0;
-        counts->length += counts->frequencies ? value_count : value_distinct(values, value_count, &subject->arena);
+        counts->length += counts->frequencies ? value_count : field_value_distinct(values, value_count, &subject->arena);
         count_values(counts, values, value_count, sample->documents);
     }
 }
@@ -145,7 +145,7 @@ static int by_field(const void *a, const void *b)
         return (uintptr_t)one->field < (uintptr_t)other->field ? -1 : 1;
     if (one->weight->frequencies != other->weight->frequencies)
         return one->weight->frequencies ? 1 : -1;
-    return value_compare(&one->value, &other->value);
+    return field_value_compare(&one->value, &other->value);
 }
 
 /* Makes a sample of no documents, with the fields and values of terms. */
@@ -165,7 +165,7 @@ static void sample_init(struct sample *sample, struct arena *arena, struct weigh
             sample->fields[sample->field_count++] = (struct field_count){
                 .field = sorted[i]->field, .frequencies = sorted[i]->weight->frequencies, .values = values};
         struct field_count *counts = &sample->fields[sample->field_count - 1];
-        if (first || value_compare(&sorted[i - 1]->value, &sorted[i]->value) != 0) {
+        if (first || field_value_compare(&sorted[i - 1]->value, &sorted[i]->value) != 0) {
             values++->value = sorted[i]->value;
             counts->value_count++;
         }
@@ -224,7 +224,7 @@ struct term_ranges {
 
 static bool same_range(const struct entry_range *a, const struct entry_range *b)
 {
-    return a->field == b->field && a->prefix == b->prefix && value_compare(a->low, b->low) == 0;
+    return a->field == b->field && a->prefix == b->prefix && field_value_compare(a->low, b->low) == 0;
 }
 
 /* What is at home is born at its own path: that range is there already. */
@@ -319,7 +319,7 @@ static int few_documents(const struct binder *binder, const struct view *view, c
         if (r != 0)
             return r;
     }
-    if (term->matcher->kind == MATCHER_TERMS && view->overlay == NULL) {
+    if (term->matcher->kind == BOUND_TERMS && view->overlay == NULL) {
         term->matcher->terms.keys = keys.items;
         term->matcher->terms.key_count = keys.count;
     }
@@ -382,13 +382,13 @@ static size_t collect(const struct binder *binder, struct weighed *terms)
 {
     size_t count = 0;
     for (size_t i = 0; i < binder->terms.count; i++) {
-        struct matcher *matcher = binder->terms.items[i];
-        bool phrase = matcher->kind == MATCHER_PHRASE;
+        struct bound_query *matcher = binder->terms.items[i];
+        bool phrase = matcher->kind == BOUND_PHRASE;
         for (size_t t = 0; t < (phrase ? matcher->phrase.count : 1); t++) {
             struct weighed term = {.matcher = matcher, .field = matcher->field, .boost = matcher->boost};
             term.weight = phrase ? &matcher->phrase.weights[t] : &matcher->terms.weight;
-            term.value = phrase ? (struct value){.field = matcher->field->number,
-                                                 .kind = VALUE_BYTES,
+            term.value = phrase ? (struct field_value){.field = matcher->field->number,
+                                                 .kind = FIELD_VALUE_BYTES,
                                                  .bytes = matcher->phrase.tokens[t]}
                                 : matcher->terms.values[0];
             if (terms != NULL)

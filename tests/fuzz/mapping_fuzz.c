@@ -59,7 +59,7 @@ static void try_document(struct arena *arena, struct mapping **mapping, struct s
     MUST(stored.value_count == document.value_count || dialect == DIALECT_5);
     for (uint16_t number = 0; number < mapping_field_count(*mapping); number++) {
         const struct mapping_field *field = mapping_field_by_number(*mapping, number);
-        struct value *values;
+        struct field_value *values;
         if (field != NULL)
             document_field_values(*mapping, field, document.json.root, arena, &values);
     }

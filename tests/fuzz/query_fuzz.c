@@ -11,7 +11,7 @@
 
 #include "../unit/query/search_fixture.h"
 
-#include "query/matcher.h"
+#include "query/bound_query.h"
 
 static const char *const properties =
     "{\"properties\": {\"k\": {\"type\": \"keyword\", \"ignore_above\": 20}, \"n\": {\"type\": \"long\"}, "
@@ -108,10 +108,10 @@ static void check_text(struct arena *arena, struct slice text, bool simple)
 static void check_regexp(struct arena *arena, struct slice text)
 {
     struct slice reason = SLICE_NONE;
-    const struct pattern *pattern = pattern_new_regexp(arena, text, false, &reason);
+    const struct term_pattern *pattern = term_pattern_new_regexp(arena, text, false, &reason);
     MUST((pattern == NULL) == (reason.data != NULL));
     if (pattern != NULL)
-        pattern_regexp(pattern, text, NULL);
+        term_pattern_regexp(pattern, text, NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -14,15 +14,15 @@
 #include "base/account.h"
 #include "base/buf.h"
 #include "json/json.h"
-#include "query/matcher.h"
+#include "query/bound_query.h"
 #include "script/script.h"
 
 enum { TEXT_BYTES_MAX = 2048, STEPS_MAX = 200000 };
 #define SECONDS_MAX 5 /* of the processor, for STEPS_MAX steps, under sanitizers, on a loaded machine */
 
-typedef bool fits_function(const struct pattern *pattern, struct slice text, struct account *account);
+typedef bool fits_function(const struct term_pattern *pattern, struct slice text, struct account *account);
 
-static void check_fits(fits_function *fits, const struct pattern *pattern, struct slice text)
+static void check_fits(fits_function *fits, const struct term_pattern *pattern, struct slice text)
 {
     struct account one = {.steps_max = STEPS_MAX, .look_at = STEPS_MAX}, two = one,
                    few = {.steps_max = 1, .look_at = 1};
@@ -45,18 +45,18 @@ static void try_lucene(struct slice pattern_text, struct slice text)
 {
     struct arena arena = ARENA_INIT;
     struct slice reason = SLICE_NONE;
-    const struct pattern *regexp = pattern_new_regexp(&arena, pattern_text, false, &reason);
-    const struct pattern *plain = pattern_new(&arena, pattern_text, false);
+    const struct term_pattern *regexp = term_pattern_new_regexp(&arena, pattern_text, false, &reason);
+    const struct term_pattern *plain = term_pattern_new(&arena, pattern_text, false);
     MUST((regexp == NULL) == (reason.data != NULL));
     if (regexp != NULL)
-        check_fits(pattern_regexp, regexp, text);
-    check_fits(pattern_wildcard, plain, text);
-    check_fits(pattern_prefix, plain, text);
-    check_fits(pattern_fuzzy, pattern_new_fuzzy(&arena, pattern_text, 2, 0, true), text);
+        check_fits(term_pattern_regexp, regexp, text);
+    check_fits(term_pattern_wildcard, plain, text);
+    check_fits(term_pattern_prefix, plain, text);
+    check_fits(term_pattern_fuzzy, term_pattern_new_fuzzy(&arena, pattern_text, 2, 0, true), text);
     if (is_plain(pattern_text)) {
-        MUST(regexp != NULL && pattern_regexp(regexp, pattern_text, NULL) &&
-             pattern_wildcard(plain, pattern_text, NULL));
-        MUST(pattern_regexp(regexp, text, NULL) == slice_equal(pattern_text, text));
+        MUST(regexp != NULL && term_pattern_regexp(regexp, pattern_text, NULL) &&
+             term_pattern_wildcard(plain, pattern_text, NULL));
+        MUST(term_pattern_regexp(regexp, text, NULL) == slice_equal(pattern_text, text));
     }
     arena_deinit(&arena);
 }

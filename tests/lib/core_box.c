@@ -216,7 +216,7 @@ size_t box_find_at(struct core_box *box, const char *index, const char *field, i
     struct catalog *catalog = core_catalog(box->core);
     const struct catalog_index *entry = catalog_index(catalog, slice_from(index));
     struct view view = {box->store, ts, NULL};
-    struct value value = {.kind = VALUE_I64, .i64 = wanted};
+    struct field_value value = {.kind = FIELD_VALUE_I64, .i64 = wanted};
     struct entry_range range = {.index = entry->number, .low = &value, .high = &value};
     struct entry_hit hit;
     size_t count = 0;

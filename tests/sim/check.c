@@ -320,12 +320,12 @@ static int entry_hits(struct world *world, const struct host *host, const struct
                       const struct mapping_field *field, int value)
 {
     struct view view = {host->store, TL_TS_MAX, NULL};
-    struct value wanted = {.field = field->number, .kind = (uint8_t)field_value_kind(field)};
+    struct field_value wanted = {.field = field->number, .kind = (uint8_t)field_value_kind(field)};
     struct entry_range range = {.index = index->number, .field = field->number, .low = &wanted, .high = &wanted};
     struct entry_hit hit;
     int hits = 0, r;
 
-    if (wanted.kind == VALUE_BYTES)
+    if (wanted.kind == FIELD_VALUE_BYTES)
         wanted.bytes = slice_from(sim_words[value]);
     else
         wanted.i64 = value;

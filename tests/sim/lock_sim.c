@@ -18,7 +18,7 @@
 #include "base/check.h"
 #include "base/rand.h"
 #include "core/locks/lock.h"
-#include "core/locks/lock_code.h"
+#include "core/locks/lock_codec.h"
 
 enum {
     OWNERS = 12, /* sessions, the first half; transactions of sessions or of none */
@@ -363,7 +363,7 @@ static bool model_has_circle(const struct sim *sim)
     return left > 0;
 }
 
-static void on_deadlock(void *context, struct lock_request *victim, const struct lock_step *steps, size_t count,
+static void on_deadlock(void *context, struct lock_request *victim, const struct wait_edge *steps, size_t count,
                         bool requeued)
 {
     struct sim *sim = context;
@@ -422,8 +422,8 @@ static void actor_start(struct sim *sim, int actor, int session)
     struct actor *a = &sim->actors[actor];
     *a = (struct actor){.session = session, .born = ++sim->last_born, .alive = true};
     lock_owner_init(&sim->table, &a->owner, session < 0 ? NULL : &sim->actors[session].owner, a);
-    a->owner.one_shot = actor >= OWNERS;
-    a->first = a->owner.first = actor >= OWNERS && session < 0 && roll(sim, 4) == 0;
+    a->owner.autocommit = actor >= OWNERS;
+    a->first = a->owner.cleanup = actor >= OWNERS && session < 0 && roll(sim, 4) == 0;
 }
 
 static void actor_end(struct sim *sim, int actor)
@@ -451,7 +451,7 @@ static void check_token(struct sim *sim, const struct model_request *request)
 {
     const struct lock_owner *mine = &sim->actors[request->owner].owner;
     tl_ts token = lock_request_token(request->real);
-    if (mine->one_shot) {
+    if (mine->autocommit) {
         CHECK(sim, token == TL_TS_NONE);
         return;
     }
@@ -461,9 +461,9 @@ static void check_token(struct sim *sim, const struct model_request *request)
             continue;
         struct resource_name name = name_of(sim, request->wants[i].on);
         struct lock_owner *owner = NULL;
-        bool found = lock_table_token(&sim->table, token, &name, &owner);
+        bool found = lock_table_find_token(&sim->table, token, &name, &owner);
         CHECK(sim, found ? owner == mine : token < lock_table_last_ts(&sim->table));
-        CHECK(sim, !lock_table_token(&sim->table, lock_table_last_ts(&sim->table) + 1, &name, NULL));
+        CHECK(sim, !lock_table_find_token(&sim->table, lock_table_last_ts(&sim->table) + 1, &name, NULL));
     }
 }
 
@@ -524,10 +524,10 @@ static void fill_write_request(struct sim *sim, struct model_request *request)
 
 static void make_real(struct sim *sim, struct model_request *request)
 {
-    struct lock_want wants[WANTS_MAX];
+    struct lock_spec wants[WANTS_MAX];
     for (size_t i = 0; i < request->want_count; i++)
         wants[i] =
-            (struct lock_want){name_of(sim, request->wants[i].on), request->wants[i].mode, request->wants[i].within};
+            (struct lock_spec){name_of(sim, request->wants[i].on), request->wants[i].mode, request->wants[i].within};
     request->real =
         lock_request_new(&sim->table, &sim->actors[request->owner].owner, wants, request->want_count, request);
 }
@@ -538,8 +538,8 @@ static void check_unheld_for(struct sim *sim, const struct model_request *reques
     int session = sim->actors[request->owner].session;
     bool unheld = true, held = false;
     for (size_t i = 0; i < request->want_count; i++) {
-        struct lock_want want = {name_of(sim, request->wants[i].on), request->wants[i].mode, request->wants[i].within};
-        unheld = unheld && lock_table_unheld_for(&sim->table, session < 0 ? NULL : &sim->actors[session].owner, &want);
+        struct lock_spec want = {name_of(sim, request->wants[i].on), request->wants[i].mode, request->wants[i].within};
+        unheld = unheld && lock_table_can_grant_ignoring_waiters(&sim->table, session < 0 ? NULL : &sim->actors[session].owner, &want);
     }
     for (size_t i = 0; i < sim->lock_count; i++)
         held = held || request_against_lock(sim, request, &sim->locks[i]);
@@ -557,8 +557,8 @@ static void check_free_for(struct sim *sim, const struct model_request *request)
     struct lock_owner *owner = session < 0 ? NULL : &sim->actors[session].owner;
     bool free = true;
     for (size_t i = 0; i < request->want_count; i++) {
-        struct lock_want want = {name_of(sim, request->wants[i].on), request->wants[i].mode, request->wants[i].within};
-        free = free && lock_table_free_for(&sim->table, owner, &want);
+        struct lock_spec want = {name_of(sim, request->wants[i].on), request->wants[i].mode, request->wants[i].within};
+        free = free && lock_table_can_grant(&sim->table, owner, &want);
     }
     /* It may say no where a waiting request of its own session, or one behind an upgrade, is all there is. */
     CHECK(sim, !free || model_grantable(sim, request));
@@ -692,7 +692,7 @@ static void step_withdraw(struct sim *sim)
 static void step_time(struct sim *sim)
 {
     sim->ts = lock_table_last_ts(&sim->table) + 1 + (tl_ts)roll(sim, 20);
-    lock_table_at(&sim->table, sim->ts);
+    lock_table_set_ts(&sim->table, sim->ts);
     for (;;) {
         struct model_request *due = NULL;
         for (size_t i = 0; i < sim->waiting_count; i++) {
@@ -767,7 +767,7 @@ static void step_move(struct sim *sim)
         return;
     }
     struct slice path = after < 0 ? SLICE_NONE : slice_from(directory_paths[after]);
-    lock_table_move(&sim->table, &name, path);
+    lock_table_move_document(&sim->table, &name, path);
     sim->moves++;
 }
 
@@ -775,19 +775,19 @@ static void step_move(struct sim *sim)
 static void step_moment(struct sim *sim)
 {
     static void (*const parts[])(struct sim *) = {step_release, step_release, step_withdraw, step_move};
-    lock_table_withhold(&sim->table);
+    lock_table_suspend_grants(&sim->table);
     for (int count = 1 + roll(sim, 6); count > 0; count--)
         parts[roll(sim, 4)](sim);
     CHECK(sim, list_empty(&sim->table.granted) && list_empty(&sim->table.victims));
-    lock_table_let_in(&sim->table);
+    lock_table_resume_grants(&sim->table);
 }
 
 /* --- As bytes ----------------------------------------------------------------------------------------------------- */
 
-static void gather_parties(struct sim *sim, struct lock_parties *parties, struct lock_owner **owners,
+static void gather_parties(struct sim *sim, struct lock_codec_refs *parties, struct lock_owner **owners,
                            struct lock_request **requests)
 {
-    *parties = (struct lock_parties){.owners = owners, .requests = requests, .request_count = sim->waiting_count};
+    *parties = (struct lock_codec_refs){.owners = owners, .requests = requests, .request_count = sim->waiting_count};
     for (int i = 0; i < ACTORS; i++)
         if (sim->actors[i].alive)
             owners[parties->owner_count++] = &sim->actors[i].owner;
@@ -795,19 +795,19 @@ static void gather_parties(struct sim *sim, struct lock_parties *parties, struct
         requests[i] = sim->waiting[i]->real;
 }
 
-static struct buf write_table(struct sim *sim, struct lock_parties *parties)
+static struct buf write_table(struct sim *sim, struct lock_codec_refs *parties)
 {
     struct buf bytes = BUF_INIT(BUF_UNLIMITED);
     struct coder coder = coder_to(&bytes, 1);
-    lock_table_code(&coder, &sim->table, parties);
+    lock_codec_table(&coder, &sim->table, parties);
     return bytes;
 }
 
 /* The table goes, with its owners' parts in it; the owners are made anew. */
-static void lose_table(struct sim *sim, struct lock_parties *parties)
+static void lose_table(struct sim *sim, struct lock_codec_refs *parties)
 {
     struct lock_hooks hooks = sim->table.hooks;
-    lock_code_abandon(&sim->table, parties);
+    lock_codec_discard(&sim->table, parties);
     for (int i = ACTORS; i-- > 0;)
         if (sim->actors[i].alive)
             lock_owner_deinit(&sim->actors[i].owner);
@@ -820,15 +820,15 @@ static void lose_table(struct sim *sim, struct lock_parties *parties)
     }
 }
 
-static void read_table(struct sim *sim, struct slice bytes, struct lock_parties *parties, struct arena *arena)
+static void read_table(struct sim *sim, struct slice bytes, struct lock_codec_refs *parties, struct arena *arena)
 {
     struct coder coder = coder_from(bytes, arena);
-    lock_table_code(&coder, &sim->table, parties);
+    lock_codec_table(&coder, &sim->table, parties);
     CHECK(sim, coder_done(&coder) && parties->request_count == sim->waiting_count);
 }
 
 /* What was cut off or has a bit flipped is refused, or is another table; either way it can be let go of. */
-static void read_damaged(struct sim *sim, struct slice bytes, struct lock_parties *parties)
+static void read_damaged(struct sim *sim, struct slice bytes, struct lock_codec_refs *parties)
 {
     struct arena arena = ARENA_INIT;
     char *bytes_of = arena_alloc(&arena, bytes.len);
@@ -837,7 +837,7 @@ static void read_damaged(struct sim *sim, struct slice bytes, struct lock_partie
     size_t at = (size_t)rng_below(&sim->rng, bytes.len);
     bytes_of[at] = (char)(bytes_of[at] ^ (cut ? 0 : 1 << roll(sim, 8)));
     struct coder coder = coder_from(slice_make(bytes_of, cut ? at : bytes.len), &arena);
-    lock_table_code(&coder, &sim->table, parties);
+    lock_codec_table(&coder, &sim->table, parties);
     CHECK(sim, !cut || !coder_done(&coder));
     lose_table(sim, parties);
     arena_deinit(&arena);
@@ -847,7 +847,7 @@ static void step_bytes(struct sim *sim)
 {
     struct lock_owner *owners[ACTORS];
     struct lock_request *requests[REQUESTS_MAX];
-    struct lock_parties parties;
+    struct lock_codec_refs parties;
     struct arena arena = ARENA_INIT;
     gather_parties(sim, &parties, owners, requests);
     struct buf bytes = write_table(sim, &parties);
@@ -916,7 +916,7 @@ static void run(uint64_t seed, uint64_t steps)
     sim->ts = 1000;
     rng_init(&sim->rng, seed);
     lock_table_init(&sim->table, &(struct lock_hooks){.deadlock = on_deadlock, .context = sim});
-    lock_table_at(&sim->table, sim->ts);
+    lock_table_set_ts(&sim->table, sim->ts);
     for (int i = 0; i < DOCUMENTS; i++)
         sim->places[i] = i % (DIRECTORIES + 1) - 1;
     for (int i = 0; i < OWNERS; i++) /* the second half are transactions, most of them of a session */

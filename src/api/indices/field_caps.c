@@ -111,7 +111,7 @@ static bool is_aggregatable(const struct mapping_field *field)
 {
     if (field->type == FIELD_TEXT)
         return slice_is(parameter(field, "fielddata"), "true");
-    return field->doc_values && field_value_kind(field) != VALUE_NONE;
+    return field->doc_values && field_value_kind(field) != FIELD_VALUE_NONE;
 }
 
 /* Of an alias it is what the field behind it can be used for. */
@@ -122,7 +122,7 @@ static void note_field(void *context, const struct mapping_field *found)
     const struct mapping_field *field = mapping_field(mapping, found->path);
     if (field == NULL || memory_stops(caps->request, 1))
         return;
-    note(caps, found->path, field->type_name, field->indexed && field_value_kind(field) != VALUE_NONE, is_aggregatable(field),
+    note(caps, found->path, field->type_name, field->indexed && field_value_kind(field) != FIELD_VALUE_NONE, is_aggregatable(field),
          parameter(field, "meta"));
     for (const struct mapping_field *above = field->parent; above != NULL && above->parent != NULL; above = above->parent)
         if (above->type == FIELD_OBJECT || above->type == FIELD_NESTED)

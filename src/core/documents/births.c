@@ -53,10 +53,10 @@ struct naming {
 
 static int name_range(const struct naming *naming, struct slice text, bool prefix)
 {
-    struct value *value = arena_zalloc(naming->arena, sizeof *value);
+    struct field_value *value = arena_zalloc(naming->arena, sizeof *value);
     struct entry_range range = {.index = naming->births->tree.index, .field = naming->births->path->number};
 
-    *value = (struct value){.field = range.field, .kind = VALUE_BYTES, .bytes = arena_copy(naming->arena, text)};
+    *value = (struct field_value){.field = range.field, .kind = FIELD_VALUE_BYTES, .bytes = arena_copy(naming->arena, text)};
     range.low = value;
     range.high = prefix ? NULL : value;
     range.prefix = prefix;
@@ -125,14 +125,14 @@ int births_of_prefix(const struct births *births, struct slice prefix, struct ar
 /* --- Entries of a document ---------------------------------------------------------------------------------------- */
 
 void births_put(const struct mapping *mapping, const struct document *document, const struct doc *doc,
-                struct value *values, size_t count)
+                struct field_value *values, size_t count)
 {
     const struct mapping_field *field = mapping_path_field(mapping);
 
     if (!doc->placed || field == NULL || slice_equal(document->path, doc->birth))
         return;
     for (size_t i = 0; i < count; i++)
-        if (values[i].field == field->number && values[i].kind == VALUE_BYTES &&
+        if (values[i].field == field->number && values[i].kind == FIELD_VALUE_BYTES &&
             slice_equal(values[i].bytes, document->path))
             values[i].bytes = doc->birth;
 }
@@ -223,13 +223,13 @@ static int look_at(struct looking *look, uint16_t field, const struct entry_hit 
 }
 
 /* A value beyond all that are born below a birth. */
-static const struct value *value_beyond(struct looking *look, uint16_t field, struct slice birth)
+static const struct field_value *value_beyond(struct looking *look, uint16_t field, struct slice birth)
 {
-    struct value *value = arena_zalloc(&look->arena, sizeof *value);
+    struct field_value *value = arena_zalloc(&look->arena, sizeof *value);
     char next = (char)(look->births.tree.delimiter + 1);
 
-    *value = (struct value){
-        .field = field, .kind = VALUE_BYTES, .bytes = tree__join(&look->arena, birth, slice_make(&next, 1))};
+    *value = (struct field_value){
+        .field = field, .kind = FIELD_VALUE_BYTES, .bytes = tree__join(&look->arena, birth, slice_make(&next, 1))};
     return value;
 }
 

@@ -50,7 +50,7 @@ int births_of_prefix(const struct births *births, struct slice prefix, struct ar
  * the store, or is to lie there.
  */
 void births_put(const struct mapping *mapping, const struct document *document, const struct doc *doc,
-                struct value *values, size_t count);
+                struct field_value *values, size_t count);
 
 /*
  * Finds whether a live document that is placed lies at a path, and whether one lies below it. Looks no further than at the first of each; `below` is

@@ -89,7 +89,7 @@ static bool is_directory(const struct listing *l, struct slice key)
 /* Begins at the last key: of a directory, behind all that lies in it. */
 static void begin_scan(struct listing *l)
 {
-    struct value *low = arena_zalloc(&l->scan_arena, sizeof *low);
+    struct field_value *low = arena_zalloc(&l->scan_arena, sizeof *low);
     struct slice key = buf_as_slice(&l->last);
     bool directory = is_directory(l, key);
     char *text = arena_alloc(&l->scan_arena, l->prefix.len + key.len + 1);
@@ -98,8 +98,8 @@ static void begin_scan(struct listing *l)
         memcpy(text + l->prefix.len, key.data, key.len);
     if (directory)
         text[l->prefix.len + key.len - 1]++; /* no delimiter is the highest byte */
-    *low = (struct value){
-        .field = l->births.path->number, .kind = VALUE_BYTES, .bytes = slice_make(text, l->prefix.len + key.len)};
+    *low = (struct field_value){
+        .field = l->births.path->number, .kind = FIELD_VALUE_BYTES, .bytes = slice_make(text, l->prefix.len + key.len)};
     struct entry_range range = {.index = l->births.tree.index, .field = low->field, .low = low};
     l->scan = entry_scan_new(l->births.tree.view, &range);
 }
@@ -216,11 +216,11 @@ static int take_entry(struct listing *l)
 {
     tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
     struct entry_hit hit;
-    struct value value;
+    struct field_value value;
     int r = next_entry(l, &hit);
     if (r != 0)
         return r;
-    if (!entry_value_decode(hit.value, VALUE_BYTES, &arena, &value))
+    if (!entry_value_decode(hit.value, FIELD_VALUE_BYTES, &arena, &value))
         return tl_trace(TL_ERR_CORRUPT);
     switch (says(l, value.bytes, hit.cut)) {
     case SAID: set_born(l, key_of(l, value.bytes), hit.document_key, hit.batch); return 0;

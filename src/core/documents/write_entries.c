@@ -69,12 +69,12 @@ void writing__flush_entries(struct writing *work)
 
 /* Values of a document, those of one field together and in their order. */
 struct values {
-    struct value *items;
+    struct field_value *items;
     size_t count;
 };
 
 struct placed_value {
-    struct value value;
+    struct field_value value;
     size_t place;
 };
 
@@ -122,9 +122,9 @@ static size_t field_end(const struct values *values, size_t from)
     return end;
 }
 
-static bool same_value(const struct value *a, const struct value *b)
+static bool same_value(const struct field_value *a, const struct field_value *b)
 {
-    return a->kind == b->kind && (a->kind == VALUE_BYTES ? slice_equal(a->bytes, b->bytes) : a->i64 == b->i64);
+    return a->kind == b->kind && (a->kind == FIELD_VALUE_BYTES ? slice_equal(a->bytes, b->bytes) : a->i64 == b->i64);
 }
 
 /* --- From chunks to singles --------------------------------------------------------------------------------------- */
@@ -212,8 +212,8 @@ static struct leaving make_leaving(const struct values *now, const struct values
 {
     size_t fields = now->count + before->count + old->singles.len / 2 + 1;
     struct leaving leaving = {
-        .fresh = {arena_alloc(arena, (now->count + 1) * sizeof(struct value)), 0},
-        .stale = {arena_alloc(arena, (before->count + 1) * sizeof(struct value)), 0},
+        .fresh = {arena_alloc(arena, (now->count + 1) * sizeof(struct field_value)), 0},
+        .stale = {arena_alloc(arena, (before->count + 1) * sizeof(struct field_value)), 0},
         .singles = arena_alloc(arena, fields * sizeof(uint16_t)),
     };
 

@@ -22,7 +22,7 @@ const uint8_t lock__conflicts[LOCK_BIT_COUNT] = {
 
 static bool wakes_before(const struct heap_node *a, const struct heap_node *b)
 {
-    return lock__ahead(container_of(a, const struct lock_request, wake),
+    return lock__precedes(container_of(a, const struct lock_request, wake),
                        container_of(b, const struct lock_request, wake));
 }
 
@@ -33,8 +33,8 @@ void lock_table_init(struct lock_table *table, const struct lock_hooks *hooks)
     table->buckets = mem_zalloc(BUCKETS_MIN * sizeof *table->buckets);
     table->tokens = mem_zalloc(BUCKETS_MIN * sizeof *table->tokens);
     heap_init(&table->wake, wakes_before);
-    heap_init(&table->late, wakes_before);
-    table->late_max = SIZE_MAX;
+    heap_init(&table->ready_cleanup, wakes_before);
+    table->cleanup_quota = SIZE_MAX;
     list_init(&table->granted);
     list_init(&table->victims);
     if (hooks != NULL)
@@ -46,12 +46,12 @@ void lock_table_deinit(struct lock_table *table)
     REQUIRE(table->hold_count == 0 && table->waiting_count == 0);
     resource_table_deinit(&table->resources);
     heap_deinit(&table->wake);
-    heap_deinit(&table->late);
+    heap_deinit(&table->ready_cleanup);
     mem_free(table->buckets);
     mem_free(table->tokens);
 }
 
-void lock_table_at(struct lock_table *table, tl_ts ts)
+void lock_table_set_ts(struct lock_table *table, tl_ts ts)
 {
     REQUIRE(ts == table->ts || ts > lock_table_last_ts(table));
     if (ts == table->ts)
@@ -73,7 +73,7 @@ struct lock_hold *lock__hold_find(const struct lock_table *table, const struct l
 {
     struct lock_hold *hold = *bucket_of(table, owner, resource);
     for (; hold != NULL && (hold->owner != owner || hold->resource != resource); hold = hold->chain)
-        resource_turned(&table->resources);
+        resource_count_lookup(&table->resources);
     return hold;
 }
 
@@ -120,7 +120,7 @@ static void hold_free(struct lock_table *table, struct lock_hold *hold)
     REQUIRE(hold->bits == 0 && hold->watchers == NULL);
     struct lock_hold **at = bucket_of(table, hold->owner, hold->resource);
     for (; *at != hold; at = &(*at)->chain)
-        resource_turned(&table->resources);
+        resource_count_lookup(&table->resources);
     *at = hold->chain;
     lock__token_set(table, hold, TL_TS_NONE);
     list_remove(&hold->of_owner);
@@ -194,7 +194,7 @@ static void marks_change(struct lock_table *table, struct lock_owner *owner, str
 {
     for (struct resource *at = resource, *parent; at != NULL; at = parent) {
         parent = at->parent;
-        table->walked++;
+        table->work++;
         struct lock_hold *hold = hold_open(table, owner, at);
         if (out != LOCK_NONE)
             hold->below[out - LOCK_S]--;
@@ -232,7 +232,7 @@ static void marking_finish(struct marking *marking)
     for (size_t i = 0; i < marking->count; i++) {
         struct resource *place = marking->places[i];
         uint32_t locks = place->scratch;
-        marking->table->walked++;
+        marking->table->work++;
         struct lock_hold *hold = hold_open(marking->table, marking->owner, place);
         place->scratch = 0;
         hold->below[marking->mode - LOCK_S] += locks;
@@ -251,17 +251,17 @@ static void changed(struct lock_table *table, struct lock_hold *hold, bool gone)
 {
     if (table->hooks.changed != NULL)
         table->hooks.changed(table->hooks.context, hold, gone);
-    if (!gone && hold->mode != hold->past_mode) {
-        hold->past_mode = hold->mode;
-        hold->past_from = table->ts;
+    if (!gone && hold->mode != hold->recorded_mode) {
+        hold->recorded_mode = hold->mode;
+        hold->recorded_from = table->ts;
     }
 }
 
 static void count_lock(struct lock_table *table, const struct lock_hold *hold, bool in)
 {
-    size_t *count = hold->aside ? &hold->owner->aside_count : &hold->owner->lock_count;
+    size_t *count = hold->auxiliary ? &hold->owner->auxiliary_count : &hold->owner->lock_count;
     *count = in ? *count + 1 : *count - 1;
-    if (!hold->aside)
+    if (!hold->auxiliary)
         table->held[hold->mode] += in ? 1 : (size_t)-1;
 }
 
@@ -271,7 +271,7 @@ static enum lock_mode lock_raise(struct lock_table *table, struct lock_hold *hol
     enum lock_mode before = hold->mode;
     if (before != LOCK_NONE)
         count_lock(table, hold, false);
-    hold->aside = aside && (before == LOCK_NONE || hold->aside);
+    hold->auxiliary = aside && (before == LOCK_NONE || hold->auxiliary);
     if (before < mode)
         hold->mode = (uint8_t)mode;
     count_lock(table, hold, true);
@@ -305,7 +305,7 @@ static void lock_drop(struct lock_table *table, struct lock_hold *hold)
     count_lock(table, hold, false);
     hold->mode = LOCK_NONE;
     hold->number = 0;
-    hold->aside = false;
+    hold->auxiliary = false;
     lock__token_set(table, hold, TL_TS_NONE);
     table->lock_count--;
     hold_update(table, hold);
@@ -314,7 +314,7 @@ static void lock_drop(struct lock_table *table, struct lock_hold *hold)
     resource_unref(&table->resources, resource);
 }
 
-bool lock__held_against(const struct lock_table *table, const struct lock_owner *owner,
+bool lock__has_conflicting_hold(const struct lock_table *table, const struct lock_owner *owner,
                         const struct lock_owner *session, const struct resource *resource, uint8_t mask)
 {
     uint8_t held = 0;
@@ -337,14 +337,14 @@ bool lock__held_against(const struct lock_table *table, const struct lock_owner 
     return false;
 }
 
-struct lock_hold *lock__holder_against(const struct lock_table *table, const struct lock_entry *entry)
+struct lock_hold *lock__find_conflicting_hold(const struct lock_table *table, const struct lock_waiter *entry)
 {
     const struct lock_owner *owner = entry->request->owner;
     uint8_t mask = lock__conflicts[entry->bit];
-    if (!lock__held_against(table, owner, owner->session, entry->resource, mask))
+    if (!lock__has_conflicting_hold(table, owner, owner->session, entry->resource, mask))
         return NULL;
     struct lock_hold *hold = lock__hold_next(entry->resource, NULL, mask);
-    while (hold != NULL && lock__passes(owner, hold->owner)) /* its own and its session's */
+    while (hold != NULL && lock__ignores(owner, hold->owner)) /* its own and its session's */
         hold = lock__hold_next(entry->resource, hold, mask);
     INSIST(hold != NULL);
     return hold;
@@ -358,14 +358,14 @@ void lock_owner_init(struct lock_table *table, struct lock_owner *owner, struct 
     owner->age = table->ts;
     list_init(&owner->holds);
     list_init(&owner->requests);
-    list_init(&owner->ward_requests);
+    list_init(&owner->dependent_requests);
     if (session != NULL)
-        session->ward_count++;
+        session->dependent_count++;
 }
 
 void lock_owner_deinit(struct lock_owner *owner)
 {
-    REQUIRE(list_empty(&owner->holds) && list_empty(&owner->requests) && list_empty(&owner->ward_requests));
+    REQUIRE(list_empty(&owner->holds) && list_empty(&owner->requests) && list_empty(&owner->dependent_requests));
     lock_owner_leave_session(owner);
 }
 
@@ -373,27 +373,27 @@ void lock_owner_leave_session(struct lock_owner *owner)
 {
     if (owner->session == NULL)
         return;
-    REQUIRE(owner->session->ward_count > 0 && list_empty(&owner->requests));
-    owner->session->ward_count--;
+    REQUIRE(owner->session->dependent_count > 0 && list_empty(&owner->requests));
+    owner->session->dependent_count--;
     owner->session = NULL;
 }
 
 /* --- Requests ----------------------------------------------------------------------------------------------------- */
 
-struct lock_request *lock_request_new(struct lock_table *table, struct lock_owner *owner, const struct lock_want *wants,
+struct lock_request *lock_request_new(struct lock_table *table, struct lock_owner *owner, const struct lock_spec *wants,
                                       size_t want_count, void *user)
 {
     REQUIRE(want_count > 0);
-    struct lock_request *request = mem_zalloc(sizeof *request + want_count * sizeof *request->wants);
+    struct lock_request *request = mem_zalloc(sizeof *request + want_count * sizeof *request->specs);
     request->table = table;
     request->owner = owner;
     request->user = user;
-    request->want_count = want_count;
-    struct resource_trail trail = RESOURCE_TRAIL_INIT;
-    table->walked += want_count;
+    request->spec_count = want_count;
+    struct resource_path_cache trail = RESOURCE_PATH_CACHE_INIT;
+    table->work += want_count;
     for (size_t i = 0; i < want_count; i++)
-        request->wants[i] = (struct lock_wanted){resource_open(&table->resources, &wants[i].on, &trail), wants[i].mode,
-                                                 wants[i].within, wants[i].aside};
+        request->specs[i] = (struct lock_spec_ref){resource_open(&table->resources, &wants[i].on, &trail), wants[i].mode,
+                                                 wants[i].insert_intention, wants[i].auxiliary};
     return request;
 }
 
@@ -407,52 +407,52 @@ void lock_request_free(struct lock_request *request)
         lock__queue_leave(request);
     else if (list_linked(&request->event))
         list_remove(&request->event);
-    table->walked += request->want_count;
-    for (size_t i = 0; i < request->want_count; i++)
-        resource_unref(&table->resources, request->wants[i].resource);
-    mem_free(request->entries);
+    table->work += request->spec_count;
+    for (size_t i = 0; i < request->spec_count; i++)
+        resource_unref(&table->resources, request->specs[i].resource);
+    mem_free(request->waiters);
     mem_free(request);
     if (waiting)
-        lock__queue_settle(table);
+        lock__queue_process_wakeups(table);
 }
 
 static void add_entry(struct lock_request *request, struct resource *resource, enum lock_bit bit, size_t *capacity)
 {
-    if (request->entry_count == *capacity) {
+    if (request->waiter_count == *capacity) {
         *capacity = *capacity ? *capacity * 2 : 4;
-        request->entries = mem_realloc(request->entries, *capacity * sizeof *request->entries);
+        request->waiters = mem_realloc(request->waiters, *capacity * sizeof *request->waiters);
     }
-    request->entries[request->entry_count++] =
-        (struct lock_entry){.request = request, .resource = resource, .bit = bit};
+    request->waiters[request->waiter_count++] =
+        (struct lock_waiter){.request = request, .resource = resource, .bit = bit};
 }
 
-void lock__request_spread(struct lock_request *request)
+void lock__request_expand(struct lock_request *request)
 {
     struct lock_table *table = request->table;
     size_t capacity = 0;
-    mem_free(request->entries);
-    request->entries = NULL;
-    request->entry_count = 0;
+    mem_free(request->waiters);
+    request->waiters = NULL;
+    request->waiter_count = 0;
     resource_new_epoch(&table->resources);
-    for (size_t i = 0; i < request->want_count; i++) {
-        const struct lock_wanted *want = &request->wants[i];
+    for (size_t i = 0; i < request->spec_count; i++) {
+        const struct lock_spec_ref *want = &request->specs[i];
         struct resource *at = want->resource;
-        if (!want->within) {
-            if (resource_see(&table->resources, at, lock__own_bit(want->mode)))
+        if (!want->insert_intention) {
+            if (resource_visit(&table->resources, at, lock__own_bit(want->mode)))
                 add_entry(request, at, lock__own_bit(want->mode), &capacity);
             at = at->parent;
         }
         /* Where this mark was left already, it was left all the way up. */
-        for (; at != NULL && resource_see(&table->resources, at, lock__mark_bit(want->mode)); at = at->parent)
-            add_entry(request, at, lock__mark_bit(want->mode), &capacity);
+        for (; at != NULL && resource_visit(&table->resources, at, lock__intention_bit(want->mode)); at = at->parent)
+            add_entry(request, at, lock__intention_bit(want->mode), &capacity);
     }
-    table->walked += request->want_count + request->entry_count;
+    table->work += request->spec_count + request->waiter_count;
 }
 
 /* Thousands may wait for long: what was taken for more entries than there are is given back. Requires: it is in no queue. */
 static void trim_entries(struct lock_request *request)
 {
-    request->entries = mem_realloc(request->entries, request->entry_count * sizeof *request->entries);
+    request->waiters = mem_realloc(request->waiters, request->waiter_count * sizeof *request->waiters);
 }
 
 static bool holds_lock(const struct lock_table *table, const struct lock_owner *owner, const struct resource *resource)
@@ -471,10 +471,10 @@ static bool lies_under(const struct lock_request *request, const struct lock_own
     if (owner == NULL || owner->lock_count == 0)
         return false;
     resource_new_epoch(resources);
-    for (size_t i = 0; i < request->want_count; i++) {
-        struct resource *at = request->wants[i].resource;
-        for (; at != NULL && resource_see(resources, at, LOCK_BIT_X); at = at->parent) {
-            request->table->walked++;
+    for (size_t i = 0; i < request->spec_count; i++) {
+        struct resource *at = request->specs[i].resource;
+        for (; at != NULL && resource_visit(resources, at, LOCK_BIT_X); at = at->parent) {
+            request->table->work++;
             if (!resource_is_name(at) && holds_lock(request->table, owner, at))
                 return true;
         }
@@ -496,12 +496,12 @@ static tl_ts choose_token(const struct lock_request *request)
 {
     struct lock_table *table = request->table;
     tl_ts newest = TL_TS_NONE;
-    if (request->owner->one_shot)
+    if (request->owner->autocommit)
         return TL_TS_NONE;
-    for (size_t i = 0; i < request->want_count; i++) {
-        const struct lock_wanted *want = &request->wants[i];
+    for (size_t i = 0; i < request->spec_count; i++) {
+        const struct lock_spec_ref *want = &request->specs[i];
         const struct lock_hold *hold = lock__hold_find(table, request->owner, want->resource);
-        table->walked++;
+        table->work++;
         if (hold == NULL || hold->mode < want->mode)
             return table->ts + table->token_count++;
         newest = hold->token > newest ? hold->token : newest;
@@ -510,19 +510,19 @@ static tl_ts choose_token(const struct lock_request *request)
 }
 
 /* Gives a lock that is wanted; marks for one that is new are added to `marking`, where they are of its mode. */
-static void grant_lock(const struct lock_request *request, const struct lock_wanted *want, struct marking *marking)
+static void grant_lock(const struct lock_request *request, const struct lock_spec_ref *want, struct marking *marking)
 {
     struct lock_table *table = request->table;
     struct lock_hold *hold = hold_open(table, request->owner, want->resource);
-    bool was_aside = hold->aside;
-    table->walked++;
-    enum lock_mode before = lock_raise(table, hold, want->mode, want->aside);
+    bool was_aside = hold->auxiliary;
+    table->work++;
+    enum lock_mode before = lock_raise(table, hold, want->mode, want->auxiliary);
     struct resource *above = want->resource->parent;
     if (before == LOCK_NONE && above != NULL && want->mode == marking->mode)
         marking_add(marking, above, 1);
     else if (before < want->mode && above != NULL)
         marks_change(table, request->owner, above, before, want->mode);
-    if (before < want->mode || hold->token != request->token || hold->aside != was_aside) {
+    if (before < want->mode || hold->token != request->token || hold->auxiliary != was_aside) {
         lock__token_set(table, hold, request->token);
         changed(table, hold, false);
     }
@@ -531,12 +531,12 @@ static void grant_lock(const struct lock_request *request, const struct lock_wan
 void lock__request_grant(struct lock_request *request)
 {
     struct lock_table *table = request->table;
-    struct marking marking = {.table = table, .owner = request->owner, .mode = request->wants[0].mode};
+    struct marking marking = {.table = table, .owner = request->owner, .mode = request->specs[0].mode};
     request->token = choose_token(request);
     request->state = LOCK_STATE_GRANTED;
-    for (size_t i = 0; i < request->want_count; i++) {
-        const struct lock_wanted *want = &request->wants[i];
-        if (!want->within)
+    for (size_t i = 0; i < request->spec_count; i++) {
+        const struct lock_spec_ref *want = &request->specs[i];
+        if (!want->insert_intention)
             grant_lock(request, want, &marking);
         else if (want->mode == marking.mode)
             marking_add(&marking, want->resource, 1);
@@ -552,13 +552,13 @@ int lock_request_start(struct lock_request *request, bool wait)
     struct lock_table *table = request->table;
     request->upgrade = is_upgrade(request);
     request->arrival = ++table->last_arrival;
-    lock__request_spread(request);
-    bool late = request->owner->first && wait;
-    if (!lock__queue_blocked(request) && (!late || table->late_max > 0)) {
-        table->late_max -= late;
+    lock__request_expand(request);
+    bool late = request->owner->cleanup && wait;
+    if (!lock__queue_is_blocked(request) && (!late || table->cleanup_quota > 0)) {
+        table->cleanup_quota -= late;
         lock__request_grant(request);
         lock__queue_check_granted(request);
-        lock__queue_settle(table);
+        lock__queue_process_wakeups(table);
         return LOCK_GRANTED;
     }
     if (!wait)
@@ -568,7 +568,7 @@ int lock_request_start(struct lock_request *request, bool wait)
     lock__cycle_break(table, &(struct lock_request *){request}, 1);
     if (request->state == LOCK_STATE_WAITING)
         lock__queue_arrive(request);
-    lock__queue_settle(table);
+    lock__queue_process_wakeups(table);
     /* What happened to it on the way is this call's result and no event. */
     if (list_linked(&request->event))
         list_remove(&request->event);
@@ -617,14 +617,14 @@ static struct resource *find_resource(const struct lock_table *table, const stru
     return at;
 }
 
-bool lock_table_lies(const struct lock_table *table, const struct resource_name *place)
+bool lock_table_document_is_at(const struct lock_table *table, const struct resource_name *place)
 {
     const struct resource *document = find_resource(table, place);
     const struct resource_name above = {place->index, place->path, SLICE_NONE, SLICE_NONE};
     return document != NULL && document->parent == find_resource(table, &above);
 }
 
-bool lock_hold_alone(const struct lock_hold *hold)
+bool lock_hold_is_sole(const struct lock_hold *hold)
 {
     const struct resource *resource = hold->resource;
     return resource->queue == NULL && resource->holds.next == resource->holds.prev;
@@ -638,7 +638,7 @@ bool lock_release(struct lock_table *table, struct lock_owner *owner, const stru
         return false;
     lock_drop(table, hold);
     lock__queue_check_waits(table, owner); /* who waited behind it may be in the owner's way now */
-    lock__queue_settle(table);
+    lock__queue_process_wakeups(table);
     return true;
 }
 
@@ -646,12 +646,12 @@ void lock_request_undo(struct lock_request *request, tl_ts since)
 {
     REQUIRE(request->state == LOCK_STATE_GRANTED);
     struct lock_table *table = request->table;
-    for (size_t i = 0; i < request->want_count; i++) {
-        struct lock_hold *hold = lock__hold_find(table, request->owner, request->wants[i].resource);
+    for (size_t i = 0; i < request->spec_count; i++) {
+        struct lock_hold *hold = lock__hold_find(table, request->owner, request->specs[i].resource);
         if (hold != NULL && hold->mode != LOCK_NONE && hold->since == since)
             lock_drop(table, hold);
     }
-    lock__queue_settle(table);
+    lock__queue_process_wakeups(table);
 }
 
 /* The buckets of resources lie anywhere in memory. Has those of a hold some places behind fetched meanwhile. */
@@ -661,7 +661,7 @@ static void fetch_behind(const struct lock_table *table, const struct list *hold
     for (int i = 0; i < PLACES && link != holds; i++)
         link = link->next;
     if (link != holds)
-        resource_fetch(&table->resources, list_entry(link, struct lock_hold, of_owner)->resource);
+        resource_prefetch(&table->resources, list_entry(link, struct lock_hold, of_owner)->resource);
 }
 
 size_t lock_release_all(struct lock_table *table, struct lock_owner *owner)
@@ -669,13 +669,13 @@ size_t lock_release_all(struct lock_table *table, struct lock_owner *owner)
     size_t count = owner->lock_count;
     list_for_each(link, &owner->holds)
     {
-        table->walked += 3;
+        table->work += 3;
         struct lock_hold *hold = list_entry(link, struct lock_hold, of_owner);
         if (hold->mode == LOCK_NONE)
             continue;
         changed(table, hold, true);
         table->lock_count--;
-        if (!hold->aside)
+        if (!hold->auxiliary)
             table->held[hold->mode]--;
     }
     while (!list_empty(&owner->holds)) {
@@ -684,9 +684,9 @@ size_t lock_release_all(struct lock_table *table, struct lock_owner *owner)
         hold_set_bits(table, hold, 0);
         hold_free(table, hold);
     }
-    owner->lock_count = owner->aside_count = 0;
+    owner->lock_count = owner->auxiliary_count = 0;
     lock__queue_check_waits(table, owner);
-    lock__queue_settle(table);
+    lock__queue_process_wakeups(table);
     return count;
 }
 
@@ -704,7 +704,7 @@ bool lock__restore_hold(struct lock_table *table, struct lock_owner *owner, stru
     if (fresh) {
         struct lock_hold *hold = hold_open(table, owner, resource);
         hold->mode = as->mode;
-        hold->aside = as->aside;
+        hold->auxiliary = as->auxiliary;
         hold->number = as->number;
         hold->since = as->since;
         lock__token_set(table, hold, as->mode == LOCK_NONE ? TL_TS_NONE : as->token);
@@ -719,19 +719,19 @@ bool lock__restore_hold(struct lock_table *table, struct lock_owner *owner, stru
 }
 
 struct lock_request *lock__restore_request(struct lock_table *table, struct lock_owner *owner,
-                                           const struct lock_want *wants, size_t count, uint64_t arrival, bool upgrade)
+                                           const struct lock_spec *wants, size_t count, uint64_t arrival, bool upgrade)
 {
     struct lock_request *request = lock_request_new(table, owner, wants, count, NULL);
     request->arrival = arrival;
     request->upgrade = upgrade;
-    lock__request_spread(request);
+    lock__request_expand(request);
     trim_entries(request);
     lock__queue_enter(request);
     return request;
 }
 
 struct lock_request *lock__restore_granted(struct lock_table *table, struct lock_owner *owner,
-                                           const struct lock_want *wants, size_t count, uint64_t arrival, bool upgrade,
+                                           const struct lock_spec *wants, size_t count, uint64_t arrival, bool upgrade,
                                            tl_ts token)
 {
     struct lock_request *request = lock_request_new(table, owner, wants, count, NULL);
@@ -759,9 +759,9 @@ static bool any_waits_at(const struct lock_table *table, const struct list *requ
     {
         const struct lock_request *request = of_session ? list_entry(link, struct lock_request, of_session)
                                                         : list_entry(link, struct lock_request, of_owner);
-        for (size_t i = 0; i < request->entry_count; i++) {
-            resource_turned(&table->resources);
-            if (request->entries[i].resource == resource && request->entries[i].bit == bit)
+        for (size_t i = 0; i < request->waiter_count; i++) {
+            resource_count_lookup(&table->resources);
+            if (request->waiters[i].resource == resource && request->waiters[i].bit == bit)
                 return true;
         }
     }
@@ -784,7 +784,7 @@ static bool passing_waits(const struct asking *asking, const struct resource *re
 {
     const struct lock_owner *session = asking->session;
     return !asking->whoever_waits && (any_waits_at(asking->table, &session->requests, false, resource, bit) ||
-                                      any_waits_at(asking->table, &session->ward_requests, true, resource, bit));
+                                      any_waits_at(asking->table, &session->dependent_requests, true, resource, bit));
 }
 
 /* Whether somebody waits for a bit of `mask` on a resource, and not for what the session holds. */
@@ -803,11 +803,11 @@ static bool awaited_against(const struct asking *asking, const struct resource *
         }
         list_for_each(link, &queue->waiting[bit])
         {
-            const struct lock_request *request = list_entry(link, struct lock_entry, link)->request;
-            resource_turned(&asking->table->resources);
-            if (asking->whoever_waits && !request->owner->first) /* those stand first */
+            const struct lock_request *request = list_entry(link, struct lock_waiter, link)->request;
+            resource_count_lookup(&asking->table->resources);
+            if (asking->whoever_waits && !request->owner->cleanup) /* those stand first */
                 break;
-            if (asking->session == NULL || !lock__waits_behind(request, NULL, asking->session))
+            if (asking->session == NULL || !lock__waits_for(request, NULL, asking->session))
                 return true;
         }
     }
@@ -818,7 +818,7 @@ static bool awaited_against(const struct asking *asking, const struct resource *
 static bool bit_free(const struct asking *asking, const struct resource *resource, enum lock_bit bit)
 {
     uint8_t mask = lock__conflicts[bit];
-    return !lock__held_against(asking->table, NULL, asking->session, resource, mask) &&
+    return !lock__has_conflicting_hold(asking->table, NULL, asking->session, resource, mask) &&
            !awaited_against(asking, resource, mask);
 }
 
@@ -838,22 +838,22 @@ static bool directories_free(const struct asking *asking, const struct resource 
     return true;
 }
 
-static bool name_free(const struct asking *asking, const struct lock_want *want)
+static bool name_free(const struct asking *asking, const struct lock_spec *want)
 {
     const struct resource_table *resources = &asking->table->resources;
     const struct resource *all = resource_of_name(resources, want->on.space, SLICE_NONE);
     const struct resource *name = resource_of_name(resources, want->on.space, want->on.index);
-    return (all == NULL || bit_free(asking, all, lock__mark_bit(want->mode))) &&
+    return (all == NULL || bit_free(asking, all, lock__intention_bit(want->mode))) &&
            (name == NULL || bit_free(asking, name, lock__own_bit(want->mode)));
 }
 
-static bool want_free(const struct asking *asking, const struct lock_want *want)
+static bool want_free(const struct asking *asking, const struct lock_spec *want)
 {
     const struct lock_table *table = asking->table;
-    if (lock_table_idle(table))
+    if (lock_table_is_idle(table))
         return true;
     REQUIRE(want->on.index.len > 0);
-    enum lock_bit mark = lock__mark_bit(want->mode);
+    enum lock_bit mark = lock__intention_bit(want->mode);
     if (!bit_free(asking, table->resources.root, mark))
         return false;
     if (want->on.space != RESOURCE_SPACE_TREE)
@@ -865,7 +865,7 @@ static bool want_free(const struct asking *asking, const struct lock_want *want)
         return false;
     if (want->on.path.data != NULL && !directories_free(asking, index, want->on.path, mark))
         return false;
-    if (want->within)
+    if (want->insert_intention)
         return true;
     if (want->on.id.data == NULL)
         return bit_free(asking, index, lock__own_bit(want->mode));
@@ -873,20 +873,20 @@ static bool want_free(const struct asking *asking, const struct lock_want *want)
     return document == NULL || bit_free(asking, document, lock__own_bit(want->mode));
 }
 
-bool lock_table_free_for(struct lock_table *table, struct lock_owner *session, const struct lock_want *want)
+bool lock_table_can_grant(struct lock_table *table, struct lock_owner *session, const struct lock_spec *want)
 {
     return want_free(&(struct asking){table, session, false}, want);
 }
 
-bool lock_table_unheld_for(struct lock_table *table, struct lock_owner *session, const struct lock_want *want)
+bool lock_table_can_grant_ignoring_waiters(struct lock_table *table, struct lock_owner *session, const struct lock_spec *want)
 {
     return want_free(&(struct asking){table, session, true}, want);
 }
 
-bool lock_table_clear_of(const struct lock_table *table, struct slice index)
+bool lock_table_index_is_unlocked(const struct lock_table *table, struct slice index)
 {
     return resource_index(&table->resources, index) == NULL &&
-           bit_free(&(struct asking){table, NULL, false}, table->resources.root, lock__mark_bit(LOCK_X));
+           bit_free(&(struct asking){table, NULL, false}, table->resources.root, lock__intention_bit(LOCK_X));
 }
 
 static bool holds_at(const struct lock_table *table, const struct lock_owner *owner, const struct resource *resource,
@@ -896,7 +896,7 @@ static bool holds_at(const struct lock_table *table, const struct lock_owner *ow
     return hold != NULL && hold->mode >= mode;
 }
 
-bool lock_table_covers(const struct lock_table *table, const struct lock_owner *owner, const struct lock_want *want)
+bool lock_table_covers(const struct lock_table *table, const struct lock_owner *owner, const struct lock_spec *want)
 {
     const struct resource *at = table->resources.root;
     struct resource_path walk = resource_path(want->on.path);
@@ -916,11 +916,11 @@ bool lock_table_covers(const struct lock_table *table, const struct lock_owner *
     return at != NULL;
 }
 
-void lock_table_restore(struct lock_table *table, struct lock_owner *owner, const struct lock_want *want,
+void lock_table_restore(struct lock_table *table, struct lock_owner *owner, const struct lock_spec *want,
                         uint64_t number, tl_ts since, tl_ts token)
 {
-    struct resource *resource = resource_open(&table->resources, &want->on, &RESOURCE_TRAIL_INIT);
-    struct lock_hold *hold = lock_take(table, owner, resource, want->mode, want->aside);
+    struct resource *resource = resource_open(&table->resources, &want->on, &RESOURCE_PATH_CACHE_INIT);
+    struct lock_hold *hold = lock_take(table, owner, resource, want->mode, want->auxiliary);
     hold->number = number;
     hold->since = since;
     lock__token_set(table, hold, token);
@@ -929,26 +929,26 @@ void lock_table_restore(struct lock_table *table, struct lock_owner *owner, cons
     resource_unref(&table->resources, resource);
 }
 
-bool lock_table_holds(const struct lock_table *table, const struct lock_owner *owner, const struct lock_want *want)
+bool lock_table_holds(const struct lock_table *table, const struct lock_owner *owner, const struct lock_spec *want)
 {
     return holds_at(table, owner, find_resource(table, &want->on), want->mode);
 }
 
-bool lock_table_held_against(const struct lock_table *table, const struct lock_owner *owner,
-                             const struct lock_owner *session, const struct lock_want *want)
+bool lock_table_has_conflicting_hold(const struct lock_table *table, const struct lock_owner *owner,
+                             const struct lock_owner *session, const struct lock_spec *want)
 {
     const struct resource *root = table->resources.root;
     const struct resource *all = resource_of_name(&table->resources, want->on.space, SLICE_NONE);
     const struct resource *name =
         all == NULL ? NULL : resource_of_name(&table->resources, want->on.space, want->on.index);
-    uint8_t mark = lock__conflicts[lock__mark_bit(want->mode)];
+    uint8_t mark = lock__conflicts[lock__intention_bit(want->mode)];
     uint8_t own = lock__conflicts[lock__own_bit(want->mode)];
-    return lock__held_against(table, owner, session, root, mark) ||
-           (all != NULL && lock__held_against(table, owner, session, all, all == name ? own : mark)) ||
-           (name != NULL && lock__held_against(table, owner, session, name, own));
+    return lock__has_conflicting_hold(table, owner, session, root, mark) ||
+           (all != NULL && lock__has_conflicting_hold(table, owner, session, all, all == name ? own : mark)) ||
+           (name != NULL && lock__has_conflicting_hold(table, owner, session, name, own));
 }
 
-bool lock_table_in_index(const struct lock_table *table, const struct lock_owner *owner, struct slice index)
+bool lock_table_has_holds_in_index(const struct lock_table *table, const struct lock_owner *owner, struct slice index)
 {
     const struct resource *resource = resource_index(&table->resources, index);
     return resource != NULL && lock__hold_find(table, owner, resource) != NULL;
@@ -970,7 +970,7 @@ static struct lock_request **take_waiters(struct resource *document, size_t *ret
     struct lock_request **waiters = mem_alloc(most * sizeof *waiters);
     for (size_t bit = LOCK_BIT_S; bit < LOCK_BIT_COUNT; bit++)
         while (document->queue != NULL && !list_empty(&document->queue->waiting[bit])) {
-            struct lock_entry *entry = list_entry(document->queue->waiting[bit].next, struct lock_entry, link);
+            struct lock_waiter *entry = list_entry(document->queue->waiting[bit].next, struct lock_waiter, link);
             waiters[count++] = entry->request;
             lock__queue_leave(entry->request);
         }
@@ -984,14 +984,14 @@ static void shift_marks(struct lock_table *table, struct resource *document, boo
     list_for_each(link, &document->holds)
     {
         struct lock_hold *hold = list_entry(link, struct lock_hold, of_resource);
-        table->walked++;
+        table->work++;
         marks_change(table, hold->owner, document->parent, on ? LOCK_NONE : hold->mode, on ? hold->mode : LOCK_NONE);
     }
 }
 
-void lock_table_move(struct lock_table *table, const struct resource_name *name, struct slice path)
+void lock_table_move_document(struct lock_table *table, const struct resource_name *name, struct slice path)
 {
-    if (lock_table_idle(table))
+    if (lock_table_is_idle(table))
         return;
     struct resource *document = find_resource(table, name);
     if (document == NULL)
@@ -1003,14 +1003,14 @@ void lock_table_move(struct lock_table *table, const struct resource_name *name,
     resource_move(&table->resources, document, path);
     shift_marks(table, document, true);
     for (size_t i = 0; i < count; i++) {
-        lock__request_spread(waiters[i]);
+        lock__request_expand(waiters[i]);
         lock__queue_enter(waiters[i]);
-        lock__queue_note(waiters[i]);
+        lock__queue_schedule(waiters[i]);
     }
     lock__cycle_break(table, waiters, count);
     /* The locks are in other people's way than before. */
     list_for_each(link, &document->holds)
         lock__queue_check_waits(table, list_entry(link, struct lock_hold, of_resource)->owner);
-    lock__queue_settle(table);
+    lock__queue_process_wakeups(table);
     resource_unref(&table->resources, document);
 }

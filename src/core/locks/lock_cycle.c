@@ -35,7 +35,7 @@ enum chain {
  * halving: it leads from a position to the last one at or before it that is in the chain.
  */
 struct line {
-    struct lock_entry **entries; /* NULL: not visited yet */
+    struct lock_waiter **entries; /* NULL: not visited yet */
     uint32_t *before[CHAIN_COUNT];
     size_t count;
 };
@@ -57,7 +57,7 @@ struct search {
     size_t reached_count;
     size_t capacity;
     struct arena arena;       /* traces */
-    struct lock_step closing; /* the dependence that leads back to the start */
+    struct wait_edge closing; /* the dependence that leads back to the start */
     uint64_t looks;           /* of all searches so far; follows from the state */
     bool found;
 };
@@ -67,9 +67,9 @@ static bool is_reached(const struct search *search, const struct lock_request *r
     return request->search_epoch == search->table->resources.epoch;
 }
 
-static void reach(struct search *search, struct lock_request *target, const struct lock_step *step)
+static void reach(struct search *search, struct lock_request *target, const struct wait_edge *step)
 {
-    search->table->walked++;
+    search->table->work++;
     if (search->found)
         return;
     if (target == search->start) {
@@ -111,16 +111,16 @@ static bool follow_first(const struct search *search, struct lock_owner *owner, 
 }
 
 /* Reaches the waiting requests of a holder, of its wards and of its session. */
-static void follow_holder(struct search *search, const struct lock_hold *hold, const struct lock_step *step)
+static void follow_holder(struct search *search, const struct lock_hold *hold, const struct wait_edge *step)
 {
     struct lock_owner *owner = hold->owner, *session = owner->session;
     if (follow_first(search, owner, FOLLOWED_REQUESTS))
         list_for_each(waiting, &owner->requests)
             reach(search, list_entry(waiting, struct lock_request, of_owner), step);
     if (follow_first(search, owner, FOLLOWED_WARDS))
-        list_for_each(waiting, &owner->ward_requests)
+        list_for_each(waiting, &owner->dependent_requests)
             reach(search, list_entry(waiting, struct lock_request, of_session), step);
-    if (session == NULL || owner->one_shot) /* a write ends by itself */
+    if (session == NULL || owner->autocommit) /* a write ends by itself */
         return;
     if (follow_first(search, session, FOLLOWED_REQUESTS))
         list_for_each(waiting, &session->requests)
@@ -128,18 +128,18 @@ static void follow_holder(struct search *search, const struct lock_hold *hold, c
 }
 
 /* Whether the holders were followed for another entry of this bit, and this one ignores those that were left out then. */
-static bool holders_are_followed(const struct lock_trace *trace, const struct lock_entry *entry)
+static bool holders_are_followed(const struct lock_trace *trace, const struct lock_waiter *entry)
 {
     for (size_t i = 0; i < 2; i++) {
         const struct lock_owner *passed = trace->passed[entry->bit][i];
-        if (passed != NULL && !lock__passes(entry->request->owner, passed))
+        if (passed != NULL && !lock__ignores(entry->request->owner, passed))
             return false;
     }
     return trace->holders_followed[entry->bit];
 }
 
 /* Keeps the owners that all entries of this bit ignore. The first sets two, each goes once, so holders are walked three times at most. */
-static void note_holders(struct lock_trace *trace, const struct lock_entry *entry)
+static void note_holders(struct lock_trace *trace, const struct lock_waiter *entry)
 {
     const struct lock_owner *owner = entry->request->owner;
     const struct lock_owner **passed = trace->passed[entry->bit];
@@ -149,26 +149,26 @@ static void note_holders(struct lock_trace *trace, const struct lock_entry *entr
         trace->holders_followed[entry->bit] = true;
     }
     for (size_t i = 0; i < 2; i++)
-        if (passed[i] != NULL && !lock__passes(owner, passed[i]))
+        if (passed[i] != NULL && !lock__ignores(owner, passed[i]))
             passed[i] = NULL;
 }
 
 /* From an entry to whatever the holders against it wait for. */
-static void follow_holders(struct search *search, const struct lock_entry *entry)
+static void follow_holders(struct search *search, const struct lock_waiter *entry)
 {
     const struct lock_request *request = entry->request;
     const struct lock_owner *owner = request->owner;
     uint8_t mask = lock__conflicts[entry->bit];
-    if (!lock__held_against(search->table, owner, owner->session, entry->resource, mask))
+    if (!lock__has_conflicting_hold(search->table, owner, owner->session, entry->resource, mask))
         return;
     struct lock_trace *trace = trace_of(search, entry->resource);
     if (holders_are_followed(trace, entry))
         return;
     for (const struct lock_hold *hold = NULL; (hold = lock__hold_next(entry->resource, hold, mask)) != NULL;) {
-        search->table->walked++;
-        if (lock__passes(owner, hold->owner))
+        search->table->work++;
+        if (lock__ignores(owner, hold->owner))
             continue;
-        follow_holder(search, hold, &(struct lock_step){request, hold->owner, entry->resource, entry->bit, false});
+        follow_holder(search, hold, &(struct wait_edge){request, hold->owner, entry->resource, entry->bit, false});
     }
     note_holders(trace, entry);
 }
@@ -198,9 +198,9 @@ static struct line *line_of(struct search *search, const struct resource *resour
     struct line *line = &trace_of(search, resource)->lines[bit];
     if (line->entries != NULL)
         return line;
-    search->table->walked += queue->counts[bit];
-    line->entries = arena_alloc(&search->arena, (queue->counts[bit] + 1) * sizeof(struct lock_entry *));
-    list_for_each(link, &queue->waiting[bit]) line->entries[++line->count] = list_entry(link, struct lock_entry, link);
+    search->table->work += queue->counts[bit];
+    line->entries = arena_alloc(&search->arena, (queue->counts[bit] + 1) * sizeof(struct lock_waiter *));
+    list_for_each(link, &queue->waiting[bit]) line->entries[++line->count] = list_entry(link, struct lock_waiter, link);
     for (enum chain chain = 0; chain < CHAIN_COUNT; chain++)
         line->before[chain] = positions(&search->arena, line->count);
     return line;
@@ -212,7 +212,7 @@ static size_t line_ahead(const struct line *line, const struct lock_request *req
     size_t low = 0, high = line->count;
     while (low < high) {
         size_t middle = (low + high) / 2 + 1;
-        if (lock__ahead(line->entries[middle]->request, request))
+        if (lock__precedes(line->entries[middle]->request, request))
             low = middle;
         else
             high = middle - 1;
@@ -234,7 +234,7 @@ static size_t last_of_chain(uint32_t *before, size_t at)
  * Reaches the requests of one line that block an entry, the nearest first, down to `bound` (NULL: all).
  * Returns: the request at which the look ends: those ahead of it are met from it; NULL: none.
  */
-static const struct lock_request *follow_line(struct search *search, const struct lock_entry *entry, enum lock_bit bit,
+static const struct lock_request *follow_line(struct search *search, const struct lock_waiter *entry, enum lock_bit bit,
                                               const struct lock_request *bound)
 {
     const struct lock_request *request = entry->request;
@@ -245,16 +245,16 @@ static const struct lock_request *follow_line(struct search *search, const struc
     for (; at > 0; at = last_of_chain(before, at - 1)) {
         struct lock_request *f = line->entries[at]->request;
         bool end = ends && stands_alone(f);
-        search->table->walked++;
-        if (bound != NULL && lock__ahead(f, bound))
+        search->table->work++;
+        if (bound != NULL && lock__precedes(f, bound))
             return bound;
         if (is_reached(search, f) && !end) {
             before[at] = (uint32_t)at - 1;
             continue;
         }
-        if (!lock__in_way(request->owner, f))
+        if (!lock__blocks(request->owner, f))
             continue;
-        reach(search, f, &(struct lock_step){request, f->owner, entry->resource, entry->bit, true});
+        reach(search, f, &(struct wait_edge){request, f->owner, entry->resource, entry->bit, true});
         if (end)
             return f;
     }
@@ -262,7 +262,7 @@ static const struct lock_request *follow_line(struct search *search, const struc
 }
 
 /* From an entry to the requests ahead of it that conflict. X first, since one of those stands for all before it. */
-static void follow_queue(struct search *search, const struct lock_entry *entry)
+static void follow_queue(struct search *search, const struct lock_waiter *entry)
 {
     const struct lock_queue *queue = entry->resource->queue;
     const struct lock_request *bound = NULL;
@@ -273,24 +273,24 @@ static void follow_queue(struct search *search, const struct lock_entry *entry)
 
 static void follow(struct search *search, const struct lock_request *request)
 {
-    for (size_t i = 0; i < request->entry_count && !search->found; i++) {
-        search->table->walked++;
-        follow_holders(search, &request->entries[i]);
-        follow_queue(search, &request->entries[i]);
+    for (size_t i = 0; i < request->waiter_count && !search->found; i++) {
+        search->table->work++;
+        follow_holders(search, &request->waiters[i]);
+        follow_queue(search, &request->waiters[i]);
     }
 }
 
 /* Whether somebody stands behind a request, in conflict with it. */
 static bool has_followers(const struct lock_request *request)
 {
-    for (size_t i = 0; i < request->entry_count; i++) {
-        const struct lock_entry *entry = &request->entries[i];
-        request->table->walked++;
+    for (size_t i = 0; i < request->waiter_count; i++) {
+        const struct lock_waiter *entry = &request->waiters[i];
+        request->table->work++;
         for (enum lock_bit bit = 0; bit < LOCK_BIT_COUNT; bit++) {
             if ((lock__conflicts[entry->bit] & lock__mask(bit)) == 0)
                 continue;
             const struct list *head = &entry->resource->queue->waiting[bit];
-            if (!list_empty(head) && lock__ahead(request, list_entry(head->prev, struct lock_entry, link)->request))
+            if (!list_empty(head) && lock__precedes(request, list_entry(head->prev, struct lock_waiter, link)->request))
                 return true;
         }
     }
@@ -302,7 +302,7 @@ static bool may_close(const struct lock_request *request)
 {
     const struct lock_owner *owner = request->owner;
     return owner->awaited_count > 0 || (owner->session != NULL && owner->session->awaited_count > 0) ||
-           owner->ward_count > 0 || has_followers(request);
+           owner->dependent_count > 0 || has_followers(request);
 }
 
 static void new_search(struct search *search)
@@ -314,25 +314,25 @@ static void new_search(struct search *search)
 /* What this search has reached for others before is not reached again: they stand on no circle, so none of it leads back to them, nor to this one. */
 static bool find_circle_from(struct search *search, struct lock_request *start)
 {
-    uint64_t before = search->table->walked;
+    uint64_t before = search->table->work;
     search->start = start;
     search->found = false;
     search->reached_count = 0;
     follow(search, search->start);
     for (size_t i = 0; i < search->reached_count && !search->found; i++)
         follow(search, search->reached[i]);
-    search->looks += search->table->walked - before;
+    search->looks += search->table->work - before;
     return search->found;
 }
 
 /* The circle as steps: the start first, then whom each waits for. Returns: an array of *ret_count; mem_free. */
-static struct lock_step *circle_steps(const struct search *search, size_t *ret_count)
+static struct wait_edge *circle_steps(const struct search *search, size_t *ret_count)
 {
     size_t count = 1;
     for (const struct lock_request *at = search->closing.request; at != search->start; at = at->via.request)
         count++;
-    struct lock_step *steps = mem_alloc(count * sizeof *steps);
-    const struct lock_step *step = &search->closing;
+    struct wait_edge *steps = mem_alloc(count * sizeof *steps);
+    const struct wait_edge *step = &search->closing;
     for (size_t i = count; i-- > 0; step = &step->request->via)
         steps[i] = *step;
     *ret_count = count;
@@ -345,12 +345,12 @@ static bool younger(const struct lock_owner *a, const struct lock_owner *b)
 }
 
 /* Returns: the step whose request's owner is the youngest. What an ended session left holds nothing: others are in each circle. */
-static size_t youngest(const struct lock_step *steps, size_t count)
+static size_t youngest(const struct wait_edge *steps, size_t count)
 {
     size_t found = count;
     for (size_t i = 0; i < count; i++) {
         const struct lock_owner *owner = steps[i].request->owner;
-        if (!owner->first && (found == count || younger(owner, steps[found].request->owner)))
+        if (!owner->cleanup && (found == count || younger(owner, steps[found].request->owner)))
             found = i;
     }
     INSIST(found < count);
@@ -363,7 +363,7 @@ static void requeue(struct lock_request *request)
     lock__queue_leave(request);
     request->arrival = ++request->table->last_arrival;
     lock__queue_enter(request);
-    lock__queue_note(request);
+    lock__queue_schedule(request);
 }
 
 /*
@@ -373,12 +373,12 @@ static void requeue(struct lock_request *request)
 static struct lock_request *open_circle(const struct search *search, bool start)
 {
     size_t count;
-    tl_cleanup(mem_freep) struct lock_step *steps = circle_steps(search, &count);
+    tl_cleanup(mem_freep) struct wait_edge *steps = circle_steps(search, &count);
     size_t index = start ? 0 : youngest(steps, count);
     /* Requests are the table's to change; steps are handed out read-only. */
     struct lock_request *victim = (struct lock_request *)steps[index].request;
     /* An upgrade would stand ahead of the others again, wherever it is put. */
-    bool again = victim->owner->one_shot && !victim->upgrade && steps[(index + count - 1) % count].behind;
+    bool again = victim->owner->autocommit && !victim->upgrade && steps[(index + count - 1) % count].soft;
     const struct lock_hooks *hooks = &search->table->hooks;
     if (hooks->deadlock != NULL)
         hooks->deadlock(hooks->context, victim, steps, count, again);
@@ -414,7 +414,7 @@ static void open_circles(struct search *search)
             list_remove(&start->event);
             continue;
         }
-        bool over = search->looks - before > LOCK_CIRCLES_WORK && !start->owner->first;
+        bool over = search->looks - before > LOCK_CYCLE_WORK_MAX && !start->owner->cleanup;
         struct lock_request *victim = open_circle(search, over && start == request);
         found = false;
         if (list_linked(&victim->event))
@@ -437,16 +437,16 @@ static size_t break_round(struct search *search, struct lock_request **requests,
     new_search(search);
     for (size_t i = 0; i < count; i++) {
         struct lock_request *request = requests[i];
-        bool many = search->looks > LOCK_CIRCLES_WORK;
-        bool asked = request->suspect || !many;
-        search->table->walked++;
+        bool many = search->looks > LOCK_CYCLE_WORK_MAX;
+        bool asked = request->check_cycle || !many;
+        search->table->work++;
         if (!many)
             new_search(search);
         if (asked && many && is_reached(search, request)) {
             requests[left++] = request;
             continue;
         }
-        request->suspect = false;
+        request->check_cycle = false;
         if (!asked || request->state != LOCK_STATE_WAITING || !may_close(request))
             continue;
         if (find_circle_from(search, request)) {
@@ -464,7 +464,7 @@ static size_t break_round(struct search *search, struct lock_request **requests,
     return left;
 }
 
-void lock__cycle_break_noted(struct lock_table *table, struct lock_request **requests, size_t count)
+void lock__cycle_break_now(struct lock_table *table, struct lock_request **requests, size_t count)
 {
     struct search search = {.table = table, .arena = ARENA_INIT};
     while (count > 0)
@@ -476,10 +476,10 @@ void lock__cycle_break_noted(struct lock_table *table, struct lock_request **req
 void lock__cycle_break(struct lock_table *table, struct lock_request **requests, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        requests[i]->suspect = true;
-        if (table->withheld > 0)
+        requests[i]->check_cycle = true;
+        if (table->grants_suspended > 0)
             lock__queue_arrive(requests[i]);
     }
-    if (table->withheld == 0)
-        lock__cycle_break_noted(table, requests, count);
+    if (table->grants_suspended == 0)
+        lock__cycle_break_now(table, requests, count);
 }

@@ -31,7 +31,7 @@ void lock__token_set(struct lock_table *table, struct lock_hold *hold, tl_ts tok
     if (hold->token != TL_TS_NONE) {
         struct lock_hold **at = bucket_of(table, hold->token, hold->resource);
         for (; *at != hold; at = &(*at)->token_chain)
-            resource_turned(&table->resources);
+            resource_count_lookup(&table->resources);
         *at = hold->token_chain;
     }
     hold->token = token;
@@ -56,7 +56,7 @@ static struct lock_owner *token_at(const struct lock_table *table, const struct 
 {
     struct lock_hold *hold = token == TL_TS_NONE ? NULL : *bucket_of(table, token, resource);
     for (; hold != NULL && (hold->token != token || hold->resource != resource); hold = hold->token_chain)
-        resource_turned(&table->resources);
+        resource_count_lookup(&table->resources);
     return hold == NULL ? NULL : hold->owner;
 }
 
@@ -73,7 +73,7 @@ static struct lock_owner *token_at_document(const struct lock_table *table, cons
     return owner;
 }
 
-bool lock_table_token(const struct lock_table *table, tl_ts token, const struct resource_name *name,
+bool lock_table_find_token(const struct lock_table *table, tl_ts token, const struct resource_name *name,
                       struct lock_owner **ret_owner)
 {
     struct lock_owner *owner = token_at(table, table->resources.root, token);

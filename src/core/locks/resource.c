@@ -81,8 +81,8 @@ static struct resource *find(const struct resource_table *table, const struct ke
 {
     struct resource *resource = table->buckets[hash & (table->bucket_count - 1)];
     for (; resource != NULL && !is_key(resource, key, hash); resource = resource->chain)
-        resource_turned(table);
-    resource_turned(table);
+        resource_count_lookup(table);
+    resource_count_lookup(table);
     return resource;
 }
 
@@ -97,7 +97,7 @@ static void unlink_bucket(struct resource_table *table, struct resource *resourc
 {
     struct resource **at = &table->buckets[resource->hash & (table->bucket_count - 1)];
     for (; *at != resource; at = &(*at)->chain)
-        resource_turned(table);
+        resource_count_lookup(table);
     *at = resource->chain;
 }
 
@@ -181,12 +181,12 @@ static size_t common_path(struct slice a, struct slice b)
 }
 
 /* Goes back on the trail to where another path leaves it. Returns: the directory there, and the rest in *ret_walk. */
-static struct resource *trail_back(const struct resource_trail *trail, struct slice path,
+static struct resource *trail_back(const struct resource_path_cache *trail, struct slice path,
                                    struct resource_path *ret_walk)
 {
     size_t common = common_path(trail->path, path);
     struct resource_path gone = {slice_from_offset(trail->path, common), 1};
-    struct resource *at = trail->place;
+    struct resource *at = trail->node;
     struct slice segment;
     size_t level = trail->level;
     for (; resource_path_next(&gone, &segment); level--)
@@ -196,7 +196,7 @@ static struct resource *trail_back(const struct resource_trail *trail, struct sl
 }
 
 static struct resource *open_directories(struct resource_table *table, struct resource *index, struct slice path,
-                                         struct resource_trail *trail)
+                                         struct resource_path_cache *trail)
 {
     struct resource *at = index;
     struct resource_path walk = resource_path(path);
@@ -206,12 +206,12 @@ static struct resource *open_directories(struct resource_table *table, struct re
     while (resource_path_next(&walk, &segment))
         at = intern(table, &(struct key){at, RESOURCE_DIRECTORY, SLICE_NONE, segment}, at);
     /* One that is cut, for it goes too deep, leads nowhere: the names of its rest have no places to go back to. */
-    *trail = walk.left.len > 0 ? RESOURCE_TRAIL_INIT : (struct resource_trail){index, path, at, walk.level};
+    *trail = walk.left.len > 0 ? RESOURCE_PATH_CACHE_INIT : (struct resource_path_cache){index, path, at, walk.level};
     return at;
 }
 
 static struct resource *open_place(struct resource_table *table, struct resource *index, struct slice path,
-                                   struct resource_trail *trail)
+                                   struct resource_path_cache *trail)
 {
     return path.data == NULL ? index : open_directories(table, index, path, trail);
 }
@@ -231,7 +231,7 @@ static struct resource *open_name(struct resource_table *table, const struct res
 }
 
 struct resource *resource_open(struct resource_table *table, const struct resource_name *name,
-                               struct resource_trail *trail)
+                               struct resource_path_cache *trail)
 {
     if (name->space != RESOURCE_SPACE_TREE)
         return open_name(table, name);
@@ -332,7 +332,7 @@ struct resource *resource_with_id(const struct resource_table *table, const stru
 {
     uint32_t hash = hash_key(&(struct key){index, RESOURCE_DOCUMENT, SLICE_NONE, id});
     struct resource *at = after != NULL ? after->chain : table->buckets[hash & (table->bucket_count - 1)];
-    for (; at != NULL; at = at->chain, resource_turned(table))
+    for (; at != NULL; at = at->chain, resource_count_lookup(table))
         if (at->hash == hash && is_key(at, &(struct key){index, RESOURCE_DOCUMENT, resource_type(at), id}, hash))
             return at;
     return NULL;
@@ -342,7 +342,7 @@ void resource_move(struct resource_table *table, struct resource *document, stru
 {
     REQUIRE(document->kind == RESOURCE_DOCUMENT);
     struct resource *before = document->parent;
-    struct resource *place = open_place(table, resource_index_of(document), path, &RESOURCE_TRAIL_INIT);
+    struct resource *place = open_place(table, resource_index_of(document), path, &RESOURCE_PATH_CACHE_INIT);
     document->parent = resource_ref(place);
     resource_unref(table, before);
 }
@@ -359,15 +359,15 @@ void resource_new_epoch(struct resource_table *table)
     table->epoch++;
 }
 
-bool resource_see(const struct resource_table *table, struct resource *resource, enum lock_bit bit)
+bool resource_visit(const struct resource_table *table, struct resource *resource, enum lock_bit bit)
 {
-    if (resource->seen_epoch != table->epoch) {
-        resource->seen_epoch = table->epoch;
-        resource->seen_bits = 0;
+    if (resource->visit_epoch != table->epoch) {
+        resource->visit_epoch = table->epoch;
+        resource->visited_bits = 0;
     }
     uint8_t mask = (uint8_t)(1u << bit);
-    bool first = (resource->seen_bits & mask) == 0;
-    resource->seen_bits |= mask;
+    bool first = (resource->visited_bits & mask) == 0;
+    resource->visited_bits |= mask;
     return first;
 }
 

@@ -54,7 +54,7 @@ struct resource {
     struct list holds;        /* struct lock_hold by `of_resource`, oldest first */
     struct treap held_by;     /* the same by `by_bits`, in the same order */
     struct lock_queue *queue; /* NULL: nobody waits */
-    uint64_t seen_epoch;      /* resource_see() */
+    uint64_t visit_epoch;      /* resource_visit() */
     uint32_t number;          /* names the resource in hashes, for they must not see addresses; comes round */
     uint32_t hash;
     uint32_t held[LOCK_BIT_COUNT]; /* invariant 3 */
@@ -62,7 +62,7 @@ struct resource {
     uint32_t name_len;             /* of a document: type and id together */
     uint16_t type_len;
     uint8_t kind;
-    uint8_t seen_bits;
+    uint8_t visited_bits;
     uint32_t
         scratch; /* locks below that an owner is about to be given, while his marks go up; its place, while the table is written; else 0 */
     char name[];
@@ -76,13 +76,13 @@ struct resource_table {
     size_t bytes;        /* that the resources take, with it */
     uint32_t last_number;
     uint64_t epoch;
-    uint64_t turns; /* of looks that change nothing, ever; work, and no part of the state */
+    uint64_t lookups; /* of looks that change nothing, ever; work, and no part of the state */
 };
 
 /* Counts a turn of a look, also of one by whom the table is not to be changed. */
-static inline void resource_turned(const struct resource_table *table)
+static inline void resource_count_lookup(const struct resource_table *table)
 {
-    ((struct resource_table *)table)->turns++;
+    ((struct resource_table *)table)->lookups++;
 }
 
 void resource_table_init(struct resource_table *table);
@@ -91,15 +91,15 @@ void resource_table_deinit(struct resource_table *table);
 
 /*
  * Where the path opened last has led: of paths opened one after the other most differ in their last names only, and are
- * walked from where they part. Begins as RESOURCE_TRAIL_INIT.
+ * walked from where they part. Begins as RESOURCE_PATH_CACHE_INIT.
  */
-struct resource_trail {
+struct resource_path_cache {
     struct resource *index; /* that the path is of; NULL: there is no trail */
     struct slice path;
-    struct resource *place;
+    struct resource *node;
     size_t level; /* of `place`, as resource_path counts them */
 };
-#define RESOURCE_TRAIL_INIT ((struct resource_trail){0})
+#define RESOURCE_PATH_CACHE_INIT ((struct resource_path_cache){0})
 
 /*
  * Finds or makes a resource and what is above it. A document that is in the table already stays where it lies.
@@ -107,7 +107,7 @@ struct resource_trail {
  * Owns: the caller one reference; resource_unref().
  */
 struct resource *resource_open(struct resource_table *table, const struct resource_name *name,
-                               struct resource_trail *trail);
+                               struct resource_path_cache *trail);
 
 /*
  * Makes one below another, as it stood there in a table that was saved. Who calls looks how deep it is (RESOURCE_LEVELS_MAX).
@@ -130,7 +130,7 @@ struct resource *resource_index_of(const struct resource *document);
 void resource_unref(struct resource_table *table, struct resource *resource);
 
 /* Has the processor fetch what resource_unref() will look at: for who gives back many, a few ahead of the one at hand. */
-static inline void resource_fetch(const struct resource_table *table, const struct resource *resource)
+static inline void resource_prefetch(const struct resource_table *table, const struct resource *resource)
 {
     __builtin_prefetch(&table->buckets[resource->hash & (table->bucket_count - 1)]);
 }
@@ -185,7 +185,7 @@ bool resource_covers(const struct resource *above, const struct resource *resour
 
 /* Marks: whether a (resource, bit) is met for the first time since resource_new_epoch(). */
 void resource_new_epoch(struct resource_table *table);
-bool resource_see(const struct resource_table *table, struct resource *resource, enum lock_bit bit);
+bool resource_visit(const struct resource_table *table, struct resource *resource, enum lock_bit bit);
 
 /* Order of the tree: parents first, then by name; directories before documents. Returns: <0, 0, >0. */
 int resource_compare(const struct resource *a, const struct resource *b);

@@ -177,7 +177,7 @@ static int move_documents(struct admission *at, const bool *chosen)
 {
     struct lock_table *locks = &at->core->owners->locks;
     const struct write_command *write = write_of(at);
-    if (lock_table_idle(locks) || at->txn != NULL)
+    if (lock_table_is_idle(locks) || at->txn != NULL)
         return 0;
     for (size_t i = 0; i < at->targets.count; i++) {
         const struct write_target *target = &at->targets.items[i];
@@ -245,14 +245,14 @@ static bool place_expected(struct admission *at, const struct write_target *to)
 }
 
 /* Takes a place, without waiting, for the owner whose locks the write has. Returns: whether it could be had. */
-static bool take_place(struct admission *at, const struct lock_want *want)
+static bool take_place(struct admission *at, const struct lock_spec *want)
 {
     struct lock_table *locks = &at->core->owners->locks;
     struct lock_owner *owner = at->txn != NULL ? &at->txn->party.owner : at->wait != NULL ? at->wait->owner : NULL;
     if (owner == NULL && write_of(at)->cleanup)
-        return lock_table_unheld_for(locks, &at->session->party.owner, want);
+        return lock_table_can_grant_ignoring_waiters(locks, &at->session->party.owner, want);
     if (owner == NULL)
-        return lock_table_free_for(locks, at->session == NULL ? NULL : &at->session->party.owner, want);
+        return lock_table_can_grant(locks, at->session == NULL ? NULL : &at->session->party.owner, want);
     struct lock_request *request = lock_request_new(locks, owner, want, 1, at->wait);
     bool taken = lock_request_start(request, false) == LOCK_GRANTED;
     lock_request_free(request);
@@ -263,7 +263,7 @@ static bool take_place(struct admission *at, const struct lock_want *want)
 static bool may_lie(void *context, const struct write_target *to, struct arena *arena, struct problem *ret_problem)
 {
     struct admission *at = context;
-    struct lock_want want = {{to->index, to->new_path, SLICE_NONE, SLICE_NONE}, LOCK_X, true};
+    struct lock_spec want = {{to->index, to->new_path, SLICE_NONE, SLICE_NONE}, LOCK_X, true};
     char room[STORY_NAME_BYTES];
     if (to->new_path.data == NULL || place_expected(at, to) || take_place(at, &want))
         return true;
@@ -365,11 +365,11 @@ static struct slice document_key(const struct write_target *target, struct buf *
 static bool target_free(struct admission *at, const struct write_target *target)
 {
     struct lock_owner *session = at->session == NULL ? NULL : &at->session->party.owner;
-    if (lock_table_idle(&at->core->owners->locks))
+    if (lock_table_is_idle(&at->core->owners->locks))
         return true;
     struct wants wants = wants_of(at, target);
     for (size_t i = 0; i < wants.count; i++)
-        if (!lock_table_free_for(&at->core->owners->locks, session, &wants.items[i]))
+        if (!lock_table_can_grant(&at->core->owners->locks, session, &wants.items[i]))
             return false;
     return true;
 }
@@ -569,7 +569,7 @@ static int ask_in_txn(struct admission *at, uint64_t deadline)
     if (at->targets.count == 0)
         return finish(at, deadline);
     collect_wants(at, NULL);
-    if (at->txn->party.owner.lock_count + at->txn->party.owner.aside_count + wants__lock_count(&at->wants) >
+    if (at->txn->party.owner.lock_count + at->txn->party.owner.auxiliary_count + wants__lock_count(&at->wants) >
         core->limits.locks_per_session_max) {
         problem_set(&at->command->problem, &at->command->arena, PROBLEM_TRANSACTION_TOO_LARGE,
                     "a transaction holds at most [%zu] locks", core->limits.locks_per_session_max);
@@ -683,7 +683,7 @@ static bool target_held(struct core *core, struct session *session, const struct
     struct lock_owner *owner = &session->party.owner;
     for (size_t i = 0; i < wants->count; i++)
         if (!lock_table_covers(locks, owner, &wants->items[i]) &&
-            !lock_table_unheld_for(locks, owner, &wants->items[i]))
+            !lock_table_can_grant_ignoring_waiters(locks, owner, &wants->items[i]))
             return true;
     return false;
 }
@@ -745,8 +745,8 @@ bool admit__document_held(struct core *core, struct session *session, const stru
 
 bool admit__removal_held(struct core *core, struct session *session, const struct write_item *removal)
 {
-    struct lock_want want = {{removal->index, SLICE_NONE, removal->type, removal->id}, LOCK_X, false};
-    if (lock_table_idle(&core->owners->locks) ||
+    struct lock_spec want = {{removal->index, SLICE_NONE, removal->type, removal->id}, LOCK_X, false};
+    if (lock_table_is_idle(&core->owners->locks) ||
         write__place(core, NULL, removal->index, removal->type, removal->id, &want.on.path) < 0)
         return false;
     return admit__document_held(core, session, &want.on);
@@ -767,10 +767,10 @@ static int ask_kept(struct admission *at, bool granted_before)
     collect_wants(at, NULL);
     if (granted_before && wait__ask(at->core, at->wait, at->wants.items, at->wants.count, false) == LOCK_GRANTED)
         return 0;
-    lock_table_withhold(locks);
+    lock_table_suspend_grants(locks);
     lock_release_all(locks, at->wait->owner);
     bool granted = wait__ask(at->core, at->wait, at->wants.items, at->wants.count, true) == LOCK_GRANTED;
-    lock_table_let_in(locks);
+    lock_table_resume_grants(locks);
     if (granted)
         return 0;
     wait__park(at->core, at->wait, TL_TS_MAX);

@@ -31,9 +31,9 @@ static struct wants change_of(struct core *core, const struct command *command)
 }
 
 /* Whether a want is of an index that it changes, and not of what goes with that. */
-static bool is_index(const struct lock_want *want)
+static bool is_index(const struct lock_spec *want)
 {
-    return want->on.space == RESOURCE_SPACE_TREE && !want->aside;
+    return want->on.space == RESOURCE_SPACE_TREE && !want->auxiliary;
 }
 
 /* Whether its token, if it names one, is that of a lock on all that it changes. */
@@ -115,7 +115,7 @@ int owners__change(struct core *core, struct command *command)
 static bool is_granted(const struct core *core, const struct wait *wait, const struct wants *wants)
 {
     for (size_t i = 0; i < wants->count; i++)
-        if (!wants->items[i].within && !lock_table_holds(&core->owners->locks, wait->owner, &wants->items[i]))
+        if (!wants->items[i].insert_intention && !lock_table_holds(&core->owners->locks, wait->owner, &wants->items[i]))
             return false;
     return true;
 }

@@ -44,7 +44,7 @@ static bool find_asker(struct core *core, struct command *command, struct asker 
 static bool within_limits(struct core *core, struct command *command, const struct lock_owner *owner, size_t more)
 {
     size_t most = core->limits.locks_per_session_max;
-    if (owner->lock_count + owner->aside_count + more > most)
+    if (owner->lock_count + owner->auxiliary_count + more > most)
         problem_set(&command->problem, &command->arena, PROBLEM_LIMIT_EXCEEDED, "a session holds at most [%zu] locks",
                     most);
     return command->problem.type == PROBLEM_NONE;
@@ -87,7 +87,7 @@ static void give_way(struct core *core, struct wait *wait)
 }
 
 /* Asks for the wants of a LOCK or a TXN_LOCK. Returns: 0 it is decided; CORE_WAITS. */
-static int ask(struct core *core, struct wait *wait, const struct lock_want *wants, size_t count, uint64_t wait_us,
+static int ask(struct core *core, struct wait *wait, const struct lock_spec *wants, size_t count, uint64_t wait_us,
                bool *ret_granted)
 {
     *ret_granted = false;
@@ -157,7 +157,7 @@ static int still_meant(struct core *core, struct wait *wait, bool *ret_meant)
         *ret_meant &= lock_table_holds(&core->owners->locks, wait->owner, &wants.items[i]);
         count += wants.items[i].on.space == RESOURCE_SPACE_TREE;
     }
-    *ret_meant &= count == lock_request_want_count(wait->request);
+    *ret_meant &= count == lock_request_spec_count(wait->request);
     return r < 0 ? tl_trace(r) : 0;
 }
 

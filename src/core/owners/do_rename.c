@@ -444,7 +444,7 @@ static bool within_limits(struct core *core, struct command *command, const stru
 {
     const struct lock_owner *owner = &txn->party.owner;
     size_t most = core->limits.locks_per_session_max;
-    if (owner->lock_count + owner->aside_count + 2 > most)
+    if (owner->lock_count + owner->auxiliary_count + 2 > most)
         problem_set(&command->problem, &command->arena, PROBLEM_TRANSACTION_TOO_LARGE,
                     "a transaction holds at most [%zu] locks", most);
     else if (too_large(core, command, txn))

@@ -104,7 +104,7 @@ static void write_wanted(const struct wait *wait, struct buf *buf)
     enum lock_mode mode;
     size_t position = 0;
     buf_byte(buf, '[');
-    while (lock_request_want(wait->request, &position, &resource, &mode)) {
+    while (lock_request_spec(wait->request, &position, &resource, &mode)) {
         next_of(&list);
         buf_byte(buf, '{');
         story_resource_json(resource, buf);
@@ -241,7 +241,7 @@ static void write_own_locks(struct core *core, struct command *command, const st
     list_for_each(link, &owner->holds)
     {
         const struct lock_hold *hold = list_entry(link, struct lock_hold, of_owner);
-        if (hold->mode != LOCK_NONE && !hold->aside)
+        if (hold->mode != LOCK_NONE && !hold->auxiliary)
             piece_meet(&piece, hold->number, hold);
     }
     size_t count = piece_cut(&piece, LOCKS_TOLD_MAX);

@@ -109,7 +109,7 @@ static void write_holders(struct look *look, const struct resource *resource, st
         if (window->at >= window->end)
             return;
         if (!window_takes(window) || hold->mode == LOCK_NONE || !owner_wanted(look->status, hold->owner) ||
-            (look->status->as_of != 0 && hold->past_from > look->status->as_of))
+            (look->status->as_of != 0 && hold->recorded_from > look->status->as_of))
             continue;
         buf_slice(buf, buf->len > 0 ? SLICE_LIT(",{") : SLICE_LIT("{"));
         story_owner_json(hold->owner, buf);
@@ -136,10 +136,10 @@ static void write_waits_for(struct look *look, struct wait *wait, struct buf *bu
 
 static void write_waiters(struct look *look, const struct resource *resource, struct window *window, struct buf *buf)
 {
-    struct lock_waiters waiters = lock_waiters(resource);
+    struct lock_waiter_iter waiters = lock_waiter_iter(resource);
     const struct lock_request *request;
     enum lock_mode mode;
-    for (size_t place = 0; window->at < window->end && lock_waiters_next(&waiters, &request, &mode); place++) {
+    for (size_t place = 0; window->at < window->end && lock_waiter_iter_next(&waiters, &request, &mode); place++) {
         struct wait *wait = lock_request_user(request);
         if (!window_takes(window) || !owner_wanted(look->status, wait->owner) ||
             (look->status->as_of != 0 && wait->since_ts > look->status->as_of))
@@ -154,7 +154,7 @@ static void write_waiters(struct look *look, const struct resource *resource, st
         }
         if (wait->until < TL_TS_MAX)
             buf_printf(buf, ",\"deadline\":%" PRIu64, deadline_ts(look->core, wait->until));
-        buf_printf(buf, ",\"upgrade\":%s", lock_request_upgrade(request) ? "true" : "false");
+        buf_printf(buf, ",\"upgrade\":%s", lock_request_is_upgrade(request) ? "true" : "false");
         if (place < WAITS_FOR_MAX)
             write_waits_for(look, wait, buf);
         buf_byte(buf, '}');
@@ -201,7 +201,7 @@ static void tell(struct look *look, const struct resource *resource, struct wind
 
 static size_t count_at(const struct resource *resource)
 {
-    size_t count = lock_resource_waiting(resource);
+    size_t count = lock_resource_waiter_count(resource);
     for (size_t bit = 0; bit < LOCK_BIT_COUNT; bit++)
         count += resource->held[bit];
     return count;
@@ -211,7 +211,7 @@ static void meet(struct look *look, const struct resource *resource)
 {
     struct status_command *status = look->status;
     status->steps++;
-    if (!lock_resource_taken(resource) || !resource_wanted(status, resource, &look->core->arena))
+    if (!lock_resource_is_in_use(resource) || !resource_wanted(status, resource, &look->core->arena))
         return;
     if (count_at(resource) <= CROWD_MIN) {
         tell(look, resource, &(struct window){0, 0, SIZE_MAX});
@@ -346,7 +346,7 @@ static void glance_at_wait(struct glance *glance, struct wait *wait)
     size_t position = 0;
     if (wait->ready || lock_request_state(wait->request) != LOCK_STATE_WAITING)
         return;
-    while (glance_goes_on(glance) && lock_request_want(wait->request, &position, &resource, &mode))
+    while (glance_goes_on(glance) && lock_request_spec(wait->request, &position, &resource, &mode))
         glance_at(glance, resource);
     if (lock_request_conflicts(wait->request, &conflict, 1) == 0)
         return;
@@ -363,7 +363,7 @@ static void glance_at_holds(struct glance *glance, const struct lock_owner *owne
         if (!glance_goes_on(glance))
             return;
         glance->look.status->steps++;
-        if (hold->mode != LOCK_NONE && !hold->aside)
+        if (hold->mode != LOCK_NONE && !hold->auxiliary)
             glance_at(glance, hold->resource);
     }
 }

@@ -152,7 +152,7 @@ static int await(struct core *core, struct kept *kept)
     if (list_linked(&kept->of_unasked))
         list_remove(&kept->of_unasked);
     struct wait *wait = wait__new(core, NULL, NULL, NULL, NULL);
-    wait->owner->first = true;
+    wait->owner->cleanup = true;
     wait->kept = kept;
     kept->wait = wait;
     r = admit__ask_kept(core, wait, command);

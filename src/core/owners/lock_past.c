@@ -71,13 +71,13 @@ static void keep(struct lock_past *past, const struct resource *resource, const 
 
 void lock_past_changed(struct lock_past *past, const struct lock_hold *hold, bool gone, tl_ts now)
 {
-    enum lock_mode mode = (enum lock_mode)(hold->past_mode != LOCK_NONE || !gone ? hold->past_mode : hold->mode);
+    enum lock_mode mode = (enum lock_mode)(hold->recorded_mode != LOCK_NONE || !gone ? hold->recorded_mode : hold->mode);
     /* What a write of its own holds it holds while it is done, and no longer. */
-    if (mode == LOCK_NONE || (!gone && mode == hold->mode) || hold->aside || party_of(hold->owner)->kind == PARTY_WRITE ||
-        !counts(past, hold->past_from, now))
+    if (mode == LOCK_NONE || (!gone && mode == hold->mode) || hold->auxiliary || party_of(hold->owner)->kind == PARTY_WRITE ||
+        !counts(past, hold->recorded_from, now))
         return;
     struct buf who = BUF_INIT(BUF_UNLIMITED);
-    const struct past_interval as = {.from = hold->past_from, .to = now};
+    const struct past_interval as = {.from = hold->recorded_from, .to = now};
     buf_byte(&who, '{');
     story_owner_json(hold->owner, &who);
     buf_printf(&who, ",\"mode\":\"%s\",\"since\":%" PRIu64 "}", lock_mode_name(mode), hold->since);
@@ -93,7 +93,7 @@ void lock_past_waited(struct lock_past *past, const struct wait *wait, tl_ts now
     size_t position = 0;
     if (wait->request == NULL)
         return;
-    while (lock_request_want(wait->request, &position, &resource, &mode)) {
+    while (lock_request_spec(wait->request, &position, &resource, &mode)) {
         struct buf who = BUF_INIT(BUF_UNLIMITED);
         if (!counts(past, wait->since_ts, now))
             return;

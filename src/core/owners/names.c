@@ -29,7 +29,7 @@ struct txn;
 
 struct lock_owner;
 
-struct lock_want;
+struct lock_spec;
 
 struct wants;
 #define LOCK_TARGETS_MAX 100000
@@ -40,7 +40,7 @@ size_t wants__lock_count(const struct wants *wants)
 {
     size_t count = 0;
     for (size_t i = 0; i < wants->count; i++)
-        count += !wants->items[i].within;
+        count += !wants->items[i].insert_intention;
     return count;
 }
 
@@ -53,7 +53,7 @@ enum {
 
 size_t owner__lock_bytes(const struct lock_owner *owner)
 {
-    size_t locks = owner->lock_count + owner->aside_count;
+    size_t locks = owner->lock_count + owner->auxiliary_count;
     return locks * LOCK_BYTES + (owner->hold_count - locks) * PLACE_BYTES;
 }
 
@@ -86,8 +86,8 @@ static int compare_levels(struct slice a, struct slice b, size_t *ret_common)
 
 static int compare_paths(const void *a, const void *b)
 {
-    const struct resource_name *x = &(*(const struct lock_want *const *)a)->on;
-    const struct resource_name *y = &(*(const struct lock_want *const *)b)->on;
+    const struct resource_name *x = &(*(const struct lock_spec *const *)a)->on;
+    const struct resource_name *y = &(*(const struct lock_spec *const *)b)->on;
     size_t common;
     int order = slice_compare(x->index, y->index);
     return order != 0 ? order : compare_levels(x->path, y->path, &common);
@@ -96,7 +96,7 @@ static int compare_paths(const void *a, const void *b)
 /* Returns: how many levels there are in all, those that several paths share once. */
 static size_t distinct_levels(struct core *core, const struct wants *wants)
 {
-    const struct lock_want **sorted = arena_alloc(&core->arena, (wants->count + 1) * sizeof *sorted);
+    const struct lock_spec **sorted = arena_alloc(&core->arena, (wants->count + 1) * sizeof *sorted);
     size_t count = 0, levels = 0, common;
     for (size_t i = 0; i < wants->count; i++)
         if (wants->items[i].on.path.data != NULL)
@@ -124,7 +124,7 @@ size_t wants__bytes(struct core *core, const struct wants *wants, size_t most)
     return locks + distinct_levels(core, wants) * PLACE_BYTES;
 }
 
-void wants__add(struct core *core, struct wants *wants, const struct lock_want *want)
+void wants__add(struct core *core, struct wants *wants, const struct lock_spec *want)
 {
     wants->items = arena_grow(&core->arena, wants->items, wants->count, &wants->capacity, sizeof *wants->items);
     wants->items[wants->count++] = *want;
@@ -133,7 +133,7 @@ void wants__add(struct core *core, struct wants *wants, const struct lock_want *
 static void add_name(struct core *core, struct wants *wants, enum resource_space space, struct slice name,
                      enum lock_mode mode)
 {
-    wants__add(core, wants, &(struct lock_want){{.index = name, .space = space}, mode, .aside = true});
+    wants__add(core, wants, &(struct lock_spec){{.index = name, .space = space}, mode, .auxiliary = true});
 }
 
 /* --- Documents ---------------------------------------------------------------------------------------------------- */
@@ -165,7 +165,7 @@ static struct slice key_type(struct core *core, const struct catalog_index *inde
 
 static int compare_types(const void *a, const void *b)
 {
-    return slice_compare(((const struct lock_want *)a)->on.type, ((const struct lock_want *)b)->on.type);
+    return slice_compare(((const struct lock_spec *)a)->on.type, ((const struct lock_spec *)b)->on.type);
 }
 
 /*
@@ -184,8 +184,8 @@ static void add_guards(struct core *core, const struct resource_name *name, bool
         core__work(core, WORK_LOCK);
         if (slice_equal(type, name->type) || (!all && type.len > 0))
             continue;
-        struct lock_want want = {{name->index, SLICE_NONE, arena_copy(&core->arena, type), name->id}, mode};
-        want.aside = true;
+        struct lock_spec want = {{name->index, SLICE_NONE, arena_copy(&core->arena, type), name->id}, mode};
+        want.auxiliary = true;
         wants__add(core, wants, &want);
     }
     if (wants->count - first > 1)
@@ -196,7 +196,7 @@ static void add_guards(struct core *core, const struct resource_name *name, bool
 static int add_document(struct core *core, struct slice index, struct slice type, struct slice id, enum lock_mode mode,
                         bool aside, struct wants *wants)
 {
-    struct lock_want want = {{index, SLICE_NONE, type, id}, mode, .aside = aside};
+    struct lock_spec want = {{index, SLICE_NONE, type, id}, mode, .auxiliary = aside};
     int r = write__place(core, NULL, index, type, id, &want.on.path);
     if (r == 0)
         wants__add(core, wants, &want);
@@ -213,7 +213,7 @@ static int add_every_type(struct core *core, const struct catalog_index *index, 
         r = add_document(core, index->name, arena_copy(&core->arena, mapping_type_at(index->mapping, i)->name), id,
                          mode, true, wants);
     if (r == 0 && count == 1)
-        wants__add(core, wants, &(struct lock_want){{index->name, SLICE_NONE, SLICE_NONE, id}, mode, .aside = true});
+        wants__add(core, wants, &(struct lock_spec){{index->name, SLICE_NONE, SLICE_NONE, id}, mode, .auxiliary = true});
     return r;
 }
 
@@ -367,7 +367,7 @@ static int add_lock(struct core *core, const struct lock_target *target, enum na
         add_name(core, wants, RESOURCE_SPACE_NAMES, target->index, LOCK_S);
     if (target->id.data != NULL)
         return add_named_document(core, name, target->type, target->id, target->mode, wants);
-    wants__add(core, wants, &(struct lock_want){{.index = name, .path = target->path}, target->mode});
+    wants__add(core, wants, &(struct lock_spec){{.index = name, .path = target->path}, target->mode});
     return 0;
 }
 
@@ -393,7 +393,7 @@ static bool alias_in_use(const struct core *core, const struct lock_owner *owner
     const struct alias_use *uses;
     size_t count = catalog__alias_uses(core->catalog, alias, &uses);
     for (size_t i = 0; i < count; i++)
-        if (lock_table_in_index(&core->owners->locks, owner, uses[i].index))
+        if (lock_table_has_holds_in_index(&core->owners->locks, owner, uses[i].index))
             return true;
     return false;
 }
@@ -403,7 +403,7 @@ void names__forget_unused(struct core *core, struct lock_owner *owner)
     list_for_each_safe(link, following, &owner->holds)
     {
         const struct lock_hold *hold = list_entry(link, struct lock_hold, of_owner);
-        if (owner->aside_count == 0)
+        if (owner->auxiliary_count == 0)
             return;
         if (hold->resource->kind != RESOURCE_NAME || hold->mode == LOCK_NONE)
             continue;
@@ -420,7 +420,7 @@ void names__forget_unused(struct core *core, struct lock_owner *owner)
 
 static void add_index(struct core *core, struct slice name, enum lock_mode mode, struct wants *wants)
 {
-    wants__add(core, wants, &(struct lock_want){{.index = arena_copy(&core->arena, name)}, mode});
+    wants__add(core, wants, &(struct lock_spec){{.index = arena_copy(&core->arena, name)}, mode});
 }
 
 /*
@@ -520,7 +520,7 @@ static void add_read_directory(struct core *core, const struct lock_target *targ
 {
     if (names__missing(core, target->index))
         add_name(core, wants, RESOURCE_SPACE_NAMES, target->index, LOCK_S);
-    wants__add(core, wants, &(struct lock_want){{.index = target->index, .path = target->path}, target->mode});
+    wants__add(core, wants, &(struct lock_spec){{.index = target->index, .path = target->path}, target->mode});
 }
 
 static int add_read(struct core *core, const struct lock_target *target, enum dialect dialect, struct wants *wants)
@@ -532,7 +532,7 @@ static int add_read(struct core *core, const struct lock_target *target, enum di
     else if (target->id.data != NULL)
         return add_read_document(core, target, wants);
     else if (target->index.len == 0)
-        wants__add(core, wants, &(struct lock_want){.mode = target->mode});
+        wants__add(core, wants, &(struct lock_spec){.mode = target->mode});
     else if (target->path.data != NULL)
         add_read_directory(core, target, wants);
     else
@@ -562,7 +562,7 @@ static void add_alias_change(struct core *core, struct slice alias, struct wants
         return;
     add_name(core, wants, RESOURCE_SPACE_NAMES, all ? SLICE_NONE : alias, LOCK_X);
     if (!all && names__missing(core, alias))
-        wants__add(core, wants, &(struct lock_want){{.index = alias}, LOCK_X, .aside = true});
+        wants__add(core, wants, &(struct lock_spec){{.index = alias}, LOCK_X, .auxiliary = true});
 }
 
 static void add_creation(struct core *core, struct slice name, const struct index_plan *plan, struct wants *wants)
@@ -571,7 +571,7 @@ static void add_creation(struct core *core, struct slice name, const struct inde
         return; /* it will be refused, or has come to be meanwhile */
     add_name(core, wants, RESOURCE_SPACE_NAMES, name, LOCK_X);
     if (!plan->tree && lock_table_has_directories(&core->owners->locks, name))
-        wants__add(core, wants, &(struct lock_want){{.index = name}, LOCK_X});
+        wants__add(core, wants, &(struct lock_spec){{.index = name}, LOCK_X});
     for (size_t i = 0; i < plan->alias_count; i++)
         add_alias_change(core, plan->aliases[i], wants);
 }
@@ -586,9 +586,9 @@ struct resource_name names__written(struct core *core, const struct write_target
 /* A transaction that has seen all names has seen that there was nothing in what it now makes. */
 static void add_seen_empty(struct core *core, const struct txn *txn, struct slice index, struct wants *wants)
 {
-    const struct lock_want all = {{.space = RESOURCE_SPACE_NAMES}, LOCK_S};
+    const struct lock_spec all = {{.space = RESOURCE_SPACE_NAMES}, LOCK_S};
     if (lock_table_holds(&core->owners->locks, &txn->party.owner, &all))
-        wants__add(core, wants, &(struct lock_want){{.index = index}, LOCK_S, .aside = true});
+        wants__add(core, wants, &(struct lock_spec){{.index = index}, LOCK_S, .auxiliary = true});
 }
 
 void names__of_write(struct core *core, const struct write_item *item, const struct write_target *target,
@@ -597,9 +597,9 @@ void names__of_write(struct core *core, const struct write_item *item, const str
     const struct catalog_index *index = catalog_index(core->catalog, target->index);
     struct resource_name name = names__written(core, target);
     bool many = has_many_types(index);
-    wants__add(core, wants, &(struct lock_want){name, LOCK_X});
+    wants__add(core, wants, &(struct lock_spec){name, LOCK_X});
     if (target->new_path.data != NULL && !slice_equal(target->new_path, target->old_path))
-        wants__add(core, wants, &(struct lock_want){{.index = target->index, .path = target->new_path}, LOCK_X, true});
+        wants__add(core, wants, &(struct lock_spec){{.index = target->index, .path = target->new_path}, LOCK_X, true});
     add_guards(core, &name, !many, LOCK_X, wants);
     if (index == NULL && write__makes_index(item)) {
         struct index_plan plan = index__plan_auto(core, target->index, item->type, item->dialect);
@@ -626,7 +626,7 @@ void names__move(struct core *core, const struct resource_name *name, struct sli
     at.type = key_type(core, index, name->type);
     if (has_many_types(index) && resource_document(&locks->resources, home, at.type, at.id) == NULL)
         at.type = SLICE_NONE;
-    lock_table_move(locks, &at, path);
+    lock_table_move_document(locks, &at, path);
 }
 
 /* They have moved at one moment: nobody is granted anything, or ended, by where some of them lie while others still lie where they were. */
@@ -635,21 +635,21 @@ static int place_all(struct core *core, const struct resource_name *names, size_
     struct lock_table *locks = &core->owners->locks;
     int r = 0;
     core__work(core, WORK_READ * (uint64_t)count);
-    lock_table_withhold(locks);
+    lock_table_suspend_grants(locks);
     for (size_t i = 0; i < count && r >= 0; i++) {
         struct resource_name place = names[i];
         r = write__place(core, NULL, place.index, place.type, place.id, &place.path);
-        if (r >= 0 && !lock_table_lies(locks, &place))
-            lock_table_move(locks, &place, place.path);
+        if (r >= 0 && !lock_table_document_is_at(locks, &place))
+            lock_table_move_document(locks, &place, place.path);
     }
-    lock_table_let_in(locks);
+    lock_table_resume_grants(locks);
     return r < 0 ? tl_trace(r) : 0;
 }
 
 int names__place_documents(struct core *core, struct slice index)
 {
     size_t count;
-    if (lock_table_idle(&core->owners->locks))
+    if (lock_table_is_idle(&core->owners->locks))
         return 0;
     const struct resource_name *names = lock_table_documents(&core->owners->locks, index, &core->arena, &count);
     return place_all(core, names, count);
@@ -658,7 +658,7 @@ int names__place_documents(struct core *core, struct slice index)
 int names__place_renamed(struct core *core, struct slice index, struct slice from)
 {
     size_t count;
-    if (lock_table_idle(&core->owners->locks))
+    if (lock_table_is_idle(&core->owners->locks))
         return 0;
     core__work(core, WORK_LOCK * (uint64_t)core->owners->locks.resources.count / 3);
     const struct resource_name *names =
@@ -672,7 +672,7 @@ struct wants names__of_document(struct core *core, const struct resource_name *d
     const struct catalog_index *index = catalog_index(core->catalog, document->index);
     struct resource_name name = *document;
     name.type = key_type(core, index, name.type);
-    wants__add(core, &wants, &(struct lock_want){name, LOCK_X});
+    wants__add(core, &wants, &(struct lock_spec){name, LOCK_X});
     add_guards(core, &name, !has_many_types(index), LOCK_X, &wants);
     return wants;
 }
@@ -683,7 +683,7 @@ bool names__free_for(struct core *core, struct lock_owner *owner, const struct r
     bool free = true;
     for (size_t i = 0; i < wants.count && free; i++)
         free = lock_table_covers(&core->owners->locks, owner, &wants.items[i]) ||
-               lock_table_free_for(&core->owners->locks, owner, &wants.items[i]);
+               lock_table_can_grant(&core->owners->locks, owner, &wants.items[i]);
     return free;
 }
 
@@ -693,7 +693,7 @@ bool names__free_for(struct core *core, struct lock_owner *owner, const struct r
 static void add_changed(struct core *core, struct slice index, bool whole, struct wants *wants)
 {
     if (index.len > 0)
-        wants__add(core, wants, &(struct lock_want){{.index = index}, LOCK_X, !whole});
+        wants__add(core, wants, &(struct lock_spec){{.index = index}, LOCK_X, !whole});
 }
 
 static void add_removal(struct core *core, struct slice name, struct wants *wants)
@@ -745,9 +745,9 @@ void names__of_change(struct core *core, const struct command *command, struct w
 }
 
 /* Whether it has the name itself, or all names: a lock on everything may go before what it covers. */
-static bool keeps(const struct core *core, const struct lock_owner *owner, const struct lock_want *name)
+static bool keeps(const struct core *core, const struct lock_owner *owner, const struct lock_spec *name)
 {
-    const struct lock_want all = {{.space = name->on.space}, name->mode};
+    const struct lock_spec all = {{.space = name->on.space}, name->mode};
     return lock_table_holds(&core->owners->locks, owner, name) || lock_table_holds(&core->owners->locks, owner, &all);
 }
 
@@ -769,7 +769,7 @@ void names__drop_free(struct core *core, const struct lock_owner *owner, const s
     size_t kept = 0;
     for (size_t i = 0; i < wants->count; i++)
         if (wants->items[i].on.space == RESOURCE_SPACE_TREE ||
-            lock_table_held_against(&core->owners->locks, owner, passed, &wants->items[i]))
+            lock_table_has_conflicting_hold(&core->owners->locks, owner, passed, &wants->items[i]))
             wants->items[kept++] = wants->items[i];
     wants->count = kept;
 }
@@ -782,13 +782,13 @@ bool names__own(struct core *core, const struct session *session, const struct w
     struct lock_table *locks = &core->owners->locks;
     for (size_t i = 0; session != NULL && i < wants->count; i++) {
         const struct lock_owner *owner = &session->party.owner;
-        const struct lock_want *want = &wants->items[i];
-        const struct lock_want kept = {want->on, LOCK_S};
-        bool whole = want->aside && want->on.id.data == NULL && want->on.path.data == NULL && want->on.index.len > 0;
+        const struct lock_spec *want = &wants->items[i];
+        const struct lock_spec kept = {want->on, LOCK_S};
+        bool whole = want->auxiliary && want->on.id.data == NULL && want->on.path.data == NULL && want->on.index.len > 0;
         bool names = want->on.space == RESOURCE_SPACE_NAMES && want->mode == LOCK_X;
         if (!whole ||
             !(names ? lock_table_holds(locks, owner, &kept)
-                    : want->on.space == RESOURCE_SPACE_TREE && lock_table_in_index(locks, owner, want->on.index)))
+                    : want->on.space == RESOURCE_SPACE_TREE && lock_table_has_holds_in_index(locks, owner, want->on.index)))
             continue;
         problem_set(ret_problem, arena, PROBLEM_LOCK_CONFLICT,
                     "session [%.*s] itself holds a lock by the name [%.*s], which must stay what it is until that is "

@@ -15,11 +15,11 @@ struct overlay;
 
 /* What is wanted together, in the core's arena. */
 struct wants {
-    struct lock_want *items;
+    struct lock_spec *items;
     size_t count;
     size_t capacity;
 };
-void wants__add(struct core *core, struct wants *wants, const struct lock_want *want);
+void wants__add(struct core *core, struct wants *wants, const struct lock_spec *want);
 /* Returns: how many are locks, and not only places for something. */
 size_t wants__lock_count(const struct wants *wants);
 /*

@@ -27,9 +27,9 @@ static void print_wanted(const struct lock_request *request, struct buf *line)
     const struct resource *resource, *other;
     enum lock_mode mode, other_mode;
     size_t position = 0, more = 0;
-    if (!lock_request_want(request, &position, &resource, &mode))
+    if (!lock_request_spec(request, &position, &resource, &mode))
         return;
-    while (lock_request_want(request, &position, &other, &other_mode))
+    while (lock_request_spec(request, &position, &other, &other_mode))
         more++;
     buf_printf(line, "%s on ", lock_mode_name(mode));
     story_resource(resource, line);

@@ -23,7 +23,7 @@
 /* --- Opening and closing ------------------------------------------------------------------------------------------ */
 
 /* A circle was found: the victim is told, and the story is kept. */
-static void on_deadlock(void *context, struct lock_request *victim, const struct lock_step *steps, size_t count,
+static void on_deadlock(void *context, struct lock_request *victim, const struct wait_edge *steps, size_t count,
                         bool requeued)
 {
     struct owners *owners = context;
@@ -61,7 +61,7 @@ static void tell_figures(const struct owners *owners, struct core_figures *figur
 {
     for (int mode = LOCK_S; mode < LOCK_MODE_COUNT; mode++) {
         metric_set(&figures->held[mode], owners->locks.held[mode]);
-        metric_set(&figures->wanted[mode], owners->locks.wanted[mode]);
+        metric_set(&figures->wanted[mode], owners->locks.requested[mode]);
     }
     metric_set(&figures->waiting, owners->locks.waiting_count);
     metric_set(&figures->sessions, owners->sessions.count - owners->leaving_count);
@@ -191,19 +191,19 @@ void owners__begin_step(struct core *core, enum command_type type)
     struct owners *owners = core->owners;
     bool tells = type == COMMAND_TRIED || type == COMMAND_SKIP;
     bool goes_on = !tells && (type == COMMAND_TICK || list_empty(&owners->ready));
-    owners->locks.late_max = tells ? 0 : core->limits.sweep_piece;
+    owners->locks.cleanup_quota = tells ? 0 : core->limits.sweep_piece;
     owners->things_left = goes_on ? core->limits.ephemeral_piece : 0;
 }
 
 uint64_t owners__walked(const struct core *core)
 {
-    return lock_table_walked(&core->owners->locks);
+    return lock_table_work(&core->owners->locks);
 }
 
 void owners__begin(struct core *core)
 {
     if (core->owners != NULL)
-        lock_table_at(&core->owners->locks, core->ts);
+        lock_table_set_ts(&core->owners->locks, core->ts);
 }
 
 tl_ts owners__last_ts(const struct core *core)
@@ -213,12 +213,12 @@ tl_ts owners__last_ts(const struct core *core)
 
 bool owners__any(const struct core *core)
 {
-    return !lock_table_idle(&core->owners->locks);
+    return !lock_table_is_idle(&core->owners->locks);
 }
 
 bool owners__clear_of(const struct core *core, struct slice index)
 {
-    return lock_table_clear_of(&core->owners->locks, index);
+    return lock_table_index_is_unlocked(&core->owners->locks, index);
 }
 
 /* --- What the table did ------------------------------------------------------------------------------------------- */
@@ -318,7 +318,7 @@ int owners__resume(struct core *core)
 /* Whether ends of sessions go on with each step. */
 static bool any_ending(const struct owners *owners)
 {
-    return !list_empty(&owners->ending) || !list_empty(&owners->leaving) || lock_table_any_late(&owners->locks);
+    return !list_empty(&owners->ending) || !list_empty(&owners->leaving) || lock_table_has_ready_cleanup(&owners->locks);
 }
 
 uint64_t core_next_wait_end(const struct core *core)
@@ -403,7 +403,7 @@ static int end_one(struct core *core, tl_ts ts, size_t *left)
     core__begin(core, ts);
     int r = session__end_on(core, left);
     if (list_empty(&core->owners->ending) || *left == 0)
-        lock_table_let_in(&core->owners->locks);
+        lock_table_resume_grants(&core->owners->locks);
     if (r >= 0)
         r = owners__settle(core);
     int written = core__commit(core);
@@ -421,7 +421,7 @@ static int end_sessions(struct core *core, tl_ts ts, bool due, uint64_t heard, s
     due = due && deadlines_due(&owners->leases, heard) != NULL;
     if (!due && list_empty(&owners->ending))
         return 0;
-    lock_table_withhold(&owners->locks);
+    lock_table_suspend_grants(&owners->locks);
     int r = due ? let_leave(core, ts, heard) : 0;
     while (r >= 0 && !list_empty(&owners->ending) && *left > 0)
         r = end_one(core, ts, left);
@@ -445,9 +445,9 @@ static int end_abandoned(struct core *core, tl_ts ts, size_t left)
 static int sweep_on(struct core *core, tl_ts ts)
 {
     core__begin(core, ts);
-    lock_table_withhold(&core->owners->locks);
+    lock_table_suspend_grants(&core->owners->locks);
     int r = list_empty(&core->owners->leaving) ? 0 : session__leave_on(core);
-    lock_table_let_in(&core->owners->locks);
+    lock_table_resume_grants(&core->owners->locks);
     if (r >= 0)
         r = owners__settle(core);
     int written = core__commit(core);

@@ -76,12 +76,12 @@ static inline struct session *owners_live_session(const struct owners *owners, s
     return session == NULL || session->leaving ? NULL : session;
 }
 
-/* As lock_table_token(), of an owner that is not abandoned, and whose session lives still. */
+/* As lock_table_find_token(), of an owner that is not abandoned, and whose session lives still. */
 static inline bool owners_token(const struct owners *owners, tl_ts token, const struct resource_name *name,
                                 struct lock_owner **ret_owner)
 {
     struct lock_owner *owner;
-    if (!lock_table_token(&owners->locks, token, name, &owner) || party_of(owner)->abandoned ||
+    if (!lock_table_find_token(&owners->locks, token, name, &owner) || party_of(owner)->abandoned ||
         (party_of(owner)->session != NULL && party_of(owner)->session->leaving))
         return false;
     *ret_owner = owner;

@@ -12,7 +12,7 @@
 #include "core/documents/doc.h"
 #include "core/feed/feed.h"
 #include "core/locks/lock.h"
-#include "core/locks/lock_code.h"
+#include "core/locks/lock_codec.h"
 #include "core/owners/hosts.h"
 #include "core/owners/kept.h"
 #include "core/owners/owners.h"
@@ -439,7 +439,7 @@ static int compare_numbers(const void *a, const void *b)
 }
 
 /* Whether the owners have numbers of their own, such as were given. */
-static bool are_numbered(const struct owners *owners, const struct lock_parties *parties)
+static bool are_numbered(const struct owners *owners, const struct lock_codec_refs *parties)
 {
     uint64_t *numbers = mem_alloc((parties->owner_count + 1) * sizeof *numbers);
     bool sound = true;
@@ -455,12 +455,12 @@ static bool are_numbered(const struct owners *owners, const struct lock_parties 
 }
 
 /* All who may hold something, in the order of the sections, and all requests; some that are ready have none any more. */
-static struct lock_parties gather(const struct core *core, struct arena *arena)
+static struct lock_codec_refs gather(const struct core *core, struct arena *arena)
 {
     const struct owners *owners = core->owners;
     size_t waits = length_of(&owners->waits), position = 0;
     size_t most = owners->sessions.count + owners->txns.count + waits;
-    struct lock_parties parties = {
+    struct lock_codec_refs parties = {
         .owners = arena_alloc(arena, (most + 1) * sizeof(struct lock_owner *)),
         .requests = arena_alloc(arena, (waits + 1) * sizeof(struct lock_request *)),
     };
@@ -490,7 +490,7 @@ static bool asks_for(const struct wait *wait, struct lock_request *request)
 }
 
 /* Gives each wait the request that was read for it. */
-static void give_requests(struct coder *coder, struct owners *owners, const struct lock_parties *parties)
+static void give_requests(struct coder *coder, struct owners *owners, const struct lock_codec_refs *parties)
 {
     size_t next = 0;
 
@@ -550,14 +550,14 @@ static void code_locks(struct sections *sections, struct core *core)
     struct owners *owners = core->owners;
     struct coder coder = section_begin(sections, SECTION_LOCKS);
     struct arena arena = ARENA_INIT;
-    struct lock_parties parties = gather(core, &arena);
+    struct lock_codec_refs parties = gather(core, &arena);
 
-    lock_table_code(&coder, &owners->locks, &parties);
+    lock_codec_table(&coder, &owners->locks, &parties);
     if (coder_reads(&coder)) {
         coder_demand(&coder, coder.bad || are_numbered(owners, &parties));
         give_requests(&coder, owners, &parties);
         if (coder.bad)
-            lock_code_abandon(&owners->locks, &parties);
+            lock_codec_discard(&owners->locks, &parties);
     }
     section_end(sections, &coder);
     arena_deinit(&arena);

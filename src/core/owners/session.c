@@ -365,10 +365,10 @@ static bool held_by_others(const struct sparing *sparing, const struct resource 
 /* Whether what an ended session left is to be done on a resource: it stands before all others. */
 static bool awaited_by_kept(const struct resource *resource)
 {
-    struct lock_waiters waiters = lock_waiters(resource);
+    struct lock_waiter_iter waiters = lock_waiter_iter(resource);
     const struct lock_request *request;
     enum lock_mode mode;
-    return lock_waiters_next(&waiters, &request, &mode) && lock_request_owner(request)->first;
+    return lock_waiter_iter_next(&waiters, &request, &mode) && lock_request_owner(request)->cleanup;
 }
 
 /* The keys of a document by the name under which it is locked, which may stand for that of any type. */
@@ -805,7 +805,7 @@ int session__end(struct core *core, struct session *session, enum session_end ho
     struct lock_table *locks = &core->owners->locks;
     size_t left = core->limits.ephemeral_piece;
     begin(core, session, how);
-    lock_table_withhold(locks);
+    lock_table_suspend_grants(locks);
     cancel_all_waits(core, session);
     int r = go_on(core, session, &left);
     if (r > 0 && session->ending) {
@@ -813,7 +813,7 @@ int session__end(struct core *core, struct session *session, enum session_end ho
         session__put_progress(core, session);
         session->end_noted = true;
     }
-    lock_table_let_in(locks);
+    lock_table_resume_grants(locks);
     return r;
 }
 

@@ -23,7 +23,7 @@
 #include "core/documents/ephemeral.h"
 #include "core/documents/write.h"
 #include "core/locks/lock.h"
-#include "core/locks/lock_log.h"
+#include "core/locks/lock_record_buf.h"
 #include "core/locks/resource.h"
 #include "core/owners/kept.h"
 #include "core/owners/lock_past.h"
@@ -150,7 +150,7 @@ static void encode_lock(struct buf *value, const struct lock_hold *hold)
     struct arena arena = ARENA_INIT;
     struct resource_name name = resource_name(hold->resource, &arena);
     buf_byte(value, (char)(hold->mode | (unsigned)name.space << LOCK_RECORD_SPACE_SHIFT |
-                           (hold->aside ? LOCK_RECORD_ASIDE : 0)));
+                           (hold->auxiliary ? LOCK_RECORD_ASIDE : 0)));
     buf_varint(value, hold->since);
     buf_varint(value, hold->token);
     action_put_slice(value, name.index);
@@ -165,7 +165,7 @@ static void chain_lock(struct core *core, const struct lock_hold *hold, bool gon
     const uint64_t change[] = {
         core->lock_chain, core->ts,
         hold->number,     hold->owner->number,
-        hold->token,      hold->mode | (hold->aside ? LOCK_RECORD_ASIDE : 0) | (gone ? LOCK_RECORD_GONE : 0)};
+        hold->token,      hold->mode | (hold->auxiliary ? LOCK_RECORD_ASIDE : 0) | (gone ? LOCK_RECORD_GONE : 0)};
     core->lock_chain = slice_hash(slice_make(change, sizeof change));
 }
 
@@ -205,12 +205,12 @@ void session__lock_changed(void *context, const struct lock_hold *hold, bool gon
     struct buf key = BUF_INIT(BUF_UNLIMITED);
     lock_key(&key, hold->number, hold->owner->number);
     if (gone) {
-        lock_log_drop(&core->log, buf_as_slice(&key));
+        lock_record_buf_delete(&core->lock_records, buf_as_slice(&key));
         core->named_ts = TL_TS_NONE; /* it may have been this record that told */
     } else {
         struct buf value = BUF_INIT(BUF_UNLIMITED);
         encode_lock(&value, hold);
-        lock_log_put(&core->log, buf_as_slice(&key), buf_as_slice(&value));
+        lock_record_buf_put(&core->lock_records, buf_as_slice(&key), buf_as_slice(&value));
         core->named_ts = hold->token > core->named_ts ? hold->token : core->named_ts;
         buf_deinit(&value);
     }
@@ -295,7 +295,7 @@ static int load_lock(void *context, struct slice key, struct slice value)
     struct core *core = work->core;
     uint64_t number, lock, since, token;
     struct slice mode;
-    struct lock_want want = {0};
+    struct lock_spec want = {0};
     key = slice_from_offset(key, 1);
     if (!slice_take_u64be(&key, &lock) || !slice_take_u64be(&key, &number) || !slice_take(&value, 1, &mode) ||
         !slice_take_varint(&value, &since) || !slice_take_varint(&value, &token) ||
@@ -305,7 +305,7 @@ static int load_lock(void *context, struct slice key, struct slice value)
     struct session *session = session_numbered(work, number);
     want.mode = (enum lock_mode)(mode.data[0] & LOCK_RECORD_MODE);
     want.on.space = (enum resource_space)(mode.data[0] >> LOCK_RECORD_SPACE_SHIFT & LOCK_RECORD_SPACE);
-    want.aside = (mode.data[0] & LOCK_RECORD_ASIDE) != 0;
+    want.auxiliary = (mode.data[0] & LOCK_RECORD_ASIDE) != 0;
     if (session == NULL || want.mode == LOCK_NONE || want.on.space >= RESOURCE_SPACE_COUNT ||
         mode.data[0] >= 2 * LOCK_RECORD_ASIDE)
         return tl_trace(TL_ERR_CORRUPT);

@@ -307,7 +307,7 @@ static enum lock_mode mode_of(enum lock_bit bit)
     return (enum lock_mode)(LOCK_S + (bit < LOCK_BIT_S ? bit : bit - LOCK_BIT_S));
 }
 
-void story_circle(const struct lock_step *steps, size_t count, const char *between, struct buf *buf)
+void story_circle(const struct wait_edge *steps, size_t count, const char *between, struct buf *buf)
 {
     size_t start = buf->len;
     for (size_t i = 0; i < count; i++) {
@@ -320,7 +320,7 @@ void story_circle(const struct lock_step *steps, size_t count, const char *betwe
         story_owner(lock_request_owner(steps[i].request), buf);
         buf_lit(buf, " waits for ");
         story_resource(steps[i].resource, buf);
-        if (steps[i].behind)
+        if (steps[i].soft)
             buf_lit(buf, " behind ");
         else
             buf_lit(buf, " held by ");
@@ -328,7 +328,7 @@ void story_circle(const struct lock_step *steps, size_t count, const char *betwe
     }
 }
 
-void story_circle_json(const struct lock_step *steps, size_t count, struct buf *buf)
+void story_circle_json(const struct wait_edge *steps, size_t count, struct buf *buf)
 {
     size_t start = buf->len, i = 0;
     buf_lit(buf, "\"cycle\":[");
@@ -339,7 +339,7 @@ void story_circle_json(const struct lock_step *steps, size_t count, struct buf *
         story_owner_json(lock_request_owner(steps[i].request), buf);
         buf_printf(buf, ",\"mode\":\"%s\",", lock_mode_name(mode_of(steps[i].bit)));
         resource_text_json(steps[i].resource, buf);
-        buf_printf(buf, ",\"%s\":{", steps[i].behind ? "behind" : "held_by");
+        buf_printf(buf, ",\"%s\":{", steps[i].soft ? "behind" : "held_by");
         story_owner_json(steps[i].holder, buf);
         buf_lit(buf, "}}");
     }

@@ -59,8 +59,8 @@ void story_resource(const struct resource *resource, struct buf *buf);
 void story_lock_json(const struct lock_hold *hold, struct buf *buf);
 
 /* A circle: what each step waits for, with `between` them; the same as a JSON array "cycle", and "more" where steps are left out. */
-void story_circle(const struct lock_step *steps, size_t count, const char *between, struct buf *buf);
-void story_circle_json(const struct lock_step *steps, size_t count, struct buf *buf);
+void story_circle(const struct wait_edge *steps, size_t count, const char *between, struct buf *buf);
+void story_circle_json(const struct wait_edge *steps, size_t count, struct buf *buf);
 
 /* One who is in the way: {"session", "mode", "resource", ...}, names cut as in all explanations. */
 void story_conflict_json(const struct lock_conflict *conflict, struct buf *buf);

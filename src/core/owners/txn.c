@@ -458,7 +458,7 @@ static struct wanted_documents find_wanted(struct core *core, const struct txn *
     {
         const struct lock_hold *hold = list_entry(link, struct lock_hold, of_owner);
         core__work(core, WORK_LOCK);
-        if (hold->mode != LOCK_X || hold->resource->kind != RESOURCE_DOCUMENT || lock_hold_alone(hold))
+        if (hold->mode != LOCK_X || hold->resource->kind != RESOURCE_DOCUMENT || lock_hold_is_sole(hold))
             continue;
         wanted.names = arena_grow(&core->arena, wanted.names, wanted.count, &capacity, sizeof *wanted.names);
         wanted.names[wanted.count++] = resource_name(hold->resource, &core->arena);
@@ -497,8 +497,8 @@ static void move_documents(struct core *core, const struct wanted_documents *wan
 {
     struct lock_table *locks = &core->owners->locks;
     for (size_t i = 0; i < wanted->count; i++)
-        if (!lock_table_lies(locks, &wanted->names[i]))
-            lock_table_move(locks, &wanted->names[i], wanted->names[i].path);
+        if (!lock_table_document_is_at(locks, &wanted->names[i]))
+            lock_table_move_document(locks, &wanted->names[i], wanted->names[i].path);
 }
 
 /* Documents that live with a session which has ended since must not be born after its end. */
@@ -575,10 +575,10 @@ static int commit(struct core *core, struct command *command, struct txn *txn)
     ahead__keep(core, txn->id, txn->ahead_notes);
     put_outcome(core, txn, &outcome);
     command->txn.past = tl_steal(txn->overlay);
-    lock_table_withhold(locks); /* that documents have moved and that the locks are gone is one moment */
+    lock_table_suspend_grants(locks); /* that documents have moved and that the locks are gone is one moment */
     txn__free(core, txn);
     move_documents(core, &wanted);
-    lock_table_let_in(locks);
+    lock_table_resume_grants(locks);
     return 0;
 }
 

@@ -40,7 +40,7 @@ struct wait *wait__new(struct core *core, struct command *command, struct lock_o
         *wait->party = (struct party){.kind = PARTY_WRITE, .session = session};
         wait->owner = &wait->party->owner;
         lock_owner_init(&core->owners->locks, wait->owner, session == NULL ? NULL : &session->party.owner, wait->party);
-        wait->owner->one_shot = true;
+        wait->owner->autocommit = true;
     }
     return wait;
 }
@@ -56,7 +56,7 @@ struct wait *wait__restore_ended(struct core *core, struct command *command)
     return wait;
 }
 
-int wait__ask(struct core *core, struct wait *wait, const struct lock_want *wants, size_t count, bool may_wait)
+int wait__ask(struct core *core, struct wait *wait, const struct lock_spec *wants, size_t count, bool may_wait)
 {
     lock_request_free(wait->request);
     wait->request = lock_request_new(&core->owners->locks, wait->owner, wants, count, wait);
@@ -92,7 +92,7 @@ void wait__park(struct core *core, struct wait *wait, uint64_t deadline)
     deadline_set(&owners->wait_ends, &wait->deadline, deadline);
     if (again)
         return;
-    wait->place = lock_request_ahead(wait->request);
+    wait->place = lock_request_queue_position(wait->request);
     if (!list_linked(&wait->of_all))
         wait__restore(core, wait, wait->command != NULL && wait->command->request != 0);
     if (wait->txn != NULL)
@@ -269,7 +269,7 @@ size_t wait__things(const struct wait *wait)
         things = items_left(wait);
     else if (command != NULL && (command->type == COMMAND_RENAME || command_is(command->type, COMMAND_CHANGES_INDEX)))
         things = CHANGE_THINGS;
-    return things + (wait->request == NULL ? 0 : lock_request_want_count(wait->request) / THING_LOCKS);
+    return things + (wait->request == NULL ? 0 : lock_request_spec_count(wait->request) / THING_LOCKS);
 }
 
 int wait__timed_out(struct core *core, struct wait *wait)

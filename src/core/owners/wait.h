@@ -82,7 +82,7 @@ const struct turns *owners__turns(const struct command *command);
 struct wait *wait__new(struct core *core, struct command *command, struct lock_owner *owner, struct session *session,
                        struct txn *txn);
 /* Asks for wants, in place of what it asked for before. Returns: as lock_request_start(). */
-int wait__ask(struct core *core, struct wait *wait, const struct lock_want *wants, size_t count,
+int wait__ask(struct core *core, struct wait *wait, const struct lock_spec *wants, size_t count,
               bool may_wait) TL_MUST_USE;
 /* Begins to wait until `deadline`. */
 void wait__park(struct core *core, struct wait *wait, uint64_t deadline);

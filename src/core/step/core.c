@@ -14,7 +14,7 @@
 #include "core/catalog/counter.h"
 #include "core/documents/seen.h"
 #include "core/feed/feed.h"
-#include "core/locks/lock_log.h"
+#include "core/locks/lock_record_buf.h"
 #include "core/step/handler.h"
 #include "core/step/hooks.h"
 #include "core/step/unit.h"
@@ -138,7 +138,7 @@ int core__open_bare(struct store *store, const struct core_limits *limits, struc
     omap_init(&core->tree_pending);
     core->arena = core->scratch = ARENA_INIT;
     core->batch = store_batch_new(store);
-    lock_log_init(&core->log);
+    lock_record_buf_init(&core->lock_records);
     sweep_init(&core->sweep);
     r = core__open_limits(core, limits);
     if (r == 0)
@@ -194,7 +194,7 @@ void core_close(struct core *core)
     arena_deinit(&core->arena);
     arena_deinit(&core->scratch);
     store_batch_free(core->batch);
-    lock_log_deinit(&core->log);
+    lock_record_buf_deinit(&core->lock_records);
     buf_deinit(&core->marked);
     mem_free(core);
 }
@@ -217,7 +217,7 @@ void core__begin(struct core *core, tl_ts at)
     core->unit_work = core_step_work(core);
     core->leased = NULL;
     core->leased_count = core->leased_capacity = 0;
-    if (!lock_log_keeps(&core->log))
+    if (!lock_record_buf_has_retained(&core->lock_records))
         core->named_ts = TL_TS_NONE;
     store_batch_clear(core->batch);
     store_batch_begin(core->batch, core->ts);
@@ -292,7 +292,7 @@ static void chain_locks(struct core *core)
 /* Writes the batch, and what the log of locks has; `ended` is the newest timestamp that any of it has used. */
 static int write_batch(struct core *core, tl_ts ended)
 {
-    lock_log_pour(&core->log, core->batch);
+    lock_record_buf_flush(&core->lock_records, core->batch);
     if (core->named_ts < ended) /* or else a counter's record or a lock's token names it */
         write_ts(core, last_ts_key, ended, SLICE_NONE);
     if (core->chained)
@@ -319,8 +319,8 @@ int core__commit(struct core *core)
         chain_locks(core);
         if (core->saving && store_batch_count(core->batch) == 0)
             ; /* the log of commands has it, and nothing else needs to */
-        else if (core->grouping && store_batch_count(core->batch) == 0 && core->log.records.len < LOG_BYTES_MAX)
-            lock_log_keep(&core->log, ended);
+        else if (core->grouping && store_batch_count(core->batch) == 0 && core->lock_records.records.len < LOG_BYTES_MAX)
+            lock_record_buf_retain(&core->lock_records, ended);
         else
             r = write_batch(core, ended);
     }
@@ -340,11 +340,11 @@ int core_group_end(struct core *core)
 {
     REQUIRE(!core->open && core->grouping);
     core->grouping = false;
-    if (!lock_log_keeps(&core->log))
+    if (!lock_record_buf_has_retained(&core->lock_records))
         return 0;
     store_batch_clear(core->batch);
-    store_batch_begin(core->batch, core->log.kept_ts);
-    int r = write_batch(core, core->log.kept_ts);
+    store_batch_begin(core->batch, core->lock_records.retained_ts);
+    int r = write_batch(core, core->lock_records.retained_ts);
     return r < 0 ? tl_trace(r) : 0;
 }
 
@@ -358,7 +358,7 @@ void core__abandon(struct core *core)
     core->ahead = 0;
     core->named_ts = TL_TS_NONE;
     owners__uncount_leases(core);
-    lock_log_cut(&core->log);
+    lock_record_buf_discard(&core->lock_records);
     core->locks_changed = false;
     core->lock_chain = 0;
     counters__forget(&core->counters);
@@ -521,7 +521,7 @@ uint64_t core_chain(const struct core *core)
 
 void core_begin_chain(struct core *core, uint64_t chain)
 {
-    REQUIRE(!core->open && !lock_log_keeps(&core->log));
+    REQUIRE(!core->open && !lock_record_buf_has_retained(&core->lock_records));
     core->chain = chain;
     core->chained = true;
     store_batch_track_digest(core->batch);
@@ -529,7 +529,7 @@ void core_begin_chain(struct core *core, uint64_t chain)
 
 int core_begin_saving(struct core *core)
 {
-    REQUIRE(!core->open && !core->grouping && !lock_log_keeps(&core->log));
+    REQUIRE(!core->open && !core->grouping && !lock_record_buf_has_retained(&core->lock_records));
     core->saving = true;
     return owners__drop_lock_records(core);
 }

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 #include "base/check.h"
-#include "core/locks/lock_log.h"
+#include "core/locks/lock_record_buf.h"
 #include "core/step/coder.h"
 #include "core/step/core.h"
 #include "core/step/hooks.h"
@@ -35,7 +35,7 @@ void core_save(struct core *core, struct buf *buf)
 {
     struct sections sections = sections_to(buf);
 
-    REQUIRE(!core->open && !core->grouping && !lock_log_keeps(&core->log));
+    REQUIRE(!core->open && !core->grouping && !lock_record_buf_has_retained(&core->lock_records));
     code_numbers(&sections, core);
     owners__code(core, &sections);
     sections_finish(&sections);

@@ -19,7 +19,7 @@
 #include "core/catalog/counter.h"
 #include "core/documents/seen.h"
 #include "core/feed/feed.h"
-#include "core/locks/lock_log.h"
+#include "core/locks/lock_record_buf.h"
 #include "core/step/core.h"
 #include "core/step/figures.h"
 #include "core/tree/empty.h"
@@ -78,7 +78,7 @@ struct core {
     bool in_txn;    /* a transaction's request ran in it, which a crash takes back with its transaction ... */
     size_t ahead;   /* ... unless there are more changes in the batch than these: entries put ahead, and their notes */
     struct store_batch *batch;
-    struct lock_log log;            /* records of locks, not in `batch` yet; empty when `saving` */
+    struct lock_record_buf lock_records;            /* records of locks, not in `batch` yet; empty when `saving` */
     bool locks_changed;             /* the unit has changed locks of which there is no record */
     uint64_t lock_chain;            /* over these changes, when `chained` */
     struct arena arena;             /* reset when the unit ends */
@@ -138,7 +138,7 @@ void core__abandon(struct core *core);
 /* Returns: whether the open unit has changed locks that outlive the process. */
 static inline bool core__locks_changed(const struct core *core)
 {
-    return core->locks_changed || lock_log_changed(&core->log);
+    return core->locks_changed || lock_record_buf_has_open(&core->lock_records);
 }
 
 /* Returns: whether the open unit has changed anything that outlives the process. */

@@ -224,7 +224,7 @@ static bool visit_pattern(struct resolver *r, struct node *node, struct want wan
         return FAIL(ILLEGAL_ARGUMENT_EXCEPTION, -1, "invalid regular expression: unknown flag [%c]", letter);
     const char *error;
     size_t index;
-    struct pattern *pattern =
+    struct regex *pattern =
         regex_compile(r->compiler->arena, text_constant(r->compiler->arena, node->text), bits, &error, &index);
     if (pattern == NULL) {
         compile_fail(r->compiler, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, node->offset + 1 + (int32_t)index,

@@ -51,7 +51,7 @@ static bool collection_clear(struct call *call, struct value *ret)
         ok = seq_clear(call->run, seq_of(call->self));
     else
         ok = dict_clear(call->run,
-                        value_is_set(call->self) ? dict_of(call->self) : ((struct view *)call->self.object)->dict);
+                        value_is_set(call->self) ? dict_of(call->self) : ((struct map_view *)call->self.object)->dict);
     return ok && give_nothing(ret);
 }
 
@@ -61,7 +61,7 @@ bool methods_collection_holds(struct run *run, struct value collection, struct v
     struct entry *entry;
     *ret = false;
     if (value_is_set(collection) || value_is(collection, CLASS_KEY_SET)) {
-        struct dict *dict = value_is_set(collection) ? dict_of(collection) : ((struct view *)collection.object)->dict;
+        struct dict *dict = value_is_set(collection) ? dict_of(collection) : ((struct map_view *)collection.object)->dict;
         if (!dict_find(run, dict, item, &entry))
             return false;
         *ret = entry != NULL;
@@ -185,7 +185,7 @@ static bool remove_value(struct run *run, struct value collection, struct value 
     *ret_removed = false;
     if (value_is_set(collection) || value_is(collection, CLASS_KEY_SET)) {
         struct entry *entry;
-        struct dict *dict = value_is_set(collection) ? dict_of(collection) : ((struct view *)collection.object)->dict;
+        struct dict *dict = value_is_set(collection) ? dict_of(collection) : ((struct map_view *)collection.object)->dict;
         if (!dict_remove(run, dict, item, &entry))
             return false;
         *ret_removed = entry != NULL;

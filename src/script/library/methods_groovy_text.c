@@ -52,24 +52,24 @@ static bool each_line(struct call *call, struct value *ret)
 
 /* Matches: a text, or a list of the groups of a pattern that has some */
 
-static struct matcher *match_with(struct run *run, struct value self, struct value pattern)
+static struct regex_matcher *match_with(struct run *run, struct value self, struct value pattern)
 {
     struct text *text = text_self(run, self);
     if (text == NULL || pattern.kind == VALUE_NULL)
         return NULL;
-    struct pattern *compiled = value_is(pattern, CLASS_PATTERN) ? (struct pattern *)pattern.object
+    struct regex *compiled = value_is(pattern, CLASS_PATTERN) ? (struct regex *)pattern.object
                                                                 : regex_new(run, text_self(run, pattern), 0);
-    return compiled == NULL ? NULL : matcher_new(run, compiled, text);
+    return compiled == NULL ? NULL : regex_matcher_new(run, compiled, text);
 }
 
-static bool group_text(struct run *run, const struct matcher *matcher, unsigned group, struct value *ret)
+static bool group_text(struct run *run, const struct regex_matcher *matcher, unsigned group, struct value *ret)
 {
     int32_t begin = matcher->groups[group * 2], end = matcher->groups[group * 2 + 1];
     *ret = VALUE_NONE;
     return begin < 0 || give(ret, text_substring(run, matcher->input, (size_t)begin, (size_t)end));
 }
 
-static bool match_value(struct run *run, const struct matcher *matcher, struct value *ret)
+static bool match_value(struct run *run, const struct regex_matcher *matcher, struct value *ret)
 {
     struct seq *groups = seq_new(run, CLASS_ARRAY_LIST, 0);
     if (matcher->pattern->groups == 0)
@@ -92,12 +92,12 @@ static bool no_pattern(struct run *run)
 static bool call_matches(struct call *call, struct seq *all)
 {
     struct run *run = call->run;
-    struct matcher *matcher = match_with(run, call->self, call->args[0]);
+    struct regex_matcher *matcher = match_with(run, call->self, call->args[0]);
     struct value match;
     bool found;
     if (matcher == NULL)
         return no_pattern(run);
-    while (matcher_find(run, matcher, &found)) {
+    while (regex_matcher_find(run, matcher, &found)) {
         if (!found)
             return true;
         if (!match_value(run, matcher, &match) || !run_invoke(run, call->args[1], &match, 1, &match) ||
@@ -116,13 +116,13 @@ static bool each_match(struct call *call, struct value *ret)
 static bool find(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
-    struct matcher *matcher = match_with(run, call->self, call->args[0]);
+    struct regex_matcher *matcher = match_with(run, call->self, call->args[0]);
     struct value match;
     bool found;
     *ret = value_of(matcher);
     if (matcher == NULL)
         return no_pattern(run);
-    if (!matcher_find(run, matcher, &found))
+    if (!regex_matcher_find(run, matcher, &found))
         return false;
     *ret = VALUE_NONE;
     return !found || (match_value(run, matcher, &match) && run_invoke(run, call->args[1], &match, 1, ret));

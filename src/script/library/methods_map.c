@@ -125,10 +125,10 @@ static bool map_size(struct call *call, struct value *ret)
     return give_int(ret, dict_of(call->self)->count);
 }
 
-static bool view_of(struct call *call, struct value *ret)
+static bool map_view_of(struct call *call, struct value *ret)
 {
     enum class_id id = (enum class_id)call->row->datum.number;
-    struct view *view = run_object(call->run, sizeof *view, id);
+    struct map_view *view = run_object(call->run, sizeof *view, id);
     view->dict = dict_of(call->self);
     return give(ret, view);
 }
@@ -497,9 +497,9 @@ static const struct method_row map_methods[] = {
     {"void clear()", BOTH, map_clear},
     {"boolean isEmpty()", BOTH, map_is_empty},
     {"int size()", BOTH, map_size},
-    {"Set keySet()", BOTH, view_of, {CLASS_KEY_SET}},
-    {"Collection values()", BOTH, view_of, {CLASS_VALUE_COLLECTION}},
-    {"Set entrySet()", BOTH, view_of, {CLASS_ENTRY_SET}},
+    {"Set keySet()", BOTH, map_view_of, {CLASS_KEY_SET}},
+    {"Collection values()", BOTH, map_view_of, {CLASS_VALUE_COLLECTION}},
+    {"Set entrySet()", BOTH, map_view_of, {CLASS_ENTRY_SET}},
     {"void forEach(BiConsumer)", BOTH, map_for_each},
     {"void replaceAll(BiFunction)", BOTH, map_replace_all},
     {"def compute(def, BiFunction)", BOTH, map_compute},

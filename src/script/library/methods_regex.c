@@ -4,31 +4,31 @@
 
 #include "script/value/regex.h"
 
-static struct pattern *pattern_of(struct value v)
+static struct regex *regex_of(struct value v)
 {
-    return (struct pattern *)v.object;
+    return (struct regex *)v.object;
 }
 
-static struct matcher *matcher_of(struct value v)
+static struct regex_matcher *regex_matcher_of(struct value v)
 {
-    return (struct matcher *)v.object;
+    return (struct regex_matcher *)v.object;
 }
 
 static bool pattern_matcher(struct call *call, struct value *ret)
 {
     NOT_NULL(0);
     struct text *input = value_to_text(call->run, call->args[0]);
-    return input != NULL && give(ret, matcher_new(call->run, pattern_of(call->self), input));
+    return input != NULL && give(ret, regex_matcher_new(call->run, regex_of(call->self), input));
 }
 
 static bool pattern_source(struct call *call, struct value *ret)
 {
-    return give(ret, pattern_of(call->self)->source);
+    return give(ret, regex_of(call->self)->source);
 }
 
 static bool pattern_flags(struct call *call, struct value *ret)
 {
-    return give_int(ret, pattern_of(call->self)->flags);
+    return give_int(ret, regex_of(call->self)->flags);
 }
 
 static bool pattern_split(struct call *call, struct value *ret)
@@ -36,7 +36,7 @@ static bool pattern_split(struct call *call, struct value *ret)
     NOT_NULL(0);
     struct text *input = value_to_text(call->run, call->args[0]);
     return input != NULL &&
-           give(ret, regex_split(call->run, pattern_of(call->self), input, call->count == 2 ? call->args[1].i : 0));
+           give(ret, regex_split(call->run, regex_of(call->self), input, call->count == 2 ? call->args[1].i : 0));
 }
 
 static bool pattern_split_stream(struct call *call, struct value *ret)
@@ -70,8 +70,8 @@ static bool run_predicate(struct run *run, struct closure *closure, struct value
     (void)n;
     bool found;
     struct text *input = value_to_text(run, a[0]);
-    struct matcher *matcher = input == NULL ? NULL : matcher_new(run, pattern_of(closure->held[0]), input);
-    return matcher != NULL && matcher_find(run, matcher, &found) && give_boolean(ret, found);
+    struct regex_matcher *matcher = input == NULL ? NULL : regex_matcher_new(run, regex_of(closure->held[0]), input);
+    return matcher != NULL && regex_matcher_find(run, matcher, &found) && give_boolean(ret, found);
 }
 
 static bool pattern_as_predicate(struct call *call, struct value *ret)
@@ -83,14 +83,14 @@ static bool pattern_as_predicate(struct call *call, struct value *ret)
 static bool matcher_matches(struct call *call, struct value *ret)
 {
     bool found;
-    return matcher_match_at(call->run, matcher_of(call->self), matcher_of(call->self)->from, true, &found) &&
+    return regex_matcher_match_at(call->run, regex_matcher_of(call->self), regex_matcher_of(call->self)->from, true, &found) &&
            give_boolean(ret, found);
 }
 
 static bool matcher_looking_at(struct call *call, struct value *ret)
 {
     bool found;
-    return matcher_match_at(call->run, matcher_of(call->self), matcher_of(call->self)->from, false, &found) &&
+    return regex_matcher_match_at(call->run, regex_matcher_of(call->self), regex_matcher_of(call->self)->from, false, &found) &&
            give_boolean(ret, found);
 }
 
@@ -98,15 +98,15 @@ static bool matcher_find_next(struct call *call, struct value *ret)
 {
     bool found;
     if (call->count == 1) {
-        if (call->args[0].i < 0 || call->args[0].i > matcher_of(call->self)->input->length)
+        if (call->args[0].i < 0 || call->args[0].i > regex_matcher_of(call->self)->input->length)
             return run_throw(call->run, CLASS_INDEX_OUT_OF_BOUNDS_EXCEPTION, "Illegal start index");
-        matcher_of(call->self)->matched = false;
-        matcher_of(call->self)->last_end = call->args[0].i;
+        regex_matcher_of(call->self)->matched = false;
+        regex_matcher_of(call->self)->last_end = call->args[0].i;
     }
-    return matcher_find(call->run, matcher_of(call->self), &found) && give_boolean(ret, found);
+    return regex_matcher_find(call->run, regex_matcher_of(call->self), &found) && give_boolean(ret, found);
 }
 
-static bool check_group(struct run *run, const struct matcher *matcher, int64_t group)
+static bool check_group(struct run *run, const struct regex_matcher *matcher, int64_t group)
 {
     if (!matcher->matched)
         return run_throw(run, CLASS_ILLEGAL_STATE_EXCEPTION, "No match found");
@@ -115,7 +115,7 @@ static bool check_group(struct run *run, const struct matcher *matcher, int64_t 
     return true;
 }
 
-static bool give_group(struct run *run, const struct matcher *matcher, int64_t group, struct value *ret)
+static bool give_group(struct run *run, const struct regex_matcher *matcher, int64_t group, struct value *ret)
 {
     if (!check_group(run, matcher, group))
         return false;
@@ -126,7 +126,7 @@ static bool give_group(struct run *run, const struct matcher *matcher, int64_t g
 
 static bool matcher_group(struct call *call, struct value *ret)
 {
-    return give_group(call->run, matcher_of(call->self), call->count == 1 ? call->args[0].i : 0, ret);
+    return give_group(call->run, regex_matcher_of(call->self), call->count == 1 ? call->args[0].i : 0, ret);
 }
 
 static bool matcher_named_group(struct call *call, struct value *ret)
@@ -134,35 +134,35 @@ static bool matcher_named_group(struct call *call, struct value *ret)
     struct run *run = call->run;
     NOT_NULL(0);
     struct slice wanted = text_utf8(run, text_of(call->args[0]));
-    for (const struct regex_name *name = matcher_of(call->self)->pattern->names; name != NULL; name = name->next)
+    for (const struct regex_name *name = regex_matcher_of(call->self)->pattern->names; name != NULL; name = name->next)
         if (slice_equal(name->name, wanted))
-            return give_group(run, matcher_of(call->self), name->group, ret);
+            return give_group(run, regex_matcher_of(call->self), name->group, ret);
     return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "No group with name <%.*s>", SLICE_ARG(wanted));
 }
 
 static bool matcher_start(struct call *call, struct value *ret)
 {
     int64_t group = call->count == 1 ? call->args[0].i : 0;
-    return check_group(call->run, matcher_of(call->self), group) &&
-           give_int(ret, matcher_of(call->self)->groups[group * 2]);
+    return check_group(call->run, regex_matcher_of(call->self), group) &&
+           give_int(ret, regex_matcher_of(call->self)->groups[group * 2]);
 }
 
 static bool matcher_end(struct call *call, struct value *ret)
 {
     int64_t group = call->count == 1 ? call->args[0].i : 0;
-    return check_group(call->run, matcher_of(call->self), group) &&
-           give_int(ret, matcher_of(call->self)->groups[group * 2 + 1]);
+    return check_group(call->run, regex_matcher_of(call->self), group) &&
+           give_int(ret, regex_matcher_of(call->self)->groups[group * 2 + 1]);
 }
 
 static bool matcher_group_count(struct call *call, struct value *ret)
 {
-    return give_int(ret, matcher_of(call->self)->pattern->groups);
+    return give_int(ret, regex_matcher_of(call->self)->pattern->groups);
 }
 
 static bool matcher_reset(struct call *call, struct value *ret)
 {
-    matcher_of(call->self)->matched = false;
-    matcher_of(call->self)->last_end = -1;
+    regex_matcher_of(call->self)->matched = false;
+    regex_matcher_of(call->self)->last_end = -1;
     *ret = call->self;
     return true;
 }
@@ -170,7 +170,7 @@ static bool matcher_reset(struct call *call, struct value *ret)
 static bool replace(struct call *call, struct value *ret)
 {
     const char *method = call->row->datum.text;
-    struct matcher *matcher = matcher_of(call->self);
+    struct regex_matcher *matcher = regex_matcher_of(call->self);
     struct value arguments[3] = {value_of(matcher->input), value_of(matcher->pattern), call->args[0]};
     struct method_query query = {CLASS_CHAR_SEQUENCE, slice_from(method), 2, METHOD_GROOVY};
     return method_call(method_find(&query), call->run, arguments, 2, ret);
@@ -179,11 +179,11 @@ static bool replace(struct call *call, struct value *ret)
 /* Groovy: how many matches, and m[i]: the i-th, with its groups as a list where it has any. */
 static bool matcher_count(struct call *call, struct value *ret)
 {
-    struct matcher copy = *matcher_of(call->self);
+    struct regex_matcher copy = *regex_matcher_of(call->self);
     int64_t count = 0;
     copy.last_end = -1;
     for (bool found = true; found;) {
-        if (!matcher_find(call->run, &copy, &found))
+        if (!regex_matcher_find(call->run, &copy, &found))
             return false;
         count += found;
     }
@@ -193,12 +193,12 @@ static bool matcher_count(struct call *call, struct value *ret)
 static bool matcher_get_at(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
-    struct matcher copy = *matcher_of(call->self);
+    struct regex_matcher copy = *regex_matcher_of(call->self);
     copy.last_end = -1;
     copy.matched = false;
     for (int64_t i = 0; i <= call->args[0].i; i++) {
         bool found;
-        if (!matcher_find(run, &copy, &found))
+        if (!regex_matcher_find(run, &copy, &found))
             return false;
         if (!found)
             return run_throw(run, CLASS_INDEX_OUT_OF_BOUNDS_EXCEPTION,

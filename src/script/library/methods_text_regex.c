@@ -4,13 +4,13 @@
 #include "script/library/method_args.h"
 #include "script/value/regex.h"
 
-static struct pattern *pattern_of(struct run *run, struct value v)
+static struct regex *regex_of(struct run *run, struct value v)
 {
-    return value_is(v, CLASS_PATTERN) ? (struct pattern *)v.object : regex_new(run, text_of(v), 0);
+    return value_is(v, CLASS_PATTERN) ? (struct regex *)v.object : regex_new(run, text_of(v), 0);
 }
 
 /* "$1" and "${name}" stand for groups, a backslash for what follows it. */
-static bool append_replacement(struct run *run, struct text_buf *out, const struct matcher *matcher,
+static bool append_replacement(struct run *run, struct text_buf *out, const struct regex_matcher *matcher,
                                const struct text *by)
 {
     for (size_t i = 0; i < by->length; i++) {
@@ -37,14 +37,14 @@ static bool append_replacement(struct run *run, struct text_buf *out, const stru
     return true;
 }
 
-static bool group_value(struct run *run, const struct matcher *matcher, unsigned group, struct value *ret)
+static bool group_value(struct run *run, const struct regex_matcher *matcher, unsigned group, struct value *ret)
 {
     int32_t begin = matcher->groups[group * 2], end = matcher->groups[group * 2 + 1];
     *ret = VALUE_NONE;
     return begin < 0 || give(ret, text_substring(run, matcher->input, (size_t)begin, (size_t)end));
 }
 
-static struct value groups_of(struct run *run, const struct matcher *matcher)
+static struct value groups_of(struct run *run, const struct regex_matcher *matcher)
 {
     struct seq *groups = seq_new(run, CLASS_ARRAY_LIST, 0);
     for (unsigned i = 0; i <= matcher->pattern->groups; i++) {
@@ -56,7 +56,7 @@ static struct value groups_of(struct run *run, const struct matcher *matcher)
 }
 
 /* Painless hands the matcher to a function, Groovy the match or, where the pattern has groups, a list of them all. */
-static bool append_computed(struct run *run, struct text_buf *out, struct matcher *matcher, struct value function)
+static bool append_computed(struct run *run, struct text_buf *out, struct regex_matcher *matcher, struct value function)
 {
     struct value argument = value_of(matcher), result;
     if (run->groovy && matcher->pattern->groups > 0)
@@ -72,8 +72,8 @@ static bool replace_regex(struct call *call, struct value *ret)
     bool all = call->row->datum.number != 0;
     struct run *run = call->run;
     struct text *text = value_to_text(run, call->self);
-    struct pattern *pattern = text == NULL || call->args[0].kind == VALUE_NULL ? NULL : pattern_of(run, call->args[0]);
-    struct matcher *matcher = pattern == NULL ? NULL : matcher_new(run, pattern, text);
+    struct regex *pattern = text == NULL || call->args[0].kind == VALUE_NULL ? NULL : regex_of(run, call->args[0]);
+    struct regex_matcher *matcher = pattern == NULL ? NULL : regex_matcher_new(run, pattern, text);
     struct text_buf out;
     size_t done = 0;
     NOT_NULL(0);
@@ -82,7 +82,7 @@ static bool replace_regex(struct call *call, struct value *ret)
         return false;
     text_buf_init(&out, run);
     for (bool found = true; found;) {
-        if (!matcher_find(run, matcher, &found))
+        if (!regex_matcher_find(run, matcher, &found))
             return false;
         if (!found)
             break;
@@ -104,15 +104,15 @@ static bool string_matches(struct call *call, struct value *ret)
     struct run *run = call->run;
     NOT_NULL(0);
     bool found;
-    struct pattern *pattern = pattern_of(run, call->args[0]);
-    struct matcher *matcher = pattern == NULL ? NULL : matcher_new(run, pattern, text_of(call->self));
-    return matcher != NULL && matcher_match_at(run, matcher, 0, true, &found) && give_boolean(ret, found);
+    struct regex *pattern = regex_of(run, call->args[0]);
+    struct regex_matcher *matcher = pattern == NULL ? NULL : regex_matcher_new(run, pattern, text_of(call->self));
+    return matcher != NULL && regex_matcher_match_at(run, matcher, 0, true, &found) && give_boolean(ret, found);
 }
 
 static bool string_split(struct call *call, struct value *ret)
 {
     NOT_NULL(0);
-    struct pattern *pattern = pattern_of(call->run, call->args[0]);
+    struct regex *pattern = regex_of(call->run, call->args[0]);
     return pattern != NULL &&
            give(ret, regex_split(call->run, pattern, text_of(call->self), call->count == 2 ? call->args[1].i : 0));
 }
@@ -121,14 +121,14 @@ static bool string_find_all(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
     struct seq *found_all = seq_new(run, CLASS_ARRAY_LIST, 0);
-    struct pattern *pattern = pattern_of(run, call->args[0]);
-    struct matcher *matcher = pattern == NULL ? NULL : matcher_new(run, pattern, text_of(call->self));
+    struct regex *pattern = regex_of(run, call->args[0]);
+    struct regex_matcher *matcher = pattern == NULL ? NULL : regex_matcher_new(run, pattern, text_of(call->self));
     if (matcher == NULL)
         return false;
     for (;;) {
         struct value item;
         bool found;
-        if (!matcher_find(run, matcher, &found))
+        if (!regex_matcher_find(run, matcher, &found))
             return false;
         if (!found)
             return give(ret, found_all);
@@ -143,9 +143,9 @@ static bool string_find(struct call *call, struct value *ret)
 {
     struct run *run = call->run;
     bool found;
-    struct pattern *pattern = pattern_of(run, call->args[0]);
-    struct matcher *matcher = pattern == NULL ? NULL : matcher_new(run, pattern, text_of(call->self));
-    if (matcher == NULL || !matcher_find(run, matcher, &found))
+    struct regex *pattern = regex_of(run, call->args[0]);
+    struct regex_matcher *matcher = pattern == NULL ? NULL : regex_matcher_new(run, pattern, text_of(call->self));
+    if (matcher == NULL || !regex_matcher_find(run, matcher, &found))
         return false;
     *ret = VALUE_NONE;
     return !found || group_value(run, matcher, 0, ret);

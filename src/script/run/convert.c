@@ -200,8 +200,8 @@ bool convert_truth(struct run *run, struct value v, bool *ret)
     else if (value_is(v, CLASS_STRING_BUILDER) || value_is(v, CLASS_STRING_BUFFER))
         *ret = ((const struct builder *)v.object)->buf.length > 0;
     else if (value_is(v, CLASS_MATCHER)) {
-        struct matcher copy = *(const struct matcher *)v.object;
-        return matcher_find(run, &copy, ret);
+        struct regex_matcher copy = *(const struct regex_matcher *)v.object;
+        return regex_matcher_find(run, &copy, ret);
     } else if (value_is(v, CLASS_CURSOR))
         *ret = iter_has_next(&((const struct cursor *)v.object)->iter);
     else

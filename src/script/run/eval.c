@@ -150,10 +150,10 @@ static bool eval_find(struct run *run, struct frame *frame, const struct node *n
         return run_throw_npe(run, "java.lang.CharSequence.length()") || eval__fail(run, node);
     struct text *input = value_to_text(run, a);
     struct text *source = value_is(b, CLASS_PATTERN) || input == NULL ? NULL : value_to_text(run, b);
-    struct pattern *pattern = value_is(b, CLASS_PATTERN) ? (struct pattern *)b.object
+    struct regex *pattern = value_is(b, CLASS_PATTERN) ? (struct regex *)b.object
                               : source == NULL           ? NULL
                                                          : regex_new(run, source, 0);
-    struct matcher *matcher = input == NULL || pattern == NULL ? NULL : matcher_new(run, pattern, input);
+    struct regex_matcher *matcher = input == NULL || pattern == NULL ? NULL : regex_matcher_new(run, pattern, input);
     if (matcher == NULL)
         return eval__fail(run, node);
     *ret = value_of(matcher);
@@ -161,7 +161,7 @@ static bool eval_find(struct run *run, struct frame *frame, const struct node *n
     if (node->kind == NODE_FIND && !painless)
         return true;
     bool ok =
-        node->kind == NODE_FIND ? matcher_find(run, matcher, &found) : matcher_match_at(run, matcher, 0, true, &found);
+        node->kind == NODE_FIND ? regex_matcher_find(run, matcher, &found) : regex_matcher_match_at(run, matcher, 0, true, &found);
     *ret = value_boolean(found);
     return ok || eval__fail(run, node);
 }

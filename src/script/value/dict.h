@@ -41,7 +41,7 @@ struct dict {
 #define DICT_COUNT_MAX (4u << 20)
 
 /* A window on a map: its keys, values or entries. */
-struct view {
+struct map_view {
     struct object object; /* CLASS_KEY_SET, CLASS_VALUE_COLLECTION, CLASS_ENTRY_SET */
     struct dict *dict;
 };

@@ -129,7 +129,7 @@ static bool check_path(struct run *run, struct value value, const struct path *o
     if (depth > DOCUMENT_DEPTH_MAX)
         return run_throw_null(run, CLASS_STACK_OVERFLOW_ERROR);
     struct path here = {outer, value.object};
-    struct view values = {.object = {.class = CLASS_VALUE_COLLECTION}, .dict = (struct dict *)value.object};
+    struct map_view values = {.object = {.class = CLASS_VALUE_COLLECTION}, .dict = (struct dict *)value.object};
     iter_init(&iter, run, value_is_map(value) ? value_of(&values) : value);
     walk(&iter, item)
     {

@@ -18,7 +18,7 @@ static bool init_object(struct iter *iter, struct object *object)
     switch (object->class) {
     case CLASS_KEY_SET:
     case CLASS_VALUE_COLLECTION:
-    case CLASS_ENTRY_SET: init_dict(iter, ((struct view *)object)->dict, (enum class_id)object->class); return true;
+    case CLASS_ENTRY_SET: init_dict(iter, ((struct map_view *)object)->dict, (enum class_id)object->class); return true;
     case CLASS_ARRAY: iter->kind = ITER_ARRAY; return true;
     case CLASS_STRING: iter->kind = ITER_TEXT; return iter->run->groovy;
     case CLASS_STREAM: /* a list that is not one to the script: see methods_stream.c */
@@ -151,7 +151,7 @@ size_t values_count(struct value collection)
     if (value_is_map(collection) || value_is_set(collection))
         return ((struct dict *)object)->count;
     if (object->class == CLASS_KEY_SET || object->class == CLASS_VALUE_COLLECTION || object->class == CLASS_ENTRY_SET)
-        return ((struct view *)object)->dict->count;
+        return ((struct map_view *)object)->dict->count;
     return object->class == CLASS_STRING ? ((struct text *)object)->length : 0;
 }
 

@@ -709,7 +709,7 @@ static struct fragment parse_literal(struct regex_parser *parser)
     return all;
 }
 
-struct pattern *regex_compile(struct arena *arena, struct text *source, int flags, const char **ret_error,
+struct regex *regex_compile(struct arena *arena, struct text *source, int flags, const char **ret_error,
                               size_t *ret_index)
 {
     struct regex_parser parser = {.arena = arena, .source = source, .flags = flags};
@@ -724,7 +724,7 @@ struct pattern *regex_compile(struct arena *arena, struct text *source, int flag
         return NULL;
     }
     all.last->next = make(&parser, REGEX_ACCEPT);
-    struct pattern *pattern = arena_zalloc(arena, sizeof *pattern);
+    struct regex *pattern = arena_zalloc(arena, sizeof *pattern);
     pattern->object.class = CLASS_PATTERN;
     pattern->source = source;
     pattern->flags = flags;
@@ -735,7 +735,7 @@ struct pattern *regex_compile(struct arena *arena, struct text *source, int flag
     return pattern;
 }
 
-struct pattern *regex_new(struct run *run, struct text *source, int flags)
+struct regex *regex_new(struct run *run, struct text *source, int flags)
 {
     const char *error;
     size_t index;
@@ -744,7 +744,7 @@ struct pattern *regex_new(struct run *run, struct text *source, int flags)
         run_throw(run, CLASS_PATTERN_SYNTAX_EXCEPTION, "the pattern is too large");
         return NULL;
     }
-    struct pattern *pattern = regex_compile(run->arena, source, flags, &error, &index);
+    struct regex *pattern = regex_compile(run->arena, source, flags, &error, &index);
     if (pattern == NULL)
         run_throw(run, CLASS_PATTERN_SYNTAX_EXCEPTION, "%s near index %zu\n%.*s", error, index,
                   SLICE_ARG(text_utf8(run, source)));

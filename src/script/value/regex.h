@@ -26,7 +26,7 @@ enum regex_flag {
 
 struct regex_node;
 
-struct pattern {
+struct regex {
     struct object object; /* CLASS_PATTERN */
     struct text *source;
     int flags;
@@ -42,9 +42,9 @@ struct regex_name {
     unsigned group;
 };
 
-struct matcher {
+struct regex_matcher {
     struct object object; /* CLASS_MATCHER */
-    const struct pattern *pattern;
+    const struct regex *pattern;
     struct text *input;
     int64_t from, to; /* the region */
     int64_t append;   /* where the next appended piece starts */
@@ -58,20 +58,20 @@ struct matcher {
  * Compiles a pattern into `arena`.
  * Returns: NULL for one that is malformed or not supported, with *ret_error (a static text) and the place in it.
  */
-struct pattern *regex_compile(struct arena *arena, struct text *source, int flags, const char **ret_error,
+struct regex *regex_compile(struct arena *arena, struct text *source, int flags, const char **ret_error,
                               size_t *ret_index);
 
 /* The same during a run: throws a PatternSyntaxException. */
-struct pattern *regex_new(struct run *run, struct text *source, int flags);
+struct regex *regex_new(struct run *run, struct text *source, int flags);
 /* Flags by letter as a Painless literal has them. Returns: false for an unknown letter, which is *ret_letter. */
 bool regex_flags(struct slice letters, int *ret_flags, char *ret_letter);
 
-struct matcher *matcher_new(struct run *run, const struct pattern *pattern, struct text *input);
+struct regex_matcher *regex_matcher_new(struct run *run, const struct regex *pattern, struct text *input);
 /* Each sets matched and the groups. Returns: false on a throwable. */
-bool matcher_find(struct run *run, struct matcher *matcher, bool *ret_found);
-bool matcher_match_at(struct run *run, struct matcher *matcher, int64_t at, bool whole, bool *ret_found);
+bool regex_matcher_find(struct run *run, struct regex_matcher *matcher, bool *ret_found);
+bool regex_matcher_match_at(struct run *run, struct regex_matcher *matcher, int64_t at, bool whole, bool *ret_found);
 
 /* Java's split: an array of texts; empty ones at the end are dropped when `limit` is 0. */
-struct array *regex_split(struct run *run, const struct pattern *pattern, struct text *text, int64_t limit);
+struct array *regex_split(struct run *run, const struct regex *pattern, struct text *text, int64_t limit);
 
 #endif

@@ -14,7 +14,7 @@ struct loop_state {
 
 struct attempt {
     struct run *run;
-    struct matcher *matcher;
+    struct regex_matcher *matcher;
     struct loop_state *loops;
     bool whole;       /* must end where the region does */
     int64_t end;      /* where the accepted match ended; a look behind must end there */
@@ -46,7 +46,7 @@ static bool is_break(uint16_t c)
 /* Tests that take no input. */
 static bool holds_at(const struct attempt *attempt, const struct regex_node *node, int64_t at)
 {
-    const struct matcher *matcher = attempt->matcher;
+    const struct regex_matcher *matcher = attempt->matcher;
     switch (node->kind) {
     case REGEX_INPUT_START: return at == matcher->from;
     case REGEX_INPUT_END: return at == matcher->to;
@@ -244,9 +244,9 @@ static enum outcome match(struct attempt *attempt, const struct regex_node *node
     }
 }
 
-struct matcher *matcher_new(struct run *run, const struct pattern *pattern, struct text *input)
+struct regex_matcher *regex_matcher_new(struct run *run, const struct regex *pattern, struct text *input)
 {
-    struct matcher *matcher = run_object(run, sizeof *matcher, CLASS_MATCHER);
+    struct regex_matcher *matcher = run_object(run, sizeof *matcher, CLASS_MATCHER);
     matcher->pattern = pattern;
     matcher->input = input;
     matcher->to = input->length;
@@ -254,7 +254,7 @@ struct matcher *matcher_new(struct run *run, const struct pattern *pattern, stru
     return matcher;
 }
 
-bool matcher_match_at(struct run *run, struct matcher *matcher, int64_t at, bool whole, bool *ret_found)
+bool regex_matcher_match_at(struct run *run, struct regex_matcher *matcher, int64_t at, bool whole, bool *ret_found)
 {
     size_t size = (matcher->pattern->counters + 1) * sizeof(struct loop_state);
     struct loop_state *loops = run_alloc_large(run, size);
@@ -270,7 +270,7 @@ bool matcher_match_at(struct run *run, struct matcher *matcher, int64_t at, bool
     return outcome != THREW;
 }
 
-bool matcher_find(struct run *run, struct matcher *matcher, bool *ret_found)
+bool regex_matcher_find(struct run *run, struct regex_matcher *matcher, bool *ret_found)
 {
     int64_t at = matcher->last_end < 0 ? matcher->from : matcher->last_end;
     /* An empty match moves on by one. */
@@ -278,7 +278,7 @@ bool matcher_find(struct run *run, struct matcher *matcher, bool *ret_found)
         at++;
     *ret_found = false;
     for (; at <= matcher->to; at++) {
-        if (!matcher_match_at(run, matcher, at, false, ret_found))
+        if (!regex_matcher_match_at(run, matcher, at, false, ret_found))
             return false;
         if (*ret_found) {
             matcher->last_end = matcher->groups[1];
@@ -290,13 +290,13 @@ bool matcher_find(struct run *run, struct matcher *matcher, bool *ret_found)
     return true;
 }
 
-struct array *regex_split(struct run *run, const struct pattern *pattern, struct text *text, int64_t limit)
+struct array *regex_split(struct run *run, const struct regex *pattern, struct text *text, int64_t limit)
 {
-    struct matcher *matcher = matcher_new(run, pattern, text);
+    struct regex_matcher *matcher = regex_matcher_new(run, pattern, text);
     struct seq *parts = seq_new(run, CLASS_ARRAY_LIST, 0);
     size_t done = 0;
     for (bool found = true; found && (limit <= 0 || (int64_t)parts->count < limit - 1);) {
-        if (!matcher_find(run, matcher, &found))
+        if (!regex_matcher_find(run, matcher, &found))
             return NULL;
         /* A match of nothing at the very start splits nothing off. */
         if (!found || (matcher->groups[1] == 0 && matcher->groups[0] == 0))

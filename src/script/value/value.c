@@ -210,7 +210,7 @@ static bool hash_walk(struct run *run, struct value v, int32_t *ret_hash)
     struct iter iter;
     bool ordered = value_is_seq(v);
     uint32_t hash = ordered ? 1 : 0;
-    struct view entries = {.object = {.class = CLASS_ENTRY_SET}};
+    struct map_view entries = {.object = {.class = CLASS_ENTRY_SET}};
     if (value_is_map(v)) {
         entries.dict = (struct dict *)v.object;
         v = value_of(&entries);
@@ -414,7 +414,7 @@ static bool append_throwable(struct run *run, struct value v, struct text_buf *o
 
 static bool append_matcher(struct run *run, struct value v, struct text_buf *out)
 {
-    const struct matcher *matcher = (struct matcher *)v.object;
+    const struct regex_matcher *matcher = (struct regex_matcher *)v.object;
     (void)run;
     char region[64];
     snprintf(region, sizeof region, " region=%lld,%lld lastmatch=", (long long)matcher->from, (long long)matcher->to);
@@ -436,7 +436,7 @@ static bool append_builder(struct run *run, struct value v, struct text_buf *out
 static bool append_pattern(struct run *run, struct value v, struct text_buf *out)
 {
     (void)run;
-    text_buf_text(out, ((struct pattern *)v.object)->source);
+    text_buf_text(out, ((struct regex *)v.object)->source);
     return true;
 }
 

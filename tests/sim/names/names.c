@@ -1305,7 +1305,7 @@ static void finish(struct world *world)
             do_session(world, &world->actors[i], COMMAND_SESSION_CLOSE);
         else if (world->actors[i].open)
             do_txn(world, &world->actors[i], COMMAND_TXN_COMMIT);
-    if (!lock_table_idle(&world->core->owners->locks))
+    if (!lock_table_is_idle(&world->core->owners->locks))
         fail(world, "something is locked when all have gone");
     for (int i = 0; i < NAMES; i++)
         for (int t = 0; t < TYPES; t++)

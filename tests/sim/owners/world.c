@@ -63,7 +63,7 @@ static uint64_t name_of(const struct lock_request *request)
     return wait->command != NULL ? wait->command->request : om_left(wait->kept->number);
 }
 
-static void on_deadlock(void *context, struct lock_request *victim, const struct lock_step *steps, size_t count,
+static void on_deadlock(void *context, struct lock_request *victim, const struct wait_edge *steps, size_t count,
                         bool requeued)
 {
     struct world *world = context;

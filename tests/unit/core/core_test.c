@@ -583,7 +583,7 @@ static size_t hits_of(struct core_box *box, const char *index, const char *path,
     struct catalog *catalog = core_catalog(box->core);
     const struct catalog_index *entry = catalog_index(catalog, slice_from(index));
     const struct mapping_field *field = mapping_field(entry->mapping, slice_from(path));
-    struct value value = {.field = field->number, .kind = VALUE_BYTES, .bytes = slice_from(term)};
+    struct field_value value = {.field = field->number, .kind = FIELD_VALUE_BYTES, .bytes = slice_from(term)};
     struct entry_range range = {.index = entry->number, .field = field->number, .low = &value, .high = &value};
     struct entry_scan *scan = entry_scan_new(&view, &range);
     struct entry_hit hit;

@@ -21,7 +21,7 @@ struct fixture {
     const struct lock_owner *victim;
 };
 
-static void on_deadlock(void *context, struct lock_request *victim, const struct lock_step *steps, size_t count,
+static void on_deadlock(void *context, struct lock_request *victim, const struct wait_edge *steps, size_t count,
                         bool requeued)
 {
     (void)steps;
@@ -36,7 +36,7 @@ static void setup(struct fixture *f)
 {
     memset(f, 0, sizeof *f);
     lock_table_init(&f->table, &(struct lock_hooks){.deadlock = on_deadlock, .context = f});
-    lock_table_at(&f->table, 100);
+    lock_table_set_ts(&f->table, 100);
     for (size_t i = 0; i < OWNERS; i++)
         lock_owner_init(&f->table, &f->owners[i], i == 3 ? &f->owners[0] : NULL, NULL);
 }
@@ -47,7 +47,7 @@ static void teardown(struct fixture *f)
         lock_release_all(&f->table, &f->owners[i]);
     for (size_t i = 0; i < OWNERS; i++)
         lock_owner_deinit(&f->owners[i]);
-    assert_true(lock_table_idle(&f->table));
+    assert_true(lock_table_is_idle(&f->table));
     lock_table_deinit(&f->table);
 }
 
@@ -73,7 +73,7 @@ static struct resource_name named(const char *text)
 
 static struct lock_request *request_of(struct fixture *f, size_t owner, enum lock_mode mode, const char *name)
 {
-    struct lock_want want = {named(name), mode, false};
+    struct lock_spec want = {named(name), mode, false};
     return lock_request_new(&f->table, &f->owners[owner], &want, 1, f);
 }
 
@@ -154,7 +154,7 @@ static void test_order(void **state)
     /* Goes with what is held, but not with what waits ahead. */
     assert_int_equal(try_lock(&f, 2, LOCK_S, "fs#1"), LOCK_CONFLICT);
     struct lock_request *shared = wait_lock(&f, 2, LOCK_S, "fs#1");
-    assert_int_equal(lock_request_ahead(shared), 1);
+    assert_int_equal(lock_request_queue_position(shared), 1);
     assert_true(release(&f, 0, "fs#1"));
     assert_granted(&f, exclusive);
     assert_null(lock_table_next_granted(&f.table));
@@ -172,7 +172,7 @@ static void test_upgrade(void **state)
     assert_int_equal(try_lock(&f, 1, LOCK_S, "fs#1"), LOCK_GRANTED);
     struct lock_request *other = wait_lock(&f, 2, LOCK_X, "fs#1");
     struct lock_request *upgrade = wait_lock(&f, 0, LOCK_X, "fs#1");
-    assert_true(lock_request_upgrade(upgrade));
+    assert_true(lock_request_is_upgrade(upgrade));
     assert_true(release(&f, 1, "fs#1"));
     assert_granted(&f, upgrade);
     assert_false(release(&f, 1, "fs#1"));
@@ -251,12 +251,12 @@ static void test_session_of_transaction(void **state)
     assert_int_equal(try_lock(&f, 3, LOCK_X, "fs:/a#1"), LOCK_GRANTED);
     /* The session does not pass its transaction. */
     assert_int_equal(try_lock(&f, 0, LOCK_S, "fs:/a#1"), LOCK_CONFLICT);
-    struct lock_want want = {named("fs:/a#2"), LOCK_X, false};
-    assert_true(lock_table_free_for(&f.table, &f.owners[0], &want));
-    assert_false(lock_table_free_for(&f.table, &f.owners[1], &want));
-    assert_false(lock_table_free_for(&f.table, NULL, &want));
+    struct lock_spec want = {named("fs:/a#2"), LOCK_X, false};
+    assert_true(lock_table_can_grant(&f.table, &f.owners[0], &want));
+    assert_false(lock_table_can_grant(&f.table, &f.owners[1], &want));
+    assert_false(lock_table_can_grant(&f.table, NULL, &want));
     want.on = named("fs:/b#2");
-    assert_true(lock_table_free_for(&f.table, NULL, &want));
+    assert_true(lock_table_can_grant(&f.table, NULL, &want));
     teardown(&f);
 }
 
@@ -269,17 +269,17 @@ static void test_tokens(void **state)
     struct resource_name below = named("fs:/a/b#1");
     struct resource_name beside = named("fs:/b#2");
     struct lock_owner *owner = NULL;
-    assert_true(lock_table_token(&f.table, 100, &below, &owner));
+    assert_true(lock_table_find_token(&f.table, 100, &below, &owner));
     assert_ptr_equal(owner, &f.owners[0]);
-    assert_false(lock_table_token(&f.table, 100, &beside, NULL));
-    assert_false(lock_table_token(&f.table, 99, &below, NULL));
-    lock_table_at(&f.table, 200);
+    assert_false(lock_table_find_token(&f.table, 100, &beside, NULL));
+    assert_false(lock_table_find_token(&f.table, 99, &below, NULL));
+    lock_table_set_ts(&f.table, 200);
     /* Taking it again changes nothing, taking more of it does. */
     assert_int_equal(try_lock(&f, 0, LOCK_S, "fs:/a"), LOCK_GRANTED);
-    assert_true(lock_table_token(&f.table, 100, &below, NULL));
+    assert_true(lock_table_find_token(&f.table, 100, &below, NULL));
     assert_int_equal(try_lock(&f, 0, LOCK_X, "fs:/a"), LOCK_GRANTED);
-    assert_true(lock_table_token(&f.table, 200, &below, NULL));
-    assert_false(lock_table_token(&f.table, 100, &below, NULL));
+    assert_true(lock_table_find_token(&f.table, 200, &below, NULL));
+    assert_false(lock_table_find_token(&f.table, 100, &below, NULL));
     teardown(&f);
 }
 
@@ -290,7 +290,7 @@ static void test_tokens_of_one_step(void **state)
     struct fixture f;
     setup(&f);
     assert_int_equal(try_lock(&f, 0, LOCK_X, "fs:/a"), LOCK_GRANTED);
-    lock_table_at(&f.table, 200);
+    lock_table_set_ts(&f.table, 200);
     struct lock_request *first = wait_lock(&f, 1, LOCK_S, "fs:/a");
     struct lock_request *second = wait_lock(&f, 2, LOCK_S, "fs:/a#1");
     assert_true(release(&f, 0, "fs:/a"));
@@ -299,13 +299,13 @@ static void test_tokens_of_one_step(void **state)
     assert_granted(&f, second);
     struct resource_name document = named("fs:/a#1");
     struct lock_owner *owner = NULL;
-    assert_true(lock_table_token(&f.table, 200, &document, &owner));
+    assert_true(lock_table_find_token(&f.table, 200, &document, &owner));
     assert_ptr_equal(owner, &f.owners[1]);
-    assert_true(lock_table_token(&f.table, 201, &document, &owner));
+    assert_true(lock_table_find_token(&f.table, 201, &document, &owner));
     assert_ptr_equal(owner, &f.owners[2]);
     assert_true(release(&f, 1, "fs:/a"));
-    assert_false(lock_table_token(&f.table, 200, &document, NULL));
-    assert_true(lock_table_token(&f.table, 201, &document, NULL));
+    assert_false(lock_table_find_token(&f.table, 200, &document, NULL));
+    assert_true(lock_table_find_token(&f.table, 201, &document, NULL));
     teardown(&f);
 }
 
@@ -315,7 +315,7 @@ static void test_sets(void **state)
     (void)state;
     struct fixture f;
     setup(&f);
-    struct lock_want wants[2] = {{named("fs#1"), LOCK_X, false}, {named("fs#2"), LOCK_X, false}};
+    struct lock_spec wants[2] = {{named("fs#1"), LOCK_X, false}, {named("fs#2"), LOCK_X, false}};
     assert_int_equal(try_lock(&f, 0, LOCK_X, "fs#2"), LOCK_GRANTED);
     struct lock_request *set = lock_request_new(&f.table, &f.owners[1], wants, 2, NULL);
     assert_int_equal(lock_request_start(set, false), LOCK_CONFLICT);
@@ -340,7 +340,7 @@ static void test_move(void **state)
     struct lock_request *waits = wait_lock(&f, 1, LOCK_X, "fs:/a#1");
     assert_int_equal(try_lock(&f, 2, LOCK_X, "fs:/a"), LOCK_CONFLICT);
     struct resource_name name = named("fs:/a#1");
-    lock_table_move(&f.table, &name, SLICE_LIT("/b"));
+    lock_table_move_document(&f.table, &name, SLICE_LIT("/b"));
     lock_table_check(&f.table);
     assert_int_equal(try_lock(&f, 2, LOCK_X, "fs:/a"), LOCK_GRANTED);
     assert_int_equal(try_lock(&f, 2, LOCK_X, "fs:/b"), LOCK_CONFLICT);
@@ -360,8 +360,8 @@ static void test_crowd(void **state)
     setup(&f);
     struct lock_owner *crowd = mem_alloc(CROWD * sizeof *crowd);
     struct lock_request **requests = mem_alloc(CROWD * sizeof *requests);
-    struct lock_want want = {named("fs:/a/b#1"), LOCK_X, false};
-    struct lock_want own = {named("mine"), LOCK_S, false};
+    struct lock_spec want = {named("fs:/a/b#1"), LOCK_X, false};
+    struct lock_spec own = {named("mine"), LOCK_S, false};
     for (size_t i = 0; i < CROWD; i++) {
         lock_owner_init(&f.table, &crowd[i], NULL, NULL);
         struct lock_request *first = lock_request_new(&f.table, &crowd[i], &own, 1, NULL);
@@ -370,7 +370,7 @@ static void test_crowd(void **state)
         requests[i] = lock_request_new(&f.table, &crowd[i], &want, 1, NULL);
         assert_int_equal(lock_request_start(requests[i], true), i == 0 ? LOCK_GRANTED : LOCK_WAITS);
         if (i > 0)
-            assert_int_equal(lock_request_ahead(requests[i]), i - 1);
+            assert_int_equal(lock_request_queue_position(requests[i]), i - 1);
         assert_null(requests[i]->watch_next); /* no two watch the same: a chain, and no crowd around its head */
     }
     lock_request_free(requests[0]);
@@ -421,7 +421,7 @@ static void crowd_teardown(struct crowd *crowd)
 /* Has one ask, and keeps its request while it waits. */
 static void crowd_ask(struct crowd *crowd, size_t at, enum lock_mode mode, struct resource_name name, int outcome)
 {
-    struct lock_want want = {name, mode, false};
+    struct lock_spec want = {name, mode, false};
     struct lock_request *request = lock_request_new(&crowd->f.table, &crowd->owners[at], &want, 1, NULL);
     assert_int_equal(lock_request_start(request, true), outcome);
     if (outcome == LOCK_WAITS)
@@ -450,10 +450,10 @@ static uint64_t walked_in_queue(size_t count)
     struct lock_request *whole = wait_lock(&crowd.f, 1, LOCK_X, "a");
     uint64_t before = 0;
     for (size_t i = 0; i < count; i++) {
-        before = crowd.f.table.walked;
+        before = crowd.f.table.work;
         crowd_ask(&crowd, i, LOCK_X, named("b#1"), LOCK_WAITS);
     }
-    uint64_t walked = crowd.f.table.walked - before;
+    uint64_t walked = crowd.f.table.work - before;
     lock_request_free(whole);
     crowd_teardown(&crowd);
     return walked;
@@ -472,10 +472,10 @@ static uint64_t walked_over_holders(size_t count)
     struct lock_request *whole = wait_lock(&crowd.f, 1, LOCK_X, "a");
     uint64_t before = 0;
     for (size_t i = count / 2; i < count; i++) {
-        before = crowd.f.table.walked;
+        before = crowd.f.table.work;
         crowd_ask(&crowd, i, LOCK_X, named("b#1"), LOCK_WAITS);
     }
-    uint64_t walked = crowd.f.table.walked - before;
+    uint64_t walked = crowd.f.table.work - before;
     lock_request_free(whole);
     crowd_teardown(&crowd);
     return walked;
@@ -494,15 +494,15 @@ static uint64_t walked_in_two_lines(size_t count)
     }
     struct lock_request *whole = wait_lock(&crowd.f, 1, LOCK_X, "a");
     for (size_t i = 0; i < count; i++) {
-        before = crowd.f.table.walked;
+        before = crowd.f.table.work;
         crowd_ask(&crowd, i, i % 2 == 0 ? LOCK_X : LOCK_S, named("b#1"), LOCK_WAITS);
     }
-    uint64_t walked = crowd.f.table.walked - before;
+    uint64_t walked = crowd.f.table.work - before;
     crowd_ask(&crowd, 1, LOCK_S, named("c#2"), LOCK_GRANTED);
     struct lock_request *other = wait_lock(&crowd.f, 2, LOCK_X, "c");
-    before = crowd.f.table.walked;
+    before = crowd.f.table.work;
     crowd_ask(&crowd, 1, LOCK_S, named("c#1"), LOCK_GRANTED); /* and a search with no request of its own that is new */
-    walked += crowd.f.table.walked - before;
+    walked += crowd.f.table.work - before;
     lock_request_free(other);
     lock_request_free(whole);
     crowd_teardown(&crowd);
@@ -526,10 +526,10 @@ static void test_search_grows_with_the_table(void **state)
 static void take_many(struct crowd *crowd, size_t at, const char *path, size_t count, const char *middle)
 {
     struct arena arena = ARENA_INIT;
-    struct lock_want *wants = arena_zalloc(&arena, count * sizeof *wants);
+    struct lock_spec *wants = arena_zalloc(&arena, count * sizeof *wants);
     for (size_t i = 0; i < count; i++) {
         struct slice lies = slice_from(middle != NULL && i == count / 2 ? middle : path);
-        wants[i] = (struct lock_want){
+        wants[i] = (struct lock_spec){
             {SLICE_LIT("fs"), lies, SLICE_LIT("_doc"), arena_printf(&arena, "%zu-%zu%.*s", at, i, SLICE_ARG(lies))},
             LOCK_X};
     }
@@ -544,9 +544,9 @@ static size_t told(struct crowd *crowd, struct lock_conflict *ret_conflicts, siz
 {
     struct lock_request *request = request_of(&crowd->f, 0, LOCK_X, "fs:/a");
     assert_int_equal(lock_request_start(request, false), LOCK_CONFLICT);
-    uint64_t before = crowd->f.table.walked;
+    uint64_t before = crowd->f.table.work;
     size_t count = lock_request_conflicts(request, ret_conflicts, max);
-    *ret_walked = crowd->f.table.walked - before;
+    *ret_walked = crowd->f.table.work - before;
     lock_request_free(request);
     return count;
 }
@@ -588,7 +588,7 @@ static void test_deep_path(void **state)
         len += (size_t)snprintf(path + len, sizeof path - len, "/%d", i % 10);
     assert_true(resource_path_fits(slice_make(path, len - 2)));
     assert_false(resource_path_fits(slice_make(path, len)));
-    struct lock_want want = {{SLICE_LIT("fs"), slice_make(path, len - 2), SLICE_NONE, SLICE_NONE}, LOCK_X, false};
+    struct lock_spec want = {{SLICE_LIT("fs"), slice_make(path, len - 2), SLICE_NONE, SLICE_NONE}, LOCK_X, false};
     struct lock_request *request = lock_request_new(&f.table, &f.owners[0], &want, 1, NULL);
     assert_int_equal(lock_request_start(request, false), LOCK_GRANTED);
     lock_request_free(request);
@@ -598,7 +598,7 @@ static void test_deep_path(void **state)
     want.on.path = slice_make(path, len);
     want.on.type = SLICE_LIT("_doc");
     want.on.id = SLICE_LIT("1");
-    assert_false(lock_table_free_for(&f.table, NULL, &want));
+    assert_false(lock_table_can_grant(&f.table, NULL, &want));
     teardown(&f);
 }
 
@@ -621,7 +621,7 @@ static void test_trail(void **state)
     enum { COUNT = 2000 };
     struct resource *opened[COUNT];
     struct resource_table table;
-    struct resource_trail trail = RESOURCE_TRAIL_INIT;
+    struct resource_path_cache trail = RESOURCE_PATH_CACHE_INIT;
     struct arena arena = ARENA_INIT;
     struct rng rng;
     (void)state;
@@ -631,7 +631,7 @@ static void test_trail(void **state)
         struct slice index = slice_from(rng_below(&rng, 8) == 0 ? "other" : "fs");
         struct resource_name name = {index, random_path(&rng, &arena), SLICE_NONE, SLICE_NONE};
         opened[i] = resource_open(&table, &name, &trail);
-        struct resource *alone = resource_open(&table, &name, &RESOURCE_TRAIL_INIT);
+        struct resource *alone = resource_open(&table, &name, &RESOURCE_PATH_CACHE_INIT);
         assert_ptr_equal(opened[i], alone);
         resource_unref(&table, alone);
     }
@@ -646,7 +646,7 @@ static void assert_printed(const char *name, const char *expected)
     struct resource_table table;
     resource_table_init(&table);
     struct resource_name parts = named(name);
-    struct resource *resource = resource_open(&table, &parts, &RESOURCE_TRAIL_INIT);
+    struct resource *resource = resource_open(&table, &parts, &RESOURCE_PATH_CACHE_INIT);
     struct buf buf = BUF_INIT(1000);
     resource_print(resource, &buf);
     assert_slice_equal(buf_as_slice(&buf), expected);

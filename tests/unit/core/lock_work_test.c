@@ -20,7 +20,7 @@ struct crowd {
     const struct lock_request *victim;
 };
 
-static void on_deadlock(void *context, struct lock_request *victim, const struct lock_step *steps, size_t count,
+static void on_deadlock(void *context, struct lock_request *victim, const struct wait_edge *steps, size_t count,
                         bool requeued)
 {
     struct crowd *crowd = context;
@@ -38,7 +38,7 @@ static void setup(struct crowd *crowd, size_t count)
     crowd->owners = mem_alloc(count * sizeof *crowd->owners);
     crowd->requests = mem_zalloc(count * sizeof *crowd->requests);
     for (size_t i = 0; i < count; i++) {
-        lock_table_at(&crowd->table, 100 + i);
+        lock_table_set_ts(&crowd->table, 100 + i);
         lock_owner_init(&crowd->table, &crowd->owners[i], NULL, NULL);
     }
 }
@@ -52,7 +52,7 @@ static void teardown(struct crowd *crowd)
         lock_release_all(&crowd->table, &crowd->owners[i]);
         lock_owner_deinit(&crowd->owners[i]);
     }
-    assert_true(lock_table_idle(&crowd->table));
+    assert_true(lock_table_is_idle(&crowd->table));
     lock_table_deinit(&crowd->table);
     mem_free(crowd->owners);
     mem_free(crowd->requests);
@@ -80,7 +80,7 @@ static const char *numbered(size_t number)
 
 static int ask(struct crowd *crowd, size_t at, enum lock_mode mode, struct resource_name name)
 {
-    struct lock_want want = {name, mode, false};
+    struct lock_spec want = {name, mode, false};
     struct lock_request *request = lock_request_new(&crowd->table, &crowd->owners[at], &want, 1, NULL);
     int outcome = lock_request_start(request, true);
     if (outcome == LOCK_WAITS)
@@ -118,11 +118,11 @@ static uint64_t one_among_many(size_t count)
     for (size_t i = 0; i < count; i++)
         take(&crowd, i, LOCK_S, place(NULL, numbered(i)));
     take(&crowd, count, LOCK_S, place(NULL, NULL));
-    uint64_t before = lock_table_walked(&crowd.table);
+    uint64_t before = lock_table_work(&crowd.table);
     begin_wait(&crowd, count + 1, LOCK_X, place(NULL, "new"));
     assert_int_equal(lock_request_conflicts(crowd.requests[count + 1], conflicts, TOLD), 1);
     assert_ptr_equal(conflicts[0].owner, &crowd.owners[count]);
-    uint64_t walked = lock_table_walked(&crowd.table) - before;
+    uint64_t walked = lock_table_work(&crowd.table) - before;
     teardown(&crowd);
     return walked;
 }
@@ -148,14 +148,14 @@ static uint64_t moved(size_t count, bool backwards)
         begin_wait(&crowd, i, LOCK_X, place("/a", numbered(i % documents)));
     for (size_t i = count; i < 2 * count; i++) /* and behind them, who want the place where they were */
         begin_wait(&crowd, i, LOCK_S, place("/a", NULL));
-    uint64_t before = lock_table_walked(&crowd.table);
-    lock_table_withhold(&crowd.table);
+    uint64_t before = lock_table_work(&crowd.table);
+    lock_table_suspend_grants(&crowd.table);
     for (size_t i = 0; i < documents; i++) {
         struct resource_name name = place("/a", numbered(backwards ? documents - 1 - i : i));
-        lock_table_move(&crowd.table, &name, SLICE_LIT("/b"));
+        lock_table_move_document(&crowd.table, &name, SLICE_LIT("/b"));
     }
-    lock_table_let_in(&crowd.table);
-    uint64_t walked = lock_table_walked(&crowd.table) - before;
+    lock_table_resume_grants(&crowd.table);
+    uint64_t walked = lock_table_work(&crowd.table) - before;
     assert_int_equal(granted(&crowd), count);
     teardown(&crowd);
     return walked;
@@ -182,14 +182,14 @@ static uint64_t moved_in_chain(size_t count)
         take(&crowd, i, LOCK_X, place("/a", numbered(i)));
     for (size_t i = 0; i + 1 < count; i++)
         begin_wait(&crowd, i, LOCK_X, place("/a", numbered(i + 1)));
-    uint64_t before = lock_table_walked(&crowd.table);
-    lock_table_withhold(&crowd.table);
+    uint64_t before = lock_table_work(&crowd.table);
+    lock_table_suspend_grants(&crowd.table);
     for (size_t i = 0; i < count; i++) {
         struct resource_name name = place("/a", numbered(i));
-        lock_table_move(&crowd.table, &name, SLICE_LIT("/b"));
+        lock_table_move_document(&crowd.table, &name, SLICE_LIT("/b"));
     }
-    lock_table_let_in(&crowd.table);
-    uint64_t walked = lock_table_walked(&crowd.table) - before;
+    lock_table_resume_grants(&crowd.table);
+    uint64_t walked = lock_table_work(&crowd.table) - before;
     assert_int_equal(crowd.circles, 0);
     teardown(&crowd);
     return walked;
@@ -200,8 +200,8 @@ static void test_searches_of_many(void **state)
 {
     (void)state;
     enum { FEW = 1000, LOOKS = 100 };
-    assert_in_range(moved_in_chain(FEW), FEW, 2 * LOCK_CIRCLES_WORK + LOOKS * FEW);
-    assert_in_range(moved_in_chain(2 * FEW), FEW, 2 * LOCK_CIRCLES_WORK + 2 * LOOKS * FEW);
+    assert_in_range(moved_in_chain(FEW), FEW, 2 * LOCK_CYCLE_WORK_MAX + LOOKS * FEW);
+    assert_in_range(moved_in_chain(2 * FEW), FEW, 2 * LOCK_CYCLE_WORK_MAX + 2 * LOOKS * FEW);
 }
 
 /* All but the oldest hold a document in a directory and wait for one of its own, when it asks for the directory. Returns: what that takes. */
@@ -213,9 +213,9 @@ static uint64_t closed(size_t count, struct crowd *crowd, int *ret_outcome)
         take(crowd, i, LOCK_X, place("/a", numbered(i)));
     for (size_t i = 1; i <= count; i++)
         begin_wait(crowd, i, LOCK_X, place("/b", "own"));
-    uint64_t before = lock_table_walked(&crowd->table);
+    uint64_t before = lock_table_work(&crowd->table);
     *ret_outcome = ask(crowd, 0, LOCK_X, place("/a", NULL));
-    return lock_table_walked(&crowd->table) - before;
+    return lock_table_work(&crowd->table) - before;
 }
 
 /* Goal: a request that closes many circles has others end for it, until that takes too long: then it ends itself. */
@@ -232,7 +232,7 @@ static void test_many_circles(void **state)
     uint64_t walked = closed(MANY, &crowd, &outcome);
     assert_int_equal(outcome, LOCK_DEADLOCK);
     assert_in_range(crowd.circles, 2, MANY / 2);
-    assert_in_range(walked, LOCK_CIRCLES_WORK, LOCK_CIRCLES_WORK + LOOKS * MANY);
+    assert_in_range(walked, LOCK_CYCLE_WORK_MAX, LOCK_CYCLE_WORK_MAX + LOOKS * MANY);
     teardown(&crowd);
 }
 
@@ -249,9 +249,9 @@ static uint64_t given_way(size_t count)
         begin_wait(&crowd, i, LOCK_X, place("/a", NULL));
     for (size_t i = 0; i < count; i++)
         begin_wait(&crowd, i, LOCK_S, last);
-    uint64_t before = lock_table_walked(&crowd.table);
+    uint64_t before = lock_table_work(&crowd.table);
     assert_true(lock_release(&crowd.table, &crowd.owners[2 * count], &last));
-    uint64_t walked = lock_table_walked(&crowd.table) - before;
+    uint64_t walked = lock_table_work(&crowd.table) - before;
     assert_int_equal(granted(&crowd), count);
     teardown(&crowd);
     return walked;
@@ -271,29 +271,29 @@ static void test_past_many(void **state)
 static uint64_t token_found(size_t count)
 {
     struct crowd crowd;
-    struct lock_want *wants = mem_zalloc(count * sizeof *wants);
+    struct lock_spec *wants = mem_zalloc(count * sizeof *wants);
     char(*ids)[24] = mem_alloc(count * sizeof *ids);
     struct lock_owner *owner = NULL;
     setup(&crowd, count + 1);
     for (size_t i = 0; i < count; i++) {
-        lock_table_at(&crowd.table, 10 * count + i);
+        lock_table_set_ts(&crowd.table, 10 * count + i);
         take(&crowd, i, LOCK_S, place("/a", NULL));
         (void)snprintf(ids[i], sizeof ids[i], "%zu", i);
-        wants[i] = (struct lock_want){place("/a", ids[i]), LOCK_S, false};
+        wants[i] = (struct lock_spec){place("/a", ids[i]), LOCK_S, false};
     }
-    lock_table_at(&crowd.table, 20 * count);
+    lock_table_set_ts(&crowd.table, 20 * count);
     struct lock_request *request = lock_request_new(&crowd.table, &crowd.owners[count], wants, count, NULL);
     assert_int_equal(lock_request_start(request, false), LOCK_GRANTED);
     lock_request_free(request);
-    uint64_t before = lock_table_walked(&crowd.table);
-    assert_true(lock_table_token(&crowd.table, 11 * count - 1, &wants[0].on, &owner));
+    uint64_t before = lock_table_work(&crowd.table);
+    assert_true(lock_table_find_token(&crowd.table, 11 * count - 1, &wants[0].on, &owner));
     assert_ptr_equal(owner, &crowd.owners[count - 1]);
-    assert_true(lock_table_token(&crowd.table, 20 * count, &wants[count - 1].on, &owner));
+    assert_true(lock_table_find_token(&crowd.table, 20 * count, &wants[count - 1].on, &owner));
     assert_ptr_equal(owner, &crowd.owners[count]);
-    assert_false(lock_table_token(&crowd.table, 20 * count + 1, &wants[0].on, NULL));
-    uint64_t walked = lock_table_walked(&crowd.table) - before;
+    assert_false(lock_table_find_token(&crowd.table, 20 * count + 1, &wants[0].on, NULL));
+    uint64_t walked = lock_table_work(&crowd.table) - before;
     assert_true(lock_release(&crowd.table, &crowd.owners[count], &wants[0].on));
-    assert_false(lock_table_token(&crowd.table, 20 * count, &wants[0].on, NULL));
+    assert_false(lock_table_find_token(&crowd.table, 20 * count, &wants[0].on, NULL));
     teardown(&crowd);
     mem_free(ids);
     mem_free(wants);
@@ -322,14 +322,14 @@ static uint64_t write_past(size_t count)
     begin_wait(&crowd, 0, LOCK_X,
                place("/b", "1")); /* it waits for something itself, and so does a transaction of it */
     lock_owner_init(&crowd.table, &ward, &crowd.owners[0], NULL);
-    struct lock_want own = {place("/b", "1"), LOCK_X, false}, want = {place("/a", "new"), LOCK_X, false};
+    struct lock_spec own = {place("/b", "1"), LOCK_X, false}, want = {place("/a", "new"), LOCK_X, false};
     struct lock_request *request = lock_request_new(&crowd.table, &ward, &own, 1, NULL);
     assert_int_equal(lock_request_start(request, true), LOCK_WAITS);
-    uint64_t before = lock_table_walked(&crowd.table);
-    assert_true(lock_table_free_for(&crowd.table, &crowd.owners[0], &want));
-    assert_true(lock_table_unheld_for(&crowd.table, &crowd.owners[0], &want));
-    uint64_t walked = lock_table_walked(&crowd.table) - before;
-    assert_false(lock_table_free_for(&crowd.table, &crowd.owners[1], &want));
+    uint64_t before = lock_table_work(&crowd.table);
+    assert_true(lock_table_can_grant(&crowd.table, &crowd.owners[0], &want));
+    assert_true(lock_table_can_grant_ignoring_waiters(&crowd.table, &crowd.owners[0], &want));
+    uint64_t walked = lock_table_work(&crowd.table) - before;
+    assert_false(lock_table_can_grant(&crowd.table, &crowd.owners[1], &want));
     lock_request_free(request);
     lock_owner_deinit(&ward);
     teardown(&crowd);

@@ -423,7 +423,7 @@ static void a_rollback_ends_what_is_ready(void **state)
     command = completed_as(&box, second);
     assert_int_equal(command->problem.type, PROBLEM_TRANSACTION_ABORTED);
     command_free(command);
-    assert_true(lock_table_idle(&box.core->owners->locks));
+    assert_true(lock_table_is_idle(&box.core->owners->locks));
     end(&box);
 }
 

@@ -206,7 +206,7 @@ static bool range_names(const struct entry_range *range, struct slice path)
 {
     struct buf key = BUF_INIT(BUF_UNLIMITED), low = BUF_INIT(BUF_UNLIMITED), high = BUF_INIT(BUF_UNLIMITED);
     bool named;
-    (void)entry_value_encode(&key, &(struct value){.kind = VALUE_BYTES, .bytes = path});
+    (void)entry_value_encode(&key, &(struct field_value){.kind = FIELD_VALUE_BYTES, .bytes = path});
     if (range->prefix) {
         bool cut = entry_key_prefix(&low, range->low->bytes);
         if (cut)
@@ -244,7 +244,7 @@ static bool has_token(const struct token_list *tokens, struct slice token)
     return false;
 }
 
-static bool has_token_between(const struct token_list *tokens, const struct value *low, const struct value *high)
+static bool has_token_between(const struct token_list *tokens, const struct field_value *low, const struct field_value *high)
 {
     for (size_t i = 0; i < tokens->count; i++) {
         if ((low == NULL || slice_compare(tokens->items[i], low->bytes) >= 0) &&
@@ -268,7 +268,7 @@ static void check_text(const struct mapping_field *field, struct slice text, str
 {
     struct token_list tokens = {.count = 0};
     struct entry_range *ranges;
-    struct value value = {.kind = VALUE_BYTES, .bytes = asked}, bound = {.kind = VALUE_BYTES, .bytes = other};
+    struct field_value value = {.kind = FIELD_VALUE_BYTES, .bytes = asked}, bound = {.kind = FIELD_VALUE_BYTES, .bytes = other};
     bool exact = text.len <= ENTRY_VALUE_CHARACTERS_MAX; /* longer ones are cut: more may be named */
     analyzer_run(field->analyzer, text, arena, take_token, &tokens);
 
@@ -281,7 +281,7 @@ static void check_text(const struct mapping_field *field, struct slice text, str
     if (has_token_from(&tokens, asked) && !range_names(&prefix, text))
         fail_msg("%.*s: the prefix %.*s does not name it", SLICE_ARG(text), SLICE_ARG(asked));
 
-    const struct value *lows[] = {&value, NULL, &value}, *highs[] = {&bound, &bound, NULL};
+    const struct field_value *lows[] = {&value, NULL, &value}, *highs[] = {&bound, &bound, NULL};
     for (int i = 0; i < 3; i++) {
         struct entry_range bounds = {.index = 1, .low = lows[i], .high = highs[i], .low_exclusive = true};
         count = entry_ranges_between(&bounds, field, arena, &ranges);
@@ -320,7 +320,7 @@ static void plain_fields_have_plain_ranges(void **state)
     struct arena arena = ARENA_INIT;
     struct mapping *mapping =
         make_mapping(&arena, settings, "_doc", P("\"n\":{\"type\":\"long\"},\"k\":" KEYWORD("")), DIALECT_7);
-    struct value one = {.kind = VALUE_I64, .i64 = 1}, nine = {.kind = VALUE_I64, .i64 = 9};
+    struct field_value one = {.kind = FIELD_VALUE_I64, .i64 = 1}, nine = {.kind = FIELD_VALUE_I64, .i64 = 9};
     const struct mapping_field *n = mapping_field(mapping, SLICE_LIT("n"));
     struct entry_range *ranges;
     assert_int_equal(entry_ranges_of_value(3, n, &one, &arena, &ranges), 1);

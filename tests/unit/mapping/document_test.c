@@ -375,16 +375,16 @@ static void templates_decide(void **state)
     arena_deinit(&arena);
 }
 
-static void print_values(struct buf *out, const struct mapping *mapping, const struct value *values, size_t count)
+static void print_values(struct buf *out, const struct mapping *mapping, const struct field_value *values, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         struct slice path = values[i].field == FIELD_NUMBER_NONE
                                 ? SLICE_LIT("?")
                                 : mapping_field_by_number(mapping, values[i].field)->path;
         buf_printf(out, "%s%.*s=", i == 0 ? "" : " ", SLICE_ARG(path));
-        if (values[i].kind == VALUE_I64)
+        if (values[i].kind == FIELD_VALUE_I64)
             buf_i64(out, values[i].i64);
-        else if (values[i].kind == VALUE_F64)
+        else if (values[i].kind == FIELD_VALUE_F64)
             buf_printf(out, "%g", values[i].f64);
         else
             buf_slice(out, values[i].bytes);
@@ -449,7 +449,7 @@ static void values_are_found(void **state)
         assert_int_equal(stored.value_count, document.value_count);
         size_t total = 0;
         for (uint16_t number = 0; number < mapping_field_count(mapping); number++) {
-            struct value *values;
+            struct field_value *values;
             total += document_field_values(mapping, mapping_field_by_number(mapping, number), document.json.root,
                                            &arena, &values);
         }

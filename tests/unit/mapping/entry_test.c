@@ -20,7 +20,7 @@ struct model_document {
     bool live;
     uint64_t batch;
     size_t count;
-    struct value values[VALUES_MAX];
+    struct field_value values[VALUES_MAX];
 };
 
 static const char *const words[] = {"", "a", "a\0b", "ab", "b", "\xff", "long"};
@@ -35,12 +35,12 @@ static struct slice word(struct rng *rng)
     return pick == 2 ? slice_make("a\0b", 3) : slice_from(words[pick]);
 }
 
-static struct value random_value(struct rng *rng)
+static struct field_value random_value(struct rng *rng)
 {
     switch (rng_below(rng, 3)) {
-    case 0: return (struct value){.field = FIELD_WORD, .kind = VALUE_BYTES, .bytes = word(rng)};
-    case 1: return (struct value){.field = FIELD_SIZE, .kind = VALUE_I64, .i64 = (int64_t)rng_below(rng, 7) - 3};
-    default: return (struct value){.field = FIELD_RATIO, .kind = VALUE_F64, .f64 = ((double)rng_below(rng, 7) - 3) / 2};
+    case 0: return (struct field_value){.field = FIELD_WORD, .kind = FIELD_VALUE_BYTES, .bytes = word(rng)};
+    case 1: return (struct field_value){.field = FIELD_SIZE, .kind = FIELD_VALUE_I64, .i64 = (int64_t)rng_below(rng, 7) - 3};
+    default: return (struct field_value){.field = FIELD_RATIO, .kind = FIELD_VALUE_F64, .f64 = ((double)rng_below(rng, 7) - 3) / 2};
     }
 }
 
@@ -85,8 +85,8 @@ static void run_command(struct store *store, struct store_batch *batch, struct r
         d->count = rng_below(rng, VALUES_MAX + 1);
         for (size_t i = 0; i < d->count; i++)
             d->values[i] = random_value(rng);
-        struct value *values = arena_alloc(&arena, sizeof d->values);
-        struct value *old_values = arena_alloc(&arena, sizeof old.values);
+        struct field_value *values = arena_alloc(&arena, sizeof d->values);
+        struct field_value *old_values = arena_alloc(&arena, sizeof old.values);
         memcpy(values, d->values, sizeof d->values);
         memcpy(old_values, old.values, sizeof old.values);
         entry_set_write(&set, key_of(&arena, at), values, d->count, old_values, old.live ? old.count : 0, old.batch);
@@ -99,18 +99,18 @@ static void run_command(struct store *store, struct store_batch *batch, struct r
     arena_deinit(&arena);
 }
 
-static bool has(const struct model_document *d, const struct value *value)
+static bool has(const struct model_document *d, const struct field_value *value)
 {
     for (size_t i = 0; d->live && i < d->count; i++)
         if (d->values[i].field == value->field &&
-            (value->kind == VALUE_BYTES ? slice_equal(d->values[i].bytes, value->bytes)
+            (value->kind == FIELD_VALUE_BYTES ? slice_equal(d->values[i].bytes, value->bytes)
                                         : d->values[i].i64 == value->i64))
             return true;
     return false;
 }
 
 /* Every document that has the value is named once with its batch, and the single or chunk is found by itself. */
-static void check_value(const struct view *view, const struct value *value, bool reverse)
+static void check_value(const struct view *view, const struct field_value *value, bool reverse)
 {
     struct entry_range range = {.index = INDEX, .field = value->field, .low = value, .high = value, .reverse = reverse};
     struct entry_scan *scan = entry_scan_new(view, &range);
@@ -152,7 +152,7 @@ static void entries_equal_model(void **state)
             run_command(store, batch, &rng, ts);
             struct view view = {store, ts, NULL};
             for (int i = 0; i < 10; i++) {
-                struct value value = random_value(&rng);
+                struct field_value value = random_value(&rng);
                 check_value(&view, &value, i % 2);
             }
         }
@@ -170,10 +170,10 @@ static void repeated_values_stay(void **state)
     struct arena arena = ARENA_INIT;
     struct store *store = store_open_mem();
     struct store_batch *batch = store_batch_new(store);
-    struct value old_values[4], values[4];
+    struct field_value old_values[4], values[4];
     for (size_t i = 0; i < 4; i++) {
-        old_values[i] = (struct value){.field = 1, .kind = VALUE_BYTES, .bytes = slice_from(before[i])};
-        values[i] = (struct value){.field = 1, .kind = VALUE_BYTES, .bytes = slice_from(after[i])};
+        old_values[i] = (struct field_value){.field = 1, .kind = FIELD_VALUE_BYTES, .bytes = slice_from(before[i])};
+        values[i] = (struct field_value){.field = 1, .kind = FIELD_VALUE_BYTES, .bytes = slice_from(after[i])};
     }
     for (tl_ts ts = 1; ts <= 2; ts++) {
         struct entry_set set;
@@ -203,14 +203,14 @@ static void values_sort_and_return(void **state)
                             SLICE_LIT("\x01"), SLICE_LIT("a"),       slice_make("a\0", 2),  SLICE_LIT("a\x01"),
                             SLICE_LIT("ab"),   SLICE_LIT("\xff\xff")};
     struct arena arena = ARENA_INIT;
-    struct value values[3][10];
+    struct field_value values[3][10];
     size_t counts[3] = {9, 8, 10};
     for (size_t i = 0; i < 9; i++)
-        values[0][i] = (struct value){.kind = VALUE_F64, .f64 = doubles[i]};
+        values[0][i] = (struct field_value){.kind = FIELD_VALUE_F64, .f64 = doubles[i]};
     for (size_t i = 0; i < 8; i++)
-        values[1][i] = (struct value){.kind = VALUE_I64, .i64 = integers[i]};
+        values[1][i] = (struct field_value){.kind = FIELD_VALUE_I64, .i64 = integers[i]};
     for (size_t i = 0; i < 10; i++)
-        values[2][i] = (struct value){.kind = VALUE_BYTES, .bytes = bytes[i]};
+        values[2][i] = (struct field_value){.kind = FIELD_VALUE_BYTES, .bytes = bytes[i]};
     for (int kind = 0; kind < 3; kind++) {
         struct slice before = SLICE_NONE;
         for (size_t i = 0; i < counts[kind]; i++) {
@@ -220,7 +220,7 @@ static void values_sort_and_return(void **state)
             buf_deinit(&buf);
             assert_true(i == 0 || slice_compare(before, encoded) < 0);
             before = encoded;
-            struct value back;
+            struct field_value back;
             assert_true(entry_value_decode(encoded, values[kind][i].kind, &arena, &back));
             if (kind == 2)
                 assert_true(slice_equal(back.bytes, values[kind][i].bytes));
@@ -257,8 +257,8 @@ static void scans_resume_anywhere(void **state)
         for (int i = 0; i < COUNT / 2; i++) {
             char id[8];
             struct buf buf = BUF_INIT(64);
-            struct value *value = arena_alloc(&arena, sizeof *value);
-            *value = (struct value){.field = FIELD_SIZE, .kind = VALUE_I64, .i64 = i % 2};
+            struct field_value *value = arena_alloc(&arena, sizeof *value);
+            *value = (struct field_value){.field = FIELD_SIZE, .kind = FIELD_VALUE_I64, .i64 = i % 2};
             entry_document_key(&buf, 1, slice_make(id, (size_t)snprintf(id, sizeof id, "%d-%03d", (int)ts, i)));
             entry_set_write(&set, arena_copy(&arena, buf_as_slice(&buf)), value, 1, NULL, 0, 0);
             buf_deinit(&buf);

@@ -5,7 +5,7 @@
  */
 #include "../../lib/unit.h"
 
-#include "query/matcher.h"
+#include "query/bound_query.h"
 #include "query/node.h"
 
 struct refusal {

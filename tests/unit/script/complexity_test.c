@@ -223,7 +223,7 @@ static bool make(struct run *run, type_id type, size_t size, enum filling fillin
     case CLASS_MATCHER: {
         struct value text = make_text(run, size, filling);
         *ret =
-            value_of(matcher_new(run, regex_new(run, text_new(run, SLICE_LIT("(a)")), 0), (struct text *)text.object));
+            value_of(regex_matcher_new(run, regex_new(run, text_new(run, SLICE_LIT("(a)")), 0), (struct text *)text.object));
         return true;
     }
     case CLASS_STRING_BUILDER: {

@@ -35,25 +35,25 @@ tl_ts lock_request_token(const struct lock_request *request)
     return request->token;
 }
 
-size_t lock_request_want_count(const struct lock_request *request)
+size_t lock_request_spec_count(const struct lock_request *request)
 {
     size_t count = 0;
-    for (size_t i = 0; i < request->want_count; i++)
-        count += !resource_is_name(request->wants[i].resource);
+    for (size_t i = 0; i < request->spec_count; i++)
+        count += !resource_is_name(request->specs[i].resource);
     return count;
 }
 
-bool lock_request_upgrade(const struct lock_request *request)
+bool lock_request_is_upgrade(const struct lock_request *request)
 {
     return request->upgrade;
 }
 
-bool lock_request_want(const struct lock_request *request, size_t *position, const struct resource **ret_resource,
+bool lock_request_spec(const struct lock_request *request, size_t *position, const struct resource **ret_resource,
                        enum lock_mode *ret_mode)
 {
-    while (*position < request->want_count) {
-        const struct lock_wanted *want = &request->wants[(*position)++];
-        if (want->within || want->aside)
+    while (*position < request->spec_count) {
+        const struct lock_spec_ref *want = &request->specs[(*position)++];
+        if (want->insert_intention || want->auxiliary)
             continue;
         *ret_resource = want->resource;
         *ret_mode = want->mode;
@@ -64,14 +64,14 @@ bool lock_request_want(const struct lock_request *request, size_t *position, con
 
 /* --- What stands against a request -------------------------------------------------------------------------------- */
 
-size_t lock_request_ahead(const struct lock_request *request)
+size_t lock_request_queue_position(const struct lock_request *request)
 {
     size_t most = 0;
-    for (size_t i = 0; i < request->entry_count; i++) {
-        const struct lock_entry *entry = &request->entries[i];
+    for (size_t i = 0; i < request->waiter_count; i++) {
+        const struct lock_waiter *entry = &request->waiters[i];
         const struct lock_queue *queue = entry->resource->queue;
         size_t ahead = 0;
-        resource_turned(&request->table->resources);
+        resource_count_lookup(&request->table->resources);
         for (size_t bit = 0; queue != NULL && bit < LOCK_BIT_COUNT; bit++) {
             if ((lock__conflicts[entry->bit] >> bit & 1) == 0)
                 continue;
@@ -79,9 +79,9 @@ size_t lock_request_ahead(const struct lock_request *request)
             /* Those behind are few: they came since, or this one is an upgrade. */
             ahead += queue->counts[bit];
             for (const struct list *at = head->prev; at != head; at = at->prev) {
-                if (lock__ahead(list_entry(at, struct lock_entry, link)->request, request))
+                if (lock__precedes(list_entry(at, struct lock_waiter, link)->request, request))
                     break;
-                resource_turned(&request->table->resources);
+                resource_count_lookup(&request->table->resources);
                 ahead--;
             }
         }
@@ -109,7 +109,7 @@ static bool look(struct report *report)
     if (report->looks_left == 0)
         return false;
     report->looks_left--;
-    report->table->walked++;
+    report->table->work++;
     return true;
 }
 
@@ -127,7 +127,7 @@ static void report(struct report *report, const struct lock_conflict *conflict)
 static bool is_behind(struct report *report, const struct lock_hold *hold, const struct lock_hold *other, uint8_t mask)
 {
     const struct resource *at = other->resource;
-    if (other == hold || other->mode == LOCK_NONE || (mask & lock__mask(lock__mark_bit(other->mode))) == 0)
+    if (other == hold || other->mode == LOCK_NONE || (mask & lock__mask(lock__intention_bit(other->mode))) == 0)
         return false;
     while (at != NULL && at != hold->resource && look(report))
         at = at->parent;
@@ -161,30 +161,30 @@ static const struct lock_hold *lock_behind(struct report *report, const struct l
 static enum lock_mode mode_of(const struct lock_hold *hold, uint8_t mask)
 {
     for (enum lock_mode mode = LOCK_X; hold->mode == LOCK_NONE && mode > LOCK_S; mode--)
-        if ((hold->bits & mask & lock__mask(lock__mark_bit(mode))) != 0)
+        if ((hold->bits & mask & lock__mask(lock__intention_bit(mode))) != 0)
             return mode;
     return hold->mode == LOCK_NONE ? LOCK_S : (enum lock_mode)hold->mode;
 }
 
-static void report_holders(struct report *list, const struct lock_request *request, const struct lock_entry *entry)
+static void report_holders(struct report *list, const struct lock_request *request, const struct lock_waiter *entry)
 {
     uint8_t mask = lock__conflicts[entry->bit];
     const struct lock_owner *owner = request->owner;
-    if (!lock__held_against(request->table, owner, owner->session, entry->resource, mask))
+    if (!lock__has_conflicting_hold(request->table, owner, owner->session, entry->resource, mask))
         return;
     for (const struct lock_hold *hold = NULL; (hold = lock__hold_next(entry->resource, hold, mask)) != NULL;) {
         if (list->count == list->max || list->holders_left == 0)
             return;
         list->holders_left--;
-        list->table->walked++;
-        if (lock__passes(owner, hold->owner))
+        list->table->work++;
+        if (lock__ignores(owner, hold->owner))
             continue;
         const struct lock_hold *told = lock_behind(list, hold, mask);
         report(list, &(struct lock_conflict){told->owner, told->resource, mode_of(told, mask), false, told});
     }
 }
 
-static void report_waiters(struct report *list, const struct lock_request *request, const struct lock_entry *entry)
+static void report_waiters(struct report *list, const struct lock_request *request, const struct lock_waiter *entry)
 {
     const struct lock_queue *queue = entry->resource->queue;
     for (size_t bit = 0; queue != NULL && bit < LOCK_BIT_COUNT; bit++) {
@@ -192,10 +192,10 @@ static void report_waiters(struct report *list, const struct lock_request *reque
             continue;
         list_for_each(link, &queue->waiting[bit])
         {
-            const struct lock_entry *other = list_entry(link, struct lock_entry, link);
-            if (list->count == list->max || !lock__ahead(other->request, request) || !look(list))
+            const struct lock_waiter *other = list_entry(link, struct lock_waiter, link);
+            if (list->count == list->max || !lock__precedes(other->request, request) || !look(list))
                 break;
-            if (!lock__in_way(request->owner, other->request))
+            if (!lock__blocks(request->owner, other->request))
                 continue;
             enum lock_mode mode = (enum lock_mode)(bit < LOCK_BIT_S ? bit + LOCK_S : bit - LOCK_BIT_S + LOCK_S);
             report(list, &(struct lock_conflict){other->request->owner, entry->resource, mode, true, NULL});
@@ -206,11 +206,11 @@ static void report_waiters(struct report *list, const struct lock_request *reque
 size_t lock_request_conflicts(struct lock_request *request, struct lock_conflict *ret_conflicts, size_t max)
 {
     struct report list = {request->table, ret_conflicts, 0, max, max * LOOKS_OF_CONFLICT, max * LOOKS_OF_CONFLICT};
-    request->table->walked += 2 * request->entry_count;
-    for (size_t i = 0; i < request->entry_count; i++)
-        report_holders(&list, request, &request->entries[i]);
-    for (size_t i = 0; i < request->entry_count; i++)
-        report_waiters(&list, request, &request->entries[i]);
+    request->table->work += 2 * request->waiter_count;
+    for (size_t i = 0; i < request->waiter_count; i++)
+        report_holders(&list, request, &request->waiters[i]);
+    for (size_t i = 0; i < request->waiter_count; i++)
+        report_waiters(&list, request, &request->waiters[i]);
     return list.count;
 }
 
@@ -221,7 +221,7 @@ static int compare_pointers(const void *a, const void *b)
     return resource_compare(*(const struct resource *const *)a, *(const struct resource *const *)b);
 }
 
-bool lock_resource_taken(const struct resource *resource)
+bool lock_resource_is_in_use(const struct resource *resource)
 {
     for (size_t bit = LOCK_BIT_S; bit < LOCK_BIT_COUNT; bit++)
         if (resource->held[bit] > 0 || (resource->queue != NULL && resource->queue->counts[bit] > 0))
@@ -229,7 +229,7 @@ bool lock_resource_taken(const struct resource *resource)
     return false;
 }
 
-size_t lock_resource_waiting(const struct resource *resource)
+size_t lock_resource_waiter_count(const struct resource *resource)
 {
     size_t count = 0;
     for (size_t bit = 0; resource->queue != NULL && bit < LOCK_BIT_COUNT; bit++)
@@ -274,7 +274,7 @@ static void find_all(struct found *found, const struct lock_table *table, const 
     for (size_t i = 0; i < resources->bucket_count; i++)
         for (const struct resource *at = resources->buckets[i]; at != NULL; at = at->chain)
             if ((index == NULL || (at->kind == RESOURCE_DOCUMENT && resource_index_of(at) == index)) &&
-                (found->places == NULL || lies_below(found, at)) && lock_resource_taken(at))
+                (found->places == NULL || lies_below(found, at)) && lock_resource_is_in_use(at))
                 find(found, at);
     if (found->count > 1)
         qsort(found->items, found->count, sizeof *found->items, compare_pointers);
@@ -283,7 +283,7 @@ static void find_all(struct found *found, const struct lock_table *table, const 
 const struct resource **lock_table_resources(const struct lock_table *table, struct arena *arena, size_t *ret_count)
 {
     struct found found = {.arena = arena};
-    if (lock_resource_taken(table->resources.root))
+    if (lock_resource_is_in_use(table->resources.root))
         find(&found, table->resources.root);
     find_all(&found, table, NULL);
     *ret_count = found.count;
@@ -350,27 +350,27 @@ const struct resource_name *lock_table_documents_below(const struct lock_table *
     return name_all(&found, ret_count);
 }
 
-struct lock_waiters lock_waiters(const struct resource *resource)
+struct lock_waiter_iter lock_waiter_iter(const struct resource *resource)
 {
-    struct lock_waiters waiters = {.queue = resource->queue};
+    struct lock_waiter_iter waiters = {.queue = resource->queue};
     for (size_t bit = LOCK_BIT_S; waiters.queue != NULL && bit < LOCK_BIT_COUNT; bit++)
         waiters.at[bit] = waiters.queue->waiting[bit].next;
     return waiters;
 }
 
 /* Returns: the request at the front of a list, or NULL. */
-static const struct lock_request *front(const struct lock_waiters *waiters, size_t bit)
+static const struct lock_request *front(const struct lock_waiter_iter *waiters, size_t bit)
 {
     const struct list *at = waiters->at[bit];
-    return at == &waiters->queue->waiting[bit] ? NULL : list_entry(at, struct lock_entry, link)->request;
+    return at == &waiters->queue->waiting[bit] ? NULL : list_entry(at, struct lock_waiter, link)->request;
 }
 
-bool lock_waiters_next(struct lock_waiters *waiters, const struct lock_request **ret_request, enum lock_mode *ret_mode)
+bool lock_waiter_iter_next(struct lock_waiter_iter *waiters, const struct lock_request **ret_request, enum lock_mode *ret_mode)
 {
     const struct lock_request *first = NULL;
     for (size_t bit = LOCK_BIT_S; waiters->queue != NULL && bit < LOCK_BIT_COUNT; bit++) {
         const struct lock_request *at = front(waiters, bit);
-        if (at != NULL && (first == NULL || lock__ahead(at, first)))
+        if (at != NULL && (first == NULL || lock__precedes(at, first)))
             first = at;
     }
     if (first == NULL)
@@ -418,12 +418,12 @@ static void check_counts(const struct resource *resource)
 /* What a waiting request watches must be in its way right now (invariant 5), unless its turn comes later. */
 static void check_waiter(const struct lock_request *request)
 {
-    INSIST(request->state == LOCK_STATE_WAITING && (!heap_holds(&request->wake) || request->late));
+    INSIST(request->state == LOCK_STATE_WAITING && (!heap_holds(&request->wake) || request->ready_cleanup));
     if (heap_holds(&request->wake)) {
-        INSIST(request->owner->first && request->watched == NULL);
+        INSIST(request->owner->cleanup && request->watched == NULL);
         return;
     }
-    INSIST(request->watched != NULL && lock__queue_blocked(request));
+    INSIST(request->watched != NULL && lock__queue_is_blocked(request));
 }
 
 static size_t check_queue(const struct resource *resource)
@@ -436,9 +436,9 @@ static size_t check_queue(const struct resource *resource)
         size_t count = 0;
         list_for_each(link, &resource->queue->waiting[bit])
         {
-            const struct lock_entry *entry = list_entry(link, struct lock_entry, link);
+            const struct lock_waiter *entry = list_entry(link, struct lock_waiter, link);
             INSIST(entry->resource == resource && entry->bit == bit);
-            INSIST(before == NULL || lock__ahead(before, entry->request));
+            INSIST(before == NULL || lock__precedes(before, entry->request));
             check_waiter(entry->request);
             before = entry->request;
             count++;
@@ -467,23 +467,23 @@ static void check_figures(const struct lock_table *table)
     size_t held[LOCK_MODE_COUNT] = {0};
     for (size_t i = 0; i < table->bucket_count; i++)
         for (const struct lock_hold *hold = table->buckets[i]; hold != NULL; hold = hold->chain) {
-            if (hold->mode != LOCK_NONE && !hold->aside)
+            if (hold->mode != LOCK_NONE && !hold->auxiliary)
                 held[hold->mode]++;
             if (hold->owner->holds.next == &hold->of_owner)
                 check_owner(hold->owner);
         }
     for (int mode = 0; mode < LOCK_MODE_COUNT; mode++) {
         INSIST(table->held[mode] == held[mode]);
-        INSIST(table->waiting_count > 0 || table->wanted[mode] == 0);
+        INSIST(table->waiting_count > 0 || table->requested[mode] == 0);
     }
 }
 
 void lock_table_check(struct lock_table *table)
 {
     const struct resource_table *resources = &table->resources;
-    INSIST(table->wake.count == 0 && table->withheld == 0);
-    struct heap_node *late = heap_first(&table->late);
-    INSIST(late == NULL || !lock__queue_blocked(container_of(late, struct lock_request, wake)));
+    INSIST(table->wake.count == 0 && table->grants_suspended == 0);
+    struct heap_node *late = heap_first(&table->ready_cleanup);
+    INSIST(late == NULL || !lock__queue_is_blocked(container_of(late, struct lock_request, wake)));
     check_figures(table);
     check_counts(resources->root);
     check_queue(resources->root);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of locks as bytes; see lock_code.h.
+ * The table of locks as bytes; see lock_codec.h.
  *
  * What can be found again from the rest is left out: bits and counts, who stands in which queue, who watches what. Three things hang on
  * the order in which they came about, and are written as orders: an owner's holds, the holds of one resource, an owner's requests.
@@ -16,7 +16,7 @@
  * A lock deep in a tree has left its intentions on every level above, and the paths of all these would be as long together as the square of it. So
  * each resource that is held stands once, behind the one above it, in the order in which holds meet it: a place is 1 for the first, 0 for everything.
  */
-#include "core/locks/lock_code.h"
+#include "core/locks/lock_codec.h"
 
 #include "base/check.h"
 #include "base/map.h"
@@ -161,7 +161,7 @@ static void resources_free(struct places_of_resources *places, struct lock_table
 
 static void code_hold_fields(struct coder *coder, struct lock_hold *hold)
 {
-    bool *const flags[] = {&hold->aside};
+    bool *const flags[] = {&hold->auxiliary};
 
     hold->mode = (uint8_t)code_enum(coder, hold->mode, LOCK_MODE_COUNT);
     code_flags(coder, flags, 1);
@@ -206,7 +206,7 @@ static void read_hold(struct coder *coder, struct lock_table *table, struct lock
     coder_demand(coder, coder->bad || place <= places->count);
     code_hold_fields(coder, &fields);
     coder_demand(coder,
-                 (fields.mode != LOCK_NONE) == (fields.number != 0) && (fields.mode != LOCK_NONE || !fields.aside));
+                 (fields.mode != LOCK_NONE) == (fields.number != 0) && (fields.mode != LOCK_NONE || !fields.auxiliary));
     coder_demand(coder, fields.mode != LOCK_NONE || fields.below[0] + fields.below[1] + fields.below[2] > 0);
     if (coder->bad)
         return;
@@ -223,11 +223,11 @@ static void write_hold(struct coder *coder, const struct lock_hold *hold)
     code_hold_fields(coder, &fields);
 }
 
-static void code_owner(struct coder *coder, struct lock_table *table, struct lock_parties *parties, size_t at,
+static void code_owner(struct coder *coder, struct lock_table *table, struct lock_codec_refs *parties, size_t at,
                        const struct places_of_resources *places)
 {
     struct lock_owner *owner = parties->owners[at];
-    bool *const flags[] = {&owner->one_shot, &owner->first};
+    bool *const flags[] = {&owner->autocommit, &owner->cleanup};
     size_t count = coder_reads(coder) ? 0 : places->hold_counts[at];
 
     code_number(coder, &owner->number);
@@ -281,9 +281,9 @@ static void code_place(struct coder *coder, size_t *place, size_t count)
     coder_demand(coder, coder->bad || *place < count);
 }
 
-static void code_want(struct coder *coder, struct lock_want *want)
+static void code_want(struct coder *coder, struct lock_spec *want)
 {
-    bool *const flags[] = {&want->within, &want->aside};
+    bool *const flags[] = {&want->insert_intention, &want->auxiliary};
 
     code_name(coder, &want->on);
     want->mode = (enum lock_mode)code_enum(coder, want->mode, LOCK_MODE_COUNT);
@@ -304,7 +304,7 @@ static void write_request(struct coder *coder, const struct lock_request *reques
     bool upgrade = request->upgrade, granted = request->state == LOCK_STATE_GRANTED;
     uint64_t arrival = request->arrival;
     tl_ts token = request->token;
-    size_t count = request->want_count;
+    size_t count = request->spec_count;
 
     REQUIRE(granted || request->state == LOCK_STATE_WAITING);
     code_size(coder, &place);
@@ -314,16 +314,16 @@ static void write_request(struct coder *coder, const struct lock_request *reques
         code_number(coder, &token);
     code_array(coder, NULL, &count, 0, WANT_MIN);
     for (size_t i = 0; i < count; i++) {
-        const struct lock_wanted *wanted = &request->wants[i];
-        struct lock_want want = {resource_name(wanted->resource, &arena), wanted->mode, wanted->within, wanted->aside};
+        const struct lock_spec_ref *wanted = &request->specs[i];
+        struct lock_spec want = {resource_name(wanted->resource, &arena), wanted->mode, wanted->insert_intention, wanted->auxiliary};
         code_want(coder, &want);
     }
     arena_deinit(&arena);
 }
 
-static struct lock_request *read_request(struct coder *coder, struct lock_table *table, struct lock_parties *parties)
+static struct lock_request *read_request(struct coder *coder, struct lock_table *table, struct lock_codec_refs *parties)
 {
-    struct lock_want *wants;
+    struct lock_spec *wants;
     uint64_t arrival = 0;
     bool upgrade = false, granted = false;
     tl_ts token = TL_TS_NONE;
@@ -348,7 +348,7 @@ static struct lock_request *read_request(struct coder *coder, struct lock_table 
     return request;
 }
 
-static void read_requests(struct coder *coder, struct lock_table *table, struct lock_parties *parties)
+static void read_requests(struct coder *coder, struct lock_table *table, struct lock_codec_refs *parties)
 {
     size_t count = 0;
 
@@ -373,7 +373,7 @@ static void write_order(struct coder *coder, const struct resource *resource, co
 }
 
 /* Each hold is moved to the end in its turn. */
-static void read_order(struct coder *coder, struct lock_table *table, const struct lock_parties *parties,
+static void read_order(struct coder *coder, struct lock_table *table, const struct lock_codec_refs *parties,
                        struct resource *resource)
 {
     size_t count = length_of(&resource->holds);
@@ -389,7 +389,7 @@ static void read_order(struct coder *coder, struct lock_table *table, const stru
 }
 
 /* Of everything, and of all resources in their places, where there are several holds. */
-static void code_orders(struct coder *coder, struct lock_table *table, const struct lock_parties *parties,
+static void code_orders(struct coder *coder, struct lock_table *table, const struct lock_codec_refs *parties,
                         const struct places_of_resources *resources, const struct places *owners)
 {
     for (size_t i = 0; i <= resources->count && !coder->bad; i++) {
@@ -412,7 +412,7 @@ static struct lock_request *request_at(const struct list *link, bool of_session)
 
 /* The requests of an owner, or those of its wards, in their order. */
 static void code_request_order(struct coder *coder, struct list *requests, bool of_session,
-                               const struct lock_parties *parties, const struct places *places)
+                               const struct lock_codec_refs *parties, const struct places *places)
 {
     size_t count = length_of(requests), there = count;
 
@@ -434,7 +434,7 @@ static void code_request_order(struct coder *coder, struct list *requests, bool 
         struct lock_request *request = parties->requests[place];
         struct list *link = of_session ? &request->of_session : &request->of_owner;
         const struct lock_owner *owner = of_session ? request->owner->session : request->owner;
-        coder_demand(coder, owner != NULL && requests == (of_session ? &owner->ward_requests : &owner->requests) &&
+        coder_demand(coder, owner != NULL && requests == (of_session ? &owner->dependent_requests : &owner->requests) &&
                                 request->state == LOCK_STATE_WAITING);
         if (coder->bad)
             return;
@@ -443,11 +443,11 @@ static void code_request_order(struct coder *coder, struct list *requests, bool 
     }
 }
 
-static void code_request_orders(struct coder *coder, const struct lock_parties *parties, const struct places *places)
+static void code_request_orders(struct coder *coder, const struct lock_codec_refs *parties, const struct places *places)
 {
     for (size_t i = 0; i < parties->owner_count && !coder->bad; i++) {
         code_request_order(coder, &parties->owners[i]->requests, false, parties, places);
-        code_request_order(coder, &parties->owners[i]->ward_requests, true, parties, places);
+        code_request_order(coder, &parties->owners[i]->dependent_requests, true, parties, places);
     }
 }
 
@@ -462,7 +462,7 @@ static void code_numbers(struct coder *coder, struct lock_table *table)
     code_number(coder, &table->last_lock);
 }
 
-static void write_parties(struct coder *coder, struct lock_table *table, const struct lock_parties *parties,
+static void write_parties(struct coder *coder, struct lock_table *table, const struct lock_codec_refs *parties,
                           const struct places_of_resources *resources)
 {
     struct places owners = places_new(parties->owner_count), requests = places_new(parties->request_count);
@@ -481,7 +481,7 @@ static void write_parties(struct coder *coder, struct lock_table *table, const s
     places_free(&requests);
 }
 
-static void read_parties(struct coder *coder, struct lock_table *table, struct lock_parties *parties,
+static void read_parties(struct coder *coder, struct lock_table *table, struct lock_codec_refs *parties,
                          const struct places_of_resources *resources)
 {
     read_requests(coder, table, parties);
@@ -489,10 +489,10 @@ static void read_parties(struct coder *coder, struct lock_table *table, struct l
     code_request_orders(coder, parties, NULL);
     for (size_t i = 0; i < parties->request_count && !coder->bad; i++)
         coder_demand(coder, parties->requests[i]->state == LOCK_STATE_GRANTED ||
-                                lock__queue_watch_again(parties->requests[i]));
+                                lock__queue_watch_restored(parties->requests[i]));
 }
 
-static void code_resources(struct coder *coder, struct lock_table *table, const struct lock_parties *parties,
+static void code_resources(struct coder *coder, struct lock_table *table, const struct lock_codec_refs *parties,
                            struct places_of_resources *places)
 {
     if (coder_reads(coder)) {
@@ -511,7 +511,7 @@ static void code_resources(struct coder *coder, struct lock_table *table, const 
     write_resources(coder, places);
 }
 
-static size_t waiting_count(const struct lock_parties *parties)
+static size_t waiting_count(const struct lock_codec_refs *parties)
 {
     size_t count = 0;
 
@@ -520,14 +520,14 @@ static size_t waiting_count(const struct lock_parties *parties)
     return count;
 }
 
-void lock_table_code(struct coder *coder, struct lock_table *table, struct lock_parties *parties)
+void lock_codec_table(struct coder *coder, struct lock_table *table, struct lock_codec_refs *parties)
 {
     struct places_of_resources resources = {.keys = ARENA_INIT};
     size_t count = parties->owner_count;
 
     REQUIRE(list_empty(&table->granted) && list_empty(&table->victims) && heap_first(&table->wake) == NULL);
     REQUIRE(coder_reads(coder) || waiting_count(parties) == table->waiting_count);
-    REQUIRE(!coder_reads(coder) || lock_table_idle(table));
+    REQUIRE(!coder_reads(coder) || lock_table_is_idle(table));
     if (coder_reads(coder))
         parties->request_count = 0;
     code_numbers(coder, table);
@@ -543,7 +543,7 @@ void lock_table_code(struct coder *coder, struct lock_table *table, struct lock_
     resources_free(&resources, table, coder_reads(coder));
 }
 
-void lock_code_abandon(struct lock_table *table, struct lock_parties *parties)
+void lock_codec_discard(struct lock_table *table, struct lock_codec_refs *parties)
 {
     struct lock_hooks hooks = table->hooks;
 

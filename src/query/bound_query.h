@@ -5,8 +5,8 @@
  * Binding resolves fields, analyses texts and converts values, so that matching a document compares values
  * and nothing else.
  */
-#ifndef TL_QUERY_MATCHER_H
-#define TL_QUERY_MATCHER_H
+#ifndef TL_QUERY_BOUND_QUERY_H
+#define TL_QUERY_BOUND_QUERY_H
 
 #include "base/account.h"
 #include "core/documents/doc.h"
@@ -16,30 +16,30 @@
 
 struct metadata_field;
 struct named_list;
-struct pattern;
+struct term_pattern;
 struct script;
 
-enum matcher_kind {
-    MATCHER_ALL,
-    MATCHER_NONE,
-    MATCHER_IDS,
-    MATCHER_TYPES,
-    MATCHER_ROUTING,
-    MATCHER_ROUTING_PATTERN,
-    MATCHER_ROUTING_RANGE,
-    MATCHER_SEQ_NO,
-    MATCHER_TERMS, /* has one of these values */
-    MATCHER_RANGE,
-    MATCHER_PATTERN, /* has a value that fits a pattern */
-    MATCHER_EXISTS,  /* has a value in one of these fields */
-    MATCHER_PHRASE,  /* has these tokens next to each other */
-    MATCHER_BOOL,
-    MATCHER_DIS_MAX,
-    MATCHER_CONSTANT,
-    MATCHER_BOOSTING,
-    MATCHER_FUNCTION,
-    MATCHER_SCRIPT,
-    MATCHER_KIND_COUNT
+enum bound_query_kind {
+    BOUND_ALL,
+    BOUND_NONE,
+    BOUND_IDS,
+    BOUND_TYPES,
+    BOUND_ROUTING,
+    BOUND_ROUTING_PATTERN,
+    BOUND_ROUTING_RANGE,
+    BOUND_SEQ_NO,
+    BOUND_TERMS, /* has one of these values */
+    BOUND_RANGE,
+    BOUND_PATTERN, /* has a value that fits a pattern */
+    BOUND_EXISTS,  /* has a value in one of these fields */
+    BOUND_PHRASE,  /* has these tokens next to each other */
+    BOUND_BOOL,
+    BOUND_DIS_MAX,
+    BOUND_CONSTANT,
+    BOUND_BOOSTING,
+    BOUND_FUNCTION,
+    BOUND_SCRIPT,
+    BOUND_KIND_COUNT
 };
 
 /* BM25, as far as it is known before the document. */
@@ -55,22 +55,22 @@ struct term_weight {
     float idf;    /* of a word of a phrase; 0 where it does not count */
 };
 
-struct matcher_list {
-    struct matcher **items;
+struct bound_query_list {
+    struct bound_query **items;
     size_t count;
     size_t capacity;
 };
 
 struct bound_function {
-    struct matcher *filter; /* NULL: always */
+    struct bound_query *filter; /* NULL: always */
     const struct score_function *spec;
     const struct mapping_field *field;
     const struct metadata_field *metadata; /* instead; NULL: none */
     struct script *script;
 };
 
-struct matcher {
-    enum matcher_kind kind;
+struct bound_query {
+    enum bound_query_kind kind;
     float boost;
     const struct mapping_field *field;
     union {
@@ -83,19 +83,19 @@ struct matcher {
             size_t count;
         } types;
         struct {
-            struct value *values; /* sorted, no duplicates */
+            struct field_value *values; /* sorted, no duplicates */
             size_t count;
             struct term_weight weight;
             struct slice *keys; /* of the documents that entries name for the one value; NULL: not looked up */
             size_t key_count;
         } terms;
         struct {
-            struct value low, high;
+            struct field_value low, high;
             bool has_low, has_high, low_exclusive, high_exclusive;
         } range; /* RANGE, SEQ_NO, ROUTING_RANGE */
         struct {
-            const struct pattern *pattern;
-            bool (*fits)(const struct pattern *pattern, struct slice text, struct account *account);
+            const struct term_pattern *pattern;
+            bool (*fits)(const struct term_pattern *pattern, struct slice text, struct account *account);
             struct slice prefix; /* what every value that fits begins with */
         } pattern; /* PATTERN, ROUTING_PATTERN */
         struct {
@@ -114,15 +114,15 @@ struct matcher {
             uint32_t *word_of; /* of each token: its word; of a prefix word_count */
         } phrase;
         struct {
-            struct matcher_list must, filter, should, must_not;
+            struct bound_query_list must, filter, should, must_not;
             size_t minimum; /* of should */
         } boolean;
         struct {
-            struct matcher_list queries;
+            struct bound_query_list queries;
             float number;
         } compound; /* DIS_MAX, CONSTANT, BOOSTING */
         struct {
-            struct matcher *query;
+            struct bound_query *query;
             struct bound_function *functions;
             const struct query *spec;
         } function;
@@ -154,9 +154,9 @@ struct subject {
 struct subject_values {
     struct subject_values *next;
     const struct mapping_field *field;
-    struct value *values;
+    struct field_value *values;
     size_t count;
-    struct value *sorted; /* the same in order; NULL: not sorted yet */
+    struct field_value *sorted; /* the same in order; NULL: not sorted yet */
     size_t lookups;       /* how often terms were looked for among them */
 };
 
@@ -177,7 +177,7 @@ yyjson_val *subject_root(struct subject *subject);
 /* Returns: what is read of a field; valid until subject_set(). */
 struct subject_values *subject_values(struct subject *subject, const struct mapping_field *field);
 /* Returns: the values of a field of the document. */
-size_t subject_field(struct subject *subject, const struct mapping_field *field, struct value **ret_values);
+size_t subject_field(struct subject *subject, const struct mapping_field *field, struct field_value **ret_values);
 
 /* Returns: where a field's values stand in the source: a multi-field's are its parent's. */
 struct slice subject_source_path(const struct mapping_field *field);
@@ -186,7 +186,7 @@ struct slice subject_source_path(const struct mapping_field *field);
 bool subject_field_flag(const struct mapping_field *field, const char *name, bool otherwise);
 
 /* Returns: whether the document matches; then its score in *ret_score. Errors are the subject's. */
-bool matcher_match(const struct matcher *matcher, struct subject *subject, float *ret_score);
+bool bound_query_match(const struct bound_query *matcher, struct subject *subject, float *ret_score);
 
 /* Runs a script on the subject for a boolean or a number; failures are the subject's. */
 struct script_value;
@@ -203,7 +203,7 @@ struct binder {
     bool scores;               /* statistics are wanted */
     struct account *account;   /* of the search; NULL: none. What is bound, or weighed, once it is over means nothing */
     struct problem *problem;   /* filled when refused: what goes into the index's query_shard_exception */
-    struct matcher_list terms; /* matchers whose weights wait for statistics: TERMS and PHRASE */
+    struct bound_query_list terms; /* matchers whose weights wait for statistics: TERMS and PHRASE */
     struct named_list *named;  /* gets the matchers of queries that have a name; NULL: nobody asks for them */
     struct script **scripts;   /* to be released */
     size_t script_count, script_capacity;
@@ -211,9 +211,9 @@ struct binder {
 };
 
 /* Binds a tree. Returns: 0; QUERY_REFUSED with binder->problem. */
-int query_bind(struct binder *binder, const struct query *query, struct matcher **ret_matcher) TL_MUST_USE;
+int query_bind(struct binder *binder, const struct query *query, struct bound_query **ret_matcher) TL_MUST_USE;
 /* Returns: how many of the values are others than those before them. */
-size_t value_distinct(const struct value *values, size_t count, struct arena *arena);
+size_t field_value_distinct(const struct field_value *values, size_t count, struct arena *arena);
 /* Fills the weights of binder->terms. Returns: 0 or a fatal code. */
 int query_weigh(struct binder *binder, const struct view *view) TL_MUST_USE;
 void binder_deinit(struct binder *binder);
@@ -223,26 +223,26 @@ void binder_deinit(struct binder *binder);
  * is told so ends with QUERY_REFUSED, of which the search then tells nobody.
  */
 bool bind__goes_on(struct binder *binder, uint64_t steps) TL_MUST_USE;
-struct matcher *bind__new(struct binder *binder, enum matcher_kind kind, double boost);
-void bind__list_add(struct binder *binder, struct matcher_list *list, struct matcher *matcher);
+struct bound_query *bind__new(struct binder *binder, enum bound_query_kind kind, double boost);
+void bind__list_add(struct binder *binder, struct bound_query_list *list, struct bound_query *matcher);
 /* "failed to create query: …" around a cause; the kind of problem that a value which does not fit makes. */
 int bind__refuse(struct binder *binder, enum problem_type type, const char *format, ...) TL_PRINTF(3, 4);
 /* A query_shard_exception with this text and no cause. */
 int bind__refuse_plain(struct binder *binder, const char *format, ...) TL_PRINTF(2, 3);
 /* One value of one field; text is taken as a token. */
 int bind__term(struct binder *binder, const struct mapping_field *field, yyjson_val *scalar, double boost, bool scored,
-               struct matcher **ret_matcher) TL_MUST_USE;
+               struct bound_query **ret_matcher) TL_MUST_USE;
 /* A text that is no date of a format. */
 int bind__refuse_date(struct binder *binder, struct slice text, struct slice format);
 int bind__range(struct binder *binder, const struct query *query, const struct mapping_field *field,
-                struct matcher **ret_matcher) TL_MUST_USE;
+                struct bound_query **ret_matcher) TL_MUST_USE;
 int bind__pattern(struct binder *binder, const struct query *query, const struct mapping_field *field,
-                  struct matcher **ret_matcher) TL_MUST_USE;
+                  struct bound_query **ret_matcher) TL_MUST_USE;
 /* What a value must look like, whatever the field. */
-int bind__pattern_text(struct binder *binder, const struct query *query, struct slice text, struct matcher *matcher)
+int bind__pattern_text(struct binder *binder, const struct query *query, struct slice text, struct bound_query *matcher)
     TL_MUST_USE;
-int bind__match(struct binder *binder, const struct query *query, struct matcher **ret_matcher) TL_MUST_USE;
-int bind__multi_match(struct binder *binder, const struct query *query, struct matcher **ret_matcher) TL_MUST_USE;
+int bind__match(struct binder *binder, const struct query *query, struct bound_query **ret_matcher) TL_MUST_USE;
+int bind__multi_match(struct binder *binder, const struct query *query, struct bound_query **ret_matcher) TL_MUST_USE;
 int bind__script(struct binder *binder, const struct query_script *spec, int script_context,
                  struct script **ret_script) TL_MUST_USE;
 /* "75%", "2", "-1", "2<75%" of `count` optional clauses. */
@@ -260,18 +260,18 @@ struct query *lucene_parse_simple(struct arena *arena, const struct mapping *map
  */
 
 /* Each draws on the account, which may be NULL; once that is over the result means nothing. */
-bool pattern_wildcard(const struct pattern *pattern, struct slice text, struct account *account);
-bool pattern_prefix(const struct pattern *pattern, struct slice text, struct account *account);
-bool pattern_fuzzy(const struct pattern *pattern, struct slice text, struct account *account);
-bool pattern_regexp(const struct pattern *pattern, struct slice text, struct account *account);
+bool term_pattern_wildcard(const struct term_pattern *pattern, struct slice text, struct account *account);
+bool term_pattern_prefix(const struct term_pattern *pattern, struct slice text, struct account *account);
+bool term_pattern_fuzzy(const struct term_pattern *pattern, struct slice text, struct account *account);
+bool term_pattern_regexp(const struct term_pattern *pattern, struct slice text, struct account *account);
 /* `case_insensitive` folds ASCII letters. */
-const struct pattern *pattern_new(struct arena *arena, struct slice text, bool case_insensitive);
-const struct pattern *pattern_new_fuzzy(struct arena *arena, struct slice text, unsigned edits, unsigned prefix_length,
+const struct term_pattern *term_pattern_new(struct arena *arena, struct slice text, bool case_insensitive);
+const struct term_pattern *term_pattern_new_fuzzy(struct arena *arena, struct slice text, unsigned edits, unsigned prefix_length,
                                         bool transpositions);
 /* Returns: NULL and *ret_reason where the expression cannot be followed. */
-const struct pattern *pattern_new_regexp(struct arena *arena, struct slice text, bool case_insensitive,
+const struct term_pattern *term_pattern_new_regexp(struct arena *arena, struct slice text, bool case_insensitive,
                                          struct slice *ret_reason);
 /* What every text that fits begins with. */
-struct slice pattern_literal_prefix(const struct pattern *pattern, bool wildcard);
+struct slice term_pattern_literal_prefix(const struct term_pattern *pattern, bool wildcard);
 
 #endif

@@ -2,7 +2,7 @@
 /* Patterns against texts, as tables of three columns: pattern, text, whether it fits. */
 #include "../../lib/unit.h"
 
-#include "query/matcher.h"
+#include "query/bound_query.h"
 
 struct row {
     const char *pattern;
@@ -49,8 +49,8 @@ static void test_wildcards(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof wildcards / sizeof *wildcards; i++) {
         struct arena arena = ARENA_INIT;
-        const struct pattern *pattern = pattern_new(&arena, slice_from(wildcards[i].pattern), false);
-        if (pattern_wildcard(pattern, slice_from(wildcards[i].text), NULL) != wildcards[i].fits)
+        const struct term_pattern *pattern = term_pattern_new(&arena, slice_from(wildcards[i].pattern), false);
+        if (term_pattern_wildcard(pattern, slice_from(wildcards[i].text), NULL) != wildcards[i].fits)
             fail_msg("%s on %s", wildcards[i].pattern, wildcards[i].text);
         arena_deinit(&arena);
     }
@@ -62,10 +62,10 @@ static void test_regexps(void **state)
     for (size_t i = 0; i < sizeof regexps / sizeof *regexps; i++) {
         struct arena arena = ARENA_INIT;
         struct slice reason;
-        const struct pattern *pattern = pattern_new_regexp(&arena, slice_from(regexps[i].pattern), false, &reason);
+        const struct term_pattern *pattern = term_pattern_new_regexp(&arena, slice_from(regexps[i].pattern), false, &reason);
         if (pattern == NULL)
             fail_msg("%s: %.*s", regexps[i].pattern, SLICE_ARG(reason));
-        if (pattern_regexp(pattern, slice_from(regexps[i].text), NULL) != regexps[i].fits)
+        if (term_pattern_regexp(pattern, slice_from(regexps[i].text), NULL) != regexps[i].fits)
             fail_msg("%s on %s", regexps[i].pattern, regexps[i].text);
         arena_deinit(&arena);
     }
@@ -90,7 +90,7 @@ static void test_regexps_refused(void **state)
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct arena arena = ARENA_INIT;
         struct slice reason;
-        if (pattern_new_regexp(&arena, slice_from(wrong[i]), false, &reason) != NULL)
+        if (term_pattern_new_regexp(&arena, slice_from(wrong[i]), false, &reason) != NULL)
             fail_msg("%s was taken", wrong[i]);
         assert_true(reason.len > 0);
         arena_deinit(&arena);
@@ -109,8 +109,8 @@ static void test_fuzzy(void **state)
                 {"abcd", "ab", 2, true},           {"\xc3\xa4", "a", 1, true}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct arena arena = ARENA_INIT;
-        const struct pattern *pattern = pattern_new_fuzzy(&arena, slice_from(rows[i].term), rows[i].edits, 0, true);
-        if (pattern_fuzzy(pattern, slice_from(rows[i].text), NULL) != rows[i].fits)
+        const struct term_pattern *pattern = term_pattern_new_fuzzy(&arena, slice_from(rows[i].term), rows[i].edits, 0, true);
+        if (term_pattern_fuzzy(pattern, slice_from(rows[i].text), NULL) != rows[i].fits)
             fail_msg("%s ~%u %s", rows[i].term, rows[i].edits, rows[i].text);
         arena_deinit(&arena);
     }

@@ -4,7 +4,7 @@
  *
  * Characters are code points; bytes that are no UTF-8 count one each.
  */
-#include "query/pattern.h"
+#include "query/term_pattern.h"
 
 #include "base/check.h"
 
@@ -27,7 +27,7 @@ static uint32_t next_point(struct slice text, size_t *at)
     return point;
 }
 
-uint32_t pattern__point(struct slice text, size_t *at)
+uint32_t term_pattern__point(struct slice text, size_t *at)
 {
     return next_point(text, at);
 }
@@ -37,18 +37,18 @@ static uint32_t fold(uint32_t point, bool case_insensitive)
     return case_insensitive && point >= 'A' && point <= 'Z' ? point + 32 : point;
 }
 
-const struct pattern *pattern_new(struct arena *arena, struct slice text, bool case_insensitive)
+const struct term_pattern *term_pattern_new(struct arena *arena, struct slice text, bool case_insensitive)
 {
-    struct pattern *pattern = arena_zalloc(arena, sizeof *pattern);
+    struct term_pattern *pattern = arena_zalloc(arena, sizeof *pattern);
     pattern->text = text;
     pattern->case_insensitive = case_insensitive;
     return pattern;
 }
 
-const struct pattern *pattern_new_fuzzy(struct arena *arena, struct slice text, unsigned edits, unsigned prefix_length,
+const struct term_pattern *term_pattern_new_fuzzy(struct arena *arena, struct slice text, unsigned edits, unsigned prefix_length,
                                         bool transpositions)
 {
-    struct pattern *pattern = arena_zalloc(arena, sizeof *pattern);
+    struct term_pattern *pattern = arena_zalloc(arena, sizeof *pattern);
     pattern->text = text;
     pattern->edits = edits;
     pattern->prefix_length = prefix_length;
@@ -56,7 +56,7 @@ const struct pattern *pattern_new_fuzzy(struct arena *arena, struct slice text, 
     return pattern;
 }
 
-bool pattern_prefix(const struct pattern *pattern, struct slice text, struct account *account)
+bool term_pattern_prefix(const struct term_pattern *pattern, struct slice text, struct account *account)
 {
     (void)account_take(account, pattern->text.len / 16);
     if (!pattern->case_insensitive)
@@ -91,7 +91,7 @@ static bool literal_wildcard(struct slice pattern, struct slice text)
     }
 }
 
-static bool is_literal(const struct pattern *pattern)
+static bool is_literal(const struct term_pattern *pattern)
 {
     struct slice text = pattern->text;
     return !pattern->case_insensitive && memchr(text.data, '?', text.len) == NULL &&
@@ -99,7 +99,7 @@ static bool is_literal(const struct pattern *pattern)
 }
 
 /* '*' any characters, '?' one, '\' takes the next one as it is. Greedy with one place to come back to. */
-bool pattern_wildcard(const struct pattern *pattern, struct slice text, struct account *account)
+bool term_pattern_wildcard(const struct term_pattern *pattern, struct slice text, struct account *account)
 {
     if (text.len > 0 && pattern->text.len > 0 && is_literal(pattern)) {
         (void)account_take(account, (text.len + pattern->text.len) / 4);
@@ -141,7 +141,7 @@ bool pattern_wildcard(const struct pattern *pattern, struct slice text, struct a
     return i == p.len;
 }
 
-struct slice pattern_literal_prefix(const struct pattern *pattern, bool wildcard)
+struct slice term_pattern_literal_prefix(const struct term_pattern *pattern, bool wildcard)
 {
     if (pattern->case_insensitive)
         return SLICE_LIT("");
@@ -191,7 +191,7 @@ static unsigned distance(const uint32_t *a, size_t a_count, const uint32_t *b, s
     return rows[a_count % 3][b_count];
 }
 
-bool pattern_fuzzy(const struct pattern *pattern, struct slice text, struct account *account)
+bool term_pattern_fuzzy(const struct term_pattern *pattern, struct slice text, struct account *account)
 {
     uint32_t a[FUZZY_POINTS_MAX], b[FUZZY_POINTS_MAX];
     if (pattern->text.len > FUZZY_POINTS_MAX || text.len > FUZZY_POINTS_MAX * 4u)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a pattern is made of. For src/query only; the functions are in matcher.h. */
-#ifndef TL_QUERY_PATTERN_H
-#define TL_QUERY_PATTERN_H
+/* What a pattern is made of. For src/query only; the functions are in bound_query.h. */
+#ifndef TL_QUERY_TERM_PATTERN_H
+#define TL_QUERY_TERM_PATTERN_H
 
-#include "query/matcher.h"
+#include "query/bound_query.h"
 
 struct regexp;
 
-struct pattern {
+struct term_pattern {
     struct slice text;
     bool case_insensitive;
     bool transpositions;    /* fuzzy */
@@ -17,6 +17,6 @@ struct pattern {
 };
 
 /* Returns: the code point at *at < text.len, and moves behind it. */
-uint32_t pattern__point(struct slice text, size_t *at);
+uint32_t term_pattern__point(struct slice text, size_t *at);
 
 #endif

@@ -6,13 +6,13 @@
  * Owners and requests belong to others. Who writes gives all of them, in an order of his choice; who reads has made the owners
  * anew (lock_owner_init()), as many and with the same sessions, and gives them in the same order; the requests are made here.
  */
-#ifndef TL_CORE_LOCK_CODE_H
-#define TL_CORE_LOCK_CODE_H
+#ifndef TL_CORE_LOCK_CODEC_H
+#define TL_CORE_LOCK_CODEC_H
 
 #include "core/locks/lock.h"
 #include "core/step/coder.h"
 
-struct lock_parties {
+struct lock_codec_refs {
     struct lock_owner **owners; /* all that hold or await anything, or may */
     size_t owner_count;
     struct lock_request **
@@ -23,11 +23,11 @@ struct lock_parties {
 /*
  * Writes a table, or reads one into a table that was just made.
  * Requires: between two calls of the table; nothing is left to be fetched from it. No hook is called.
- * Ensures: when what was read is bad, the coder is; the table is not to be used then but for lock_code_abandon().
+ * Ensures: when what was read is bad, the coder is; the table is not to be used then but for lock_codec_discard().
  */
-void lock_table_code(struct coder *coder, struct lock_table *table, struct lock_parties *parties);
+void lock_codec_table(struct coder *coder, struct lock_table *table, struct lock_codec_refs *parties);
 /* Takes back what was read of a table, so that it and its owners can be freed. */
-void lock_code_abandon(struct lock_table *table, struct lock_parties *parties);
+void lock_codec_discard(struct lock_table *table, struct lock_codec_refs *parties);
 
 /* Who a request belongs to is known after it was read. */
 void lock_request_set_user(struct lock_request *request, void *user);

@@ -8,41 +8,41 @@
  *
  * What earlier units have left stays when the open one is abandoned.
  */
-#ifndef TL_CORE_LOCK_LOG_H
-#define TL_CORE_LOCK_LOG_H
+#ifndef TL_CORE_LOCK_RECORD_BUF_H
+#define TL_CORE_LOCK_RECORD_BUF_H
 
 #include "base/buf.h"
 #include "store/store.h"
 
-struct lock_log {
+struct lock_record_buf {
     struct buf records; /* for each: length of the key, key, length of the value + 1 or 0: the record goes, value */
-    size_t unit;        /* where those of the open unit begin */
-    tl_ts kept_ts;      /* the newest timestamp that units before the open one have used */
+    size_t open_start;        /* where those of the open unit begin */
+    tl_ts retained_ts;      /* the newest timestamp that units before the open one have used */
 };
 
-void lock_log_init(struct lock_log *log);
-void lock_log_deinit(struct lock_log *log);
+void lock_record_buf_init(struct lock_record_buf *log);
+void lock_record_buf_deinit(struct lock_record_buf *log);
 
-void lock_log_put(struct lock_log *log, struct slice key, struct slice value);
-void lock_log_drop(struct lock_log *log, struct slice key);
+void lock_record_buf_put(struct lock_record_buf *log, struct slice key, struct slice value);
+void lock_record_buf_delete(struct lock_record_buf *log, struct slice key);
 
 /* Returns: whether the open unit has left anything. */
-static inline bool lock_log_changed(const struct lock_log *log)
+static inline bool lock_record_buf_has_open(const struct lock_record_buf *log)
 {
-    return log->records.len > log->unit;
+    return log->records.len > log->open_start;
 }
 
 /* Returns: whether units before the open one have. */
-static inline bool lock_log_keeps(const struct lock_log *log)
+static inline bool lock_record_buf_has_retained(const struct lock_record_buf *log)
 {
-    return log->unit > 0;
+    return log->open_start > 0;
 }
 
 /* The open unit ends at `ts` without a write: what it left is kept. */
-void lock_log_keep(struct lock_log *log, tl_ts ts);
+void lock_record_buf_retain(struct lock_record_buf *log, tl_ts ts);
 /* The open unit is abandoned. */
-void lock_log_cut(struct lock_log *log);
+void lock_record_buf_discard(struct lock_record_buf *log);
 /* Puts all there is into a batch, in order. The log is empty afterwards. */
-void lock_log_pour(struct lock_log *log, struct store_batch *batch);
+void lock_record_buf_flush(struct lock_record_buf *log, struct store_batch *batch);
 
 #endif

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The lock log; see lock_log.h. */
-#include "core/locks/lock_log.h"
+/* The lock log; see lock_record_buf.h. */
+#include "core/locks/lock_record_buf.h"
 
 #include "base/check.h"
 
 enum { MEMORY_KEPT_MAX = 256 * 1024 };
 
-void lock_log_init(struct lock_log *log)
+void lock_record_buf_init(struct lock_record_buf *log)
 {
-    *log = (struct lock_log){.records = BUF_INIT(BUF_UNLIMITED)};
+    *log = (struct lock_record_buf){.records = BUF_INIT(BUF_UNLIMITED)};
 }
 
-void lock_log_deinit(struct lock_log *log)
+void lock_record_buf_deinit(struct lock_record_buf *log)
 {
     buf_deinit(&log->records);
 }
 
-void lock_log_put(struct lock_log *log, struct slice key, struct slice value)
+void lock_record_buf_put(struct lock_record_buf *log, struct slice key, struct slice value)
 {
     buf_varint(&log->records, key.len);
     buf_slice(&log->records, key);
@@ -24,22 +24,22 @@ void lock_log_put(struct lock_log *log, struct slice key, struct slice value)
     buf_slice(&log->records, value);
 }
 
-void lock_log_drop(struct lock_log *log, struct slice key)
+void lock_record_buf_delete(struct lock_record_buf *log, struct slice key)
 {
     buf_varint(&log->records, key.len);
     buf_slice(&log->records, key);
     buf_varint(&log->records, 0);
 }
 
-void lock_log_keep(struct lock_log *log, tl_ts ts)
+void lock_record_buf_retain(struct lock_record_buf *log, tl_ts ts)
 {
-    log->unit = log->records.len;
-    log->kept_ts = ts;
+    log->open_start = log->records.len;
+    log->retained_ts = ts;
 }
 
-void lock_log_cut(struct lock_log *log)
+void lock_record_buf_discard(struct lock_record_buf *log)
 {
-    buf_truncate(&log->records, log->unit);
+    buf_truncate(&log->records, log->open_start);
 }
 
 static void pour_one(struct slice *records, struct store_batch *batch)
@@ -55,12 +55,12 @@ static void pour_one(struct slice *records, struct store_batch *batch)
         store_batch_put(batch, SPACE_SYSTEM, key, value);
 }
 
-void lock_log_pour(struct lock_log *log, struct store_batch *batch)
+void lock_record_buf_flush(struct lock_record_buf *log, struct store_batch *batch)
 {
     for (struct slice left = buf_as_slice(&log->records); left.len > 0;)
         pour_one(&left, batch);
     if (log->records.capacity > MEMORY_KEPT_MAX)
         buf_deinit(&log->records);
     buf_clear(&log->records);
-    log->unit = 0;
+    log->open_start = 0;
 }
