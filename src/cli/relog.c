@@ -20,7 +20,7 @@
 #include "cli/shown.h"
 #include "core/step/command.h"
 #include "core/step/core.h"
-#include "core/step/entry.h"
+#include "core/step/command_group.h"
 #include "journal/recover.h"
 #include "cmdlog/cmdlog_file.h"
 
@@ -157,8 +157,8 @@ static int read_backup(const char *path, struct recovered *ret_store, tl_ts *ret
 static int read_ts(struct slice bytes, tl_ts *ret_ts)
 {
     struct list commands = LIST_INIT(commands);
-    struct entry_head head;
-    int r = entry_decode(bytes, &head, &commands);
+    struct command_group_header head;
+    int r = command_group_decode(bytes, &head, &commands);
     while (!list_empty(&commands)) {
         struct command *command = list_entry(commands.next, struct command, link);
         list_remove(&command->link);

@@ -189,7 +189,7 @@ bool at_work_found(const struct at_work *at_work, struct command *command)
         return false;
     command->tried = (struct tried_command){
         .session = arena_copy(&command->arena, slice_make(found->session, found->session_len)),
-        .kept = found->kept,
+        .deferred = found->kept,
         .action = found->action,
     };
     return true;

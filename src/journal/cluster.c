@@ -35,7 +35,7 @@ uint64_t cluster__clock(struct journal *journal)
 void cluster__submit(struct journal *journal, struct command *command)
 {
     struct cluster *cluster = journal->cluster;
-    bool looks = command_is(command->type, COMMAND_LOOKS);
+    bool looks = command_is(command->type, COMMAND_UNLOGGED);
     pthread_mutex_lock(&journal->queue_lock);
     bool stopped = journal->stopping;
     bool taken = !stopped && journal__enter(command);
@@ -340,7 +340,7 @@ static void say_limits(struct journal *journal)
 {
     struct command *command = command_new(COMMAND_LIMITS, DIALECT_7);
     pthread_mutex_lock(&journal->core_lock);
-    bool said = core_limits_said(journal->core);
+    bool said = core_limits_recorded(journal->core);
     command->limits.limits = *core_limits(journal->core);
     pthread_mutex_unlock(&journal->core_lock);
     if (said)
@@ -364,7 +364,7 @@ int journal_open_cluster(struct core *core, struct store *store, const struct jo
     struct journal *journal = journal__new(core, store, options);
     journal->cluster = make(core, options, cursor);
     common_init(&journal->cluster->common, journal__boot(journal), core_clock(core));
-    core_begin_figures(core);
+    core_reset_metrics(core);
     pthread_mutex_lock(&journal->core_lock);
     cluster__reach(journal, journal->position);
     cluster__look_at_hosts(journal);

@@ -7,7 +7,7 @@
 #ifndef TL_JOURNAL_CLUSTER_H
 #define TL_JOURNAL_CLUSTER_H
 
-#include "core/step/entry.h"
+#include "core/step/command_group.h"
 #include "journal/journal_internal.h"
 #include "cmdlog/cmdlog_shared.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
-#include "core/step/entry.h"
+#include "core/step/command_group.h"
 #include "journal/at_work.h"
 #include "journal/journal_internal.h"
 #include "journal/recover.h"
@@ -51,8 +51,8 @@ bool journal__log_mark(struct journal *journal, uint64_t ahead)
     struct command *command = command_new(COMMAND_MARK, DIALECT_7);
     struct buf kept = BUF_INIT(BUF_UNLIMITED);
     past_save(&journal->past, journal__boot(journal) + PAST_ORIGIN, &kept);
-    command->mark.mark = ahead; /* of the timestamp that it will have, which is known when its entry is begun */
-    command->mark.kept = arena_copy(&command->arena, buf_as_slice(&kept));
+    command->mark.ceiling = ahead; /* of the timestamp that it will have, which is known when its entry is begun */
+    command->mark.payload = arena_copy(&command->arena, buf_as_slice(&kept));
     command->mark.chain = core_chain(journal->core);
     buf_deinit(&kept);
     journal->marking = command;
@@ -62,7 +62,7 @@ bool journal__log_mark(struct journal *journal, uint64_t ahead)
     bool put = command->problem.type == PROBLEM_NONE;
     INSIST(put || command->problem.type == PROBLEM_DISK_FULL);
     if (put) {
-        journal->mark = core_mark_ts(journal->core);
+        journal->mark = core_ts_ceiling(journal->core);
         journal->mark_at = command->ts;
     }
     list_remove(&command->link);
@@ -75,11 +75,11 @@ bool journal__log_mark(struct journal *journal, uint64_t ahead)
  * What stands before the commands of the next entry. A mark above its timestamps comes before it. A mark is of the timestamp of its own.
  * Returns: false where there is no room for the mark.
  */
-static bool next_head(struct journal *journal, struct entry_head *head)
+static bool next_head(struct journal *journal, struct command_group_header *head)
 {
-    *head = (struct entry_head){.host = 0, .ts = journal__next_ts(journal)};
+    *head = (struct command_group_header){.host = 0, .ts = journal__next_ts(journal)};
     if (journal->marking != NULL) {
-        journal->marking->mark.mark += head->ts;
+        journal->marking->mark.ceiling += head->ts;
     } else if (head->ts + TS_CEILING_MARGIN_US > journal->mark) {
         if ((journal->serving && !journal__is_ready_now(journal)) || !journal__put_mark(journal, TS_CEILING_LEAD_US))
             return false;
@@ -92,12 +92,12 @@ static bool next_head(struct journal *journal, struct entry_head *head)
 }
 
 /* Moves commands over to be one entry, whose bytes are written; refused ones are completed. Returns: whether there are any bytes. */
-static bool gather_entry(struct journal *journal, const struct entry_head *head, struct list *taken, struct list *entry,
+static bool gather_entry(struct journal *journal, const struct command_group_header *head, struct list *taken, struct list *entry,
                          struct list *group)
 {
     bool any = false;
     buf_clear(&journal->entry);
-    entry_begin(head, &journal->entry);
+    command_group_begin(head, &journal->entry);
     while (!list_empty(taken) && journal->entry.len < ENTRY_BYTES) {
         struct command *command = list_entry(taken->next, struct command, link);
         list_remove(&command->link);
@@ -106,9 +106,9 @@ static bool gather_entry(struct journal *journal, const struct entry_head *head,
             continue;
         }
         list_append(entry, &command->link);
-        if (command_is(command->type, COMMAND_LOOKS))
+        if (command_is(command->type, COMMAND_UNLOGGED))
             continue;
-        entry_add(command, &journal->entry);
+        command_group_add(command, &journal->entry);
         any = true;
     }
     return any;
@@ -140,7 +140,7 @@ static void refuse_first(struct journal *journal, struct list *from, struct list
 {
     struct command *command = list_entry(from->next, struct command, link);
     list_remove(&command->link);
-    if (command_is(command->type, COMMAND_ONLY_READS)) {
+    if (command_is(command->type, COMMAND_WRITES_NOTHING)) {
         list_append(&journal->postponed, &command->link);
         return;
     }
@@ -173,17 +173,17 @@ static _Noreturn void apply_failed(struct journal *journal, const char *what, in
 }
 
 /* One after the other, as whoever replays the entry does; those that only look in between are on this host alone. */
-static void apply_entry(struct journal *journal, const struct entry_head *head, struct list *entry, struct list *group)
+static void apply_entry(struct journal *journal, const struct command_group_header *head, struct list *entry, struct list *group)
 {
     core_group_begin(journal->core);
     while (!list_empty(entry)) {
         struct command *command = list_entry(entry->next, struct command, link);
         int r;
         list_remove(&command->link);
-        if (command_is(command->type, COMMAND_LOOKS)) {
-            r = core_look(journal->core, command, &journal->effects);
+        if (command_is(command->type, COMMAND_UNLOGGED)) {
+            r = core_inspect(journal->core, command, &journal->effects);
         } else {
-            command->ts = entry_ts(head, journal->core);
+            command->ts = command_group_next_ts(head, journal->core);
             command->clock = head->clock;
             r = core_step(journal->core, command, &journal->effects);
         }
@@ -198,7 +198,7 @@ static void apply_entry(struct journal *journal, const struct entry_head *head, 
 
 void journal__look(struct journal *journal, struct command *command, struct list *group)
 {
-    int r = core_look(journal->core, command, &journal->effects);
+    int r = core_inspect(journal->core, command, &journal->effects);
     if (r < 0)
         journal__store_failed("looking at what there is", r);
     journal__take_completed(journal, command, group);
@@ -208,7 +208,7 @@ void journal__look(struct journal *journal, struct command *command, struct list
 static bool look_first(struct journal *journal, struct list *taken, struct list *group)
 {
     struct command *command = list_entry(taken->next, struct command, link);
-    if (!command_is(command->type, COMMAND_LOOKS))
+    if (!command_is(command->type, COMMAND_UNLOGGED))
         return false;
     list_remove(&command->link);
     journal__look(journal, command, group);
@@ -219,7 +219,7 @@ void journal__apply_logged(struct journal *journal, struct list *taken, struct l
 {
     while (!list_empty(taken)) {
         struct list entry = LIST_INIT(entry);
-        struct entry_head head;
+        struct command_group_header head;
         if (look_first(journal, taken, group))
             continue;
         if (!next_head(journal, &head)) {

@@ -96,7 +96,7 @@ void journal__refuse_for_room(struct journal *journal, struct command *command)
 bool journal__refuse_full(struct journal *journal, struct command *command)
 {
     bool wants_room = command_is(command->type, COMMAND_ADDS_DATA);
-    if (command_is(command->type, COMMAND_ONLY_READS) ||
+    if (command_is(command->type, COMMAND_WRITES_NOTHING) ||
         (!wants_room && atomic_load_explicit(&journal->writable, memory_order_relaxed)))
         return false;
     journal__check_space(journal);

@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "core/step/command_code.h"
+#include "core/step/command_codec.h"
 #include "journal/cluster.h"
 
 #define AWAIT_US TL_SECOND
@@ -18,7 +18,7 @@
  * Also one of a life before, which was in the log when that ended: it counts where it stands before the next JOIN. Returns: the entry, off the list;
  * NULL: it is another's, or comes again. Requires: queue_lock.
  */
-static struct under_way *take_own(struct cluster *cluster, const struct entry_head *head)
+static struct under_way *take_own(struct cluster *cluster, const struct command_group_header *head)
 {
     list_for_each(link, &cluster->under_way)
     {
@@ -145,7 +145,7 @@ static void drop(struct list *commands)
     }
 }
 
-static void apply(struct journal *journal, const struct entry_head *head, cmdlog_position position, struct list *commands,
+static void apply(struct journal *journal, const struct command_group_header *head, cmdlog_position position, struct list *commands,
                   struct under_way *mine)
 {
     struct list group = LIST_INIT(group);
@@ -155,7 +155,7 @@ static void apply(struct journal *journal, const struct entry_head *head, cmdlog
     pthread_mutex_lock(&journal->core_lock);
     journal->step_clock = head->clock;
     uint64_t begun = journal__boot(journal);
-    int r = entry_apply(journal->core, head, commands, &journal->effects);
+    int r = command_group_apply(journal->core, head, commands, &journal->effects);
     if (r < 0)
         journal__store_failed("applying an entry", r);
     journal->work_us += journal__boot(journal) - begun;
@@ -174,7 +174,7 @@ static void apply(struct journal *journal, const struct entry_head *head, cmdlog
     tl_ts wanted = core_last_ts(journal->core);
     pthread_mutex_unlock(&journal->core_lock);
 
-    if (r == ENTRY_PASSED_OVER && own) {
+    if (r == COMMAND_GROUP_IGNORED && own) {
         put_back_own(journal, tl_steal(mine), commands);
         own = false;
     }
@@ -196,8 +196,8 @@ static void take_entry(struct journal *journal, const struct cmdlog_entry *entry
 {
     struct cluster *cluster = journal->cluster;
     struct list commands = LIST_INIT(commands);
-    struct entry_head head;
-    int r = entry_read_head(entry->bytes, &head);
+    struct command_group_header head;
+    int r = command_group_read_header(entry->bytes, &head);
     pthread_mutex_lock(&journal->queue_lock);
     struct under_way *mine = r == 0 ? take_own(cluster, &head) : NULL;
     if (mine != NULL)
@@ -208,8 +208,8 @@ static void take_entry(struct journal *journal, const struct cmdlog_entry *entry
         }
     pthread_mutex_unlock(&journal->queue_lock);
     if (r == 0 && list_empty(&commands))
-        r = entry_decode(entry->bytes, &head, &commands);
-    if (r == COMMAND_CODE_NEWER) {
+        r = command_group_decode(entry->bytes, &head, &commands);
+    if (r == COMMAND_CODEC_NEWER) {
         log_error("the log of the cluster has entries of a newer version");
         r = TL_ERR_VERSION;
     }

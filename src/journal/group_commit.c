@@ -59,7 +59,7 @@ void journal__note_applied(struct journal *journal)
     pthread_mutex_lock(&journal->publish_lock);
     journal->applied_ts = core_last_ts(journal->core);
     journal->applied_position = journal->position;
-    journal->written_ts = journal->sync_all ? core_written_ts(journal->core) : core_binding_ts(journal->core);
+    journal->written_ts = journal->sync_all ? core_written_ts(journal->core) : core_must_sync_ts(journal->core);
     journal->sync_all = false;
     if (journal->synced_ts >= journal->mark_at)
         journal->marked = journal->mark;

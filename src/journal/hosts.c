@@ -37,7 +37,7 @@ static int submit_join(struct journal *journal, uint64_t life)
 {
     struct cluster *cluster = journal->cluster;
     struct buf bytes = BUF_INIT(BUF_UNLIMITED);
-    struct entry_head head = {.ts = journal__wall(journal)};
+    struct command_group_header head = {.ts = journal__wall(journal)};
     struct command *command = command_new(COMMAND_JOIN, DIALECT_7);
     command->join = (struct join_command){.name = slice_from(cluster->name),
                                           .group = slice_from(cluster->group),
@@ -48,8 +48,8 @@ static int submit_join(struct journal *journal, uint64_t life)
     pthread_mutex_lock(&journal->queue_lock);
     head.clock = cluster__clock(journal);
     pthread_mutex_unlock(&journal->queue_lock);
-    entry_begin(&head, &bytes);
-    entry_add(command, &bytes);
+    command_group_begin(&head, &bytes);
+    command_group_add(command, &bytes);
     struct slice part = buf_as_slice(&bytes);
     uint64_t number;
     int r = cmdlog_submit(cluster->log, &part, 1, clock_boot_us() + JOIN_US, &number);

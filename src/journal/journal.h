@@ -136,7 +136,7 @@ void journal_submit(struct journal *journal, struct command *command, bool lone)
 
 /*
  * The waiter has left: the command that it waits for is cancelled where it waits for locks, and commands that are submitted for the same waiter
- * from now on complete at once with PROBLEM_TASK_CANCELLED, unless they relieve (COMMAND_RELIEVES). A command's number is told to its waiter by
+ * from now on complete at once with PROBLEM_TASK_CANCELLED, unless they relieve (COMMAND_ALWAYS_ADMITTED). A command's number is told to its waiter by
  * the lock that queues it, so its CANCEL is always queued behind it. From any thread; called again it does nothing.
  */
 void journal_cancel_waiter(struct journal *journal, struct command_waiter *waiter);
@@ -224,7 +224,7 @@ struct journal_metrics {
 };
 const struct journal_metrics *journal_metrics(struct journal *journal);
 /* The same of its core. */
-const struct core_figures *journal_core_metrics(struct journal *journal);
+const struct core_metrics *journal_core_metrics(struct journal *journal);
 
 /* Returns: false while writes are refused for want of disk space. */
 bool journal_writable(struct journal *journal);

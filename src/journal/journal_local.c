@@ -19,7 +19,7 @@ enum {
 /* Whether a command waits for no disk, unless for what others have written: it begins or ends a query transaction. */
 static bool needs_no_sync(struct journal *journal, const struct command *command)
 {
-    if (!command_is(command->type, COMMAND_OF_QUERY))
+    if (!command_is(command->type, COMMAND_TXN_BOUNDARY))
         return false;
     return command->txn.mode == TXN_QUERY || queries_has(&journal->queries, command->txn.id);
 }
@@ -41,7 +41,7 @@ static bool take_core(struct journal *journal)
 bool journal__enter(struct command *command)
 {
     struct command_waiter *waiter = command->waiter;
-    if (waiter == NULL || command_is(command->type, COMMAND_RELIEVES))
+    if (waiter == NULL || command_is(command->type, COMMAND_ALWAYS_ADMITTED))
         return true;
     uint64_t number = atomic_load(&waiter->number);
     while (number != COMMAND_WAITER_LEFT)
@@ -94,7 +94,7 @@ static struct command *cancel_of_all(struct journal *journal)
 /* Of those that go by an owner some wait for locks; that others are followed by a CANCEL does no harm. */
 static bool may_wait(const struct command *command)
 {
-    return command_is(command->type, COMMAND_OWNED) && !command_is(command->type, COMMAND_RELIEVES);
+    return command_is(command->type, COMMAND_OWNED) && !command_is(command->type, COMMAND_ALWAYS_ADMITTED);
 }
 
 void journal__queue(struct journal *journal, struct command *command)
@@ -139,10 +139,10 @@ static bool submit_here(struct journal *journal, struct command *command, enum s
         return false;
     }
     struct list group = LIST_INIT(group);
-    tl_ts written = core_binding_ts(journal->core);
+    tl_ts written = core_must_sync_ts(journal->core);
     journal__apply(journal, command, &group);
     journal__note_applied(journal);
-    bool idle = list_empty(&group) && core_binding_ts(journal->core) == written; /* it waits, and changed nothing */
+    bool idle = list_empty(&group) && core_must_sync_ts(journal->core) == written; /* it waits, and changed nothing */
     tl_ts wanted = idle ? 0 : core_last_ts(journal->core);
     pthread_mutex_unlock(&journal->core_lock);
     journal__finish(journal, &group, wanted, rounds);
@@ -207,7 +207,7 @@ static void set_limits(struct journal *journal, const struct core_limits *limits
 {
     if (limits == NULL)
         limits = core_limits(journal->core);
-    if (core_limits_said(journal->core) && core_limits_equal(limits, core_limits(journal->core)))
+    if (core_limits_recorded(journal->core) && core_limits_equal(limits, core_limits(journal->core)))
         return;
     struct command *command = command_new(COMMAND_LIMITS, DIALECT_7);
     command->on_done = journal__free_internal;
@@ -251,7 +251,7 @@ static void come_up(struct journal *journal, struct list *group)
         struct command *command = command_new(COMMAND_RESTART, DIALECT_7);
         command->on_done = journal__free_internal;
         journal__apply(journal, command, group);
-        more = command->restart.more;
+        more = command->restart.resubmit;
     }
 }
 
@@ -287,7 +287,7 @@ static void init_log(struct journal *journal, const struct journal_options *opti
     journal->recovery_us = options->recovery_us ? options->recovery_us : RECOVERY_DEFAULT_US;
     journal->checkpoint_bytes = options->checkpoint_bytes ? options->checkpoint_bytes : CHECKPOINT_BYTES_DEFAULT;
     journal->pace.lost = journal->pace.last_boot - core_clock(journal->core);
-    tl_ts mark = core_mark_ts(journal->core);
+    tl_ts mark = core_ts_ceiling(journal->core);
     journal->last_ts = mark > journal->last_ts ? mark : journal->last_ts;
 }
 
@@ -326,7 +326,7 @@ int journal_open_local(struct core *core, struct store *store, const struct jour
                        struct journal **ret_journal)
 {
     struct journal *journal = journal__new(core, store, options);
-    core_begin_figures(core);
+    core_reset_metrics(core);
     restart(journal, options);
     journal->serving = true;
 
@@ -376,9 +376,9 @@ const struct journal_metrics *journal_metrics(struct journal *journal)
     return &journal->figures;
 }
 
-const struct core_figures *journal_core_metrics(struct journal *journal)
+const struct core_metrics *journal_core_metrics(struct journal *journal)
 {
-    return core_figures(journal->core);
+    return core_metrics(journal->core);
 }
 
 void journal_stop(struct journal *journal)

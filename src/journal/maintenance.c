@@ -17,8 +17,8 @@ void journal__load_past(struct journal *journal)
     span = journal->feed_us > span ? journal->feed_us : span;
     tl_ts last = core_last_ts(journal->core);
     tl_ts begun = last > 0 ? last : journal__wall(journal); /* a store without a past begins now */
-    if (!past_load(&journal->past, span, now, begun, core_marked(journal->core)) ||
-        !past_load(&journal->recent, 2 * CORE_TOMBSTONE_US, now, begun, core_marked(journal->core)))
+    if (!past_load(&journal->past, span, now, begun, core_ts_ceiling_payload(journal->core)) ||
+        !past_load(&journal->recent, 2 * CORE_TOMBSTONE_US, now, begun, core_ts_ceiling_payload(journal->core)))
         log_warning("what was kept of how timestamps went is not sound; the history is cut by them alone");
 }
 
@@ -30,9 +30,9 @@ static void note_past(struct journal *journal, uint64_t now)
 }
 
 /* How far back whatever is kept for a time goes. Requires: core_lock. */
-static struct core_past past_now(struct journal *journal, uint64_t now)
+static struct core_horizons past_now(struct journal *journal, uint64_t now)
 {
-    return (struct core_past){.cut_off = store_history_low(journal->store),
+    return (struct core_horizons){.history_low = store_history_low(journal->store),
                               .tombstones = past_before(&journal->recent, now + PAST_ORIGIN, CORE_TOMBSTONE_US),
                               .outcomes = past_before(&journal->past, now + PAST_ORIGIN, CORE_OUTCOME_US)};
 }
@@ -83,13 +83,13 @@ static void set_maintain_at(struct journal *journal, uint64_t at)
 /* Has the core remove what nobody can see any more. Requires: core_lock. Returns: whether there is more of that. */
 static bool maintain_core(struct journal *journal, uint64_t now, struct list *group)
 {
-    struct core_past past = past_now(journal, now);
+    struct core_horizons past = past_now(journal, now);
     struct command *command;
-    int r = core_propose_upkeep(journal->core, &past, MAINTAIN_KEYS_MAX, &command);
+    int r = core_propose_maintenance(journal->core, &past, MAINTAIN_KEYS_MAX, &command);
     if (r < 0)
         journal__store_failed("upkeep", r);
     journal__apply(journal, command, group);
-    bool more = command->maintain.removed >= MAINTAIN_KEYS_MAX || command->maintain.looked >= MAINTAIN_KEYS_MAX;
+    bool more = command->maintain.removed >= MAINTAIN_KEYS_MAX || command->maintain.scanned >= MAINTAIN_KEYS_MAX;
     list_remove(&command->link); /* nobody waits for it */
     command_free(command);
     return more;
@@ -180,13 +180,13 @@ static void cut_feed(struct journal *journal, uint64_t now, struct list *group)
 }
 
 /* What others' readers may look at stays, too. */
-static struct core_past past_of_all(struct journal *journal, uint64_t now)
+static struct core_horizons past_of_all(struct journal *journal, uint64_t now)
 {
-    struct core_past past = past_now(journal, now);
+    struct core_horizons past = past_now(journal, now);
     pthread_mutex_lock(&journal->queue_lock);
     tl_ts low = journal->cluster->low_of_all;
     pthread_mutex_unlock(&journal->queue_lock);
-    past.cut_off = low < past.cut_off ? low : past.cut_off;
+    past.history_low = low < past.history_low ? low : past.history_low;
     return past;
 }
 
@@ -211,9 +211,9 @@ void journal__maintain_cluster(struct journal *journal, bool keeper, struct list
     journal->maintain_at = now + MAINTAIN_INTERVAL_US;
     if (!keeper)
         return;
-    struct core_past past = past_of_all(journal, now);
+    struct core_horizons past = past_of_all(journal, now);
     struct command *command;
-    int r = core_propose_upkeep(journal->core, &past, MAINTAIN_KEYS_MAX, &command);
+    int r = core_propose_maintenance(journal->core, &past, MAINTAIN_KEYS_MAX, &command);
     if (r < 0)
         journal__store_failed("upkeep", r);
     list_append(proposed, &command->link);

@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "core/step/command.h"
-#include "core/step/entry.h"
+#include "core/step/command_group.h"
 #include "journal/at_work.h"
 #include "journal/recover.h"
 #include "store/store.h"
@@ -135,10 +135,10 @@ static void describe_command(struct buf *text, const struct command *command)
 void poison_describe(struct slice bytes, uint32_t number, struct buf *text)
 {
     struct list commands = LIST_INIT(commands);
-    struct entry_head head;
+    struct command_group_header head;
     size_t count = 0, begin = text->len;
     uint32_t wanted = number == 0 ? 1 : number;
-    if (entry_decode(bytes, &head, &commands) != 0) {
+    if (command_group_decode(bytes, &head, &commands) != 0) {
         buf_lit(text, "it cannot be read");
         return;
     }
@@ -186,9 +186,9 @@ static int look_behind(struct cmdlog_cursor *cursor, struct poison *poison)
 /* Whether it is the entry that was noted. */
 static bool is_noted(const struct cmdlog_entry *entry, const struct at_work_entry *found)
 {
-    struct entry_head head;
+    struct command_group_header head;
     return entry->position == found->position && entry->bytes.len == found->bytes &&
-           entry_read_head(entry->bytes, &head) == 0 && head.ts == found->ts;
+           command_group_read_header(entry->bytes, &head) == 0 && head.ts == found->ts;
 }
 
 static int look(struct cmdlog *log, struct poison *poison)

@@ -133,18 +133,18 @@ static void refuse_large(struct journal *journal, struct list *taken, struct lis
 /* Writes as many commands as an entry takes. The rest stays in `taken`. */
 static void write_entry(struct journal *journal, struct under_way *entry, struct list *taken)
 {
-    struct entry_head head = {
+    struct command_group_header head = {
         .host = journal->cluster->host, .ts = journal__wall(journal), .life = entry->life, .number = entry->number};
     pthread_mutex_lock(&journal->queue_lock);
     head.clock = cluster__clock(journal);
     pthread_mutex_unlock(&journal->queue_lock);
     buf_clear(&journal->entry);
-    entry_begin(&head, &journal->entry);
+    command_group_begin(&head, &journal->entry);
     while (!list_empty(taken) && journal->entry.len < ENTRY_BYTES) {
         struct list *link = taken->next;
         list_remove(link);
         list_append(&entry->commands, link);
-        entry_add(list_entry(link, struct command, link), &journal->entry);
+        command_group_add(list_entry(link, struct command, link), &journal->entry);
     }
 }
 

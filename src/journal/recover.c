@@ -9,9 +9,9 @@
 #include "base/clock.h"
 #include "base/list.h"
 #include "core/step/command.h"
-#include "core/step/command_code.h"
+#include "core/step/command_codec.h"
 #include "core/step/core.h"
-#include "core/step/entry.h"
+#include "core/step/command_group.h"
 #include "core/step/save.h"
 #include "journal/at_work.h"
 #include "store/store.h"
@@ -141,11 +141,11 @@ static void free_completed(struct effects *effects)
 }
 
 /* Takes an entry apart. Returns: 0; TL_ERR_VERSION, TL_ERR_CORRUPT. */
-static int read_entry(const struct cmdlog_entry *entry, struct entry_head *ret_head, struct list *commands,
+static int read_entry(const struct cmdlog_entry *entry, struct command_group_header *ret_head, struct list *commands,
                       char **ret_reason)
 {
-    int r = entry_decode(entry->bytes, ret_head, commands);
-    if (r == COMMAND_CODE_NEWER)
+    int r = command_group_decode(entry->bytes, ret_head, commands);
+    if (r == COMMAND_CODEC_NEWER)
         return refuse(TL_ERR_VERSION, ret_reason, SLICE_LIT("the log has commands of a newer version"));
     return r < 0 ? refuse(r, ret_reason, SLICE_LIT("the log has an entry that is none")) : 0;
 }
@@ -186,13 +186,13 @@ static int replay_entry(struct replay *replay, const struct cmdlog_entry *entry)
     struct recovered *recovered = replay->recovered;
     struct core *core = replay->core;
     struct list commands = LIST_INIT(commands);
-    struct entry_head head;
+    struct command_group_header head;
     int r = read_entry(entry, &head, &commands, replay->ret_reason);
     if (r == 0 && core != NULL) {
         if (recovered->differs == 0 && !is_as_it_was(core, &commands))
             recovered->differs = entry->position;
         at_work_begin_entry(replay->at_work, entry->position, head.ts, entry->bytes.len);
-        r = entry_apply(core, &head, &commands, &replay->effects);
+        r = command_group_apply(core, &head, &commands, &replay->effects);
         at_work_end_entry(replay->at_work);
     }
     if (core == NULL)
@@ -205,9 +205,9 @@ enum recover_says recover_read_says(struct slice bytes, cmdlog_position *ret_ski
 {
     enum { SAYS_BYTES_MAX = 4096 };
     struct list commands = LIST_INIT(commands);
-    struct entry_head head;
+    struct command_group_header head;
     enum recover_says says = RECOVER_SAYS_NOTHING;
-    if (bytes.len > SAYS_BYTES_MAX || entry_decode(bytes, &head, &commands) != 0)
+    if (bytes.len > SAYS_BYTES_MAX || command_group_decode(bytes, &head, &commands) != 0)
         return says;
     if (!list_empty(&commands) && commands.next == commands.prev) {
         const struct command *command = list_entry(commands.next, struct command, link);
@@ -333,10 +333,10 @@ static void give_up(struct core *core)
 int recover_append_annotation(struct cmdlog *log, const struct command *command)
 {
     struct buf bytes = BUF_INIT(BUF_UNLIMITED);
-    struct entry_head head = {0};
+    struct command_group_header head = {0};
     cmdlog_position position;
-    entry_begin(&head, &bytes);
-    entry_add(command, &bytes);
+    command_group_begin(&head, &bytes);
+    command_group_add(command, &bytes);
     struct slice part = buf_as_slice(&bytes);
     int r = cmdlog_append(log, &part, 1, &position);
     if (r == 0)

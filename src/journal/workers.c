@@ -136,7 +136,7 @@ static void take_unfit(struct journal *journal, bool looks, struct list *unfit)
     pthread_mutex_lock(&journal->queue_lock);
     list_for_each_safe (link, following, &journal->queue) {
         struct command *command = list_entry(link, struct command, link);
-        bool looked = looks && command_is(command->type, COMMAND_LOOKS);
+        bool looked = looks && command_is(command->type, COMMAND_UNLOGGED);
         if (!looked && !refuse_queued(journal, command))
             continue;
         list_remove(link);
@@ -206,7 +206,7 @@ static void work_once(struct journal *journal)
 }
 
 /* After a group, so that nobody waits for it who was there before. Whoever is applying just now does it then. */
-static void keep_up(struct journal *journal)
+static void run_maintenance(struct journal *journal)
 {
     struct list group = LIST_INIT(group);
     if (pthread_mutex_trylock(&journal->core_lock) != 0)
@@ -245,7 +245,7 @@ void *journal__worker(void *context)
     while (await_work(journal)) {
         journal__listen(journal);
         work_once(journal);
-        keep_up(journal);
+        run_maintenance(journal);
         journal__keep_checkpoints(journal);
     }
     return NULL;

@@ -7,7 +7,7 @@
  */
 #include "fuzz.h"
 
-#include "core/step/command_code.h"
+#include "core/step/command_codec.h"
 #include "core/step/core.h"
 
 enum { COMMANDS_MAX = 50 };
@@ -66,11 +66,11 @@ static void check(struct box *box, struct slice bytes)
     struct buf again = BUF_INIT(BUF_UNLIMITED);
     int r = command_decode(bytes, &command);
 
-    MUST(r == 0 || r == COMMAND_CODE_NEWER || r == TL_ERR_CORRUPT);
+    MUST(r == 0 || r == COMMAND_CODEC_NEWER || r == TL_ERR_CORRUPT);
     if (r != 0)
         return;
     command_encode(command, &again);
-    MUST(bytes.data[0] != COMMAND_CODE_VERSION || slice_equal(bytes, buf_as_slice(&again)));
+    MUST(bytes.data[0] != COMMAND_CODEC_VERSION || slice_equal(bytes, buf_as_slice(&again)));
     buf_deinit(&again);
     step(box, command);
 }

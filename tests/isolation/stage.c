@@ -24,7 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../lib/coded.h"
+#include "../lib/codec_roundtrip.h"
 #include "base/check.h"
 #include "../lib/bounded.h"
 #include "../lib/settle.h"
@@ -383,7 +383,7 @@ static void drain(struct stage *stage)
 
 static void step(struct stage *stage, struct command *command)
 {
-    command = coded(command);
+    command = codec_roundtrip(command);
     struct actor *actor = command->context;
     if (command->type != COMMAND_TICK && core_next_deadline(stage->core) <= stage->now)
         step(stage, command_new(COMMAND_TICK, DIALECT_7));

@@ -154,7 +154,7 @@ static void on_update(struct walk *walk, struct write_update *update)
     on_bool(walk, "doc_as_upsert", &update->doc_as_upsert);
     on_bool(walk, "detect_noop", &update->detect_noop);
     on_bool(walk, "want_source", &update->want_source);
-    on_bool(walk, "lone", &update->lone);
+    on_bool(walk, "lone", &update->single);
 }
 
 /* Half of the items are plain ones, as most are. */
@@ -363,7 +363,7 @@ static void on_maintain(struct walk *walk, struct maintain_command *maintain)
 {
     uint64_t keys_max = maintain->keys_max;
 
-    on_number(walk, "cut_off", &maintain->cut_off);
+    on_number(walk, "cut_off", &maintain->history_low);
     on_number(walk, "tombstones", &maintain->tombstones);
     on_number(walk, "outcomes", &maintain->outcomes);
     on_number(walk, "keys_max", &keys_max);
@@ -399,8 +399,8 @@ static void on_limits(struct walk *walk, struct limits_command *command)
     on_size(walk, "sessions_max", &limits->sessions_max);
     on_size(walk, "locks_per_session_max", &limits->locks_per_session_max);
     on_size(walk, "ephemeral_max", &limits->ephemeral_max);
-    on_size(walk, "ephemeral_piece", &limits->ephemeral_piece);
-    on_size(walk, "sweep_piece", &limits->sweep_piece);
+    on_size(walk, "ephemeral_piece", &limits->ephemeral_batch);
+    on_size(walk, "sweep_piece", &limits->purge_batch);
     on_size(walk, "waiters_max", &limits->waiters_max);
     on_size(walk, "transactions_max", &limits->transactions_max);
     on_size(walk, "transaction_bytes_max", &limits->transaction_bytes_max);
@@ -422,17 +422,17 @@ static void on_feed(struct walk *walk, struct feed_command *feed)
 
 static void on_mark(struct walk *walk, struct mark_command *mark)
 {
-    on_number(walk, "mark", &mark->mark);
-    on_slice(walk, "kept", &mark->kept);
-    if (mark->kept.data == NULL)
-        mark->kept = SLICE_LIT("");
+    on_number(walk, "mark", &mark->ceiling);
+    on_slice(walk, "kept", &mark->payload);
+    if (mark->payload.data == NULL)
+        mark->payload = SLICE_LIT("");
     on_number(walk, "chain", &mark->chain);
 }
 
 static void on_tried(struct walk *walk, struct tried_command *tried)
 {
     on_slice(walk, "session", &tried->session);
-    on_number(walk, "kept", &tried->kept);
+    on_number(walk, "kept", &tried->deferred);
     on_number(walk, "action", &tried->action);
 }
 
@@ -444,7 +444,7 @@ static void on_skip(struct walk *walk, struct skip_command *skip)
 static void on_aside(struct walk *walk, struct aside_command *aside)
 {
     on_number(walk, "number", &aside->number);
-    on_bool(walk, "again", &aside->again);
+    on_bool(walk, "again", &aside->retry);
 }
 
 static void on_join(struct walk *walk, struct join_command *join)
@@ -477,7 +477,7 @@ static void on_heartbeat(struct walk *walk, struct heartbeat_command *heartbeat)
 
 static void on_restart(struct walk *walk, struct restart_command *restart)
 {
-    on_bool(walk, "whole", &restart->whole);
+    on_bool(walk, "whole", &restart->single_step);
 }
 
 static void on_terms(struct walk *walk, struct owner_terms *terms)
@@ -514,7 +514,7 @@ struct command *sample_command(enum command_type type, struct rng *rng)
     return command;
 }
 
-void sample_tell(const struct command *command, struct buf *text)
+void sample_print(const struct command *command, struct buf *text)
 {
     struct walk walk = {.text = text};
     struct command copy = *command;
@@ -528,8 +528,8 @@ bool sample_same(const struct command *a, const struct command *b, struct buf *f
     struct buf texts[2] = {BUF_INIT(BUF_UNLIMITED), BUF_INIT(BUF_UNLIMITED)};
     size_t at = 0, line = 0;
 
-    sample_tell(a, &texts[0]);
-    sample_tell(b, &texts[1]);
+    sample_print(a, &texts[0]);
+    sample_print(b, &texts[1]);
     bool same = slice_equal(buf_as_slice(&texts[0]), buf_as_slice(&texts[1]));
     for (; at < texts[0].len && at < texts[1].len && texts[0].data[at] == texts[1].data[at]; at++)
         if (texts[0].data[at] == '\n')

@@ -15,7 +15,7 @@
 /* Makes a command. `rng` NULL: every input is there and has a value of its own; else each is there or not, and odd. */
 struct command *sample_command(enum command_type type, struct rng *rng);
 /* Tells all inputs, a line each. */
-void sample_tell(const struct command *command, struct buf *text);
+void sample_print(const struct command *command, struct buf *text);
 /* Returns: whether all inputs of two commands are the same; `first` (may be NULL) gets the first line that is not. */
 bool sample_same(const struct command *a, const struct command *b, struct buf *first);
 

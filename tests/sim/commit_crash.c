@@ -19,12 +19,12 @@
 
 #include "../lib/feed_replay.h"
 #include "../lib/bounded.h"
-#include "../lib/upkeep.h"
+#include "../lib/maintenance.h"
 #include "base/alloc.h"
 #include "base/rand.h"
 #include "core/catalog/catalog.h"
 #include "core/step/core.h"
-#include "core/step/entry.h"
+#include "core/step/command_group.h"
 #include "core/documents/doc.h"
 #include "journal/recover.h"
 #include "cmdlog/cmdlog_file.h"
@@ -144,16 +144,16 @@ static uint64_t digest(struct host *host)
 static struct command *run(struct host *host, struct command *command)
 {
     struct buf bytes = BUF_INIT(BUF_UNLIMITED);
-    struct entry_head head = {.ts = ++host->now};
+    struct command_group_header head = {.ts = ++host->now};
     struct list commands = LIST_INIT(commands);
 
-    entry_begin(&head, &bytes);
-    entry_add(command, &bytes);
+    command_group_begin(&head, &bytes);
+    command_group_add(command, &bytes);
     command_free(command);
     struct slice part = buf_as_slice(&bytes);
     if (cmdlog_append(host->log, &part, 1, &host->position) != 0)
         fail("the log takes no more", (long long)host->now);
-    if (entry_decode(part, &head, &commands) != 0 || entry_apply(host->core, &head, &commands, &host->effects) != 0 ||
+    if (command_group_decode(part, &head, &commands) != 0 || command_group_apply(host->core, &head, &commands, &host->effects) != 0 ||
         list_empty(&host->effects.completed))
         fail("a step failed", (long long)host->now);
     bounded_check(host->core);
@@ -481,7 +481,7 @@ static void check_entries(struct host *host, const struct told *told, off_t byte
     size_t removed = 1;
 
     while (removed > 0)
-        if (keep_up(host->core, host->store, ++host->now, 1000, &removed) != 0)
+        if (run_maintenance(host->core, host->store, ++host->now, 1000, &removed) != 0)
             fail("maintenance fails", bytes);
     if (has_notes(host))
         fail("a transaction that is gone has left notes", bytes);

@@ -798,8 +798,8 @@ static void gather_parties(struct sim *sim, struct lock_codec_refs *parties, str
 static struct buf write_table(struct sim *sim, struct lock_codec_refs *parties)
 {
     struct buf bytes = BUF_INIT(BUF_UNLIMITED);
-    struct coder coder = coder_to(&bytes, 1);
-    lock_codec_table(&coder, &sim->table, parties);
+    struct codec codec = codec_to(&bytes, 1);
+    lock_codec_table(&codec, &sim->table, parties);
     return bytes;
 }
 
@@ -822,9 +822,9 @@ static void lose_table(struct sim *sim, struct lock_codec_refs *parties)
 
 static void read_table(struct sim *sim, struct slice bytes, struct lock_codec_refs *parties, struct arena *arena)
 {
-    struct coder coder = coder_from(bytes, arena);
-    lock_codec_table(&coder, &sim->table, parties);
-    CHECK(sim, coder_done(&coder) && parties->request_count == sim->waiting_count);
+    struct codec codec = codec_from(bytes, arena);
+    lock_codec_table(&codec, &sim->table, parties);
+    CHECK(sim, codec_done(&codec) && parties->request_count == sim->waiting_count);
 }
 
 /* What was cut off or has a bit flipped is refused, or is another table; either way it can be let go of. */
@@ -836,9 +836,9 @@ static void read_damaged(struct sim *sim, struct slice bytes, struct lock_codec_
     memcpy(bytes_of, bytes.data, bytes.len);
     size_t at = (size_t)rng_below(&sim->rng, bytes.len);
     bytes_of[at] = (char)(bytes_of[at] ^ (cut ? 0 : 1 << roll(sim, 8)));
-    struct coder coder = coder_from(slice_make(bytes_of, cut ? at : bytes.len), &arena);
-    lock_codec_table(&coder, &sim->table, parties);
-    CHECK(sim, !cut || !coder_done(&coder));
+    struct codec codec = codec_from(slice_make(bytes_of, cut ? at : bytes.len), &arena);
+    lock_codec_table(&codec, &sim->table, parties);
+    CHECK(sim, !cut || !codec_done(&codec));
     lose_table(sim, parties);
     arena_deinit(&arena);
 }

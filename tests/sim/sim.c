@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lib/coded.h"
+#include "../lib/codec_roundtrip.h"
 #include "world.h"
 
 struct options {
@@ -64,7 +64,7 @@ int main(int argc, char **argv)
         if (strcmp(argv[i], "--tell") == 0) {
             options.tells = true;
         } else if (strcmp(argv[i], "--uncoded") == 0) {
-            coded_off = true;
+            codec_roundtrip_off = true;
         } else if (strcmp(argv[i], "--seeds") == 0) {
             options.seeds = strtoull(value, NULL, 10);
             i++;

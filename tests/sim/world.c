@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "../lib/bounded.h"
-#include "../lib/coded.h"
+#include "../lib/codec_roundtrip.h"
 #include "../lib/feed_replay.h"
 #include "../lib/settle.h"
 #include "base/alloc.h"
@@ -150,7 +150,7 @@ static void look_ahead(struct world *world, struct host *host, const struct sim_
     hint_path(world, op, hint);
     command->places = (struct places_command){slice_from(hint->index), {slice_from(hint->path), SLICE_LIT("/b")}};
     effects_init(&effects);
-    if (core_look(host->core, command, &effects) != 0)
+    if (core_inspect(host->core, command, &effects) != 0)
         world_fail(world, "%s: a path cannot be watched", host->name);
     list_remove(&command->link);
     command_free(command);
@@ -266,7 +266,7 @@ static void do_command(struct world *world)
     gen_op(&world->rng, &world->model, logged->op);
     world->op = logged->op;
     tell(world, "");
-    logged->command = coded(gen_command(logged->op));
+    logged->command = codec_roundtrip(gen_command(logged->op));
     model_apply(&world->model, logged->op, world->now, logged->expected);
     apply_everywhere(world, logged);
 }
@@ -280,13 +280,13 @@ static void do_maintain(struct world *world)
     /* What one host has found stale goes on all of them. */
     struct host *host = &world->hosts[below(world, world->host_count)];
     size_t keys_max = one_in(world, 2) ? 3 : 10000;
-    struct core_past past = {.cut_off = world->history_low};
+    struct core_horizons past = {.history_low = world->history_low};
     if (world->now > SIM_TOMBSTONE_US && one_in(world, 2))
         past.tombstones = world->now - SIM_TOMBSTONE_US;
     world->model.forgotten = past.tombstones > world->model.forgotten ? past.tombstones : world->model.forgotten;
-    if (core_propose_upkeep(host->core, &past, keys_max, &logged->command) != 0)
+    if (core_propose_maintenance(host->core, &past, keys_max, &logged->command) != 0)
         world_fail(world, "%s: no upkeep is proposed", host->name);
-    logged->command = coded(logged->command);
+    logged->command = codec_roundtrip(logged->command);
     apply_everywhere(world, logged);
 }
 
@@ -385,7 +385,7 @@ static void do_feed(struct world *world)
     logged->command = command_new(COMMAND_FEED, DIALECT_7);
     logged->command->feed.off = rng_below(&world->aside, 6) == 0;
     logged->command->feed.cut = world->now - rng_below(&world->aside, 200000);
-    logged->command = coded(logged->command);
+    logged->command = codec_roundtrip(logged->command);
     apply_everywhere(world, logged);
 }
 

@@ -55,8 +55,8 @@ void index_figures_add(struct request *request, const struct catalog_index *inde
 {
     figures->documents += catalog_index_documents(index);
     figures->bytes += index_store_bytes(request, index);
-    for (int i = 0; i < FIGURE_COUNT; i++)
-        figures->figures[i] += catalog_index_figure(index, (enum catalog_figure)i);
+    for (int i = 0; i < INDEX_STAT_COUNT; i++)
+        figures->figures[i] += catalog_index_stat(index, (enum index_stat)i);
 }
 
 static void write_member(struct json_writer *writer, const char *name, uint64_t value)
@@ -79,7 +79,7 @@ static void write_zeros(struct json_writer *writer, const char *names)
 void index_figures_write(struct json_writer *writer, enum figures_metric metric, const struct index_figures *numbers)
 {
     const uint64_t *figures = numbers->figures;
-    uint64_t open_scrolls = figures[FIGURE_SCROLLS_OPENED] - figures[FIGURE_SCROLLS_ENDED];
+    uint64_t open_scrolls = figures[INDEX_STAT_SCROLLS_OPENED] - figures[INDEX_STAT_SCROLLS_ENDED];
     json_begin(writer, '{');
     switch (metric) {
     case METRIC_DOCS:
@@ -91,33 +91,33 @@ void index_figures_write(struct json_writer *writer, enum figures_metric metric,
         write_member(writer, "reserved_in_bytes", 0);
         break;
     case METRIC_INDEXING:
-        write_member(writer, "index_total", figures[FIGURE_INDEXED]);
+        write_member(writer, "index_total", figures[INDEX_STAT_INDEXED]);
         write_zeros(writer, "index_time_in_millis index_current");
-        write_member(writer, "index_failed", figures[FIGURE_FAILED]);
-        write_member(writer, "delete_total", figures[FIGURE_DELETED]);
+        write_member(writer, "index_failed", figures[INDEX_STAT_FAILED]);
+        write_member(writer, "delete_total", figures[INDEX_STAT_DELETED]);
         write_zeros(writer, "delete_time_in_millis delete_current");
-        write_member(writer, "noop_update_total", figures[FIGURE_NOOPS]);
+        write_member(writer, "noop_update_total", figures[INDEX_STAT_NOOPS]);
         json_key(writer, "is_throttled");
         json_bool(writer, false);
         write_member(writer, "throttle_time_in_millis", 0);
         break;
     case METRIC_GET:
-        write_member(writer, "total", figures[FIGURE_GETS_FOUND] + figures[FIGURE_GETS_MISSING]);
+        write_member(writer, "total", figures[INDEX_STAT_GETS_FOUND] + figures[INDEX_STAT_GETS_MISSING]);
         write_zeros(writer, "time_in_millis");
-        write_member(writer, "exists_total", figures[FIGURE_GETS_FOUND]);
+        write_member(writer, "exists_total", figures[INDEX_STAT_GETS_FOUND]);
         write_zeros(writer, "exists_time_in_millis");
-        write_member(writer, "missing_total", figures[FIGURE_GETS_MISSING]);
+        write_member(writer, "missing_total", figures[INDEX_STAT_GETS_MISSING]);
         write_zeros(writer, "missing_time_in_millis current");
         break;
     default:
-        write_member(writer, "open_contexts", open_scrolls + figures[FIGURE_PITS_OPENED] - figures[FIGURE_PITS_ENDED]);
-        write_member(writer, "query_total", figures[FIGURE_SEARCHES]);
-        write_member(writer, "query_time_in_millis", figures[FIGURE_SEARCH_US] / 1000); /* with that of fetching */
+        write_member(writer, "open_contexts", open_scrolls + figures[INDEX_STAT_PITS_OPENED] - figures[INDEX_STAT_PITS_ENDED]);
+        write_member(writer, "query_total", figures[INDEX_STAT_SEARCHES]);
+        write_member(writer, "query_time_in_millis", figures[INDEX_STAT_SEARCH_US] / 1000); /* with that of fetching */
         write_zeros(writer, "query_current");
-        write_member(writer, "fetch_total", figures[FIGURE_FETCHES]);
+        write_member(writer, "fetch_total", figures[INDEX_STAT_FETCHES]);
         write_zeros(writer, "fetch_time_in_millis fetch_current");
-        write_member(writer, "scroll_total", figures[FIGURE_SCROLLS_ENDED]); /* as there */
-        write_member(writer, "scroll_time_in_millis", figures[FIGURE_SCROLL_US] / 1000);
+        write_member(writer, "scroll_total", figures[INDEX_STAT_SCROLLS_ENDED]); /* as there */
+        write_member(writer, "scroll_time_in_millis", figures[INDEX_STAT_SCROLL_US] / 1000);
         write_member(writer, "scroll_current", open_scrolls);
         write_zeros(writer, "suggest_total suggest_time_in_millis suggest_current");
         break;

@@ -35,7 +35,7 @@ uint64_t index_store_bytes(struct request *request, const struct catalog_index *
 struct index_figures {
     uint64_t documents;
     uint64_t bytes;
-    uint64_t figures[FIGURE_COUNT];
+    uint64_t figures[INDEX_STAT_COUNT];
 };
 void index_figures_add(struct request *request, const struct catalog_index *index, struct index_figures *figures);
 /* The metrics of _stats that are counted here. */

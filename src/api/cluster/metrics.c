@@ -120,7 +120,7 @@ static void write_journal(struct exposition *page, struct journal *journal)
     exposition_times(page, &syncs);
 }
 
-static void write_steps(struct exposition *page, const struct core_figures *figures)
+static void write_steps(struct exposition *page, const struct core_metrics *figures)
 {
     exposition_family(
         page, EXPOSITION_GAUGE, "tidelock_step_work_max",
@@ -183,15 +183,15 @@ static void write_modes(struct exposition *page, const char *name, const char *h
         labelled(page, "mode", names[mode], metric_read(&values[mode]));
 }
 
-static void write_locks(struct exposition *page, const struct core_figures *figures)
+static void write_locks(struct exposition *page, const struct core_metrics *figures)
 {
-    static const char *const ends[FIGURE_WAITS] = {"granted", "timeout", "deadlock", "cancelled"};
+    static const char *const ends[METRIC_WAIT_END_COUNT] = {"granted", "timeout", "deadlock", "cancelled"};
     write_modes(page, "tidelock_locks_held", "Locks held, by mode.", figures->held);
-    write_modes(page, "tidelock_locks_wanted", "Locks that requests wait for, by mode.", figures->wanted);
+    write_modes(page, "tidelock_locks_wanted", "Locks that requests wait for, by mode.", figures->requested);
     gauge(page, "tidelock_lock_waiters", "Requests that wait for locks.", metric_read(&figures->waiting));
     exposition_family(page, EXPOSITION_HISTOGRAM, "tidelock_lock_wait_duration_seconds",
                       "Waits for locks that are over, by how they ended.");
-    for (int how = 0; how < FIGURE_WAITS; how++) {
+    for (int how = 0; how < METRIC_WAIT_END_COUNT; how++) {
         struct metric_reading reading = {0};
         metric_read_histogram(&figures->waits[how], &reading);
         exposition_label(page, "outcome", ends[how]);
@@ -204,31 +204,31 @@ static void write_locks(struct exposition *page, const struct core_figures *figu
     labelled(page, "broken_by", "requeued", metric_read(&figures->deadlocks_requeued));
 }
 
-static void write_sessions(struct exposition *page, const struct core_figures *figures)
+static void write_sessions(struct exposition *page, const struct core_metrics *figures)
 {
-    static const char *const ends[FIGURE_SESSIONS] = {"closed", "expired", "forced", "detached"};
+    static const char *const ends[METRIC_SESSION_END_COUNT] = {"closed", "expired", "forced", "detached"};
     gauge(page, "tidelock_sessions", "Sessions that live.", metric_read(&figures->sessions));
     count(page, "tidelock_sessions_opened", "Sessions opened.", metric_read(&figures->sessions_opened));
     exposition_family(page, EXPOSITION_COUNTER, "tidelock_sessions_ended",
                       "Sessions ended, by how: in order, by their lease, by force, with their connection.");
-    for (int how = 0; how < FIGURE_SESSIONS; how++)
+    for (int how = 0; how < METRIC_SESSION_END_COUNT; how++)
         labelled(page, "how", ends[how], metric_read(&figures->session_ends[how]));
     gauge(page, "tidelock_kept_actions", "What ended sessions left to be done, and others' locks forbid.",
-          metric_read(&figures->kept_actions));
+          metric_read(&figures->deferred_actions));
 }
 
-static void write_transactions(struct exposition *page, const struct core_figures *figures)
+static void write_transactions(struct exposition *page, const struct core_metrics *figures)
 {
-    static const char *const modes[FIGURE_TXN_MODES] = {[TXN_UPDATE] = "update", [TXN_QUERY] = "query"};
-    static const char *const ends[FIGURE_TXNS] = {"committed", "rolled_back", "aborted"};
+    static const char *const modes[METRIC_TXN_MODE_COUNT] = {[TXN_UPDATE] = "update", [TXN_QUERY] = "query"};
+    static const char *const ends[METRIC_TXN_END_COUNT] = {"committed", "rolled_back", "aborted"};
     gauge(page, "tidelock_transactions", "Transactions that are open.", metric_read(&figures->transactions));
     exposition_family(page, EXPOSITION_COUNTER, "tidelock_transactions_begun", "Transactions begun, by mode.");
-    for (int mode = 0; mode < FIGURE_TXN_MODES; mode++)
+    for (int mode = 0; mode < METRIC_TXN_MODE_COUNT; mode++)
         labelled(page, "mode", modes[mode], metric_read(&figures->txns_begun[mode]));
     exposition_family(page, EXPOSITION_COUNTER, "tidelock_transactions_ended",
                       "Transactions ended, by mode and outcome: rolled back by their owner, aborted by the server.");
-    for (int mode = 0; mode < FIGURE_TXN_MODES; mode++)
-        for (int how = 0; how < FIGURE_TXNS; how++) {
+    for (int mode = 0; mode < METRIC_TXN_MODE_COUNT; mode++)
+        for (int how = 0; how < METRIC_TXN_END_COUNT; how++) {
             exposition_label(page, "mode", modes[mode]);
             labelled(page, "outcome", ends[how], metric_read(&figures->txns_ended[mode][how]));
         }
@@ -240,23 +240,23 @@ static void write_indices(struct exposition *page, struct request *request)
 {
     const struct catalog *catalog = request_catalog(request);
     size_t indices = catalog_index_count(catalog);
-    uint64_t documents = 0, figures[FIGURE_COUNT] = {0};
+    uint64_t documents = 0, figures[INDEX_STAT_COUNT] = {0};
     for (size_t i = 0; i < indices; i++) {
         const struct catalog_index *index = catalog_index_at(catalog, i);
         documents += catalog_index_documents(index);
-        for (int figure = 0; figure < FIGURE_COUNT; figure++)
-            figures[figure] += catalog_index_figure(index, (enum catalog_figure)figure);
+        for (int figure = 0; figure < INDEX_STAT_COUNT; figure++)
+            figures[figure] += catalog_index_stat(index, (enum index_stat)figure);
     }
     gauge(page, "tidelock_indices", "Indices.", indices);
     gauge(page, "tidelock_documents", "Documents, of all indices.", documents);
     exposition_family(page, EXPOSITION_GAUGE, "tidelock_index_operations",
                       "What was done in the indices there are, since the start; a deleted index takes its part along.");
-    labelled(page, "operation", "indexed", figures[FIGURE_INDEXED]);
-    labelled(page, "operation", "deleted", figures[FIGURE_DELETED]);
-    labelled(page, "operation", "unchanged", figures[FIGURE_NOOPS]);
-    labelled(page, "operation", "got", figures[FIGURE_GETS_FOUND]);
-    labelled(page, "operation", "got_missing", figures[FIGURE_GETS_MISSING]);
-    labelled(page, "operation", "searched", figures[FIGURE_SEARCHES]);
+    labelled(page, "operation", "indexed", figures[INDEX_STAT_INDEXED]);
+    labelled(page, "operation", "deleted", figures[INDEX_STAT_DELETED]);
+    labelled(page, "operation", "unchanged", figures[INDEX_STAT_NOOPS]);
+    labelled(page, "operation", "got", figures[INDEX_STAT_GETS_FOUND]);
+    labelled(page, "operation", "got_missing", figures[INDEX_STAT_GETS_MISSING]);
+    labelled(page, "operation", "searched", figures[INDEX_STAT_SEARCHES]);
 }
 
 static void write_memory(struct exposition *page, const struct request *request)
@@ -338,7 +338,7 @@ static void write_page(struct exposition *page, struct request *request)
     write_journal(page, api->journal);
     write_history(page, api->journal);
     write_store(page, request);
-    const struct core_figures *figures = journal_core_metrics(api->journal);
+    const struct core_metrics *figures = journal_core_metrics(api->journal);
     write_steps(page, figures);
     write_locks(page, figures);
     write_sessions(page, figures);

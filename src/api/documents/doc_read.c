@@ -227,7 +227,7 @@ int doc_find(struct request *request, const struct doc_query *query, struct doc_
         r = get_of_type(request, &routed, ret_found);
     if (r != 0)
         return r;
-    catalog_index_note(ret_found->index, ret_found->found ? FIGURE_GETS_FOUND : FIGURE_GETS_MISSING, 1);
+    catalog_index_count_stat(ret_found->index, ret_found->found ? INDEX_STAT_GETS_FOUND : INDEX_STAT_GETS_MISSING, 1);
     return check_version(request, &routed, ret_found, ret_problem);
 }
 

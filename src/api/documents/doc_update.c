@@ -66,7 +66,7 @@ static int update_done(struct request *request, struct command *command)
 static int update_submit(struct request *request, struct single_update *single)
 {
     struct update_body *body = &single->body;
-    body->update.lone = true;
+    body->update.single = true;
     body->update.want_source = body->source.given || body->field_count > 0;
     single->item.update = &body->update;
     single->item.lease = single->options.lease;

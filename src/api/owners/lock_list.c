@@ -17,7 +17,7 @@ struct lock_list {
     struct status_row *rows;
     size_t row_count;
     size_t row_capacity;
-    struct status_crowd *crowds; /* still to be asked for: those before crowd_count */
+    struct status_overflow *crowds; /* still to be asked for: those before crowd_count */
     size_t crowd_count;
     size_t crowd_capacity;
     uint64_t place;  /* of the next piece; 0: all are there but for the crowds */
@@ -46,13 +46,13 @@ static struct command *next_piece(struct request *request, const struct lock_lis
                                               .index = list->index,
                                               .path = list->path,
                                               .session = request->session,
-                                              .place = list->place};
+                                              .cursor = list->place};
     command->status.as_of = list->as_of;
     if (list->place == 0 && list->crowd_count > 0)
-        command->status.crowd = list->crowds[list->crowd_count - 1];
+        command->status.overflow = list->crowds[list->crowd_count - 1];
     else if (list->place == 0 && list->pieces > 0 && list->as_of != 0) {
-        command->status.of_past = true;
-        command->status.past = list->past;
+        command->status.of_history = true;
+        command->status.history_cursor = list->past;
     }
     return command;
 }
@@ -95,25 +95,25 @@ static void take_row(struct request *request, struct lock_list *list, const stru
 static void take_piece(struct request *request, struct lock_list *list, const struct status_command *status)
 {
     for (size_t i = 0; i < status->row_count; i++)
-        if (!status->of_past || is_wanted(request, list, &status->rows[i]))
+        if (!status->of_history || is_wanted(request, list, &status->rows[i]))
             take_row(request, list, &status->rows[i]);
     list->pieces++;
-    list->past_from = status->past_from;
-    if (status->of_past) {
+    list->past_from = status->history_from;
+    if (status->of_history) {
         list->past_begun = true;
-        list->past = status->past;
+        list->past = status->history_cursor;
         return;
     }
     if (list->place == 0 && list->crowd_count > 0) {
-        struct status_crowd *crowd = &list->crowds[list->crowd_count - 1];
-        *crowd = status->crowd;
+        struct status_overflow *crowd = &list->crowds[list->crowd_count - 1];
+        *crowd = status->overflow;
         list->crowd_count -= crowd->number == 0;
     }
-    list->place = status->place;
-    for (size_t i = 0; i < status->crowd_count; i++) {
+    list->place = status->cursor;
+    for (size_t i = 0; i < status->overflow_count; i++) {
         list->crowds =
             arena_grow(request->arena, list->crowds, list->crowd_count, &list->crowd_capacity, sizeof *list->crowds);
-        list->crowds[list->crowd_count++] = status->crowds[i];
+        list->crowds[list->crowd_count++] = status->overflows[i];
     }
 }
 

@@ -208,7 +208,7 @@ static int aside_done(struct request *request, struct command *command)
     json_begin(&writer, '{');
     json_key(&writer, "number");
     json_u64(&writer, command->aside.number);
-    json_key(&writer, command->aside.again ? "tried" : "dropped");
+    json_key(&writer, command->aside.retry ? "tried" : "dropped");
     json_bool(&writer, true);
     json_key(&writer, "timestamp");
     json_u64(&writer, command->ts);
@@ -227,7 +227,7 @@ static int decide_aside(struct request *request, bool again)
     if (r != 0 || (r = request_accept(request)) != 0)
         return r;
     struct command *command = command_new(COMMAND_ASIDE, DIALECT_7);
-    command->aside = (struct aside_command){.number = number, .again = again};
+    command->aside = (struct aside_command){.number = number, .retry = again};
     return request_submit(request, command, aside_done);
 }
 

@@ -20,20 +20,20 @@ struct status_list {
 static struct command *next_piece(const struct status_list *list)
 {
     struct command *command = command_new(COMMAND_STATUS, DIALECT_7);
-    command->status = (struct status_command){.what = list->what, .id = list->id, .place = list->place};
+    command->status = (struct status_command){.what = list->what, .id = list->id, .cursor = list->place};
     return command;
 }
 
 static void take_piece(struct request *request, struct status_list *list, const struct status_command *status)
 {
     struct arena *arena = request->arena;
-    if (status->rest.len > 0) {
+    if (status->page.len > 0) {
         list->pieces = arena_grow(arena, list->pieces, list->count, &list->capacity, sizeof *list->pieces);
-        list->pieces[list->count++] = arena_copy(arena, status->rest);
+        list->pieces[list->count++] = arena_copy(arena, status->page);
     }
     if (status->body.len > 0)
         list->body = arena_copy(arena, status->body);
-    list->place = status->place;
+    list->place = status->cursor;
 }
 
 /* --- Putting it together ------------------------------------------------------------------------------------------ */

@@ -73,8 +73,8 @@ static uint64_t count_reads(struct events *events)
     uint64_t reads = 0;
     for (size_t i = 0; i < catalog_index_count(catalog); i++) {
         const struct catalog_index *index = catalog_index_at(catalog, i);
-        reads += catalog_index_figure(index, FIGURE_GETS_FOUND) + catalog_index_figure(index, FIGURE_GETS_MISSING) +
-                 catalog_index_figure(index, FIGURE_SEARCHES);
+        reads += catalog_index_stat(index, INDEX_STAT_GETS_FOUND) + catalog_index_stat(index, INDEX_STAT_GETS_MISSING) +
+                 catalog_index_stat(index, INDEX_STAT_SEARCHES);
     }
     catalog_unref(catalog);
     return reads;
@@ -88,7 +88,7 @@ static uint64_t more(uint64_t now, uint64_t before)
 
 static void take_sample(struct events *events)
 {
-    const struct core_figures *core = journal_core_metrics(events->api->journal);
+    const struct core_metrics *core = journal_core_metrics(events->api->journal);
     const struct journal_metrics *journal = journal_metrics(events->api->journal);
     const struct sample total = {
         metric_read(&journal->commands[COMMAND_WRITE]) + metric_read(&journal->commands[COMMAND_RENAME]),
@@ -139,7 +139,7 @@ static uint64_t sum(const metric_value *values, size_t count)
 static void write_bar(struct events *events, struct buf *to)
 {
     struct api *api = events->api;
-    const struct core_figures *core = journal_core_metrics(api->journal);
+    const struct core_metrics *core = journal_core_metrics(api->journal);
     const struct budget *budget = api->options.budget;
     look_at_disk(events);
     buf_printf(to, ",\"bar\":{\"time\":%" PRIu64, clock_wall_us());
@@ -153,7 +153,7 @@ static void write_bar(struct events *events, struct buf *to)
     write_figure(to, "waiters", metric_read(&core->waiting));
     write_figure(to, "sessions", metric_read(&core->sessions));
     write_figure(to, "transactions", metric_read(&core->transactions));
-    write_figure(to, "kept", metric_read(&core->kept_actions));
+    write_figure(to, "kept", metric_read(&core->deferred_actions));
     write_figure(to, "deadlocks", metric_read(&core->deadlocks));
     write_figure(to, "expired",
                  metric_read(&core->session_ends[SESSION_EXPIRED]) +
@@ -180,15 +180,15 @@ static uint64_t read_stamp(const struct events *events)
     static const enum command_type silent[] = {COMMAND_STATUS,   COMMAND_PLACES_WATCH, COMMAND_TICK,
                                                COMMAND_MAINTAIN, COMMAND_MARK,         COMMAND_FEED};
     const struct journal_metrics *journal = journal_metrics(events->api->journal);
-    const struct core_figures *core = journal_core_metrics(events->api->journal);
+    const struct core_metrics *core = journal_core_metrics(events->api->journal);
     uint64_t stamp = sum(journal->commands, COMMAND_TYPE_COUNT);
     for (size_t i = 0; i < sizeof silent / sizeof *silent; i++)
         stamp -= metric_read(&journal->commands[silent[i]]);
     /* What a tick has ended. */
-    stamp += sum(core->session_ends, FIGURE_SESSIONS) + sum(core->txns_ended[0], FIGURE_TXN_MODES * FIGURE_TXNS);
-    for (int how = 0; how < FIGURE_WAITS; how++)
+    stamp += sum(core->session_ends, METRIC_SESSION_END_COUNT) + sum(core->txns_ended[0], METRIC_TXN_MODE_COUNT * METRIC_TXN_END_COUNT);
+    for (int how = 0; how < METRIC_WAIT_END_COUNT; how++)
         stamp += sum(core->waits[how].buckets, METRIC_BOUNDS + 1);
-    return stamp + metric_read(&core->kept_actions);
+    return stamp + metric_read(&core->deferred_actions);
 }
 
 /* --- Rows --------------------------------------------------------------------------------------------------------- */
@@ -197,7 +197,7 @@ static struct command *ask(struct events *events, enum status_what what)
 {
     struct command *command = command_new(COMMAND_STATUS, DIALECT_7);
     command->status.what = what;
-    command->status.most = ROWS_MAX;
+    command->status.rows_max = ROWS_MAX;
     request_ask(events->api, command);
     return command;
 }
@@ -230,7 +230,7 @@ static void take_locks(const struct command *command, struct frame_section *next
         buf_clear(&text);
         buf_slice(&text, row->name);
         buf_printf(&text, "%s\"holders\":[%.*s],\"waiters\":[%.*s]%s", row->name.len > 0 ? "," : "",
-                   SLICE_ARG(row->holders), SLICE_ARG(row->waiters), row->cut ? ",\"cut\":true" : "");
+                   SLICE_ARG(row->holders), SLICE_ARG(row->waiters), row->truncated ? ",\"cut\":true" : "");
         steady(&text, ",\"deadline\":");
         frame_add(next, row->key, buf_as_slice(&text));
     }
@@ -270,7 +270,7 @@ static void take_array(struct slice array, const char *number, struct frame_sect
 static void take_list(const struct command *command, const char *number, struct frame_section *next)
 {
     struct buf array = BUF_INIT(BUF_UNLIMITED);
-    buf_printf(&array, "[%.*s]", SLICE_ARG(command->status.rest));
+    buf_printf(&array, "[%.*s]", SLICE_ARG(command->status.page));
     take_array(buf_as_slice(&array), number, next);
     buf_deinit(&array);
 }
@@ -296,7 +296,7 @@ static void take(enum section section, const struct command *command, struct fra
 /* Returns: whether the rows are others than before. */
 static bool read_rows(struct events *events)
 {
-    static const enum status_what asked[SECTION_COUNT] = {STATUS_GLANCE, STATUS_SESSIONS, STATUS_TRANSACTIONS,
+    static const enum status_what asked[SECTION_COUNT] = {STATUS_OVERVIEW, STATUS_SESSIONS, STATUS_TRANSACTIONS,
                                                           STATUS_STORIES};
     bool changed = false;
     events->stamp = read_stamp(events);

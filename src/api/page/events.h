@@ -14,7 +14,7 @@
  *    "samples": [[writes, reads, commits, waiters]]}    of each second; with a snapshot those of the last five minutes, else the last one
  *
  * Invariants:
- *  1. The writer is asked for what costs it some milliseconds, whatever there is (STATUS_GLANCE), and then left alone for twenty times as long as the answer took.
+ *  1. The writer is asked for what costs it some milliseconds, whatever there is (STATUS_OVERVIEW), and then left alone for twenty times as long as the answer took.
  *  2. Who looks on gets public numbers and no ids: nothing in a frame is a key to anything.
  *  3. A viewer that does not read holds no more than a frame, and nobody else up: what it has missed it gets as a snapshot.
  *  4. A viewer costs no thread.

@@ -395,7 +395,7 @@ static bool changes_the_past(const struct request *request)
 /* Whether it leaves everything as it is, but for locks that its transaction or session gives back. */
 static bool only_reads(const struct command *command)
 {
-    return command->type == COMMAND_TXN_LOCK || command_is(command->type, COMMAND_LOOKS);
+    return command->type == COMMAND_TXN_LOCK || command_is(command->type, COMMAND_UNLOGGED);
 }
 
 static int submit(struct request *request, struct command *command, struct submission how)
@@ -404,7 +404,7 @@ static int submit(struct request *request, struct command *command, struct submi
         command_free(command);
         return memory_refuse(request);
     }
-    if (changes_the_past(request) && !command_is(command->type, COMMAND_LOOKS)) {
+    if (changes_the_past(request) && !command_is(command->type, COMMAND_UNLOGGED)) {
         command_free(command);
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
                               "[timestamp] and [as_of] are parameters of reads: what is past cannot be changed");

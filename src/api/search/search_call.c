@@ -652,9 +652,9 @@ void search_call_note(const struct search_call *call, int64_t begun_us)
     for (size_t i = 0; i < call->context.index_count; i++) {
         const struct search_index *index = &call->context.indices[i];
         const struct catalog_index *searched = catalog_index_by_number(call->catalog, index->number);
-        catalog_index_note(searched, FIGURE_SEARCHES, 1);
-        catalog_index_note(searched, FIGURE_SEARCH_US, took_us);
-        catalog_index_note(searched, FIGURE_FETCHES, *index->fetched);
+        catalog_index_count_stat(searched, INDEX_STAT_SEARCHES, 1);
+        catalog_index_count_stat(searched, INDEX_STAT_SEARCH_US, took_us);
+        catalog_index_count_stat(searched, INDEX_STAT_FETCHES, *index->fetched);
         *index->fetched = false;
     }
 }

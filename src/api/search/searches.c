@@ -106,12 +106,12 @@ static void note_context(const struct search_keep *keep, bool ends)
     for (size_t i = 0; i < context->index_count; i++) {
         const struct catalog_index *index = catalog_index_by_number(keep->call.catalog, context->indices[i].number);
         if (!ends) {
-            catalog_index_note(index, scroll ? FIGURE_SCROLLS_OPENED : FIGURE_PITS_OPENED, 1);
+            catalog_index_count_stat(index, scroll ? INDEX_STAT_SCROLLS_OPENED : INDEX_STAT_PITS_OPENED, 1);
             continue;
         }
-        catalog_index_note(index, scroll ? FIGURE_SCROLLS_ENDED : FIGURE_PITS_ENDED, 1);
+        catalog_index_count_stat(index, scroll ? INDEX_STAT_SCROLLS_ENDED : INDEX_STAT_PITS_ENDED, 1);
         if (scroll)
-            catalog_index_note(index, FIGURE_SCROLL_US, (uint64_t)search_clock_us() - keep->opened_us);
+            catalog_index_count_stat(index, INDEX_STAT_SCROLL_US, (uint64_t)search_clock_us() - keep->opened_us);
     }
 }
 

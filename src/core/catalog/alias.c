@@ -407,6 +407,6 @@ int core__do_aliases_update(struct core *core, struct command *command)
     if (r < 0)
         return tl_trace(r);
     if (r != 0)
-        core__abandon(core);
+        core__rollback(core);
     return 0;
 }

@@ -44,18 +44,18 @@ void catalog__counters_unref(struct catalog_counters *counters)
         mem_free(counters);
 }
 
-void catalog__counters_note(struct catalog_counters *counters, enum catalog_figure figure, uint64_t more)
+void catalog__counters_note(struct catalog_counters *counters, enum index_stat figure, uint64_t more)
 {
     if (counters != NULL && more > 0)
         atomic_fetch_add_explicit(&counters->figures[figure], more, memory_order_relaxed);
 }
 
-void catalog_index_note(const struct catalog_index *index, enum catalog_figure figure, uint64_t more)
+void catalog_index_count_stat(const struct catalog_index *index, enum index_stat figure, uint64_t more)
 {
     catalog__counters_note(index->counters, figure, more);
 }
 
-uint64_t catalog_index_figure(const struct catalog_index *index, enum catalog_figure figure)
+uint64_t catalog_index_stat(const struct catalog_index *index, enum index_stat figure)
 {
     return index->counters == NULL ? 0 : atomic_load_explicit(&index->counters->figures[figure], memory_order_relaxed);
 }
@@ -558,7 +558,7 @@ bool catalog_same_objects(const struct catalog *a, const struct catalog *b, enum
     return a->objects[kind] == b->objects[kind];
 }
 
-struct catalog *catalog_seen(struct catalog *catalog, bool (*sees)(const void *context, struct slice name), const void *context)
+struct catalog *catalog_filter(struct catalog *catalog, bool (*sees)(const void *context, struct slice name), const void *context)
 {
     size_t first = 0;
     while (first < catalog->count && sees(context, catalog->by_name[first]->index.name))

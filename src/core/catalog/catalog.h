@@ -75,27 +75,27 @@ struct catalog_index {
 };
 
 /* What was done with an index since the server started. Changes count once they are applied, those of a transaction at its commit. */
-enum catalog_figure {
-    FIGURE_INDEXED, /* documents written: created, replaced, updated */
-    FIGURE_DELETED, /* deletes, also of what was not there */
-    FIGURE_NOOPS,   /* updates that changed nothing */
-    FIGURE_GETS_FOUND,
-    FIGURE_GETS_MISSING,
-    FIGURE_SEARCHES,
-    FIGURE_SEARCH_US,
-    FIGURE_FETCHES, /* searches that read hits of it */
-    FIGURE_FAILED,  /* documents to be written whose condition did not hold */
-    FIGURE_SCROLLS_OPENED,
-    FIGURE_SCROLLS_ENDED,
-    FIGURE_SCROLL_US, /* that those which have ended were open */
-    FIGURE_PITS_OPENED,
-    FIGURE_PITS_ENDED,
-    FIGURE_COUNT
+enum index_stat {
+    INDEX_STAT_INDEXED, /* documents written: created, replaced, updated */
+    INDEX_STAT_DELETED, /* deletes, also of what was not there */
+    INDEX_STAT_NOOPS,   /* updates that changed nothing */
+    INDEX_STAT_GETS_FOUND,
+    INDEX_STAT_GETS_MISSING,
+    INDEX_STAT_SEARCHES,
+    INDEX_STAT_SEARCH_US,
+    INDEX_STAT_FETCHES, /* searches that read hits of it */
+    INDEX_STAT_FAILED,  /* documents to be written whose condition did not hold */
+    INDEX_STAT_SCROLLS_OPENED,
+    INDEX_STAT_SCROLLS_ENDED,
+    INDEX_STAT_SCROLL_US, /* that those which have ended were open */
+    INDEX_STAT_PITS_OPENED,
+    INDEX_STAT_PITS_ENDED,
+    INDEX_STAT_COUNT
 };
 /* Returns: the figure; 0 in a catalog of the past. From any thread. */
-uint64_t catalog_index_figure(const struct catalog_index *index, enum catalog_figure figure);
+uint64_t catalog_index_stat(const struct catalog_index *index, enum index_stat figure);
 /* Adds to a figure; to none in a catalog of the past. From any thread. */
-void catalog_index_note(const struct catalog_index *index, enum catalog_figure figure, uint64_t more);
+void catalog_index_count_stat(const struct catalog_index *index, enum index_stat figure, uint64_t more);
 
 /* Returns: live documents of the index as of the newest step; 0 in a catalog of the past. From any thread. */
 uint64_t catalog_index_documents(const struct catalog_index *index);
@@ -246,7 +246,7 @@ bool catalog_same_objects(const struct catalog *a, const struct catalog *b, enum
  * Returns: a catalog with only those indices that `sees` says yes to, and all else that the other has; nothing is copied. The one that there is
  * where nothing is left out. Owns: the caller; catalog_unref.
  */
-struct catalog *catalog_seen(struct catalog *catalog, bool (*sees)(const void *context, struct slice name), const void *context);
+struct catalog *catalog_filter(struct catalog *catalog, bool (*sees)(const void *context, struct slice name), const void *context);
 
 /* Appends what GET shows of an index's aliases: {"a": {"filter": …, "index_routing": …}, …}; one, or all for NULL. */
 void catalog_render_aliases(const struct catalog_index *index, struct slice pattern, struct buf *buf);

@@ -17,11 +17,11 @@ struct catalog_counters {
     atomic_size_t refs;
     atomic_uint_fast64_t documents;
     atomic_int_fast64_t next_seq_no;
-    atomic_uint_fast64_t figures[FIGURE_COUNT]; /* no part of the state: told, never acted upon */
+    atomic_uint_fast64_t figures[INDEX_STAT_COUNT]; /* no part of the state: told, never acted upon */
 };
 
 struct catalog_counters *catalog__counters_new(void);
-void catalog__counters_note(struct catalog_counters *counters, enum catalog_figure figure, uint64_t more);
+void catalog__counters_note(struct catalog_counters *counters, enum index_stat figure, uint64_t more);
 struct catalog_counters *catalog__counters_ref(struct catalog_counters *counters);
 void catalog__counters_unref(struct catalog_counters *counters);
 

@@ -155,7 +155,7 @@ void counter__add(struct counters *counters, struct counter *counter, uint16_t t
         touch(counters, counter, type)->documents += (uint64_t)documents;
 }
 
-void counter__note(struct counter *counter, bool deleted)
+void counter__record(struct counter *counter, bool deleted)
 {
     REQUIRE(counter->dirty);
     if (deleted)
@@ -198,7 +198,7 @@ static void share(struct counter *counter)
     atomic_store_explicit(&counter->shared->next_seq_no, counter->next_seq_no, memory_order_relaxed);
 }
 
-bool counters__keep(struct counters *counters, struct store_batch *batch, tl_ts ts)
+bool counters__commit(struct counters *counters, struct store_batch *batch, tl_ts ts)
 {
     bool any = counters->dirty_count > 0;
 
@@ -207,8 +207,8 @@ bool counters__keep(struct counters *counters, struct store_batch *batch, tl_ts 
         for (size_t j = 0; j < counter->type_count; j++)
             if (counter->types[j].dirty)
                 keep_type(counter, (uint16_t)j, batch, ts);
-        catalog__counters_note(counter->shared, FIGURE_INDEXED, counter->indexed);
-        catalog__counters_note(counter->shared, FIGURE_DELETED, counter->deleted);
+        catalog__counters_note(counter->shared, INDEX_STAT_INDEXED, counter->indexed);
+        catalog__counters_note(counter->shared, INDEX_STAT_DELETED, counter->deleted);
         counter->indexed = counter->deleted = 0;
         counter->dirty = false;
         share(counter);
@@ -224,7 +224,7 @@ bool counters__keep(struct counters *counters, struct store_batch *batch, tl_ts 
     return any;
 }
 
-void counters__forget(struct counters *counters)
+void counters__rollback(struct counters *counters)
 {
     for (size_t i = 0; i < counters->dirty_count; i++) {
         struct counter *counter = counters->dirty[i];

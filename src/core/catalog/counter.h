@@ -49,7 +49,7 @@ struct counter {
     int64_t next_seq_no_before;
     bool dirty;                /* changed in the unit at hand; then in counters->dirty */
     uint64_t indexed, deleted; /* documents, in the unit at hand */
-    uint64_t chunked; /* documents written in chunks since the last sweep (sweep.h) or the start, failed ones too */
+    uint64_t posting_list_documents; /* documents written in chunks since the last sweep (sweep.h) or the start, failed ones too */
     struct counter_type *types; /* by type number */
     size_t type_count;
     struct catalog_counters *shared;
@@ -79,13 +79,13 @@ void counters__drop(struct counters *counters, uint32_t index);
 uint64_t counter__documents(const struct counter *counter);
 int64_t counter__take_seq_no(struct counters *counters, struct counter *counter, uint16_t type);
 void counter__add(struct counters *counters, struct counter *counter, uint16_t type, int64_t documents);
-/* Counts a change of the unit, for FIGURE_INDEXED or FIGURE_DELETED. Requires: the unit took a sequence number for it. */
-void counter__note(struct counter *counter, bool deleted);
+/* Counts a change of the unit, for INDEX_STAT_INDEXED or INDEX_STAT_DELETED. Requires: the unit took a sequence number for it. */
+void counter__record(struct counter *counter, bool deleted);
 uint32_t counters__take_index(struct counters *counters);
 
 /* Writes what the unit changed and lets readers see it. Returns: whether the batch now names the timestamp. */
-bool counters__keep(struct counters *counters, struct store_batch *batch, tl_ts ts);
+bool counters__commit(struct counters *counters, struct store_batch *batch, tl_ts ts);
 /* Back to the unit's beginning. */
-void counters__forget(struct counters *counters);
+void counters__rollback(struct counters *counters);
 
 #endif

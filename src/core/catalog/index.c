@@ -12,7 +12,7 @@
 #include "core/catalog/catalog_internal.h"
 #include "core/catalog/counter.h"
 #include "core/catalog/index_settings.h"
-#include "core/catalog/mark.h"
+#include "core/catalog/purge.h"
 #include "core/catalog/settings.h"
 #include "core/feed/feed.h"
 #include "core/step/command.h"
@@ -538,7 +538,7 @@ int core__do_index_create(struct core *core, struct command *command)
     if (r == 0)
         r = alias__check(core->catalog, catalog_index(core->catalog, index->name), NULL, arena, problem);
     if (r != 0)
-        core__abandon(core);
+        core__rollback(core);
     return 0;
 }
 
@@ -549,9 +549,9 @@ void index__delete(struct core *core, const struct catalog_index *index)
     uint32_t number = index->number;
 
     buf_u32be(&bytes, number);
-    store_batch_put(core->batch, SPACE_SYSTEM, mark_key(&mark, MARK_INDEX, core->ts, buf_as_slice(&bytes)), SLICE_LIT(""));
+    store_batch_put(core->batch, SPACE_SYSTEM, purge_key(&mark, PURGE_INDEX, core->ts, buf_as_slice(&bytes)), SLICE_LIT(""));
     core__drop_index(core, number);
-    owners__forget_index(core, number);
+    owners__drop_index(core, number);
 }
 
 /* Returns: the index that a command names, or NULL with the problem set. */

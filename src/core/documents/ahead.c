@@ -104,7 +104,7 @@ int ahead__remove(struct core *core, size_t keys_max, size_t *ret_removed)
     store_iter_seek_first(iter);
     while (r == 0 && removed < keys_max && store_iter_valid(iter)) {
         struct slice key = store_iter_key(iter);
-        if (owners__transaction_open(core, note_transaction(key))) {
+        if (owners__transaction_is_open(core, note_transaction(key))) {
             skip_open(iter, note_transaction(key));
             continue;
         }

@@ -24,14 +24,14 @@ static bool meets_locks(const struct core *core, const struct write_command *wri
 {
     struct slice clear = SLICE_NONE;
 
-    if (!owners__any(core))
+    if (!owners__any_locks(core))
         return false;
     for (size_t i = 0; i < write->item_count; i++) {
         struct slice index = write->items[i].index;
         if (clear.data != NULL && slice_equal(index, clear))
             continue;
         /* What is no index is an alias, or will be one by this very write, which locks know better. */
-        if (catalog_index(core->catalog, index) == NULL || !owners__clear_of(core, index))
+        if (catalog_index(core->catalog, index) == NULL || !owners__index_is_unlocked(core, index))
             return true;
         clear = index;
     }

@@ -43,7 +43,7 @@ void ephemeral__mark(struct core *core, const struct change_sink *sink, struct s
 
     sink_put(sink, SPACE_SYSTEM, lease_key(&buf, session, key), SLICE_LIT(""));
     if (sink->overlay == NULL)
-        owners__count_lease(core, session, key, 1);
+        owners__count_ephemeral(core, session, key, 1);
     buf_deinit(&buf);
 }
 
@@ -53,7 +53,7 @@ void ephemeral__unmark(struct core *core, const struct change_sink *sink, struct
 
     sink_delete(sink, SPACE_SYSTEM, lease_key(&buf, session, key));
     if (sink->overlay == NULL)
-        owners__count_lease(core, session, key, -1);
+        owners__count_ephemeral(core, session, key, -1);
     buf_deinit(&buf);
 }
 
@@ -73,7 +73,7 @@ int ephemeral__commit(struct core *core, struct slice key, struct slice value)
         store_batch_delete(core->batch, SPACE_SYSTEM, key);
     else
         store_batch_put(core->batch, SPACE_SYSTEM, key, value);
-    owners__count_lease(core, session, document, (value.data != NULL) - (r == 0));
+    owners__count_ephemeral(core, session, document, (value.data != NULL) - (r == 0));
     return 0;
 }
 
@@ -130,7 +130,7 @@ struct write_item write__removal_of(struct arena *arena, const struct catalog_in
         .type = arena_copy(arena, type->name),
         .id = arena_copy(arena, id),
         .routing = arena_copy(arena, routing),
-        .left_by = arena_copy(arena, session),
+        .only_session = arena_copy(arena, session),
         .version = VERSION_ANY,
         .if_seq_no = SEQ_NO_ANY,
     };

@@ -11,7 +11,7 @@ struct core;
 
 /*
  * Keeps the marks of ephemeral documents: SPACE_SYSTEM, 'e', session (varint length and bytes), document key. How many a session has
- * is counted with it (owners__count_lease()); in an overlay they count when it is committed.
+ * is counted with it (owners__count_ephemeral()); in an overlay they count when it is committed.
  */
 void ephemeral__mark(struct core *core, const struct change_sink *sink, struct slice session, struct slice key);
 void ephemeral__unmark(struct core *core, const struct change_sink *sink, struct slice session, struct slice key);

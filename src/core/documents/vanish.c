@@ -2,7 +2,7 @@
 /* The records of documents that went with their session; see vanish.h. */
 #include "core/documents/vanish.h"
 
-#include "core/catalog/mark.h"
+#include "core/catalog/purge.h"
 #include "core/step/unit.h"
 
 static struct slice record_key(struct buf *buf, struct slice session)
@@ -110,7 +110,7 @@ void vanish__swept(struct core *core, struct slice session)
 {
     struct buf key = BUF_INIT(BUF_UNLIMITED);
 
-    mark_key(&key, MARK_VANISHED, core->ts, session);
+    purge_key(&key, PURGE_SESSION_TOMBSTONE, core->ts, session);
     store_batch_put(core->batch, SPACE_SYSTEM, buf_as_slice(&key), SLICE_LIT(""));
     buf_deinit(&key);
 }
@@ -119,6 +119,6 @@ void vanish__forget(struct core *core, struct slice mark)
 {
     struct buf key = BUF_INIT(BUF_UNLIMITED);
 
-    store_batch_delete(core->batch, SPACE_SYSTEM, record_key(&key, slice_from_offset(mark, MARK_PREFIX_BYTES)));
+    store_batch_delete(core->batch, SPACE_SYSTEM, record_key(&key, slice_from_offset(mark, PURGE_PREFIX_BYTES)));
     buf_deinit(&key);
 }

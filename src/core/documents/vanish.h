@@ -9,7 +9,7 @@
  *   'v', session               when (u64be), how many indices are left out (varint), their numbers (u32be each), the keys of
  *                              documents that are left out (length as varint, bytes), all of them in order
  *
- * A mark (catalog/mark.h) says when it can go. Left out is what others held at that moment (README-locks.md, "Sessions").
+ * A mark (catalog/purge.h) says when it can go. Left out is what others held at that moment (README-locks.md, "Sessions").
  */
 #ifndef TL_CORE_VANISH_H
 #define TL_CORE_VANISH_H

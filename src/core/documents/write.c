@@ -11,7 +11,7 @@
 #include "base/check.h"
 #include "core/catalog/catalog.h"
 #include "core/catalog/counter.h"
-#include "core/catalog/mark.h"
+#include "core/catalog/purge.h"
 #include "core/documents/doc.h"
 #include "core/documents/doc_run.h"
 #include "core/documents/ephemeral.h"
@@ -63,7 +63,7 @@ static int count(struct writing *work, const struct writing_item *at, const stru
     int64_t change = (doc->deleted ? 0 : 1) - (at->state.live ? 1 : 0);
 
     if (work->sink.overlay == NULL)
-        counter__note(counters__of(&work->core->counters, at->index->number), doc->deleted);
+        counter__record(counters__of(&work->core->counters, at->index->number), doc->deleted);
     if (change == 0 || work->run->uncounted)
         return 0;
     if (work->sink.overlay != NULL)
@@ -106,7 +106,7 @@ static void mark(struct writing *work, const struct doc *tombstone, struct slice
 {
     tl_cleanup(buf_deinit) struct buf buf = BUF_INIT(BUF_UNLIMITED);
 
-    sink_put(&work->sink, SPACE_SYSTEM, mark_key(&buf, MARK_TOMBSTONE, tombstone->ts, key), SLICE_LIT(""));
+    sink_put(&work->sink, SPACE_SYSTEM, purge_key(&buf, PURGE_TOMBSTONE, tombstone->ts, key), SLICE_LIT(""));
 }
 
 int writing__record(struct writing *work, struct writing_item *at, const struct doc *doc)
@@ -278,7 +278,7 @@ void writing__keep_steps(const struct writing *work)
 
 void writing__count_script(struct writing *work, const struct update *update)
 {
-    core__work_whole(work->core, update->steps_taken / WORK_SCRIPT_STEPS);
+    core__work_indivisible(work->core, update->steps_taken / WORK_SCRIPT_STEPS);
     work->core->script_steps += update->steps_taken;
     work->steps_taken += update->steps_taken;
 }
@@ -301,7 +301,7 @@ int write__run(struct core *core, struct write_run *run, bool *ret_failed)
     int r;
 
     REQUIRE(core->open);
-    core->uncut |= run->atomic && run->overlay == NULL;
+    core->indivisible |= run->atomic && run->overlay == NULL;
     r = run_items(&work, &failed);
     if (r == 0)
         writing__flush_entries(&work);
@@ -312,7 +312,7 @@ int write__run(struct core *core, struct write_run *run, bool *ret_failed)
     writing__keep_steps(&work);
     run->script_steps = work.steps_taken;
     if (r == 0 && ((failed && run->atomic && run->overlay == NULL) || run->too_large))
-        core__abandon(core);
+        core__rollback(core);
     *ret_failed = failed;
     return r;
 }

@@ -62,7 +62,7 @@ static void note(const struct committing *work, struct slice key, struct slice r
 
     if (doc_decode(record, &doc) != 0)
         return;
-    catalog_index_note(index, doc.deleted ? FIGURE_DELETED : FIGURE_INDEXED, 1);
+    catalog_index_count_stat(index, doc.deleted ? INDEX_STAT_DELETED : INDEX_STAT_INDEXED, 1);
     feed__note_document(work->core, doc.deleted, key, map_get(&work->core->pending, key) != NULL);
 }
 

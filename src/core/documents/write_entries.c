@@ -318,7 +318,7 @@ int writing__change_entries(struct writing *work, struct writing_item *at, const
         return tl_trace(r);
     doc->batch = batch;
     if (batch != 0)
-        counters__of(&work->core->counters, at->index->number)->chunked++;
+        counters__of(&work->core->counters, at->index->number)->posting_list_documents++;
     if (batch != 0 && singles.count > 0) { /* all singles of the run are in one set, which knows their order */
         entry_set_delete(entries_of(work, at->index->number, 0), document_key(at), singles.items, singles.count, 0);
         singles.count = 0;

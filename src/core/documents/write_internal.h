@@ -119,7 +119,7 @@ static inline void writing__count_source(struct writing *work, struct slice sour
 {
     work->taken_apart += source.len + (uint64_t)value_count * WRITE_CUT_VALUE_BYTES;
     work->core->source_bytes += source.len;
-    core__work_whole(work->core, source.len / WORK_BYTES);
+    core__work_indivisible(work->core, source.len / WORK_BYTES);
 }
 /* Writes out the entries collected so far. What the scratch arena held is gone after it. */
 void writing__flush_entries(struct writing *work);

@@ -205,7 +205,7 @@ int writing__ensure_type(struct writing *work, struct writing_item *at)
 /* Whether a tombstone's version counts still. */
 static bool counts_still(const struct core *core, const struct doc *doc)
 {
-    return !doc->deleted || doc->ts >= core->forgotten.tombstones;
+    return !doc->deleted || doc->ts >= core->purge_horizons.tombstones;
 }
 
 /* Begins the walk over what a bulk replaces, from its first id to its last. */
@@ -284,7 +284,7 @@ static int went_with_session(const struct writing *work, const struct writing_it
     struct view view = work->view;
     bool sweeps = work->run != NULL && work->run->uncounted;
 
-    if (doc->deleted || doc->lease.data == NULL || sweeps || !owners__any_leaving(work->core))
+    if (doc->deleted || doc->lease.data == NULL || sweeps || !owners__any_terminating(work->core))
         return 0;
     return vanish_hides(&view, at->key, doc);
 }
@@ -329,7 +329,7 @@ static int fail_conflict(struct writing *work, struct writing_item *at, enum con
     buf_deinit(&words);
     writing__shard_details(work, at);
     if (at->item->op == WRITE_INDEX || at->item->op == WRITE_CREATE)
-        catalog_index_note(at->index, FIGURE_FAILED, 1);
+        catalog_index_count_stat(at->index, INDEX_STAT_FAILED, 1);
     result->conflict = conflict;
     result->version = at->state.version;
     result->seq_no = at->state.seq_no;
@@ -419,7 +419,7 @@ static int check_lease(struct writing *work, struct writing_item *at)
 {
     if (at->item->lease.len == 0)
         return 0;
-    return owners__check_lease(work->core, at->item->lease, work->run->arena, &at->result->problem) == 0
+    return owners__check_ephemeral(work->core, at->item->lease, work->run->arena, &at->result->problem) == 0
                ? 0
                : WRITE_ITEM_FAILED;
 }
@@ -429,7 +429,7 @@ static int check_lease_count(struct writing *work, struct writing_item *at, stru
 {
     if (lease.data == NULL || (at->state.live && slice_equal(at->old.lease, lease)))
         return 0;
-    return owners__check_lease_count(work->core, lease, 1, work->run->arena, &at->result->problem) == 0
+    return owners__check_ephemeral_count(work->core, lease, 1, work->run->arena, &at->result->problem) == 0
                ? 0
                : WRITE_ITEM_FAILED;
 }
@@ -601,8 +601,8 @@ static int run_delete(struct writing *work, struct writing_item *at)
         return miss_document(work, at); /* no document has such an id */
     if (r == 0)
         r = writing__load(work, at);
-    if (r == 0 && at->item->left_by.len > 0 &&
-        (!at->state.live || !slice_equal(at->old.lease, at->item->left_by))) { /* it is somebody else's by now */
+    if (r == 0 && at->item->only_session.len > 0 &&
+        (!at->state.live || !slice_equal(at->old.lease, at->item->only_session))) { /* it is somebody else's by now */
         at->result->outcome = WRITE_NOOP;
         return 0;
     }
@@ -633,9 +633,9 @@ static struct slice routing_left(const struct writing *work, const struct writin
 {
     const struct write_update *asked = at->item->update;
 
-    if (asked->lone && asked->doc.data != NULL && at->item->routing.len > 0)
+    if (asked->single && asked->doc.data != NULL && at->item->routing.len > 0)
         return at->item->routing;
-    if (asked->lone && at->old.routing.data == NULL && at->alias != NULL)
+    if (asked->single && at->old.routing.data == NULL && at->alias != NULL)
         return at->routing;
     return routing_kept(work, at);
 }
@@ -666,7 +666,7 @@ static int put_updated(struct writing *work, struct writing_item *at, const stru
 
 static void tell_noop(struct writing *work, struct writing_item *at)
 {
-    catalog_index_note(at->index, FIGURE_NOOPS, 1);
+    catalog_index_count_stat(at->index, INDEX_STAT_NOOPS, 1);
     at->result->outcome = WRITE_NOOP;
     at->result->version = at->state.live ? at->state.version : VERSION_NOT_FOUND;
     at->result->seq_no = at->state.live ? at->state.seq_no : SEQ_NO_ANY;
@@ -679,7 +679,7 @@ static int check_made(struct writing *work, struct writing_item *at)
 {
     const struct write_item *item = at->item;
 
-    if (item->version == VERSION_ANY || !item->update->lone || at->item->dialect != DIALECT_5)
+    if (item->version == VERSION_ANY || !item->update->single || at->item->dialect != DIALECT_5)
         return writing__check_version(work, at, true);
     problem_set(&at->result->problem, work->run->arena, PROBLEM_ACTION_REQUEST_VALIDATION,
                 "Validation Failed: 1: create operations %s. use index instead;",
@@ -723,7 +723,7 @@ static int run_update(struct writing *work, struct writing_item *at)
     r = update_run(&update, &at->result->problem);
     writing__count_script(work, &update);
     at->result->script_long = update.script_long;
-    at->result->script_spent = update.script_spent;
+    at->result->script_exhausted = update.script_spent;
     if (r == UPDATE_MISSING)
         return fail_missing(work, at);
     if (r != 0)
@@ -757,7 +757,7 @@ static int clear_place(struct writing *work, struct writing_item *at)
 {
     struct doc doc;
 
-    if (at->type == NULL || work->run->uncounted || !owners__any_leaving(work->core) ||
+    if (at->type == NULL || work->run->uncounted || !owners__any_terminating(work->core) ||
         at->item->id.len > DOC_ID_BYTES_MAX ||
         (work->core->pending.count > 0 && map_get(&work->core->pending, at->key) != NULL))
         return 0;

@@ -213,7 +213,7 @@ static int find_target(struct targeting *targeting, const struct write_item *ite
     int r = 0;
 
     core__work(core, WORK_ITEM);
-    core__work_whole(core, item->source.len / WORK_BYTES);
+    core__work_indivisible(core, item->source.len / WORK_BYTES);
     target->index = item->index;
     target->type = writing__type_text(&at);
     target->id = item->id;

@@ -27,20 +27,20 @@
 enum { NAME_MIN = 5, RESOURCE_MIN = 4, HOLD_MIN = 9, WANT_MIN = NAME_MIN + 2, REQUEST_MIN = 4 };
 
 /* As it was said. */
-static void code_name(struct coder *coder, struct resource_name *name)
+static void code_name(struct codec *codec, struct resource_name *name)
 {
-    name->space = (enum resource_space)code_enum(coder, name->space, RESOURCE_SPACE_COUNT);
-    code_slice(coder, &name->index);
-    code_slice(coder, &name->path);
-    code_slice(coder, &name->type);
-    code_slice(coder, &name->id);
-    if (!coder_reads(coder))
+    name->space = (enum resource_space)codec_enum(codec, name->space, RESOURCE_SPACE_COUNT);
+    codec_slice(codec, &name->index);
+    codec_slice(codec, &name->path);
+    codec_slice(codec, &name->type);
+    codec_slice(codec, &name->id);
+    if (!codec_reads(codec))
         return;
     bool in_tree = name->space == RESOURCE_SPACE_TREE;
     bool bare = name->path.data == NULL && name->type.len == 0 && name->id.data == NULL;
-    coder_demand(coder, in_tree ? name->index.len > 0 || bare : bare);
-    coder_demand(coder, name->path.data == NULL || resource_path_fits(name->path));
-    coder_demand(coder, name->type.len <= UINT16_MAX && name->id.len <= UINT16_MAX);
+    codec_require(codec, in_tree ? name->index.len > 0 || bare : bare);
+    codec_require(codec, name->path.data == NULL || resource_path_fits(name->path));
+    codec_require(codec, name->type.len <= UINT16_MAX && name->id.len <= UINT16_MAX);
 }
 
 static size_t length_of(const struct list *head)
@@ -96,18 +96,18 @@ static void resources_put(struct places_of_resources *places, struct resource *r
         places->items[i]->scratch = (uint32_t)(i + 1);
 }
 
-static void code_resource(struct coder *coder, size_t *above, enum resource_kind *kind, struct slice *type,
+static void code_resource(struct codec *codec, size_t *above, enum resource_kind *kind, struct slice *type,
                           struct slice *name)
 {
-    code_size(coder, above);
-    *kind = (enum resource_kind)code_enum(coder, *kind, RESOURCE_KIND_COUNT);
-    code_bytes(coder, type);
-    code_bytes(coder, name);
+    codec_size(codec, above);
+    *kind = (enum resource_kind)codec_enum(codec, *kind, RESOURCE_KIND_COUNT);
+    codec_bytes(codec, type);
+    codec_bytes(codec, name);
 }
 
-static void write_resources(struct coder *coder, struct places_of_resources *places)
+static void write_resources(struct codec *codec, struct places_of_resources *places)
 {
-    code_array(coder, NULL, &places->count, 0, RESOURCE_MIN);
+    codec_array(codec, NULL, &places->count, 0, RESOURCE_MIN);
     for (size_t i = 0; i < places->count; i++) {
         const struct resource *resource = places->items[i];
         fetch_behind(places, i);
@@ -115,30 +115,30 @@ static void write_resources(struct coder *coder, struct places_of_resources *pla
         enum resource_kind kind = (enum resource_kind)resource->kind;
         struct slice type = resource_type(resource);
         struct slice name = slice_make(resource->name + type.len, resource->name_len - type.len);
-        code_resource(coder, &above, &kind, &type, &name);
+        code_resource(codec, &above, &kind, &type, &name);
     }
 }
 
-static void read_resources(struct coder *coder, struct lock_table *table, struct places_of_resources *places)
+static void read_resources(struct codec *codec, struct lock_table *table, struct places_of_resources *places)
 {
     size_t count = 0;
-    code_array(coder, NULL, &count, 0, RESOURCE_MIN);
+    codec_array(codec, NULL, &count, 0, RESOURCE_MIN);
     uint16_t *levels = arena_zalloc(&places->keys, (count + 1) * sizeof *levels); /* of directories, by their places */
-    for (size_t i = 0; i < count && !coder->bad; i++) {
+    for (size_t i = 0; i < count && !codec->bad; i++) {
         enum resource_kind kind = RESOURCE_ALL;
         struct slice type = SLICE_NONE, name = SLICE_NONE;
         size_t above = 0;
-        code_resource(coder, &above, &kind, &type, &name);
-        coder_demand(coder, coder->bad || above <= places->count);
-        if (coder->bad)
+        code_resource(codec, &above, &kind, &type, &name);
+        codec_require(codec, codec->bad || above <= places->count);
+        if (codec->bad)
             return;
         levels[i + 1] = kind == RESOURCE_DIRECTORY ? (uint16_t)(levels[above] + 1) : 0;
-        coder_demand(coder, levels[i + 1] <= RESOURCE_LEVELS_MAX + 1);
-        if (coder->bad)
+        codec_require(codec, levels[i + 1] <= RESOURCE_LEVELS_MAX + 1);
+        if (codec->bad)
             return;
         struct resource *parent = above == 0 ? table->resources.root : places->items[above - 1];
         struct resource *resource = resource_restore(&table->resources, parent, kind, type, name);
-        coder_demand(coder, resource != NULL);
+        codec_require(codec, resource != NULL);
         if (resource != NULL)
             resources_add(places, resource);
     }
@@ -159,20 +159,20 @@ static void resources_free(struct places_of_resources *places, struct lock_table
 
 /* --- Holds -------------------------------------------------------------------------------------------------------- */
 
-static void code_hold_fields(struct coder *coder, struct lock_hold *hold)
+static void code_hold_fields(struct codec *codec, struct lock_hold *hold)
 {
     bool *const flags[] = {&hold->auxiliary};
 
-    hold->mode = (uint8_t)code_enum(coder, hold->mode, LOCK_MODE_COUNT);
-    code_flags(coder, flags, 1);
-    code_number(coder, &hold->number);
-    code_number(coder, &hold->since);
-    code_number(coder, &hold->token);
+    hold->mode = (uint8_t)codec_enum(codec, hold->mode, LOCK_MODE_COUNT);
+    codec_flags(codec, flags, 1);
+    codec_number(codec, &hold->number);
+    codec_number(codec, &hold->since);
+    codec_number(codec, &hold->token);
     for (size_t i = 0; i < 3; i++) {
         uint64_t below = hold->below[i];
-        code_number(coder, &below);
-        coder_demand(coder, below <= UINT32_MAX);
-        hold->below[i] = coder->bad ? 0 : (uint32_t)below;
+        codec_number(codec, &below);
+        codec_require(codec, below <= UINT32_MAX);
+        hold->below[i] = codec->bad ? 0 : (uint32_t)below;
     }
 }
 
@@ -196,50 +196,50 @@ static bool is_called(const struct lock_table *table, const struct resource_name
     return same;
 }
 
-static void read_hold(struct coder *coder, struct lock_table *table, struct lock_owner *owner,
+static void read_hold(struct codec *codec, struct lock_table *table, struct lock_owner *owner,
                       const struct places_of_resources *places)
 {
     struct lock_hold fields = {0};
     size_t place = 0;
 
-    code_size(coder, &place);
-    coder_demand(coder, coder->bad || place <= places->count);
-    code_hold_fields(coder, &fields);
-    coder_demand(coder,
+    codec_size(codec, &place);
+    codec_require(codec, codec->bad || place <= places->count);
+    code_hold_fields(codec, &fields);
+    codec_require(codec,
                  (fields.mode != LOCK_NONE) == (fields.number != 0) && (fields.mode != LOCK_NONE || !fields.auxiliary));
-    coder_demand(coder, fields.mode != LOCK_NONE || fields.below[0] + fields.below[1] + fields.below[2] > 0);
-    if (coder->bad)
+    codec_require(codec, fields.mode != LOCK_NONE || fields.below[0] + fields.below[1] + fields.below[2] > 0);
+    if (codec->bad)
         return;
     struct resource *resource = place == 0 ? table->resources.root : places->items[place - 1];
-    coder_demand(coder, lock__restore_hold(table, owner, resource, &fields));
+    codec_require(codec, lock__restore_hold(table, owner, resource, &fields));
 }
 
-static void write_hold(struct coder *coder, const struct lock_hold *hold)
+static void write_hold(struct codec *codec, const struct lock_hold *hold)
 {
     struct lock_hold fields = *hold;
     size_t place = hold->resource->scratch;
 
-    code_size(coder, &place);
-    code_hold_fields(coder, &fields);
+    codec_size(codec, &place);
+    code_hold_fields(codec, &fields);
 }
 
-static void code_owner(struct coder *coder, struct lock_table *table, struct lock_codec_refs *parties, size_t at,
+static void code_owner(struct codec *codec, struct lock_table *table, struct lock_codec_refs *parties, size_t at,
                        const struct places_of_resources *places)
 {
     struct lock_owner *owner = parties->owners[at];
     bool *const flags[] = {&owner->autocommit, &owner->cleanup};
-    size_t count = coder_reads(coder) ? 0 : places->hold_counts[at];
+    size_t count = codec_reads(codec) ? 0 : places->hold_counts[at];
 
-    code_number(coder, &owner->number);
-    code_number(coder, &owner->age);
-    code_flags(coder, flags, 2);
-    code_array(coder, NULL, &count, 0, HOLD_MIN);
-    if (!coder_reads(coder)) {
-        list_for_each(link, &owner->holds) write_hold(coder, list_entry(link, struct lock_hold, of_owner));
+    codec_number(codec, &owner->number);
+    codec_number(codec, &owner->age);
+    codec_flags(codec, flags, 2);
+    codec_array(codec, NULL, &count, 0, HOLD_MIN);
+    if (!codec_reads(codec)) {
+        list_for_each(link, &owner->holds) write_hold(codec, list_entry(link, struct lock_hold, of_owner));
         return;
     }
-    for (size_t i = 0; i < count && !coder->bad; i++)
-        read_hold(coder, table, owner, places);
+    for (size_t i = 0; i < count && !codec->bad; i++)
+        read_hold(codec, table, owner, places);
 }
 
 /* --- Requests ----------------------------------------------------------------------------------------------------- */
@@ -275,30 +275,30 @@ static void places_free(struct places *places)
 }
 
 /* A place below `count`. */
-static void code_place(struct coder *coder, size_t *place, size_t count)
+static void code_place(struct codec *codec, size_t *place, size_t count)
 {
-    code_size(coder, place);
-    coder_demand(coder, coder->bad || *place < count);
+    codec_size(codec, place);
+    codec_require(codec, codec->bad || *place < count);
 }
 
-static void code_want(struct coder *coder, struct lock_spec *want)
+static void code_want(struct codec *codec, struct lock_spec *want)
 {
     bool *const flags[] = {&want->insert_intention, &want->auxiliary};
 
-    code_name(coder, &want->on);
-    want->mode = (enum lock_mode)code_enum(coder, want->mode, LOCK_MODE_COUNT);
-    coder_demand(coder, coder->bad || want->mode != LOCK_NONE);
-    code_flags(coder, flags, 2);
+    code_name(codec, &want->on);
+    want->mode = (enum lock_mode)codec_enum(codec, want->mode, LOCK_MODE_COUNT);
+    codec_require(codec, codec->bad || want->mode != LOCK_NONE);
+    codec_flags(codec, flags, 2);
 }
 
-static void code_request_flags(struct coder *coder, bool *upgrade, bool *granted)
+static void code_request_flags(struct codec *codec, bool *upgrade, bool *granted)
 {
     bool *const flags[] = {upgrade, granted};
 
-    code_flags(coder, flags, coder->version < 6 ? 1 : 2);
+    codec_flags(codec, flags, codec->version < 6 ? 1 : 2);
 }
 
-static void write_request(struct coder *coder, const struct lock_request *request, size_t place)
+static void write_request(struct codec *codec, const struct lock_request *request, size_t place)
 {
     struct arena arena = ARENA_INIT;
     bool upgrade = request->upgrade, granted = request->state == LOCK_STATE_GRANTED;
@@ -307,21 +307,21 @@ static void write_request(struct coder *coder, const struct lock_request *reques
     size_t count = request->spec_count;
 
     REQUIRE(granted || request->state == LOCK_STATE_WAITING);
-    code_size(coder, &place);
-    code_number(coder, &arrival);
-    code_request_flags(coder, &upgrade, &granted);
+    codec_size(codec, &place);
+    codec_number(codec, &arrival);
+    code_request_flags(codec, &upgrade, &granted);
     if (granted)
-        code_number(coder, &token);
-    code_array(coder, NULL, &count, 0, WANT_MIN);
+        codec_number(codec, &token);
+    codec_array(codec, NULL, &count, 0, WANT_MIN);
     for (size_t i = 0; i < count; i++) {
         const struct lock_spec_ref *wanted = &request->specs[i];
         struct lock_spec want = {resource_name(wanted->resource, &arena), wanted->mode, wanted->insert_intention, wanted->auxiliary};
-        code_want(coder, &want);
+        code_want(codec, &want);
     }
     arena_deinit(&arena);
 }
 
-static struct lock_request *read_request(struct coder *coder, struct lock_table *table, struct lock_codec_refs *parties)
+static struct lock_request *read_request(struct codec *codec, struct lock_table *table, struct lock_codec_refs *parties)
 {
     struct lock_spec *wants;
     uint64_t arrival = 0;
@@ -329,32 +329,32 @@ static struct lock_request *read_request(struct coder *coder, struct lock_table 
     tl_ts token = TL_TS_NONE;
     size_t place = 0, count = 0;
 
-    code_place(coder, &place, parties->owner_count);
-    code_number(coder, &arrival);
-    code_request_flags(coder, &upgrade, &granted);
+    code_place(codec, &place, parties->owner_count);
+    codec_number(codec, &arrival);
+    code_request_flags(codec, &upgrade, &granted);
     if (granted)
-        code_number(coder, &token);
-    wants = code_array(coder, NULL, &count, sizeof(*wants), WANT_MIN);
-    coder_demand(coder, count > 0 && arrival <= table->last_arrival);
-    for (size_t i = 0; i < count && !coder->bad; i++)
-        code_want(coder, &wants[i]);
-    if (coder->bad)
+        codec_number(codec, &token);
+    wants = codec_array(codec, NULL, &count, sizeof(*wants), WANT_MIN);
+    codec_require(codec, count > 0 && arrival <= table->last_arrival);
+    for (size_t i = 0; i < count && !codec->bad; i++)
+        code_want(codec, &wants[i]);
+    if (codec->bad)
         return NULL;
     struct lock_owner *owner = parties->owners[place];
     struct lock_request *request = granted ? lock__restore_granted(table, owner, wants, count, arrival, upgrade, token)
                                            : lock__restore_request(table, owner, wants, count, arrival, upgrade);
     for (size_t i = 0; i < count; i++)
-        coder_demand(coder, is_called(table, &wants[i].on));
+        codec_require(codec, is_called(table, &wants[i].on));
     return request;
 }
 
-static void read_requests(struct coder *coder, struct lock_table *table, struct lock_codec_refs *parties)
+static void read_requests(struct codec *codec, struct lock_table *table, struct lock_codec_refs *parties)
 {
     size_t count = 0;
 
-    parties->requests = code_array(coder, NULL, &count, sizeof(struct lock_request *), REQUEST_MIN);
-    for (size_t i = 0; i < count && !coder->bad; i++) {
-        struct lock_request *request = read_request(coder, table, parties);
+    parties->requests = codec_array(codec, NULL, &count, sizeof(struct lock_request *), REQUEST_MIN);
+    for (size_t i = 0; i < count && !codec->bad; i++) {
+        struct lock_request *request = read_request(codec, table, parties);
         if (request != NULL)
             parties->requests[parties->request_count++] = request;
     }
@@ -363,25 +363,25 @@ static void read_requests(struct coder *coder, struct lock_table *table, struct 
 /* --- Orders ------------------------------------------------------------------------------------------------------- */
 
 /* The holds of a resource, in their order, by their owners. */
-static void write_order(struct coder *coder, const struct resource *resource, const struct places *owners)
+static void write_order(struct codec *codec, const struct resource *resource, const struct places *owners)
 {
     list_for_each(link, &resource->holds)
     {
         size_t place = places_get(owners, list_entry(link, struct lock_hold, of_resource)->owner->number);
-        code_size(coder, &place);
+        codec_size(codec, &place);
     }
 }
 
 /* Each hold is moved to the end in its turn. */
-static void read_order(struct coder *coder, struct lock_table *table, const struct lock_codec_refs *parties,
+static void read_order(struct codec *codec, struct lock_table *table, const struct lock_codec_refs *parties,
                        struct resource *resource)
 {
     size_t count = length_of(&resource->holds);
-    for (size_t i = 0; i < count && !coder->bad; i++) {
+    for (size_t i = 0; i < count && !codec->bad; i++) {
         size_t place = 0;
-        code_place(coder, &place, parties->owner_count);
-        struct lock_hold *hold = coder->bad ? NULL : lock__hold_find(table, parties->owners[place], resource);
-        coder_demand(coder, hold != NULL);
+        code_place(codec, &place, parties->owner_count);
+        struct lock_hold *hold = codec->bad ? NULL : lock__hold_find(table, parties->owners[place], resource);
+        codec_require(codec, hold != NULL);
         if (hold == NULL)
             return;
         lock__hold_to_end(hold);
@@ -389,18 +389,18 @@ static void read_order(struct coder *coder, struct lock_table *table, const stru
 }
 
 /* Of everything, and of all resources in their places, where there are several holds. */
-static void code_orders(struct coder *coder, struct lock_table *table, const struct lock_codec_refs *parties,
+static void code_orders(struct codec *codec, struct lock_table *table, const struct lock_codec_refs *parties,
                         const struct places_of_resources *resources, const struct places *owners)
 {
-    for (size_t i = 0; i <= resources->count && !coder->bad; i++) {
+    for (size_t i = 0; i <= resources->count && !codec->bad; i++) {
         struct resource *resource = i == 0 ? table->resources.root : resources->items[i - 1];
         fetch_behind(resources, i);
         if (resource->holds.next == resource->holds.prev)
             continue;
-        if (coder_reads(coder))
-            read_order(coder, table, parties, resource);
+        if (codec_reads(codec))
+            read_order(codec, table, parties, resource);
         else
-            write_order(coder, resource, owners);
+            write_order(codec, resource, owners);
     }
 }
 
@@ -411,58 +411,58 @@ static struct lock_request *request_at(const struct list *link, bool of_session)
 }
 
 /* The requests of an owner, or those of its wards, in their order. */
-static void code_request_order(struct coder *coder, struct list *requests, bool of_session,
+static void code_request_order(struct codec *codec, struct list *requests, bool of_session,
                                const struct lock_codec_refs *parties, const struct places *places)
 {
     size_t count = length_of(requests), there = count;
 
-    code_size(coder, &count);
-    coder_demand(coder, count == there);
-    if (!coder_reads(coder)) {
+    codec_size(codec, &count);
+    codec_require(codec, count == there);
+    if (!codec_reads(codec)) {
         list_for_each(link, requests)
         {
             size_t place = places_get(places, request_at(link, of_session)->arrival);
-            code_size(coder, &place);
+            codec_size(codec, &place);
         }
         return;
     }
-    for (size_t i = 0; i < there && !coder->bad; i++) {
+    for (size_t i = 0; i < there && !codec->bad; i++) {
         size_t place = 0;
-        code_place(coder, &place, parties->request_count);
-        if (coder->bad)
+        code_place(codec, &place, parties->request_count);
+        if (codec->bad)
             return;
         struct lock_request *request = parties->requests[place];
         struct list *link = of_session ? &request->of_session : &request->of_owner;
         const struct lock_owner *owner = of_session ? request->owner->session : request->owner;
-        coder_demand(coder, owner != NULL && requests == (of_session ? &owner->dependent_requests : &owner->requests) &&
+        codec_require(codec, owner != NULL && requests == (of_session ? &owner->dependent_requests : &owner->requests) &&
                                 request->state == LOCK_STATE_WAITING);
-        if (coder->bad)
+        if (codec->bad)
             return;
         list_remove(link);
         list_append(requests, link);
     }
 }
 
-static void code_request_orders(struct coder *coder, const struct lock_codec_refs *parties, const struct places *places)
+static void code_request_orders(struct codec *codec, const struct lock_codec_refs *parties, const struct places *places)
 {
-    for (size_t i = 0; i < parties->owner_count && !coder->bad; i++) {
-        code_request_order(coder, &parties->owners[i]->requests, false, parties, places);
-        code_request_order(coder, &parties->owners[i]->dependent_requests, true, parties, places);
+    for (size_t i = 0; i < parties->owner_count && !codec->bad; i++) {
+        code_request_order(codec, &parties->owners[i]->requests, false, parties, places);
+        code_request_order(codec, &parties->owners[i]->dependent_requests, true, parties, places);
     }
 }
 
 /* --- The table ---------------------------------------------------------------------------------------------------- */
 
-static void code_numbers(struct coder *coder, struct lock_table *table)
+static void code_numbers(struct codec *codec, struct lock_table *table)
 {
-    code_number(coder, &table->ts);
-    code_number(coder, &table->token_count);
-    code_number(coder, &table->last_owner);
-    code_number(coder, &table->last_arrival);
-    code_number(coder, &table->last_lock);
+    codec_number(codec, &table->ts);
+    codec_number(codec, &table->token_count);
+    codec_number(codec, &table->last_owner);
+    codec_number(codec, &table->last_arrival);
+    codec_number(codec, &table->last_lock);
 }
 
-static void write_parties(struct coder *coder, struct lock_table *table, const struct lock_codec_refs *parties,
+static void write_parties(struct codec *codec, struct lock_table *table, const struct lock_codec_refs *parties,
                           const struct places_of_resources *resources)
 {
     struct places owners = places_new(parties->owner_count), requests = places_new(parties->request_count);
@@ -472,31 +472,31 @@ static void write_parties(struct coder *coder, struct lock_table *table, const s
         places_put(&owners, i, parties->owners[i]->number);
     for (size_t i = 0; i < count; i++)
         places_put(&requests, i, parties->requests[i]->arrival);
-    code_array(coder, NULL, &count, 0, REQUEST_MIN);
+    codec_array(codec, NULL, &count, 0, REQUEST_MIN);
     for (size_t i = 0; i < count; i++)
-        write_request(coder, parties->requests[i], places_get(&owners, parties->requests[i]->owner->number));
-    code_orders(coder, table, parties, resources, &owners);
-    code_request_orders(coder, parties, &requests);
+        write_request(codec, parties->requests[i], places_get(&owners, parties->requests[i]->owner->number));
+    code_orders(codec, table, parties, resources, &owners);
+    code_request_orders(codec, parties, &requests);
     places_free(&owners);
     places_free(&requests);
 }
 
-static void read_parties(struct coder *coder, struct lock_table *table, struct lock_codec_refs *parties,
+static void read_parties(struct codec *codec, struct lock_table *table, struct lock_codec_refs *parties,
                          const struct places_of_resources *resources)
 {
-    read_requests(coder, table, parties);
-    code_orders(coder, table, parties, resources, NULL);
-    code_request_orders(coder, parties, NULL);
-    for (size_t i = 0; i < parties->request_count && !coder->bad; i++)
-        coder_demand(coder, parties->requests[i]->state == LOCK_STATE_GRANTED ||
+    read_requests(codec, table, parties);
+    code_orders(codec, table, parties, resources, NULL);
+    code_request_orders(codec, parties, NULL);
+    for (size_t i = 0; i < parties->request_count && !codec->bad; i++)
+        codec_require(codec, parties->requests[i]->state == LOCK_STATE_GRANTED ||
                                 lock__queue_watch_restored(parties->requests[i]));
 }
 
-static void code_resources(struct coder *coder, struct lock_table *table, const struct lock_codec_refs *parties,
+static void code_resources(struct codec *codec, struct lock_table *table, const struct lock_codec_refs *parties,
                            struct places_of_resources *places)
 {
-    if (coder_reads(coder)) {
-        read_resources(coder, table, places);
+    if (codec_reads(codec)) {
+        read_resources(codec, table, places);
         return;
     }
     places->hold_counts = arena_zalloc(&places->keys, (parties->owner_count + 1) * sizeof *places->hold_counts);
@@ -508,7 +508,7 @@ static void code_resources(struct coder *coder, struct lock_table *table, const 
             resources_put(places, list_entry(link, struct lock_hold, of_owner)->resource);
             places->hold_counts[i]++;
         }
-    write_resources(coder, places);
+    write_resources(codec, places);
 }
 
 static size_t waiting_count(const struct lock_codec_refs *parties)
@@ -520,27 +520,27 @@ static size_t waiting_count(const struct lock_codec_refs *parties)
     return count;
 }
 
-void lock_codec_table(struct coder *coder, struct lock_table *table, struct lock_codec_refs *parties)
+void lock_codec_table(struct codec *codec, struct lock_table *table, struct lock_codec_refs *parties)
 {
     struct places_of_resources resources = {.keys = ARENA_INIT};
     size_t count = parties->owner_count;
 
     REQUIRE(list_empty(&table->granted) && list_empty(&table->victims) && heap_first(&table->wake) == NULL);
-    REQUIRE(coder_reads(coder) || waiting_count(parties) == table->waiting_count);
-    REQUIRE(!coder_reads(coder) || lock_table_is_idle(table));
-    if (coder_reads(coder))
+    REQUIRE(codec_reads(codec) || waiting_count(parties) == table->waiting_count);
+    REQUIRE(!codec_reads(codec) || lock_table_is_idle(table));
+    if (codec_reads(codec))
         parties->request_count = 0;
-    code_numbers(coder, table);
-    code_resources(coder, table, parties, &resources);
-    code_size(coder, &count);
-    coder_demand(coder, count == parties->owner_count);
-    for (size_t i = 0; i < parties->owner_count && !coder->bad; i++)
-        code_owner(coder, table, parties, i, &resources);
-    if (coder_reads(coder))
-        read_parties(coder, table, parties, &resources);
+    code_numbers(codec, table);
+    code_resources(codec, table, parties, &resources);
+    codec_size(codec, &count);
+    codec_require(codec, count == parties->owner_count);
+    for (size_t i = 0; i < parties->owner_count && !codec->bad; i++)
+        code_owner(codec, table, parties, i, &resources);
+    if (codec_reads(codec))
+        read_parties(codec, table, parties, &resources);
     else
-        write_parties(coder, table, parties, &resources);
-    resources_free(&resources, table, coder_reads(coder));
+        write_parties(codec, table, parties, &resources);
+    resources_free(&resources, table, codec_reads(codec));
 }
 
 void lock_codec_discard(struct lock_table *table, struct lock_codec_refs *parties)

@@ -10,7 +10,7 @@
 #define TL_CORE_LOCK_CODEC_H
 
 #include "core/locks/lock.h"
-#include "core/step/coder.h"
+#include "core/step/codec.h"
 
 struct lock_codec_refs {
     struct lock_owner **owners; /* all that hold or await anything, or may */
@@ -25,7 +25,7 @@ struct lock_codec_refs {
  * Requires: between two calls of the table; nothing is left to be fetched from it. No hook is called.
  * Ensures: when what was read is bad, the coder is; the table is not to be used then but for lock_codec_discard().
  */
-void lock_codec_table(struct coder *coder, struct lock_table *table, struct lock_codec_refs *parties);
+void lock_codec_table(struct codec *codec, struct lock_table *table, struct lock_codec_refs *parties);
 /* Takes back what was read of a table, so that it and its owners can be freed. */
 void lock_codec_discard(struct lock_table *table, struct lock_codec_refs *parties);
 

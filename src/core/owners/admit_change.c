@@ -58,7 +58,7 @@ static bool is_tree(const struct core *core, struct slice index)
 static int run(struct core *core, struct command *command, struct wants *wants)
 {
     if (core__changed(core)) { /* who was let in when it asked anew was let in by this unit */
-        int r = owners__settle(core);
+        int r = owners__before_commit(core);
         int written = core__commit(core);
         if (r < 0 || written < 0)
             return tl_trace(r < 0 ? r : written);
@@ -99,13 +99,13 @@ static int ask(struct core *core, struct wait *wait, struct wants *wants, tl_ts 
 int owners__change(struct core *core, struct command *command)
 {
     struct session *session;
-    if (!owners__any(core) && command->terms.session.len == 0 && command->terms.fencing_token == 0)
+    if (!owners__any_locks(core) && command->terms.session.len == 0 && command->terms.fencing_token == 0)
         return core__handle(core, command);
     struct wants wants = change_of(core, command);
     if (!terms__session(core, command, &session) || !token_holds(core, &wants, command, session) ||
         names__own(core, session, &wants, &command->arena, &command->problem))
         return 0;
-    if (!owners__any(core) || wants.count == 0)
+    if (!owners__any_locks(core) || wants.count == 0)
         return core__handle(core, command);
     struct wait *wait = wait__new(core, command, NULL, session, NULL);
     return ask(core, wait, &wants, deadline_after(core, command->terms.timeout_us));

@@ -118,7 +118,7 @@ static int ask_by_name(struct core *core, struct wait *wait, uint64_t wait_us, b
         return r < 0 ? tl_trace(r) : 0;
     }
     wait->names_epoch = core->names_epoch;
-    core__let_whole(core, wants.count * WORK_LOCK_ASKED); /* all or nothing: locks_per_session_max bounds it */
+    core__note_indivisible(core, wants.count * WORK_LOCK_ASKED); /* all or nothing: locks_per_session_max bounds it */
     return ask(core, wait, wants.items, wants.count, wait_us, ret_granted);
 }
 

@@ -305,7 +305,7 @@ static tl_ts past_needed(const struct core *core)
 {
     tl_ts first = TL_TS_MAX;
 
-    if (!owners__any_leaving(core))
+    if (!owners__any_terminating(core))
         return 0;
     for (const struct list *at = core->owners->leaving.next; at != &core->owners->leaving; at = at->next) {
         const struct session *session = list_entry(at, struct session, of_leaving);
@@ -469,7 +469,7 @@ int core__do_rename(struct core *core, struct command *command)
         r = check_paths(command);
     if (r != 0)
         return r < 0 ? tl_trace(r) : 0;
-    if (!owners__any(core) && terms->session.len == 0 && terms->transaction.len == 0 && terms->fencing_token == 0)
+    if (!owners__any_locks(core) && terms->session.len == 0 && terms->transaction.len == 0 && terms->fencing_token == 0)
         return run(core, command, NULL);
     if (terms->transaction.len == 0 && !terms__session(core, command, &session))
         return 0;

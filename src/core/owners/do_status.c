@@ -65,14 +65,14 @@ struct piece {
 
 static struct piece piece_begin(struct core *core, struct command *command)
 {
-    command->status.steps = 0;
+    command->status.work = 0;
     return (struct piece){.core = core, .status = &command->status};
 }
 
 static void piece_meet(struct piece *piece, uint64_t number, const void *what)
 {
-    piece->status->steps++;
-    if (number <= piece->status->place)
+    piece->status->work++;
+    if (number <= piece->status->cursor)
         return;
     piece->unsorted |= piece->count > 0 && piece->found[piece->count - 1].number > number;
     piece->found = arena_grow(&piece->core->arena, piece->found, piece->count, &piece->capacity, sizeof *piece->found);
@@ -91,7 +91,7 @@ static size_t piece_cut(struct piece *piece, size_t most)
     bool more = piece->count > most;
     if (piece->unsorted)
         qsort(piece->found, piece->count, sizeof *piece->found, compare_numbers);
-    piece->status->place = more ? piece->found[most - 1].number : 0;
+    piece->status->cursor = more ? piece->found[most - 1].number : 0;
     return more ? most : piece->count;
 }
 
@@ -225,8 +225,8 @@ static void list_sessions(struct core *core, struct command *command)
         write_session(core, piece.found[i].what, false, &buf);
         buf_byte(&buf, '}');
     }
-    command->status.rest = arena_copy(&command->arena, buf_as_slice(&buf));
-    if (command->status.place == 0)
+    command->status.page = arena_copy(&command->arena, buf_as_slice(&buf));
+    if (command->status.cursor == 0)
         write_kept(core, &kept);
     command->status.body = arena_copy(&command->arena, buf_as_slice(&kept));
     buf_deinit(&buf);
@@ -251,7 +251,7 @@ static void write_own_locks(struct core *core, struct command *command, const st
         story_lock_json(piece.found[i].what, &buf);
         buf_byte(&buf, '}');
     }
-    command->status.rest = arena_copy(&command->arena, buf_as_slice(&buf));
+    command->status.page = arena_copy(&command->arena, buf_as_slice(&buf));
     buf_deinit(&buf);
 }
 
@@ -267,7 +267,7 @@ static void show_session(struct core *core, struct command *command)
         session = session__find(core, asked, &command->arena, &command->problem);
     if (session == NULL)
         return;
-    if (command->status.place == 0) {
+    if (command->status.cursor == 0) {
         write_session(core, session, own, &buf);
         write_detail(session, own, &buf);
     }
@@ -353,7 +353,7 @@ static void list_txns(struct core *core, struct command *command)
         next_of(&list);
         write_txn(core, piece.found[i].what, false, &buf);
     }
-    command->status.rest = arena_copy(&command->arena, buf_as_slice(&buf));
+    command->status.page = arena_copy(&command->arena, buf_as_slice(&buf));
     buf_deinit(&buf);
 }
 
@@ -381,7 +381,7 @@ int core__do_status(struct core *core, struct command *command)
     bool one = command->status.id.len > 0;
     switch (command->status.what) {
     case STATUS_LOCKS: status__locks(core, command); return 0;
-    case STATUS_GLANCE: status__glance(core, command); return 0;
+    case STATUS_OVERVIEW: status__glance(core, command); return 0;
     case STATUS_SESSIONS: one ? show_session(core, command) : list_sessions(core, command); return 0;
     case STATUS_TRANSACTIONS:
         if (one)

@@ -9,7 +9,7 @@
  * - Places are buckets of the table of resources, counted with their bits read backwards. The table grows by doubling, which parts
  *   each bucket into two that follow one another in this order: however much it grows between two pieces, what is there all
  *   the time is told exactly once.
- * STATUS_GLANCE is for who looks again and again, at some hundreds of rows of however many: those that somebody waits for, the longest wait
+ * STATUS_OVERVIEW is for who looks again and again, at some hundreds of rows of however many: those that somebody waits for, the longest wait
  * first, then what sessions and transactions hold, the oldest first. It is one step, as long as a piece, however many locks there are: it is
  * found by walking over who waits and who holds, and not over the table.
  *
@@ -113,7 +113,7 @@ static void write_holders(struct look *look, const struct resource *resource, st
             continue;
         buf_slice(buf, buf->len > 0 ? SLICE_LIT(",{") : SLICE_LIT("{"));
         story_owner_json(hold->owner, buf);
-        look->status->steps += OWNER_STEPS;
+        look->status->work += OWNER_STEPS;
         if (look->status->as_of != 0) {
             buf_printf(buf, ",\"mode\":\"%s\",\"since\":%" PRIu64 "}", lock_mode_name(hold->mode), hold->since);
             continue;
@@ -129,7 +129,7 @@ static void write_waits_for(struct look *look, struct wait *wait, struct buf *bu
     struct lock_conflict conflict;
     if (lock_request_conflicts(wait->request, &conflict, 1) == 0)
         return;
-    look->status->steps += conflict.owner->lock_count;
+    look->status->work += conflict.owner->lock_count;
     buf_lit(buf, ",\"waits_for\":");
     story_conflict_json(&conflict, buf);
 }
@@ -149,7 +149,7 @@ static void write_waiters(struct look *look, const struct resource *resource, st
         buf_printf(buf, ",\"mode\":\"%s\",\"since\":%" PRIu64, lock_mode_name(mode), wait->since_ts);
         if (look->status->as_of != 0) {
             buf_byte(buf, '}');
-            look->status->steps += OWNER_STEPS;
+            look->status->work += OWNER_STEPS;
             continue;
         }
         if (wait->until < TL_TS_MAX)
@@ -158,7 +158,7 @@ static void write_waiters(struct look *look, const struct resource *resource, st
         if (place < WAITS_FOR_MAX)
             write_waits_for(look, wait, buf);
         buf_byte(buf, '}');
-        look->status->steps += OWNER_STEPS;
+        look->status->work += OWNER_STEPS;
     }
 }
 
@@ -177,7 +177,7 @@ static void add_row(struct look *look, const struct resource *resource, struct b
     struct buf key = BUF_INIT(BUF_UNLIMITED), name = BUF_INIT(BUF_UNLIMITED);
     if (holders->len + waiters->len > 0) {
         story_resource_key(resource, &key);
-        status->steps += 1 + key.len / 16;
+        status->work += 1 + key.len / 16;
         story_resource_json(resource, &name);
         status->rows =
             arena_grow(look->arena, status->rows, status->row_count, &look->row_capacity, sizeof *status->rows);
@@ -193,7 +193,7 @@ static void tell(struct look *look, const struct resource *resource, struct wind
     struct buf holders = BUF_INIT(BUF_UNLIMITED), waiters = BUF_INIT(BUF_UNLIMITED);
     write_holders(look, resource, window, &holders);
     write_waiters(look, resource, window, &waiters);
-    look->status->steps += window->at;
+    look->status->work += window->at;
     add_row(look, resource, &holders, &waiters, false);
 }
 
@@ -210,16 +210,16 @@ static size_t count_at(const struct resource *resource)
 static void meet(struct look *look, const struct resource *resource)
 {
     struct status_command *status = look->status;
-    status->steps++;
+    status->work++;
     if (!lock_resource_is_in_use(resource) || !resource_wanted(status, resource, &look->core->arena))
         return;
     if (count_at(resource) <= CROWD_MIN) {
         tell(look, resource, &(struct window){0, 0, SIZE_MAX});
         return;
     }
-    status->crowds =
-        arena_grow(look->arena, status->crowds, status->crowd_count, &look->crowd_capacity, sizeof *status->crowds);
-    status->crowds[status->crowd_count++] = (struct status_crowd){resource->hash, resource->number, 0};
+    status->overflows =
+        arena_grow(look->arena, status->overflows, status->overflow_count, &look->crowd_capacity, sizeof *status->overflows);
+    status->overflows[status->overflow_count++] = (struct status_overflow){resource->hash, resource->number, 0};
 }
 
 static uint64_t reverse_bits(uint64_t bits)
@@ -239,17 +239,17 @@ static void tell_places(struct look *look, const struct resource_table *table)
 {
     struct status_command *status = look->status;
     uint64_t mask = table->bucket_count - 1;
-    if (status->place == 0)
+    if (status->cursor == 0)
         meet(look, table->root);
     do {
-        for (const struct resource *at = table->buckets[status->place & mask]; at != NULL; at = at->chain)
+        for (const struct resource *at = table->buckets[status->cursor & mask]; at != NULL; at = at->chain)
             meet(look, at);
-        status->steps++;
-        status->place = place_after(status->place, mask);
-    } while (status->place != 0 && status->steps < LOOK_STEPS);
+        status->work++;
+        status->cursor = place_after(status->cursor, mask);
+    } while (status->cursor != 0 && status->work < LOOK_STEPS);
 }
 
-static const struct resource *find_crowd(const struct resource_table *table, const struct status_crowd *crowd)
+static const struct resource *find_crowd(const struct resource_table *table, const struct status_overflow *crowd)
 {
     if (crowd->number == table->root->number)
         return table->root;
@@ -262,7 +262,7 @@ static const struct resource *find_crowd(const struct resource_table *table, con
 /* One that has emptied meanwhile is told with whoever is left. */
 static void tell_crowd(struct look *look, const struct resource_table *table)
 {
-    struct status_crowd *crowd = &look->status->crowd;
+    struct status_overflow *crowd = &look->status->overflow;
     const struct resource *resource = find_crowd(table, crowd);
     struct window window = {0, crowd->from, crowd->from + CROWD_MIN};
     if (resource != NULL)
@@ -276,12 +276,12 @@ static void tell_crowd(struct look *look, const struct resource_table *table)
 static void tell_past(struct look *look, const struct lock_past *past)
 {
     struct status_command *status = look->status;
-    uint64_t number = status->past != 0 ? status->past - 1 : lock_past_after(past, status->as_of);
-    for (number = number < past->first ? past->first : number; number < past->next && status->steps < LOOK_STEPS;
+    uint64_t number = status->history_cursor != 0 ? status->history_cursor - 1 : lock_past_after(past, status->as_of);
+    for (number = number < past->first ? past->first : number; number < past->next && status->work < LOOK_STEPS;
          number++) {
         const struct past_interval *interval = lock_past_at(past, number);
         const char *name = interval->text + interval->key_bytes, *who = name + interval->name_bytes;
-        status->steps++;
+        status->work++;
         if (interval->from > status->as_of)
             continue;
         struct slice owner = arena_copy(look->arena, slice_make(who, interval->who_bytes));
@@ -291,19 +291,19 @@ static void tell_past(struct look *look, const struct lock_past *past)
             (struct status_row){arena_copy(look->arena, slice_make(interval->text, interval->key_bytes)),
                                 arena_copy(look->arena, slice_make(name, interval->name_bytes)),
                                 interval->awaited ? SLICE_NONE : owner, interval->awaited ? owner : SLICE_NONE, false};
-        status->steps += OWNER_STEPS;
+        status->work += OWNER_STEPS;
     }
-    status->past = number < past->next ? number + 1 : 0;
+    status->history_cursor = number < past->next ? number + 1 : 0;
 }
 
 void status__locks(struct core *core, struct command *command)
 {
     struct look look = {.core = core, .status = &command->status, .arena = &command->arena};
-    command->status.steps = 0;
-    command->status.past_from = core->owners->past.complete_from;
-    if (command->status.of_past)
+    command->status.work = 0;
+    command->status.history_from = core->owners->past.complete_from;
+    if (command->status.of_history)
         tell_past(&look, &core->owners->past);
-    else if (command->status.crowd.number != 0)
+    else if (command->status.overflow.number != 0)
         tell_crowd(&look, &core->owners->locks.resources);
     else
         tell_places(&look, &core->owners->locks.resources);
@@ -319,7 +319,7 @@ struct glance {
 /* Returns: whether there is to be more. */
 static bool glance_goes_on(const struct glance *glance)
 {
-    return glance->look.status->row_count < glance->look.status->most && glance->look.status->steps < LOOK_STEPS;
+    return glance->look.status->row_count < glance->look.status->rows_max && glance->look.status->work < LOOK_STEPS;
 }
 
 static void glance_at(struct glance *glance, const struct resource *resource)
@@ -328,12 +328,12 @@ static void glance_at(struct glance *glance, const struct resource *resource)
     struct buf holders = BUF_INIT(BUF_UNLIMITED), waiters = BUF_INIT(BUF_UNLIMITED);
     struct window held = {0, 0, GLANCE_EACH}, awaited = {0, 0, GLANCE_EACH};
     const uint32_t which[] = {resource->hash, resource->number};
-    look->status->steps++;
+    look->status->work++;
     if (map_put(&glance->told, slice_make(which, sizeof which), look) != NULL)
         return;
     write_holders(look, resource, &held, &holders);
     write_waiters(look, resource, &awaited, &waiters);
-    look->status->steps += held.at + awaited.at;
+    look->status->work += held.at + awaited.at;
     add_row(look, resource, &holders, &waiters, held.at == GLANCE_EACH || awaited.at == GLANCE_EACH);
 }
 
@@ -350,7 +350,7 @@ static void glance_at_wait(struct glance *glance, struct wait *wait)
         glance_at(glance, resource);
     if (lock_request_conflicts(wait->request, &conflict, 1) == 0)
         return;
-    glance->look.status->steps += conflict.owner->lock_count;
+    glance->look.status->work += conflict.owner->lock_count;
     if (glance_goes_on(glance))
         glance_at(glance, conflict.resource);
 }
@@ -362,7 +362,7 @@ static void glance_at_holds(struct glance *glance, const struct lock_owner *owne
         const struct lock_hold *hold = list_entry(link, struct lock_hold, of_owner);
         if (!glance_goes_on(glance))
             return;
-        glance->look.status->steps++;
+        glance->look.status->work++;
         if (hold->mode != LOCK_NONE && !hold->auxiliary)
             glance_at(glance, hold->resource);
     }
@@ -374,23 +374,23 @@ void status__glance(struct core *core, struct command *command)
     size_t position = 0;
     struct slice id;
     void *session;
-    command->status.steps = 0;
+    command->status.work = 0;
     list_for_each(link, &core->owners->waits)
     {
         if (!glance_goes_on(&glance))
             break;
-        command->status.steps++;
+        command->status.work++;
         glance_at_wait(&glance, list_entry(link, struct wait, of_all));
     }
     list_for_each(link, &core->owners->open_txns)
     {
         if (!glance_goes_on(&glance))
             break;
-        command->status.steps++;
+        command->status.work++;
         glance_at_holds(&glance, &list_entry(link, struct txn, of_all)->party.owner);
     }
     while (glance_goes_on(&glance) && map_next(&core->owners->sessions, &position, &id, &session)) {
-        command->status.steps++;
+        command->status.work++;
         glance_at_holds(&glance, &((const struct session *)session)->party.owner);
     }
     map_deinit(&glance.told);

@@ -6,7 +6,7 @@
 #include "core/owners/owners.h"
 #include "core/owners/session.h"
 #include "core/owners/txn.h"
-#include "core/step/coder.h"
+#include "core/step/codec.h"
 #include "core/step/command.h"
 #include "core/step/core.h"
 #include "core/step/handler.h"
@@ -100,7 +100,7 @@ const struct core_host *core_host(const struct core *core, uint16_t number)
     return numbered(core, number);
 }
 
-bool owners__take_entry(struct core *core, uint16_t host, uint64_t life, uint64_t number)
+bool owners__accept_group(struct core *core, uint16_t host, uint64_t life, uint64_t number)
 {
     if (life == 0)
         return true;
@@ -116,7 +116,7 @@ bool owners__take_entry(struct core *core, uint16_t host, uint64_t life, uint64_
 /* What it was about ends, and nothing else: what waits for it, transactions that are its own, and what its connections kept alive. */
 static int end_life(struct core *core, struct core_host *host)
 {
-    size_t left = core->limits.ephemeral_piece;
+    size_t left = core->limits.ephemeral_batch;
     if (host->life == 0)
         return 0;
     host->life = 0;
@@ -221,30 +221,30 @@ int core__do_heartbeat(struct core *core, struct command *command)
 
 /* --- As bytes ----------------------------------------------------------------------------------------------------- */
 
-static void code_text(struct coder *coder, struct slice *text)
+static void code_text(struct codec *codec, struct slice *text)
 {
     struct slice bytes = *text;
-    code_bytes(coder, &bytes);
-    if (coder_reads(coder))
-        *text = coder->bad ? SLICE_NONE : duplicate(bytes);
+    codec_bytes(codec, &bytes);
+    if (codec_reads(codec))
+        *text = codec->bad ? SLICE_NONE : duplicate(bytes);
 }
 
-static void code_host(struct coder *coder, struct core_host *host)
+static void code_host(struct codec *codec, struct core_host *host)
 {
     uint64_t number = host->number;
 
-    code_number(coder, &number);
-    coder_demand(coder, number != 0 && number <= UINT16_MAX);
-    host->number = coder->bad ? 0 : (uint16_t)number;
-    code_text(coder, &host->name);
-    code_text(coder, &host->group);
-    code_text(coder, &host->address);
-    code_text(coder, &host->build);
-    code_number(coder, &host->life);
-    code_number(coder, &host->entries);
-    code_number(coder, &host->barrier_clock);
-    code_number(coder, &host->low);
-    code_number(coder, &host->beat_ts);
+    codec_number(codec, &number);
+    codec_require(codec, number != 0 && number <= UINT16_MAX);
+    host->number = codec->bad ? 0 : (uint16_t)number;
+    code_text(codec, &host->name);
+    code_text(codec, &host->group);
+    code_text(codec, &host->address);
+    code_text(codec, &host->build);
+    codec_number(codec, &host->life);
+    codec_number(codec, &host->entries);
+    codec_number(codec, &host->barrier_clock);
+    codec_number(codec, &host->low);
+    codec_number(codec, &host->beat_ts);
 }
 
 /* Numbers are each one's own, and names rise. */
@@ -263,20 +263,20 @@ static bool are_sound(const struct hosts *hosts)
 
 void hosts__code(struct sections *sections, struct hosts *hosts)
 {
-    struct coder coder = section_begin(sections, SECTION_HOSTS);
+    struct codec codec = section_begin(sections, SECTION_HOSTS);
     size_t count = hosts->count;
 
-    code_number(&coder, &hosts->last_number);
-    coder_demand(&coder, hosts->last_number <= UINT16_MAX);
-    code_array(&coder, NULL, &count, 0, HOST_BYTES_MIN);
-    coder_demand(&coder, count <= hosts->last_number);
-    if (coder_reads(&coder)) {
-        hosts->count = coder.bad ? 0 : count;
+    codec_number(&codec, &hosts->last_number);
+    codec_require(&codec, hosts->last_number <= UINT16_MAX);
+    codec_array(&codec, NULL, &count, 0, HOST_BYTES_MIN);
+    codec_require(&codec, count <= hosts->last_number);
+    if (codec_reads(&codec)) {
+        hosts->count = codec.bad ? 0 : count;
         hosts->all = mem_zalloc((hosts->count + 1) * sizeof *hosts->all);
     }
     for (size_t i = 0; i < hosts->count; i++)
-        code_host(&coder, &hosts->all[i]);
-    if (coder_reads(&coder))
-        coder_demand(&coder, coder.bad || are_sound(hosts));
-    section_end(sections, &coder);
+        code_host(&codec, &hosts->all[i]);
+    if (codec_reads(&codec))
+        codec_require(&codec, codec.bad || are_sound(hosts));
+    section_end(sections, &codec);
 }

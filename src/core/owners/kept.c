@@ -137,7 +137,7 @@ static int decode(struct core *core, const struct kept *kept, struct command **r
     if (r < 0 || command->write.item_count != 1)
         return tl_trace(r < 0 ? r : TL_ERR_CORRUPT);
     if (kept->removal)
-        command->write.items[0].left_by = arena_copy(&command->arena, kept->session);
+        command->write.items[0].only_session = arena_copy(&command->arena, kept->session);
     *ret_command = command;
     return 0;
 }
@@ -269,7 +269,7 @@ static int resume(struct core *core, struct wait *wait)
     tried__end(core);
     if (r != 0)
         return r < 0 ? tl_trace(r) : CORE_WAITS;
-    if (command->write.results[0].outcome == WRITE_FAILED && command->write.results[0].script_spent) {
+    if (command->write.results[0].outcome == WRITE_FAILED && command->write.results[0].script_exhausted) {
         put_aside(core, kept, KEPT_TOO_LONG);
         return 0;
     }

@@ -30,7 +30,7 @@ static void on_deadlock(void *context, struct lock_request *victim, const struct
     struct wait *wait = lock_request_user(victim);
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     struct buf json = BUF_INIT(BUF_UNLIMITED);
-    metric_add(requeued ? &owners->core->figures.deadlocks_requeued : &owners->core->figures.deadlocks, 1);
+    metric_add(requeued ? &owners->core->metrics.deadlocks_requeued : &owners->core->metrics.deadlocks, 1);
     if (requeued)
         return;
     story_circle(steps, count, "; ", &text);
@@ -57,19 +57,19 @@ static void tally(enum budget_kind kind, size_t held, size_t *told)
     *told = held;
 }
 
-static void tell_figures(const struct owners *owners, struct core_figures *figures)
+static void tell_figures(const struct owners *owners, struct core_metrics *figures)
 {
     for (int mode = LOCK_S; mode < LOCK_MODE_COUNT; mode++) {
         metric_set(&figures->held[mode], owners->locks.held[mode]);
-        metric_set(&figures->wanted[mode], owners->locks.requested[mode]);
+        metric_set(&figures->requested[mode], owners->locks.requested[mode]);
     }
     metric_set(&figures->waiting, owners->locks.waiting_count);
     metric_set(&figures->sessions, owners->sessions.count - owners->leaving_count);
     metric_set(&figures->transactions, owners->txns.count);
-    metric_set(&figures->kept_actions, owners->kept_count);
+    metric_set(&figures->deferred_actions, owners->kept_count);
 }
 
-void owners__tally(struct core *core)
+void owners__update_budget(struct core *core)
 {
     struct owners *owners = core->owners;
     const struct lock_table *locks = &owners->locks;
@@ -77,7 +77,7 @@ void owners__tally(struct core *core)
     tally(BUDGET_LOCKS, places + locks->hold_count * sizeof(struct lock_hold) + owners->wait_bytes,
           &owners->told_locks);
     tally(BUDGET_ACTIONS, owners->action_bytes, &owners->told_actions);
-    tell_figures(owners, &core->figures);
+    tell_figures(owners, &core->metrics);
 }
 
 void owners__open(struct core *core)
@@ -138,7 +138,7 @@ void owners__close(struct core *core)
     map_deinit(&owners->sessions);
     map_deinit(&owners->txns);
     map_deinit(&owners->requests);
-    owners__tally(core);
+    owners__update_budget(core);
     lock_table_deinit(&owners->locks);
     deadlines_deinit(&owners->leases);
     deadlines_deinit(&owners->wait_ends);
@@ -191,11 +191,11 @@ void owners__begin_step(struct core *core, enum command_type type)
     struct owners *owners = core->owners;
     bool tells = type == COMMAND_TRIED || type == COMMAND_SKIP;
     bool goes_on = !tells && (type == COMMAND_TICK || list_empty(&owners->ready));
-    owners->locks.cleanup_quota = tells ? 0 : core->limits.sweep_piece;
-    owners->things_left = goes_on ? core->limits.ephemeral_piece : 0;
+    owners->locks.cleanup_quota = tells ? 0 : core->limits.purge_batch;
+    owners->things_left = goes_on ? core->limits.ephemeral_batch : 0;
 }
 
-uint64_t owners__walked(const struct core *core)
+uint64_t owners__lock_work(const struct core *core)
 {
     return lock_table_work(&core->owners->locks);
 }
@@ -211,12 +211,12 @@ tl_ts owners__last_ts(const struct core *core)
     return core->owners == NULL ? core->ts : lock_table_last_ts(&core->owners->locks);
 }
 
-bool owners__any(const struct core *core)
+bool owners__any_locks(const struct core *core)
 {
     return !lock_table_is_idle(&core->owners->locks);
 }
 
-bool owners__clear_of(const struct core *core, struct slice index)
+bool owners__index_is_unlocked(const struct core *core, struct slice index)
 {
     return lock_table_index_is_unlocked(&core->owners->locks, index);
 }
@@ -238,7 +238,7 @@ const struct turns *owners__turns(const struct command *command)
     return command == NULL ? &kept__turns : turns_of_rows[command->type];
 }
 
-int owners__settle(struct core *core)
+int owners__before_commit(struct core *core)
 {
     struct owners *owners = core->owners;
     struct lock_request *request;
@@ -305,7 +305,7 @@ int owners__resume(struct core *core)
         core__begin(core, core->last_ts + 1);
         int r = resume_one(core, wait);
         if (r >= 0)
-            r = owners__settle(core);
+            r = owners__before_commit(core);
         int written = core__commit(core);
         if (r < 0 || written < 0)
             return tl_trace(r < 0 ? r : written);
@@ -378,7 +378,7 @@ static int fall_due(struct core *core, tl_ts ts, uint64_t heard, size_t *left)
         idle_out(core, txn);
     }
     if (r >= 0)
-        r = owners__settle(core);
+        r = owners__before_commit(core);
     int written = core__commit(core);
     return r < 0 ? r : written;
 }
@@ -392,7 +392,7 @@ static int let_leave(struct core *core, tl_ts ts, uint64_t heard)
     while ((due = deadlines_due(&owners->leases, heard)) != NULL)
         session__begin_end(core, container_of(due, struct session, lease), SESSION_END_EXPIRED);
     session__note_ending(core); /* before any of them is cleaned up: a crash brings none of them back */
-    int r = owners__settle(core);
+    int r = owners__before_commit(core);
     int written = core__commit(core);
     return r < 0 ? r : written;
 }
@@ -405,7 +405,7 @@ static int end_one(struct core *core, tl_ts ts, size_t *left)
     if (list_empty(&core->owners->ending) || *left == 0)
         lock_table_resume_grants(&core->owners->locks);
     if (r >= 0)
-        r = owners__settle(core);
+        r = owners__before_commit(core);
     int written = core__commit(core);
     return r < 0 ? r : written;
 }
@@ -433,7 +433,7 @@ static int end_abandoned(struct core *core, tl_ts ts, size_t left)
 {
     core__begin(core, ts);
     txn__end_abandoned(core, &left);
-    int r = owners__settle(core);
+    int r = owners__before_commit(core);
     int written = core__commit(core);
     return r < 0 ? r : written;
 }
@@ -449,7 +449,7 @@ static int sweep_on(struct core *core, tl_ts ts)
     int r = list_empty(&core->owners->leaving) ? 0 : session__leave_on(core);
     lock_table_resume_grants(&core->owners->locks);
     if (r >= 0)
-        r = owners__settle(core);
+        r = owners__before_commit(core);
     int written = core__commit(core);
     return r < 0 ? r : written;
 }
@@ -461,7 +461,7 @@ static int sweep_on(struct core *core, tl_ts ts)
 static int run_out(struct core *core, tl_ts ts, uint64_t heard)
 {
     enum { WAITING_PER_THING = 400 };
-    size_t left = core->limits.ephemeral_piece;
+    size_t left = core->limits.ephemeral_batch;
     int r = 0;
     while (left > 0 && r >= 0) {
         size_t things = core->owners->locks.waiting_count / WAITING_PER_THING;
@@ -471,10 +471,10 @@ static int run_out(struct core *core, tl_ts ts, uint64_t heard)
     return r;
 }
 
-int owners__due(struct core *core, tl_ts at, const struct tick_command *tick)
+int owners__run_due(struct core *core, tl_ts at, const struct tick_command *tick)
 {
     uint64_t heard = tick == NULL ? 0 : tick->barrier_clock < core->clock ? tick->barrier_clock : core->clock;
-    size_t left = core->limits.ephemeral_piece;
+    size_t left = core->limits.ephemeral_batch;
     bool ending = any_ending(core->owners), abandoned = core->owners->abandoned_count > 0;
     bool over = tick != NULL &&
                 (deadlines_first(&core->owners->wait_ends) <= core->clock || core_next_lease_end(core) <= heard);
@@ -519,13 +519,13 @@ int core__do_cancel(struct core *core, struct command *command)
 /* How much of what ends with a command is done with it, and not with the steps behind it. */
 static size_t piece_of(const struct core *core, const struct restart_command *restart)
 {
-    return restart->whole ? SIZE_MAX : core->limits.ephemeral_piece;
+    return restart->single_step ? SIZE_MAX : core->limits.ephemeral_batch;
 }
 
 int core__do_machine_lost(struct core *core, struct command *command)
 {
     size_t left = piece_of(core, &command->restart);
-    txn__abandon_updates(core, command->restart.whole);
+    txn__abandon_updates(core, command->restart.single_step);
     txn__end_abandoned(core, &left);
     return 0;
 }
@@ -540,10 +540,10 @@ int core__do_restart(struct core *core, struct command *command)
         return tl_trace(r);
     txn__abandon_host(core, host);
     txn__end_abandoned(core, &left);
-    command->restart.more = r > 0;
+    command->restart.resubmit = r > 0;
     r = kept__restart(core, &left);
-    command->restart.more |= !list_empty(&core->owners->unasked);
-    if (r < 0 || command->restart.more)
+    command->restart.resubmit |= !list_empty(&core->owners->unasked);
+    if (r < 0 || command->restart.resubmit)
         return r < 0 ? tl_trace(r) : 0;
     return session__restart(core, host);
 }

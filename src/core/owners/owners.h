@@ -4,7 +4,7 @@
  *
  * README-locks.md says what they do. Everything here happens in an open unit: locks that sessions gain or lose, sessions
  * and outcomes of transactions are written in its batch. What the table of locks causes beside the call at hand is
- * fetched by owners__settle(), at the end of each unit at the latest.
+ * fetched by owners__before_commit(), at the end of each unit at the latest.
  */
 #ifndef TL_CORE_OWNERS_H
 #define TL_CORE_OWNERS_H
@@ -60,7 +60,7 @@ struct owners {
     /* For the budget's tallies only (base/budget.h, invariant 5). */
     size_t action_bytes; /* of sessions, and kept ones */
     size_t wait_bytes;   /* of `waits` */
-    size_t told_locks;   /* of what owners__tally() has told */
+    size_t told_locks;   /* of what owners__update_budget() has told */
     size_t told_actions;
 };
 

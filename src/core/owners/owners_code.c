@@ -21,9 +21,9 @@
 #include "core/owners/tried.h"
 #include "core/owners/txn.h"
 #include "core/owners/wait.h"
-#include "core/step/coder.h"
+#include "core/step/codec.h"
 #include "core/step/command.h"
-#include "core/step/command_code.h"
+#include "core/step/command_codec.h"
 #include "core/step/hooks.h"
 #include "core/step/unit.h"
 #include "core/tree/tree_record.h"
@@ -42,39 +42,39 @@ static size_t length_of(const struct list *head)
     return count;
 }
 
-void code_deadline(struct coder *coder, struct deadlines *all, struct deadline *deadline)
+void code_deadline(struct codec *codec, struct deadlines *all, struct deadline *deadline)
 {
-    bool set = !coder_reads(coder) && deadline->at < TL_TS_MAX;
+    bool set = !codec_reads(codec) && deadline->at < TL_TS_MAX;
     uint64_t at = deadline->at, number = deadline->number;
 
-    code_bool(coder, &set);
+    codec_bool(codec, &set);
     if (!set) {
         deadline->at = TL_TS_MAX;
         return;
     }
-    code_number(coder, &at);
-    code_number(coder, &number);
-    if (!coder_reads(coder))
+    codec_number(codec, &at);
+    codec_number(codec, &number);
+    if (!codec_reads(codec))
         return;
-    coder_demand(coder, at < TL_TS_MAX && number != 0 && number <= all->last_number);
-    if (!coder->bad)
+    codec_require(codec, at < TL_TS_MAX && number != 0 && number <= all->last_number);
+    if (!codec->bad)
         deadline_restore(all, deadline, at, number);
 }
 
-void code_command(struct coder *coder, struct command **command)
+void code_command(struct codec *codec, struct command **command)
 {
     struct buf bytes = BUF_INIT(BUF_UNLIMITED);
     struct slice slice = SLICE_NONE;
 
-    if (coder_reads(coder)) {
+    if (codec_reads(codec)) {
         *command = NULL;
-        code_bytes(coder, &slice);
-        coder_demand(coder, coder->bad || command_decode(slice, command) == 0);
+        codec_bytes(codec, &slice);
+        codec_require(codec, codec->bad || command_decode(slice, command) == 0);
         return;
     }
     command_encode(*command, &bytes);
     slice = buf_as_slice(&bytes);
-    code_bytes(coder, &slice);
+    codec_bytes(codec, &slice);
     buf_deinit(&bytes);
 }
 
@@ -94,147 +94,147 @@ static bool are_actions(struct slice bytes, size_t exactly)
 
 enum { LIVING_MIN = 3 };
 
-static void code_living(struct coder *coder, struct session *session)
+static void code_living(struct codec *codec, struct session *session)
 {
     size_t count = session->living_count, sum = 0;
 
-    code_array(coder, NULL, &count, 0, LIVING_MIN);
-    if (coder_reads(coder) && count > 0)
+    codec_array(codec, NULL, &count, 0, LIVING_MIN);
+    if (codec_reads(codec) && count > 0)
         session->living = mem_zalloc(count * sizeof *session->living);
     session->living_count = count;
     for (size_t i = 0; i < count; i++) {
         struct living *living = &session->living[i];
         uint64_t index = living->index, type = living->type;
-        code_number(coder, &index);
-        code_number(coder, &type);
-        code_size(coder, &living->count);
-        coder_demand(coder, index <= UINT32_MAX && type <= UINT16_MAX && living->count <= SIZE_MAX - sum);
+        codec_number(codec, &index);
+        codec_number(codec, &type);
+        codec_size(codec, &living->count);
+        codec_require(codec, index <= UINT32_MAX && type <= UINT16_MAX && living->count <= SIZE_MAX - sum);
         living->index = (uint32_t)index;
         living->type = (uint16_t)type;
         sum += living->count;
     }
-    if (coder_reads(coder))
+    if (codec_reads(codec))
         session->ephemeral_count = sum; /* until session__find_gone() has seen which indices are gone */
 }
 
 /* How far an end in pieces has come. */
-static void code_progress(struct coder *coder, struct session *session)
+static void code_progress(struct codec *codec, struct session *session)
 {
     struct slice reason = buf_as_slice(&session->reason);
 
-    code_number(coder, &session->steps_left);
-    code_size(coder, &session->actions_passed);
-    code_size(coder, &session->actions_done);
-    code_size(coder, &session->actions_kept);
-    code_size(coder, &session->actions_aside);
-    code_bytes(coder, &reason);
-    coder_demand(coder, session->actions_passed <= SESSION_ACTIONS_MAX &&
+    codec_number(codec, &session->steps_left);
+    codec_size(codec, &session->actions_passed);
+    codec_size(codec, &session->actions_done);
+    codec_size(codec, &session->actions_kept);
+    codec_size(codec, &session->actions_aside);
+    codec_bytes(codec, &reason);
+    codec_require(codec, session->actions_passed <= SESSION_ACTIONS_MAX &&
                             session->actions_done <= session->actions_passed &&
                             session->actions_kept <= session->actions_passed &&
                             session->actions_aside <= session->actions_passed);
-    if (coder_reads(coder))
+    if (codec_reads(codec))
         buf_slice(&session->reason, reason);
 }
 
 /* How it ends; nothing where it does not. */
-static void code_end(struct coder *coder, struct core *core, struct session *session)
+static void code_end(struct codec *codec, struct core *core, struct session *session)
 {
     bool leaving = session->leaving, closing = session->closing != NULL;
     bool *const flags[] = {&leaving, &session->over, &closing, &session->ending, &session->acted};
     struct slice story = buf_as_slice(&session->story);
 
-    code_flags(coder, flags, coder->version < 5 ? 3 : 5);
-    coder_demand(coder, leaving || (!session->over && !closing && !session->ending));
-    coder_demand(coder, !session->over || (!closing && !session->ending));
-    coder_demand(coder, session->ending || !session->acted);
-    if (coder_reads(coder))
+    codec_flags(codec, flags, codec->version < 5 ? 3 : 5);
+    codec_require(codec, leaving || (!session->over && !closing && !session->ending));
+    codec_require(codec, !session->over || (!closing && !session->ending));
+    codec_require(codec, session->ending || !session->acted);
+    if (codec_reads(codec))
         session->end_noted = session->ending; /* between steps */
     if (!leaving)
         return;
-    session->how = (enum session_end)code_enum(coder, session->how, SESSION_END_COUNT);
-    code_bytes(coder, &story);
-    code_size(coder, &session->removed_count);
-    code_size(coder, &session->spared_count);
-    if (coder_reads(coder)) {
+    session->how = (enum session_end)codec_enum(codec, session->how, SESSION_END_COUNT);
+    codec_bytes(codec, &story);
+    codec_size(codec, &session->removed_count);
+    codec_size(codec, &session->spared_count);
+    if (codec_reads(codec)) {
         session__leaves(core, session);
         buf_slice(&session->story, story);
     }
     if (session->ending)
-        code_progress(coder, session);
+        code_progress(codec, session);
     if (closing)
-        code_command(coder, &session->closing);
-    coder_demand(coder, !closing || coder->bad || session->closing->type == COMMAND_SESSION_CLOSE);
+        code_command(codec, &session->closing);
+    codec_require(codec, !closing || codec->bad || session->closing->type == COMMAND_SESSION_CLOSE);
 }
 
-static struct session *make_session(struct coder *coder, struct core *core)
+static struct session *make_session(struct codec *codec, struct core *core)
 {
     struct slice id = SLICE_NONE, name = SLICE_NONE;
 
-    code_bytes(coder, &id);
-    code_bytes(coder, &name);
-    coder_demand(coder, id.len > 0 && owners_session(core->owners, id) == NULL);
-    if (coder->bad)
+    codec_bytes(codec, &id);
+    codec_bytes(codec, &name);
+    codec_require(codec, id.len > 0 && owners_session(core->owners, id) == NULL);
+    if (codec->bad)
         return NULL;
     struct session *session = session__make(core, id, name, 0, 0);
     map_put(&core->owners->sessions, session->id, session);
     return session;
 }
 
-static void code_session_fields(struct coder *coder, struct core *core, struct session *session)
+static void code_session_fields(struct codec *codec, struct core *core, struct session *session)
 {
     struct slice actions = session->on_expire;
 
-    code_number(coder, &session->ttl_us);
-    code_number(coder, &session->created);
-    code_number(coder, &session->attachment);
-    code_slice(coder, &actions);
-    coder_demand(coder, coder->bad || actions.len == 0 || are_actions(actions, SIZE_MAX));
-    code_deadline(coder, &core->owners->leases, &session->lease);
-    code_living(coder, session);
-    if (coder_reads(coder)) {
+    codec_number(codec, &session->ttl_us);
+    codec_number(codec, &session->created);
+    codec_number(codec, &session->attachment);
+    codec_slice(codec, &actions);
+    codec_require(codec, codec->bad || actions.len == 0 || are_actions(actions, SIZE_MAX));
+    code_deadline(codec, &core->owners->leases, &session->lease);
+    code_living(codec, session);
+    if (codec_reads(codec)) {
         session->on_expire = duplicate(actions);
         core->owners->action_bytes += actions.len;
     }
-    code_end(coder, core, session);
-    coder_demand(coder, !session->leaving || session->lease.at == TL_TS_MAX);
+    code_end(codec, core, session);
+    codec_require(codec, !session->leaving || session->lease.at == TL_TS_MAX);
 }
 
 static void code_session(struct sections *sections, struct core *core, struct session *session)
 {
-    struct coder coder = section_begin(sections, SECTION_SESSION);
+    struct codec codec = section_begin(sections, SECTION_SESSION);
 
-    if (coder_reads(&coder)) {
-        session = make_session(&coder, core);
+    if (codec_reads(&codec)) {
+        session = make_session(&codec, core);
     } else {
-        code_bytes(&coder, &session->id);
-        code_bytes(&coder, &session->name);
+        codec_bytes(&codec, &session->id);
+        codec_bytes(&codec, &session->name);
     }
     if (session != NULL)
-        code_session_fields(&coder, core, session);
-    section_end(sections, &coder);
+        code_session_fields(&codec, core, session);
+    section_end(sections, &codec);
 }
 
 /* Those whose end goes on, the oldest end first. */
-static void code_leaving(struct coder *coder, struct core *core, struct list *sessions, bool ending)
+static void code_leaving(struct codec *codec, struct core *core, struct list *sessions, bool ending)
 {
     struct owners *owners = core->owners;
     size_t count = length_of(sessions);
     struct list *at = sessions->next;
 
-    code_array(coder, NULL, &count, 0, 1);
+    codec_array(codec, NULL, &count, 0, 1);
     for (size_t i = 0; i < count; i++) {
         struct slice id = SLICE_NONE;
-        if (!coder_reads(coder)) {
+        if (!codec_reads(codec)) {
             id = list_entry(at, struct session, of_leaving)->id;
             at = at->next;
         }
-        code_bytes(coder, &id);
-        if (!coder_reads(coder))
+        codec_bytes(codec, &id);
+        if (!codec_reads(codec))
             continue;
         struct session *session = owners_session(owners, id);
-        coder_demand(coder, session != NULL && session->leaving && session->ending == ending &&
+        codec_require(codec, session != NULL && session->leaving && session->ending == ending &&
                                 !list_linked(&session->of_leaving));
-        if (coder->bad)
+        if (codec->bad)
             return;
         list_append(sessions, &session->of_leaving);
     }
@@ -242,22 +242,22 @@ static void code_leaving(struct coder *coder, struct core *core, struct list *se
 
 static void code_all_leaving(struct sections *sections, struct core *core)
 {
-    struct coder coder = section_begin(sections, SECTION_LEAVING);
+    struct codec codec = section_begin(sections, SECTION_LEAVING);
 
-    code_leaving(&coder, core, &core->owners->leaving, false);
-    if (coder.version >= 5)
-        code_leaving(&coder, core, &core->owners->ending, true);
-    section_end(sections, &coder);
+    code_leaving(&codec, core, &core->owners->leaving, false);
+    if (codec.version >= 5)
+        code_leaving(&codec, core, &core->owners->ending, true);
+    section_end(sections, &codec);
 }
 
 /* --- Transactions ------------------------------------------------------------------------------------------------- */
 
 static void write_one(void *context, struct slice key, struct slice value)
 {
-    struct coder *coder = context;
+    struct codec *codec = context;
 
-    code_bytes(coder, &key);
-    code_slice(coder, &value);
+    codec_bytes(codec, &key);
+    codec_slice(codec, &value);
 }
 
 /* Whether a commit would take it. */
@@ -278,14 +278,14 @@ static bool is_written(enum store_space space, struct slice key, struct slice va
            (value.data != NULL && doc_key_parse(key, &index, &type, &id) && doc_decode(value, &doc) == 0);
 }
 
-static void read_one(struct coder *coder, struct overlay *overlay, enum store_space space, struct slice *before)
+static void read_one(struct codec *codec, struct overlay *overlay, enum store_space space, struct slice *before)
 {
     struct slice key = SLICE_NONE, value = SLICE_NONE;
 
-    code_bytes(coder, &key);
-    code_slice(coder, &value);
-    coder_demand(coder, (before->data == NULL || slice_compare(*before, key) < 0) && is_written(space, key, value));
-    if (coder->bad)
+    codec_bytes(codec, &key);
+    codec_slice(codec, &value);
+    codec_require(codec, (before->data == NULL || slice_compare(*before, key) < 0) && is_written(space, key, value));
+    if (codec->bad)
         return;
     *before = key;
     if (value.data == NULL)
@@ -294,105 +294,105 @@ static void read_one(struct coder *coder, struct overlay *overlay, enum store_sp
         overlay_put(overlay, space, key, value);
 }
 
-static void code_overlay(struct coder *coder, struct overlay *overlay)
+static void code_overlay(struct codec *codec, struct overlay *overlay)
 {
     for (int space = 0; space < SPACE_COUNT; space++) {
-        size_t count = coder_reads(coder) ? 0 : overlay_count_in(overlay, (enum store_space)space);
+        size_t count = codec_reads(codec) ? 0 : overlay_count_in(overlay, (enum store_space)space);
         struct slice before = SLICE_NONE;
-        code_array(coder, NULL, &count, 0, 2);
-        if (!coder_reads(coder))
-            overlay_each(overlay, (enum store_space)space, write_one, coder);
-        for (size_t i = 0; i < count && coder_reads(coder) && !coder->bad; i++)
-            read_one(coder, overlay, (enum store_space)space, &before);
+        codec_array(codec, NULL, &count, 0, 2);
+        if (!codec_reads(codec))
+            overlay_each(overlay, (enum store_space)space, write_one, codec);
+        for (size_t i = 0; i < count && codec_reads(codec) && !codec->bad; i++)
+            read_one(codec, overlay, (enum store_space)space, &before);
     }
 }
 
 /* Whose own it is, and why it is going to be rolled back. */
-static void code_host(struct coder *coder, struct core *core, struct txn *txn)
+static void code_host(struct codec *codec, struct core *core, struct txn *txn)
 {
     bool *const flags[] = {&txn->of_host, &txn->party.abandoned};
     uint64_t host = txn->host;
 
-    code_flags(coder, flags, 2);
+    codec_flags(codec, flags, 2);
     if (txn->of_host)
-        code_number(coder, &host);
-    coder_demand(coder, host <= UINT16_MAX);
-    txn->host = coder->bad ? 0 : (uint16_t)host;
+        codec_number(codec, &host);
+    codec_require(codec, host <= UINT16_MAX);
+    txn->host = codec->bad ? 0 : (uint16_t)host;
     if (txn->party.abandoned)
-        txn->why = (enum txn_abandon)code_enum(coder, txn->why, TXN_ABANDON_COUNT);
-    coder_demand(coder, !txn->party.abandoned || txn->idle.at == TL_TS_MAX);
-    if (coder_reads(coder))
+        txn->why = (enum txn_abandon)codec_enum(codec, txn->why, TXN_ABANDON_COUNT);
+    codec_require(codec, !txn->party.abandoned || txn->idle.at == TL_TS_MAX);
+    if (codec_reads(codec))
         core->owners->abandoned_count += txn->party.abandoned;
 }
 
-static void code_txn_fields(struct coder *coder, struct core *core, struct txn *txn)
+static void code_txn_fields(struct codec *codec, struct core *core, struct txn *txn)
 {
     bool unrecorded = list_linked(&txn->unrecorded), wrote = txn->overlay != NULL;
     bool *const flags[] = {&txn->again, &unrecorded, &wrote};
     uint64_t notes = txn->ahead_notes;
 
-    txn->mode = (enum txn_mode)code_enum(coder, txn->mode, TXN_MODE_COUNT);
-    code_flags(coder, flags, 3);
-    code_number(coder, &txn->created);
-    code_number(coder, &txn->read_ts);
-    code_number(coder, &txn->timeout_us);
-    code_number(coder, &notes);
-    code_deadline(coder, &core->owners->idles, &txn->idle);
-    coder_demand(coder,
+    txn->mode = (enum txn_mode)codec_enum(codec, txn->mode, TXN_MODE_COUNT);
+    codec_flags(codec, flags, 3);
+    codec_number(codec, &txn->created);
+    codec_number(codec, &txn->read_ts);
+    codec_number(codec, &txn->timeout_us);
+    codec_number(codec, &notes);
+    code_deadline(codec, &core->owners->idles, &txn->idle);
+    codec_require(codec,
                  notes <= UINT32_MAX && (txn->mode == TXN_QUERY || !unrecorded) && (txn->mode == TXN_UPDATE || !wrote));
     txn->ahead_notes = (uint32_t)notes;
-    if (coder->version >= 6)
-        code_host(coder, core, txn);
-    if (coder_reads(coder) && unrecorded)
+    if (codec->version >= 6)
+        code_host(codec, core, txn);
+    if (codec_reads(codec) && unrecorded)
         list_append(&core->owners->unrecorded_txns, &txn->unrecorded);
-    if (coder_reads(coder) && wrote)
+    if (codec_reads(codec) && wrote)
         txn->overlay = overlay_new();
     if (wrote)
-        code_overlay(coder, txn->overlay);
+        code_overlay(codec, txn->overlay);
 }
 
-static struct txn *make_txn(struct coder *coder, struct core *core)
+static struct txn *make_txn(struct codec *codec, struct core *core)
 {
     struct slice id = SLICE_NONE, owner = SLICE_NONE;
     struct session *session = NULL;
 
-    code_bytes(coder, &id);
-    code_slice(coder, &owner);
-    coder_demand(coder, id.len > 0 && owners_txn(core->owners, id) == NULL);
+    codec_bytes(codec, &id);
+    codec_slice(codec, &owner);
+    codec_require(codec, id.len > 0 && owners_txn(core->owners, id) == NULL);
     if (owner.data != NULL) {
         session = owners_session(core->owners, owner);
-        coder_demand(coder, session != NULL && (session->ending || !session->leaving));
+        codec_require(codec, session != NULL && (session->ending || !session->leaving));
     }
-    return coder->bad ? NULL : txn__make(core, id, session);
+    return codec->bad ? NULL : txn__make(core, id, session);
 }
 
 static void code_txn(struct sections *sections, struct core *core, struct txn *txn)
 {
-    struct coder coder = section_begin(sections, SECTION_TRANSACTION);
+    struct codec codec = section_begin(sections, SECTION_TRANSACTION);
 
-    if (coder_reads(&coder)) {
-        txn = make_txn(&coder, core);
+    if (codec_reads(&codec)) {
+        txn = make_txn(&codec, core);
     } else {
         struct slice owner = txn->party.session == NULL ? SLICE_NONE : txn->party.session->id;
-        code_bytes(&coder, &txn->id);
-        code_slice(&coder, &owner);
+        codec_bytes(&codec, &txn->id);
+        codec_slice(&codec, &owner);
     }
     if (txn != NULL)
-        code_txn_fields(&coder, core, txn);
-    section_end(sections, &coder);
+        code_txn_fields(&codec, core, txn);
+    section_end(sections, &codec);
 }
 
 /* --- What ended sessions left ------------------------------------------------------------------------------------- */
 
-static void code_kept_fields(struct coder *coder, struct kept *kept)
+static void code_kept_fields(struct codec *codec, struct kept *kept)
 {
     bool *const flags[] = {&kept->removal, &kept->aside};
-    code_flags(coder, flags, coder->version >= 2 ? 2 : 1);
-    code_number(coder, &kept->number);
-    code_number(coder, &kept->ended);
-    code_bytes(coder, &kept->session);
-    code_bytes(coder, &kept->name);
-    code_bytes(coder, &kept->action);
+    codec_flags(codec, flags, codec->version >= 2 ? 2 : 1);
+    codec_number(codec, &kept->number);
+    codec_number(codec, &kept->ended);
+    codec_bytes(codec, &kept->session);
+    codec_bytes(codec, &kept->name);
+    codec_bytes(codec, &kept->action);
 }
 
 enum { KEPT_MIN = 6 };
@@ -400,25 +400,25 @@ enum { KEPT_MIN = 6 };
 static void code_kept(struct sections *sections, struct core *core)
 {
     struct owners *owners = core->owners;
-    struct coder coder = section_begin(sections, SECTION_KEPT);
+    struct codec codec = section_begin(sections, SECTION_KEPT);
     size_t count = owners->kept_count;
     uint64_t before = 0, last = owners->last_kept;
 
-    code_array(&coder, NULL, &count, 0, KEPT_MIN);
-    if (!coder_reads(&coder))
-        list_for_each(link, &owners->kept) code_kept_fields(&coder, list_entry(link, struct kept, of_all));
-    for (size_t i = 0; i < count && coder_reads(&coder); i++) {
+    codec_array(&codec, NULL, &count, 0, KEPT_MIN);
+    if (!codec_reads(&codec))
+        list_for_each(link, &owners->kept) code_kept_fields(&codec, list_entry(link, struct kept, of_all));
+    for (size_t i = 0; i < count && codec_reads(&codec); i++) {
         struct kept kept = {0};
-        code_kept_fields(&coder, &kept);
-        coder_demand(&coder, kept.number > before && kept.number <= last && are_actions(kept.action, 1));
-        if (coder.bad)
+        code_kept_fields(&codec, &kept);
+        codec_require(&codec, kept.number > before && kept.number <= last && are_actions(kept.action, 1));
+        if (codec.bad)
             break;
         kept__make(core, &kept);
         before = kept.number;
     }
-    if (coder.version >= 2)
-        tried__code(&coder, core);
-    section_end(sections, &coder);
+    if (codec.version >= 2)
+        tried__code(&codec, core);
+    section_end(sections, &codec);
 }
 
 static struct kept_all gather_kept(const struct owners *owners, struct arena *arena)
@@ -490,18 +490,18 @@ static bool asks_for(const struct wait *wait, struct lock_request *request)
 }
 
 /* Gives each wait the request that was read for it. */
-static void give_requests(struct coder *coder, struct owners *owners, const struct lock_codec_refs *parties)
+static void give_requests(struct codec *codec, struct owners *owners, const struct lock_codec_refs *parties)
 {
     size_t next = 0;
 
-    for (int pass = 0; pass < 2 && !coder->bad; pass++) { /* only when all fit is any given away */
+    for (int pass = 0; pass < 2 && !codec->bad; pass++) { /* only when all fit is any given away */
         next = 0;
         list_for_each(link, &owners->waits)
         {
             struct wait *wait = list_entry(link, struct wait, of_all);
             struct lock_request *request = next < parties->request_count ? parties->requests[next] : NULL;
             bool asks = asks_for(wait, request);
-            coder_demand(coder, asks || wait->ended || (wait->ready_number > 0 && wait->kept != NULL));
+            codec_require(codec, asks || wait->ended || (wait->ready_number > 0 && wait->kept != NULL));
             if (!asks)
                 continue;
             next++;
@@ -510,7 +510,7 @@ static void give_requests(struct coder *coder, struct owners *owners, const stru
             wait->request = request;
             lock_request_set_user(request, wait);
         }
-        coder_demand(coder, next == parties->request_count);
+        codec_require(codec, next == parties->request_count);
     }
 }
 
@@ -538,28 +538,28 @@ static void give_turns(struct sections *sections, struct owners *owners)
     for (size_t i = 0; i < count; i++) {
         ready[i]->ready = true;
         list_append(&owners->ready, &ready[i]->link);
-        sections_demand(sections, ready[i]->ready_number > (i == 0 ? 0 : ready[i - 1]->ready_number) &&
+        sections_require(sections, ready[i]->ready_number > (i == 0 ? 0 : ready[i - 1]->ready_number) &&
                                       ready[i]->ready_number <= owners->last_ready);
     }
     owners->ready_count = count;
-    sections_demand(sections, (count > 0) == (owners->last_ready > 0));
+    sections_require(sections, (count > 0) == (owners->last_ready > 0));
 }
 
 static void code_locks(struct sections *sections, struct core *core)
 {
     struct owners *owners = core->owners;
-    struct coder coder = section_begin(sections, SECTION_LOCKS);
+    struct codec codec = section_begin(sections, SECTION_LOCKS);
     struct arena arena = ARENA_INIT;
     struct lock_codec_refs parties = gather(core, &arena);
 
-    lock_codec_table(&coder, &owners->locks, &parties);
-    if (coder_reads(&coder)) {
-        coder_demand(&coder, coder.bad || are_numbered(owners, &parties));
-        give_requests(&coder, owners, &parties);
-        if (coder.bad)
+    lock_codec_table(&codec, &owners->locks, &parties);
+    if (codec_reads(&codec)) {
+        codec_require(&codec, codec.bad || are_numbered(owners, &parties));
+        give_requests(&codec, owners, &parties);
+        if (codec.bad)
             lock_codec_discard(&owners->locks, &parties);
     }
-    section_end(sections, &coder);
+    section_end(sections, &codec);
     arena_deinit(&arena);
 }
 
@@ -567,25 +567,25 @@ static void code_locks(struct sections *sections, struct core *core)
 
 static void code_stories(struct sections *sections, struct stories *stories)
 {
-    struct coder coder = section_begin(sections, SECTION_STORIES);
+    struct codec codec = section_begin(sections, SECTION_STORIES);
     size_t count = stories->count;
 
-    code_size(&coder, &count);
+    codec_size(&codec, &count);
     size_t first = count > STORIES_KEPT ? count - STORIES_KEPT : 0;
-    for (size_t i = first; i < count && !coder.bad; i++) {
+    for (size_t i = first; i < count && !codec.bad; i++) {
         struct story *story = &stories->kept[i % STORIES_KEPT];
         struct slice lines = slice_make(story->lines, story->lines_len);
-        unsigned kind = code_enum(&coder, coder_reads(&coder) ? 0 : story_kind(story->kind), STORY_KINDS);
-        code_number(&coder, &story->ts);
-        code_bytes(&coder, &lines);
-        if (!coder_reads(&coder) || coder.bad)
+        unsigned kind = codec_enum(&codec, codec_reads(&codec) ? 0 : story_kind(story->kind), STORY_KINDS);
+        codec_number(&codec, &story->ts);
+        codec_bytes(&codec, &lines);
+        if (!codec_reads(&codec) || codec.bad)
             continue;
         story->kind = story_kinds[kind];
         story->lines = mem_strdup(lines.data, lines.len);
         story->lines_len = lines.len;
     }
     stories->count = count;
-    section_end(sections, &coder);
+    section_end(sections, &codec);
 }
 
 /* --- All of it ---------------------------------------------------------------------------------------------------- */
@@ -597,18 +597,18 @@ struct counts {
 
 static void code_counts(struct sections *sections, struct owners *owners, struct counts *counts)
 {
-    struct coder coder = section_begin(sections, SECTION_OWNERS);
+    struct codec codec = section_begin(sections, SECTION_OWNERS);
 
-    code_number(&coder, &owners->leases.last_number);
-    code_number(&coder, &owners->wait_ends.last_number);
-    code_number(&coder, &owners->idles.last_number);
-    code_number(&coder, &owners->last_kept);
-    if (coder.version >= 6)
-        code_number(&coder, &owners->last_ready);
-    code_size(&coder, &counts->sessions);
-    code_size(&coder, &counts->txns);
-    code_size(&coder, &counts->waits);
-    section_end(sections, &coder);
+    codec_number(&codec, &owners->leases.last_number);
+    codec_number(&codec, &owners->wait_ends.last_number);
+    codec_number(&codec, &owners->idles.last_number);
+    codec_number(&codec, &owners->last_kept);
+    if (codec.version >= 6)
+        codec_number(&codec, &owners->last_ready);
+    codec_size(&codec, &counts->sessions);
+    codec_size(&codec, &counts->txns);
+    codec_size(&codec, &counts->waits);
+    section_end(sections, &codec);
 }
 
 static void write_all(struct core *core, struct sections *sections)
@@ -650,13 +650,13 @@ static void read_all(struct core *core, struct sections *sections, const struct 
         kept__find_unasked(core);
 }
 
-void owners__code(struct core *core, struct sections *sections)
+void owners__codec(struct core *core, struct sections *sections)
 {
     struct owners *owners = core->owners;
     struct counts counts = {owners->sessions.count, owners->txns.count, length_of(&owners->waits)};
 
     code_counts(sections, owners, &counts);
-    if (sections_read(sections))
+    if (sections_are_read(sections))
         read_all(core, sections, &counts);
     else
         write_all(core, sections);
@@ -664,13 +664,13 @@ void owners__code(struct core *core, struct sections *sections)
     code_stories(sections, &owners->stories);
     if (sections->version >= 4)
         hosts__code(sections, &owners->hosts);
-    if (sections_read(sections)) {
+    if (sections_are_read(sections)) {
         owners->stories_told = owners->stories.count; /* as news: whoever wrote them has told them */
-        owners__tally(core);
+        owners__update_budget(core);
     }
 }
 
-void owners__abandon(struct core *core)
+void owners__discard_loaded(struct core *core)
 {
     struct owners *owners = core->owners;
     size_t position = 0;

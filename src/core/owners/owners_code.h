@@ -12,9 +12,9 @@ struct kept;
 struct wait;
 
 /* A deadline of `all`, whether it is set and what its number is. */
-void code_deadline(struct coder *coder, struct deadlines *all, struct deadline *deadline);
+void code_deadline(struct codec *codec, struct deadlines *all, struct deadline *deadline);
 /* A command by its bytes; one that is read is the caller's, NULL where the coder is bad. */
-void code_command(struct coder *coder, struct command **command);
+void code_command(struct codec *codec, struct command **command);
 
 /*
  * wait_code.c. A wait with its command, but for its request. One that is read is in all lists, and NULL where the sections are bad.

@@ -122,7 +122,7 @@ int core_find_session(struct store *store, struct slice session, struct arena *a
     return r < 0 ? tl_trace(r) : r == 0 ? 0 : 1;
 }
 
-int owners__check_lease(struct core *core, struct slice session, struct arena *arena, struct problem *ret_problem)
+int owners__check_ephemeral(struct core *core, struct slice session, struct arena *arena, struct problem *ret_problem)
 {
     return session__find(core, session, arena, ret_problem) == NULL ? 1 : 0;
 }
@@ -162,7 +162,7 @@ int core__do_session_open(struct core *core, struct command *command)
         map_put(&core->owners->sessions, session->id, session);
         session__put_record(core, session);
         wanted->number = session_number(session);
-        metric_add(&core->figures.sessions_opened, 1);
+        metric_add(&core->metrics.sessions_opened, 1);
     }
     buf_deinit(&actions);
     return 0;
@@ -415,7 +415,7 @@ static void look_at_lock(struct sparing *sparing, const struct resource *resourc
     struct resource_name name = document ? resource_name(resource, &core->arena) : (struct resource_name){0};
     if (document && (held || admit__document_held(core, sparing->session, &name)))
         spare_document(sparing, place, &name);
-    place->spared = !document || place->held_count > core->limits.ephemeral_piece;
+    place->spared = !document || place->held_count > core->limits.ephemeral_batch;
 }
 
 static void look_at_locks(struct sparing *sparing)
@@ -563,8 +563,8 @@ static int vanish(struct core *core, struct session *session, bool *ret_over)
 static int remove_all(struct core *core, struct session *session, bool *ret_more, bool *ret_over)
 {
     *ret_over = false;
-    if (session->ephemeral_count <= core->limits.ephemeral_piece)
-        return remove_some(core, session, core->limits.ephemeral_piece, ret_more);
+    if (session->ephemeral_count <= core->limits.ephemeral_batch)
+        return remove_some(core, session, core->limits.ephemeral_batch, ret_more);
     *ret_more = true;
     return vanish(core, session, ret_over);
 }
@@ -597,7 +597,7 @@ static int run_action(struct core *core, struct session *session, const struct w
     const struct write_result *result = &command->write.results[0];
     if (result->outcome != WRITE_FAILED) {
         session->actions_done++;
-    } else if (result->script_spent) {
+    } else if (result->script_exhausted) {
         session->actions_aside++;
         kept__keep_aside(core, session, &command->write.items[0], KEPT_TOO_LONG);
     } else {
@@ -774,7 +774,7 @@ static void begin(struct core *core, struct session *session, enum session_end h
     session->ending = true;
     session->steps_left = update_steps_shared(&core->limits.script);
     session__leaves(core, session);
-    metric_add(&core->figures.session_ends[how], 1);
+    metric_add(&core->metrics.session_ends[how], 1);
     story_owner(&session->party.owner, &session->story);
     buf_printf(&session->story, " %s", end_text(how));
     deadline_set(&core->owners->leases, &session->lease, TL_TS_MAX);
@@ -803,7 +803,7 @@ void session__begin_end(struct core *core, struct session *session, enum session
 int session__end(struct core *core, struct session *session, enum session_end how)
 {
     struct lock_table *locks = &core->owners->locks;
-    size_t left = core->limits.ephemeral_piece;
+    size_t left = core->limits.ephemeral_batch;
     begin(core, session, how);
     lock_table_suspend_grants(locks);
     cancel_all_waits(core, session);
@@ -842,7 +842,7 @@ int session__leave_on(struct core *core)
 {
     struct session *session = list_entry(core->owners->leaving.next, struct session, of_leaving);
     bool more = false;
-    int r = remove_some(core, session, core->limits.sweep_piece, &more);
+    int r = remove_some(core, session, core->limits.purge_batch, &more);
     if (r < 0 || more)
         return r;
     vanish__swept(core, session->id);
@@ -850,14 +850,14 @@ int session__leave_on(struct core *core)
     return 0;
 }
 
-bool owners__any_leaving(const struct core *core)
+bool owners__any_terminating(const struct core *core)
 {
     return core->owners->leaving_count > 0;
 }
 
 /* --- Ephemeral documents ------------------------------------------------------------------------------------------ */
 
-int owners__check_lease_count(struct core *core, struct slice id, size_t more, struct arena *arena,
+int owners__check_ephemeral_count(struct core *core, struct slice id, size_t more, struct arena *arena,
                               struct problem *ret_problem)
 {
     const struct session *session = owners_live_session(core->owners, id);
@@ -907,7 +907,7 @@ static void session_move_gone(struct session *session, struct living *living, bo
     session->ephemeral_count += gone ? -living->count : living->count;
 }
 
-void owners__count_lease(struct core *core, struct slice session, struct slice key, int change)
+void owners__count_ephemeral(struct core *core, struct slice session, struct slice key, int change)
 {
     uint32_t index;
     uint16_t type;
@@ -915,18 +915,18 @@ void owners__count_lease(struct core *core, struct slice session, struct slice k
     if (change == 0 || !doc_key_parse(key, &index, &type, &id))
         return;
     session__count(core, session, index, type, change);
-    core->leased =
-        arena_grow(&core->arena, core->leased, core->leased_count, &core->leased_capacity, sizeof *core->leased);
-    core->leased[core->leased_count++] = (struct leased){arena_copy(&core->arena, session), index, type, change, false};
+    core->ephemeral_deltas =
+        arena_grow(&core->arena, core->ephemeral_deltas, core->ephemeral_delta_count, &core->ephemeral_delta_capacity, sizeof *core->ephemeral_deltas);
+    core->ephemeral_deltas[core->ephemeral_delta_count++] = (struct ephemeral_delta){arena_copy(&core->arena, session), index, type, change, false};
 }
 
-void owners__uncount_leases(struct core *core)
+void owners__rollback_ephemeral_counts(struct core *core)
 {
-    while (core->leased_count > 0) {
-        const struct leased *leased = &core->leased[--core->leased_count];
+    while (core->ephemeral_delta_count > 0) {
+        const struct ephemeral_delta *leased = &core->ephemeral_deltas[--core->ephemeral_delta_count];
         struct session *session = owners_session(core->owners, leased->session);
-        if (!leased->gone)
-            session__count(core, leased->session, leased->index, leased->type, -leased->change);
+        if (!leased->index_deleted)
+            session__count(core, leased->session, leased->index, leased->type, -leased->delta);
         else if (session != NULL)
             session_move_gone(session, living_in(core, session, leased->index, leased->type), false);
     }
@@ -934,13 +934,13 @@ void owners__uncount_leases(struct core *core)
 
 static void note_gone(struct core *core, const struct session *session, const struct living *living)
 {
-    core->leased =
-        arena_grow(&core->arena, core->leased, core->leased_count, &core->leased_capacity, sizeof *core->leased);
-    core->leased[core->leased_count++] =
-        (struct leased){arena_copy(&core->arena, session->id), living->index, living->type, 0, true};
+    core->ephemeral_deltas =
+        arena_grow(&core->arena, core->ephemeral_deltas, core->ephemeral_delta_count, &core->ephemeral_delta_capacity, sizeof *core->ephemeral_deltas);
+    core->ephemeral_deltas[core->ephemeral_delta_count++] =
+        (struct ephemeral_delta){arena_copy(&core->arena, session->id), living->index, living->type, 0, true};
 }
 
-void owners__forget_index(struct core *core, uint32_t index)
+void owners__drop_index(struct core *core, uint32_t index)
 {
     size_t position = 0;
     struct slice id;
@@ -981,7 +981,7 @@ static int forget_gone(struct core *core, struct session *session, size_t max, s
     return r;
 }
 
-int owners__forget_gone(struct core *core, size_t max, size_t *ret_removed)
+int owners__purge_ephemeral_keys(struct core *core, size_t max, size_t *ret_removed)
 {
     struct owners *owners = core->owners;
     size_t position = 0;

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
-#include "core/catalog/mark.h"
+#include "core/catalog/purge.h"
 #include "core/documents/action.h"
 #include "core/documents/doc.h"
 #include "core/documents/ephemeral.h"
@@ -132,7 +132,7 @@ void session__drop_record(struct core *core, const struct session *session)
 void session__put_left(struct core *core, const struct session *session)
 {
     struct buf key = BUF_INIT(BUF_UNLIMITED);
-    store_batch_put(core->batch, SPACE_SYSTEM, mark_key(&key, MARK_LEFT, core->ts, session->id), SLICE_LIT(""));
+    store_batch_put(core->batch, SPACE_SYSTEM, purge_key(&key, PURGE_EPHEMERAL_KEYS, core->ts, session->id), SLICE_LIT(""));
     buf_deinit(&key);
 }
 
@@ -206,12 +206,12 @@ void session__lock_changed(void *context, const struct lock_hold *hold, bool gon
     lock_key(&key, hold->number, hold->owner->number);
     if (gone) {
         lock_record_buf_delete(&core->lock_records, buf_as_slice(&key));
-        core->named_ts = TL_TS_NONE; /* it may have been this record that told */
+        core->recorded_ts = TL_TS_NONE; /* it may have been this record that told */
     } else {
         struct buf value = BUF_INIT(BUF_UNLIMITED);
         encode_lock(&value, hold);
         lock_record_buf_put(&core->lock_records, buf_as_slice(&key), buf_as_slice(&value));
-        core->named_ts = hold->token > core->named_ts ? hold->token : core->named_ts;
+        core->recorded_ts = hold->token > core->recorded_ts ? hold->token : core->recorded_ts;
         buf_deinit(&value);
     }
     buf_deinit(&key);

@@ -8,7 +8,7 @@ struct core;
 
 /* A piece of STATUS_LOCKS (do_status_locks.c). */
 void status__locks(struct core *core, struct command *command);
-/* STATUS_GLANCE (do_status_locks.c). */
+/* STATUS_OVERVIEW (do_status_locks.c). */
 void status__glance(struct core *core, struct command *command);
 
 #endif

@@ -12,7 +12,7 @@
 #include "core/owners/kept.h"
 #include "core/owners/owners.h"
 #include "core/owners/session.h"
-#include "core/step/coder.h"
+#include "core/step/codec.h"
 #include "core/step/command.h"
 #include "core/step/core.h"
 #include "core/step/handler.h"
@@ -182,29 +182,29 @@ uint64_t tried__digest(const struct core *core)
 
 enum { TRIED_MIN = 4 };
 
-static void code_one(struct coder *coder, struct tried *tried)
+static void code_one(struct codec *codec, struct tried *tried)
 {
-    code_number(coder, &tried->kept);
-    code_number(coder, &tried->action);
-    code_bytes(coder, &tried->session);
-    code_number(coder, &tried->count);
+    codec_number(codec, &tried->kept);
+    codec_number(codec, &tried->action);
+    codec_bytes(codec, &tried->session);
+    codec_number(codec, &tried->count);
 }
 
-void tried__code(struct coder *coder, struct core *core)
+void tried__code(struct codec *codec, struct core *core)
 {
     struct list *all = &core->owners->tried;
     size_t count = 0;
     list_for_each(link, all) count++;
-    code_array(coder, NULL, &count, 0, TRIED_MIN);
-    if (!coder_reads(coder))
-        list_for_each(link, all) code_one(coder, list_entry(link, struct tried, of_all));
-    for (size_t i = 0; i < count && coder_reads(coder) && !coder->bad; i++) {
+    codec_array(codec, NULL, &count, 0, TRIED_MIN);
+    if (!codec_reads(codec))
+        list_for_each(link, all) code_one(codec, list_entry(link, struct tried, of_all));
+    for (size_t i = 0; i < count && codec_reads(codec) && !codec->bad; i++) {
         struct tried tried = {0};
-        code_one(coder, &tried);
+        code_one(codec, &tried);
         const struct tried *last = list_empty(all) ? NULL : list_entry(all->prev, struct tried, of_all);
-        coder_demand(coder, tried.count > 0 && tried.count <= TRIES_MAX &&
+        codec_require(codec, tried.count > 0 && tried.count <= TRIES_MAX &&
                                 (last == NULL || compare(last, tried.kept, tried.action, tried.session) < 0));
-        if (!coder->bad)
+        if (!codec->bad)
             make(core, tried.session, tried.kept, tried.action)->count = tried.count;
     }
 }
@@ -215,9 +215,9 @@ void tried__code(struct coder *coder, struct core *core)
 static bool is_there(struct core *core, const struct tried_command *tried)
 {
     const struct session *session = owners_session(core->owners, tried->session);
-    if (tried->kept != 0)
-        return tried->action == 0 && kept__find(core, tried->kept) != NULL &&
-               slice_equal(kept__find(core, tried->kept)->session, tried->session);
+    if (tried->deferred != 0)
+        return tried->action == 0 && kept__find(core, tried->deferred) != NULL &&
+               slice_equal(kept__find(core, tried->deferred)->session, tried->session);
     return session != NULL && session->on_expire.len > 0 && !session->acted &&
            tried->action >= session->actions_passed && tried->action < SESSION_ACTIONS_MAX;
 }
@@ -228,15 +228,15 @@ int core__do_tried(struct core *core, struct command *command)
     const struct tried_command *wanted = &command->tried;
     if (!is_there(core, wanted))
         return 0;
-    struct tried *tried = find(core, wanted->session, wanted->kept, wanted->action);
+    struct tried *tried = find(core, wanted->session, wanted->deferred, wanted->action);
     if (tried == NULL)
-        tried = make(core, wanted->session, wanted->kept, wanted->action);
+        tried = make(core, wanted->session, wanted->deferred, wanted->action);
     if (tried->count < TRIES_MAX) {
         tried->count++;
         put_record(core, tried);
     }
-    if (tried->count == TRIES_MAX && wanted->kept != 0)
-        kept__put_aside(core, kept__find(core, wanted->kept));
+    if (tried->count == TRIES_MAX && wanted->deferred != 0)
+        kept__put_aside(core, kept__find(core, wanted->deferred));
     return 0;
 }
 
@@ -262,7 +262,7 @@ int core__do_aside(struct core *core, struct command *command)
         return 0;
     }
     tried__forget_kept(core, kept->number);
-    if (wanted->again)
+    if (wanted->retry)
         return kept__try_again(core, kept);
     kept__drop(core, kept);
     return 0;

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/slice.h"
 
-struct coder;
+struct codec;
 struct core;
 
 /* An action that began so often, and took the process with it each time, is run no more. */
@@ -27,6 +27,6 @@ int tried__load_all(struct core *core) TL_MUST_USE;
 void tried__free_all(struct core *core);
 /* A sum: in whatever order they were loaded. */
 uint64_t tried__digest(const struct core *core);
-void tried__code(struct coder *coder, struct core *core);
+void tried__code(struct codec *codec, struct core *core);
 
 #endif

@@ -251,7 +251,7 @@ int core__do_txn_begin(struct core *core, struct command *command)
         txn__put_open(core, txn);
     }
     txn__touch(core, txn);
-    metric_add(&core->figures.txns_begun[txn->mode], 1);
+    metric_add(&core->metrics.txns_begun[txn->mode], 1);
     wanted->number = txn->party.owner.number;
     return 0;
 }
@@ -268,7 +268,7 @@ tl_ts core_oldest_read(const struct core *core)
     return oldest;
 }
 
-bool owners__transaction_open(const struct core *core, struct slice id)
+bool owners__transaction_is_open(const struct core *core, struct slice id)
 {
     return owners_txn(core->owners, id) != NULL;
 }
@@ -362,7 +362,7 @@ int core__do_txn_rollback(struct core *core, struct command *command)
     if (txn != NULL && !belongs(txn, command->terms.session, &command->arena, &command->problem))
         return 0;
     if (txn != NULL) {
-        core->unbinding = txn->mode == TXN_QUERY;
+        core->async_commit = txn->mode == TXN_QUERY;
         roll_back(core, txn, true,
                   command->txn.force ? SLICE_LIT("it was ended by force") : SLICE_LIT("its owner asked for it"));
         return 0;
@@ -541,7 +541,7 @@ static struct slice leases_forbid(struct core *core, const struct txn *txn, enum
     if (txn->overlay != NULL)
         overlay_each(txn->overlay, SPACE_SYSTEM, visit_lease, &leases);
     while (map_next(&leases.more, &position, &id, &more))
-        if (owners__check_lease_count(core, id, *(const size_t *)more, &core->arena, &problem) != 0)
+        if (owners__check_ephemeral_count(core, id, *(const size_t *)more, &core->arena, &problem) != 0)
             break;
     map_deinit(&leases.more);
     if (leases.missing.data != NULL)
@@ -557,10 +557,10 @@ static int commit(struct core *core, struct command *command, struct txn *txn)
     struct txn_outcome outcome = outcome_of(core, txn);
     struct wanted_documents wanted = {NULL, 0};
     struct lock_table *locks = &core->owners->locks;
-    core->uncut = true; /* all or nothing: transaction_changes_max bounds it */
+    core->indivisible = true; /* all or nothing: transaction_changes_max bounds it */
     outcome.committed = true;
     outcome.commit_ts = txn->mode == TXN_QUERY ? txn->read_ts : core->ts;
-    core->unbinding = txn->mode == TXN_QUERY;
+    core->async_commit = txn->mode == TXN_QUERY;
     if (txn->overlay != NULL) {
         feed__note_transaction(core, txn->id);
         int r = write__commit_overlay(core, txn->overlay, &outcome.changes);
@@ -574,7 +574,7 @@ static int commit(struct core *core, struct command *command, struct txn *txn)
     command->txn.changes = outcome.changes;
     ahead__keep(core, txn->id, txn->ahead_notes);
     put_outcome(core, txn, &outcome);
-    command->txn.past = tl_steal(txn->overlay);
+    command->txn.retired_overlay = tl_steal(txn->overlay);
     lock_table_suspend_grants(locks); /* that documents have moved and that the locks are gone is one moment */
     txn__free(core, txn);
     move_documents(core, &wanted);

@@ -15,7 +15,7 @@
 #include "core/owners/txn.h"
 #include "core/step/command.h"
 #include "core/step/hooks.h"
-#include "core/step/figures.h"
+#include "core/step/core_metrics.h"
 #include "core/step/unit.h"
 #include "core/step/work.h"
 
@@ -100,8 +100,8 @@ void txn__put_outcome(struct core *core, struct slice id, const struct txn_outco
 {
     struct buf key = BUF_INIT(BUF_UNLIMITED);
     struct buf value = BUF_INIT(BUF_UNLIMITED);
-    enum figure_txn how = outcome->committed ? TXN_COMMITTED : outcome->by_request ? TXN_ROLLED_BACK : TXN_ABORTED;
-    metric_add(&core->figures.txns_ended[outcome->mode][how], 1);
+    enum metric_txn_end how = outcome->committed ? TXN_COMMITTED : outcome->by_request ? TXN_ROLLED_BACK : TXN_ABORTED;
+    metric_add(&core->metrics.txns_ended[outcome->mode][how], 1);
     encode(&value, outcome);
     store_batch_put(core->batch, SPACE_SYSTEM, id_key(&key, 'O', id), buf_as_slice(&value));
     store_batch_put(core->batch, SPACE_SYSTEM, end_key(&key, outcome->ended, id), SLICE_LIT(""));
@@ -119,12 +119,12 @@ int txn__get_outcome(struct core *core, struct slice id, struct arena *arena, st
         return r < 0 ? tl_trace(r) : STORE_NOT_FOUND;
     r = decode(value.bytes, arena, ret_outcome);
     store_value_release(&value);
-    if (r == 0 && ret_outcome->ended < core->forgotten.outcomes)
+    if (r == 0 && ret_outcome->ended < core->purge_horizons.outcomes)
         return STORE_NOT_FOUND;
     return r;
 }
 
-size_t owners__record_open(struct core *core, size_t keys_max)
+size_t owners__record_query_txns(struct core *core, size_t keys_max)
 {
     struct list *unrecorded = &core->owners->unrecorded_txns;
     size_t recorded = 0;
@@ -172,11 +172,11 @@ int txn__end_lost(struct core *core, size_t *left)
 
 /* --- Forgetting --------------------------------------------------------------------------------------------------- */
 
-int owners__forget(struct core *core, size_t keys_max, size_t *ret_removed)
+int owners__purge_outcomes(struct core *core, size_t keys_max, size_t *ret_removed)
 {
     struct buf upper = BUF_INIT(BUF_UNLIMITED);
     struct buf key = BUF_INIT(BUF_UNLIMITED);
-    struct slice until = end_key(&upper, core->forgotten.outcomes, SLICE_LIT(""));
+    struct slice until = end_key(&upper, core->purge_horizons.outcomes, SLICE_LIT(""));
     struct store_iter *iter = store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, SLICE_LIT("X"), until);
     size_t removed = 0;
     for (store_iter_seek_first(iter); removed + 2 <= keys_max && store_iter_valid(iter); store_iter_next(iter)) {

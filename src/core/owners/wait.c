@@ -12,7 +12,7 @@
 #include "core/owners/story.h"
 #include "core/owners/thing.h"
 #include "core/owners/txn.h"
-#include "core/step/figures.h"
+#include "core/step/core_metrics.h"
 #include "core/step/unit.h"
 #include "core/step/work.h"
 
@@ -103,11 +103,11 @@ void wait__park(struct core *core, struct wait *wait, uint64_t deadline)
 static void count_end(struct core *core, const struct wait *wait)
 {
     enum lock_state state = wait->request == NULL ? LOCK_STATE_NEW : lock_request_state(wait->request);
-    enum figure_wait how = state == LOCK_STATE_GRANTED      ? WAIT_GRANTED
+    enum metric_wait_end how = state == LOCK_STATE_GRANTED      ? WAIT_GRANTED
                            : state == LOCK_STATE_DEADLOCKED ? WAIT_DEADLOCKED
                            : core->clock >= wait->until     ? WAIT_TIMED_OUT
                                                             : WAIT_CANCELLED;
-    metric_observe(&core->figures.waits[how], metric_times_us, core->clock - wait->since);
+    metric_observe(&core->metrics.waits[how], metric_times_us, core->clock - wait->since);
 }
 
 /* It waits no more: nobody finds it, and what is told of it is told. */

@@ -10,7 +10,7 @@
 #include "core/owners/session.h"
 #include "core/owners/txn.h"
 #include "core/owners/wait.h"
-#include "core/step/coder.h"
+#include "core/step/codec.h"
 #include "core/step/command.h"
 #include "core/step/section.h"
 #include "core/step/unit.h"
@@ -34,110 +34,110 @@ static enum problem_type symbol_type(struct slice symbol)
 
 enum { CAUSES_MAX = 16 };
 
-static void code_problem(struct coder *coder, struct problem *problem, int causes)
+static void code_problem(struct codec *codec, struct problem *problem, int causes)
 {
     struct slice symbol = problem->type == PROBLEM_NONE ? SLICE_NONE : slice_from(symbols[problem->type]);
     int64_t status = problem->status;
     bool caused = problem->caused_by != NULL;
 
-    code_slice(coder, &symbol);
-    if (coder_reads(coder)) {
+    codec_slice(codec, &symbol);
+    if (codec_reads(codec)) {
         problem->type = symbol_type(symbol);
-        coder_demand(coder, (problem->type == PROBLEM_NONE) == (symbol.data == NULL));
+        codec_require(codec, (problem->type == PROBLEM_NONE) == (symbol.data == NULL));
     }
     if (symbol.data == NULL)
         return;
-    code_signed(coder, &status);
-    coder_demand(coder, status >= 0 && status < 1000);
+    codec_signed(codec, &status);
+    codec_require(codec, status >= 0 && status < 1000);
     problem->status = (int)status;
-    code_slice(coder, &problem->name);
-    code_slice(coder, &problem->reason);
-    code_slice(coder, &problem->details);
-    code_bool(coder, &caused);
-    coder_demand(coder, !caused || causes < CAUSES_MAX);
-    if (!caused || coder->bad)
+    codec_slice(codec, &problem->name);
+    codec_slice(codec, &problem->reason);
+    codec_slice(codec, &problem->details);
+    codec_bool(codec, &caused);
+    codec_require(codec, !caused || causes < CAUSES_MAX);
+    if (!caused || codec->bad)
         return;
-    if (coder_reads(coder))
-        problem->caused_by = arena_zalloc(coder->arena, sizeof *problem->caused_by);
-    code_problem(coder, problem->caused_by, causes + 1);
+    if (codec_reads(codec))
+        problem->caused_by = arena_zalloc(codec->arena, sizeof *problem->caused_by);
+    code_problem(codec, problem->caused_by, causes + 1);
 }
 
-static void code_result(struct coder *coder, struct write_result *result)
+static void code_result(struct codec *codec, struct write_result *result)
 {
     uint64_t shards = result->shard_count;
 
-    result->outcome = (enum write_outcome)code_enum(coder, result->outcome, WRITE_OUTCOME_COUNT);
-    result->conflict = (enum conflict_kind)code_enum(coder, result->conflict, CONFLICT_KIND_COUNT);
-    code_bool(coder, &result->script_long);
-    if (coder->version >= 5)
-        code_bool(coder, &result->postponed);
-    code_slice(coder, &result->index);
-    code_slice(coder, &result->type);
-    code_slice(coder, &result->index_uuid);
-    code_number(coder, &shards);
-    coder_demand(coder, shards <= UINT32_MAX);
+    result->outcome = (enum write_outcome)codec_enum(codec, result->outcome, WRITE_OUTCOME_COUNT);
+    result->conflict = (enum conflict_kind)codec_enum(codec, result->conflict, CONFLICT_KIND_COUNT);
+    codec_bool(codec, &result->script_long);
+    if (codec->version >= 5)
+        codec_bool(codec, &result->postponed);
+    codec_slice(codec, &result->index);
+    codec_slice(codec, &result->type);
+    codec_slice(codec, &result->index_uuid);
+    codec_number(codec, &shards);
+    codec_require(codec, shards <= UINT32_MAX);
     result->shard_count = (uint32_t)shards;
-    code_signed(coder, &result->version);
-    code_signed(coder, &result->seq_no);
-    code_slice(coder, &result->source);
-    code_slice(coder, &result->routing);
-    code_problem(coder, &result->problem, 0);
+    codec_signed(codec, &result->version);
+    codec_signed(codec, &result->seq_no);
+    codec_slice(codec, &result->source);
+    codec_slice(codec, &result->routing);
+    code_problem(codec, &result->problem, 0);
 }
 
 /* What is read from here on stays with the command. */
-static void keep_texts(struct coder *coder, struct command *command)
+static void keep_texts(struct codec *codec, struct command *command)
 {
-    coder->in = arena_copy(&command->arena, coder->in);
-    coder->arena = &command->arena;
+    codec->in = arena_copy(&command->arena, codec->in);
+    codec->arena = &command->arena;
 }
 
 /* Which items are left to be run; and all results, in the command's own memory. */
-static void code_results(struct coder *coder, struct wait *wait)
+static void code_results(struct codec *codec, struct wait *wait)
 {
     struct write_command *write = &wait->command->write;
     struct arena *arena = &wait->command->arena;
     bool partly = wait->left != NULL;
 
-    code_bool(coder, &partly);
-    coder_demand(coder, !partly || ((wait->party != NULL || wait->ended) && !write->atomic && write->item_count > 1));
-    if (coder_reads(coder)) {
+    codec_bool(codec, &partly);
+    codec_require(codec, !partly || ((wait->party != NULL || wait->ended) && !write->atomic && write->item_count > 1));
+    if (codec_reads(codec)) {
         write->results = arena_zalloc(arena, (write->item_count + 1) * sizeof *write->results);
         wait->left = partly ? arena_zalloc(arena, write->item_count + 1) : NULL;
-        keep_texts(coder, wait->command);
+        keep_texts(codec, wait->command);
     }
-    for (size_t i = 0; i < write->item_count && !coder->bad; i++) {
+    for (size_t i = 0; i < write->item_count && !codec->bad; i++) {
         if (partly)
-            code_bool(coder, &wait->left[i]);
-        code_result(coder, &write->results[i]);
+            codec_bool(codec, &wait->left[i]);
+        code_result(codec, &write->results[i]);
     }
 }
 
 /* --- Waits -------------------------------------------------------------------------------------------------------- */
 
-static void code_numbers(struct coder *coder, struct core *core, struct wait *wait, bool ready)
+static void code_numbers(struct codec *codec, struct core *core, struct wait *wait, bool ready)
 {
-    code_number(coder, &wait->since);
-    code_number(coder, &wait->since_ts);
-    code_number(coder, &wait->until);
-    code_size(coder, &wait->place);
-    code_number(coder, &wait->names_epoch);
-    code_deadline(coder, &core->owners->wait_ends, &wait->deadline);
-    coder_demand(coder, wait->deadline.at == (ready || wait->until > TL_TS_MAX ? TL_TS_MAX : wait->until));
-    coder_demand(coder, wait->until > 0 || (ready && wait->kept != NULL));
+    codec_number(codec, &wait->since);
+    codec_number(codec, &wait->since_ts);
+    codec_number(codec, &wait->until);
+    codec_size(codec, &wait->place);
+    codec_number(codec, &wait->names_epoch);
+    code_deadline(codec, &core->owners->wait_ends, &wait->deadline);
+    codec_require(codec, wait->deadline.at == (ready || wait->until > TL_TS_MAX ? TL_TS_MAX : wait->until));
+    codec_require(codec, wait->until > 0 || (ready && wait->kept != NULL));
 }
 
 /* Its place among those that are ready is given when all are read. */
-static void code_ready(struct coder *coder, struct wait *wait)
+static void code_ready(struct codec *codec, struct wait *wait)
 {
-    code_number(coder, &wait->ready_number);
-    code_number(coder, &wait->granted);
-    coder_demand(coder, wait->ready_number > 0);
+    codec_number(codec, &wait->ready_number);
+    codec_number(codec, &wait->granted);
+    codec_require(codec, wait->ready_number > 0);
     if (!wait->ended)
         return;
-    if (coder_reads(coder))
-        keep_texts(coder, wait->command);
-    code_problem(coder, wait__cause(wait), 0);
-    coder_demand(coder, wait->cause->type != PROBLEM_NONE);
+    if (codec_reads(codec))
+        keep_texts(codec, wait->command);
+    code_problem(codec, wait__cause(wait), 0);
+    codec_require(codec, wait->cause->type != PROBLEM_NONE);
 }
 
 /* Finds whose a command is, and whether it can wait there. */
@@ -174,17 +174,17 @@ static struct wait *make(struct core *core, struct command *command, bool ended)
     return wait__new(core, command, owner, session, txn);
 }
 
-static struct wait *read_command(struct coder *coder, struct core *core, bool ended)
+static struct wait *read_command(struct codec *codec, struct core *core, bool ended)
 {
     struct command *command;
 
-    code_command(coder, &command);
+    code_command(codec, &command);
     if (command == NULL)
         return NULL;
     struct wait *wait = make(core, command, ended);
     if (wait == NULL)
         command_free(command);
-    coder_demand(coder, wait != NULL);
+    codec_require(codec, wait != NULL);
     return wait;
 }
 
@@ -202,14 +202,14 @@ static struct kept *find_kept(const struct kept_all *all, uint64_t number)
     return low < all->count && all->items[low]->number == number ? all->items[low] : NULL;
 }
 
-static struct wait *read_kept(struct coder *coder, struct core *core, const struct kept_all *all)
+static struct wait *read_kept(struct codec *codec, struct core *core, const struct kept_all *all)
 {
     uint64_t number = 0;
 
-    code_number(coder, &number);
+    codec_number(codec, &number);
     struct kept *kept = find_kept(all, number);
-    coder_demand(coder, kept != NULL && kept->wait == NULL);
-    if (coder->bad)
+    codec_require(codec, kept != NULL && kept->wait == NULL);
+    if (codec->bad)
         return NULL;
     struct wait *wait = wait__new(core, NULL, NULL, NULL, NULL);
     wait->kept = kept;
@@ -225,30 +225,30 @@ static bool is_named(const struct core *core, const struct wait *wait)
 
 void code_wait(struct sections *sections, struct core *core, struct wait **wait, const struct kept_all *kept)
 {
-    struct coder coder = section_begin(sections, SECTION_WAIT);
-    bool reads = coder_reads(&coder);
+    struct codec codec = section_begin(sections, SECTION_WAIT);
+    bool reads = codec_reads(&codec);
     bool is_kept = !reads && (*wait)->command == NULL, named = !reads && is_named(core, *wait);
     bool ready = !reads && (*wait)->ready, ended = !reads && (*wait)->ended;
     bool *const flags[] = {&is_kept, &named, &ready, &ended};
 
-    code_flags(&coder, flags, coder.version < 6 ? 2 : 4);
-    coder_demand(&coder, !is_kept || !named);
-    coder_demand(&coder, !ended || (ready && !is_kept && !named));
+    codec_flags(&codec, flags, codec.version < 6 ? 2 : 4);
+    codec_require(&codec, !is_kept || !named);
+    codec_require(&codec, !ended || (ready && !is_kept && !named));
     if (reads)
-        *wait = coder.bad ? NULL : is_kept ? read_kept(&coder, core, kept) : read_command(&coder, core, ended);
+        *wait = codec.bad ? NULL : is_kept ? read_kept(&codec, core, kept) : read_command(&codec, core, ended);
     else if (is_kept)
-        code_number(&coder, &(*wait)->kept->number);
+        codec_number(&codec, &(*wait)->kept->number);
     else
-        code_command(&coder, &(*wait)->command);
+        code_command(&codec, &(*wait)->command);
     if (*wait != NULL) {
         if (reads && !ended)
             wait__restore(core, *wait, named);
-        code_numbers(&coder, core, *wait, ready);
+        code_numbers(&codec, core, *wait, ready);
         if (!is_kept && (*wait)->command->type == COMMAND_WRITE)
-            code_results(&coder, *wait);
+            code_results(&codec, *wait);
         if (ready)
-            code_ready(&coder, *wait);
-        coder_demand(&coder, coder.bad || !named || (*wait)->command->request != 0);
+            code_ready(&codec, *wait);
+        codec_require(&codec, codec.bad || !named || (*wait)->command->request != 0);
     }
-    section_end(sections, &coder);
+    section_end(sections, &codec);
 }

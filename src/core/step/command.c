@@ -26,7 +26,7 @@ void command_free(struct command *command)
         for (size_t i = 0; i < command->write.item_count; i++)
             seen_release(command->write.items[i].seen);
     if (command->type == COMMAND_TXN_COMMIT)
-        overlay_free(command->txn.past);
+        overlay_free(command->txn.retired_overlay);
     arena_deinit(&command->arena);
     mem_free(command);
 }

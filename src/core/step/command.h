@@ -7,7 +7,7 @@
  * which fills the outputs and may allocate from the command's arena; afterwards it is the submitter's again. The
  * inputs are never changed by the core.
  *
- * Inputs have a form as bytes (command_code.h). The numbers of the enums among them are part of it: further ones come behind.
+ * Inputs have a form as bytes (command_codec.h). The numbers of the enums among them are part of it: further ones come behind.
  */
 #ifndef TL_CORE_COMMAND_H
 #define TL_CORE_COMMAND_H
@@ -35,14 +35,14 @@ enum command_type {
 /* What a command may do, for all who treat some commands otherwise than others. They ask the row; nobody lists types. */
 enum command_flags {
     COMMAND_ADDS_DATA = 1 << 0,  /* refused while the disk is full */
-    COMMAND_ONLY_READS = 1 << 1, /* writes nothing, so it runs whatever the disk says */
-    COMMAND_RELIEVES = 1 << 2,   /* ends, gives back or keeps what somebody holds: must get through where all is full */
+    COMMAND_WRITES_NOTHING = 1 << 1, /* writes nothing, so it runs whatever the disk says */
+    COMMAND_ALWAYS_ADMITTED = 1 << 2,   /* ends, gives back or keeps what somebody holds: must get through where all is full */
     COMMAND_OWNED = 1 << 3,      /* `terms` count */
     COMMAND_CHANGES_INDEX =
         1 << 4, /* other people's locks on indices may stand against it, its terms' session passes its own */
     COMMAND_WHOLE_INDEX = 1 << 5, /* such a change concerns all that is in the index */
-    COMMAND_OF_QUERY = 1 << 6,    /* begins or ends transactions: of a query transaction nothing must be durable */
-    COMMAND_LOOKS = 1 << 7,       /* is no step and never in the log: core_look() */
+    COMMAND_TXN_BOUNDARY = 1 << 6,    /* begins or ends transactions: of a query transaction nothing must be durable */
+    COMMAND_UNLOGGED = 1 << 7,       /* is no step and never in the log: core_inspect() */
 };
 
 /* --- Who asks ----------------------------------------------------------------------------------------------------- */
@@ -84,7 +84,7 @@ struct write_update {
     bool doc_as_upsert;
     bool detect_noop; /* Elasticsearch's default is true */
     bool want_source; /* result.source is wanted */
-    bool lone;        /* a call of its own, not one of a bulk: 5.x then lets no upsert name a version */
+    bool single;        /* a call of its own, not one of a bulk: 5.x then lets no upsert name a version */
 };
 
 struct write_item {
@@ -99,7 +99,7 @@ struct write_item {
     struct slice routing;    /* empty: none */
     struct slice source;     /* WRITE_INDEX, WRITE_CREATE: JSON bytes of an object, kept byte for byte */
     struct slice lease;      /* session that the document lives with; empty: none */
-    struct slice left_by;    /* WRITE_DELETE of the core's own: only what lives with this session; empty: any */
+    struct slice only_session;    /* WRITE_DELETE of the core's own: only what lives with this session; empty: any */
     int64_t version;         /* VERSION_ANY, or what the client demands */
     int64_t if_seq_no;       /* SEQ_NO_ANY, or what the client demands */
     int64_t if_primary_term; /* 0: not given */
@@ -149,7 +149,7 @@ struct write_result {
     int64_t seq_no;       /* new; on conflict the current; -2 unknown */
     struct slice source;  /* of an update whose source was wanted */
     bool script_long;     /* with WRITE_FAILED: the script took more than write_update.script_steps */
-    bool script_spent;    /* with WRITE_FAILED: it wanted more than the core allows */
+    bool script_exhausted;    /* with WRITE_FAILED: it wanted more than the core allows */
     bool postponed;       /* with WRITE_FAILED: not begun, to be submitted again; see write_command.postponed_count */
     struct slice routing; /* of the document after the change; empty: none */
     struct problem problem;
@@ -274,7 +274,7 @@ struct txn_command {
     tl_ts commit_ts;  /* out, TXN_COMMIT */
     uint64_t changes; /* out, TXN_COMMIT */
     struct overlay
-        *past; /* out, TXN_COMMIT: what it had written, for command_free(): that takes a while, and the core has none */
+        *retired_overlay; /* out, TXN_COMMIT: what it had written, for command_free(): that takes a while, and the core has none */
 };
 
 /*
@@ -325,7 +325,7 @@ struct cancel_command {
 
 /*
  * What is going on, as JSON, for GET /_lock, /_session, /_transaction and their _cat forms. Readers must not look into
- * the core from other threads, so they ask it in the order of all commands; but it is no step (core_look()). The shapes are in
+ * the core from other threads, so they ask it in the order of all commands; but it is no step (core_inspect()). The shapes are in
  * README-locks.md, "Seeing it".
  */
 enum status_what {
@@ -333,7 +333,7 @@ enum status_what {
     STATUS_SESSIONS, /* all, or with `id` one in detail, in pieces; PROBLEM_SESSION_MISSING */
     STATUS_TRANSACTIONS, /* all, in pieces, or with `id` one, ended ones of the last hour too; PROBLEM_TRANSACTION_MISSING */
     STATUS_STORIES,      /* the last deadlocks and expiries */
-    STATUS_GLANCE, /* of the tree as much as a page shows, what is waited for first; in one step of a bounded size */
+    STATUS_OVERVIEW, /* of the tree as much as a page shows, what is waited for first; in one step of a bounded size */
     STATUS_WHAT_COUNT
 };
 
@@ -343,11 +343,11 @@ struct status_row {
     struct slice name;    /* its members, without braces; empty: everything */
     struct slice holders; /* objects with commas between, in order; or nothing */
     struct slice waiters;
-    bool cut; /* STATUS_GLANCE: there may be more of them than are told */
+    bool truncated; /* STATUS_OVERVIEW: there may be more of them than are told */
 };
 
 /* A resource with more holders and waiters than one piece tells; it is asked for by itself. */
-struct status_crowd {
+struct status_overflow {
     uint32_t hash;
     uint32_t number; /* 0: none */
     size_t from;     /* the first to be told */
@@ -366,13 +366,13 @@ struct status_command {
      * STATUS_LOCKS: the first piece is asked for with `place` and `crowd` 0; the next with the `place` that came back, until
      * that is 0; then each of the `crowds` that came back, as `crowd`, until its number is 0. All of the out in the arena.
      */
-    uint64_t place;            /* in, out */
-    struct status_crowd crowd; /* in, out */
+    uint64_t cursor;            /* in, out */
+    struct status_overflow overflow; /* in, out */
     struct status_row *rows;   /* out */
     size_t row_count;
-    struct status_crowd *crowds; /* out */
-    size_t crowd_count;
-    size_t steps; /* out: what it took, as it is counted there */
+    struct status_overflow *overflows; /* out */
+    size_t overflow_count;
+    size_t work; /* out: what it took, as it is counted there */
 
     /*
      * STATUS_SESSIONS, and STATUS_TRANSACTIONS without `id`: the first piece is asked for with `place` 0; the next with the `place`
@@ -380,7 +380,7 @@ struct status_command {
      * locks of the one session. `body` is of the first piece of one session, an object without its end, to which "locks" belongs,
      * and of the last piece of all sessions: the array of what is kept.
      */
-    struct slice rest; /* out */
+    struct slice page; /* out */
 
     /*
      * STATUS_LOCKS of a moment of the past: what is there is asked for as ever, and told where it was there at `as_of`; then, with `place` and crowds at
@@ -388,22 +388,22 @@ struct status_command {
      * together, and what is in both is the same. `past_from` comes back: from when on all is known.
      */
     tl_ts as_of;     /* 0: now */
-    bool of_past;    /* this piece is one of what has gone since */
-    uint64_t past;   /* in, out */
-    tl_ts past_from; /* out */
+    bool of_history;    /* this piece is one of what has gone since */
+    uint64_t history_cursor;   /* in, out */
+    tl_ts history_from; /* out */
 
-    size_t most; /* STATUS_GLANCE: rows at most; `rows` come in no order of the tree */
+    size_t rows_max; /* STATUS_OVERVIEW: rows at most; `rows` come in no order of the tree */
 };
 
-/* Removing for good what nobody can see any more. core_propose_upkeep() makes it; README.md, "Upkeep". */
+/* Removing for good what nobody can see any more. core_propose_maintenance() makes it; README.md, "Upkeep". */
 struct maintain_command {
-    tl_ts cut_off;       /* of history: of deleted indices goes what was there before */
+    tl_ts history_low;       /* of history: of deleted indices goes what was there before */
     tl_ts tombstones;    /* versions of documents deleted before count no longer; ... */
     tl_ts outcomes;      /* ... outcomes of transactions that ended before are told no longer */
     size_t keys_max;     /* at most so many, `stale` not counted */
     struct slice *stale; /* keys of chunks of entries that no document names any more, nor ever will */
     size_t stale_count;
-    size_t looked;  /* the proposer's own: what looking for those has cost him, as so many keys */
+    size_t scanned;  /* the proposer's own: what looking for those has cost him, as so many keys */
     size_t removed; /* out: keys, and records of the kind that could wait until now */
 };
 
@@ -428,20 +428,20 @@ struct limits_command {
 };
 
 struct mark_command {
-    tl_ts mark;        /* whoever opens the store again begins above it, and above the command's own timestamp */
-    struct slice kept; /* the host's own, for core_marked() */
+    tl_ts ceiling;        /* whoever opens the store again begins above it, and above the command's own timestamp */
+    struct slice payload; /* the host's own, for core_ts_ceiling_payload() */
     uint64_t chain;    /* core_chain() as the step began, for who replays it to compare; 0: it is not said */
 };
 
 /* RESTART, MACHINE_LOST. */
 struct restart_command {
-    bool whole; /* of a version in which all was one step; nobody says it any more */
-    bool more;  /* out, RESTART: to be submitted again, before anything else */
+    bool single_step; /* of a version in which all was one step; nobody says it any more */
+    bool resubmit;  /* out, RESTART: to be submitted again, before anything else */
 };
 
 struct tried_command {
     struct slice session; /* whose it is, or was */
-    uint64_t kept;        /* number of what is kept; 0: the session's own action */
+    uint64_t deferred;        /* number of what is kept; 0: the session's own action */
     uint64_t action;      /* which of the session's, from 0; of what is kept 0 */
 };
 
@@ -451,7 +451,7 @@ struct skip_command {
 
 struct aside_command {
     uint64_t number; /* of what is kept */
-    bool again;      /* it is tried again; else it goes */
+    bool retry;      /* it is tried again; else it goes */
 };
 
 /* A host as it introduces itself. README.md, "Hosts". */

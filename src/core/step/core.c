@@ -20,7 +20,7 @@
 #include "core/step/unit.h"
 #include "core/step/work.h"
 #include "core/tree/empty.h"
-#include "core/upkeep/sweep.h"
+#include "core/maintenance/sweep.h"
 
 enum {
     LOG_BYTES_MAX = 64 * 1024, /* of records of locks that are kept back */
@@ -28,7 +28,7 @@ enum {
 
 static const char last_ts_key[] = "T";
 static const char own_mark_key[] = "U";  /* the last mark */
-static const char forgotten_key[] = "F"; /* struct forgotten: two timestamps */
+static const char forgotten_key[] = "F"; /* struct purge_horizons: two timestamps */
 
 static core_handler *const handlers[COMMAND_TYPE_COUNT] = {
 #define X(symbol, name, code, member, flags, turns) [COMMAND_##symbol] = core__do_##name,
@@ -85,18 +85,18 @@ static int open_forgotten(struct core *core)
     if (r != 0)
         return r == STORE_NOT_FOUND ? 0 : tl_trace(r);
     struct slice bytes = value.bytes;
-    bool sound = slice_take_u64be(&bytes, &core->forgotten.tombstones) &&
-                 slice_take_u64be(&bytes, &core->forgotten.outcomes) && bytes.len == 0;
+    bool sound = slice_take_u64be(&bytes, &core->purge_horizons.tombstones) &&
+                 slice_take_u64be(&bytes, &core->purge_horizons.outcomes) && bytes.len == 0;
     store_value_release(&value);
     return sound ? 0 : tl_trace(TL_ERR_CORRUPT);
 }
 
-void core__put_forgotten(struct core *core)
+void core__put_purge_horizons(struct core *core)
 {
     struct buf value = BUF_INIT(BUF_UNLIMITED);
 
-    buf_u64be(&value, core->forgotten.tombstones);
-    buf_u64be(&value, core->forgotten.outcomes);
+    buf_u64be(&value, core->purge_horizons.tombstones);
+    buf_u64be(&value, core->purge_horizons.outcomes);
     store_batch_put(core->batch, SPACE_SYSTEM, slice_from(forgotten_key), buf_as_slice(&value));
     buf_deinit(&value);
 }
@@ -170,7 +170,7 @@ int core_open(struct store *store, const struct core_limits *limits, struct core
         core_close(core);
         return tl_trace(r);
     }
-    core->written_ts = core->binding_ts = core->last_ts;
+    core->written_ts = core->must_sync_ts = core->last_ts;
     core__loaded(core);
     *ret_core = core;
     return 0;
@@ -208,17 +208,17 @@ void core__begin(struct core *core, tl_ts at)
     core->ts = at > core->last_ts ? at : core->last_ts + 1;
     INSIST(core->ts < TL_TS_MAX);
     core->catalog_before = catalog_ref(core->catalog);
-    core->catalog_changed = core->unbinding = core->in_txn = false;
+    core->catalog_changed = core->async_commit = core->in_txn = false;
     core->ahead = 0;
     core->locks_changed = false;
     core->lock_chain = 0;
     core->births_made = 0;
-    core->uncut = false;
+    core->indivisible = false;
     core->unit_work = core_step_work(core);
-    core->leased = NULL;
-    core->leased_count = core->leased_capacity = 0;
+    core->ephemeral_deltas = NULL;
+    core->ephemeral_delta_count = core->ephemeral_delta_capacity = 0;
     if (!lock_record_buf_has_retained(&core->lock_records))
-        core->named_ts = TL_TS_NONE;
+        core->recorded_ts = TL_TS_NONE;
     store_batch_clear(core->batch);
     store_batch_begin(core->batch, core->ts);
     owners__begin(core);
@@ -293,7 +293,7 @@ static void chain_locks(struct core *core)
 static int write_batch(struct core *core, tl_ts ended)
 {
     lock_record_buf_flush(&core->lock_records, core->batch);
-    if (core->named_ts < ended) /* or else a counter's record or a lock's token names it */
+    if (core->recorded_ts < ended) /* or else a counter's record or a lock's token names it */
         write_ts(core, last_ts_key, ended, SLICE_NONE);
     if (core->chained)
         chain(core, store_batch_digest(core->batch));
@@ -307,15 +307,15 @@ int core__commit(struct core *core)
     REQUIRE(core->open);
     core__work(core, WORK_UNIT + WORK_WRITE * (uint64_t)store_batch_count(core->batch));
     if (core->in_txn && store_batch_count(core->batch) == core->ahead && !core__locks_changed(core))
-        core->unbinding = true;
+        core->async_commit = true;
     tl_ts ended = owners__last_ts(core);
-    if (counters__keep(&core->counters, core->batch, core->ts) && core->named_ts < core->ts)
-        core->named_ts = core->ts;
+    if (counters__commit(&core->counters, core->batch, core->ts) && core->recorded_ts < core->ts)
+        core->recorded_ts = core->ts;
     feed__keep(core);
     if (core__changed(core)) {
         core->written_ts = ended;
-        if (!core->unbinding)
-            core->binding_ts = ended;
+        if (!core->async_commit)
+            core->must_sync_ts = ended;
         chain_locks(core);
         if (core->saving && store_batch_count(core->batch) == 0)
             ; /* the log of commands has it, and nothing else needs to */
@@ -324,7 +324,7 @@ int core__commit(struct core *core)
         else
             r = write_batch(core, ended);
     }
-    if (core->uncut && core_step_work(core) - core->unit_work > core->whole_work)
+    if (core->indivisible && core_step_work(core) - core->unit_work > core->whole_work)
         core->whole_work = core_step_work(core) - core->unit_work;
     end_unit(core, ended);
     return r < 0 ? tl_trace(r) : 0;
@@ -348,7 +348,7 @@ int core_group_end(struct core *core)
     return r < 0 ? tl_trace(r) : 0;
 }
 
-void core__abandon(struct core *core)
+void core__rollback(struct core *core)
 {
     REQUIRE(core->open);
     core__work(core, WORK_WRITE * (uint64_t)store_batch_count(core->batch));
@@ -356,12 +356,12 @@ void core__abandon(struct core *core)
     core->catalog = catalog_ref(core->catalog_before);
     core->catalog_changed = core->in_txn = false;
     core->ahead = 0;
-    core->named_ts = TL_TS_NONE;
-    owners__uncount_leases(core);
+    core->recorded_ts = TL_TS_NONE;
+    owners__rollback_ephemeral_counts(core);
     lock_record_buf_discard(&core->lock_records);
     core->locks_changed = false;
     core->lock_chain = 0;
-    counters__forget(&core->counters);
+    counters__rollback(&core->counters);
     empty_places_forget(&core->empty);
     feed__forget(core);
     forget_pending(core);
@@ -432,7 +432,7 @@ static int run(struct core *core, struct command *command)
     if (r == 0)
         core__complete(core, command);
     if (r >= 0)
-        r = owners__settle(core);
+        r = owners__before_commit(core);
     written = core__commit(core);
     return r < 0 ? r : written;
 }
@@ -440,27 +440,27 @@ static int run(struct core *core, struct command *command)
 static void begin_work(struct core *core)
 {
     core->work = core->whole_work = core->script_steps = core->source_bytes = 0;
-    core->walked_before = owners__walked(core);
+    core->walked_before = owners__lock_work(core);
 }
 
 static void end_work(struct core *core, enum command_type type)
 {
-    struct core_figures *figures = &core->figures;
+    struct core_metrics *figures = &core->metrics;
     uint64_t work = core_step_work(core);
     if (work > metric_read(&figures->step_work_max[type]))
         metric_set(&figures->step_work_max[type], work);
     if (work > CORE_STEP_WORK)
         metric_add(&figures->steps_over, 1);
     if (work > core->whole_work + CORE_STEP_WORK) {
-        metric_add(&figures->steps_uncut, 1);
-        metric_set(&figures->uncut_command, type);
-        metric_set(&figures->uncut_work, work - core->whole_work);
+        metric_add(&figures->steps_undivided, 1);
+        metric_set(&figures->undivided_command, type);
+        metric_set(&figures->undivided_work, work - core->whole_work);
     }
 }
 
 uint64_t core_step_work(const struct core *core)
 {
-    return core->work + WORK_LOCK * (owners__walked(core) - core->walked_before);
+    return core->work + WORK_LOCK * (owners__lock_work(core) - core->walked_before);
 }
 
 int core_step(struct core *core, struct command *command, struct effects *effects)
@@ -469,7 +469,7 @@ int core_step(struct core *core, struct command *command, struct effects *effect
     int r;
 
     REQUIRE(command->ts > core->last_ts && command->ts < TL_TS_MAX);
-    REQUIRE(!command_is(command->type, COMMAND_LOOKS));
+    REQUIRE(!command_is(command->type, COMMAND_UNLOGGED));
     core->effects = effects;
     begin_work(core);
     if (core->watch != NULL)
@@ -481,20 +481,20 @@ int core_step(struct core *core, struct command *command, struct effects *effect
     owners__begin_step(core, type);
     r = tells || command->type == COMMAND_MAINTAIN /* removing waits for nobody */
             ? 0
-            : owners__due(core, command->ts, command->type == COMMAND_TICK ? &command->tick : NULL);
+            : owners__run_due(core, command->ts, command->type == COMMAND_TICK ? &command->tick : NULL);
     if (r >= 0)
         r = run(core, command);
     if (r >= 0)
         r = owners__resume(core);
     core->effects = NULL;
     end_work(core, type);
-    owners__tally(core);
+    owners__update_budget(core);
     return r < 0 ? tl_trace(r) : 0;
 }
 
-int core_look(struct core *core, struct command *command, struct effects *effects)
+int core_inspect(struct core *core, struct command *command, struct effects *effects)
 {
-    REQUIRE(!core->open && command_is(command->type, COMMAND_LOOKS));
+    REQUIRE(!core->open && command_is(command->type, COMMAND_UNLOGGED));
     core->effects = effects;
     core->ts = core->last_ts;
     int r = core__handle(core, command);
@@ -539,7 +539,7 @@ const struct core_limits *core_limits(const struct core *core)
     return &core->limits;
 }
 
-bool core_limits_said(const struct core *core)
+bool core_limits_recorded(const struct core *core)
 {
     return core->limits_said;
 }
@@ -554,20 +554,20 @@ tl_ts core_written_ts(const struct core *core)
     return core->written_ts;
 }
 
-tl_ts core_binding_ts(const struct core *core)
+tl_ts core_must_sync_ts(const struct core *core)
 {
-    return core->binding_ts;
+    return core->must_sync_ts;
 }
 
-const struct core_figures *core_figures(const struct core *core)
+const struct core_metrics *core_metrics(const struct core *core)
 {
-    return &core->figures;
+    return &core->metrics;
 }
 
-void core_begin_figures(struct core *core)
+void core_reset_metrics(struct core *core)
 {
-    memset(&core->figures, 0, sizeof core->figures);
-    owners__tally(core);
+    memset(&core->metrics, 0, sizeof core->metrics);
+    owners__update_budget(core);
 }
 
 struct catalog *core_catalog(struct core *core)
@@ -575,12 +575,12 @@ struct catalog *core_catalog(struct core *core)
     return catalog_ref(core->catalog);
 }
 
-struct slice core_marked(const struct core *core)
+struct slice core_ts_ceiling_payload(const struct core *core)
 {
     return buf_as_slice(&core->marked);
 }
 
-tl_ts core_mark_ts(const struct core *core)
+tl_ts core_ts_ceiling(const struct core *core)
 {
     return core->mark;
 }
@@ -593,7 +593,7 @@ uint64_t core_clock(const struct core *core)
 static void put_mark(struct core *core, tl_ts mark, struct slice kept)
 {
     write_ts(core, own_mark_key, mark, kept);
-    core->unbinding = true;
+    core->async_commit = true;
     core->mark = mark;
     buf_clear(&core->marked);
     buf_slice(&core->marked, kept);
@@ -605,11 +605,11 @@ static void put_mark(struct core *core, tl_ts mark, struct slice kept)
  */
 int core__do_mark(struct core *core, struct command *command)
 {
-    tl_ts mark = command->mark.mark > core->ts ? command->mark.mark : core->ts;
+    tl_ts mark = command->mark.ceiling > core->ts ? command->mark.ceiling : core->ts;
     if (mark >= TL_TS_MAX)
         problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT, "this is no mark");
     else
-        put_mark(core, mark, command->mark.kept);
+        put_mark(core, mark, command->mark.payload);
     return 0;
 }
 

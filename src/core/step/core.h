@@ -6,7 +6,7 @@
 #define TL_CORE_CORE_H
 
 #include "core/step/command.h"
-#include "core/step/figures.h"
+#include "core/step/core_metrics.h"
 #include "store/view.h"
 
 struct core;
@@ -53,13 +53,13 @@ void core_stop(struct core *core, struct effects *effects);
 int core_step(struct core *core, struct command *command, struct effects *effects) TL_MUST_USE;
 
 /*
- * Answers a command that only looks (COMMAND_LOOKS), as of the last step: nothing changes, no timestamp is used up, and what
+ * Answers a command that only looks (COMMAND_UNLOGGED), as of the last step: nothing changes, no timestamp is used up, and what
  * comes after it comes as if it had not been. On this host only, whenever it likes.
  *
  * Ensures: the command is on effects->completed; its timestamp is core_last_ts().
  * Returns: as core_step().
  */
-int core_look(struct core *core, struct command *command, struct effects *effects) TL_MUST_USE;
+int core_inspect(struct core *core, struct command *command, struct effects *effects) TL_MUST_USE;
 
 /*
  * From here on the core may keep back what steps would write and nobody reads: the records of locks. core_group_end() writes
@@ -82,7 +82,7 @@ tl_ts core_written_ts(const struct core *core);
  * transactions need not be: they change nothing, and a crash ends them anyway. Nor need the requests of an update transaction
  * before its commit.
  */
-tl_ts core_binding_ts(const struct core *core);
+tl_ts core_must_sync_ts(const struct core *core);
 
 /*
  * Returns: by the clock of commands, when the next wait runs out, the next lease or idle transaction, or the first of them;
@@ -97,23 +97,23 @@ uint64_t core_next_deadline(const struct core *core);
 tl_ts core_oldest_read(const struct core *core);
 
 /*
- * Returns: what it has counted, to be read from any thread while the core lives. core_begin_figures() has it count from 0: what was
+ * Returns: what it has counted, to be read from any thread while the core lives. core_reset_metrics() has it count from 0: what was
  * replayed at a start is nothing that this server did.
  */
-const struct core_figures *core_figures(const struct core *core);
-void core_begin_figures(struct core *core);
+const struct core_metrics *core_metrics(const struct core *core);
+void core_reset_metrics(struct core *core);
 
 /* Returns: what it goes by. Good until the next step. */
 const struct core_limits *core_limits(const struct core *core);
 /* Returns: whether a command LIMITS has said them; else they are what core_open() was told, which the log of commands does not know. */
-bool core_limits_said(const struct core *core);
+bool core_limits_recorded(const struct core *core);
 
 /* Returns: the catalog as of the last step, with a reference for the caller (catalog.h). */
 struct catalog *core_catalog(struct core *core);
 
 /* Which timestamp it was so long ago, by the clock that nobody sets; each is taken for the highest that was ever said. */
-struct core_past {
-    tl_ts cut_off;    /* nobody reads what was before that */
+struct core_horizons {
+    tl_ts history_low;    /* nobody reads what was before that */
     tl_ts tombstones; /* CORE_TOMBSTONE_US ago */
     tl_ts outcomes;   /* CORE_OUTCOME_US ago */
 };
@@ -125,7 +125,7 @@ struct core_past {
  * the state. When the command is done and maintain.removed or maintain.looked has come to `keys_max`, there is more to do.
  * Returns: 0; fatal codes as core_step(). Owns: the caller; the command goes the way of all commands.
  */
-int core_propose_upkeep(struct core *core, const struct core_past *past, size_t keys_max,
+int core_propose_maintenance(struct core *core, const struct core_horizons *past, size_t keys_max,
                         struct command **ret_command) TL_MUST_USE;
 
 /*
@@ -136,8 +136,8 @@ int core_propose_upkeep(struct core *core, const struct core_past *past, size_t 
 void core_news(struct core *core, uint64_t clock, uint64_t slow_us, struct buf *lines);
 
 /* Returns: the last mark that was left, and what was kept with it; 0 and empty: there is none. The slice lives until the next one. */
-tl_ts core_mark_ts(const struct core *core);
-struct slice core_marked(const struct core *core);
+tl_ts core_ts_ceiling(const struct core *core);
+struct slice core_ts_ceiling_payload(const struct core *core);
 
 /* Returns: the highest clock that a command has named, which goes with what is saved. */
 uint64_t core_clock(const struct core *core);

@@ -41,7 +41,7 @@ static int digest_document(void *context, struct slice key, struct slice record)
         return tl_trace(TL_ERR_CORRUPT);
     if (catalog_index_by_number(core->catalog, index) == NULL)
         return 0;
-    if (doc.deleted && doc.ts < core->forgotten.tombstones)
+    if (doc.deleted && doc.ts < core->purge_horizons.tombstones)
         return 0;
     work->sum += mix(slice_hash(key), slice_hash(record));
     return 0;

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "core/step/coder.h"
+#include "core/step/codec.h"
 #include "core/step/command.h"
 #include "core/step/handler.h"
 #include "core/step/unit.h"
@@ -21,8 +21,8 @@ struct core_limits core_limits_default(void)
         .sessions_max = 10000,
         .locks_per_session_max = 100000,
         .ephemeral_max = 10000,
-        .ephemeral_piece = 1000,
-        .sweep_piece = 100,
+        .ephemeral_batch = 1000,
+        .purge_batch = 100,
         .waiters_max = 100000,
         .transactions_max = 10000,
         .transaction_bytes_max = (size_t)64 << 20,
@@ -41,8 +41,8 @@ static void list_sizes(struct core_limits *limits, size_t *sizes[NUMBERS])
         &limits->sessions_max,
         &limits->locks_per_session_max,
         &limits->ephemeral_max,
-        &limits->ephemeral_piece,
-        &limits->sweep_piece,
+        &limits->ephemeral_batch,
+        &limits->purge_batch,
         &limits->waiters_max,
         &limits->transactions_max,
         &limits->transaction_bytes_max,
@@ -106,18 +106,18 @@ bool core_limits_equal(const struct core_limits *a, const struct core_limits *b)
     return core_limits_differ(a, b) == NULL;
 }
 
-void code_core_limits(struct coder *coder, struct core_limits *limits)
+void codec_core_limits(struct codec *codec, struct core_limits *limits)
 {
     size_t *sizes[NUMBERS];
     uint64_t depth = limits->script.depth_max;
 
     list_sizes(limits, sizes);
     for (size_t i = 0; i < NUMBERS; i++)
-        code_size(coder, sizes[i]);
-    code_number(coder, &limits->script.steps_max);
-    code_number(coder, &depth);
-    coder_demand(coder, depth <= UINT32_MAX);
-    limits->script.depth_max = coder->bad ? 0 : (unsigned)depth;
+        codec_size(codec, sizes[i]);
+    codec_number(codec, &limits->script.steps_max);
+    codec_number(codec, &depth);
+    codec_require(codec, depth <= UINT32_MAX);
+    limits->script.depth_max = codec->bad ? 0 : (unsigned)depth;
 }
 
 /* Scripts that were compiled under others are compiled anew. */
@@ -140,9 +140,9 @@ int core__open_limits(struct core *core, const struct core_limits *limits)
     }
     if (r != 0)
         return tl_trace(r);
-    struct coder coder = coder_from(value.bytes, NULL);
-    code_core_limits(&coder, &kept);
-    bool sound = coder_done(&coder) && core_limits_sound(&kept);
+    struct codec codec = codec_from(value.bytes, NULL);
+    codec_core_limits(&codec, &kept);
+    bool sound = codec_done(&codec) && core_limits_sound(&kept);
     store_value_release(&value);
     if (!sound)
         return tl_trace(TL_ERR_CORRUPT);
@@ -158,14 +158,14 @@ int core__open_limits(struct core *core, const struct core_limits *limits)
 int core__do_limits(struct core *core, struct command *command)
 {
     struct buf value = BUF_INIT(BUF_UNLIMITED);
-    struct coder coder = coder_to(&value, 1);
+    struct codec codec = codec_to(&value, 1);
     struct core_limits limits = command->limits.limits;
 
     if (!core_limits_sound(&limits)) {
         problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT, "these are no limits");
         return 0;
     }
-    code_core_limits(&coder, &limits);
+    codec_core_limits(&codec, &limits);
     store_batch_put(core->batch, SPACE_SYSTEM, slice_from(limits_key), buf_as_slice(&value));
     buf_deinit(&value);
     set_limits(core, &limits);

@@ -13,15 +13,15 @@
 
 #include "script/script.h"
 
-struct coder;
+struct codec;
 
 /* All are above 0, and none is so high that it is none: core_limits_sound(). */
 struct core_limits {
     size_t sessions_max;          /* default 10,000 */
     size_t locks_per_session_max; /* default 100,000 */
     size_t ephemeral_max;         /* documents that live with one session; default 10,000 */
-    size_t ephemeral_piece; /* how many of them its end removes in its own step; default 1,000, some ten milliseconds */
-    size_t sweep_piece;     /* the same of each step behind that, and of what was kept; default 100 */
+    size_t ephemeral_batch; /* how many of them its end removes in its own step; default 1,000, some ten milliseconds */
+    size_t purge_batch;     /* the same of each step behind that, and of what was kept; default 100 */
     size_t waiters_max;     /* over all resources; default 100,000 */
     size_t transactions_max;        /* open at once; default 10,000 */
     size_t transaction_bytes_max;   /* of its documents; default 64 MiB */
@@ -41,6 +41,6 @@ bool core_limits_equal(const struct core_limits *a, const struct core_limits *b)
 const char *core_limits_differ(const struct core_limits *a, const struct core_limits *b);
 
 /* Their form as bytes, in commands and in the store: one number after the other. */
-void code_core_limits(struct coder *coder, struct core_limits *limits);
+void codec_core_limits(struct codec *codec, struct core_limits *limits);
 
 #endif

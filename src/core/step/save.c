@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 #include "core/locks/lock_record_buf.h"
-#include "core/step/coder.h"
+#include "core/step/codec.h"
 #include "core/step/core.h"
 #include "core/step/hooks.h"
 #include "core/step/section.h"
@@ -14,21 +14,21 @@
 
 static void code_numbers(struct sections *sections, struct core *core)
 {
-    struct coder coder = section_begin(sections, SECTION_NUMBERS);
+    struct codec codec = section_begin(sections, SECTION_NUMBERS);
 
-    code_bool(&coder, &core->chained);
-    code_number(&coder, &core->chain);
-    code_number(&coder, &core->last_ts);
-    code_number(&coder, &core->written_ts);
-    code_number(&coder, &core->binding_ts);
-    code_number(&coder, &core->clock);
-    code_number(&coder, &core->names_epoch);
-    code_number(&coder, &core->forgotten.tombstones); /* which may be ahead of the store */
-    code_number(&coder, &core->forgotten.outcomes);
-    if (coder_reads(&coder))
-        coder_demand(&coder, core->last_ts < TL_TS_MAX && core->written_ts <= core->last_ts &&
-                                 core->binding_ts <= core->last_ts && (core->chained || core->chain == 0));
-    section_end(sections, &coder);
+    codec_bool(&codec, &core->chained);
+    codec_number(&codec, &core->chain);
+    codec_number(&codec, &core->last_ts);
+    codec_number(&codec, &core->written_ts);
+    codec_number(&codec, &core->must_sync_ts);
+    codec_number(&codec, &core->clock);
+    codec_number(&codec, &core->names_epoch);
+    codec_number(&codec, &core->purge_horizons.tombstones); /* which may be ahead of the store */
+    codec_number(&codec, &core->purge_horizons.outcomes);
+    if (codec_reads(&codec))
+        codec_require(&codec, core->last_ts < TL_TS_MAX && core->written_ts <= core->last_ts &&
+                                 core->must_sync_ts <= core->last_ts && (core->chained || core->chain == 0));
+    section_end(sections, &codec);
 }
 
 void core_save(struct core *core, struct buf *buf)
@@ -37,7 +37,7 @@ void core_save(struct core *core, struct buf *buf)
 
     REQUIRE(!core->open && !core->grouping && !lock_record_buf_has_retained(&core->lock_records));
     code_numbers(&sections, core);
-    owners__code(core, &sections);
+    owners__codec(core, &sections);
     sections_finish(&sections);
 }
 
@@ -56,7 +56,7 @@ static void compare(struct core *core, struct sections *sections)
     while (same < len && same < again.len && sections->all.data[same] == again.data[same])
         same++;
     if (same < len || same < again.len)
-        sections_blame(sections, same);
+        sections_fail_at(sections, same);
     buf_deinit(&again);
 }
 
@@ -78,12 +78,12 @@ static int check_store(const struct core *core, struct buf *reason)
 static int load(struct core *core, struct sections *sections)
 {
     code_numbers(sections, core);
-    owners__code(core, sections);
+    owners__codec(core, sections);
     sections_finish(sections);
     compare(core, sections);
     if (!sections->bad)
         return 0;
-    owners__abandon(core);
+    owners__discard_loaded(core);
     return sections->newer ? CORE_SAVE_NEWER : tl_trace(TL_ERR_CORRUPT);
 }
 
@@ -98,9 +98,9 @@ int core_load(struct store *store, const struct core_limits *limits, struct slic
     if (r == 0) {
         r = load(core, &sections);
         if (r != 0 && reason != NULL)
-            sections_explain(&sections, reason);
+            sections_describe_error(&sections, reason);
         if (r == 0 && (r = check_store(core, reason)) != 0)
-            owners__abandon(core);
+            owners__discard_loaded(core);
         if (r != 0)
             core_close(core);
     } else if (reason != NULL) {

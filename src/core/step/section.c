@@ -70,30 +70,30 @@ static bool take(struct sections *sections, enum section_kind kind, struct slice
     return get_number(crc.data, CRC_BYTES) == sections->crc;
 }
 
-struct coder section_begin(struct sections *sections, enum section_kind kind)
+struct codec section_begin(struct sections *sections, enum section_kind kind)
 {
     struct slice bytes = SLICE_NONE;
-    struct coder coder;
+    struct codec codec;
 
-    if (!sections_read(sections)) {
+    if (!sections_are_read(sections)) {
         char frame[FRAME_BYTES] = {(char)kind};
         sections->kind = kind;
         sections->at = sections->out->len;
         buf_append(sections->out, frame, FRAME_BYTES);
-        return coder_to(sections->out, sections->version);
+        return codec_to(sections->out, sections->version);
     }
     if (!sections->bad)
         sections->bad = !take(sections, kind, &bytes);
-    coder = coder_from(sections->bad ? SLICE_NONE : bytes, sections->arena);
-    coder.version = sections->version;
-    coder.bad = sections->bad;
-    return coder;
+    codec = codec_from(sections->bad ? SLICE_NONE : bytes, sections->arena);
+    codec.version = sections->version;
+    codec.bad = sections->bad;
+    return codec;
 }
 
-void section_end(struct sections *sections, struct coder *coder)
+void section_end(struct sections *sections, struct codec *codec)
 {
-    if (sections_read(sections)) {
-        sections_demand(sections, coder_done(coder));
+    if (sections_are_read(sections)) {
+        sections_require(sections, codec_done(codec));
         return;
     }
     struct buf *out = sections->out;
@@ -109,27 +109,27 @@ void section_end(struct sections *sections, struct coder *coder)
     buf_append(out, crc, CRC_BYTES);
 }
 
-void sections_demand(struct sections *sections, bool so)
+void sections_require(struct sections *sections, bool so)
 {
     if (so || sections->bad)
         return;
-    REQUIRE(sections_read(sections));
+    REQUIRE(sections_are_read(sections));
     sections->bad = sections->unsound = true;
 }
 
 void sections_finish(struct sections *sections)
 {
-    struct coder coder = section_begin(sections, SECTION_END);
+    struct codec codec = section_begin(sections, SECTION_END);
 
-    section_end(sections, &coder);
-    sections_demand(sections, !sections_read(sections) || sections->in.len == 0);
+    section_end(sections, &codec);
+    sections_require(sections, !sections_are_read(sections) || sections->in.len == 0);
 }
 
-void sections_blame(struct sections *sections, size_t place)
+void sections_fail_at(struct sections *sections, size_t place)
 {
     struct slice left = slice_from_offset(sections->all, HEAD_BYTES), frame;
 
-    REQUIRE(sections_read(sections) && !sections->bad);
+    REQUIRE(sections_are_read(sections) && !sections->bad);
     sections->bad = sections->unsound = true;
     while (slice_take(&left, FRAME_BYTES, &frame)) {
         sections->kind = (enum section_kind)frame.data[0];
@@ -140,7 +140,7 @@ void sections_blame(struct sections *sections, size_t place)
     }
 }
 
-void sections_explain(const struct sections *sections, struct buf *buf)
+void sections_describe_error(const struct sections *sections, struct buf *buf)
 {
     static const char *const names[SECTION_KIND_COUNT] = {
         [SECTION_END] = "end",

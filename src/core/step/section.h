@@ -4,7 +4,7 @@
  * has the form. As with coders, one function goes both ways:
  *
  *     struct coder coder = section_begin(sections, SECTION_NUMBERS);
- *     code_number(&coder, &number);
+ *     codec_number(&coder, &number);
  *     section_end(sections, &coder);
  *
  * Sections stand in one order. Where one is not what it should be, the sections are *bad*: from then on coders read zeros.
@@ -12,7 +12,7 @@
 #ifndef TL_CORE_SECTION_H
 #define TL_CORE_SECTION_H
 
-#include "core/step/coder.h"
+#include "core/step/codec.h"
 
 /* Their numbers stay for ever. */
 enum section_kind {
@@ -55,23 +55,23 @@ struct sections sections_to(struct buf *out);
 /* Reads the head. */
 struct sections sections_from(struct slice in, struct arena *arena);
 
-struct coder section_begin(struct sections *sections, enum section_kind kind);
+struct codec section_begin(struct sections *sections, enum section_kind kind);
 /* Requires: the coder is of section_begin(). */
-void section_end(struct sections *sections, struct coder *coder);
+void section_end(struct sections *sections, struct codec *codec);
 
 /* Says between sections that what was read cannot be. */
-void sections_demand(struct sections *sections, bool so);
+void sections_require(struct sections *sections, bool so);
 
 /* Ends those that are written; or looks whether those that are read are at their end. */
 void sections_finish(struct sections *sections);
 
 /* Says of sections that were read to their end that the one with this byte holds what cannot be. */
-void sections_blame(struct sections *sections, size_t place);
+void sections_fail_at(struct sections *sections, size_t place);
 
 /* Appends what is bad, and where. */
-void sections_explain(const struct sections *sections, struct buf *buf);
+void sections_describe_error(const struct sections *sections, struct buf *buf);
 
-static inline bool sections_read(const struct sections *sections)
+static inline bool sections_are_read(const struct sections *sections)
 {
     return sections->out == NULL;
 }

@@ -4,7 +4,7 @@
  *
  * Units. A step applies one or more units, each at a timestamp of its own with a batch of its own: what fell due,
  * the command itself, and each waiting command that may go on. core__begin() opens a unit, core__commit() writes it;
- * core__abandon() forgets all it did. Between the two, core->ts is its timestamp; documents it has written so far are
+ * core__rollback() forgets all it did. Between the two, core->ts is its timestamp; documents it has written so far are
  * seen through core->pending, everything else through the store.
  */
 #ifndef TL_CORE_UNIT_H
@@ -21,24 +21,24 @@
 #include "core/feed/feed.h"
 #include "core/locks/lock_record_buf.h"
 #include "core/step/core.h"
-#include "core/step/figures.h"
+#include "core/step/core_metrics.h"
 #include "core/tree/empty.h"
-#include "core/upkeep/sweep.h"
+#include "core/maintenance/sweep.h"
 #include "script/script.h"
 
 struct owners; /* sessions, locks, transactions, waiting commands */
 
 /* A change of how many documents live with a session. */
-struct leased {
+struct ephemeral_delta {
     struct slice session;
     uint32_t index;
     uint16_t type;
-    int change;
-    bool gone; /* its index was deleted; `change` is 0 */
+    int delta;
+    bool index_deleted; /* its index was deleted; `change` is 0 */
 };
 
 /* What was before these timestamps is too long ago to count. */
-struct forgotten {
+struct purge_horizons {
     tl_ts tombstones; /* versions of documents deleted then */
     tl_ts outcomes;   /* transactions that ended then */
 };
@@ -55,7 +55,7 @@ struct core {
     tl_ts found_ts;    /* the newest that the store told when it was opened, the mark apart */
     tl_ts mark;        /* the last one that was left; 0: none */
     struct buf marked; /* what was kept with it */
-    tl_ts binding_ts;  /* of the last that must be durable before anybody hears of it */
+    tl_ts must_sync_ts;  /* of the last that must be durable before anybody hears of it */
     bool chained;      /* core_begin_chain() was called: nobody pays for a chain that nobody reads */
     uint64_t chain;    /* over all batches written since; core_chain() */
     bool saving;       /* core_begin_saving() was called: core_save() has the locks, they have no records */
@@ -68,13 +68,13 @@ struct core {
     uint64_t script_steps;  /* of all scripts of the step at hand, and ... */
     uint64_t
         source_bytes; /* ... bytes of all sources that its writes took apart: both follow from state and commands */
-    bool uncut;             /* the unit at hand is one such thing */
+    bool indivisible;             /* the unit at hand is one such thing */
 
     /* The unit at hand. */
     bool open;
     tl_ts ts;
-    tl_ts named_ts; /* newest timestamp that some record in batch or log tells, so that core_open() finds it; 0: none */
-    bool unbinding; /* nobody needs to wait until it is durable */
+    tl_ts recorded_ts; /* newest timestamp that some record in batch or log tells, so that core_open() finds it; 0: none */
+    bool async_commit; /* nobody needs to wait until it is durable */
     bool in_txn;    /* a transaction's request ran in it, which a crash takes back with its transaction ... */
     size_t ahead;   /* ... unless there are more changes in the batch than these: entries put ahead, and their notes */
     struct store_batch *batch;
@@ -86,19 +86,19 @@ struct core {
     struct omap tree_pending;       /* what it has put into trees so far (core/tree/tree_write.h) */
     uint32_t births_made;           /* by it, for vacant places */
     struct map pending;             /* document key to struct doc in `arena`: what the unit has written so far */
-    struct catalog *catalog_before; /* of its beginning, for core__abandon() */
+    struct catalog *catalog_before; /* of its beginning, for core__rollback() */
     bool catalog_changed;
     uint64_t names_epoch;  /* counts changes of what names mean: indices and aliases that came and went */
-    struct leased *leased; /* what the unit has counted of documents that live with sessions, in `arena` */
-    size_t leased_count;
-    size_t leased_capacity;
+    struct ephemeral_delta *ephemeral_deltas; /* what the unit has counted of documents that live with sessions, in `arena` */
+    size_t ephemeral_delta_count;
+    size_t ephemeral_delta_capacity;
     uint64_t *
         shared_steps; /* what the scripts of the writes at hand share; NULL: each command's share their own (update.h) */
     struct list spent; /* commands of the core's own, whose memory `pending` points into */
 
     /* What lasts. */
     struct feed feed;            /* with what the unit has noted so far (core/feed) */
-    struct forgotten forgotten;  /* moved on by MAINTAIN; in the store where that made a difference */
+    struct purge_horizons purge_horizons;  /* moved on by MAINTAIN; in the store where that made a difference */
     bool grouping;               /* between core_group_begin() and core_group_end() */
     struct catalog *catalog;     /* with the changes of the unit at hand */
     struct counters counters;    /* documents, sequence numbers, index numbers */
@@ -107,7 +107,7 @@ struct core {
     struct sweep sweep;          /* of stale chunks, that goes on with upkeep */
     struct script_cache *scripts;
     struct owners *owners;
-    struct core_figures figures;
+    struct core_metrics metrics;
 };
 
 /* --- Opening ------------------------------------------------------------------------------------------------------ */
@@ -133,7 +133,7 @@ void core__begin(struct core *core, tl_ts at);
 /* Writes the unit. Returns: 0; TL_ERR_IO and the like, after which the core must not be used. */
 int core__commit(struct core *core) TL_MUST_USE;
 /* Takes back all that the unit changed in memory and in its batch; it stays open, empty. */
-void core__abandon(struct core *core);
+void core__rollback(struct core *core);
 
 /* Returns: whether the open unit has changed locks that outlive the process. */
 static inline bool core__locks_changed(const struct core *core)
@@ -154,17 +154,17 @@ static inline void core__work(struct core *core, uint64_t units)
 }
 
 /* Says that so much of the step's work is one thing that cannot be cut, whose limit is its own. */
-static inline void core__let_whole(struct core *core, uint64_t units)
+static inline void core__note_indivisible(struct core *core, uint64_t units)
 {
     if (units > core->whole_work)
         core->whole_work = units;
 }
 
 /* Counts such work: its limit is that of one script or one document. */
-static inline void core__work_whole(struct core *core, uint64_t units)
+static inline void core__work_indivisible(struct core *core, uint64_t units)
 {
     core->work += units;
-    core__let_whole(core, units);
+    core__note_indivisible(core, units);
 }
 
 /* Frees a command of the core's own when the unit ends; NULL is fine. */
@@ -185,7 +185,7 @@ static inline struct view core__view(const struct core *core, const struct overl
 }
 
 /* Puts core->forgotten into the unit's batch. */
-void core__put_forgotten(struct core *core);
+void core__put_purge_horizons(struct core *core);
 
 /* Puts a command on effects->completed; its ts becomes that of the unit at hand, or the last one. */
 void core__complete(struct core *core, struct command *command);

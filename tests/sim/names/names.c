@@ -31,7 +31,7 @@
 #include <string.h>
 
 #include "../../lib/bounded.h"
-#include "../../lib/coded.h"
+#include "../../lib/codec_roundtrip.h"
 #include "../../lib/settle.h"
 #include "base/check.h"
 #include "core/catalog/catalog.h"
@@ -868,9 +868,9 @@ static struct command *through_bytes(struct command *command)
 {
     struct meant kept, *meant = meant_of(command);
     if (meant == NULL)
-        return coded(command);
+        return codec_roundtrip(command);
     kept = *meant;
-    command = coded(command);
+    command = codec_roundtrip(command);
     command->context = meant = arena_alloc(&command->arena, sizeof *meant);
     *meant = kept;
     return command;

@@ -638,7 +638,7 @@ struct command *gen_command(const struct om_op *op)
     case OP_PUT_MAPPING: print_change(op, command); break;
     case OP_STATUS:
         command->status.what = (enum status_what)(op->number % STATUS_WHAT_COUNT);
-        command->status.most = 20;
+        command->status.rows_max = 20;
         break;
     case OP_RENAME: print_rename(op, command); break;
     case OP_TRIED:

@@ -4,7 +4,7 @@
 
 #include <inttypes.h>
 
-#include "core/step/entry.h"
+#include "core/step/command_group.h"
 #include "world.h"
 
 static void begin(struct world *world)
@@ -71,9 +71,9 @@ void other_add(struct world *world, const struct command *command)
         return;
     if (other->entry.len == 0) {
         other->clock = command->clock;
-        entry_begin(&(struct entry_head){.host = 1, .ts = command->ts, .clock = command->clock}, &other->entry);
+        command_group_begin(&(struct command_group_header){.host = 1, .ts = command->ts, .clock = command->clock}, &other->entry);
     }
-    entry_add(command, &other->entry);
+    command_group_add(command, &other->entry);
 }
 
 static void note_results(const struct command *command, struct buf *text)
@@ -126,12 +126,12 @@ void other_apply(struct world *world)
 {
     struct other *other = &world->other;
     struct list commands = LIST_INIT(commands);
-    struct entry_head head;
+    struct command_group_header head;
 
     if (other->core == NULL || other->entry.len == 0)
         return;
-    if (entry_decode(buf_as_slice(&other->entry), &head, &commands) != 0 ||
-        entry_apply(other->core, &head, &commands, &other->effects) != 0)
+    if (command_group_decode(buf_as_slice(&other->entry), &head, &commands) != 0 ||
+        command_group_apply(other->core, &head, &commands, &other->effects) != 0)
         world_fail(world, "another host cannot apply the entry");
     char excess[200];
     if (!bounded(other->core, excess, sizeof excess))

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../lib/coded.h"
+#include "../../lib/codec_roundtrip.h"
 #include "world.h"
 
 struct options {
@@ -70,7 +70,7 @@ static bool set_option(struct options *options, const char *name, const char *va
     if (strcmp(name, "--tell") == 0)
         options->world.tells = true;
     else if (strcmp(name, "--uncoded") == 0)
-        coded_off = true;
+        codec_roundtrip_off = true;
     else if (strcmp(name, "--locks") == 0)
         options->world.profile = GEN_LOCKS;
     else if (strcmp(name, "--transactions") == 0)

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "../../lib/bounded.h"
-#include "../../lib/coded.h"
+#include "../../lib/codec_roundtrip.h"
 #include "../../lib/feed_replay.h"
 #include "../../lib/settle.h"
 #include "base/alloc.h"
@@ -100,8 +100,8 @@ static struct core_limits small_limits(void)
     core_limits.waiters_max = (size_t)limits.waiters;
     core_limits.transaction_changes_max = (size_t)limits.changes;
     core_limits.ephemeral_max = (size_t)limits.ephemeral;
-    core_limits.ephemeral_piece = (size_t)limits.piece;
-    core_limits.sweep_piece = (size_t)limits.sweep;
+    core_limits.ephemeral_batch = (size_t)limits.piece;
+    core_limits.purge_batch = (size_t)limits.sweep;
     return core_limits;
 }
 
@@ -290,11 +290,11 @@ static void look(struct world *world, struct om_op *op)
     struct command *command = gen_command(op);
     uint64_t before = digest(world), ts = core_last_ts(world->core);
 
-    if (core_look(world->core, command, &world->effects) != 0 || world->effects.completed.next != &command->link ||
+    if (core_inspect(world->core, command, &world->effects) != 0 || world->effects.completed.next != &command->link ||
         world->effects.completed.prev != &command->link ||
         (command->status.body.len == 0 && command->status.what != STATUS_LOCKS &&
-         command->status.what != STATUS_GLANCE && command->status.what != STATUS_TRANSACTIONS) ||
-        (command->status.what == STATUS_GLANCE && command->status.row_count > command->status.most))
+         command->status.what != STATUS_OVERVIEW && command->status.what != STATUS_TRANSACTIONS) ||
+        (command->status.what == STATUS_OVERVIEW && command->status.row_count > command->status.rows_max))
         world_fail(world, "a look answers nothing");
     list_remove(&command->link);
     if (command->ts != ts || core_last_ts(world->core) != ts || digest(world) != before)
@@ -309,7 +309,7 @@ static void give(struct world *world, struct om_op *op)
         return;
     }
     set_clock(world, op);
-    struct command *command = coded(gen_command(op));
+    struct command *command = codec_roundtrip(gen_command(op));
     size_t history = world->model.history;
 
     world->op = op;
@@ -366,10 +366,10 @@ static uint64_t passed(struct world *world, uint64_t us, uint64_t *from)
     return until;
 }
 
-static struct core_past past_of(struct world *world)
+static struct core_horizons horizons_of(struct world *world)
 {
     struct om *model = &world->model;
-    return (struct core_past){.cut_off = world->history_low,
+    return (struct core_horizons){.history_low = world->history_low,
                               .tombstones = passed(world, CORE_TOMBSTONE_US, &model->tombstones_from),
                               .outcomes = passed(world, CORE_OUTCOME_US, &model->outcomes_from)};
 }
@@ -380,10 +380,10 @@ static void do_maintain(struct world *world)
     struct command *command = NULL;
 
     world->now = core_last_ts(world->core) + 1;
-    struct core_past past = past_of(world);
-    if (core_propose_upkeep(world->core, &past, keys_max, &command) != 0)
+    struct core_horizons past = horizons_of(world);
+    if (core_propose_maintenance(world->core, &past, keys_max, &command) != 0)
         world_fail(world, "no maintenance is proposed");
-    command = coded(command);
+    command = codec_roundtrip(command);
     step_core(world, command);
     if (world->effects.completed.next != &command->link || world->effects.completed.prev != &command->link)
         world_fail(world, "maintenance completes other commands");

@@ -3,143 +3,143 @@
  * Goal: what a transaction puts into the store ahead of its commit is there to stay when it commits, and gone without a trace
  * when it does not, whatever ended it. Method: bulks in transactions, one ending each, and a count of all entries and notes.
  */
-#include "../../lib/core_box.h"
+#include "../../lib/core_fixture.h"
 #include "../../lib/unit.h"
-#include "../../lib/upkeep.h"
+#include "../../lib/maintenance.h"
 
 #include "core/documents/ahead.h"
 
 enum { DOCUMENTS = 600 };
 
 /* All documents, each with a number that they share and one of its own. */
-static struct command *bulk(struct core_box *box, const char *transaction, int shared)
+static struct command *bulk(struct core_fixture *box, const char *transaction, int shared)
 {
-    struct command *command = box_write(box, DOCUMENTS);
+    struct command *command = fixture_write_command(box, DOCUMENTS);
 
     for (int i = 0; i < DOCUMENTS; i++) {
         struct slice id = arena_printf(&command->arena, "%d", i);
         struct slice source = arena_printf(&command->arena, "{\"shared\":%d,\"own\":%d}", shared, i);
-        command->write.items[i] = box_item(WRITE_INDEX, "fs", "", id.data, source.data);
+        command->write.items[i] = fixture_item(WRITE_INDEX, "fs", "", id.data, source.data);
     }
     command->terms.transaction = transaction == NULL ? SLICE_NONE : slice_from(transaction);
     return command;
 }
 
-static size_t entries(struct core_box *box)
+static size_t entries(struct core_fixture *box)
 {
-    return box_keys(box, SPACE_ENTRIES, SLICE_NONE, SLICE_NONE);
+    return fixture_count_keys(box, SPACE_ENTRIES, SLICE_NONE, SLICE_NONE);
 }
 
-static size_t notes(struct core_box *box)
+static size_t notes(struct core_fixture *box)
 {
-    return box_keys(box, SPACE_SYSTEM, SLICE_LIT("A"), SLICE_LIT("B"));
+    return fixture_count_keys(box, SPACE_SYSTEM, SLICE_LIT("A"), SLICE_LIT("B"));
 }
 
 /* Runs maintenance until there is nothing left to do. */
-static void maintain(struct core_box *box)
+static void maintain(struct core_fixture *box)
 {
     size_t removed = 1;
 
     for (int i = 0; removed > 0; i++) {
         assert_true(i < 100);
-        assert_int_equal(keep_up(box->core, box->store, ++box->now, 100, &removed), 0);
+        assert_int_equal(run_maintenance(box->core, box->store, ++box->now, 100, &removed), 0);
         assert_true(removed <= 100 + AHEAD_NOTE_KEYS_MAX + 1);
     }
 }
 
-static void open_box(struct core_box *box)
+static void open_box(struct core_fixture *box)
 {
-    box_open(box);
-    box_run(box, bulk(box, NULL, 0), 1);
+    fixture_open(box);
+    fixture_run(box, bulk(box, NULL, 0), 1);
 }
 
 /* Opens a box and, in it, the transaction t, which has written every document. Returns: how many entries were there before. */
-static size_t open_with_transaction(struct core_box *box)
+static size_t open_with_transaction(struct core_fixture *box)
 {
     open_box(box);
     size_t before = entries(box);
-    box_txn(box, COMMAND_TXN_BEGIN, "t");
-    box_run(box, bulk(box, "t", 1), 1);
+    fixture_txn(box, COMMAND_TXN_BEGIN, "t");
+    fixture_run(box, bulk(box, "t", 1), 1);
     return before;
 }
 
 static void committed_entries_stay(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
     size_t before = open_with_transaction(&box);
     assert_true(entries(&box) > before);
     assert_int_equal(notes(&box), (entries(&box) - before + AHEAD_NOTE_KEYS_MAX - 1) / AHEAD_NOTE_KEYS_MAX);
     maintain(&box); /* leaves those of an open transaction alone */
-    assert_int_equal(box_find(&box, "fs", "shared", 0), DOCUMENTS);
-    assert_int_equal(box_find(&box, "fs", "shared", 1), 0);
-    box_txn(&box, COMMAND_TXN_COMMIT, "t");
+    assert_int_equal(fixture_find(&box, "fs", "shared", 0), DOCUMENTS);
+    assert_int_equal(fixture_find(&box, "fs", "shared", 1), 0);
+    fixture_txn(&box, COMMAND_TXN_COMMIT, "t");
     assert_int_equal(notes(&box), 0);
     maintain(&box);
-    assert_int_equal(box_find(&box, "fs", "shared", 0), 0);
-    assert_int_equal(box_find(&box, "fs", "shared", 1), DOCUMENTS);
-    box_close(&box);
+    assert_int_equal(fixture_find(&box, "fs", "shared", 0), 0);
+    assert_int_equal(fixture_find(&box, "fs", "shared", 1), DOCUMENTS);
+    fixture_close(&box);
 }
 
 static void rolled_back_entries_go(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
     size_t before = open_with_transaction(&box);
-    box_txn(&box, COMMAND_TXN_BEGIN, "u"); /* one that stays open, and has its own */
+    fixture_txn(&box, COMMAND_TXN_BEGIN, "u"); /* one that stays open, and has its own */
     struct command *own = bulk(&box, "u", 2);
     for (size_t i = 0; i < DOCUMENTS; i++)
         own->write.items[i].index = SLICE_LIT("other");
-    box_run(&box, own, 1);
+    fixture_run(&box, own, 1);
     size_t others = notes(&box) / 2;
-    box_txn(&box, COMMAND_TXN_ROLLBACK, "t");
+    fixture_txn(&box, COMMAND_TXN_ROLLBACK, "t");
     maintain(&box);
     assert_int_equal(notes(&box), others);
-    box_txn(&box, COMMAND_TXN_ROLLBACK, "u");
+    fixture_txn(&box, COMMAND_TXN_ROLLBACK, "u");
     maintain(&box);
     assert_int_equal(notes(&box), 0);
     assert_int_equal(entries(&box), before);
-    assert_int_equal(box_find(&box, "fs", "shared", 0), DOCUMENTS);
-    box_close(&box);
+    assert_int_equal(fixture_find(&box, "fs", "shared", 0), DOCUMENTS);
+    fixture_close(&box);
 }
 
 static void entries_go_after_a_restart(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
     size_t before = open_with_transaction(&box);
-    box_reopen(&box);
-    box_run(&box, command_new(COMMAND_RESTART, DIALECT_7), 1);
+    fixture_reopen(&box);
+    fixture_run(&box, command_new(COMMAND_RESTART, DIALECT_7), 1);
     maintain(&box);
     assert_int_equal(notes(&box), 0);
     assert_int_equal(entries(&box), before);
-    box_close(&box);
+    fixture_close(&box);
 }
 
 /* A request that is taken back whole puts nothing. */
 static void failed_request_puts_nothing(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
     open_box(&box);
     box.limits.transaction_changes_max = DOCUMENTS - 1;
-    box_reopen(&box);
+    fixture_reopen(&box);
     size_t before = entries(&box);
-    box_txn(&box, COMMAND_TXN_BEGIN, "t");
+    fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
     struct command *command = bulk(&box, "t", 1);
     command->write.atomic = true;
     command->write.items[DOCUMENTS - 1].op = WRITE_CREATE;
-    assert_true(box_run(&box, command, 1)->write.rolled_back);
-    box_run(&box, bulk(&box, "t", 1), 1);
+    assert_true(fixture_run(&box, command, 1)->write.rolled_back);
+    fixture_run(&box, bulk(&box, "t", 1), 1);
     assert_int_equal(box.last->problem.type, PROBLEM_TRANSACTION_TOO_LARGE);
     assert_int_equal(notes(&box), 0);
     assert_int_equal(entries(&box), before);
-    box_txn(&box, COMMAND_TXN_COMMIT, "t");
-    box_close(&box);
+    fixture_txn(&box, COMMAND_TXN_COMMIT, "t");
+    fixture_close(&box);
 }
 
 int main(void)

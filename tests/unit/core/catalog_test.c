@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The catalog: names, expressions, aliases, templates, settings, and snapshots that stay as they were. */
-#include "../../lib/core_box.h"
+#include "../../lib/core_fixture.h"
 #include "../../lib/unit.h"
 #include "../../lib/zone_sample.h"
 
@@ -51,7 +51,7 @@ static void names_are_as_elasticsearch_wants_them(void **state)
 }
 
 /* Resolves and writes the names found, or the reason, into `text`. */
-static const char *resolve(struct core_box *box, const char *expression, struct catalog_options options,
+static const char *resolve(struct core_fixture *box, const char *expression, struct catalog_options options,
                            enum dialect dialect)
 {
     static char text[512];
@@ -72,7 +72,7 @@ static const char *resolve(struct core_box *box, const char *expression, struct 
     return text;
 }
 
-static void alias(struct core_box *box, const char *index, const char *name, const char *body)
+static void alias(struct core_fixture *box, const char *index, const char *name, const char *body)
 {
     struct command *command = command_new(COMMAND_ALIASES_UPDATE, box->dialect);
 
@@ -80,7 +80,7 @@ static void alias(struct core_box *box, const char *index, const char *name, con
     command->aliases.action_count = 1;
     command->aliases.actions[0] = (struct alias_action){
         .op = ALIAS_ADD, .index = slice_from(index), .alias = slice_from(name), .body = slice_from(body)};
-    box_run(box, command, 1);
+    fixture_run(box, command, 1);
 }
 
 static void expressions_resolve(void **state)
@@ -89,20 +89,20 @@ static void expressions_resolve(void **state)
     struct catalog_options lenient = {.ignore_unavailable = true, .allow_no_indices = true, .expand_open = true};
     struct catalog_options deleting = {
         .allow_no_indices = true, .expand_open = true, .expand_closed = true, .refuse_aliases = true};
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
-    box_open(&box);
-    box_index_command(&box, COMMAND_INDEX_CREATE, "fs", NULL);
-    box_index_command(&box, COMMAND_INDEX_CREATE, "fs2", NULL);
-    box_index_command(&box, COMMAND_INDEX_CREATE, "log", NULL);
-    box_index_command(&box, COMMAND_INDEX_CREATE, "secret", "{\"settings\":{\"hidden\":true}}");
+    fixture_open(&box);
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs", NULL);
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs2", NULL);
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "log", NULL);
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "secret", "{\"settings\":{\"hidden\":true}}");
     alias(&box, "fs", "files", NULL);
     alias(&box, "fs2", "files", NULL);
     struct command *close = command_new(COMMAND_INDEX_STATE, DIALECT_7);
     close->index.name = SLICE_LIT("log");
     close->index.close = true;
-    box_run(&box, close, 1);
+    fixture_run(&box, close, 1);
 
     assert_string_equal(resolve(&box, "fs", defaults, DIALECT_7), "fs");
     assert_string_equal(resolve(&box, "", defaults, DIALECT_7), "fs fs2");
@@ -129,36 +129,36 @@ static void expressions_resolve(void **state)
         "! The provided expression [files] matches an alias, specify the corresponding concrete indices instead.");
     assert_string_equal(resolve(&box, "files", deleting, DIALECT_5), "fs(alias) fs2(alias)");
     assert_string_equal(resolve(&box, "fi*", deleting, DIALECT_7), "");
-    box_close(&box);
+    fixture_close(&box);
 }
 
 static void an_alias_takes_writes_when_it_is_clear_where(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
-    box_open(&box);
-    box_index_command(&box, COMMAND_INDEX_CREATE, "a", NULL);
-    box_index_command(&box, COMMAND_INDEX_CREATE, "b", NULL);
+    fixture_open(&box);
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "a", NULL);
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "b", NULL);
     alias(&box, "a", "w", "{\"routing\":\"r\"}");
-    assert_slice_equal(box_index(&box, "w", "1", "{}")->index, "a");
+    assert_slice_equal(fixture_index(&box, "w", "1", "{}")->index, "a");
     assert_slice_equal(box.last->write.results->routing, "r");
     alias(&box, "b", "w", NULL);
     assert_non_null(
-        strstr(box_index(&box, "w", "1", "{}")->problem.reason.data, "no write index is defined for alias [w]"));
+        strstr(fixture_index(&box, "w", "1", "{}")->problem.reason.data, "no write index is defined for alias [w]"));
     alias(&box, "b", "w", "{\"is_write_index\":true}");
-    assert_slice_equal(box_index(&box, "w", "1", "{}")->index, "b");
+    assert_slice_equal(fixture_index(&box, "w", "1", "{}")->index, "b");
     alias(&box, "a", "w", "{\"is_write_index\":true}");
     assert_slice_equal(box.last->problem.reason, "alias [w] has more than one write index [a,b]");
     alias(&box, "a", "b", NULL);
     assert_slice_equal(box.last->problem.reason,
                        "Invalid alias name [b], an index exists with the same name as the alias");
-    box_reopen(&box);
-    assert_slice_equal(box_index(&box, "w", "1", "{}")->index, "b");
-    box_close(&box);
+    fixture_reopen(&box);
+    assert_slice_equal(fixture_index(&box, "w", "1", "{}")->index, "b");
+    fixture_close(&box);
 }
 
-static const char *settings_of(struct core_box *box, const char *name)
+static const char *settings_of(struct core_fixture *box, const char *name)
 {
     static char text[1024];
     tl_cleanup(catalog_unrefp) struct catalog *catalog = core_catalog(box->core);
@@ -172,18 +172,18 @@ static const char *settings_of(struct core_box *box, const char *name)
 
 static void templates_go_by_their_order(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
-    box_open(&box);
-    box_object_command(
+    fixture_open(&box);
+    fixture_object_command(
         &box, COMMAND_TEMPLATE_PUT, "second",
         "{\"index_patterns\":[\"t*\"],\"order\":2,\"settings\":{\"number_of_shards\":3},\"aliases\":{\"all\":{}}}");
-    box_object_command(
+    fixture_object_command(
         &box, COMMAND_TEMPLATE_PUT, "first",
         "{\"template\":\"t1*\",\"order\":1,\"settings\":{\"number_of_shards\":7,\"number_of_replicas\":0},"
         "\"mappings\":{\"doc\":{\"properties\":{\"k\":{\"type\":\"keyword\"}}}}}");
-    box_index(&box, "t1", "1", "{\"k\":\"v\"}");
+    fixture_index(&box, "t1", "1", "{\"k\":\"v\"}");
     assert_int_equal(box.last->write.results->outcome, WRITE_CREATED);
     assert_non_null(strstr(settings_of(&box, "t1"), "\"index.number_of_shards\":\"3\""));
     assert_non_null(strstr(settings_of(&box, "t1"), "\"index.number_of_replicas\":\"0\""));
@@ -191,19 +191,19 @@ static void templates_go_by_their_order(void **state)
     assert_non_null(catalog_index_alias(catalog_index(catalog, SLICE_LIT("t1")), SLICE_LIT("all")));
     assert_null(mapping_field(catalog_index(catalog, SLICE_LIT("t1"))->mapping, SLICE_LIT("k.keyword")));
     catalog_unref(catalog);
-    box_object_command(&box, COMMAND_TEMPLATE_DELETE, "third", NULL);
+    fixture_object_command(&box, COMMAND_TEMPLATE_DELETE, "third", NULL);
     assert_slice_equal(box.last->problem.reason, "index_template [third] missing");
     struct command *again = command_new(COMMAND_TEMPLATE_PUT, DIALECT_7);
     again->object = (struct object_command){
         .name = SLICE_LIT("first"), .body = SLICE_LIT("{\"index_patterns\":\"x\"}"), .create = true};
-    box_run(&box, again, 1);
+    fixture_run(&box, again, 1);
     assert_slice_equal(again->problem.reason, "index_template [first] already exists");
-    box_close(&box);
+    fixture_close(&box);
 }
 
-static void created(struct core_box *box, const char *body, const char *reason)
+static void created(struct core_fixture *box, const char *body, const char *reason)
 {
-    struct command *command = box_index_command(box, COMMAND_INDEX_CREATE, "made", body);
+    struct command *command = fixture_index_command(box, COMMAND_INDEX_CREATE, "made", body);
 
     assert_slice_equal(command->problem.reason, reason);
     struct catalog *catalog = core_catalog(box->core);
@@ -213,10 +213,10 @@ static void created(struct core_box *box, const char *body, const char *reason)
 
 static void creating_refuses_as_recorded(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
-    box_open(&box);
+    fixture_open(&box);
     created(&box, "{\"foo\":1}", "unknown key [foo] for create index");
     created(&box, "{\"mappings\":{\"_doc\":{\"properties\":{}}}}",
             "The mapping definition cannot be nested under a type [_doc] unless include_type_name is set to true.");
@@ -227,47 +227,47 @@ static void creating_refuses_as_recorded(void **state)
     created(&box, "{\"foo\":1}",
             "unknown setting [index.foo] please check that any required plugins are installed, or check "
             "the breaking changes documentation for removed settings");
-    box_index_command(&box, COMMAND_INDEX_CREATE, "made", "{\"number_of_shards\":2}");
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "made", "{\"number_of_shards\":2}");
     assert_int_equal(box.last->problem.type, PROBLEM_NONE);
     assert_non_null(strstr(settings_of(&box, "made"), "\"index.number_of_shards\":\"2\""));
     assert_non_null(strstr(settings_of(&box, "made"), "\"index.version.created\":\"5061699\""));
-    box_index_command(&box, COMMAND_INDEX_CREATE, "made", NULL);
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "made", NULL);
     assert_slice_equal(box.last->problem.name, "index_already_exists_exception");
-    box_close(&box);
+    fixture_close(&box);
 }
 
 static void settings_change_while_open_when_dynamic(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
-    box_open(&box);
-    box_index_command(&box, COMMAND_INDEX_CREATE, "s", NULL);
-    box_index_command(&box, COMMAND_SETTINGS_PUT, "s", "{\"index\":{\"number_of_replicas\":0,\"blocks.write\":true}}");
+    fixture_open(&box);
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "s", NULL);
+    fixture_index_command(&box, COMMAND_SETTINGS_PUT, "s", "{\"index\":{\"number_of_replicas\":0,\"blocks.write\":true}}");
     assert_int_equal(box.last->problem.type, PROBLEM_NONE);
-    assert_slice_equal(box_index(&box, "s", "1", "{}")->problem.reason,
+    assert_slice_equal(fixture_index(&box, "s", "1", "{}")->problem.reason,
                        "index [s] blocked by: [FORBIDDEN/8/index write (api)];");
-    box_index_command(&box, COMMAND_SETTINGS_PUT, "s", "{\"index.blocks.write\":null}");
-    assert_int_equal(box_index(&box, "s", "1", "{}")->outcome, WRITE_CREATED);
-    box_index_command(&box, COMMAND_SETTINGS_PUT, "s", "{\"number_of_shards\":2}");
+    fixture_index_command(&box, COMMAND_SETTINGS_PUT, "s", "{\"index.blocks.write\":null}");
+    assert_int_equal(fixture_index(&box, "s", "1", "{}")->outcome, WRITE_CREATED);
+    fixture_index_command(&box, COMMAND_SETTINGS_PUT, "s", "{\"number_of_shards\":2}");
     assert_true(slice_starts_with(
         box.last->problem.reason,
         SLICE_LIT("Can't update non dynamic settings [[index.number_of_shards]] for open indices [[s/")));
-    box_close(&box);
+    fixture_close(&box);
 }
 
 static void a_snapshot_stays_as_it_was(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
-    box_open(&box);
-    box_index(&box, "fs", "1", "{\"a\":1}");
+    fixture_open(&box);
+    fixture_index(&box, "fs", "1", "{\"a\":1}");
     struct catalog *before = core_catalog(box.core);
     tl_ts then = box.now;
     const struct catalog_index *index = catalog_index(before, SLICE_LIT("fs"));
-    box_index(&box, "fs", "2", "{\"b\":1}");
-    box_index_command(&box, COMMAND_INDEX_DELETE, "fs", NULL);
+    fixture_index(&box, "fs", "2", "{\"b\":1}");
+    fixture_index_command(&box, COMMAND_INDEX_DELETE, "fs", NULL);
     assert_non_null(mapping_field(index->mapping, SLICE_LIT("a")));
     assert_null(mapping_field(index->mapping, SLICE_LIT("b")));
     assert_int_equal(catalog_index_documents(index), 2); /* counters are shared, and of the present */
@@ -277,22 +277,22 @@ static void a_snapshot_stays_as_it_was(void **state)
     assert_int_equal(catalog_load(&view, &before), 0);
     assert_null(mapping_field(catalog_index(before, SLICE_LIT("fs"))->mapping, SLICE_LIT("b")));
     catalog_unref(before);
-    box_close(&box);
+    fixture_close(&box);
 }
 
 static void stored_scripts_and_files(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
-    box_open(&box);
-    box_object_command(&box, COMMAND_SCRIPT_PUT, "m", "{\"script\":{\"lang\":\"mustache\",\"source\":{\"query\":{}}}}");
+    fixture_open(&box);
+    fixture_object_command(&box, COMMAND_SCRIPT_PUT, "m", "{\"script\":{\"lang\":\"mustache\",\"source\":{\"query\":{}}}}");
     assert_int_equal(box.last->problem.type, PROBLEM_NONE);
-    box_object_command(&box, COMMAND_SCRIPT_PUT, "bad", "{\"script\":{\"lang\":\"nope\",\"source\":\"1\"}}");
+    fixture_object_command(&box, COMMAND_SCRIPT_PUT, "bad", "{\"script\":{\"lang\":\"nope\",\"source\":\"1\"}}");
     assert_slice_equal(box.last->problem.reason, "unable to put stored script with unsupported lang [nope]");
-    box_object_command(&box, COMMAND_SCRIPT_PUT, "bad", "{\"script\":{\"source\":\"1\"}}");
+    fixture_object_command(&box, COMMAND_SCRIPT_PUT, "bad", "{\"script\":{\"source\":\"1\"}}");
     assert_slice_equal(box.last->problem.reason, "must specify lang for stored script");
-    box_object_command(&box, COMMAND_SCRIPT_DELETE, "bad", NULL);
+    fixture_object_command(&box, COMMAND_SCRIPT_DELETE, "bad", NULL);
     assert_slice_equal(box.last->problem.reason, "stored script [bad] does not exist and cannot be deleted");
 
     struct file_script scripts[] = {{SLICE_LIT("one"), SLICE_LIT("groovy"), SLICE_LIT("1")},
@@ -300,18 +300,18 @@ static void stored_scripts_and_files(void **state)
     for (size_t count = 2; count > 0; count--) {
         struct command *command = command_new(COMMAND_FILE_SCRIPTS, DIALECT_7);
         command->file_scripts = (struct file_scripts_command){scripts, count};
-        box_run(&box, command, 1);
+        fixture_run(&box, command, 1);
     }
     struct catalog *catalog = core_catalog(box.core);
     assert_slice_equal(catalog_object(catalog, CATALOG_SCRIPTS, SLICE_LIT("m"))->body, "{\"query\":{}}");
     assert_int_equal(catalog_object_count(catalog, CATALOG_FILE_SCRIPTS), 1);
     assert_slice_equal(catalog_object(catalog, CATALOG_FILE_SCRIPTS, SLICE_LIT("groovy/one"))->body, "1");
     catalog_unref(catalog);
-    box_close(&box);
+    fixture_close(&box);
 }
 
 /* Lives: until the next change of the catalog. */
-static struct slice kept_zones(struct core_box *box)
+static struct slice kept_zones(struct core_fixture *box)
 {
     struct catalog *catalog = core_catalog(box->core);
     struct slice zones = catalog_zones(catalog);
@@ -320,7 +320,7 @@ static struct slice kept_zones(struct core_box *box)
     return zones;
 }
 
-static struct slice offer_zones(struct core_box *box, const char *version)
+static struct slice offer_zones(struct core_fixture *box, const char *version)
 {
     struct buf zones = BUF_INIT(BUF_UNLIMITED);
     struct command *command = command_new(COMMAND_ZONES, DIALECT_7);
@@ -328,7 +328,7 @@ static struct slice offer_zones(struct core_box *box, const char *version)
     zone_sample(&zones, version);
     command->object.body = arena_copy(&command->arena, buf_as_slice(&zones));
     buf_deinit(&zones);
-    box_run(box, command, 1);
+    fixture_run(box, command, 1);
     return zones_version(kept_zones(box));
 }
 
@@ -336,39 +336,39 @@ static struct slice offer_zones(struct core_box *box, const char *version)
 static void zones_are_kept(void **state)
 {
     (void)state;
-    struct core_box box;
+    struct core_fixture box;
     struct command *broken = command_new(COMMAND_ZONES, DIALECT_7);
 
-    box_open(&box);
+    fixture_open(&box);
     assert_int_equal(kept_zones(&box).len, 0);
     assert_slice_equal(offer_zones(&box, "2024b"), "2024b");
     assert_slice_equal(offer_zones(&box, "2025b"), "2025b");
     assert_slice_equal(offer_zones(&box, "2025a"), "2025b");
     broken->object.body = SLICE_LIT("TLZ1\2");
-    box_run(&box, broken, 1);
+    fixture_run(&box, broken, 1);
     assert_slice_equal(box.last->problem.reason, "these are no time zones");
     assert_slice_equal(zones_version(kept_zones(&box)), "2025b");
-    box_close(&box);
+    fixture_close(&box);
 }
 
 static void cluster_settings_merge(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
-    box_open(&box);
-    box_object_command(&box, COMMAND_CLUSTER_SETTINGS_PUT, "",
+    fixture_open(&box);
+    fixture_object_command(&box, COMMAND_CLUSTER_SETTINGS_PUT, "",
                        "{\"transient\":{\"action\":{\"auto_create_index\":false}}}");
-    box_object_command(&box, COMMAND_CLUSTER_SETTINGS_PUT, "", "{\"persistent\":{\"cluster.metadata.b\":1}}");
+    fixture_object_command(&box, COMMAND_CLUSTER_SETTINGS_PUT, "", "{\"persistent\":{\"cluster.metadata.b\":1}}");
     struct catalog *catalog = core_catalog(box.core);
     assert_slice_equal(
         catalog_object(catalog, CATALOG_CLUSTER, SLICE_LIT("settings"))->body,
         "{\"persistent\":{\"cluster.metadata.b\":\"1\"},\"transient\":{\"action.auto_create_index\":\"false\"}}");
     catalog_unref(catalog);
-    assert_int_equal(box_index(&box, "fresh", "1", "{}")->problem.type, PROBLEM_INDEX_NOT_FOUND);
-    box_object_command(&box, COMMAND_CLUSTER_SETTINGS_PUT, "", "{\"transient\":{\"action.auto_create_index\":null}}");
-    assert_int_equal(box_index(&box, "fresh", "1", "{}")->outcome, WRITE_CREATED);
-    box_close(&box);
+    assert_int_equal(fixture_index(&box, "fresh", "1", "{}")->problem.type, PROBLEM_INDEX_NOT_FOUND);
+    fixture_object_command(&box, COMMAND_CLUSTER_SETTINGS_PUT, "", "{\"transient\":{\"action.auto_create_index\":null}}");
+    assert_int_equal(fixture_index(&box, "fresh", "1", "{}")->outcome, WRITE_CREATED);
+    fixture_close(&box);
 }
 
 /* Nothing is kept that has no effect and would be missed. */
@@ -392,20 +392,20 @@ static void cluster_settings_without_effect_are_refused(void **state)
         {"{\"transient\":{\"cluster.remote.a.seeds\":[\"b:9300\"]}}",
          "[cluster.remote.a.seeds] has no effect here: there are no other clusters here"},
     };
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
-    box_open(&box);
+    fixture_open(&box);
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
-        struct command *command = box_object_command(&box, COMMAND_CLUSTER_SETTINGS_PUT, "", refused[i][0]);
+        struct command *command = fixture_object_command(&box, COMMAND_CLUSTER_SETTINGS_PUT, "", refused[i][0]);
         assert_int_equal(command->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
         assert_slice_equal(command->problem.reason, refused[i][1]);
     }
-    box_object_command(&box, COMMAND_CLUSTER_SETTINGS_PUT, "",
+    fixture_object_command(&box, COMMAND_CLUSTER_SETTINGS_PUT, "",
                        "{\"transient\":{\"action.auto_create_index\":\"-no*,+*\"}}");
-    assert_int_equal(box_index(&box, "nobody", "1", "{}")->problem.type, PROBLEM_INDEX_NOT_FOUND);
-    assert_int_equal(box_index(&box, "fresh", "1", "{}")->outcome, WRITE_CREATED);
-    box_close(&box);
+    assert_int_equal(fixture_index(&box, "nobody", "1", "{}")->problem.type, PROBLEM_INDEX_NOT_FOUND);
+    assert_int_equal(fixture_index(&box, "fresh", "1", "{}")->outcome, WRITE_CREATED);
+    fixture_close(&box);
 }
 
 int main(void)

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "../../lib/core_box.h"
+#include "../../lib/core_fixture.h"
 #include "../../lib/unit.h"
 
 #include "base/alloc.h"
@@ -80,13 +80,13 @@ static void test_a_map(void **state)
 static void test_locks_on_documents(void **state)
 {
     char *names = colliding_names(LOCKS);
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
-    box_open(&box);
+    fixture_open(&box);
     struct command *open = command_new(COMMAND_SESSION_OPEN, DIALECT_7);
     open->session.id = SLICE_LIT("s");
     open->session.ttl_us = 60 * TL_SECOND;
-    assert_int_equal(box_run(&box, open, 1)->problem.type, PROBLEM_NONE);
+    assert_int_equal(fixture_run(&box, open, 1)->problem.type, PROBLEM_NONE);
     struct command *lock = command_new(COMMAND_LOCK, DIALECT_7);
     lock->terms.session = SLICE_LIT("s");
     lock->lock.targets = arena_zalloc(&lock->arena, LOCKS * sizeof *lock->lock.targets);
@@ -95,9 +95,9 @@ static void test_locks_on_documents(void **state)
         lock->lock.targets[i] = (struct lock_target){
             .mode = LOCK_X, .index = SLICE_LIT("fs"), .id = slice_make(names + i * NAME_BYTES, NAME_BYTES)};
     compared = 0;
-    assert_int_equal(box_run(&box, lock, 1)->problem.type, PROBLEM_NONE);
+    assert_int_equal(fixture_run(&box, lock, 1)->problem.type, PROBLEM_NONE);
     assert_true(compared < 100 * (size_t)LOCKS);
-    box_close(&box);
+    fixture_close(&box);
     mem_free(names);
 }
 

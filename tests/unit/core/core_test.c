@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The core's rules for documents, each through core_step() on the twin store, and the core opened again afterwards. */
-#include "../../lib/core_box.h"
+#include "../../lib/core_fixture.h"
 #include "../../lib/unit.h"
-#include "../../lib/upkeep.h"
+#include "../../lib/maintenance.h"
 
 #include <stdio.h>
 
@@ -14,142 +14,142 @@
 
 static void create_then_update_counts_versions(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
-    box_open(&box);
-    struct write_result *result = box_index(&box, "fs", "1", "{\"n\":1}");
+    fixture_open(&box);
+    struct write_result *result = fixture_index(&box, "fs", "1", "{\"n\":1}");
     assert_int_equal(result->outcome, WRITE_CREATED);
     assert_int_equal(result->version, 1);
     assert_int_equal(result->seq_no, 0);
     assert_slice_equal(result->index, "fs");
     assert_slice_equal(result->type, "_doc");
-    result = box_index(&box, "fs", "1", "{\"n\":2}");
+    result = fixture_index(&box, "fs", "1", "{\"n\":2}");
     assert_int_equal(result->outcome, WRITE_UPDATED);
     assert_int_equal(result->version, 2);
     assert_int_equal(result->seq_no, 1);
-    assert_string_equal(box_source(&box, "fs", "1"), "{\"n\":2}");
-    assert_int_equal(box_count(&box, "fs"), 1);
-    box_close(&box);
+    assert_string_equal(fixture_source(&box, "fs", "1"), "{\"n\":2}");
+    assert_int_equal(fixture_count(&box, "fs"), 1);
+    fixture_close(&box);
 }
 
 /* Until upkeep says that the minute is over, whatever the timestamps are by then; and at once for all that is older. */
 static void versions_go_on_across_a_delete_until_upkeep(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     struct command *command;
     size_t removed;
     (void)state;
 
-    box_open(&box);
-    box_index(&box, "fs", "1", "{}");
-    assert_int_equal(box_delete(&box, "fs", "1")->version, 2);
-    assert_null(box_source(&box, "fs", "1"));
-    assert_int_equal(box_delete(&box, "fs", "1")->outcome, WRITE_NOT_FOUND);
+    fixture_open(&box);
+    fixture_index(&box, "fs", "1", "{}");
+    assert_int_equal(fixture_delete(&box, "fs", "1")->version, 2);
+    assert_null(fixture_source(&box, "fs", "1"));
+    assert_int_equal(fixture_delete(&box, "fs", "1")->outcome, WRITE_NOT_FOUND);
     assert_int_equal(box.last->write.results->version, 3);
-    assert_int_equal(box_index(&box, "fs", "1", "{}")->version, 4);
-    assert_int_equal(box_delete(&box, "fs", "1")->version, 5);
+    assert_int_equal(fixture_index(&box, "fs", "1", "{}")->version, 4);
+    assert_int_equal(fixture_delete(&box, "fs", "1")->version, 5);
 
-    command = box_write(&box, 1);
-    command->write.items[0] = box_item(WRITE_INDEX, "fs", "", "1", "{}");
-    box_run(&box, command, 3600 * TL_SECOND);
+    command = fixture_write_command(&box, 1);
+    command->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", "1", "{}");
+    fixture_run(&box, command, 3600 * TL_SECOND);
     assert_int_equal(command->write.results->version, 6);
-    assert_int_equal(box_index(&box, "fs", "2", "{}")->version, 1);
-    assert_int_equal(box_delete(&box, "fs", "1")->version, 7);
-    assert_int_equal(box_delete(&box, "fs", "2")->version, 2);
-    assert_int_equal(keep_up(box.core, box.store, box.now += CORE_TOMBSTONE_US + 1, 1, &removed), 0);
-    assert_int_equal(box_index(&box, "fs", "1", "{}")->version, 1);
-    box_reopen(&box); /* one of them is there still, and counts no more */
-    assert_int_equal(box_index(&box, "fs", "2", "{}")->version, 1);
-    box_close(&box);
+    assert_int_equal(fixture_index(&box, "fs", "2", "{}")->version, 1);
+    assert_int_equal(fixture_delete(&box, "fs", "1")->version, 7);
+    assert_int_equal(fixture_delete(&box, "fs", "2")->version, 2);
+    assert_int_equal(run_maintenance(box.core, box.store, box.now += CORE_TOMBSTONE_US + 1, 1, &removed), 0);
+    assert_int_equal(fixture_index(&box, "fs", "1", "{}")->version, 1);
+    fixture_reopen(&box); /* one of them is there still, and counts no more */
+    assert_int_equal(fixture_index(&box, "fs", "2", "{}")->version, 1);
+    fixture_close(&box);
 }
 
 static void maintenance_removes_tombstones_and_deleted_indices(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     size_t removed = 0;
     (void)state;
 
-    box_open(&box);
-    box_index(&box, "fs", "1", "{\"a\":1}");
-    box_index(&box, "gone", "1", "{\"a\":1}");
-    box_delete(&box, "fs", "1");
-    box_index_command(&box, COMMAND_INDEX_DELETE, "gone", NULL);
-    uint64_t digest = box_digest(&box);
+    fixture_open(&box);
+    fixture_index(&box, "fs", "1", "{\"a\":1}");
+    fixture_index(&box, "gone", "1", "{\"a\":1}");
+    fixture_delete(&box, "fs", "1");
+    fixture_index_command(&box, COMMAND_INDEX_DELETE, "gone", NULL);
+    uint64_t digest = fixture_digest(&box);
 
-    assert_int_equal(keep_up(box.core, box.store, box.now + 1, 100, &removed), 0);
+    assert_int_equal(run_maintenance(box.core, box.store, box.now + 1, 100, &removed), 0);
     assert_int_equal(removed, 0);
-    assert_int_equal(box_digest(&box), digest);
+    assert_int_equal(fixture_digest(&box), digest);
     box.now += 61 * TL_SECOND;
-    assert_int_equal(keep_up(box.core, box.store, box.now, 100, &removed), 0);
+    assert_int_equal(run_maintenance(box.core, box.store, box.now, 100, &removed), 0);
     assert_int_equal(removed, 2); /* the tombstone and its mark */
     assert_int_equal(store_set_history_low(box.store, box.now), 0);
-    assert_int_equal(keep_up(box.core, box.store, ++box.now, 100, &removed), 0);
+    assert_int_equal(run_maintenance(box.core, box.store, ++box.now, 100, &removed), 0);
     assert_true(removed >= 4); /* document, entries, counter, mark */
-    assert_int_equal(keep_up(box.core, box.store, ++box.now, 100, &removed), 0);
+    assert_int_equal(run_maintenance(box.core, box.store, ++box.now, 100, &removed), 0);
     assert_int_equal(removed, 0);
-    digest = box_digest(&box);
-    box_reopen(&box);
-    assert_int_equal(box_digest(&box), digest);
-    box_close(&box);
+    digest = fixture_digest(&box);
+    fixture_reopen(&box);
+    assert_int_equal(fixture_digest(&box), digest);
+    fixture_close(&box);
 }
 
 /* Runs the command, asking for at most so many sessions. Returns: whether that was taken. */
-static bool put_limits(struct core_box *box, size_t sessions_max)
+static bool put_limits(struct core_fixture *box, size_t sessions_max)
 {
     struct command *command = command_new(COMMAND_LIMITS, DIALECT_7);
 
     command->limits.limits = core_limits_default();
     command->limits.limits.sessions_max = sessions_max;
-    box_run(box, command, 1);
+    fixture_run(box, command, 1);
     return box->last->problem.type == PROBLEM_NONE;
 }
 
 /* Limits that the log has named stay, whatever the core is opened with; what is none is refused. */
 static void limits_are_kept(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
-    box_open(&box);
+    fixture_open(&box);
     box.limits.sessions_max = 3;
-    box_reopen(&box);
+    fixture_reopen(&box);
     assert_int_equal(core_limits(box.core)->sessions_max, 3);
     assert_false(put_limits(&box, 0));
     assert_false(put_limits(&box, SIZE_MAX));
     assert_int_equal(core_limits(box.core)->sessions_max, 3);
     assert_true(put_limits(&box, 5));
     assert_int_equal(core_limits(box.core)->sessions_max, 5);
-    box_reopen(&box);
+    fixture_reopen(&box);
     assert_int_equal(core_limits(box.core)->sessions_max, 5);
     struct core_limits kept = *core_limits(box.core), defaults = core_limits_default();
     assert_false(core_limits_equal(&kept, &defaults));
     kept.sessions_max = defaults.sessions_max;
     assert_true(core_limits_equal(&kept, &defaults));
-    box_close(&box);
+    fixture_close(&box);
 }
 
 static void a_past_timestamp_reads_the_past(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
-    box_open(&box);
-    box_index(&box, "fs", "1", "{\"n\":1}");
+    fixture_open(&box);
+    fixture_index(&box, "fs", "1", "{\"n\":1}");
     tl_ts first = box.now;
-    box_index(&box, "fs", "1", "{\"n\":2}");
+    fixture_index(&box, "fs", "1", "{\"n\":2}");
     tl_ts second = box.now;
-    box_delete(&box, "fs", "1");
-    assert_string_equal(box_source_at(&box, "fs", "1", first), "{\"n\":1}");
-    assert_string_equal(box_source_at(&box, "fs", "1", second), "{\"n\":2}");
-    assert_null(box_source(&box, "fs", "1"));
-    assert_null(box_source_at(&box, "fs", "1", first - 1));
-    box_close(&box);
+    fixture_delete(&box, "fs", "1");
+    assert_string_equal(fixture_source_at(&box, "fs", "1", first), "{\"n\":1}");
+    assert_string_equal(fixture_source_at(&box, "fs", "1", second), "{\"n\":2}");
+    assert_null(fixture_source(&box, "fs", "1"));
+    assert_null(fixture_source_at(&box, "fs", "1", first - 1));
+    fixture_close(&box);
 }
 
 static struct write_item versioned(const char *id, enum version_type type, int64_t version)
 {
-    struct write_item item = box_item(WRITE_INDEX, "v", "", id, "{}");
+    struct write_item item = fixture_item(WRITE_INDEX, "v", "", id, "{}");
 
     item.version_type = type;
     item.version = version;
@@ -158,226 +158,226 @@ static struct write_item versioned(const char *id, enum version_type type, int64
 
 static void version_rules(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
-    box_open(&box);
-    assert_int_equal(box_one(&box, versioned("1", VERSION_EXTERNAL, 5))->version, 5);
-    struct write_result *result = box_one(&box, versioned("1", VERSION_EXTERNAL, 5));
+    fixture_open(&box);
+    assert_int_equal(fixture_write_one(&box, versioned("1", VERSION_EXTERNAL, 5))->version, 5);
+    struct write_result *result = fixture_write_one(&box, versioned("1", VERSION_EXTERNAL, 5));
     assert_int_equal(result->conflict, CONFLICT_EXTERNAL);
     assert_int_equal(result->version, 5);
     assert_slice_equal(result->problem.reason,
                        "[1]: version conflict, current version [5] is higher or equal to the one provided [5]");
-    assert_int_equal(box_one(&box, versioned("1", VERSION_EXTERNAL_GTE, 5))->version, 5);
-    assert_int_equal(box_one(&box, versioned("1", VERSION_EXTERNAL_GTE, 4))->conflict, CONFLICT_EXTERNAL_GTE);
-    assert_int_equal(box_one(&box, versioned("1", VERSION_FORCE, 3))->version, 3);
-    assert_int_equal(box_one(&box, versioned("1", VERSION_INTERNAL, 3))->version, 4);
-    assert_int_equal(box_one(&box, versioned("1", VERSION_INTERNAL, 3))->conflict, CONFLICT_VERSION);
-    assert_int_equal(box_one(&box, versioned("2", VERSION_EXTERNAL, INT64_MAX))->version, INT64_MAX);
-    assert_int_equal(box_index(&box, "v", "2", "{}")->outcome, WRITE_FAILED);
-    box_close(&box);
+    assert_int_equal(fixture_write_one(&box, versioned("1", VERSION_EXTERNAL_GTE, 5))->version, 5);
+    assert_int_equal(fixture_write_one(&box, versioned("1", VERSION_EXTERNAL_GTE, 4))->conflict, CONFLICT_EXTERNAL_GTE);
+    assert_int_equal(fixture_write_one(&box, versioned("1", VERSION_FORCE, 3))->version, 3);
+    assert_int_equal(fixture_write_one(&box, versioned("1", VERSION_INTERNAL, 3))->version, 4);
+    assert_int_equal(fixture_write_one(&box, versioned("1", VERSION_INTERNAL, 3))->conflict, CONFLICT_VERSION);
+    assert_int_equal(fixture_write_one(&box, versioned("2", VERSION_EXTERNAL, INT64_MAX))->version, INT64_MAX);
+    assert_int_equal(fixture_index(&box, "v", "2", "{}")->outcome, WRITE_FAILED);
+    fixture_close(&box);
 }
 
 static void compare_and_set(void **state)
 {
-    struct core_box box;
-    struct write_item item = box_item(WRITE_INDEX, "v", "", "1", "{}");
+    struct core_fixture box;
+    struct write_item item = fixture_item(WRITE_INDEX, "v", "", "1", "{}");
     (void)state;
 
-    box_open(&box);
+    fixture_open(&box);
     item.if_seq_no = 0;
     item.if_primary_term = 1;
-    assert_int_equal(box_one(&box, item)->conflict, CONFLICT_MISSING);
-    box_index(&box, "v", "1", "{}");
-    assert_int_equal(box_one(&box, item)->version, 2);
-    struct write_result *result = box_one(&box, item);
+    assert_int_equal(fixture_write_one(&box, item)->conflict, CONFLICT_MISSING);
+    fixture_index(&box, "v", "1", "{}");
+    assert_int_equal(fixture_write_one(&box, item)->version, 2);
+    struct write_result *result = fixture_write_one(&box, item);
     assert_int_equal(result->conflict, CONFLICT_SEQ_NO);
     assert_slice_equal(result->problem.reason,
                        "[1]: version conflict, required seqNo [0], primary term [1]. current document "
                        "has seqNo [1] and primary term [1]");
-    box_close(&box);
+    fixture_close(&box);
 }
 
 static void create_refuses_what_exists(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
-    box_open(&box);
+    fixture_open(&box);
     box.dialect = DIALECT_5;
-    assert_int_equal(box_one(&box, box_item(WRITE_CREATE, "fs", "lock", "global", "{}"))->outcome, WRITE_CREATED);
-    struct write_result *result = box_one(&box, box_item(WRITE_CREATE, "fs", "lock", "global", "{}"));
+    assert_int_equal(fixture_write_one(&box, fixture_item(WRITE_CREATE, "fs", "lock", "global", "{}"))->outcome, WRITE_CREATED);
+    struct write_result *result = fixture_write_one(&box, fixture_item(WRITE_CREATE, "fs", "lock", "global", "{}"));
     assert_int_equal(result->conflict, CONFLICT_EXISTS);
     assert_slice_equal(result->problem.reason,
                        "[lock][global]: version conflict, document already exists (current version [1])");
     assert_int_equal(result->shard_count, 5);
     assert_non_null(strstr(result->problem.details.data, "\"shard\":\"2\",\"index\":\"fs\""));
-    box_close(&box);
+    fixture_close(&box);
 }
 
 static void types_are_apart(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
-    box_open(&box);
+    fixture_open(&box);
     box.dialect = DIALECT_5;
-    box_one(&box, box_item(WRITE_INDEX, "fs", "a", "1", "{\"v\":1}"));
-    assert_int_equal(box_one(&box, box_item(WRITE_INDEX, "fs", "b", "1", "{\"v\":2}"))->version, 1);
-    assert_int_equal(box_count(&box, "fs"), 2);
-    assert_int_equal(box_one(&box, box_item(WRITE_DELETE, "fs", "a", "1", NULL))->outcome, WRITE_DELETED);
-    assert_int_equal(box_count(&box, "fs"), 1);
-    box_close(&box);
+    fixture_write_one(&box, fixture_item(WRITE_INDEX, "fs", "a", "1", "{\"v\":1}"));
+    assert_int_equal(fixture_write_one(&box, fixture_item(WRITE_INDEX, "fs", "b", "1", "{\"v\":2}"))->version, 1);
+    assert_int_equal(fixture_count(&box, "fs"), 2);
+    assert_int_equal(fixture_write_one(&box, fixture_item(WRITE_DELETE, "fs", "a", "1", NULL))->outcome, WRITE_DELETED);
+    assert_int_equal(fixture_count(&box, "fs"), 1);
+    fixture_close(&box);
 }
 
 static void typeless_means_the_only_type(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
-    box_open(&box);
+    fixture_open(&box);
     box.dialect = DIALECT_5;
-    box_one(&box, box_item(WRITE_INDEX, "fs", "lock", "1", "{\"v\":1}"));
+    fixture_write_one(&box, fixture_item(WRITE_INDEX, "fs", "lock", "1", "{\"v\":1}"));
     box.dialect = DIALECT_7;
-    assert_int_equal(box_index(&box, "fs", "1", "{\"v\":2}")->version, 2);
+    assert_int_equal(fixture_index(&box, "fs", "1", "{\"v\":2}")->version, 2);
     assert_slice_equal(box.last->write.results->type, "lock");
-    box_close(&box);
+    fixture_close(&box);
 }
 
 /* Goal: beside several types a typeless write goes to `_doc`, and does not lose its way to a type that has no name. */
 static void typeless_beside_many_types_means_doc(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
-    box_open(&box);
+    fixture_open(&box);
     box.dialect = DIALECT_5;
-    box_one(&box, box_item(WRITE_INDEX, "fs", "a", "1", "{\"v\":1}"));
-    box_one(&box, box_item(WRITE_INDEX, "fs", "b", "1", "{\"v\":1}"));
+    fixture_write_one(&box, fixture_item(WRITE_INDEX, "fs", "a", "1", "{\"v\":1}"));
+    fixture_write_one(&box, fixture_item(WRITE_INDEX, "fs", "b", "1", "{\"v\":1}"));
     box.dialect = DIALECT_7;
-    assert_int_equal(box_index(&box, "fs", "1", "{\"v\":2}")->outcome, WRITE_CREATED);
+    assert_int_equal(fixture_index(&box, "fs", "1", "{\"v\":2}")->outcome, WRITE_CREATED);
     assert_slice_equal(box.last->write.results->type, "_doc");
-    assert_int_equal(box_index(&box, "fs", "1", "{\"v\":3}")->version, 2);
-    box_close(&box);
+    assert_int_equal(fixture_index(&box, "fs", "1", "{\"v\":3}")->version, 2);
+    fixture_close(&box);
 }
 
 static void a_bulk_sees_its_own_items(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     struct command *command;
     (void)state;
 
-    box_open(&box);
-    command = box_write(&box, 5);
-    command->write.items[0] = box_item(WRITE_INDEX, "fs", "", "1", "{\"n\":1}");
-    command->write.items[1] = box_item(WRITE_CREATE, "fs", "", "1", "{\"n\":2}");
-    command->write.items[2] = box_item(WRITE_INDEX, "fs", "", "1", "{\"n\":3}");
-    command->write.items[3] = box_item(WRITE_DELETE, "fs", "", "1", NULL);
-    command->write.items[4] = box_item(WRITE_CREATE, "fs", "", "1", "{\"n\":4}");
-    box_run(&box, command, 1);
+    fixture_open(&box);
+    command = fixture_write_command(&box, 5);
+    command->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", "1", "{\"n\":1}");
+    command->write.items[1] = fixture_item(WRITE_CREATE, "fs", "", "1", "{\"n\":2}");
+    command->write.items[2] = fixture_item(WRITE_INDEX, "fs", "", "1", "{\"n\":3}");
+    command->write.items[3] = fixture_item(WRITE_DELETE, "fs", "", "1", NULL);
+    command->write.items[4] = fixture_item(WRITE_CREATE, "fs", "", "1", "{\"n\":4}");
+    fixture_run(&box, command, 1);
     assert_int_equal(command->write.results[0].outcome, WRITE_CREATED);
     assert_int_equal(command->write.results[1].conflict, CONFLICT_EXISTS);
     assert_int_equal(command->write.results[2].version, 2);
     assert_int_equal(command->write.results[3].outcome, WRITE_DELETED);
     assert_int_equal(command->write.results[4].version, 4);
     assert_int_equal(command->write.results[4].seq_no, 3);
-    assert_string_equal(box_source(&box, "fs", "1"), "{\"n\":4}");
-    assert_int_equal(box_count(&box, "fs"), 1);
-    box_close(&box);
+    assert_string_equal(fixture_source(&box, "fs", "1"), "{\"n\":4}");
+    assert_int_equal(fixture_count(&box, "fs"), 1);
+    fixture_close(&box);
 }
 
 static void an_atomic_bulk_is_all_or_nothing(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     struct command *command;
     (void)state;
 
-    box_open(&box);
-    box_index(&box, "fs", "2", "{\"n\":0}");
-    uint64_t digest = box_digest(&box);
+    fixture_open(&box);
+    fixture_index(&box, "fs", "2", "{\"n\":0}");
+    uint64_t digest = fixture_digest(&box);
     for (int good = 0; good < 2; good++) {
-        command = box_write(&box, 3);
+        command = fixture_write_command(&box, 3);
         command->write.atomic = true;
-        command->write.items[0] = box_item(WRITE_INDEX, "fs", "", "1", "{\"n\":1}");
-        command->write.items[1] = box_item(WRITE_INDEX, "new", "", "1", "{\"field\":1}");
-        command->write.items[2] = box_item(good ? WRITE_INDEX : WRITE_CREATE, "fs", "", "2", "{\"n\":2}");
-        box_run(&box, command, 1);
+        command->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", "1", "{\"n\":1}");
+        command->write.items[1] = fixture_item(WRITE_INDEX, "new", "", "1", "{\"field\":1}");
+        command->write.items[2] = fixture_item(good ? WRITE_INDEX : WRITE_CREATE, "fs", "", "2", "{\"n\":2}");
+        fixture_run(&box, command, 1);
         assert_int_equal(command->write.rolled_back, !good);
         if (!good) {
             assert_int_equal(command->write.results[2].conflict, CONFLICT_EXISTS);
-            assert_null(box_source(&box, "fs", "1"));
-            assert_int_equal(box_digest(&box), digest);
+            assert_null(fixture_source(&box, "fs", "1"));
+            assert_int_equal(fixture_digest(&box), digest);
         }
     }
-    assert_string_equal(box_source(&box, "fs", "1"), "{\"n\":1}");
-    assert_string_equal(box_source(&box, "fs", "2"), "{\"n\":2}");
-    assert_int_equal(box_count(&box, "new"), 1);
-    digest = box_digest(&box);
-    box_reopen(&box);
-    assert_int_equal(box_digest(&box), digest);
-    box_close(&box);
+    assert_string_equal(fixture_source(&box, "fs", "1"), "{\"n\":1}");
+    assert_string_equal(fixture_source(&box, "fs", "2"), "{\"n\":2}");
+    assert_int_equal(fixture_count(&box, "new"), 1);
+    digest = fixture_digest(&box);
+    fixture_reopen(&box);
+    assert_int_equal(fixture_digest(&box), digest);
+    fixture_close(&box);
 }
 
 static void updates_merge_and_notice_noops(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     struct write_update update = {.doc = SLICE_LIT("{\"a\":2}"), .detect_noop = true, .want_source = true};
     (void)state;
 
-    box_open(&box);
-    struct write_result *result = box_update(&box, "u", "1", update);
+    fixture_open(&box);
+    struct write_result *result = fixture_update(&box, "u", "1", update);
     assert_int_equal(result->outcome, WRITE_FAILED);
     assert_int_equal(result->problem.type, PROBLEM_DOCUMENT_MISSING);
     assert_slice_equal(result->problem.reason, "[_doc][1]: document missing");
     update.doc_as_upsert = true;
-    assert_int_equal(box_update(&box, "u", "1", update)->outcome, WRITE_CREATED);
-    result = box_update(&box, "u", "1", update);
+    assert_int_equal(fixture_update(&box, "u", "1", update)->outcome, WRITE_CREATED);
+    result = fixture_update(&box, "u", "1", update);
     assert_int_equal(result->outcome, WRITE_NOOP);
     assert_int_equal(result->version, 1);
     assert_slice_equal(result->source, "{\"a\":2}");
     update.detect_noop = false;
-    assert_int_equal(box_update(&box, "u", "1", update)->version, 2);
+    assert_int_equal(fixture_update(&box, "u", "1", update)->version, 2);
     update.doc = SLICE_LIT("{\"b\":{\"c\":1}}");
-    assert_slice_equal(box_update(&box, "u", "1", update)->source, "{\"a\":2,\"b\":{\"c\":1}}");
-    box_close(&box);
+    assert_slice_equal(fixture_update(&box, "u", "1", update)->source, "{\"a\":2,\"b\":{\"c\":1}}");
+    fixture_close(&box);
 }
 
 static void updates_run_scripts(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     struct write_update update = {.script_source = SLICE_LIT("ctx._source.n += params.by"),
                                   .script_params = SLICE_LIT("{\"by\":4}"),
                                   .upsert = SLICE_LIT("{\"n\":1}"),
                                   .want_source = true};
     (void)state;
 
-    box_open(&box);
-    assert_int_equal(box_update(&box, "u", "1", update)->outcome, WRITE_CREATED);
-    assert_slice_equal(box_update(&box, "u", "1", update)->source, "{\"n\":5}");
+    fixture_open(&box);
+    assert_int_equal(fixture_update(&box, "u", "1", update)->outcome, WRITE_CREATED);
+    assert_slice_equal(fixture_update(&box, "u", "1", update)->source, "{\"n\":5}");
     update.script_source = SLICE_LIT("ctx.op = 'delete'");
-    assert_int_equal(box_update(&box, "u", "1", update)->outcome, WRITE_DELETED);
+    assert_int_equal(fixture_update(&box, "u", "1", update)->outcome, WRITE_DELETED);
     update.scripted_upsert = true;
     update.script_source = SLICE_LIT("ctx._source.n = 9");
     update.upsert = SLICE_NONE;
-    assert_int_equal(box_update(&box, "u", "1", update)->problem.type, PROBLEM_DOCUMENT_MISSING);
+    assert_int_equal(fixture_update(&box, "u", "1", update)->problem.type, PROBLEM_DOCUMENT_MISSING);
     update.upsert = SLICE_LIT("{\"n\":1}");
-    struct write_result *result = box_update(&box, "u", "1", update);
+    struct write_result *result = fixture_update(&box, "u", "1", update);
     assert_int_equal(result->outcome, WRITE_CREATED);
     assert_int_equal(result->version, 4);
     assert_slice_equal(result->source, "{\"n\":9}");
     update.script_source = SLICE_LIT("ctx.op = 'none'");
-    assert_int_equal(box_update(&box, "u", "1", update)->outcome, WRITE_NOOP);
+    assert_int_equal(fixture_update(&box, "u", "1", update)->outcome, WRITE_NOOP);
 
     update.script_source = SLICE_NONE;
     update.script_id = SLICE_LIT("inc");
-    result = box_update(&box, "u", "1", update);
+    result = fixture_update(&box, "u", "1", update);
     assert_slice_equal(result->problem.reason, "failed to execute script");
     assert_slice_equal(result->problem.caused_by->reason, "unable to find script [inc] in cluster state");
-    box_object_command(&box, COMMAND_SCRIPT_PUT, "inc",
+    fixture_object_command(&box, COMMAND_SCRIPT_PUT, "inc",
                        "{\"script\":{\"lang\":\"painless\",\"source\":\"ctx._source.n++\"}}");
     assert_int_equal(box.last->problem.type, PROBLEM_NONE);
-    assert_slice_equal(box_update(&box, "u", "1", update)->source, "{\"n\":10}");
-    box_close(&box);
+    assert_slice_equal(fixture_update(&box, "u", "1", update)->source, "{\"n\":10}");
+    fixture_close(&box);
 }
 
 #define ENDLESS "while (true) {}" /* in Groovy; Painless counts turns, too */
@@ -385,60 +385,60 @@ static void updates_run_scripts(void **state)
 /* Goal: a script that wants more steps than its submitter grants is given up, told apart, and has changed nothing. */
 static void long_scripts_are_given_up(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     struct write_update update = {.script_source = SLICE_LIT("for (int i = 0; i < 900; i++) { ctx._source.n++ }"),
                                   .script_steps = 1000};
     (void)state;
 
-    box_open(&box);
-    box_index(&box, "u", "1", "{\"n\":1}");
-    struct write_result *result = box_update(&box, "u", "1", update);
+    fixture_open(&box);
+    fixture_index(&box, "u", "1", "{\"n\":1}");
+    struct write_result *result = fixture_update(&box, "u", "1", update);
     assert_int_equal(result->outcome, WRITE_FAILED);
     assert_true(result->script_long);
-    assert_string_equal(box_source(&box, "u", "1"), "{\"n\":1}");
+    assert_string_equal(fixture_source(&box, "u", "1"), "{\"n\":1}");
     update.script_steps = 100000;
-    result = box_update(&box, "u", "1", update);
+    result = fixture_update(&box, "u", "1", update);
     assert_int_equal(result->outcome, WRITE_UPDATED);
     assert_false(result->script_long);
-    assert_string_equal(box_source(&box, "u", "1"), "{\"n\":901}");
+    assert_string_equal(fixture_source(&box, "u", "1"), "{\"n\":901}");
     update = (struct write_update){.script_source = SLICE_LIT(ENDLESS), .script_lang = SLICE_LIT("groovy")};
-    result = box_update(&box, "u", "1", update);
+    result = fixture_update(&box, "u", "1", update);
     assert_int_equal(result->outcome, WRITE_FAILED);
     assert_false(result->script_long); /* what the core allows was not enough: there is nothing to try again */
-    box_close(&box);
+    fixture_close(&box);
 }
 
 /* Goal: behind an endless script no item is begun, in the same command; it is when it is submitted again. */
 static void nothing_is_begun_behind_an_endless_script(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     struct write_update endless = {.script_source = SLICE_LIT(ENDLESS), .script_lang = SLICE_LIT("groovy")};
     struct write_update modest = {.script_source = SLICE_LIT("for (int i = 0; i < 900; i++) { ctx._source.n++ }")};
     struct command *command;
     (void)state;
 
-    box_open(&box);
-    box_index(&box, "u", "1", "{\"n\":1}");
-    command = box_write(&box, 40);
+    fixture_open(&box);
+    fixture_index(&box, "u", "1", "{\"n\":1}");
+    command = fixture_write_command(&box, 40);
     for (int i = 0; i < 40; i++) {
-        command->write.items[i] = box_item(WRITE_UPDATE, "u", NULL, "1", NULL);
+        command->write.items[i] = fixture_item(WRITE_UPDATE, "u", NULL, "1", NULL);
         command->write.items[i].update = i == 39 ? &modest : &endless;
     }
-    box_run(&box, command, TL_MS);
+    fixture_run(&box, command, TL_MS);
     const struct write_result *results = box.last->write.results;
     assert_slice_equal(results[0].problem.caused_by->caused_by->reason, "the script takes more than 5000000 steps");
     assert_false(results[0].postponed);
     assert_int_equal(box.last->write.postponed_count, 39);
     for (int i = 1; i < 40; i++)
         assert_true(results[i].outcome == WRITE_FAILED && results[i].postponed);
-    assert_int_equal(box_update(&box, "u", "1", modest)->outcome, WRITE_UPDATED);
-    box_close(&box);
+    assert_int_equal(fixture_update(&box, "u", "1", modest)->outcome, WRITE_UPDATED);
+    fixture_close(&box);
 }
 
 enum { LOOPING = 150 };
 
 /* Updates of documents by scripts that each take 20,000 steps or so, twice that in an atomic write, those that are still to be done. */
-static size_t run_looping(struct core_box *box, bool *done, bool atomic)
+static size_t run_looping(struct core_fixture *box, bool *done, bool atomic)
 {
     struct write_update update = {.script_source = SLICE_LIT("for (int i = 0; i < 5000; i++) { ctx._source.n = i }")};
     if (atomic)
@@ -446,19 +446,19 @@ static size_t run_looping(struct core_box *box, bool *done, bool atomic)
     size_t count = 0, ran = 0;
     int numbers[LOOPING];
 
-    struct command *command = box_write(box, LOOPING);
+    struct command *command = fixture_write_command(box, LOOPING);
     command->write.atomic = atomic;
     for (int i = 0; i < LOOPING; i++) {
         if (done[i])
             continue;
         struct write_item *item = &command->write.items[count];
-        *item = box_item(WRITE_UPDATE, "u", NULL, NULL, NULL);
+        *item = fixture_item(WRITE_UPDATE, "u", NULL, NULL, NULL);
         item->id = arena_printf(&command->arena, "%d", i);
         item->update = &update;
         numbers[count++] = i;
     }
     command->write.item_count = count;
-    box_run(box, command, 1);
+    fixture_run(box, command, 1);
     for (size_t i = 0; i < count; i++) {
         const struct write_result *result = &command->write.results[i];
         done[numbers[i]] = result->outcome == WRITE_UPDATED;
@@ -468,18 +468,18 @@ static size_t run_looping(struct core_box *box, bool *done, bool atomic)
     return ran;
 }
 
-static void lock_in(struct core_box *box, const char *session, const char *index, const char *id)
+static void lock_in(struct core_fixture *box, const char *session, const char *index, const char *id)
 {
     struct command *open = command_new(COMMAND_SESSION_OPEN, DIALECT_7);
     open->session.id = slice_from(session);
     open->session.ttl_us = 3600 * TL_SECOND;
-    box_run(box, open, 1);
+    fixture_run(box, open, 1);
     struct command *lock = command_new(COMMAND_LOCK, DIALECT_7);
     lock->terms.session = slice_from(session);
     lock->lock.targets = arena_zalloc(&lock->arena, sizeof *lock->lock.targets);
     lock->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = slice_from(index), .id = slice_from(id)};
     lock->lock.target_count = 1;
-    box_run(box, lock, 1);
+    fixture_run(box, lock, 1);
     assert_int_equal(lock->problem.type, PROBLEM_NONE);
 }
 
@@ -492,17 +492,17 @@ static void scripts_of_a_bulk_are_cut(void **state)
     (void)state;
     for (int tree = 0; tree < 2; tree++) {
         bool done[LOOPING] = {false};
-        struct core_box box;
+        struct core_fixture box;
         int pieces = 0;
 
-        box_open(&box);
+        fixture_open(&box);
         if (tree)
-            box_index_command(&box, COMMAND_INDEX_CREATE, "u",
+            fixture_index_command(&box, COMMAND_INDEX_CREATE, "u",
                               "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
         for (int i = 0; i < LOOPING; i++) {
             char id[12];
             snprintf(id, sizeof id, "%d", i);
-            box_index(&box, "u", id, "{\"n\":1,\"path\":\"/a\"}");
+            fixture_index(&box, "u", id, "{\"n\":1,\"path\":\"/a\"}");
         }
         if (tree)
             lock_in(&box, "s", "u", "none");
@@ -512,11 +512,11 @@ static void scripts_of_a_bulk_are_cut(void **state)
             ran += more;
             for (int i = 0; i < LOOPING; i++)
                 assert_true(done[i] == ((size_t)i < ran)); /* the first ones, each time */
-            assert_int_equal(box_index(&box, "other", "1", "{}")->version, pieces + 1);
+            assert_int_equal(fixture_index(&box, "other", "1", "{}")->version, pieces + 1);
         }
         assert_true(pieces > 2);
-        assert_string_equal(box_source(&box, "u", "149"), "{\"n\":4999,\"path\":\"/a\"}");
-        box_close(&box);
+        assert_string_equal(fixture_source(&box, "u", "149"), "{\"n\":4999,\"path\":\"/a\"}");
+        fixture_close(&box);
     }
 }
 
@@ -526,58 +526,58 @@ static void scripts_of_an_atomic_write_are_limited(void **state)
     (void)state;
     for (int locked = 0; locked < 2; locked++) {
         bool done[LOOPING] = {false};
-        struct core_box box;
+        struct core_fixture box;
 
-        box_open(&box);
+        fixture_open(&box);
         for (int i = 0; i < LOOPING; i++) {
             char id[12];
             snprintf(id, sizeof id, "%d", i);
-            box_index(&box, "u", id, "{\"n\":1}");
+            fixture_index(&box, "u", id, "{\"n\":1}");
         }
         if (locked)
             lock_in(&box, "s", "u", "none");
         assert_int_equal(run_looping(&box, done, true), 0);
         assert_int_equal(box.last->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
-        assert_string_equal(box_source(&box, "u", "0"), "{\"n\":1}");
-        box_close(&box);
+        assert_string_equal(fixture_source(&box, "u", "0"), "{\"n\":1}");
+        fixture_close(&box);
     }
 }
 
 static void what_does_not_fit_the_mapping_is_refused(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
-    box_open(&box);
-    box_index(&box, "m", "1", "{\"n\":1}");
-    uint64_t digest = box_digest(&box);
-    struct write_result *result = box_index(&box, "m", "2", "{\"n\":\"abc\"}");
+    fixture_open(&box);
+    fixture_index(&box, "m", "1", "{\"n\":1}");
+    uint64_t digest = fixture_digest(&box);
+    struct write_result *result = fixture_index(&box, "m", "2", "{\"n\":\"abc\"}");
     assert_int_equal(result->outcome, WRITE_FAILED);
     assert_int_equal(result->problem.type, PROBLEM_MAPPER_PARSING);
     assert_slice_equal(result->problem.caused_by->reason, "For input string: \"abc\"");
-    assert_int_equal(box_digest(&box), digest);
-    box_close(&box);
+    assert_int_equal(fixture_digest(&box), digest);
+    fixture_close(&box);
 }
 
 static void ids_have_a_length(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     char id[514];
     (void)state;
 
     memset(id, 'x', sizeof(id));
     id[513] = '\0';
-    box_open(&box);
-    assert_slice_equal(box_index(&box, "i", id, "{}")->problem.reason,
+    fixture_open(&box);
+    assert_slice_equal(fixture_index(&box, "i", id, "{}")->problem.reason,
                        "id is too long, must be no longer than 512 bytes but was: 513");
     id[512] = '\0';
-    assert_int_equal(box_index(&box, "i", id, "{}")->outcome, WRITE_CREATED);
-    assert_int_equal(box_index(&box, "i", "", "{}")->outcome, WRITE_FAILED);
-    box_close(&box);
+    assert_int_equal(fixture_index(&box, "i", id, "{}")->outcome, WRITE_CREATED);
+    assert_int_equal(fixture_index(&box, "i", "", "{}")->outcome, WRITE_FAILED);
+    fixture_close(&box);
 }
 
 /* How many hits a term has. */
-static size_t hits_of(struct core_box *box, const char *index, const char *path, const char *term)
+static size_t hits_of(struct core_fixture *box, const char *index, const char *path, const char *term)
 {
     struct view view = {box->store, TL_TS_MAX, NULL};
     struct catalog *catalog = core_catalog(box->core);
@@ -603,111 +603,111 @@ static size_t hits_of(struct core_box *box, const char *index, const char *path,
 
 static void entries_follow_their_documents(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     struct command *command;
     (void)state;
 
-    box_open(&box);
-    box_index(&box, "e", "1", "{\"name\":\"bill\"}");
-    box_index(&box, "e", "2", "{\"name\":\"bill\"}");
+    fixture_open(&box);
+    fixture_index(&box, "e", "1", "{\"name\":\"bill\"}");
+    fixture_index(&box, "e", "2", "{\"name\":\"bill\"}");
     assert_int_equal(hits_of(&box, "e", "name.keyword", "bill"), 2);
-    box_index(&box, "e", "1", "{\"name\":\"hillary\"}");
+    fixture_index(&box, "e", "1", "{\"name\":\"hillary\"}");
     assert_int_equal(hits_of(&box, "e", "name.keyword", "bill"), 1);
-    box_delete(&box, "e", "2");
+    fixture_delete(&box, "e", "2");
     assert_int_equal(hits_of(&box, "e", "name.keyword", "bill"), 0);
     assert_int_equal(hits_of(&box, "e", "name.keyword", "hillary"), 1);
 
-    command = box_write(&box, 200);
+    command = fixture_write_command(&box, 200);
     for (size_t i = 0; i < 200; i++) {
         char *id = arena_alloc(&command->arena, 16);
         snprintf(id, 16, "%zu", i);
-        command->write.items[i] = box_item(WRITE_INDEX, "e", "", id, "{\"name\":\"many\"}");
+        command->write.items[i] = fixture_item(WRITE_INDEX, "e", "", id, "{\"name\":\"many\"}");
     }
-    box_run(&box, command, 1);
+    fixture_run(&box, command, 1);
     assert_int_equal(hits_of(&box, "e", "name.keyword", "many"), 200);
-    box_index(&box, "e", "7", "{\"name\":\"bill\"}");
+    fixture_index(&box, "e", "7", "{\"name\":\"bill\"}");
     assert_int_equal(hits_of(&box, "e", "name.keyword", "many"), 199);
     assert_int_equal(hits_of(&box, "e", "name.keyword", "bill"), 1);
     assert_int_equal(hits_of(&box, "e", "name.keyword", "hillary"), 0);
-    box_index(&box, "e", "7", "{\"name\":\"many\",\"other\":\"x\"}");
+    fixture_index(&box, "e", "7", "{\"name\":\"many\",\"other\":\"x\"}");
     assert_int_equal(hits_of(&box, "e", "name.keyword", "many"), 200);
     assert_int_equal(hits_of(&box, "e", "name.keyword", "bill"), 0);
     assert_int_equal(hits_of(&box, "e", "other.keyword", "x"), 1);
-    box_index(&box, "e", "7", "{\"other\":\"y\"}");
-    box_index(&box, "e", "7", "{\"name\":\"many\",\"other\":\"y\"}");
+    fixture_index(&box, "e", "7", "{\"other\":\"y\"}");
+    fixture_index(&box, "e", "7", "{\"name\":\"many\",\"other\":\"y\"}");
     assert_int_equal(hits_of(&box, "e", "name.keyword", "many"), 200);
-    box_delete(&box, "e", "7");
+    fixture_delete(&box, "e", "7");
     assert_int_equal(hits_of(&box, "e", "name.keyword", "many"), 199);
     assert_int_equal(hits_of(&box, "e", "other.keyword", "y"), 0);
-    box_close(&box);
+    fixture_close(&box);
 }
 
 static void a_closed_index_takes_no_write(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     struct command *command;
     (void)state;
 
-    box_open(&box);
-    box_index(&box, "c", "1", "{}");
+    fixture_open(&box);
+    fixture_index(&box, "c", "1", "{}");
     command = command_new(COMMAND_INDEX_STATE, DIALECT_7);
     command->index.name = SLICE_LIT("c");
     command->index.close = true;
-    box_run(&box, command, 1);
-    assert_int_equal(box_index(&box, "c", "2", "{}")->problem.type, PROBLEM_INDEX_CLOSED);
-    box_reopen(&box);
-    assert_int_equal(box_index(&box, "c", "2", "{}")->problem.type, PROBLEM_INDEX_CLOSED);
-    box_close(&box);
+    fixture_run(&box, command, 1);
+    assert_int_equal(fixture_index(&box, "c", "2", "{}")->problem.type, PROBLEM_INDEX_CLOSED);
+    fixture_reopen(&box);
+    assert_int_equal(fixture_index(&box, "c", "2", "{}")->problem.type, PROBLEM_INDEX_CLOSED);
+    fixture_close(&box);
 }
 
 static void a_missing_index_is_made_but_not_by_a_delete(void **state)
 {
-    struct core_box box;
-    struct write_item item = box_item(WRITE_DELETE, "fresh", "", "1", NULL);
+    struct core_fixture box;
+    struct write_item item = fixture_item(WRITE_DELETE, "fresh", "", "1", NULL);
     (void)state;
 
-    box_open(&box);
-    assert_int_equal(box_one(&box, item)->problem.type, PROBLEM_INDEX_NOT_FOUND);
+    fixture_open(&box);
+    assert_int_equal(fixture_write_one(&box, item)->problem.type, PROBLEM_INDEX_NOT_FOUND);
     item.version_type = VERSION_EXTERNAL;
     item.version = 3;
-    assert_int_equal(box_one(&box, item)->version, 3);
-    assert_int_equal(box_index(&box, "Upper", "1", "{}")->problem.type, PROBLEM_INVALID_INDEX_NAME);
-    box_close(&box);
+    assert_int_equal(fixture_write_one(&box, item)->version, 3);
+    assert_int_equal(fixture_index(&box, "Upper", "1", "{}")->problem.type, PROBLEM_INVALID_INDEX_NAME);
+    fixture_close(&box);
 }
 
 /* Locks or unlocks document 1 of index "fs". */
-static void run_lock(struct core_box *box, enum command_type type)
+static void run_lock(struct core_fixture *box, enum command_type type)
 {
     struct command *command = command_new(type, DIALECT_7);
     command->terms.session = SLICE_LIT("s1");
     command->lock.target_count = 1;
     command->lock.targets = arena_zalloc(&command->arena, sizeof *command->lock.targets);
     *command->lock.targets = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs"), .id = SLICE_LIT("1")};
-    box_run(box, command, 1);
+    fixture_run(box, command, 1);
     assert_int_equal(box->last->problem.type, PROBLEM_NONE);
 }
 
 /* The last timestamp is told by a lock's token, or by a record of its own; each must be found again. */
 static void a_lock_keeps_its_timestamp(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     struct command *command;
     (void)state;
 
-    box_open(&box);
+    fixture_open(&box);
     command = command_new(COMMAND_SESSION_OPEN, DIALECT_7);
     command->session.id = SLICE_LIT("s1");
     command->session.ttl_us = 3600 * TL_SECOND;
-    box_run(&box, command, 1);
+    fixture_run(&box, command, 1);
     for (int i = 0; i < 2; i++) {
         run_lock(&box, i == 0 ? COMMAND_LOCK : COMMAND_UNLOCK);
         tl_ts last = core_last_ts(box.core);
-        uint64_t digest = box_digest(&box);
-        box_reopen(&box);
+        uint64_t digest = fixture_digest(&box);
+        fixture_reopen(&box);
         assert_int_equal(core_last_ts(box.core), last);
-        assert_int_equal(box_digest(&box), digest);
+        assert_int_equal(fixture_digest(&box), digest);
     }
-    box_close(&box);
+    fixture_close(&box);
 }
 
 /* A source of some 10 KB, of which little is searched for. */
@@ -722,27 +722,27 @@ static struct slice large_source(struct arena *arena, int number)
 
 static uint64_t digest_of_bulk(size_t count, bool ahead)
 {
-    struct core_box box;
+    struct core_fixture box;
     struct problem problem;
 
-    box_open(&box);
+    fixture_open(&box);
     box.unbounded = true; /* the core takes commands as large as it is given */
-    box_index_command(&box, COMMAND_INDEX_CREATE, "fs",
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs",
                       "{\"mappings\":{\"dynamic\":false,\"properties\":{\"number\":{\"type\":\"long\"}}}}");
-    struct command *command = box_write(&box, count);
+    struct command *command = fixture_write_command(&box, count);
     struct json_doc *parsed = arena_zalloc(&command->arena, count * sizeof(*parsed));
     for (size_t i = 0; i < count; i++) {
-        struct write_item item = box_item(WRITE_INDEX, "fs", "", NULL, NULL);
+        struct write_item item = fixture_item(WRITE_INDEX, "fs", "", NULL, NULL);
         item.id = arena_printf(&command->arena, "%zu", i * 7919 % count);
         item.source = large_source(&command->arena, (int)i);
         if (ahead && json_parse(&command->arena, item.source, DIALECT_7, JSON_DOCUMENT, &parsed[i], &problem) == 0)
             item.parsed = &parsed[i];
         command->write.items[i] = item;
     }
-    box_run(&box, command, 1);
+    fixture_run(&box, command, 1);
     assert_int_equal(command->write.results[count - 1].outcome, WRITE_CREATED);
-    uint64_t digest = box_digest(&box);
-    box_close(&box);
+    uint64_t digest = fixture_digest(&box);
+    fixture_close(&box);
     return digest;
 }
 
@@ -753,21 +753,21 @@ static uint64_t digest_of_bulk(size_t count, bool ahead)
 /* Goal: the work of a step is counted anew in each, rises with what it does, and is the same on another core. */
 static void work_is_counted_by_step(void **state)
 {
-    struct core_box box[2];
+    struct core_fixture box[2];
     uint64_t work[2][3];
     (void)state;
 
     for (int i = 0; i < 2; i++) {
         struct write_update loop = {.script_source = SLICE_LIT("for (int i = 0; i < 900; i++) { ctx._source.n++ }")};
-        box_open(&box[i]);
-        box_index(&box[i], "u", "0", "{\"n\":1}");
-        box_index(&box[i], "u", "1", "{\"n\":1}");
+        fixture_open(&box[i]);
+        fixture_index(&box[i], "u", "0", "{\"n\":1}");
+        fixture_index(&box[i], "u", "1", "{\"n\":1}");
         work[i][0] = core_step_work(box[i].core);
-        box_index(&box[i], "u", "2", "{\"n\":1}");
+        fixture_index(&box[i], "u", "2", "{\"n\":1}");
         work[i][1] = core_step_work(box[i].core);
-        box_update(&box[i], "u", "1", loop);
+        fixture_update(&box[i], "u", "1", loop);
         work[i][2] = core_step_work(box[i].core);
-        box_close(&box[i]);
+        fixture_close(&box[i]);
     }
     assert_memory_equal(work[0], work[1], sizeof work[0]);
     assert_int_equal(work[0][0], work[0][1]);
@@ -797,52 +797,52 @@ static struct command *rename_command(const char *from, const char *to, tl_ts no
 /* Goal: what a submitter has seen is believed, so that nobody waits while the core looks itself; but for no longer than it holds. */
 static void what_was_seen_of_places_is_believed_while_they_are_watched(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     struct command *command;
     (void)state;
 
-    box_open(&box);
-    box_index_command(&box, COMMAND_INDEX_CREATE, "tree",
+    fixture_open(&box);
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "tree",
                       "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
-    box_index(&box, "tree", "1", "{\"path\":\"/a/x\"}");
+    fixture_index(&box, "tree", "1", "{\"path\":\"/a/x\"}");
     tl_ts lie = box.now; /* who says that nothing lies at /a */
-    command = box_run(&box, rename_command("/a", "/b", lie), 1);
+    command = fixture_run(&box, rename_command("/a", "/b", lie), 1);
     assert_int_equal(command->problem.type, PROBLEM_NONE); /* was never watched */
 
     command = command_new(COMMAND_PLACES_WATCH, DIALECT_7);
     command->places = (struct places_command){slice_from("tree"), {slice_from("/b/"), slice_from("/c")}};
-    tl_ts watched = box_run(&box, command, 1)->ts;
+    tl_ts watched = fixture_run(&box, command, 1)->ts;
     assert_int_equal(watched, box.now);
     assert_false(command->places.empty[0] || command->places.empty[1]);
-    command = box_run(&box, rename_command("/b", "/c", watched - 1), 1);
+    command = fixture_run(&box, rename_command("/b", "/c", watched - 1), 1);
     assert_int_equal(command->problem.type, PROBLEM_NONE); /* seen before it was watched */
 
     command = command_new(COMMAND_PLACES_WATCH, DIALECT_7);
     command->places = (struct places_command){slice_from("tree"), {slice_from("/b"), slice_from("/c")}};
-    box_run(&box, command, 1);
+    fixture_run(&box, command, 1);
     assert_true(command->places.empty[0] && !command->places.empty[1]); /* it knows what a rename has left */
 
     command = command_new(COMMAND_PLACES_WATCH, DIALECT_7);
     command->places = (struct places_command){slice_from("tree"), {slice_from("/c"), slice_from("/d")}};
-    watched = box_run(&box, command, 1)->ts;
-    command = box_run(&box, rename_command("/c", "/d", watched), 1);
+    watched = fixture_run(&box, command, 1)->ts;
+    command = fixture_run(&box, rename_command("/c", "/d", watched), 1);
     assert_int_equal(command->problem.type, PROBLEM_PATH_MISSING); /* so it is believed */
-    box_index(&box, "tree", "2", "{\"path\":\"/elsewhere\"}");
-    command = box_run(&box, rename_command("/c", "/d", watched), 1);
+    fixture_index(&box, "tree", "2", "{\"path\":\"/elsewhere\"}");
+    command = fixture_run(&box, rename_command("/c", "/d", watched), 1);
     assert_int_equal(command->problem.type, PROBLEM_PATH_MISSING);
-    box_index(&box, "tree", "3", "{\"path\":\"/c/d/e\"}");
-    command = box_run(&box, rename_command("/c", "/d", watched), 1);
+    fixture_index(&box, "tree", "3", "{\"path\":\"/c/d/e\"}");
+    command = fixture_run(&box, rename_command("/c", "/d", watched), 1);
     assert_int_equal(command->problem.type, PROBLEM_NONE); /* something has come */
-    box_close(&box);
+    fixture_close(&box);
 }
 
-static void tell(struct core_box *box, const char *name, const char *body, enum problem_type problem)
+static void tell(struct core_fixture *box, const char *name, const char *body, enum problem_type problem)
 {
-    box_object_command(box, COMMAND_COPY_TOLD, name, body);
+    fixture_object_command(box, COMMAND_COPY_TOLD, name, body);
     assert_int_equal(box->last->problem.type, problem);
 }
 
-static void assert_told(struct core_box *box, const char *name, const char *body)
+static void assert_told(struct core_fixture *box, const char *name, const char *body)
 {
     struct catalog *catalog = core_catalog(box->core);
     const struct catalog_object *copy = catalog_object(catalog, CATALOG_COPIES, slice_from(name));
@@ -856,24 +856,24 @@ static void assert_told(struct core_box *box, const char *name, const char *body
 /* What a copy says of itself is kept over a restart; what it does not name stays as it was. */
 static void what_copies_tell_is_kept(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
-    box_open(&box);
+    fixture_open(&box);
     tell(&box, "a", "{\"target\":\"x\",\"place\":1}", PROBLEM_NONE);
     tell(&box, "a", "{\"place\":2}", PROBLEM_NONE);
     assert_told(&box, "a", "{\"target\":\"x\",\"place\":2}");
     tell(&box, "b", "{}", PROBLEM_NONE);
-    box_reopen(&box);
+    fixture_reopen(&box);
     assert_told(&box, "a", "{\"target\":\"x\",\"place\":2}");
     tell(&box, "", "{}", PROBLEM_ILLEGAL_ARGUMENT);
     char *much = mem_alloc(CATALOG_COPY_BYTES_MAX + 64);
     snprintf(much, CATALOG_COPY_BYTES_MAX + 64, "{\"target\":\"%0*d\"}", CATALOG_COPY_BYTES_MAX, 0);
     tell(&box, "a", much, PROBLEM_ILLEGAL_ARGUMENT);
     mem_free(much);
-    box_object_command(&box, COMMAND_COPY_FORGET, "a", NULL);
+    fixture_object_command(&box, COMMAND_COPY_FORGET, "a", NULL);
     assert_int_equal(box.last->problem.type, PROBLEM_NONE);
-    box_object_command(&box, COMMAND_COPY_FORGET, "a", NULL);
+    fixture_object_command(&box, COMMAND_COPY_FORGET, "a", NULL);
     assert_int_equal(box.last->problem.type, PROBLEM_RESOURCE_NOT_FOUND);
     assert_told(&box, "a", NULL);
     for (int i = 0; i < CATALOG_COPIES_MAX; i++) {
@@ -881,22 +881,22 @@ static void what_copies_tell_is_kept(void **state)
         snprintf(name, sizeof name, "n%d", i);
         tell(&box, name, "{}", i + 1 < CATALOG_COPIES_MAX ? PROBLEM_NONE : PROBLEM_LIMIT_EXCEEDED);
     }
-    box_close(&box);
+    fixture_close(&box);
 }
 
 /* --- Users, roles, keys --------------------------------------------------------------------------------------------- */
 
-static void secure(struct core_box *box, enum command_type type, const char *kind, const char *body,
+static void secure(struct core_fixture *box, enum command_type type, const char *kind, const char *body,
                    enum problem_type problem)
 {
     struct command *command = command_new(type, DIALECT_7);
     command->object.name = SLICE_LIT("a");
     command->object.lang = slice_from(kind);
     command->object.body = body == NULL ? SLICE_NONE : slice_from(body);
-    assert_int_equal(box_run(box, command, 1)->problem.type, problem);
+    assert_int_equal(fixture_run(box, command, 1)->problem.type, problem);
 }
 
-static void assert_secured(struct core_box *box, enum catalog_kind kind, const char *body)
+static void assert_secured(struct core_fixture *box, enum catalog_kind kind, const char *body)
 {
     struct catalog *catalog = core_catalog(box->core);
     const struct catalog_object *object = catalog_object(catalog, kind, SLICE_LIT("a"));
@@ -910,10 +910,10 @@ static void assert_secured(struct core_box *box, enum catalog_kind kind, const c
 /* A PUT replaces all but a user's password, a CHANGE what it names; kinds do not meet; all is there after a restart. */
 static void users_roles_and_keys_are_kept(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
-    box_open(&box);
+    fixture_open(&box);
     secure(&box, COMMAND_SECURITY_PUT, "user", "{\"roles\":[]}", PROBLEM_ACTION_REQUEST_VALIDATION);
     assert_secured(&box, CATALOG_USERS, NULL);
     secure(&box, COMMAND_SECURITY_CHANGE, "user", "{\"hash\":\"h\"}", PROBLEM_RESOURCE_NOT_FOUND);
@@ -927,7 +927,7 @@ static void users_roles_and_keys_are_kept(void **state)
     secure(&box, COMMAND_SECURITY_PUT, "role", "{}", PROBLEM_NONE);
     secure(&box, COMMAND_SECURITY_PUT, "api_key", "{\"hash\":\"k\"}", PROBLEM_NONE);
     secure(&box, COMMAND_SECURITY_PUT, "group", "{}", PROBLEM_ILLEGAL_ARGUMENT);
-    box_reopen(&box);
+    fixture_reopen(&box);
     assert_secured(&box, CATALOG_USERS, "{\"roles\":[\"r\"],\"hash\":\"i\"}");
     assert_secured(&box, CATALOG_ROLES, "{}");
     assert_secured(&box, CATALOG_API_KEYS, "{\"hash\":\"k\"}");
@@ -935,16 +935,16 @@ static void users_roles_and_keys_are_kept(void **state)
     secure(&box, COMMAND_SECURITY_DELETE, "api_key", NULL, PROBLEM_RESOURCE_NOT_FOUND);
     assert_secured(&box, CATALOG_API_KEYS, NULL);
     assert_secured(&box, CATALOG_ROLES, "{}");
-    box_close(&box);
+    fixture_close(&box);
 }
 
-static void create_index(struct core_box *box, const char *name, const char *body)
+static void create_index(struct core_fixture *box, const char *name, const char *body)
 {
     struct command *command = command_new(COMMAND_INDEX_CREATE, DIALECT_7);
     command->index.name = slice_from(name);
     command->index.body = slice_from(body);
     command->index.uuid = arena_printf(&command->arena, "uuid-of-index-%s-padding", name);
-    assert_int_equal(box_run(box, command, 1)->problem.type, PROBLEM_NONE);
+    assert_int_equal(fixture_run(box, command, 1)->problem.type, PROBLEM_NONE);
 }
 
 static bool is_not_b(const void *context, struct slice name)
@@ -956,20 +956,20 @@ static bool is_not_b(const void *context, struct slice name)
 /* What is not seen is in no list, under no number, behind no alias; the catalog that it was made of has it still. */
 static void a_catalog_is_seen_in_part(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     const struct catalog_index *index;
     const struct catalog_alias *alias;
     struct problem problem;
     struct arena arena = ARENA_INIT;
     (void)state;
 
-    box_open(&box);
+    fixture_open(&box);
     create_index(&box, "a", "{\"aliases\":{\"both\":{}}}");
     create_index(&box, "b", "{\"aliases\":{\"both\":{},\"own\":{}}}");
     create_index(&box, "c", "{}");
     struct catalog *all = core_catalog(box.core);
     uint32_t number = catalog_index(all, SLICE_LIT("b"))->number;
-    struct catalog *seen = catalog_seen(all, is_not_b, NULL);
+    struct catalog *seen = catalog_filter(all, is_not_b, NULL);
     assert_int_equal(catalog_index_count(seen), 2);
     assert_null(catalog_index(seen, SLICE_LIT("b")));
     assert_null(catalog_index_by_number(seen, number));
@@ -977,7 +977,7 @@ static void a_catalog_is_seen_in_part(void **state)
     assert_int_equal(catalog_find(seen, SLICE_LIT("both"), false, DIALECT_7, &arena, &index, &alias, &problem), 0);
     assert_slice_equal(index->name, "a");
     assert_non_null(catalog_index(seen, SLICE_LIT("c")));
-    struct catalog *again = catalog_seen(seen, is_not_b, NULL);
+    struct catalog *again = catalog_filter(seen, is_not_b, NULL);
     assert_ptr_equal(again, seen);
     assert_int_equal(catalog_index_count(all), 3);
     assert_true(catalog_has_alias(all, SLICE_LIT("own")));
@@ -986,7 +986,7 @@ static void a_catalog_is_seen_in_part(void **state)
     catalog_unref(seen);
     catalog_unref(all);
     arena_deinit(&arena);
-    box_close(&box);
+    fixture_close(&box);
 }
 
 int main(void)

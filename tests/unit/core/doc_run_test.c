@@ -4,7 +4,7 @@
  * and older versions are asked for by random rising keys, close together and far apart; where they are close it must know.
  * And bulks whose ids rise, some of them twice, do what the same writes do one by one.
  */
-#include "../../lib/core_box.h"
+#include "../../lib/core_fixture.h"
 #include "../../lib/unit.h"
 
 #include "base/rand.h"
@@ -129,7 +129,7 @@ static struct write_item bulk_item(struct rng *rng, unsigned number, char id[16]
     enum write_op op = ops[rng_below(rng, 5)];
     snprintf(id, 16, "f%05u", number);
     snprintf(source, 32, "{\"n\":%u}", (unsigned)rng_below(rng, 3));
-    struct write_item item = box_item(op, "fs", "", id, source);
+    struct write_item item = fixture_item(op, "fs", "", id, source);
     if (op == WRITE_DELETE)
         item.source = SLICE_NONE;
     if (rng_below(rng, 6) == 0)
@@ -137,10 +137,10 @@ static struct write_item bulk_item(struct rng *rng, unsigned number, char id[16]
     return item;
 }
 
-static void compare(struct core_box *single, struct command *command)
+static void compare(struct core_fixture *single, struct command *command)
 {
     for (size_t i = 0; i < command->write.item_count; i++) {
-        const struct write_result *expected = box_one(single, command->write.items[i]);
+        const struct write_result *expected = fixture_write_one(single, command->write.items[i]);
         const struct write_result *result = &command->write.results[i];
         assert_int_equal(result->outcome, expected->outcome);
         assert_int_equal(result->conflict, expected->conflict);
@@ -153,31 +153,31 @@ static void compare(struct core_box *single, struct command *command)
 static void compare_bulks(bool in_transactions, uint64_t seed)
 {
     enum { BULKS = 60, ITEMS = 50, BULKS_OF_ONE = 4 };
-    struct core_box bulked, single;
+    struct core_fixture bulked, single;
     struct rng rng;
     rng_init(&rng, seed);
-    box_open(&bulked);
-    box_open(&single);
+    fixture_open(&bulked);
+    fixture_open(&single);
     for (unsigned b = 0; b < BULKS; b++) {
         char id[16], ids[ITEMS][16], sources[ITEMS][32];
         snprintf(id, sizeof id, "t%u", b / BULKS_OF_ONE);
-        struct command *command = box_write(&bulked, ITEMS);
+        struct command *command = fixture_write_command(&bulked, ITEMS);
         unsigned number = (unsigned)rng_below(&rng, 300), step_max = 1 + (unsigned)rng_below(&rng, 20);
         for (unsigned i = 0; i < ITEMS; i++, number += (unsigned)rng_below(&rng, step_max + 1))
             command->write.items[i] = bulk_item(&rng, number, ids[i], sources[i]);
         if (in_transactions && b % BULKS_OF_ONE == 0)
-            box_txn(&bulked, COMMAND_TXN_BEGIN, id);
+            fixture_txn(&bulked, COMMAND_TXN_BEGIN, id);
         if (in_transactions)
             command->terms.transaction = slice_from(id);
-        box_run(&bulked, command, 1);
+        fixture_run(&bulked, command, 1);
         compare(&single, command);
         if (in_transactions && b % BULKS_OF_ONE == BULKS_OF_ONE - 1)
-            box_txn(&bulked, COMMAND_TXN_COMMIT, id);
+            fixture_txn(&bulked, COMMAND_TXN_COMMIT, id);
         if (!in_transactions || b % BULKS_OF_ONE == BULKS_OF_ONE - 1)
-            assert_int_equal(box_count(&bulked, "fs"), box_count(&single, "fs"));
+            assert_int_equal(fixture_count(&bulked, "fs"), fixture_count(&single, "fs"));
     }
-    box_close(&bulked);
-    box_close(&single);
+    fixture_close(&bulked);
+    fixture_close(&single);
 }
 
 static void a_rising_bulk_does_what_single_writes_do(void **state)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Entries of the log: what is taken apart is what was put together, damage leaves nothing behind, and two cores that apply the same are the same. */
-#include "../../lib/core_box.h"
+#include "../../lib/core_fixture.h"
 #include "../../lib/unit.h"
 
 #include "../../lib/command_sample.h"
-#include "core/step/command_code.h"
-#include "core/step/entry.h"
+#include "core/step/command_codec.h"
+#include "core/step/command_group.h"
 
 static void free_all(struct list *commands)
 {
@@ -19,35 +19,35 @@ static void free_all(struct list *commands)
 static const enum command_type some_types[] = {COMMAND_WRITE, COMMAND_LOCK, COMMAND_RESTART, COMMAND_MAINTAIN};
 enum { SOME = sizeof(some_types) / sizeof(*some_types) };
 
-static const struct entry_head some_head = {.host = 513, .ts = BOX_START, .clock = 77};
-static const struct entry_head head_in_a_cluster = {
-    .host = 2, .ts = BOX_START, .clock = 77, .life = 4711, .number = 300};
+static const struct command_group_header some_head = {.host = 513, .ts = FIXTURE_START, .clock = 77};
+static const struct command_group_header head_in_a_cluster = {
+    .host = 2, .ts = FIXTURE_START, .clock = 77, .life = 4711, .number = 300};
 
-static void put_together(const struct entry_head *head, struct command **commands, struct buf *buf)
+static void put_together(const struct command_group_header *head, struct command **commands, struct buf *buf)
 {
     struct rng rng;
 
     rng_init(&rng, 3);
-    entry_begin(head, buf);
+    command_group_begin(head, buf);
     for (int i = 0; i < SOME; i++) {
         commands[i] = sample_command(some_types[i], i == 0 ? NULL : &rng);
-        entry_add(commands[i], buf);
+        command_group_add(commands[i], buf);
     }
 }
 
-static void check_whole(const struct entry_head *wanted)
+static void check_whole(const struct command_group_header *wanted)
 {
     struct command *commands[SOME];
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     struct list taken = LIST_INIT(taken);
-    struct entry_head head;
+    struct command_group_header head;
     int i = 0;
 
     put_together(wanted, commands, &buf);
     assert_int_equal(buf.data[0], wanted->life == 0 ? 1 : 2);
-    assert_int_equal(entry_read_head(buf_as_slice(&buf), &head), 0);
+    assert_int_equal(command_group_read_header(buf_as_slice(&buf), &head), 0);
     assert_int_equal(head.number, wanted->number);
-    assert_int_equal(entry_decode(buf_as_slice(&buf), &head, &taken), 0);
+    assert_int_equal(command_group_decode(buf_as_slice(&buf), &head, &taken), 0);
     assert_int_equal(head.host, wanted->host);
     assert_int_equal(head.ts, wanted->ts);
     assert_int_equal(head.clock, wanted->clock);
@@ -80,7 +80,7 @@ static bool is_version_raised(struct slice bytes, struct slice again)
     while (at < bytes.len && at < again.len && bytes.data[at] == again.data[at])
         at++;
     return at < bytes.len && at < again.len && bytes.data[at] < again.data[at] &&
-           again.data[at] == COMMAND_CODE_VERSION;
+           again.data[at] == COMMAND_CODEC_VERSION;
 }
 
 /* What is not refused is the one form of what it says, in the versions of its commands. */
@@ -88,22 +88,22 @@ static void check_damaged(struct slice bytes)
 {
     struct buf again = BUF_INIT(BUF_UNLIMITED);
     struct list taken = LIST_INIT(taken);
-    struct entry_head head;
-    int r = entry_decode(bytes, &head, &taken);
+    struct command_group_header head;
+    int r = command_group_decode(bytes, &head, &taken);
 
-    assert_true(r == 0 || r == TL_ERR_CORRUPT || r == COMMAND_CODE_NEWER);
+    assert_true(r == 0 || r == TL_ERR_CORRUPT || r == COMMAND_CODEC_NEWER);
     if (r != 0) {
         assert_true(list_empty(&taken));
         return;
     }
-    entry_begin(&head, &again);
-    list_for_each(link, &taken) entry_add(list_entry(link, struct command, link), &again);
+    command_group_begin(&head, &again);
+    list_for_each(link, &taken) command_group_add(list_entry(link, struct command, link), &again);
     assert_true(slice_equal(buf_as_slice(&again), bytes) || is_version_raised(bytes, buf_as_slice(&again)));
     free_all(&taken);
     buf_deinit(&again);
 }
 
-static void check_all_damage(const struct entry_head *head)
+static void check_all_damage(const struct command_group_header *head)
 {
     struct command *commands[SOME];
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
@@ -131,16 +131,16 @@ static void damage_is_refused_or_another_entry(void **state)
 /* --- Hosts (README.md, "Hosts") ----------------------------------------------------------------------------------- */
 
 /* Applies one command as an entry. Returns: what became of it; NULL: it waits, or was passed over with *ret_counts false. */
-static struct command *order(struct core_box *box, uint16_t host, uint64_t life, uint64_t number,
+static struct command *order(struct core_fixture *box, uint16_t host, uint64_t life, uint64_t number,
                              struct command *command, bool *ret_counts)
 {
     struct list commands = LIST_INIT(commands);
-    struct entry_head head = {
+    struct command_group_header head = {
         .host = host, .ts = ++box->now, .clock = box->clock += 10, .life = life, .number = number};
 
     list_append(&commands, &command->link);
-    int r = entry_apply(box->core, &head, &commands, &box->effects);
-    assert_true(r == 0 || r == ENTRY_PASSED_OVER);
+    int r = command_group_apply(box->core, &head, &commands, &box->effects);
+    assert_true(r == 0 || r == COMMAND_GROUP_IGNORED);
     *ret_counts = r == 0;
     free_all(&commands);
     if (list_empty(&box->effects.completed))
@@ -150,7 +150,7 @@ static struct command *order(struct core_box *box, uint16_t host, uint64_t life,
     return list_entry(link, struct command, link);
 }
 
-static struct command *join_of(struct core_box *box, const char *name, uint64_t life, const char *build)
+static struct command *join_of(struct core_fixture *box, const char *name, uint64_t life, const char *build)
 {
     struct command *command = command_new(COMMAND_JOIN, DIALECT_7);
 
@@ -164,7 +164,7 @@ static struct command *join_of(struct core_box *box, const char *name, uint64_t 
 }
 
 /* Returns: the host's number; 0: it was refused. */
-static uint16_t join(struct core_box *box, const char *name, uint64_t life, const char *build)
+static uint16_t join(struct core_fixture *box, const char *name, uint64_t life, const char *build)
 {
     bool counts;
     struct command *command = order(box, 0, 0, 0, join_of(box, name, life, build), &counts);
@@ -174,7 +174,7 @@ static uint16_t join(struct core_box *box, const char *name, uint64_t life, cons
     return number;
 }
 
-static void gone(struct core_box *box, const char *name, uint64_t life, bool forget)
+static void gone(struct core_fixture *box, const char *name, uint64_t life, bool forget)
 {
     bool counts;
     struct command *command = command_new(COMMAND_HOST_GONE, DIALECT_7);
@@ -183,7 +183,7 @@ static void gone(struct core_box *box, const char *name, uint64_t life, bool for
     command_free(order(box, 0, 0, 0, command, &counts));
 }
 
-static bool beats(struct core_box *box, uint16_t host, uint64_t life, uint64_t number)
+static bool beats(struct core_fixture *box, uint16_t host, uint64_t life, uint64_t number)
 {
     bool counts;
     struct command *command = command_new(COMMAND_HEARTBEAT, DIALECT_7);
@@ -196,11 +196,11 @@ static bool beats(struct core_box *box, uint16_t host, uint64_t life, uint64_t n
 
 static void an_entry_counts_once_and_in_its_life(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     size_t count;
     (void)state;
 
-    box_open(&box);
+    fixture_open(&box);
     assert_int_equal(join(&box, "b", 10, "1"), 1);
     assert_int_equal(join(&box, "a", 20, "1"), 2);
     assert_true(beats(&box, 1, 10, 1));
@@ -223,16 +223,16 @@ static void an_entry_counts_once_and_in_its_life(void **state)
     gone(&box, "b", 12, true);
     assert_null(core_host(box.core, 1));
     assert_int_equal(join(&box, "b", 13, "1"), 3);
-    box_close(&box);
+    fixture_close(&box);
 }
 
 static void who_differs_is_refused(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     bool counts;
     (void)state;
 
-    box_open(&box);
+    fixture_open(&box);
     assert_int_equal(join(&box, "a", 1, "1"), 1);
     assert_int_equal(join(&box, "b", 2, "2"), 0);
     assert_int_equal(join(&box, "b", 0, "1"), 0);
@@ -244,10 +244,10 @@ static void who_differs_is_refused(void **state)
     assert_non_null(memmem(command->problem.reason.data, command->problem.reason.len, "max-sessions", 12));
     command_free(command);
     assert_int_equal(join(&box, "a", 3, "2"), 1); /* alone, it may be of another build */
-    box_close(&box);
+    fixture_close(&box);
 }
 
-static void session(struct core_box *box, enum command_type type, const char *id, uint16_t host)
+static void session(struct core_fixture *box, enum command_type type, const char *id, uint16_t host)
 {
     bool counts;
     struct command *command = command_new(type, DIALECT_7);
@@ -258,7 +258,7 @@ static void session(struct core_box *box, enum command_type type, const char *id
     command_free(order(box, 0, 0, 0, command, &counts));
 }
 
-static struct command *lock(struct core_box *box, const char *id, uint16_t host)
+static struct command *lock(struct core_fixture *box, const char *id, uint16_t host)
 {
     bool counts;
     struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
@@ -275,10 +275,10 @@ static struct command *lock(struct core_box *box, const char *id, uint16_t host)
 /* What waits for it ends, and what it kept alive lives on by its lease; what others are about goes on. */
 static void a_host_that_goes_takes_nothing_else_with_it(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
-    box_open(&box);
+    fixture_open(&box);
     assert_int_equal(join(&box, "a", 1, "1"), 1);
     assert_int_equal(join(&box, "b", 2, "1"), 2);
     session(&box, COMMAND_SESSION_OPEN, "s", 1);
@@ -298,22 +298,22 @@ static void a_host_that_goes_takes_nothing_else_with_it(void **state)
     assert_true(core_next_lease_end(box.core) != TL_TS_MAX);
     core_stop(box.core, &box.effects);
     free_all(&box.effects.completed);
-    box_close(&box);
+    fixture_close(&box);
 }
 
-static void apply(struct core_box *box, const char *id, tl_ts ts)
+static void apply(struct core_fixture *box, const char *id, tl_ts ts)
 {
-    struct command *command = box_write(box, 1);
+    struct command *command = fixture_write_command(box, 1);
     struct list commands = LIST_INIT(commands);
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
-    struct entry_head head = {.ts = ts};
+    struct command_group_header head = {.ts = ts};
 
-    command->write.items[0] = box_item(WRITE_INDEX, "fs", "", id, "{}");
-    entry_begin(&head, &buf);
-    entry_add(command, &buf);
-    entry_add(command, &buf);
-    assert_int_equal(entry_decode(buf_as_slice(&buf), &head, &commands), 0);
-    assert_int_equal(entry_apply(box->core, &head, &commands, &box->effects), 0);
+    command->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", id, "{}");
+    command_group_begin(&head, &buf);
+    command_group_add(command, &buf);
+    command_group_add(command, &buf);
+    assert_int_equal(command_group_decode(buf_as_slice(&buf), &head, &commands), 0);
+    assert_int_equal(command_group_apply(box->core, &head, &commands, &box->effects), 0);
     free_all(&box->effects.completed);
     command_free(command);
     buf_deinit(&buf);
@@ -322,36 +322,36 @@ static void apply(struct core_box *box, const char *id, tl_ts ts)
 /* A proposer's clock may be behind: then the next timestamps are taken. */
 static void timestamps_rise_whatever_is_proposed(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
-    box_open(&box);
-    apply(&box, "1", BOX_START);
-    assert_int_equal(core_last_ts(box.core), BOX_START + 1);
-    apply(&box, "2", BOX_START - 100);
-    assert_int_equal(core_last_ts(box.core), BOX_START + 3);
-    apply(&box, "3", BOX_START + 100);
-    assert_int_equal(core_last_ts(box.core), BOX_START + 101);
-    box_close(&box);
+    fixture_open(&box);
+    apply(&box, "1", FIXTURE_START);
+    assert_int_equal(core_last_ts(box.core), FIXTURE_START + 1);
+    apply(&box, "2", FIXTURE_START - 100);
+    assert_int_equal(core_last_ts(box.core), FIXTURE_START + 3);
+    apply(&box, "3", FIXTURE_START + 100);
+    assert_int_equal(core_last_ts(box.core), FIXTURE_START + 101);
+    fixture_close(&box);
 }
 
 static void chains_are_equal_while_entries_are(void **state)
 {
-    struct core_box a, b;
+    struct core_fixture a, b;
     (void)state;
 
-    box_open(&a);
-    box_open(&b);
+    fixture_open(&a);
+    fixture_open(&b);
     core_begin_chain(a.core, 5);
     core_begin_chain(b.core, 5);
-    apply(&a, "1", BOX_START);
-    apply(&b, "1", BOX_START);
+    apply(&a, "1", FIXTURE_START);
+    apply(&b, "1", FIXTURE_START);
     assert_true(core_chain(a.core) == core_chain(b.core) && core_chain(a.core) != 5);
-    apply(&a, "1", BOX_START + 10);
-    apply(&b, "1", BOX_START + 11);
+    apply(&a, "1", FIXTURE_START + 10);
+    apply(&b, "1", FIXTURE_START + 11);
     assert_true(core_chain(a.core) != core_chain(b.core));
-    box_close(&a);
-    box_close(&b);
+    fixture_close(&a);
+    fixture_close(&b);
 }
 
 int main(void)

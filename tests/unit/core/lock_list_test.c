@@ -4,7 +4,7 @@
  * order of the tree, whatever comes between two pieces.
  * Method: thousands of locks through core_step(), more of them between the pieces; the table of locks says what is right.
  */
-#include "../../lib/core_box.h"
+#include "../../lib/core_fixture.h"
 #include "../../lib/unit.h"
 
 #include <stdlib.h>
@@ -22,30 +22,30 @@ enum {
 struct list_of_rows {
     struct status_row *rows;
     size_t count, capacity;
-    struct status_crowd crowds[16];
+    struct status_overflow crowds[16];
     size_t crowd_count;
     size_t pieces;
     struct arena arena;
 };
 
-static void open_session(struct core_box *box, const char *id)
+static void open_session(struct core_fixture *box, const char *id)
 {
     struct command *command = command_new(COMMAND_SESSION_OPEN, DIALECT_7);
     command->session.id = arena_copy(&command->arena, slice_from(id));
     command->session.ttl_us = 3600 * TL_SECOND;
-    assert_int_equal(box_run(box, command, 1)->problem.type, PROBLEM_NONE);
+    assert_int_equal(fixture_run(box, command, 1)->problem.type, PROBLEM_NONE);
 }
 
-static void lock(struct core_box *box, const char *session, struct lock_target *targets, size_t count)
+static void lock(struct core_fixture *box, const char *session, struct lock_target *targets, size_t count)
 {
     struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
     command->terms.session = arena_copy(&command->arena, slice_from(session));
     command->lock.targets = targets;
     command->lock.target_count = count;
-    assert_int_equal(box_run(box, command, 1)->problem.type, PROBLEM_NONE);
+    assert_int_equal(fixture_run(box, command, 1)->problem.type, PROBLEM_NONE);
 }
 
-static void lock_documents(struct core_box *box, const char *prefix, size_t count, struct arena *arena)
+static void lock_documents(struct core_fixture *box, const char *prefix, size_t count, struct arena *arena)
 {
     struct lock_target *targets = arena_alloc(arena, AT_ONCE * sizeof *targets);
     for (size_t i = 0; i < count; i += AT_ONCE) {
@@ -57,14 +57,14 @@ static void lock_documents(struct core_box *box, const char *prefix, size_t coun
     }
 }
 
-static struct command *ask(struct core_box *box, uint64_t place, struct status_crowd crowd)
+static struct command *ask(struct core_fixture *box, uint64_t place, struct status_overflow crowd)
 {
     struct command *command = command_new(COMMAND_STATUS, DIALECT_7);
     command->status.what = STATUS_LOCKS;
-    command->status.place = place;
-    command->status.crowd = crowd;
-    command = box_run(box, command, 1);
-    assert_in_range(command->status.steps, 1, STEPS_MAX);
+    command->status.cursor = place;
+    command->status.overflow = crowd;
+    command = fixture_run(box, command, 1);
+    assert_in_range(command->status.work, 1, STEPS_MAX);
     return command;
 }
 
@@ -78,8 +78,8 @@ static void take(struct list_of_rows *all, const struct status_command *status)
             (struct status_row){arena_copy(&all->arena, row->key), arena_copy(&all->arena, row->name),
                                 arena_copy(&all->arena, row->holders), arena_copy(&all->arena, row->waiters)};
     }
-    for (size_t i = 0; i < status->crowd_count; i++)
-        all->crowds[all->crowd_count++] = status->crowds[i];
+    for (size_t i = 0; i < status->overflow_count; i++)
+        all->crowds[all->crowd_count++] = status->overflows[i];
 }
 
 static int compare_keys(const void *a, const void *b)
@@ -88,21 +88,21 @@ static int compare_keys(const void *a, const void *b)
 }
 
 /* All rows sorted; `between` (may be NULL) is done after each piece. */
-static void read_all(struct core_box *box, struct list_of_rows *all, void (*between)(struct core_box *, size_t))
+static void read_all(struct core_fixture *box, struct list_of_rows *all, void (*between)(struct core_fixture *, size_t))
 {
     uint64_t place = 0;
     *all = (struct list_of_rows){.arena = ARENA_INIT};
     do {
-        struct command *command = ask(box, place, (struct status_crowd){0});
+        struct command *command = ask(box, place, (struct status_overflow){0});
         take(all, &command->status);
-        place = command->status.place;
+        place = command->status.cursor;
         if (between != NULL)
             between(box, all->pieces);
     } while (place != 0);
     for (size_t i = 0; i < all->crowd_count; i++)
-        for (struct status_crowd crowd = all->crowds[i]; crowd.number != 0;) {
+        for (struct status_overflow crowd = all->crowds[i]; crowd.number != 0;) {
             struct command *command = ask(box, 0, crowd);
-            crowd = command->status.crowd;
+            crowd = command->status.overflow;
             take(all, &command->status);
         }
     qsort(all->rows, all->count, sizeof *all->rows, compare_keys);
@@ -110,12 +110,12 @@ static void read_all(struct core_box *box, struct list_of_rows *all, void (*betw
 
 static void each_lock_is_told_once_in_order(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     struct list_of_rows all;
     struct arena arena = ARENA_INIT;
     size_t count;
     (void)state;
-    box_open(&box);
+    fixture_open(&box);
     open_session(&box, "s");
     struct lock_target mixed[] = {
         {.mode = LOCK_S, .index = SLICE_LIT("a"), .id = SLICE_LIT("x")},
@@ -138,10 +138,10 @@ static void each_lock_is_told_once_in_order(void **state)
     }
     arena_deinit(&all.arena);
     arena_deinit(&arena);
-    box_close(&box);
+    fixture_close(&box);
 }
 
-static void lock_more(struct core_box *box, size_t piece)
+static void lock_more(struct core_fixture *box, size_t piece)
 {
     struct arena arena = ARENA_INIT;
     char prefix[32];
@@ -154,12 +154,12 @@ static void lock_more(struct core_box *box, size_t piece)
 /* The table grows, several times over, while it is read. */
 static void what_was_there_all_the_time_is_told_once(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     struct list_of_rows all;
     struct arena arena = ARENA_INIT;
     size_t old = 0;
     (void)state;
-    box_open(&box);
+    fixture_open(&box);
     open_session(&box, "s");
     lock_documents(&box, "old", DOCUMENTS, &arena);
     read_all(&box, &all, lock_more);
@@ -171,7 +171,7 @@ static void what_was_there_all_the_time_is_told_once(void **state)
     assert_true(all.count > DOCUMENTS);
     arena_deinit(&all.arena);
     arena_deinit(&arena);
-    box_close(&box);
+    fixture_close(&box);
 }
 
 static size_t count_text(struct slice text, const char *what)
@@ -185,12 +185,12 @@ static size_t count_text(struct slice text, const char *what)
 /* Thousands at one resource are told in pieces, too. */
 static void crowd_is_told_in_pieces(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     struct list_of_rows all;
     struct lock_target target = {.mode = LOCK_S, .index = SLICE_LIT("fs"), .id = SLICE_LIT("1")};
     size_t holders = 0;
     (void)state;
-    box_open(&box);
+    fixture_open(&box);
     for (size_t i = 0; i < CROWD; i++) {
         char id[32];
         snprintf(id, sizeof id, "s%zu", i);
@@ -204,14 +204,14 @@ static void crowd_is_told_in_pieces(void **state)
     assert_int_equal(holders, CROWD);
     assert_true(all.pieces >= 3);
     arena_deinit(&all.arena);
-    box_close(&box);
+    fixture_close(&box);
 }
 
 /* --- Owners ------------------------------------------------------------------------------------------------------- */
 
 enum { OWNERS = 2500, OWNERS_TOLD = 1000 };
 
-static void open_sessions(struct core_box *box, const char *prefix, size_t count)
+static void open_sessions(struct core_fixture *box, const char *prefix, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         char id[32];
@@ -220,29 +220,29 @@ static void open_sessions(struct core_box *box, const char *prefix, size_t count
     }
 }
 
-static void close_session(struct core_box *box, const char *id)
+static void close_session(struct core_fixture *box, const char *id)
 {
     struct command *command = command_new(COMMAND_SESSION_CLOSE, DIALECT_7);
     command->session.id = slice_from(id);
-    assert_int_equal(box_run(box, command, 1)->problem.type, PROBLEM_NONE);
+    assert_int_equal(fixture_run(box, command, 1)->problem.type, PROBLEM_NONE);
 }
 
-static void open_transaction(struct core_box *box, size_t number)
+static void open_transaction(struct core_fixture *box, size_t number)
 {
     struct command *command = command_new(COMMAND_TXN_BEGIN, DIALECT_7);
     command->txn.id = arena_printf(&command->arena, "t%zu", number);
     command->txn.mode = TXN_UPDATE;
     command->txn.idle_us = 3600 * TL_SECOND;
-    assert_int_equal(box_run(box, command, 1)->problem.type, PROBLEM_NONE);
+    assert_int_equal(fixture_run(box, command, 1)->problem.type, PROBLEM_NONE);
 }
 
-static struct command *ask_piece(struct core_box *box, enum status_what what, const char *id, uint64_t place)
+static struct command *ask_piece(struct core_fixture *box, enum status_what what, const char *id, uint64_t place)
 {
     struct command *command = command_new(COMMAND_STATUS, DIALECT_7);
     command->status.what = what;
     command->status.id = slice_from(id);
-    command->status.place = place;
-    return box_run(box, command, 1);
+    command->status.cursor = place;
+    return fixture_run(box, command, 1);
 }
 
 /* Names and numbers rise from one member to the next. Returns: how many there are. */
@@ -264,16 +264,16 @@ static size_t count_rising(struct slice text, const char *name, uint64_t *last)
 /* All of them at the end, those that closed, opened and closed again between the pieces aside. */
 static void sessions_are_told_in_pieces(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     uint64_t place = 0, last = 0;
     size_t count = 0, pieces = 0;
     (void)state;
-    box_open(&box);
+    fixture_open(&box);
     open_sessions(&box, "s", OWNERS);
     do {
         const struct status_command *status = &ask_piece(&box, STATUS_SESSIONS, "", place)->status;
-        place = status->place;
-        size_t told = count_rising(status->rest, "\"session\":", &last);
+        place = status->cursor;
+        size_t told = count_rising(status->page, "\"session\":", &last);
         assert_in_range(told, 1, OWNERS_TOLD);
         assert_true((place == 0) == slice_is(status->body, "[]"));
         count += told;
@@ -285,55 +285,55 @@ static void sessions_are_told_in_pieces(void **state)
     } while (place != 0);
     assert_int_equal(count, OWNERS - 1 + 10);
     assert_int_equal(pieces, 3);
-    box_close(&box);
+    fixture_close(&box);
 }
 
 static void transactions_are_told_in_pieces(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     uint64_t place = 0, last = 0;
     size_t count = 0, pieces = 0;
     (void)state;
-    box_open(&box);
+    fixture_open(&box);
     for (size_t i = 0; i < OWNERS; i++)
         open_transaction(&box, i);
     do {
         const struct status_command *status = &ask_piece(&box, STATUS_TRANSACTIONS, "", place)->status;
-        place = status->place;
-        count += count_rising(status->rest, "\"transaction\":", &last);
+        place = status->cursor;
+        count += count_rising(status->page, "\"transaction\":", &last);
         pieces++;
     } while (place != 0);
     assert_int_equal(count, OWNERS);
     assert_int_equal(pieces, 3);
-    box_close(&box);
+    fixture_close(&box);
 }
 
 /* The locks of one, of which some are taken between the pieces; then it ends, and the next piece says so. */
 static void locks_of_a_session_are_told_in_pieces(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     struct arena arena = ARENA_INIT;
     uint64_t place = 0;
     size_t count = 0, pieces = 0;
     (void)state;
-    box_open(&box);
+    fixture_open(&box);
     open_session(&box, "s");
     lock_documents(&box, "old", DOCUMENTS, &arena);
     do {
         const struct status_command *status = &ask_piece(&box, STATUS_SESSIONS, "s", place)->status;
         assert_true((place == 0) == (status->body.len > 0));
-        place = status->place;
-        count += count_text(arena_copy(&arena, status->rest), "\"old");
+        place = status->cursor;
+        count += count_text(arena_copy(&arena, status->page), "\"old");
         if (pieces++ == 0)
             lock_documents(&box, "new", AT_ONCE, &arena);
     } while (place != 0);
     assert_int_equal(count, DOCUMENTS);
     assert_int_equal(pieces, 3);
-    place = ask_piece(&box, STATUS_SESSIONS, "s", 0)->status.place;
+    place = ask_piece(&box, STATUS_SESSIONS, "s", 0)->status.cursor;
     close_session(&box, "s");
     assert_int_equal(ask_piece(&box, STATUS_SESSIONS, "s", place)->problem.type, PROBLEM_SESSION_MISSING);
     arena_deinit(&arena);
-    box_close(&box);
+    fixture_close(&box);
 }
 
 int main(void)

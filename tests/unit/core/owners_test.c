@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the simulator of owners found, one small case each, and limits: sessions and transactions through core_step(). */
-#include "../../lib/core_box.h"
-#include "../../lib/upkeep.h"
+#include "../../lib/core_fixture.h"
+#include "../../lib/maintenance.h"
 #include "../../lib/unit.h"
 
 #include "core/owners/names.h"
@@ -14,7 +14,7 @@
 
 #include <stdio.h>
 
-static struct command *open_session(struct core_box *box, const char *id, struct write_item *actions, size_t count)
+static struct command *open_session(struct core_fixture *box, const char *id, struct write_item *actions, size_t count)
 {
     struct command *command = command_new(COMMAND_SESSION_OPEN, DIALECT_7);
 
@@ -22,34 +22,34 @@ static struct command *open_session(struct core_box *box, const char *id, struct
     command->session.ttl_us = 10 * TL_SECOND;
     command->session.on_expire = actions;
     command->session.on_expire_count = count;
-    return box_run(box, command, 1);
+    return fixture_run(box, command, 1);
 }
 
-static void end_session(struct core_box *box, const char *id)
+static void end_session(struct core_fixture *box, const char *id)
 {
     struct command *command = command_new(COMMAND_SESSION_CLOSE, DIALECT_7);
 
     command->session.id = slice_from(id);
     command->session.force = true;
-    assert_int_equal(box_run(box, command, 1)->problem.type, PROBLEM_NONE);
+    assert_int_equal(fixture_run(box, command, 1)->problem.type, PROBLEM_NONE);
 }
 
-static struct command *transaction(struct core_box *box, enum command_type type, const char *id)
+static struct command *transaction(struct core_fixture *box, enum command_type type, const char *id)
 {
     struct command *command = command_new(type, DIALECT_7);
 
     command->txn.id = slice_from(id);
     command->txn.idle_us = 60 * TL_SECOND;
-    return box_run(box, command, 1);
+    return fixture_run(box, command, 1);
 }
 
-static struct write_result *write_in(struct core_box *box, const char *id, struct write_item item)
+static struct write_result *write_in(struct core_fixture *box, const char *id, struct write_item item)
 {
-    struct command *command = box_write(box, 1);
+    struct command *command = fixture_write_command(box, 1);
 
     command->write.items[0] = item;
     command->terms.transaction = slice_from(id);
-    return &box_run(box, command, 1)->write.results[0];
+    return &fixture_run(box, command, 1)->write.results[0];
 }
 
 /* An action changes a document that lives with the session: it is removed once, and what was written is still
@@ -57,65 +57,65 @@ static struct write_result *write_in(struct core_box *box, const char *id, struc
 static void action_on_an_ephemeral_document_removes_it_once(void **state)
 {
     struct write_update update = {.doc = SLICE_LIT("{\"n\":2}")};
-    struct write_item action = box_item(WRITE_UPDATE, "fs", "", "1", "");
-    struct write_item ephemeral = box_item(WRITE_INDEX, "fs", "", "1", "{\"n\":1}");
-    struct core_box box;
+    struct write_item action = fixture_item(WRITE_UPDATE, "fs", "", "1", "");
+    struct write_item ephemeral = fixture_item(WRITE_INDEX, "fs", "", "1", "{\"n\":1}");
+    struct core_fixture box;
     (void)state;
 
     action.source = SLICE_NONE;
     action.update = &update;
     ephemeral.lease = SLICE_LIT("s");
-    box_open(&box);
+    fixture_open(&box);
     open_session(&box, "s", &action, 1);
-    assert_int_equal(box_one(&box, ephemeral)->version, 1);
+    assert_int_equal(fixture_write_one(&box, ephemeral)->version, 1);
     end_session(&box, "s");
-    assert_null(box_source(&box, "fs", "1"));
-    assert_int_equal(box_index(&box, "fs", "1", "{}")->version, 4); /* written, changed, removed, written */
-    box_close(&box);
+    assert_null(fixture_source(&box, "fs", "1"));
+    assert_int_equal(fixture_index(&box, "fs", "1", "{}")->version, 4); /* written, changed, removed, written */
+    fixture_close(&box);
 }
 
 /* A document that was to live with a session, and does not any more, is no reason to refuse a commit. */
 static void lease_given_up_in_a_transaction_binds_it_no_longer(void **state)
 {
-    struct write_item ephemeral = box_item(WRITE_INDEX, "fs", "", "1", "{\"n\":1}");
-    struct core_box box;
+    struct write_item ephemeral = fixture_item(WRITE_INDEX, "fs", "", "1", "{\"n\":1}");
+    struct core_fixture box;
     (void)state;
 
     ephemeral.lease = SLICE_LIT("s");
-    box_open(&box);
+    fixture_open(&box);
     open_session(&box, "s", NULL, 0);
     transaction(&box, COMMAND_TXN_BEGIN, "t");
     assert_int_equal(write_in(&box, "t", ephemeral)->outcome, WRITE_CREATED);
-    assert_int_equal(write_in(&box, "t", box_item(WRITE_INDEX, "fs", "", "1", "{\"n\":2}"))->outcome, WRITE_UPDATED);
+    assert_int_equal(write_in(&box, "t", fixture_item(WRITE_INDEX, "fs", "", "1", "{\"n\":2}"))->outcome, WRITE_UPDATED);
     end_session(&box, "s");
     assert_int_equal(transaction(&box, COMMAND_TXN_COMMIT, "t")->problem.type, PROBLEM_NONE);
-    assert_string_equal(box_source(&box, "fs", "1"), "{\"n\":2}");
-    box_close(&box);
+    assert_string_equal(fixture_source(&box, "fs", "1"), "{\"n\":2}");
+    fixture_close(&box);
 }
 
 /* A reader of a transaction keeps what it saw, whatever the transaction writes meanwhile. */
 static void read_in_a_transaction_is_not_disturbed_by_its_next_write(void **state)
 {
     struct command *read = command_new(COMMAND_TXN_LOCK, DIALECT_7);
-    struct core_box box;
+    struct core_fixture box;
     struct slice value;
     size_t before;
     (void)state;
 
-    box_open(&box);
+    fixture_open(&box);
     transaction(&box, COMMAND_TXN_BEGIN, "t");
-    write_in(&box, "t", box_item(WRITE_INDEX, "fs", "", "1", "{\"n\":1}"));
+    write_in(&box, "t", fixture_item(WRITE_INDEX, "fs", "", "1", "{\"n\":1}"));
     read->terms.transaction = SLICE_LIT("t");
-    struct overlay *seen = box_run(&box, read, 1)->txn_lock.overlay;
+    struct overlay *seen = fixture_run(&box, read, 1)->txn_lock.overlay;
     assert_non_null(seen);
     before = overlay_count(seen);
-    write_in(&box, "t", box_item(WRITE_INDEX, "fs", "", "2", "{\"n\":2}"));
+    write_in(&box, "t", fixture_item(WRITE_INDEX, "fs", "", "2", "{\"n\":2}"));
     assert_int_equal(overlay_count(seen), before);
     assert_int_equal(overlay_get(seen, SPACE_SYSTEM, SLICE_LIT("no such key"), &value), STORE_NOT_FOUND);
     core_overlay_unref(seen);
     assert_int_equal(transaction(&box, COMMAND_TXN_COMMIT, "t")->txn.changes, 2);
-    assert_int_equal(box_count(&box, "fs"), 2);
-    box_close(&box);
+    assert_int_equal(fixture_count(&box, "fs"), 2);
+    fixture_close(&box);
 }
 
 static void first_value(void *context, struct slice key, struct slice value)
@@ -130,16 +130,16 @@ static void first_value(void *context, struct slice key, struct slice value)
 static void read_in_a_transaction_is_not_disturbed_by_its_commit(void **state)
 {
     struct command *read = command_new(COMMAND_TXN_LOCK, DIALECT_7);
-    struct core_box box;
+    struct core_fixture box;
     struct slice record = SLICE_NONE;
     struct doc before, after;
     (void)state;
 
-    box_open(&box);
+    fixture_open(&box);
     transaction(&box, COMMAND_TXN_BEGIN, "t");
-    write_in(&box, "t", box_item(WRITE_INDEX, "fs", "", "1", "{\"n\":1}"));
+    write_in(&box, "t", fixture_item(WRITE_INDEX, "fs", "", "1", "{\"n\":1}"));
     read->terms.transaction = SLICE_LIT("t");
-    struct overlay *seen = box_run(&box, read, 1)->txn_lock.overlay;
+    struct overlay *seen = fixture_run(&box, read, 1)->txn_lock.overlay;
     overlay_each(seen, SPACE_DOCUMENTS, first_value, &record);
     assert_int_equal(doc_decode(record, &before), 0);
     assert_int_equal(transaction(&box, COMMAND_TXN_COMMIT, "t")->txn.changes, 1);
@@ -147,8 +147,8 @@ static void read_in_a_transaction_is_not_disturbed_by_its_commit(void **state)
     assert_int_equal(after.ts, before.ts);
     assert_slice_equal(after.source, "{\"n\":1}");
     core_overlay_unref(seen);
-    assert_int_equal(box_count(&box, "fs"), 1);
-    box_close(&box);
+    assert_int_equal(fixture_count(&box, "fs"), 1);
+    fixture_close(&box);
 }
 
 /* The first document of a type lies where its path says, whatever types there were before. */
@@ -160,33 +160,33 @@ static void first_document_of_a_type_meets_locks_on_its_directory(void **state)
         "\"fields\":{\"tree\":{\"type\":\"text\",\"analyzer\":\"paths\"}}}}}}}";
     struct lock_target directory = {.mode = LOCK_X, .index = SLICE_LIT("fs"), .path = SLICE_LIT("/clinton")};
     struct command *lock = command_new(COMMAND_LOCK, DIALECT_7);
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
-    box_open(&box);
+    fixture_open(&box);
     box.dialect = DIALECT_5;
-    box_index_command(&box, COMMAND_INDEX_CREATE, "fs", tree);
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs", tree);
     assert_int_equal(box.last->problem.type, PROBLEM_NONE);
     open_session(&box, "s", NULL, 0);
     lock->terms.session = SLICE_LIT("s");
     lock->lock.targets = &directory;
     lock->lock.target_count = 1;
-    assert_int_equal(box_run(&box, lock, 1)->problem.type, PROBLEM_NONE);
+    assert_int_equal(fixture_run(&box, lock, 1)->problem.type, PROBLEM_NONE);
     struct write_result *result =
-        box_one(&box, box_item(WRITE_INDEX, "fs", "b", "1", "{\"path\":\"/clinton/projects\"}"));
+        fixture_write_one(&box, fixture_item(WRITE_INDEX, "fs", "b", "1", "{\"path\":\"/clinton/projects\"}"));
     assert_int_equal(result->problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
-    result = box_one(&box, box_item(WRITE_INDEX, "fs", "b", "1", "{\"path\":\"/bill\"}"));
+    result = fixture_write_one(&box, fixture_item(WRITE_INDEX, "fs", "b", "1", "{\"path\":\"/bill\"}"));
     assert_int_equal(result->outcome, WRITE_CREATED);
-    box_close(&box);
+    fixture_close(&box);
 }
 
-static void take(struct core_box *box, enum command_type type, struct lock_target *target)
+static void take(struct core_fixture *box, enum command_type type, struct lock_target *target)
 {
     struct command *command = command_new(type, DIALECT_7);
     command->terms.session = SLICE_LIT("s");
     command->lock.targets = target;
     command->lock.target_count = 1;
-    assert_int_equal(box_run(box, command, 1)->problem.type, PROBLEM_NONE);
+    assert_int_equal(fixture_run(box, command, 1)->problem.type, PROBLEM_NONE);
 }
 
 /* Locks in one index are nothing to writes in another, which then need not ask for any; a lock on everything is. */
@@ -194,22 +194,22 @@ static void locks_elsewhere_do_not_concern_a_write(void **state)
 {
     struct lock_target elsewhere = {.mode = LOCK_X, .index = SLICE_LIT("other"), .id = SLICE_LIT("1")};
     struct lock_target all = {.mode = LOCK_S};
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
-    box_open(&box);
-    assert_int_equal(box_index(&box, "fs", "1", "{}")->outcome, WRITE_CREATED);
-    assert_int_equal(box_index(&box, "other", "1", "{}")->outcome, WRITE_CREATED);
+    fixture_open(&box);
+    assert_int_equal(fixture_index(&box, "fs", "1", "{}")->outcome, WRITE_CREATED);
+    assert_int_equal(fixture_index(&box, "other", "1", "{}")->outcome, WRITE_CREATED);
     open_session(&box, "s", NULL, 0);
     take(&box, COMMAND_LOCK, &elsewhere);
-    assert_int_equal(box_index(&box, "fs", "1", "{}")->outcome, WRITE_UPDATED);
-    assert_int_equal(box_index(&box, "other", "2", "{}")->outcome, WRITE_CREATED);
-    assert_int_equal(box_index(&box, "other", "1", "{}")->problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
+    assert_int_equal(fixture_index(&box, "fs", "1", "{}")->outcome, WRITE_UPDATED);
+    assert_int_equal(fixture_index(&box, "other", "2", "{}")->outcome, WRITE_CREATED);
+    assert_int_equal(fixture_index(&box, "other", "1", "{}")->problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
     take(&box, COMMAND_LOCK, &all);
-    assert_int_equal(box_index(&box, "fs", "1", "{}")->problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
+    assert_int_equal(fixture_index(&box, "fs", "1", "{}")->problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
     take(&box, COMMAND_UNLOCK, &all);
-    assert_int_equal(box_index(&box, "fs", "1", "{}")->outcome, WRITE_UPDATED);
-    box_close(&box);
+    assert_int_equal(fixture_index(&box, "fs", "1", "{}")->outcome, WRITE_UPDATED);
+    fixture_close(&box);
 }
 
 /* An atomic write is held to the limits of a transaction, and is not done at all beyond them. */
@@ -217,45 +217,45 @@ static void atomic_write_is_no_larger_than_a_transaction(void **state)
 {
     char wide[] = "{\"t\":\"a text that would be short enough for one of them, but is not for two: there is less room"
                   "\"}";
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
-    box_open(&box);
+    fixture_open(&box);
     box.limits.transaction_changes_max = 3;
     box.limits.transaction_bytes_max = 200;
-    box_reopen(&box);
+    fixture_reopen(&box);
     for (size_t count = 3; count <= 4; count++) {
-        struct command *command = box_write(&box, count);
+        struct command *command = fixture_write_command(&box, count);
         for (size_t i = 0; i < count; i++)
-            command->write.items[i] = box_item(WRITE_INDEX, "fs", "",
+            command->write.items[i] = fixture_item(WRITE_INDEX, "fs", "",
                                                i == 0   ? "1"
                                                : i == 1 ? "2"
                                                : i == 2 ? "3"
                                                         : "4",
                                                "{\"n\":1}");
         command->write.atomic = true;
-        box_run(&box, command, 1);
+        fixture_run(&box, command, 1);
         assert_int_equal(command->problem.type, count == 3 ? PROBLEM_NONE : PROBLEM_TRANSACTION_TOO_LARGE);
-        assert_int_equal(box_count(&box, "fs"), 3);
+        assert_int_equal(fixture_count(&box, "fs"), 3);
     }
-    struct command *command = box_write(&box, 2);
-    command->write.items[0] = box_item(WRITE_INDEX, "fs", "", "1", wide);
-    command->write.items[1] = box_item(WRITE_INDEX, "fs", "", "2", wide);
+    struct command *command = fixture_write_command(&box, 2);
+    command->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", "1", wide);
+    command->write.items[1] = fixture_item(WRITE_INDEX, "fs", "", "2", wide);
     command->write.atomic = true;
-    assert_int_equal(box_run(&box, command, 1)->problem.type, PROBLEM_TRANSACTION_TOO_LARGE);
-    assert_string_equal(box_source(&box, "fs", "1"), "{\"n\":1}");
-    command = box_write(&box, 2);
-    command->write.items[0] = box_item(WRITE_INDEX, "fs", "", "1", wide);
-    command->write.items[1] = box_item(WRITE_INDEX, "fs", "", "2", wide);
-    assert_int_equal(box_run(&box, command, 1)->problem.type, PROBLEM_NONE); /* each for itself */
-    box_close(&box);
+    assert_int_equal(fixture_run(&box, command, 1)->problem.type, PROBLEM_TRANSACTION_TOO_LARGE);
+    assert_string_equal(fixture_source(&box, "fs", "1"), "{\"n\":1}");
+    command = fixture_write_command(&box, 2);
+    command->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", "1", wide);
+    command->write.items[1] = fixture_item(WRITE_INDEX, "fs", "", "2", wide);
+    assert_int_equal(fixture_run(&box, command, 1)->problem.type, PROBLEM_NONE); /* each for itself */
+    fixture_close(&box);
 }
 
 /* What a transaction holds is counted: entries of many values, not only the documents, and locks. */
 static void transaction_is_limited_by_what_it_holds(void **state)
 {
     struct buf source = BUF_INIT(BUF_UNLIMITED);
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
     buf_lit(&source, "{\"a\":[0");
@@ -263,29 +263,29 @@ static void transaction_is_limited_by_what_it_holds(void **state)
         buf_printf(&source, ",%d", i);
     buf_lit(&source, "]}");
     buf_byte(&source, '\0');
-    box_open(&box);
+    fixture_open(&box);
     box.limits.transaction_bytes_max = 16 * source.len;
     box.limits.transaction_held_max = 100 * source.len; /* an entry takes more than a number */
-    box_reopen(&box);
+    fixture_reopen(&box);
     transaction(&box, COMMAND_TXN_BEGIN, "t");
     size_t written = 0;
     for (char id[] = "a"; id[0] < 'p' && written == (size_t)(id[0] - 'a'); id[0]++) {
-        write_in(&box, "t", box_item(WRITE_INDEX, "fs", "", id, source.data));
+        write_in(&box, "t", fixture_item(WRITE_INDEX, "fs", "", id, source.data));
         written += box.last->problem.type == PROBLEM_NONE;
     }
     assert_in_range(written, 1, 9);
     assert_int_equal(box.last->problem.type, PROBLEM_TRANSACTION_TOO_LARGE);
     transaction(&box, COMMAND_TXN_COMMIT, "t"); /* what was done before stands */
-    assert_int_equal(box_count(&box, "fs"), written);
+    assert_int_equal(fixture_count(&box, "fs"), written);
     buf_deinit(&source);
-    box_close(&box);
+    fixture_close(&box);
 }
 
 /* An update by a script that puts a document into a directory so deep. Returns: bytes that the transaction's locks take then. */
-static size_t move_deep(struct core_box *box, const char *id, size_t levels)
+static size_t move_deep(struct core_fixture *box, const char *id, size_t levels)
 {
     struct write_update update = {.script_params = SLICE_LIT("{}")};
-    struct write_item item = box_item(WRITE_UPDATE, "tree", "", "1", NULL);
+    struct write_item item = fixture_item(WRITE_UPDATE, "tree", "", "1", NULL);
     char script[200];
 
     snprintf(
@@ -303,13 +303,13 @@ static size_t move_deep(struct core_box *box, const char *id, size_t levels)
 static void levels_that_a_script_makes_are_held(void **state)
 {
     enum { LEVEL_BYTES = 192 };
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
-    box_open(&box);
-    box_index_command(&box, COMMAND_INDEX_CREATE, "tree",
+    fixture_open(&box);
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "tree",
                       "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
-    box_index(&box, "tree", "1", "{\"path\":\"/b\"}");
+    fixture_index(&box, "tree", "1", "{\"path\":\"/b\"}");
     size_t bytes[3];
     for (size_t i = 0; i < 3; i++) {
         const char *id = (const char *[]){"t1", "t2", "t3"}[i];
@@ -321,7 +321,7 @@ static void levels_that_a_script_makes_are_held(void **state)
     assert_int_equal(bytes[1] - bytes[0], 100 * LEVEL_BYTES);
     assert_int_equal(bytes[2] - bytes[1], 100 * LEVEL_BYTES);
     box.limits.transaction_held_max = 1000 * LEVEL_BYTES;
-    box_reopen(&box);
+    fixture_reopen(&box);
     transaction(&box, COMMAND_TXN_BEGIN, "t");
     move_deep(&box, "t", 500);
     assert_int_equal(box.last->problem.type, PROBLEM_NONE);
@@ -329,21 +329,21 @@ static void levels_that_a_script_makes_are_held(void **state)
     move_deep(&box, "t", 1100);
     assert_int_equal(box.last->problem.type, PROBLEM_TRANSACTION_TOO_LARGE);
     assert_int_equal(box.core->owners->locks.resources.bytes, before);
-    box_close(&box);
+    fixture_close(&box);
 }
 
 /* Renames into long names are held as well: they are refused before they take locks that would stay. */
 static void transaction_is_limited_by_what_it_renames(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     char names[2][1002], sources[2][2100];
     size_t renamed = 0;
     (void)state;
 
-    box_open(&box);
+    fixture_open(&box);
     box.limits.transaction_held_max = 64 << 10;
-    box_reopen(&box);
-    box_index_command(&box, COMMAND_INDEX_CREATE, "tree",
+    fixture_reopen(&box);
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "tree",
                       "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
     for (int i = 0; i < 2; i++) {
         memset(names[i], 'a' + i, sizeof names[i] - 1);
@@ -351,7 +351,7 @@ static void transaction_is_limited_by_what_it_renames(void **state)
         names[i][sizeof names[i] - 1] = '\0';
         snprintf(sources[i], sizeof sources[i], "{\"path\":\"%s\"}", names[i]);
     }
-    box_index(&box, "tree", "1", sources[0]);
+    fixture_index(&box, "tree", "1", sources[0]);
     transaction(&box, COMMAND_TXN_BEGIN, "t");
     while (renamed < 100 && box.last->problem.type == PROBLEM_NONE) {
         struct command *command = command_new(COMMAND_RENAME, DIALECT_7);
@@ -360,31 +360,31 @@ static void transaction_is_limited_by_what_it_renames(void **state)
                                                   .to = slice_from(names[1 - renamed % 2]),
                                                   .if_seq_no = SEQ_NO_ANY};
         command->terms.transaction = slice_from("t");
-        box_run(&box, command, 1);
+        fixture_run(&box, command, 1);
         renamed += box.last->problem.type == PROBLEM_NONE;
     }
     assert_int_equal(box.last->problem.type, PROBLEM_TRANSACTION_TOO_LARGE);
     assert_in_range(renamed, 2, 30);
     transaction(&box, COMMAND_TXN_COMMIT, "t");
-    assert_string_equal(box_source(&box, "tree", "1"), sources[renamed % 2]);
-    box_close(&box);
+    assert_string_equal(fixture_source(&box, "tree", "1"), sources[renamed % 2]);
+    fixture_close(&box);
 }
 
 /* The work of a rename, alone and in a transaction, beside documents that somebody has locked elsewhere. */
 static uint64_t work_of_rename(size_t locked)
 {
-    struct core_box box;
+    struct core_fixture box;
     uint64_t work = 0;
     char ids[300][24];
 
-    box_open(&box);
-    box_index_command(&box, COMMAND_INDEX_CREATE, "tree",
+    fixture_open(&box);
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "tree",
                       "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
-    box_index(&box, "tree", "x", "{\"path\":\"/m/x\"}");
+    fixture_index(&box, "tree", "x", "{\"path\":\"/m/x\"}");
     open_session(&box, "s", NULL, 0);
     for (size_t i = 0; i < locked; i++) {
         snprintf(ids[i], sizeof ids[i], "%zu", i);
-        box_index(&box, "tree", ids[i], "{\"path\":\"/l/x\"}");
+        fixture_index(&box, "tree", ids[i], "{\"path\":\"/l/x\"}");
         struct lock_target target = {.mode = LOCK_X, .index = slice_from("tree"), .id = slice_from(ids[i])};
         take(&box, COMMAND_LOCK, &target);
     }
@@ -398,73 +398,73 @@ static uint64_t work_of_rename(size_t locked)
             transaction(&box, COMMAND_TXN_BEGIN, "t");
             command->terms.transaction = slice_from("t");
         }
-        assert_int_equal(box_run(&box, command, 1)->problem.type, PROBLEM_NONE);
+        assert_int_equal(fixture_run(&box, command, 1)->problem.type, PROBLEM_NONE);
         if (i == 1)
             transaction(&box, COMMAND_TXN_COMMIT, "t");
         work += core_step_work(box.core);
     }
-    box_close(&box);
+    fixture_close(&box);
     return work;
 }
 
-static struct command *rename_in(struct core_box *box, const char *id, const char *from, const char *to)
+static struct command *rename_in(struct core_fixture *box, const char *id, const char *from, const char *to)
 {
     struct command *command = command_new(COMMAND_RENAME, DIALECT_7);
 
     command->rename = (struct rename_command){
         .index = slice_from("tree"), .from = slice_from(from), .to = slice_from(to), .if_seq_no = SEQ_NO_ANY};
     command->terms.transaction = slice_from(id);
-    return box_run(box, command, 1);
+    return fixture_run(box, command, 1);
 }
 
 /* What has moved away with its directory is passed over whole; what moved one by one is looked at in a transaction up to a limit. */
 static void a_rename_looks_at_few_documents_that_moved_away(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     char source[64], from[32], to[32], id[24];
     uint64_t work[2];
     (void)state;
 
     for (int i = 0; i < 2; i++) {
-        box_open(&box);
-        box_index_command(&box, COMMAND_INDEX_CREATE, "tree",
+        fixture_open(&box);
+        fixture_index_command(&box, COMMAND_INDEX_CREATE, "tree",
                           "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
         for (int k = 0; k < (i == 0 ? 1 : 500); k++) {
             snprintf(source, sizeof source, "{\"path\":\"/a/b/%d\"}", k);
             snprintf(id, sizeof id, "%d", k);
-            box_index(&box, "tree", id, source);
+            fixture_index(&box, "tree", id, source);
         }
         transaction(&box, COMMAND_TXN_BEGIN, "t");
         assert_int_equal(rename_in(&box, "t", "/a/b", "/c")->problem.type, PROBLEM_NONE);
         assert_int_equal(rename_in(&box, "t", "/c", "/a")->problem.type, PROBLEM_NONE);
         work[i] = core_step_work(box.core);
         transaction(&box, COMMAND_TXN_COMMIT, "t");
-        assert_string_equal(box_source(&box, "tree", "0"), "{\"path\":\"/a/0\"}");
-        box_close(&box);
+        assert_string_equal(fixture_source(&box, "tree", "0"), "{\"path\":\"/a/0\"}");
+        fixture_close(&box);
     }
     assert_true(work[1] == work[0]);
 
-    box_open(&box);
-    box_index_command(&box, COMMAND_INDEX_CREATE, "tree",
+    fixture_open(&box);
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "tree",
                       "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
-    box_index(&box, "tree", "z", "{\"path\":\"/z/z\"}");
+    fixture_index(&box, "tree", "z", "{\"path\":\"/z/z\"}");
     for (int k = 0; k < 5001; k++) {
         snprintf(source, sizeof source, "{\"path\":\"/a/%d\"}", k);
         snprintf(from, sizeof from, "/a/%d", k);
         snprintf(to, sizeof to, "/c/%d", k);
         snprintf(id, sizeof id, "%d", k);
-        box_index(&box, "tree", id, source);
+        fixture_index(&box, "tree", id, source);
         assert_int_equal(rename_in(&box, "", from, to)->problem.type, PROBLEM_NONE);
     }
     transaction(&box, COMMAND_TXN_BEGIN, "t");
     assert_int_equal(rename_in(&box, "t", "/z", "/y")->problem.type, PROBLEM_NONE);
     assert_int_equal(rename_in(&box, "t", "/y", "/a")->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
     transaction(&box, COMMAND_TXN_COMMIT, "t");
-    box_delete(&box, "tree", "5000");
+    fixture_delete(&box, "tree", "5000");
     transaction(&box, COMMAND_TXN_BEGIN, "u");
     assert_int_equal(rename_in(&box, "u", "/y", "/x")->problem.type, PROBLEM_NONE);
     assert_int_equal(rename_in(&box, "u", "/x", "/a")->problem.type, PROBLEM_NONE);
-    box_close(&box);
+    fixture_close(&box);
 }
 
 static void a_rename_reads_no_locked_documents_elsewhere(void **state)
@@ -474,11 +474,11 @@ static void a_rename_reads_no_locked_documents_elsewhere(void **state)
 }
 
 /* Gives a write that waits. */
-static struct command *waiting_write(struct core_box *box, uint64_t request)
+static struct command *waiting_write(struct core_fixture *box, uint64_t request)
 {
-    struct command *command = box_write(box, 1);
+    struct command *command = fixture_write_command(box, 1);
 
-    command->write.items[0] = box_item(WRITE_INDEX, "fs", "", "1", "{}");
+    command->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", "1", "{}");
     command->request = request;
     command->terms.timeout_us = 60 * TL_SECOND;
     command->ts = ++box->now;
@@ -487,7 +487,7 @@ static struct command *waiting_write(struct core_box *box, uint64_t request)
     return command;
 }
 
-static void stop_host(struct core_box *box, uint64_t host)
+static void stop_host(struct core_fixture *box, uint64_t host)
 {
     struct command *cancel = command_new(COMMAND_CANCEL, DIALECT_7);
 
@@ -501,12 +501,12 @@ static void stop_host(struct core_box *box, uint64_t host)
 /* A host that stops ends the waits of its own requests, and nobody else's. */
 static void stopping_host_cancels_its_own(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     struct lock_target target = {.mode = LOCK_X, .index = SLICE_LIT("fs"), .id = SLICE_LIT("1")};
     struct command *waiting[2];
     (void)state;
 
-    box_open(&box);
+    fixture_open(&box);
     open_session(&box, "s", NULL, 0);
     take(&box, COMMAND_LOCK, &target);
     for (uint64_t i = 0; i < 2; i++)
@@ -520,28 +520,28 @@ static void stopping_host_cancels_its_own(void **state)
         list_remove(&waiting[i]->link);
         command_free(waiting[i]);
     }
-    box_close(&box);
+    fixture_close(&box);
 }
 
 /* --- Ends in pieces ----------------------------------------------------------------------------------------------- */
 
 /* Each step of a box is looked at, whether it was bounded (lib/bounded.h). */
 
-static struct command *session_command(struct core_box *box, enum command_type type, const char *id)
+static struct command *session_command(struct core_fixture *box, enum command_type type, const char *id)
 {
     struct command *command = command_new(type, DIALECT_7);
 
     command->session.id = slice_from(id);
-    return box_run(box, command, 1);
+    return fixture_run(box, command, 1);
 }
 
 /* TICKs, as long as pieces are to come. Returns: how many. */
-static int run_pieces(struct core_box *box)
+static int run_pieces(struct core_fixture *box)
 {
     int count = 0;
 
     for (; core_next_deadline(box->core) == 0; count++)
-        box_run(box, command_new(COMMAND_TICK, DIALECT_7), 1);
+        fixture_run(box, command_new(COMMAND_TICK, DIALECT_7), 1);
     return count;
 }
 
@@ -553,33 +553,33 @@ static void actions_of_an_end_share_one_budget(void **state)
     enum { ACTIONS = 100 };
     struct write_update loop = {.script_source = SLICE_LIT(LOOP)};
     struct write_item actions[ACTIONS];
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
-    box_open(&box);
+    fixture_open(&box);
     for (int i = 0; i < ACTIONS; i++) {
-        actions[i] = box_item(WRITE_UPDATE, "u", "", "1", NULL);
+        actions[i] = fixture_item(WRITE_UPDATE, "u", "", "1", NULL);
         actions[i].update = &loop;
     }
-    actions[ACTIONS - 1] = box_item(WRITE_INDEX, "u", "", "2", "{\"n\":5}");
-    box_index(&box, "u", "1", "{\"n\":1}");
+    actions[ACTIONS - 1] = fixture_item(WRITE_INDEX, "u", "", "2", "{\"n\":5}");
+    fixture_index(&box, "u", "1", "{\"n\":1}");
     open_session(&box, "s", actions, ACTIONS);
-    box_run(&box, command_new(COMMAND_TICK, DIALECT_7), 11 * TL_SECOND);
+    fixture_run(&box, command_new(COMMAND_TICK, DIALECT_7), 11 * TL_SECOND);
     assert_int_equal(core_next_deadline(box.core), 0);
-    assert_null(box_source(&box, "u", "2"));
-    assert_int_equal(box_index(&box, "other", "1", "{}")->outcome, WRITE_CREATED);
+    assert_null(fixture_source(&box, "u", "2"));
+    assert_int_equal(fixture_index(&box, "other", "1", "{}")->outcome, WRITE_CREATED);
     assert_int_equal(session_command(&box, COMMAND_SESSION_KEEPALIVE, "s")->problem.type, PROBLEM_SESSION_MISSING);
     assert_true(run_pieces(&box) > 2);
-    assert_string_equal(box_source(&box, "u", "1"), "{\"n\":99999}");
-    assert_string_equal(box_source(&box, "u", "2"), "{\"n\":5}");
-    assert_true(metric_read(&core_figures(box.core)->kept_actions) > ACTIONS / 2); /* put aside */
-    box_reopen(&box);
-    box_run(&box, command_new(COMMAND_RESTART, DIALECT_7), 1);
-    assert_true(run_pieces(&box) == 0 && metric_read(&core_figures(box.core)->kept_actions) > ACTIONS / 2);
-    box_close(&box);
+    assert_string_equal(fixture_source(&box, "u", "1"), "{\"n\":99999}");
+    assert_string_equal(fixture_source(&box, "u", "2"), "{\"n\":5}");
+    assert_true(metric_read(&core_metrics(box.core)->deferred_actions) > ACTIONS / 2); /* put aside */
+    fixture_reopen(&box);
+    fixture_run(&box, command_new(COMMAND_RESTART, DIALECT_7), 1);
+    assert_true(run_pieces(&box) == 0 && metric_read(&core_metrics(box.core)->deferred_actions) > ACTIONS / 2);
+    fixture_close(&box);
 }
 
-static tl_ts lock_by(struct core_box *box, const char *session, const char *id, enum problem_type expected)
+static tl_ts lock_by(struct core_fixture *box, const char *session, const char *id, enum problem_type expected)
 {
     struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
 
@@ -587,7 +587,7 @@ static tl_ts lock_by(struct core_box *box, const char *session, const char *id, 
     command->lock.targets = arena_zalloc(&command->arena, sizeof(struct lock_target));
     command->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("u"), .id = slice_from(id)};
     command->lock.target_count = 1;
-    box_run(box, command, 1);
+    fixture_run(box, command, 1);
     assert_int_equal(command->problem.type, expected);
     return expected == PROBLEM_NONE ? command->lock.fencing_token : 0;
 }
@@ -597,56 +597,56 @@ static void leases_that_end_together_end_in_pieces(void **state)
 {
     enum { SESSIONS = 500, DOCUMENTS = 40 };
     char ids[SESSIONS][16];
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
-    box_open(&box);
-    box_index(&box, "u", "1", "{\"n\":1}");
+    fixture_open(&box);
+    fixture_index(&box, "u", "1", "{\"n\":1}");
     for (int i = 0; i < SESSIONS; i++) {
         snprintf(ids[i], sizeof ids[i], "s%03d", i);
         open_session(&box, ids[i], NULL, 0);
-        struct command *command = box_write(&box, DOCUMENTS);
+        struct command *command = fixture_write_command(&box, DOCUMENTS);
         for (int j = 0; j < DOCUMENTS; j++) {
             struct write_item *item = &command->write.items[j];
-            *item = box_item(WRITE_INDEX, "e", "", "", "{}");
+            *item = fixture_item(WRITE_INDEX, "e", "", "", "{}");
             item->id = arena_printf(&command->arena, "%d-%d", i, j);
             item->lease = slice_from(ids[i]);
         }
-        box_run(&box, command, 1);
+        fixture_run(&box, command, 1);
     }
     const char *last = ids[SESSIONS - 1];
     tl_ts token = lock_by(&box, last, "1", PROBLEM_NONE);
-    box_run(&box, command_new(COMMAND_TICK, DIALECT_7), 11 * TL_SECOND);
+    fixture_run(&box, command_new(COMMAND_TICK, DIALECT_7), 11 * TL_SECOND);
     assert_int_equal(core_next_deadline(box.core), 0);
 
     assert_int_equal(session_command(&box, COMMAND_SESSION_KEEPALIVE, last)->problem.type, PROBLEM_SESSION_MISSING);
     lock_by(&box, last, "2", PROBLEM_SESSION_MISSING);
-    struct command *write = box_write(&box, 1);
-    write->write.items[0] = box_item(WRITE_INDEX, "u", "", "1", "{\"n\":2}");
+    struct command *write = fixture_write_command(&box, 1);
+    write->write.items[0] = fixture_item(WRITE_INDEX, "u", "", "1", "{\"n\":2}");
     write->terms.fencing_token = token;
-    box_run(&box, write, 1);
+    fixture_run(&box, write, 1);
     assert_true(write->problem.type != PROBLEM_NONE || write->write.results[0].outcome == WRITE_FAILED);
-    assert_int_equal(box_index(&box, "u", "2", "{}")->outcome, WRITE_CREATED); /* others have their turn */
-    assert_true(box_count(&box, "e") > 0);
+    assert_int_equal(fixture_index(&box, "u", "2", "{}")->outcome, WRITE_CREATED); /* others have their turn */
+    assert_true(fixture_count(&box, "e") > 0);
 
-    box_reopen(&box); /* between pieces: those whose time was over do not come back */
-    box_run(&box, command_new(COMMAND_RESTART, DIALECT_7), 1);
+    fixture_reopen(&box); /* between pieces: those whose time was over do not come back */
+    fixture_run(&box, command_new(COMMAND_RESTART, DIALECT_7), 1);
     assert_int_equal(session_command(&box, COMMAND_SESSION_KEEPALIVE, last)->problem.type, PROBLEM_SESSION_MISSING);
     assert_int_equal(core_next_deadline(box.core), 0);
     run_pieces(&box);
-    assert_int_equal(box_count(&box, "e"), 0);
-    assert_int_equal(box_index(&box, "u", "1", "{\"n\":3}")->outcome, WRITE_UPDATED); /* the lock is gone */
-    box_close(&box);
+    assert_int_equal(fixture_count(&box, "e"), 0);
+    assert_int_equal(fixture_index(&box, "u", "1", "{\"n\":3}")->outcome, WRITE_UPDATED); /* the lock is gone */
+    fixture_close(&box);
 }
 
 /* Many documents go with a session, in many indices, beside many locks of others: those are looked at once. */
 static void an_end_looks_at_the_locks_once(void **state)
 {
     enum { INDICES = 120, DOCUMENTS = 10, LOCKS = 9000 };
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
-    box_open(&box);
+    fixture_open(&box);
     open_session(&box, "holder", NULL, 0);
     open_session(&box, "s", NULL, 0);
     struct command *locks = command_new(COMMAND_LOCK, DIALECT_7);
@@ -656,74 +656,74 @@ static void an_end_looks_at_the_locks_once(void **state)
     for (int i = 0; i < LOCKS; i++)
         locks->lock.targets[i] = (struct lock_target){
             .mode = LOCK_X, .index = SLICE_LIT("other"), .id = arena_printf(&locks->arena, "%d", i)};
-    box_run(&box, locks, 1);
+    fixture_run(&box, locks, 1);
     assert_int_equal(locks->problem.type, PROBLEM_NONE);
     for (int i = 0; i < INDICES; i++) {
-        struct command *command = box_write(&box, DOCUMENTS);
+        struct command *command = fixture_write_command(&box, DOCUMENTS);
         for (int j = 0; j < DOCUMENTS; j++) {
             struct write_item *item = &command->write.items[j];
-            *item = box_item(WRITE_INDEX, "", "", "", "{}");
+            *item = fixture_item(WRITE_INDEX, "", "", "", "{}");
             item->index = arena_printf(&command->arena, "i%d", i);
             item->id = arena_printf(&command->arena, "%d", j);
             item->lease = SLICE_LIT("s");
         }
-        box_run(&box, command, 1);
+        fixture_run(&box, command, 1);
     }
     end_session(&box, "s");
-    assert_int_equal(box_count(&box, "i7"), 0);
+    assert_int_equal(fixture_count(&box, "i7"), 0);
     run_pieces(&box);
-    box_close(&box);
+    fixture_close(&box);
 }
 
 /* Writes a document that lives with session s. */
-static void put_leased(struct core_box *box, const char *id, const char *source)
+static void put_leased(struct core_fixture *box, const char *id, const char *source)
 {
-    struct write_item item = box_item(WRITE_INDEX, "tree", "", id, source);
+    struct write_item item = fixture_item(WRITE_INDEX, "tree", "", id, source);
 
     item.lease = SLICE_LIT("s");
-    assert_int_equal(box_one(box, item)->outcome, WRITE_CREATED);
+    assert_int_equal(fixture_write_one(box, item)->outcome, WRITE_CREATED);
 }
 
 /*
  * Documents go with their session, more than a piece, and are swept away one with each step. Before, what they lie in was renamed once; the
  * renames of after are none of theirs, whether these take them along or put something where they lay.
  */
-static void open_with_gone(struct core_box *box)
+static void open_with_gone(struct core_fixture *box)
 {
     static const char *const ids[] = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"};
 
-    box_open(box);
-    box->limits.ephemeral_piece = 2;
-    box->limits.sweep_piece = 1;
-    box_reopen(box);
-    box_index_command(box, COMMAND_INDEX_CREATE, "tree",
+    fixture_open(box);
+    box->limits.ephemeral_batch = 2;
+    box->limits.purge_batch = 1;
+    fixture_reopen(box);
+    fixture_index_command(box, COMMAND_INDEX_CREATE, "tree",
                       "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
     open_session(box, "s", NULL, 0);
     for (int i = 0; i < 10; i++)
         put_leased(box, ids[i], "{\"path\":\"/old/x\"}");
     put_leased(box, "in", "{\"path\":\"/in/x\"}");
     put_leased(box, "under", "{\"path\":\"/under/x\"}");
-    box_index(box, "tree", "stays", "{\"path\":\"/in/stays\"}");
+    fixture_index(box, "tree", "stays", "{\"path\":\"/in/stays\"}");
     assert_int_equal(rename_in(box, "", "/in", "/a")->problem.type, PROBLEM_NONE);
     assert_int_equal(rename_in(box, "", "/under", "/b")->problem.type, PROBLEM_NONE);
     end_session(box, "s");
-    assert_null(box_source(box, "tree", "in"));
+    assert_null(fixture_source(box, "tree", "in"));
 }
 
 /* Written, renamed, gone, written: what sweeps it away is the write that takes its place, or a step. */
-static void check_gone(struct core_box *box, bool swept)
+static void check_gone(struct core_fixture *box, bool swept)
 {
     if (swept)
         run_pieces(box);
-    assert_int_equal(box_index(box, "tree", "in", "{\"path\":\"/in/x\"}")->version, 4);
-    assert_int_equal(box_index(box, "tree", "under", "{\"path\":\"/under/x\"}")->version, 4);
-    assert_int_equal(box_index(box, "tree", "9", "{}")->version, 3);
-    box_close(box);
+    assert_int_equal(fixture_index(box, "tree", "in", "{\"path\":\"/in/x\"}")->version, 4);
+    assert_int_equal(fixture_index(box, "tree", "under", "{\"path\":\"/under/x\"}")->version, 4);
+    assert_int_equal(fixture_index(box, "tree", "9", "{}")->version, 3);
+    fixture_close(box);
 }
 
 static void a_rename_is_none_of_what_went_before(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
     for (int swept = 0; swept < 2; swept++) {
@@ -736,7 +736,7 @@ static void a_rename_is_none_of_what_went_before(void **state)
 
 static void a_rename_in_a_transaction_is_none_of_what_went_before(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
     for (int swept = 0; swept < 2; swept++) {
@@ -750,48 +750,48 @@ static void a_rename_in_a_transaction_is_none_of_what_went_before(void **state)
     }
 }
 
-static size_t marks_in(struct core_box *box)
+static size_t marks_in(struct core_fixture *box)
 {
-    return box_keys(box, SPACE_SYSTEM, SLICE_LIT("e"), SLICE_LIT("f"));
+    return fixture_count_keys(box, SPACE_SYSTEM, SLICE_LIT("e"), SLICE_LIT("f"));
 }
 
 /* Puts ephemeral documents of session s into index e, deletes the index. Returns: the work of the step that did. */
-static uint64_t delete_index_of_ephemeral(struct core_box *box, int count)
+static uint64_t delete_index_of_ephemeral(struct core_fixture *box, int count)
 {
     enum { PIECE = 500 };
-    box_open(box);
+    fixture_open(box);
     open_session(box, "s", NULL, 0);
     for (int i = 0; i < count; i += PIECE) {
-        struct command *command = box_write(box, PIECE);
+        struct command *command = fixture_write_command(box, PIECE);
         for (int j = 0; j < PIECE; j++) {
             struct write_item *item = &command->write.items[j];
-            *item = box_item(WRITE_INDEX, "e", "", "", "{}");
+            *item = fixture_item(WRITE_INDEX, "e", "", "", "{}");
             item->id = arena_printf(&command->arena, "%d", i + j);
             item->lease = SLICE_LIT("s");
         }
-        box_run(box, command, 1);
+        fixture_run(box, command, 1);
         assert_int_equal(command->write.results[0].outcome, WRITE_CREATED);
     }
     assert_int_equal(marks_in(box), count);
-    assert_int_equal(box_index_command(box, COMMAND_INDEX_DELETE, "e", "")->problem.type, PROBLEM_NONE);
+    assert_int_equal(fixture_index_command(box, COMMAND_INDEX_DELETE, "e", "")->problem.type, PROBLEM_NONE);
     uint64_t work = core_step_work(box->core);
     assert_int_equal(marks_in(box), count);
     return work;
 }
 
 /* Upkeep removes the marks in pieces, over restarts. */
-static void remove_marks(struct core_box *box, size_t left)
+static void remove_marks(struct core_fixture *box, size_t left)
 {
     enum { PIECE = 300 };
     while (left > 0) {
         size_t done, before = left;
         box->now += 1;
-        assert_int_equal(keep_up(box->core, box->store, box->now, PIECE, &done), 0);
+        assert_int_equal(run_maintenance(box->core, box->store, box->now, PIECE, &done), 0);
         left = marks_in(box);
         assert_in_range(left, before > PIECE ? before - PIECE : 0, before - 1);
-        uint64_t digest = box_digest(box);
-        box_reopen(box);
-        assert_int_equal(box_digest(box), digest);
+        uint64_t digest = fixture_digest(box);
+        fixture_reopen(box);
+        assert_int_equal(fixture_digest(box), digest);
     }
 }
 
@@ -799,35 +799,35 @@ static void remove_marks(struct core_box *box, size_t left)
 static void marks_of_a_deleted_index_go_in_pieces(void **state)
 {
     enum { FEW = 2000, MANY = 4000 };
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
     uint64_t few = delete_index_of_ephemeral(&box, FEW);
     end_session(&box, "s");
     run_pieces(&box);
     remove_marks(&box, FEW);
-    box_close(&box);
+    fixture_close(&box);
 
     assert_true(delete_index_of_ephemeral(&box, MANY) <= few + few / 10);
     remove_marks(&box, MANY);
-    assert_int_equal(box_index(&box, "e", "1", "{}")->outcome, WRITE_CREATED); /* another index of that name */
+    assert_int_equal(fixture_index(&box, "e", "1", "{}")->outcome, WRITE_CREATED); /* another index of that name */
     end_session(&box, "s");
     run_pieces(&box);
-    assert_int_equal(box_count(&box, "e"), 1);
-    box_close(&box);
+    assert_int_equal(fixture_count(&box, "e"), 1);
+    fixture_close(&box);
 }
 
 /* --- What a restart leaves ---------------------------------------------------------------------------------------- */
 
 /* A command that came by a host. */
-static struct command *by_host(struct core_box *box, struct command *command, uint64_t host)
+static struct command *by_host(struct core_fixture *box, struct command *command, uint64_t host)
 {
     command->request = host << HOST_SHIFT | 1;
-    return box_run(box, command, 1);
+    return fixture_run(box, command, 1);
 }
 
 /* A transaction that a host has for a request. */
-static void begin_for(struct core_box *box, uint64_t host, const char *id, const char *session)
+static void begin_for(struct core_fixture *box, uint64_t host, const char *id, const char *session)
 {
     struct command *command = command_new(COMMAND_TXN_BEGIN, DIALECT_7);
     command->terms.session = slice_from(session);
@@ -838,52 +838,52 @@ static void begin_for(struct core_box *box, uint64_t host, const char *id, const
     assert_int_equal(by_host(box, command, host)->problem.type, PROBLEM_NONE);
 }
 
-static struct write_result *put_in(struct core_box *box, const char *transaction, const char *id)
+static struct write_result *put_in(struct core_fixture *box, const char *transaction, const char *id)
 {
-    struct command *command = box_write(box, 1);
-    command->write.items[0] = box_item(WRITE_INDEX, "u", "", id, "{\"n\":2}");
+    struct command *command = fixture_write_command(box, 1);
+    command->write.items[0] = fixture_item(WRITE_INDEX, "u", "", id, "{\"n\":2}");
     command->terms.transaction = slice_from(transaction);
-    box_run(box, command, 1);
+    fixture_run(box, command, 1);
     assert_int_equal(command->problem.type, PROBLEM_NONE);
     return &command->write.results[0];
 }
 
-static enum problem_type commit_of(struct core_box *box, const char *id)
+static enum problem_type commit_of(struct core_fixture *box, const char *id)
 {
     struct command *command = command_new(COMMAND_TXN_COMMIT, DIALECT_7);
     command->txn.id = slice_from(id);
-    return box_run(box, command, 1)->problem.type;
+    return fixture_run(box, command, 1)->problem.type;
 }
 
 /* Of several hosts, and a client: what was changed is not there, and its lock is free, of the one that comes up and of no other. */
 static void host_that_comes_up_ends_its_own_transactions(void **state)
 {
     static const char *const ids[] = {"t", "h0", "h1", "h2"};
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
-    box_open(&box);
-    box_index(&box, "u", "1", "{\"n\":1}");
+    fixture_open(&box);
+    fixture_index(&box, "u", "1", "{\"n\":1}");
     transaction(&box, COMMAND_TXN_BEGIN, "t");
     for (uint64_t host = 0; host < 3; host++)
         begin_for(&box, host, ids[host + 1], "");
     for (int i = 0; i < 4; i++)
         assert_int_equal(put_in(&box, ids[i], ids[i])->outcome, WRITE_CREATED);
     assert_int_equal(put_in(&box, "h1", "1")->outcome, WRITE_UPDATED);
-    assert_int_equal(box_index(&box, "u", "1", "{}")->problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
+    assert_int_equal(fixture_index(&box, "u", "1", "{}")->problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
 
     by_host(&box, command_new(COMMAND_RESTART, DIALECT_7), 1);
-    assert_false(box.last->restart.more);
-    assert_string_equal(box_source(&box, "u", "1"), "{\"n\":1}");
-    assert_int_equal(box_index(&box, "u", "1", "{\"n\":3}")->outcome, WRITE_UPDATED);
-    assert_int_equal(box_index(&box, "u", "h1", "{}")->outcome, WRITE_CREATED);
+    assert_false(box.last->restart.resubmit);
+    assert_string_equal(fixture_source(&box, "u", "1"), "{\"n\":1}");
+    assert_int_equal(fixture_index(&box, "u", "1", "{\"n\":3}")->outcome, WRITE_UPDATED);
+    assert_int_equal(fixture_index(&box, "u", "h1", "{}")->outcome, WRITE_CREATED);
     assert_int_equal(commit_of(&box, "h1"), PROBLEM_TRANSACTION_ABORTED);
     for (int i = 0; i < 4; i++)
         assert_int_equal(commit_of(&box, ids[i]), i == 2 ? PROBLEM_TRANSACTION_ABORTED : PROBLEM_NONE);
-    box_close(&box);
+    fixture_close(&box);
 }
 
-static void join(struct core_box *box, const char *name, uint64_t life)
+static void join(struct core_fixture *box, const char *name, uint64_t life)
 {
     struct command *command = command_new(COMMAND_JOIN, DIALECT_7);
     command->join = (struct join_command){.name = slice_from(name),
@@ -891,16 +891,16 @@ static void join(struct core_box *box, const char *name, uint64_t life)
                                           .build = SLICE_LIT("1"),
                                           .life = life,
                                           .limits = box->limits};
-    assert_int_equal(box_run(box, command, 1)->problem.type, PROBLEM_NONE);
+    assert_int_equal(fixture_run(box, command, 1)->problem.type, PROBLEM_NONE);
 }
 
 /* In a cluster it is the life of a host that ends: told of as gone, or by its next. */
 static void life_of_a_host_ends_its_own_transactions(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
-    box_open(&box);
+    fixture_open(&box);
     join(&box, "a", 11);
     join(&box, "b", 21);
     begin_for(&box, 1, "a1", "");
@@ -909,35 +909,35 @@ static void life_of_a_host_ends_its_own_transactions(void **state)
     assert_int_equal(put_in(&box, "b1", "2")->outcome, WRITE_CREATED);
     struct command *gone = command_new(COMMAND_HOST_GONE, DIALECT_7);
     gone->gone = (struct gone_command){.name = SLICE_LIT("a"), .life = 11};
-    box_run(&box, gone, 1);
-    assert_int_equal(box_index(&box, "u", "1", "{}")->outcome, WRITE_CREATED);
-    assert_int_equal(box_index(&box, "u", "2", "{}")->problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
+    fixture_run(&box, gone, 1);
+    assert_int_equal(fixture_index(&box, "u", "1", "{}")->outcome, WRITE_CREATED);
+    assert_int_equal(fixture_index(&box, "u", "2", "{}")->problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
     join(&box, "b", 22);
-    assert_int_equal(box_index(&box, "u", "2", "{}")->outcome, WRITE_CREATED);
+    assert_int_equal(fixture_index(&box, "u", "2", "{}")->outcome, WRITE_CREATED);
     assert_int_equal(commit_of(&box, "b1"), PROBLEM_TRANSACTION_ABORTED);
-    box_close(&box);
+    fixture_close(&box);
 }
 
 /* Returns: the token of a lock that a transaction takes. */
-static tl_ts token_of(struct core_box *box, const char *transaction, const char *id)
+static tl_ts token_of(struct core_fixture *box, const char *transaction, const char *id)
 {
     struct lock_target target = {.mode = LOCK_X, .index = SLICE_LIT("u"), .id = slice_from(id)};
     struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
     command->terms.transaction = slice_from(transaction);
     command->lock.targets = &target;
     command->lock.target_count = 1;
-    assert_int_equal(box_run(box, command, 1)->problem.type, PROBLEM_NONE);
+    assert_int_equal(fixture_run(box, command, 1)->problem.type, PROBLEM_NONE);
     return command->lock.fencing_token;
 }
 
 /* A write of session "s" that names a token. */
-static struct write_result *put_with(struct core_box *box, tl_ts token, const char *id)
+static struct write_result *put_with(struct core_fixture *box, tl_ts token, const char *id)
 {
-    struct command *command = box_write(box, 1);
-    command->write.items[0] = box_item(WRITE_INDEX, "u", "", id, "{}");
+    struct command *command = fixture_write_command(box, 1);
+    command->write.items[0] = fixture_item(WRITE_INDEX, "u", "", id, "{}");
     command->terms.session = SLICE_LIT("s");
     command->terms.fencing_token = token;
-    return &box_run(box, command, 1)->write.results[0];
+    return &fixture_run(box, command, 1)->write.results[0];
 }
 
 /* Many, with many locks: others have their turn between the pieces, and what is not rolled back yet can do nothing any more. */
@@ -945,11 +945,11 @@ static void many_transactions_of_a_host_end_in_pieces(void **state)
 {
     enum { TRANSACTIONS = 8000, LAST = TRANSACTIONS - 1 };
     char ids[TRANSACTIONS][16];
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
     for (int lost = 0; lost < 2; lost++) {
-        box_open(&box);
+        fixture_open(&box);
         open_session(&box, "s", NULL, 0);
         for (int i = 0; i < TRANSACTIONS; i++) {
             snprintf(ids[i], sizeof ids[i], "h%d", i);
@@ -959,7 +959,7 @@ static void many_transactions_of_a_host_end_in_pieces(void **state)
         tl_ts token = token_of(&box, ids[LAST], "held");
         assert_int_equal(put_with(&box, token, "held")->problem.type, PROBLEM_LOCK_WAIT_TIMEOUT); /* good, but held */
         by_host(&box, command_new(lost ? COMMAND_MACHINE_LOST : COMMAND_RESTART, DIALECT_7), 7);
-        assert_false(box.last->restart.more);
+        assert_false(box.last->restart.resubmit);
         assert_int_equal(core_next_deadline(box.core), 0);
         assert_int_equal(commit_of(&box, ids[LAST]), PROBLEM_TRANSACTION_ABORTED);
         assert_int_equal(put_with(&box, token, "held")->problem.type, PROBLEM_STALE_FENCING_TOKEN);
@@ -968,11 +968,11 @@ static void many_transactions_of_a_host_end_in_pieces(void **state)
         again->txn.mode = TXN_UPDATE;
         again->txn.idle_us = TL_SECOND;
         again->txn.retry_of = slice_from(ids[LAST]);
-        assert_int_equal(box_run(&box, again, 1)->problem.type, PROBLEM_NONE);
+        assert_int_equal(fixture_run(&box, again, 1)->problem.type, PROBLEM_NONE);
         run_pieces(&box);
-        assert_int_equal(box_count(&box, "u"), 0);
-        assert_int_equal(box_index(&box, "u", ids[LAST], "{}")->outcome, WRITE_CREATED);
-        box_close(&box);
+        assert_int_equal(fixture_count(&box, "u"), 0);
+        assert_int_equal(fixture_index(&box, "u", ids[LAST], "{}")->outcome, WRITE_CREATED);
+        fixture_close(&box);
     }
 }
 
@@ -980,25 +980,25 @@ static void many_transactions_of_a_host_end_in_pieces(void **state)
 static void lost_transactions_end_in_pieces(void **state)
 {
     enum { TRANSACTIONS = 9000 };
-    struct core_box box;
+    struct core_fixture box;
     char id[16];
     int restarts = 0;
     (void)state;
 
-    box_open(&box);
+    fixture_open(&box);
     for (int i = 0; i < TRANSACTIONS; i++) {
         snprintf(id, sizeof id, "t%d", i);
         begin_for(&box, 0, id, "");
     }
-    box_reopen(&box);
+    fixture_reopen(&box);
     do {
-        box_run(&box, command_new(COMMAND_RESTART, DIALECT_7), 1);
+        fixture_run(&box, command_new(COMMAND_RESTART, DIALECT_7), 1);
         restarts++;
-    } while (box.last->restart.more);
+    } while (box.last->restart.resubmit);
     assert_true(restarts > 1);
-    assert_int_equal(box_keys(&box, SPACE_SYSTEM, SLICE_LIT("B"), SLICE_LIT("C")), 0);
+    assert_int_equal(fixture_count_keys(&box, SPACE_SYSTEM, SLICE_LIT("B"), SLICE_LIT("C")), 0);
     assert_int_equal(commit_of(&box, "t8999"), PROBLEM_TRANSACTION_ABORTED);
-    box_close(&box);
+    fixture_close(&box);
 }
 
 /* Very much was kept for documents that somebody holds: after a start it asks again piece by piece, and is all before who comes then. */
@@ -1008,40 +1008,40 @@ static void what_is_kept_asks_again_in_pieces(void **state)
     static struct write_item actions[ACTIONS];
     static char ids[ACTIONS][16];
     struct lock_target all = {.mode = LOCK_X, .index = SLICE_LIT("u")};
-    struct core_box box;
+    struct core_fixture box;
     char id[16];
     int restarts = 0;
     (void)state;
 
-    box_open(&box);
-    box_index(&box, "u", "1", "{}");
+    fixture_open(&box);
+    fixture_index(&box, "u", "1", "{}");
     for (int i = 0; i < SESSIONS; i++) {
         for (int j = 0; j < ACTIONS; j++) {
             snprintf(ids[j], sizeof ids[j], "%d", i * ACTIONS + j);
-            actions[j] = box_item(WRITE_INDEX, "u", "", ids[j], "{\"n\":1}");
+            actions[j] = fixture_item(WRITE_INDEX, "u", "", ids[j], "{\"n\":1}");
         }
         snprintf(id, sizeof id, "d%d", i);
         open_session(&box, id, actions, ACTIONS);
     }
-    box_run(&box, command_new(COMMAND_TICK, DIALECT_7), 6 * TL_SECOND);
+    fixture_run(&box, command_new(COMMAND_TICK, DIALECT_7), 6 * TL_SECOND);
     open_session(&box, "s", NULL, 0);
     take(&box, COMMAND_LOCK, &all);
-    box_run(&box, command_new(COMMAND_TICK, DIALECT_7), 5 * TL_SECOND); /* the others' time is over */
+    fixture_run(&box, command_new(COMMAND_TICK, DIALECT_7), 5 * TL_SECOND); /* the others' time is over */
     run_pieces(&box);
-    assert_int_equal(metric_read(&core_figures(box.core)->kept_actions), SESSIONS * ACTIONS);
+    assert_int_equal(metric_read(&core_metrics(box.core)->deferred_actions), SESSIONS * ACTIONS);
 
-    box_reopen(&box);
+    fixture_reopen(&box);
     do {
-        box_run(&box, command_new(COMMAND_RESTART, DIALECT_7), 1);
+        fixture_run(&box, command_new(COMMAND_RESTART, DIALECT_7), 1);
         restarts++;
-    } while (box.last->restart.more);
+    } while (box.last->restart.resubmit);
     assert_true(restarts > SESSIONS * ACTIONS / 1000 - 1);
     take(&box, COMMAND_UNLOCK, &all);
-    assert_int_equal(box_index(&box, "u", "7999", "{}")->problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
+    assert_int_equal(fixture_index(&box, "u", "7999", "{}")->problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
     run_pieces(&box);
-    assert_int_equal(box_count(&box, "u"), SESSIONS * ACTIONS);
-    assert_int_equal(metric_read(&core_figures(box.core)->kept_actions), 0);
-    box_close(&box);
+    assert_int_equal(fixture_count(&box, "u"), SESSIONS * ACTIONS);
+    assert_int_equal(metric_read(&core_metrics(box.core)->deferred_actions), 0);
+    fixture_close(&box);
 }
 
 /*
@@ -1050,13 +1050,13 @@ static void what_is_kept_asks_again_in_pieces(void **state)
  */
 static void names_outlast_the_mapping_they_were_found_in(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
-    box_open(&box);
-    box_index_command(&box, COMMAND_INDEX_CREATE, "fs",
+    fixture_open(&box);
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs",
                       "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
-    assert_int_equal(box_index(&box, "fs", "1", "{\"path\":\"/a\"}")->outcome, WRITE_CREATED);
+    assert_int_equal(fixture_index(&box, "fs", "1", "{\"path\":\"/a\"}")->outcome, WRITE_CREATED);
     open_session(&box, "holder", NULL, 0);
     struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
     command->terms.session = SLICE_LIT("holder");
@@ -1064,22 +1064,22 @@ static void names_outlast_the_mapping_they_were_found_in(void **state)
     command->lock.targets[0] =
         (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs"), .path = SLICE_LIT("/held")};
     command->lock.target_count = 1;
-    box_run(&box, command, 1);
+    fixture_run(&box, command, 1);
     assert_int_equal(command->problem.type, PROBLEM_NONE);
 
-    command = box_write(&box, 3);
-    command->write.items[0] = box_item(WRITE_INDEX, "fs", "", "2", "{\"path\":\"/b\",\"first\":1}");
-    command->write.items[1] = box_item(WRITE_INDEX, "fs", "", "1", "{\"path\":\"/held/x\"}");       /* blocked */
-    command->write.items[2] = box_item(WRITE_INDEX, "fs", "", "1", "{\"path\":\"/c\",\"then\":1}"); /* so behind it */
-    box_run(&box, command, 1);
+    command = fixture_write_command(&box, 3);
+    command->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", "2", "{\"path\":\"/b\",\"first\":1}");
+    command->write.items[1] = fixture_item(WRITE_INDEX, "fs", "", "1", "{\"path\":\"/held/x\"}");       /* blocked */
+    command->write.items[2] = fixture_item(WRITE_INDEX, "fs", "", "1", "{\"path\":\"/c\",\"then\":1}"); /* so behind it */
+    fixture_run(&box, command, 1);
     assert_int_equal(command->write.results[0].outcome, WRITE_CREATED);
     assert_int_equal(command->write.results[1].problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
     assert_int_equal(command->write.results[2].outcome, WRITE_UPDATED);
-    box_close(&box);
+    fixture_close(&box);
 }
 
 /* Looks for what a write will change. Returns: how much of the core's memory it takes until the unit ends. */
-static size_t look(struct core_box *box, struct command *command, struct write_targets *targets)
+static size_t look(struct core_fixture *box, struct command *command, struct write_targets *targets)
 {
     size_t before = box->core->arena.used, scratch = box->core->scratch.used;
 
@@ -1098,22 +1098,22 @@ static void a_look_keeps_paths_alone(void **state)
     static char path[PATH + 1], source[PATH + TEXT + 100];
     struct write_update update = {.doc = SLICE_LIT("{\"n\":2}")};
     struct write_targets targets = {0};
-    struct core_box box;
+    struct core_fixture box;
     char ids[ITEMS][12];
     (void)state;
 
-    box_open(&box);
-    box_index_command(&box, COMMAND_INDEX_CREATE, "tree",
+    fixture_open(&box);
+    fixture_index_command(&box, COMMAND_INDEX_CREATE, "tree",
                       "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
     memset(path, 'd', PATH);
     for (int i = 0; i < ITEMS; i++) {
         snprintf(ids[i], sizeof ids[i], "%d", i);
         snprintf(source, sizeof source, "{\"path\":\"/%s/%d\",\"text\":\"%0*d\"}", path, i, TEXT, 0);
-        assert_int_equal(box_index(&box, "tree", ids[i], source)->outcome, WRITE_CREATED);
+        assert_int_equal(fixture_index(&box, "tree", ids[i], source)->outcome, WRITE_CREATED);
     }
-    struct command *command = box_write(&box, ITEMS);
+    struct command *command = fixture_write_command(&box, ITEMS);
     for (int i = 0; i < ITEMS; i++) {
-        command->write.items[i] = box_item(i % 2 == 0 ? WRITE_DELETE : WRITE_UPDATE, "tree", "", ids[i], "");
+        command->write.items[i] = fixture_item(i % 2 == 0 ? WRITE_DELETE : WRITE_UPDATE, "tree", "", ids[i], "");
         command->write.items[i].source = SLICE_NONE;
         if (i % 2 != 0)
             command->write.items[i].update = &update;
@@ -1132,7 +1132,7 @@ static void a_look_keeps_paths_alone(void **state)
     assert_int_equal(targets.items[0].old_path.len, PATH + 3);
     assert_int_equal(core__commit(box.core), 0);
     command_free(command);
-    box_close(&box);
+    fixture_close(&box);
 }
 
 int main(void)

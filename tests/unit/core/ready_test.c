@@ -4,7 +4,7 @@
  * and what is ready ends as what waits does.
  * Method: a core whose steps are looked at one by one; pieces of the size that servers have, or of one thing.
  */
-#include "../../lib/core_box.h"
+#include "../../lib/core_fixture.h"
 #include "../../lib/unit.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 static uint64_t last_request;
 
-static void give_as(struct core_box *box, struct command *command, uint64_t us)
+static void give_as(struct core_fixture *box, struct command *command, uint64_t us)
 {
     char text[200];
 
@@ -31,18 +31,18 @@ static void give_as(struct core_box *box, struct command *command, uint64_t us)
         fail_msg("%s", text);
 }
 
-static void give(struct core_box *box, struct command *command)
+static void give(struct core_fixture *box, struct command *command)
 {
     give_as(box, command, 10);
 }
 
-static void tick(struct core_box *box)
+static void tick(struct core_fixture *box)
 {
     give(box, command_new(COMMAND_TICK, DIALECT_7));
 }
 
 /* Returns: the first command that has completed since, or NULL. */
-static struct command *completed(struct core_box *box)
+static struct command *completed(struct core_fixture *box)
 {
     if (list_empty(&box->effects.completed))
         return NULL;
@@ -51,7 +51,7 @@ static struct command *completed(struct core_box *box)
     return command;
 }
 
-static size_t free_completed(struct core_box *box)
+static size_t free_completed(struct core_fixture *box)
 {
     size_t count = 0;
 
@@ -61,7 +61,7 @@ static size_t free_completed(struct core_box *box)
 }
 
 /* Returns: the command with a number, which has completed, before others or not; those before it are freed. */
-static struct command *completed_as(struct core_box *box, uint64_t request)
+static struct command *completed_as(struct core_fixture *box, uint64_t request)
 {
     struct command *command;
 
@@ -70,23 +70,23 @@ static struct command *completed_as(struct core_box *box, uint64_t request)
     return command;
 }
 
-static void begin(struct core_box *box, size_t piece)
+static void begin(struct core_fixture *box, size_t piece)
 {
-    box_open(box);
+    fixture_open(box);
     core_close(box->core);
-    box->limits.ephemeral_piece = piece;
+    box->limits.ephemeral_batch = piece;
     assert_int_equal(core_open(box->store, &box->limits, &box->core), 0);
-    box_index(box, "fs", "there", "{\"v\":0}");
+    fixture_index(box, "fs", "there", "{\"v\":0}");
 }
 
-static void end(struct core_box *box)
+static void end(struct core_fixture *box)
 {
     core_stop(box->core, &box->effects);
     free_completed(box);
-    box_close(box);
+    fixture_close(box);
 }
 
-static void session(struct core_box *box, enum command_type type, const char *id)
+static void session(struct core_fixture *box, enum command_type type, const char *id)
 {
     struct command *command = command_new(type, DIALECT_7);
 
@@ -95,7 +95,7 @@ static void session(struct core_box *box, enum command_type type, const char *id
     give(box, command);
 }
 
-static void lock(struct core_box *box, const char *session, const char *id)
+static void lock(struct core_fixture *box, const char *session, const char *id)
 {
     struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
 
@@ -107,7 +107,7 @@ static void lock(struct core_box *box, const char *session, const char *id)
     give(box, command);
 }
 
-static void unlock_all(struct core_box *box, const char *session)
+static void unlock_all(struct core_fixture *box, const char *session)
 {
     struct command *command = command_new(COMMAND_UNLOCK, DIALECT_7);
 
@@ -116,11 +116,11 @@ static void unlock_all(struct core_box *box, const char *session)
 }
 
 /* Returns: its number. */
-static uint64_t put(struct core_box *box, int id, int value, const char *session, const char *transaction)
+static uint64_t put(struct core_fixture *box, int id, int value, const char *session, const char *transaction)
 {
-    struct command *command = box_write(box, 1);
+    struct command *command = fixture_write_command(box, 1);
 
-    command->write.items[0] = box_item(WRITE_INDEX, "fs", "", "", "");
+    command->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", "", "");
     command->write.items[0].id = arena_printf(&command->arena, "%d", id);
     command->write.items[0].source = arena_printf(&command->arena, "{\"v\":%d}", value);
     command->terms.session = slice_from(session);
@@ -130,7 +130,7 @@ static uint64_t put(struct core_box *box, int id, int value, const char *session
     return last_request;
 }
 
-static void txn(struct core_box *box, enum command_type type, const char *id)
+static void txn(struct core_fixture *box, enum command_type type, const char *id)
 {
     struct command *command = command_new(type, DIALECT_7);
 
@@ -139,7 +139,7 @@ static void txn(struct core_box *box, enum command_type type, const char *id)
     give(box, command);
 }
 
-static void cancel(struct core_box *box, uint64_t request)
+static void cancel(struct core_fixture *box, uint64_t request)
 {
     struct command *command = command_new(COMMAND_CANCEL, DIALECT_7);
 
@@ -147,7 +147,7 @@ static void cancel(struct core_box *box, uint64_t request)
     give(box, command);
 }
 
-static size_t ready_count(const struct core_box *box)
+static size_t ready_count(const struct core_fixture *box)
 {
     return box->core->owners->ready_count;
 }
@@ -158,11 +158,11 @@ static size_t ready_count(const struct core_box *box)
 static void writes_that_waited_for_one_go_on_in_pieces(void **state)
 {
     enum { WRITES = 10000, DOCUMENTS = 1000 };
-    struct core_box box;
+    struct core_fixture box;
     uint64_t last = 0;
     (void)state;
 
-    begin(&box, core_limits_default().ephemeral_piece);
+    begin(&box, core_limits_default().ephemeral_batch);
     session(&box, COMMAND_SESSION_OPEN, "holder");
     for (int i = 0; i < DOCUMENTS; i++) {
         char id[16];
@@ -174,7 +174,7 @@ static void writes_that_waited_for_one_go_on_in_pieces(void **state)
     free_completed(&box);
     session(&box, COMMAND_SESSION_CLOSE, "holder");
     size_t done = free_completed(&box);
-    assert_true(done > 100 && done <= 1 + core_limits_default().ephemeral_piece);
+    assert_true(done > 100 && done <= 1 + core_limits_default().ephemeral_batch);
     assert_int_equal(core_next_deadline(box.core), 0);
 
     uint64_t other = put(&box, DOCUMENTS, 1, "", ""); /* others have their turn, and it costs them nothing */
@@ -203,8 +203,8 @@ static void writes_that_waited_for_one_go_on_in_pieces(void **state)
     assert_int_equal(behind, 0);
     char expected[32];
     snprintf(expected, sizeof expected, "{\"v\":%d}", WRITES);
-    assert_string_equal(box_source(&box, "fs", "0"), expected);
-    assert_string_equal(box_source(&box, "fs", "999"), "{\"v\":9999}");
+    assert_string_equal(fixture_source(&box, "fs", "0"), expected);
+    assert_string_equal(fixture_source(&box, "fs", "999"), "{\"v\":9999}");
     lock_table_check(&box.core->owners->locks);
     end(&box);
 }
@@ -213,11 +213,11 @@ static void writes_that_waited_for_one_go_on_in_pieces(void **state)
 static void waits_that_end_with_one_session_are_told_in_pieces(void **state)
 {
     enum { WAITS = 20000 };
-    struct core_box box;
+    struct core_fixture box;
     uint64_t one = 0;
     (void)state;
 
-    begin(&box, core_limits_default().ephemeral_piece);
+    begin(&box, core_limits_default().ephemeral_batch);
     session(&box, COMMAND_SESSION_OPEN, "holder");
     session(&box, COMMAND_SESSION_OPEN, "waiter");
     lock(&box, "holder", "1");
@@ -226,7 +226,7 @@ static void waits_that_end_with_one_session_are_told_in_pieces(void **state)
     free_completed(&box);
     session(&box, COMMAND_SESSION_CLOSE, "waiter");
     size_t told = free_completed(&box) - 1;
-    assert_true(told > 100 && told <= core_limits_default().ephemeral_piece);
+    assert_true(told > 100 && told <= core_limits_default().ephemeral_batch);
     assert_int_equal(box.core->owners->locks.waiting_count, 0);
     cancel(&box, one); /* nobody finds it */
     unlock_all(&box, "holder");
@@ -241,7 +241,7 @@ static void waits_that_end_with_one_session_are_told_in_pieces(void **state)
         }
     }
     assert_int_equal(told, WAITS);
-    assert_null(box_source(&box, "fs", "1"));
+    assert_null(fixture_source(&box, "fs", "1"));
     end(&box);
 }
 
@@ -249,10 +249,10 @@ static void waits_that_end_with_one_session_are_told_in_pieces(void **state)
 static void bulks_that_time_out_together_are_tried_in_pieces(void **state)
 {
     enum { BULKS = 30, ITEMS = 1000 };
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
-    begin(&box, core_limits_default().ephemeral_piece);
+    begin(&box, core_limits_default().ephemeral_batch);
     session(&box, COMMAND_SESSION_OPEN, "holder");
     struct command *all = command_new(COMMAND_LOCK, DIALECT_7);
     all->terms.session = SLICE_LIT("holder");
@@ -263,9 +263,9 @@ static void bulks_that_time_out_together_are_tried_in_pieces(void **state)
             (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs"), .id = arena_printf(&all->arena, "%zu", i)};
     give(&box, all);
     for (int i = 0; i < BULKS; i++) {
-        struct command *command = box_write(&box, ITEMS);
+        struct command *command = fixture_write_command(&box, ITEMS);
         for (size_t j = 0; j < ITEMS; j++) {
-            command->write.items[j] = box_item(WRITE_INDEX, "fs", "", "", "{\"v\":1}");
+            command->write.items[j] = fixture_item(WRITE_INDEX, "fs", "", "", "{\"v\":1}");
             command->write.items[j].id = arena_printf(&command->arena, "%zu", j);
         }
         command->terms.timeout_us = TL_SECOND;
@@ -281,7 +281,7 @@ static void bulks_that_time_out_together_are_tried_in_pieces(void **state)
 /* --- How what is ready ends --------------------------------------------------------------------------------------- */
 
 /* Three writes of their own on documents of their own were granted; the first was done, the others are ready. */
-static void leave_ready(struct core_box *box, uint64_t requests[3], const char *session_of_last)
+static void leave_ready(struct core_fixture *box, uint64_t requests[3], const char *session_of_last)
 {
     begin(box, 1);
     session(box, COMMAND_SESSION_OPEN, "holder");
@@ -304,7 +304,7 @@ static void leave_ready(struct core_box *box, uint64_t requests[3], const char *
 /* What is ready has its lock: who comes later waits, and goes on behind it. */
 static void nobody_overtakes_what_is_ready(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     uint64_t requests[3];
     (void)state;
 
@@ -330,7 +330,7 @@ static void nobody_overtakes_what_is_ready(void **state)
 
 static void a_cancel_ends_what_is_ready(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     uint64_t requests[3];
     (void)state;
 
@@ -346,14 +346,14 @@ static void a_cancel_ends_what_is_ready(void **state)
     assert_int_equal(command->write.results[0].outcome, WRITE_CREATED);
     command_free(command);
     tick(&box);
-    assert_string_equal(box_source(&box, "fs", "1"), "{\"v\":1}");
-    assert_string_equal(box_source(&box, "fs", "2"), "{\"v\":7}");
+    assert_string_equal(fixture_source(&box, "fs", "1"), "{\"v\":1}");
+    assert_string_equal(fixture_source(&box, "fs", "2"), "{\"v\":7}");
     end(&box);
 }
 
 static void the_end_of_its_session_ends_what_is_ready(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     uint64_t requests[3];
     (void)state;
 
@@ -373,14 +373,14 @@ static void the_end_of_its_session_ends_what_is_ready(void **state)
     command_free(command);
     while (core_next_deadline(box.core) == 0)
         tick(&box);
-    assert_string_equal(box_source(&box, "fs", "2"), "{\"v\":7}");
+    assert_string_equal(fixture_source(&box, "fs", "2"), "{\"v\":7}");
     end(&box);
 }
 
 /* Its time is not looked at any more: it was granted in time. */
 static void the_time_of_what_is_ready_does_not_run_out(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     uint64_t requests[3];
     (void)state;
 
@@ -400,7 +400,7 @@ static void the_time_of_what_is_ready_does_not_run_out(void **state)
 /* A rollback ends what its transaction has ready; the others go on. */
 static void a_rollback_ends_what_is_ready(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
     begin(&box, 1);
@@ -430,12 +430,12 @@ static void a_rollback_ends_what_is_ready(void **state)
 /* What is ready counts among those that wait: there are no more of both than may wait. */
 static void what_is_ready_counts_among_the_waiters(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
-    box_open(&box);
+    fixture_open(&box);
     core_close(box.core);
-    box.limits.ephemeral_piece = 1;
+    box.limits.ephemeral_batch = 1;
     box.limits.waiters_max = 3;
     assert_int_equal(core_open(box.store, &box.limits, &box.core), 0);
     session(&box, COMMAND_SESSION_OPEN, "holder");

@@ -7,9 +7,9 @@
  *
  * usage: save_test DIRECTORY [--write]
  */
-#include "../../lib/core_box.h"
+#include "../../lib/core_fixture.h"
 #include "../../lib/unit.h"
-#include "../../lib/upkeep.h"
+#include "../../lib/maintenance.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ static const char *directory;
 static bool writes;
 
 /* Steps a command of a host, which may wait. */
-static void give_from(struct core_box *box, struct command *command, uint64_t host)
+static void give_from(struct core_fixture *box, struct command *command, uint64_t host)
 {
     static uint64_t requests = 0;
 
@@ -40,12 +40,12 @@ static void give_from(struct core_box *box, struct command *command, uint64_t ho
     assert_int_equal(core_step(box->core, command, &box->effects), 0);
 }
 
-static void give(struct core_box *box, struct command *command)
+static void give(struct core_fixture *box, struct command *command)
 {
     give_from(box, command, 0);
 }
 
-static struct command *completed(struct core_box *box)
+static struct command *completed(struct core_fixture *box)
 {
     if (list_empty(&box->effects.completed))
         return NULL;
@@ -54,14 +54,14 @@ static struct command *completed(struct core_box *box)
     return command;
 }
 
-static void free_completed(struct core_box *box)
+static void free_completed(struct core_fixture *box)
 {
     for (struct command *command; (command = completed(box)) != NULL; command_free(command))
         if (command->type == COMMAND_TXN_LOCK)
             core_overlay_unref(command->txn_lock.overlay);
 }
 
-static void open_session(struct core_box *box, const char *id, bool acts)
+static void open_session(struct core_fixture *box, const char *id, bool acts)
 {
     struct command *command = command_new(COMMAND_SESSION_OPEN, DIALECT_7);
 
@@ -70,13 +70,13 @@ static void open_session(struct core_box *box, const char *id, bool acts)
     command->session.ttl_us = 60 * TL_SECOND;
     if (acts) {
         command->session.on_expire = arena_zalloc(&command->arena, sizeof(struct write_item));
-        command->session.on_expire[0] = box_item(WRITE_INDEX, "fs", "", "1", "{\"left\":1}");
+        command->session.on_expire[0] = fixture_item(WRITE_INDEX, "fs", "", "1", "{\"left\":1}");
         command->session.on_expire_count = 1;
     }
     give(box, command);
 }
 
-static void session(struct core_box *box, enum command_type type, const char *id, bool force)
+static void session(struct core_fixture *box, enum command_type type, const char *id, bool force)
 {
     struct command *command = command_new(type, DIALECT_7);
 
@@ -86,7 +86,7 @@ static void session(struct core_box *box, enum command_type type, const char *id
     give(box, command);
 }
 
-static void lock(struct core_box *box, const char *session, const char *id, enum lock_mode mode)
+static void lock(struct core_fixture *box, const char *session, const char *id, enum lock_mode mode)
 {
     struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
 
@@ -98,7 +98,7 @@ static void lock(struct core_box *box, const char *session, const char *id, enum
     give(box, command);
 }
 
-static void begin(struct core_box *box, const char *id, const char *session, enum txn_mode mode)
+static void begin(struct core_fixture *box, const char *id, const char *session, enum txn_mode mode)
 {
     struct command *command = command_new(COMMAND_TXN_BEGIN, DIALECT_7);
 
@@ -110,7 +110,7 @@ static void begin(struct core_box *box, const char *id, const char *session, enu
 }
 
 /* One that a host has for a request. */
-static void begin_of_host(struct core_box *box, const char *id, uint64_t host)
+static void begin_of_host(struct core_fixture *box, const char *id, uint64_t host)
 {
     struct command *command = command_new(COMMAND_TXN_BEGIN, DIALECT_7);
 
@@ -122,29 +122,29 @@ static void begin_of_host(struct core_box *box, const char *id, uint64_t host)
     assert_int_equal(command->problem.type, PROBLEM_NONE);
 }
 
-static void come_up(struct core_box *box, uint64_t host)
+static void come_up(struct core_fixture *box, uint64_t host)
 {
     give_from(box, command_new(COMMAND_RESTART, DIALECT_7), host);
 }
 
 /* The process has ended in what a session left. */
-static void tried(struct core_box *box, const char *session, uint64_t kept, uint64_t action)
+static void tried(struct core_fixture *box, const char *session, uint64_t kept, uint64_t action)
 {
     struct command *command = command_new(COMMAND_TRIED, DIALECT_7);
 
-    command->tried = (struct tried_command){.session = slice_from(session), .kept = kept, .action = action};
+    command->tried = (struct tried_command){.session = slice_from(session), .deferred = kept, .action = action};
     give(box, command);
 }
 
 /* Documents `first` to `last` in one request; `lease` and `transaction` may be "". */
-static void put_by(struct core_box *box, int first, int last, const char *transaction, const char *lease,
+static void put_by(struct core_fixture *box, int first, int last, const char *transaction, const char *lease,
                    const char *session)
 {
-    struct command *command = box_write(box, (size_t)(last - first + 1));
+    struct command *command = fixture_write_command(box, (size_t)(last - first + 1));
 
     for (int i = first; i <= last; i++) {
         struct write_item *item = &command->write.items[i - first];
-        *item = box_item(WRITE_INDEX, "fs", "", "", "{\"v\":1}");
+        *item = fixture_item(WRITE_INDEX, "fs", "", "", "{\"v\":1}");
         item->id = arena_printf(&command->arena, "%d", i);
         item->lease = slice_from(lease);
     }
@@ -154,13 +154,13 @@ static void put_by(struct core_box *box, int first, int last, const char *transa
     give(box, command);
 }
 
-static void put(struct core_box *box, int first, int last, const char *transaction, const char *lease)
+static void put(struct core_fixture *box, int first, int last, const char *transaction, const char *lease)
 {
     put_by(box, first, last, transaction, lease, "");
 }
 
 /* Lets go on what is due at once. Returns: how many steps it took. */
-static int go_on(struct core_box *box)
+static int go_on(struct core_fixture *box)
 {
     int count = 0;
 
@@ -170,7 +170,7 @@ static int go_on(struct core_box *box)
 }
 
 /* What is granted together, and ends together, goes on in pieces: some is left of both. */
-static void leave_pieces(struct core_box *box)
+static void leave_pieces(struct core_fixture *box)
 {
     open_session(box, "r", false);
     open_session(box, "e", false);
@@ -188,7 +188,7 @@ static void leave_pieces(struct core_box *box)
 }
 
 /* A host of a cluster comes, or goes again. */
-static void host(struct core_box *box, const char *name, uint64_t life, bool goes)
+static void host(struct core_fixture *box, const char *name, uint64_t life, bool goes)
 {
     struct command *command = command_new(goes ? COMMAND_HOST_GONE : COMMAND_JOIN, DIALECT_7);
 
@@ -205,13 +205,13 @@ static void host(struct core_box *box, const char *name, uint64_t life, bool goe
 }
 
 /* Something of each kind. */
-static void fill(struct core_box *box)
+static void fill(struct core_fixture *box)
 {
     static const char *const ids[] = {"h2", "h3", "h4", "h5", "h6"};
 
-    box_open(box);
+    fixture_open(box);
     core_close(box->core);
-    box->limits.ephemeral_piece = 2;
+    box->limits.ephemeral_batch = 2;
     assert_int_equal(core_open(box->store, &box->limits, &box->core), 0);
     core_begin_chain(box->core, 9);
     put(box, 1, 4, "", "");
@@ -251,20 +251,20 @@ static void fill(struct core_box *box)
     free_completed(box);
 }
 
-static void empty(struct core_box *box)
+static void empty(struct core_fixture *box)
 {
     core_stop(box->core, &box->effects);
     free_completed(box);
-    box_close(box);
+    fixture_close(box);
 }
 
-static void save(struct core_box *box, struct buf *saved)
+static void save(struct core_fixture *box, struct buf *saved)
 {
     buf_clear(saved);
     core_save(box->core, saved);
 }
 
-static int load(struct core_box *box, struct slice saved, struct buf *reason, struct core **ret_core)
+static int load(struct core_fixture *box, struct slice saved, struct buf *reason, struct core **ret_core)
 {
     if (reason != NULL)
         buf_clear(reason);
@@ -273,7 +273,7 @@ static int load(struct core_box *box, struct slice saved, struct buf *reason, st
 
 static void test_there_is_something_of_each_kind(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
     fill(&box);
@@ -308,20 +308,20 @@ static void test_there_is_something_of_each_kind(void **state)
 
 static void test_what_was_loaded_saves_the_same_bytes(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     struct buf saved = BUF_INIT(BUF_UNLIMITED), again = BUF_INIT(BUF_UNLIMITED);
     (void)state;
 
     fill(&box);
     save(&box, &saved);
-    uint64_t digest = box_digest(&box);
+    uint64_t digest = fixture_digest(&box);
     core_stop(box.core, &box.effects);
     free_completed(&box);
     core_close(box.core);
     assert_int_equal(load(&box, buf_as_slice(&saved), NULL, &box.core), 0);
     save(&box, &again);
     assert_true(slice_equal(buf_as_slice(&saved), buf_as_slice(&again)));
-    assert_true(box_digest(&box) == digest);
+    assert_true(fixture_digest(&box) == digest);
     lock_table_check(&box.core->owners->locks);
     empty(&box);
     buf_deinit(&saved);
@@ -331,14 +331,14 @@ static void test_what_was_loaded_saves_the_same_bytes(void **state)
 /* The state, what is to be told of it, and the next save are as if there had been none. */
 static void test_a_save_changes_nothing(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     struct buf saved = BUF_INIT(BUF_UNLIMITED), again = BUF_INIT(BUF_UNLIMITED), news = BUF_INIT(BUF_UNLIMITED);
     (void)state;
 
     fill(&box);
-    uint64_t digest = box_digest(&box), chain = core_chain(box.core);
+    uint64_t digest = fixture_digest(&box), chain = core_chain(box.core);
     save(&box, &saved);
-    assert_true(box_digest(&box) == digest && core_chain(box.core) == chain);
+    assert_true(fixture_digest(&box) == digest && core_chain(box.core) == chain);
     save(&box, &again);
     assert_true(slice_equal(buf_as_slice(&saved), buf_as_slice(&again)));
     core_news(box.core, box.clock, TL_SECOND, &news);
@@ -365,7 +365,7 @@ static void check_told(struct command *command)
 /* The holder gives back: the lock that waits is granted, and the bulk that waited has all its results, old and new. */
 static void test_waiting_requests_go_on(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     struct buf saved = BUF_INIT(BUF_UNLIMITED);
     bool locked = false, wrote = false;
     int alone = 0, told = 0;
@@ -415,7 +415,7 @@ static void test_waiting_requests_go_on(void **state)
     buf_deinit(&saved);
 }
 
-static void restart(struct core_box *box, uint64_t host)
+static void restart(struct core_fixture *box, uint64_t host)
 {
     struct command *command = command_new(COMMAND_RESTART, DIALECT_7);
 
@@ -430,7 +430,7 @@ static void restart(struct core_box *box, uint64_t host)
 /* A host that comes up ends its own connections, and nothing that was loaded. */
 static void test_a_host_comes_up_beside_what_goes_on(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
     fill(&box);
@@ -450,28 +450,28 @@ static void test_a_host_comes_up_beside_what_goes_on(void **state)
     assert_int_equal(command->problem.type, PROBLEM_NONE);
     assert_int_equal(command->txn.changes, 3);
     command_free(command);
-    assert_int_equal(box_count(&box, "fs"), 17);
+    assert_int_equal(fixture_count(&box, "fs"), 17);
     empty(&box);
 }
 
 /* What an ended session leaves goes in pieces, each at a timestamp of its own, ahead of the command of the step: a mark is above them. */
 static void test_a_mark_is_above_what_comes_before_it(void **state)
 {
-    struct core_box box = {0};
+    struct core_fixture box = {0};
     (void)state;
-    box_open(&box);
+    fixture_open(&box);
     open_session(&box, "leaver", false);
     for (int first = 0; first < 1500; first += 500)
         put(&box, first, first + 499, "", "leaver");
     session(&box, COMMAND_SESSION_CLOSE, "leaver", false);
     free_completed(&box);
     struct command *command = command_new(COMMAND_MARK, DIALECT_7);
-    command->mark.mark = box.now + 1; /* the timestamp that it is proposed with */
-    tl_ts proposed = command->mark.mark;
+    command->mark.ceiling = box.now + 1; /* the timestamp that it is proposed with */
+    tl_ts proposed = command->mark.ceiling;
     give(&box, command);
     assert_int_equal(command->problem.type, PROBLEM_NONE);
     assert_true(command->ts > proposed);
-    assert_true(core_mark_ts(box.core) == command->ts);
+    assert_true(core_ts_ceiling(box.core) == command->ts);
     free_completed(&box);
     empty(&box);
 }
@@ -480,7 +480,7 @@ static void test_a_mark_is_above_what_comes_before_it(void **state)
 static void test_a_store_that_is_ahead_is_refused(void **state)
 {
     struct buf saved = BUF_INIT(BUF_UNLIMITED), reason = BUF_INIT(BUF_UNLIMITED);
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
     fill(&box);
     save(&box, &saved);
@@ -497,9 +497,9 @@ static void test_a_store_that_is_ahead_is_refused(void **state)
     empty(&box);
 }
 
-static size_t lock_records(struct core_box *box)
+static size_t lock_records(struct core_fixture *box)
 {
-    return box_keys(box, SPACE_SYSTEM, SLICE_LIT("L"), SLICE_LIT("M"));
+    return fixture_count_keys(box, SPACE_SYSTEM, SLICE_LIT("L"), SLICE_LIT("M"));
 }
 
 /*
@@ -508,30 +508,30 @@ static size_t lock_records(struct core_box *box)
  */
 static void test_locks_without_records(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     struct buf saved = BUF_INIT(BUF_UNLIMITED), reason = BUF_INIT(BUF_UNLIMITED);
     struct core *again;
     (void)state;
 
     fill(&box);
     assert_int_not_equal(lock_records(&box), 0);
-    uint64_t digest = box_digest(&box);
+    uint64_t digest = fixture_digest(&box);
     assert_int_equal(core_begin_saving(box.core), 0);
     assert_int_equal(lock_records(&box), 0);
-    assert_int_equal(box_digest(&box), digest);
+    assert_int_equal(fixture_digest(&box), digest);
 
     for (int given_back = 0; given_back < 2; given_back++) {
-        tl_ts binding = core_binding_ts(box.core);
+        tl_ts binding = core_must_sync_ts(box.core);
         uint64_t chain = core_chain(box.core);
         if (given_back)
             session(&box, COMMAND_SESSION_CLOSE, "b", false);
         else
             lock(&box, "b", "77", LOCK_X);
         assert_int_equal(lock_records(&box), 0);
-        assert_true(core_binding_ts(box.core) > binding);
+        assert_true(core_must_sync_ts(box.core) > binding);
         assert_true(core_chain(box.core) != chain);
         save(&box, &saved);
-        digest = box_digest(&box);
+        digest = fixture_digest(&box);
         assert_int_equal(load(&box, buf_as_slice(&saved), &reason, &again), 0);
         core_stop(box.core, &box.effects);
         free_completed(&box);
@@ -539,7 +539,7 @@ static void test_locks_without_records(void **state)
         box.core = again;
         core_begin_chain(box.core, 9);
         assert_int_equal(core_begin_saving(box.core), 0);
-        assert_int_equal(box_digest(&box), digest);
+        assert_int_equal(fixture_digest(&box), digest);
     }
     buf_deinit(&saved);
     buf_deinit(&reason);
@@ -547,7 +547,7 @@ static void test_locks_without_records(void **state)
 }
 
 /* One lock, of a document of a type, or of any where that is "". */
-static void lock_typed(struct core_box *box, const char *session, const char *type, const char *id)
+static void lock_typed(struct core_fixture *box, const char *session, const char *type, const char *id)
 {
     struct command *command = command_new(COMMAND_LOCK, DIALECT_5);
 
@@ -561,16 +561,16 @@ static void lock_typed(struct core_box *box, const char *session, const char *ty
 }
 
 /* Documents of three types are locked; the table has been so large once that it grew. */
-static void fill_types(struct core_box *box)
+static void fill_types(struct core_fixture *box)
 {
     enum { GROWN = 80 };
     char id[16];
 
-    box_open(box);
+    fixture_open(box);
     core_begin_chain(box->core, 9);
     assert_int_equal(core_begin_saving(box->core), 0);
     box->dialect = DIALECT_5;
-    box_index_command(box, COMMAND_INDEX_CREATE, "fs", "{\"mappings\":{\"b\":{},\"c\":{},\"a\":{}}}");
+    fixture_index_command(box, COMMAND_INDEX_CREATE, "fs", "{\"mappings\":{\"b\":{},\"c\":{},\"a\":{}}}");
     assert_int_equal(box->last->problem.type, PROBLEM_NONE);
     open_session(box, "holds", false);
     open_session(box, "fills", false);
@@ -588,7 +588,7 @@ static void fill_types(struct core_box *box)
 /* A table of locks that was loaded is younger than the one that was saved, and finds the types of a document in another order: nothing hangs on it. */
 static void test_a_loaded_table_gives_the_same_locks(void **state)
 {
-    struct core_box old, loaded;
+    struct core_fixture old, loaded;
     struct buf saved = BUF_INIT(BUF_UNLIMITED), again = BUF_INIT(BUF_UNLIMITED);
     (void)state;
 
@@ -598,7 +598,7 @@ static void test_a_loaded_table_gives_the_same_locks(void **state)
     core_close(loaded.core);
     assert_int_equal(load(&loaded, buf_as_slice(&saved), NULL, &loaded.core), 0);
     assert_int_equal(core_begin_saving(loaded.core), 0);
-    struct core_box *const both[] = {&old, &loaded};
+    struct core_fixture *const both[] = {&old, &loaded};
     for (int i = 0; i < 2; i++) {
         open_session(both[i], "asks", false);
         lock_typed(both[i], "asks", "", "1");
@@ -617,20 +617,20 @@ static void test_a_loaded_table_gives_the_same_locks(void **state)
 /* A lock and nothing else: the store is not written at all. */
 static void test_a_lock_writes_nothing(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
-    box_open(&box);
+    fixture_open(&box);
     assert_int_equal(core_begin_saving(box.core), 0);
     open_session(&box, "a", false);
-    size_t keys = box_keys(&box, SPACE_SYSTEM, SLICE_LIT("A"), SLICE_LIT("z"));
+    size_t keys = fixture_count_keys(&box, SPACE_SYSTEM, SLICE_LIT("A"), SLICE_LIT("z"));
     for (int i = 0; i < 3; i++)
         lock(&box, "a", i == 0 ? "1" : i == 1 ? "2" : "3", LOCK_X);
-    assert_int_equal(box_keys(&box, SPACE_SYSTEM, SLICE_LIT("A"), SLICE_LIT("z")), keys);
+    assert_int_equal(fixture_count_keys(&box, SPACE_SYSTEM, SLICE_LIT("A"), SLICE_LIT("z")), keys);
     empty(&box);
 }
 
-static void reload(struct core_box *box)
+static void reload(struct core_fixture *box)
 {
     struct buf saved = BUF_INIT(BUF_UNLIMITED);
 
@@ -643,20 +643,20 @@ static void reload(struct core_box *box)
 
 static struct write_item ephemeral(const char *index)
 {
-    struct write_item item = box_item(WRITE_CREATE, index, "", "1", "{}");
+    struct write_item item = fixture_item(WRITE_CREATE, index, "", "1", "{}");
 
     item.lease = SLICE_LIT("s");
     return item;
 }
 
 /* A unit that makes an index and puts a document of session s into it is taken back: the next index has its number. */
-static void make_index_in_vain(struct core_box *box)
+static void make_index_in_vain(struct core_fixture *box)
 {
-    struct command *command = box_write(box, 2);
+    struct command *command = fixture_write_command(box, 2);
 
     command->write.items[0] = command->write.items[1] = ephemeral("vain");
     command->write.atomic = true;
-    box_run(box, command, 1);
+    fixture_run(box, command, 1);
     assert_int_equal(command->write.results[1].problem.type, PROBLEM_VERSION_CONFLICT);
     assert_null(catalog_index(box->core->catalog, SLICE_LIT("vain")));
 }
@@ -670,32 +670,32 @@ struct kept_up {
 /* An index gets a number that was given before, to one that never came to be. Returns: what upkeep makes of it then. */
 static struct kept_up keep_up_number_again(bool loads)
 {
-    struct core_box box;
+    struct core_fixture box;
     struct kept_up it = {0};
     struct command *command;
 
-    box_open(&box);
+    fixture_open(&box);
     core_begin_chain(box.core, 9);
     command = command_new(COMMAND_SESSION_OPEN, DIALECT_7);
     command->session.id = SLICE_LIT("s");
     command->session.ttl_us = 60 * TL_SECOND;
-    box_run(&box, command, 1);
+    fixture_run(&box, command, 1);
     make_index_in_vain(&box);
     if (loads)
         reload(&box);
-    assert_int_equal(box_one(&box, ephemeral("comes"))->outcome, WRITE_CREATED);
-    struct core_past past = past_of(box.store, ++box.now);
-    assert_int_equal(core_propose_upkeep(box.core, &past, 100, &command), 0);
-    it.looked = command->maintain.looked;
-    assert_int_equal(apply_upkeep(box.core, command, box.now, &it.done), 0);
-    it.marks = box_keys(&box, SPACE_SYSTEM, SLICE_LIT("e"), SLICE_LIT("f"));
-    it.digest = box_digest(&box);
+    assert_int_equal(fixture_write_one(&box, ephemeral("comes"))->outcome, WRITE_CREATED);
+    struct core_horizons past = horizons_of(box.store, ++box.now);
+    assert_int_equal(core_propose_maintenance(box.core, &past, 100, &command), 0);
+    it.looked = command->maintain.scanned;
+    assert_int_equal(apply_maintenance(box.core, command, box.now, &it.done), 0);
+    it.marks = fixture_count_keys(&box, SPACE_SYSTEM, SLICE_LIT("e"), SLICE_LIT("f"));
+    it.digest = fixture_digest(&box);
     it.chain = core_chain(box.core);
     command = command_new(COMMAND_SESSION_CLOSE, DIALECT_7);
     command->session.id = SLICE_LIT("s");
-    box_run(&box, command, 1);
-    assert_int_equal(box_count(&box, "comes"), 0);
-    box_close(&box);
+    fixture_run(&box, command, 1);
+    assert_int_equal(fixture_count(&box, "comes"), 0);
+    fixture_close(&box);
     return it;
 }
 
@@ -715,7 +715,7 @@ static void test_a_number_given_again_is_no_deleted_index(void **state)
 
 static void test_damage_is_refused_with_its_place(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     struct buf saved = BUF_INIT(BUF_UNLIMITED), reason = BUF_INIT(BUF_UNLIMITED);
     struct core *core;
     (void)state;
@@ -773,7 +773,7 @@ static void put_checksums(struct buf *saved)
 static void test_what_checksums_let_through(void **state)
 {
     static const unsigned char masks[] = {1, 2, 3, 4, 8, 0x10, 0x20, 0x7f, 0x80, 0xff};
-    struct core_box box;
+    struct core_fixture box;
     struct buf saved = BUF_INIT(BUF_UNLIMITED), again = BUF_INIT(BUF_UNLIMITED), reason = BUF_INIT(BUF_UNLIMITED);
     size_t others = 0;
     struct core *core;
@@ -814,12 +814,12 @@ static void test_what_checksums_let_through(void **state)
 static void test_a_deep_lock_is_short(void **state)
 {
     enum { DEPTH = 1000, BYTES_A_LEVEL = 60 };
-    struct core_box box;
+    struct core_fixture box;
     struct buf saved = BUF_INIT(BUF_UNLIMITED), again = BUF_INIT(BUF_UNLIMITED), path = BUF_INIT(BUF_UNLIMITED);
     struct core *core;
     (void)state;
 
-    box_open(&box);
+    fixture_open(&box);
     for (int i = 0; i < DEPTH; i++)
         buf_lit(&path, "/a");
     for (int i = 0; i < 2; i++) { /* the second stands on all levels but one beside the first */
@@ -849,15 +849,15 @@ static void test_a_deep_lock_is_short(void **state)
 
 static void test_a_newer_version_is_told(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     struct buf reason = BUF_INIT(BUF_UNLIMITED);
     struct core *core;
     (void)state;
 
-    box_open(&box);
+    fixture_open(&box);
     assert_int_equal(load(&box, SLICE_LIT("tidecore\x07"), &reason, &core), CORE_SAVE_NEWER);
     assert_true(slice_is(buf_as_slice(&reason), "it has version 7, and up to 6 are known here"));
-    box_close(&box);
+    fixture_close(&box);
     buf_deinit(&reason);
 }
 
@@ -876,7 +876,7 @@ static struct slice read_file(const char *path, struct buf *buf)
 
 static void write_version(int version)
 {
-    struct core_box box;
+    struct core_fixture box;
     struct buf saved = BUF_INIT(BUF_UNLIMITED);
     char path[4096];
 
@@ -894,12 +894,12 @@ static void write_version(int version)
 /* Over a store of that time, or an empty one, for what is in the bytes needs none. */
 static void read_version(int version)
 {
-    struct core_box box;
+    struct core_fixture box;
     struct buf saved = BUF_INIT(BUF_UNLIMITED), again = BUF_INIT(BUF_UNLIMITED);
     char path[4096];
 
     snprintf(path, sizeof(path), "%s/%d", directory, version);
-    box_open(&box);
+    fixture_open(&box);
     core_close(box.core);
     assert_int_equal(load(&box, read_file(path, &saved), NULL, &box.core), 0);
     save(&box, &again);

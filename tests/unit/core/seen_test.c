@@ -4,7 +4,7 @@
  * submitter saw at some timestamp of the past, or nothing. Replies and digests must agree throughout. A seen version with a
  * false number shows that the core believes what is still so, and does not believe what has changed.
  */
-#include "../../lib/core_box.h"
+#include "../../lib/core_fixture.h"
 #include "../../lib/unit.h"
 
 #include "base/rand.h"
@@ -14,7 +14,7 @@
 
 enum { STEPS = 3000, IDS = 12 };
 
-static struct seen *see(struct core_box *box, struct command *command, const char *id, tl_ts ts)
+static struct seen *see(struct core_fixture *box, struct command *command, const char *id, tl_ts ts)
 {
     tl_cleanup(catalog_unrefp) struct catalog *catalog = core_catalog(box->core);
     const struct catalog_index *index = catalog_index(catalog, SLICE_LIT("fs"));
@@ -28,7 +28,7 @@ static struct write_item random_item(struct rng *rng, const char *id)
     static const enum write_op ops[] = {WRITE_INDEX, WRITE_INDEX, WRITE_CREATE, WRITE_DELETE};
     static const char *const sources[] = {"{\"n\":1}", "{\"n\":2,\"name\":\"a b\"}", "{\"n\":\"no number\"}"};
     enum write_op op = ops[rng_below(rng, 4)];
-    struct write_item item = box_item(op, "fs", "", id, sources[rng_below(rng, 3)]);
+    struct write_item item = fixture_item(op, "fs", "", id, sources[rng_below(rng, 3)]);
     if (op == WRITE_DELETE)
         item.source = SLICE_NONE;
     if (rng_below(rng, 4) == 0)
@@ -46,59 +46,59 @@ static void assert_same(const struct write_result *a, const struct write_result 
 
 static void what_is_seen_changes_nothing(void **state)
 {
-    struct core_box plain, seeing;
+    struct core_fixture plain, seeing;
     struct rng rng;
     (void)state;
 
     rng_init(&rng, 20261121);
-    box_open(&plain);
-    box_open(&seeing);
+    fixture_open(&plain);
+    fixture_open(&seeing);
     tl_ts begin = seeing.now;
     for (int i = 0; i < STEPS; i++) {
         char id[8];
         snprintf(id, sizeof id, "%u", (unsigned)rng_below(&rng, IDS));
         struct write_item item = random_item(&rng, id);
         tl_ts wait = rng_below(&rng, 20) == 0 ? 61 * TL_SECOND : 1;
-        struct command *first = box_write(&plain, 1), *second = box_write(&seeing, 1);
+        struct command *first = fixture_write_command(&plain, 1), *second = fixture_write_command(&seeing, 1);
         first->write.items[0] = second->write.items[0] = item;
         tl_ts now = core_last_ts(seeing.core);
         tl_ts at = rng_below(&rng, 2) == 0 ? now : begin + rng_below(&rng, now - begin + 1);
         if (rng_below(&rng, 4) != 0)
             second->write.items[0].seen = see(&seeing, second, id, at);
-        box_run(&plain, first, wait);
-        box_run(&seeing, second, wait);
+        fixture_run(&plain, first, wait);
+        fixture_run(&seeing, second, wait);
         assert_same(first->write.results, second->write.results);
         if (i % 100 == 0) {
-            assert_int_equal(box_digest(&plain), box_digest(&seeing));
-            box_reopen(&seeing);
+            assert_int_equal(fixture_digest(&plain), fixture_digest(&seeing));
+            fixture_reopen(&seeing);
         }
     }
-    box_close(&plain);
-    box_close(&seeing);
+    fixture_close(&plain);
+    fixture_close(&seeing);
 }
 
-static int64_t version_with(struct core_box *box, int64_t false_version, tl_ts ts)
+static int64_t version_with(struct core_fixture *box, int64_t false_version, tl_ts ts)
 {
-    struct command *command = box_write(box, 1);
-    command->write.items[0] = box_item(WRITE_INDEX, "fs", "", "1", "{\"n\":3}");
+    struct command *command = fixture_write_command(box, 1);
+    command->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", "1", "{\"n\":3}");
     struct seen *seen = see(box, command, "1", ts);
     seen->doc.version = false_version;
     command->write.items[0].seen = seen;
-    box_run(box, command, 1);
+    fixture_run(box, command, 1);
     return command->write.results->version;
 }
 
 static void it_is_believed_while_it_holds(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
-    box_open(&box);
-    box_index(&box, "fs", "1", "{\"n\":1}");
+    fixture_open(&box);
+    fixture_index(&box, "fs", "1", "{\"n\":1}");
     tl_ts before = core_last_ts(box.core);
     assert_int_equal(version_with(&box, 41, before), 42);
     assert_int_equal(version_with(&box, 7, before), 43);
-    box_close(&box);
+    fixture_close(&box);
 }
 
 int main(void)

@@ -4,193 +4,193 @@
  * Method: bulks over the same documents, each with a value that they share; upkeep in small and large steps between and in the
  * midst of them; a count of all entries, and of the documents that entries find.
  */
-#include "../../lib/core_box.h"
+#include "../../lib/core_fixture.h"
 #include "../../lib/unit.h"
-#include "../../lib/upkeep.h"
+#include "../../lib/maintenance.h"
 
 enum { DOCUMENTS = 200, STALE_MIN = 50 };
 
-static void open_box(struct core_box *box)
+static void open_box(struct core_fixture *box)
 {
-    box_open(box);
+    fixture_open(box);
     box->limits.stale_documents_min = STALE_MIN;
-    box_reopen(box);
+    fixture_reopen(box);
 }
 
 /* Documents from..to, each with a number that they share and one of its own. */
-static struct command *bulk(struct core_box *box, int from, int to, int shared)
+static struct command *bulk(struct core_fixture *box, int from, int to, int shared)
 {
-    struct command *command = box_write(box, (size_t)(to - from));
+    struct command *command = fixture_write_command(box, (size_t)(to - from));
 
     for (int i = from; i < to; i++) {
         struct slice id = arena_printf(&command->arena, "%d", i);
         struct slice source = arena_printf(&command->arena, "{\"shared\":%d,\"own\":%d}", shared, i);
-        command->write.items[i - from] = box_item(WRITE_INDEX, "fs", "", id.data, source.data);
+        command->write.items[i - from] = fixture_item(WRITE_INDEX, "fs", "", id.data, source.data);
     }
     return command;
 }
 
-static size_t entries(struct core_box *box)
+static size_t entries(struct core_fixture *box)
 {
-    return box_keys(box, SPACE_ENTRIES, SLICE_NONE, SLICE_NONE);
+    return fixture_count_keys(box, SPACE_ENTRIES, SLICE_NONE, SLICE_NONE);
 }
 
 /* One round of upkeep. Returns: whether there is more to do. */
-static bool maintain(struct core_box *box, size_t keys_max)
+static bool maintain(struct core_fixture *box, size_t keys_max)
 {
     size_t done = 0;
 
-    assert_int_equal(keep_up(box->core, box->store, ++box->now, keys_max, &done), 0);
+    assert_int_equal(run_maintenance(box->core, box->store, ++box->now, keys_max, &done), 0);
     assert_true(done <= keys_max);
     return done == keys_max;
 }
 
-static void maintain_all(struct core_box *box)
+static void maintain_all(struct core_fixture *box)
 {
     while (maintain(box, 1000))
         ;
 }
 
 /* Every document has entries for its own number. */
-static void assert_all_found(struct core_box *box)
+static void assert_all_found(struct core_fixture *box)
 {
     for (int i = 0; i < DOCUMENTS; i++)
-        assert_int_equal(box_find(box, "fs", "own", i), 1);
+        assert_int_equal(fixture_find(box, "fs", "own", i), 1);
 }
 
 static void bulks_over_bulks_leave_little(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
     open_box(&box);
-    box_run(&box, bulk(&box, 0, DOCUMENTS, 0), 1);
+    fixture_run(&box, bulk(&box, 0, DOCUMENTS, 0), 1);
     size_t once = entries(&box);
     for (int round = 1; round <= 10; round++) {
-        box_run(&box, bulk(&box, 0, DOCUMENTS, round), 1);
+        fixture_run(&box, bulk(&box, 0, DOCUMENTS, round), 1);
         tl_ts before = box.now;
         maintain_all(&box);
         assert_true(entries(&box) <= 2 * once);
-        assert_int_equal(box_find(&box, "fs", "shared", round), DOCUMENTS);
-        assert_int_equal(box_find(&box, "fs", "shared", round - 1), 0);
-        assert_int_equal(box_find_at(&box, "fs", "shared", round, before), DOCUMENTS); /* the past keeps its own */
-        assert_int_equal(box_find_at(&box, "fs", "shared", round - 1, before - 1), DOCUMENTS);
+        assert_int_equal(fixture_find(&box, "fs", "shared", round), DOCUMENTS);
+        assert_int_equal(fixture_find(&box, "fs", "shared", round - 1), 0);
+        assert_int_equal(fixture_find_at(&box, "fs", "shared", round, before), DOCUMENTS); /* the past keeps its own */
+        assert_int_equal(fixture_find_at(&box, "fs", "shared", round - 1, before - 1), DOCUMENTS);
         assert_all_found(&box);
     }
-    box_close(&box);
+    fixture_close(&box);
 }
 
 /* A bulk that adds documents, and one that writes what is there already, leave nothing to sweep. */
 static void nothing_is_swept_without_need(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
     open_box(&box);
     for (int from = 0; from < DOCUMENTS; from += 50)
-        box_run(&box, bulk(&box, from, from + 50, 0), 1);
+        fixture_run(&box, bulk(&box, from, from + 50, 0), 1);
     size_t before = entries(&box);
     for (int round = 0; round < 3; round++)
-        box_run(&box, bulk(&box, 0, DOCUMENTS, 0), 1);
+        fixture_run(&box, bulk(&box, 0, DOCUMENTS, 0), 1);
     assert_false(maintain(&box, 1)); /* not even looked for */
     assert_int_equal(entries(&box), before);
-    box_close(&box);
+    fixture_close(&box);
 }
 
 /* Single writes leave most of a document in its chunks; deleted ones need theirs no more. */
 static void chunks_stay_for_their_last_document(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
     open_box(&box);
-    box_run(&box, bulk(&box, 0, DOCUMENTS, 0), 1);
-    box_index(&box, "fs", "7", "{\"shared\":70,\"own\":7}");
+    fixture_run(&box, bulk(&box, 0, DOCUMENTS, 0), 1);
+    fixture_index(&box, "fs", "7", "{\"shared\":70,\"own\":7}");
     for (int i = 0; i < 7; i++)
-        assert_int_equal(box_delete(&box, "fs", i == 0 ? "0" : (char[]){(char)('0' + i), 0})->outcome, WRITE_DELETED);
+        assert_int_equal(fixture_delete(&box, "fs", i == 0 ? "0" : (char[]){(char)('0' + i), 0})->outcome, WRITE_DELETED);
     for (int round = 1; round <= 3; round++)
-        box_run(&box, bulk(&box, 8, DOCUMENTS, round), 1);
+        fixture_run(&box, bulk(&box, 8, DOCUMENTS, round), 1);
     maintain_all(&box);
-    assert_int_equal(box_find(&box, "fs", "own", 7), 1); /* by a chunk of the first bulk */
-    assert_int_equal(box_find(&box, "fs", "shared", 70), 1);
-    assert_int_equal(box_find(&box, "fs", "shared", 3), DOCUMENTS - 8);
-    box_index(&box, "fs", "7", "{\"shared\":71,\"own\":77}");
-    box_delete(&box, "fs", "7");
+    assert_int_equal(fixture_find(&box, "fs", "own", 7), 1); /* by a chunk of the first bulk */
+    assert_int_equal(fixture_find(&box, "fs", "shared", 70), 1);
+    assert_int_equal(fixture_find(&box, "fs", "shared", 3), DOCUMENTS - 8);
+    fixture_index(&box, "fs", "7", "{\"shared\":71,\"own\":77}");
+    fixture_delete(&box, "fs", "7");
     size_t before = entries(&box);
     for (int round = 4; round <= 6; round++)
-        box_run(&box, bulk(&box, 8, DOCUMENTS, round), 1);
+        fixture_run(&box, bulk(&box, 8, DOCUMENTS, round), 1);
     maintain_all(&box);
     assert_true(entries(&box) < before);
-    assert_int_equal(box_find(&box, "fs", "shared", 6), DOCUMENTS - 8);
-    box_close(&box);
+    assert_int_equal(fixture_find(&box, "fs", "shared", 6), DOCUMENTS - 8);
+    fixture_close(&box);
 }
 
 /* What an open transaction has put into the store ahead of its commit is not there yet for a sweep, and yet stays. */
 static void entries_of_open_transactions_stay(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
     open_box(&box);
-    box_run(&box, bulk(&box, 0, DOCUMENTS, 0), 1);
-    box_txn(&box, COMMAND_TXN_BEGIN, "t");
+    fixture_run(&box, bulk(&box, 0, DOCUMENTS, 0), 1);
+    fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
     struct command *own = bulk(&box, 0, 100, 99);
     own->terms.transaction = SLICE_LIT("t");
-    box_run(&box, own, 1);
+    fixture_run(&box, own, 1);
     for (int round = 1; round <= 6; round++) {
-        box_run(&box, bulk(&box, 100, DOCUMENTS, round), 1);
+        fixture_run(&box, bulk(&box, 100, DOCUMENTS, round), 1);
         while (maintain(&box, 3))
             ;
     }
-    box_txn(&box, COMMAND_TXN_COMMIT, "t");
-    assert_int_equal(box_find(&box, "fs", "shared", 99), 100);
-    assert_int_equal(box_find(&box, "fs", "shared", 6), DOCUMENTS - 100);
+    fixture_txn(&box, COMMAND_TXN_COMMIT, "t");
+    assert_int_equal(fixture_find(&box, "fs", "shared", 99), 100);
+    assert_int_equal(fixture_find(&box, "fs", "shared", 6), DOCUMENTS - 100);
     assert_all_found(&box);
-    box_close(&box);
+    fixture_close(&box);
 }
 
 /* A sweep in the smallest steps, with changes of all kinds in the midst of it. */
 static void sweeps_go_on_beside_changes(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     size_t most = 0;
     (void)state;
 
     open_box(&box);
     for (int round = 0; round < 60; round++) {
         int from = round * 37 % 100;
-        box_run(&box, bulk(&box, 0, DOCUMENTS, 0), 1);
-        box_run(&box, bulk(&box, from, from + 100, 1), 1);
-        box_index(&box, "fs", "5", round % 2 == 0 ? "{\"shared\":2,\"own\":5}" : "{\"shared\":3,\"own\":5}");
+        fixture_run(&box, bulk(&box, 0, DOCUMENTS, 0), 1);
+        fixture_run(&box, bulk(&box, from, from + 100, 1), 1);
+        fixture_index(&box, "fs", "5", round % 2 == 0 ? "{\"shared\":2,\"own\":5}" : "{\"shared\":3,\"own\":5}");
         for (int i = 0; i < 200; i++)
             (void)maintain(&box, 1 + (size_t)round % 5);
         assert_all_found(&box);
-        assert_int_equal(box_find(&box, "fs", "shared", round % 2 == 0 ? 2 : 3), 1);
-        size_t shared = box_find(&box, "fs", "shared", 0) + box_find(&box, "fs", "shared", 1);
+        assert_int_equal(fixture_find(&box, "fs", "shared", round % 2 == 0 ? 2 : 3), 1);
+        size_t shared = fixture_find(&box, "fs", "shared", 0) + fixture_find(&box, "fs", "shared", 1);
         assert_int_equal(shared, DOCUMENTS - 1);
         if (round == 20)
-            box_reopen(&box);
+            fixture_reopen(&box);
         most = entries(&box) > most ? entries(&box) : most;
     }
     assert_true(most < 12 * DOCUMENTS); /* of 60 times as many as were written */
-    box_close(&box);
+    fixture_close(&box);
 }
 
 /* An index that goes in the midst of its sweep takes it along. */
 static void a_sweep_ends_with_its_index(void **state)
 {
-    struct core_box box;
+    struct core_fixture box;
     (void)state;
 
     open_box(&box);
     for (int round = 0; round < 3; round++)
-        box_run(&box, bulk(&box, 0, DOCUMENTS, round), 1);
+        fixture_run(&box, bulk(&box, 0, DOCUMENTS, round), 1);
     assert_true(maintain(&box, 5));
-    box_index_command(&box, COMMAND_INDEX_DELETE, "fs", NULL);
-    box_run(&box, bulk(&box, 0, DOCUMENTS, 9), 1);
+    fixture_index_command(&box, COMMAND_INDEX_DELETE, "fs", NULL);
+    fixture_run(&box, bulk(&box, 0, DOCUMENTS, 9), 1);
     maintain_all(&box);
-    assert_int_equal(box_find(&box, "fs", "shared", 9), DOCUMENTS);
-    box_close(&box);
+    assert_int_equal(fixture_find(&box, "fs", "shared", 9), DOCUMENTS);
+    fixture_close(&box);
 }
 
 int main(void)

@@ -363,7 +363,7 @@ static void test_the_log_says_the_limits(void **state)
     cmdlog_position position;
     others.sessions_max = 1;
     assert_int_equal(recover_begin(host.store, &others, &host.core, &position, NULL), 0);
-    assert_true(core_limits_said(host.core));
+    assert_true(core_limits_recorded(host.core));
     assert_int_equal(core_limits(host.core)->sessions_max, core_limits_default().sessions_max);
     core_close(host.core);
     store_close(host.store);

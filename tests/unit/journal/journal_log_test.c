@@ -17,7 +17,7 @@
 
 #include "base/alloc.h"
 
-#include "core/step/entry.h"
+#include "core/step/command_group.h"
 #include "journal/journal.h"
 #include "journal/recover.h"
 #include "cmdlog/cmdlog_memory.h"
@@ -310,7 +310,7 @@ static void test_the_log_says_the_limits(void **state)
         struct life life = born();
         begin_with(&life, (struct journal_options){.limits = named ? &limits : NULL});
         open_many(&life, 5);
-        assert_true(core_limits_said(life.core));
+        assert_true(core_limits_recorded(life.core));
         journal_stop(life.journal);
         uint64_t expected = digest(life.core);
         struct store *empty = store_open_mem();
@@ -573,11 +573,11 @@ static void test_another_state_is_told(void **state)
     cmdlog_position wrong = 0, right = 0;
     for (int i = 0; i < 2; i++) {
         struct buf bytes = BUF_INIT(BUF_UNLIMITED);
-        struct entry_head first = {.ts = 1};
+        struct command_group_header first = {.ts = 1};
         struct command *mark = command_new(COMMAND_MARK, DIALECT_7);
-        mark->mark = (struct mark_command){.mark = 1, .kept = SLICE_LIT(""), .chain = i == 0 ? 4711 : 0};
-        entry_begin(&first, &bytes);
-        entry_add(mark, &bytes);
+        mark->mark = (struct mark_command){.ceiling = 1, .payload = SLICE_LIT(""), .chain = i == 0 ? 4711 : 0};
+        command_group_begin(&first, &bytes);
+        command_group_add(mark, &bytes);
         struct slice part = buf_as_slice(&bytes);
         assert_int_equal(cmdlog_append(log, &part, 1, i == 0 ? &wrong : &right), 0);
         command_free(mark);

@@ -15,7 +15,7 @@
 
 #include "base/alloc.h"
 #include "core/step/core.h"
-#include "core/step/entry.h"
+#include "core/step/command_group.h"
 #include "journal/at_work.h"
 #include "journal/journal.h"
 #include "journal/poison.h"
@@ -212,9 +212,9 @@ static struct command *skip_command(cmdlog_position position)
 static cmdlog_position append(struct world *world, struct command *command, tl_ts ts)
 {
     struct buf bytes = BUF_INIT(BUF_UNLIMITED);
-    struct entry_head head = {.ts = ts};
-    entry_begin(&head, &bytes);
-    entry_add(command, &bytes);
+    struct command_group_header head = {.ts = ts};
+    command_group_begin(&head, &bytes);
+    command_group_add(command, &bytes);
     command_free(command);
     struct slice part = buf_as_slice(&bytes);
     assert_int_equal(cmdlog_append(world->log, &part, 1, &world->last), 0);
@@ -255,9 +255,9 @@ static struct slice bytes_at(struct world *world, cmdlog_position position, stru
 static void end_in(struct world *world, cmdlog_position position)
 {
     tl_cleanup(buf_deinit) struct buf bytes = BUF_INIT(BUF_UNLIMITED);
-    struct entry_head head;
+    struct command_group_header head;
     struct slice entry = bytes_at(world, position, &bytes);
-    assert_int_equal(entry_read_head(entry, &head), 0);
+    assert_int_equal(command_group_read_header(entry, &head), 0);
     at_work_begin_entry(world->f->at_work, position, head.ts, entry.len);
     begin_commands(world->f, 1);
     end(world->f);
@@ -466,9 +466,9 @@ static void test_a_replay_that_gets_through(void **state)
 static void assert_described(struct command *command, const char *expected)
 {
     struct buf bytes = BUF_INIT(BUF_UNLIMITED), text = BUF_INIT(BUF_UNLIMITED);
-    struct entry_head head = {.ts = 1};
-    entry_begin(&head, &bytes);
-    entry_add(command, &bytes);
+    struct command_group_header head = {.ts = 1};
+    command_group_begin(&head, &bytes);
+    command_group_add(command, &bytes);
     command_free(command);
     poison_describe(buf_as_slice(&bytes), 1, &text);
     buf_byte(&text, '\0');
@@ -492,9 +492,9 @@ static void test_what_it_is(void **state)
     rename->rename.index = rename->rename.from = rename->rename.to = slice_make(name, sizeof name);
     rename->rename.if_seq_no = SEQ_NO_ANY;
     struct buf bytes = BUF_INIT(BUF_UNLIMITED), text = BUF_INIT(BUF_UNLIMITED);
-    struct entry_head head = {.ts = 1};
-    entry_begin(&head, &bytes);
-    entry_add(rename, &bytes);
+    struct command_group_header head = {.ts = 1};
+    command_group_begin(&head, &bytes);
+    command_group_add(rename, &bytes);
     command_free(rename);
     poison_describe(buf_as_slice(&bytes), 0, &text);
     assert_int_equal(text.len, 1024);

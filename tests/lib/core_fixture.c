@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core_box.h"
+#include "core_fixture.h"
 #include "bounded.h"
 
 #include <stdio.h>
@@ -10,35 +10,35 @@
 #include "mapping/entry.h"
 #include "mapping/mapping.h"
 
-void box_open(struct core_box *box)
+void fixture_open(struct core_fixture *box)
 {
     *box =
-        (struct core_box){.limits = core_limits_default(), .now = BOX_START, .clock = BOX_CLOCK, .dialect = DIALECT_7};
+        (struct core_fixture){.limits = core_limits_default(), .now = FIXTURE_START, .clock = FIXTURE_CLOCK, .dialect = DIALECT_7};
     box->store = store_open_mem();
     effects_init(&box->effects);
     assert_int_equal(core_open(box->store, &box->limits, &box->core), 0);
 }
 
-void box_close(struct core_box *box)
+void fixture_close(struct core_fixture *box)
 {
     command_free(box->last);
     core_close(box->core);
     store_close(box->store);
 }
 
-void box_reopen(struct core_box *box)
+void fixture_reopen(struct core_fixture *box)
 {
     core_close(box->core);
     assert_int_equal(core_open(box->store, &box->limits, &box->core), 0);
 }
 
-static void check_work(const struct core_box *box)
+static void check_work(const struct core_fixture *box)
 {
     if (!box->unbounded)
         bounded_check(box->core);
 }
 
-static void tick(struct core_box *box)
+static void tick(struct core_fixture *box)
 {
     struct command *command = command_new(COMMAND_TICK, box->dialect);
 
@@ -52,7 +52,7 @@ static void tick(struct core_box *box)
         box->now = core_last_ts(box->core) + 1;
 }
 
-struct command *box_run(struct core_box *box, struct command *command, uint64_t us)
+struct command *fixture_run(struct core_fixture *box, struct command *command, uint64_t us)
 {
     command_free(box->last);
     box->last = NULL;
@@ -64,7 +64,7 @@ struct command *box_run(struct core_box *box, struct command *command, uint64_t 
     command->clock = box->clock;
     if (command->type == COMMAND_TICK && command->tick.barrier_clock == 0)
         command->tick.barrier_clock = box->clock;
-    int r = command_is(command->type, COMMAND_LOOKS) ? core_look(box->core, command, &box->effects)
+    int r = command_is(command->type, COMMAND_UNLOGGED) ? core_inspect(box->core, command, &box->effects)
                                                      : core_step(box->core, command, &box->effects);
     assert_int_equal(r, 0);
     check_work(box);
@@ -75,7 +75,7 @@ struct command *box_run(struct core_box *box, struct command *command, uint64_t 
     return command;
 }
 
-struct write_item box_item(enum write_op op, const char *index, const char *type, const char *id, const char *source)
+struct write_item fixture_item(enum write_op op, const char *index, const char *type, const char *id, const char *source)
 {
     return (struct write_item){
         .op = op,
@@ -88,7 +88,7 @@ struct write_item box_item(enum write_op op, const char *index, const char *type
     };
 }
 
-struct command *box_write(struct core_box *box, size_t count)
+struct command *fixture_write_command(struct core_fixture *box, size_t count)
 {
     struct command *command = command_new(COMMAND_WRITE, box->dialect);
 
@@ -97,52 +97,52 @@ struct command *box_write(struct core_box *box, size_t count)
     return command;
 }
 
-struct write_result *box_one(struct core_box *box, struct write_item item)
+struct write_result *fixture_write_one(struct core_fixture *box, struct write_item item)
 {
-    struct command *command = box_write(box, 1);
+    struct command *command = fixture_write_command(box, 1);
 
     command->write.items[0] = item;
     command->write.items[0].dialect = box->dialect;
-    return box_run(box, command, 1)->write.results;
+    return fixture_run(box, command, 1)->write.results;
 }
 
-struct write_result *box_index(struct core_box *box, const char *index, const char *id, const char *source)
+struct write_result *fixture_index(struct core_fixture *box, const char *index, const char *id, const char *source)
 {
-    return box_one(box, box_item(WRITE_INDEX, index, "", id, source));
+    return fixture_write_one(box, fixture_item(WRITE_INDEX, index, "", id, source));
 }
 
-struct write_result *box_delete(struct core_box *box, const char *index, const char *id)
+struct write_result *fixture_delete(struct core_fixture *box, const char *index, const char *id)
 {
-    return box_one(box, box_item(WRITE_DELETE, index, "", id, NULL));
+    return fixture_write_one(box, fixture_item(WRITE_DELETE, index, "", id, NULL));
 }
 
-struct write_result *box_update(struct core_box *box, const char *index, const char *id, struct write_update update)
+struct write_result *fixture_update(struct core_fixture *box, const char *index, const char *id, struct write_update update)
 {
-    struct write_item item = box_item(WRITE_UPDATE, index, "", id, NULL);
+    struct write_item item = fixture_item(WRITE_UPDATE, index, "", id, NULL);
 
     item.update = &update;
-    return box_one(box, item);
+    return fixture_write_one(box, item);
 }
 
-struct command *box_index_command(struct core_box *box, enum command_type type, const char *name, const char *body)
+struct command *fixture_index_command(struct core_fixture *box, enum command_type type, const char *name, const char *body)
 {
     struct command *command = command_new(type, box->dialect);
 
     command->index.name = slice_from(name);
     command->index.body = slice_from(body);
-    return box_run(box, command, 1);
+    return fixture_run(box, command, 1);
 }
 
-struct command *box_object_command(struct core_box *box, enum command_type type, const char *name, const char *body)
+struct command *fixture_object_command(struct core_fixture *box, enum command_type type, const char *name, const char *body)
 {
     struct command *command = command_new(type, box->dialect);
 
     command->object.name = slice_from(name);
     command->object.body = slice_from(body);
-    return box_run(box, command, 1);
+    return fixture_run(box, command, 1);
 }
 
-const char *box_source_at(struct core_box *box, const char *index, const char *id, tl_ts ts)
+const char *fixture_source_at(struct core_fixture *box, const char *index, const char *id, tl_ts ts)
 {
     static char text[4096];
     struct view view = {box->store, ts, NULL};
@@ -162,12 +162,12 @@ const char *box_source_at(struct core_box *box, const char *index, const char *i
     return found;
 }
 
-const char *box_source(struct core_box *box, const char *index, const char *id)
+const char *fixture_source(struct core_fixture *box, const char *index, const char *id)
 {
-    return box_source_at(box, index, id, TL_TS_MAX);
+    return fixture_source_at(box, index, id, TL_TS_MAX);
 }
 
-uint64_t box_digest(struct core_box *box)
+uint64_t fixture_digest(struct core_fixture *box)
 {
     uint64_t digest;
 
@@ -175,7 +175,7 @@ uint64_t box_digest(struct core_box *box)
     return digest;
 }
 
-uint64_t box_count(struct core_box *box, const char *index)
+uint64_t fixture_count(struct core_fixture *box, const char *index)
 {
     struct view view = {box->store, TL_TS_MAX, NULL};
     struct catalog *catalog = core_catalog(box->core);
@@ -190,16 +190,16 @@ uint64_t box_count(struct core_box *box, const char *index)
     return count;
 }
 
-void box_txn(struct core_box *box, enum command_type type, const char *id)
+void fixture_txn(struct core_fixture *box, enum command_type type, const char *id)
 {
     struct command *command = command_new(type, DIALECT_7);
 
     command->txn.id = slice_from(id);
     command->txn.idle_us = 60 * TL_SECOND;
-    assert_int_equal(box_run(box, command, 1)->problem.type, PROBLEM_NONE);
+    assert_int_equal(fixture_run(box, command, 1)->problem.type, PROBLEM_NONE);
 }
 
-size_t box_keys(struct core_box *box, enum store_space space, struct slice from, struct slice to)
+size_t fixture_count_keys(struct core_fixture *box, enum store_space space, struct slice from, struct slice to)
 {
     struct store_iter *iter = store_iter_new(box->store, space, TL_TS_MAX, from, to);
     size_t count = 0;
@@ -211,7 +211,7 @@ size_t box_keys(struct core_box *box, enum store_space space, struct slice from,
     return count;
 }
 
-size_t box_find_at(struct core_box *box, const char *index, const char *field, int wanted, tl_ts ts)
+size_t fixture_find_at(struct core_fixture *box, const char *index, const char *field, int wanted, tl_ts ts)
 {
     struct catalog *catalog = core_catalog(box->core);
     const struct catalog_index *entry = catalog_index(catalog, slice_from(index));
@@ -235,7 +235,7 @@ size_t box_find_at(struct core_box *box, const char *index, const char *field, i
     return count;
 }
 
-size_t box_find(struct core_box *box, const char *index, const char *field, int wanted)
+size_t fixture_find(struct core_fixture *box, const char *index, const char *field, int wanted)
 {
-    return box_find_at(box, index, field, wanted, TL_TS_MAX);
+    return fixture_find_at(box, index, field, wanted, TL_TS_MAX);
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Upkeep for tests that have a core and no journal: proposed and applied at once. */
-#ifndef TL_TESTS_LIB_UPKEEP_H
-#define TL_TESTS_LIB_UPKEEP_H
+#ifndef TL_TESTS_LIB_MAINTENANCE_H
+#define TL_TESTS_LIB_MAINTENANCE_H
 
 #include "base/check.h"
 #include "bounded.h"
 #include "core/step/core.h"
 
-/* Applies a command that core_propose_upkeep() has made, and frees it. Returns: as core_step(), and how much it did. */
-static inline int apply_upkeep(struct core *core, struct command *command, tl_ts ts, size_t *ret_done)
+/* Applies a command that core_propose_maintenance() has made, and frees it. Returns: as core_step(), and how much it did. */
+static inline int apply_maintenance(struct core *core, struct command *command, tl_ts ts, size_t *ret_done)
 {
     struct effects effects;
 
@@ -24,24 +24,24 @@ static inline int apply_upkeep(struct core *core, struct command *command, tl_ts
 }
 
 /* What was how long ago, where timestamps go as time does. */
-static inline struct core_past past_of(struct store *store, tl_ts ts)
+static inline struct core_horizons horizons_of(struct store *store, tl_ts ts)
 {
-    return (struct core_past){.cut_off = store_history_low(store),
+    return (struct core_horizons){.history_low = store_history_low(store),
                               .tombstones = ts > CORE_TOMBSTONE_US ? ts - CORE_TOMBSTONE_US : 0,
                               .outcomes = ts > CORE_OUTCOME_US ? ts - CORE_OUTCOME_US : 0};
 }
 
 /* Proposes what is to be done in a store and does it. Returns: as core_step(); how much it did, looking included. */
-static inline int keep_up(struct core *core, struct store *store, tl_ts ts, size_t keys_max, size_t *ret_done)
+static inline int run_maintenance(struct core *core, struct store *store, tl_ts ts, size_t keys_max, size_t *ret_done)
 {
-    struct core_past past = past_of(store, ts);
+    struct core_horizons past = horizons_of(store, ts);
     struct command *command;
-    int r = core_propose_upkeep(core, &past, keys_max, &command);
+    int r = core_propose_maintenance(core, &past, keys_max, &command);
 
     if (r != 0)
         return r;
-    size_t looked = command->maintain.looked;
-    r = apply_upkeep(core, command, ts, ret_done);
+    size_t looked = command->maintain.scanned;
+    r = apply_maintenance(core, command, ts, ret_done);
     *ret_done = looked > *ret_done ? looked : *ret_done;
     return r;
 }

@@ -13,7 +13,7 @@
 
 #include "../../lib/command_sample.h"
 #include "base/check.h"
-#include "core/step/command_code.h"
+#include "core/step/command_codec.h"
 #include "core/step/core.h"
 
 static const char *folder;
@@ -57,7 +57,7 @@ static void test_every_command_is_what_it_was(void **state)
     (void)state;
     rng_init(&rng, 1);
     for (enum command_type type = 0; type < COMMAND_TYPE_COUNT; type++) {
-        if (command_code(type) == 0)
+        if (command_opcode(type) == 0)
             continue;
         check_round_trip(type, NULL);
         for (int i = 0; i < 300; i++)
@@ -73,10 +73,10 @@ static void check_canonical(struct slice bytes)
     int r = command_decode(bytes, &decoded);
 
     if (r != 0) {
-        assert_true(r == TL_ERR_CORRUPT || r == COMMAND_CODE_NEWER);
+        assert_true(r == TL_ERR_CORRUPT || r == COMMAND_CODEC_NEWER);
         return;
     }
-    if (bytes.data[0] == COMMAND_CODE_VERSION)
+    if (bytes.data[0] == COMMAND_CODEC_VERSION)
         assert_true(slice_equal(bytes, encode(decoded, &again)));
     command_free(decoded);
     buf_deinit(&again);
@@ -117,7 +117,7 @@ static void test_damage_is_refused_or_another_command(void **state)
     (void)state;
     rng_init(&rng, 2);
     for (enum command_type type = 0; type < COMMAND_TYPE_COUNT; type++)
-        for (int i = 0; i < 8 && command_code(type) != 0; i++) {
+        for (int i = 0; i < 8 && command_opcode(type) != 0; i++) {
             struct command *command = sample_command(type, i == 0 ? NULL : &rng);
             check_damage(command);
             command_free(command);
@@ -136,7 +136,7 @@ static void test_what_is_refused(void **state)
     (void)state;
     assert_refused("", 0, TL_ERR_CORRUPT);
     assert_refused("\x00\x1c\x00\x00", 4, TL_ERR_CORRUPT);     /* no version */
-    assert_refused("\x05\x1c\x00\x00", 4, COMMAND_CODE_NEWER); /* a newer one */
+    assert_refused("\x05\x1c\x00\x00", 4, COMMAND_CODEC_NEWER); /* a newer one */
     assert_refused("\x01\x00\x00\x00", 4, TL_ERR_CORRUPT);     /* of no code */
     assert_refused("\x01\x7f\x00\x00", 4, TL_ERR_CORRUPT);     /* of an unknown one */
     assert_refused("\x01\x1c\x02\x00", 4, TL_ERR_CORRUPT);     /* of an unknown dialect */
@@ -153,7 +153,7 @@ static void test_codes_are_each_one_s_own(void **state)
     (void)state;
     for (enum command_type a = 0; a < COMMAND_TYPE_COUNT; a++)
         for (enum command_type b = 0; b < a; b++)
-            assert_true(command_code(a) != command_code(b) || command_is(a, COMMAND_LOOKS)); /* in no log */
+            assert_true(command_opcode(a) != command_opcode(b) || command_is(a, COMMAND_UNLOGGED)); /* in no log */
 }
 
 /* --- What decodes may be applied ---------------------------------------------------------------------------------- */
@@ -180,7 +180,7 @@ static void apply_any(struct core *core, struct rng *rng, int count)
         enum command_type type = (enum command_type)rng_below(rng, COMMAND_TYPE_COUNT);
         if (rng_below(rng, 3) == 0)
             type = COMMAND_WRITE;
-        if (command_code(type) == 0)
+        if (command_opcode(type) == 0)
             continue;
         struct command *command = sample_command(type, rng);
         command->ts = core_last_ts(core) + 1 + rng_below(rng, 2) * rng_below(rng, TL_SECOND);
@@ -255,17 +255,17 @@ static void check_golden(int version, enum command_type type)
 
     name_file(name, sizeof(name), version, type, "");
     if (!read_file(name, &bytes)) {
-        if (version == COMMAND_CODE_VERSION)
+        if (version == COMMAND_CODEC_VERSION)
             fail_msg("%s is not there: --write makes it", name);
         return;
     }
     name_file(name, sizeof(name), version, type, ".txt");
     assert_true(read_file(name, &text));
     assert_int_equal(command_decode(buf_as_slice(&bytes), &command), 0);
-    sample_tell(command, &told);
+    sample_print(command, &told);
     if (!slice_equal(buf_as_slice(&told), buf_as_slice(&text)))
         fail_msg("%s: now it says\n%.*s", name, SLICE_ARG(buf_as_slice(&told)));
-    if (version == COMMAND_CODE_VERSION) {
+    if (version == COMMAND_CODEC_VERSION) {
         buf_clear(&told);
         assert_true(slice_equal(buf_as_slice(&bytes), encode(command, &told)));
     }
@@ -281,11 +281,11 @@ static void write_golden(enum command_type type)
     struct command *command = sample_command(type, NULL);
     char name[4096];
 
-    name_file(name, sizeof(name), COMMAND_CODE_VERSION, type, "");
+    name_file(name, sizeof(name), COMMAND_CODEC_VERSION, type, "");
     if (!read_file(name, &bytes)) {
         write_file(name, encode(command, &bytes));
-        sample_tell(command, &text);
-        name_file(name, sizeof(name), COMMAND_CODE_VERSION, type, ".txt");
+        sample_print(command, &text);
+        name_file(name, sizeof(name), COMMAND_CODEC_VERSION, type, ".txt");
         write_file(name, buf_as_slice(&text));
     }
     command_free(command);
@@ -297,11 +297,11 @@ static void test_every_version_is_read(void **state)
 {
     (void)state;
     for (enum command_type type = 0; type < COMMAND_TYPE_COUNT; type++) {
-        if (command_code(type) == 0)
+        if (command_opcode(type) == 0)
             continue;
         if (writes)
             write_golden(type);
-        for (int version = 1; version <= COMMAND_CODE_VERSION; version++)
+        for (int version = 1; version <= COMMAND_CODEC_VERSION; version++)
             check_golden(version, type);
     }
 }

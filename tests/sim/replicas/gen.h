@@ -3,12 +3,12 @@
  * Random commands of all rows that the log has. They are drawn without a model: what is refused is as good as what is done, as long
  * as every core does the same. Names are few, so that they meet.
  */
-#ifndef TL_TESTS_SIM_TWINS_GEN_H
-#define TL_TESTS_SIM_TWINS_GEN_H
+#ifndef TL_TESTS_SIM_REPLICAS_GEN_H
+#define TL_TESTS_SIM_REPLICAS_GEN_H
 
 #include "base/rand.h"
 #include "core/step/core.h"
-#include "core/step/entry.h"
+#include "core/step/command_group.h"
 
 struct gen {
     struct rng *rng;
@@ -24,7 +24,7 @@ struct gen {
 };
 
 /* What stands before the next entry: mostly of a host that lives, some that do not count. Sets gen->host. */
-void gen_head(struct gen *gen, struct entry_head *head);
+void gen_head(struct gen *gen, struct command_group_header *head);
 /* Which command comes n-th of those that set the stage; NULL: no more. */
 struct command *gen_stage(struct gen *gen, unsigned n);
 /* Any command but MAINTAIN, which a core proposes. Owns: the caller. */

@@ -3,16 +3,16 @@
  * Entries of the log as bytes: commands that are applied one after the other, as one group, by whoever follows the log. README.md,
  * "Entries", has the form and what applying means.
  */
-#ifndef TL_CORE_ENTRY_H
-#define TL_CORE_ENTRY_H
+#ifndef TL_CORE_COMMAND_GROUP_H
+#define TL_CORE_COMMAND_GROUP_H
 
 #include "core/step/core.h"
 
 /* 2: of a host in a cluster. One that has its log for itself writes version 1. */
-enum { ENTRY_VERSION = 2 };
+enum { COMMAND_GROUP_VERSION = 2 };
 
 /* What stands before the commands, and is said of all of them. */
-struct entry_head {
+struct command_group_header {
     uint16_t host;  /* who proposed it: whose connections, requests and attachments its commands speak of */
     tl_ts ts;       /* his clock: a command gets it, or the next timestamp that is free */
     uint64_t clock; /* what durations are measured by, in microseconds; 0: he does not say */
@@ -21,29 +21,29 @@ struct entry_head {
     uint64_t number; /* rises in each life; not 0 with a life */
 };
 
-/* Reads the head alone. Returns: as entry_decode(). */
-int entry_read_head(struct slice bytes, struct entry_head *ret_head) TL_MUST_USE;
+/* Reads the head alone. Returns: as command_group_decode(). */
+int command_group_read_header(struct slice bytes, struct command_group_header *ret_head) TL_MUST_USE;
 
 /* Begins an entry in an empty buffer, and adds a command to it. Requires: as command_encode(); ts is below TL_TS_MAX. */
-void entry_begin(const struct entry_head *head, struct buf *buf);
-void entry_add(const struct command *command, struct buf *buf);
+void command_group_begin(const struct command_group_header *head, struct buf *buf);
+void command_group_add(const struct command *command, struct buf *buf);
 
 /*
  * Takes an entry apart: all of it is looked at before any command is made of it, so that none is applied of an entry that is damaged.
  * The commands are appended to `commands` by their links, in their order.
- * Returns: 0; COMMAND_CODE_NEWER; TL_ERR_CORRUPT, with nothing in `commands`. Owns: the caller.
+ * Returns: 0; COMMAND_CODEC_NEWER; TL_ERR_CORRUPT, with nothing in `commands`. Owns: the caller.
  */
-int entry_decode(struct slice bytes, struct entry_head *ret_head, struct list *commands) TL_MUST_USE;
+int command_group_decode(struct slice bytes, struct command_group_header *ret_head, struct list *commands) TL_MUST_USE;
 
 /* Returns: the timestamp of the next command of an entry. */
-tl_ts entry_ts(const struct entry_head *head, const struct core *core);
+tl_ts command_group_next_ts(const struct command_group_header *head, const struct core *core);
 
 /*
  * Applies an entry as a group; `commands` is empty afterwards. What completes is on effects->completed.
- * Returns: as core_step(); ENTRY_PASSED_OVER: it does not count, nothing was done, and `commands` are the caller's on.
+ * Returns: as core_step(); COMMAND_GROUP_IGNORED: it does not count, nothing was done, and `commands` are the caller's on.
  */
-enum { ENTRY_PASSED_OVER = 1 };
-int entry_apply(struct core *core, const struct entry_head *head, struct list *commands,
+enum { COMMAND_GROUP_IGNORED = 1 };
+int command_group_apply(struct core *core, const struct command_group_header *head, struct list *commands,
                 struct effects *effects) TL_MUST_USE;
 
 #endif

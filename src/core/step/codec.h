@@ -15,13 +15,13 @@
  *     slice     its length + 1, a number, and its bytes; 0 alone: absent
  *     array     a count, a number, and its elements
  */
-#ifndef TL_CORE_CODER_H
-#define TL_CORE_CODER_H
+#ifndef TL_CORE_CODEC_H
+#define TL_CORE_CODEC_H
 
 #include "base/arena.h"
 #include "base/buf.h"
 
-struct coder {
+struct codec {
     struct buf *out;     /* of one that writes; NULL: it reads */
     struct slice in;     /* of one that reads: what is left; slices that are read point into it */
     struct arena *arena; /* of one that reads: where arrays are made */
@@ -29,47 +29,47 @@ struct coder {
     bool bad;            /* what was read is not such a thing */
 };
 
-static inline struct coder coder_to(struct buf *out, unsigned version)
+static inline struct codec codec_to(struct buf *out, unsigned version)
 {
-    return (struct coder){.out = out, .version = version};
+    return (struct codec){.out = out, .version = version};
 }
 
-static inline struct coder coder_from(struct slice in, struct arena *arena)
+static inline struct codec codec_from(struct slice in, struct arena *arena)
 {
-    return (struct coder){.in = in, .arena = arena};
+    return (struct codec){.in = in, .arena = arena};
 }
 
-static inline bool coder_reads(const struct coder *coder)
+static inline bool codec_reads(const struct codec *codec)
 {
-    return coder->out == NULL;
+    return codec->out == NULL;
 }
 
 /* Makes a coder bad, when what was read is not so. One that writes must never be told what is false. */
-void coder_demand(struct coder *coder, bool so);
+void codec_require(struct codec *codec, bool so);
 
-void code_byte(struct coder *coder, uint8_t *value);
-void code_number(struct coder *coder, uint64_t *value);
+void codec_byte(struct codec *codec, uint8_t *value);
+void codec_number(struct codec *codec, uint64_t *value);
 /* The same of a size, which is the same on all processors: a size that one cannot hold is refused by it. */
-void code_size(struct coder *coder, size_t *value);
-void code_signed(struct coder *coder, int64_t *value);
-/* Returns: `value`, or the one read, which is below `count`. For `x = (enum e)code_enum(coder, x, E_COUNT)`. */
-unsigned code_enum(struct coder *coder, unsigned value, unsigned count);
+void codec_size(struct codec *codec, size_t *value);
+void codec_signed(struct codec *codec, int64_t *value);
+/* Returns: `value`, or the one read, which is below `count`. For `x = (enum e)codec_enum(coder, x, E_COUNT)`. */
+unsigned codec_enum(struct codec *codec, unsigned value, unsigned count);
 /* At most eight. */
-void code_flags(struct coder *coder, bool *const *flags, size_t count);
-void code_bool(struct coder *coder, bool *value);
-void code_slice(struct coder *coder, struct slice *value);
+void codec_flags(struct codec *codec, bool *const *flags, size_t count);
+void codec_bool(struct codec *codec, bool *value);
+void codec_slice(struct codec *codec, struct slice *value);
 /* A slice that is there, when read even where it is empty. */
-void code_bytes(struct coder *coder, struct slice *value);
+void codec_bytes(struct codec *codec, struct slice *value);
 /*
  * The count of an array whose elements take `element_min` bytes at least. Returns: the array, new and zeroed where it is read;
  * NULL when it has no elements.
  */
-void *code_array(struct coder *coder, void *items, size_t *count, size_t size, size_t element_min);
+void *codec_array(struct codec *codec, void *items, size_t *count, size_t size, size_t element_min);
 
 /* Returns: whether all that was there was read, and was good. */
-static inline bool coder_done(const struct coder *coder)
+static inline bool codec_done(const struct codec *codec)
 {
-    return !coder->bad && coder->in.len == 0;
+    return !codec->bad && codec->in.len == 0;
 }
 
 #endif

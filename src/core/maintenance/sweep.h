@@ -42,10 +42,10 @@ void sweep_deinit(struct sweep *sweep);
 
 /*
  * Goes on with the sweep at hand, or begins one that is due, between steps: until it has found `keys_max` keys, or looked at
- * SWEEP_LOOKS times as many. They go into maintain.stale of the command, and into maintain.looked how much of keys_max it has used.
+ * SWEEP_SCANS_PER_KEY times as many. They go into maintain.stale of the command, and into maintain.looked how much of keys_max it has used.
  * Returns: 0; fatal codes.
  */
-#define SWEEP_LOOKS 4
-int sweep__go_on(struct core *core, size_t keys_max, struct command *command) TL_MUST_USE;
+#define SWEEP_SCANS_PER_KEY 4
+int sweep__continue(struct core *core, size_t keys_max, struct command *command) TL_MUST_USE;
 
 #endif

@@ -414,8 +414,8 @@ static void gen_limits(struct gen *gen, struct command *command)
     limits.locks_per_session_max = 2 + below(gen, 60);
     limits.transaction_changes_max = 2 + below(gen, 80);
     limits.ephemeral_max = 1 + below(gen, 24);
-    limits.ephemeral_piece = 1 + below(gen, 4);
-    limits.sweep_piece = 1 + below(gen, 2);
+    limits.ephemeral_batch = 1 + below(gen, 4);
+    limits.purge_batch = 1 + below(gen, 2);
     limits.stale_documents_min = 1 + below(gen, 12);
     limits.script.steps_max = one_in(gen, 3) ? 1 + below(gen, 4) : SCRIPT_STEPS_MAX;
     command->limits.limits = limits;
@@ -423,8 +423,8 @@ static void gen_limits(struct gen *gen, struct command *command)
 
 static void gen_mark(struct gen *gen, struct command *command)
 {
-    command->mark.mark = one_in(gen, 4) ? below(gen, 9) : TL_TS_MAX - 1 - below(gen, 9);
-    command->mark.kept = one_in(gen, 2) ? SLICE_LIT("") : SLICE_LIT("kept");
+    command->mark.ceiling = one_in(gen, 4) ? below(gen, 9) : TL_TS_MAX - 1 - below(gen, 9);
+    command->mark.payload = one_in(gen, 2) ? SLICE_LIT("") : SLICE_LIT("kept");
     command->mark.chain = below(gen, 3); /* whoever replays it compares; a step does not */
 }
 
@@ -435,7 +435,7 @@ static void gen_tried(struct gen *gen, struct command *command)
     struct slice session = command->session.id;
     command->tried = (struct tried_command){.session = session};
     if (one_in(gen, 2))
-        command->tried.kept = 1 + below(gen, 12);
+        command->tried.deferred = 1 + below(gen, 12);
     else
         command->tried.action = below(gen, 3);
 }
@@ -448,7 +448,7 @@ static void gen_skip(struct gen *gen, struct command *command)
 
 static void gen_aside(struct gen *gen, struct command *command)
 {
-    command->aside = (struct aside_command){.number = 1 + below(gen, 12), .again = one_in(gen, 2)};
+    command->aside = (struct aside_command){.number = 1 + below(gen, 12), .retry = one_in(gen, 2)};
 }
 
 /* Names, lives and builds are few, so that the same comes twice, and what is over comes again. */
@@ -488,12 +488,12 @@ static void gen_heartbeat(struct gen *gen, struct command *command)
     command->heartbeat.chain = below(gen, 1000);
 }
 
-void gen_head(struct gen *gen, struct entry_head *head)
+void gen_head(struct gen *gen, struct command_group_header *head)
 {
     size_t count;
     const struct core_host *all = core_hosts(gen->core, &count);
 
-    *head = (struct entry_head){.host = gen->host, .ts = gen->ts, .clock = gen->clock};
+    *head = (struct command_group_header){.host = gen->host, .ts = gen->ts, .clock = gen->clock};
     if (count == 0 || one_in(gen, 4))
         return;
     const struct core_host *host = &all[below(gen, count)];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Removing for good what is marked (mark.h). A tombstone goes when its version counts no longer: readers of the past keep it,
+ * Removing for good what is marked (purge.h). A tombstone goes when its version counts no longer: readers of the past keep it,
  * since it is removed at the present. What a deleted index left goes when no readable timestamp can see the index any more; marks of its
  * ephemeral documents go at once, since only the present knows them. What
  * a transaction put ahead of a commit that never came goes soon, and so do stale chunks of entries (sweep.h). The same command
@@ -11,7 +11,7 @@
  */
 #include "base/check.h"
 #include "core/catalog/counter.h"
-#include "core/catalog/mark.h"
+#include "core/catalog/purge.h"
 #include "core/documents/ahead.h"
 #include "core/documents/doc.h"
 #include "core/documents/ephemeral.h"
@@ -24,7 +24,7 @@
 #include "core/step/unit.h"
 #include "core/step/work.h"
 #include "core/tree/tree_record.h"
-#include "core/upkeep/sweep.h"
+#include "core/maintenance/sweep.h"
 #include "mapping/entry.h"
 
 /* How much one call may still remove. */
@@ -53,7 +53,7 @@ static int remove_tombstone(struct removing *work, struct slice mark)
 {
     struct core *core = work->core;
     tl_cleanup(buf_deinit) struct buf later = BUF_INIT(BUF_UNLIMITED);
-    struct slice key = slice_from_offset(mark, MARK_PREFIX_BYTES);
+    struct slice key = slice_from_offset(mark, PURGE_PREFIX_BYTES);
     struct store_value value;
     struct doc doc;
     int r = store_get(core->store, SPACE_DOCUMENTS, TL_TS_MAX, key, &value);
@@ -62,11 +62,11 @@ static int remove_tombstone(struct removing *work, struct slice mark)
     if (r != 0)
         return r == STORE_NOT_FOUND ? 0 : tl_trace(r);
     r = doc_decode(value.bytes, &doc);
-    if (r == 0 && doc.deleted && doc.ts < core->forgotten.tombstones) {
+    if (r == 0 && doc.deleted && doc.ts < core->purge_horizons.tombstones) {
         remove_key(work, SPACE_DOCUMENTS, key);
         seen_changes_note(&core->changes, key, core->ts);
     } else if (r == 0 && doc.deleted) /* a transaction's: it counts from the commit on */
-        store_batch_put(core->batch, SPACE_SYSTEM, mark_key(&later, MARK_TOMBSTONE, doc.ts, key), SLICE_LIT(""));
+        store_batch_put(core->batch, SPACE_SYSTEM, purge_key(&later, PURGE_TOMBSTONE, doc.ts, key), SLICE_LIT(""));
     store_value_release(&value);
     return r;
 }
@@ -91,7 +91,7 @@ static int remove_index(struct removing *work, struct slice mark)
 {
     char lower[DOC_KEY_PREFIX_BYTES], upper[DOC_KEY_PREFIX_BYTES], from[4], to[4], root[4], beyond[4];
     char first[COUNTER_KEY_BYTES], end[COUNTER_KEY_BYTES];
-    struct slice number = slice_from_offset(mark, MARK_PREFIX_BYTES);
+    struct slice number = slice_from_offset(mark, PURGE_PREFIX_BYTES);
     uint32_t index;
     int r;
 
@@ -129,7 +129,7 @@ static int forget_vanished(struct removing *work, struct slice mark)
 static int remove_marks(struct removing *work, struct slice mark)
 {
     size_t count = 0;
-    int r = ephemeral__forget_session(work->core, slice_from_offset(mark, MARK_PREFIX_BYTES), work->left, &count);
+    int r = ephemeral__forget_session(work->core, slice_from_offset(mark, PURGE_PREFIX_BYTES), work->left, &count);
 
     work->removed += count;
     work->left -= count;
@@ -145,7 +145,7 @@ static int any_due(struct core *core, char letter, tl_ts until, bool *ret_any)
 {
     struct buf upper = BUF_INIT(64);
     struct store_iter *iter = store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, slice_make(&letter, 1),
-                                             mark_key(&upper, letter, until, SLICE_LIT("")));
+                                             purge_key(&upper, letter, until, SLICE_LIT("")));
 
     store_iter_seek_first(iter);
     *ret_any |= store_iter_valid(iter);
@@ -169,13 +169,13 @@ static int forget(struct core *core, const struct maintain_command *maintain)
 {
     bool any = false;
 
-    move_on(core, &core->forgotten.tombstones, maintain->tombstones);
-    move_on(core, &core->forgotten.outcomes, maintain->outcomes);
-    int r = any_due(core, MARK_TOMBSTONE, core->forgotten.tombstones, &any);
+    move_on(core, &core->purge_horizons.tombstones, maintain->tombstones);
+    move_on(core, &core->purge_horizons.outcomes, maintain->outcomes);
+    int r = any_due(core, PURGE_TOMBSTONE, core->purge_horizons.tombstones, &any);
     if (r == 0)
-        r = any_due(core, MARK_OUTCOME, core->forgotten.outcomes, &any);
+        r = any_due(core, PURGE_OUTCOME, core->purge_horizons.outcomes, &any);
     if (r == 0 && any)
-        core__put_forgotten(core);
+        core__put_purge_horizons(core);
     return r;
 }
 
@@ -185,7 +185,7 @@ static int remove_due(struct removing *work, char letter, tl_ts until,
 {
     struct buf upper = BUF_INIT(64);
     struct store_iter *iter = store_iter_new(work->core->store, SPACE_SYSTEM, TL_TS_MAX, slice_make(&letter, 1),
-                                             mark_key(&upper, letter, until, SLICE_LIT("")));
+                                             purge_key(&upper, letter, until, SLICE_LIT("")));
     int r = 0;
 
     for (store_iter_seek_first(iter); r == 0 && more(work) && store_iter_valid(iter); store_iter_next(iter))
@@ -222,18 +222,18 @@ int core__do_maintain(struct core *core, struct command *command)
     struct removing work = {core, maintain->keys_max, 0};
     size_t count = 0;
 
-    took(&work, owners__record_open(core, work.left));
+    took(&work, owners__record_query_txns(core, work.left));
     int r = forget(core, maintain);
     if (r == 0)
-        r = remove_due(&work, MARK_TOMBSTONE, core->forgotten.tombstones, remove_tombstone);
+        r = remove_due(&work, PURGE_TOMBSTONE, core->purge_horizons.tombstones, remove_tombstone);
     if (r == 0)
-        r = remove_due(&work, MARK_INDEX, maintain->cut_off, remove_index);
+        r = remove_due(&work, PURGE_INDEX, maintain->history_low, remove_index);
     if (r == 0)
-        r = remove_due(&work, MARK_VANISHED, maintain->cut_off, forget_vanished);
+        r = remove_due(&work, PURGE_SESSION_TOMBSTONE, maintain->history_low, forget_vanished);
     if (r == 0)
-        r = remove_due(&work, MARK_LEFT, core->ts, remove_marks);
+        r = remove_due(&work, PURGE_EPHEMERAL_KEYS, core->ts, remove_marks);
     if (r == 0 && more(&work))
-        r = owners__forget_gone(core, work.left, &count);
+        r = owners__purge_ephemeral_keys(core, work.left, &count);
     took(&work, count);
     count = 0;
     if (r == 0 && more(&work))
@@ -241,21 +241,21 @@ int core__do_maintain(struct core *core, struct command *command)
     took(&work, count);
     count = 0;
     if (r == 0 && more(&work))
-        r = owners__forget(core, work.left, &count);
+        r = owners__purge_outcomes(core, work.left, &count);
     took(&work, count);
     maintain->removed = work.removed;
     remove_stale(core, maintain);
     return r < 0 ? tl_trace(r) : 0;
 }
 
-int core_propose_upkeep(struct core *core, const struct core_past *past, size_t keys_max, struct command **ret_command)
+int core_propose_maintenance(struct core *core, const struct core_horizons *past, size_t keys_max, struct command **ret_command)
 {
     struct command *command = command_new(COMMAND_MAINTAIN, DIALECT_7);
 
     REQUIRE(!core->open);
     command->maintain = (struct maintain_command){
-        .cut_off = past->cut_off, .tombstones = past->tombstones, .outcomes = past->outcomes, .keys_max = keys_max};
-    int r = sweep__go_on(core, keys_max, command);
+        .history_low = past->history_low, .tombstones = past->tombstones, .outcomes = past->outcomes, .keys_max = keys_max};
+    int r = sweep__continue(core, keys_max, command);
     if (r < 0) {
         command_free(command);
         return tl_trace(r);

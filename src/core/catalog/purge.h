@@ -8,17 +8,17 @@
  *   'X', timestamp (u64be), transaction      how a transaction ended (owners/txn_store.c)
  *   'E', timestamp (u64be), session          marks of ephemeral documents of deleted indices, whose session has ended (documents/ephemeral.h)
  */
-#ifndef TL_CORE_MARK_H
-#define TL_CORE_MARK_H
+#ifndef TL_CORE_PURGE_H
+#define TL_CORE_PURGE_H
 
 #include "base/buf.h"
 #include "base/types.h"
 
-enum { MARK_TOMBSTONE = 'g', MARK_INDEX = 'd', MARK_VANISHED = 'V', MARK_OUTCOME = 'X', MARK_LEFT = 'E' };
-enum { MARK_PREFIX_BYTES = 9 }; /* before the document key, the index or the session */
+enum { PURGE_TOMBSTONE = 'g', PURGE_INDEX = 'd', PURGE_SESSION_TOMBSTONE = 'V', PURGE_OUTCOME = 'X', PURGE_EPHEMERAL_KEYS = 'E' };
+enum { PURGE_PREFIX_BYTES = 9 }; /* before the document key, the index or the session */
 
 /* Returns: the key, in `buf`, of a mark that falls due at `ts`; `what` is a document key, an index (u32be), or a session. */
-static inline struct slice mark_key(struct buf *buf, char letter, tl_ts ts, struct slice what)
+static inline struct slice purge_key(struct buf *buf, char letter, tl_ts ts, struct slice what)
 {
     buf_clear(buf);
     buf_byte(buf, letter);

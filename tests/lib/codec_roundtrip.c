@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "coded.h"
+#include "codec_roundtrip.h"
 
 #include "base/check.h"
-#include "core/step/command_code.h"
+#include "core/step/command_codec.h"
 
-bool coded_off;
+bool codec_roundtrip_off;
 
 /* Of every so many commands all prefixes are tried: none of them is one. */
 enum { CUT_EVERY = 64 };
@@ -17,13 +17,13 @@ static void check_cuts(struct slice bytes)
         INSIST(command_decode(slice_make(bytes.data, len), &cut) == TL_ERR_CORRUPT);
 }
 
-struct command *coded(struct command *command)
+struct command *codec_roundtrip(struct command *command)
 {
     static unsigned count;
     struct buf bytes = BUF_INIT(BUF_UNLIMITED), again = BUF_INIT(BUF_UNLIMITED);
     struct command *decoded;
 
-    if (coded_off || command_code(command->type) == 0)
+    if (codec_roundtrip_off || command_opcode(command->type) == 0)
         return command;
     command_encode(command, &bytes);
     INSIST(command_decode(buf_as_slice(&bytes), &decoded) == 0);

@@ -24,8 +24,8 @@
 #include "base/siphash.h"
 #include "core/catalog/catalog.h"
 #include "core/documents/seen.h"
-#include "core/step/command_code.h"
-#include "core/step/entry.h"
+#include "core/step/command_codec.h"
+#include "core/step/command_group.h"
 #include "../../lib/bounded.h"
 #include "../../lib/settle.h"
 #include "core/step/save.h"
@@ -272,7 +272,7 @@ static void check_bounded(struct world *world, const struct side *side)
         fail(world, "%s: %s", side->name, excess);
 }
 
-static void apply_whole(struct world *world, struct side *side, const struct entry_head *head, struct list *commands)
+static void apply_whole(struct world *world, struct side *side, const struct command_group_header *head, struct list *commands)
 {
     if (side->ahead)
         list_for_each(link, commands)
@@ -281,26 +281,26 @@ static void apply_whole(struct world *world, struct side *side, const struct ent
             if (command->type == COMMAND_WRITE)
                 look_ahead(side, command);
         }
-    int r = entry_apply(side->core, head, commands, &side->effects);
+    int r = command_group_apply(side->core, head, commands, &side->effects);
     if (r < 0)
         fail(world, "%s: the entry cannot be applied", side->name);
     check_bounded(world, side);
-    if (r == ENTRY_PASSED_OVER)
+    if (r == COMMAND_GROUP_IGNORED)
         free_all(commands);
 }
 
-static void apply_split(struct world *world, struct side *side, const struct entry_head *head, struct list *commands)
+static void apply_split(struct world *world, struct side *side, const struct command_group_header *head, struct list *commands)
 {
-    struct entry_head rest = *head;
+    struct command_group_header rest = *head;
     while (!list_empty(commands)) {
         struct list one = LIST_INIT(one), *link = commands->next;
         list_remove(link);
         list_append(&one, link);
-        int r = entry_apply(side->core, &rest, &one, &side->effects);
+        int r = command_group_apply(side->core, &rest, &one, &side->effects);
         if (r < 0)
             fail(world, "%s: a command cannot be applied", side->name);
         check_bounded(world, side);
-        if (r == ENTRY_PASSED_OVER) {
+        if (r == COMMAND_GROUP_IGNORED) {
             free_all(&one);
             free_all(commands);
         }
@@ -364,9 +364,9 @@ static void remember(struct world *world, struct side *side)
 static void apply(struct world *world, struct side *side, const struct cmdlog_entry *entry)
 {
     struct list commands = LIST_INIT(commands);
-    struct entry_head head;
+    struct command_group_header head;
 
-    if (entry_decode(entry->bytes, &head, &commands) != 0 || entry->position != side->applied + 1)
+    if (command_group_decode(entry->bytes, &head, &commands) != 0 || entry->position != side->applied + 1)
         fail(world, "%s: the log has no such entry", side->name);
     if (side->splits)
         apply_split(world, side, &head, &commands);
@@ -431,11 +431,11 @@ static struct command *next_command(struct world *world, unsigned stage)
         return command != NULL ? command : gen_command(&world->gen);
     struct core *proposer = world->sides[below(world, 2)].core;
     tl_ts now = core_last_ts(proposer);
-    struct core_past past = {now - rng_below(&world->rng, 200 * TL_SECOND),
+    struct core_horizons past = {now - rng_below(&world->rng, 200 * TL_SECOND),
                              now - rng_below(&world->rng, 200 * TL_SECOND),
                              now - rng_below(&world->rng, 400 * TL_SECOND)};
-    world->cut_off = past.cut_off <= now && past.cut_off > world->cut_off ? past.cut_off : world->cut_off;
-    if (core_propose_upkeep(proposer, &past, one_in(world, 2) ? 3 : 1000, &command) != 0)
+    world->cut_off = past.history_low <= now && past.history_low > world->cut_off ? past.history_low : world->cut_off;
+    if (core_propose_maintenance(proposer, &past, one_in(world, 2) ? 3 : 1000, &command) != 0)
         fail(world, "no upkeep is proposed");
     return command;
 }
@@ -449,15 +449,15 @@ static void append(struct world *world)
     unsigned count = one_in(world, 2) ? 1 : 1 + below(world, COMMANDS_MAX);
     bool stage = world->step == 1;
 
-    struct entry_head head;
+    struct command_group_header head;
 
     gen_head(gen, &head);
     if (stage)
         head.life = head.number = 0;
-    entry_begin(&head, &bytes);
+    command_group_begin(&head, &bytes);
     for (unsigned i = 0; i < (stage ? 2 : count); i++) {
         struct command *command = next_command(world, stage ? i : UINT32_MAX);
-        entry_add(command, &bytes);
+        command_group_add(command, &bytes);
         command_free(command);
         world->commands++;
     }
@@ -558,8 +558,8 @@ static struct core_limits small_limits(void)
     limits.waiters_max = 20;
     limits.transaction_changes_max = 60;
     limits.ephemeral_max = 20;
-    limits.ephemeral_piece = 3;
-    limits.sweep_piece = 1;
+    limits.ephemeral_batch = 3;
+    limits.purge_batch = 1;
     limits.stale_documents_min = 10;
     return limits;
 }

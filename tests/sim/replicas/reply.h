@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What came of a command, as text: all that its submitter is told. */
-#ifndef TL_TESTS_SIM_TWINS_REPLY_H
-#define TL_TESTS_SIM_TWINS_REPLY_H
+#ifndef TL_TESTS_SIM_REPLICAS_REPLY_H
+#define TL_TESTS_SIM_REPLICAS_REPLY_H
 
 #include "base/buf.h"
 #include "core/step/command.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sweeping stale chunks out of an index; see sweep.h. */
-#include "core/upkeep/sweep.h"
+#include "core/maintenance/sweep.h"
 
 #include "core/catalog/catalog.h"
 #include "core/catalog/counter.h"
@@ -40,7 +40,7 @@ struct walking {
     enum store_space space;
     struct slice lower, upper;
     int (*look)(struct walking *walking, struct slice key, struct slice value); /* 1: it has proposed the key */
-    size_t left; /* of looks; a key proposed counts for SWEEP_LOOKS */
+    size_t left; /* of looks; a key proposed counts for SWEEP_SCANS_PER_KEY */
 };
 
 /* --- Batches ------------------------------------------------------------------------------------------------------ */
@@ -97,7 +97,7 @@ static int walk(struct walking *walking)
     store_iter_seek_first(iter);
     for (; r == 0 && walking->left > 0 && store_iter_valid(iter); store_iter_next(iter)) {
         r = walking->look(walking, store_iter_key(iter), store_iter_value(iter));
-        size_t cost = r > 0 ? SWEEP_LOOKS : 1;
+        size_t cost = r > 0 ? SWEEP_SCANS_PER_KEY : 1;
         walking->left -= cost < walking->left ? cost : walking->left;
         r = r > 0 ? 0 : r;
     }
@@ -154,8 +154,8 @@ static int walk_entries(struct core *core, struct command *command, size_t *left
 
 static bool is_due(const struct core *core, const struct counter *counter)
 {
-    return counter->chunked > core->limits.stale_documents_min &&
-           counter->chunked - core->limits.stale_documents_min > counter__documents(counter);
+    return counter->posting_list_documents > core->limits.stale_documents_min &&
+           counter->posting_list_documents - core->limits.stale_documents_min > counter__documents(counter);
 }
 
 /* Begins with the first index that is due, if any is. */
@@ -168,16 +168,16 @@ static void begin(struct core *core)
         struct counter *counter = counters__of(&core->counters, number);
         if (!is_due(core, counter))
             continue;
-        counter->chunked = 0;
+        counter->posting_list_documents = 0;
         core->sweep.index = number;
         core->sweep.horizon = oldest <= core->last_ts ? oldest : core->last_ts + 1;
     }
 }
 
-int sweep__go_on(struct core *core, size_t keys_max, struct command *command)
+int sweep__continue(struct core *core, size_t keys_max, struct command *command)
 {
     struct sweep *sweep = &core->sweep;
-    size_t left = keys_max * SWEEP_LOOKS;
+    size_t left = keys_max * SWEEP_SCANS_PER_KEY;
     int r = 0;
 
     if (sweep->index != 0 && catalog_index_by_number(core->catalog, sweep->index) == NULL)
@@ -188,6 +188,6 @@ int sweep__go_on(struct core *core, size_t keys_max, struct command *command)
         r = walk_documents(core, &left);
     if (r == 0 && sweep->index != 0 && sweep->batches_known && left > 0)
         r = walk_entries(core, command, &left);
-    command->maintain.looked = keys_max - left / SWEEP_LOOKS;
+    command->maintain.scanned = keys_max - left / SWEEP_SCANS_PER_KEY;
     return r;
 }

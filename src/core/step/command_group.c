@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Entries of the log; see command_group.h. */
+#include "core/step/command_group.h"
+
+#include "base/check.h"
+#include "core/step/codec.h"
+#include "core/step/command.h"
+#include "core/step/command_codec.h"
+#include "core/step/hooks.h"
+
+enum { LENGTH_ROOM = 10 }; /* the longest varint */
+
+static void code_head(struct codec *codec, struct command_group_header *head)
+{
+    uint64_t host = head->host;
+
+    codec_number(codec, &host);
+    codec_require(codec, host <= UINT16_MAX);
+    head->host = (uint16_t)host;
+    codec_number(codec, &head->ts);
+    codec_require(codec, codec->bad || head->ts < TL_TS_MAX);
+    codec_number(codec, &head->clock);
+    if (codec->version < 2)
+        return;
+    codec_number(codec, &head->life);
+    codec_number(codec, &head->number);
+    codec_require(codec, codec->bad || (head->life != 0 && head->number != 0)); /* else it is of version 1 */
+}
+
+void command_group_begin(const struct command_group_header *head, struct buf *buf)
+{
+    uint8_t version = head->life == 0 ? 1 : COMMAND_GROUP_VERSION;
+    struct codec codec = codec_to(buf, version);
+    struct command_group_header copy = *head;
+
+    REQUIRE(buf->len == 0 && head->ts < TL_TS_MAX);
+    codec_byte(&codec, &version);
+    code_head(&codec, &copy);
+}
+
+void command_group_add(const struct command *command, struct buf *buf)
+{
+    char room[LENGTH_ROOM] = {0};
+    size_t at = buf->len;
+
+    REQUIRE(at > 0);
+    buf_append(buf, room, LENGTH_ROOM);
+    command_encode(command, buf);
+    INSIST(!buf->overflow);
+    size_t end = buf->len;
+    buf_varint(buf, end - at - LENGTH_ROOM);
+    struct slice length = buf_from(buf, end);
+    memcpy(room, length.data, length.len);
+    buf_truncate(buf, end);
+    buf_overwrite(buf, at, room, length.len);
+    buf_remove(buf, at + length.len, LENGTH_ROOM - length.len); /* the command follows its length */
+}
+
+static void free_all(struct list *commands)
+{
+    while (!list_empty(commands)) {
+        struct command *command = list_entry(commands->next, struct command, link);
+        list_remove(&command->link);
+        command_free(command);
+    }
+}
+
+/* The commands of an entry, as long as there are some. Returns: as command_group_decode(), with what was made so far in `commands`. */
+static int decode_commands(struct codec *codec, struct list *commands)
+{
+    while (!codec->bad && codec->in.len > 0) {
+        struct command *command;
+        struct slice bytes;
+        uint64_t length;
+        codec_number(codec, &length);
+        if (codec->bad || length > codec->in.len || !slice_take(&codec->in, (size_t)length, &bytes))
+            return tl_trace(TL_ERR_CORRUPT);
+        int r = command_decode(bytes, &command);
+        if (r != 0)
+            return r;
+        list_append(commands, &command->link);
+    }
+    return codec->bad ? tl_trace(TL_ERR_CORRUPT) : 0;
+}
+
+/* Returns: 0; COMMAND_CODEC_NEWER. What is damaged shows in the coder. */
+static int read_head(struct codec *codec, struct command_group_header *head)
+{
+    uint8_t version;
+
+    codec_byte(codec, &version);
+    if (version > COMMAND_GROUP_VERSION)
+        return COMMAND_CODEC_NEWER;
+    codec_require(codec, version != 0);
+    codec->version = version;
+    code_head(codec, head);
+    return 0;
+}
+
+int command_group_read_header(struct slice bytes, struct command_group_header *ret_head)
+{
+    struct codec codec = codec_from(bytes, NULL);
+    struct command_group_header head = {0};
+    int r = read_head(&codec, &head);
+
+    if (r == 0 && codec.bad)
+        r = tl_trace(TL_ERR_CORRUPT);
+    *ret_head = head;
+    return r;
+}
+
+int command_group_decode(struct slice bytes, struct command_group_header *ret_head, struct list *commands)
+{
+    struct codec codec = codec_from(bytes, NULL);
+    struct command_group_header head = {0};
+    struct list made = LIST_INIT(made);
+
+    int r = read_head(&codec, &head);
+    if (r == 0)
+        r = decode_commands(&codec, &made);
+    if (r != 0) {
+        free_all(&made);
+        return r;
+    }
+    while (!list_empty(&made)) {
+        struct list *link = made.next;
+        list_remove(link);
+        list_append(commands, link);
+    }
+    *ret_head = head;
+    return 0;
+}
+
+tl_ts command_group_next_ts(const struct command_group_header *head, const struct core *core)
+{
+    return head->ts > core_last_ts(core) ? head->ts : core_last_ts(core) + 1;
+}
+
+int command_group_apply(struct core *core, const struct command_group_header *head, struct list *commands, struct effects *effects)
+{
+    int r = 0;
+
+    if (!owners__accept_group(core, head->host, head->life, head->number))
+        return COMMAND_GROUP_IGNORED;
+    core_group_begin(core);
+    while (r == 0 && !list_empty(commands)) {
+        struct command *command = list_entry(commands->next, struct command, link);
+        list_remove(&command->link);
+        command->ts = command_group_next_ts(head, core);
+        command->clock = head->clock;
+        r = core_step(core, command, effects);
+    }
+    int ended = core_group_end(core);
+    return r < 0 ? tl_trace(r) : ended;
+}
