@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #include "cli/shown.h"
-#include "core/documents/births.h"
+#include "core/documents/path_lookup.h"
 #include "core/documents/doc.h"
 #include "mapping/document.h"
 #include "mapping/entry.h"
@@ -178,7 +178,7 @@ static int check_document(struct index_inspection *in, uint16_t type, struct sli
         return tl_trace(r);
     struct buf key = BUF_INIT(BUF_UNLIMITED);
     entry_document_key(&key, type, id);
-    births_put(in->index->mapping, &document, doc, document.values, document.value_count);
+    path_lookup_rewrite_values(in->index->mapping, &document, doc, document.values, document.value_count);
     r = expect_entries(in, buf_as_slice(&key), id, doc, &document);
     buf_deinit(&key);
     document_release(&document);

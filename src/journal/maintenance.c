@@ -112,7 +112,7 @@ void journal__set_feed(struct journal *journal, bool off, struct list *group)
 {
     bool is_off = false;
     tl_ts from;
-    int r = feed_begun(journal->store, &is_off, &from);
+    int r = feed_read_state(journal->store, &is_off, &from);
     if (r < 0)
         journal__store_failed("reading where the feed begins", r);
     if (is_off != off)
@@ -159,7 +159,7 @@ static tl_ts feed_cut(struct journal *journal, uint64_t now)
 {
     bool off = false;
     tl_ts from = 0;
-    int r = feed_begun(journal->store, &off, &from);
+    int r = feed_read_state(journal->store, &off, &from);
     if (r < 0)
         journal__store_failed("reading where the feed begins", r);
     if (r != 0 || off)

@@ -8,7 +8,7 @@
 
 #include "mapping/analysis.h"
 #include "mapping/entry_range.h"
-#include "core/documents/births.h"
+#include "core/documents/path_lookup.h"
 
 #include <stdlib.h>
 
@@ -37,7 +37,7 @@ struct planner {
     const struct view *view;
     struct account *account; /* of the search; NULL: none */
     struct arena *arena;     /* of the plan */
-    struct births births;
+    struct path_lookup path_lookup;
     int error;
 };
 
@@ -74,7 +74,7 @@ static void add_document(struct planner *planner, struct access *access, struct 
 /* Whether entries name the documents that have a value of a field. */
 static bool is_found(const struct planner *planner, const struct mapping_field *field)
 {
-    return field_is_found(field) && (!births_concern(&planner->births, field) || births_find(&planner->births, field));
+    return field_is_found(field) && (!path_lookup_affects(&planner->path_lookup, field) || path_lookup_can_find(&planner->path_lookup, field));
 }
 
 struct adding {
@@ -101,19 +101,19 @@ static void add_births_of(struct planner *planner, struct access *access, const 
                           const struct field_value *value)
 {
     struct adding adding = {planner, access};
-    if (!access->usable || !births_concern(&planner->births, field))
+    if (!access->usable || !path_lookup_affects(&planner->path_lookup, field))
         return;
     note_births(planner, access,
-                births_of_value(&planner->births, value->bytes, field->whole != NULL, planner->arena, add_birth, &adding));
+                path_lookup_value(&planner->path_lookup, value->bytes, field->whole != NULL, planner->arena, add_birth, &adding));
 }
 
 static void add_births_with(struct planner *planner, struct access *access, const struct mapping_field *field,
                             struct slice prefix)
 {
     struct adding adding = {planner, access};
-    if (!access->usable || !births_concern(&planner->births, field) || prefix.len == 0)
+    if (!access->usable || !path_lookup_affects(&planner->path_lookup, field) || prefix.len == 0)
         return;
-    note_births(planner, access, births_of_prefix(&planner->births, prefix, planner->arena, add_birth, &adding));
+    note_births(planner, access, path_lookup_prefix(&planner->path_lookup, prefix, planner->arena, add_birth, &adding));
 }
 
 /* --- Leaves ------------------------------------------------------------------------------------------------------- */
@@ -144,7 +144,7 @@ static struct access terms_access(struct planner *planner, const struct bound_qu
 static struct access range_access(struct planner *planner, const struct bound_query *matcher)
 {
     struct access access = {.usable =
-                                field_is_found(matcher->field) && !births_concern(&planner->births, matcher->field)};
+                                field_is_found(matcher->field) && !path_lookup_affects(&planner->path_lookup, matcher->field)};
     struct entry_range bounds = {.index = planner->index->number,
                                  .low = matcher->range.has_low ? &matcher->range.low : NULL,
                                  .high = matcher->range.has_high ? &matcher->range.high : NULL,
@@ -170,7 +170,7 @@ static struct access pattern_access(struct planner *planner, const struct bound_
     }
     add_range(planner, &access,
               &(struct access_range){entry_range_of_prefix(planner->index->number, matcher->field, prefix),
-                                     births_concern(&planner->births, matcher->field) ? NULL : matcher});
+                                     path_lookup_affects(&planner->path_lookup, matcher->field) ? NULL : matcher});
     add_births_with(planner, &access, matcher->field, matcher->pattern.prefix);
     return access;
 }
@@ -410,7 +410,7 @@ int plan_make(const struct bound_query *matcher, const struct search_index *inde
               struct account *account, struct arena *arena, size_t candidates_max, struct plan *ret_plan)
 {
     struct planner planner = {.index = index, .view = view, .account = account, .arena = arena};
-    int outcome = births_begin(view, index->number, index->mapping, &planner.births);
+    int outcome = path_lookup_init(view, index->number, index->mapping, &planner.path_lookup);
     if (outcome != 0)
         return tl_trace(outcome);
     struct access access = access_of(&planner, matcher);

@@ -351,7 +351,7 @@ static bool in_slice(const struct search_request *request, const struct part *pa
 static uint64_t reading_steps(const struct subject *subject)
 {
     const struct doc *doc = subject->doc;
-    uint64_t path_len = doc->placed ? doc->path_len + doc->source.len - doc->stored.len : 0;
+    uint64_t path_len = doc->path_tracked ? doc->path_len + doc->source.len - doc->stored.len : 0;
     return 500 + doc->source.len + path_len * path_len / 128;
 }
 

@@ -8,7 +8,7 @@
 #include "base/real.h"
 
 #include "mapping/entry_range.h"
-#include "core/documents/births.h"
+#include "core/documents/path_lookup.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -242,7 +242,7 @@ static bool add_range(void *context, const struct entry_range *range)
     return true;
 }
 
-static int find_ranges(const struct binder *binder, const struct births *births, const struct weighed *term,
+static int find_ranges(const struct binder *binder, const struct path_lookup *path_lookup, const struct weighed *term,
                        struct term_ranges *ranges)
 {
     struct entry_range *plain;
@@ -251,7 +251,7 @@ static int find_ranges(const struct binder *binder, const struct births *births,
     for (size_t i = 0; i < count; i++)
         add_range(ranges, &plain[i]);
     int r = !term->moves ? 0
-                         : births_of_value(births, term->value.bytes, term->field->whole != NULL, binder->arena,
+                         : path_lookup_value(path_lookup, term->value.bytes, term->field->whole != NULL, binder->arena,
                                            add_range, ranges);
     return r < 0 ? tl_trace(r) : 0;
 }
@@ -327,12 +327,12 @@ static int few_documents(const struct binder *binder, const struct view *view, c
     return term->moves ? count_standing(binder, view, term, &keys, ret_count) : 0;
 }
 
-static int term_documents(const struct binder *binder, const struct view *view, const struct births *births,
+static int term_documents(const struct binder *binder, const struct view *view, const struct path_lookup *path_lookup,
                           const struct weighed *term, uint64_t *ret_count)
 {
     struct term_ranges ranges;
     size_t total = 0;
-    int r = find_ranges(binder, births, term, &ranges);
+    int r = find_ranges(binder, path_lookup, term, &ranges);
     if (r == 0)
         r = ranges.cut ? ENTRY_SCAN_END : few_documents(binder, view, term, &ranges, ret_count);
     if (r != ENTRY_SCAN_END)
@@ -351,7 +351,7 @@ static int term_documents(const struct binder *binder, const struct view *view, 
 }
 
 /* Estimates from a sample where there are more documents than it holds. */
-static int weigh_term(const struct binder *binder, const struct view *view, const struct births *births,
+static int weigh_term(const struct binder *binder, const struct view *view, const struct path_lookup *path_lookup,
                       struct weighed *term, const struct sample *sample)
 {
     double scale = 1;
@@ -361,7 +361,7 @@ static int weigh_term(const struct binder *binder, const struct view *view, cons
     double with_field = (double)term->counts->documents * scale, with_term = (double)term->count->documents * scale;
     if (sample->more && term->found) {
         uint64_t counted = 0;
-        int r = term_documents(binder, view, births, term, &counted);
+        int r = term_documents(binder, view, path_lookup, term, &counted);
         if (r != 0)
             return r;
         with_term = (double)counted;
@@ -417,13 +417,13 @@ int query_weigh(struct binder *binder, const struct view *view)
         return 0;
     struct weighed *terms = arena_alloc(binder->arena, count * sizeof *terms);
     collect(binder, terms);
-    struct births births;
-    int r = births_begin(view, binder->index->number, binder->index->mapping, &births);
+    struct path_lookup path_lookup;
+    int r = path_lookup_init(view, binder->index->number, binder->index->mapping, &path_lookup);
     if (r != 0)
         return tl_trace(r);
     for (size_t i = 0; i < count; i++) {
-        terms[i].moves = births_find(&births, terms[i].field);
-        terms[i].found = field_is_found(terms[i].field) && (terms[i].moves || !births_concern(&births, terms[i].field));
+        terms[i].moves = path_lookup_can_find(&path_lookup, terms[i].field);
+        terms[i].found = field_is_found(terms[i].field) && (terms[i].moves || !path_lookup_affects(&path_lookup, terms[i].field));
     }
     bool sampling = needs_sample(binder, terms, count);
     sample_init(&sample, binder->arena, terms, count);
@@ -436,6 +436,6 @@ int query_weigh(struct binder *binder, const struct view *view)
             sample.fields[i].documents = SAMPLE_DOCUMENTS;
     }
     for (size_t i = 0; r == 0 && i < count && account_take(binder->account, STEPS_OF_VALUE); i++)
-        r = weigh_term(binder, view, &births, &terms[i], &sample);
+        r = weigh_term(binder, view, &path_lookup, &terms[i], &sample);
     return r;
 }

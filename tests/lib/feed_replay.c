@@ -65,9 +65,9 @@ static struct entry entry_of(uint32_t index, uint16_t type, struct slice id, con
                           .as_of = as_of,
                           .version = doc->version,
                           .source = slice_hash(doc->source) | 1};
-    if (doc->placed) {
+    if (doc->path_tracked) {
         /* The path has no quotes in simulations, and stands where it stood. */
-        struct slice rest = slice_from_offset(doc->source, doc->path_at);
+        struct slice rest = slice_from_offset(doc->source, doc->path_offset);
         entry.path_len = slice_find_byte(rest, '"');
         entry.path = mem_dup(rest.data, entry.path_len);
     }
@@ -101,7 +101,7 @@ static bool look_again(struct replay *replay, const struct feed_change *change, 
         buf_printf(replay->wrong, "%.*s cannot be read: %d", SLICE_ARG(change->name), r);
         return false;
     }
-    if (r == 0 && change->what == FEED_WRITTEN && as_of == ts && doc.ts != ts) {
+    if (r == 0 && change->kind == FEED_WRITTEN && as_of == ts && doc.ts != ts) {
         buf_printf(replay->wrong, "%.*s of %llu is said to be written at %llu", SLICE_ARG(change->name),
                    (unsigned long long)doc.ts, (unsigned long long)ts);
         return false;
@@ -136,15 +136,15 @@ static void move(struct entry *entry, struct slice from, struct slice to)
 
 static bool follow_one(struct replay *replay, const struct feed_change *change, tl_ts ts)
 {
-    if (change->what <= FEED_DELETED)
+    if (change->kind <= FEED_DELETED)
         return look_again(replay, change, ts);
     for (size_t i = replay->count; i-- > 0;) {
         struct entry *entry = &replay->entries[i];
         if (entry->index != change->index)
             continue;
-        if (change->what == FEED_INDEX_DELETED)
+        if (change->kind == FEED_INDEX_DELETED)
             drop(replay, i);
-        else if (change->what == FEED_RENAMED && entry->path != NULL && entry->as_of < ts)
+        else if (change->kind == FEED_RENAMED && entry->path != NULL && entry->as_of < ts)
             move(entry, change->name, change->to);
     }
     return true;
@@ -174,7 +174,7 @@ static int follow(struct replay *replay, tl_ts since)
     bool off = false, fine = true;
     tl_ts from = 0, told = 0;
     int r = feed_scan_new(replay->store, since, replay->upto, &scan, &told);
-    int begun = feed_begun(replay->store, &off, &from);
+    int begun = feed_read_state(replay->store, &off, &from);
     int must = begun == STORE_NOT_FOUND ? FEED_TOO_OLD : off ? FEED_OFF : since < from ? FEED_TOO_OLD : 0;
     if (begun < 0 || r != must) {
         buf_printf(replay->wrong, "the feed since %llu: %d, and not %d", (unsigned long long)since, r, must);

@@ -3,7 +3,7 @@
 #include "base/alloc.h"
 #include "base/omap.h"
 #include "core/catalog/catalog.h"
-#include "core/documents/births.h"
+#include "core/documents/path_lookup.h"
 #include "core/documents/doc.h"
 #include "mapping/entry.h"
 #include "mapping/mapping.h"
@@ -196,15 +196,15 @@ static void check_path(struct world *world, const struct host *host, const struc
     struct omap seen;
     struct found found = {world, view, index, text, looked, &seen};
     int count = 0;
-    struct births births;
-    int wanted = 0, r = births_begin(view, index->number, index->mapping, &births);
+    struct path_lookup path_lookup;
+    int wanted = 0, r = path_lookup_init(view, index->number, index->mapping, &path_lookup);
 
     omap_init(&seen);
-    births.path = mapping_path_field(index->mapping); /* without renames, births are paths */
+    path_lookup.path = mapping_path_field(index->mapping); /* without renames, births are paths */
     if (r == 0)
         r = looked == BEGINNING
-                ? births_of_prefix(&births, slice_from(text), &arena, count_range, &found)
-                : births_of_value(&births, slice_from(text), looked == WITHIN, &arena, count_range, &found);
+                ? path_lookup_prefix(&path_lookup, slice_from(text), &arena, count_range, &found)
+                : path_lookup_value(&path_lookup, slice_from(text), looked == WITHIN, &arena, count_range, &found);
     for (int i = 0; i < expected->doc_count; i++) {
         const char *path = path_of(&expected->docs[i], view->ts);
         wanted += path[0] != '\0' && fits(path, text, looked);

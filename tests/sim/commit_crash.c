@@ -465,7 +465,7 @@ static int count_entries(struct host *host)
     return count;
 }
 
-/* Returns: whether a transaction has left notes of what it put ahead (core/documents/ahead.h). */
+/* Returns: whether a transaction has left notes of what it put ahead (core/documents/provisional.h). */
 static bool has_notes(struct host *host)
 {
     struct store_iter *iter = store_iter_new(host->store, SPACE_SYSTEM, TL_TS_MAX, SLICE_LIT("A"), SLICE_LIT("B"));

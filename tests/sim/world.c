@@ -12,7 +12,7 @@
 #include "../lib/settle.h"
 #include "base/alloc.h"
 #include "core/catalog/catalog.h"
-#include "core/documents/births.h"
+#include "core/documents/path_lookup.h"
 #include "mapping/mapping.h"
 
 enum { TWIN, ROCKS };
@@ -156,7 +156,7 @@ static void look_ahead(struct world *world, struct host *host, const struct sim_
     command_free(command);
     const struct catalog_index *index = catalog_index(catalog, slice_from(hint->index));
     if (index != NULL && mapping_is_tree(index->mapping) &&
-        births_lie(&view, index->number, index->mapping, slice_from(hint->path), NULL, &at, &below) != 0)
+        path_lookup_exists(&view, index->number, index->mapping, slice_from(hint->path), NULL, &at, &below) != 0)
         world_fail(world, "%s: [%s] cannot be looked at", host->name, hint->path);
     hint->seen = at || below ? 0 : view.ts;
     catalog_unref(catalog);

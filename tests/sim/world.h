@@ -22,7 +22,7 @@ struct logged {
     struct sim_expected *expected;
 };
 
-/* A path at which a submitter has seen nothing, while the core watched it (core/tree/empty.h). */
+/* A path at which a submitter has seen nothing, while the core watched it (core/tree/empty_paths.h). */
 struct hint {
     char index[SIM_NAME], path[SIM_PATH_MAX];
     tl_ts seen; /* 0: no hint */

@@ -220,7 +220,7 @@ static void limit_script(const struct request *request, const struct bulk_reques
         return;
     struct write_update *update = arena_alloc(arena, sizeof *update);
     *update = *item->update;
-    update->script_steps = UPDATE_STEPS_SHARE + (bulk->steps_taken < shared ? shared - bulk->steps_taken : 0);
+    update->script_steps = UPDATE_STEPS_MIN + (bulk->steps_taken < shared ? shared - bulk->steps_taken : 0);
     item->update = update;
 }
 

@@ -94,7 +94,7 @@ static bool is_asked_for(const struct changes *changes, const struct feed_change
     if (changes->number_count > 0 &&
         bsearch(&change->index, changes->numbers, changes->number_count, sizeof *changes->numbers, by_number) != NULL)
         return true;
-    bool told_by_name = change->what == FEED_INDEX_MADE || change->what == FEED_INDEX_DELETED;
+    bool told_by_name = change->kind == FEED_INDEX_CREATED || change->kind == FEED_INDEX_DELETED;
     return told_by_name && is_named(changes, change->name);
 }
 
@@ -194,7 +194,7 @@ static void separate(struct changes *changes, struct buf *to)
 static int put_moved(const struct expansion *expansion, struct slice key)
 {
     uint16_t type = (uint16_t)((uint8_t)key.data[0] << 8 | (uint8_t)key.data[1]);
-    const struct feed_change change = {.what = FEED_WRITTEN, .index = expansion->index->number, .type = type, .name = slice_from_offset(key, 2)};
+    const struct feed_change change = {.kind = FEED_WRITTEN, .index = expansion->index->number, .type = type, .name = slice_from_offset(key, 2)};
     if (memory_stops(expansion->request, CHANGE_STEPS))
         return memory_refuse(expansion->request);
     separate(expansion->changes, expansion->to);
@@ -225,7 +225,7 @@ static int put_directory(struct expansion *expansion, struct slice path)
         listing_new(&expansion->view, expansion->index->number, expansion->index->mapping, path, SLICE_NONE);
     struct listing_item item;
     int r;
-    listing_draw(listing, &expansion->request->account);
+    listing_set_account(listing, &expansion->request->account);
     while ((r = listing_next(listing, &item)) == 0) {
         r = item.directory ? queue_directory(expansion, path, item.name) : put_moved(expansion, item.document_key);
         if (r != 0)
@@ -245,7 +245,7 @@ static int put_at(struct expansion *expansion, struct slice path)
         &expansion->view, expansion->index->number, expansion->index->mapping, slice_make(path.data, slash > 0 ? slash - 1 : 0), before);
     struct listing_item item;
     int r;
-    listing_draw(listing, &expansion->request->account);
+    listing_set_account(listing, &expansion->request->account);
     while ((r = listing_next(listing, &item)) == 0 && slice_compare(item.key, name) <= 0)
         if (!item.directory && slice_equal(item.name, name) && (r = put_moved(expansion, item.document_key)) != 0)
             return r;
@@ -284,11 +284,11 @@ static int put_expanded(struct request *request, struct changes *changes, const 
 
 static void put_index_change(const struct catalog_index *index, const struct feed_change *change, struct buf *to)
 {
-    static const char *const ops[] = {[FEED_INDEX_MADE] = "index_created", [FEED_INDEX_DELETED] = "index_deleted", [FEED_MAPPING] = "mapping",
+    static const char *const ops[] = {[FEED_INDEX_CREATED] = "index_created", [FEED_INDEX_DELETED] = "index_deleted", [FEED_MAPPING] = "mapping",
                                       [FEED_ALIASES] = "aliases",          [FEED_SETTINGS] = "settings",           [FEED_RENAMED] = "rename"};
-    buf_printf(to, "{\"op\":\"%s\"", ops[change->what]);
-    put_text(to, change->what == FEED_RENAMED ? "index" : "_index", index != NULL ? index->name : change->name);
-    if (change->what == FEED_RENAMED) {
+    buf_printf(to, "{\"op\":\"%s\"", ops[change->kind]);
+    put_text(to, change->kind == FEED_RENAMED ? "index" : "_index", index != NULL ? index->name : change->name);
+    if (change->kind == FEED_RENAMED) {
         put_text(to, "from", change->name);
         put_text(to, "to", change->to);
     }
@@ -299,13 +299,13 @@ static void put_index_change(const struct catalog_index *index, const struct fee
 static int put_change(struct request *request, struct changes *changes, const struct feed_change *change, tl_ts ts, struct buf *to)
 {
     const struct catalog_index *index = catalog_index_by_number(request->catalog, change->index);
-    bool by_name = change->what == FEED_INDEX_MADE || change->what == FEED_INDEX_DELETED;
+    bool by_name = change->kind == FEED_INDEX_CREATED || change->kind == FEED_INDEX_DELETED;
     if (!is_asked_for(changes, change) || (index == NULL && !by_name))
         return 0;
-    if (change->what == FEED_RENAMED && changes->expand)
+    if (change->kind == FEED_RENAMED && changes->expand)
         return put_expanded(request, changes, index, change, ts, to);
     separate(changes, to);
-    if (change->what == FEED_WRITTEN || change->what == FEED_DELETED)
+    if (change->kind == FEED_WRITTEN || change->kind == FEED_DELETED)
         return put_document(request, changes, index, change, ts, to);
     put_index_change(index, change, to);
     return 0;

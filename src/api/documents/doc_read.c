@@ -10,7 +10,7 @@
 
 #include "api/request/api_internal.h"
 #include "api/documents/doc_write.h"
-#include "core/documents/vanish.h"
+#include "core/documents/session_tombstone.h"
 #include "api/request/handlers.h"
 #include "api/request/memory.h"
 #include "api/request/preference.h"
@@ -482,7 +482,7 @@ static int write_versions(struct request *request, const struct doc_found *found
         char bytes[DOC_KEY_BYTES_MAX];
         struct slice key = doc_key(bytes, found->index->number, found->type->number, id);
         tl_ts went = TL_TS_MAX;
-        r = doc.deleted ? 0 : vanish_ts(view.store, key, &doc, &went);
+        r = doc.deleted ? 0 : session_tombstone_ts(view.store, key, &doc, &went);
         write_version(writer, &doc, doc.ts, went <= request->view.ts ? went : until);
         until = doc.ts;
         view.ts = doc.ts - 1;

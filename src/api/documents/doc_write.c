@@ -9,7 +9,7 @@
 
 #include "api/request/api_internal.h"
 #include "api/request/url.h"
-#include "core/documents/seen.h"
+#include "core/documents/prefetch.h"
 #include "json/path.h"
 #include "mapping/shard.h"
 
@@ -254,7 +254,7 @@ void write_read_ahead(struct request *request, struct command *command)
         return;
     const struct mapping_type *type = mapping_type(index->mapping, item->type.len > 0 ? item->type : SLICE_LIT("_doc"));
     if (type != NULL)
-        item->seen = seen_read(&view, index->number, type->number, item->id, &command->arena);
+        item->prefetch = prefetch_read(&view, index->number, type->number, item->id, &command->arena);
 }
 
 /* --- Problems ----------------------------------------------------------------------------------------------------- */

@@ -89,7 +89,7 @@ int write_check_copies(struct request *request, const struct write_options *opti
 /* Parses an item's source on this thread, so that the core need not. What is wrong with it, the core will say. */
 void write_item_parse(struct write_item *item, struct arena *arena);
 
-/* Looks up what the command's one item will find, on this thread, so that the core need not (core/documents/seen.h). */
+/* Looks up what the command's one item will find, on this thread, so that the core need not (core/documents/prefetch.h). */
 void write_read_ahead(struct request *request, struct command *command);
 
 /* --- Replies ------------------------------------------------------------------------------------------------------ */

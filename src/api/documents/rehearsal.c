@@ -4,12 +4,12 @@
 
 #include "api/request/api_internal.h"
 #include "core/catalog/catalog.h"
-#include "core/documents/seen.h"
+#include "core/documents/prefetch.h"
 #include "core/documents/update.h"
 #include "mapping/mapping.h"
 
 /* What is there, or NULL; `comparable` tells whether the core would find just that. */
-static const struct doc *find_old(const struct write_item *item, const struct seen *seen, bool *ret_comparable)
+static const struct doc *find_old(const struct write_item *item, const struct prefetch *seen, bool *ret_comparable)
 {
     const struct doc *old = seen != NULL && seen->found && !seen->doc.deleted ? &seen->doc : NULL;
     bool routed = item->routing.len > 0 || (old != NULL && old->routing.len > 0);
@@ -39,9 +39,9 @@ static int run(struct request *request, const struct catalog *catalog, const str
     if (catalog_find(catalog, item->index, true, request->dialect, scratch, &index, &alias, &ignored) != 0)
         return 0;
     const struct mapping_type *type = mapping_type(index->mapping, name);
-    struct seen *seen = type == NULL || (alias != NULL && alias->index_routing.data != NULL)
+    struct prefetch *seen = type == NULL || (alias != NULL && alias->index_routing.data != NULL)
                             ? NULL
-                            : seen_read(&view, index->number, type->number, item->id, scratch);
+                            : prefetch_read(&view, index->number, type->number, item->id, scratch);
     struct update update = {.dialect = request->dialect,
                             .item = item,
                             .index = index->name,
@@ -55,7 +55,7 @@ static int run(struct request *request, const struct catalog *catalog, const str
                             .arena = request->arena,
                             .scratch = scratch};
     int r = comparable ? update_run(&update, &request->problem) : 0;
-    seen_release(seen);
+    prefetch_release(seen);
     if (r == UPDATE_REFUSED)
         request->remote_action = "indices:data/write/update[s]";
     return r == UPDATE_REFUSED ? REQUEST_REFUSED : r < 0 ? tl_trace(r) : 0;

@@ -3,7 +3,7 @@
  * POST /{index}/_rename: what lies at a path, and all below it, lies at another one.
  *
  * Whether anything lies there is asked of all that once did. The core asks again, but where much did, a worker looks first, while the core
- * watches the places (core/tree/empty.h): so it need not, and nobody else's write waits for the look.
+ * watches the places (core/tree/empty_paths.h): so it need not, and nobody else's write waits for the look.
  */
 #include "api/documents/doc_write.h"
 #include "api/request/api_internal.h"
@@ -11,7 +11,7 @@
 #include "api/request/instant.h"
 #include "api/request/memory.h"
 #include "api/request/own_body.h"
-#include "core/documents/births.h"
+#include "core/documents/path_lookup.h"
 #include "journal/journal.h"
 
 /* As long as a write waits for its locks. */
@@ -91,7 +91,7 @@ static int look_at(const struct view *view, const struct catalog_index *index, s
 {
     bool at, below;
     size_t len = path.len > 1 && path.data[path.len - 1] == '/' ? path.len - 1 : path.len;
-    int r = births_lie(view, index->number, index->mapping, slice_make(path.data, len), account, &at, &below);
+    int r = path_lookup_exists(view, index->number, index->mapping, slice_make(path.data, len), account, &at, &below);
     *ret_nothing = r == 0 && !at && !below && !account_ended(account);
     return r;
 }

@@ -8,7 +8,7 @@
 #include "api/request/handlers.h"
 #include "api/request/memory.h"
 #include "api/request/source_filter.h"
-#include "core/documents/births.h"
+#include "core/documents/path_lookup.h"
 #include "core/documents/listing.h"
 #include "core/catalog/catalog.h"
 
@@ -150,7 +150,7 @@ static int write_level(struct request *request, struct tree_ask *ask, struct sli
     struct listing_item item;
     bool full = false, any_directory = false;
     int r;
-    listing_draw(listing, &request->account);
+    listing_set_account(listing, &request->account);
     buf_lit(to, "\"directories\":[");
     while ((r = listing_next(listing, &item)) == 0) {
         if (memory_refused(request))
@@ -191,7 +191,7 @@ static int write_level(struct request *request, struct tree_ask *ask, struct sli
 static int check_there(struct request *request, const struct tree_ask *ask)
 {
     bool at = ask->told > 0 || ask->path.len == 0 || ask->after.len > 0;
-    int r = at ? 0 : births_lie(&request->view, ask->index->number, ask->index->mapping, ask->path, &request->account, &at, NULL);
+    int r = at ? 0 : path_lookup_exists(&request->view, ask->index->number, ask->index->mapping, ask->path, &request->account, &at, NULL);
     if (r < 0)
         return r;
     return at ? 0

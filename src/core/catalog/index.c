@@ -324,7 +324,7 @@ static int create_index(struct core *core, struct index_draft *draft, struct are
     spec.aliases = draft->aliases.items;
     spec.alias_count = draft->aliases.count;
     spec.counters = counters__of(&core->counters, spec.number)->shared;
-    core__put_index(core, &spec, FEED_INDEX_MADE);
+    core__put_index(core, &spec, FEED_INDEX_CREATED);
     return 0;
 }
 

@@ -4,7 +4,7 @@
  *
  *   'g', timestamp (u64be), document key     a tombstone
  *   'd', timestamp (u64be), index (u32be)    a deleted index
- *   'V', timestamp (u64be), session          what went with a session at one moment, and is swept away (documents/vanish.h)
+ *   'V', timestamp (u64be), session          what went with a session at one moment, and is swept away (documents/session_tombstone.h)
  *   'X', timestamp (u64be), transaction      how a transaction ended (owners/txn_store.c)
  *   'E', timestamp (u64be), session          marks of ephemeral documents of deleted indices, whose session has ended (documents/ephemeral.h)
  */

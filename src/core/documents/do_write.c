@@ -3,7 +3,7 @@
 #include "core/documents/do_write.h"
 
 #include "core/catalog/catalog.h"
-#include "core/documents/ahead.h"
+#include "core/documents/provisional.h"
 #include "core/documents/write_internal.h"
 #include "core/step/handler.h"
 #include "core/step/hooks.h"
@@ -74,7 +74,7 @@ void write__postpone(struct core *core, struct command *command, size_t item)
 {
     if (command->write.results[item].postponed)
         return;
-    writing__postpone(core, &command->arena, &command->write.results[item]);
+    write_executor__postpone(core, &command->arena, &command->write.results[item]);
     command->write.postponed_count++;
 }
 
@@ -122,8 +122,8 @@ int core__run_write(struct core *core, struct command *command, const bool *chos
         .cleanup = write->cleanup,
         .last = chosen == NULL,
         .overlay = overlay,
-        .ahead = how->ahead,
-        .placing = how->placing,
+        .provisional = how->provisional,
+        .path_check = how->path_check,
         .parsed = chosen == NULL ? how->parsed : NULL,
         .arena = &command->arena,
         .results = write->results,
@@ -147,7 +147,7 @@ int core__run_write(struct core *core, struct command *command, const bool *chos
     write->rolled_back = write->atomic && failed;
     if (write->rolled_back && overlay != NULL) {
         overlay_rollback_to(overlay, mark);
-        ahead_clear(how->ahead);
+        provisional_clear(how->provisional);
     }
     return 0;
 }

@@ -10,7 +10,7 @@
  */
 #include "core/documents/doc.h"
 
-#include "core/documents/vanish.h"
+#include "core/documents/session_tombstone.h"
 
 enum { DOC_DELETED = 1, DOC_BATCH = 2, DOC_ROUTING = 4, DOC_LEASE = 8, DOC_SINGLES = 16, DOC_PLACED = 32, DOC_FLAGS = 63 };
 
@@ -53,21 +53,21 @@ static void encode_text(struct buf *buf, struct slice text)
 
 static void encode_place(struct buf *buf, const struct doc *doc)
 {
-    bool as_written = slice_equal(doc->birth, slice_make(doc->source.data + doc->path_at, doc->path_len));
+    bool as_written = slice_equal(doc->origin, slice_make(doc->source.data + doc->path_offset, doc->path_len));
 
-    buf_varint(buf, doc->path_at);
+    buf_varint(buf, doc->path_offset);
     buf_varint(buf, doc->path_len);
-    buf_varint(buf, (uint64_t)doc->stamp);
-    buf_varint(buf, as_written ? 0 : doc->birth.len);
+    buf_varint(buf, (uint64_t)doc->rename_base);
+    buf_varint(buf, as_written ? 0 : doc->origin.len);
     if (!as_written)
-        buf_slice(buf, doc->birth);
+        buf_slice(buf, doc->origin);
 }
 
 void doc_encode(struct buf *buf, const struct doc *doc)
 {
     unsigned flags = (doc->deleted ? DOC_DELETED : 0u) | (doc->batch != 0 ? DOC_BATCH : 0u) |
                      (doc->routing.data != NULL ? DOC_ROUTING : 0u) | (doc->lease.data != NULL ? DOC_LEASE : 0u) |
-                     (doc->singles.len != 0 ? DOC_SINGLES : 0u) | (doc->placed ? DOC_PLACED : 0u);
+                     (doc->single_fields.len != 0 ? DOC_SINGLES : 0u) | (doc->path_tracked ? DOC_PLACED : 0u);
 
     buf_u64be(buf, doc->ts);
     buf_byte(buf, (char)flags);
@@ -75,11 +75,11 @@ void doc_encode(struct buf *buf, const struct doc *doc)
     buf_varint(buf, (uint64_t)doc->seq_no);
     if (doc->batch != 0)
         buf_varint(buf, doc->batch);
-    if (doc->singles.len != 0)
-        encode_text(buf, doc->singles);
+    if (doc->single_fields.len != 0)
+        encode_text(buf, doc->single_fields);
     encode_text(buf, doc->routing);
     encode_text(buf, doc->lease);
-    if (doc->placed)
+    if (doc->path_tracked)
         encode_place(buf, doc);
     if (!doc->deleted)
         buf_slice(buf, doc->source);
@@ -100,15 +100,15 @@ static bool decode_place(struct slice *rest, bool there, struct doc *doc)
     if (!there)
         return true;
     if (!slice_take_varint(rest, &at) || !slice_take_varint(rest, &len) || !slice_take_varint(rest, &stamp) ||
-        !slice_take_varint(rest, &birth_len) || !slice_take(rest, (size_t)birth_len, &doc->birth) || at > rest->len ||
+        !slice_take_varint(rest, &birth_len) || !slice_take(rest, (size_t)birth_len, &doc->origin) || at > rest->len ||
         len > rest->len - at || (birth_len == 0 && len == 0) || doc->deleted)
         return false;
-    doc->placed = true;
-    doc->path_at = (size_t)at;
+    doc->path_tracked = true;
+    doc->path_offset = (size_t)at;
     doc->path_len = (size_t)len;
-    doc->stamp = (int64_t)stamp;
+    doc->rename_base = (int64_t)stamp;
     if (birth_len == 0)
-        doc->birth = slice_make(rest->data + at, (size_t)len);
+        doc->origin = slice_make(rest->data + at, (size_t)len);
     return true;
 }
 
@@ -124,7 +124,7 @@ int doc_decode(struct slice record, struct doc *ret_doc)
     unsigned flags = (unsigned char)flag_byte.data[0];
     doc.deleted = (flags & DOC_DELETED) != 0;
     if ((flags & ~(unsigned)DOC_FLAGS) != 0 || ((flags & DOC_BATCH) != 0 && !slice_take_varint(&rest, &doc.batch)) ||
-        !decode_text(&rest, (flags & DOC_SINGLES) != 0, &doc.singles) || doc.singles.len % 2 != 0 ||
+        !decode_text(&rest, (flags & DOC_SINGLES) != 0, &doc.single_fields) || doc.single_fields.len % 2 != 0 ||
         !decode_text(&rest, (flags & DOC_ROUTING) != 0, &doc.routing) ||
         !decode_text(&rest, (flags & DOC_LEASE) != 0, &doc.lease) ||
         !decode_place(&rest, (flags & DOC_PLACED) != 0, &doc))
@@ -136,15 +136,15 @@ int doc_decode(struct slice record, struct doc *ret_doc)
     return 0;
 }
 
-bool doc_has_single(const struct doc *doc, uint16_t field)
+bool doc_has_single_entries(const struct doc *doc, uint16_t field)
 {
-    for (size_t i = 0; i + 1 < doc->singles.len; i += 2)
-        if ((uint16_t)((unsigned char)doc->singles.data[i] << 8 | (unsigned char)doc->singles.data[i + 1]) == field)
+    for (size_t i = 0; i + 1 < doc->single_fields.len; i += 2)
+        if ((uint16_t)((unsigned char)doc->single_fields.data[i] << 8 | (unsigned char)doc->single_fields.data[i + 1]) == field)
             return true;
     return false;
 }
 
-void doc_stamp(char *record, tl_ts ts)
+void doc_set_ts(char *record, tl_ts ts)
 {
     for (int i = 0; i < DOC_TS_BYTES; i++)
         record[i] = (char)(ts >> (56 - 8 * i));
@@ -176,7 +176,7 @@ static int live_only(const struct view *view, struct slice key, int r, struct do
 {
     if (r != 0)
         return r;
-    r = doc->deleted ? DOC_NOT_FOUND : vanish_hides(view, key, doc);
+    r = doc->deleted ? DOC_NOT_FOUND : session_tombstone_hides(view, key, doc);
     if (r == 0)
         return 0;
     doc_release(doc);
@@ -186,9 +186,9 @@ static int live_only(const struct view *view, struct slice key, int r, struct do
 /* What renames have made of it. Returns: as doc_get_any(). */
 static int stand(const struct view *view, uint32_t index, int r, struct doc *doc)
 {
-    if (r != 0 || !doc->placed)
+    if (r != 0 || !doc->path_tracked)
         return r;
-    r = doc_stand(view, NULL, index, doc);
+    r = doc_apply_renames(view, NULL, index, doc);
     if (r != 0)
         doc_release(doc);
     return r;

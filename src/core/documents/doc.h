@@ -29,17 +29,17 @@ struct doc {
     int64_t version;
     int64_t seq_no;
     uint64_t batch;       /* of its entries (mapping/entry.h): 0 singles, else chunks of this batch, except for: */
-    struct slice singles; /* fields (u16be each, in order) whose entries are singles all the same; empty: none */
+    struct slice single_fields; /* fields (u16be each, in order) whose entries are singles all the same; empty: none */
     bool deleted;         /* a tombstone: no source */
     struct slice routing; /* data NULL: none */
     struct slice lease;   /* session it lives with; data NULL: none */
     struct slice source;  /* byte for byte as it came in, with the path that it has by now (core/tree/README.md) */
 
-    bool placed;           /* renames can move it: */
-    struct slice birth;    /* ... what it was born as */
-    size_t path_at;        /* ... where in `stored` its path stands, without the quotes, and how many bytes it has there */
+    bool path_tracked;           /* renames can move it: */
+    struct slice origin;    /* ... what it was born as */
+    size_t path_offset;        /* ... where in `stored` its path stands, without the quotes, and how many bytes it has there */
     size_t path_len;       /* ... */
-    int64_t stamp;         /* ... renames that counted when it was written */
+    int64_t rename_base;         /* ... renames that counted when it was written */
     struct slice stored;   /* the source as it lies in the store */
     int64_t stored_seq_no; /* without renames */
 
@@ -47,7 +47,7 @@ struct doc {
 };
 
 /*
- * Reads a live document, which one that went with its session is no more (vanish.h).
+ * Reads a live document, which one that went with its session is no more (session_tombstone.h).
  * Returns: 0; DOC_NOT_FOUND, for tombstones too; DOC_TOO_OLD; TL_ERR_IO, TL_ERR_CORRUPT.
  * Owns: the caller; doc_release().
  */
@@ -57,7 +57,7 @@ int doc_get_any(const struct view *view, uint32_t index, uint16_t type, struct s
                 struct doc *ret_doc) TL_MUST_USE;
 /*
  * Reads by key: the index's number and the document key of an entry (type number and id). The second finds what lies there, also what
- * has gone with its session and is not swept yet (vanish.h), and tombstones.
+ * has gone with its session and is not swept yet (session_tombstone.h), and tombstones.
  */
 int doc_get_key_any(const struct view *view, uint32_t index, struct slice document_key,
                     struct doc *ret_doc) TL_MUST_USE;
@@ -70,7 +70,7 @@ struct slice doc_key(char *bytes, uint32_t index, uint16_t type, struct slice id
 bool doc_key_parse(struct slice key, uint32_t *ret_index, uint16_t *ret_type, struct slice *ret_id);
 
 /*
- * Reads what lies there as it lies there: what renames have made of it, doc_stand() says. That is for who has changes pending that the view
+ * Reads what lies there as it lies there: what renames have made of it, doc_apply_renames() says. That is for who has changes pending that the view
  * does not know (tree_write.h).
  */
 int doc_get_stored(const struct view *view, uint32_t index, uint16_t type, struct slice id,
@@ -80,12 +80,12 @@ int doc_get_stored(const struct view *view, uint32_t index, uint16_t type, struc
  * the unit has put into the tree; NULL: nothing.
  * Returns: 0; DOC_TOO_OLD; TL_ERR_IO, TL_ERR_CORRUPT.
  */
-int doc_stand(const struct view *view, const struct omap *pending, uint32_t index, struct doc *doc) TL_MUST_USE;
+int doc_apply_renames(const struct view *view, const struct omap *pending, uint32_t index, struct doc *doc) TL_MUST_USE;
 /*
  * The same of a document that went with its session at `as_of`, and is about to be swept away: what renames had made of it by then. Later
  * ones have moved no document there.
  */
-int doc_stand_as_of(const struct view *view, const struct omap *pending, uint32_t index, tl_ts as_of,
+int doc_apply_renames_as_of(const struct view *view, const struct omap *pending, uint32_t index, tl_ts as_of,
                     struct doc *doc) TL_MUST_USE;
 
 /* Appends a record; ts, version, seq_no, batch, singles, deleted, routing, lease, source and the placed ones of `doc` count. */
@@ -93,14 +93,14 @@ void doc_encode(struct buf *buf, const struct doc *doc);
 /* Returns: 0 with slices into `record`, or TL_ERR_CORRUPT. */
 int doc_decode(struct slice record, struct doc *ret_doc) TL_MUST_USE;
 /* Returns: whether the entries of a field are singles although the document has chunks. */
-bool doc_has_single(const struct doc *doc, uint16_t field);
+bool doc_has_single_entries(const struct doc *doc, uint16_t field);
 /* Returns: the batch that an entry of this field must have to speak of this version. */
 static inline uint64_t doc_entry_batch(const struct doc *doc, uint16_t field)
 {
-    return doc->batch == 0 || doc_has_single(doc, field) ? 0 : doc->batch;
+    return doc->batch == 0 || doc_has_single_entries(doc, field) ? 0 : doc->batch;
 }
 /* Overwrites the timestamp of an encoded record: a transaction knows it only when it commits. */
-void doc_stamp(char *record, tl_ts ts);
+void doc_set_ts(char *record, tl_ts ts);
 
 /*
  * A walk over the live documents of an index, or of one of its types, by type number and id.

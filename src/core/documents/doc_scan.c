@@ -2,7 +2,7 @@
 /* Walking and counting the documents of an index. */
 #include "core/catalog/counter.h"
 #include "core/documents/doc.h"
-#include "core/documents/vanish.h"
+#include "core/documents/session_tombstone.h"
 #include "store/view.h"
 
 enum { INDEX_BYTES = 4, TYPE_BYTES = 2 };
@@ -103,14 +103,14 @@ int doc_scan_next(struct doc_scan *scan, uint16_t *ret_type, struct slice *ret_i
             return scan_end(scan);
         if (doc_decode(view_iter_value(scan->iter), &doc) < 0)
             return tl_trace(TL_ERR_CORRUPT);
-        hidden = doc.deleted ? 1 : vanish_hides(scan->view, view_iter_key(scan->iter), &doc);
+        hidden = doc.deleted ? 1 : session_tombstone_hides(scan->view, view_iter_key(scan->iter), &doc);
     } while (hidden == 1);
 
     if (hidden != 0)
         return hidden < 0 ? tl_trace(hidden) : hidden;
     if (!doc_key_parse(view_iter_key(scan->iter), &index, ret_type, ret_id))
         return tl_trace(TL_ERR_CORRUPT);
-    int r = doc_stand(scan->view, NULL, scan->index, &doc);
+    int r = doc_apply_renames(scan->view, NULL, scan->index, &doc);
     scan->moved = doc.value;
     doc.value = (struct store_value){0};
     *ret_doc = doc;

@@ -4,7 +4,7 @@
 
 #include "core/catalog/catalog.h"
 #include "core/documents/doc.h"
-#include "core/documents/vanish.h"
+#include "core/documents/session_tombstone.h"
 #include "core/feed/feed.h"
 #include "core/step/command.h"
 #include "core/step/hooks.h"
@@ -37,7 +37,7 @@ bool ephemeral__parse(struct slice key, struct slice *ret_session, struct slice 
     return slice_take_varint(ret_document, &len) && slice_take(ret_document, (size_t)len, ret_session);
 }
 
-void ephemeral__mark(struct core *core, const struct change_sink *sink, struct slice session, struct slice key)
+void ephemeral__add(struct core *core, const struct change_sink *sink, struct slice session, struct slice key)
 {
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
 
@@ -47,7 +47,7 @@ void ephemeral__mark(struct core *core, const struct change_sink *sink, struct s
     buf_deinit(&buf);
 }
 
-void ephemeral__unmark(struct core *core, const struct change_sink *sink, struct slice session, struct slice key)
+void ephemeral__remove(struct core *core, const struct change_sink *sink, struct slice session, struct slice key)
 {
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
 
@@ -89,7 +89,7 @@ struct removals {
 struct ending {
     struct core *core;
     struct slice session;
-    ephemeral_keep *keep;
+    ephemeral_defer *keep;
     void *context;
     struct removals here; /* what readers see still */
     struct removals gone; /* what went with the session before, and is only swept away */
@@ -142,7 +142,7 @@ static int take(struct ending *ending, struct slice key, const struct doc *doc, 
 {
     struct write_item item = write__removal_of(&ending->core->arena, index, type, id, ending->session, doc->routing);
     tl_ts went = TL_TS_MAX;
-    int r = map_get(&ending->core->pending, key) != NULL ? 0 : vanish_ts(ending->core->store, key, doc, &went);
+    int r = map_get(&ending->core->pending, key) != NULL ? 0 : session_tombstone_ts(ending->core->store, key, doc, &went);
 
     if (r < 0)
         return tl_trace(r);
@@ -183,13 +183,13 @@ static int end_one(struct ending *ending, struct slice key)
     else if (!theirs && map_get(&core->pending, key) != NULL) /* what the unit wrote over, it has unmarked */
         marked = 0;
     if (marked == 1 && !ending->more)
-        ephemeral__unmark(core, &sink, ending->session, key);
+        ephemeral__remove(core, &sink, ending->session, key);
     if (r == 0)
         doc_release(&doc);
     return marked < 0 ? tl_trace(marked) : 0;
 }
 
-/* Skips the marks of a deleted index, which may be very many (ephemeral__forget_index()). Returns: whether that is one, which is passed. */
+/* Skips the marks of a deleted index, which may be very many (ephemeral__remove_index()). Returns: whether that is one, which is passed. */
 static bool skip_deleted(struct core *core, struct store_iter *iter, struct slice prefix, struct slice key)
 {
     tl_cleanup(buf_deinit) struct buf next = BUF_INIT(BUF_UNLIMITED);
@@ -237,7 +237,7 @@ static int take_some(struct ending *ending, size_t max)
 static int run_removals(struct core *core, const struct removals *removals, bool gone)
 {
     struct write_run run = {
-        .items = removals->items, .count = removals->count, .cleanup = true, .uncounted = gone, .arena = &core->arena};
+        .items = removals->items, .count = removals->count, .cleanup = true, .purge = gone, .arena = &core->arena};
     bool failed;
 
     if (removals->count == 0)
@@ -246,7 +246,7 @@ static int run_removals(struct core *core, const struct removals *removals, bool
     return write__run(core, &run, &failed);
 }
 
-int ephemeral__end_some(struct core *core, struct slice session, size_t max, ephemeral_keep *keep, void *context,
+int ephemeral__purge_batch(struct core *core, struct slice session, size_t max, ephemeral_defer *keep, void *context,
                         size_t *removed, bool *ret_more)
 {
     struct ending ending = {.core = core, .session = session, .keep = keep, .context = context};
@@ -259,7 +259,7 @@ int ephemeral__end_some(struct core *core, struct slice session, size_t max, eph
     return r < 0 ? r : run_removals(core, &ending.gone, true);
 }
 
-int ephemeral__hand_on(struct core *core, struct slice session, struct slice key, ephemeral_keep *keep, void *context)
+int ephemeral__defer(struct core *core, struct slice session, struct slice key, ephemeral_defer *keep, void *context)
 {
     struct write_item none;
     struct ending ending = {
@@ -269,7 +269,7 @@ int ephemeral__hand_on(struct core *core, struct slice session, struct slice key
 }
 
 /* By their marks, without a look at each: a mark may be of a document that stays, which the feed may name all the same. */
-int ephemeral__note_gone(struct core *core, struct slice session)
+int ephemeral__record_deletes(struct core *core, struct slice session)
 {
     struct buf lower = BUF_INIT(BUF_UNLIMITED), upper = BUF_INIT(BUF_UNLIMITED);
     struct slice from = lease_key(&lower, session, SLICE_LIT(""));
@@ -281,7 +281,7 @@ int ephemeral__note_gone(struct core *core, struct slice session)
         core__work(core, WORK_SCAN);
         if (slice_take_u32be(&rest, &index) && catalog_index_by_number(core->catalog, index) != NULL &&
             rest.len >= sizeof(uint16_t))
-            feed__note_document(core, true, key, true);
+            feed__record_document(core, true, key, true);
     }
     int r = store_iter_status(iter);
     store_iter_free(iter);
@@ -312,7 +312,7 @@ int ephemeral__list(struct core *core, struct slice session, struct slice **ret_
     return r < 0 ? tl_trace(r) : 0;
 }
 
-int ephemeral__forget_session(struct core *core, struct slice session, size_t max, size_t *removed)
+int ephemeral__remove_session(struct core *core, struct slice session, size_t max, size_t *removed)
 {
     struct buf lower = BUF_INIT(BUF_UNLIMITED), upper = BUF_INIT(BUF_UNLIMITED);
     struct store_iter *iter = store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX,
@@ -330,7 +330,7 @@ int ephemeral__forget_session(struct core *core, struct slice session, size_t ma
     return r;
 }
 
-int ephemeral__forget_index(struct core *core, struct slice session, uint32_t index, size_t max, size_t *removed)
+int ephemeral__remove_index(struct core *core, struct slice session, uint32_t index, size_t max, size_t *removed)
 {
     const struct change_sink sink = {core->batch, NULL};
     struct buf lower = BUF_INIT(BUF_UNLIMITED), upper = BUF_INIT(BUF_UNLIMITED);
@@ -342,7 +342,7 @@ int ephemeral__forget_index(struct core *core, struct slice session, uint32_t in
 
     for (store_iter_seek_first(iter); max > 0 && store_iter_valid(iter); store_iter_next(iter), max--) {
         core__work(core, WORK_SCAN + WORK_WRITE);
-        ephemeral__unmark(core, &sink, session, slice_from_offset(store_iter_key(iter), skipped));
+        ephemeral__remove(core, &sink, session, slice_from_offset(store_iter_key(iter), skipped));
         ++*removed;
     }
     int r = store_iter_status(iter);

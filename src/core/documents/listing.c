@@ -5,7 +5,7 @@
 #include "base/account.h"
 #include "base/alloc.h"
 #include "base/omap.h"
-#include "core/documents/births.h"
+#include "core/documents/path_lookup.h"
 #include "core/tree/tree.h"
 
 /* What an entry names: the key of something born right in the directory, and the document that it is, or that lies below it. */
@@ -18,7 +18,7 @@ struct born {
 struct listing {
     struct view_cache cache; /* of trees: every document and every name asks for the same records */
     struct view view;
-    struct births births;
+    struct path_lookup path_lookup;
     struct account *account; /* NULL: none */
     uint64_t steps;          /* of it, for each name that is looked at */
     bool renamed; /* something was, in the view */
@@ -70,20 +70,20 @@ static bool goes_on(const struct listing *l)
 
 static struct slice delimiter_of(const struct listing *l)
 {
-    return slice_make(&l->births.tree.delimiter, 1);
+    return slice_make(&l->path_lookup.tree.delimiter, 1);
 }
 
 /* The key of a thing that has this path, or that lies below it. Requires: it begins with the prefix. */
 static struct slice key_of(const struct listing *l, struct slice text)
 {
     struct slice rest = slice_from_offset(text, l->prefix.len);
-    size_t len = slice_find_byte(rest, l->births.tree.delimiter);
+    size_t len = slice_find_byte(rest, l->path_lookup.tree.delimiter);
     return slice_make(rest.data, len < rest.len ? len + 1 : rest.len);
 }
 
 static bool is_directory(const struct listing *l, struct slice key)
 {
-    return key.len > 0 && key.data[key.len - 1] == l->births.tree.delimiter;
+    return key.len > 0 && key.data[key.len - 1] == l->path_lookup.tree.delimiter;
 }
 
 /* Begins at the last key: of a directory, behind all that lies in it. */
@@ -99,9 +99,9 @@ static void begin_scan(struct listing *l)
     if (directory)
         text[l->prefix.len + key.len - 1]++; /* no delimiter is the highest byte */
     *low = (struct field_value){
-        .field = l->births.path->number, .kind = FIELD_VALUE_BYTES, .bytes = slice_make(text, l->prefix.len + key.len)};
-    struct entry_range range = {.index = l->births.tree.index, .field = low->field, .low = low};
-    l->scan = entry_scan_new(l->births.tree.view, &range);
+        .field = l->path_lookup.path->number, .kind = FIELD_VALUE_BYTES, .bytes = slice_make(text, l->prefix.len + key.len)};
+    struct entry_range range = {.index = l->path_lookup.tree.index, .field = low->field, .low = low};
+    l->scan = entry_scan_new(l->path_lookup.tree.view, &range);
 }
 
 static void end_scan(struct listing *l)
@@ -127,12 +127,12 @@ static int take_cut(struct listing *l, const struct entry_hit *hit)
 {
     tl_cleanup(buf_deinit) struct buf text = BUF_INIT(BUF_UNLIMITED);
     struct doc doc;
-    int r = doc_get_key(l->births.tree.view, l->births.tree.index, hit->document_key, &doc);
+    int r = doc_get_key(l->path_lookup.tree.view, l->path_lookup.tree.index, hit->document_key, &doc);
     if (r != 0)
         return r < 0 ? tl_trace(r) : 0;
-    if (doc.placed && slice_starts_with(doc.birth, l->prefix) &&
-        doc_entry_batch(&doc, l->births.path->number) == hit->batch) {
-        struct slice key = key_of(l, doc.birth);
+    if (doc.path_tracked && slice_starts_with(doc.origin, l->prefix) &&
+        doc_entry_batch(&doc, l->path_lookup.path->number) == hit->batch) {
+        struct slice key = key_of(l, doc.origin);
         char len[4] = {(char)(key.len >> 24), (char)(key.len >> 16), (char)(key.len >> 8), (char)key.len};
         buf_slice(&text, key);
         buf_byte(&text, '\0');
@@ -281,11 +281,11 @@ static void hand_out(struct listing *l, struct listing_item *item)
 /* Reads the document of an entry, if it is one still. Returns: 0; DOC_NOT_FOUND; fatal codes. */
 static int read_doc(struct listing *l, struct slice document_key, uint64_t batch)
 {
-    int r = doc_get_key(l->births.tree.view, l->births.tree.index, document_key, &l->doc);
+    int r = doc_get_key(l->path_lookup.tree.view, l->path_lookup.tree.index, document_key, &l->doc);
     if (r != 0)
         return r < 0 ? tl_trace(r) : DOC_NOT_FOUND;
     l->has_doc = true;
-    if (!l->doc.placed || doc_entry_batch(&l->doc, l->births.path->number) != batch)
+    if (!l->doc.path_tracked || doc_entry_batch(&l->doc, l->path_lookup.path->number) != batch)
         return DOC_NOT_FOUND;
     buf_clear(&l->document_key);
     buf_slice(&l->document_key, document_key);
@@ -329,7 +329,7 @@ static int next_at_home(struct listing *l)
 static bool take_first_range(void *context, const struct entry_range *range)
 {
     struct listing *l = context;
-    l->at = entry_scan_new(l->births.tree.view, range);
+    l->at = entry_scan_new(l->path_lookup.tree.view, range);
     l->at_birth = range->low->bytes;
     return false;
 }
@@ -353,7 +353,7 @@ static int next_at(struct listing *l)
         if (r != 0)
             break;
         r = read_doc(l, hit.document_key, hit.batch);
-        if (r == 0 && slice_equal(l->doc.birth, l->at_birth))
+        if (r == 0 && slice_equal(l->doc.origin, l->at_birth))
             return 0;
         r = r < 0 ? r : 0;
     }
@@ -366,7 +366,7 @@ static int is_home(const struct listing *l, bool *ret_home)
 {
     tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
     struct slice place = tree__join(&arena, l->prefix, name_of(l, buf_as_slice(&l->last))), birth;
-    int r = tree__at(&l->births.tree, place, &arena, &birth);
+    int r = tree__origin_at(&l->path_lookup.tree, place, &arena, &birth);
     *ret_home = r == 0 && slice_equal(birth, place);
     return r < 0 ? tl_trace(r) : 0;
 }
@@ -375,12 +375,12 @@ static int is_home(const struct listing *l, bool *ret_home)
 static int lies_below(struct listing *l, const struct born *born, struct slice path, bool *ret_below)
 {
     tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
-    struct tree_standing standing;
+    struct tree_totals standing;
     struct slice at;
     int r = read_doc(l, born->document_key, born->batch);
     if (r == 0)
-        r = tree_stand(&l->births.tree, l->doc.birth, &arena, &at, &standing);
-    *ret_below = r == 0 && at.len > path.len && tree_within(at, path, l->births.tree.delimiter);
+        r = tree_locate(&l->path_lookup.tree, l->doc.origin, &arena, &at, &standing);
+    *ret_below = r == 0 && at.len > path.len && tree_within(at, path, l->path_lookup.tree.delimiter);
     let_go(l);
     return r < 0 ? tl_trace(r) : 0;
 }
@@ -448,9 +448,9 @@ static int ask(struct listing *l)
     if (born)
         step_over(l, is_directory(l, key));
     if (r == 0 && !below && is_directory(l, key))
-        r = births_lie(&l->view, l->births.tree.index, l->mapping, path, l->account, &at, &below);
+        r = path_lookup_exists(&l->view, l->path_lookup.tree.index, l->mapping, path, l->account, &at, &below);
     else if (r == 0 && !below)
-        r = births_of_value(&l->births, path, false, &l->at_arena, take_first_range, l);
+        r = path_lookup_value(&l->path_lookup, path, false, &l->at_arena, take_first_range, l);
     if (r < 0)
         return tl_trace(r);
     return below ? 0 : next_at(l);
@@ -485,18 +485,18 @@ static int add_guest(void *context, struct slice place)
 static int begin(struct listing *l)
 {
     struct slice birth = l->path;
-    int r = births_begin(l->births.tree.view, l->births.tree.index, l->mapping, &l->births);
+    int r = path_lookup_init(l->path_lookup.tree.view, l->path_lookup.tree.index, l->mapping, &l->path_lookup);
     if (r != 0)
         return tl_trace(r);
-    l->renamed = l->births.path != NULL;
-    l->births.path = mapping_path_field(l->mapping); /* without renames, births are paths */
+    l->renamed = l->path_lookup.path != NULL;
+    l->path_lookup.path = mapping_path_field(l->mapping); /* without renames, births are paths */
     if (l->renamed && l->path.len > 0)
-        r = tree_find(&l->births.tree, l->path, &l->arena, &birth);
+        r = tree_resolve(&l->path_lookup.tree, l->path, &l->arena, &birth);
     if (r < 0)
         return tl_trace(r);
     l->nowhere = r != 0;
     l->prefix = tree__join(&l->arena, birth, delimiter_of(l));
-    r = l->renamed && !l->nowhere ? tree_places(&l->births.tree, l->prefix, add_guest, l) : 0;
+    r = l->renamed && !l->nowhere ? tree_each_dirent(&l->path_lookup.tree, l->prefix, add_guest, l) : 0;
     return r < 0 ? tl_trace(r) : 0;
 }
 
@@ -507,7 +507,7 @@ struct listing *listing_new(const struct view *view, uint32_t index, const struc
     view_cache_init(&l->cache, SPACE_TREE);
     l->view = *view;
     l->view.cache = &l->cache;
-    l->births.tree = (struct tree){.view = &l->view, .index = index};
+    l->path_lookup.tree = (struct tree){.view = &l->view, .index = index};
     l->mapping = mapping;
     l->arena = l->scan_arena = l->at_arena = ARENA_INIT;
     l->last = l->born_key = l->born_document = l->held_bytes = l->document_key = BUF_INIT(BUF_UNLIMITED);
@@ -520,7 +520,7 @@ struct listing *listing_new(const struct view *view, uint32_t index, const struc
     return l;
 }
 
-void listing_draw(struct listing *l, struct account *account)
+void listing_set_account(struct listing *l, struct account *account)
 {
     l->account = account;
     l->steps = NAME_STEPS + l->path.len * l->path.len / SQUARE_PER_STEP;

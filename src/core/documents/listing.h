@@ -6,7 +6,7 @@
  * can go on behind any key. Several documents of one name come one after another, in no order that is told.
  *
  * Readable at any timestamp, in transactions, and on any thread, as documents are. Before anything was renamed in the view a listing is a walk over the
- * entries of the path field. Afterwards what is born there, and the guests of its places, are names to be asked about one by one: of what lies where it was born the entry says it, of the rest births_lie().
+ * entries of the path field. Afterwards what is born there, and the guests of its places, are names to be asked about one by one: of what lies where it was born the entry says it, of the rest path_lookup_exists().
  */
 #ifndef TL_CORE_LISTING_H
 #define TL_CORE_LISTING_H
@@ -42,7 +42,7 @@ TL_DEFINE_FREEP(struct listing, listing_free)
  * none goes to the end. The account outlives it.
  */
 struct account;
-void listing_draw(struct listing *listing, struct account *account);
+void listing_set_account(struct listing *listing, struct account *account);
 
 /* Returns: 0; LISTING_END; fatal codes. */
 int listing_next(struct listing *listing, struct listing_item *ret_item) TL_MUST_USE;

@@ -119,8 +119,8 @@ static struct script_limits limits_of(const struct update *update)
     struct script_limits limits = update->limits;
     uint64_t granted = update->item->update->script_steps;
 
-    if (update->steps != NULL && *update->steps + UPDATE_STEPS_SHARE < limits.steps_max)
-        limits.steps_max = *update->steps + UPDATE_STEPS_SHARE;
+    if (update->steps != NULL && *update->steps + UPDATE_STEPS_MIN < limits.steps_max)
+        limits.steps_max = *update->steps + UPDATE_STEPS_MIN;
     if (granted != 0 && granted < limits.steps_max)
         limits.steps_max = granted;
     return limits;
@@ -128,13 +128,13 @@ static struct script_limits limits_of(const struct update *update)
 
 static void account(struct update *update, const struct script_limits *limits, const struct script_update *run)
 {
-    uint64_t shared = run->steps > UPDATE_STEPS_SHARE ? run->steps - UPDATE_STEPS_SHARE : 0;
+    uint64_t shared = run->steps > UPDATE_STEPS_MIN ? run->steps - UPDATE_STEPS_MIN : 0;
 
     if (update->steps != NULL)
         *update->steps -= shared < *update->steps ? shared : *update->steps;
     update->steps_taken = run->steps;
     update->script_long = run->spent && limits->steps_max == update->item->update->script_steps;
-    update->script_spent = run->spent && !update->script_long;
+    update->script_exhausted = run->spent && !update->script_long;
 }
 
 static int run_script(struct update *update, struct slice source, struct problem *ret_problem)

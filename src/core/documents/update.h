@@ -7,8 +7,8 @@
  * - An update may grant its script few steps (write_update.script_steps). One that wants more is given up with
  *   `script_long`; who submitted it tries it again with update_run() on a thread of its own, and submits it without the bound
  *   only when it has been seen to succeed. A script that fails changes nothing, so its failure may be answered from there.
- * - The scripts of one command share what one script may take, beside UPDATE_STEPS_SHARE that each may take anyhow.
- * - Once they have taken UPDATE_PIECE_STEPS together, the items that follow are postponed: who submitted them submits them again, as the next command. An atomic
+ * - The scripts of one command share what one script may take, beside UPDATE_STEPS_MIN that each may take anyhow.
+ * - Once they have taken UPDATE_COMMAND_STEPS_MAX together, the items that follow are postponed: who submitted them submits them again, as the next command. An atomic
  *   write cannot be cut: its scripts take what one script may, or it is refused.
  */
 #ifndef TL_CORE_UPDATE_H
@@ -22,21 +22,21 @@ struct mapping_type;
 struct script_cache;
 
 /* Steps that a script of a command with many has whatever the others took: hundreds of times what people write. */
-#define UPDATE_STEPS_SHARE ((uint64_t)20000)
+#define UPDATE_STEPS_MIN ((uint64_t)20000)
 
 /* Returns: what the scripts of a command share at its beginning. */
 static inline uint64_t update_steps_shared(const struct script_limits *limits)
 {
-    return limits->steps_max > UPDATE_STEPS_SHARE ? limits->steps_max - UPDATE_STEPS_SHARE : 0;
+    return limits->steps_max > UPDATE_STEPS_MIN ? limits->steps_max - UPDATE_STEPS_MIN : 0;
 }
 
 /* Steps after which a command begins no further item: some 25 ms. */
-#define UPDATE_PIECE_STEPS ((uint64_t)1000000)
+#define UPDATE_COMMAND_STEPS_MAX ((uint64_t)1000000)
 
 /* Returns: steps after which the scripts of a command are over. */
-static inline uint64_t update_piece_steps(const struct script_limits *limits, bool atomic)
+static inline uint64_t update_command_steps_max(const struct script_limits *limits, bool atomic)
 {
-    return atomic || limits->steps_max < UPDATE_PIECE_STEPS ? limits->steps_max : UPDATE_PIECE_STEPS;
+    return atomic || limits->steps_max < UPDATE_COMMAND_STEPS_MAX ? limits->steps_max : UPDATE_COMMAND_STEPS_MAX;
 }
 
 enum update_op { UPDATE_INDEX, UPDATE_CREATE, UPDATE_DELETE, UPDATE_NOOP };
@@ -62,7 +62,7 @@ struct update {
     struct slice shown;   /* the update's own: what there is of the old source */
     uint64_t steps_taken; /* out: by the script */
     bool script_long;     /* out: refused for more than item->update->script_steps */
-    bool script_spent;    /* out: refused for more than the core allows */
+    bool script_exhausted;    /* out: refused for more than the core allows */
     enum update_op op;    /* out */
     struct slice source;  /* out: the new source; of a noop and a delete the old one; absent where none is shown */
 };

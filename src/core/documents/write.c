@@ -3,7 +3,7 @@
  * The run of a write: its items in order, their entries together at the end.
  *
  * Later items see earlier ones through core->pending, or through the overlay. Entries are collected over the whole run,
- * so that a bulk load writes few large ones; a run that takes apart more than WRITE_CUT_BYTES writes them out in
+ * so that a bulk load writes few large ones; a run that takes apart more than WRITE_FLUSH_BYTES writes them out in
  * between, each time under a number of its own.
  */
 #include "core/documents/write.h"
@@ -13,9 +13,9 @@
 #include "core/catalog/counter.h"
 #include "core/catalog/purge.h"
 #include "core/documents/doc.h"
-#include "core/documents/doc_run.h"
+#include "core/documents/doc_multiget.h"
 #include "core/documents/ephemeral.h"
-#include "core/documents/seen.h"
+#include "core/documents/prefetch.h"
 #include "core/documents/update.h"
 #include "core/documents/write_internal.h"
 #include "core/feed/feed.h"
@@ -26,7 +26,7 @@
 /* --- Recording ---------------------------------------------------------------------------------------------------- */
 
 /* In a transaction a count's change is kept in its overlay, and folded in when it commits. Puts what has been counted. */
-static int put_counted(struct writing *work)
+static int put_counted(struct write_executor *work)
 {
     struct overlay *overlay = work->sink.overlay;
     struct buf value = BUF_INIT(16);
@@ -46,7 +46,7 @@ static int put_counted(struct writing *work)
     return 0;
 }
 
-static int count_in_overlay(struct writing *work, uint32_t index, uint16_t type, int64_t change)
+static int count_in_overlay(struct write_executor *work, uint32_t index, uint16_t type, int64_t change)
 {
     int r = 0;
 
@@ -58,13 +58,13 @@ static int count_in_overlay(struct writing *work, uint32_t index, uint16_t type,
     return r;
 }
 
-static int count(struct writing *work, const struct writing_item *at, const struct doc *doc)
+static int count(struct write_executor *work, const struct write_item_state *at, const struct doc *doc)
 {
     int64_t change = (doc->deleted ? 0 : 1) - (at->state.live ? 1 : 0);
 
     if (work->sink.overlay == NULL)
         counter__record(counters__of(&work->core->counters, at->index->number), doc->deleted);
-    if (change == 0 || work->run->uncounted)
+    if (change == 0 || work->run->purge)
         return 0;
     if (work->sink.overlay != NULL)
         return count_in_overlay(work, at->index->number, at->type->number, change);
@@ -73,7 +73,7 @@ static int count(struct writing *work, const struct writing_item *at, const stru
     return 0;
 }
 
-static void mark_lease(struct writing *work, const struct writing_item *at, const struct doc *doc)
+static void mark_lease(struct write_executor *work, const struct write_item_state *at, const struct doc *doc)
 {
     struct slice before = at->state.live ? at->old.lease : SLICE_NONE;
     struct slice after = doc->deleted ? SLICE_NONE : doc->lease;
@@ -83,13 +83,13 @@ static void mark_lease(struct writing *work, const struct writing_item *at, cons
     if (same && work->sink.overlay == NULL)
         return; /* it is marked */
     if (before.data != NULL && !same)
-        ephemeral__unmark(work->core, &work->sink, before, at->key);
+        ephemeral__remove(work->core, &work->sink, before, at->key);
     if (after.data != NULL)
-        ephemeral__mark(work->core, &work->sink, after, at->key);
+        ephemeral__add(work->core, &work->sink, after, at->key);
 }
 
 /* Lets later items of the unit see the document. */
-static void remember(struct writing *work, const struct writing_item *at, const struct doc *doc)
+static void remember(struct write_executor *work, const struct write_item_state *at, const struct doc *doc)
 {
     struct core *core = work->core;
 
@@ -102,14 +102,14 @@ static void remember(struct writing *work, const struct writing_item *at, const 
 }
 
 /* Upkeep finds the tombstone by its mark. */
-static void mark(struct writing *work, const struct doc *tombstone, struct slice key)
+static void mark(struct write_executor *work, const struct doc *tombstone, struct slice key)
 {
     tl_cleanup(buf_deinit) struct buf buf = BUF_INIT(BUF_UNLIMITED);
 
     sink_put(&work->sink, SPACE_SYSTEM, purge_key(&buf, PURGE_TOMBSTONE, tombstone->ts, key), SLICE_LIT(""));
 }
 
-int writing__record(struct writing *work, struct writing_item *at, const struct doc *doc)
+int write_executor__record(struct write_executor *work, struct write_item_state *at, const struct doc *doc)
 {
     buf_clear(&work->record);
     doc_encode(&work->record, doc);
@@ -117,9 +117,9 @@ int writing__record(struct writing *work, struct writing_item *at, const struct 
     sink_put(&work->sink, SPACE_DOCUMENTS, at->key, buf_as_slice(&work->record));
     work->bytes += at->key.len + work->record.len;
     if (work->sink.overlay == NULL)
-        seen_changes_note(&work->core->changes, at->key, work->core->ts);
-    if (work->sink.overlay == NULL && !work->run->uncounted) /* those have gone before, and the feed has it */
-        feed__note_document(work->core, doc->deleted, at->key, map_get(&work->core->pending, at->key) != NULL);
+        recent_writes_record(&work->core->recent_writes, at->key, work->core->ts);
+    if (work->sink.overlay == NULL && !work->run->purge) /* those have gone before, and the feed has it */
+        feed__record_document(work->core, doc->deleted, at->key, map_get(&work->core->pending, at->key) != NULL);
     if (doc->deleted)
         mark(work, doc, at->key);
     remember(work, at, doc);
@@ -128,7 +128,7 @@ int writing__record(struct writing *work, struct writing_item *at, const struct 
 
 /* --- Results ------------------------------------------------------------------------------------------------------ */
 
-void writing__name(struct writing *work, struct writing_item *at)
+void write_executor__set_names(struct write_executor *work, struct write_item_state *at)
 {
     struct arena *arena = work->run->arena;
     int type = at->type == NULL ? -1 : at->type->number;
@@ -146,10 +146,10 @@ void writing__name(struct writing *work, struct writing_item *at)
     at->result->index = work->index_name;
     at->result->index_uuid = work->index_uuid;
     at->result->shard_count = at->index->shard_count;
-    at->result->type = type < 0 ? writing__type_text(at) : work->type_name;
+    at->result->type = type < 0 ? write_executor__type_text(at) : work->type_name;
 }
 
-void writing__shard_details(struct writing *work, struct writing_item *at)
+void write_executor__shard_details(struct write_executor *work, struct write_item_state *at)
 {
     struct slice routing = at->routing.data != NULL ? at->routing : at->item->id;
     uint32_t shard = shard_of(routing, at->index->shard_count == 0 ? 1 : at->index->shard_count);
@@ -163,9 +163,9 @@ void writing__shard_details(struct writing *work, struct writing_item *at)
 
 /* --- The run ------------------------------------------------------------------------------------------------------ */
 
-bool writing__ids_rise(const struct write_run *run)
+bool write_executor__ids_are_sorted(const struct write_run *run)
 {
-    if (run->count < WRITE_CHUNK_ITEMS_MIN)
+    if (run->count < WRITE_POSTING_LIST_ITEMS_MIN)
         return false;
     for (size_t i = 1; i < run->count; i++)
         if (slice_compare(run->items[i - 1].id, run->items[i].id) > 0)
@@ -174,7 +174,7 @@ bool writing__ids_rise(const struct write_run *run)
 }
 
 /* Whether an atomic write has become larger than a transaction may be, which the caller sees to where there is one. */
-static bool too_large(const struct writing *work)
+static bool too_large(const struct write_executor *work)
 {
     const struct core_limits *limits = &work->core->limits;
     return work->run->atomic && work->sink.overlay == NULL &&
@@ -183,41 +183,41 @@ static bool too_large(const struct writing *work)
 }
 
 /* Counts what an item says, also where that comes to nothing. */
-static void count_item(struct writing *work, const struct write_item *item)
+static void count_item(struct write_executor *work, const struct write_item *item)
 {
-    writing__count_source(work, item->source, 0);
+    write_executor__count_source(work, item->source, 0);
     if (item->update == NULL)
         return;
-    writing__count_source(work, item->update->doc, 0);
-    writing__count_source(work, item->update->upsert, 0);
-    writing__count_source(work, item->update->script_params, 0);
+    write_executor__count_source(work, item->update->doc, 0);
+    write_executor__count_source(work, item->update->upsert, 0);
+    write_executor__count_source(work, item->update->script_params, 0);
 }
 
-void writing__postpone(const struct core *core, struct arena *arena, struct write_result *result)
+void write_executor__postpone(const struct core *core, struct arena *arena, struct write_result *result)
 {
     result->outcome = WRITE_FAILED;
     result->postponed = true;
     problem_set(
         &result->problem, arena, PROBLEM_LIMIT_EXCEEDED,
         "the scripts before it took the [%llu] steps after which a request begins nothing more; it was not begun",
-        (unsigned long long)update_piece_steps(&core->limits.script, false));
+        (unsigned long long)update_command_steps_max(&core->limits.script, false));
 }
 
 /* Whether an item is to be postponed: it was before, or the scripts before it have taken what they may. An atomic write ends there. */
-static bool postpone(struct writing *work, struct write_result *result, bool *failed)
+static bool postpone(struct write_executor *work, struct write_result *result, bool *failed)
 {
     struct write_run *run = work->run;
 
-    if (!result->postponed && work->steps_taken <= update_piece_steps(&work->core->limits.script, run->atomic))
+    if (!result->postponed && work->steps_taken <= update_command_steps_max(&work->core->limits.script, run->atomic))
         return false;
     run->too_long = run->atomic;
     *failed |= run->atomic;
     if (!result->postponed)
-        writing__postpone(work->core, run->arena, result);
+        write_executor__postpone(work->core, run->arena, result);
     return true;
 }
 
-static int run_items(struct writing *work, bool *failed)
+static int run_items(struct write_executor *work, bool *failed)
 {
     struct write_run *run = work->run;
 
@@ -228,7 +228,7 @@ static int run_items(struct writing *work, bool *failed)
             continue;
         count_item(work, &run->items[i]);
         if (result->problem.type == PROBLEM_NONE)
-            r = writing__item(work, &run->items[i], result);
+            r = write_executor__item(work, &run->items[i], result);
         else
             result->index = run->items[i].index;
         if (r < 0)
@@ -237,14 +237,14 @@ static int run_items(struct writing *work, bool *failed)
             result->outcome = WRITE_FAILED;
             *failed = true;
         }
-        if (work->taken_apart > WRITE_CUT_BYTES)
-            writing__flush_entries(work);
+        if (work->taken_apart > WRITE_FLUSH_BYTES)
+            write_executor__flush_entries(work);
         run->too_large = too_large(work);
     }
     return 0;
 }
 
-struct update writing__update(struct writing *work, const struct writing_item *at, struct arena *arena)
+struct update write_executor__update(struct write_executor *work, const struct write_item_state *at, struct arena *arena)
 {
     struct core *core = work->core;
 
@@ -252,8 +252,8 @@ struct update writing__update(struct writing *work, const struct writing_item *a
         .dialect = at->item->dialect,
         .item = at->item,
         .index = at->index->name,
-        .type = writing__type_text(at),
-        .mapped = mapping_type(at->index->mapping, writing__type_text(at)),
+        .type = write_executor__type_text(at),
+        .mapped = mapping_type(at->index->mapping, write_executor__type_text(at)),
         .catalog = core->catalog,
         .scripts = core->scripts,
         .limits = core->limits.script,
@@ -265,18 +265,18 @@ struct update writing__update(struct writing *work, const struct writing_item *a
     };
 }
 
-uint64_t writing__steps_shared(const struct core *core)
+uint64_t write_executor__shared_steps(const struct core *core)
 {
     return core->shared_steps != NULL ? *core->shared_steps : update_steps_shared(&core->limits.script);
 }
 
-void writing__keep_steps(const struct writing *work)
+void write_executor__return_steps(const struct write_executor *work)
 {
     if (work->core->shared_steps != NULL)
         *work->core->shared_steps = work->script_steps;
 }
 
-void writing__count_script(struct writing *work, const struct update *update)
+void write_executor__count_script(struct write_executor *work, const struct update *update)
 {
     core__work_indivisible(work->core, update->steps_taken / WORK_SCRIPT_STEPS);
     work->core->script_steps += update->steps_taken;
@@ -285,16 +285,16 @@ void writing__count_script(struct writing *work, const struct update *update)
 
 int write__run(struct core *core, struct write_run *run, bool *ret_failed)
 {
-    struct writing work = {
+    struct write_executor work = {
         .core = core,
         .run = run,
         .sink = {core->batch, run->overlay},
         .view = core__view(core, run->overlay),
         .committed = core__view(core, NULL),
-        .batch = run->count >= WRITE_CHUNK_ITEMS_MIN ? core->ts : 0,
+        .batch = run->count >= WRITE_POSTING_LIST_ITEMS_MIN ? core->ts : 0,
         .record = BUF_INIT(BUF_UNLIMITED),
-        .script_steps = writing__steps_shared(core),
-        .walks = writing__ids_rise(run),
+        .script_steps = write_executor__shared_steps(core),
+        .walks = write_executor__ids_are_sorted(run),
         .named_type = -1,
     };
     bool failed = false;
@@ -304,12 +304,12 @@ int write__run(struct core *core, struct write_run *run, bool *ret_failed)
     core->indivisible |= run->atomic && run->overlay == NULL;
     r = run_items(&work, &failed);
     if (r == 0)
-        writing__flush_entries(&work);
+        write_executor__flush_entries(&work);
     if (r == 0)
         r = put_counted(&work);
     buf_deinit(&work.record);
-    doc_run_free(work.walk);
-    writing__keep_steps(&work);
+    doc_multiget_free(work.walk);
+    write_executor__return_steps(&work);
     run->script_steps = work.steps_taken;
     if (r == 0 && ((failed && run->atomic && run->overlay == NULL) || run->too_large))
         core__rollback(core);

@@ -12,7 +12,7 @@
 #include "core/step/command.h"
 #include "store/view.h"
 
-struct ahead;
+struct provisional_entries;
 struct catalog_index;
 struct core;
 struct mapping_type;
@@ -47,7 +47,7 @@ struct write_target {
     struct slice type;  /* name as stored */
     struct slice id;
     struct slice old_path; /* of the tree; data NULL: the document does not exist or has none */
-    struct slice lies;     /* the same without what the transaction has renamed: where it lies for locks */
+    struct slice committed_path;     /* the same without what the transaction has renamed: where it lies for locks */
     struct slice new_path; /* after the change; data NULL: none, or not known before it runs (scripts) */
     bool new_path_known;
 };
@@ -74,13 +74,13 @@ int write__targets(struct core *core, struct command *command, const struct over
 void write__postpone(struct core *core, struct command *command, size_t item);
 
 /* Whether an item whose index is missing makes it: all but a delete of 7.x without a version of the client's own. */
-bool write__makes_index(const struct write_item *item);
+bool write__creates_index(const struct write_item *item);
 
 /*
  * Finds where a document lies in the tree, as the unit or the overlay has it; data NULL: nowhere, or it does not exist.
  * Returns: 0 with the path in the core's arena; fatal codes.
  */
-int write__place(struct core *core, const struct overlay *overlay, struct slice index, struct slice type,
+int write__path_of(struct core *core, const struct overlay *overlay, struct slice index, struct slice type,
                  struct slice id, struct slice *ret_path) TL_MUST_USE;
 
 /*
@@ -88,7 +88,7 @@ int write__place(struct core *core, const struct overlay *overlay, struct slice 
  * its index). What an item makes of a document that another item of the same write has changed is known only when it runs.
  * Returns: false with the problem in `arena`.
  */
-struct write_placing {
+struct write_path_check {
     bool (*allowed)(void *context, const struct write_target *to, struct arena *arena, struct problem *ret_problem);
     void *context;
 };
@@ -99,11 +99,11 @@ struct write_run {
     size_t count;
     bool atomic;
     bool cleanup;                        /* neither a block nor a closed index stops it */
-    bool uncounted;                      /* what it removes went with its session, and is counted no more (vanish.h) */
+    bool purge;                      /* what it removes went with its session, and is counted no more (session_tombstone.h) */
     bool last;                           /* nothing else reads documents in the unit after it */
     struct overlay *overlay;             /* of the transaction; NULL: the unit's batch */
-    struct ahead *ahead;                 /* takes a transaction's chunk entries; NULL outside of one */
-    const struct write_placing *placing; /* NULL: everything may lie everywhere */
+    struct provisional_entries *provisional;                 /* takes a transaction's chunk entries; NULL outside of one */
+    const struct write_path_check *path_check; /* NULL: everything may lie everywhere */
     const struct write_parsed *parsed;   /* by item: what write__targets() has parsed in this unit; NULL: nothing */
     struct arena *arena;                 /* takes what the results point to */
     struct write_result *results;

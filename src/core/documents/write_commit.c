@@ -8,11 +8,11 @@
 #include "core/catalog/counter.h"
 #include "core/documents/doc.h"
 #include "core/documents/ephemeral.h"
-#include "core/documents/seen.h"
+#include "core/documents/prefetch.h"
 #include "core/documents/write.h"
 #include "core/feed/feed.h"
 #include "core/step/unit.h"
-#include "core/tree/empty.h"
+#include "core/tree/empty_paths.h"
 #include "core/tree/tree_write.h"
 
 struct committing {
@@ -44,13 +44,13 @@ static void put_stamped(struct committing *work, struct slice key, struct slice 
     struct core *core = work->core;
 
     if (!work->shared) {
-        doc_stamp((char *)(uintptr_t)record.data, core->ts);
+        doc_set_ts((char *)(uintptr_t)record.data, core->ts);
         store_batch_put_nocopy(core->batch, SPACE_DOCUMENTS, key, record);
         return;
     }
     buf_clear(&work->record);
     buf_slice(&work->record, record);
-    doc_stamp(work->record.data, core->ts);
+    doc_set_ts(work->record.data, core->ts);
     store_batch_put(core->batch, SPACE_DOCUMENTS, key, buf_as_slice(&work->record));
 }
 
@@ -63,7 +63,7 @@ static void note(const struct committing *work, struct slice key, struct slice r
     if (doc_decode(record, &doc) != 0)
         return;
     catalog_index_count_stat(index, doc.deleted ? INDEX_STAT_DELETED : INDEX_STAT_INDEXED, 1);
-    feed__note_document(work->core, doc.deleted, key, map_get(&work->core->pending, key) != NULL);
+    feed__record_document(work->core, doc.deleted, key, map_get(&work->core->pending, key) != NULL);
 }
 
 static void commit_document(void *context, struct slice key, struct slice value)
@@ -75,7 +75,7 @@ static void commit_document(void *context, struct slice key, struct slice value)
     INSIST(value.data != NULL); /* a delete is a tombstone */
     note(work, key, value);
     put_stamped(work, key, value);
-    seen_changes_note(&work->core->changes, key, work->core->ts);
+    recent_writes_record(&work->core->recent_writes, key, work->core->ts);
     work->changes++;
 }
 
@@ -109,7 +109,7 @@ static void commit_rename(void *context, struct slice key, struct slice value)
     if (!feed_change_take(&value, &change))
         work->r = tl_trace(TL_ERR_CORRUPT);
     else if (catalog_index_by_number(work->core->catalog, change.index) != NULL)
-        feed__note(work->core, &change, false);
+        feed__record_change(work->core, &change, false);
     else
         return;
     work->changes++;
@@ -163,9 +163,9 @@ int write__commit_overlay(struct core *core, struct overlay *overlay, uint64_t *
     overlay_each(overlay, SPACE_TREE, commit_tree, &work);
     overlay_each(overlay, SPACE_SYSTEM, commit_system, &work);
     if (overlay_count_in(overlay, SPACE_TREE) > 0 || overlay_count_in(overlay, SPACE_DOCUMENTS) > 0)
-        empty_places_forget(&core->empty);
+        empty_paths_clear(&core->empty_paths);
     if (overlay_count_in(overlay, SPACE_TREE) > 0)
-        seen_changes_note_all(&core->changes, core->ts);
+        recent_writes_invalidate_all(&core->recent_writes, core->ts);
     buf_deinit(&work.record);
     *ret_changes = work.changes;
     return work.r;

@@ -4,15 +4,15 @@
  *
  * A bulk writes its documents' entries in chunks, anything else writes singles. A single write to a document of a bulk
  * leaves what did not change in its chunks: the record keeps the chunks' batch and names the fields that have gone over to
- * singles, so that a change of two fields writes the entries of two fields. Beyond WRITE_SINGLES_MAX fields all go over.
+ * singles, so that a change of two fields writes the entries of two fields. Beyond WRITE_SINGLE_FIELDS_MAX fields all go over.
  * A document that comes twice in one bulk is written in singles from the second time on, since a chunk of the same batch
  * would not tell its versions apart.
  */
 #include <stdlib.h>
 
 #include "core/catalog/counter.h"
-#include "core/documents/ahead.h"
-#include "core/documents/births.h"
+#include "core/documents/provisional.h"
+#include "core/documents/path_lookup.h"
 #include "core/documents/doc.h"
 #include "core/documents/write.h"
 #include "core/documents/write_internal.h"
@@ -20,7 +20,7 @@
 
 /* --- The entries of a run ----------------------------------------------------------------------------------------- */
 
-static struct entry_set *entries_of(struct writing *work, uint32_t index, uint64_t batch)
+static struct entry_set *entries_of(struct write_executor *work, uint32_t index, uint64_t batch)
 {
     struct write_entries *entries = work->entries;
 
@@ -45,19 +45,19 @@ static void remove_entry(void *context, struct slice key)
     sink_delete(context, SPACE_ENTRIES, key);
 }
 
-/* Chunks of a transaction, which are no more than put (ahead.h). */
+/* Chunks of a transaction, which are no more than put (provisional.h). */
 static void put_ahead(void *context, struct slice key, struct slice value)
 {
-    ahead_add(context, key, value);
+    provisional_add(context, key, value);
 }
 
-void writing__flush_entries(struct writing *work)
+void write_executor__flush_entries(struct write_executor *work)
 {
     struct entry_sink sink = {put_entry, remove_entry, &work->sink};
-    struct entry_sink ahead = {put_ahead, NULL, work->run->ahead};
+    struct entry_sink ahead = {put_ahead, NULL, work->run->provisional};
 
     for (struct write_entries *entries = work->entries; entries != NULL; entries = entries->next)
-        entry_set_emit(&entries->set, entries->set.batch != 0 && work->run->ahead != NULL ? &ahead : &sink);
+        entry_set_emit(&entries->set, entries->set.batch != 0 && work->run->provisional != NULL ? &ahead : &sink);
     work->entries = NULL;
     arena_reset(&work->core->scratch);
     work->taken_apart = 0;
@@ -166,7 +166,7 @@ static void leave_chunk(const struct values *now, const struct values *before, c
             field = before->items[b].field;
         size_t n_end = n < now->count && now->items[n].field == field ? field_end(now, n) : n;
         size_t b_end = b < before->count && before->items[b].field == field ? field_end(before, b) : b;
-        bool was_single = doc_has_single(old, field);
+        bool was_single = doc_has_single_entries(old, field);
         bool changed = !range_equal(now, n, n_end, before, b, b_end);
         if (was_single && (changed || all))
             append(&leaving->stale, before, b, b_end);
@@ -182,8 +182,8 @@ static void leave_chunk(const struct values *now, const struct values *before, c
 /* Fields that were in singles and have no value any more stay named: their chunk entries are stale. */
 static void keep_named(const struct doc *old, struct leaving *leaving)
 {
-    for (size_t i = 0; i < old->singles.len; i += 2) {
-        uint16_t field = (uint16_t)((unsigned char)old->singles.data[i] << 8 | (unsigned char)old->singles.data[i + 1]);
+    for (size_t i = 0; i < old->single_fields.len; i += 2) {
+        uint16_t field = (uint16_t)((unsigned char)old->single_fields.data[i] << 8 | (unsigned char)old->single_fields.data[i + 1]);
         size_t at = 0;
         while (at < leaving->single_count && leaving->singles[at] < field)
             at++;
@@ -210,7 +210,7 @@ static struct slice encode_singles(const struct leaving *leaving, struct arena *
 static struct leaving make_leaving(const struct values *now, const struct values *before, const struct doc *old,
                                    bool all, struct arena *arena)
 {
-    size_t fields = now->count + before->count + old->singles.len / 2 + 1;
+    size_t fields = now->count + before->count + old->single_fields.len / 2 + 1;
     struct leaving leaving = {
         .fresh = {arena_alloc(arena, (now->count + 1) * sizeof(struct field_value)), 0},
         .stale = {arena_alloc(arena, (before->count + 1) * sizeof(struct field_value)), 0},
@@ -224,51 +224,51 @@ static struct leaving make_leaving(const struct values *now, const struct values
 
 /* --- What is called ----------------------------------------------------------------------------------------------- */
 
-static struct slice document_key(const struct writing_item *at)
+static struct slice document_key(const struct write_item_state *at)
 {
     return slice_from_offset(at->key, DOC_KEY_PREFIX_BYTES - sizeof(uint16_t));
 }
 
 /* The values of the version before. */
-static int old_values(struct writing *work, struct writing_item *at, struct values *ret_values)
+static int old_values(struct write_executor *work, struct write_item_state *at, struct values *ret_values)
 {
     struct document document;
     int r = document_parse_stored(at->index->mapping, at->type, at->old.stored, &work->core->scratch, &document);
 
     if (r < 0)
         return tl_trace(r);
-    writing__count_source(work, at->old.stored, document.value_count);
+    write_executor__count_source(work, at->old.stored, document.value_count);
     *ret_values = by_field(&document, &work->core->scratch);
     struct doc old = at->old; /* entries are written when it has been released */
-    if (old.placed)
-        old.birth = arena_copy(&work->core->scratch, old.birth);
-    births_put(at->index->mapping, &document, &old, ret_values->items, ret_values->count);
+    if (old.path_tracked)
+        old.origin = arena_copy(&work->core->scratch, old.origin);
+    path_lookup_rewrite_values(at->index->mapping, &document, &old, ret_values->items, ret_values->count);
     document_release(&document);
     return 0;
 }
 
 /* Those of the values before that are in singles. */
-static int old_singles(struct writing *work, struct writing_item *at, struct values *ret_values)
+static int old_singles(struct write_executor *work, struct write_item_state *at, struct values *ret_values)
 {
     struct values all;
     size_t kept = 0;
     int r;
 
     *ret_values = (struct values){NULL, 0};
-    if (!at->state.live || (at->old.batch != 0 && at->old.singles.len == 0))
+    if (!at->state.live || (at->old.batch != 0 && at->old.single_fields.len == 0))
         return 0;
     r = old_values(work, at, &all);
     if (r != 0)
         return tl_trace(r);
     for (size_t i = 0; i < all.count; i++)
-        if (at->old.batch == 0 || doc_has_single(&at->old, all.items[i].field))
+        if (at->old.batch == 0 || doc_has_single_entries(&at->old, all.items[i].field))
             all.items[kept++] = all.items[i];
     *ret_values = (struct values){all.items, kept};
     return 0;
 }
 
 /* A document that has chunks is changed by a single write. */
-static int change_chunked(struct writing *work, struct writing_item *at, const struct document *document,
+static int change_chunked(struct write_executor *work, struct write_item_state *at, const struct document *document,
                           struct doc *doc)
 {
     struct arena *scratch = &work->core->scratch;
@@ -277,13 +277,13 @@ static int change_chunked(struct writing *work, struct writing_item *at, const s
 
     if (r != 0)
         return tl_trace(r);
-    births_put(at->index->mapping, document, doc, now.items, now.count);
+    path_lookup_rewrite_values(at->index->mapping, document, doc, now.items, now.count);
     struct leaving leaving = make_leaving(&now, &before, &at->old, false, scratch);
-    if (leaving.single_count > WRITE_SINGLES_MAX) {
+    if (leaving.single_count > WRITE_SINGLE_FIELDS_MAX) {
         leaving = make_leaving(&now, &before, &at->old, true, scratch);
     } else {
         doc->batch = at->old.batch;
-        doc->singles = encode_singles(&leaving, &work->core->arena);
+        doc->single_fields = encode_singles(&leaving, &work->core->arena);
     }
     entry_set_write(entries_of(work, at->index->number, 0), document_key(at), leaving.fresh.items, leaving.fresh.count,
                     leaving.stale.items, leaving.stale.count, 0);
@@ -293,22 +293,22 @@ static int change_chunked(struct writing *work, struct writing_item *at, const s
 /* Whether a document has the entries that it had. */
 static bool same_entries(const struct doc *old, const struct doc *doc)
 {
-    return slice_equal(old->stored, doc->source) && old->placed == doc->placed &&
-           (!doc->placed || slice_equal(old->birth, doc->birth));
+    return slice_equal(old->stored, doc->source) && old->path_tracked == doc->path_tracked &&
+           (!doc->path_tracked || slice_equal(old->origin, doc->origin));
 }
 
-int writing__change_entries(struct writing *work, struct writing_item *at, const struct document *document,
+int write_executor__change_entries(struct write_executor *work, struct write_item_state *at, const struct document *document,
                             struct doc *doc)
 {
     bool twice = work->batch != 0 && at->has_old && at->old.ts == doc->ts;
-    writing__count_source(work, doc->source, document->value_count);
+    write_executor__count_source(work, doc->source, document->value_count);
     uint64_t batch = twice ? 0 : work->batch;
     struct values singles;
     int r;
 
     if (at->state.live && same_entries(&at->old, doc)) {
         doc->batch = at->old.batch;
-        doc->singles = at->old.singles.len == 0 ? SLICE_NONE : arena_copy(&work->core->arena, at->old.singles);
+        doc->single_fields = at->old.single_fields.len == 0 ? SLICE_NONE : arena_copy(&work->core->arena, at->old.single_fields);
         return 0;
     }
     if (batch == 0 && !twice && at->state.live && at->old.batch != 0)
@@ -323,13 +323,13 @@ int writing__change_entries(struct writing *work, struct writing_item *at, const
         entry_set_delete(entries_of(work, at->index->number, 0), document_key(at), singles.items, singles.count, 0);
         singles.count = 0;
     }
-    births_put(at->index->mapping, document, doc, document->values, document->value_count);
+    path_lookup_rewrite_values(at->index->mapping, document, doc, document->values, document->value_count);
     entry_set_write(entries_of(work, at->index->number, batch), document_key(at), document->values,
                     document->value_count, singles.items, singles.count, 0);
     return 0;
 }
 
-int writing__remove_entries(struct writing *work, struct writing_item *at)
+int write_executor__remove_entries(struct write_executor *work, struct write_item_state *at)
 {
     struct values singles;
     int r = old_singles(work, at, &singles);

@@ -13,15 +13,15 @@
 #include "mapping/entry.h"
 
 /* From this many items on a command writes its entries in chunks. */
-#define WRITE_CHUNK_ITEMS_MIN 32
+#define WRITE_POSTING_LIST_ITEMS_MIN 32
 /* Fields of a document of a bulk that go over to singles one by one; beyond, all do. */
-#define WRITE_SINGLES_MAX 32
+#define WRITE_SINGLE_FIELDS_MAX 32
 /*
  * What a run may take apart before the entries so far are written out: bytes of sources, and so much for each value in them. It bounds
  * what is held in memory, but counts what is said and not what was used: where somebody has parsed ahead, that is less.
  */
-#define WRITE_CUT_BYTES ((uint64_t)32 << 20)
-#define WRITE_CUT_VALUE_BYTES 48
+#define WRITE_FLUSH_BYTES ((uint64_t)32 << 20)
+#define WRITE_FLUSH_VALUE_BYTES 48
 
 enum {
     WRITE_ITEM_FAILED = 1, /* the result says why */
@@ -43,20 +43,20 @@ struct write_entries {
     struct entry_set set;
 };
 
-struct writing {
+struct write_executor {
     struct core *core;
     struct write_run *run;
     struct change_sink sink;
     struct view view;
     uint64_t batch; /* of entries: 0 singles */
     uint64_t flushes;
-    uint64_t taken_apart; /* since the last of those; WRITE_CUT_BYTES */
+    uint64_t taken_apart; /* since the last of those; WRITE_FLUSH_BYTES */
     struct write_entries *entries;
     struct buf record;     /* reused */
     size_t bytes;          /* of keys and records written */
     uint64_t script_steps; /* left to all scripts of the command (update.h) */
     uint64_t steps_taken;  /* by scripts so far */
-    struct doc_run *walk;  /* over what the run replaces, in a bulk whose ids rise; NULL: not begun */
+    struct doc_multiget *walk;  /* over what the run replaces, in a bulk whose ids rise; NULL: not begun */
     struct view committed; /* what it walks over: the view without the transaction's own writes */
     bool walks;            /* it is to be begun by the first item that reads */
 
@@ -76,7 +76,7 @@ struct writing {
 };
 
 /* One item at work. */
-struct writing_item {
+struct write_item_state {
     const struct write_item *item;
     struct write_result *result;
     const struct catalog_index *index;
@@ -90,62 +90,62 @@ struct writing_item {
 };
 
 /* Runs one item. Returns: 0; WRITE_ITEM_FAILED; fatal codes. */
-int writing__item(struct writing *work, const struct write_item *item, struct write_result *result) TL_MUST_USE;
+int write_executor__item(struct write_executor *work, const struct write_item *item, struct write_result *result) TL_MUST_USE;
 
-/* Returns: whether it is a bulk whose ids rise, so that what it replaces can be read by one walk (doc_run.h). */
-bool writing__ids_rise(const struct write_run *run);
+/* Returns: whether it is a bulk whose ids rise, so that what it replaces can be read by one walk (doc_multiget.h). */
+bool write_executor__ids_are_sorted(const struct write_run *run);
 
-/* Finds the item's index, making it where the item may, and its type where there is one. As writing__item(). */
-int writing__find(struct writing *work, struct writing_item *at) TL_MUST_USE;
+/* Finds the item's index, making it where the item may, and its type where there is one. As write_executor__item(). */
+int write_executor__find(struct write_executor *work, struct write_item_state *at) TL_MUST_USE;
 /* Makes the type where it is missing, and the item's key. */
-int writing__ensure_type(struct writing *work, struct writing_item *at) TL_MUST_USE;
+int write_executor__ensure_type(struct write_executor *work, struct write_item_state *at) TL_MUST_USE;
 /* Reads what is there: fills has_old, old and state. */
-int writing__load(struct writing *work, struct writing_item *at) TL_MUST_USE;
+int write_executor__load(struct write_executor *work, struct write_item_state *at) TL_MUST_USE;
 /* Checks the version rules; on a conflict fills the result. */
-int writing__check_version(struct writing *work, struct writing_item *at, bool create) TL_MUST_USE;
+int write_executor__check_version(struct write_executor *work, struct write_item_state *at, bool create) TL_MUST_USE;
 
 /*
  * Collects what becomes of a document's entries when `doc` with these values replaces at->old, and says in doc->batch and
  * doc->singles which shape they then have. Requires: doc->ts and doc->source are set.
  */
-int writing__change_entries(struct writing *work, struct writing_item *at, const struct document *document,
+int write_executor__change_entries(struct write_executor *work, struct write_item_state *at, const struct document *document,
                             struct doc *doc) TL_MUST_USE;
 /* The same when a document is deleted. */
-int writing__remove_entries(struct writing *work, struct writing_item *at) TL_MUST_USE;
+int write_executor__remove_entries(struct write_executor *work, struct write_item_state *at) TL_MUST_USE;
 /* Where the run's changes of an index's tree go. */
-struct tree_writer writing__tree(struct writing *work, const struct catalog_index *index);
+struct tree_writer write_executor__tree_writer(struct write_executor *work, const struct catalog_index *index);
 /* Counts a source that is taken apart, with the values that it had. */
-static inline void writing__count_source(struct writing *work, struct slice source, size_t value_count)
+static inline void write_executor__count_source(struct write_executor *work, struct slice source, size_t value_count)
 {
-    work->taken_apart += source.len + (uint64_t)value_count * WRITE_CUT_VALUE_BYTES;
+    work->taken_apart += source.len + (uint64_t)value_count * WRITE_FLUSH_VALUE_BYTES;
     work->core->source_bytes += source.len;
     core__work_indivisible(work->core, source.len / WORK_BYTES);
 }
 /* Writes out the entries collected so far. What the scratch arena held is gone after it. */
-void writing__flush_entries(struct writing *work);
+void write_executor__flush_entries(struct write_executor *work);
 /* Records what the run made of a document: in the sink, the pending documents, the counters, the lease marks. */
-int writing__record(struct writing *work, struct writing_item *at, const struct doc *doc) TL_MUST_USE;
+int write_executor__record(struct write_executor *work, struct write_item_state *at, const struct doc *doc) TL_MUST_USE;
 /* Fills what a result says of the index and type. */
-void writing__name(struct writing *work, struct writing_item *at);
+void write_executor__set_names(struct write_executor *work, struct write_item_state *at);
 
 /* A problem with the details of the document's shard: index_uuid, shard, index. */
-void writing__shard_details(struct writing *work, struct writing_item *at);
+void write_executor__shard_details(struct write_executor *work, struct write_item_state *at);
 /* Returns: the type as the client named it. */
-static inline struct slice writing__type_text(const struct writing_item *at)
+static inline struct slice write_executor__type_text(const struct write_item_state *at)
 {
     return at->item->type.len > 0 ? at->item->type : SLICE_LIT("_doc");
 }
 
 /* Says of an item that it was not begun. */
-void writing__postpone(const struct core *core, struct arena *arena, struct write_result *result);
+void write_executor__postpone(const struct core *core, struct arena *arena, struct write_result *result);
 
 struct update;
 /* What the scripts of a run share at its beginning; with core->shared_steps set that, which gets what is left of it at the end. */
-uint64_t writing__steps_shared(const struct core *core);
-void writing__keep_steps(const struct writing *work);
+uint64_t write_executor__shared_steps(const struct core *core);
+void write_executor__return_steps(const struct write_executor *work);
 /* Counts what the script of an update took. */
-void writing__count_script(struct writing *work, const struct update *update);
+void write_executor__count_script(struct write_executor *work, const struct update *update);
 /* An update of an item whose index is found, without what was there before; `arena` takes what it makes. */
-struct update writing__update(struct writing *work, const struct writing_item *at, struct arena *arena);
+struct update write_executor__update(struct write_executor *work, const struct write_item_state *at, struct arena *arena);
 
 #endif

@@ -8,10 +8,10 @@
 #include "core/catalog/counter.h"
 #include "core/catalog/index.h"
 #include "core/documents/doc.h"
-#include "core/documents/doc_run.h"
-#include "core/documents/seen.h"
+#include "core/documents/doc_multiget.h"
+#include "core/documents/prefetch.h"
 #include "core/documents/update.h"
-#include "core/documents/vanish.h"
+#include "core/documents/session_tombstone.h"
 #include "core/documents/version.h"
 #include "core/documents/write.h"
 #include "core/documents/write_internal.h"
@@ -19,20 +19,20 @@
 #include "core/step/hooks.h"
 #include "core/step/unit.h"
 #include "core/step/work.h"
-#include "core/tree/empty.h"
+#include "core/tree/empty_paths.h"
 #include "core/tree/tree.h"
 #include "core/tree/tree_write.h"
 #include "mapping/shard.h"
 
 /* --- Index, type, routing ----------------------------------------------------------------------------------------- */
 
-bool write__makes_index(const struct write_item *item)
+bool write__creates_index(const struct write_item *item)
 {
     return item->op != WRITE_DELETE || item->dialect == DIALECT_5 || item->version_type != VERSION_INTERNAL;
 }
 
 /* Makes the index that a write lacks, if writes may. Returns: 0, also where it is to be told as missing; WRITE_ITEM_FAILED. */
-static int make_index(struct writing *work, const struct write_item *item, struct problem *problem)
+static int make_index(struct write_executor *work, const struct write_item *item, struct problem *problem)
 {
     struct core *core = work->core;
     struct arena *arena = work->run->arena;
@@ -50,7 +50,7 @@ static int make_index(struct writing *work, const struct write_item *item, struc
 }
 
 /* The client insists on an alias, and the name is none. */
-static int fail_no_alias(struct writing *work, struct writing_item *at)
+static int fail_no_alias(struct write_executor *work, struct write_item_state *at)
 {
     struct slice name = at->item->index;
     struct buf quoted = BUF_INIT(BUF_UNLIMITED);
@@ -65,7 +65,7 @@ static int fail_no_alias(struct writing *work, struct writing_item *at)
     return WRITE_ITEM_FAILED;
 }
 
-static int find_index(struct writing *work, struct writing_item *at)
+static int find_index(struct write_executor *work, struct write_item_state *at)
 {
     struct core *core = work->core;
     const struct write_item *item = at->item;
@@ -74,7 +74,7 @@ static int find_index(struct writing *work, struct writing_item *at)
 
     if (item->require_alias && !catalog_has_alias(core->catalog, item->index))
         return fail_no_alias(work, at);
-    if (missing && write__makes_index(item) && make_index(work, item, problem) != 0)
+    if (missing && write__creates_index(item) && make_index(work, item, problem) != 0)
         return WRITE_ITEM_FAILED;
     if (catalog_find_any(core->catalog, item->index, true, item->dialect, work->run->arena, &at->index, &at->alias,
                          problem) != 0)
@@ -92,7 +92,7 @@ static int find_index(struct writing *work, struct writing_item *at)
     return 0;
 }
 
-static int find_routing(struct writing *work, struct writing_item *at)
+static int find_routing(struct write_executor *work, struct write_item_state *at)
 {
     struct slice own = at->item->routing;
     struct slice aliased = at->alias == NULL ? SLICE_NONE : at->alias->index_routing;
@@ -112,7 +112,7 @@ static int find_routing(struct writing *work, struct writing_item *at)
     return 0;
 }
 
-static int check_routing(struct writing *work, struct writing_item *at)
+static int check_routing(struct write_executor *work, struct write_item_state *at)
 {
     struct buf quoted = BUF_INIT(BUF_UNLIMITED);
 
@@ -120,7 +120,7 @@ static int check_routing(struct writing *work, struct writing_item *at)
         return 0;
     problem_set(&at->result->problem, work->run->arena, PROBLEM_ROUTING_MISSING,
                 "routing is required for [%.*s]/[%.*s]/[%.*s]", SLICE_ARG(at->index->name),
-                SLICE_ARG(writing__type_text(at)), SLICE_ARG(at->item->id));
+                SLICE_ARG(write_executor__type_text(at)), SLICE_ARG(at->item->id));
     buf_json_string(&quoted, at->index->name);
     problem_details(&at->result->problem, work->run->arena, "\"index_uuid\":\"_na_\",\"index\":%.*s",
                     SLICE_ARG(buf_as_slice(&quoted)));
@@ -128,7 +128,7 @@ static int check_routing(struct writing *work, struct writing_item *at)
     return WRITE_ITEM_FAILED;
 }
 
-static void make_key(struct writing *work, struct writing_item *at)
+static void make_key(struct write_executor *work, struct write_item_state *at)
 {
     char *bytes = arena_alloc(&work->core->scratch, DOC_KEY_PREFIX_BYTES + at->item->id.len);
 
@@ -136,12 +136,12 @@ static void make_key(struct writing *work, struct writing_item *at)
 }
 
 /* A typeless request means `_doc`, which in turn means an index's only type, whatever its name (mapping.h). */
-static struct slice type_wanted(const struct writing_item *at)
+static struct slice type_wanted(const struct write_item_state *at)
 {
     return at->item->type.len > 0 ? at->item->type : SLICE_LIT("_doc");
 }
 
-int writing__find(struct writing *work, struct writing_item *at)
+int write_executor__find(struct write_executor *work, struct write_item_state *at)
 {
     int r = find_index(work, at);
 
@@ -150,7 +150,7 @@ int writing__find(struct writing *work, struct writing_item *at)
     if (r != 0)
         return r;
     at->type = mapping_type(at->index->mapping, type_wanted(at));
-    writing__name(work, at);
+    write_executor__set_names(work, at);
     r = check_routing(work, at);
     if (r == 0 && at->type != NULL)
         make_key(work, at);
@@ -158,7 +158,7 @@ int writing__find(struct writing *work, struct writing_item *at)
 }
 
 /* Finds an index and type again after the catalog has changed under them. */
-static void find_again(struct writing *work, struct writing_item *at, uint32_t number)
+static void find_again(struct write_executor *work, struct write_item_state *at, uint32_t number)
 {
     at->index = catalog_index_by_number(work->core->catalog, number);
     if (at->alias != NULL)
@@ -167,7 +167,7 @@ static void find_again(struct writing *work, struct writing_item *at, uint32_t n
 }
 
 /* Indices of 7.x have one type. Returns: 0, WRITE_ITEM_FAILED. */
-static int refuse_second_type(const struct writing *work, struct writing_item *at)
+static int refuse_second_type(const struct write_executor *work, struct write_item_state *at)
 {
     if (at->index->dialect == DIALECT_7 && type_wanted(at).data[0] == '_' && !slice_is(type_wanted(at), "_doc")) {
         problem_set(&at->result->problem, work->run->arena, PROBLEM_INVALID_TYPE_NAME,
@@ -180,7 +180,7 @@ static int refuse_second_type(const struct writing *work, struct writing_item *a
                : WRITE_ITEM_FAILED;
 }
 
-int writing__ensure_type(struct writing *work, struct writing_item *at)
+int write_executor__ensure_type(struct write_executor *work, struct write_item_state *at)
 {
     tl_cleanup(mapping_unrefp) struct mapping *mapping = NULL;
     bool hidden = at->item->op == WRITE_DELETE;
@@ -195,7 +195,7 @@ int writing__ensure_type(struct writing *work, struct writing_item *at)
     uint32_t number = at->index->number;
     index__put_mapping(work->core, at->index, mapping, at->item->dialect);
     find_again(work, at, number);
-    writing__name(work, at);
+    write_executor__set_names(work, at);
     make_key(work, at);
     return check_routing(work, at);
 }
@@ -209,7 +209,7 @@ static bool counts_still(const struct core *core, const struct doc *doc)
 }
 
 /* Begins the walk over what a bulk replaces, from its first id to its last. */
-static void begin_walk(struct writing *work, const struct writing_item *at)
+static void begin_walk(struct write_executor *work, const struct write_item_state *at)
 {
     const struct write_item *last = &work->run->items[work->run->count - 1];
     char bytes[DOC_KEY_BYTES_MAX];
@@ -217,23 +217,23 @@ static void begin_walk(struct writing *work, const struct writing_item *at)
     work->walks = false;
     if (last->id.len <= DOC_ID_BYTES_MAX)
         work->walk =
-            doc_run_new(&work->committed, at->key, doc_key(bytes, at->index->number, at->type->number, last->id));
+            doc_multiget_new(&work->committed, at->key, doc_key(bytes, at->index->number, at->type->number, last->id));
 }
 
-/* By the walk, which does not know what the transaction itself has written. Returns: as doc_run_get(). */
-static int read_by_walk(struct writing *work, struct writing_item *at)
+/* By the walk, which does not know what the transaction itself has written. Returns: as doc_multiget_get(). */
+static int read_by_walk(struct write_executor *work, struct write_item_state *at)
 {
     const struct overlay *overlay = work->sink.overlay;
     struct slice value;
 
     if (work->walk == NULL ||
         (overlay != NULL && overlay_get(overlay, SPACE_DOCUMENTS, at->key, &value) != STORE_NOT_FOUND))
-        return DOC_RUN_UNKNOWN;
-    return doc_run_get(work->walk, at->key, &at->old);
+        return DOC_MULTIGET_UNKNOWN;
+    return doc_multiget_get(work->walk, at->key, &at->old);
 }
 
 /* Returns: what the unit has written over a document, unless the transaction has one of its own; NULL: nothing. */
-static const struct doc *find_pending(const struct writing *work, const struct writing_item *at)
+static const struct doc *find_pending(const struct write_executor *work, const struct write_item_state *at)
 {
     const struct overlay *overlay = work->sink.overlay;
     struct slice value;
@@ -245,18 +245,18 @@ static const struct doc *find_pending(const struct writing *work, const struct w
 }
 
 /* What renames have made of what is there: of what went with its session, those before it went. */
-static int stand(struct writing *work, struct writing_item *at)
+static int stand(struct write_executor *work, struct write_item_state *at)
 {
-    bool sweeps = work->run != NULL && work->run->uncounted;
+    bool sweeps = work->run != NULL && work->run->purge;
     tl_ts went = TL_TS_MAX;
-    int r = sweeps && at->old.placed ? vanish_ts(work->core->store, at->key, &at->old, &went) : 0;
+    int r = sweeps && at->old.path_tracked ? session_tombstone_ts(work->core->store, at->key, &at->old, &went) : 0;
 
-    return r == 0 ? doc_stand_as_of(&work->view, &work->core->tree_pending, at->index->number,
+    return r == 0 ? doc_apply_renames_as_of(&work->view, &work->core->tree_pending, at->index->number,
                                     went == TL_TS_MAX ? 0 : went, &at->old)
                   : r;
 }
 
-static int read_old(struct writing *work, struct writing_item *at)
+static int read_old(struct write_executor *work, struct write_item_state *at)
 {
     const struct doc *pending = find_pending(work, at);
 
@@ -264,8 +264,8 @@ static int read_old(struct writing *work, struct writing_item *at)
         at->old = *pending;
         return 0;
     }
-    const struct seen *seen = at->item->seen;
-    if (seen != NULL && work->sink.overlay == NULL && seen_holds(seen, &work->core->changes, at->key)) {
+    const struct prefetch *seen = at->item->prefetch;
+    if (seen != NULL && work->sink.overlay == NULL && prefetch_is_valid(seen, &work->core->recent_writes, at->key)) {
         at->old = seen->doc;
         at->old.value = (struct store_value){0}; /* the command's */
         return seen->found ? 0 : DOC_NOT_FOUND;
@@ -273,23 +273,23 @@ static int read_old(struct writing *work, struct writing_item *at)
     if (work->walks)
         begin_walk(work, at);
     int r = read_by_walk(work, at);
-    if (r == DOC_RUN_UNKNOWN)
+    if (r == DOC_MULTIGET_UNKNOWN)
         r = doc_get_stored(&work->view, at->index->number, at->type->number, at->item->id, &at->old);
     return r == 0 ? stand(work, at) : r;
 }
 
 /* Whether a document that is in the store went with its session. Returns: 0, 1; fatal codes. */
-static int went_with_session(const struct writing *work, const struct writing_item *at, const struct doc *doc)
+static int went_with_session(const struct write_executor *work, const struct write_item_state *at, const struct doc *doc)
 {
     struct view view = work->view;
-    bool sweeps = work->run != NULL && work->run->uncounted;
+    bool sweeps = work->run != NULL && work->run->purge;
 
     if (doc->deleted || doc->lease.data == NULL || sweeps || !owners__any_terminating(work->core))
         return 0;
-    return vanish_hides(&view, at->key, doc);
+    return session_tombstone_hides(&view, at->key, doc);
 }
 
-int writing__load(struct writing *work, struct writing_item *at)
+int write_executor__load(struct write_executor *work, struct write_item_state *at)
 {
     int r = DOC_NOT_FOUND;
 
@@ -312,11 +312,11 @@ int writing__load(struct writing *work, struct writing_item *at)
     return 0;
 }
 
-static int fail_conflict(struct writing *work, struct writing_item *at, enum conflict_kind conflict)
+static int fail_conflict(struct write_executor *work, struct write_item_state *at, enum conflict_kind conflict)
 {
     struct write_result *result = at->result;
     struct buf words = BUF_INIT(BUF_UNLIMITED);
-    struct slice type = writing__type_text(at);
+    struct slice type = write_executor__type_text(at);
 
     version__explain(&words, conflict, at->item, &at->state);
     if (at->item->dialect == DIALECT_5)
@@ -327,7 +327,7 @@ static int fail_conflict(struct writing *work, struct writing_item *at, enum con
         problem_set(&result->problem, work->run->arena, PROBLEM_VERSION_CONFLICT, "[%.*s]: version conflict, %.*s",
                     SLICE_ARG(at->item->id), SLICE_ARG(buf_as_slice(&words)));
     buf_deinit(&words);
-    writing__shard_details(work, at);
+    write_executor__shard_details(work, at);
     if (at->item->op == WRITE_INDEX || at->item->op == WRITE_CREATE)
         catalog_index_count_stat(at->index, INDEX_STAT_FAILED, 1);
     result->conflict = conflict;
@@ -336,7 +336,7 @@ static int fail_conflict(struct writing *work, struct writing_item *at, enum con
     return WRITE_ITEM_FAILED;
 }
 
-int writing__check_version(struct writing *work, struct writing_item *at, bool create)
+int write_executor__check_version(struct write_executor *work, struct write_item_state *at, bool create)
 {
     enum conflict_kind conflict = version__check(at->item, &at->state, create);
 
@@ -346,7 +346,7 @@ int writing__check_version(struct writing *work, struct writing_item *at, bool c
 /* --- Writing ------------------------------------------------------------------------------------------------------ */
 
 /* What was parsed to find out where the document will lie (write_targets.c), if that holds still. */
-static bool parsed_before(const struct writing *work, const struct writing_item *at, struct document *ret_document)
+static bool parsed_before(const struct write_executor *work, const struct write_item_state *at, struct document *ret_document)
 {
     const struct write_run *run = work->run;
     const struct write_parsed *parsed = run->parsed == NULL ? NULL : &run->parsed[at->item - run->items];
@@ -357,7 +357,7 @@ static bool parsed_before(const struct writing *work, const struct writing_item 
     return true;
 }
 
-static int parse(struct writing *work, struct writing_item *at, struct slice source, const struct json_doc *parsed,
+static int parse(struct write_executor *work, struct write_item_state *at, struct slice source, const struct json_doc *parsed,
                  struct document *ret_document)
 {
     const struct mapping *mapping = at->index->mapping;
@@ -381,7 +381,7 @@ static int parse(struct writing *work, struct writing_item *at, struct slice sou
 }
 
 /* Fills what every change tells. */
-static void tell(struct writing_item *at, enum write_outcome outcome, const struct doc *doc)
+static void tell(struct write_item_state *at, enum write_outcome outcome, const struct doc *doc)
 {
     at->result->outcome = outcome;
     at->result->version = doc->version;
@@ -389,7 +389,7 @@ static void tell(struct writing_item *at, enum write_outcome outcome, const stru
     at->result->routing = doc->routing;
 }
 
-static int take_version(struct writing *work, struct writing_item *at, struct doc *doc)
+static int take_version(struct write_executor *work, struct write_item_state *at, struct doc *doc)
 {
     doc->version = version__next(at->item, &at->state);
     if (doc->version < 0) {
@@ -404,9 +404,9 @@ static int take_version(struct writing *work, struct writing_item *at, struct do
 }
 
 /* Whether locks allow the document to lie where its path says. */
-static int check_place(struct writing *work, struct writing_item *at, const struct document *document)
+static int check_place(struct write_executor *work, struct write_item_state *at, const struct document *document)
 {
-    const struct write_placing *placing = work->run->placing;
+    const struct write_path_check *placing = work->run->path_check;
     struct write_target to = {
         .index = at->index->name, .type = at->type->name, .id = at->item->id, .new_path = document->place};
 
@@ -415,7 +415,7 @@ static int check_place(struct writing *work, struct writing_item *at, const stru
     return WRITE_ITEM_FAILED;
 }
 
-static int check_lease(struct writing *work, struct writing_item *at)
+static int check_lease(struct write_executor *work, struct write_item_state *at)
 {
     if (at->item->lease.len == 0)
         return 0;
@@ -425,7 +425,7 @@ static int check_lease(struct writing *work, struct writing_item *at)
 }
 
 /* Whether the session may have one more, if it is one more. */
-static int check_lease_count(struct writing *work, struct writing_item *at, struct slice lease)
+static int check_lease_count(struct write_executor *work, struct write_item_state *at, struct slice lease)
 {
     if (lease.data == NULL || (at->state.live && slice_equal(at->old.lease, lease)))
         return 0;
@@ -434,7 +434,7 @@ static int check_lease_count(struct writing *work, struct writing_item *at, stru
                : WRITE_ITEM_FAILED;
 }
 
-struct tree_writer writing__tree(struct writing *work, const struct catalog_index *index)
+struct tree_writer write_executor__tree_writer(struct write_executor *work, const struct catalog_index *index)
 {
     struct core *core = work->core;
 
@@ -446,47 +446,47 @@ struct tree_writer writing__tree(struct writing *work, const struct catalog_inde
                                 .batch = core->batch,
                                 .pending = &core->tree_pending,
                                 .ts = core->ts,
-                                .made = &core->births_made};
+                                .origins_created = &core->origins_created};
 }
 
 /* Finds what the document is born as, where renames can move it. From here on the item must not fail. */
-static int be_born(struct writing *work, struct writing_item *at, const struct document *document, struct doc *doc)
+static int be_born(struct write_executor *work, struct write_item_state *at, const struct document *document, struct doc *doc)
 {
-    struct tree_writer writer = writing__tree(work, at->index);
+    struct tree_writer writer = write_executor__tree_writer(work, at->index);
 
     if (document->path.data == NULL || !mapping_is_tree(at->index->mapping))
         return 0;
-    int r = tree_make(&writer, document->path, &work->core->arena, &doc->birth, &doc->stamp);
+    int r = tree_resolve_or_create(&writer, document->path, &work->core->arena, &doc->origin, &doc->rename_base);
     if (r != 0)
         return tl_trace(r);
     if (work->sink.overlay == NULL)
-        empty_places_fill(&work->core->empty, at->index->number, document->path);
-    doc->placed = true;
-    doc->path_at = (size_t)(document->path_raw.data - document->json.source.data);
+        empty_paths_invalidate(&work->core->empty_paths, at->index->number, document->path);
+    doc->path_tracked = true;
+    doc->path_offset = (size_t)(document->path_raw.data - document->json.source.data);
     doc->path_len = document->path_raw.len;
-    if (doc->birth.data != document->path.data)
+    if (doc->origin.data != document->path.data)
         return 0;
     /* What it points to may go when entries are flushed. */
     bool as_written = slice_equal(document->path, document->path_raw);
-    doc->birth = as_written ? slice_make(doc->source.data + doc->path_at, doc->path_len)
+    doc->origin = as_written ? slice_make(doc->source.data + doc->path_offset, doc->path_len)
                             : arena_copy(&work->core->arena, document->path);
     return 0;
 }
 
 /* Has the tree know whose version renames may come to the end of, as a client may have given it. */
-static void note_version(struct writing *work, const struct writing_item *at, const struct doc *doc)
+static void note_version(struct write_executor *work, const struct write_item_state *at, const struct doc *doc)
 {
-    bool high = doc->placed && doc->version >= TREE_VERSION_HIGH;
+    bool high = doc->path_tracked && doc->version >= TREE_VERSION_HIGH;
     struct tree_writer writer;
 
     if (!high && !(at->has_old && at->old.version >= TREE_VERSION_HIGH && mapping_is_tree(at->index->mapping)))
         return;
-    writer = writing__tree(work, at->index);
-    tree_note_version(&writer, slice_from_offset(at->key, sizeof(uint32_t)), high);
+    writer = write_executor__tree_writer(work, at->index);
+    tree_set_version_high(&writer, slice_from_offset(at->key, sizeof(uint32_t)), high);
 }
 
 /* Puts a parsed source in place of what is there. */
-static int put(struct writing *work, struct writing_item *at, const struct document *document, struct slice source,
+static int put(struct write_executor *work, struct write_item_state *at, const struct document *document, struct slice source,
                struct slice lease)
 {
     struct doc doc = {.routing = at->routing, .lease = lease, .source = source};
@@ -503,15 +503,15 @@ static int put(struct writing *work, struct writing_item *at, const struct docum
     if (r == 0)
         note_version(work, at, &doc);
     if (r == 0)
-        r = writing__change_entries(work, at, document, &doc);
+        r = write_executor__change_entries(work, at, document, &doc);
     if (r == 0)
-        r = writing__record(work, at, &doc);
+        r = write_executor__record(work, at, &doc);
     if (r == 0)
         tell(at, at->state.live ? WRITE_UPDATED : WRITE_CREATED, &doc);
     return r;
 }
 
-static int check_limits(struct writing *work, struct writing_item *at, struct slice source)
+static int check_limits(struct write_executor *work, struct write_item_state *at, struct slice source)
 {
     if (source.len <= work->core->limits.document_bytes_max)
         return 0;
@@ -521,11 +521,11 @@ static int check_limits(struct writing *work, struct writing_item *at, struct sl
     return WRITE_ITEM_FAILED;
 }
 
-static int run_index(struct writing *work, struct writing_item *at)
+static int run_index(struct write_executor *work, struct write_item_state *at)
 {
     const struct write_item *item = at->item;
     struct document document = {0};
-    int r = writing__ensure_type(work, at);
+    int r = write_executor__ensure_type(work, at);
 
     if (r == 0)
         r = check_limits(work, at, item->source);
@@ -534,9 +534,9 @@ static int run_index(struct writing *work, struct writing_item *at)
     if (r == 0 && !parsed_before(work, at, &document))
         r = parse(work, at, item->source, item->parsed, &document);
     if (r == 0)
-        r = writing__load(work, at);
+        r = write_executor__load(work, at);
     if (r == 0)
-        r = writing__check_version(work, at, item->op == WRITE_CREATE);
+        r = write_executor__check_version(work, at, item->op == WRITE_CREATE);
     if (r == 0)
         r = put(work, at, &document, item->source, item->lease.len > 0 ? item->lease : SLICE_NONE);
     document_release(&document);
@@ -544,7 +544,7 @@ static int run_index(struct writing *work, struct writing_item *at)
 }
 
 /* Of what is there, also when that has been released. */
-static struct slice routing_kept(const struct writing *work, const struct writing_item *at)
+static struct slice routing_kept(const struct write_executor *work, const struct write_item_state *at)
 {
     return at->old.routing.data == NULL ? SLICE_NONE : arena_copy(work->run->arena, at->old.routing);
 }
@@ -553,7 +553,7 @@ static struct slice routing_kept(const struct writing *work, const struct writin
  * Deletes what is there, if anything: a tombstone is written in either case. It keeps the document's routing, by which a copy elsewhere finds
  * the document that is to go there, too.
  */
-static int remove_document(struct writing *work, struct writing_item *at)
+static int remove_document(struct write_executor *work, struct write_item_state *at)
 {
     struct doc doc = {.deleted = true, .routing = at->has_old ? routing_kept(work, at) : at->routing};
     int r = take_version(work, at, &doc);
@@ -561,9 +561,9 @@ static int remove_document(struct writing *work, struct writing_item *at)
     if (r == 0)
         note_version(work, at, &doc);
     if (r == 0)
-        r = writing__remove_entries(work, at);
+        r = write_executor__remove_entries(work, at);
     if (r == 0)
-        r = writing__record(work, at, &doc);
+        r = write_executor__record(work, at, &doc);
     if (r == 0)
         tell(at, at->state.live ? WRITE_DELETED : WRITE_NOT_FOUND, &doc);
     return r;
@@ -573,7 +573,7 @@ static int remove_document(struct writing *work, struct writing_item *at)
  * Whether the request would have been sent to the shard that has the document, or its tombstone. In Elasticsearch it is
  * not there for anybody who names another routing.
  */
-static bool routing_leads_there(const struct writing_item *at)
+static bool routing_leads_there(const struct write_item_state *at)
 {
     struct slice asked = at->routing.len > 0 ? at->routing : at->item->id;
     struct slice kept = at->old.routing.len > 0 ? at->old.routing : at->item->id;
@@ -582,7 +582,7 @@ static bool routing_leads_there(const struct writing_item *at)
 }
 
 /* A delete that finds nothing and leaves what is there alone. */
-static int miss_document(struct writing *work, struct writing_item *at)
+static int miss_document(struct write_executor *work, struct write_item_state *at)
 {
     struct doc doc = {.deleted = true};
 
@@ -593,14 +593,14 @@ static int miss_document(struct writing *work, struct writing_item *at)
     return r;
 }
 
-static int run_delete(struct writing *work, struct writing_item *at)
+static int run_delete(struct write_executor *work, struct write_item_state *at)
 {
-    int r = writing__ensure_type(work, at);
+    int r = write_executor__ensure_type(work, at);
 
     if (r == 0 && at->item->id.len > DOC_ID_BYTES_MAX)
         return miss_document(work, at); /* no document has such an id */
     if (r == 0)
-        r = writing__load(work, at);
+        r = write_executor__load(work, at);
     if (r == 0 && at->item->only_session.len > 0 &&
         (!at->state.live || !slice_equal(at->old.lease, at->item->only_session))) { /* it is somebody else's by now */
         at->result->outcome = WRITE_NOOP;
@@ -609,17 +609,17 @@ static int run_delete(struct writing *work, struct writing_item *at)
     if (r == 0 && at->has_old && !routing_leads_there(at))
         return miss_document(work, at);
     if (r == 0)
-        r = writing__check_version(work, at, false);
+        r = write_executor__check_version(work, at, false);
     return r == 0 ? remove_document(work, at) : r;
 }
 
 /* --- Updating ----------------------------------------------------------------------------------------------------- */
 
-static int fail_missing(struct writing *work, struct writing_item *at)
+static int fail_missing(struct write_executor *work, struct write_item_state *at)
 {
     problem_set(&at->result->problem, work->run->arena, PROBLEM_DOCUMENT_MISSING, "[%.*s][%.*s]: document missing",
-                SLICE_ARG(writing__type_text(at)), SLICE_ARG(at->item->id));
-    writing__shard_details(work, at);
+                SLICE_ARG(write_executor__type_text(at)), SLICE_ARG(at->item->id));
+    write_executor__shard_details(work, at);
     at->result->version = VERSION_NOT_FOUND;
     at->result->seq_no = SEQ_NO_ANY;
     return WRITE_ITEM_FAILED;
@@ -629,7 +629,7 @@ static int fail_missing(struct writing *work, struct writing_item *at)
  * The routing that an update leaves to a document that was there: its own; but that of a call with a doc is the doc's, too, and
  * an alias gives its routing to a document that has none.
  */
-static struct slice routing_left(const struct writing *work, const struct writing_item *at)
+static struct slice routing_left(const struct write_executor *work, const struct write_item_state *at)
 {
     const struct write_update *asked = at->item->update;
 
@@ -640,11 +640,11 @@ static struct slice routing_left(const struct writing *work, const struct writin
     return routing_kept(work, at);
 }
 
-static int put_updated(struct writing *work, struct writing_item *at, const struct update *update)
+static int put_updated(struct write_executor *work, struct write_item_state *at, const struct update *update)
 {
     struct slice lease = at->state.live ? at->old.lease : SLICE_NONE;
     struct document document = {0};
-    int r = writing__ensure_type(work, at);
+    int r = write_executor__ensure_type(work, at);
 
     if (at->item->lease.len > 0)
         lease = at->item->lease;
@@ -664,7 +664,7 @@ static int put_updated(struct writing *work, struct writing_item *at, const stru
     return r;
 }
 
-static void tell_noop(struct writing *work, struct writing_item *at)
+static void tell_noop(struct write_executor *work, struct write_item_state *at)
 {
     catalog_index_count_stat(at->index, INDEX_STAT_NOOPS, 1);
     at->result->outcome = WRITE_NOOP;
@@ -675,12 +675,12 @@ static void tell_noop(struct writing *work, struct writing_item *at)
 }
 
 /* What an update makes anew is created under the update's own condition, which no missing document has met. */
-static int check_made(struct writing *work, struct writing_item *at)
+static int check_made(struct write_executor *work, struct write_item_state *at)
 {
     const struct write_item *item = at->item;
 
     if (item->version == VERSION_ANY || !item->update->single || at->item->dialect != DIALECT_5)
-        return writing__check_version(work, at, true);
+        return write_executor__check_version(work, at, true);
     problem_set(&at->result->problem, work->run->arena, PROBLEM_ACTION_REQUEST_VALIDATION,
                 "Validation Failed: 1: create operations %s. use index instead;",
                 item->version_type == VERSION_INTERNAL ? "do not support explicit versions"
@@ -688,7 +688,7 @@ static int check_made(struct writing *work, struct writing_item *at)
     return WRITE_ITEM_FAILED;
 }
 
-static int act(struct writing *work, struct writing_item *at, const struct update *update)
+static int act(struct write_executor *work, struct write_item_state *at, const struct update *update)
 {
     bool shown = at->item->update->want_source && update->source.data != NULL;
     int r = update->op == UPDATE_CREATE ? check_made(work, at) : 0;
@@ -708,22 +708,22 @@ static int act(struct writing *work, struct writing_item *at, const struct updat
     return r;
 }
 
-static int run_update(struct writing *work, struct writing_item *at)
+static int run_update(struct write_executor *work, struct write_item_state *at)
 {
-    struct update update = writing__update(work, at, work->run->arena);
-    int r = writing__load(work, at);
+    struct update update = write_executor__update(work, at, work->run->arena);
+    int r = write_executor__load(work, at);
 
     if (r == 0 && at->state.live)
-        r = writing__check_version(work, at, false);
+        r = write_executor__check_version(work, at, false);
     if (r != 0)
         return r;
     update.old = at->state.live && routing_leads_there(at) ? &at->old : NULL;
     if (update.old != NULL)
-        writing__count_source(work, at->old.source, 0);
+        write_executor__count_source(work, at->old.source, 0);
     r = update_run(&update, &at->result->problem);
-    writing__count_script(work, &update);
+    write_executor__count_script(work, &update);
     at->result->script_long = update.script_long;
-    at->result->script_exhausted = update.script_spent;
+    at->result->script_exhausted = update.script_exhausted;
     if (r == UPDATE_MISSING)
         return fail_missing(work, at);
     if (r != 0)
@@ -734,18 +734,18 @@ static int run_update(struct writing *work, struct writing_item *at)
 /* --- What went with a session ------------------------------------------------------------------------------------- */
 
 /* The rest of what went with its session is swept away, whoever looks. Requires: the item's key. */
-static int sweep_away(struct writing *work, const struct writing_item *at, const struct doc *doc)
+static int sweep_away(struct write_executor *work, const struct write_item_state *at, const struct doc *doc)
 {
     struct core *core = work->core;
     struct arena *arena = &core->arena;
     struct write_item *item = arena_zalloc(arena, sizeof(*item));
     struct write_result *result = arena_zalloc(arena, sizeof(*result));
     struct write_run run = {
-        .items = item, .count = 1, .cleanup = true, .uncounted = true, .arena = arena, .results = result};
+        .items = item, .count = 1, .cleanup = true, .purge = true, .arena = arena, .results = result};
     bool failed;
 
     *item = write__removal_of(arena, at->index, at->type, at->item->id, doc->lease, doc->routing);
-    writing__flush_entries(work); /* the run needs the scratch arena */
+    write_executor__flush_entries(work); /* the run needs the scratch arena */
     return write__run(core, &run, &failed);
 }
 
@@ -753,11 +753,11 @@ static int sweep_away(struct writing *work, const struct writing_item *at, const
  * Before an item takes the place of what went with its session, that is swept away for good, in the unit itself, whatever becomes of
  * the item and of its transaction. So the item finds a tombstone, as it will be later.
  */
-static int clear_place(struct writing *work, struct writing_item *at)
+static int clear_place(struct write_executor *work, struct write_item_state *at)
 {
     struct doc doc;
 
-    if (at->type == NULL || work->run->uncounted || !owners__any_terminating(work->core) ||
+    if (at->type == NULL || work->run->purge || !owners__any_terminating(work->core) ||
         at->item->id.len > DOC_ID_BYTES_MAX ||
         (work->core->pending.count > 0 && map_get(&work->core->pending, at->key) != NULL))
         return 0;
@@ -775,7 +775,7 @@ static int clear_place(struct writing *work, struct writing_item *at)
 
 /* --- An item ------------------------------------------------------------------------------------------------------ */
 
-static int check_id(struct writing *work, struct writing_item *at)
+static int check_id(struct write_executor *work, struct write_item_state *at)
 {
     size_t len = at->item->id.len;
 
@@ -790,19 +790,19 @@ static int check_id(struct writing *work, struct writing_item *at)
     return WRITE_ITEM_FAILED;
 }
 
-int writing__item(struct writing *work, const struct write_item *item, struct write_result *result)
+int write_executor__item(struct write_executor *work, const struct write_item *item, struct write_result *result)
 {
-    struct writing_item at = {.item = item, .result = result};
+    struct write_item_state at = {.item = item, .result = result};
     int r;
 
     core__work(work->core, WORK_ITEM);
     result->index = item->index;
-    result->type = writing__type_text(&at);
+    result->type = write_executor__type_text(&at);
     result->version = VERSION_NOT_FOUND;
     result->seq_no = SEQ_NO_ANY;
     r = check_id(work, &at);
     if (r == 0)
-        r = writing__find(work, &at);
+        r = write_executor__find(work, &at);
     if (r == 0)
         r = clear_place(work, &at);
     if (r == 0)

@@ -10,7 +10,7 @@
 #include "core/catalog/catalog.h"
 #include "core/catalog/index.h"
 #include "core/documents/doc.h"
-#include "core/documents/doc_run.h"
+#include "core/documents/doc_multiget.h"
 #include "core/documents/update.h"
 #include "core/documents/write.h"
 #include "core/documents/write_internal.h"
@@ -20,7 +20,7 @@
 
 /* The targets of a command while they are found. */
 struct targeting {
-    struct writing work;
+    struct write_executor work;
     struct write_run run;        /* of the items, not to be run: what is read by one walk is chosen by it */
     struct write_parsed *parsed; /* by item; NULL: none yet */
     struct write_targets before; /* of the look before, in the same unit; none: there was none */
@@ -47,7 +47,7 @@ static struct slice keep_path(struct core *core, struct slice path, struct slice
 }
 
 /* Where a document lies; data NULL where it has no path. `before`: where it was found before; data NULL: nowhere. */
-static struct slice stored_path(struct core *core, const struct writing_item *at, struct slice before)
+static struct slice stored_path(struct core *core, const struct write_item_state *at, struct slice before)
 {
     struct arena_mark mark = arena_mark(&core->scratch);
     struct document document = {0};
@@ -61,7 +61,7 @@ static struct slice stored_path(struct core *core, const struct writing_item *at
 }
 
 /* Remembers for the run what it would parse again: the source of an item as it is, that brings no new field. */
-static void keep_parsed(struct targeting *targeting, const struct writing_item *at, const struct document *document)
+static void keep_parsed(struct targeting *targeting, const struct write_item_state *at, const struct document *document)
 {
     struct core *core = targeting->work.core;
     const struct write_run *run = &targeting->run;
@@ -74,7 +74,7 @@ static void keep_parsed(struct targeting *targeting, const struct writing_item *
 }
 
 /* Whether the run may use what is parsed of an item: a mapping that was changed in this unit may go, and another come where it lay. */
-static bool may_keep(const struct targeting *targeting, const struct writing_item *at)
+static bool may_keep(const struct targeting *targeting, const struct write_item_state *at)
 {
     const struct core *core = targeting->work.core;
 
@@ -85,7 +85,7 @@ static bool may_keep(const struct targeting *targeting, const struct writing_ite
  * Where a document will lie that has this source; data NULL where it has no path. `keep`: what is parsed is for the run. `before`: as the look
  * before found it; data NULL: nowhere.
  */
-static struct slice path_after(struct targeting *targeting, const struct writing_item *at, struct slice source,
+static struct slice path_after(struct targeting *targeting, const struct write_item_state *at, struct slice source,
                                bool keep, struct slice before)
 {
     struct core *core = targeting->work.core;
@@ -107,10 +107,10 @@ static struct slice path_after(struct targeting *targeting, const struct writing
 }
 
 /* The source that the item will leave, which an update has in the scratch arena; data NULL: none. */
-static int source_after(struct targeting *targeting, struct writing_item *at, struct slice *ret_source)
+static int source_after(struct targeting *targeting, struct write_item_state *at, struct slice *ret_source)
 {
-    struct writing *work = &targeting->work;
-    struct update update = writing__update(work, at, &work->core->scratch);
+    struct write_executor *work = &targeting->work;
+    struct update update = write_executor__update(work, at, &work->core->scratch);
     struct problem problem;
     int r;
 
@@ -123,7 +123,7 @@ static int source_after(struct targeting *targeting, struct writing_item *at, st
     }
     update.old = at->state.live ? &at->old : NULL;
     r = update_run(&update, &problem);
-    writing__count_script(work, &update);
+    write_executor__count_script(work, &update);
     if (r < 0)
         return tl_trace(r);
     if (r == 0 && update.op != UPDATE_DELETE)
@@ -136,18 +136,18 @@ static int find_committed(struct targeting *targeting, struct write_target *targ
 {
     const struct overlay *overlay = targeting->work.sink.overlay;
 
-    target->lies = target->old_path;
+    target->committed_path = target->old_path;
     if (overlay == NULL || overlay_count_in(overlay, SPACE_TREE) == 0)
         return 0;
-    return write__place(targeting->work.core, NULL, target->index, target->type, target->id, &target->lies);
+    return write__path_of(targeting->work.core, NULL, target->index, target->type, target->id, &target->committed_path);
 }
 
-static int find_paths(struct targeting *targeting, struct writing_item *at, const struct write_target *before,
+static int find_paths(struct targeting *targeting, struct write_item_state *at, const struct write_target *before,
                       struct write_target *target)
 {
     static const struct write_target nothing = {0};
     struct slice after;
-    int r = writing__load(&targeting->work, at);
+    int r = write_executor__load(&targeting->work, at);
 
     if (before == NULL)
         before = &nothing;
@@ -167,7 +167,7 @@ static int find_paths(struct targeting *targeting, struct writing_item *at, cons
  * Where the document will lie that makes its index, or its type: under the mapping that there will be then. An item that
  * will fail lies nowhere.
  */
-static int find_first_path(struct targeting *targeting, struct writing_item *at, struct write_target *target)
+static int find_first_path(struct targeting *targeting, struct write_item_state *at, struct write_target *target)
 {
     struct core *core = targeting->work.core;
     enum dialect dialect = at->item->dialect;
@@ -208,14 +208,14 @@ static int find_target(struct targeting *targeting, const struct write_item *ite
     struct core *core = targeting->work.core;
     struct problem problem;
     struct write_result result = {0};
-    struct writing_item at = {.item = item, .result = &result};
+    struct write_item_state at = {.item = item, .result = &result};
     const struct catalog_alias *alias;
     int r = 0;
 
     core__work(core, WORK_ITEM);
     core__work_indivisible(core, item->source.len / WORK_BYTES);
     target->index = item->index;
-    target->type = writing__type_text(&at);
+    target->type = write_executor__type_text(&at);
     target->id = item->id;
     target->new_path_known = true;
     if (item->id.len == 0 || item->id.len > DOC_ID_BYTES_MAX)
@@ -248,7 +248,7 @@ static struct targeting targeting_of(struct core *core, const struct command *co
                  .sink = {core->batch, (struct overlay *)(uintptr_t)overlay},
                  .view = core__view(core, overlay),
                  .committed = core__view(core, NULL),
-                 .script_steps = writing__steps_shared(core)},
+                 .script_steps = write_executor__shared_steps(core)},
         .run = {.items = write->items, .count = write->item_count, .cleanup = write->cleanup},
     };
 }
@@ -257,7 +257,7 @@ int write__targets(struct core *core, struct command *command, const struct over
                    struct write_targets *io_targets)
 {
     struct write_command *write = &command->write;
-    uint64_t steps_max = update_piece_steps(&core->limits.script, write->atomic) / 2; /* they run a second time */
+    uint64_t steps_max = update_command_steps_max(&core->limits.script, write->atomic) / 2; /* they run a second time */
     struct targeting targeting = targeting_of(core, command, overlay);
     struct write_targets targets = {.items =
                                         arena_zalloc(&core->arena, (write->item_count + 1) * sizeof(*targets.items))};
@@ -266,7 +266,7 @@ int write__targets(struct core *core, struct command *command, const struct over
 
     targeting.before = *io_targets;
     targeting.work.run = &targeting.run;
-    targeting.work.walks = writing__ids_rise(&targeting.run);
+    targeting.work.walks = write_executor__ids_are_sorted(&targeting.run);
     for (size_t i = 0; i < write->item_count && r >= 0; i++) {
         struct write_target *target = &targets.items[targets.count];
         if (cut && targeting.work.steps_taken > steps_max)
@@ -282,8 +282,8 @@ int write__targets(struct core *core, struct command *command, const struct over
         target->item = i;
         targets.count++;
     }
-    doc_run_free(targeting.work.walk);
-    writing__keep_steps(&targeting.work);
+    doc_multiget_free(targeting.work.walk);
+    write_executor__return_steps(&targeting.work);
     write->script_steps += targeting.work.steps_taken;
     if (r < 0)
         return tl_trace(r);
@@ -292,13 +292,13 @@ int write__targets(struct core *core, struct command *command, const struct over
     return 0;
 }
 
-int write__place(struct core *core, const struct overlay *overlay, struct slice index, struct slice type,
+int write__path_of(struct core *core, const struct overlay *overlay, struct slice index, struct slice type,
                  struct slice id, struct slice *ret_path)
 {
-    struct writing work = {.core = core, .sink = {core->batch, (struct overlay *)(uintptr_t)overlay}};
+    struct write_executor work = {.core = core, .sink = {core->batch, (struct overlay *)(uintptr_t)overlay}};
     struct write_item item = {.index = index, .type = type, .id = id};
     struct write_result result = {0};
-    struct writing_item at = {.item = &item, .result = &result, .index = catalog_index(core->catalog, index)};
+    struct write_item_state at = {.item = &item, .result = &result, .index = catalog_index(core->catalog, index)};
 
     *ret_path = SLICE_NONE;
     at.type = at.index == NULL ? NULL : mapping_type(at.index->mapping, type);
@@ -306,7 +306,7 @@ int write__place(struct core *core, const struct overlay *overlay, struct slice 
         return 0;
     work.view = core__view(core, overlay);
     at.key = doc_key(arena_alloc(&core->arena, DOC_KEY_BYTES_MAX), at.index->number, at.type->number, id);
-    int r = writing__load(&work, &at);
+    int r = write_executor__load(&work, &at);
     if (r == 0 && at.state.live)
         *ret_path = stored_path(core, &at, SLICE_NONE);
     doc_release(&at.old);

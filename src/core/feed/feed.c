@@ -14,7 +14,7 @@ enum { KEPT_BYTES_MAX = 1 << 20, DOCUMENT_KEY_PREFIX = 6 };
 int feed__open(struct core *core)
 {
     struct feed *feed = &core->feed;
-    int r = feed_begun(core->store, &feed->off, &feed->from);
+    int r = feed_read_state(core->store, &feed->off, &feed->from);
 
     feed->known = r == 0;
     feed->changes = BUF_INIT(BUF_UNLIMITED);
@@ -28,38 +28,38 @@ void feed__close(struct core *core)
 
 /* --- Noting ------------------------------------------------------------------------------------------------------- */
 
-void feed__note(struct core *core, const struct feed_change *change, bool again)
+void feed__record_change(struct core *core, const struct feed_change *change, bool again)
 {
     struct feed *feed = &core->feed;
 
     REQUIRE(core->open);
     if (feed->off)
         return;
-    feed->repeats |= again || (change->what > FEED_DELETED && feed->count > 0);
+    feed->repeats |= again || (change->kind > FEED_DELETED && feed->count > 0);
     feed_change_put(&feed->changes, change);
     feed->count++;
 }
 
-void feed__note_document(struct core *core, bool deleted, struct slice key, bool again)
+void feed__record_document(struct core *core, bool deleted, struct slice key, bool again)
 {
     const unsigned char *at = (const unsigned char *)key.data;
 
     REQUIRE(key.len >= DOCUMENT_KEY_PREFIX);
     struct feed_change change = {
-        .what = deleted ? FEED_DELETED : FEED_WRITTEN,
+        .kind = deleted ? FEED_DELETED : FEED_WRITTEN,
         .index = (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3],
         .type = (uint16_t)(at[4] << 8 | at[5]),
         .name = slice_from_offset(key, DOCUMENT_KEY_PREFIX),
     };
-    feed__note(core, &change, again);
+    feed__record_change(core, &change, again);
 }
 
-void feed__note_transaction(struct core *core, struct slice id)
+void feed__set_transaction(struct core *core, struct slice id)
 {
     core->feed.transaction = arena_copy(&core->arena, id);
 }
 
-void feed__forget(struct core *core)
+void feed__discard(struct core *core)
 {
     struct feed *feed = &core->feed;
 
@@ -77,7 +77,7 @@ void feed__forget(struct core *core)
 /* What tells two changes of one thing from changes of two: a document's key whatever became of it, else all of the change. */
 static struct slice thing_of(const struct feed_change *change, struct slice bytes)
 {
-    return change->what <= FEED_DELETED ? slice_from_offset(bytes, 1) : bytes;
+    return change->kind <= FEED_DELETED ? slice_from_offset(bytes, 1) : bytes;
 }
 
 /* Leaves out each change of which there is a later one. Renames all stay, in their order. */
@@ -91,14 +91,14 @@ static void leave_out_repeats(struct feed *feed)
 
     for (struct slice at = rest; feed_change_take(&rest, &change); at = rest) {
         struct slice bytes = slice_make(at.data, at.len - rest.len);
-        map_put(change.what <= FEED_DELETED ? &documents : &others, thing_of(&change, bytes),
+        map_put(change.kind <= FEED_DELETED ? &documents : &others, thing_of(&change, bytes),
                 (void *)(uintptr_t)at.data);
     }
     rest = all;
     for (struct slice at = rest; feed_change_take(&rest, &change); at = rest) {
         struct slice bytes = slice_make(at.data, at.len - rest.len);
-        const struct map *map = change.what <= FEED_DELETED ? &documents : &others;
-        if (change.what != FEED_RENAMED && map_get(map, thing_of(&change, bytes)) != at.data)
+        const struct map *map = change.kind <= FEED_DELETED ? &documents : &others;
+        if (change.kind != FEED_RENAMED && map_get(map, thing_of(&change, bytes)) != at.data)
             continue;
         buf_slice(&kept, bytes);
         count++;
@@ -148,7 +148,7 @@ static void put_records(struct core *core)
     buf_deinit(&record);
 }
 
-void feed__keep(struct core *core)
+void feed__flush(struct core *core)
 {
     struct feed *feed = &core->feed;
 

@@ -13,10 +13,10 @@ struct core;
 struct store;
 
 /* What happened. The numbers are in the store, and never change. */
-enum feed_what {
+enum feed_kind {
     FEED_WRITTEN = 1, /* a document; what it is now its version says */
     FEED_DELETED = 2,
-    FEED_INDEX_MADE = 3,
+    FEED_INDEX_CREATED = 3,
     FEED_INDEX_DELETED = 4,
     FEED_MAPPING = 5,
     FEED_ALIASES = 6,
@@ -25,7 +25,7 @@ enum feed_what {
 };
 
 struct feed_change {
-    enum feed_what what;
+    enum feed_kind kind;
     uint32_t index;    /* its number, */
     uint16_t type;     /* a document's, */
     struct slice name; /* its id; of an index made or deleted its name; of a rename where it lay */
@@ -59,7 +59,7 @@ struct slice feed_key(char bytes[FEED_KEY_BYTES], tl_ts ts, uint32_t part);
 bool feed_key_parse(struct slice key, tl_ts *ret_ts, uint32_t *ret_part);
 
 /* What the store says of the feed, on any thread. Returns: 0; STORE_NOT_FOUND: it has not begun; fatal codes. */
-int feed_begun(struct store *store, bool *ret_off, tl_ts *ret_from) TL_MUST_USE;
+int feed_read_state(struct store *store, bool *ret_off, tl_ts *ret_from) TL_MUST_USE;
 
 /* --- In units ----------------------------------------------------------------------------------------------------- */
 
@@ -68,14 +68,14 @@ int feed__open(struct core *core) TL_MUST_USE;
 void feed__close(struct core *core);
 
 /* Notes what the open unit changes. `again`: the unit may have noted the same document before. */
-void feed__note(struct core *core, const struct feed_change *change, bool again);
+void feed__record_change(struct core *core, const struct feed_change *change, bool again);
 /* The same of a document, by its key in SPACE_DOCUMENTS. */
-void feed__note_document(struct core *core, bool deleted, struct slice key, bool again);
+void feed__record_document(struct core *core, bool deleted, struct slice key, bool again);
 /* What the unit changes is a transaction's. */
-void feed__note_transaction(struct core *core, struct slice id);
+void feed__set_transaction(struct core *core, struct slice id);
 /* Forgets what was noted. */
-void feed__forget(struct core *core);
+void feed__discard(struct core *core);
 /* Puts it into the unit's batch. */
-void feed__keep(struct core *core);
+void feed__flush(struct core *core);
 
 #endif

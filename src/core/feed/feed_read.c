@@ -16,7 +16,7 @@ struct feed_scan {
 static int check_reach(struct store *store, tl_ts since, tl_ts *ret_from)
 {
     bool off = false;
-    int r = feed_begun(store, &off, ret_from);
+    int r = feed_read_state(store, &off, ret_from);
 
     if (r < 0)
         return tl_trace(r);

@@ -18,13 +18,13 @@ static bool take_bytes(struct slice *bytes, struct slice *ret_bytes)
 
 void feed_change_put(struct buf *buf, const struct feed_change *change)
 {
-    buf_byte(buf, (char)change->what);
+    buf_byte(buf, (char)change->kind);
     buf_varint(buf, change->index);
-    if (change->what <= FEED_DELETED)
+    if (change->kind <= FEED_DELETED)
         buf_varint(buf, change->type);
-    if (change->what <= FEED_INDEX_DELETED || change->what == FEED_RENAMED)
+    if (change->kind <= FEED_INDEX_DELETED || change->kind == FEED_RENAMED)
         put_bytes(buf, change->name);
-    if (change->what == FEED_RENAMED)
+    if (change->kind == FEED_RENAMED)
         put_bytes(buf, change->to);
 }
 
@@ -33,7 +33,7 @@ static bool take_numbers(struct slice *bytes, struct feed_change *change)
     uint64_t index, type = 0;
     if (!slice_take_varint(bytes, &index) || index > UINT32_MAX)
         return false;
-    if (change->what <= FEED_DELETED && (!slice_take_varint(bytes, &type) || type > UINT16_MAX))
+    if (change->kind <= FEED_DELETED && (!slice_take_varint(bytes, &type) || type > UINT16_MAX))
         return false;
     change->index = (uint32_t)index;
     change->type = (uint16_t)type;
@@ -45,11 +45,11 @@ bool feed_change_take(struct slice *bytes, struct feed_change *ret_change)
     struct slice what;
     if (!slice_take(bytes, 1, &what) || what.data[0] < FEED_WRITTEN || what.data[0] > FEED_RENAMED)
         return false;
-    *ret_change = (struct feed_change){.what = (enum feed_what)what.data[0]};
+    *ret_change = (struct feed_change){.kind = (enum feed_kind)what.data[0]};
     if (!take_numbers(bytes, ret_change))
         return false;
-    bool renamed = ret_change->what == FEED_RENAMED;
-    if ((ret_change->what <= FEED_INDEX_DELETED || renamed) && !take_bytes(bytes, &ret_change->name))
+    bool renamed = ret_change->kind == FEED_RENAMED;
+    if ((ret_change->kind <= FEED_INDEX_DELETED || renamed) && !take_bytes(bytes, &ret_change->name))
         return false;
     return !renamed || take_bytes(bytes, &ret_change->to);
 }
@@ -87,7 +87,7 @@ void feed_state_put(struct buf *buf, bool off, tl_ts from)
     buf_u64be(buf, from);
 }
 
-int feed_begun(struct store *store, bool *ret_off, tl_ts *ret_from)
+int feed_read_state(struct store *store, bool *ret_off, tl_ts *ret_from)
 {
     struct store_value value;
     struct slice flag;

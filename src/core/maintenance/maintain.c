@@ -12,11 +12,11 @@
 #include "base/check.h"
 #include "core/catalog/counter.h"
 #include "core/catalog/purge.h"
-#include "core/documents/ahead.h"
+#include "core/documents/provisional.h"
 #include "core/documents/doc.h"
 #include "core/documents/ephemeral.h"
-#include "core/documents/seen.h"
-#include "core/documents/vanish.h"
+#include "core/documents/prefetch.h"
+#include "core/documents/session_tombstone.h"
 #include "core/step/command.h"
 #include "core/step/core.h"
 #include "core/step/handler.h"
@@ -64,7 +64,7 @@ static int remove_tombstone(struct removing *work, struct slice mark)
     r = doc_decode(value.bytes, &doc);
     if (r == 0 && doc.deleted && doc.ts < core->purge_horizons.tombstones) {
         remove_key(work, SPACE_DOCUMENTS, key);
-        seen_changes_note(&core->changes, key, core->ts);
+        recent_writes_record(&core->recent_writes, key, core->ts);
     } else if (r == 0 && doc.deleted) /* a transaction's: it counts from the commit on */
         store_batch_put(core->batch, SPACE_SYSTEM, purge_key(&later, PURGE_TOMBSTONE, doc.ts, key), SLICE_LIT(""));
     store_value_release(&value);
@@ -119,7 +119,7 @@ static int remove_index(struct removing *work, struct slice mark)
 /* No readable timestamp lies between its going and its sweeping any more. */
 static int forget_vanished(struct removing *work, struct slice mark)
 {
-    vanish__forget(work->core, mark);
+    session_tombstone__remove(work->core, mark);
     remove_key(work, SPACE_SYSTEM, mark);
     return 0;
 }
@@ -129,7 +129,7 @@ static int forget_vanished(struct removing *work, struct slice mark)
 static int remove_marks(struct removing *work, struct slice mark)
 {
     size_t count = 0;
-    int r = ephemeral__forget_session(work->core, slice_from_offset(mark, PURGE_PREFIX_BYTES), work->left, &count);
+    int r = ephemeral__remove_session(work->core, slice_from_offset(mark, PURGE_PREFIX_BYTES), work->left, &count);
 
     work->removed += count;
     work->left -= count;
@@ -237,7 +237,7 @@ int core__do_maintain(struct core *core, struct command *command)
     took(&work, count);
     count = 0;
     if (r == 0 && more(&work))
-        r = ahead__remove(core, work.left, &count);
+        r = provisional__purge(core, work.left, &count);
     took(&work, count);
     count = 0;
     if (r == 0 && more(&work))

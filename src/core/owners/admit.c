@@ -18,7 +18,7 @@
 #include "base/check.h"
 #include "base/siphash.h"
 #include "core/catalog/catalog.h"
-#include "core/documents/ahead.h"
+#include "core/documents/provisional.h"
 #include "core/documents/do_write.h"
 #include "core/documents/write.h"
 #include "core/locks/lock.h"
@@ -185,7 +185,7 @@ static int move_documents(struct admission *at, const bool *chosen)
         if ((chosen != NULL && !chosen[target->item]) || !has_changed(&write->results[target->item]))
             continue;
         if (write->item_count > 1) { /* an earlier item may have changed it as well */
-            int r = write__place(at->core, NULL, target->index, target->type, target->id, &path);
+            int r = write__path_of(at->core, NULL, target->index, target->type, target->id, &path);
             if (r < 0)
                 return tl_trace(r);
         }
@@ -304,19 +304,19 @@ static int run_in_txn(struct admission *at)
     struct command *command = at->command;
     struct overlay *overlay = txn__overlay(at->txn);
     size_t mark = overlay_savepoint(overlay);
-    struct ahead ahead = {.arena = &core->arena};
-    struct write_placing placing = {may_lie, at};
-    struct write_run how = {.overlay = overlay, .ahead = &ahead, .placing = &placing, .parsed = at->targets.parsed};
+    struct provisional_entries ahead = {.arena = &core->arena};
+    struct write_path_check placing = {may_lie, at};
+    struct write_run how = {.overlay = overlay, .provisional = &ahead, .path_check = &placing, .parsed = at->targets.parsed};
     int r = core__run_write(core, command, NULL, &how);
     if (r < 0)
         return tl_trace(r);
     if (too_large(core, at->txn)) {
         overlay_rollback_to(overlay, mark);
-        ahead_clear(&ahead);
+        provisional_clear(&ahead);
         refuse_too_large(at);
     }
     overlay_release_savepoints(overlay);
-    ahead__put(core, &ahead, at->txn->id, &at->txn->ahead_notes);
+    provisional__put(core, &ahead, at->txn->id, &at->txn->undo_record_count);
     txn__touch(core, at->txn);
     return 0;
 }
@@ -326,8 +326,8 @@ static int run(struct admission *at, const bool *chosen)
 {
     if (at->txn != NULL)
         return run_in_txn(at);
-    struct write_placing placing = {may_lie, at};
-    struct write_run how = {.placing = &placing, .parsed = at->targets.parsed};
+    struct write_path_check placing = {may_lie, at};
+    struct write_run how = {.path_check = &placing, .parsed = at->targets.parsed};
     int r = core__run_write(at->core, at->command, chosen, &how);
     return r < 0 ? tl_trace(r) : move_documents(at, chosen);
 }
@@ -747,7 +747,7 @@ bool admit__removal_held(struct core *core, struct session *session, const struc
 {
     struct lock_spec want = {{removal->index, SLICE_NONE, removal->type, removal->id}, LOCK_X, false};
     if (lock_table_is_idle(&core->owners->locks) ||
-        write__place(core, NULL, removal->index, removal->type, removal->id, &want.on.path) < 0)
+        write__path_of(core, NULL, removal->index, removal->type, removal->id, &want.on.path) < 0)
         return false;
     return admit__document_held(core, session, &want.on);
 }

@@ -10,8 +10,8 @@
 
 #include "core/catalog/catalog.h"
 #include "core/catalog/counter.h"
-#include "core/documents/births.h"
-#include "core/documents/seen.h"
+#include "core/documents/path_lookup.h"
+#include "core/documents/prefetch.h"
 #include "core/documents/write.h"
 #include "core/feed/feed.h"
 #include "core/locks/lock.h"
@@ -28,7 +28,7 @@
 #include "core/step/hooks.h"
 #include "core/step/unit.h"
 #include "core/step/work.h"
-#include "core/tree/empty.h"
+#include "core/tree/empty_paths.h"
 #include "core/tree/tree.h"
 #include "core/tree/tree_record.h"
 #include "core/tree/tree_write.h"
@@ -135,13 +135,13 @@ static int check_newest(struct command *command, const struct catalog_index *ind
     int64_t seq_no;
     if (rename->if_seq_no == SEQ_NO_ANY)
         return 0;
-    int r = births_seq_no(view, index->number, index->mapping, from, &seq_no);
+    int r = path_lookup_max_seq_no(view, index->number, index->mapping, from, &seq_no);
     if (r < 0)
         return tl_trace(r);
     if (r != 0)
         return refuse(command, PROBLEM_ILLEGAL_ARGUMENT,
                       "more than [%d] documents lie at [%.*s]: [if_seq_no] says nothing of so many",
-                      BIRTHS_SEQ_NO_DOCUMENTS_MAX, SLICE_ARG(from));
+                      PATH_LOOKUP_SEQ_NO_DOCUMENTS_MAX, SLICE_ARG(from));
     if (seq_no == rename->if_seq_no && rename->if_primary_term == 1)
         return 0;
     struct slice wanted = arena_printf(&command->arena, "required seqNo [%" PRId64 "], primary term [%" PRId64 "]",
@@ -168,15 +168,15 @@ static int look_at(struct core *core, const struct catalog_index *index, const s
 {
     *ret_at = *ret_below = false;
     if (view->overlay == NULL &&
-        (empty_places_know(&core->empty, index->number, path, delimiter) ||
-         (nothing != TL_TS_NONE && empty_places_still(&core->empty, index->number, path, nothing))))
+        (empty_paths_contains(&core->empty_paths, index->number, path, delimiter) ||
+         (nothing != TL_TS_NONE && empty_paths_unchanged_since(&core->empty_paths, index->number, path, nothing))))
         return 0;
     size_t vain;
-    int r = births_lie_within(view, index->number, index->mapping, path,
+    int r = path_lookup_exists_within(view, index->number, index->mapping, path,
                               view->overlay != NULL ? LOOKED_IN_VAIN_MAX : SIZE_MAX - 1, ret_at, ret_below, &vain);
     core__work(core, LOOKED_WORK * (uint64_t)vain);
     if (r == 0 && view->overlay == NULL && !*ret_at && !*ret_below)
-        empty_places_add(&core->empty, index->number, path, delimiter);
+        empty_paths_add(&core->empty_paths, index->number, path, delimiter);
     return r;
 }
 
@@ -227,14 +227,14 @@ static int check_versions(struct core *core, struct command *command, const stru
 {
     struct slice from = trimmed(command->rename.from), id;
     struct view view = core__view(core, overlay);
-    int r = births_highest(&view, index->number, index->mapping, from, &command->arena, &id);
+    int r = path_lookup_max_version(&view, index->number, index->mapping, from, &command->arena, &id);
     if (r < 0)
         return tl_trace(r);
     if (r != 0)
         return refuse(
             command, PROBLEM_ILLEGAL_ARGUMENT,
             "more than [%d] documents of [%.*s] have versions so high that a rename may not be able to raise them",
-            BIRTHS_HIGH_MAX, SLICE_ARG(index->name));
+            PATH_LOOKUP_HIGH_VERSIONS_MAX, SLICE_ARG(index->name));
     return id.data == NULL ? 0
                            : refuse(command, PROBLEM_ILLEGAL_ARGUMENT,
                                     "the version of [%.*s] cannot be raised any more", SLICE_ARG(id));
@@ -254,7 +254,7 @@ static int check_length(struct core *core, struct command *command, const struct
     int r = tree_reach(&tree, from, &below, &birth);
     if (r != 0)
         return tl_trace(r < 0 ? r : TL_ERR_CORRUPT); /* something does lie there */
-    if (birth > TREE_BIRTH_MAX)
+    if (birth > TREE_ORIGIN_MAX)
         return refuse(
             command, PROBLEM_ILLEGAL_ARGUMENT,
             "what lies at [%.*s] was made and renamed below long paths too often to be renamed again: [_reindex] "
@@ -262,7 +262,7 @@ static int check_length(struct core *core, struct command *command, const struct
             SLICE_ARG(from));
     if (to.len <= from.len || to.len + below <= DOCUMENT_PATH_MAX)
         return 0;
-    r = births_longest(&view, index->number, index->mapping, from, &longest);
+    r = path_lookup_longest_path(&view, index->number, index->mapping, from, &longest);
     if (r < 0)
         return tl_trace(r);
     if (r != 0)
@@ -270,7 +270,7 @@ static int check_length(struct core *core, struct command *command, const struct
             command, PROBLEM_ILLEGAL_ARGUMENT,
             "paths below [%.*s] may become longer than [%d] bytes, and more than [%d] documents are there, too "
             "many to look: choose a name that is no longer than the one that it has, or [_reindex] them",
-            SLICE_ARG(from), DOCUMENT_PATH_MAX, BIRTHS_LONGEST_MAX);
+            SLICE_ARG(from), DOCUMENT_PATH_MAX, PATH_LOOKUP_LONGEST_MAX);
     if (longest - from.len + to.len > DOCUMENT_PATH_MAX)
         return refuse(
             command, PROBLEM_ILLEGAL_ARGUMENT,
@@ -284,10 +284,10 @@ static int check_length(struct core *core, struct command *command, const struct
 static void note(struct core *core, struct overlay *overlay, const struct catalog_index *index, struct slice from,
                  struct slice to)
 {
-    const struct feed_change change = {.what = FEED_RENAMED, .index = index->number, .name = from, .to = to};
+    const struct feed_change change = {.kind = FEED_RENAMED, .index = index->number, .name = from, .to = to};
     struct buf key = BUF_INIT(16), value = BUF_INIT(BUF_UNLIMITED);
     if (overlay == NULL) {
-        feed__note(core, &change, false);
+        feed__record_change(core, &change, false);
         return;
     }
     buf_u64be(&key, overlay_count_in(overlay, SPACE_FEED));
@@ -336,8 +336,8 @@ static int run(struct core *core, struct command *command, struct txn *txn)
         .batch = core->batch,
         .pending = &core->tree_pending,
         .ts = core->ts,
-        .made = &core->births_made,
-        .past_from = past_needed(core)};
+        .origins_created = &core->origins_created,
+        .history_from = past_needed(core)};
     rename->seq_no = counter__take_seq_no(&core->counters, counters__of(&core->counters, index->number),
                                           mapping_type_at(index->mapping, 0)->number);
     r = tree_rename(&writer, trimmed(rename->from), trimmed(rename->to), rename->seq_no,
@@ -347,9 +347,9 @@ static int run(struct core *core, struct command *command, struct txn *txn)
     note(core, overlay, index, trimmed(rename->from), trimmed(rename->to));
     if (overlay != NULL)
         return 0;
-    empty_places_fill(&core->empty, index->number, trimmed(rename->to));
-    empty_places_add(&core->empty, index->number, trimmed(rename->from), delimiter);
-    seen_changes_note_all(&core->changes, core->ts);
+    empty_paths_invalidate(&core->empty_paths, index->number, trimmed(rename->to));
+    empty_paths_add(&core->empty_paths, index->number, trimmed(rename->from), delimiter);
+    recent_writes_invalidate_all(&core->recent_writes, core->ts);
     return names__place_renamed(core, arena_copy(&core->arena, index->name), trimmed(rename->from));
 }
 
@@ -364,9 +364,9 @@ int core__do_places_watch(struct core *core, struct command *command)
         return 0;
     for (size_t i = 0; i < sizeof places->paths / sizeof *places->paths; i++) {
         struct slice path = trimmed(places->paths[i]);
-        places->empty[i] = empty_places_know(&core->empty, index->number, path, delimiter);
+        places->empty[i] = empty_paths_contains(&core->empty_paths, index->number, path, delimiter);
         if (!places->empty[i])
-            empty_places_watch(&core->empty, index->number, path, delimiter, core->ts);
+            empty_paths_watch(&core->empty_paths, index->number, path, delimiter, core->ts);
     }
     return 0;
 }

@@ -197,7 +197,7 @@ static int add_document(struct core *core, struct slice index, struct slice type
                         bool aside, struct wants *wants)
 {
     struct lock_spec want = {{index, SLICE_NONE, type, id}, mode, .auxiliary = aside};
-    int r = write__place(core, NULL, index, type, id, &want.on.path);
+    int r = write__path_of(core, NULL, index, type, id, &want.on.path);
     if (r == 0)
         wants__add(core, wants, &want);
     return r < 0 ? tl_trace(r) : 0;
@@ -580,7 +580,7 @@ static void add_creation(struct core *core, struct slice name, const struct inde
 struct resource_name names__written(struct core *core, const struct write_target *target)
 {
     const struct catalog_index *index = catalog_index(core->catalog, target->index);
-    return (struct resource_name){target->index, target->lies, key_type(core, index, target->type), target->id};
+    return (struct resource_name){target->index, target->committed_path, key_type(core, index, target->type), target->id};
 }
 
 /* A transaction that has seen all names has seen that there was nothing in what it now makes. */
@@ -601,7 +601,7 @@ void names__of_write(struct core *core, const struct write_item *item, const str
     if (target->new_path.data != NULL && !slice_equal(target->new_path, target->old_path))
         wants__add(core, wants, &(struct lock_spec){{.index = target->index, .path = target->new_path}, LOCK_X, true});
     add_guards(core, &name, !many, LOCK_X, wants);
-    if (index == NULL && write__makes_index(item)) {
+    if (index == NULL && write__creates_index(item)) {
         struct index_plan plan = index__plan_auto(core, target->index, item->type, item->dialect);
         add_creation(core, target->index, &plan, wants);
         if (txn != NULL)
@@ -638,7 +638,7 @@ static int place_all(struct core *core, const struct resource_name *names, size_
     lock_table_suspend_grants(locks);
     for (size_t i = 0; i < count && r >= 0; i++) {
         struct resource_name place = names[i];
-        r = write__place(core, NULL, place.index, place.type, place.id, &place.path);
+        r = write__path_of(core, NULL, place.index, place.type, place.id, &place.path);
         if (r >= 0 && !lock_table_document_is_at(locks, &place))
             lock_table_move_document(locks, &place, place.path);
     }

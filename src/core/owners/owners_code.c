@@ -270,10 +270,10 @@ static bool is_written(enum store_space space, struct slice key, struct slice va
 
     if (space == SPACE_FEED) {
         struct feed_change change;
-        return value.data != NULL && feed_change_take(&value, &change) && value.len == 0 && change.what == FEED_RENAMED;
+        return value.data != NULL && feed_change_take(&value, &change) && value.len == 0 && change.kind == FEED_RENAMED;
     }
     if (space == SPACE_TREE)
-        return value.data == NULL || tree_record_is_sound(key, value);
+        return value.data == NULL || tree_record_is_valid(key, value);
     return space != SPACE_DOCUMENTS ||
            (value.data != NULL && doc_key_parse(key, &index, &type, &id) && doc_decode(value, &doc) == 0);
 }
@@ -329,7 +329,7 @@ static void code_txn_fields(struct codec *codec, struct core *core, struct txn *
 {
     bool unrecorded = list_linked(&txn->unrecorded), wrote = txn->overlay != NULL;
     bool *const flags[] = {&txn->again, &unrecorded, &wrote};
-    uint64_t notes = txn->ahead_notes;
+    uint64_t notes = txn->undo_record_count;
 
     txn->mode = (enum txn_mode)codec_enum(codec, txn->mode, TXN_MODE_COUNT);
     codec_flags(codec, flags, 3);
@@ -340,7 +340,7 @@ static void code_txn_fields(struct codec *codec, struct core *core, struct txn *
     code_deadline(codec, &core->owners->idles, &txn->idle);
     codec_require(codec,
                  notes <= UINT32_MAX && (txn->mode == TXN_QUERY || !unrecorded) && (txn->mode == TXN_UPDATE || !wrote));
-    txn->ahead_notes = (uint32_t)notes;
+    txn->undo_record_count = (uint32_t)notes;
     if (codec->version >= 6)
         code_host(codec, core, txn);
     if (codec_reads(codec) && unrecorded)

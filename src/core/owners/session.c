@@ -12,7 +12,7 @@
 #include "core/documents/doc.h"
 #include "core/documents/ephemeral.h"
 #include "core/documents/update.h"
-#include "core/documents/vanish.h"
+#include "core/documents/session_tombstone.h"
 #include "core/locks/lock.h"
 #include "core/locks/resource.h"
 #include "core/owners/admit.h"
@@ -265,7 +265,7 @@ static bool keep_removal(void *context, const struct write_item *removal, bool g
 static int remove_some(struct core *core, struct session *session, size_t most, bool *ret_more)
 {
     struct keeping keeping = {core, session, 0};
-    int r = ephemeral__end_some(core, session->id, most, keep_removal, &keeping, &session->removed_count, ret_more);
+    int r = ephemeral__purge_batch(core, session->id, most, keep_removal, &keeping, &session->removed_count, ret_more);
     return r < 0 ? r : keeping.r;
 }
 
@@ -523,7 +523,7 @@ static int keep_held(struct core *core, struct session *session, struct sparing 
     sparing->document_count = 0;
     for (size_t i = 0; i < count && keeping.r >= 0; i++) {
         size_t spared_before = session->spared_count;
-        int r = ephemeral__hand_on(core, session->id, sparing->documents[i], keep_removal, &keeping);
+        int r = ephemeral__defer(core, session->id, sparing->documents[i], keep_removal, &keeping);
         if (r < 0)
             return tl_trace(r);
         if (session->spared_count > spared_before)
@@ -551,10 +551,10 @@ static int vanish(struct core *core, struct session *session, bool *ret_over)
         session->removed_count += living->count;
     }
     move_all_gone(&sparing);
-    const struct vanish_spared spared = {sparing.indices, sparing.index_count, sparing.documents,
+    const struct session_tombstone_exclusions spared = {sparing.indices, sparing.index_count, sparing.documents,
                                          sparing.document_count};
-    vanish__put(core, session->id, &spared);
-    r = ephemeral__note_gone(core, session->id);
+    session_tombstone__put(core, session->id, &spared);
+    r = ephemeral__record_deletes(core, session->id);
     *ret_over = sparing.index_count == 0;
     return r;
 }
@@ -845,7 +845,7 @@ int session__leave_on(struct core *core)
     int r = remove_some(core, session, core->limits.purge_batch, &more);
     if (r < 0 || more)
         return r;
-    vanish__swept(core, session->id);
+    session_tombstone__purged(core, session->id);
     end_last(core, session);
     return 0;
 }
@@ -977,7 +977,7 @@ static int forget_gone(struct core *core, struct session *session, size_t max, s
     int r = 0;
     for (size_t i = 0; r == 0 && i < session->living_count && *removed < max; i++)
         if (session->living[i].gone && session->living[i].count > 0)
-            r = ephemeral__forget_index(core, session->id, session->living[i].index, max - *removed, removed);
+            r = ephemeral__remove_index(core, session->id, session->living[i].index, max - *removed, removed);
     return r;
 }
 

@@ -310,7 +310,7 @@ static int load_lock(void *context, struct slice key, struct slice value)
         mode.data[0] >= 2 * LOCK_RECORD_ASIDE)
         return tl_trace(TL_ERR_CORRUPT);
     if (want.on.id.data != NULL) {
-        int r = write__place(core, NULL, want.on.index, want.on.type, want.on.id, &want.on.path);
+        int r = write__path_of(core, NULL, want.on.index, want.on.type, want.on.id, &want.on.path);
         if (r < 0)
             return tl_trace(r);
     }

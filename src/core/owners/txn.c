@@ -17,7 +17,7 @@
 
 #include "base/check.h"
 #include "core/catalog/catalog.h"
-#include "core/documents/ahead.h"
+#include "core/documents/provisional.h"
 #include "core/documents/doc.h"
 #include "core/documents/ephemeral.h"
 #include "core/documents/write.h"
@@ -402,7 +402,7 @@ static int name_written(struct core *core, const struct overlay *overlay, struct
     struct resource_name name;
     if (!name_document(core, key, &name))
         return 1;
-    int r = write__place(core, overlay, name.index, name.type, name.id, &name.path);
+    int r = write__path_of(core, overlay, name.index, name.type, name.id, &name.path);
     if (r < 0)
         return tl_trace(r);
     *ret_name = name;
@@ -482,7 +482,7 @@ static int find_places(struct core *core, const struct txn *txn, struct wanted_d
         const struct catalog_index *index = catalog_index(core->catalog, place.index);
         if (index == NULL || mapping_type(index->mapping, place.type) == NULL)
             continue;
-        r = write__place(core, txn->overlay, place.index, place.type, place.id, &place.path);
+        r = write__path_of(core, txn->overlay, place.index, place.type, place.id, &place.path);
         wanted->names[found++] = place;
     }
     wanted->count = found;
@@ -562,7 +562,7 @@ static int commit(struct core *core, struct command *command, struct txn *txn)
     outcome.commit_ts = txn->mode == TXN_QUERY ? txn->read_ts : core->ts;
     core->async_commit = txn->mode == TXN_QUERY;
     if (txn->overlay != NULL) {
-        feed__note_transaction(core, txn->id);
+        feed__set_transaction(core, txn->id);
         int r = write__commit_overlay(core, txn->overlay, &outcome.changes);
         wanted = find_wanted(core, txn);
         if (r == 0)
@@ -572,7 +572,7 @@ static int commit(struct core *core, struct command *command, struct txn *txn)
     }
     command->txn.commit_ts = outcome.commit_ts;
     command->txn.changes = outcome.changes;
-    ahead__keep(core, txn->id, txn->ahead_notes);
+    provisional__commit(core, txn->id, txn->undo_record_count);
     put_outcome(core, txn, &outcome);
     command->txn.retired_overlay = tl_steal(txn->overlay);
     lock_table_suspend_grants(locks); /* that documents have moved and that the locks are gone is one moment */

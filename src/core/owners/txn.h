@@ -27,7 +27,7 @@ struct txn {
     bool of_host;            /* a host has it for a request, and it ends with the life of that: */
     uint16_t host;
     enum txn_abandon why;    /* party.abandoned */
-    uint32_t ahead_notes;    /* of entries that it has put into the store already (ahead.h) */
+    uint32_t undo_record_count;    /* of entries that it has put into the store already (provisional.h) */
     struct list of_session;
     struct list of_all;     /* in owners->open_txns, oldest first */
     struct list unrecorded; /* in owners->unrecorded_txns, oldest first: the store does not know that it is open */

@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
-#include "core/documents/seen.h"
+#include "core/documents/prefetch.h"
 #include "store/view.h"
 
 struct command *command_new(enum command_type type, enum dialect dialect)
@@ -24,7 +24,7 @@ void command_free(struct command *command)
         return;
     if (command->type == COMMAND_WRITE)
         for (size_t i = 0; i < command->write.item_count; i++)
-            seen_release(command->write.items[i].seen);
+            prefetch_release(command->write.items[i].prefetch);
     if (command->type == COMMAND_TXN_COMMIT)
         overlay_free(command->txn.retired_overlay);
     arena_deinit(&command->arena);

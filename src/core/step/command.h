@@ -105,8 +105,8 @@ struct write_item {
     int64_t if_primary_term; /* 0: not given */
     const struct write_update *update; /* WRITE_UPDATE only */
     const struct json_doc *parsed; /* of source, when the submitter has parsed it already (json/json.h); else NULL */
-    struct seen
-        *seen; /* what the submitter found there (core/documents/seen.h), or NULL; the command's, freed with it */
+    struct prefetch
+        *prefetch; /* what the submitter found there (core/documents/prefetch.h), or NULL; the command's, freed with it */
 };
 
 enum write_outcome {

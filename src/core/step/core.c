@@ -12,14 +12,14 @@
 #include "core/catalog/catalog.h"
 #include "core/catalog/catalog_internal.h"
 #include "core/catalog/counter.h"
-#include "core/documents/seen.h"
+#include "core/documents/prefetch.h"
 #include "core/feed/feed.h"
 #include "core/locks/lock_record_buf.h"
 #include "core/step/handler.h"
 #include "core/step/hooks.h"
 #include "core/step/unit.h"
 #include "core/step/work.h"
-#include "core/tree/empty.h"
+#include "core/tree/empty_paths.h"
 #include "core/maintenance/sweep.h"
 
 enum {
@@ -155,7 +155,7 @@ void core__loaded(struct core *core)
 {
     if (core->chained)
         store_batch_track_digest(core->batch);
-    seen_changes_init(&core->changes, core->last_ts);
+    recent_writes_init(&core->recent_writes, core->last_ts);
 }
 
 int core_open(struct store *store, const struct core_limits *limits, struct core **ret_core)
@@ -185,8 +185,8 @@ void core_close(struct core *core)
     script_cache_free(core->scripts);
     catalog_unref(core->catalog);
     counters__deinit(&core->counters);
-    seen_changes_deinit(&core->changes);
-    empty_places_forget(&core->empty);
+    recent_writes_deinit(&core->recent_writes);
+    empty_paths_clear(&core->empty_paths);
     feed__close(core);
     sweep_deinit(&core->sweep);
     map_deinit(&core->pending);
@@ -209,10 +209,10 @@ void core__begin(struct core *core, tl_ts at)
     INSIST(core->ts < TL_TS_MAX);
     core->catalog_before = catalog_ref(core->catalog);
     core->catalog_changed = core->async_commit = core->in_txn = false;
-    core->ahead = 0;
+    core->provisional_changes = 0;
     core->locks_changed = false;
     core->lock_chain = 0;
-    core->births_made = 0;
+    core->origins_created = 0;
     core->indivisible = false;
     core->unit_work = core_step_work(core);
     core->ephemeral_deltas = NULL;
@@ -255,7 +255,7 @@ static void end_unit(struct core *core, tl_ts ended)
     core->catalog_before = NULL;
     forget_pending(core);
     free_spent(core);
-    feed__forget(core);
+    feed__discard(core);
     arena_reset(&core->arena);
     arena_reset(&core->scratch);
     core->open = false;
@@ -306,12 +306,12 @@ int core__commit(struct core *core)
 
     REQUIRE(core->open);
     core__work(core, WORK_UNIT + WORK_WRITE * (uint64_t)store_batch_count(core->batch));
-    if (core->in_txn && store_batch_count(core->batch) == core->ahead && !core__locks_changed(core))
+    if (core->in_txn && store_batch_count(core->batch) == core->provisional_changes && !core__locks_changed(core))
         core->async_commit = true;
     tl_ts ended = owners__last_ts(core);
     if (counters__commit(&core->counters, core->batch, core->ts) && core->recorded_ts < core->ts)
         core->recorded_ts = core->ts;
-    feed__keep(core);
+    feed__flush(core);
     if (core__changed(core)) {
         core->written_ts = ended;
         if (!core->async_commit)
@@ -355,15 +355,15 @@ void core__rollback(struct core *core)
     catalog_unref(core->catalog);
     core->catalog = catalog_ref(core->catalog_before);
     core->catalog_changed = core->in_txn = false;
-    core->ahead = 0;
+    core->provisional_changes = 0;
     core->recorded_ts = TL_TS_NONE;
     owners__rollback_ephemeral_counts(core);
     lock_record_buf_discard(&core->lock_records);
     core->locks_changed = false;
     core->lock_chain = 0;
     counters__rollback(&core->counters);
-    empty_places_forget(&core->empty);
-    feed__forget(core);
+    empty_paths_clear(&core->empty_paths);
+    feed__discard(core);
     forget_pending(core);
     store_batch_clear(core->batch);
     store_batch_begin(core->batch, core->ts);
@@ -371,9 +371,9 @@ void core__rollback(struct core *core)
 
 /* --- Changes of the catalog --------------------------------------------------------------------------------------- */
 
-void core__put_index(struct core *core, const struct catalog_index_spec *spec, enum feed_what what)
+void core__put_index(struct core *core, const struct catalog_index_spec *spec, enum feed_kind what)
 {
-    feed__note(core, &(struct feed_change){.what = what, .index = spec->number, .name = spec->name}, false);
+    feed__record_change(core, &(struct feed_change){.kind = what, .index = spec->number, .name = spec->name}, false);
     catalog__put_index(&core->catalog, spec, core->batch);
     core->names_epoch++;
     core->catalog_changed = true;
@@ -381,7 +381,7 @@ void core__put_index(struct core *core, const struct catalog_index_spec *spec, e
 
 void core__put_mapping(struct core *core, uint32_t number, const struct mapping *mapping)
 {
-    feed__note(core, &(struct feed_change){.what = FEED_MAPPING, .index = number}, false);
+    feed__record_change(core, &(struct feed_change){.kind = FEED_MAPPING, .index = number}, false);
     catalog__put_mapping(&core->catalog, number, mapping, core->batch);
     core->catalog_changed = true;
 }
@@ -390,7 +390,7 @@ void core__drop_index(struct core *core, uint32_t number)
 {
     const struct catalog_index *index = catalog_index_by_number(core->catalog, number);
 
-    feed__note(core, &(struct feed_change){.what = FEED_INDEX_DELETED, .index = number, .name = index->name}, false);
+    feed__record_change(core, &(struct feed_change){.kind = FEED_INDEX_DELETED, .index = number, .name = index->name}, false);
     catalog__drop_index(&core->catalog, number, core->batch);
     core->names_epoch++;
     core->catalog_changed = true;

@@ -17,12 +17,12 @@
 #include "core/catalog/catalog.h"
 #include "core/catalog/catalog_internal.h"
 #include "core/catalog/counter.h"
-#include "core/documents/seen.h"
+#include "core/documents/prefetch.h"
 #include "core/feed/feed.h"
 #include "core/locks/lock_record_buf.h"
 #include "core/step/core.h"
 #include "core/step/core_metrics.h"
-#include "core/tree/empty.h"
+#include "core/tree/empty_paths.h"
 #include "core/maintenance/sweep.h"
 #include "script/script.h"
 
@@ -76,7 +76,7 @@ struct core {
     tl_ts recorded_ts; /* newest timestamp that some record in batch or log tells, so that core_open() finds it; 0: none */
     bool async_commit; /* nobody needs to wait until it is durable */
     bool in_txn;    /* a transaction's request ran in it, which a crash takes back with its transaction ... */
-    size_t ahead;   /* ... unless there are more changes in the batch than these: entries put ahead, and their notes */
+    size_t provisional_changes;   /* ... unless there are more changes in the batch than these: entries put ahead, and their notes */
     struct store_batch *batch;
     struct lock_record_buf lock_records;            /* records of locks, not in `batch` yet; empty when `saving` */
     bool locks_changed;             /* the unit has changed locks of which there is no record */
@@ -84,7 +84,7 @@ struct core {
     struct arena arena;             /* reset when the unit ends */
     struct arena scratch;           /* the same, and by a write between its items */
     struct omap tree_pending;       /* what it has put into trees so far (core/tree/tree_write.h) */
-    uint32_t births_made;           /* by it, for vacant places */
+    uint32_t origins_created;           /* by it, for vacant places */
     struct map pending;             /* document key to struct doc in `arena`: what the unit has written so far */
     struct catalog *catalog_before; /* of its beginning, for core__rollback() */
     bool catalog_changed;
@@ -102,8 +102,8 @@ struct core {
     bool grouping;               /* between core_group_begin() and core_group_end() */
     struct catalog *catalog;     /* with the changes of the unit at hand */
     struct counters counters;    /* documents, sequence numbers, index numbers */
-    struct seen_changes changes; /* of documents, to tell what submitters have seen that is so no more */
-    struct empty_places empty;   /* that renames need not look through again */
+    struct recent_writes recent_writes; /* of documents, to tell what submitters have seen that is so no more */
+    struct empty_paths empty_paths;   /* that renames need not look through again */
     struct sweep sweep;          /* of stale chunks, that goes on with upkeep */
     struct script_cache *scripts;
     struct owners *owners;
@@ -171,8 +171,8 @@ static inline void core__work_indivisible(struct core *core, uint64_t units)
 void core__free_at_end(struct core *core, struct command *command);
 
 /* Changes of the catalog in the open unit. Pointers to indices of the catalog before are no longer good. */
-/* `what` of an index has changed: FEED_INDEX_MADE, FEED_ALIASES, FEED_SETTINGS, FEED_MAPPING. */
-void core__put_index(struct core *core, const struct catalog_index_spec *spec, enum feed_what what);
+/* `what` of an index has changed: FEED_INDEX_CREATED, FEED_ALIASES, FEED_SETTINGS, FEED_MAPPING. */
+void core__put_index(struct core *core, const struct catalog_index_spec *spec, enum feed_kind what);
 void core__put_mapping(struct core *core, uint32_t number, const struct mapping *mapping);
 void core__drop_index(struct core *core, uint32_t number);
 void core__put_object(struct core *core, enum catalog_kind kind, const struct catalog_object *object);

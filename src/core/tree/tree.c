@@ -69,11 +69,11 @@ static int get(const struct tree *tree, struct slice key, struct store_value *re
     return 0;
 }
 
-int tree__guest(const struct tree *tree, struct slice place, struct arena *arena, struct slice *ret_guest)
+int tree__read_dirent(const struct tree *tree, struct slice place, struct arena *arena, struct slice *ret_guest)
 {
     tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
     struct store_value value;
-    int r = get(tree, tree_guest_key(&key, tree->index, place), &value);
+    int r = get(tree, tree_dirent_key(&key, tree->index, place), &value);
 
     if (r != 0)
         return r;
@@ -82,11 +82,11 @@ int tree__guest(const struct tree *tree, struct slice place, struct arena *arena
     return 0;
 }
 
-int tree__past(const struct tree *tree, struct slice birth, struct arena *arena, struct slice *ret_past)
+int tree__read_history(const struct tree *tree, struct slice birth, struct arena *arena, struct slice *ret_past)
 {
     tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
     struct store_value value;
-    int r = get(tree, tree_past_key(&key, tree->index, birth), &value);
+    int r = get(tree, tree_history_key(&key, tree->index, birth), &value);
 
     *ret_past = SLICE_LIT("");
     if (r != 0)
@@ -100,24 +100,24 @@ int tree__past(const struct tree *tree, struct slice birth, struct arena *arena,
  * Finds a birth's record as it was at tree->as_of: the first rename behind that has kept it. Returns: 0; TREE_NOT_FOUND: no rename has come
  * since, it is as it was; TREE_TOO_OLD; fatal codes.
  */
-static int moved_as_of(const struct tree *tree, struct slice birth, struct arena *arena, struct tree_moved *ret_moved)
+static int moved_as_of(const struct tree *tree, struct slice birth, struct arena *arena, struct tree_relocation *ret_moved)
 {
     struct slice past, item, found = SLICE_NONE;
     tl_ts ts;
-    int r = tree__past(tree, birth, arena, &past);
+    int r = tree__read_history(tree, birth, arena, &past);
 
     while (r == 0 && past.len > 0) {
-        r = tree_past_take(&past, &ts, &item);
+        r = tree_history_take(&past, &ts, &item);
         if (r != 0 || ts <= tree->as_of)
             break;
         found = item;
     }
     if (r != 0)
         return r;
-    return found.data == NULL ? TREE_NOT_FOUND : tree_moved_decode(found, ret_moved);
+    return found.data == NULL ? TREE_NOT_FOUND : tree_relocation_decode(found, ret_moved);
 }
 
-static int moved_by_key(const struct tree *tree, struct slice key, struct arena *arena, struct tree_moved *ret_moved)
+static int moved_by_key(const struct tree *tree, struct slice key, struct arena *arena, struct tree_relocation *ret_moved)
 {
     struct store_value value;
     int r = tree->as_of == 0 ? TREE_NOT_FOUND : moved_as_of(tree, tree_key_text(key), arena, ret_moved);
@@ -125,25 +125,25 @@ static int moved_by_key(const struct tree *tree, struct slice key, struct arena 
     if (r != TREE_NOT_FOUND)
         return r;
     r = get(tree, key, &value);
-    *ret_moved = (struct tree_moved){.seq_no = -1};
+    *ret_moved = (struct tree_relocation){.seq_no = -1};
     if (r != 0)
         return r == TREE_NOT_FOUND ? 0 : r;
-    r = tree_moved_decode(arena_copy(arena, value.bytes), ret_moved);
+    r = tree_relocation_decode(arena_copy(arena, value.bytes), ret_moved);
     store_value_release(&value);
     return r;
 }
 
-int tree__moved(const struct tree *tree, struct slice birth, struct arena *arena, struct tree_moved *ret_moved)
+int tree__read_relocation(const struct tree *tree, struct slice birth, struct arena *arena, struct tree_relocation *ret_moved)
 {
     tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
 
-    return moved_by_key(tree, tree_moved_key(&key, tree->index, birth), arena, ret_moved);
+    return moved_by_key(tree, tree_relocation_key(&key, tree->index, birth), arena, ret_moved);
 }
 
-int tree_newest(const struct tree *tree, tl_ts *ret_ts, char *ret_delimiter)
+int tree_last_rename(const struct tree *tree, tl_ts *ret_ts, char *ret_delimiter)
 {
     tl_cleanup(buf_deinit) struct buf buf = BUF_INIT(64);
-    struct slice key = tree_newest_key(&buf, tree->index), bytes, delimiter;
+    struct slice key = tree_last_rename_key(&buf, tree->index), bytes, delimiter;
     struct store_value value;
     int r = get(tree, key, &value);
 
@@ -158,7 +158,7 @@ int tree_newest(const struct tree *tree, tl_ts *ret_ts, char *ret_delimiter)
     return r;
 }
 
-int tree__length(const struct tree *tree, struct slice key, size_t *ret_length)
+int tree__read_length(const struct tree *tree, struct slice key, size_t *ret_length)
 {
     struct store_value value;
     int r = get(tree, key, &value);
@@ -173,24 +173,24 @@ int tree__length(const struct tree *tree, struct slice key, size_t *ret_length)
 
 /* --- From a path to a birth --------------------------------------------------------------------------------------- */
 
-int tree__at(const struct tree *tree, struct slice place, struct arena *arena, struct slice *ret_birth)
+int tree__origin_at(const struct tree *tree, struct slice place, struct arena *arena, struct slice *ret_birth)
 {
-    struct tree_moved moved;
-    int r = tree__guest(tree, place, arena, ret_birth);
+    struct tree_relocation moved;
+    int r = tree__read_dirent(tree, place, arena, ret_birth);
 
     if (r != TREE_NOT_FOUND)
         return r;
-    r = tree__moved(tree, place, arena, &moved);
+    r = tree__read_relocation(tree, place, arena, &moved);
     *ret_birth = place;
-    return r != 0 ? r : moved.lies == TREE_AT_HOME ? 0 : TREE_NOT_FOUND;
+    return r != 0 ? r : moved.state == TREE_UNMOVED ? 0 : TREE_NOT_FOUND;
 }
 
-int tree_find(const struct tree *tree, struct slice path, struct arena *arena, struct slice *ret_birth)
+int tree_resolve(const struct tree *tree, struct slice path, struct arena *arena, struct slice *ret_birth)
 {
     struct slice birth = SLICE_LIT("");
     size_t begin = 0;
     tl_ts newest;
-    int r = tree_newest(tree, &newest, NULL);
+    int r = tree_last_rename(tree, &newest, NULL);
 
     *ret_birth = path;
     if (r != 0 || newest == 0)
@@ -200,7 +200,7 @@ int tree_find(const struct tree *tree, struct slice path, struct arena *arena, s
         struct slice place = birth.data == path.data || begin == 0
                                  ? slice_make(path.data, end) /* nothing above has moved */
                                  : tree__join(arena, birth, slice_make(path.data + begin, end - begin));
-        r = tree__at(tree, place, arena, &birth);
+        r = tree__origin_at(tree, place, arena, &birth);
         if (r != 0)
             return r;
         *ret_birth = birth;
@@ -215,15 +215,15 @@ int tree_reach(const struct tree *tree, struct slice path, size_t *ret_below, si
     tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
     size_t reach = 0, longest = 0;
     struct slice birth;
-    int r = tree_find(tree, path, &arena, &birth);
+    int r = tree_resolve(tree, path, &arena, &birth);
 
     if (r == 0)
-        r = tree__length(tree, tree_reach_key(&key, tree->index, birth), &reach);
+        r = tree__read_length(tree, tree_reach_key(&key, tree->index, birth), &reach);
     if (r == 0)
-        r = tree__length(tree, tree_longest_key(&key, tree->index), &longest);
+        r = tree__read_length(tree, tree_longest_key(&key, tree->index), &longest);
     if (r != 0)
         return r;
-    longest = longest > TREE_BIRTH_SHORT ? longest : TREE_BIRTH_SHORT;
+    longest = longest > TREE_ORIGIN_SHORT ? longest : TREE_ORIGIN_SHORT;
     *ret_birth = birth.len;
     *ret_below = reach > 0 ? reach + longest : longest > birth.len ? longest - birth.len : 0;
     return 0;
@@ -231,7 +231,7 @@ int tree_reach(const struct tree *tree, struct slice path, size_t *ret_below, si
 
 /* --- From a birth to its path ------------------------------------------------------------------------------------- */
 
-static void count_renames(struct tree_standing *standing, const struct tree_moved *moved)
+static void count_renames(struct tree_totals *standing, const struct tree_relocation *moved)
 {
     standing->renames += moved->renames;
     if (moved->seq_no > standing->seq_no)
@@ -240,29 +240,29 @@ static void count_renames(struct tree_standing *standing, const struct tree_move
         standing->ts = moved->ts;
 }
 
-int tree_stand(const struct tree *tree, struct slice birth, struct arena *arena, struct slice *ret_path,
-               struct tree_standing *ret_standing)
+int tree_locate(const struct tree *tree, struct slice birth, struct arena *arena, struct slice *ret_path,
+               struct tree_totals *ret_standing)
 {
     tl_cleanup(buf_deinit) struct buf buf = BUF_INIT(BUF_UNLIMITED);
-    struct tree_standing standing = {.seq_no = -1};
+    struct tree_totals standing = {.seq_no = -1};
     struct slice path = birth;
-    struct slice key = tree_moved_key(&buf, tree->index, path);
+    struct slice key = tree_relocation_key(&buf, tree->index, path);
     size_t len = birth.len, jumps = 0; /* its first `len` bytes are a birth, and what follows is part of the path */
 
     while (len > 0) {
-        struct tree_moved moved;
+        struct tree_relocation moved;
         int r = moved_by_key(tree, key, arena, &moved);
         if (r != 0)
             return r;
         count_renames(&standing, &moved);
-        if (moved.lies == TREE_NOWHERE)
+        if (moved.state == TREE_DETACHED)
             return TREE_NOT_FOUND;
-        if (moved.lies == TREE_AT_PLACE) {
-            if (++jumps > TREE_BIRTHS_MAX)
+        if (moved.state == TREE_RELOCATED) {
+            if (++jumps > TREE_ORIGINS_MAX)
                 return tl_trace(TL_ERR_CORRUPT);
-            path = tree__join(arena, moved.place, slice_from_offset(path, len));
-            len = moved.place.len;
-            key = tree_moved_key(&buf, tree->index, moved.place);
+            path = tree__join(arena, moved.dirent, slice_from_offset(path, len));
+            len = moved.dirent.len;
+            key = tree_relocation_key(&buf, tree->index, moved.dirent);
         }
         size_t above = tree_parent_length(slice_make(path.data, len), tree->delimiter);
         key.len -= len - above; /* a directory's key is the beginning of what lies in it */
@@ -297,9 +297,9 @@ static int read_guests(const struct tree *tree, struct slice prefix, struct slic
     struct guest *guests = NULL;
     size_t count = 0, capacity = 0;
 
-    tree_guest_bounds(&lower, &upper, tree->index, prefix);
+    tree_dirent_bounds(&lower, &upper, tree->index, prefix);
     if (after.data != NULL) {
-        tree_guest_key(&lower, tree->index, after);
+        tree_dirent_key(&lower, tree->index, after);
         buf_byte(&lower, '\0');
     }
     struct view_iter *iter = view_iter_new(tree->view, SPACE_TREE, buf_as_slice(&lower), buf_as_slice(&upper));
@@ -325,7 +325,7 @@ static int is_below(const struct tree *tree, struct slice place, size_t birth_le
     for (size_t end = tree_parent_length(place, tree->delimiter); *ret_below && end > birth_len;
          end = tree_parent_length(slice_make(place.data, end), tree->delimiter)) {
         struct slice text = slice_make(place.data, end), birth;
-        int r = tree__at(tree, text, arena, &birth);
+        int r = tree__origin_at(tree, text, arena, &birth);
         if (r != 0 && r != TREE_NOT_FOUND)
             return r;
         *ret_below = r == 0 && slice_equal(birth, text);
@@ -372,7 +372,7 @@ static int visit_some(const struct tree *tree, struct slice prefix, struct prefi
     return r;
 }
 
-int tree_guests(const struct tree *tree, struct slice place_prefix, tree_visit *visit, void *context)
+int tree_each_relocated(const struct tree *tree, struct slice place_prefix, tree_visit *visit, void *context)
 {
     tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
     struct prefixes left = {.arena = &arena};
@@ -381,7 +381,7 @@ int tree_guests(const struct tree *tree, struct slice place_prefix, tree_visit *
 
     add_prefix(&left, place_prefix);
     while (r == 0 && left.count > 0) {
-        if (++visited > TREE_BIRTHS_MAX)
+        if (++visited > TREE_ORIGINS_MAX)
             return tl_trace(TL_ERR_CORRUPT);
         struct slice prefix = left.items[--left.count];
         r = visit_some(tree, prefix, &left, visit, context);
@@ -389,7 +389,7 @@ int tree_guests(const struct tree *tree, struct slice place_prefix, tree_visit *
     return r;
 }
 
-int tree_places(const struct tree *tree, struct slice place_prefix, tree_visit *visit, void *context)
+int tree_each_dirent(const struct tree *tree, struct slice place_prefix, tree_visit *visit, void *context)
 {
     tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
     struct guest *guests;

@@ -25,28 +25,28 @@ static void begin(struct buf *buf, uint32_t index, char letter)
     buf_byte(buf, letter);
 }
 
-struct slice tree_guest_key(struct buf *buf, uint32_t index, struct slice place)
+struct slice tree_dirent_key(struct buf *buf, uint32_t index, struct slice place)
 {
     begin(buf, index, LETTER_GUEST);
     buf_slice(buf, place);
     return buf_as_slice(buf);
 }
 
-struct slice tree_moved_key(struct buf *buf, uint32_t index, struct slice birth)
+struct slice tree_relocation_key(struct buf *buf, uint32_t index, struct slice birth)
 {
     begin(buf, index, LETTER_MOVED);
     buf_slice(buf, birth);
     return buf_as_slice(buf);
 }
 
-struct slice tree_past_key(struct buf *buf, uint32_t index, struct slice birth)
+struct slice tree_history_key(struct buf *buf, uint32_t index, struct slice birth)
 {
     begin(buf, index, LETTER_PAST);
     buf_slice(buf, birth);
     return buf_as_slice(buf);
 }
 
-struct slice tree_newest_key(struct buf *buf, uint32_t index)
+struct slice tree_last_rename_key(struct buf *buf, uint32_t index)
 {
     begin(buf, index, LETTER_NEWEST);
     return buf_as_slice(buf);
@@ -83,10 +83,10 @@ struct slice tree_key_text(struct slice key)
     return slice_from_offset(key, LETTER_AT + 1);
 }
 
-void tree_guest_bounds(struct buf *lower, struct buf *upper, uint32_t index, struct slice prefix)
+void tree_dirent_bounds(struct buf *lower, struct buf *upper, uint32_t index, struct slice prefix)
 {
-    tree_guest_key(lower, index, prefix);
-    tree_guest_key(upper, index, prefix);
+    tree_dirent_key(lower, index, prefix);
+    tree_dirent_key(upper, index, prefix);
     while ((unsigned char)upper->data[upper->len - 1] == UCHAR_MAX) /* ends at the letter at the latest */
         buf_truncate(upper, upper->len - 1);
     buf_increment_last(upper);
@@ -106,7 +106,7 @@ static void append_nibbles(struct buf *buf, uint64_t number, int count)
         buf_byte(buf, (char)(NIBBLE | (number >> (4 * count) & 15)));
 }
 
-void tree_new_birth(struct buf *buf, tl_ts ts, uint32_t number)
+void tree_new_origin(struct buf *buf, tl_ts ts, uint32_t number)
 {
     buf_byte(buf, (char)NEW_BIRTH);
     append_nibbles(buf, ts, 16);
@@ -124,46 +124,46 @@ static int64_t unzigzag(uint64_t value)
     return (int64_t)(value >> 1 ^ ((value & 1) != 0 ? UINT64_MAX : 0));
 }
 
-void tree_moved_encode(struct buf *buf, const struct tree_moved *moved)
+void tree_relocation_encode(struct buf *buf, const struct tree_relocation *moved)
 {
     buf_u64be(buf, moved->ts);
-    buf_byte(buf, (char)moved->lies);
+    buf_byte(buf, (char)moved->state);
     buf_varint(buf, zigzag(moved->renames));
     buf_varint(buf, (uint64_t)moved->seq_no + 1);
-    if (moved->lies == TREE_AT_PLACE)
-        buf_slice(buf, moved->place);
+    if (moved->state == TREE_RELOCATED)
+        buf_slice(buf, moved->dirent);
 }
 
-int tree_moved_decode(struct slice value, struct tree_moved *ret_moved)
+int tree_relocation_decode(struct slice value, struct tree_relocation *ret_moved)
 {
-    struct tree_moved moved = {0};
+    struct tree_relocation moved = {0};
     struct slice lies;
     uint64_t renames, seq_no;
 
     if (!slice_take_u64be(&value, &moved.ts) || !slice_take(&value, 1, &lies) || !slice_take_varint(&value, &renames) ||
-        !slice_take_varint(&value, &seq_no) || (unsigned char)lies.data[0] > TREE_NOWHERE)
+        !slice_take_varint(&value, &seq_no) || (unsigned char)lies.data[0] > TREE_DETACHED)
         return tl_trace(TL_ERR_CORRUPT);
-    moved.lies = (enum tree_lies)lies.data[0];
-    if ((moved.lies == TREE_AT_PLACE) != (value.len > 0))
+    moved.state = (enum tree_state)lies.data[0];
+    if ((moved.state == TREE_RELOCATED) != (value.len > 0))
         return tl_trace(TL_ERR_CORRUPT);
     moved.renames = unzigzag(renames);
     moved.seq_no = (int64_t)seq_no - 1;
-    moved.place = value;
+    moved.dirent = value;
     *ret_moved = moved;
     return 0;
 }
 
-void tree_past_encode(struct buf *buf, tl_ts ts, const struct tree_moved *before)
+void tree_history_encode(struct buf *buf, tl_ts ts, const struct tree_relocation *before)
 {
     tl_cleanup(buf_deinit) struct buf moved = BUF_INIT(BUF_UNLIMITED);
 
-    tree_moved_encode(&moved, before);
+    tree_relocation_encode(&moved, before);
     buf_u64be(buf, ts);
     buf_varint(buf, moved.len);
     buf_slice(buf, buf_as_slice(&moved));
 }
 
-int tree_past_take(struct slice *past, tl_ts *ret_ts, struct slice *ret_moved)
+int tree_history_take(struct slice *past, tl_ts *ret_ts, struct slice *ret_moved)
 {
     uint64_t len;
 
@@ -174,13 +174,13 @@ int tree_past_take(struct slice *past, tl_ts *ret_ts, struct slice *ret_moved)
 
 static bool is_sound_past(struct slice past)
 {
-    struct tree_moved moved;
+    struct tree_relocation moved;
     struct slice item;
     tl_ts ts, after = TL_TS_MAX;
     bool sound = past.len > 0;
 
     while (sound && past.len > 0) {
-        sound = tree_past_take(&past, &ts, &item) == 0 && ts <= after && tree_moved_decode(item, &moved) == 0;
+        sound = tree_history_take(&past, &ts, &item) == 0 && ts <= after && tree_relocation_decode(item, &moved) == 0;
         after = ts;
     }
     return sound;
@@ -210,9 +210,9 @@ bool tree_record_is_open(struct slice key, struct slice value)
            slice_take_u64be(&value, &ts) && ts == TREE_TS_OPEN;
 }
 
-bool tree_record_is_sound(struct slice key, struct slice value)
+bool tree_record_is_valid(struct slice key, struct slice value)
 {
-    struct tree_moved moved;
+    struct tree_relocation moved;
     size_t length;
 
     if (key.len <= LETTER_AT)
@@ -222,7 +222,7 @@ bool tree_record_is_sound(struct slice key, struct slice value)
     case LETTER_LONGEST: return tree_length_decode(value, &length) == 0;
     case LETTER_HIGH:
     case LETTER_GUEST: return value.len > 0;
-    case LETTER_MOVED: return tree_moved_decode(value, &moved) == 0;
+    case LETTER_MOVED: return tree_relocation_decode(value, &moved) == 0;
     case LETTER_PAST: return is_sound_past(value);
     case LETTER_NEWEST: return value.len == sizeof(uint64_t) + 1;
     default: return false;

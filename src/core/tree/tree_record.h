@@ -12,48 +12,48 @@
 /* The timestamp of a rename whose transaction has not committed yet. */
 #define TREE_TS_OPEN TL_TS_MAX
 
-enum tree_lies {
-    TREE_AT_HOME = 0, /* at the place of its own text */
-    TREE_AT_PLACE = 1,
-    TREE_NOWHERE = 2, /* it was empty, and gave way to another */
+enum tree_state {
+    TREE_UNMOVED = 0, /* at the place of its own text */
+    TREE_RELOCATED = 1,
+    TREE_DETACHED = 2, /* it was empty, and gave way to another */
 };
 
 /* A birth that was renamed, or was made for a vacant place. Slices lie in the record. */
-struct tree_moved {
+struct tree_relocation {
     tl_ts ts; /* of its newest rename; 0: none. TREE_TS_OPEN in an overlay */
-    enum tree_lies lies;
+    enum tree_state state;
     int64_t renames;
     int64_t seq_no;     /* of its newest rename; -1: none */
-    struct slice place; /* where it is at a place */
+    struct slice dirent; /* where it is at a place */
 };
 
 /* Keys, in a buffer that is cleared first. Returns: the key, which lives as long as the buffer's bytes. */
-struct slice tree_guest_key(struct buf *buf, uint32_t index, struct slice place);
-struct slice tree_moved_key(struct buf *buf, uint32_t index, struct slice birth);
-struct slice tree_past_key(struct buf *buf, uint32_t index, struct slice birth);
-struct slice tree_newest_key(struct buf *buf, uint32_t index);
+struct slice tree_dirent_key(struct buf *buf, uint32_t index, struct slice place);
+struct slice tree_relocation_key(struct buf *buf, uint32_t index, struct slice birth);
+struct slice tree_history_key(struct buf *buf, uint32_t index, struct slice birth);
+struct slice tree_last_rename_key(struct buf *buf, uint32_t index);
 struct slice tree_reach_key(struct buf *buf, uint32_t index, struct slice birth);
 struct slice tree_longest_key(struct buf *buf, uint32_t index);
 struct slice tree_high_key(struct buf *buf, uint32_t index, struct slice document);
 /* Returns: the place, birth or document that a record is of. */
 struct slice tree_key_text(struct slice key);
 /* The keys [lower, upper) of the guests at all places that begin with these bytes. */
-void tree_guest_bounds(struct buf *lower, struct buf *upper, uint32_t index, struct slice prefix);
+void tree_dirent_bounds(struct buf *lower, struct buf *upper, uint32_t index, struct slice prefix);
 /* The keys [lower, upper) of all documents with a high version. */
 void tree_high_bounds(struct buf *lower, struct buf *upper, uint32_t index);
 /* All keys of an index: [lower, upper), 4 bytes each. */
 void tree_index_bounds(uint32_t index, char ret_lower[4], char ret_upper[4]);
 
 /* Appends the birth that no text is: `number` is unique within the unit that has this timestamp. */
-void tree_new_birth(struct buf *buf, tl_ts ts, uint32_t number);
+void tree_new_origin(struct buf *buf, tl_ts ts, uint32_t number);
 
-void tree_moved_encode(struct buf *buf, const struct tree_moved *moved);
-int tree_moved_decode(struct slice value, struct tree_moved *ret_moved) TL_MUST_USE; /* 0, TL_ERR_CORRUPT */
+void tree_relocation_encode(struct buf *buf, const struct tree_relocation *moved);
+int tree_relocation_decode(struct slice value, struct tree_relocation *ret_moved) TL_MUST_USE; /* 0, TL_ERR_CORRUPT */
 
 /* Appends what a birth's record was before a rename at `ts` changed it. A past is such items, the newest first. */
-void tree_past_encode(struct buf *buf, tl_ts ts, const struct tree_moved *before);
+void tree_history_encode(struct buf *buf, tl_ts ts, const struct tree_relocation *before);
 /* Takes an item off a past, with the record as it is encoded. Returns: 0, TL_ERR_CORRUPT. */
-int tree_past_take(struct slice *past, tl_ts *ret_ts, struct slice *ret_moved) TL_MUST_USE;
+int tree_history_take(struct slice *past, tl_ts *ret_ts, struct slice *ret_moved) TL_MUST_USE;
 
 /* Values of reaches, and of the longest birth: a length. */
 void tree_length_encode(struct buf *buf, size_t length);
@@ -66,6 +66,6 @@ int tree_length_decode(struct slice value, size_t *ret_length) TL_MUST_USE; /* 0
 bool tree_record_is_open(struct slice key, struct slice value);
 
 /* Returns: whether a record is one that is understood. */
-bool tree_record_is_sound(struct slice key, struct slice value);
+bool tree_record_is_valid(struct slice key, struct slice value);
 
 #endif

@@ -30,20 +30,20 @@ static void put_guest(struct tree_writer *writer, bool own, struct slice place, 
 {
     tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
 
-    put(writer, own, tree_guest_key(&key, writer->tree.index, place), guest);
+    put(writer, own, tree_dirent_key(&key, writer->tree.index, place), guest);
 }
 
-static void put_moved(struct tree_writer *writer, bool own, struct slice birth, const struct tree_moved *moved)
+static void put_moved(struct tree_writer *writer, bool own, struct slice birth, const struct tree_relocation *moved)
 {
     tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
     tl_cleanup(buf_deinit) struct buf value = BUF_INIT(BUF_UNLIMITED);
 
-    tree_moved_encode(&value, moved);
-    put(writer, own, tree_moved_key(&key, writer->tree.index, birth), buf_as_slice(&value));
+    tree_relocation_encode(&value, moved);
+    put(writer, own, tree_relocation_key(&key, writer->tree.index, birth), buf_as_slice(&value));
 }
 
 /* Keeps what a rename at `ts` is about to change of a birth, and forgets what was kept that is too old for anybody. */
-static int keep_past(struct tree_writer *writer, struct slice birth, const struct tree_moved *before, tl_ts ts,
+static int keep_past(struct tree_writer *writer, struct slice birth, const struct tree_relocation *before, tl_ts ts,
                      struct arena *arena)
 {
     tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
@@ -51,19 +51,19 @@ static int keep_past(struct tree_writer *writer, struct slice birth, const struc
     struct slice past, item;
     tl_ts kept_ts;
 
-    if (writer->past_from == 0 || before->ts == ts) /* what was before this moment is kept */
+    if (writer->history_from == 0 || before->ts == ts) /* what was before this moment is kept */
         return 0;
-    int r = tree__past(&writer->tree, birth, arena, &past);
-    tree_past_encode(&value, ts, before);
+    int r = tree__read_history(&writer->tree, birth, arena, &past);
+    tree_history_encode(&value, ts, before);
     while (r == 0 && past.len > 0) {
         struct slice whole = past;
-        r = tree_past_take(&past, &kept_ts, &item);
-        if (r != 0 || kept_ts < writer->past_from)
+        r = tree_history_take(&past, &kept_ts, &item);
+        if (r != 0 || kept_ts < writer->history_from)
             break;
         buf_slice(&value, slice_make(whole.data, whole.len - past.len));
     }
     if (r == 0)
-        put(writer, writer->overlay != NULL, tree_past_key(&key, writer->tree.index, birth), buf_as_slice(&value));
+        put(writer, writer->overlay != NULL, tree_history_key(&key, writer->tree.index, birth), buf_as_slice(&value));
     return r;
 }
 
@@ -90,7 +90,7 @@ static bool has_said(const struct tree_writer *writer, struct slice place)
     tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
     struct slice value;
 
-    return overlay_get(writer->overlay, SPACE_TREE, tree_guest_key(&key, writer->tree.index, place), &value) !=
+    return overlay_get(writer->overlay, SPACE_TREE, tree_dirent_key(&key, writer->tree.index, place), &value) !=
            STORE_NOT_FOUND;
 }
 
@@ -109,7 +109,7 @@ static int is_own(const struct tree_writer *writer, struct slice place, struct a
         return 0;
     view.overlay = NULL;
     tree.view = &view;
-    int r = tree__at(&tree, place, arena, &birth);
+    int r = tree__origin_at(&tree, place, arena, &birth);
     *ret_own = r == 0;
     return r == TREE_NOT_FOUND ? 0 : fatal(r);
 }
@@ -121,9 +121,9 @@ static int note_birth(struct tree_writer *writer, struct slice birth)
     tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
     size_t longest;
 
-    if (birth.len <= TREE_BIRTH_SHORT)
+    if (birth.len <= TREE_ORIGIN_SHORT)
         return 0;
-    int r = tree__length(&writer->tree, tree_longest_key(&key, writer->tree.index), &longest);
+    int r = tree__read_length(&writer->tree, tree_longest_key(&key, writer->tree.index), &longest);
     if (r != 0)
         return fatal(r);
     if (birth.len > longest)
@@ -138,7 +138,7 @@ static int raise_reach(struct tree_writer *writer, struct slice birth, size_t re
 {
     tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
     size_t known;
-    int r = tree__length(&writer->tree, tree_reach_key(&key, writer->tree.index, birth), &known);
+    int r = tree__read_length(&writer->tree, tree_reach_key(&key, writer->tree.index, birth), &known);
 
     if (r == 0 && reach > known)
         put_length(writer, buf_as_slice(&key), (reach / REACH_STEP + 1) * REACH_STEP);
@@ -150,11 +150,11 @@ static int reach_up(struct tree_writer *writer, struct slice place, struct slice
 {
     tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
     size_t reach, len = place.len, jumps = 0;
-    int r = tree__length(&writer->tree, tree_reach_key(&key, writer->tree.index, birth), &reach);
+    int r = tree__read_length(&writer->tree, tree_reach_key(&key, writer->tree.index, birth), &reach);
 
     while (r == 0 && (reach > 0 || !slice_equal(place, birth))) {
         size_t above = tree_parent_length(slice_make(place.data, len), writer->tree.delimiter);
-        struct tree_moved moved = {0};
+        struct tree_relocation moved = {0};
         reach += len - above;
         len = above;
         if (len == 0)
@@ -162,11 +162,11 @@ static int reach_up(struct tree_writer *writer, struct slice place, struct slice
         struct slice directory = slice_make(place.data, len);
         r = raise_reach(writer, directory, reach);
         if (r == 0)
-            r = tree__moved(&writer->tree, directory, arena, &moved);
-        if (r == 0 && moved.lies == TREE_AT_PLACE) {
-            place = moved.place;
+            r = tree__read_relocation(&writer->tree, directory, arena, &moved);
+        if (r == 0 && moved.state == TREE_RELOCATED) {
+            place = moved.dirent;
             len = place.len;
-            if (++jumps > TREE_BIRTHS_MAX)
+            if (++jumps > TREE_ORIGINS_MAX)
                 return tl_trace(TL_ERR_CORRUPT);
         }
     }
@@ -177,20 +177,20 @@ static int reach_up(struct tree_writer *writer, struct slice place, struct slice
 static int make_guest(struct tree_writer *writer, struct slice place, struct arena *arena, struct slice *ret_birth)
 {
     tl_cleanup(buf_deinit) struct buf birth = BUF_INIT(64);
-    struct tree_moved moved = {.lies = TREE_AT_PLACE, .seq_no = -1, .place = place};
+    struct tree_relocation moved = {.state = TREE_RELOCATED, .seq_no = -1, .dirent = place};
     bool own;
     int r = is_own(writer, place, arena, &own);
 
     if (r != 0)
         return r;
-    tree_new_birth(&birth, writer->ts, (*writer->made)++);
+    tree_new_origin(&birth, writer->ts, (*writer->origins_created)++);
     put_guest(writer, own, place, buf_as_slice(&birth));
     put_moved(writer, own, buf_as_slice(&birth), &moved);
     *ret_birth = arena_copy(arena, buf_as_slice(&birth));
     return reach_up(writer, place, buf_as_slice(&birth), arena);
 }
 
-/* As tree_find(), with guests for vacant places. */
+/* As tree_resolve(), with guests for vacant places. */
 static int find_or_make(struct tree_writer *writer, struct slice path, struct arena *arena, struct slice *ret_birth)
 {
     struct slice birth = SLICE_LIT("");
@@ -202,7 +202,7 @@ static int find_or_make(struct tree_writer *writer, struct slice path, struct ar
         struct slice place = birth.data == path.data || begin == 0
                                  ? slice_make(path.data, end)
                                  : tree__join(arena, birth, slice_make(path.data + begin, end - begin));
-        int r = tree__at(&writer->tree, place, arena, &birth);
+        int r = tree__origin_at(&writer->tree, place, arena, &birth);
         if (r == TREE_NOT_FOUND)
             r = make_guest(writer, place, arena, &birth);
         if (r != 0)
@@ -216,8 +216,8 @@ static int find_or_make(struct tree_writer *writer, struct slice path, struct ar
 /* What the renames of a birth and of all above come to. */
 static int total_of(const struct tree *tree, struct slice birth, struct arena *arena, int64_t *ret_total)
 {
-    struct tree_standing standing;
-    int r = tree_stand(tree, birth, arena, NULL, &standing);
+    struct tree_totals standing;
+    int r = tree_locate(tree, birth, arena, NULL, &standing);
 
     if (r != 0)
         return fatal(r);
@@ -225,11 +225,11 @@ static int total_of(const struct tree *tree, struct slice birth, struct arena *a
     return 0;
 }
 
-int tree_make(struct tree_writer *writer, struct slice path, struct arena *arena, struct slice *ret_birth,
+int tree_resolve_or_create(struct tree_writer *writer, struct slice path, struct arena *arena, struct slice *ret_birth,
               int64_t *ret_stamp)
 {
     tl_ts newest;
-    int r = tree_newest(&writer->tree, &newest, NULL);
+    int r = tree_last_rename(&writer->tree, &newest, NULL);
 
     *ret_birth = path;
     *ret_stamp = 0;
@@ -242,7 +242,7 @@ int tree_make(struct tree_writer *writer, struct slice path, struct arena *arena
     return fatal(r);
 }
 
-void tree_note_version(struct tree_writer *writer, struct slice document, bool high)
+void tree_set_version_high(struct tree_writer *writer, struct slice document, bool high)
 {
     tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
 
@@ -264,7 +264,7 @@ static int find_spot(struct tree_writer *writer, struct slice path, bool make, s
 {
     struct slice parent = slice_make(path.data, tree_parent_length(path, writer->tree.delimiter));
     int r = make ? find_or_make(writer, parent, arena, &ret_spot->directory)
-                 : tree_find(&writer->tree, parent, arena, &ret_spot->directory);
+                 : tree_resolve(&writer->tree, parent, arena, &ret_spot->directory);
 
     if (r == 0)
         ret_spot->place = tree__join(arena, ret_spot->directory, slice_from_offset(path, parent.len));
@@ -274,18 +274,18 @@ static int find_spot(struct tree_writer *writer, struct slice path, bool make, s
 /* What is empty at a place gives way: a guest lies nowhere from now on, what is at home is hidden. */
 static int give_way(struct tree_writer *writer, struct slice place, tl_ts ts, struct arena *arena)
 {
-    struct tree_moved moved;
+    struct tree_relocation moved;
     struct slice guest;
-    int r = tree__guest(&writer->tree, place, arena, &guest);
+    int r = tree__read_dirent(&writer->tree, place, arena, &guest);
 
     if (r != 0)
         return r == TREE_NOT_FOUND ? 0 : fatal(r);
-    r = tree__moved(&writer->tree, guest, arena, &moved);
+    r = tree__read_relocation(&writer->tree, guest, arena, &moved);
     if (r == 0)
         r = keep_past(writer, guest, &moved, ts, arena);
     if (r != 0)
         return fatal(r);
-    moved.lies = TREE_NOWHERE;
+    moved.state = TREE_DETACHED;
     put_moved(writer, writer->overlay != NULL, guest, &moved);
     return 0;
 }
@@ -295,9 +295,9 @@ static int move(struct tree_writer *writer, struct slice birth, const struct spo
                 int64_t seq_no, tl_ts ts, struct arena *arena)
 {
     bool own = writer->overlay != NULL;
-    struct tree_moved moved;
+    struct tree_relocation moved;
     int64_t before, after;
-    int r = tree__moved(&writer->tree, birth, arena, &moved);
+    int r = tree__read_relocation(&writer->tree, birth, arena, &moved);
 
     if (r == 0)
         r = total_of(&writer->tree, from->directory, arena, &before);
@@ -313,8 +313,8 @@ static int move(struct tree_writer *writer, struct slice birth, const struct spo
     if (!slice_equal(birth, from->place))
         put_guest(writer, own, from->place, SLICE_LIT(""));
     put_guest(writer, own, to->place, home ? SLICE_LIT("") : birth);
-    moved.lies = home ? TREE_AT_HOME : TREE_AT_PLACE;
-    moved.place = to->place;
+    moved.state = home ? TREE_UNMOVED : TREE_RELOCATED;
+    moved.dirent = to->place;
     moved.renames += before - after + 1;
     moved.seq_no = seq_no;
     moved.ts = ts;
@@ -329,7 +329,7 @@ static void put_newest(struct tree_writer *writer, tl_ts ts)
 
     buf_u64be(&newest, ts);
     buf_byte(&newest, writer->tree.delimiter);
-    put(writer, writer->overlay != NULL, tree_newest_key(&key, writer->tree.index), buf_as_slice(&newest));
+    put(writer, writer->overlay != NULL, tree_last_rename_key(&key, writer->tree.index), buf_as_slice(&newest));
 }
 
 int tree_rename(struct tree_writer *writer, struct slice from, struct slice to, int64_t seq_no, tl_ts ts)
@@ -343,7 +343,7 @@ int tree_rename(struct tree_writer *writer, struct slice from, struct slice to, 
         return TREE_INTO_ITSELF;
     int r = find_spot(writer, from, false, &arena, &source);
     if (r == 0)
-        r = tree__at(&writer->tree, source.place, &arena, &birth);
+        r = tree__origin_at(&writer->tree, source.place, &arena, &birth);
     if (r == 0)
         r = fatal(find_spot(writer, to, true, &arena, &target));
     if (r == 0)

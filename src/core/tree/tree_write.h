@@ -20,8 +20,8 @@ struct tree_writer {
     struct store_batch *batch; /* the unit's */
     struct omap *pending;      /* what the unit has put into the batch: key to value, empty: deleted. tree.pending */
     tl_ts ts;                  /* the unit's */
-    uint32_t *made;            /* births that it has made so far */
-    tl_ts past_from; /* a rename keeps how births were from then on: README.md, "The past of a birth"; 0: it need not */
+    uint32_t *origins_created;            /* births that it has made so far */
+    tl_ts history_from; /* a rename keeps how births were from then on: README.md, "The past of a birth"; 0: it need not */
 };
 
 /*
@@ -29,7 +29,7 @@ struct tree_writer {
  * its commit (invariant 6). The birth is in `arena`, or `path` itself.
  * Returns: 0; fatal codes.
  */
-int tree_make(struct tree_writer *writer, struct slice path, struct arena *arena, struct slice *ret_birth,
+int tree_resolve_or_create(struct tree_writer *writer, struct slice path, struct arena *arena, struct slice *ret_birth,
               int64_t *ret_stamp) TL_MUST_USE;
 
 /*
@@ -41,7 +41,7 @@ int tree_make(struct tree_writer *writer, struct slice path, struct arena *arena
 int tree_rename(struct tree_writer *writer, struct slice from, struct slice to, int64_t seq_no, tl_ts ts) TL_MUST_USE;
 
 /* Notes that a document's version is high, or is no more: TREE_VERSION_HIGH. `document`: its key without the index. */
-void tree_note_version(struct tree_writer *writer, struct slice document, bool high);
+void tree_set_version_high(struct tree_writer *writer, struct slice document, bool high);
 
 /* Moves one of a transaction's records from its overlay into the batch of its commit; value data NULL: it is deleted. */
 void tree_commit(struct store_batch *batch, struct slice key, struct slice value, tl_ts ts);

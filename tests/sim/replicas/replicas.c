@@ -23,7 +23,7 @@
 #include "../../lib/feed_replay.h"
 #include "base/siphash.h"
 #include "core/catalog/catalog.h"
-#include "core/documents/seen.h"
+#include "core/documents/prefetch.h"
 #include "core/step/command_codec.h"
 #include "core/step/command_group.h"
 #include "../../lib/bounded.h"
@@ -251,7 +251,7 @@ static void look_ahead(const struct side *side, struct command *command)
         if (item->source.data != NULL && json_parse(arena, item->source, item->dialect, flags, parsed, &ignored) == 0)
             item->parsed = parsed;
         if (type != NULL)
-            item->seen = seen_read(&view, index->number, type->number, item->id, arena);
+            item->prefetch = prefetch_read(&view, index->number, type->number, item->id, arena);
     }
     catalog_unref(catalog);
 }

@@ -3,13 +3,13 @@
  * The table of births against full paths.
  *
  * One seed drives random writes, deletes and renames of documents in a small tree, alone and in transactions that overlap as far as
- * exclusive locks on paths and documents allow, with requests that fail half-way, roll-backs and crashes. After each step the newest state, a state of the past and a transaction's own must be what the plain model (model.h)
+ * exclusive locks on paths and documents allow, with requests that fail half-way, roll-backs and crashes. After each step the newest state, a state of the past and a transaction's own must be what the plain model (oracle.h)
  * has: path, version and sequence number of every document, what lies at a path, and what lies below it. The seed of a
  * failure is printed; `tree_sim --from SEED --seeds 1` replays it, `--tell` says what it does.
  */
 #include "../../lib/settle.h"
-#include "model.h"
-#include "table.h"
+#include "oracle.h"
+#include "doc_table.h"
 
 #include "base/alloc.h"
 #include "base/check.h"
@@ -151,7 +151,7 @@ static void check_reach(struct world *w, const struct view *view, const struct m
     size_t reach, longest = 0, wanted = 0;
     struct slice birth;
 
-    if (tree_find(&tree, slice_from(path), &w->table.arena, &birth) != 0)
+    if (tree_resolve(&tree, slice_from(path), &w->table.arena, &birth) != 0)
         return;
     for (uint32_t i = 0; i < MODEL_DOCS; i++) {
         size_t len = model->docs[i].live ? table_get(&w->table, view, i).birth.len : 0;
@@ -160,7 +160,7 @@ static void check_reach(struct world *w, const struct view *view, const struct m
             strlen(model->docs[i].path) - strlen(path) > wanted)
             wanted = strlen(model->docs[i].path) - strlen(path);
     }
-    if (tree__length(&tree, tree_reach_key(&key, tree.index, birth), &reach) != 0)
+    if (tree__read_length(&tree, tree_reach_key(&key, tree.index, birth), &reach) != 0)
         fail(w, "reach", path);
     if (wanted > (reach > 0 ? reach + longest : longest > birth.len ? longest - birth.len : 0))
         fail(w, "a path is longer than its directory reaches", path);
@@ -193,13 +193,13 @@ static void check_view(struct world *w, const struct view *view, const struct mo
 /* What lies at a place by record says so itself, and the way up from it ends. */
 static void check_guest(struct world *w, const struct tree *tree, struct slice place, struct slice guest)
 {
-    struct tree_standing standing;
-    struct tree_moved moved;
+    struct tree_totals standing;
+    struct tree_relocation moved;
 
-    if (tree__moved(tree, guest, &w->table.arena, &moved) != 0 || moved.lies != TREE_AT_PLACE ||
-        !slice_equal(moved.place, place))
+    if (tree__read_relocation(tree, guest, &w->table.arena, &moved) != 0 || moved.state != TREE_RELOCATED ||
+        !slice_equal(moved.dirent, place))
         fail(w, "table", "a guest is not where its place says");
-    if (tree_stand(tree, guest, &w->table.arena, NULL, &standing) < 0)
+    if (tree_locate(tree, guest, &w->table.arena, NULL, &standing) < 0)
         fail(w, "table", "a birth lies below itself");
 }
 
@@ -208,7 +208,7 @@ static void check_table(struct world *w, const struct view *view)
 {
     struct store_iter *iter = store_iter_new(w->table.store, SPACE_TREE, TL_TS_MAX, SLICE_NONE, SLICE_NONE);
     struct tree tree = table_tree(&w->table, view);
-    struct tree_moved moved;
+    struct tree_relocation moved;
     struct slice guest;
     tl_ts newest;
 
@@ -219,14 +219,14 @@ static void check_table(struct world *w, const struct view *view)
             check_guest(w, &tree, text, store_iter_value(iter));
         if (letter != 'm')
             continue;
-        if (tree_moved_decode(store_iter_value(iter), &moved) != 0 || moved.ts > w->now)
+        if (tree_relocation_decode(store_iter_value(iter), &moved) != 0 || moved.ts > w->now)
             fail(w, "table", "a rename was not stamped");
-        if (moved.lies == TREE_AT_PLACE &&
-            (tree__guest(&tree, moved.place, &w->table.arena, &guest) != 0 || !slice_equal(guest, text)))
+        if (moved.state == TREE_RELOCATED &&
+            (tree__read_dirent(&tree, moved.dirent, &w->table.arena, &guest) != 0 || !slice_equal(guest, text)))
             fail(w, "table", "a place is another's");
     }
     store_iter_free(iter);
-    if (tree_newest(&tree, &newest, NULL) != 0 || newest > w->now)
+    if (tree_last_rename(&tree, &newest, NULL) != 0 || newest > w->now)
         fail(w, "table", "the newest rename was not stamped");
 }
 

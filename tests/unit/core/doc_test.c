@@ -10,7 +10,7 @@ static const struct doc full = {
     .version = INT64_MAX,
     .seq_no = 77,
     .batch = UINT64_MAX,
-    .singles = {"\0\1\0\5", 4},
+    .single_fields = {"\0\1\0\5", 4},
     .routing = {"r", 1},
     .lease = {"session", 7},
     .source = {"{\"a\":1}", 7},
@@ -23,14 +23,14 @@ static void records_come_back(void **state)
     (void)state;
 
     doc_encode(&buf, &full);
-    doc_stamp(buf.data, 42);
+    doc_set_ts(buf.data, 42);
     assert_int_equal(doc_decode(buf_as_slice(&buf), &doc), 0);
     assert_int_equal(doc.ts, 42);
     assert_true(doc.version == INT64_MAX && doc.seq_no == 77 && doc.batch == UINT64_MAX && !doc.deleted);
     assert_slice_equal(doc.routing, "r");
     assert_slice_equal(doc.lease, "session");
     assert_slice_equal(doc.source, "{\"a\":1}");
-    assert_true(doc_has_single(&doc, 1) && doc_has_single(&doc, 5) && !doc_has_single(&doc, 2));
+    assert_true(doc_has_single_entries(&doc, 1) && doc_has_single_entries(&doc, 5) && !doc_has_single_entries(&doc, 2));
     assert_int_equal(doc_entry_batch(&doc, 5), 0);
     assert_true(doc_entry_batch(&doc, 6) == UINT64_MAX);
     buf_deinit(&buf);

@@ -78,8 +78,8 @@ static size_t read_feed(struct fixture *f, tl_ts since, size_t *ret_parts, size_
         ++*ret_parts;
         for (struct slice rest = record.changes; rest.len > 0; count++) {
             assert_true(feed_change_take(&rest, &change));
-            documents += change.what <= FEED_DELETED;
-            *ret_deleted += change.what == FEED_DELETED;
+            documents += change.kind <= FEED_DELETED;
+            *ret_deleted += change.kind == FEED_DELETED;
         }
         assert_true(count <= FEED_RECORD_CHANGES);
     }
@@ -160,7 +160,7 @@ static void test_changes_as_bytes(void **state)
 {
     (void)state;
     for (int what = FEED_WRITTEN; what <= FEED_RENAMED; what++) {
-        struct feed_change change = {(enum feed_what)what, 70000, 300, SLICE_LIT("a\0\xff"), SLICE_LIT("to")}, back;
+        struct feed_change change = {(enum feed_kind)what, 70000, 300, SLICE_LIT("a\0\xff"), SLICE_LIT("to")}, back;
         struct buf bytes = BUF_INIT(BUF_UNLIMITED);
         feed_change_put(&bytes, &change);
         struct slice rest = buf_as_slice(&bytes);

@@ -5,7 +5,7 @@
  */
 #include "../../lib/unit.h"
 
-#include "core/tree/empty.h"
+#include "core/tree/empty_paths.h"
 #include "core/tree/tree_write.h"
 
 #include <stdio.h>
@@ -58,8 +58,8 @@ static struct tree_writer writer_of(struct box *box, const struct view *view)
                                 .batch = box->batch,
                                 .pending = &box->pending,
                                 .ts = box->now,
-                                .made = &box->made,
-                                .past_from = box->past_from};
+                                .origins_created = &box->made,
+                                .history_from = box->past_from};
 }
 
 static struct slice make_in(struct box *box, const struct view *view, const char *path)
@@ -68,7 +68,7 @@ static struct slice make_in(struct box *box, const struct view *view, const char
     struct slice birth;
     int64_t stamp;
 
-    assert_int_equal(tree_make(&writer, slice_from(path), &box->arena, &birth, &stamp), 0);
+    assert_int_equal(tree_resolve_or_create(&writer, slice_from(path), &box->arena, &birth, &stamp), 0);
     return birth;
 }
 
@@ -96,12 +96,12 @@ static int rename_now(struct box *box, const char *from, const char *to)
     return r;
 }
 
-static struct tree_standing stand(struct box *box, const struct view *view, struct slice birth, const char *wanted)
+static struct tree_totals stand(struct box *box, const struct view *view, struct slice birth, const char *wanted)
 {
     struct tree tree = {view, INDEX, '/', NULL};
-    struct tree_standing standing = {0};
+    struct tree_totals standing = {0};
     struct slice path;
-    int r = tree_stand(&tree, birth, &box->arena, &path, &standing);
+    int r = tree_locate(&tree, birth, &box->arena, &path, &standing);
 
     assert_int_equal(r, wanted == NULL ? TREE_NOT_FOUND : 0);
     if (wanted != NULL)
@@ -118,7 +118,7 @@ static int find(struct box *box, const char *path, struct slice *ret_birth)
 {
     struct tree tree = {&box->view, INDEX, '/', NULL};
 
-    return tree_find(&tree, slice_from(path), &box->arena, ret_birth);
+    return tree_resolve(&tree, slice_from(path), &box->arena, ret_birth);
 }
 
 static size_t records(struct box *box)
@@ -128,11 +128,11 @@ static size_t records(struct box *box)
 
 /* --- Records ------------------------------------------------------------------------------------------------------ */
 
-static const struct tree_moved moves[] = {
+static const struct tree_relocation moves[] = {
     {.seq_no = -1},
-    {.ts = 17, .lies = TREE_AT_PLACE, .renames = 1, .seq_no = 0, .place = {"a", 1}},
-    {.ts = TREE_TS_OPEN, .lies = TREE_AT_PLACE, .renames = INT64_MIN, .seq_no = INT64_MAX - 1, .place = {"a\0b", 3}},
-    {.ts = 1, .lies = TREE_NOWHERE, .renames = INT64_MAX, .seq_no = 5},
+    {.ts = 17, .state = TREE_RELOCATED, .renames = 1, .seq_no = 0, .dirent = {"a", 1}},
+    {.ts = TREE_TS_OPEN, .state = TREE_RELOCATED, .renames = INT64_MIN, .seq_no = INT64_MAX - 1, .dirent = {"a\0b", 3}},
+    {.ts = 1, .state = TREE_DETACHED, .renames = INT64_MAX, .seq_no = 5},
 };
 
 static void records_come_back(void **state)
@@ -140,14 +140,14 @@ static void records_come_back(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof moves / sizeof *moves; i++) {
         struct buf buf = BUF_INIT(BUF_UNLIMITED);
-        struct tree_moved moved;
-        tree_moved_encode(&buf, &moves[i]);
-        assert_int_equal(tree_moved_decode(buf_as_slice(&buf), &moved), 0);
-        assert_true(moved.ts == moves[i].ts && moved.lies == moves[i].lies && moved.renames == moves[i].renames);
-        assert_true(moved.seq_no == moves[i].seq_no && slice_equal(moved.place, moves[i].place));
+        struct tree_relocation moved;
+        tree_relocation_encode(&buf, &moves[i]);
+        assert_int_equal(tree_relocation_decode(buf_as_slice(&buf), &moved), 0);
+        assert_true(moved.ts == moves[i].ts && moved.state == moves[i].state && moved.renames == moves[i].renames);
+        assert_true(moved.seq_no == moves[i].seq_no && slice_equal(moved.dirent, moves[i].dirent));
         for (size_t len = 0; len < 11; len++)
-            assert_int_equal(tree_moved_decode(slice_make(buf.data, len), &moved),
-                             len < buf.len && (len < 11 || moves[i].place.len > 0) ? TL_ERR_CORRUPT : 0);
+            assert_int_equal(tree_relocation_decode(slice_make(buf.data, len), &moved),
+                             len < buf.len && (len < 11 || moves[i].dirent.len > 0) ? TL_ERR_CORRUPT : 0);
         buf_deinit(&buf);
     }
 }
@@ -155,29 +155,29 @@ static void records_come_back(void **state)
 static void a_past_comes_back_the_newest_first(void **state)
 {
     struct buf key = BUF_INIT(64), past = BUF_INIT(BUF_UNLIMITED);
-    struct tree_moved moved;
+    struct tree_relocation moved;
     struct slice item;
     tl_ts ts;
     (void)state;
 
-    tree_past_encode(&past, TREE_TS_OPEN, &moves[1]);
-    tree_past_encode(&past, 9, &moves[0]);
-    tree_past_key(&key, INDEX, SLICE_LIT("/a"));
-    assert_true(tree_record_is_sound(buf_as_slice(&key), buf_as_slice(&past)));
+    tree_history_encode(&past, TREE_TS_OPEN, &moves[1]);
+    tree_history_encode(&past, 9, &moves[0]);
+    tree_history_key(&key, INDEX, SLICE_LIT("/a"));
+    assert_true(tree_record_is_valid(buf_as_slice(&key), buf_as_slice(&past)));
     assert_true(tree_record_is_open(buf_as_slice(&key), buf_as_slice(&past)));
     for (size_t len = 0; len < past.len; len++) /* as long as the first item is, it is one */
-        assert_int_equal(tree_record_is_sound(buf_as_slice(&key), slice_make(past.data, len)), len == past.len - 20);
+        assert_int_equal(tree_record_is_valid(buf_as_slice(&key), slice_make(past.data, len)), len == past.len - 20);
     struct slice rest = buf_as_slice(&past);
     for (int i = 1; i >= 0; i--) {
-        assert_int_equal(tree_past_take(&rest, &ts, &item), 0);
-        assert_int_equal(tree_moved_decode(item, &moved), 0);
+        assert_int_equal(tree_history_take(&rest, &ts, &item), 0);
+        assert_int_equal(tree_relocation_decode(item, &moved), 0);
         assert_true(ts == (i == 1 ? TREE_TS_OPEN : 9) && moved.ts == moves[i].ts && moved.renames == moves[i].renames);
     }
     assert_int_equal(rest.len, 0);
     buf_truncate(&past, 0);
-    tree_past_encode(&past, 9, &moves[0]);
-    tree_past_encode(&past, 10, &moves[1]);
-    assert_false(tree_record_is_sound(buf_as_slice(&key), buf_as_slice(&past)));
+    tree_history_encode(&past, 9, &moves[0]);
+    tree_history_encode(&past, 10, &moves[1]);
+    assert_false(tree_record_is_valid(buf_as_slice(&key), buf_as_slice(&past)));
     buf_deinit(&key);
     buf_deinit(&past);
 }
@@ -185,25 +185,25 @@ static void a_past_comes_back_the_newest_first(void **state)
 static void damaged_records_are_refused(void **state)
 {
     static const char bad[][16] = {"12345678\3\0\0", "12345678\1\0\0", "12345678\0\0\0x", "12345678\2\0\0x"};
-    struct tree_moved moved;
+    struct tree_relocation moved;
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        assert_int_equal(tree_moved_decode(slice_make(bad[i], i < 2 ? 11 : 12), &moved), TL_ERR_CORRUPT);
+        assert_int_equal(tree_relocation_decode(slice_make(bad[i], i < 2 ? 11 : 12), &moved), TL_ERR_CORRUPT);
 }
 
 static void only_renames_of_open_transactions_are_stamped(void **state)
 {
     struct buf key = BUF_INIT(64), value = BUF_INIT(64);
-    struct tree_moved moved = {.ts = TREE_TS_OPEN, .seq_no = 1};
+    struct tree_relocation moved = {.ts = TREE_TS_OPEN, .seq_no = 1};
     (void)state;
-    tree_moved_encode(&value, &moved);
-    assert_true(tree_record_is_open(tree_moved_key(&key, INDEX, SLICE_LIT("/a")), buf_as_slice(&value)));
-    assert_true(tree_record_is_open(tree_newest_key(&key, INDEX), buf_as_slice(&value)));
-    assert_false(tree_record_is_open(tree_guest_key(&key, INDEX, SLICE_LIT("/a")), buf_as_slice(&value)));
+    tree_relocation_encode(&value, &moved);
+    assert_true(tree_record_is_open(tree_relocation_key(&key, INDEX, SLICE_LIT("/a")), buf_as_slice(&value)));
+    assert_true(tree_record_is_open(tree_last_rename_key(&key, INDEX), buf_as_slice(&value)));
+    assert_false(tree_record_is_open(tree_dirent_key(&key, INDEX, SLICE_LIT("/a")), buf_as_slice(&value)));
     moved.ts = 9;
     buf_clear(&value);
-    tree_moved_encode(&value, &moved);
-    assert_false(tree_record_is_open(tree_moved_key(&key, INDEX, SLICE_LIT("/a")), buf_as_slice(&value)));
+    tree_relocation_encode(&value, &moved);
+    assert_false(tree_record_is_open(tree_relocation_key(&key, INDEX, SLICE_LIT("/a")), buf_as_slice(&value)));
     buf_deinit(&key);
     buf_deinit(&value);
 }
@@ -247,7 +247,7 @@ static void what_lies_below_goes_along_and_counts_it(void **state)
     assert_int_equal(rename_in(&box, &box.view, "/clinton", "/people/bill"), 0);
     assert_true(records(&box) <= 4);
     next_unit(&box);
-    struct tree_standing standing = stand(&box, &box.view, SLICE_LIT("/clinton/x/y"), "/people/bill/x/y");
+    struct tree_totals standing = stand(&box, &box.view, SLICE_LIT("/clinton/x/y"), "/people/bill/x/y");
     assert_true(standing.renames == 1 && standing.seq_no == 0 && standing.ts == 100);
     assert_lies(&box, SLICE_LIT("/clintons"), "/clintons");
     assert_int_equal(find(&box, "/people/bill/x", &birth), 0);
@@ -286,9 +286,9 @@ static void the_total_rises_by_one_wherever_it_goes(void **state)
     open_box(&box);
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         struct tree tree = {&box.view, INDEX, '/', NULL};
-        struct tree_standing standing;
+        struct tree_totals standing;
         assert_int_equal(rename_now(&box, ways[i][0], ways[i][1]), 0);
-        assert_int_equal(tree_stand(&tree, SLICE_LIT("/a/f"), &box.arena, NULL, &standing), 0);
+        assert_int_equal(tree_locate(&tree, SLICE_LIT("/a/f"), &box.arena, NULL, &standing), 0);
         assert_int_equal(standing.renames, wanted[i]);
     }
     assert_lies(&box, SLICE_LIT("/a/f"), "/a/f");
@@ -311,9 +311,9 @@ static void what_was_taken_out_is_not_found_below(void **state)
     assert_int_equal(rename_now(&box, "/a/x", "/q"), 0);
     assert_int_equal(rename_now(&box, "/a", "/q/z"), 0); /* so the place "/a/x/z" has "/a" */
     struct tree tree = {&box.view, INDEX, '/', NULL};
-    assert_int_equal(tree_guests(&tree, SLICE_LIT("/a/"), count_guest, &count), 0);
+    assert_int_equal(tree_each_relocated(&tree, SLICE_LIT("/a/"), count_guest, &count), 0);
     assert_int_equal(count, 0);
-    assert_int_equal(tree_guests(&tree, SLICE_LIT("/"), count_guest, &count), 0);
+    assert_int_equal(tree_each_relocated(&tree, SLICE_LIT("/"), count_guest, &count), 0);
     assert_int_equal(count, 2);
     assert_lies(&box, SLICE_LIT("/a/x/f"), "/q/f");
     assert_lies(&box, SLICE_LIT("/a/f"), "/q/z/f");
@@ -352,10 +352,10 @@ static void the_past_is_as_it_was(void **state)
 static int64_t renames_as_of(struct box *box, struct slice birth, tl_ts as_of, const char *wanted)
 {
     struct tree tree = {.view = &box->view, .index = INDEX, .delimiter = '/', .as_of = as_of};
-    struct tree_standing standing;
+    struct tree_totals standing;
     struct slice path;
 
-    assert_int_equal(tree_stand(&tree, birth, &box->arena, &path, &standing), 0);
+    assert_int_equal(tree_locate(&tree, birth, &box->arena, &path, &standing), 0);
     assert_true(slice_is(path, wanted));
     return standing.renames;
 }
@@ -386,7 +386,7 @@ static void what_went_stands_as_it_did_then(void **state)
     box.past_from = box.now;
     assert_int_equal(rename_now(&box, "/a", "/z"), 0);
     assert_int_equal(renames_as_of(&box, birth, box.now - 2, "/a/x"), 4);
-    assert_int_equal(store_get(box.store, SPACE_TREE, TL_TS_MAX, tree_past_key(&key, INDEX, SLICE_LIT("/a")), &value),
+    assert_int_equal(store_get(box.store, SPACE_TREE, TL_TS_MAX, tree_history_key(&key, INDEX, SLICE_LIT("/a")), &value),
                      0);
     assert_true(value.bytes.len < 40);
     store_value_release(&value);
@@ -409,7 +409,7 @@ static void a_transaction_sees_its_own_renames_alone(void **state)
     (void)stand(&box, &own, SLICE_LIT("/a/f"), "/b/f");
     assert_lies(&box, SLICE_LIT("/a/f"), "/a/f");
     struct tree tree = {&own, INDEX, '/', NULL};
-    assert_int_equal(tree_newest(&tree, &ts, NULL), 0);
+    assert_int_equal(tree_last_rename(&tree, &ts, NULL), 0);
     assert_true(ts == TREE_TS_OPEN);
     overlay_free(overlay);
     close_box(&box);
@@ -455,12 +455,12 @@ static void a_guest_outlives_the_commit_of_its_transaction(void **state)
     next_unit(&box);
     struct tree tree = {&own, INDEX, '/', NULL};
     struct slice found;
-    assert_int_equal(tree_find(&tree, SLICE_LIT("/p/3"), &box.arena, &found), 0);
+    assert_int_equal(tree_resolve(&tree, SLICE_LIT("/p/3"), &box.arena, &found), 0);
     assert_true(slice_equal(found, born));
     overlay_each(overlay, SPACE_TREE, commit_record, &box);
     next_unit(&box);
     tree.view = &box.view;
-    assert_int_equal(tree_find(&tree, SLICE_LIT("/p/3"), &box.arena, &found), 0);
+    assert_int_equal(tree_resolve(&tree, SLICE_LIT("/p/3"), &box.arena, &found), 0);
     assert_true(slice_equal(found, born));
     overlay_free(overlay);
     close_box(&box);
@@ -468,31 +468,31 @@ static void a_guest_outlives_the_commit_of_its_transaction(void **state)
 
 static void empty_places_are_forgotten_when_something_comes(void **state)
 {
-    struct empty_places places = {0};
+    struct empty_paths places = {0};
     char path[16];
     (void)state;
-    assert_false(empty_places_know(&places, INDEX, SLICE_LIT("/a"), '/'));
-    empty_places_add(&places, INDEX, SLICE_LIT("/a"), '/');
-    assert_true(empty_places_know(&places, INDEX, SLICE_LIT("/a"), '/'));
-    assert_true(empty_places_know(&places, INDEX, SLICE_LIT("/a/b/c"), '/'));
-    assert_false(empty_places_know(&places, INDEX, SLICE_LIT("/ab"), '/'));
-    assert_false(empty_places_know(&places, INDEX, SLICE_LIT("/"), '/'));
-    assert_false(empty_places_know(&places, INDEX + 1, SLICE_LIT("/a"), '/'));
-    empty_places_fill(&places, INDEX, SLICE_LIT("/ab"));
-    empty_places_fill(&places, INDEX + 1, SLICE_LIT("/a"));
-    assert_true(empty_places_know(&places, INDEX, SLICE_LIT("/a"), '/'));
-    empty_places_fill(&places, INDEX, SLICE_LIT("/a/b/c"));
-    assert_false(empty_places_know(&places, INDEX, SLICE_LIT("/a"), '/'));
-    empty_places_add(&places, INDEX, SLICE_LIT("/x/y"), '/');
-    empty_places_fill(&places, INDEX, SLICE_LIT("/x")); /* a directory that has come may have something at /x/y */
-    assert_false(empty_places_know(&places, INDEX, SLICE_LIT("/x/y"), '/'));
-    for (int i = 0; i < 3 * EMPTY_PLACES_MAX; i++) {
+    assert_false(empty_paths_contains(&places, INDEX, SLICE_LIT("/a"), '/'));
+    empty_paths_add(&places, INDEX, SLICE_LIT("/a"), '/');
+    assert_true(empty_paths_contains(&places, INDEX, SLICE_LIT("/a"), '/'));
+    assert_true(empty_paths_contains(&places, INDEX, SLICE_LIT("/a/b/c"), '/'));
+    assert_false(empty_paths_contains(&places, INDEX, SLICE_LIT("/ab"), '/'));
+    assert_false(empty_paths_contains(&places, INDEX, SLICE_LIT("/"), '/'));
+    assert_false(empty_paths_contains(&places, INDEX + 1, SLICE_LIT("/a"), '/'));
+    empty_paths_invalidate(&places, INDEX, SLICE_LIT("/ab"));
+    empty_paths_invalidate(&places, INDEX + 1, SLICE_LIT("/a"));
+    assert_true(empty_paths_contains(&places, INDEX, SLICE_LIT("/a"), '/'));
+    empty_paths_invalidate(&places, INDEX, SLICE_LIT("/a/b/c"));
+    assert_false(empty_paths_contains(&places, INDEX, SLICE_LIT("/a"), '/'));
+    empty_paths_add(&places, INDEX, SLICE_LIT("/x/y"), '/');
+    empty_paths_invalidate(&places, INDEX, SLICE_LIT("/x")); /* a directory that has come may have something at /x/y */
+    assert_false(empty_paths_contains(&places, INDEX, SLICE_LIT("/x/y"), '/'));
+    for (int i = 0; i < 3 * EMPTY_PATHS_MAX; i++) {
         snprintf(path, sizeof path, "/p%d", i);
-        empty_places_add(&places, INDEX, slice_from(path), '/');
-        assert_true(empty_places_know(&places, INDEX, slice_from(path), '/'));
+        empty_paths_add(&places, INDEX, slice_from(path), '/');
+        assert_true(empty_paths_contains(&places, INDEX, slice_from(path), '/'));
     }
-    assert_int_equal(places.count, EMPTY_PLACES_MAX);
-    empty_places_forget(&places);
+    assert_int_equal(places.count, EMPTY_PATHS_MAX);
+    empty_paths_clear(&places);
     assert_int_equal(places.count, 0);
 }
 

@@ -11,8 +11,8 @@
  *
  * A mark (catalog/purge.h) says when it can go. Left out is what others held at that moment (README-locks.md, "Sessions").
  */
-#ifndef TL_CORE_VANISH_H
-#define TL_CORE_VANISH_H
+#ifndef TL_CORE_SESSION_TOMBSTONE_H
+#define TL_CORE_SESSION_TOMBSTONE_H
 
 #include "base/arena.h"
 #include "core/documents/doc.h"
@@ -23,22 +23,22 @@ struct core;
  * Finds when a live document, as it lies under `key`, went with its session; TL_TS_MAX: it has not.
  * Returns: 0; TL_ERR_IO, TL_ERR_CORRUPT.
  */
-int vanish_ts(struct store *store, struct slice key, const struct doc *doc, tl_ts *ret_ts) TL_MUST_USE;
+int session_tombstone_ts(struct store *store, struct slice key, const struct doc *doc, tl_ts *ret_ts) TL_MUST_USE;
 /* Returns: 0 a live document is there in a view; 1 it went with its session; DOC_TOO_OLD; TL_ERR_IO, TL_ERR_CORRUPT. */
-int vanish_hides(const struct view *view, struct slice key, const struct doc *doc) TL_MUST_USE;
+int session_tombstone_hides(const struct view *view, struct slice key, const struct doc *doc) TL_MUST_USE;
 
 /* What stays where it is when a session's documents go. */
-struct vanish_spared {
+struct session_tombstone_exclusions {
     const uint32_t *indices;
     size_t index_count;
     const struct slice *documents; /* keys */
     size_t document_count;
 };
 /* In the open unit, whose timestamp it is, all documents of a session go but those. */
-void vanish__put(struct core *core, struct slice session, const struct vanish_spared *spared);
+void session_tombstone__put(struct core *core, struct slice session, const struct session_tombstone_exclusions *spared);
 /* What lay in the store is swept, by the open unit at last. Harmless for a session that has no record. */
-void vanish__swept(struct core *core, struct slice session);
+void session_tombstone__purged(struct core *core, struct slice session);
 /* Removes the record of a mark 'V'. */
-void vanish__forget(struct core *core, struct slice mark);
+void session_tombstone__remove(struct core *core, struct slice mark);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plain tree; see model.h. */
-#include "model.h"
+/* The plain tree; see oracle.h. */
+#include "oracle.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #include "../../lib/unit.h"
 #include "../../lib/maintenance.h"
 
-#include "core/documents/ahead.h"
+#include "core/documents/provisional.h"
 
 enum { DOCUMENTS = 600 };
 
@@ -43,7 +43,7 @@ static void maintain(struct core_fixture *box)
     for (int i = 0; removed > 0; i++) {
         assert_true(i < 100);
         assert_int_equal(run_maintenance(box->core, box->store, ++box->now, 100, &removed), 0);
-        assert_true(removed <= 100 + AHEAD_NOTE_KEYS_MAX + 1);
+        assert_true(removed <= 100 + UNDO_RECORD_KEYS_MAX + 1);
     }
 }
 
@@ -70,7 +70,7 @@ static void committed_entries_stay(void **state)
 
     size_t before = open_with_transaction(&box);
     assert_true(entries(&box) > before);
-    assert_int_equal(notes(&box), (entries(&box) - before + AHEAD_NOTE_KEYS_MAX - 1) / AHEAD_NOTE_KEYS_MAX);
+    assert_int_equal(notes(&box), (entries(&box) - before + UNDO_RECORD_KEYS_MAX - 1) / UNDO_RECORD_KEYS_MAX);
     maintain(&box); /* leaves those of an open transaction alone */
     assert_int_equal(fixture_find(&box, "fs", "shared", 0), DOCUMENTS);
     assert_int_equal(fixture_find(&box, "fs", "shared", 1), 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading documents whose keys rise; see doc_run.h. */
-#include "core/documents/doc_run.h"
+/* Reading documents whose keys rise; see doc_multiget.h. */
+#include "core/documents/doc_multiget.h"
 
 #include "base/buf.h"
 
@@ -13,7 +13,7 @@ enum {
 /*
  * Where the walk stands: nothing lies between `low` and the iterator's key, or behind `low` when the iterator is at its end.
  */
-struct doc_run {
+struct doc_multiget {
     struct view_iter *iter; /* NULL: given up */
     struct buf first;       /* the bounds; `last` with a byte behind it, since bounds end before it */
     struct buf last;
@@ -23,9 +23,9 @@ struct doc_run {
     uint64_t seeks;
 };
 
-struct doc_run *doc_run_new(const struct view *view, struct slice first, struct slice last)
+struct doc_multiget *doc_multiget_new(const struct view *view, struct slice first, struct slice last)
 {
-    struct doc_run *run = mem_zalloc(sizeof(*run));
+    struct doc_multiget *run = mem_zalloc(sizeof(*run));
 
     run->first = run->last = run->low = BUF_INIT(DOC_KEY_BYTES_MAX + 1);
     buf_slice(&run->first, first);
@@ -35,7 +35,7 @@ struct doc_run *doc_run_new(const struct view *view, struct slice first, struct 
     return run;
 }
 
-void doc_run_free(struct doc_run *run)
+void doc_multiget_free(struct doc_multiget *run)
 {
     if (run == NULL)
         return;
@@ -46,20 +46,20 @@ void doc_run_free(struct doc_run *run)
     mem_free(run);
 }
 
-static void set_low(struct doc_run *run, struct slice key)
+static void set_low(struct doc_multiget *run, struct slice key)
 {
     buf_clear(&run->low);
     buf_slice(&run->low, key);
 }
 
 /* Where a key lies from the iterator's: before it (<0), at it, behind it. */
-static int order_of(const struct doc_run *run, struct slice key)
+static int order_of(const struct doc_multiget *run, struct slice key)
 {
     return view_iter_valid(run->iter) ? slice_compare(key, view_iter_key(run->iter)) : -1;
 }
 
 /* Moves on to the first key at or behind `key`: step by step where it is near. */
-static void move_to(struct doc_run *run, struct slice key)
+static void move_to(struct doc_multiget *run, struct slice key)
 {
     for (int steps = 0; steps < STEPS_MAX && order_of(run, key) > 0; steps++) {
         set_low(run, view_iter_key(run->iter));
@@ -72,34 +72,34 @@ static void move_to(struct doc_run *run, struct slice key)
     }
 }
 
-static void give_up(struct doc_run *run)
+static void give_up(struct doc_multiget *run)
 {
     view_iter_free(run->iter);
     run->iter = NULL;
 }
 
-static bool pays(const struct doc_run *run)
+static bool pays(const struct doc_multiget *run)
 {
     return run->seeks <= SEEKS_FREE || run->seeks * ASKED_A_SEEK <= run->asked;
 }
 
-int doc_run_get(struct doc_run *run, struct slice key, struct doc *ret_doc)
+int doc_multiget_get(struct doc_multiget *run, struct slice key, struct doc *ret_doc)
 {
     struct slice last = slice_make(run->last.data, run->last.len - 1);
 
     if (run->iter == NULL || slice_compare(key, buf_as_slice(&run->first)) < 0 || slice_compare(key, last) > 0)
-        return DOC_RUN_UNKNOWN;
+        return DOC_MULTIGET_UNKNOWN;
     run->asked++;
     if (!run->started) {
         run->started = true;
         view_iter_seek_first(run->iter);
     } else if (slice_compare(key, buf_as_slice(&run->low)) <= 0) {
-        return DOC_RUN_UNKNOWN; /* it goes forward only */
+        return DOC_MULTIGET_UNKNOWN; /* it goes forward only */
     }
     move_to(run, key);
     if (view_iter_status(run->iter) != 0 || !pays(run)) {
         give_up(run);
-        return DOC_RUN_UNKNOWN; /* what is wrong, the store will say */
+        return DOC_MULTIGET_UNKNOWN; /* what is wrong, the store will say */
     }
     if (order_of(run, key) < 0)
         return DOC_NOT_FOUND;

@@ -3,8 +3,8 @@
  * What a tree of documents must be, written plainly: every document keeps its whole path, and a rename changes the path of one after
  * another. From the words of api.md and docs/locking.md, without knowing of nodes.
  */
-#ifndef TL_TESTS_SIM_TREE_MODEL_H
-#define TL_TESTS_SIM_TREE_MODEL_H
+#ifndef TL_TESTS_SIM_TREE_ORACLE_H
+#define TL_TESTS_SIM_TREE_ORACLE_H
 
 #include "base/rand.h"
 #include "base/slice.h"

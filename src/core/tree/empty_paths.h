@@ -8,37 +8,37 @@
  * Knowing none is always right. What is known is of the newest committed state; a change of where documents lie makes known places forgotten before
  * anybody can ask (README.md, invariant 10). It is in no checkpoint, and nothing that anybody sees hangs on it.
  */
-#ifndef TL_CORE_EMPTY_H
-#define TL_CORE_EMPTY_H
+#ifndef TL_CORE_EMPTY_PATHS_H
+#define TL_CORE_EMPTY_PATHS_H
 
 #include "base/slice.h"
 #include "base/types.h"
 
-enum { EMPTY_PLACES_MAX = 64 };
+enum { EMPTY_PATHS_MAX = 64 };
 
 /* All zero: nothing is known. */
-struct empty_places {
-    struct empty_place {
+struct empty_paths {
+    struct empty_path {
         uint32_t index;
         char delimiter;
         struct slice path; /* owned */
         tl_ts watched;     /* since when; TL_TS_NONE: it is known to be empty */
-    } items[EMPTY_PLACES_MAX];
+    } items[EMPTY_PATHS_MAX];
     size_t count;
     size_t turn; /* the next one to give way when there are too many */
 };
 
 /* Returns: whether nothing lies at a path, nor below it. False: nobody knows. */
-bool empty_places_know(const struct empty_places *places, uint32_t index, struct slice path, char delimiter);
+bool empty_paths_contains(const struct empty_paths *places, uint32_t index, struct slice path, char delimiter);
 /* Requires: nothing lies at the path, nor below it. */
-void empty_places_add(struct empty_places *places, uint32_t index, struct slice path, char delimiter);
+void empty_paths_add(struct empty_paths *places, uint32_t index, struct slice path, char delimiter);
 /* Nothing that the core has applied by `ts` is unknown to a view of `ts`; what it applies from now on ends the watch. */
-void empty_places_watch(struct empty_places *places, uint32_t index, struct slice path, char delimiter, tl_ts ts);
+void empty_paths_watch(struct empty_paths *places, uint32_t index, struct slice path, char delimiter, tl_ts ts);
 /* Returns: whether nothing lies at a path, nor below it, when nothing did in the view of `ts`. False: nobody knows. */
-bool empty_places_still(const struct empty_places *places, uint32_t index, struct slice path, tl_ts ts);
+bool empty_paths_unchanged_since(const struct empty_paths *places, uint32_t index, struct slice path, tl_ts ts);
 /* Something comes to lie at a path, or below it. */
-void empty_places_fill(struct empty_places *places, uint32_t index, struct slice path);
+void empty_paths_invalidate(struct empty_paths *places, uint32_t index, struct slice path);
 /* Something may come to lie anywhere. */
-void empty_places_forget(struct empty_places *places);
+void empty_paths_clear(struct empty_paths *places);
 
 #endif

@@ -8,7 +8,7 @@
 #include "../../lib/unit.h"
 
 #include "base/rand.h"
-#include "core/documents/doc_run.h"
+#include "core/documents/doc_multiget.h"
 
 #include <stdio.h>
 
@@ -50,13 +50,13 @@ static unsigned ask_rising(struct rng *rng, const struct view *view, unsigned fi
 {
     char bytes[DOC_KEY_BYTES_MAX], last_bytes[DOC_KEY_BYTES_MAX];
     unsigned number = first, known = 0;
-    struct doc_run *run = doc_run_new(view, key_of(bytes, first), key_of(last_bytes, first + ASKED * step_max));
+    struct doc_multiget *run = doc_multiget_new(view, key_of(bytes, first), key_of(last_bytes, first + ASKED * step_max));
     for (unsigned i = 0; i < ASKED; i++, number += 1 + (unsigned)rng_below(rng, step_max)) {
         struct slice key = key_of(bytes, number);
         struct doc walked = {0}, looked_up = {0};
         int expected = doc_get_any(view, 3, 1, slice_from_offset(key, DOC_KEY_PREFIX_BYTES), &looked_up);
-        int r = doc_run_get(run, key, &walked);
-        if (r != DOC_RUN_UNKNOWN) {
+        int r = doc_multiget_get(run, key, &walked);
+        if (r != DOC_MULTIGET_UNKNOWN) {
             known++;
             assert_int_equal(r, expected);
             assert_true(walked.ts == looked_up.ts && walked.version == looked_up.version);
@@ -65,7 +65,7 @@ static unsigned ask_rising(struct rng *rng, const struct view *view, unsigned fi
         if (expected == 0)
             doc_release(&looked_up);
     }
-    doc_run_free(run);
+    doc_multiget_free(run);
     return known;
 }
 
@@ -112,13 +112,13 @@ static void outside_and_backwards_it_does_not_know(void **state)
     (void)state;
     rng_init(&rng, 14);
     struct store *store = random_store(&rng, 1);
-    struct doc_run *run = doc_run_new(&(struct view){store, 3, NULL}, key_of(first, 10), key_of(last, 20));
-    assert_int_equal(doc_run_get(run, key_of(other, 9), &doc), DOC_RUN_UNKNOWN);
-    assert_int_equal(doc_run_get(run, key_of(other, 12), &doc), 0);
-    assert_int_equal(doc_run_get(run, key_of(other, 11), &doc), DOC_RUN_UNKNOWN);
-    assert_int_equal(doc_run_get(run, key_of(other, 20), &doc), 0);
-    assert_int_equal(doc_run_get(run, key_of(other, 21), &doc), DOC_RUN_UNKNOWN);
-    doc_run_free(run);
+    struct doc_multiget *run = doc_multiget_new(&(struct view){store, 3, NULL}, key_of(first, 10), key_of(last, 20));
+    assert_int_equal(doc_multiget_get(run, key_of(other, 9), &doc), DOC_MULTIGET_UNKNOWN);
+    assert_int_equal(doc_multiget_get(run, key_of(other, 12), &doc), 0);
+    assert_int_equal(doc_multiget_get(run, key_of(other, 11), &doc), DOC_MULTIGET_UNKNOWN);
+    assert_int_equal(doc_multiget_get(run, key_of(other, 20), &doc), 0);
+    assert_int_equal(doc_multiget_get(run, key_of(other, 21), &doc), DOC_MULTIGET_UNKNOWN);
+    doc_multiget_free(run);
     store_close(store);
 }
 

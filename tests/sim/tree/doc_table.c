@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Documents over the table of births; see table.h. */
-#include "table.h"
+/* Documents over the table of births; see doc_table.h. */
+#include "doc_table.h"
 
 #include "base/check.h"
 
@@ -23,7 +23,7 @@ struct tree_writer table_writer(struct table *table, const struct view *view, st
                                 .batch = table->batch,
                                 .pending = &table->pending,
                                 .ts = ts,
-                                .made = &table->made};
+                                .origins_created = &table->made};
 }
 
 static void put(struct table *table, struct overlay *overlay, enum store_space space, struct slice key,
@@ -117,14 +117,14 @@ struct table_doc table_get(struct table *table, const struct view *view, uint32_
 {
     struct tree tree = table_tree(table, view);
     struct table_doc doc = read_stored(table, view, id);
-    struct tree_standing standing;
+    struct tree_totals standing;
     struct slice path;
     tl_ts newest;
 
     if (!doc.live)
         return doc;
-    must(tree_newest(&tree, &newest, NULL));
-    must(tree_stand(&tree, doc.birth, &table->arena, &path, &standing));
+    must(tree_last_rename(&tree, &newest, NULL));
+    must(tree_locate(&tree, doc.birth, &table->arena, &path, &standing));
     if (doc.ts > newest) /* it stands as it was written */
         INSIST(slice_equal(path, doc.path) && standing.renames == doc.stamp && standing.seq_no < doc.seq_no);
     doc.path = path;
@@ -205,7 +205,7 @@ static void run_search(struct searching *search)
     struct tree tree = table_tree(search->table, search->view);
     struct arena *arena = &search->table->arena;
     struct slice birth = SLICE_LIT("");
-    int r = search->path.data == NULL ? 0 : tree_find(&tree, search->path, arena, &birth);
+    int r = search->path.data == NULL ? 0 : tree_resolve(&tree, search->path, arena, &birth);
 
     if (r == TREE_NOT_FOUND)
         return;
@@ -215,7 +215,7 @@ static void run_search(struct searching *search)
     if (r == 0 && search->below)
         r = search_entries(search, birth, '/');
     if (r == 0 && search->below)
-        r = tree_guests(&tree, tree__join(arena, birth, SLICE_LIT("/")), search_below, search);
+        r = tree_each_relocated(&tree, tree__join(arena, birth, SLICE_LIT("/")), search_below, search);
     INSIST(r == 0 || (r == 1 && search->found == NULL));
 }
 
@@ -253,7 +253,7 @@ void table_put(struct table *table, const struct view *view, struct overlay *ove
     }
     if (doc.live) {
         struct tree_writer writer = table_writer(table, view, overlay, ts);
-        must(tree_make(&writer, path, &table->arena, &doc.birth, &doc.stamp));
+        must(tree_resolve_or_create(&writer, path, &table->arena, &doc.birth, &doc.stamp));
         entry_key(&buf, doc.birth, id);
         put(table, overlay, SPACE_ENTRIES, buf_as_slice(&buf), SLICE_LIT(""));
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The records of documents that went with their session; see vanish.h. */
-#include "core/documents/vanish.h"
+/* The records of documents that went with their session; see session_tombstone.h. */
+#include "core/documents/session_tombstone.h"
 
 #include "core/catalog/purge.h"
 #include "core/step/unit.h"
@@ -57,7 +57,7 @@ static int judge(struct slice record, struct slice key, tl_ts *ret_ts)
     return 0;
 }
 
-int vanish_ts(struct store *store, struct slice key, const struct doc *doc, tl_ts *ret_ts)
+int session_tombstone_ts(struct store *store, struct slice key, const struct doc *doc, tl_ts *ret_ts)
 {
     tl_cleanup(buf_deinit) struct buf bytes = BUF_INIT(BUF_UNLIMITED);
     struct store_value record;
@@ -73,7 +73,7 @@ int vanish_ts(struct store *store, struct slice key, const struct doc *doc, tl_t
     return r;
 }
 
-int vanish_hides(const struct view *view, struct slice key, const struct doc *doc)
+int session_tombstone_hides(const struct view *view, struct slice key, const struct doc *doc)
 {
     struct slice own;
     tl_ts ts;
@@ -81,7 +81,7 @@ int vanish_hides(const struct view *view, struct slice key, const struct doc *do
     if (doc->lease.data == NULL ||
         (view->overlay != NULL && overlay_get(view->overlay, SPACE_DOCUMENTS, key, &own) == 0))
         return 0;
-    int r = vanish_ts(view->store, key, doc, &ts);
+    int r = session_tombstone_ts(view->store, key, doc, &ts);
     if (r != 0)
         return r;
     if (ts == TL_TS_MAX && view_is_too_old(view)) /* the record may have gone by now */
@@ -89,7 +89,7 @@ int vanish_hides(const struct view *view, struct slice key, const struct doc *do
     return ts <= view->ts && ts != TL_TS_MAX ? 1 : 0;
 }
 
-void vanish__put(struct core *core, struct slice session, const struct vanish_spared *spared)
+void session_tombstone__put(struct core *core, struct slice session, const struct session_tombstone_exclusions *spared)
 {
     struct buf key = BUF_INIT(BUF_UNLIMITED), value = BUF_INIT(BUF_UNLIMITED);
 
@@ -106,7 +106,7 @@ void vanish__put(struct core *core, struct slice session, const struct vanish_sp
     buf_deinit(&value);
 }
 
-void vanish__swept(struct core *core, struct slice session)
+void session_tombstone__purged(struct core *core, struct slice session)
 {
     struct buf key = BUF_INIT(BUF_UNLIMITED);
 
@@ -115,7 +115,7 @@ void vanish__swept(struct core *core, struct slice session)
     buf_deinit(&key);
 }
 
-void vanish__forget(struct core *core, struct slice mark)
+void session_tombstone__remove(struct core *core, struct slice mark)
 {
     struct buf key = BUF_INIT(BUF_UNLIMITED);
 

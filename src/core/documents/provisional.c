@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Entries put ahead of a commit, and their notes; see ahead.h. */
-#include "core/documents/ahead.h"
+/* Entries put ahead of a commit, and their notes; see provisional.h. */
+#include "core/documents/provisional.h"
 
 #include "core/step/hooks.h"
 #include "core/step/unit.h"
 
 enum { NOTE_LETTER = 'A', NOTE_NUMBER_BYTES = 4 };
 
-void ahead_add(struct ahead *ahead, struct slice key, struct slice value)
+void provisional_add(struct provisional_entries *ahead, struct slice key, struct slice value)
 {
-    struct ahead_entry *entry = arena_alloc(ahead->arena, sizeof(*entry));
+    struct provisional_entry *entry = arena_alloc(ahead->arena, sizeof(*entry));
 
-    *entry = (struct ahead_entry){NULL, arena_copy(ahead->arena, key), arena_copy(ahead->arena, value)};
+    *entry = (struct provisional_entry){NULL, arena_copy(ahead->arena, key), arena_copy(ahead->arena, value)};
     if (ahead->last != NULL)
         ahead->last->next = entry;
     else
@@ -38,27 +38,27 @@ static struct slice note_transaction(struct slice key)
     return key.len < around ? SLICE_LIT("") : slice_make(key.data + 1, key.len - around);
 }
 
-void ahead__put(struct core *core, const struct ahead *ahead, struct slice transaction, uint32_t *notes)
+void provisional__put(struct core *core, const struct provisional_entries *ahead, struct slice transaction, uint32_t *notes)
 {
     size_t before = store_batch_count(core->batch);
     tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
     tl_cleanup(buf_deinit) struct buf note = BUF_INIT(BUF_UNLIMITED);
     size_t count = 0;
 
-    for (const struct ahead_entry *entry = ahead->first; entry != NULL; entry = entry->next) {
+    for (const struct provisional_entry *entry = ahead->first; entry != NULL; entry = entry->next) {
         store_batch_put_nocopy(core->batch, SPACE_ENTRIES, entry->key, entry->value);
         buf_varint(&note, entry->key.len);
         buf_slice(&note, entry->key);
-        if (++count % AHEAD_NOTE_KEYS_MAX != 0 && entry->next != NULL)
+        if (++count % UNDO_RECORD_KEYS_MAX != 0 && entry->next != NULL)
             continue;
         store_batch_put(core->batch, SPACE_SYSTEM, note_key(&key, transaction, (*notes)++), buf_as_slice(&note));
         buf_clear(&note);
     }
     core->in_txn = true;
-    core->ahead += store_batch_count(core->batch) - before;
+    core->provisional_changes += store_batch_count(core->batch) - before;
 }
 
-void ahead__keep(struct core *core, struct slice transaction, uint32_t notes)
+void provisional__commit(struct core *core, struct slice transaction, uint32_t notes)
 {
     tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
 
@@ -93,7 +93,7 @@ static void skip_open(struct store_iter *iter, struct slice transaction)
     store_iter_seek(iter, note_key(&last, transaction, UINT32_MAX));
 }
 
-int ahead__remove(struct core *core, size_t keys_max, size_t *ret_removed)
+int provisional__purge(struct core *core, size_t keys_max, size_t *ret_removed)
 {
     char lower = NOTE_LETTER, upper = NOTE_LETTER + 1;
     struct store_iter *iter =

@@ -3,8 +3,8 @@
  * Documents over the table of births, as src/core/tree/README.md lays down that they are kept: a record with its birth and its stamp,
  * an entry by birth. What the core does, done by hand.
  */
-#ifndef TL_TESTS_SIM_TREE_TABLE_H
-#define TL_TESTS_SIM_TREE_TABLE_H
+#ifndef TL_TESTS_SIM_TREE_DOC_TABLE_H
+#define TL_TESTS_SIM_TREE_DOC_TABLE_H
 
 #include "core/tree/tree_write.h"
 

@@ -9,18 +9,18 @@
 
 #include "base/rand.h"
 #include "core/catalog/catalog.h"
-#include "core/documents/seen.h"
+#include "core/documents/prefetch.h"
 #include "mapping/mapping.h"
 
 enum { STEPS = 3000, IDS = 12 };
 
-static struct seen *see(struct core_fixture *box, struct command *command, const char *id, tl_ts ts)
+static struct prefetch *see(struct core_fixture *box, struct command *command, const char *id, tl_ts ts)
 {
     tl_cleanup(catalog_unrefp) struct catalog *catalog = core_catalog(box->core);
     const struct catalog_index *index = catalog_index(catalog, SLICE_LIT("fs"));
     struct view view = {box->store, ts, NULL};
     const struct mapping_type *type = index == NULL ? NULL : mapping_type(index->mapping, SLICE_LIT("_doc"));
-    return type == NULL ? NULL : seen_read(&view, index->number, type->number, slice_from(id), &command->arena);
+    return type == NULL ? NULL : prefetch_read(&view, index->number, type->number, slice_from(id), &command->arena);
 }
 
 static struct write_item random_item(struct rng *rng, const char *id)
@@ -64,7 +64,7 @@ static void what_is_seen_changes_nothing(void **state)
         tl_ts now = core_last_ts(seeing.core);
         tl_ts at = rng_below(&rng, 2) == 0 ? now : begin + rng_below(&rng, now - begin + 1);
         if (rng_below(&rng, 4) != 0)
-            second->write.items[0].seen = see(&seeing, second, id, at);
+            second->write.items[0].prefetch = see(&seeing, second, id, at);
         fixture_run(&plain, first, wait);
         fixture_run(&seeing, second, wait);
         assert_same(first->write.results, second->write.results);
@@ -81,9 +81,9 @@ static int64_t version_with(struct core_fixture *box, int64_t false_version, tl_
 {
     struct command *command = fixture_write_command(box, 1);
     command->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", "1", "{\"n\":3}");
-    struct seen *seen = see(box, command, "1", ts);
+    struct prefetch *seen = see(box, command, "1", ts);
     seen->doc.version = false_version;
-    command->write.items[0].seen = seen;
+    command->write.items[0].prefetch = seen;
     fixture_run(box, command, 1);
     return command->write.results->version;
 }
