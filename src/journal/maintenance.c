@@ -62,7 +62,7 @@ static void log_news(struct journal *journal)
     pthread_mutex_lock(&journal->queue_lock);
     uint64_t clock = journal__read_pace(journal);
     pthread_mutex_unlock(&journal->queue_lock);
-    core_news(journal->core, clock, SLOW_WAIT_US, &lines);
+    core_report(journal->core, clock, SLOW_WAIT_US, &lines);
     for (struct slice left = buf_as_slice(&lines); left.len > 0;) {
         size_t len = slice_find_byte(left, '\n');
         log_info("%.*s", (int)len, left.data);

@@ -99,7 +99,7 @@ static void note_numbers(struct stage *stage)
     list_for_each(link, &stage->core->owners->open_txns)
     {
         const struct txn *txn = list_entry(link, struct txn, of_all);
-        note_number(stage, txn->party.owner.number, txn->id);
+        note_number(stage, txn->owner.locks.number, txn->id);
     }
 }
 
@@ -159,9 +159,9 @@ void stage_outcome(const struct stage *stage, struct buf *ret_text)
 /* The stories that the core keeps: ends of sessions and deadlocks. */
 static void tell_stories(struct stage *stage)
 {
-    const struct stories *stories = &stage->core->owners->stories;
+    const struct lock_events *stories = &stage->core->owners->lock_events;
     for (; stage->stories_told < stories->count; stage->stories_told++) {
-        const struct story *story = &stories->kept[stage->stories_told % STORIES_KEPT];
+        const struct lock_event *story = &stories->ring[stage->stories_told % LOCK_EVENTS_MAX];
         struct slice lines = slice_make(story->lines, story->lines_len);
         while (lines.len > 0 && strcmp(story->kind, "expiry") == 0) {
             size_t len = slice_find_byte(lines, '\n');
@@ -365,7 +365,7 @@ static void tell_waiting(struct stage *stage, struct actor *actor)
             buf_printf(&text, "%s", i == 0 ? "" : ", ");
             resource_print(conflicts[i].resource, &text);
             buf_printf(&text, " %s ", conflicts[i].waiting ? "awaited by" : "held by");
-            story_owner(conflicts[i].owner, &text);
+            describe_owner(conflicts[i].owner, &text);
         }
     }
     tell(stage, "%s waits for %.*s: %s", actor->name, SLICE_ARG(buf_as_slice(&text)), actor->statement);

@@ -235,7 +235,7 @@ int handle_stories(struct request *request)
     if (r != 0)
         return r;
     struct command *command = command_new(COMMAND_STATUS, DIALECT_7);
-    command->status.what = STATUS_STORIES;
+    command->status.what = STATUS_LOCK_EVENTS;
     return request_submit(request, command, status_reply);
 }
 

@@ -27,7 +27,7 @@ enum {
     SILENCE_MS = 30 * 1000,  /* one that confirms nothing for so long is gone */
 };
 
-enum section { SECTION_LOCKS, SECTION_SESSIONS, SECTION_TRANSACTIONS, SECTION_STORIES, SECTION_COUNT };
+enum section { SECTION_LOCKS, SECTION_SESSIONS, SECTION_TRANSACTIONS, SECTION_LOCK_EVENTS, SECTION_COUNT };
 static const char *const section_names[SECTION_COUNT] = {"locks", "sessions", "transactions", "stories"};
 
 /* What was done in one second, and how many waited at its end. */
@@ -297,7 +297,7 @@ static void take(enum section section, const struct command *command, struct fra
 static bool read_rows(struct events *events)
 {
     static const enum status_what asked[SECTION_COUNT] = {STATUS_OVERVIEW, STATUS_SESSIONS, STATUS_TRANSACTIONS,
-                                                          STATUS_STORIES};
+                                                          STATUS_LOCK_EVENTS};
     bool changed = false;
     events->stamp = read_stamp(events);
     events->ts = journal_stable(events->api->journal);

@@ -27,7 +27,7 @@
 #include "core/owners/names.h"
 #include "core/owners/owners.h"
 #include "core/owners/session.h"
-#include "core/owners/story.h"
+#include "core/owners/lock_event.h"
 #include "core/owners/terms.h"
 #include "core/owners/txn.h"
 #include "core/owners/wait.h"
@@ -110,7 +110,7 @@ static bool token_holds(struct admission *at, const struct write_target *target)
 {
     struct slice place = target->old_path.data != NULL ? target->old_path : target->new_path;
     struct resource_name name = {target->index, place, target->type, target->id};
-    const struct party *who = at->txn != NULL ? &at->txn->party : at->session != NULL ? &at->session->party : NULL;
+    const struct owner *who = at->txn != NULL ? &at->txn->owner : at->session != NULL ? &at->session->owner : NULL;
     return terms__cover(at->core, at->command, &name, who, &write_of(at)->results[target->item].problem);
 }
 
@@ -248,11 +248,11 @@ static bool place_expected(struct admission *at, const struct write_target *to)
 static bool take_place(struct admission *at, const struct lock_spec *want)
 {
     struct lock_table *locks = &at->core->owners->locks;
-    struct lock_owner *owner = at->txn != NULL ? &at->txn->party.owner : at->wait != NULL ? at->wait->owner : NULL;
+    struct lock_owner *owner = at->txn != NULL ? &at->txn->owner.locks : at->wait != NULL ? at->wait->owner : NULL;
     if (owner == NULL && write_of(at)->cleanup)
-        return lock_table_can_grant_ignoring_waiters(locks, &at->session->party.owner, want);
+        return lock_table_can_grant_ignoring_waiters(locks, &at->session->owner.locks, want);
     if (owner == NULL)
-        return lock_table_can_grant(locks, at->session == NULL ? NULL : &at->session->party.owner, want);
+        return lock_table_can_grant(locks, at->session == NULL ? NULL : &at->session->owner.locks, want);
     struct lock_request *request = lock_request_new(locks, owner, want, 1, at->wait);
     bool taken = lock_request_start(request, false) == LOCK_GRANTED;
     lock_request_free(request);
@@ -264,18 +264,18 @@ static bool may_lie(void *context, const struct write_target *to, struct arena *
 {
     struct admission *at = context;
     struct lock_spec want = {{to->index, to->new_path, SLICE_NONE, SLICE_NONE}, LOCK_X, true};
-    char room[STORY_NAME_BYTES];
+    char room[DESCRIBE_NAME_BYTES_MAX];
     if (to->new_path.data == NULL || place_expected(at, to) || take_place(at, &want))
         return true;
     problem_set(ret_problem, arena, PROBLEM_LOCK_WAIT_TIMEOUT, "[%.*s], where [%.*s] would lie, is locked",
-                SLICE_ARG(story_cut(to->new_path, room)), SLICE_ARG(to->id));
+                SLICE_ARG(describe_truncate(to->new_path, room)), SLICE_ARG(to->id));
     return false;
 }
 
 static bool too_large(const struct core *core, const struct txn *txn)
 {
     const struct overlay *overlay = txn->overlay;
-    return overlay_memory_bytes(overlay) + owner__lock_bytes(&txn->party.owner) > core->limits.transaction_held_max ||
+    return overlay_memory_bytes(overlay) + owner__lock_bytes(&txn->owner.locks) > core->limits.transaction_held_max ||
            overlay_bytes_in(overlay, SPACE_DOCUMENTS) > core->limits.transaction_bytes_max ||
            write__overlay_changes(overlay) > core->limits.transaction_changes_max;
 }
@@ -294,7 +294,7 @@ static bool wants_too_much(const struct admission *at)
 {
     size_t most = at->core->limits.transaction_held_max;
     size_t held = at->txn == NULL || at->txn->overlay == NULL ? 0 : overlay_memory_bytes(at->txn->overlay);
-    held += at->txn == NULL ? 0 : owner__lock_bytes(&at->txn->party.owner);
+    held += at->txn == NULL ? 0 : owner__lock_bytes(&at->txn->owner.locks);
     return held >= most || wants__bytes(at->core, &at->wants, most - held) > most - held;
 }
 
@@ -364,7 +364,7 @@ static struct slice document_key(const struct write_target *target, struct buf *
 
 static bool target_free(struct admission *at, const struct write_target *target)
 {
-    struct lock_owner *session = at->session == NULL ? NULL : &at->session->party.owner;
+    struct lock_owner *session = at->session == NULL ? NULL : &at->session->owner.locks;
     if (lock_table_is_idle(&at->core->owners->locks))
         return true;
     struct wants wants = wants_of(at, target);
@@ -569,7 +569,7 @@ static int ask_in_txn(struct admission *at, uint64_t deadline)
     if (at->targets.count == 0)
         return finish(at, deadline);
     collect_wants(at, NULL);
-    if (at->txn->party.owner.lock_count + at->txn->party.owner.auxiliary_count + wants__lock_count(&at->wants) >
+    if (at->txn->owner.locks.lock_count + at->txn->owner.locks.auxiliary_count + wants__lock_count(&at->wants) >
         core->limits.locks_per_session_max) {
         problem_set(&at->command->problem, &at->command->arena, PROBLEM_TRANSACTION_TOO_LARGE,
                     "a transaction holds at most [%zu] locks", core->limits.locks_per_session_max);
@@ -583,7 +583,7 @@ static int ask_in_txn(struct admission *at, uint64_t deadline)
         return 0;
     }
     if (at->wait == NULL)
-        at->wait = wait__new(core, at->command, &at->txn->party.owner, NULL, at->txn);
+        at->wait = wait__new(core, at->command, &at->txn->owner.locks, NULL, at->txn);
     switch (wait__ask(core, at->wait, at->wants.items, at->wants.count, may_wait)) {
     case LOCK_GRANTED: return finish(at, deadline);
     case LOCK_WAITS:
@@ -680,7 +680,7 @@ const struct turns write__turns = {wait__ready, resume, timed_out, give_way, end
 static bool target_held(struct core *core, struct session *session, const struct wants *wants)
 {
     struct lock_table *locks = &core->owners->locks;
-    struct lock_owner *owner = &session->party.owner;
+    struct lock_owner *owner = &session->owner.locks;
     for (size_t i = 0; i < wants->count; i++)
         if (!lock_table_covers(locks, owner, &wants->items[i]) &&
             !lock_table_can_grant_ignoring_waiters(locks, owner, &wants->items[i]))

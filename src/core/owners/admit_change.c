@@ -40,7 +40,7 @@ static bool is_index(const struct lock_spec *want)
 static bool token_holds(const struct core *core, const struct wants *wants, struct command *command,
                         const struct session *session)
 {
-    const struct party *who = session == NULL ? NULL : &session->party;
+    const struct owner *who = session == NULL ? NULL : &session->owner;
     for (size_t i = 0; i < wants->count; i++)
         if (is_index(&wants->items[i]) && !terms__cover(core, command, &wants->items[i].on, who, &command->problem))
             return false;

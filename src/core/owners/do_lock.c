@@ -33,10 +33,10 @@ static bool find_asker(struct core *core, struct command *command, struct asker 
                         "transaction [%.*s] is a query transaction: it takes no locks", SLICE_ARG(terms->transaction));
             return false;
         }
-        asker->owner = asker->txn == NULL ? NULL : &asker->txn->party.owner;
+        asker->owner = asker->txn == NULL ? NULL : &asker->txn->owner.locks;
     } else {
         asker->session = session__find(core, terms->session, &command->arena, &command->problem);
-        asker->owner = asker->session == NULL ? NULL : &asker->session->party.owner;
+        asker->owner = asker->session == NULL ? NULL : &asker->session->owner.locks;
     }
     return asker->owner != NULL;
 }
@@ -216,7 +216,7 @@ static int release(struct core *core, struct command *command, struct session *s
     *ret_released = false;
     for (size_t i = 0; r == 0 && i < wants.count; i++)
         if (wants.items[i].on.space == RESOURCE_SPACE_TREE)
-            *ret_released |= lock_release(&core->owners->locks, &session->party.owner, &wants.items[i].on);
+            *ret_released |= lock_release(&core->owners->locks, &session->owner.locks, &wants.items[i].on);
     return r < 0 ? tl_trace(r) : r;
 }
 
@@ -234,7 +234,7 @@ int core__do_unlock(struct core *core, struct command *command)
     if (session == NULL)
         return 0;
     if (lock->target_count == 0) {
-        lock->released = lock_release_all(&core->owners->locks, &session->party.owner);
+        lock->released = lock_release_all(&core->owners->locks, &session->owner.locks);
         return 0;
     }
     /* One that names what cannot be locked is refused before anything is given back. */
@@ -246,7 +246,7 @@ int core__do_unlock(struct core *core, struct command *command)
         lock->released += released;
     }
     if (r == 0)
-        names__forget_unused(core, &session->party.owner);
+        names__forget_unused(core, &session->owner.locks);
     return r < 0 ? tl_trace(r) : 0;
 }
 
@@ -276,7 +276,7 @@ static void read_for_update(struct wants *wants)
 /* Documents may lie deep: what is locked of them counts with all levels, before any is made. */
 static bool within_bytes(struct core *core, struct command *command, const struct txn *txn, const struct wants *wants)
 {
-    size_t most = core->limits.transaction_held_max, held = owner__lock_bytes(&txn->party.owner);
+    size_t most = core->limits.transaction_held_max, held = owner__lock_bytes(&txn->owner.locks);
     held += txn->overlay == NULL ? 0 : overlay_memory_bytes(txn->overlay);
     if (wants->count > 0 && (held >= most || wants__bytes(core, wants, most - held) > most - held))
         problem_set(&command->problem, &command->arena, PROBLEM_TRANSACTION_TOO_LARGE,
@@ -295,7 +295,7 @@ static int ask_to_read(struct core *core, struct wait *wait, uint64_t wait_us)
     int r = txn->mode == TXN_QUERY
                 ? 0
                 : names__of_reads(core, lock->targets, lock->target_count, command->dialect, txn, &wants);
-    if (r == 0 && txn->again)
+    if (r == 0 && txn->retry)
         read_for_update(&wants);
     if (r == 0 && wait->request != NULL)
         drop_held(core, wait->owner, &wants);
@@ -307,7 +307,7 @@ static int ask_to_read(struct core *core, struct wait *wait, uint64_t wait_us)
     if (wants.count > 0)
         r = ask(core, wait, wants.items, wants.count, wait_us, &granted);
     if (granted) {
-        txn__locked(core, wait);
+        txn__lock_granted(core, wait);
         wait__free(core, wait);
     }
     return r;
@@ -319,7 +319,7 @@ int core__do_txn_lock(struct core *core, struct command *command)
         txn__find(core, command->terms.transaction, command->terms.session, &command->arena, &command->problem);
     if (txn == NULL)
         return 0;
-    return ask_to_read(core, wait__new(core, command, &txn->party.owner, NULL, txn), command->terms.timeout_us);
+    return ask_to_read(core, wait__new(core, command, &txn->owner.locks, NULL, txn), command->terms.timeout_us);
 }
 
 /* While it waited, names may have come to mean more. */

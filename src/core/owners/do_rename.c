@@ -307,8 +307,8 @@ static tl_ts past_needed(const struct core *core)
 
     if (!owners__any_terminating(core))
         return 0;
-    for (const struct list *at = core->owners->leaving.next; at != &core->owners->leaving; at = at->next) {
-        const struct session *session = list_entry(at, struct session, of_leaving);
+    for (const struct list *at = core->owners->sessions_to_purge.next; at != &core->owners->sessions_to_purge; at = at->next) {
+        const struct session *session = list_entry(at, struct session, of_terminating);
         first = session->created < first ? session->created : first; /* it went later than it came */
     }
     return first;
@@ -374,7 +374,7 @@ int core__do_places_watch(struct core *core, struct command *command)
 /* --- Its locks ---------------------------------------------------------------------------------------------------- */
 
 static bool token_holds(const struct core *core, const struct wants *wants, struct command *command,
-                        const struct party *who)
+                        const struct owner *who)
 {
     for (size_t i = 0; i < wants->count; i++)
         if (wants->items[i].on.space == RESOURCE_SPACE_TREE &&
@@ -405,8 +405,8 @@ static void give_way(struct core *core, struct wait *wait)
 static int ask(struct core *core, struct wait *wait, uint64_t until)
 {
     struct command *command = wait->command;
-    const struct party *who = wait->txn != NULL       ? &wait->txn->party
-                              : wait->session != NULL ? &wait->session->party
+    const struct owner *who = wait->txn != NULL       ? &wait->txn->owner
+                              : wait->session != NULL ? &wait->session->owner
                                                       : NULL;
     struct wants wants;
     int r = find_wants(core, command, &wants);
@@ -434,7 +434,7 @@ static bool too_large(const struct core *core, const struct command *command, co
     size_t names = command->rename.from.len + command->rename.to.len;
     size_t held = txn->overlay == NULL ? 0 : overlay_memory_bytes(txn->overlay) + overlay_bytes_in(txn->overlay, SPACE_FEED);
     uint64_t changes = txn->overlay == NULL ? 0 : write__overlay_changes(txn->overlay);
-    return held + owner__lock_bytes(&txn->party.owner) + 2 * LOCK_BYTES + HELD_COPIES * names + HELD_BYTES >
+    return held + owner__lock_bytes(&txn->owner.locks) + 2 * LOCK_BYTES + HELD_COPIES * names + HELD_BYTES >
                core->limits.transaction_held_max ||
            changes + 1 > core->limits.transaction_changes_max;
 }
@@ -442,7 +442,7 @@ static bool too_large(const struct core *core, const struct command *command, co
 /* Before it asks for locks, which would stay. */
 static bool within_limits(struct core *core, struct command *command, const struct txn *txn)
 {
-    const struct lock_owner *owner = &txn->party.owner;
+    const struct lock_owner *owner = &txn->owner.locks;
     size_t most = core->limits.locks_per_session_max;
     if (owner->lock_count + owner->auxiliary_count + 2 > most)
         problem_set(&command->problem, &command->arena, PROBLEM_TRANSACTION_TOO_LARGE,
@@ -485,7 +485,7 @@ int core__do_rename(struct core *core, struct command *command)
             return 0;
         }
     }
-    struct wait *wait = wait__new(core, command, txn == NULL ? NULL : &txn->party.owner, session, txn);
+    struct wait *wait = wait__new(core, command, txn == NULL ? NULL : &txn->owner.locks, session, txn);
     return ask(core, wait, deadline_after(core, terms->timeout_us));
 }
 
@@ -502,7 +502,7 @@ const struct turns rename__turns = {wait__ready, resume, wait__timed_out, wait__
 struct covering {
     struct core *core;
     struct command *command;
-    const struct party *who;
+    const struct owner *who;
     bool stale;
     int r;
 };
@@ -527,7 +527,7 @@ static void visit_rename(void *context, struct slice key, struct slice value)
 
 int rename__check_token(struct core *core, struct command *command, const struct txn *txn)
 {
-    struct covering work = {.core = core, .command = command, .who = &txn->party};
+    struct covering work = {.core = core, .command = command, .who = &txn->owner};
     overlay_each(txn->overlay, SPACE_FEED, visit_rename, &work);
     return work.r < 0 ? work.r : work.stale;
 }

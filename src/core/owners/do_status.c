@@ -7,11 +7,11 @@
 #include "core/locks/lock.h"
 #include "core/locks/resource.h"
 #include "core/owners/deadline.h"
-#include "core/owners/kept.h"
+#include "core/owners/deferred.h"
 #include "core/owners/owners.h"
 #include "core/owners/session.h"
 #include "core/owners/status.h"
-#include "core/owners/story.h"
+#include "core/owners/lock_event.h"
 #include "core/owners/txn.h"
 #include "core/owners/wait.h"
 #include "core/step/command.h"
@@ -107,7 +107,7 @@ static void write_wanted(const struct wait *wait, struct buf *buf)
     while (lock_request_spec(wait->request, &position, &resource, &mode)) {
         next_of(&list);
         buf_byte(buf, '{');
-        story_resource_json(resource, buf);
+        describe_resource_json(resource, buf);
         buf_printf(buf, "%s\"mode\":\"%s\"}", resource->kind == RESOURCE_ALL ? "" : ",", lock_mode_name(mode));
     }
     buf_byte(buf, ']');
@@ -137,7 +137,7 @@ static void write_detail(const struct session *session, bool own, struct buf *bu
         if (own)
             buf_json_string(buf, txn->id);
         else
-            buf_printf(buf, "%" PRIu64, txn->party.owner.number);
+            buf_printf(buf, "%" PRIu64, txn->owner.locks.number);
     }
     buf_byte(buf, ']');
 }
@@ -167,9 +167,9 @@ static void write_session(struct core *core, const struct session *session, bool
     buf_printf(buf,
                ",\"attached\":%s,\"lock_count\":%zu,\"waiting_count\":%zu,\"transaction_count\":%zu,"
                "\"ephemeral_count\":%zu",
-               session->attachment != 0 ? "true" : "false", session->party.owner.lock_count, length_of(&session->waits),
+               session->attachment != 0 ? "true" : "false", session->owner.locks.lock_count, length_of(&session->waits),
                length_of(&session->transactions), session->ephemeral_count);
-    if (session->leaving)
+    if (session->terminating)
         buf_lit(buf, ",\"leaving\":true");
 }
 
@@ -181,11 +181,11 @@ static void write_kept(struct core *core, struct buf *buf)
     struct list_writer list = {buf, false};
     size_t told = 0;
     buf_byte(buf, '[');
-    list_for_each(link, &core->owners->kept)
+    list_for_each(link, &core->owners->deferred)
     {
-        const struct kept *kept = list_entry(link, struct kept, of_all);
+        const struct deferred *kept = list_entry(link, struct deferred, of_all);
         struct write_item item;
-        if (told++ == KEPT_TOLD_MAX || kept__item(kept, &core->arena, &item) < 0)
+        if (told++ == KEPT_TOLD_MAX || deferred__item(kept, &core->arena, &item) < 0)
             break;
         next_of(&list);
         buf_byte(buf, '{');
@@ -196,7 +196,7 @@ static void write_kept(struct core *core, struct buf *buf)
             text(buf, "name", kept->name);
         buf_printf(buf, ",\"number\":%" PRIu64 ",\"ended\":%" PRIu64 ",\"action\":\"%s\",", kept->number, kept->ended,
                    kept->removal ? "remove ephemeral" : ops[item.op]);
-        if (kept->aside)
+        if (kept->set_aside)
             buf_lit(buf, "\"aside\":true,");
         text(buf, "index", item.index);
         buf_byte(buf, ',');
@@ -216,7 +216,7 @@ static void list_sessions(struct core *core, struct command *command)
     void *value;
     while (map_next(&core->owners->sessions, &position, &id, &value)) {
         const struct session *session = value;
-        if (!session->over)
+        if (!session->locks_released)
             piece_meet(&piece, session_number(session), session);
     }
     size_t count = piece_cut(&piece, OWNERS_TOLD_MAX);
@@ -248,7 +248,7 @@ static void write_own_locks(struct core *core, struct command *command, const st
     for (size_t i = 0; i < count; i++) {
         next_of(&list);
         buf_byte(&buf, '{');
-        story_lock_json(piece.found[i].what, &buf);
+        describe_lock_json(piece.found[i].what, &buf);
         buf_byte(&buf, '}');
     }
     command->status.page = arena_copy(&command->arena, buf_as_slice(&buf));
@@ -259,10 +259,10 @@ static void show_session(struct core *core, struct command *command)
 {
     struct slice asked = command->status.id;
     struct session *session = owners_session(core->owners, asked);
-    bool own = session != NULL && !session->over;
+    bool own = session != NULL && !session->locks_released;
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     if (!own)
-        session = session__numbered(core, asked);
+        session = session__by_number(core, asked);
     if (session == NULL)
         session = session__find(core, asked, &command->arena, &command->problem);
     if (session == NULL)
@@ -272,7 +272,7 @@ static void show_session(struct core *core, struct command *command)
         write_detail(session, own, &buf);
     }
     command->status.body = arena_copy(&command->arena, buf_as_slice(&buf));
-    write_own_locks(core, command, &session->party.owner);
+    write_own_locks(core, command, &session->owner.locks);
     buf_deinit(&buf);
 }
 
@@ -290,14 +290,14 @@ static void write_txn_head(struct buf *buf, enum txn_mode mode, const char *stat
 static void write_txn(struct core *core, const struct txn *txn, bool own, struct buf *buf)
 {
     buf_byte(buf, '{');
-    write_number("transaction", txn->id, txn->party.owner.number, own, buf);
+    write_number("transaction", txn->id, txn->owner.locks.number, own, buf);
     write_txn_head(buf, txn->mode, "active", txn__session_text(txn, &core->arena), txn->created);
     buf_printf(buf, ",\"timestamp\":%" PRIu64 ",\"timeout_us\":%" PRIu64,
                txn->mode == TXN_QUERY ? txn->read_ts : core->ts, txn->timeout_us);
-    if (txn->wait == NULL && !txn->party.abandoned)
+    if (txn->wait == NULL && !txn->owner.abandoned)
         buf_printf(buf, ",\"expires\":%" PRIu64, deadline_ts(core, txn->idle.at));
     buf_printf(buf, ",\"lock_count\":%zu,\"changes\":%" PRIu64 ",\"bytes\":%zu,\"waiting\":%s}",
-               txn->party.owner.lock_count, txn->overlay == NULL ? 0 : write__overlay_changes(txn->overlay),
+               txn->owner.locks.lock_count, txn->overlay == NULL ? 0 : write__overlay_changes(txn->overlay),
                txn->overlay == NULL ? 0 : overlay_bytes(txn->overlay), txn->wait != NULL ? "true" : "false");
 }
 
@@ -324,7 +324,7 @@ static int write_one_txn(struct core *core, struct command *command, struct buf 
     struct txn_outcome outcome;
     bool own = txn != NULL;
     if (txn == NULL)
-        txn = txn__numbered(core, id);
+        txn = txn__by_number(core, id);
     if (txn != NULL) {
         write_txn(core, txn, own, buf);
         return 0;
@@ -346,7 +346,7 @@ static void list_txns(struct core *core, struct command *command)
     list_for_each(link, &core->owners->open_txns)
     {
         const struct txn *txn = list_entry(link, struct txn, of_all);
-        piece_meet(&piece, txn->party.owner.number, txn);
+        piece_meet(&piece, txn->owner.locks.number, txn);
     }
     size_t count = piece_cut(&piece, OWNERS_TOLD_MAX);
     for (size_t i = 0; i < count; i++) {
@@ -369,7 +369,7 @@ static int show_txn(struct core *core, struct command *command)
 static void show_stories(struct core *core, struct command *command)
 {
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
-    stories_json(&core->owners->stories, &buf);
+    lock_events_json(&core->owners->lock_events, &buf);
     command->status.body = arena_copy(&command->arena, buf_as_slice(&buf));
     buf_deinit(&buf);
 }

@@ -23,10 +23,10 @@
 #include "core/owners/deadline.h"
 #include "core/owners/lock_past.h"
 #include "core/owners/owners.h"
-#include "core/owners/party.h"
+#include "core/owners/owner.h"
 #include "core/owners/session.h"
 #include "core/owners/status.h"
-#include "core/owners/story.h"
+#include "core/owners/lock_event.h"
 #include "core/owners/txn.h"
 #include "core/owners/wait.h"
 #include "core/step/command.h"
@@ -77,7 +77,7 @@ static bool resource_wanted(const struct status_command *status, const struct re
 
 static bool owner_wanted(const struct status_command *status, const struct lock_owner *owner)
 {
-    const struct session *session = party_of(owner)->session;
+    const struct session *session = owner_of(owner)->session;
     uint64_t number;
     if (status->session.len == 0)
         return true;
@@ -112,7 +112,7 @@ static void write_holders(struct look *look, const struct resource *resource, st
             (look->status->as_of != 0 && hold->recorded_from > look->status->as_of))
             continue;
         buf_slice(buf, buf->len > 0 ? SLICE_LIT(",{") : SLICE_LIT("{"));
-        story_owner_json(hold->owner, buf);
+        describe_owner_json(hold->owner, buf);
         look->status->work += OWNER_STEPS;
         if (look->status->as_of != 0) {
             buf_printf(buf, ",\"mode\":\"%s\",\"since\":%" PRIu64 "}", lock_mode_name(hold->mode), hold->since);
@@ -131,7 +131,7 @@ static void write_waits_for(struct look *look, struct wait *wait, struct buf *bu
         return;
     look->status->work += conflict.owner->lock_count;
     buf_lit(buf, ",\"waits_for\":");
-    story_conflict_json(&conflict, buf);
+    describe_conflict_json(&conflict, buf);
 }
 
 static void write_waiters(struct look *look, const struct resource *resource, struct window *window, struct buf *buf)
@@ -145,7 +145,7 @@ static void write_waiters(struct look *look, const struct resource *resource, st
             (look->status->as_of != 0 && wait->since_ts > look->status->as_of))
             continue;
         buf_slice(buf, buf->len > 0 ? SLICE_LIT(",{") : SLICE_LIT("{"));
-        story_owner_json(wait->owner, buf);
+        describe_owner_json(wait->owner, buf);
         buf_printf(buf, ",\"mode\":\"%s\",\"since\":%" PRIu64, lock_mode_name(mode), wait->since_ts);
         if (look->status->as_of != 0) {
             buf_byte(buf, '}');
@@ -176,9 +176,9 @@ static void add_row(struct look *look, const struct resource *resource, struct b
     struct status_command *status = look->status;
     struct buf key = BUF_INIT(BUF_UNLIMITED), name = BUF_INIT(BUF_UNLIMITED);
     if (holders->len + waiters->len > 0) {
-        story_resource_key(resource, &key);
+        describe_resource_key(resource, &key);
         status->work += 1 + key.len / 16;
-        story_resource_json(resource, &name);
+        describe_resource_json(resource, &name);
         status->rows =
             arena_grow(look->arena, status->rows, status->row_count, &look->row_capacity, sizeof *status->rows);
         status->rows[status->row_count++] =
@@ -387,11 +387,11 @@ void status__glance(struct core *core, struct command *command)
         if (!glance_goes_on(&glance))
             break;
         command->status.work++;
-        glance_at_holds(&glance, &list_entry(link, struct txn, of_all)->party.owner);
+        glance_at_holds(&glance, &list_entry(link, struct txn, of_all)->owner.locks);
     }
     while (glance_goes_on(&glance) && map_next(&core->owners->sessions, &position, &id, &session)) {
         command->status.work++;
-        glance_at_holds(&glance, &((const struct session *)session)->party.owner);
+        glance_at_holds(&glance, &((const struct session *)session)->owner.locks);
     }
     map_deinit(&glance.told);
 }

@@ -261,7 +261,7 @@ static bool are_sound(const struct hosts *hosts)
     return true;
 }
 
-void hosts__code(struct sections *sections, struct hosts *hosts)
+void hosts__codec(struct sections *sections, struct hosts *hosts)
 {
     struct codec codec = section_begin(sections, SECTION_HOSTS);
     size_t count = hosts->count;

@@ -16,6 +16,6 @@ struct hosts {
 };
 
 void hosts__free(struct hosts *hosts);
-void hosts__code(struct sections *sections, struct hosts *hosts);
+void hosts__codec(struct sections *sections, struct hosts *hosts);
 
 #endif

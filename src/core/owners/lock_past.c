@@ -6,8 +6,8 @@
 
 #include "base/alloc.h"
 #include "core/locks/resource.h"
-#include "core/owners/party.h"
-#include "core/owners/story.h"
+#include "core/owners/owner.h"
+#include "core/owners/lock_event.h"
 #include "core/owners/wait.h"
 #include "core/step/command.h"
 
@@ -45,8 +45,8 @@ static bool counts(struct lock_past *past, tl_ts from, tl_ts now)
 static void keep(struct lock_past *past, const struct resource *resource, const struct past_interval *as, struct slice who)
 {
     struct buf key = BUF_INIT(BUF_UNLIMITED), name = BUF_INIT(BUF_UNLIMITED);
-    story_resource_key(resource, &key);
-    story_resource_json(resource, &name);
+    describe_resource_key(resource, &key);
+    describe_resource_json(resource, &name);
     struct past_interval *interval = mem_alloc(sizeof *interval + key.len + name.len + who.len);
     *interval = *as;
     interval->key_bytes = key.len;
@@ -73,13 +73,13 @@ void lock_past_changed(struct lock_past *past, const struct lock_hold *hold, boo
 {
     enum lock_mode mode = (enum lock_mode)(hold->recorded_mode != LOCK_NONE || !gone ? hold->recorded_mode : hold->mode);
     /* What a write of its own holds it holds while it is done, and no longer. */
-    if (mode == LOCK_NONE || (!gone && mode == hold->mode) || hold->auxiliary || party_of(hold->owner)->kind == PARTY_WRITE ||
+    if (mode == LOCK_NONE || (!gone && mode == hold->mode) || hold->auxiliary || owner_of(hold->owner)->kind == OWNER_WRITE ||
         !counts(past, hold->recorded_from, now))
         return;
     struct buf who = BUF_INIT(BUF_UNLIMITED);
     const struct past_interval as = {.from = hold->recorded_from, .to = now};
     buf_byte(&who, '{');
-    story_owner_json(hold->owner, &who);
+    describe_owner_json(hold->owner, &who);
     buf_printf(&who, ",\"mode\":\"%s\",\"since\":%" PRIu64 "}", lock_mode_name(mode), hold->since);
     keep(past, hold->resource, &as, buf_as_slice(&who));
     buf_deinit(&who);
@@ -98,7 +98,7 @@ void lock_past_waited(struct lock_past *past, const struct wait *wait, tl_ts now
         if (!counts(past, wait->since_ts, now))
             return;
         buf_byte(&who, '{');
-        story_owner_json(wait->owner, &who);
+        describe_owner_json(wait->owner, &who);
         buf_printf(&who, ",\"mode\":\"%s\",\"since\":%" PRIu64 "}", lock_mode_name(mode), wait->since_ts);
         keep(past, resource, &as, buf_as_slice(&who));
         buf_deinit(&who);

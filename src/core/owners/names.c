@@ -547,7 +547,7 @@ int names__of_reads(struct core *core, const struct lock_target *targets, size_t
     int r = 0;
     for (size_t i = 0; r == 0 && i < count; i++)
         r = add_read(core, &targets[i], dialect, &wants);
-    names__drop_kept(core, &txn->party.owner, &wants);
+    names__drop_kept(core, &txn->owner.locks, &wants);
     *ret_wants = wants;
     return r < 0 ? tl_trace(r) : 0;
 }
@@ -587,7 +587,7 @@ struct resource_name names__written(struct core *core, const struct write_target
 static void add_seen_empty(struct core *core, const struct txn *txn, struct slice index, struct wants *wants)
 {
     const struct lock_spec all = {{.space = RESOURCE_SPACE_NAMES}, LOCK_S};
-    if (lock_table_holds(&core->owners->locks, &txn->party.owner, &all))
+    if (lock_table_holds(&core->owners->locks, &txn->owner.locks, &all))
         wants__add(core, wants, &(struct lock_spec){{.index = index}, LOCK_S, .auxiliary = true});
 }
 
@@ -765,7 +765,7 @@ void names__drop_kept(struct core *core, const struct lock_owner *owner, struct 
 void names__drop_free(struct core *core, const struct lock_owner *owner, const struct session *session,
                       struct wants *wants)
 {
-    const struct lock_owner *passed = session == NULL ? NULL : &session->party.owner;
+    const struct lock_owner *passed = session == NULL ? NULL : &session->owner.locks;
     size_t kept = 0;
     for (size_t i = 0; i < wants->count; i++)
         if (wants->items[i].on.space == RESOURCE_SPACE_TREE ||
@@ -781,7 +781,7 @@ bool names__own(struct core *core, const struct session *session, const struct w
 {
     struct lock_table *locks = &core->owners->locks;
     for (size_t i = 0; session != NULL && i < wants->count; i++) {
-        const struct lock_owner *owner = &session->party.owner;
+        const struct lock_owner *owner = &session->owner.locks;
         const struct lock_spec *want = &wants->items[i];
         const struct lock_spec kept = {want->on, LOCK_S};
         bool whole = want->auxiliary && want->on.id.data == NULL && want->on.path.data == NULL && want->on.index.len > 0;

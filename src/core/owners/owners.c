@@ -8,10 +8,10 @@
 #include "base/budget.h"
 #include "base/check.h"
 #include "core/locks/resource.h"
-#include "core/owners/kept.h"
+#include "core/owners/deferred.h"
 #include "core/owners/lock_past.h"
-#include "core/owners/thing.h"
-#include "core/owners/tried.h"
+#include "core/owners/cost.h"
+#include "core/owners/cleanup_attempt.h"
 #include "core/owners/txn.h"
 #include "core/owners/wait.h"
 #include "core/step/command.h"
@@ -33,17 +33,17 @@ static void on_deadlock(void *context, struct lock_request *victim, const struct
     metric_add(requeued ? &owners->core->metrics.deadlocks_requeued : &owners->core->metrics.deadlocks, 1);
     if (requeued)
         return;
-    story_circle(steps, count, "; ", &text);
-    story_circle_json(steps, count, &json);
+    describe_cycle(steps, count, "; ", &text);
+    describe_cycle_json(steps, count, &json);
     problem_set(wait__cause(wait), &wait->command->arena, PROBLEM_DEADLOCK_DETECTED, "deadlock: %.*s",
                 SLICE_ARG(buf_as_slice(&text)));
     problem_details(wait__cause(wait), &wait->command->arena, "%.*s", SLICE_ARG(buf_as_slice(&json)));
     buf_clear(&text);
-    story_circle(steps, count, "\n", &text);
+    describe_cycle(steps, count, "\n", &text);
     buf_lit(&text, "\n");
-    story_owner(lock_request_owner(victim), &text);
+    describe_owner(lock_request_owner(victim), &text);
     buf_lit(&text, " gives way");
-    stories_tell(&owners->stories, owners->core->ts, "deadlock", buf_as_slice(&text));
+    lock_events_add(&owners->lock_events, owners->core->ts, "deadlock", buf_as_slice(&text));
     buf_deinit(&text);
     buf_deinit(&json);
 }
@@ -64,9 +64,9 @@ static void tell_figures(const struct owners *owners, struct core_metrics *figur
         metric_set(&figures->requested[mode], owners->locks.requested[mode]);
     }
     metric_set(&figures->waiting, owners->locks.waiting_count);
-    metric_set(&figures->sessions, owners->sessions.count - owners->leaving_count);
+    metric_set(&figures->sessions, owners->sessions.count - owners->terminating_count);
     metric_set(&figures->transactions, owners->txns.count);
-    metric_set(&figures->deferred_actions, owners->kept_count);
+    metric_set(&figures->deferred_actions, owners->deferred_count);
 }
 
 void owners__update_budget(struct core *core)
@@ -75,8 +75,8 @@ void owners__update_budget(struct core *core)
     const struct lock_table *locks = &owners->locks;
     size_t places = locks->resources.count == 0 ? 0 : locks->resources.bytes;
     tally(BUDGET_LOCKS, places + locks->hold_count * sizeof(struct lock_hold) + owners->wait_bytes,
-          &owners->told_locks);
-    tally(BUDGET_ACTIONS, owners->action_bytes, &owners->told_actions);
+          &owners->tallied_locks);
+    tally(BUDGET_ACTIONS, owners->action_bytes, &owners->tallied_actions);
     tell_figures(owners, &core->metrics);
 }
 
@@ -94,12 +94,12 @@ void owners__open(struct core *core)
     list_init(&owners->unrecorded_txns);
     list_init(&owners->waits);
     list_init(&owners->ready);
-    list_init(&owners->ending);
-    list_init(&owners->leaving);
-    list_init(&owners->tried);
-    list_init(&owners->kept);
-    list_init(&owners->unasked);
-    owners->ended_slow = BUF_INIT(BUF_UNLIMITED);
+    list_init(&owners->sessions_to_clean);
+    list_init(&owners->sessions_to_purge);
+    list_init(&owners->cleanup_attempts);
+    list_init(&owners->deferred);
+    list_init(&owners->unrequested);
+    owners->finished_slow_waits = BUF_INIT(BUF_UNLIMITED);
 }
 
 int owners__load_stored(struct core *core)
@@ -117,9 +117,9 @@ static void free_parties(struct core *core)
         txn__free(core, list_entry(owners->open_txns.next, struct txn, of_all));
     while (map_next(&owners->sessions, &position, &id, &value))
         session__free(core, value);
-    while (!list_empty(&owners->kept))
-        kept__free(core, list_entry(owners->kept.next, struct kept, of_all));
-    tried__free_all(core);
+    while (!list_empty(&owners->deferred))
+        deferred__free(core, list_entry(owners->deferred.next, struct deferred, of_all));
+    cleanup_attempt__free_all(core);
     hosts__free(&core->owners->hosts);
 }
 
@@ -143,9 +143,9 @@ void owners__close(struct core *core)
     deadlines_deinit(&owners->leases);
     deadlines_deinit(&owners->wait_ends);
     deadlines_deinit(&owners->idles);
-    stories_deinit(&owners->stories);
+    lock_events_deinit(&owners->lock_events);
     lock_past_deinit(&owners->past);
-    buf_deinit(&owners->ended_slow);
+    buf_deinit(&owners->finished_slow_waits);
     mem_free(owners);
     core->owners = NULL;
 }
@@ -155,7 +155,7 @@ static void stop_closing(struct core *core, struct list *sessions)
 {
     list_for_each(link, sessions)
     {
-        struct command *command = tl_steal(list_entry(link, struct session, of_leaving)->closing);
+        struct command *command = tl_steal(list_entry(link, struct session, of_terminating)->close_command);
         if (command == NULL)
             continue;
         problem_set(&command->problem, &command->arena, PROBLEM_STOPPING, "the server is shutting down");
@@ -178,8 +178,8 @@ void owners__stop(struct core *core)
     }
     map_deinit(&owners->requests);
     owners->requests = MAP_INIT;
-    stop_closing(core, &owners->ending);
-    stop_closing(core, &owners->leaving);
+    stop_closing(core, &owners->sessions_to_clean);
+    stop_closing(core, &owners->sessions_to_purge);
 }
 
 /*
@@ -192,7 +192,7 @@ void owners__begin_step(struct core *core, enum command_type type)
     bool tells = type == COMMAND_TRIED || type == COMMAND_SKIP;
     bool goes_on = !tells && (type == COMMAND_TICK || list_empty(&owners->ready));
     owners->locks.cleanup_quota = tells ? 0 : core->limits.purge_batch;
-    owners->things_left = goes_on ? core->limits.ephemeral_batch : 0;
+    owners->cost_left = goes_on ? core->limits.ephemeral_batch : 0;
 }
 
 uint64_t owners__lock_work(const struct core *core)
@@ -271,7 +271,7 @@ static struct taken taken_by(const struct core *core)
 
 static uint64_t things_since(const struct core *core, const struct taken *before)
 {
-    return (core->source_bytes - before->bytes) / THING_BYTES + (core->script_steps - before->steps) / THING_STEPS;
+    return (core->source_bytes - before->bytes) / SOURCE_BYTES_PER_COST + (core->script_steps - before->steps) / SCRIPT_STEPS_PER_COST;
 }
 
 static int turn(struct core *core, struct wait *wait)
@@ -292,14 +292,14 @@ static int resume_one(struct core *core, struct wait *wait)
     int r = turn(core, wait);
     if (r == 0 && command != NULL)
         core__complete(core, command);
-    things_take(&core->owners->things_left, things + things_since(core, &before));
+    cost_charge(&core->owners->cost_left, things + things_since(core, &before));
     return r == CORE_WAITS ? 0 : r;
 }
 
 int owners__resume(struct core *core)
 {
     struct owners *owners = core->owners;
-    while (!list_empty(&owners->ready) && owners->things_left > 0) {
+    while (!list_empty(&owners->ready) && owners->cost_left > 0) {
         struct wait *wait = list_entry(owners->ready.next, struct wait, link);
         wait__unready(core, wait);
         core__begin(core, core->last_ts + 1);
@@ -318,7 +318,7 @@ int owners__resume(struct core *core)
 /* Whether ends of sessions go on with each step. */
 static bool any_ending(const struct owners *owners)
 {
-    return !list_empty(&owners->ending) || !list_empty(&owners->leaving) || lock_table_has_ready_cleanup(&owners->locks);
+    return !list_empty(&owners->sessions_to_clean) || !list_empty(&owners->sessions_to_purge) || lock_table_has_ready_cleanup(&owners->locks);
 }
 
 uint64_t core_next_wait_end(const struct core *core)
@@ -353,7 +353,7 @@ static int time_out(struct core *core, struct wait *wait, size_t *left)
     struct taken before = taken_by(core);
     uint64_t things = wait__things(wait);
     int r = wait->turns->timed_out(core, wait);
-    things_take(left, things + things_since(core, &before));
+    cost_charge(left, things + things_since(core, &before));
     return r;
 }
 
@@ -374,7 +374,7 @@ static int fall_due(struct core *core, tl_ts ts, uint64_t heard, size_t *left)
         r = time_out(core, container_of(wait, struct wait, deadline), left);
     } else {
         struct txn *txn = container_of(idle, struct txn, idle);
-        things_take(left, 1 + txn->party.owner.lock_count / THING_LOCKS);
+        cost_charge(left, 1 + txn->owner.locks.lock_count / LOCKS_PER_COST);
         idle_out(core, txn);
     }
     if (r >= 0)
@@ -390,8 +390,8 @@ static int let_leave(struct core *core, tl_ts ts, uint64_t heard)
     struct deadline *due;
     core__begin(core, ts);
     while ((due = deadlines_due(&owners->leases, heard)) != NULL)
-        session__begin_end(core, container_of(due, struct session, lease), SESSION_END_EXPIRED);
-    session__note_ending(core); /* before any of them is cleaned up: a crash brings none of them back */
+        session__begin_termination(core, container_of(due, struct session, lease), SESSION_END_EXPIRED);
+    session__store_progress(core); /* before any of them is cleaned up: a crash brings none of them back */
     int r = owners__before_commit(core);
     int written = core__commit(core);
     return r < 0 ? r : written;
@@ -401,8 +401,8 @@ static int let_leave(struct core *core, tl_ts ts, uint64_t heard)
 static int end_one(struct core *core, tl_ts ts, size_t *left)
 {
     core__begin(core, ts);
-    int r = session__end_on(core, left);
-    if (list_empty(&core->owners->ending) || *left == 0)
+    int r = session__continue_cleanup(core, left);
+    if (list_empty(&core->owners->sessions_to_clean) || *left == 0)
         lock_table_resume_grants(&core->owners->locks);
     if (r >= 0)
         r = owners__before_commit(core);
@@ -419,11 +419,11 @@ static int end_sessions(struct core *core, tl_ts ts, bool due, uint64_t heard, s
 {
     struct owners *owners = core->owners;
     due = due && deadlines_due(&owners->leases, heard) != NULL;
-    if (!due && list_empty(&owners->ending))
+    if (!due && list_empty(&owners->sessions_to_clean))
         return 0;
     lock_table_suspend_grants(&owners->locks);
     int r = due ? let_leave(core, ts, heard) : 0;
-    while (r >= 0 && !list_empty(&owners->ending) && *left > 0)
+    while (r >= 0 && !list_empty(&owners->sessions_to_clean) && *left > 0)
         r = end_one(core, ts, left);
     return r;
 }
@@ -446,7 +446,7 @@ static int sweep_on(struct core *core, tl_ts ts)
 {
     core__begin(core, ts);
     lock_table_suspend_grants(&core->owners->locks);
-    int r = list_empty(&core->owners->leaving) ? 0 : session__leave_on(core);
+    int r = list_empty(&core->owners->sessions_to_purge) ? 0 : session__purge_batch(core);
     lock_table_resume_grants(&core->owners->locks);
     if (r >= 0)
         r = owners__before_commit(core);
@@ -466,7 +466,7 @@ static int run_out(struct core *core, tl_ts ts, uint64_t heard)
     while (left > 0 && r >= 0) {
         size_t things = core->owners->locks.waiting_count / WAITING_PER_THING;
         r = fall_due(core, ts, heard, &left);
-        things_take(&left, things);
+        cost_charge(&left, things);
     }
     return r;
 }
@@ -541,8 +541,8 @@ int core__do_restart(struct core *core, struct command *command)
     txn__abandon_host(core, host);
     txn__end_abandoned(core, &left);
     command->restart.resubmit = r > 0;
-    r = kept__restart(core, &left);
-    command->restart.resubmit |= !list_empty(&core->owners->unasked);
+    r = deferred__restart(core, &left);
+    command->restart.resubmit |= !list_empty(&core->owners->unrequested);
     if (r < 0 || command->restart.resubmit)
         return r < 0 ? tl_trace(r) : 0;
     return session__restart(core, host);
@@ -583,13 +583,13 @@ int owners__digest(struct core *core, uint64_t *digest)
         fold(&one, slice_hash(session->on_expire));
         fold(&one, session->ttl_us);
         fold(&one, session->created);
-        fold(&one, session->leaving);
-        fold(&one, session->over);
-        fold(&one, session->ending);
-        fold(&one, session->ending ? session->acted + 2 * session->actions_passed : 0);
-        fold(&one, session->ending ? session->steps_left : 0);
+        fold(&one, session->terminating);
+        fold(&one, session->locks_released);
+        fold(&one, session->cleanup_pending);
+        fold(&one, session->cleanup_pending ? session->actions_finished + 2 * session->actions_processed : 0);
+        fold(&one, session->cleanup_pending ? session->script_steps_left : 0);
         uint64_t locks = 0;
-        list_for_each(link, &session->party.owner.holds)
+        list_for_each(link, &session->owner.locks.holds)
         {
             const struct lock_hold *hold = list_entry(link, struct lock_hold, of_owner);
             if (hold->mode != LOCK_NONE)
@@ -598,8 +598,8 @@ int owners__digest(struct core *core, uint64_t *digest)
         fold(&one, locks);
         sum += one;
     }
-    list_for_each(link, &core->owners->kept) sum += kept__digest(list_entry(link, struct kept, of_all));
-    sum += tried__digest(core);
+    list_for_each(link, &core->owners->deferred) sum += deferred__digest(list_entry(link, struct deferred, of_all));
+    sum += cleanup_attempt__digest(core);
     fold(digest, sum);
     return 0;
 }

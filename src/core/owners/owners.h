@@ -16,10 +16,10 @@
 #include "core/locks/resource.h"
 #include "core/owners/deadline.h"
 #include "core/owners/hosts.h"
-#include "core/owners/party.h"
+#include "core/owners/owner.h"
 #include "core/owners/session.h"
 #include "core/owners/lock_past.h"
-#include "core/owners/story.h"
+#include "core/owners/lock_event.h"
 
 struct core;
 struct txn;
@@ -36,32 +36,32 @@ struct owners {
     struct list ready; /* waits that go on, or are answered, in their order; some may be left for a later step */
     size_t ready_count;
     uint64_t last_ready;  /* of their numbers; 0 while there are none */
-    size_t things_left;   /* of what goes on with the step at hand (thing.h) */
-    struct list ending;   /* sessions whose end goes on in pieces, oldest end first; empty before RESTART */
-    struct list leaving;  /* those that are past that, with documents to be swept away, likewise */
-    size_t leaving_count; /* sessions that are leaving */
-    struct list tried;    /* tried.c */
+    size_t cost_left;   /* of what goes on with the step at hand (cost.h) */
+    struct list sessions_to_clean;   /* sessions whose end goes on in pieces, oldest end first; empty before RESTART */
+    struct list sessions_to_purge;  /* those that are past that, with documents to be swept away, likewise */
+    size_t terminating_count; /* sessions that are leaving */
+    struct list cleanup_attempts;    /* cleanup_attempt.c */
     struct hosts hosts;
     size_t abandoned_count; /* open transactions that are going to be rolled back */
-    struct list kept;
+    struct list deferred;
     struct list
-        unasked; /* what is kept and has asked for nothing yet, in its order: between opening the store and RESTART */
-    size_t kept_count;
-    uint64_t last_kept;
+        unrequested; /* what is kept and has asked for nothing yet, in its order: between opening the store and RESTART */
+    size_t deferred_count;
+    uint64_t last_deferred;
     struct deadlines leases;
     struct deadlines wait_ends;
     struct deadlines idles;
-    struct stories stories;
+    struct lock_events lock_events;
     struct lock_past past;
-    struct buf ended_slow; /* lines about waits that were told as slow and have ended since the last look */
-    size_t ended_slow_count;
-    size_t stories_told; /* of stories.count, as news */
+    struct buf finished_slow_waits; /* lines about waits that were told as slow and have ended since the last look */
+    size_t finished_slow_wait_count;
+    size_t events_reported; /* of stories.count, as news */
 
     /* For the budget's tallies only (base/budget.h, invariant 5). */
     size_t action_bytes; /* of sessions, and kept ones */
     size_t wait_bytes;   /* of `waits` */
-    size_t told_locks;   /* of what owners__update_budget() has told */
-    size_t told_actions;
+    size_t tallied_locks;   /* of what owners__update_budget() has told */
+    size_t tallied_actions;
 };
 
 static inline struct session *owners_session(const struct owners *owners, struct slice id)
@@ -73,7 +73,7 @@ static inline struct session *owners_session(const struct owners *owners, struct
 static inline struct session *owners_live_session(const struct owners *owners, struct slice id)
 {
     struct session *session = map_get(&owners->sessions, id);
-    return session == NULL || session->leaving ? NULL : session;
+    return session == NULL || session->terminating ? NULL : session;
 }
 
 /* As lock_table_find_token(), of an owner that is not abandoned, and whose session lives still. */
@@ -81,8 +81,8 @@ static inline bool owners_token(const struct owners *owners, tl_ts token, const 
                                 struct lock_owner **ret_owner)
 {
     struct lock_owner *owner;
-    if (!lock_table_find_token(&owners->locks, token, name, &owner) || party_of(owner)->abandoned ||
-        (party_of(owner)->session != NULL && party_of(owner)->session->leaving))
+    if (!lock_table_find_token(&owners->locks, token, name, &owner) || owner_of(owner)->abandoned ||
+        (owner_of(owner)->session != NULL && owner_of(owner)->session->terminating))
         return false;
     *ret_owner = owner;
     return true;

@@ -16,12 +16,12 @@
 #include "core/locks/lock.h"
 #include "core/locks/resource.h"
 #include "core/owners/admit.h"
-#include "core/owners/kept.h"
+#include "core/owners/deferred.h"
 #include "core/owners/names.h"
 #include "core/owners/owners.h"
-#include "core/owners/story.h"
-#include "core/owners/thing.h"
-#include "core/owners/tried.h"
+#include "core/owners/lock_event.h"
+#include "core/owners/cost.h"
+#include "core/owners/cleanup_attempt.h"
 #include "core/owners/txn.h"
 #include "core/owners/wait.h"
 #include "core/step/command.h"
@@ -41,15 +41,15 @@
 struct session *session__make(struct core *core, struct slice id, struct slice name, uint64_t ttl_us, tl_ts created)
 {
     struct session *session = mem_zalloc(sizeof *session);
-    session->party = (struct party){.kind = PARTY_SESSION, .session = session};
-    lock_owner_init(&core->owners->locks, &session->party.owner, NULL, &session->party);
+    session->owner = (struct owner){.kind = OWNER_SESSION, .session = session};
+    lock_owner_init(&core->owners->locks, &session->owner.locks, NULL, &session->owner);
     session->id = slice_make(mem_strdup(id.data, id.len), id.len);
     session->name = slice_make(mem_strdup(name.data, name.len), name.len);
     session->ttl_us = ttl_us;
     session->created = created;
-    session->party.owner.age = created;
+    session->owner.locks.age = created;
     session->lease.at = TL_TS_MAX; /* until RESTART, when it was loaded */
-    session->story = session->reason = BUF_INIT(BUF_UNLIMITED);
+    session->end_report = session->first_failure = BUF_INIT(BUF_UNLIMITED);
     list_init(&session->transactions);
     list_init(&session->waits);
     return session;
@@ -61,18 +61,18 @@ void session__free(struct core *core, struct session *session)
     core__work(core, WORK_OWNER);
     REQUIRE(list_empty(&session->transactions) && list_empty(&session->waits));
     deadline_set(&owners->leases, &session->lease, TL_TS_MAX);
-    lock_release_all(&owners->locks, &session->party.owner);
-    lock_owner_deinit(&session->party.owner);
+    lock_release_all(&owners->locks, &session->owner.locks);
+    lock_owner_deinit(&session->owner.locks);
     mem_free((char *)(uintptr_t)session->id.data);
     mem_free((char *)(uintptr_t)session->name.data);
     owners->action_bytes -= session->on_expire.len;
     mem_free((char *)(uintptr_t)session->on_expire.data);
-    if (list_linked(&session->of_leaving))
-        list_remove(&session->of_leaving);
-    owners->leaving_count -= session->leaving;
-    buf_deinit(&session->story);
-    buf_deinit(&session->reason);
-    mem_free(session->living);
+    if (list_linked(&session->of_terminating))
+        list_remove(&session->of_terminating);
+    owners->terminating_count -= session->terminating;
+    buf_deinit(&session->end_report);
+    buf_deinit(&session->first_failure);
+    mem_free(session->ephemeral_counters);
     mem_free(session);
 }
 
@@ -90,7 +90,7 @@ static void explain_missing(struct slice id, struct arena *arena, struct problem
                 SLICE_ARG(id));
 }
 
-struct session *session__numbered(const struct core *core, struct slice number)
+struct session *session__by_number(const struct core *core, struct slice number)
 {
     size_t position = 0;
     struct slice id;
@@ -100,7 +100,7 @@ struct session *session__numbered(const struct core *core, struct slice number)
         return NULL;
     while (map_next(&core->owners->sessions, &position, &id, &value)) {
         struct session *session = value;
-        if (session_number(session) == wanted && !session->over)
+        if (session_number(session) == wanted && !session->locks_released)
             return session;
     }
     return NULL;
@@ -116,7 +116,7 @@ struct session *session__find(struct core *core, struct slice id, struct arena *
 
 int core_find_session(struct store *store, struct slice session, struct arena *arena, struct problem *ret_problem)
 {
-    int r = session__look_up(store, session);
+    int r = session__check_stored(store, session);
     if (r == STORE_NOT_FOUND)
         explain_missing(session, arena, ret_problem);
     return r < 0 ? tl_trace(r) : r == 0 ? 0 : 1;
@@ -195,22 +195,22 @@ int core__do_session_detach(struct core *core, struct command *command)
     struct session *session = owners_live_session(core->owners, command->session.id);
     if (session == NULL || session->attachment != command->session.attachment)
         return 0;
-    int r = session__end(core, session, SESSION_END_DETACHED);
+    int r = session__terminate(core, session, SESSION_END_DETACHED);
     return r < 0 ? tl_trace(r) : 0;
 }
 
 int core__do_session_close(struct core *core, struct command *command)
 {
-    struct session *session = command->session.force ? session__numbered(core, command->session.id) : NULL;
-    if (session == NULL || session->leaving)
+    struct session *session = command->session.force ? session__by_number(core, command->session.id) : NULL;
+    if (session == NULL || session->terminating)
         session = session__find(core, command->session.id, &command->arena, &command->problem);
     if (session == NULL)
         return 0;
     command->session.id = arena_copy(&command->arena, session->id);
-    int r = session__end(core, session, command->session.force ? SESSION_END_FORCED : SESSION_END_CLOSED);
+    int r = session__terminate(core, session, command->session.force ? SESSION_END_FORCED : SESSION_END_CLOSED);
     if (r <= 0)
         return r < 0 ? tl_trace(r) : 0;
-    session->closing = command; /* it hears of the end when that is whole */
+    session->close_command = command; /* it hears of the end when that is whole */
     return CORE_WAITS;
 }
 
@@ -255,9 +255,9 @@ static bool keep_removal(void *context, const struct write_item *removal, bool g
         names__move(core, &name, SLICE_NONE); /* locks on it lie in its index now */
         return false;
     }
-    int r = kept__keep(core, keeping->session, removal, true);
+    int r = deferred__add(core, keeping->session, removal, true);
     keeping->r = r < 0 ? r : keeping->r;
-    keeping->session->spared_count++;
+    keeping->session->deferred_count++;
     return true;
 }
 
@@ -330,11 +330,11 @@ static void find_places(struct sparing *sparing)
 {
     struct core *core = sparing->core;
     const struct session *session = sparing->session;
-    uint32_t *numbers = arena_alloc(&core->arena, (session->living_count + 1) * sizeof *numbers);
+    uint32_t *numbers = arena_alloc(&core->arena, (session->ephemeral_counter_count + 1) * sizeof *numbers);
     size_t count = 0;
-    for (size_t i = 0; i < session->living_count; i++)
-        if (session->living[i].count > 0)
-            numbers[count++] = session->living[i].index;
+    for (size_t i = 0; i < session->ephemeral_counter_count; i++)
+        if (session->ephemeral_counters[i].count > 0)
+            numbers[count++] = session->ephemeral_counters[i].index;
     if (count > 1)
         qsort(numbers, count, sizeof *numbers, compare_numbers);
     sparing->places = arena_zalloc(&core->arena, (count + 1) * sizeof *sparing->places);
@@ -356,7 +356,7 @@ static bool held_by_others(const struct sparing *sparing, const struct resource 
     list_for_each(link, &resource->holds)
     {
         const struct lock_hold *hold = list_entry(link, struct lock_hold, of_resource);
-        if (hold->mode != LOCK_NONE && hold->owner != &sparing->session->party.owner)
+        if (hold->mode != LOCK_NONE && hold->owner != &sparing->session->owner.locks)
             return true;
     }
     return false;
@@ -522,11 +522,11 @@ static int keep_held(struct core *core, struct session *session, struct sparing 
     size_t count = sparing->document_count;
     sparing->document_count = 0;
     for (size_t i = 0; i < count && keeping.r >= 0; i++) {
-        size_t spared_before = session->spared_count;
+        size_t spared_before = session->deferred_count;
         int r = ephemeral__defer(core, session->id, sparing->documents[i], keep_removal, &keeping);
         if (r < 0)
             return tl_trace(r);
-        if (session->spared_count > spared_before)
+        if (session->deferred_count > spared_before)
             sparing->documents[sparing->document_count++] = sparing->documents[i];
     }
     return keeping.r;
@@ -541,8 +541,8 @@ static int vanish(struct core *core, struct session *session, bool *ret_over)
         r = keep_held(core, session, &sparing);
     if (r < 0)
         return tl_trace(r);
-    for (size_t i = 0; i < session->living_count; i++) {
-        const struct living *living = &session->living[i];
+    for (size_t i = 0; i < session->ephemeral_counter_count; i++) {
+        const struct ephemeral_counter *living = &session->ephemeral_counters[i];
         const struct catalog_index *index = catalog_index_by_number(core->catalog, living->index);
         if (living->count == 0 || index == NULL || is_spared(&sparing, living->index))
             continue;
@@ -573,33 +573,33 @@ static int remove_all(struct core *core, struct session *session, bool *ret_more
 
 static void count_failed(struct session *session, struct slice reason)
 {
-    if (session->reason.len == 0)
-        buf_slice(&session->reason, reason);
+    if (session->first_failure.len == 0)
+        buf_slice(&session->first_failure, reason);
 }
 
 /* Runs one action, or keeps it while somebody else holds its document; aside, when its script would take more than is left. */
 static int run_action(struct core *core, struct session *session, const struct write_item *item)
 {
-    struct command *command = kept__command();
+    struct command *command = deferred__command();
     core__free_at_end(core, command);
     command->write.items = arena_alloc(&command->arena, sizeof *item);
     command->write.items[0] = *item;
     command->write.item_count = 1;
-    core->shared_steps = &session->steps_left;
+    core->shared_steps = &session->script_steps_left;
     int r = admit__run_left(core, session, command);
     core->shared_steps = NULL;
     if (r < 0)
         return tl_trace(r);
     if (r > 0) {
-        session->actions_kept++;
-        return kept__keep(core, session, &command->write.items[0], false);
+        session->actions_deferred++;
+        return deferred__add(core, session, &command->write.items[0], false);
     }
     const struct write_result *result = &command->write.results[0];
     if (result->outcome != WRITE_FAILED) {
         session->actions_done++;
     } else if (result->script_exhausted) {
-        session->actions_aside++;
-        kept__keep_aside(core, session, &command->write.items[0], KEPT_TOO_LONG);
+        session->actions_set_aside++;
+        deferred__add_set_aside(core, session, &command->write.items[0], SET_ASIDE_TOO_LONG);
     } else {
         count_failed(session, result->problem.reason);
     }
@@ -609,36 +609,36 @@ static int run_action(struct core *core, struct session *session, const struct w
 /* The process may end in it; where it has done so before it is not run again. */
 static int try_action(struct core *core, struct session *session, const struct write_item *item, size_t number)
 {
-    if (tried__count(core, session->id, 0, number) >= TRIES_MAX) {
-        session->actions_aside++;
-        kept__keep_aside(core, session, item, KEPT_ENDED_PROCESS);
+    if (cleanup_attempt__count(core, session->id, 0, number) >= CLEANUP_ATTEMPTS_MAX) {
+        session->actions_set_aside++;
+        deferred__add_set_aside(core, session, item, SET_ASIDE_ENDED_PROCESS);
         return 0;
     }
-    tried__begin(core, session->id, 0, number);
+    cleanup_attempt__begin(core, session->id, 0, number);
     int r = run_action(core, session, item);
-    tried__end(core);
+    cleanup_attempt__end(core);
     return r;
 }
 
 static void tell_actions(struct session *session, size_t count)
 {
-    buf_printf(&session->story, "\nactions done: %zu of %zu", session->actions_done, count);
-    if (session->actions_kept > 0)
-        buf_printf(&session->story, "\nactions that are done when their documents' locks go: %zu",
-                   session->actions_kept);
-    if (session->actions_aside > 0)
-        buf_printf(&session->story,
+    buf_printf(&session->end_report, "\nactions done: %zu of %zu", session->actions_done, count);
+    if (session->actions_deferred > 0)
+        buf_printf(&session->end_report, "\nactions that are done when their documents' locks go: %zu",
+                   session->actions_deferred);
+    if (session->actions_set_aside > 0)
+        buf_printf(&session->end_report,
                    "\nactions that are put aside, since the server ended in them or their scripts take too long: %zu",
-                   session->actions_aside);
-    if (session->reason.len > 0)
-        buf_printf(&session->story, "\nan action failed: %.*s", SLICE_ARG(buf_as_slice(&session->reason)));
+                   session->actions_set_aside);
+    if (session->first_failure.len > 0)
+        buf_printf(&session->end_report, "\nan action failed: %.*s", SLICE_ARG(buf_as_slice(&session->first_failure)));
 }
 
 /* All are done, or are not to be. */
 static void pass_actions(struct core *core, struct session *session)
 {
-    session->acted = true;
-    tried__forget_session(core, session->id);
+    session->actions_finished = true;
+    cleanup_attempt__forget_session(core, session->id);
 }
 
 /* Neither the session nor its record knows of them any more. */
@@ -652,19 +652,19 @@ static void forget_actions(struct core *core, struct session *session)
 /* Runs what it left for this case, each action by itself and in order: one may be kept, and those behind it for its document. */
 static int run_actions(struct core *core, struct session *session, size_t *left)
 {
-    struct command *all = kept__command();
+    struct command *all = deferred__command();
     struct slice actions = arena_copy(&all->arena, session->on_expire);
     size_t count = 0;
     core__free_at_end(core, all);
     core__work(core, actions.len / WORK_BYTES);
     int r = actions.len == 0 ? 0 : action_decode_all(actions, &all->arena, &all->write.items, &count);
-    while (r == 0 && session->actions_passed<count && * left> 0) {
+    while (r == 0 && session->actions_processed<count && * left> 0) {
         uint64_t steps = core->script_steps;
-        r = try_action(core, session, &all->write.items[session->actions_passed], session->actions_passed);
-        session->actions_passed++;
-        things_take(left, 1 + (core->script_steps - steps) / THING_STEPS);
+        r = try_action(core, session, &all->write.items[session->actions_processed], session->actions_processed);
+        session->actions_processed++;
+        cost_charge(left, 1 + (core->script_steps - steps) / SCRIPT_STEPS_PER_COST);
     }
-    if (r < 0 || session->actions_passed < count)
+    if (r < 0 || session->actions_processed < count)
         return r;
     if (count > 0)
         tell_actions(session, count);
@@ -677,7 +677,7 @@ static int run_actions(struct core *core, struct session *session, size_t *left)
 static void cause_of_end(const struct session *session, char *text, size_t size)
 {
     (void)snprintf(text, size, "its session #%llu %s", (unsigned long long)session_number(session),
-                   end_text(session->how));
+                   end_text(session->end_kind));
 }
 
 static void end_transactions(struct core *core, struct session *session, size_t *left)
@@ -686,8 +686,8 @@ static void end_transactions(struct core *core, struct session *session, size_t 
     cause_of_end(session, cause, sizeof cause);
     while (!list_empty(&session->transactions) && *left > 0) {
         struct txn *txn = list_entry(session->transactions.next, struct txn, of_session);
-        buf_printf(&session->story, "\ntransaction #%llu is rolled back", (unsigned long long)txn->party.owner.number);
-        things_take(left, 1 + txn->party.owner.lock_count / THING_LOCKS);
+        buf_printf(&session->end_report, "\ntransaction #%llu is rolled back", (unsigned long long)txn->owner.locks.number);
+        cost_charge(left, 1 + txn->owner.locks.lock_count / LOCKS_PER_COST);
         txn__abort(core, txn, "%s", cause);
     }
 }
@@ -696,51 +696,51 @@ static void end_transactions(struct core *core, struct session *session, size_t 
 static void end_owner(struct core *core, struct session *session)
 {
     struct owners *owners = core->owners;
-    struct buf *story = &session->story;
-    size_t released = lock_release_all(&owners->locks, &session->party.owner);
+    struct buf *story = &session->end_report;
+    size_t released = lock_release_all(&owners->locks, &session->owner.locks);
     if (session->removed_count > 0)
         buf_printf(story, "\ndocuments that lived with it and are removed: %zu", session->removed_count);
-    if (session->spared_count > 0)
-        buf_printf(story, "\ndocuments that go when their locks do: %zu", session->spared_count);
+    if (session->deferred_count > 0)
+        buf_printf(story, "\ndocuments that go when their locks do: %zu", session->deferred_count);
     if (released > 0)
         buf_printf(story, "\nlocks released: %zu", released);
-    if (session->how != SESSION_END_CLOSED)
-        stories_tell(&owners->stories, core->ts, "expiry", buf_as_slice(story));
-    if (session->closing != NULL)
-        core__complete(core, tl_steal(session->closing));
+    if (session->end_kind != SESSION_END_CLOSED)
+        lock_events_add(&owners->lock_events, core->ts, "expiry", buf_as_slice(story));
+    if (session->close_command != NULL)
+        core__complete(core, tl_steal(session->close_command));
 }
 
 /* The last of it goes. */
 static void end_last(struct core *core, struct session *session)
 {
     struct owners *owners = core->owners;
-    if (!session->over)
+    if (!session->locks_released)
         end_owner(core, session);
     session__drop_record(core, session);
-    if (session->gone_count > 0)
-        session__put_left(core, session);
+    if (session->orphan_count > 0)
+        session__put_orphan_purge(core, session);
     map_remove(&owners->sessions, session->id);
     session__free(core, session);
 }
 
-void session__leaves(struct core *core, struct session *session)
+void session__set_terminating(struct core *core, struct session *session)
 {
-    session->leaving = true;
-    core->owners->leaving_count++;
+    session->terminating = true;
+    core->owners->terminating_count++;
 }
 
 /* Its documents go, and its locks, or the sweeping away of its documents is for later steps. A restart goes on with it. */
 static int end_documents(struct core *core, struct session *session, size_t *left)
 {
     bool more = false, over = false;
-    session->ending = session->acted = false;
-    if (list_linked(&session->of_leaving))
-        list_remove(&session->of_leaving);
-    if (session->end_noted)
+    session->cleanup_pending = session->actions_finished = false;
+    if (list_linked(&session->of_terminating))
+        list_remove(&session->of_terminating);
+    if (session->progress_stored)
         session__drop_progress(core, session);
-    session->end_noted = false;
+    session->progress_stored = false;
     forget_actions(core, session);
-    things_take(left, 1 + session->ephemeral_count + session->party.owner.lock_count / THING_LOCKS);
+    cost_charge(left, 1 + session->ephemeral_count + session->owner.locks.lock_count / LOCKS_PER_COST);
     int r = remove_all(core, session, &more, &over);
     if (r < 0)
         return tl_trace(r);
@@ -748,10 +748,10 @@ static int end_documents(struct core *core, struct session *session, size_t *lef
         end_last(core, session);
         return 0;
     }
-    session->over = over;
+    session->locks_released = over;
     if (over)
         end_owner(core, session);
-    list_append(&core->owners->leaving, &session->of_leaving);
+    list_append(&core->owners->sessions_to_purge, &session->of_terminating);
     session__put_record(core, session);
     return !over;
 }
@@ -762,21 +762,21 @@ static int go_on(struct core *core, struct session *session, size_t *left)
     end_transactions(core, session, left);
     if (!list_empty(&session->transactions) || *left == 0)
         return 1;
-    int r = session->acted ? 0 : run_actions(core, session, left);
+    int r = session->actions_finished ? 0 : run_actions(core, session, left);
     if (r < 0)
         return tl_trace(r);
-    return !session->acted || *left == 0 ? 1 : end_documents(core, session, left);
+    return !session->actions_finished || *left == 0 ? 1 : end_documents(core, session, left);
 }
 
 static void begin(struct core *core, struct session *session, enum session_end how)
 {
-    session->how = how;
-    session->ending = true;
-    session->steps_left = update_steps_shared(&core->limits.script);
-    session__leaves(core, session);
+    session->end_kind = how;
+    session->cleanup_pending = true;
+    session->script_steps_left = update_steps_shared(&core->limits.script);
+    session__set_terminating(core, session);
     metric_add(&core->metrics.session_ends[how], 1);
-    story_owner(&session->party.owner, &session->story);
-    buf_printf(&session->story, " %s", end_text(how));
+    describe_owner(&session->owner.locks, &session->end_report);
+    buf_printf(&session->end_report, " %s", end_text(how));
     deadline_set(&core->owners->leases, &session->lease, TL_TS_MAX);
     if (how == SESSION_END_CLOSED)
         pass_actions(core, session);
@@ -792,15 +792,15 @@ static void cancel_all_waits(struct core *core, struct session *session)
         txn__end_waiting(core, list_entry(link, struct txn, of_session), slice_from(cause));
 }
 
-void session__begin_end(struct core *core, struct session *session, enum session_end how)
+void session__begin_termination(struct core *core, struct session *session, enum session_end how)
 {
     begin(core, session, how);
     cancel_all_waits(core, session);
-    list_append(&core->owners->ending, &session->of_leaving);
+    list_append(&core->owners->sessions_to_clean, &session->of_terminating);
 }
 
 /* Nobody is granted what its transactions had, or what its requests stood before, until all is cleaned up that goes in this piece. */
-int session__end(struct core *core, struct session *session, enum session_end how)
+int session__terminate(struct core *core, struct session *session, enum session_end how)
 {
     struct lock_table *locks = &core->owners->locks;
     size_t left = core->limits.ephemeral_batch;
@@ -808,39 +808,39 @@ int session__end(struct core *core, struct session *session, enum session_end ho
     lock_table_suspend_grants(locks);
     cancel_all_waits(core, session);
     int r = go_on(core, session, &left);
-    if (r > 0 && session->ending) {
-        list_append(&core->owners->ending, &session->of_leaving);
+    if (r > 0 && session->cleanup_pending) {
+        list_append(&core->owners->sessions_to_clean, &session->of_terminating);
         session__put_progress(core, session);
-        session->end_noted = true;
+        session->progress_stored = true;
     }
     lock_table_resume_grants(locks);
     return r;
 }
 
-int session__end_on(struct core *core, size_t *left)
+int session__continue_cleanup(struct core *core, size_t *left)
 {
-    struct session *session = list_entry(core->owners->ending.next, struct session, of_leaving);
+    struct session *session = list_entry(core->owners->sessions_to_clean.next, struct session, of_terminating);
     int r = go_on(core, session, left);
-    if (r == 1 && session->ending && session->end_noted)
+    if (r == 1 && session->cleanup_pending && session->progress_stored)
         session__put_progress(core, session);
     return r < 0 ? tl_trace(r) : 0;
 }
 
-void session__note_ending(struct core *core)
+void session__store_progress(struct core *core)
 {
-    list_for_each(link, &core->owners->ending)
+    list_for_each(link, &core->owners->sessions_to_clean)
     {
-        struct session *session = list_entry(link, struct session, of_leaving);
-        if (session->end_noted)
+        struct session *session = list_entry(link, struct session, of_terminating);
+        if (session->progress_stored)
             continue;
         session__put_progress(core, session);
-        session->end_noted = true;
+        session->progress_stored = true;
     }
 }
 
-int session__leave_on(struct core *core)
+int session__purge_batch(struct core *core)
 {
-    struct session *session = list_entry(core->owners->leaving.next, struct session, of_leaving);
+    struct session *session = list_entry(core->owners->sessions_to_purge.next, struct session, of_terminating);
     bool more = false;
     int r = remove_some(core, session, core->limits.purge_batch, &more);
     if (r < 0 || more)
@@ -852,7 +852,7 @@ int session__leave_on(struct core *core)
 
 bool owners__any_terminating(const struct core *core)
 {
-    return core->owners->leaving_count > 0;
+    return core->owners->terminating_count > 0;
 }
 
 /* --- Ephemeral documents ------------------------------------------------------------------------------------------ */
@@ -872,38 +872,38 @@ int owners__check_ephemeral_count(struct core *core, struct slice id, size_t mor
 }
 
 /* A count of none says nothing of its index: the number may have been given again since a unit that made another was taken back. */
-static struct living *living_in(const struct core *core, struct session *session, uint32_t index, uint16_t type)
+static struct ephemeral_counter *living_in(const struct core *core, struct session *session, uint32_t index, uint16_t type)
 {
     size_t i = 0;
-    while (i < session->living_count && (session->living[i].index != index || session->living[i].type != type))
+    while (i < session->ephemeral_counter_count && (session->ephemeral_counters[i].index != index || session->ephemeral_counters[i].type != type))
         i++;
-    if (i == session->living_count) {
-        session->living = mem_realloc(session->living, (i + 1) * sizeof *session->living);
-        session->living[session->living_count++] = (struct living){index, type, 0, false};
+    if (i == session->ephemeral_counter_count) {
+        session->ephemeral_counters = mem_realloc(session->ephemeral_counters, (i + 1) * sizeof *session->ephemeral_counters);
+        session->ephemeral_counters[session->ephemeral_counter_count++] = (struct ephemeral_counter){index, type, 0, false};
     }
-    struct living *living = &session->living[i];
+    struct ephemeral_counter *living = &session->ephemeral_counters[i];
     if (living->count == 0)
-        living->gone = catalog_index_by_number(core->catalog, index) == NULL;
+        living->orphaned = catalog_index_by_number(core->catalog, index) == NULL;
     return living;
 }
 
-void session__count(struct core *core, struct slice id, uint32_t index, uint16_t type, int change)
+void session__count_ephemeral(struct core *core, struct slice id, uint32_t index, uint16_t type, int change)
 {
     struct session *session = owners_session(core->owners, id);
     if (session == NULL)
         return;
-    struct living *living = living_in(core, session, index, type);
+    struct ephemeral_counter *living = living_in(core, session, index, type);
     if (change < 0 && living->count < (size_t)-change)
         return;
     living->count += (size_t)change;
-    *(living->gone ? &session->gone_count : &session->ephemeral_count) += (size_t)change;
+    *(living->orphaned ? &session->orphan_count : &session->ephemeral_count) += (size_t)change;
 }
 
 /* Moves the count of an index from the ephemeral documents of a session to those that are gone, or back. */
-static void session_move_gone(struct session *session, struct living *living, bool gone)
+static void session_move_gone(struct session *session, struct ephemeral_counter *living, bool gone)
 {
-    living->gone = gone;
-    session->gone_count += gone ? living->count : -living->count;
+    living->orphaned = gone;
+    session->orphan_count += gone ? living->count : -living->count;
     session->ephemeral_count += gone ? -living->count : living->count;
 }
 
@@ -914,7 +914,7 @@ void owners__count_ephemeral(struct core *core, struct slice session, struct sli
     struct slice id;
     if (change == 0 || !doc_key_parse(key, &index, &type, &id))
         return;
-    session__count(core, session, index, type, change);
+    session__count_ephemeral(core, session, index, type, change);
     core->ephemeral_deltas =
         arena_grow(&core->arena, core->ephemeral_deltas, core->ephemeral_delta_count, &core->ephemeral_delta_capacity, sizeof *core->ephemeral_deltas);
     core->ephemeral_deltas[core->ephemeral_delta_count++] = (struct ephemeral_delta){arena_copy(&core->arena, session), index, type, change, false};
@@ -926,13 +926,13 @@ void owners__rollback_ephemeral_counts(struct core *core)
         const struct ephemeral_delta *leased = &core->ephemeral_deltas[--core->ephemeral_delta_count];
         struct session *session = owners_session(core->owners, leased->session);
         if (!leased->index_deleted)
-            session__count(core, leased->session, leased->index, leased->type, -leased->delta);
+            session__count_ephemeral(core, leased->session, leased->index, leased->type, -leased->delta);
         else if (session != NULL)
             session_move_gone(session, living_in(core, session, leased->index, leased->type), false);
     }
 }
 
-static void note_gone(struct core *core, const struct session *session, const struct living *living)
+static void note_gone(struct core *core, const struct session *session, const struct ephemeral_counter *living)
 {
     core->ephemeral_deltas =
         arena_grow(&core->arena, core->ephemeral_deltas, core->ephemeral_delta_count, &core->ephemeral_delta_capacity, sizeof *core->ephemeral_deltas);
@@ -947,10 +947,10 @@ void owners__drop_index(struct core *core, uint32_t index)
     void *value;
     while (core->owners != NULL && map_next(&core->owners->sessions, &position, &id, &value)) {
         struct session *session = value;
-        core__work(core, WORK_LOCK + WORK_LOCK * session->living_count);
-        for (size_t i = 0; i < session->living_count; i++) {
-            struct living *living = &session->living[i];
-            if (living->index != index || living->gone)
+        core__work(core, WORK_LOCK + WORK_LOCK * session->ephemeral_counter_count);
+        for (size_t i = 0; i < session->ephemeral_counter_count; i++) {
+            struct ephemeral_counter *living = &session->ephemeral_counters[i];
+            if (living->index != index || living->orphaned)
                 continue;
             session_move_gone(session, living, true);
             note_gone(core, session, living);
@@ -958,16 +958,16 @@ void owners__drop_index(struct core *core, uint32_t index)
     }
 }
 
-void session__find_gone(struct core *core)
+void session__find_orphans(struct core *core)
 {
     size_t position = 0;
     struct slice id;
     void *value;
     while (map_next(&core->owners->sessions, &position, &id, &value)) {
         struct session *session = value;
-        for (size_t i = 0; i < session->living_count; i++)
-            if (catalog_index_by_number(core->catalog, session->living[i].index) == NULL)
-                session_move_gone(session, &session->living[i], true);
+        for (size_t i = 0; i < session->ephemeral_counter_count; i++)
+            if (catalog_index_by_number(core->catalog, session->ephemeral_counters[i].index) == NULL)
+                session_move_gone(session, &session->ephemeral_counters[i], true);
     }
 }
 
@@ -975,9 +975,9 @@ void session__find_gone(struct core *core)
 static int forget_gone(struct core *core, struct session *session, size_t max, size_t *removed)
 {
     int r = 0;
-    for (size_t i = 0; r == 0 && i < session->living_count && *removed < max; i++)
-        if (session->living[i].gone && session->living[i].count > 0)
-            r = ephemeral__remove_index(core, session->id, session->living[i].index, max - *removed, removed);
+    for (size_t i = 0; r == 0 && i < session->ephemeral_counter_count && *removed < max; i++)
+        if (session->ephemeral_counters[i].orphaned && session->ephemeral_counters[i].count > 0)
+            r = ephemeral__remove_index(core, session->id, session->ephemeral_counters[i].index, max - *removed, removed);
     return r;
 }
 
@@ -992,7 +992,7 @@ int owners__purge_ephemeral_keys(struct core *core, size_t max, size_t *ret_remo
     while (r == 0 && owners != NULL && *ret_removed < max && map_next(&owners->sessions, &position, &id, &value)) {
         struct session *session = value;
         core__work(core, WORK_LOCK);
-        if (session->gone_count > 0)
+        if (session->orphan_count > 0)
             r = forget_gone(core, session, max, ret_removed);
     }
     return r;
@@ -1003,8 +1003,8 @@ int owners__purge_ephemeral_keys(struct core *core, size_t max, size_t *ret_remo
 static void go_on_leaving(struct core *core, struct session *session)
 {
     struct owners *owners = core->owners;
-    if (!list_linked(&session->of_leaving))
-        list_append(session->ending ? &owners->ending : &owners->leaving, &session->of_leaving);
+    if (!list_linked(&session->of_terminating))
+        list_append(session->cleanup_pending ? &owners->sessions_to_clean : &owners->sessions_to_purge, &session->of_terminating);
 }
 
 /* Whether the lease is to begin now: it has none yet, or the connection that kept it alive went with its host. */
@@ -1025,7 +1025,7 @@ int session__restart(struct core *core, uint64_t host)
     while (map_next(&core->owners->sessions, &position, &id, &value)) {
         struct session *session = value;
         core__work(core, WORK_LOCK);
-        if (session->leaving)
+        if (session->terminating)
             go_on_leaving(core, session);
         else if (begins_anew(session, host))
             (void)renew(core, session);

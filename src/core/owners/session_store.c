@@ -25,13 +25,13 @@
 #include "core/locks/lock.h"
 #include "core/locks/lock_record_buf.h"
 #include "core/locks/resource.h"
-#include "core/owners/kept.h"
+#include "core/owners/deferred.h"
 #include "core/owners/lock_past.h"
 #include "core/owners/owners.h"
-#include "core/owners/party.h"
+#include "core/owners/owner.h"
 #include "core/owners/session.h"
-#include "core/owners/story.h"
-#include "core/owners/tried.h"
+#include "core/owners/lock_event.h"
+#include "core/owners/cleanup_attempt.h"
 #include "core/step/command.h"
 #include "core/step/hooks.h"
 #include "core/step/unit.h"
@@ -55,13 +55,13 @@ void session__put_record(struct core *core, const struct session *session)
 {
     struct buf key = BUF_INIT(BUF_UNLIMITED);
     struct buf value = BUF_INIT(BUF_UNLIMITED);
-    buf_varint(&value, session->party.owner.number);
+    buf_varint(&value, session->owner.locks.number);
     buf_varint(&value, session->ttl_us);
     buf_varint(&value, session->created);
     action_put_slice(&value, session->name);
     action_put_slice(&value, session->on_expire); /* one that is leaving has done them */
-    if (session->leaving)
-        buf_varint(&value, (uint64_t)session->how << 1 | session->over);
+    if (session->terminating)
+        buf_varint(&value, (uint64_t)session->end_kind << 1 | session->locks_released);
     store_batch_put(core->batch, SPACE_SYSTEM, session_key(&key, session->id), buf_as_slice(&value));
     buf_deinit(&key);
     buf_deinit(&value);
@@ -78,9 +78,9 @@ void session__put_progress(struct core *core, const struct session *session)
 {
     struct buf key = BUF_INIT(BUF_UNLIMITED);
     struct buf value = BUF_INIT(BUF_UNLIMITED);
-    buf_varint(&value, (uint64_t)session->how << 1 | session->acted);
-    buf_varint(&value, session->actions_passed);
-    buf_varint(&value, session->steps_left);
+    buf_varint(&value, (uint64_t)session->end_kind << 1 | session->actions_finished);
+    buf_varint(&value, session->actions_processed);
+    buf_varint(&value, session->script_steps_left);
     store_batch_put(core->batch, SPACE_SYSTEM, progress_key(&key, session->id), buf_as_slice(&value));
     buf_deinit(&key);
     buf_deinit(&value);
@@ -104,7 +104,7 @@ static bool tells_leaving(struct slice value)
     return action_take_slice(&value, &text) && action_take_slice(&value, &text) && value.len > 0;
 }
 
-int session__look_up(struct store *store, struct slice id)
+int session__check_stored(struct store *store, struct slice id)
 {
     tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
     struct store_value value;
@@ -129,7 +129,7 @@ void session__drop_record(struct core *core, const struct session *session)
     buf_deinit(&key);
 }
 
-void session__put_left(struct core *core, const struct session *session)
+void session__put_orphan_purge(struct core *core, const struct session *session)
 {
     struct buf key = BUF_INIT(BUF_UNLIMITED);
     store_batch_put(core->batch, SPACE_SYSTEM, purge_key(&key, PURGE_EPHEMERAL_KEYS, core->ts, session->id), SLICE_LIT(""));
@@ -193,7 +193,7 @@ void session__lock_changed(void *context, const struct lock_hold *hold, bool gon
     struct owners *owners = context;
     struct core *core = owners->core;
     lock_past_changed(&owners->past, hold, gone, core->ts);
-    if (party_of(hold->owner)->kind != PARTY_SESSION)
+    if (owner_of(hold->owner)->kind != OWNER_SESSION)
         return;
     REQUIRE(core->open);
     if (core->saving) {
@@ -250,11 +250,11 @@ static int load_session(void *context, struct slice key, struct slice value)
     session->on_expire = slice_make(mem_strdup(actions.data, actions.len), actions.len);
     work->core->owners->action_bytes += actions.len;
     if (how != NOT_LEAVING)
-        session__leaves(work->core, session);
-    session->how = (enum session_end)(how >> 1);
-    session->over = how != NOT_LEAVING && (how & 1) != 0;
-    if (session->leaving)
-        story_owner(&session->party.owner, &session->story);
+        session__set_terminating(work->core, session);
+    session->end_kind = (enum session_end)(how >> 1);
+    session->locks_released = how != NOT_LEAVING && (how & 1) != 0;
+    if (session->terminating)
+        describe_owner(&session->owner.locks, &session->end_report);
     work->sessions[work->count++] = (struct loaded){session, number};
     return 0;
 }
@@ -274,7 +274,7 @@ static void enlist(struct loading *work)
         qsort(work->sessions, work->count, sizeof *work->sessions, compare_numbers);
     for (size_t i = 0; i < work->count; i++) {
         struct session *session = work->sessions[i].session;
-        session->party.owner.number = work->sessions[i].number;
+        session->owner.locks.number = work->sessions[i].number;
         map_put(&owners->sessions, session->id, session);
     }
     if (work->count > 0 && owners->locks.last_owner < work->sessions[work->count - 1].number)
@@ -314,7 +314,7 @@ static int load_lock(void *context, struct slice key, struct slice value)
         if (r < 0)
             return tl_trace(r);
     }
-    lock_table_restore(&core->owners->locks, &session->party.owner, &want, lock, since, token);
+    lock_table_restore(&core->owners->locks, &session->owner.locks, &want, lock, since, token);
     core->last_ts = token > core->last_ts ? token : core->last_ts;
     return 0;
 }
@@ -325,16 +325,16 @@ static int load_progress(void *context, struct slice key, struct slice value)
     struct core *core = work->core;
     struct session *session = owners_session(core->owners, slice_from_offset(key, 1));
     uint64_t how, passed;
-    if (session == NULL || session->leaving || !slice_take_varint(&value, &how) || how >> 1 > SESSION_END_DETACHED ||
+    if (session == NULL || session->terminating || !slice_take_varint(&value, &how) || how >> 1 > SESSION_END_DETACHED ||
         !slice_take_varint(&value, &passed) || passed > SESSION_ACTIONS_MAX ||
-        !slice_take_varint(&value, &session->steps_left))
+        !slice_take_varint(&value, &session->script_steps_left))
         return tl_trace(TL_ERR_CORRUPT);
-    session__leaves(core, session);
-    session->ending = session->end_noted = true;
-    session->how = (enum session_end)(how >> 1);
-    session->acted = (how & 1) != 0;
-    session->actions_passed = (size_t)passed;
-    story_owner(&session->party.owner, &session->story);
+    session__set_terminating(core, session);
+    session->cleanup_pending = session->progress_stored = true;
+    session->end_kind = (enum session_end)(how >> 1);
+    session->actions_finished = (how & 1) != 0;
+    session->actions_processed = (size_t)passed;
+    describe_owner(&session->owner.locks, &session->end_report);
     return 0;
 }
 
@@ -350,7 +350,7 @@ static void count_one(void *context, struct slice session, struct slice document
     uint16_t type;
     struct slice id;
     if (doc_key_parse(document, &index, &type, &id))
-        session__count(core, session, index, type, 1);
+        session__count_ephemeral(core, session, index, type, 1);
 }
 
 int session__load_all(struct core *core)
@@ -363,9 +363,9 @@ int session__load_all(struct core *core)
     if (r == 0)
         r = ephemeral__each(core, count_one, core);
     if (r == 0)
-        r = kept__load_all(core);
+        r = deferred__load_all(core);
     if (r == 0)
-        r = tried__load_all(core);
+        r = cleanup_attempt__load_all(core);
     if (r == 0)
         r = load_each(&work, "L", "M", load_lock);
     mem_free(work.sessions);

@@ -3,7 +3,7 @@
 #include "core/owners/terms.h"
 
 #include "core/owners/owners.h"
-#include "core/owners/party.h"
+#include "core/owners/owner.h"
 #include "core/owners/session.h"
 #include "core/step/unit.h"
 
@@ -16,18 +16,18 @@ bool terms__session(struct core *core, struct command *command, struct session *
 }
 
 /* Whether a lock is of the one who asks: its own, or one of the session that both belong to. */
-static bool is_own(const struct party *holder, const struct party *who)
+static bool is_own(const struct owner *holder, const struct owner *who)
 {
     return who != NULL && (holder == who || (who->session != NULL && holder->session == who->session));
 }
 
 bool terms__cover(const struct core *core, struct command *command, const struct resource_name *name,
-                  const struct party *who, struct problem *ret_problem)
+                  const struct owner *who, struct problem *ret_problem)
 {
     tl_ts token = command->terms.fencing_token;
     struct slice told = name->id.data != NULL ? name->id : name->index;
     struct lock_owner *owner;
-    if (token == 0 || (owners_token(core->owners, token, name, &owner) && is_own(party_of(owner), who)))
+    if (token == 0 || (owners_token(core->owners, token, name, &owner) && is_own(owner_of(owner), who)))
         return true;
     problem_set(ret_problem, &command->arena, PROBLEM_STALE_FENCING_TOKEN,
                 "[%llu] is not the token of a lock that %s and covers [%.*s]", (unsigned long long)token,

@@ -7,7 +7,7 @@
 #include "core/step/command.h"
 
 struct core;
-struct party;
+struct owner;
 struct session;
 
 /* Finds the session that a command names; NULL when it names none. Returns: false when there is none such, the problem is the command's. */
@@ -18,6 +18,6 @@ bool terms__session(struct core *core, struct command *command, struct session *
  * place where tokens are checked. Returns: false with *ret_problem in the command's arena.
  */
 bool terms__cover(const struct core *core, struct command *command, const struct resource_name *name,
-                  const struct party *who, struct problem *ret_problem) TL_MUST_USE;
+                  const struct owner *who, struct problem *ret_problem) TL_MUST_USE;
 
 #endif

@@ -28,7 +28,7 @@
 #include "core/owners/owners.h"
 #include "core/owners/session.h"
 #include "core/owners/terms.h"
-#include "core/owners/thing.h"
+#include "core/owners/cost.h"
 #include "core/owners/wait.h"
 #include "core/step/core.h"
 #include "core/step/handler.h"
@@ -45,8 +45,8 @@ struct txn *txn__make(struct core *core, struct slice id, struct session *sessio
 {
     struct owners *owners = core->owners;
     struct txn *txn = mem_zalloc(sizeof *txn);
-    txn->party = (struct party){.kind = PARTY_TXN, .session = session};
-    lock_owner_init(&owners->locks, &txn->party.owner, session == NULL ? NULL : &session->party.owner, &txn->party);
+    txn->owner = (struct owner){.kind = OWNER_TXN, .session = session};
+    lock_owner_init(&owners->locks, &txn->owner.locks, session == NULL ? NULL : &session->owner.locks, &txn->owner);
     txn->id = slice_make(mem_strdup(id.data, id.len), id.len);
     list_append(&owners->open_txns, &txn->of_all);
     if (session != NULL)
@@ -64,9 +64,9 @@ void txn__free(struct core *core, struct txn *txn)
     deadline_set(&owners->idles, &txn->idle, TL_TS_MAX);
     if (list_linked(&txn->unrecorded))
         list_remove(&txn->unrecorded);
-    owners->abandoned_count -= txn->party.abandoned;
-    lock_release_all(&owners->locks, &txn->party.owner);
-    lock_owner_deinit(&txn->party.owner);
+    owners->abandoned_count -= txn->owner.abandoned;
+    lock_release_all(&owners->locks, &txn->owner.locks);
+    lock_owner_deinit(&txn->owner.locks);
     overlay_free(txn->overlay);
     map_remove(&owners->txns, txn->id);
     list_remove(&txn->of_all);
@@ -125,7 +125,7 @@ static const char *abandon_text(enum txn_abandon why)
 {
     switch (why) {
     case TXN_HOST_ENDED: return "the host that had it for a request was restarted, or was out of the cluster";
-    case TXN_MACHINE_LOST: return "the machine of the server went down, and requests of it may be missing";
+    case TXN_HOST_CRASHED: return "the machine of the server went down, and requests of it may be missing";
     case TXN_ABANDON_COUNT: break;
     }
     return "";
@@ -134,7 +134,7 @@ static const char *abandon_text(enum txn_abandon why)
 /* Whether it is a transaction of the session that a request names, if it names one. */
 static bool belongs(const struct txn *txn, struct slice session, struct arena *arena, struct problem *ret_problem)
 {
-    if (session.len == 0 || (txn->party.session != NULL && slice_equal(txn->party.session->id, session)))
+    if (session.len == 0 || (txn->owner.session != NULL && slice_equal(txn->owner.session->id, session)))
         return true;
     problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "transaction [%.*s] does not belong to session [%.*s]",
                 SLICE_ARG(txn->id), SLICE_ARG(session));
@@ -151,15 +151,15 @@ struct txn *txn__find(struct core *core, struct slice id, struct slice session, 
     }
     if (!belongs(txn, session, arena, ret_problem))
         return NULL;
-    if (txn->party.abandoned) {
+    if (txn->owner.abandoned) {
         problem_set(ret_problem, arena, PROBLEM_TRANSACTION_ABORTED, "transaction [%.*s] was rolled back: %s",
-                    SLICE_ARG(id), abandon_text(txn->why));
+                    SLICE_ARG(id), abandon_text(txn->abandon_reason));
         return NULL;
     }
-    if (txn->party.session != NULL && txn->party.session->leaving) {
+    if (txn->owner.session != NULL && txn->owner.session->terminating) {
         problem_set(ret_problem, arena, PROBLEM_TRANSACTION_ABORTED,
                     "transaction [%.*s] was rolled back: its session #%llu has ended", SLICE_ARG(id),
-                    (unsigned long long)session_number(txn->party.session));
+                    (unsigned long long)session_number(txn->owner.session));
         return NULL;
     }
     if (txn->wait != NULL) {
@@ -170,7 +170,7 @@ struct txn *txn__find(struct core *core, struct slice id, struct slice session, 
     return txn;
 }
 
-struct txn *txn__numbered(const struct core *core, struct slice number)
+struct txn *txn__by_number(const struct core *core, struct slice number)
 {
     uint64_t wanted;
     if (!slice_to_u64(number, &wanted))
@@ -178,7 +178,7 @@ struct txn *txn__numbered(const struct core *core, struct slice number)
     list_for_each(link, &core->owners->open_txns)
     {
         struct txn *txn = list_entry(link, struct txn, of_all);
-        if (txn->party.owner.number == wanted)
+        if (txn->owner.locks.number == wanted)
             return txn;
     }
     return NULL;
@@ -195,8 +195,8 @@ static bool find_first_try(struct core *core, struct command *command, struct tx
     if (id.len == 0)
         return true;
     int r = open != NULL ? 1 : txn__get_outcome(core, id, &command->arena, ret_first);
-    if (open != NULL && open->party.abandoned) { /* as good as rolled back */
-        *ret_first = (struct txn_outcome){.mode = open->mode, .age = open->party.owner.age};
+    if (open != NULL && open->owner.abandoned) { /* as good as rolled back */
+        *ret_first = (struct txn_outcome){.mode = open->mode, .age = open->owner.locks.age};
         r = 0;
     }
     if (r == 0 && !ret_first->committed && ret_first->mode == TXN_UPDATE && command->txn.mode == TXN_UPDATE)
@@ -238,11 +238,11 @@ int core__do_txn_begin(struct core *core, struct command *command)
     txn->mode = wanted->mode;
     txn->created = core->ts;
     txn->timeout_us = wanted->idle_us;
-    txn->again = wanted->retry_of.len > 0;
+    txn->retry = wanted->retry_of.len > 0;
     txn->of_host = wanted->of_host;
     txn->host = wanted->of_host ? (uint16_t)host_of_number(command->request) : 0;
-    if (txn->again)
-        txn->party.owner.age = first.age;
+    if (txn->retry)
+        txn->owner.locks.age = first.age;
     if (wanted->mode == TXN_QUERY) {
         txn->read_ts = wanted->read_ts == 0 ? core->ts : wanted->read_ts;
         wanted->read_ts = txn->read_ts;
@@ -252,7 +252,7 @@ int core__do_txn_begin(struct core *core, struct command *command)
     }
     txn__touch(core, txn);
     metric_add(&core->metrics.txns_begun[txn->mode], 1);
-    wanted->number = txn->party.owner.number;
+    wanted->number = txn->owner.locks.number;
     return 0;
 }
 
@@ -284,7 +284,7 @@ tl_ts owners__oldest_update(const struct core *core)
     return TL_TS_MAX;
 }
 
-void txn__locked(struct core *core, struct wait *wait)
+void txn__lock_granted(struct core *core, struct wait *wait)
 {
     struct txn_lock_command *lock = &wait->command->txn_lock;
     struct txn *txn = wait->txn;
@@ -307,7 +307,7 @@ static struct txn_outcome outcome_of(struct core *core, const struct txn *txn)
     return (struct txn_outcome){
         .mode = txn->mode,
         .created = txn->created,
-        .age = txn->party.owner.age,
+        .age = txn->owner.locks.age,
         .ended = core->ts,
         .session = txn__session_text(txn, &core->arena),
     };
@@ -358,7 +358,7 @@ int core__do_txn_rollback(struct core *core, struct command *command)
     struct txn *txn = map_get(&core->owners->txns, id);
     struct txn_outcome outcome;
     if (txn == NULL && command->txn.force)
-        txn = txn__numbered(core, id);
+        txn = txn__by_number(core, id);
     if (txn != NULL && !belongs(txn, command->terms.session, &command->arena, &command->problem))
         return 0;
     if (txn != NULL) {
@@ -412,7 +412,7 @@ static int name_written(struct core *core, const struct overlay *overlay, struct
 /* A walk over what a transaction has written, with the token that must cover it. */
 struct written {
     struct core *core;
-    const struct party *who;
+    const struct owner *who;
     struct overlay *overlay;
     struct command *command;
     bool stale;
@@ -435,7 +435,7 @@ static void visit_written(void *context, struct slice key, struct slice value)
 /* Returns: 0; 1 when the token is not that of a lock which covers all that was written, a problem of the command; fatal codes. */
 static int check_token(struct core *core, const struct txn *txn, struct command *command)
 {
-    struct written written = {.core = core, .who = &txn->party, .overlay = txn->overlay, .command = command};
+    struct written written = {.core = core, .who = &txn->owner, .overlay = txn->overlay, .command = command};
     if (command->terms.fencing_token == 0 || txn->overlay == NULL)
         return 0;
     overlay_each(txn->overlay, SPACE_DOCUMENTS, visit_written, &written);
@@ -454,7 +454,7 @@ static struct wanted_documents find_wanted(struct core *core, const struct txn *
 {
     struct wanted_documents wanted = {NULL, 0};
     size_t capacity = 0;
-    list_for_each(link, &txn->party.owner.holds)
+    list_for_each(link, &txn->owner.locks.holds)
     {
         const struct lock_hold *hold = list_entry(link, struct lock_hold, of_owner);
         core__work(core, WORK_LOCK);
@@ -646,8 +646,8 @@ size_t core_bytes_to_write(const struct core *core, const struct command *comman
 
 static void abandon(struct core *core, struct txn *txn, enum txn_abandon why)
 {
-    txn->party.abandoned = true;
-    txn->why = why;
+    txn->owner.abandoned = true;
+    txn->abandon_reason = why;
     core->owners->abandoned_count++;
     txn__end_waiting(core, txn, slice_from(abandon_text(why)));
     deadline_set(&core->owners->idles, &txn->idle, TL_TS_MAX);
@@ -659,7 +659,7 @@ void txn__abandon_host(struct core *core, uint64_t host)
     {
         struct txn *txn = list_entry(link, struct txn, of_all);
         core__work(core, WORK_LOCK);
-        if (txn->of_host && txn->host == host && !txn->party.abandoned)
+        if (txn->of_host && txn->host == host && !txn->owner.abandoned)
             abandon(core, txn, TXN_HOST_ENDED);
     }
 }
@@ -671,12 +671,12 @@ void txn__abandon_updates(struct core *core, bool whole)
     {
         struct txn *txn = list_entry(link, struct txn, of_all);
         core__work(core, WORK_LOCK);
-        if (txn->mode != TXN_UPDATE || txn->party.abandoned)
+        if (txn->mode != TXN_UPDATE || txn->owner.abandoned)
             continue;
         if (whole)
-            txn__abort(core, txn, "%s", abandon_text(TXN_MACHINE_LOST));
+            txn__abort(core, txn, "%s", abandon_text(TXN_HOST_CRASHED));
         else
-            abandon(core, txn, TXN_MACHINE_LOST);
+            abandon(core, txn, TXN_HOST_CRASHED);
     }
 }
 
@@ -687,9 +687,9 @@ void txn__end_abandoned(struct core *core, size_t *left)
         struct txn *txn = list_entry(link, struct txn, of_all);
         link = link->next;
         core__work(core, WORK_LOCK);
-        if (!txn->party.abandoned)
+        if (!txn->owner.abandoned)
             continue;
-        things_take(left, 1 + txn->party.owner.lock_count / THING_LOCKS);
-        txn__abort(core, txn, "%s", abandon_text(txn->why));
+        cost_charge(left, 1 + txn->owner.locks.lock_count / LOCKS_PER_COST);
+        txn__abort(core, txn, "%s", abandon_text(txn->abandon_reason));
     }
 }

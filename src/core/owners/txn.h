@@ -4,7 +4,7 @@
 #define TL_CORE_TXN_H
 
 #include "core/owners/deadline.h"
-#include "core/owners/party.h"
+#include "core/owners/owner.h"
 #include "core/step/command.h"
 
 struct core;
@@ -12,10 +12,10 @@ struct overlay;
 struct wait;
 
 /* Why a transaction is going to be rolled back, in pieces (README-locks.md, "Transactions"). */
-enum txn_abandon { TXN_HOST_ENDED, TXN_MACHINE_LOST, TXN_ABANDON_COUNT };
+enum txn_abandon { TXN_HOST_ENDED, TXN_HOST_CRASHED, TXN_ABANDON_COUNT };
 
 struct txn {
-    struct party party;
+    struct owner owner;
     struct slice id; /* mem_free */
     enum txn_mode mode;
     tl_ts created;
@@ -23,10 +23,10 @@ struct txn {
     uint64_t timeout_us;
     struct deadline idle;    /* not set while a command of it waits */
     struct overlay *overlay; /* NULL: nothing written */
-    bool again;              /* it tries again what was rolled back: it reads documents for update */
+    bool retry;              /* it tries again what was rolled back: it reads documents for update */
     bool of_host;            /* a host has it for a request, and it ends with the life of that: */
     uint16_t host;
-    enum txn_abandon why;    /* party.abandoned */
+    enum txn_abandon abandon_reason;    /* party.abandoned */
     uint32_t undo_record_count;    /* of entries that it has put into the store already (provisional.h) */
     struct list of_session;
     struct list of_all;     /* in owners->open_txns, oldest first */
@@ -41,7 +41,7 @@ struct txn {
 struct txn *txn__find(struct core *core, struct slice id, struct slice session, struct arena *arena,
                       struct problem *ret_problem);
 /* Returns: an open transaction by its public number as text, or NULL. Looks at all of them. */
-struct txn *txn__numbered(const struct core *core, struct slice number);
+struct txn *txn__by_number(const struct core *core, struct slice number);
 /* Returns: the overlay to write to; pointers into it from before are no longer good. */
 struct overlay *txn__overlay(struct txn *txn);
 /*
@@ -58,7 +58,7 @@ void txn__free(struct core *core, struct txn *txn);
 /* Makes an open one, of which nothing else is known yet. */
 struct txn *txn__make(struct core *core, struct slice id, struct session *session);
 /* Goes on with a TXN_LOCK. */
-void txn__locked(struct core *core, struct wait *wait);
+void txn__lock_granted(struct core *core, struct wait *wait);
 /* All that a host has itself, in the open unit. */
 void txn__abandon_host(struct core *core, uint64_t host);
 /* Update transactions of all, in the open unit; or with `whole` rolls them back there, one after the other. */

@@ -11,7 +11,7 @@
 #include "core/documents/action.h"
 #include "core/owners/owners.h"
 #include "core/owners/session.h"
-#include "core/owners/thing.h"
+#include "core/owners/cost.h"
 #include "core/owners/txn.h"
 #include "core/step/command.h"
 #include "core/step/hooks.h"
@@ -38,9 +38,9 @@ static struct slice end_key(struct buf *buf, tl_ts ended, struct slice id)
 
 struct slice txn__session_text(const struct txn *txn, struct arena *arena)
 {
-    if (txn->party.session == NULL)
+    if (txn->owner.session == NULL)
         return SLICE_NONE;
-    return arena_printf(arena, "%llu", (unsigned long long)session_number(txn->party.session));
+    return arena_printf(arena, "%llu", (unsigned long long)session_number(txn->owner.session));
 }
 
 void txn__put_open(struct core *core, const struct txn *txn)
@@ -49,7 +49,7 @@ void txn__put_open(struct core *core, const struct txn *txn)
     struct buf value = BUF_INIT(BUF_UNLIMITED);
     buf_byte(&value, (char)txn->mode);
     buf_varint(&value, txn->created);
-    buf_varint(&value, txn->party.owner.age);
+    buf_varint(&value, txn->owner.locks.age);
     action_put_slice(&value, txn__session_text(txn, &core->arena));
     store_batch_put(core->batch, SPACE_SYSTEM, id_key(&key, 'B', txn->id), buf_as_slice(&value));
     buf_deinit(&key);
@@ -160,7 +160,7 @@ static int end_lost(void *context, struct slice key, struct slice value)
     outcome.mode = mode.data[0] == TXN_QUERY ? TXN_QUERY : TXN_UPDATE;
     txn__drop_open(core, slice_from_offset(key, 1));
     txn__put_outcome(core, slice_from_offset(key, 1), &outcome);
-    things_take(losing->left, 1);
+    cost_charge(losing->left, 1);
     return 0;
 }
 

@@ -9,8 +9,8 @@
 #include "core/owners/lock_past.h"
 #include "core/owners/owners.h"
 #include "core/owners/session.h"
-#include "core/owners/story.h"
-#include "core/owners/thing.h"
+#include "core/owners/lock_event.h"
+#include "core/owners/cost.h"
 #include "core/owners/txn.h"
 #include "core/step/core_metrics.h"
 #include "core/step/unit.h"
@@ -37,9 +37,9 @@ struct wait *wait__new(struct core *core, struct command *command, struct lock_o
     wait->deadline.at = TL_TS_MAX;
     if (owner == NULL) {
         wait->party = &container_of(wait, struct write_wait, wait)->party;
-        *wait->party = (struct party){.kind = PARTY_WRITE, .session = session};
-        wait->owner = &wait->party->owner;
-        lock_owner_init(&core->owners->locks, wait->owner, session == NULL ? NULL : &session->party.owner, wait->party);
+        *wait->party = (struct owner){.kind = OWNER_WRITE, .session = session};
+        wait->owner = &wait->party->locks;
+        lock_owner_init(&core->owners->locks, wait->owner, session == NULL ? NULL : &session->owner.locks, wait->party);
         wait->owner->autocommit = true;
     }
     return wait;
@@ -230,12 +230,12 @@ void wait__fail(struct core *core, struct wait *wait, enum problem_type type, co
 void wait__end(struct core *core, struct wait *wait, enum problem_type type, const char *format, ...)
 {
     struct owners *owners = core->owners;
-    bool now = owners->things_left > 0;
+    bool now = owners->cost_left > 0;
     va_list arguments;
     va_start(arguments, format);
     set_cause(wait, type, format, arguments);
     va_end(arguments);
-    things_take(&owners->things_left, now);
+    cost_charge(&owners->cost_left, now);
     end(core, wait, now);
 }
 
@@ -268,8 +268,8 @@ size_t wait__things(const struct wait *wait)
     if (command != NULL && command->type == COMMAND_WRITE)
         things = items_left(wait);
     else if (command != NULL && (command->type == COMMAND_RENAME || command_is(command->type, COMMAND_CHANGES_INDEX)))
-        things = CHANGE_THINGS;
-    return things + (wait->request == NULL ? 0 : lock_request_spec_count(wait->request) / THING_LOCKS);
+        things = DDL_COST;
+    return things + (wait->request == NULL ? 0 : lock_request_spec_count(wait->request) / LOCKS_PER_COST);
 }
 
 int wait__timed_out(struct core *core, struct wait *wait)
@@ -307,13 +307,13 @@ void wait__explain(struct wait *wait, enum problem_type type, size_t holders_max
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     struct buf details = BUF_INIT(BUF_UNLIMITED);
     if (count > 0) {
-        story_resource(conflicts[0].resource, &text);
+        describe_resource(conflicts[0].resource, &text);
         buf_printf(&text, " is %s ", conflicts[0].waiting ? "awaited by" : "held by");
-        story_owner(conflicts[0].owner, &text);
+        describe_owner(conflicts[0].owner, &text);
     } else {
         buf_lit(&text, "the lock is held by another owner");
     }
-    story_conflicts_json(conflicts, count, &details);
+    describe_conflicts_json(conflicts, count, &details);
     problem_set(ret_problem, arena, type, "%.*s", SLICE_ARG(buf_as_slice(&text)));
     problem_details(ret_problem, arena, "%.*s", SLICE_ARG(buf_as_slice(&details)));
     buf_deinit(&text);

@@ -5,12 +5,12 @@
 
 #include "core/locks/lock.h"
 #include "core/owners/deadline.h"
-#include "core/owners/party.h"
+#include "core/owners/owner.h"
 #include "core/step/command.h"
 
 struct wait;
 struct core;
-struct kept;
+struct deferred;
 struct session;
 struct txn;
 
@@ -35,7 +35,7 @@ extern const struct turns change__turns;   /* admit_change.c */
 extern const struct turns lock__turns;     /* do_lock.c */
 extern const struct turns txn_lock__turns; /* do_lock.c */
 extern const struct turns rename__turns;   /* do_rename.c */
-extern const struct turns kept__turns;     /* kept.c; of no command */
+extern const struct turns kept__turns;     /* deferred.c; of no command */
 
 /*
  * A command that waits for its locks; or is *ready*: it was granted them and is about to go on, with this step or a later one; or has
@@ -43,10 +43,10 @@ extern const struct turns kept__turns;     /* kept.c; of no command */
  */
 struct wait {
     const struct turns *turns;
-    struct party *party;      /* of its write_wait; NULL: its owner is a session or a transaction, or it has ended */
+    struct owner *party;      /* of its write_wait; NULL: its owner is a session or a transaction, or it has ended */
     struct lock_owner *owner; /* whose request it is; NULL: it has ended */
     struct command *command;  /* NULL: what an ended session left */
-    struct kept *kept;        /* with no command: which; else NULL */
+    struct deferred *kept;        /* with no command: which; else NULL */
     struct lock_request *request; /* ready, what is kept may need none */
     struct session *session;  /* that it ends with; NULL: none */
     struct txn *txn;          /* NULL: none */
@@ -61,7 +61,7 @@ struct wait {
     uint64_t ready_number; /* its place there */
     uint64_t names_epoch;  /* of a LOCK: core->names_epoch when it asked */
     tl_ts granted;         /* of a LOCK that must look again what its names mean: when it was granted */
-    bool told;             /* as one that lasts; news.c */
+    bool told;             /* as one that lasts; report.c */
     struct problem *cause; /* why it must fail, in the command's arena; NULL: it goes on */
     bool *left;            /* of a bulk: the items still to run, in the command's arena; NULL: all */
     struct list of_all;    /* in owners->waits, in order of arrival */
@@ -72,7 +72,7 @@ struct wait {
 /* One of a write that is nobody's, and so a party itself. */
 struct write_wait {
     struct wait wait;
-    struct party party; /* PARTY_WRITE */
+    struct owner party; /* OWNER_WRITE */
 };
 
 /* The turns of a command's row; of NULL those of what waits without a command. */
@@ -96,7 +96,7 @@ struct wait *wait__requested(const struct core *core, uint64_t number);
 void wait__free(struct core *core, struct wait *wait);
 /*
  * Ends a wait, also one that is ready: its command is told the problem, or each of its items that is left when some are done. wait__fail() frees it where
- * that needs no unit of its own; wait__end() does while the step has things left (thing.h), since there may be many: the others are answered later.
+ * that needs no unit of its own; wait__end() does while the step has things left (cost.h), since there may be many: the others are answered later.
  * Requires: it has a command, and has not ended.
  */
 void wait__fail(struct core *core, struct wait *wait, enum problem_type type, const char *format, ...) TL_PRINTF(4, 5);
@@ -127,7 +127,7 @@ void wait__unready(struct core *core, struct wait *wait);
 /* Turns that many share: the command is told why, what it belongs to goes on or, after a deadlock, is rolled back. */
 int wait__timed_out(struct core *core, struct wait *wait) TL_MUST_USE;
 void wait__gives_way(struct core *core, struct wait *wait);
-/* Notes the end of a wait that was told as slow (news.c). */
+/* Notes the end of a wait that was told as slow (report.c). */
 void wait__tell_end(struct core *core, const struct wait *wait);
 
 #endif

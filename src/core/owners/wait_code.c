@@ -4,9 +4,9 @@
  * bulk are its results.
  */
 #include "base/check.h"
-#include "core/owners/kept.h"
+#include "core/owners/deferred.h"
 #include "core/owners/owners.h"
-#include "core/owners/owners_code.h"
+#include "core/owners/owners_codec.h"
 #include "core/owners/session.h"
 #include "core/owners/txn.h"
 #include "core/owners/wait.h"
@@ -121,7 +121,7 @@ static void code_numbers(struct codec *codec, struct core *core, struct wait *wa
     codec_number(codec, &wait->until);
     codec_size(codec, &wait->place);
     codec_number(codec, &wait->names_epoch);
-    code_deadline(codec, &core->owners->wait_ends, &wait->deadline);
+    codec_deadline(codec, &core->owners->wait_ends, &wait->deadline);
     codec_require(codec, wait->deadline.at == (ready || wait->until > TL_TS_MAX ? TL_TS_MAX : wait->until));
     codec_require(codec, wait->until > 0 || (ready && wait->kept != NULL));
 }
@@ -168,8 +168,8 @@ static struct wait *make(struct core *core, struct command *command, bool ended)
         return owners__turns(command) == NULL ? NULL : wait__restore_ended(core, command);
     if (!find_parties(core, command, &session, &txn))
         return NULL;
-    struct lock_owner *owner = txn != NULL                     ? &txn->party.owner
-                               : command->type == COMMAND_LOCK ? &session->party.owner
+    struct lock_owner *owner = txn != NULL                     ? &txn->owner.locks
+                               : command->type == COMMAND_LOCK ? &session->owner.locks
                                                                : NULL;
     return wait__new(core, command, owner, session, txn);
 }
@@ -178,7 +178,7 @@ static struct wait *read_command(struct codec *codec, struct core *core, bool en
 {
     struct command *command;
 
-    code_command(codec, &command);
+    codec_command(codec, &command);
     if (command == NULL)
         return NULL;
     struct wait *wait = make(core, command, ended);
@@ -188,7 +188,7 @@ static struct wait *read_command(struct codec *codec, struct core *core, bool en
     return wait;
 }
 
-static struct kept *find_kept(const struct kept_all *all, uint64_t number)
+static struct deferred *find_kept(const struct deferred_array *all, uint64_t number)
 {
     size_t low = 0, high = all->count;
 
@@ -202,12 +202,12 @@ static struct kept *find_kept(const struct kept_all *all, uint64_t number)
     return low < all->count && all->items[low]->number == number ? all->items[low] : NULL;
 }
 
-static struct wait *read_kept(struct codec *codec, struct core *core, const struct kept_all *all)
+static struct wait *read_kept(struct codec *codec, struct core *core, const struct deferred_array *all)
 {
     uint64_t number = 0;
 
     codec_number(codec, &number);
-    struct kept *kept = find_kept(all, number);
+    struct deferred *kept = find_kept(all, number);
     codec_require(codec, kept != NULL && kept->wait == NULL);
     if (codec->bad)
         return NULL;
@@ -223,7 +223,7 @@ static bool is_named(const struct core *core, const struct wait *wait)
     return wait->command != NULL && wait__requested(core, wait->command->request) == wait;
 }
 
-void code_wait(struct sections *sections, struct core *core, struct wait **wait, const struct kept_all *kept)
+void code_wait(struct sections *sections, struct core *core, struct wait **wait, const struct deferred_array *kept)
 {
     struct codec codec = section_begin(sections, SECTION_WAIT);
     bool reads = codec_reads(&codec);
@@ -239,7 +239,7 @@ void code_wait(struct sections *sections, struct core *core, struct wait **wait,
     else if (is_kept)
         codec_number(&codec, &(*wait)->kept->number);
     else
-        code_command(&codec, &(*wait)->command);
+        codec_command(&codec, &(*wait)->command);
     if (*wait != NULL) {
         if (reads && !ended)
             wait__restore(core, *wait, named);

@@ -332,7 +332,7 @@ enum status_what {
     STATUS_LOCKS,    /* the tree of resources with holders and waiters in order, in pieces */
     STATUS_SESSIONS, /* all, or with `id` one in detail, in pieces; PROBLEM_SESSION_MISSING */
     STATUS_TRANSACTIONS, /* all, in pieces, or with `id` one, ended ones of the last hour too; PROBLEM_TRANSACTION_MISSING */
-    STATUS_STORIES,      /* the last deadlocks and expiries */
+    STATUS_LOCK_EVENTS,      /* the last deadlocks and expiries */
     STATUS_OVERVIEW, /* of the tree as much as a page shows, what is waited for first; in one step of a bounded size */
     STATUS_WHAT_COUNT
 };

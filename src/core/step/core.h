@@ -133,7 +133,7 @@ int core_propose_maintenance(struct core *core, const struct core_horizons *past
  * `slow_us` for a lock, and how such waits have ended. `clock` is as of a command's. Called between steps; changes nothing of the
  * state.
  */
-void core_news(struct core *core, uint64_t clock, uint64_t slow_us, struct buf *lines);
+void core_report(struct core *core, uint64_t clock, uint64_t slow_us, struct buf *lines);
 
 /* Returns: the last mark that was left, and what was kept with it; 0 and empty: there is none. The slice lives until the next one. */
 tl_ts core_ts_ceiling(const struct core *core);

@@ -148,11 +148,11 @@ void sections_describe_error(const struct sections *sections, struct buf *buf)
         [SECTION_OWNERS] = "owners",
         [SECTION_SESSION] = "sessions",
         [SECTION_TRANSACTION] = "transactions",
-        [SECTION_KEPT] = "kept actions",
+        [SECTION_DEFERRED] = "kept actions",
         [SECTION_WAIT] = "waiting requests",
         [SECTION_LOCKS] = "locks",
-        [SECTION_STORIES] = "stories",
-        [SECTION_LEAVING] = "ends of sessions",
+        [SECTION_LOCK_EVENTS] = "stories",
+        [SECTION_TERMINATING] = "ends of sessions",
         [SECTION_HOSTS] = "hosts",
     };
 

@@ -21,11 +21,11 @@ enum section_kind {
     SECTION_OWNERS = 2,      /* how many there are, and the orders that they stand in */
     SECTION_SESSION = 3,     /* one each */
     SECTION_TRANSACTION = 4, /* one each */
-    SECTION_KEPT = 5,        /* all that ended sessions left */
+    SECTION_DEFERRED = 5,        /* all that ended sessions left */
     SECTION_WAIT = 6,        /* one each */
     SECTION_LOCKS = 7,
-    SECTION_STORIES = 8,
-    SECTION_LEAVING = 9, /* sessions whose end goes on */
+    SECTION_LOCK_EVENTS = 8,
+    SECTION_TERMINATING = 9, /* sessions whose end goes on */
     SECTION_HOSTS = 10,  /* of a cluster */
     SECTION_KIND_COUNT
 };

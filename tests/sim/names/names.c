@@ -809,7 +809,7 @@ static void look_for_dead(struct world *world, const struct command *command)
         const struct session *found = owners_session(world->core->owners, slice_from(session->id));
         bool over = session->ends <= world->clock && command->type == COMMAND_TICK;
         bool closing = command->type == COMMAND_SESSION_CLOSE && meant->actor == session;
-        bool gone = found == NULL || found->leaving;
+        bool gone = found == NULL || found->terminating;
         if (!session->open)
             continue;
         if (gone != (over || closing))

@@ -8,7 +8,7 @@
 #include "core/documents/doc.h"
 #include "core/owners/owners.h"
 #include "mapping/mapping.h"
-#include "core/owners/kept.h"
+#include "core/owners/deferred.h"
 #include "core/owners/wait.h"
 #include "core/owners/txn.h"
 #include "core/step/handler.h"
@@ -354,7 +354,7 @@ static void compare_ephemeral(const struct world *world)
         const struct session *found = owners_session(world->core->owners, slice_from(id));
         if (found == NULL)
             world_fail(world, "there is no session %s", id);
-        same(world, "whether a session is leaving", found->leaving, session->leaving != 0);
+        same(world, "whether a session is leaving", found->terminating, session->leaving != 0);
         if (session->leaving != 0)
             continue;
         same(world, "the count of documents that live with a session", found->ephemeral_count,
@@ -367,12 +367,12 @@ static void compare_aside(const struct world *world)
 {
     for (int i = 0; i < OM_KEPT; i++) {
         const struct om_kept *kept = &world->model.kept[i];
-        const struct kept *found = kept->number == 0 ? NULL : kept__find(world->core, kept->number);
+        const struct deferred *found = kept->number == 0 ? NULL : deferred__find(world->core, kept->number);
         if (kept->number == 0)
             continue;
         if (found == NULL)
             world_fail(world, "nothing is kept under number %llu", (unsigned long long)kept->number);
-        same(world, "whether what is kept was put aside", found->aside, kept->aside);
+        same(world, "whether what is kept was put aside", found->set_aside, kept->aside);
         same(world, "whether what is kept waits", found->wait != NULL, !kept->aside && !world->model.stopped);
     }
 }
@@ -398,18 +398,18 @@ void compare_counts(struct world *world)
     for (int i = 0; i < OM_KEPT; i++)
         kept += world->model.kept[i].number != 0;
     compare_ephemeral(world);
-    same(world, "the count of kept actions", owners->kept_count, (uint64_t)kept);
+    same(world, "the count of kept actions", owners->deferred_count, (uint64_t)kept);
     compare_aside(world);
     same(world, "the last timestamp", core_last_ts(world->core), world->model.last_ts);
 }
 
 /* A lock as text: owner, resource, mode, token. */
-static void print_owner(const struct party *party, char *text, size_t size)
+static void print_owner(const struct owner *party, char *text, size_t size)
 {
-    if (party->kind == PARTY_SESSION)
+    if (party->kind == OWNER_SESSION)
         snprintf(text, size, "%.*s", SLICE_ARG(party->session->id));
-    else if (party->kind == PARTY_TXN)
-        snprintf(text, size, "%.*s", SLICE_ARG(container_of(party, struct txn, party)->id));
+    else if (party->kind == OWNER_TXN)
+        snprintf(text, size, "%.*s", SLICE_ARG(container_of(party, struct txn, owner)->id));
     else
         snprintf(text, size, "write");
 }
@@ -461,7 +461,7 @@ static void compare_locks(const struct world *world)
         {
             const struct lock_hold *hold = list_entry(link, struct lock_hold, of_resource);
             char owner[32];
-            print_owner(party_of(hold->owner), owner, sizeof(owner));
+            print_owner(owner_of(hold->owner), owner, sizeof(owner));
             if (hold->mode != LOCK_NONE && !model_holds(world, owner, name.data, hold->mode, hold->token))
                 world_fail(world, "%s holds %s in mode %d with token %llu, the model does not say so", owner, name.data,
                            hold->mode, (unsigned long long)hold->token);

@@ -4,7 +4,7 @@
  *
  * It says what must come of each command: which commands complete in a step, with what, at which timestamp,
  * and what is held, awaited and stored afterwards. It shares no code with the product. A lock is a row in an
- * array, a waiting request another, and judge.c decides what docs/locking.md says of them, "The rules in full" (cited as "rule N").
+ * array, a waiting request another, and oracle.c decides what docs/locking.md says of them, "The rules in full" (cited as "rule N").
  * There are no marks, counts, queues or watchers.
  *
  * The model is one flat struct without pointers into itself, so that a crash is an assignment: the world

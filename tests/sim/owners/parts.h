@@ -3,7 +3,7 @@
 #ifndef TL_TESTS_SIM_OWNERS_PARTS_H
 #define TL_TESTS_SIM_OWNERS_PARTS_H
 
-#include "judge.h"
+#include "oracle.h"
 
 /* Whether a command is done after a call, or waits. */
 enum om_end { OM_ENDED_NOW, OM_PARKED };
@@ -116,7 +116,7 @@ void om_txn_end_abandoned(struct om *model, struct om_step *step, int *left);
 int om_txn_changes(const struct om_txn *txn);
 const struct om_doc *om_txn_seen(const struct om_txn *txn, const struct om *model, int index, int doc);
 
-/* --- moves.c --- */
+/* --- renames.c --- */
 
 void om_rename(struct om *model, struct om_step *step, const struct om_op *op);
 void om_rename_resume(struct om *model, struct om_step *step, int wait);

@@ -14,7 +14,7 @@
 #include "base/alloc.h"
 #include "base/siphash.h"
 #include "dirs.h"
-#include "core/owners/kept.h"
+#include "core/owners/deferred.h"
 #include "core/owners/owners.h"
 #include "core/owners/txn.h"
 #include "core/owners/wait.h"

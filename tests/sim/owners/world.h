@@ -6,7 +6,7 @@
  * After each step what completed must be what the model says, in its order, at its timestamps; from time to
  * time everything that is held, awaited, open and stored is compared. The server is restarted and crashes in
  * every state: what was not synced is lost but for a random part, and the model goes back to the copy it kept
- * of the last unit that is still there. In half of the worlds another host follows, by entries of the log (other.h).
+ * of the last unit that is still there. In half of the worlds another host follows, by entries of the log (follower.h).
  */
 #ifndef TL_TESTS_SIM_OWNERS_WORLD_H
 #define TL_TESTS_SIM_OWNERS_WORLD_H
@@ -14,8 +14,8 @@
 #include "core/step/core.h"
 #include "core/locks/lock.h"
 #include "gen.h"
-#include "other.h"
-#include "witness.h"
+#include "follower.h"
+#include "commit_order.h"
 
 enum world_store { WORLD_TWIN, WORLD_ROCKS_IN_MEMORY, WORLD_ROCKS_ON_DISK };
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "core/owners/owners.h"
-#include "core/owners/story.h"
+#include "core/owners/lock_event.h"
 
 enum {
     DOCUMENTS = 12000,
@@ -131,7 +131,7 @@ static void each_lock_is_told_once_in_order(void **state)
     assert_in_range(all.pieces, 5, 200);
     for (size_t i = 0; i < count; i++) {
         struct buf name = BUF_INIT(BUF_UNLIMITED);
-        story_resource_json(right[i], &name);
+        describe_resource_json(right[i], &name);
         assert_true(slice_equal(all.rows[i].name, buf_as_slice(&name)));
         assert_true(all.rows[i].holders.len > 0 && all.rows[i].waiters.len == 0);
         buf_deinit(&name);

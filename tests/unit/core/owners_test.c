@@ -296,7 +296,7 @@ static size_t move_deep(struct core_fixture *box, const char *id, size_t levels)
     item.update = &update;
     write_in(box, id, item);
     struct txn *txn = owners_txn(box->core->owners, slice_from(id));
-    return owner__lock_bytes(&txn->party.owner);
+    return owner__lock_bytes(&txn->owner.locks);
 }
 
 /* A path that a script makes is in no request's body: its levels count as they come, and before they are there. */

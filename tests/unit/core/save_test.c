@@ -16,9 +16,9 @@
 #include <string.h>
 
 #include "base/crc32c.h"
-#include "core/owners/kept.h"
+#include "core/owners/deferred.h"
 #include "core/owners/owners.h"
-#include "core/owners/tried.h"
+#include "core/owners/cleanup_attempt.h"
 #include "core/owners/txn.h"
 #include "core/owners/wait.h"
 #include "core/step/save.h"
@@ -290,18 +290,18 @@ static void test_there_is_something_of_each_kind(void **state)
     assert_int_equal(parts, 2);
     assert_int_equal(owners->ready_count, 5);
     assert_int_equal(ended, 3);
-    assert_int_equal(owners->kept_count, 3);
-    assert_true(kept__find(box.core, 2)->aside && kept__find(box.core, 2)->wait == NULL);
-    assert_int_equal(tried__count(box.core, SLICE_LIT("gone"), 1, 0), 1);
-    assert_int_equal(tried__count(box.core, SLICE_LIT("ends"), 0, 0), 0);
-    assert_int_equal(owners->leaving_count, 1);
+    assert_int_equal(owners->deferred_count, 3);
+    assert_true(deferred__find(box.core, 2)->set_aside && deferred__find(box.core, 2)->wait == NULL);
+    assert_int_equal(cleanup_attempt__count(box.core, SLICE_LIT("gone"), 1, 0), 1);
+    assert_int_equal(cleanup_attempt__count(box.core, SLICE_LIT("ends"), 0, 0), 0);
+    assert_int_equal(owners->terminating_count, 1);
     assert_int_equal(owners->txns.count, 5);
     assert_int_equal(owners->abandoned_count, 1);
     assert_true(owners_txn(owners, SLICE_LIT("h1"))->of_host && owners_txn(owners, SLICE_LIT("h1"))->host == 3);
     assert_int_equal(owners->hosts.count, 2);
     assert_true(owners->hosts.all[0].number == 2 && owners->hosts.all[0].life == 4712 &&
                 owners->hosts.all[1].life == 0);
-    assert_true(owners->stories.count > 0);
+    assert_true(owners->lock_events.count > 0);
     assert_int_equal(owners_session(owners, SLICE_LIT("a"))->attachment, 77);
     empty(&box);
 }
@@ -341,7 +341,7 @@ static void test_a_save_changes_nothing(void **state)
     assert_true(fixture_digest(&box) == digest && core_chain(box.core) == chain);
     save(&box, &again);
     assert_true(slice_equal(buf_as_slice(&saved), buf_as_slice(&again)));
-    core_news(box.core, box.clock, TL_SECOND, &news);
+    core_report(box.core, box.clock, TL_SECOND, &news);
     buf_byte(&news, '\0');
     assert_non_null(strstr(news.data, "expiry: ")); /* nobody has told it yet */
     empty(&box);

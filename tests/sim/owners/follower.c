@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "other.h"
+#include "follower.h"
 #include "../../lib/bounded.h"
 
 #include <inttypes.h>

@@ -6,10 +6,10 @@
  * count (varint). There are as many as the process has died in the middle of an action whose session, or which itself, is still there:
  * none, as a rule.
  */
-#include "core/owners/tried.h"
+#include "core/owners/cleanup_attempt.h"
 
 #include "base/check.h"
-#include "core/owners/kept.h"
+#include "core/owners/deferred.h"
 #include "core/owners/owners.h"
 #include "core/owners/session.h"
 #include "core/step/codec.h"
@@ -18,7 +18,7 @@
 #include "core/step/handler.h"
 #include "core/step/unit.h"
 
-struct tried {
+struct cleanup_attempt {
     struct list of_all; /* in owners->tried, in order of their keys */
     uint64_t kept;
     uint64_t action;
@@ -33,13 +33,13 @@ void core_watch(struct core *core, const struct core_watch *watch)
     core->watch = watch;
 }
 
-void tried__begin(const struct core *core, struct slice session, uint64_t kept, uint64_t action)
+void cleanup_attempt__begin(const struct core *core, struct slice session, uint64_t kept, uint64_t action)
 {
     if (core->watch != NULL)
         core->watch->begin(core->watch->context, session, kept, action);
 }
 
-void tried__end(const struct core *core)
+void cleanup_attempt__end(const struct core *core)
 {
     if (core->watch != NULL)
         core->watch->end(core->watch->context);
@@ -47,7 +47,7 @@ void tried__end(const struct core *core)
 
 /* --- Those there are ---------------------------------------------------------------------------------------------- */
 
-static int compare(const struct tried *tried, uint64_t kept, uint64_t action, struct slice session)
+static int compare(const struct cleanup_attempt *tried, uint64_t kept, uint64_t action, struct slice session)
 {
     if (tried->kept != kept)
         return tried->kept < kept ? -1 : 1;
@@ -56,23 +56,23 @@ static int compare(const struct tried *tried, uint64_t kept, uint64_t action, st
     return slice_compare(tried->session, session);
 }
 
-static struct tried *find(const struct core *core, struct slice session, uint64_t kept, uint64_t action)
+static struct cleanup_attempt *find(const struct core *core, struct slice session, uint64_t kept, uint64_t action)
 {
-    list_for_each(link, &core->owners->tried)
+    list_for_each(link, &core->owners->cleanup_attempts)
     {
-        struct tried *tried = list_entry(link, struct tried, of_all);
+        struct cleanup_attempt *tried = list_entry(link, struct cleanup_attempt, of_all);
         if (compare(tried, kept, action, session) == 0)
             return tried;
     }
     return NULL;
 }
 
-static struct tried *make(struct core *core, struct slice session, uint64_t kept, uint64_t action)
+static struct cleanup_attempt *make(struct core *core, struct slice session, uint64_t kept, uint64_t action)
 {
-    struct list *before = core->owners->tried.next;
-    struct tried *tried = mem_zalloc(sizeof *tried);
-    while (before != &core->owners->tried &&
-           compare(list_entry(before, struct tried, of_all), kept, action, session) < 0)
+    struct list *before = core->owners->cleanup_attempts.next;
+    struct cleanup_attempt *tried = mem_zalloc(sizeof *tried);
+    while (before != &core->owners->cleanup_attempts &&
+           compare(list_entry(before, struct cleanup_attempt, of_all), kept, action, session) < 0)
         before = before->next;
     tried->kept = kept;
     tried->action = action;
@@ -81,22 +81,22 @@ static struct tried *make(struct core *core, struct slice session, uint64_t kept
     return tried;
 }
 
-static void forget(struct tried *tried)
+static void forget(struct cleanup_attempt *tried)
 {
     list_remove(&tried->of_all);
     mem_free((char *)(uintptr_t)tried->session.data);
     mem_free(tried);
 }
 
-unsigned tried__count(const struct core *core, struct slice session, uint64_t kept, uint64_t action)
+unsigned cleanup_attempt__count(const struct core *core, struct slice session, uint64_t kept, uint64_t action)
 {
-    const struct tried *tried = find(core, session, kept, action);
+    const struct cleanup_attempt *tried = find(core, session, kept, action);
     return tried == NULL ? 0 : (unsigned)tried->count;
 }
 
 /* --- Records ------------------------------------------------------------------------------------------------------ */
 
-static struct slice tried_key(struct buf *buf, const struct tried *tried)
+static struct slice tried_key(struct buf *buf, const struct cleanup_attempt *tried)
 {
     buf_byte(buf, 'Y');
     buf_u64be(buf, tried->kept);
@@ -105,7 +105,7 @@ static struct slice tried_key(struct buf *buf, const struct tried *tried)
     return buf_as_slice(buf);
 }
 
-static void put_record(struct core *core, const struct tried *tried)
+static void put_record(struct core *core, const struct cleanup_attempt *tried)
 {
     struct buf key = BUF_INIT(BUF_UNLIMITED), value = BUF_INIT(BUF_UNLIMITED);
     buf_varint(&value, tried->count);
@@ -114,7 +114,7 @@ static void put_record(struct core *core, const struct tried *tried)
     buf_deinit(&value);
 }
 
-static void drop(struct core *core, struct tried *tried)
+static void drop(struct core *core, struct cleanup_attempt *tried)
 {
     struct buf key = BUF_INIT(BUF_UNLIMITED);
     store_batch_delete(core->batch, SPACE_SYSTEM, tried_key(&key, tried));
@@ -122,21 +122,21 @@ static void drop(struct core *core, struct tried *tried)
     forget(tried);
 }
 
-void tried__forget_session(struct core *core, struct slice session)
+void cleanup_attempt__forget_session(struct core *core, struct slice session)
 {
-    list_for_each_safe(link, following, &core->owners->tried)
+    list_for_each_safe(link, following, &core->owners->cleanup_attempts)
     {
-        struct tried *tried = list_entry(link, struct tried, of_all);
+        struct cleanup_attempt *tried = list_entry(link, struct cleanup_attempt, of_all);
         if (tried->kept == 0 && slice_equal(tried->session, session))
             drop(core, tried);
     }
 }
 
-void tried__forget_kept(struct core *core, uint64_t kept)
+void cleanup_attempt__forget_deferred(struct core *core, uint64_t kept)
 {
-    list_for_each_safe(link, following, &core->owners->tried)
+    list_for_each_safe(link, following, &core->owners->cleanup_attempts)
     {
-        struct tried *tried = list_entry(link, struct tried, of_all);
+        struct cleanup_attempt *tried = list_entry(link, struct cleanup_attempt, of_all);
         if (tried->kept == kept)
             drop(core, tried);
     }
@@ -148,29 +148,29 @@ static int load(void *context, struct slice key, struct slice value)
     uint64_t kept, action, count;
     key = slice_from_offset(key, 1);
     if (!slice_take_u64be(&key, &kept) || !slice_take_u64be(&key, &action) || !slice_take_varint(&value, &count) ||
-        count == 0 || count > TRIES_MAX)
+        count == 0 || count > CLEANUP_ATTEMPTS_MAX)
         return tl_trace(TL_ERR_CORRUPT);
     make(core, key, kept, action)->count = count;
     return 0;
 }
 
-int tried__load_all(struct core *core)
+int cleanup_attempt__load_all(struct core *core)
 {
     return store_each(core->store, SPACE_SYSTEM, TL_TS_MAX, SLICE_LIT("Y"), SLICE_LIT("Z"), load, core);
 }
 
-void tried__free_all(struct core *core)
+void cleanup_attempt__free_all(struct core *core)
 {
-    while (!list_empty(&core->owners->tried))
-        forget(list_entry(core->owners->tried.next, struct tried, of_all));
+    while (!list_empty(&core->owners->cleanup_attempts))
+        forget(list_entry(core->owners->cleanup_attempts.next, struct cleanup_attempt, of_all));
 }
 
-uint64_t tried__digest(const struct core *core)
+uint64_t cleanup_attempt__digest(const struct core *core)
 {
     uint64_t sum = 0;
-    list_for_each(link, &core->owners->tried)
+    list_for_each(link, &core->owners->cleanup_attempts)
     {
-        const struct tried *tried = list_entry(link, struct tried, of_all);
+        const struct cleanup_attempt *tried = list_entry(link, struct cleanup_attempt, of_all);
         struct buf key = BUF_INIT(BUF_UNLIMITED);
         sum += slice_hash(tried_key(&key, tried)) + tried->count;
         buf_deinit(&key);
@@ -182,7 +182,7 @@ uint64_t tried__digest(const struct core *core)
 
 enum { TRIED_MIN = 4 };
 
-static void code_one(struct codec *codec, struct tried *tried)
+static void code_one(struct codec *codec, struct cleanup_attempt *tried)
 {
     codec_number(codec, &tried->kept);
     codec_number(codec, &tried->action);
@@ -190,19 +190,19 @@ static void code_one(struct codec *codec, struct tried *tried)
     codec_number(codec, &tried->count);
 }
 
-void tried__code(struct codec *codec, struct core *core)
+void cleanup_attempt__codec(struct codec *codec, struct core *core)
 {
-    struct list *all = &core->owners->tried;
+    struct list *all = &core->owners->cleanup_attempts;
     size_t count = 0;
     list_for_each(link, all) count++;
     codec_array(codec, NULL, &count, 0, TRIED_MIN);
     if (!codec_reads(codec))
-        list_for_each(link, all) code_one(codec, list_entry(link, struct tried, of_all));
+        list_for_each(link, all) code_one(codec, list_entry(link, struct cleanup_attempt, of_all));
     for (size_t i = 0; i < count && codec_reads(codec) && !codec->bad; i++) {
-        struct tried tried = {0};
+        struct cleanup_attempt tried = {0};
         code_one(codec, &tried);
-        const struct tried *last = list_empty(all) ? NULL : list_entry(all->prev, struct tried, of_all);
-        codec_require(codec, tried.count > 0 && tried.count <= TRIES_MAX &&
+        const struct cleanup_attempt *last = list_empty(all) ? NULL : list_entry(all->prev, struct cleanup_attempt, of_all);
+        codec_require(codec, tried.count > 0 && tried.count <= CLEANUP_ATTEMPTS_MAX &&
                                 (last == NULL || compare(last, tried.kept, tried.action, tried.session) < 0));
         if (!codec->bad)
             make(core, tried.session, tried.kept, tried.action)->count = tried.count;
@@ -216,10 +216,10 @@ static bool is_there(struct core *core, const struct tried_command *tried)
 {
     const struct session *session = owners_session(core->owners, tried->session);
     if (tried->deferred != 0)
-        return tried->action == 0 && kept__find(core, tried->deferred) != NULL &&
-               slice_equal(kept__find(core, tried->deferred)->session, tried->session);
-    return session != NULL && session->on_expire.len > 0 && !session->acted &&
-           tried->action >= session->actions_passed && tried->action < SESSION_ACTIONS_MAX;
+        return tried->action == 0 && deferred__find(core, tried->deferred) != NULL &&
+               slice_equal(deferred__find(core, tried->deferred)->session, tried->session);
+    return session != NULL && session->on_expire.len > 0 && !session->actions_finished &&
+           tried->action >= session->actions_processed && tried->action < SESSION_ACTIONS_MAX;
 }
 
 /* What is gone was done, or is nobody's any more: another host may say so, or a page that is older than the store. */
@@ -228,15 +228,15 @@ int core__do_tried(struct core *core, struct command *command)
     const struct tried_command *wanted = &command->tried;
     if (!is_there(core, wanted))
         return 0;
-    struct tried *tried = find(core, wanted->session, wanted->deferred, wanted->action);
+    struct cleanup_attempt *tried = find(core, wanted->session, wanted->deferred, wanted->action);
     if (tried == NULL)
         tried = make(core, wanted->session, wanted->deferred, wanted->action);
-    if (tried->count < TRIES_MAX) {
+    if (tried->count < CLEANUP_ATTEMPTS_MAX) {
         tried->count++;
         put_record(core, tried);
     }
-    if (tried->count == TRIES_MAX && wanted->deferred != 0)
-        kept__put_aside(core, kept__find(core, wanted->deferred));
+    if (tried->count == CLEANUP_ATTEMPTS_MAX && wanted->deferred != 0)
+        deferred__set_aside(core, deferred__find(core, wanted->deferred));
     return 0;
 }
 
@@ -252,8 +252,8 @@ int core__do_skip(struct core *core, struct command *command)
 int core__do_aside(struct core *core, struct command *command)
 {
     const struct aside_command *wanted = &command->aside;
-    struct kept *kept = kept__find(core, wanted->number);
-    if (kept == NULL || !kept->aside) {
+    struct deferred *kept = deferred__find(core, wanted->number);
+    if (kept == NULL || !kept->set_aside) {
         problem_set(&command->problem, &command->arena, kept == NULL ? PROBLEM_KEPT_MISSING : PROBLEM_ILLEGAL_ARGUMENT,
                     kept == NULL
                         ? "nothing is kept under number [%llu]: GET /_session tells what is, under [kept]"
@@ -261,9 +261,9 @@ int core__do_aside(struct core *core, struct command *command)
                     (unsigned long long)wanted->number);
         return 0;
     }
-    tried__forget_kept(core, kept->number);
+    cleanup_attempt__forget_deferred(core, kept->number);
     if (wanted->retry)
-        return kept__try_again(core, kept);
-    kept__drop(core, kept);
+        return deferred__retry(core, kept);
+    deferred__drop(core, kept);
     return 0;
 }

@@ -9,8 +9,8 @@
  * writes as the server acknowledged them, reads with what they found. A transaction that reads at a timestamp
  * stands at that.
  */
-#ifndef TL_TESTS_SIM_OWNERS_WITNESS_H
-#define TL_TESTS_SIM_OWNERS_WITNESS_H
+#ifndef TL_TESTS_SIM_OWNERS_COMMIT_ORDER_H
+#define TL_TESTS_SIM_OWNERS_COMMIT_ORDER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * Another host: a second core over a store of its own, that hears of commands only what stands in the entries of the log. At the
  * end of each entry both have the same chain, the same last timestamp, and have given the same replies.
  */
-#ifndef TL_TESTS_SIM_OWNERS_OTHER_H
-#define TL_TESTS_SIM_OWNERS_OTHER_H
+#ifndef TL_TESTS_SIM_OWNERS_FOLLOWER_H
+#define TL_TESTS_SIM_OWNERS_FOLLOWER_H
 
 #include "base/buf.h"
 #include "core/step/core.h"

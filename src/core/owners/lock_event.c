@@ -1,53 +1,53 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names, circles and stories; see story.h. */
-#include "core/owners/story.h"
+/* Names, circles and stories; see lock_event.h. */
+#include "core/owners/lock_event.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/check.h"
 #include "core/locks/resource.h"
-#include "core/owners/kept.h"
-#include "core/owners/party.h"
+#include "core/owners/deferred.h"
+#include "core/owners/owner.h"
 #include "core/owners/session.h"
 #include "core/owners/wait.h"
 #include "core/step/command.h"
 
 /* --- Stories kept ------------------------------------------------------------------------------------------------- */
 
-const char *const story_kinds[STORY_KINDS] = {"deadlock", "expiry"};
+const char *const lock_event_kinds[LOCK_EVENT_KIND_COUNT] = {"deadlock", "expiry"};
 
-unsigned story_kind(const char *kind)
+unsigned lock_event_kind(const char *kind)
 {
-    for (unsigned i = 0; i < STORY_KINDS; i++)
-        if (strcmp(kind, story_kinds[i]) == 0)
+    for (unsigned i = 0; i < LOCK_EVENT_KIND_COUNT; i++)
+        if (strcmp(kind, lock_event_kinds[i]) == 0)
             return i;
     UNREACHABLE();
 }
 
-void stories_deinit(struct stories *stories)
+void lock_events_deinit(struct lock_events *stories)
 {
-    for (size_t i = 0; i < STORIES_KEPT; i++)
-        mem_free(stories->kept[i].lines);
+    for (size_t i = 0; i < LOCK_EVENTS_MAX; i++)
+        mem_free(stories->ring[i].lines);
 }
 
-/* Returns: the whole lines that fit into STORY_BYTES. */
+/* Returns: the whole lines that fit into LOCK_EVENT_BYTES_MAX. */
 static struct slice bounded_lines(struct slice lines)
 {
     size_t len = lines.len;
-    if (len <= STORY_BYTES)
+    if (len <= LOCK_EVENT_BYTES_MAX)
         return lines;
-    for (len = STORY_BYTES; len > 0 && lines.data[len] != '\n'; len--)
+    for (len = LOCK_EVENT_BYTES_MAX; len > 0 && lines.data[len] != '\n'; len--)
         ;
     return slice_make(lines.data, len);
 }
 
-void stories_tell(struct stories *stories, tl_ts ts, const char *kind, struct slice lines)
+void lock_events_add(struct lock_events *stories, tl_ts ts, const char *kind, struct slice lines)
 {
-    struct story *story = &stories->kept[stories->count++ % STORIES_KEPT];
+    struct lock_event *story = &stories->ring[stories->count++ % LOCK_EVENTS_MAX];
     lines = bounded_lines(lines);
     mem_free(story->lines);
-    *story = (struct story){ts, kind, mem_strdup(lines.data, lines.len), lines.len};
+    *story = (struct lock_event){ts, kind, mem_strdup(lines.data, lines.len), lines.len};
 }
 
 static void lines_json(struct slice lines, struct buf *buf)
@@ -63,12 +63,12 @@ static void lines_json(struct slice lines, struct buf *buf)
     buf_byte(buf, ']');
 }
 
-void stories_json(const struct stories *stories, struct buf *buf)
+void lock_events_json(const struct lock_events *stories, struct buf *buf)
 {
-    size_t first = stories->count > STORIES_KEPT ? stories->count - STORIES_KEPT : 0;
+    size_t first = stories->count > LOCK_EVENTS_MAX ? stories->count - LOCK_EVENTS_MAX : 0;
     buf_lit(buf, "{\"stories\":[");
     for (size_t i = first; i < stories->count; i++) {
-        const struct story *story = &stories->kept[i % STORIES_KEPT];
+        const struct lock_event *story = &stories->ring[i % LOCK_EVENTS_MAX];
         buf_printf(buf, "%s{\"timestamp\":%" PRIu64 ",\"kind\":\"%s\",\"lines\":", i == first ? "" : ",", story->ts,
                    story->kind);
         lines_json(slice_make(story->lines, story->lines_len), buf);
@@ -89,33 +89,33 @@ static void session_text(const struct session *session, struct buf *buf)
     buf_printf(buf, " (session #%" PRIu64 ")", session_number(session));
 }
 
-static uint64_t write_number(const struct party *party)
+static uint64_t write_number(const struct owner *party)
 {
     const struct wait *wait = &container_of(party, const struct write_wait, party)->wait;
     return wait->command == NULL ? 0 : wait->command->request;
 }
 
 /* What an ended session left; NULL: another. */
-static const struct kept *kept_of(const struct party *party)
+static const struct deferred *kept_of(const struct owner *party)
 {
-    return party->kind == PARTY_WRITE ? container_of(party, const struct write_wait, party)->wait.kept : NULL;
+    return party->kind == OWNER_WRITE ? container_of(party, const struct write_wait, party)->wait.kept : NULL;
 }
 
-void story_owner(const struct lock_owner *owner, struct buf *buf)
+void describe_owner(const struct lock_owner *owner, struct buf *buf)
 {
-    const struct party *party = party_of(owner);
+    const struct owner *party = owner_of(owner);
     if (kept_of(party) != NULL) {
         buf_lit(buf, "what ");
-        kept__owner_text(kept_of(party), buf);
+        deferred__describe_session(kept_of(party), buf);
         buf_lit(buf, " left");
         return;
     }
-    if (party->kind == PARTY_SESSION) {
+    if (party->kind == OWNER_SESSION) {
         session_text(party->session, buf);
         return;
     }
-    if (party->kind == PARTY_TXN) {
-        buf_printf(buf, "transaction #%" PRIu64, party->owner.number);
+    if (party->kind == OWNER_TXN) {
+        buf_printf(buf, "transaction #%" PRIu64, party->locks.number);
     } else {
         buf_printf(buf, "write %" PRIu64, write_number(party));
     }
@@ -131,10 +131,10 @@ static void member(struct buf *buf, const char *name, struct slice text)
     buf_json_string(buf, text);
 }
 
-void story_owner_json(const struct lock_owner *owner, struct buf *buf)
+void describe_owner_json(const struct lock_owner *owner, struct buf *buf)
 {
-    const struct party *party = party_of(owner);
-    const struct kept *kept = kept_of(party);
+    const struct owner *party = owner_of(owner);
+    const struct deferred *kept = kept_of(party);
     if (kept != NULL) {
         member(buf, "left_by", kept->session);
         if (kept->name.len > 0)
@@ -143,13 +143,13 @@ void story_owner_json(const struct lock_owner *owner, struct buf *buf)
             member(buf, "name", kept->name);
         return;
     }
-    if (party->kind == PARTY_TXN)
-        buf_printf(buf, "\"transaction\":%" PRIu64, party->owner.number);
-    if (party->kind == PARTY_WRITE)
+    if (party->kind == OWNER_TXN)
+        buf_printf(buf, "\"transaction\":%" PRIu64, party->locks.number);
+    if (party->kind == OWNER_WRITE)
         buf_printf(buf, "\"write\":%" PRIu64, write_number(party));
     if (party->session == NULL)
         return;
-    if (party->kind != PARTY_SESSION)
+    if (party->kind != OWNER_SESSION)
         buf_byte(buf, ',');
     buf_printf(buf, "\"session\":%" PRIu64, session_number(party->session));
     if (party->session->name.len > 0) {
@@ -171,7 +171,7 @@ static void put_key_text(struct buf *key, const char *bytes, size_t len)
     buf_lit(key, "\0\1");
 }
 
-void story_resource_key(const struct resource *resource, struct buf *key)
+void describe_resource_key(const struct resource *resource, struct buf *key)
 {
     struct arena arena = ARENA_INIT;
     size_t depth = 0;
@@ -188,13 +188,13 @@ void story_resource_key(const struct resource *resource, struct buf *key)
     arena_deinit(&arena);
 }
 
-struct slice story_cut(struct slice text, char *room)
+struct slice describe_truncate(struct slice text, char *room)
 {
     static const char ellipsis[] = "\xe2\x80\xa6";
     const size_t mark = sizeof ellipsis - 1;
-    if (text.len <= STORY_NAME_BYTES)
+    if (text.len <= DESCRIBE_NAME_BYTES_MAX)
         return text;
-    size_t len = STORY_NAME_BYTES - mark;
+    size_t len = DESCRIBE_NAME_BYTES_MAX - mark;
     while (len > 0 && ((unsigned char)text.data[len] & 0xc0) == 0x80)
         len--;
     memcpy(room, text.data, len);
@@ -204,7 +204,7 @@ struct slice story_cut(struct slice text, char *room)
 
 static void name_json(const struct resource *resource, bool whole, struct buf *buf)
 {
-    char room[STORY_NAME_BYTES];
+    char room[DESCRIBE_NAME_BYTES_MAX];
     struct arena arena = ARENA_INIT;
     struct resource_name name = resource_name(resource, &arena);
     bool scripts = name.space == RESOURCE_SPACE_SCRIPTS;
@@ -216,7 +216,7 @@ static void name_json(const struct resource *resource, bool whole, struct buf *b
         member(buf, "index", name.index);
     if (name.path.data != NULL) {
         buf_byte(buf, ',');
-        member(buf, "path", whole ? name.path : story_cut(name.path, room));
+        member(buf, "path", whole ? name.path : describe_truncate(name.path, room));
     }
     if (name.type.len > 0 && !slice_is(name.type, "_doc")) {
         buf_byte(buf, ',');
@@ -229,7 +229,7 @@ static void name_json(const struct resource *resource, bool whole, struct buf *b
     arena_deinit(&arena);
 }
 
-void story_resource_json(const struct resource *resource, struct buf *buf)
+void describe_resource_json(const struct resource *resource, struct buf *buf)
 {
     name_json(resource, true, buf);
 }
@@ -240,16 +240,16 @@ static struct slice cut_text(const struct resource *resource, struct buf *text, 
     enum { GLYPH_BYTES = 4 }; /* the last one may be cut, and is gone in the end */
     struct arena arena = ARENA_INIT;
     struct resource_name name = resource_name(resource, &arena);
-    if (name.path.len > STORY_NAME_BYTES + GLYPH_BYTES)
-        name.path.len = STORY_NAME_BYTES + GLYPH_BYTES;
+    if (name.path.len > DESCRIBE_NAME_BYTES_MAX + GLYPH_BYTES)
+        name.path.len = DESCRIBE_NAME_BYTES_MAX + GLYPH_BYTES;
     resource_name_print(&name, text);
     arena_deinit(&arena);
-    return story_cut(buf_as_slice(text), room);
+    return describe_truncate(buf_as_slice(text), room);
 }
 
-void story_resource(const struct resource *resource, struct buf *buf)
+void describe_resource(const struct resource *resource, struct buf *buf)
 {
-    char room[STORY_NAME_BYTES];
+    char room[DESCRIBE_NAME_BYTES_MAX];
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     buf_slice(buf, cut_text(resource, &text, room));
     buf_deinit(&text);
@@ -257,25 +257,25 @@ void story_resource(const struct resource *resource, struct buf *buf)
 
 static void resource_text_json(const struct resource *resource, struct buf *buf)
 {
-    char room[STORY_NAME_BYTES];
+    char room[DESCRIBE_NAME_BYTES_MAX];
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     member(buf, "resource", cut_text(resource, &text, room));
     buf_deinit(&text);
 }
 
-void story_lock_json(const struct lock_hold *hold, struct buf *buf)
+void describe_lock_json(const struct lock_hold *hold, struct buf *buf)
 {
-    story_resource_json(hold->resource, buf);
+    describe_resource_json(hold->resource, buf);
     if (hold->resource->kind != RESOURCE_ALL)
         buf_byte(buf, ',');
     buf_printf(buf, "\"mode\":\"%s\",\"since\":%" PRIu64 ",\"fencing_token\":%" PRIu64, lock_mode_name(hold->mode),
                hold->since, hold->token);
 }
 
-void story_conflict_json(const struct lock_conflict *conflict, struct buf *buf)
+void describe_conflict_json(const struct lock_conflict *conflict, struct buf *buf)
 {
     buf_byte(buf, '{');
-    story_owner_json(conflict->owner, buf);
+    describe_owner_json(conflict->owner, buf);
     buf_printf(buf, ",\"mode\":\"%s\",", lock_mode_name(conflict->mode));
     resource_text_json(conflict->resource, buf);
     if (conflict->resource->kind != RESOURCE_ALL)
@@ -288,11 +288,11 @@ void story_conflict_json(const struct lock_conflict *conflict, struct buf *buf)
     buf_byte(buf, '}');
 }
 
-void story_conflicts_json(const struct lock_conflict *conflicts, size_t count, struct buf *buf)
+void describe_conflicts_json(const struct lock_conflict *conflicts, size_t count, struct buf *buf)
 {
     buf_lit(buf, "\"holders\":[");
     for (size_t i = 0; i < count; i++) {
-        story_conflict_json(&conflicts[i], buf);
+        describe_conflict_json(&conflicts[i], buf);
         if (i + 1 < count)
             buf_byte(buf, ',');
     }
@@ -307,40 +307,40 @@ static enum lock_mode mode_of(enum lock_bit bit)
     return (enum lock_mode)(LOCK_S + (bit < LOCK_BIT_S ? bit : bit - LOCK_BIT_S));
 }
 
-void story_circle(const struct wait_edge *steps, size_t count, const char *between, struct buf *buf)
+void describe_cycle(const struct wait_edge *steps, size_t count, const char *between, struct buf *buf)
 {
     size_t start = buf->len;
     for (size_t i = 0; i < count; i++) {
         if (i > 0)
             buf_printf(buf, "%s", between);
-        if (buf->len - start > STORY_CIRCLE_BYTES) {
+        if (buf->len - start > DESCRIBE_CYCLE_BYTES_MAX) {
             buf_printf(buf, "and %zu more", count - i);
             return;
         }
-        story_owner(lock_request_owner(steps[i].request), buf);
+        describe_owner(lock_request_owner(steps[i].request), buf);
         buf_lit(buf, " waits for ");
-        story_resource(steps[i].resource, buf);
+        describe_resource(steps[i].resource, buf);
         if (steps[i].soft)
             buf_lit(buf, " behind ");
         else
             buf_lit(buf, " held by ");
-        story_owner(steps[i].holder, buf);
+        describe_owner(steps[i].holder, buf);
     }
 }
 
-void story_circle_json(const struct wait_edge *steps, size_t count, struct buf *buf)
+void describe_cycle_json(const struct wait_edge *steps, size_t count, struct buf *buf)
 {
     size_t start = buf->len, i = 0;
     buf_lit(buf, "\"cycle\":[");
-    for (; i < count && buf->len - start <= STORY_CIRCLE_BYTES; i++) {
+    for (; i < count && buf->len - start <= DESCRIBE_CYCLE_BYTES_MAX; i++) {
         if (i > 0)
             buf_byte(buf, ',');
         buf_byte(buf, '{');
-        story_owner_json(lock_request_owner(steps[i].request), buf);
+        describe_owner_json(lock_request_owner(steps[i].request), buf);
         buf_printf(buf, ",\"mode\":\"%s\",", lock_mode_name(mode_of(steps[i].bit)));
         resource_text_json(steps[i].resource, buf);
         buf_printf(buf, ",\"%s\":{", steps[i].soft ? "behind" : "held_by");
-        story_owner_json(steps[i].holder, buf);
+        describe_owner_json(steps[i].holder, buf);
         buf_lit(buf, "}}");
     }
     buf_byte(buf, ']');

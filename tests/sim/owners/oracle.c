@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The judge of locks. See judge.h. */
-#include "judge.h"
+/* The judge of locks. See oracle.h. */
+#include "oracle.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Replaying in witness order; see witness.h. */
-#include "witness.h"
+/* Replaying in witness order; see commit_order.h. */
+#include "commit_order.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * The owners as bytes, for a checkpoint: core/README.md, "Checkpoints", has the form. Who refers to a session or a transaction
  * names it by its id; whose a waiting request is, its command says.
  */
-#include "core/owners/owners_code.h"
+#include "core/owners/owners_codec.h"
 
 #include <stdlib.h>
 
@@ -14,11 +14,11 @@
 #include "core/locks/lock.h"
 #include "core/locks/lock_codec.h"
 #include "core/owners/hosts.h"
-#include "core/owners/kept.h"
+#include "core/owners/deferred.h"
 #include "core/owners/owners.h"
 #include "core/owners/session.h"
-#include "core/owners/story.h"
-#include "core/owners/tried.h"
+#include "core/owners/lock_event.h"
+#include "core/owners/cleanup_attempt.h"
 #include "core/owners/txn.h"
 #include "core/owners/wait.h"
 #include "core/step/codec.h"
@@ -42,7 +42,7 @@ static size_t length_of(const struct list *head)
     return count;
 }
 
-void code_deadline(struct codec *codec, struct deadlines *all, struct deadline *deadline)
+void codec_deadline(struct codec *codec, struct deadlines *all, struct deadline *deadline)
 {
     bool set = !codec_reads(codec) && deadline->at < TL_TS_MAX;
     uint64_t at = deadline->at, number = deadline->number;
@@ -61,7 +61,7 @@ void code_deadline(struct codec *codec, struct deadlines *all, struct deadline *
         deadline_restore(all, deadline, at, number);
 }
 
-void code_command(struct codec *codec, struct command **command)
+void codec_command(struct codec *codec, struct command **command)
 {
     struct buf bytes = BUF_INIT(BUF_UNLIMITED);
     struct slice slice = SLICE_NONE;
@@ -96,14 +96,14 @@ enum { LIVING_MIN = 3 };
 
 static void code_living(struct codec *codec, struct session *session)
 {
-    size_t count = session->living_count, sum = 0;
+    size_t count = session->ephemeral_counter_count, sum = 0;
 
     codec_array(codec, NULL, &count, 0, LIVING_MIN);
     if (codec_reads(codec) && count > 0)
-        session->living = mem_zalloc(count * sizeof *session->living);
-    session->living_count = count;
+        session->ephemeral_counters = mem_zalloc(count * sizeof *session->ephemeral_counters);
+    session->ephemeral_counter_count = count;
     for (size_t i = 0; i < count; i++) {
-        struct living *living = &session->living[i];
+        struct ephemeral_counter *living = &session->ephemeral_counters[i];
         uint64_t index = living->index, type = living->type;
         codec_number(codec, &index);
         codec_number(codec, &type);
@@ -114,56 +114,56 @@ static void code_living(struct codec *codec, struct session *session)
         sum += living->count;
     }
     if (codec_reads(codec))
-        session->ephemeral_count = sum; /* until session__find_gone() has seen which indices are gone */
+        session->ephemeral_count = sum; /* until session__find_orphans() has seen which indices are gone */
 }
 
 /* How far an end in pieces has come. */
 static void code_progress(struct codec *codec, struct session *session)
 {
-    struct slice reason = buf_as_slice(&session->reason);
+    struct slice reason = buf_as_slice(&session->first_failure);
 
-    codec_number(codec, &session->steps_left);
-    codec_size(codec, &session->actions_passed);
+    codec_number(codec, &session->script_steps_left);
+    codec_size(codec, &session->actions_processed);
     codec_size(codec, &session->actions_done);
-    codec_size(codec, &session->actions_kept);
-    codec_size(codec, &session->actions_aside);
+    codec_size(codec, &session->actions_deferred);
+    codec_size(codec, &session->actions_set_aside);
     codec_bytes(codec, &reason);
-    codec_require(codec, session->actions_passed <= SESSION_ACTIONS_MAX &&
-                            session->actions_done <= session->actions_passed &&
-                            session->actions_kept <= session->actions_passed &&
-                            session->actions_aside <= session->actions_passed);
+    codec_require(codec, session->actions_processed <= SESSION_ACTIONS_MAX &&
+                            session->actions_done <= session->actions_processed &&
+                            session->actions_deferred <= session->actions_processed &&
+                            session->actions_set_aside <= session->actions_processed);
     if (codec_reads(codec))
-        buf_slice(&session->reason, reason);
+        buf_slice(&session->first_failure, reason);
 }
 
 /* How it ends; nothing where it does not. */
 static void code_end(struct codec *codec, struct core *core, struct session *session)
 {
-    bool leaving = session->leaving, closing = session->closing != NULL;
-    bool *const flags[] = {&leaving, &session->over, &closing, &session->ending, &session->acted};
-    struct slice story = buf_as_slice(&session->story);
+    bool leaving = session->terminating, closing = session->close_command != NULL;
+    bool *const flags[] = {&leaving, &session->locks_released, &closing, &session->cleanup_pending, &session->actions_finished};
+    struct slice story = buf_as_slice(&session->end_report);
 
     codec_flags(codec, flags, codec->version < 5 ? 3 : 5);
-    codec_require(codec, leaving || (!session->over && !closing && !session->ending));
-    codec_require(codec, !session->over || (!closing && !session->ending));
-    codec_require(codec, session->ending || !session->acted);
+    codec_require(codec, leaving || (!session->locks_released && !closing && !session->cleanup_pending));
+    codec_require(codec, !session->locks_released || (!closing && !session->cleanup_pending));
+    codec_require(codec, session->cleanup_pending || !session->actions_finished);
     if (codec_reads(codec))
-        session->end_noted = session->ending; /* between steps */
+        session->progress_stored = session->cleanup_pending; /* between steps */
     if (!leaving)
         return;
-    session->how = (enum session_end)codec_enum(codec, session->how, SESSION_END_COUNT);
+    session->end_kind = (enum session_end)codec_enum(codec, session->end_kind, SESSION_END_COUNT);
     codec_bytes(codec, &story);
     codec_size(codec, &session->removed_count);
-    codec_size(codec, &session->spared_count);
+    codec_size(codec, &session->deferred_count);
     if (codec_reads(codec)) {
-        session__leaves(core, session);
-        buf_slice(&session->story, story);
+        session__set_terminating(core, session);
+        buf_slice(&session->end_report, story);
     }
-    if (session->ending)
+    if (session->cleanup_pending)
         code_progress(codec, session);
     if (closing)
-        code_command(codec, &session->closing);
-    codec_require(codec, !closing || codec->bad || session->closing->type == COMMAND_SESSION_CLOSE);
+        codec_command(codec, &session->close_command);
+    codec_require(codec, !closing || codec->bad || session->close_command->type == COMMAND_SESSION_CLOSE);
 }
 
 static struct session *make_session(struct codec *codec, struct core *core)
@@ -189,14 +189,14 @@ static void code_session_fields(struct codec *codec, struct core *core, struct s
     codec_number(codec, &session->attachment);
     codec_slice(codec, &actions);
     codec_require(codec, codec->bad || actions.len == 0 || are_actions(actions, SIZE_MAX));
-    code_deadline(codec, &core->owners->leases, &session->lease);
+    codec_deadline(codec, &core->owners->leases, &session->lease);
     code_living(codec, session);
     if (codec_reads(codec)) {
         session->on_expire = duplicate(actions);
         core->owners->action_bytes += actions.len;
     }
     code_end(codec, core, session);
-    codec_require(codec, !session->leaving || session->lease.at == TL_TS_MAX);
+    codec_require(codec, !session->terminating || session->lease.at == TL_TS_MAX);
 }
 
 static void code_session(struct sections *sections, struct core *core, struct session *session)
@@ -225,28 +225,28 @@ static void code_leaving(struct codec *codec, struct core *core, struct list *se
     for (size_t i = 0; i < count; i++) {
         struct slice id = SLICE_NONE;
         if (!codec_reads(codec)) {
-            id = list_entry(at, struct session, of_leaving)->id;
+            id = list_entry(at, struct session, of_terminating)->id;
             at = at->next;
         }
         codec_bytes(codec, &id);
         if (!codec_reads(codec))
             continue;
         struct session *session = owners_session(owners, id);
-        codec_require(codec, session != NULL && session->leaving && session->ending == ending &&
-                                !list_linked(&session->of_leaving));
+        codec_require(codec, session != NULL && session->terminating && session->cleanup_pending == ending &&
+                                !list_linked(&session->of_terminating));
         if (codec->bad)
             return;
-        list_append(sessions, &session->of_leaving);
+        list_append(sessions, &session->of_terminating);
     }
 }
 
 static void code_all_leaving(struct sections *sections, struct core *core)
 {
-    struct codec codec = section_begin(sections, SECTION_LEAVING);
+    struct codec codec = section_begin(sections, SECTION_TERMINATING);
 
-    code_leaving(&codec, core, &core->owners->leaving, false);
+    code_leaving(&codec, core, &core->owners->sessions_to_purge, false);
     if (codec.version >= 5)
-        code_leaving(&codec, core, &core->owners->ending, true);
+        code_leaving(&codec, core, &core->owners->sessions_to_clean, true);
     section_end(sections, &codec);
 }
 
@@ -310,7 +310,7 @@ static void code_overlay(struct codec *codec, struct overlay *overlay)
 /* Whose own it is, and why it is going to be rolled back. */
 static void code_host(struct codec *codec, struct core *core, struct txn *txn)
 {
-    bool *const flags[] = {&txn->of_host, &txn->party.abandoned};
+    bool *const flags[] = {&txn->of_host, &txn->owner.abandoned};
     uint64_t host = txn->host;
 
     codec_flags(codec, flags, 2);
@@ -318,17 +318,17 @@ static void code_host(struct codec *codec, struct core *core, struct txn *txn)
         codec_number(codec, &host);
     codec_require(codec, host <= UINT16_MAX);
     txn->host = codec->bad ? 0 : (uint16_t)host;
-    if (txn->party.abandoned)
-        txn->why = (enum txn_abandon)codec_enum(codec, txn->why, TXN_ABANDON_COUNT);
-    codec_require(codec, !txn->party.abandoned || txn->idle.at == TL_TS_MAX);
+    if (txn->owner.abandoned)
+        txn->abandon_reason = (enum txn_abandon)codec_enum(codec, txn->abandon_reason, TXN_ABANDON_COUNT);
+    codec_require(codec, !txn->owner.abandoned || txn->idle.at == TL_TS_MAX);
     if (codec_reads(codec))
-        core->owners->abandoned_count += txn->party.abandoned;
+        core->owners->abandoned_count += txn->owner.abandoned;
 }
 
 static void code_txn_fields(struct codec *codec, struct core *core, struct txn *txn)
 {
     bool unrecorded = list_linked(&txn->unrecorded), wrote = txn->overlay != NULL;
-    bool *const flags[] = {&txn->again, &unrecorded, &wrote};
+    bool *const flags[] = {&txn->retry, &unrecorded, &wrote};
     uint64_t notes = txn->undo_record_count;
 
     txn->mode = (enum txn_mode)codec_enum(codec, txn->mode, TXN_MODE_COUNT);
@@ -337,7 +337,7 @@ static void code_txn_fields(struct codec *codec, struct core *core, struct txn *
     codec_number(codec, &txn->read_ts);
     codec_number(codec, &txn->timeout_us);
     codec_number(codec, &notes);
-    code_deadline(codec, &core->owners->idles, &txn->idle);
+    codec_deadline(codec, &core->owners->idles, &txn->idle);
     codec_require(codec,
                  notes <= UINT32_MAX && (txn->mode == TXN_QUERY || !unrecorded) && (txn->mode == TXN_UPDATE || !wrote));
     txn->undo_record_count = (uint32_t)notes;
@@ -361,7 +361,7 @@ static struct txn *make_txn(struct codec *codec, struct core *core)
     codec_require(codec, id.len > 0 && owners_txn(core->owners, id) == NULL);
     if (owner.data != NULL) {
         session = owners_session(core->owners, owner);
-        codec_require(codec, session != NULL && (session->ending || !session->leaving));
+        codec_require(codec, session != NULL && (session->cleanup_pending || !session->terminating));
     }
     return codec->bad ? NULL : txn__make(core, id, session);
 }
@@ -373,7 +373,7 @@ static void code_txn(struct sections *sections, struct core *core, struct txn *t
     if (codec_reads(&codec)) {
         txn = make_txn(&codec, core);
     } else {
-        struct slice owner = txn->party.session == NULL ? SLICE_NONE : txn->party.session->id;
+        struct slice owner = txn->owner.session == NULL ? SLICE_NONE : txn->owner.session->id;
         codec_bytes(&codec, &txn->id);
         codec_slice(&codec, &owner);
     }
@@ -384,9 +384,9 @@ static void code_txn(struct sections *sections, struct core *core, struct txn *t
 
 /* --- What ended sessions left ------------------------------------------------------------------------------------- */
 
-static void code_kept_fields(struct codec *codec, struct kept *kept)
+static void code_kept_fields(struct codec *codec, struct deferred *kept)
 {
-    bool *const flags[] = {&kept->removal, &kept->aside};
+    bool *const flags[] = {&kept->removal, &kept->set_aside};
     codec_flags(codec, flags, codec->version >= 2 ? 2 : 1);
     codec_number(codec, &kept->number);
     codec_number(codec, &kept->ended);
@@ -400,32 +400,32 @@ enum { KEPT_MIN = 6 };
 static void code_kept(struct sections *sections, struct core *core)
 {
     struct owners *owners = core->owners;
-    struct codec codec = section_begin(sections, SECTION_KEPT);
-    size_t count = owners->kept_count;
-    uint64_t before = 0, last = owners->last_kept;
+    struct codec codec = section_begin(sections, SECTION_DEFERRED);
+    size_t count = owners->deferred_count;
+    uint64_t before = 0, last = owners->last_deferred;
 
     codec_array(&codec, NULL, &count, 0, KEPT_MIN);
     if (!codec_reads(&codec))
-        list_for_each(link, &owners->kept) code_kept_fields(&codec, list_entry(link, struct kept, of_all));
+        list_for_each(link, &owners->deferred) code_kept_fields(&codec, list_entry(link, struct deferred, of_all));
     for (size_t i = 0; i < count && codec_reads(&codec); i++) {
-        struct kept kept = {0};
+        struct deferred kept = {0};
         code_kept_fields(&codec, &kept);
         codec_require(&codec, kept.number > before && kept.number <= last && are_actions(kept.action, 1));
         if (codec.bad)
             break;
-        kept__make(core, &kept);
+        deferred__make(core, &kept);
         before = kept.number;
     }
     if (codec.version >= 2)
-        tried__code(&codec, core);
+        cleanup_attempt__codec(&codec, core);
     section_end(sections, &codec);
 }
 
-static struct kept_all gather_kept(const struct owners *owners, struct arena *arena)
+static struct deferred_array gather_kept(const struct owners *owners, struct arena *arena)
 {
-    struct kept_all all = {arena_alloc(arena, (owners->kept_count + 1) * sizeof(struct kept *)), 0};
+    struct deferred_array all = {arena_alloc(arena, (owners->deferred_count + 1) * sizeof(struct deferred *)), 0};
 
-    list_for_each(link, &owners->kept) all.items[all.count++] = list_entry(link, struct kept, of_all);
+    list_for_each(link, &owners->deferred) all.items[all.count++] = list_entry(link, struct deferred, of_all);
     return all;
 }
 
@@ -468,9 +468,9 @@ static struct lock_codec_refs gather(const struct core *core, struct arena *aren
     void *value;
 
     while (map_next(&owners->sessions, &position, &id, &value))
-        parties.owners[parties.owner_count++] = &((struct session *)value)->party.owner;
+        parties.owners[parties.owner_count++] = &((struct session *)value)->owner.locks;
     list_for_each(link, &owners->open_txns) parties.owners[parties.owner_count++] =
-        &list_entry(link, struct txn, of_all)->party.owner;
+        &list_entry(link, struct txn, of_all)->owner.locks;
     list_for_each(link, &owners->waits)
     {
         struct wait *wait = list_entry(link, struct wait, of_all);
@@ -565,22 +565,22 @@ static void code_locks(struct sections *sections, struct core *core)
 
 /* --- Stories ------------------------------------------------------------------------------------------------------ */
 
-static void code_stories(struct sections *sections, struct stories *stories)
+static void code_stories(struct sections *sections, struct lock_events *stories)
 {
-    struct codec codec = section_begin(sections, SECTION_STORIES);
+    struct codec codec = section_begin(sections, SECTION_LOCK_EVENTS);
     size_t count = stories->count;
 
     codec_size(&codec, &count);
-    size_t first = count > STORIES_KEPT ? count - STORIES_KEPT : 0;
+    size_t first = count > LOCK_EVENTS_MAX ? count - LOCK_EVENTS_MAX : 0;
     for (size_t i = first; i < count && !codec.bad; i++) {
-        struct story *story = &stories->kept[i % STORIES_KEPT];
+        struct lock_event *story = &stories->ring[i % LOCK_EVENTS_MAX];
         struct slice lines = slice_make(story->lines, story->lines_len);
-        unsigned kind = codec_enum(&codec, codec_reads(&codec) ? 0 : story_kind(story->kind), STORY_KINDS);
+        unsigned kind = codec_enum(&codec, codec_reads(&codec) ? 0 : lock_event_kind(story->kind), LOCK_EVENT_KIND_COUNT);
         codec_number(&codec, &story->ts);
         codec_bytes(&codec, &lines);
         if (!codec_reads(&codec) || codec.bad)
             continue;
-        story->kind = story_kinds[kind];
+        story->kind = lock_event_kinds[kind];
         story->lines = mem_strdup(lines.data, lines.len);
         story->lines_len = lines.len;
     }
@@ -602,7 +602,7 @@ static void code_counts(struct sections *sections, struct owners *owners, struct
     codec_number(&codec, &owners->leases.last_number);
     codec_number(&codec, &owners->wait_ends.last_number);
     codec_number(&codec, &owners->idles.last_number);
-    codec_number(&codec, &owners->last_kept);
+    codec_number(&codec, &owners->last_deferred);
     if (codec.version >= 6)
         codec_number(&codec, &owners->last_ready);
     codec_size(&codec, &counts->sessions);
@@ -640,14 +640,14 @@ static void read_all(struct core *core, struct sections *sections, const struct 
     code_all_leaving(sections, core);
     for (size_t i = 0; i < counts->txns && !sections->bad; i++)
         code_txn(sections, core, NULL);
-    session__find_gone(core);
+    session__find_orphans(core);
     code_kept(sections, core);
-    struct kept_all kept = gather_kept(owners, sections->arena);
+    struct deferred_array kept = gather_kept(owners, sections->arena);
     for (size_t i = 0; i < counts->waits && !sections->bad; i++)
         code_wait(sections, core, &wait, &kept);
     give_turns(sections, owners);
     if (!sections->bad)
-        kept__find_unasked(core);
+        deferred__find_unrequested(core);
 }
 
 void owners__codec(struct core *core, struct sections *sections)
@@ -661,11 +661,11 @@ void owners__codec(struct core *core, struct sections *sections)
     else
         write_all(core, sections);
     code_locks(sections, core);
-    code_stories(sections, &owners->stories);
+    code_stories(sections, &owners->lock_events);
     if (sections->version >= 4)
-        hosts__code(sections, &owners->hosts);
+        hosts__codec(sections, &owners->hosts);
     if (sections_are_read(sections)) {
-        owners->stories_told = owners->stories.count; /* as news: whoever wrote them has told them */
+        owners->events_reported = owners->lock_events.count; /* as news: whoever wrote them has told them */
         owners__update_budget(core);
     }
 }
@@ -679,5 +679,5 @@ void owners__discard_loaded(struct core *core)
 
     list_for_each(link, &owners->waits) command_free(tl_steal(list_entry(link, struct wait, of_all)->command));
     while (map_next(&owners->sessions, &position, &id, &value))
-        command_free(tl_steal(((struct session *)value)->closing));
+        command_free(tl_steal(((struct session *)value)->close_command));
 }

@@ -5,8 +5,8 @@
  * There is a heap of locks that are held and a heap of requests that wait (struct om); each question looks at all of them, and
  * nothing is remembered from one to the next. For the files of the model.
  */
-#ifndef TL_TESTS_SIM_OWNERS_JUDGE_H
-#define TL_TESTS_SIM_OWNERS_JUDGE_H
+#ifndef TL_TESTS_SIM_OWNERS_ORACLE_H
+#define TL_TESTS_SIM_OWNERS_ORACLE_H
 
 #include "model.h"
 

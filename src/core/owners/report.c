@@ -8,7 +8,7 @@
 
 #include "core/locks/lock.h"
 #include "core/owners/owners.h"
-#include "core/owners/story.h"
+#include "core/owners/lock_event.h"
 #include "core/owners/wait.h"
 #include "core/step/core.h"
 #include "core/step/unit.h"
@@ -32,7 +32,7 @@ static void print_wanted(const struct lock_request *request, struct buf *line)
     while (lock_request_spec(request, &position, &other, &other_mode))
         more++;
     buf_printf(line, "%s on ", lock_mode_name(mode));
-    story_resource(resource, line);
+    describe_resource(resource, line);
     if (more > 0)
         buf_printf(line, " and %zu more", more);
 }
@@ -43,14 +43,14 @@ static void print_conflict(struct lock_request *request, struct buf *line)
     if (lock_request_conflicts(request, &conflict, 1) == 0)
         return;
     buf_lit(line, ", ");
-    story_resource(conflict.resource, line);
+    describe_resource(conflict.resource, line);
     buf_printf(line, " is %s ", conflict.waiting ? "awaited by" : "held by");
-    story_owner(conflict.owner, line);
+    describe_owner(conflict.owner, line);
 }
 
 static void tell_waiting(struct wait *wait, uint64_t now, struct buf *lines)
 {
-    story_owner(wait->owner, lines);
+    describe_owner(wait->owner, lines);
     buf_lit(lines, " has waited ");
     print_seconds(now - wait->since, lines);
     buf_lit(lines, " for ");
@@ -61,13 +61,13 @@ static void tell_waiting(struct wait *wait, uint64_t now, struct buf *lines)
 
 void wait__tell_end(struct core *core, const struct wait *wait)
 {
-    struct buf *lines = &core->owners->ended_slow;
+    struct buf *lines = &core->owners->finished_slow_waits;
     if (!wait->told || wait->request == NULL)
         return;
-    if (core->owners->ended_slow_count++ >= LINES_MAX)
+    if (core->owners->finished_slow_wait_count++ >= LINES_MAX)
         return;
     bool granted = lock_request_state(wait->request) == LOCK_STATE_GRANTED;
-    story_owner(wait->owner, lines);
+    describe_owner(wait->owner, lines);
     buf_printf(lines, granted ? " was granted " : " gave up waiting for ");
     print_wanted(wait->request, lines);
     buf_lit(lines, " after ");
@@ -77,11 +77,11 @@ void wait__tell_end(struct core *core, const struct wait *wait)
 
 static void tell_ended(struct owners *owners, struct buf *lines)
 {
-    buf_slice(lines, buf_as_slice(&owners->ended_slow));
-    if (owners->ended_slow_count > LINES_MAX)
-        buf_printf(lines, "%zu more slow waits have ended\n", owners->ended_slow_count - LINES_MAX);
-    buf_clear(&owners->ended_slow);
-    owners->ended_slow_count = 0;
+    buf_slice(lines, buf_as_slice(&owners->finished_slow_waits));
+    if (owners->finished_slow_wait_count > LINES_MAX)
+        buf_printf(lines, "%zu more slow waits have ended\n", owners->finished_slow_wait_count - LINES_MAX);
+    buf_clear(&owners->finished_slow_waits);
+    owners->finished_slow_wait_count = 0;
 }
 
 static void tell_slow(struct owners *owners, uint64_t now, uint64_t slow_us, struct buf *lines)
@@ -103,7 +103,7 @@ static void tell_slow(struct owners *owners, uint64_t now, uint64_t slow_us, str
 }
 
 /* A story in one line. */
-static void tell_story(const struct story *story, struct buf *lines)
+static void tell_story(const struct lock_event *story, struct buf *lines)
 {
     buf_printf(lines, "%s: ", story->kind);
     for (struct slice left = slice_make(story->lines, story->lines_len); left.len > 0;) {
@@ -118,17 +118,17 @@ static void tell_story(const struct story *story, struct buf *lines)
 
 static void tell_stories(struct owners *owners, struct buf *lines)
 {
-    const struct stories *stories = &owners->stories;
-    size_t fresh = stories->count - owners->stories_told;
+    const struct lock_events *stories = &owners->lock_events;
+    size_t fresh = stories->count - owners->events_reported;
     size_t skipped = fresh > LINES_MAX ? fresh - LINES_MAX : 0;
     if (skipped > 0)
         buf_printf(lines, "%zu deadlocks and expiries more than are told here\n", skipped);
     for (size_t i = stories->count - fresh + skipped; i < stories->count; i++)
-        tell_story(&stories->kept[i % STORIES_KEPT], lines);
-    owners->stories_told = stories->count;
+        tell_story(&stories->ring[i % LOCK_EVENTS_MAX], lines);
+    owners->events_reported = stories->count;
 }
 
-void core_news(struct core *core, uint64_t clock, uint64_t slow_us, struct buf *lines)
+void core_report(struct core *core, uint64_t clock, uint64_t slow_us, struct buf *lines)
 {
     tell_stories(core->owners, lines);
     tell_ended(core->owners, lines);
