@@ -114,7 +114,7 @@ static void lock(struct bench *bench, const char *id, const char *path)
     *target = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs")};
     if (path[0] != '\0')
         target->path = slice_from(path);
-    command->terms.session = slice_from(id);
+    command->owner.session = slice_from(id);
     command->lock.targets = target;
     command->lock.target_count = 1;
     step(bench, command);

@@ -132,7 +132,7 @@ static void load(struct bench *bench, uint64_t first, size_t count, const char *
             command->write.items[i].lease = slice_from(lease);
     }
     if (transaction != NULL)
-        command->terms.transaction = slice_from(transaction);
+        command->owner.transaction = slice_from(transaction);
     step(bench, command);
 }
 
@@ -175,7 +175,7 @@ static void locks(struct bench *bench, const char *id, size_t count)
                 (struct lock_target){.mode = LOCK_X,
                                      .index = SLICE_LIT("fs"),
                                      .path = arena_printf(&command->arena, "/%zu/locks/%zu/%zu", i % 100, first, i)};
-        command->terms.session = slice_from(id);
+        command->owner.session = slice_from(id);
         command->lock.targets = targets;
         command->lock.target_count = 1000;
         step(bench, command);
@@ -284,13 +284,13 @@ static void waiters(struct bench *bench)
     for (size_t i = 0; i < 1000; i++)
         lock->lock.targets[i] = (struct lock_target){
             .mode = LOCK_X, .index = SLICE_LIT("fs"), .id = arena_printf(&lock->arena, "%zu", 3000000 + i)};
-    lock->terms.session = SLICE_LIT("held");
+    lock->owner.session = SLICE_LIT("held");
     step(bench, lock);
     for (uint64_t i = 0; i < 10000; i++) {
         struct command *command = writes(1);
         command->write.items[0] =
             item(&command->arena, WRITE_INDEX, 3000000 + i % 1000, source(&command->arena, i % 1000));
-        command->terms.timeout_us = 3600 * TL_SECOND;
+        command->owner.timeout_us = 3600 * TL_SECOND;
         step(bench, command);
     }
     forget(bench);

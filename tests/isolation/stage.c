@@ -534,16 +534,16 @@ static void do_lock(struct stage *stage, struct actor *actor, const char *statem
     next_word(&words);
     enum lock_mode mode = mode_of(next_word(&words));
     command->lock.targets = take_targets(command, &words, mode, &command->lock.target_count);
-    command->terms.session = slice_from(actor->name);
+    command->owner.session = slice_from(actor->name);
     struct slice word;
     while ((word = next_word(&words)).len > 0) {
         if (slice_is(word, "wait"))
-            command->terms.timeout_us = duration(next_word(&words));
+            command->owner.timeout_us = duration(next_word(&words));
         else if (slice_is(word, "in"))
-            command->terms.transaction = next_word(&words);
+            command->owner.transaction = next_word(&words);
     }
-    if (command->terms.transaction.len > 0)
-        command->terms.session = SLICE_NONE;
+    if (command->owner.transaction.len > 0)
+        command->owner.session = SLICE_NONE;
     step(stage, command);
 }
 
@@ -552,7 +552,7 @@ static void do_unlock(struct stage *stage, struct actor *actor, const char *stat
     struct command *command = new_command(COMMAND_UNLOCK, actor);
     struct words words = words_in(command, statement);
     next_word(&words);
-    command->terms.session = slice_from(actor->name);
+    command->owner.session = slice_from(actor->name);
     command->lock.targets = take_targets(command, &words, LOCK_X, &command->lock.target_count);
     step(stage, command);
 }
@@ -620,10 +620,10 @@ static void do_write(struct stage *stage, struct actor *actor, const char *state
     struct options options = take_options(&words);
     for (size_t i = 0; i < command->write.item_count; i++)
         command->write.items[i].lease = options.lease;
-    command->terms.transaction = options.transaction;
-    command->terms.session = options.session;
-    command->terms.timeout_us = options.timeout_us;
-    command->terms.fencing_token = options.token ? actor->token : 0;
+    command->owner.transaction = options.transaction;
+    command->owner.session = options.session;
+    command->owner.timeout_us = options.timeout_us;
+    command->owner.fencing_token = options.token ? actor->token : 0;
     step(stage, command);
 }
 
@@ -640,8 +640,8 @@ static void do_read(struct stage *stage, struct actor *actor, const char *statem
             target->expression = &scan_options;
     }
     struct options options = take_options(&words);
-    command->terms.transaction = options.transaction;
-    command->terms.timeout_us = options.timeout_us;
+    command->owner.transaction = options.transaction;
+    command->owner.timeout_us = options.timeout_us;
     if (options.transaction.len > 0) {
         step(stage, command);
         return;
@@ -674,9 +674,9 @@ static void do_txn(struct stage *stage, struct actor *actor, const char *stateme
         else if (slice_is(word, "again"))
             command->txn.retry_of = next_word(&words);
         else if (slice_is(word, "for"))
-            command->terms.session = next_word(&words);
+            command->owner.session = next_word(&words);
         else if (slice_is(word, "token"))
-            command->terms.fencing_token = actor->token;
+            command->owner.fencing_token = actor->token;
         else
             command->txn.idle_us = duration(word);
     }
@@ -749,8 +749,8 @@ static void do_index(struct stage *stage, struct actor *actor, const char *state
         words = ahead;
     }
     struct options options = take_options(&words);
-    command->terms.session = options.session;
-    command->terms.timeout_us = options.timeout_us;
+    command->owner.session = options.session;
+    command->owner.timeout_us = options.timeout_us;
     command->index.close = statement[0] == 's';
     step(stage, command);
 }
@@ -777,8 +777,8 @@ static void do_alias(struct stage *stage, struct actor *actor, const char *state
     command->aliases.actions = actions;
     command->aliases.action_count = slice_is(verb, "move") ? 2 : 1;
     struct options options = take_options(&words);
-    command->terms.session = options.session;
-    command->terms.timeout_us = options.timeout_us;
+    command->owner.session = options.session;
+    command->owner.timeout_us = options.timeout_us;
     step(stage, command);
 }
 
@@ -802,8 +802,8 @@ static void do_state(struct stage *stage, struct actor *actor, const char *state
         command->index.close = first;
     }
     struct options options = take_options(&words);
-    command->terms.session = options.session;
-    command->terms.timeout_us = options.timeout_us;
+    command->owner.session = options.session;
+    command->owner.timeout_us = options.timeout_us;
     step(stage, command);
 }
 

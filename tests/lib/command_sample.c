@@ -480,7 +480,7 @@ static void on_restart(struct walk *walk, struct restart_command *restart)
     on_bool(walk, "whole", &restart->single_step);
 }
 
-static void on_terms(struct walk *walk, struct owner_terms *terms)
+static void on_terms(struct walk *walk, struct command_owner *terms)
 {
     on_slice(walk, "session", &terms->session);
     on_slice(walk, "transaction", &terms->transaction);
@@ -493,7 +493,7 @@ static void on_command(struct walk *walk, struct command *command)
     command->dialect = (enum dialect)on_enum(walk, "dialect", command->dialect, 0, DIALECT_COUNT);
     on_number(walk, "request", &command->request);
     if (command_is(command->type, COMMAND_OWNED))
-        on_terms(walk, &command->terms);
+        on_terms(walk, &command->owner);
     switch (command->type) {
 #define X(symbol, name, code, member, flags, turns) \
     case COMMAND_##symbol:                          \

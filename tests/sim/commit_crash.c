@@ -185,7 +185,7 @@ static struct command *write_accounts(const char *transaction, int value, bool a
     command->write.items = arena_zalloc(arena, (ACCOUNTS + 2) * sizeof(*command->write.items));
     command->write.item_count = ACCOUNTS + 2;
     command->write.atomic = atomic;
-    command->terms.transaction = transaction == NULL ? SLICE_NONE : slice_from(transaction);
+    command->owner.transaction = transaction == NULL ? SLICE_NONE : slice_from(transaction);
     for (int i = 0; i < ACCOUNTS + 2; i++)
         command->write.items[i] = (struct write_item){
             .op = i < ACCOUNTS ? WRITE_INDEX : WRITE_DELETE,
@@ -221,7 +221,7 @@ static struct command *lock_accounts(void)
 {
     struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
 
-    command->terms.session = SLICE_LIT("holder");
+    command->owner.session = SLICE_LIT("holder");
     command->lock.targets = arena_zalloc(&command->arena, 2 * sizeof(*command->lock.targets));
     command->lock.target_count = 2;
     for (int i = 0; i < 2; i++)

@@ -36,7 +36,7 @@ static int begin(struct by_query *by)
     txn->mode = TXN_UPDATE;
     txn->idle_us = TRANSACTION_IDLE_US;
     txn->of_host = true; /* nobody else knows it */
-    command->terms.session = arena_copy(&command->arena, by->session);
+    command->owner.session = arena_copy(&command->arena, by->session);
     by->transaction = arena_copy(&by->task->arena, txn->id);
     int r = carry_out(by, command);
     command_free(command);
@@ -57,8 +57,8 @@ static void take_view(struct by_query *by, struct txn_lock_command *lock)
 static int lock_what_is_read(struct by_query *by)
 {
     struct command *command = command_new(COMMAND_TXN_LOCK, by->call.dialect);
-    command->terms.transaction = arena_copy(&command->arena, by->transaction);
-    command->terms.timeout_us = by->options.timeout_us;
+    command->owner.transaction = arena_copy(&command->arena, by->transaction);
+    command->owner.timeout_us = by->options.timeout_us;
     command->txn_lock.targets = search_call_locks(&by->call, &command->arena, &command->txn_lock.target_count);
     int r = carry_out(by, command);
     if (r == 0)
@@ -71,7 +71,7 @@ static int commit(struct by_query *by)
 {
     struct command *command = command_new(COMMAND_TXN_COMMIT, DIALECT_7);
     command->txn.id = arena_copy(&command->arena, by->transaction);
-    command->terms.fencing_token = by->fencing_token;
+    command->owner.fencing_token = by->fencing_token;
     int r = carry_out(by, command);
     command_free(command);
     return r;

@@ -31,7 +31,7 @@ static struct command *new_command(struct by_query *by, size_t count)
     struct command *command = command_new(COMMAND_WRITE, by->call.dialect);
     struct write_command *write = &command->write;
     write->items = arena_alloc(&command->arena, (count + 1) * sizeof *write->items);
-    command->terms = (struct owner_terms){
+    command->owner = (struct command_owner){
         .session = arena_copy(&command->arena, by->session),
         .transaction = arena_copy(&command->arena, by->transaction),
         .fencing_token = by->fencing_token,
@@ -43,7 +43,7 @@ static struct command *new_command(struct by_query *by, size_t count)
 void by_query_store(struct by_query *by, const struct write_item *item)
 {
     struct command *command = new_command(by, 1);
-    command->terms = (struct owner_terms){.timeout_us = by->options.timeout_us};
+    command->owner = (struct command_owner){.timeout_us = by->options.timeout_us};
     command->write.items[0] = *item;
     command->write.items[0].index = arena_copy(&command->arena, item->index);
     command->write.items[0].id = arena_copy(&command->arena, item->id);

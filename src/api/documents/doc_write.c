@@ -85,7 +85,7 @@ struct command *write_command_new(struct request *request, const struct write_op
     write->item_count = count;
     for (size_t i = 0; i < count; i++)
         write->items[i] = WRITE_ITEM_INIT;
-    command->terms = request_terms(request, options->timeout_us);
+    command->owner = request_terms(request, options->timeout_us);
     return command;
 }
 

@@ -33,7 +33,7 @@ static int rename_done(struct request *request, struct command *command)
     struct json_writer writer;
     reply_begin(request, 200, &writer);
     json_begin(&writer, '{');
-    if (command->terms.transaction.len == 0) {
+    if (command->owner.transaction.len == 0) {
         json_key(&writer, "timestamp");
         json_u64(&writer, command->ts);
     }
@@ -55,7 +55,7 @@ static int submit(struct request *request)
 {
     const struct rename_ask *ask = request->context;
     struct command *command = command_new(COMMAND_RENAME, request->dialect);
-    command->terms = request_terms(request, ask->timeout);
+    command->owner = request_terms(request, ask->timeout);
     command->rename = (struct rename_command){.index = request_part(request, PART_INDEX),
                                               .from = ask->from,
                                               .to = ask->to,

@@ -49,10 +49,10 @@ static void write_target(struct json_writer *writer, const struct lock_target *t
 }
 
 /* The session or the transaction that a body or the request itself names. */
-static int read_owner(struct own_body *body, struct owner_terms *terms)
+static int read_owner(struct own_body *body, struct command_owner *terms)
 {
     struct request *request = body->request;
-    *terms = (struct owner_terms){.session = request->session, .transaction = request->transaction};
+    *terms = (struct command_owner){.session = request->session, .transaction = request->transaction};
     int r = own_body_id(body, "session", &terms->session);
     if (r != 0 || (r = own_body_id(body, "transaction", &terms->transaction)) != 0)
         return r;
@@ -71,7 +71,7 @@ static int lock_refused(struct request *request, struct command *command)
     request->problem = command->problem;
     if (command->problem.type == PROBLEM_LOCK_WAIT_TIMEOUT)
         problem_details(&request->problem, request->arena, "%.*s,\"waited\":\"%.*s\",\"queue_place\":%zu",
-                        SLICE_ARG(command->problem.details), SLICE_ARG(waited), lock->queue_place);
+                        SLICE_ARG(command->problem.details), SLICE_ARG(waited), lock->queue_position);
     return REQUEST_REFUSED;
 }
 
@@ -91,7 +91,7 @@ static int lock_done(struct request *request, struct command *command)
     json_string(&writer, own_duration(request->arena, lock->waited_us));
     if (lock->waited_us > 0) {
         json_key(&writer, "queue_place");
-        json_u64(&writer, lock->queue_place);
+        json_u64(&writer, lock->queue_position);
     }
     write_missing(&writer, lock->index_missing != NULL);
     json_key(&writer, "locks");
@@ -118,16 +118,16 @@ static struct lock_target *copy_targets(struct arena *arena, const struct lock_t
 }
 
 /* Thousands may wait for one lock: the command has what it needs, the parsed body is not kept meanwhile. */
-static struct command *lock_command_new(const struct lock_command *lock, const struct owner_terms *terms)
+static struct command *lock_command_new(const struct lock_command *lock, const struct command_owner *terms)
 {
     struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
     arena_reserve(&command->arena, USUAL_BYTES);
     command->lock = *lock;
-    command->terms = *terms;
+    command->owner = *terms;
     if (terms->session.len > 0)
-        command->terms.session = arena_copy(&command->arena, terms->session);
+        command->owner.session = arena_copy(&command->arena, terms->session);
     if (terms->transaction.len > 0)
-        command->terms.transaction = arena_copy(&command->arena, terms->transaction);
+        command->owner.transaction = arena_copy(&command->arena, terms->transaction);
     command->lock.targets = copy_targets(&command->arena, lock->targets, lock->target_count);
     return command;
 }
@@ -141,7 +141,7 @@ int handle_lock(struct request *request)
 {
     struct own_body body;
     struct lock_command lock = {0};
-    struct owner_terms terms;
+    struct command_owner terms;
     struct arena_mark mark = arena_mark(request->arena);
     int r = own_body_parse(request, &lock_form, &body);
     if (r != 0 || (r = read_owner(&body, &terms)) != 0 || (r = own_body_time(&body, "wait", &terms.timeout_us)) != 0 ||
@@ -178,7 +178,7 @@ int handle_unlock(struct request *request)
 {
     struct own_body body;
     struct lock_command lock = {0};
-    struct owner_terms terms;
+    struct command_owner terms;
     int r = own_body_parse(request, &unlock_form, &body);
     if (r != 0 || (r = read_owner(&body, &terms)) != 0 ||
         (r = own_body_targets(&body, LOCK_X, &lock.targets, &lock.target_count)) != 0 ||
@@ -186,7 +186,7 @@ int handle_unlock(struct request *request)
         return r;
     struct command *command = command_new(COMMAND_UNLOCK, DIALECT_7);
     command->lock = lock;
-    command->terms = terms;
+    command->owner = terms;
     return request_submit(request, command, unlock_done);
 }
 

@@ -67,7 +67,7 @@ int handle_txn_begin(struct request *request)
     txn.id = id_random(&request->api->ids, &command->arena);
     command->txn = txn;
     command->txn.retry_of = arena_copy(&command->arena, txn.retry_of);
-    command->terms.session = session;
+    command->owner.session = session;
     return request_submit(request, command, begin_done);
 }
 
@@ -99,8 +99,8 @@ int handle_txn_commit(struct request *request)
         return r;
     struct command *command = command_new(COMMAND_TXN_COMMIT, DIALECT_7);
     command->txn.id = request_part(request, PART_TRANSACTION);
-    command->terms.session = request->session;
-    command->terms.fencing_token = request->fencing_token;
+    command->owner.session = request->session;
+    command->owner.fencing_token = request->fencing_token;
     return request_submit(request, command, commit_done);
 }
 
@@ -126,7 +126,7 @@ int handle_txn_rollback(struct request *request)
     struct command *command = command_new(COMMAND_TXN_ROLLBACK, DIALECT_7);
     command->txn.id = request_part(request, PART_ID);
     command->txn.force = force;
-    command->terms.session = request->session;
+    command->owner.session = request->session;
     return request_submit(request, command, rollback_done);
 }
 

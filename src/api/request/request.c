@@ -273,9 +273,9 @@ static int read_in_transaction(struct request *request, struct lock_target *targ
                                int64_t timeout, request_handler *then)
 {
     struct command *command = command_new(COMMAND_TXN_LOCK, request->dialect);
-    command->terms = request_terms(request, timeout);
-    command->terms.transaction = arena_copy(&command->arena, request->transaction);
-    command->terms.session = arena_copy(&command->arena, request->session);
+    command->owner = request_terms(request, timeout);
+    command->owner.transaction = arena_copy(&command->arena, request->transaction);
+    command->owner.session = arena_copy(&command->arena, request->session);
     command->txn_lock.targets = targets;
     command->txn_lock.target_count = target_count;
     request->next = then;
@@ -364,9 +364,9 @@ static void request_disconnected(struct exchange *exchange)
     journal_cancel_waiter(request->api->journal, &request->waiter);
 }
 
-struct owner_terms request_terms(const struct request *request, int64_t timeout_us)
+struct command_owner request_terms(const struct request *request, int64_t timeout_us)
 {
-    return (struct owner_terms){
+    return (struct command_owner){
         .session = request->session,
         .transaction = request->transaction,
         .fencing_token = request->fencing_token,
@@ -380,9 +380,9 @@ static void fill_change(struct request *request, struct command *command)
     int64_t timeout = LOCK_TIMEOUT_DEFAULT_US;
     if (request_time(request, "timeout", &timeout) != 0) /* the handler has looked at it */
         return;
-    command->terms = request_terms(request, timeout);
-    command->terms.session = arena_copy(&command->arena, request->session);
-    command->terms.transaction = SLICE_NONE;
+    command->owner = request_terms(request, timeout);
+    command->owner.session = arena_copy(&command->arena, request->session);
+    command->owner.transaction = SLICE_NONE;
 }
 
 /* A change is made now. The [timestamp] of 5.x is another thing, of which nothing was kept there either. */
@@ -409,7 +409,7 @@ static int submit(struct request *request, struct command *command, struct submi
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
                               "[timestamp] and [as_of] are parameters of reads: what is past cannot be changed");
     }
-    if (command_is(command->type, COMMAND_CHANGES_INDEX))
+    if (command_is(command->type, COMMAND_DDL))
         fill_change(request, command);
     if (!only_reads(command))
         memory_committed(request);

@@ -206,7 +206,7 @@ void request_pass_on(struct request *request);
 /*
  * On whose behalf the request asks. Slices are the request's: good for a command that the request waits for.
  */
-struct owner_terms request_terms(const struct request *request, int64_t timeout_us);
+struct command_owner request_terms(const struct request *request, int64_t timeout_us);
 
 /*
  * Submits a command; `then` runs when it is complete, unless it failed as a whole: then its problem is the request's.

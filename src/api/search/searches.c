@@ -321,8 +321,8 @@ int search_keep_allow(struct request *request, enum context_kind kind, struct sl
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "transaction [%.*s] did not open the %s that it names",
                               SLICE_ARG(request->transaction), kind == CONTEXT_SCROLL ? "scroll" : "point in time");
     struct command *command = command_new(COMMAND_TXN_LOCK, request->dialect);
-    command->terms.transaction = arena_copy(&command->arena, owner);
-    command->terms.session = arena_copy(&command->arena, request->session);
+    command->owner.transaction = arena_copy(&command->arena, owner);
+    command->owner.session = arena_copy(&command->arena, request->session);
     request->next = then;
     return request_submit(request, command, owner_lives);
 }

@@ -41,7 +41,7 @@ static bool meets_locks(const struct core *core, const struct write_command *wri
 /* Whether anything could stand against the write, or it belongs to somebody. */
 static bool needs_owners(const struct core *core, const struct command *command)
 {
-    const struct owner_terms *terms = &command->terms;
+    const struct command_owner *terms = &command->owner;
     return meets_locks(core, &command->write) || terms->session.len > 0 || terms->transaction.len > 0 ||
            terms->fencing_token != 0;
 }
@@ -155,7 +155,7 @@ int core__run_write(struct core *core, struct command *command, const bool *chos
 int core__do_write(struct core *core, struct command *command)
 {
     make_results(command);
-    if (command->write.atomic && command->terms.transaction.len == 0 &&
+    if (command->write.atomic && command->owner.transaction.len == 0 &&
         command->write.item_count > core->limits.transaction_changes_max) {
         refuse_too_large(core, command);
         return 0;

@@ -50,7 +50,7 @@ struct lock_hold {
     tl_ts since;                   /* of the lock's first grant */
     tl_ts token;                   /* of its last one that changed it; TL_TS_NONE without a mode: lock__token_set() */
     tl_ts recorded_from;               /* since when it has had past_mode, ... */
-    uint8_t recorded_mode; /* ... for who tells what was (owners/lock_past.h); LOCK_NONE: it is as it was loaded */
+    uint8_t recorded_mode; /* ... for who tells what was (owners/lock_history.h); LOCK_NONE: it is as it was loaded */
     uint32_t below[3]; /* the owner's locks below: S, U, X; invariant 2 */
     uint8_t mode;      /* enum lock_mode; LOCK_NONE: marks only */
     uint8_t bits;      /* set of enum lock_bit */

@@ -10,7 +10,7 @@
 
 #include "base/check.h"
 #include "core/documents/action.h"
-#include "core/owners/admit.h"
+#include "core/owners/acquire.h"
 #include "core/owners/owners.h"
 #include "core/owners/session.h"
 #include "core/owners/lock_event.h"
@@ -153,15 +153,15 @@ static int await(struct core *core, struct deferred *kept)
         list_remove(&kept->of_unrequested);
     struct wait *wait = wait__new(core, NULL, NULL, NULL, NULL);
     wait->owner->cleanup = true;
-    wait->kept = kept;
+    wait->deferred = kept;
     kept->wait = wait;
-    r = admit__ask_kept(core, wait, command);
+    r = acquire__request_deferred(core, wait, command);
     if (r < 0)
         return tl_trace(r);
     if (r != 0)
         return 0;
     wait__restore(core, wait, false); /* what stood against it has gone with the session, or needs no lock */
-    wait__ready(core, wait);
+    wait__enqueue_ready(core, wait);
     return 0;
 }
 
@@ -260,12 +260,12 @@ static void put_aside(struct core *core, struct deferred *kept, enum set_aside_r
 
 static int resume(struct core *core, struct wait *wait)
 {
-    struct deferred *kept = wait->kept;
+    struct deferred *kept = wait->deferred;
     struct command *command;
     int r = decode(core, kept, &command);
     cleanup_attempt__begin(core, kept->session, kept->number, 0);
     if (r == 0)
-        r = admit__resume_kept(core, wait, command);
+        r = acquire__resume_deferred(core, wait, command);
     cleanup_attempt__end(core);
     if (r != 0)
         return r < 0 ? tl_trace(r) : CORE_WAITS;
@@ -280,7 +280,7 @@ static int resume(struct core *core, struct wait *wait)
 }
 
 /* It waits for as long as it takes, and gives way to nobody. */
-const struct turns kept__turns = {wait__ready, resume, NULL, NULL, NULL};
+const struct wait_ops deferred__wait_ops = {wait__enqueue_ready, resume, NULL, NULL, NULL};
 
 int deferred__restart(struct core *core, size_t *left)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The commands LOCK, UNLOCK and TXN_LOCK; names.c knows what they name. */
+/* The commands LOCK, UNLOCK and TXN_LOCK; lock_resolve.c knows what they name. */
 #include "core/locks/lock.h"
 #include "core/locks/resource.h"
 #include "core/owners/deadline.h"
-#include "core/owners/names.h"
+#include "core/owners/lock_resolve.h"
 #include "core/owners/owners.h"
 #include "core/owners/session.h"
 #include "core/owners/txn.h"
@@ -24,7 +24,7 @@ struct asker {
 
 static bool find_asker(struct core *core, struct command *command, struct asker *asker)
 {
-    const struct owner_terms *terms = &command->terms;
+    const struct command_owner *terms = &command->owner;
     *asker = (struct asker){0};
     if (terms->transaction.len > 0) {
         asker->txn = txn__find(core, terms->transaction, terms->session, &command->arena, &command->problem);
@@ -56,7 +56,7 @@ static bool *find_missing(const struct core *core, struct command *command)
     const struct lock_command *lock = &command->lock;
     bool *missing = NULL;
     for (size_t i = 0; i < lock->target_count; i++) {
-        if (!names__missing(core, lock->targets[i].index))
+        if (!lock_resolve__is_missing(core, lock->targets[i].index))
             continue;
         if (missing == NULL)
             missing = arena_zalloc(&command->arena, lock->target_count * sizeof *missing);
@@ -70,7 +70,7 @@ static void granted_now(struct core *core, struct command *command, struct wait 
     command->lock.index_missing = find_missing(core, command);
     command->lock.fencing_token = lock_request_token(wait->request);
     command->lock.waited_us = core->clock - wait->since;
-    command->lock.queue_place = wait->place;
+    command->lock.queue_position = wait->queue_position;
     if (wait->txn != NULL)
         txn__touch(core, wait->txn);
 }
@@ -91,7 +91,7 @@ static int ask(struct core *core, struct wait *wait, const struct lock_spec *wan
                bool *ret_granted)
 {
     *ret_granted = false;
-    switch (wait__ask(core, wait, wants, count, wait_us > 0 && !wait__full(core))) {
+    switch (wait__acquire(core, wait, wants, count, wait_us > 0 && !wait__limit_reached(core))) {
     case LOCK_GRANTED: *ret_granted = true; return 0;
     case LOCK_WAITS: wait__park(core, wait, deadline_after(core, wait_us)); return CORE_WAITS;
     case LOCK_CONFLICT:
@@ -107,12 +107,12 @@ static int ask_by_name(struct core *core, struct wait *wait, uint64_t wait_us, b
 {
     struct command *command = wait->command;
     const struct lock_command *lock = &command->lock;
-    struct wants wants;
-    int r = names__of_locks(core, lock->targets, lock->target_count, NAMES_LOCKED, &command->arena, &wants,
+    struct lock_spec_list wants;
+    int r = lock_resolve__locks(core, lock->targets, lock->target_count, LOCK_RESOLVE_TO_LOCK, &command->arena, &wants,
                             &command->problem);
     *ret_granted = false;
     if (r == 0)
-        names__drop_kept(core, wait->owner, &wants);
+        lock_resolve__drop_held(core, wait->owner, &wants);
     if (r != 0 || !within_limits(core, command, wait->owner, wants.count)) {
         wait__free(core, wait);
         return r < 0 ? tl_trace(r) : 0;
@@ -134,7 +134,7 @@ int core__do_lock(struct core *core, struct command *command)
         return 0;
     }
     struct wait *wait = wait__new(core, command, asker.owner, asker.session, asker.txn);
-    int r = ask_by_name(core, wait, command->terms.timeout_us, &granted);
+    int r = ask_by_name(core, wait, command->owner.timeout_us, &granted);
     if (granted) {
         granted_now(core, command, wait);
         wait__free(core, wait);
@@ -148,8 +148,8 @@ static int still_meant(struct core *core, struct wait *wait, bool *ret_meant)
     struct command *command = wait->command;
     const struct lock_command *lock = &command->lock;
     struct problem problem;
-    struct wants wants;
-    int r = names__of_locks(core, lock->targets, lock->target_count, NAMES_LOCKED, &command->arena, &wants,
+    struct lock_spec_list wants;
+    int r = lock_resolve__locks(core, lock->targets, lock->target_count, LOCK_RESOLVE_TO_LOCK, &command->arena, &wants,
                             &problem);
     size_t count = 0;
     *ret_meant = r == 0;
@@ -167,8 +167,8 @@ static void granted_later(struct core *core, struct wait *wait)
     struct command *command = wait->command;
     bool meant = true;
     if (wait->names_epoch != core->names_epoch && (still_meant(core, wait, &meant) < 0 || !meant)) {
-        wait->granted = core->ts;
-        wait__ready(core, wait);
+        wait->granted_ts = core->ts;
+        wait__enqueue_ready(core, wait);
         return;
     }
     granted_now(core, command, wait);
@@ -185,7 +185,7 @@ static int resume_lock(struct core *core, struct wait *wait)
     if (r < 0)
         return r;
     if (!meant) {
-        lock_request_undo(wait->request, wait->granted);
+        lock_request_undo(wait->request, wait->granted_ts);
         uint64_t left_us = wait->until > core->clock ? wait->until - core->clock : 0;
         r = ask_by_name(core, wait, left_us, &granted);
         if (!granted)
@@ -199,11 +199,11 @@ static int resume_lock(struct core *core, struct wait *wait)
 static int timed_out(struct core *core, struct wait *wait)
 {
     wait->command->lock.waited_us = core->clock - wait->since;
-    wait->command->lock.queue_place = wait->place;
-    return wait__timed_out(core, wait);
+    wait->command->lock.queue_position = wait->queue_position;
+    return wait__on_timeout(core, wait);
 }
 
-const struct turns lock__turns = {granted_later, resume_lock, timed_out, wait__gives_way, NULL};
+const struct wait_ops lock__wait_ops = {granted_later, resume_lock, timed_out, wait__on_deadlock, NULL};
 
 /* --- UNLOCK ------------------------------------------------------------------------------------------------------- */
 
@@ -211,8 +211,8 @@ const struct turns lock__turns = {granted_later, resume_lock, timed_out, wait__g
 static int release(struct core *core, struct command *command, struct session *session,
                    const struct lock_target *target, bool *ret_released)
 {
-    struct wants wants;
-    int r = names__of_locks(core, target, 1, NAMES_UNLOCKED, &command->arena, &wants, &command->problem);
+    struct lock_spec_list wants;
+    int r = lock_resolve__locks(core, target, 1, LOCK_RESOLVE_TO_UNLOCK, &command->arena, &wants, &command->problem);
     *ret_released = false;
     for (size_t i = 0; r == 0 && i < wants.count; i++)
         if (wants.items[i].on.space == RESOURCE_SPACE_TREE)
@@ -225,12 +225,12 @@ int core__do_unlock(struct core *core, struct command *command)
     struct lock_command *lock = &command->lock;
     bool released;
     int r = 0;
-    if (command->terms.transaction.len > 0) {
+    if (command->owner.transaction.len > 0) {
         problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
                     "a transaction keeps its locks until it ends");
         return 0;
     }
-    struct session *session = session__find(core, command->terms.session, &command->arena, &command->problem);
+    struct session *session = session__find(core, command->owner.session, &command->arena, &command->problem);
     if (session == NULL)
         return 0;
     if (lock->target_count == 0) {
@@ -238,22 +238,22 @@ int core__do_unlock(struct core *core, struct command *command)
         return 0;
     }
     /* One that names what cannot be locked is refused before anything is given back. */
-    struct wants all;
-    r = names__of_locks(core, lock->targets, lock->target_count, NAMES_UNLOCKED, &command->arena, &all,
+    struct lock_spec_list all;
+    r = lock_resolve__locks(core, lock->targets, lock->target_count, LOCK_RESOLVE_TO_UNLOCK, &command->arena, &all,
                         &command->problem);
     for (size_t i = 0; r == 0 && i < lock->target_count; i++) {
         r = release(core, command, session, &lock->targets[i], &released);
         lock->released += released;
     }
     if (r == 0)
-        names__forget_unused(core, &session->owner.locks);
+        lock_resolve__release_unused_aliases(core, &session->owner.locks);
     return r < 0 ? tl_trace(r) : 0;
 }
 
 /* --- TXN_LOCK ----------------------------------------------------------------------------------------------------- */
 
 /* What was granted already is not asked for again. */
-static void drop_held(const struct core *core, const struct lock_owner *owner, struct wants *wants)
+static void drop_held(const struct core *core, const struct lock_owner *owner, struct lock_spec_list *wants)
 {
     size_t kept = 0;
     for (size_t i = 0; i < wants->count; i++)
@@ -266,7 +266,7 @@ static void drop_held(const struct core *core, const struct lock_owner *owner, s
  * Who was rolled back once reads documents for update when it tries again: two who read the same one and then write it wait for each
  * other here, one after the other, and not in a circle.
  */
-static void read_for_update(struct wants *wants)
+static void read_for_update(struct lock_spec_list *wants)
 {
     for (size_t i = 0; i < wants->count; i++)
         if (wants->items[i].on.id.data != NULL && wants->items[i].mode == LOCK_S)
@@ -274,11 +274,11 @@ static void read_for_update(struct wants *wants)
 }
 
 /* Documents may lie deep: what is locked of them counts with all levels, before any is made. */
-static bool within_bytes(struct core *core, struct command *command, const struct txn *txn, const struct wants *wants)
+static bool within_bytes(struct core *core, struct command *command, const struct txn *txn, const struct lock_spec_list *wants)
 {
     size_t most = core->limits.transaction_held_max, held = owner__lock_bytes(&txn->owner.locks);
     held += txn->overlay == NULL ? 0 : overlay_memory_bytes(txn->overlay);
-    if (wants->count > 0 && (held >= most || wants__bytes(core, wants, most - held) > most - held))
+    if (wants->count > 0 && (held >= most || lock_specs__bytes(core, wants, most - held) > most - held))
         problem_set(&command->problem, &command->arena, PROBLEM_TRANSACTION_TOO_LARGE,
                     "a transaction holds at most [%zu] bytes of documents with their entries and locks", most);
     return command->problem.type == PROBLEM_NONE;
@@ -290,11 +290,11 @@ static int ask_to_read(struct core *core, struct wait *wait, uint64_t wait_us)
     struct command *command = wait->command;
     const struct txn_lock_command *lock = &command->txn_lock;
     struct txn *txn = wait->txn;
-    struct wants wants = {0};
+    struct lock_spec_list wants = {0};
     bool granted = true;
     int r = txn->mode == TXN_QUERY
                 ? 0
-                : names__of_reads(core, lock->targets, lock->target_count, command->dialect, txn, &wants);
+                : lock_resolve__reads(core, lock->targets, lock->target_count, command->dialect, txn, &wants);
     if (r == 0 && txn->retry)
         read_for_update(&wants);
     if (r == 0 && wait->request != NULL)
@@ -316,10 +316,10 @@ static int ask_to_read(struct core *core, struct wait *wait, uint64_t wait_us)
 int core__do_txn_lock(struct core *core, struct command *command)
 {
     struct txn *txn =
-        txn__find(core, command->terms.transaction, command->terms.session, &command->arena, &command->problem);
+        txn__find(core, command->owner.transaction, command->owner.session, &command->arena, &command->problem);
     if (txn == NULL)
         return 0;
-    return ask_to_read(core, wait__new(core, command, &txn->owner.locks, NULL, txn), command->terms.timeout_us);
+    return ask_to_read(core, wait__new(core, command, &txn->owner.locks, NULL, txn), command->owner.timeout_us);
 }
 
 /* While it waited, names may have come to mean more. */
@@ -328,4 +328,4 @@ static int resume_reading(struct core *core, struct wait *wait)
     return ask_to_read(core, wait, wait->until > core->clock ? wait->until - core->clock : 0);
 }
 
-const struct turns txn_lock__turns = {wait__ready, resume_reading, wait__timed_out, wait__gives_way, NULL};
+const struct wait_ops txn_lock__wait_ops = {wait__enqueue_ready, resume_reading, wait__on_timeout, wait__on_deadlock, NULL};

@@ -17,10 +17,10 @@
 #include "core/locks/lock.h"
 #include "core/locks/resource.h"
 #include "core/owners/deadline.h"
-#include "core/owners/names.h"
+#include "core/owners/lock_resolve.h"
 #include "core/owners/owners.h"
 #include "core/owners/session.h"
-#include "core/owners/terms.h"
+#include "core/owners/command_owner.h"
 #include "core/owners/txn.h"
 #include "core/owners/wait.h"
 #include "core/step/command.h"
@@ -114,15 +114,15 @@ static int find_index(struct core *core, struct command *command, const struct c
     return 0;
 }
 
-/* X on both, and the alias. As names__of_locks(). */
-static int find_wants(struct core *core, struct command *command, struct wants *ret_wants)
+/* X on both, and the alias. As lock_resolve__locks(). */
+static int find_wants(struct core *core, struct command *command, struct lock_spec_list *ret_wants)
 {
     const struct rename_command *rename = &command->rename;
     struct lock_target targets[] = {
         {.mode = LOCK_X, .index = rename->index, .path = rename->from},
         {.mode = LOCK_X, .index = rename->index, .path = rename->to},
     };
-    return names__of_locks(core, targets, 2, NAMES_RENAMED, &command->arena, ret_wants, &command->problem);
+    return lock_resolve__locks(core, targets, 2, LOCK_RESOLVE_TO_RENAME, &command->arena, ret_wants, &command->problem);
 }
 
 /* --- Doing it ----------------------------------------------------------------------------------------------------- */
@@ -350,7 +350,7 @@ static int run(struct core *core, struct command *command, struct txn *txn)
     empty_paths_invalidate(&core->empty_paths, index->number, trimmed(rename->to));
     empty_paths_add(&core->empty_paths, index->number, trimmed(rename->from), delimiter);
     recent_writes_invalidate_all(&core->recent_writes, core->ts);
-    return names__place_renamed(core, arena_copy(&core->arena, index->name), trimmed(rename->from));
+    return lock_resolve__relocate_renamed(core, arena_copy(&core->arena, index->name), trimmed(rename->from));
 }
 
 int core__do_places_watch(struct core *core, struct command *command)
@@ -373,12 +373,12 @@ int core__do_places_watch(struct core *core, struct command *command)
 
 /* --- Its locks ---------------------------------------------------------------------------------------------------- */
 
-static bool token_holds(const struct core *core, const struct wants *wants, struct command *command,
+static bool token_holds(const struct core *core, const struct lock_spec_list *wants, struct command *command,
                         const struct owner *who)
 {
     for (size_t i = 0; i < wants->count; i++)
         if (wants->items[i].on.space == RESOURCE_SPACE_TREE &&
-            !terms__cover(core, command, &wants->items[i].on, who, &command->problem))
+            !command_owner__check_token(core, command, &wants->items[i].on, who, &command->problem))
             return false;
     return true;
 }
@@ -408,15 +408,15 @@ static int ask(struct core *core, struct wait *wait, uint64_t until)
     const struct owner *who = wait->txn != NULL       ? &wait->txn->owner
                               : wait->session != NULL ? &wait->session->owner
                                                       : NULL;
-    struct wants wants;
+    struct lock_spec_list wants;
     int r = find_wants(core, command, &wants);
     if (r == 0 && wait->txn == NULL)
-        names__drop_free(core, wait->owner, wait->session, &wants);
+        lock_resolve__drop_unheld(core, wait->owner, wait->session, &wants);
     if (r != 0 || !token_holds(core, &wants, command, who)) {
         end(core, wait);
         return r < 0 ? tl_trace(r) : 0;
     }
-    switch (wait__ask(core, wait, wants.items, wants.count, until > core->clock && !wait__full(core))) {
+    switch (wait__acquire(core, wait, wants.items, wants.count, until > core->clock && !wait__limit_reached(core))) {
     case LOCK_GRANTED: r = run(core, command, wait->txn); break;
     case LOCK_WAITS: wait__park(core, wait, until); return CORE_WAITS;
     case LOCK_CONFLICT: wait__explain_conflict(core, wait, until > core->clock, PROBLEM_LOCK_WAIT_TIMEOUT); break;
@@ -457,11 +457,11 @@ static bool within_limits(struct core *core, struct command *command, const stru
 
 int core__do_rename(struct core *core, struct command *command)
 {
-    const struct owner_terms *terms = &command->terms;
+    const struct command_owner *terms = &command->owner;
     const struct catalog_index *index;
     struct session *session = NULL;
     struct txn *txn = NULL;
-    struct wants wants;
+    struct lock_spec_list wants;
     int r = find_index(core, command, &index);
     if (r == 0)
         r = find_wants(core, command, &wants); /* what is not a path is refused, whoever holds what */
@@ -471,7 +471,7 @@ int core__do_rename(struct core *core, struct command *command)
         return r < 0 ? tl_trace(r) : 0;
     if (!owners__any_locks(core) && terms->session.len == 0 && terms->transaction.len == 0 && terms->fencing_token == 0)
         return run(core, command, NULL);
-    if (terms->transaction.len == 0 && !terms__session(core, command, &session))
+    if (terms->transaction.len == 0 && !command_owner__session(core, command, &session))
         return 0;
     if (terms->transaction.len > 0) {
         txn = txn__find(core, terms->transaction, terms->session, &command->arena, &command->problem);
@@ -494,7 +494,7 @@ static int resume(struct core *core, struct wait *wait)
     return ask(core, wait, wait->until);
 }
 
-const struct turns rename__turns = {wait__ready, resume, wait__timed_out, wait__gives_way, NULL};
+const struct wait_ops rename__wait_ops = {wait__enqueue_ready, resume, wait__on_timeout, wait__on_deadlock, NULL};
 
 /* --- Commits of transactions -------------------------------------------------------------------------------------- */
 
@@ -521,8 +521,8 @@ static void visit_rename(void *context, struct slice key, struct slice value)
         return;
     struct resource_name from = {.index = index->name, .path = change.name};
     struct resource_name to = {.index = index->name, .path = change.to};
-    work->stale = work->stale || !terms__cover(work->core, work->command, &from, work->who, &work->command->problem) ||
-                  !terms__cover(work->core, work->command, &to, work->who, &work->command->problem);
+    work->stale = work->stale || !command_owner__check_token(work->core, work->command, &from, work->who, &work->command->problem) ||
+                  !command_owner__check_token(work->core, work->command, &to, work->who, &work->command->problem);
 }
 
 int rename__check_token(struct core *core, struct command *command, const struct txn *txn)
@@ -569,7 +569,7 @@ static void collect_rename(void *context, struct slice key, struct slice value)
     add_path(all->arena, &all->indices[i], change.to);
 }
 
-struct resource_name *rename__documents(struct core *core, const struct overlay *overlay, size_t *ret_count)
+struct resource_name *rename__locked_documents(struct core *core, const struct overlay *overlay, size_t *ret_count)
 {
     struct all_renamed all = {.arena = &core->arena};
     struct resource_name *names = NULL;

@@ -20,6 +20,6 @@ int rename__check_token(struct core *core, struct command *command, const struct
  * Returns: the documents that somebody locks or awaits at or below the paths that a transaction has renamed, in the core's arena: they
  * may lie elsewhere when it has committed.
  */
-struct resource_name *rename__documents(struct core *core, const struct overlay *overlay, size_t *ret_count);
+struct resource_name *rename__locked_documents(struct core *core, const struct overlay *overlay, size_t *ret_count);
 
 #endif

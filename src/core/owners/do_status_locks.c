@@ -21,7 +21,7 @@
 #include "core/locks/lock.h"
 #include "core/locks/resource.h"
 #include "core/owners/deadline.h"
-#include "core/owners/lock_past.h"
+#include "core/owners/lock_history.h"
 #include "core/owners/owners.h"
 #include "core/owners/owner.h"
 #include "core/owners/session.h"
@@ -273,13 +273,13 @@ static void tell_crowd(struct look *look, const struct resource_table *table)
 }
 
 /* What has gone since; its rows have one holder or waiter each. What was let go of before this piece is missing, and `past_from` says so. */
-static void tell_past(struct look *look, const struct lock_past *past)
+static void tell_past(struct look *look, const struct lock_history *past)
 {
     struct status_command *status = look->status;
-    uint64_t number = status->history_cursor != 0 ? status->history_cursor - 1 : lock_past_after(past, status->as_of);
+    uint64_t number = status->history_cursor != 0 ? status->history_cursor - 1 : lock_history_find(past, status->as_of);
     for (number = number < past->first ? past->first : number; number < past->next && status->work < LOOK_STEPS;
          number++) {
-        const struct past_interval *interval = lock_past_at(past, number);
+        const struct lock_history_interval *interval = lock_history_get(past, number);
         const char *name = interval->text + interval->key_bytes, *who = name + interval->name_bytes;
         status->work++;
         if (interval->from > status->as_of)
@@ -300,9 +300,9 @@ void status__locks(struct core *core, struct command *command)
 {
     struct look look = {.core = core, .status = &command->status, .arena = &command->arena};
     command->status.work = 0;
-    command->status.history_from = core->owners->past.complete_from;
+    command->status.history_from = core->owners->lock_history.complete_from;
     if (command->status.of_history)
-        tell_past(&look, &core->owners->past);
+        tell_past(&look, &core->owners->lock_history);
     else if (command->status.overflow.number != 0)
         tell_crowd(&look, &core->owners->locks.resources);
     else

@@ -91,14 +91,14 @@ static void session_text(const struct session *session, struct buf *buf)
 
 static uint64_t write_number(const struct owner *party)
 {
-    const struct wait *wait = &container_of(party, const struct write_wait, party)->wait;
+    const struct wait *wait = &container_of(party, const struct write_wait, owner)->wait;
     return wait->command == NULL ? 0 : wait->command->request;
 }
 
 /* What an ended session left; NULL: another. */
 static const struct deferred *kept_of(const struct owner *party)
 {
-    return party->kind == OWNER_WRITE ? container_of(party, const struct write_wait, party)->wait.kept : NULL;
+    return party->kind == OWNER_WRITE ? container_of(party, const struct write_wait, owner)->wait.deferred : NULL;
 }
 
 void describe_owner(const struct lock_owner *owner, struct buf *buf)

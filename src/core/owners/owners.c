@@ -9,7 +9,7 @@
 #include "base/check.h"
 #include "core/locks/resource.h"
 #include "core/owners/deferred.h"
-#include "core/owners/lock_past.h"
+#include "core/owners/lock_history.h"
 #include "core/owners/cost.h"
 #include "core/owners/cleanup_attempt.h"
 #include "core/owners/txn.h"
@@ -144,7 +144,7 @@ void owners__close(struct core *core)
     deadlines_deinit(&owners->wait_ends);
     deadlines_deinit(&owners->idles);
     lock_events_deinit(&owners->lock_events);
-    lock_past_deinit(&owners->past);
+    lock_history_deinit(&owners->lock_history);
     buf_deinit(&owners->finished_slow_waits);
     mem_free(owners);
     core->owners = NULL;
@@ -223,9 +223,9 @@ bool owners__index_is_unlocked(const struct core *core, struct slice index)
 
 /* --- What the table did ------------------------------------------------------------------------------------------- */
 
-static const struct turns *const turns_of_rows[COMMAND_TYPE_COUNT] = {
+static const struct wait_ops *const turns_of_rows[COMMAND_TYPE_COUNT] = {
 #define NEVER NULL
-#define WAITS(noun) &noun##__turns
+#define WAITS(noun) &noun##__wait_ops
 #define X(symbol, name, code, member, flags, turns) [COMMAND_##symbol] = turns,
 #include "core/step/commands.def"
 #undef X
@@ -233,9 +233,9 @@ static const struct turns *const turns_of_rows[COMMAND_TYPE_COUNT] = {
 #undef NEVER
 };
 
-const struct turns *owners__turns(const struct command *command)
+const struct wait_ops *owners__wait_ops(const struct command *command)
 {
-    return command == NULL ? &kept__turns : turns_of_rows[command->type];
+    return command == NULL ? &deferred__wait_ops : turns_of_rows[command->type];
 }
 
 int owners__before_commit(struct core *core)
@@ -247,10 +247,10 @@ int owners__before_commit(struct core *core)
         struct wait *wait;
         if ((request = lock_table_next_victim(&owners->locks)) != NULL) {
             wait = lock_request_user(request);
-            wait->turns->gives_way(core, wait);
+            wait->ops->on_deadlock(core, wait);
         } else if ((request = lock_table_next_granted(&owners->locks)) != NULL) {
             wait = lock_request_user(request);
-            wait->turns->granted(core, wait);
+            wait->ops->on_grant(core, wait);
         } else {
             return 0;
         }
@@ -277,9 +277,9 @@ static uint64_t things_since(const struct core *core, const struct taken *before
 static int turn(struct core *core, struct wait *wait)
 {
     if (!wait->ended)
-        return wait->turns->resumed(core, wait);
-    if (wait->turns->ended != NULL)
-        return wait->turns->ended(core, wait);
+        return wait->ops->resume(core, wait);
+    if (wait->ops->answer != NULL)
+        return wait->ops->answer(core, wait);
     wait__answer(core, wait);
     return 0;
 }
@@ -288,7 +288,7 @@ static int resume_one(struct core *core, struct wait *wait)
 {
     struct command *command = wait->command;
     struct taken before = taken_by(core);
-    uint64_t things = wait__things(wait);
+    uint64_t things = wait__cost(wait);
     int r = turn(core, wait);
     if (r == 0 && command != NULL)
         core__complete(core, command);
@@ -301,7 +301,7 @@ int owners__resume(struct core *core)
     struct owners *owners = core->owners;
     while (!list_empty(&owners->ready) && owners->cost_left > 0) {
         struct wait *wait = list_entry(owners->ready.next, struct wait, link);
-        wait__unready(core, wait);
+        wait__dequeue_ready(core, wait);
         core__begin(core, core->last_ts + 1);
         int r = resume_one(core, wait);
         if (r >= 0)
@@ -351,8 +351,8 @@ static void idle_out(struct core *core, struct txn *txn)
 static int time_out(struct core *core, struct wait *wait, size_t *left)
 {
     struct taken before = taken_by(core);
-    uint64_t things = wait__things(wait);
-    int r = wait->turns->timed_out(core, wait);
+    uint64_t things = wait__cost(wait);
+    int r = wait->ops->on_timeout(core, wait);
     cost_charge(left, things + things_since(core, &before));
     return r;
 }
@@ -510,7 +510,7 @@ int core__do_cancel(struct core *core, struct command *command)
         owners__cancel_host(core, host, "the server is shutting down");
         return 0;
     }
-    struct wait *wait = wait__requested(core, command->cancel.request);
+    struct wait *wait = wait__by_request(core, command->cancel.request);
     if (wait != NULL)
         wait__fail(core, wait, PROBLEM_LOCK_WAIT_TIMEOUT, "the connection of the request was closed while it waited");
     return 0;

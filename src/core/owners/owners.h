@@ -18,7 +18,7 @@
 #include "core/owners/hosts.h"
 #include "core/owners/owner.h"
 #include "core/owners/session.h"
-#include "core/owners/lock_past.h"
+#include "core/owners/lock_history.h"
 #include "core/owners/lock_event.h"
 
 struct core;
@@ -52,7 +52,7 @@ struct owners {
     struct deadlines wait_ends;
     struct deadlines idles;
     struct lock_events lock_events;
-    struct lock_past past;
+    struct lock_history lock_history;
     struct buf finished_slow_waits; /* lines about waits that were told as slow and have ended since the last look */
     size_t finished_slow_wait_count;
     size_t events_reported; /* of stories.count, as news */

@@ -474,7 +474,7 @@ static struct lock_codec_refs gather(const struct core *core, struct arena *aren
     list_for_each(link, &owners->waits)
     {
         struct wait *wait = list_entry(link, struct wait, of_all);
-        if (wait->party != NULL)
+        if (wait->write_owner != NULL)
             parties.owners[parties.owner_count++] = wait->owner;
         if (wait->request != NULL)
             parties.requests[parties.request_count++] = wait->request;
@@ -501,7 +501,7 @@ static void give_requests(struct codec *codec, struct owners *owners, const stru
             struct wait *wait = list_entry(link, struct wait, of_all);
             struct lock_request *request = next < parties->request_count ? parties->requests[next] : NULL;
             bool asks = asks_for(wait, request);
-            codec_require(codec, asks || wait->ended || (wait->ready_number > 0 && wait->kept != NULL));
+            codec_require(codec, asks || wait->ended || (wait->ready_number > 0 && wait->deferred != NULL));
             if (!asks)
                 continue;
             next++;
@@ -626,7 +626,7 @@ static void write_all(struct core *core, struct sections *sections)
     list_for_each(link, &owners->waits)
     {
         struct wait *wait = list_entry(link, struct wait, of_all);
-        code_wait(sections, core, &wait, NULL);
+        codec_wait(sections, core, &wait, NULL);
     }
 }
 
@@ -644,7 +644,7 @@ static void read_all(struct core *core, struct sections *sections, const struct 
     code_kept(sections, core);
     struct deferred_array kept = gather_kept(owners, sections->arena);
     for (size_t i = 0; i < counts->waits && !sections->bad; i++)
-        code_wait(sections, core, &wait, &kept);
+        codec_wait(sections, core, &wait, &kept);
     give_turns(sections, owners);
     if (!sections->bad)
         deferred__find_unrequested(core);

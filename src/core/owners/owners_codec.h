@@ -17,13 +17,13 @@ void codec_deadline(struct codec *codec, struct deadlines *all, struct deadline 
 void codec_command(struct codec *codec, struct command **command);
 
 /*
- * wait_code.c. A wait with its command, but for its request. One that is read is in all lists, and NULL where the sections are bad.
+ * wait_codec.c. A wait with its command, but for its request. One that is read is in all lists, and NULL where the sections are bad.
  * `kept`: all that is kept, in order of number, of those that are read.
  */
 struct deferred_array {
     struct deferred **items;
     size_t count;
 };
-void code_wait(struct sections *sections, struct core *core, struct wait **wait, const struct deferred_array *kept);
+void codec_wait(struct sections *sections, struct core *core, struct wait **wait, const struct deferred_array *kept);
 
 #endif

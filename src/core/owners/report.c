@@ -59,10 +59,10 @@ static void tell_waiting(struct wait *wait, uint64_t now, struct buf *lines)
     buf_byte(lines, '\n');
 }
 
-void wait__tell_end(struct core *core, const struct wait *wait)
+void wait__report_end(struct core *core, const struct wait *wait)
 {
     struct buf *lines = &core->owners->finished_slow_waits;
-    if (!wait->told || wait->request == NULL)
+    if (!wait->reported || wait->request == NULL)
         return;
     if (core->owners->finished_slow_wait_count++ >= LINES_MAX)
         return;
@@ -92,9 +92,9 @@ static void tell_slow(struct owners *owners, uint64_t now, uint64_t slow_us, str
         struct wait *wait = list_entry(link, struct wait, of_all);
         if (wait->since + slow_us > now)
             break; /* the others came later */
-        if (wait->told || wait->ready || wait->command == NULL)
+        if (wait->reported || wait->ready || wait->command == NULL)
             continue;
-        wait->told = true;
+        wait->reported = true;
         if (told++ < LINES_MAX)
             tell_waiting(wait, now, lines);
     }

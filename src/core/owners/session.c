@@ -15,9 +15,9 @@
 #include "core/documents/session_tombstone.h"
 #include "core/locks/lock.h"
 #include "core/locks/resource.h"
-#include "core/owners/admit.h"
+#include "core/owners/acquire.h"
 #include "core/owners/deferred.h"
-#include "core/owners/names.h"
+#include "core/owners/lock_resolve.h"
 #include "core/owners/owners.h"
 #include "core/owners/lock_event.h"
 #include "core/owners/cost.h"
@@ -250,9 +250,9 @@ static bool keep_removal(void *context, const struct write_item *removal, bool g
     struct core *core = keeping->core;
     if (gone)
         return false;
-    if (!admit__removal_held(core, keeping->session, removal)) {
+    if (!acquire__removal_is_blocked(core, keeping->session, removal)) {
         struct resource_name name = {removal->index, SLICE_NONE, removal->type, removal->id};
-        names__move(core, &name, SLICE_NONE); /* locks on it lie in its index now */
+        lock_resolve__move_document(core, &name, SLICE_NONE); /* locks on it lie in its index now */
         return false;
     }
     int r = deferred__add(core, keeping->session, removal, true);
@@ -413,7 +413,7 @@ static void look_at_lock(struct sparing *sparing, const struct resource *resourc
     if (place == NULL || place->spared)
         return;
     struct resource_name name = document ? resource_name(resource, &core->arena) : (struct resource_name){0};
-    if (document && (held || admit__document_held(core, sparing->session, &name)))
+    if (document && (held || acquire__document_is_blocked(core, sparing->session, &name)))
         spare_document(sparing, place, &name);
     place->spared = !document || place->held_count > core->limits.ephemeral_batch;
 }
@@ -489,7 +489,7 @@ static void move_gone(struct core *core, const struct resource *home, const stru
     struct resource_name name = {.index = index->name, .type = type, .id = id};
     core__work(core, WORK_LOCK);
     if (resource_document(&core->owners->locks.resources, home, type, id) != NULL)
-        names__move(core, &name, SLICE_NONE);
+        lock_resolve__move_document(core, &name, SLICE_NONE);
 }
 
 /* Documents in the table of locks that have gone lie nowhere any more. */
@@ -586,7 +586,7 @@ static int run_action(struct core *core, struct session *session, const struct w
     command->write.items[0] = *item;
     command->write.item_count = 1;
     core->shared_steps = &session->script_steps_left;
-    int r = admit__run_left(core, session, command);
+    int r = acquire__run_cleanup(core, session, command);
     core->shared_steps = NULL;
     if (r < 0)
         return tl_trace(r);

@@ -26,7 +26,7 @@
 #include "core/locks/lock_record_buf.h"
 #include "core/locks/resource.h"
 #include "core/owners/deferred.h"
-#include "core/owners/lock_past.h"
+#include "core/owners/lock_history.h"
 #include "core/owners/owners.h"
 #include "core/owners/owner.h"
 #include "core/owners/session.h"
@@ -192,7 +192,7 @@ void session__lock_changed(void *context, const struct lock_hold *hold, bool gon
 {
     struct owners *owners = context;
     struct core *core = owners->core;
-    lock_past_changed(&owners->past, hold, gone, core->ts);
+    lock_history_record_hold(&owners->lock_history, hold, gone, core->ts);
     if (owner_of(hold->owner)->kind != OWNER_SESSION)
         return;
     REQUIRE(core->open);

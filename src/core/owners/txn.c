@@ -27,7 +27,7 @@
 #include "core/owners/do_rename.h"
 #include "core/owners/owners.h"
 #include "core/owners/session.h"
-#include "core/owners/terms.h"
+#include "core/owners/command_owner.h"
 #include "core/owners/cost.h"
 #include "core/owners/wait.h"
 #include "core/step/core.h"
@@ -231,7 +231,7 @@ int core__do_txn_begin(struct core *core, struct command *command)
     struct txn_command *wanted = &command->txn;
     struct session *session = NULL;
     struct txn_outcome first;
-    if (!terms__session(core, command, &session) || !check_begin(core, command) ||
+    if (!command_owner__session(core, command, &session) || !check_begin(core, command) ||
         !find_first_try(core, command, &first))
         return 0;
     struct txn *txn = txn__make(core, wanted->id, session);
@@ -359,7 +359,7 @@ int core__do_txn_rollback(struct core *core, struct command *command)
     struct txn_outcome outcome;
     if (txn == NULL && command->txn.force)
         txn = txn__by_number(core, id);
-    if (txn != NULL && !belongs(txn, command->terms.session, &command->arena, &command->problem))
+    if (txn != NULL && !belongs(txn, command->owner.session, &command->arena, &command->problem))
         return 0;
     if (txn != NULL) {
         core->async_commit = txn->mode == TXN_QUERY;
@@ -429,14 +429,14 @@ static void visit_written(void *context, struct slice key, struct slice value)
     written->r = name_written(written->core, written->overlay, key, &name);
     if (written->r == 0)
         written->stale =
-            !terms__cover(written->core, written->command, &name, written->who, &written->command->problem);
+            !command_owner__check_token(written->core, written->command, &name, written->who, &written->command->problem);
 }
 
 /* Returns: 0; 1 when the token is not that of a lock which covers all that was written, a problem of the command; fatal codes. */
 static int check_token(struct core *core, const struct txn *txn, struct command *command)
 {
     struct written written = {.core = core, .who = &txn->owner, .overlay = txn->overlay, .command = command};
-    if (command->terms.fencing_token == 0 || txn->overlay == NULL)
+    if (command->owner.fencing_token == 0 || txn->overlay == NULL)
         return 0;
     overlay_each(txn->overlay, SPACE_DOCUMENTS, visit_written, &written);
     if (written.r < 0)
@@ -464,7 +464,7 @@ static struct wanted_documents find_wanted(struct core *core, const struct txn *
         wanted.names[wanted.count++] = resource_name(hold->resource, &core->arena);
     }
     size_t renamed_count;
-    const struct resource_name *renamed = rename__documents(core, txn->overlay, &renamed_count);
+    const struct resource_name *renamed = rename__locked_documents(core, txn->overlay, &renamed_count);
     for (size_t i = 0; i < renamed_count; i++) {
         wanted.names = arena_grow(&core->arena, wanted.names, wanted.count, &capacity, sizeof *wanted.names);
         wanted.names[wanted.count++] = renamed[i];
@@ -602,7 +602,7 @@ int core__do_txn_commit(struct core *core, struct command *command)
 {
     if (map_get(&core->owners->txns, command->txn.id) == NULL)
         return commit_again(core, command);
-    struct txn *txn = txn__find(core, command->txn.id, command->terms.session, &command->arena, &command->problem);
+    struct txn *txn = txn__find(core, command->txn.id, command->owner.session, &command->arena, &command->problem);
     if (txn == NULL)
         return 0;
     int r = check_token(core, txn, command);
@@ -635,7 +635,7 @@ static size_t bytes_of_items(const struct write_command *write)
 size_t core_bytes_to_write(const struct core *core, const struct command *command)
 {
     if (command->type == COMMAND_WRITE)
-        return command->terms.transaction.len > 0 ? 0 : bytes_of_items(&command->write);
+        return command->owner.transaction.len > 0 ? 0 : bytes_of_items(&command->write);
     if (command->type != COMMAND_TXN_COMMIT)
         return 0;
     const struct txn *txn = map_get(&core->owners->txns, command->txn.id);

@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 #include "core/locks/lock.h"
-#include "core/owners/lock_past.h"
+#include "core/owners/lock_history.h"
 #include "core/owners/owners.h"
 #include "core/owners/session.h"
 #include "core/owners/lock_event.h"
@@ -27,7 +27,7 @@ struct wait *wait__new(struct core *core, struct command *command, struct lock_o
                        struct txn *txn)
 {
     struct wait *wait = mem_zalloc(owner == NULL ? sizeof(struct write_wait) : sizeof *wait);
-    wait->turns = owners__turns(command);
+    wait->ops = owners__wait_ops(command);
     wait->command = command;
     wait->session = session;
     wait->txn = txn;
@@ -36,10 +36,10 @@ struct wait *wait__new(struct core *core, struct command *command, struct lock_o
     wait->since_ts = core->ts;
     wait->deadline.at = TL_TS_MAX;
     if (owner == NULL) {
-        wait->party = &container_of(wait, struct write_wait, wait)->party;
-        *wait->party = (struct owner){.kind = OWNER_WRITE, .session = session};
-        wait->owner = &wait->party->locks;
-        lock_owner_init(&core->owners->locks, wait->owner, session == NULL ? NULL : &session->owner.locks, wait->party);
+        wait->write_owner = &container_of(wait, struct write_wait, wait)->owner;
+        *wait->write_owner = (struct owner){.kind = OWNER_WRITE, .session = session};
+        wait->owner = &wait->write_owner->locks;
+        lock_owner_init(&core->owners->locks, wait->owner, session == NULL ? NULL : &session->owner.locks, wait->write_owner);
         wait->owner->autocommit = true;
     }
     return wait;
@@ -48,7 +48,7 @@ struct wait *wait__new(struct core *core, struct command *command, struct lock_o
 struct wait *wait__restore_ended(struct core *core, struct command *command)
 {
     struct wait *wait = mem_zalloc(sizeof *wait);
-    wait->turns = owners__turns(command);
+    wait->ops = owners__wait_ops(command);
     wait->command = command;
     wait->deadline.at = TL_TS_MAX;
     wait->ended = true;
@@ -56,14 +56,14 @@ struct wait *wait__restore_ended(struct core *core, struct command *command)
     return wait;
 }
 
-int wait__ask(struct core *core, struct wait *wait, const struct lock_spec *wants, size_t count, bool may_wait)
+int wait__acquire(struct core *core, struct wait *wait, const struct lock_spec *wants, size_t count, bool may_wait)
 {
     lock_request_free(wait->request);
     wait->request = lock_request_new(&core->owners->locks, wait->owner, wants, count, wait);
     return lock_request_start(wait->request, may_wait);
 }
 
-struct wait *wait__requested(const struct core *core, uint64_t number)
+struct wait *wait__by_request(const struct core *core, uint64_t number)
 {
     char key[8];
     return map_get(&core->owners->requests, request_key(number, key));
@@ -92,7 +92,7 @@ void wait__park(struct core *core, struct wait *wait, uint64_t deadline)
     deadline_set(&owners->wait_ends, &wait->deadline, deadline);
     if (again)
         return;
-    wait->place = lock_request_queue_position(wait->request);
+    wait->queue_position = lock_request_queue_position(wait->request);
     if (!list_linked(&wait->of_all))
         wait__restore(core, wait, wait->command != NULL && wait->command->request != 0);
     if (wait->txn != NULL)
@@ -118,9 +118,9 @@ static void stop_waiting(struct core *core, struct wait *wait)
     if (!list_linked(&wait->of_all) || wait->ended)
         return;
     if (wait->until != 0) {
-        wait__tell_end(core, wait);
+        wait__report_end(core, wait);
         count_end(core, wait);
-        lock_past_waited(&owners->past, wait, core->ts);
+        lock_history_record_wait(&owners->lock_history, wait, core->ts);
     }
     deadline_set(&owners->wait_ends, &wait->deadline, TL_TS_MAX);
     if (wait->session != NULL)
@@ -135,15 +135,15 @@ static void stop_waiting(struct core *core, struct wait *wait)
 static void drop_locks(struct core *core, struct wait *wait)
 {
     lock_request_free(tl_steal(wait->request));
-    if (wait->party != NULL) {
+    if (wait->write_owner != NULL) {
         lock_release_all(&core->owners->locks, wait->owner);
         lock_owner_deinit(wait->owner);
     }
-    wait->party = NULL;
+    wait->write_owner = NULL;
     wait->owner = NULL;
 }
 
-void wait__unready(struct core *core, struct wait *wait)
+void wait__dequeue_ready(struct core *core, struct wait *wait)
 {
     struct owners *owners = core->owners;
     list_remove(&wait->link);
@@ -164,7 +164,7 @@ void wait__free(struct core *core, struct wait *wait)
     if (wait->deadline.at < TL_TS_MAX) /* of one that was read from what is damaged */
         deadline_set(&owners->wait_ends, &wait->deadline, TL_TS_MAX);
     if (wait->ready)
-        wait__unready(core, wait);
+        wait__dequeue_ready(core, wait);
     drop_locks(core, wait);
     mem_free(wait);
 }
@@ -184,7 +184,7 @@ void wait__end_later(struct core *core, struct wait *wait)
     wait->session = NULL;
     wait->txn = NULL;
     wait->ended = true;
-    wait__ready(core, wait);
+    wait__enqueue_ready(core, wait);
 }
 
 void wait__answer(struct core *core, struct wait *wait)
@@ -200,8 +200,8 @@ static void end(struct core *core, struct wait *wait, bool now)
     struct txn *txn = wait->txn;
     /* A session has no lock that nobody was told of. */
     if (wait->ready && wait->command->type == COMMAND_LOCK)
-        lock_request_undo(wait->request, wait->granted);
-    if (now && wait->left == NULL) {
+        lock_request_undo(wait->request, wait->granted_ts);
+    if (now && wait->pending_items == NULL) {
         wait__answer(core, wait);
         core__complete(core, command);
     } else {
@@ -239,7 +239,7 @@ void wait__end(struct core *core, struct wait *wait, enum problem_type type, con
     end(core, wait, now);
 }
 
-void wait__ready(struct core *core, struct wait *wait)
+void wait__enqueue_ready(struct core *core, struct wait *wait)
 {
     struct owners *owners = core->owners;
     if (wait->ready)
@@ -255,28 +255,28 @@ void wait__ready(struct core *core, struct wait *wait)
 static size_t items_left(const struct wait *wait)
 {
     const struct write_command *write = &wait->command->write;
-    size_t count = wait->left == NULL ? write->item_count : 0;
-    for (size_t i = 0; wait->left != NULL && i < write->item_count; i++)
-        count += wait->left[i];
+    size_t count = wait->pending_items == NULL ? write->item_count : 0;
+    for (size_t i = 0; wait->pending_items != NULL && i < write->item_count; i++)
+        count += wait->pending_items[i];
     return count > 0 ? count : 1;
 }
 
-size_t wait__things(const struct wait *wait)
+size_t wait__cost(const struct wait *wait)
 {
     const struct command *command = wait->command;
     size_t things = 1;
     if (command != NULL && command->type == COMMAND_WRITE)
         things = items_left(wait);
-    else if (command != NULL && (command->type == COMMAND_RENAME || command_is(command->type, COMMAND_CHANGES_INDEX)))
+    else if (command != NULL && (command->type == COMMAND_RENAME || command_is(command->type, COMMAND_DDL)))
         things = DDL_COST;
     return things + (wait->request == NULL ? 0 : lock_request_spec_count(wait->request) / LOCKS_PER_COST);
 }
 
-int wait__timed_out(struct core *core, struct wait *wait)
+int wait__on_timeout(struct core *core, struct wait *wait)
 {
     struct command *command = wait->command;
     struct txn *txn = wait->txn;
-    wait__explain(wait, PROBLEM_LOCK_WAIT_TIMEOUT, HOLDERS_TOLD_MAX, &command->arena, &command->problem);
+    wait__explain(wait, PROBLEM_LOCK_WAIT_TIMEOUT, HOLDERS_REPORTED_MAX, &command->arena, &command->problem);
     wait__free(core, wait);
     core__complete(core, command);
     if (txn != NULL)
@@ -284,7 +284,7 @@ int wait__timed_out(struct core *core, struct wait *wait)
     return 0;
 }
 
-void wait__gives_way(struct core *core, struct wait *wait)
+void wait__on_deadlock(struct core *core, struct wait *wait)
 {
     struct command *command = wait->command;
     struct txn *txn = wait->txn;
@@ -302,7 +302,7 @@ void wait__gives_way(struct core *core, struct wait *wait)
 void wait__explain(struct wait *wait, enum problem_type type, size_t holders_max, struct arena *arena,
                    struct problem *ret_problem)
 {
-    struct lock_conflict conflicts[HOLDERS_TOLD_MAX];
+    struct lock_conflict conflicts[HOLDERS_REPORTED_MAX];
     size_t count = lock_request_conflicts(wait->request, conflicts, holders_max);
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     struct buf details = BUF_INIT(BUF_UNLIMITED);
@@ -325,12 +325,12 @@ void wait__explain_briefly(struct arena *arena, enum problem_type type, struct p
     problem_set(ret_problem, arena, type, WRITE_LOCK_IS_HELD);
 }
 
-bool wait__full(const struct core *core)
+bool wait__limit_reached(const struct core *core)
 {
     return core->owners->locks.waiting_count + core->owners->ready_count >= core->limits.waiters_max;
 }
 
-void wait__explain_full(const struct core *core, struct arena *arena, struct problem *ret_problem)
+void wait__explain_limit(const struct core *core, struct arena *arena, struct problem *ret_problem)
 {
     problem_set(ret_problem, arena, PROBLEM_LIMIT_EXCEEDED, "[%zu] requests wait for locks already",
                 core->limits.waiters_max);
@@ -340,7 +340,7 @@ void wait__explain_conflict(const struct core *core, struct wait *wait, bool wou
 {
     struct command *command = wait->command;
     if (would_wait)
-        wait__explain_full(core, &command->arena, &command->problem);
+        wait__explain_limit(core, &command->arena, &command->problem);
     else
-        wait__explain(wait, type, HOLDERS_TOLD_MAX, &command->arena, &command->problem);
+        wait__explain(wait, type, HOLDERS_REPORTED_MAX, &command->arena, &command->problem);
 }

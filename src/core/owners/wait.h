@@ -18,35 +18,35 @@ struct txn;
  * What becomes of a command that waits for locks: its row in commands.def names them. Each ends the wait or makes it ready to go
  * on in a unit of its own; those that complete the command have freed the wait.
  */
-struct turns {
+struct wait_ops {
     /* Its locks were granted, in the unit that let go of them. */
-    void (*granted)(struct core *core, struct wait *wait);
+    void (*on_grant)(struct core *core, struct wait *wait);
     /* It was made ready: goes on in a unit of its own. Returns: 0 it is done, the wait is free; CORE_WAITS; fatal codes. */
-    int (*resumed)(struct core *core, struct wait *wait);
+    int (*resume)(struct core *core, struct wait *wait);
     /* Its deadline has passed. Returns: 0; fatal codes. */
-    int (*timed_out)(struct core *core, struct wait *wait);
+    int (*on_timeout)(struct core *core, struct wait *wait);
     /* It is the victim of a deadlock, whose story is its cause. */
-    void (*gives_way)(struct core *core, struct wait *wait);
+    void (*on_deadlock)(struct core *core, struct wait *wait);
     /* It has ended, and is answered now with its cause. Returns: as resumed(). NULL: wait__answer(). */
-    int (*ended)(struct core *core, struct wait *wait);
+    int (*answer)(struct core *core, struct wait *wait);
 };
-extern const struct turns write__turns;    /* admit.c */
-extern const struct turns change__turns;   /* admit_change.c */
-extern const struct turns lock__turns;     /* do_lock.c */
-extern const struct turns txn_lock__turns; /* do_lock.c */
-extern const struct turns rename__turns;   /* do_rename.c */
-extern const struct turns kept__turns;     /* deferred.c; of no command */
+extern const struct wait_ops write__wait_ops;    /* acquire.c */
+extern const struct wait_ops change__wait_ops;   /* acquire_ddl.c */
+extern const struct wait_ops lock__wait_ops;     /* do_lock.c */
+extern const struct wait_ops txn_lock__wait_ops; /* do_lock.c */
+extern const struct wait_ops rename__wait_ops;   /* do_rename.c */
+extern const struct wait_ops deferred__wait_ops;     /* deferred.c; of no command */
 
 /*
  * A command that waits for its locks; or is *ready*: it was granted them and is about to go on, with this step or a later one; or has
  * *ended*, for its cause, and is about to be answered: then it is nobody's, nobody finds it, and it has no request.
  */
 struct wait {
-    const struct turns *turns;
-    struct owner *party;      /* of its write_wait; NULL: its owner is a session or a transaction, or it has ended */
+    const struct wait_ops *ops;
+    struct owner *write_owner;      /* of its write_wait; NULL: its owner is a session or a transaction, or it has ended */
     struct lock_owner *owner; /* whose request it is; NULL: it has ended */
     struct command *command;  /* NULL: what an ended session left */
-    struct deferred *kept;        /* with no command: which; else NULL */
+    struct deferred *deferred;        /* with no command: which; else NULL */
     struct lock_request *request; /* ready, what is kept may need none */
     struct session *session;  /* that it ends with; NULL: none */
     struct txn *txn;          /* NULL: none */
@@ -55,15 +55,15 @@ struct wait {
     uint64_t since;           /* by the clock */
     tl_ts since_ts;
     size_t bytes;          /* it takes with its command, since it began to wait */
-    size_t place;          /* how many stood ahead when it began to wait */
+    size_t queue_position;          /* how many stood ahead when it began to wait */
     bool ready;            /* it is in owners->ready */
     bool ended;            /* ready, to be answered with its cause */
     uint64_t ready_number; /* its place there */
     uint64_t names_epoch;  /* of a LOCK: core->names_epoch when it asked */
-    tl_ts granted;         /* of a LOCK that must look again what its names mean: when it was granted */
-    bool told;             /* as one that lasts; report.c */
+    tl_ts granted_ts;         /* of a LOCK that must look again what its names mean: when it was granted */
+    bool reported;             /* as one that lasts; report.c */
     struct problem *cause; /* why it must fail, in the command's arena; NULL: it goes on */
-    bool *left;            /* of a bulk: the items still to run, in the command's arena; NULL: all */
+    bool *pending_items;            /* of a bulk: the items still to run, in the command's arena; NULL: all */
     struct list of_all;    /* in owners->waits, in order of arrival */
     struct list of_session;
     struct list link; /* in owners->ready */
@@ -72,17 +72,17 @@ struct wait {
 /* One of a write that is nobody's, and so a party itself. */
 struct write_wait {
     struct wait wait;
-    struct owner party; /* OWNER_WRITE */
+    struct owner owner; /* OWNER_WRITE */
 };
 
 /* The turns of a command's row; of NULL those of what waits without a command. */
-const struct turns *owners__turns(const struct command *command);
+const struct wait_ops *owners__wait_ops(const struct command *command);
 
 /* Makes a wait for a command; `owner` NULL: it gets one of its own that belongs to `session`. */
 struct wait *wait__new(struct core *core, struct command *command, struct lock_owner *owner, struct session *session,
                        struct txn *txn);
 /* Asks for wants, in place of what it asked for before. Returns: as lock_request_start(). */
-int wait__ask(struct core *core, struct wait *wait, const struct lock_spec *wants, size_t count,
+int wait__acquire(struct core *core, struct wait *wait, const struct lock_spec *wants, size_t count,
               bool may_wait) TL_MUST_USE;
 /* Begins to wait until `deadline`. */
 void wait__park(struct core *core, struct wait *wait, uint64_t deadline);
@@ -91,7 +91,7 @@ void wait__restore(struct core *core, struct wait *wait, bool named);
 /* Makes one that has ended, as it was saved. */
 struct wait *wait__restore_ended(struct core *core, struct command *command);
 /* Returns: the wait that CANCEL finds by the number of a command; NULL: none. */
-struct wait *wait__requested(const struct core *core, uint64_t number);
+struct wait *wait__by_request(const struct core *core, uint64_t number);
 /* Takes it out of everything and frees it; a write's own locks are released. */
 void wait__free(struct core *core, struct wait *wait);
 /*
@@ -106,28 +106,28 @@ void wait__end_later(struct core *core, struct wait *wait);
 /* Gives the command of one that has ended its cause, as a whole, and frees the wait. */
 void wait__answer(struct core *core, struct wait *wait);
 /* Returns: how many things it counts as when it goes on, beside what its scripts take and its sources are. */
-size_t wait__things(const struct wait *wait);
+size_t wait__cost(const struct wait *wait);
 /* Returns: where to say why it must fail, or the cause that was said. Requires: it has a command. */
 struct problem *wait__cause(struct wait *wait);
 /* Fills a problem with who stands against what a wait has asked for. `arena` takes its texts. */
-enum { HOLDERS_TOLD_MAX = 100 };
+enum { HOLDERS_REPORTED_MAX = 100 };
 void wait__explain(struct wait *wait, enum problem_type type, size_t holders_max, struct arena *arena,
                    struct problem *ret_problem);
 /* The same without names, where others of the same command were told them. */
 void wait__explain_briefly(struct arena *arena, enum problem_type type, struct problem *ret_problem);
 /* Whether so many wait that no other may: who would have to is told so at once. What is free is granted all the same. */
-bool wait__full(const struct core *core);
-void wait__explain_full(const struct core *core, struct arena *arena, struct problem *ret_problem);
+bool wait__limit_reached(const struct core *core);
+void wait__explain_limit(const struct core *core, struct arena *arena, struct problem *ret_problem);
 /* Says in its command why a wait gets nothing: `would_wait`, but so many do; or it must not, or not any more, and who has it (`type`). */
 void wait__explain_conflict(const struct core *core, struct wait *wait, bool would_wait, enum problem_type type);
 /* Makes a wait ready to go on in a unit of its own. As a turn: granted. */
-void wait__ready(struct core *core, struct wait *wait);
+void wait__enqueue_ready(struct core *core, struct wait *wait);
 /* It is its turn. */
-void wait__unready(struct core *core, struct wait *wait);
+void wait__dequeue_ready(struct core *core, struct wait *wait);
 /* Turns that many share: the command is told why, what it belongs to goes on or, after a deadlock, is rolled back. */
-int wait__timed_out(struct core *core, struct wait *wait) TL_MUST_USE;
-void wait__gives_way(struct core *core, struct wait *wait);
+int wait__on_timeout(struct core *core, struct wait *wait) TL_MUST_USE;
+void wait__on_deadlock(struct core *core, struct wait *wait);
 /* Notes the end of a wait that was told as slow (report.c). */
-void wait__tell_end(struct core *core, const struct wait *wait);
+void wait__report_end(struct core *core, const struct wait *wait);
 
 #endif

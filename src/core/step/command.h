@@ -38,7 +38,7 @@ enum command_flags {
     COMMAND_WRITES_NOTHING = 1 << 1, /* writes nothing, so it runs whatever the disk says */
     COMMAND_ALWAYS_ADMITTED = 1 << 2,   /* ends, gives back or keeps what somebody holds: must get through where all is full */
     COMMAND_OWNED = 1 << 3,      /* `terms` count */
-    COMMAND_CHANGES_INDEX =
+    COMMAND_DDL =
         1 << 4, /* other people's locks on indices may stand against it, its terms' session passes its own */
     COMMAND_WHOLE_INDEX = 1 << 5, /* such a change concerns all that is in the index */
     COMMAND_TXN_BOUNDARY = 1 << 6,    /* begins or ends transactions: of a query transaction nothing must be durable */
@@ -48,7 +48,7 @@ enum command_flags {
 /* --- Who asks ----------------------------------------------------------------------------------------------------- */
 
 /* On whose behalf a command with an owner runs (COMMAND_OWNED in its row), and how long it waits for locks. */
-struct owner_terms {
+struct command_owner {
     struct slice session;     /* text id: whose locks it passes; of a transaction: whose it must be; empty: not said */
     struct slice transaction; /* text id; empty: none */
     tl_ts fencing_token;      /* of locks that must be held now on all that it changes; 0: none named */
@@ -252,7 +252,7 @@ struct lock_command {
     size_t target_count;
     tl_ts fencing_token; /* out */
     uint64_t waited_us;  /* out */
-    size_t queue_place;  /* out: how many requests were ahead when it began to wait */
+    size_t queue_position;  /* out: how many requests were ahead when it began to wait */
     bool *
         index_missing; /* out, LOCK: of each target, whether there is nothing by the name of its index; NULL: none is so */
     size_t released; /* out, UNLOCK */
@@ -496,7 +496,7 @@ struct command {
     tl_ts ts;           /* given by the journal; on completion the timestamp at which it took effect */
     uint64_t clock;     /* given by the journal: what durations are measured by, in us; README.md, "Two times" */
     struct arena arena; /* inputs and results */
-    struct owner_terms terms;
+    struct command_owner owner;
     union {
         struct write_command write;
         struct index_command index;

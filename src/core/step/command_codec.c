@@ -340,7 +340,7 @@ unsigned command_opcode(enum command_type type)
     return codes[type];
 }
 
-static void code_terms(struct codec *codec, struct owner_terms *terms)
+static void code_terms(struct codec *codec, struct command_owner *terms)
 {
     codec_slice(codec, &terms->session);
     codec_slice(codec, &terms->transaction);
@@ -352,7 +352,7 @@ static void code_inputs(struct codec *codec, struct command *command)
 {
     codec_number(codec, &command->request);
     if (command_is(command->type, COMMAND_OWNED))
-        code_terms(codec, &command->terms);
+        code_terms(codec, &command->owner);
     switch (command->type) {
 #define X(symbol, name, code, member, flags, turns) \
     case COMMAND_##symbol:                          \

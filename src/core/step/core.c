@@ -428,7 +428,7 @@ static int run(struct core *core, struct command *command)
     int r, written;
 
     core__begin(core, command->ts);
-    r = command_is(command->type, COMMAND_CHANGES_INDEX) ? owners__change(core, command) : core__handle(core, command);
+    r = command_is(command->type, COMMAND_DDL) ? owners__run_ddl(core, command) : core__handle(core, command);
     if (r == 0)
         core__complete(core, command);
     if (r >= 0)

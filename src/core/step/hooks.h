@@ -62,7 +62,7 @@ int owners__write(struct core *core, struct command *command) TL_MUST_USE;
 /*
  * Runs the handler of a command that changes indices, once no lock of anybody else stands against it. As a handler.
  */
-int owners__change(struct core *core, struct command *command) TL_MUST_USE;
+int owners__run_ddl(struct core *core, struct command *command) TL_MUST_USE;
 /*
  * Checks that a session may be given a document to live with it. Returns: 0; 1: *ret_problem says why not.
  */

@@ -495,8 +495,8 @@ static void done_write(struct world *world, struct meant *meant, struct command 
     op.type = type_of(result->type);
     if (op.index < 0 || op.type < 0)
         fail(world, "a write went where there is nothing");
-    if (command->terms.fencing_token != 0)
-        judge_token(world, meant->session, command->terms.fencing_token, &op);
+    if (command->owner.fencing_token != 0)
+        judge_token(world, meant->session, command->owner.fencing_token, &op);
     bool made = !world->state.names[op.index].index;
     if (world->state.names[op.index].blocked || world->state.names[op.index].closed)
         fail(world, "%s wrote to %s, which is closed or blocked", meant->actor->id, names[op.index]);
@@ -504,7 +504,7 @@ static void done_write(struct world *world, struct meant *meant, struct command 
     if (made)
         judge_change(world, meant->session, op.index, true);
     world->state.names[op.index].index = true;
-    if (command->terms.transaction.len == 0)
+    if (command->owner.transaction.len == 0)
         set_value(&world->state, op.index, &op);
     else if (meant->actor->op_count < OPS)
         meant->actor->ops[meant->actor->op_count++] = op;
@@ -842,7 +842,7 @@ static void complete(struct world *world, struct command *command)
         if (command->problem.type == PROBLEM_DEADLOCK_DETECTED ||
             command->problem.type == PROBLEM_TRANSACTION_ABORTED ||
             command->problem.type == PROBLEM_TRANSACTION_MISSING)
-            if (command->terms.transaction.len > 0 || command->type == COMMAND_TXN_COMMIT)
+            if (command->owner.transaction.len > 0 || command->type == COMMAND_TXN_COMMIT)
                 end_txn(meant->actor);
         return;
     }
@@ -957,7 +957,7 @@ static struct command *make(struct world *world, enum command_type type, struct 
     aim(world, meant);
     meant->lock = (struct held){.session = meant->session, .name = meant->op.name, .type = -1, .id = -1};
     command->context = meant;
-    command->terms.timeout_us = below(world, 3) == 0 ? 0 : (uint64_t)(1 + below(world, 5)) * TL_SECOND;
+    command->owner.timeout_us = below(world, 3) == 0 ? 0 : (uint64_t)(1 + below(world, 5)) * TL_SECOND;
     *ret_meant = meant;
     return command;
 }
@@ -993,12 +993,12 @@ static void do_write(struct world *world, struct actor *actor, bool in_txn)
     command->write.items = item;
     command->write.item_count = 1;
     if (in_txn) {
-        command->terms.transaction = slice_from(actor->id);
+        command->owner.transaction = slice_from(actor->id);
     } else if (meant->session >= 0) {
         const struct held *lock = &world->locks[below(world, 2 * LOCKS / SESSIONS)];
-        command->terms.session = slice_from(actor->id);
+        command->owner.session = slice_from(actor->id);
         if (lock->used)
-            command->terms.fencing_token = lock->token;
+            command->owner.fencing_token = lock->token;
     }
     tell(world, actor, item->op == WRITE_DELETE ? "deletes in" : "writes to", names[meant->op.name]);
     if (world->tells)
@@ -1031,7 +1031,7 @@ static void do_read(struct world *world, struct actor *actor)
     }
     command->txn_lock.targets = target;
     command->txn_lock.target_count = 1;
-    command->terms.transaction = slice_from(actor->id);
+    command->owner.transaction = slice_from(actor->id);
     tell(world, actor, "reads", target->index.data);
     if (world->tells && target->id.data != NULL)
         printf("        type %.*s id %s\n", SLICE_ARG(target->type), ids[meant->op.id]);
@@ -1117,7 +1117,7 @@ static void do_lock(struct world *world, struct actor *actor)
     }
     command->lock.targets = target;
     command->lock.target_count = 1;
-    command->terms.session = slice_from(actor->id);
+    command->owner.session = slice_from(actor->id);
     tell(world, actor, "locks", lock->name < 0 ? "everything" : names[lock->name]);
     if (world->tells)
         printf("        mode %d type %d id %d\n", lock->mode, lock->type, lock->id);
@@ -1128,7 +1128,7 @@ static void do_unlock(struct world *world, struct actor *actor)
 {
     struct meant *meant;
     struct command *command = make(world, COMMAND_UNLOCK, actor, &meant);
-    command->terms.session = slice_from(actor->id);
+    command->owner.session = slice_from(actor->id);
     tell(world, actor, "unlocks", "");
     step(world, command);
 }
@@ -1157,7 +1157,7 @@ static void do_change(struct world *world, struct actor *actor)
         type = COMMAND_ALIASES_UPDATE;
     struct command *command = make(world, type, actor, &meant);
     if (meant->session >= 0)
-        command->terms.session = slice_from(actor->id);
+        command->owner.session = slice_from(actor->id);
     if (type == COMMAND_ALIASES_UPDATE) {
         if (is_about_aliases(world))
             meant->op.name = below(world, 2);

@@ -93,7 +93,7 @@ static void note(const struct command *command, struct buf *text)
     case COMMAND_WRITE: note_results(command, text); break;
     case COMMAND_LOCK:
         buf_printf(text, "  %" PRIu64 " %" PRIu64 " %zu\n", command->lock.fencing_token, command->lock.waited_us,
-                   command->lock.queue_place);
+                   command->lock.queue_position);
         break;
     case COMMAND_TXN_LOCK: buf_printf(text, "  %" PRIu64 "\n", command->txn_lock.read_ts); break;
     case COMMAND_TXN_COMMIT:

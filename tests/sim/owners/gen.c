@@ -500,7 +500,7 @@ static void print_write(const struct om_op *op, struct command *command)
         .item_count = (size_t)op->count,
         .atomic = op->atomic,
     };
-    command->terms = (struct owner_terms){
+    command->owner = (struct command_owner){
         .session = session_id(&command->arena, op->session),
         .transaction = txn_id(&command->arena, op->txn),
         .fencing_token = op->token,
@@ -522,31 +522,31 @@ static void print_session(const struct om_op *op, struct command *command)
 
 static void print_lock(const struct om_op *op, struct command *command)
 {
-    command->terms.session = session_id(&command->arena, op->session);
-    command->terms.transaction = txn_id(&command->arena, op->txn);
+    command->owner.session = session_id(&command->arena, op->session);
+    command->owner.transaction = txn_id(&command->arena, op->txn);
     command->lock.targets = print_targets(&command->arena, op);
     command->lock.target_count = (size_t)op->count;
-    command->terms.timeout_us = op->us;
+    command->owner.timeout_us = op->us;
 }
 
 static void print_read(const struct om_op *op, struct command *command)
 {
-    command->terms.transaction = txn_id(&command->arena, op->txn);
-    command->terms.session = session_id(&command->arena, op->session);
+    command->owner.transaction = txn_id(&command->arena, op->txn);
+    command->owner.session = session_id(&command->arena, op->session);
     command->txn_lock.targets = print_targets(&command->arena, op);
     command->txn_lock.target_count = (size_t)op->count;
-    command->terms.timeout_us = op->us;
+    command->owner.timeout_us = op->us;
 }
 
 static void print_txn(const struct om_op *op, struct command *command)
 {
     command->txn.id = txn_id(&command->arena, op->txn);
     command->txn.mode = op->query ? TXN_QUERY : TXN_UPDATE;
-    command->terms.session = session_id(&command->arena, op->session);
+    command->owner.session = session_id(&command->arena, op->session);
     command->txn.read_ts = op->read_ts;
     if (op->retry_of != 0)
         command->txn.retry_of = txn_id(&command->arena, op->retry_of);
-    command->terms.fencing_token = op->token;
+    command->owner.fencing_token = op->token;
     command->txn.idle_us = op->us;
     command->txn.of_host = op->host != 0;
 }
@@ -554,8 +554,8 @@ static void print_txn(const struct om_op *op, struct command *command)
 static void print_change(const struct om_op *op, struct command *command)
 {
     command->index.name = slice_from(gen_index_names[op->index]);
-    command->terms.session = session_id(&command->arena, op->session);
-    command->terms.timeout_us = op->us;
+    command->owner.session = session_id(&command->arena, op->session);
+    command->owner.timeout_us = op->us;
     if (op->kind == OP_PUT_MAPPING)
         command->index.body = SLICE_LIT("{\"properties\":{\"w\":{\"type\":\"long\"}}}");
     if (op->kind == OP_BLOCK)
@@ -566,7 +566,7 @@ static void print_change(const struct om_op *op, struct command *command)
 
 static void print_rename(const struct om_op *op, struct command *command)
 {
-    command->terms = (struct owner_terms){
+    command->owner = (struct command_owner){
         .session = session_id(&command->arena, op->session),
         .transaction = txn_id(&command->arena, op->txn),
         .fencing_token = op->token,

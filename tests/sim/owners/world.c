@@ -60,7 +60,7 @@ static uint64_t name_of(const struct lock_request *request)
 {
     const struct wait *wait = lock_request_user(request);
 
-    return wait->command != NULL ? wait->command->request : om_left(wait->kept->number);
+    return wait->command != NULL ? wait->command->request : om_left(wait->deferred->number);
 }
 
 static void on_deadlock(void *context, struct lock_request *victim, const struct wait_edge *steps, size_t count,

@@ -159,13 +159,13 @@ static void gen_write(struct gen *gen, struct command *command)
     command->write.item_count = size < 7 ? 1 : size < 11 ? 1 + below(gen, 6) : 20 + below(gen, 30);
     command->write.items = some_items(gen, arena, command->write.item_count);
     command->write.atomic = command->write.item_count > 1 && one_in(gen, 3);
-    command->terms.timeout_us = some_wait(gen);
+    command->owner.timeout_us = some_wait(gen);
     if (one_in(gen, 3))
-        command->terms.transaction = some_txn(gen, arena);
+        command->owner.transaction = some_txn(gen, arena);
     else if (one_in(gen, 3))
-        command->terms.session = some_session(gen, arena);
+        command->owner.session = some_session(gen, arena);
     if (one_in(gen, 15))
-        command->terms.fencing_token = SOME(gen, gen->tokens);
+        command->owner.fencing_token = SOME(gen, gen->tokens);
 }
 
 /* --- Sessions, locks, transactions -------------------------------------------------------------------------------- */
@@ -223,10 +223,10 @@ static void gen_lock(struct gen *gen, struct command *command)
     struct arena *arena = &command->arena;
 
     if (command->type == COMMAND_LOCK && one_in(gen, 6))
-        command->terms.transaction = some_txn(gen, arena);
+        command->owner.transaction = some_txn(gen, arena);
     else
-        command->terms.session = some_session(gen, arena);
-    command->terms.timeout_us = some_wait(gen);
+        command->owner.session = some_session(gen, arena);
+    command->owner.timeout_us = some_wait(gen);
     if (command->type == COMMAND_LOCK || one_in(gen, 2))
         command->lock.targets = some_targets(gen, arena, &command->lock.target_count);
 }
@@ -242,7 +242,7 @@ static void gen_begin(struct gen *gen, struct command *command)
     if (one_in(gen, 4))
         command->txn.retry_of = some_first_try(gen, arena);
     if (one_in(gen, 2))
-        command->terms.session = some_session(gen, arena);
+        command->owner.session = some_session(gen, arena);
 }
 
 static void gen_read(struct gen *gen, struct command *command)
@@ -250,8 +250,8 @@ static void gen_read(struct gen *gen, struct command *command)
     struct arena *arena = &command->arena;
     struct txn_lock_command *lock = &command->txn_lock;
 
-    command->terms.transaction = some_txn(gen, arena);
-    command->terms.timeout_us = some_wait(gen);
+    command->owner.transaction = some_txn(gen, arena);
+    command->owner.timeout_us = some_wait(gen);
     lock->targets = some_targets(gen, arena, &lock->target_count);
     for (size_t i = 0; i < lock->target_count; i++) {
         struct lock_target *target = &lock->targets[i];
@@ -268,7 +268,7 @@ static void gen_end(struct gen *gen, struct command *command)
 {
     command->txn.id = some_txn(gen, &command->arena);
     if (command->type == COMMAND_TXN_COMMIT && one_in(gen, 20))
-        command->terms.fencing_token = SOME(gen, gen->tokens);
+        command->owner.fencing_token = SOME(gen, gen->tokens);
 }
 
 static void gen_cancel(struct gen *gen, struct command *command)
@@ -294,9 +294,9 @@ static void gen_nothing(struct gen *gen, struct command *command)
 
 static void fill_terms(struct gen *gen, struct command *command)
 {
-    command->terms.timeout_us = some_wait(gen);
+    command->owner.timeout_us = some_wait(gen);
     if (one_in(gen, 2))
-        command->terms.session = some_session(gen, &command->arena);
+        command->owner.session = some_session(gen, &command->arena);
 }
 
 static void gen_index(struct gen *gen, struct command *command)

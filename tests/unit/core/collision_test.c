@@ -88,7 +88,7 @@ static void test_locks_on_documents(void **state)
     open->session.ttl_us = 60 * TL_SECOND;
     assert_int_equal(fixture_run(&box, open, 1)->problem.type, PROBLEM_NONE);
     struct command *lock = command_new(COMMAND_LOCK, DIALECT_7);
-    lock->terms.session = SLICE_LIT("s");
+    lock->owner.session = SLICE_LIT("s");
     lock->lock.targets = arena_zalloc(&lock->arena, LOCKS * sizeof *lock->lock.targets);
     lock->lock.target_count = LOCKS;
     for (size_t i = 0; i < LOCKS; i++)

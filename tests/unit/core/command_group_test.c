@@ -264,8 +264,8 @@ static struct command *lock(struct core_fixture *box, const char *id, uint16_t h
     struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
 
     command->request = (uint64_t)host << HOST_SHIFT | box->now;
-    command->terms.session = slice_from(id);
-    command->terms.timeout_us = 60 * TL_SECOND;
+    command->owner.session = slice_from(id);
+    command->owner.timeout_us = 60 * TL_SECOND;
     command->lock.targets = arena_zalloc(&command->arena, sizeof(struct lock_target));
     command->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs"), .id = SLICE_LIT("1")};
     command->lock.target_count = 1;

@@ -475,7 +475,7 @@ static void lock_in(struct core_fixture *box, const char *session, const char *i
     open->session.ttl_us = 3600 * TL_SECOND;
     fixture_run(box, open, 1);
     struct command *lock = command_new(COMMAND_LOCK, DIALECT_7);
-    lock->terms.session = slice_from(session);
+    lock->owner.session = slice_from(session);
     lock->lock.targets = arena_zalloc(&lock->arena, sizeof *lock->lock.targets);
     lock->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = slice_from(index), .id = slice_from(id)};
     lock->lock.target_count = 1;
@@ -679,7 +679,7 @@ static void a_missing_index_is_made_but_not_by_a_delete(void **state)
 static void run_lock(struct core_fixture *box, enum command_type type)
 {
     struct command *command = command_new(type, DIALECT_7);
-    command->terms.session = SLICE_LIT("s1");
+    command->owner.session = SLICE_LIT("s1");
     command->lock.target_count = 1;
     command->lock.targets = arena_zalloc(&command->arena, sizeof *command->lock.targets);
     *command->lock.targets = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs"), .id = SLICE_LIT("1")};

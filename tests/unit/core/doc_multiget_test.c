@@ -168,7 +168,7 @@ static void compare_bulks(bool in_transactions, uint64_t seed)
         if (in_transactions && b % BULKS_OF_ONE == 0)
             fixture_txn(&bulked, COMMAND_TXN_BEGIN, id);
         if (in_transactions)
-            command->terms.transaction = slice_from(id);
+            command->owner.transaction = slice_from(id);
         fixture_run(&bulked, command, 1);
         compare(&single, command);
         if (in_transactions && b % BULKS_OF_ONE == BULKS_OF_ONE - 1)

@@ -39,7 +39,7 @@ static void open_session(struct core_fixture *box, const char *id)
 static void lock(struct core_fixture *box, const char *session, struct lock_target *targets, size_t count)
 {
     struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
-    command->terms.session = arena_copy(&command->arena, slice_from(session));
+    command->owner.session = arena_copy(&command->arena, slice_from(session));
     command->lock.targets = targets;
     command->lock.target_count = count;
     assert_int_equal(fixture_run(box, command, 1)->problem.type, PROBLEM_NONE);

@@ -4,7 +4,7 @@
 #include "../../lib/maintenance.h"
 #include "../../lib/unit.h"
 
-#include "core/owners/names.h"
+#include "core/owners/lock_resolve.h"
 #include "core/owners/owners.h"
 #include "core/documents/write.h"
 #include "core/owners/txn.h"
@@ -48,7 +48,7 @@ static struct write_result *write_in(struct core_fixture *box, const char *id, s
     struct command *command = fixture_write_command(box, 1);
 
     command->write.items[0] = item;
-    command->terms.transaction = slice_from(id);
+    command->owner.transaction = slice_from(id);
     return &fixture_run(box, command, 1)->write.results[0];
 }
 
@@ -105,7 +105,7 @@ static void read_in_a_transaction_is_not_disturbed_by_its_next_write(void **stat
     fixture_open(&box);
     transaction(&box, COMMAND_TXN_BEGIN, "t");
     write_in(&box, "t", fixture_item(WRITE_INDEX, "fs", "", "1", "{\"n\":1}"));
-    read->terms.transaction = SLICE_LIT("t");
+    read->owner.transaction = SLICE_LIT("t");
     struct overlay *seen = fixture_run(&box, read, 1)->txn_lock.overlay;
     assert_non_null(seen);
     before = overlay_count(seen);
@@ -138,7 +138,7 @@ static void read_in_a_transaction_is_not_disturbed_by_its_commit(void **state)
     fixture_open(&box);
     transaction(&box, COMMAND_TXN_BEGIN, "t");
     write_in(&box, "t", fixture_item(WRITE_INDEX, "fs", "", "1", "{\"n\":1}"));
-    read->terms.transaction = SLICE_LIT("t");
+    read->owner.transaction = SLICE_LIT("t");
     struct overlay *seen = fixture_run(&box, read, 1)->txn_lock.overlay;
     overlay_each(seen, SPACE_DOCUMENTS, first_value, &record);
     assert_int_equal(doc_decode(record, &before), 0);
@@ -168,7 +168,7 @@ static void first_document_of_a_type_meets_locks_on_its_directory(void **state)
     fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs", tree);
     assert_int_equal(box.last->problem.type, PROBLEM_NONE);
     open_session(&box, "s", NULL, 0);
-    lock->terms.session = SLICE_LIT("s");
+    lock->owner.session = SLICE_LIT("s");
     lock->lock.targets = &directory;
     lock->lock.target_count = 1;
     assert_int_equal(fixture_run(&box, lock, 1)->problem.type, PROBLEM_NONE);
@@ -183,7 +183,7 @@ static void first_document_of_a_type_meets_locks_on_its_directory(void **state)
 static void take(struct core_fixture *box, enum command_type type, struct lock_target *target)
 {
     struct command *command = command_new(type, DIALECT_7);
-    command->terms.session = SLICE_LIT("s");
+    command->owner.session = SLICE_LIT("s");
     command->lock.targets = target;
     command->lock.target_count = 1;
     assert_int_equal(fixture_run(box, command, 1)->problem.type, PROBLEM_NONE);
@@ -359,7 +359,7 @@ static void transaction_is_limited_by_what_it_renames(void **state)
                                                   .from = slice_from(names[renamed % 2]),
                                                   .to = slice_from(names[1 - renamed % 2]),
                                                   .if_seq_no = SEQ_NO_ANY};
-        command->terms.transaction = slice_from("t");
+        command->owner.transaction = slice_from("t");
         fixture_run(&box, command, 1);
         renamed += box.last->problem.type == PROBLEM_NONE;
     }
@@ -396,7 +396,7 @@ static uint64_t work_of_rename(size_t locked)
                                                   .if_seq_no = SEQ_NO_ANY};
         if (i == 1) {
             transaction(&box, COMMAND_TXN_BEGIN, "t");
-            command->terms.transaction = slice_from("t");
+            command->owner.transaction = slice_from("t");
         }
         assert_int_equal(fixture_run(&box, command, 1)->problem.type, PROBLEM_NONE);
         if (i == 1)
@@ -413,7 +413,7 @@ static struct command *rename_in(struct core_fixture *box, const char *id, const
 
     command->rename = (struct rename_command){
         .index = slice_from("tree"), .from = slice_from(from), .to = slice_from(to), .if_seq_no = SEQ_NO_ANY};
-    command->terms.transaction = slice_from(id);
+    command->owner.transaction = slice_from(id);
     return fixture_run(box, command, 1);
 }
 
@@ -480,7 +480,7 @@ static struct command *waiting_write(struct core_fixture *box, uint64_t request)
 
     command->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", "1", "{}");
     command->request = request;
-    command->terms.timeout_us = 60 * TL_SECOND;
+    command->owner.timeout_us = 60 * TL_SECOND;
     command->ts = ++box->now;
     assert_int_equal(core_step(box->core, command, &box->effects), 0);
     assert_true(list_empty(&box->effects.completed));
@@ -583,7 +583,7 @@ static tl_ts lock_by(struct core_fixture *box, const char *session, const char *
 {
     struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
 
-    command->terms.session = slice_from(session);
+    command->owner.session = slice_from(session);
     command->lock.targets = arena_zalloc(&command->arena, sizeof(struct lock_target));
     command->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("u"), .id = slice_from(id)};
     command->lock.target_count = 1;
@@ -623,7 +623,7 @@ static void leases_that_end_together_end_in_pieces(void **state)
     lock_by(&box, last, "2", PROBLEM_SESSION_MISSING);
     struct command *write = fixture_write_command(&box, 1);
     write->write.items[0] = fixture_item(WRITE_INDEX, "u", "", "1", "{\"n\":2}");
-    write->terms.fencing_token = token;
+    write->owner.fencing_token = token;
     fixture_run(&box, write, 1);
     assert_true(write->problem.type != PROBLEM_NONE || write->write.results[0].outcome == WRITE_FAILED);
     assert_int_equal(fixture_index(&box, "u", "2", "{}")->outcome, WRITE_CREATED); /* others have their turn */
@@ -650,7 +650,7 @@ static void an_end_looks_at_the_locks_once(void **state)
     open_session(&box, "holder", NULL, 0);
     open_session(&box, "s", NULL, 0);
     struct command *locks = command_new(COMMAND_LOCK, DIALECT_7);
-    locks->terms.session = SLICE_LIT("holder");
+    locks->owner.session = SLICE_LIT("holder");
     locks->lock.targets = arena_zalloc(&locks->arena, LOCKS * sizeof(struct lock_target));
     locks->lock.target_count = LOCKS;
     for (int i = 0; i < LOCKS; i++)
@@ -830,7 +830,7 @@ static struct command *by_host(struct core_fixture *box, struct command *command
 static void begin_for(struct core_fixture *box, uint64_t host, const char *id, const char *session)
 {
     struct command *command = command_new(COMMAND_TXN_BEGIN, DIALECT_7);
-    command->terms.session = slice_from(session);
+    command->owner.session = slice_from(session);
     command->txn.id = arena_printf(&command->arena, "%s", id);
     command->txn.mode = TXN_UPDATE;
     command->txn.idle_us = 24 * 3600 * TL_SECOND;
@@ -842,7 +842,7 @@ static struct write_result *put_in(struct core_fixture *box, const char *transac
 {
     struct command *command = fixture_write_command(box, 1);
     command->write.items[0] = fixture_item(WRITE_INDEX, "u", "", id, "{\"n\":2}");
-    command->terms.transaction = slice_from(transaction);
+    command->owner.transaction = slice_from(transaction);
     fixture_run(box, command, 1);
     assert_int_equal(command->problem.type, PROBLEM_NONE);
     return &command->write.results[0];
@@ -923,7 +923,7 @@ static tl_ts token_of(struct core_fixture *box, const char *transaction, const c
 {
     struct lock_target target = {.mode = LOCK_X, .index = SLICE_LIT("u"), .id = slice_from(id)};
     struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
-    command->terms.transaction = slice_from(transaction);
+    command->owner.transaction = slice_from(transaction);
     command->lock.targets = &target;
     command->lock.target_count = 1;
     assert_int_equal(fixture_run(box, command, 1)->problem.type, PROBLEM_NONE);
@@ -935,8 +935,8 @@ static struct write_result *put_with(struct core_fixture *box, tl_ts token, cons
 {
     struct command *command = fixture_write_command(box, 1);
     command->write.items[0] = fixture_item(WRITE_INDEX, "u", "", id, "{}");
-    command->terms.session = SLICE_LIT("s");
-    command->terms.fencing_token = token;
+    command->owner.session = SLICE_LIT("s");
+    command->owner.fencing_token = token;
     return &fixture_run(box, command, 1)->write.results[0];
 }
 
@@ -1059,7 +1059,7 @@ static void names_outlast_the_mapping_they_were_found_in(void **state)
     assert_int_equal(fixture_index(&box, "fs", "1", "{\"path\":\"/a\"}")->outcome, WRITE_CREATED);
     open_session(&box, "holder", NULL, 0);
     struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
-    command->terms.session = SLICE_LIT("holder");
+    command->owner.session = SLICE_LIT("holder");
     command->lock.targets = arena_zalloc(&command->arena, sizeof(struct lock_target));
     command->lock.targets[0] =
         (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs"), .path = SLICE_LIT("/held")};

@@ -21,7 +21,7 @@ static struct command *bulk(struct core_fixture *box, const char *transaction, i
         struct slice source = arena_printf(&command->arena, "{\"shared\":%d,\"own\":%d}", shared, i);
         command->write.items[i] = fixture_item(WRITE_INDEX, "fs", "", id.data, source.data);
     }
-    command->terms.transaction = transaction == NULL ? SLICE_NONE : slice_from(transaction);
+    command->owner.transaction = transaction == NULL ? SLICE_NONE : slice_from(transaction);
     return command;
 }
 

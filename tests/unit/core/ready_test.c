@@ -99,8 +99,8 @@ static void lock(struct core_fixture *box, const char *session, const char *id)
 {
     struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
 
-    command->terms.session = slice_from(session);
-    command->terms.timeout_us = 60 * TL_SECOND;
+    command->owner.session = slice_from(session);
+    command->owner.timeout_us = 60 * TL_SECOND;
     command->lock.targets = arena_zalloc(&command->arena, sizeof(struct lock_target));
     command->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs"), .id = slice_from(id)};
     command->lock.target_count = 1;
@@ -111,7 +111,7 @@ static void unlock_all(struct core_fixture *box, const char *session)
 {
     struct command *command = command_new(COMMAND_UNLOCK, DIALECT_7);
 
-    command->terms.session = slice_from(session);
+    command->owner.session = slice_from(session);
     give(box, command);
 }
 
@@ -123,9 +123,9 @@ static uint64_t put(struct core_fixture *box, int id, int value, const char *ses
     command->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", "", "");
     command->write.items[0].id = arena_printf(&command->arena, "%d", id);
     command->write.items[0].source = arena_printf(&command->arena, "{\"v\":%d}", value);
-    command->terms.session = slice_from(session);
-    command->terms.transaction = slice_from(transaction);
-    command->terms.timeout_us = 60 * TL_SECOND;
+    command->owner.session = slice_from(session);
+    command->owner.transaction = slice_from(transaction);
+    command->owner.timeout_us = 60 * TL_SECOND;
     give(box, command);
     return last_request;
 }
@@ -255,7 +255,7 @@ static void bulks_that_time_out_together_are_tried_in_pieces(void **state)
     begin(&box, core_limits_default().ephemeral_batch);
     session(&box, COMMAND_SESSION_OPEN, "holder");
     struct command *all = command_new(COMMAND_LOCK, DIALECT_7);
-    all->terms.session = SLICE_LIT("holder");
+    all->owner.session = SLICE_LIT("holder");
     all->lock.targets = arena_zalloc(&all->arena, ITEMS * sizeof(struct lock_target));
     all->lock.target_count = ITEMS;
     for (size_t i = 0; i < ITEMS; i++)
@@ -268,7 +268,7 @@ static void bulks_that_time_out_together_are_tried_in_pieces(void **state)
             command->write.items[j] = fixture_item(WRITE_INDEX, "fs", "", "", "{\"v\":1}");
             command->write.items[j].id = arena_printf(&command->arena, "%zu", j);
         }
-        command->terms.timeout_us = TL_SECOND;
+        command->owner.timeout_us = TL_SECOND;
         give(&box, command);
     }
     free_completed(&box);

@@ -90,8 +90,8 @@ static void lock(struct core_fixture *box, const char *session, const char *id, 
 {
     struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
 
-    command->terms.session = slice_from(session);
-    command->terms.timeout_us = 30 * TL_SECOND;
+    command->owner.session = slice_from(session);
+    command->owner.timeout_us = 30 * TL_SECOND;
     command->lock.targets = arena_zalloc(&command->arena, sizeof(struct lock_target));
     command->lock.targets[0] = (struct lock_target){.mode = mode, .index = SLICE_LIT("fs"), .id = slice_from(id)};
     command->lock.target_count = 1;
@@ -105,7 +105,7 @@ static void begin(struct core_fixture *box, const char *id, const char *session,
     command->txn.id = slice_from(id);
     command->txn.mode = mode;
     command->txn.idle_us = 60 * TL_SECOND;
-    command->terms.session = slice_from(session);
+    command->owner.session = slice_from(session);
     give(box, command);
 }
 
@@ -148,9 +148,9 @@ static void put_by(struct core_fixture *box, int first, int last, const char *tr
         item->id = arena_printf(&command->arena, "%d", i);
         item->lease = slice_from(lease);
     }
-    command->terms.transaction = slice_from(transaction);
-    command->terms.session = slice_from(session);
-    command->terms.timeout_us = 30 * TL_SECOND;
+    command->owner.transaction = slice_from(transaction);
+    command->owner.session = slice_from(session);
+    command->owner.timeout_us = 30 * TL_SECOND;
     give(box, command);
 }
 
@@ -281,7 +281,7 @@ static void test_there_is_something_of_each_kind(void **state)
     size_t parts = 0, waits = 0, ended = 0;
     list_for_each(link, &owners->waits)
     {
-        parts += list_entry(link, struct wait, of_all)->left != NULL;
+        parts += list_entry(link, struct wait, of_all)->pending_items != NULL;
         ended += list_entry(link, struct wait, of_all)->ended;
         waits++;
     }
@@ -382,7 +382,7 @@ static void test_waiting_requests_go_on(void **state)
     session(&box, COMMAND_SESSION_CLOSE, "b", false);
     go_on(&box);
     for (struct command *command; (command = completed(&box)) != NULL; command_free(command)) {
-        if (slice_is(command->terms.session, "e")) {
+        if (slice_is(command->owner.session, "e")) {
             check_told(command);
             told++;
         }
@@ -551,7 +551,7 @@ static void lock_typed(struct core_fixture *box, const char *session, const char
 {
     struct command *command = command_new(COMMAND_LOCK, DIALECT_5);
 
-    command->terms.session = slice_from(session);
+    command->owner.session = slice_from(session);
     command->lock.targets = arena_zalloc(&command->arena, sizeof(struct lock_target));
     command->lock.targets[0] =
         (struct lock_target){.mode = LOCK_S, .index = SLICE_LIT("fs"), .type = slice_from(type), .id = slice_from(id)};
@@ -826,7 +826,7 @@ static void test_a_deep_lock_is_short(void **state)
         struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
         open_session(&box, i == 0 ? "s0" : "s1", false);
         buf_lit(&path, "b");
-        command->terms.session = i == 0 ? SLICE_LIT("s0") : SLICE_LIT("s1");
+        command->owner.session = i == 0 ? SLICE_LIT("s0") : SLICE_LIT("s1");
         command->lock.targets = arena_zalloc(&command->arena, sizeof(*command->lock.targets));
         command->lock.target_count = 1;
         *command->lock.targets = (struct lock_target){

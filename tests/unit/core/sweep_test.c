@@ -135,7 +135,7 @@ static void entries_of_open_transactions_stay(void **state)
     fixture_run(&box, bulk(&box, 0, DOCUMENTS, 0), 1);
     fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
     struct command *own = bulk(&box, 0, 100, 99);
-    own->terms.transaction = SLICE_LIT("t");
+    own->owner.transaction = SLICE_LIT("t");
     fixture_run(&box, own, 1);
     for (int round = 1; round <= 6; round++) {
         fixture_run(&box, bulk(&box, 100, DOCUMENTS, round), 1);

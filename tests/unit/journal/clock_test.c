@@ -208,10 +208,10 @@ static struct command *lock_command(const char *session, const char *id, uint64_
     struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
     struct lock_target *target = arena_zalloc(&command->arena, sizeof *target);
     *target = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs"), .id = slice_from(id)};
-    command->terms.session = slice_from(session);
+    command->owner.session = slice_from(session);
     command->lock.targets = target;
     command->lock.target_count = 1;
-    command->terms.timeout_us = wait_us;
+    command->owner.timeout_us = wait_us;
     return command;
 }
 
@@ -347,7 +347,7 @@ static bool read_once(struct life *life, bool *ret_fresh)
     if (*ret_fresh)
         return true;
     struct command *command = command_new(COMMAND_TXN_LOCK, DIALECT_7);
-    command->terms.transaction = SLICE_LIT("transaction");
+    command->owner.transaction = SLICE_LIT("transaction");
     return ask(life, command).problem == PROBLEM_NONE;
 }
 

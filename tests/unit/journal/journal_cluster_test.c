@@ -169,7 +169,7 @@ static struct command *write_command(enum write_op op, const char *id)
                                                 .source = SLICE_LIT("{\"v\":1}"),
                                                 .version = VERSION_ANY,
                                                 .if_seq_no = SEQ_NO_ANY};
-    command->terms.timeout_us = LONG_US;
+    command->owner.timeout_us = LONG_US;
     return command;
 }
 
@@ -184,8 +184,8 @@ static struct command *session_command(enum command_type type, const char *id, u
 static struct command *lock_command(enum command_type type, const char *session, uint64_t wait_us)
 {
     struct command *command = command_new(type, DIALECT_7);
-    command->terms.session = arena_printf(&command->arena, "%s", session);
-    command->terms.timeout_us = wait_us;
+    command->owner.session = arena_printf(&command->arena, "%s", session);
+    command->owner.timeout_us = wait_us;
     command->lock.targets = arena_zalloc(&command->arena, sizeof(struct lock_target));
     command->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs"), .id = SLICE_LIT("1")};
     command->lock.target_count = 1;
@@ -467,7 +467,7 @@ static void begin_own(struct host *host)
     command->txn.of_host = true;
     must(run(host, command));
     command = write_command(WRITE_INDEX, "own");
-    command->terms.transaction = SLICE_LIT("own");
+    command->owner.transaction = SLICE_LIT("own");
     must(run(host, command));
 }
 
@@ -494,7 +494,7 @@ static void test_a_host_that_dies(void **state)
     while (is_live(&hosts[1], "a")) /* so long "t" stands before "u" */
         usleep(10000);
     struct command *free_again = write_command(WRITE_INDEX, "own");
-    free_again->terms.timeout_us = 0;
+    free_again->owner.timeout_us = 0;
     must(run(&hosts[1], free_again));
     must(run(&hosts[1], lock_command(COMMAND_UNLOCK, "s", 0)));
     must(answer(&waits));

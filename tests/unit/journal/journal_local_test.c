@@ -195,8 +195,8 @@ static struct command *lock_command(const char *session, const char *index)
     struct lock_target *target = arena_zalloc(&command->arena, sizeof *target);
     target->index = slice_from(index);
     target->mode = LOCK_X;
-    command->terms.session = slice_from(session);
-    command->terms.timeout_us = 3600 * TL_SECOND;
+    command->owner.session = slice_from(session);
+    command->owner.timeout_us = 3600 * TL_SECOND;
     command->lock.targets = target;
     command->lock.target_count = 1;
     return command;

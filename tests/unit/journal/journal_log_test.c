@@ -179,8 +179,8 @@ static struct command *write_command(const char *id, const char *transaction)
                                                 .source = SLICE_LIT("{\"v\":1}"),
                                                 .version = VERSION_ANY,
                                                 .if_seq_no = SEQ_NO_ANY};
-    command->terms.transaction = arena_printf(&command->arena, "%s", transaction);
-    command->terms.timeout_us = LONG_US;
+    command->owner.transaction = arena_printf(&command->arena, "%s", transaction);
+    command->owner.timeout_us = LONG_US;
     return command;
 }
 
@@ -362,7 +362,7 @@ static void open_things(struct life *life)
     command->session.ttl_us = LONG_US;
     must_run(life, command);
     command = command_new(COMMAND_LOCK, DIALECT_7);
-    command->terms.session = SLICE_LIT("holder");
+    command->owner.session = SLICE_LIT("holder");
     command->lock.targets = arena_zalloc(&command->arena, sizeof *command->lock.targets);
     command->lock.target_count = 1;
     *command->lock.targets = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs"), .id = SLICE_LIT("9")};
@@ -392,7 +392,7 @@ static void test_what_was_open_goes_on(void **state)
     assert_true(written_at(&life, "2") > before);
     must_run(&life, txn_command(COMMAND_TXN_COMMIT, "open"));
     struct command *command = write_command("9", ""); /* the lock is held */
-    command->terms.timeout_us = TL_MS;
+    command->owner.timeout_us = TL_MS;
     run(&life, command);
     assert_int_equal(command->problem.type == PROBLEM_NONE && command->write.results->outcome != WRITE_FAILED, 0);
     command_free(command);

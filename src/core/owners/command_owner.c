@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* On whose behalf a command runs: its session, and its fencing token. See terms.h. */
-#include "core/owners/terms.h"
+/* On whose behalf a command runs: its session, and its fencing token. See command_owner.h. */
+#include "core/owners/command_owner.h"
 
 #include "core/owners/owners.h"
 #include "core/owners/owner.h"
 #include "core/owners/session.h"
 #include "core/step/unit.h"
 
-bool terms__session(struct core *core, struct command *command, struct session **ret_session)
+bool command_owner__session(struct core *core, struct command *command, struct session **ret_session)
 {
     *ret_session = NULL;
-    if (command->terms.session.len > 0)
-        *ret_session = session__find(core, command->terms.session, &command->arena, &command->problem);
-    return command->terms.session.len == 0 || *ret_session != NULL;
+    if (command->owner.session.len > 0)
+        *ret_session = session__find(core, command->owner.session, &command->arena, &command->problem);
+    return command->owner.session.len == 0 || *ret_session != NULL;
 }
 
 /* Whether a lock is of the one who asks: its own, or one of the session that both belong to. */
@@ -21,10 +21,10 @@ static bool is_own(const struct owner *holder, const struct owner *who)
     return who != NULL && (holder == who || (who->session != NULL && holder->session == who->session));
 }
 
-bool terms__cover(const struct core *core, struct command *command, const struct resource_name *name,
+bool command_owner__check_token(const struct core *core, struct command *command, const struct resource_name *name,
                   const struct owner *who, struct problem *ret_problem)
 {
-    tl_ts token = command->terms.fencing_token;
+    tl_ts token = command->owner.fencing_token;
     struct slice told = name->id.data != NULL ? name->id : name->index;
     struct lock_owner *owner;
     if (token == 0 || (owners_token(core->owners, token, name, &owner) && is_own(owner_of(owner), who)))

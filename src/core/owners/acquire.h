@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How what ended sessions left gets its locks, as other writes do. */
-#ifndef TL_CORE_ADMIT_H
-#define TL_CORE_ADMIT_H
+#ifndef TL_CORE_ACQUIRE_H
+#define TL_CORE_ACQUIRE_H
 
 #include "core/step/command.h"
 
@@ -16,14 +16,14 @@ struct wait;
  * Returns: 0 with its result; 1 somebody else holds what stands against it, and it was not done: an alias in it is replaced by the
  *          index that it stands for now; fatal codes.
  */
-int admit__run_left(struct core *core, struct session *session, struct command *command) TL_MUST_USE;
+int acquire__run_cleanup(struct core *core, struct session *session, struct command *command) TL_MUST_USE;
 /* Whether somebody else holds what stands against the removal of a document that lives with a session. */
-bool admit__removal_held(struct core *core, struct session *session, const struct write_item *removal);
+bool acquire__removal_is_blocked(struct core *core, struct session *session, const struct write_item *removal);
 /* The same of a document in the table of locks. */
-bool admit__document_held(struct core *core, struct session *session, const struct resource_name *document);
+bool acquire__document_is_blocked(struct core *core, struct session *session, const struct resource_name *document);
 /* Asks for the locks of a kept action. Returns: 0 it has them; CORE_WAITS, parked; fatal codes. */
-int admit__ask_kept(struct core *core, struct wait *wait, struct command *command) TL_MUST_USE;
+int acquire__request_deferred(struct core *core, struct wait *wait, struct command *command) TL_MUST_USE;
 /* The same once it was granted, and runs it. Returns: 0 with its result; CORE_WAITS, it needs others by now, and has none; fatal codes. */
-int admit__resume_kept(struct core *core, struct wait *wait, struct command *command) TL_MUST_USE;
+int acquire__resume_deferred(struct core *core, struct wait *wait, struct command *command) TL_MUST_USE;
 
 #endif

@@ -12,10 +12,10 @@
 #include "core/locks/lock.h"
 #include "core/locks/resource.h"
 #include "core/owners/deadline.h"
-#include "core/owners/names.h"
+#include "core/owners/lock_resolve.h"
 #include "core/owners/owners.h"
 #include "core/owners/session.h"
-#include "core/owners/terms.h"
+#include "core/owners/command_owner.h"
 #include "core/owners/wait.h"
 #include "core/step/command.h"
 #include "core/step/handler.h"
@@ -23,10 +23,10 @@
 #include "core/step/unit.h"
 #include "mapping/mapping.h"
 
-static struct wants change_of(struct core *core, const struct command *command)
+static struct lock_spec_list change_of(struct core *core, const struct command *command)
 {
-    struct wants wants = {0};
-    names__of_change(core, command, &wants);
+    struct lock_spec_list wants = {0};
+    lock_resolve__ddl(core, command, &wants);
     return wants;
 }
 
@@ -37,12 +37,12 @@ static bool is_index(const struct lock_spec *want)
 }
 
 /* Whether its token, if it names one, is that of a lock on all that it changes. */
-static bool token_holds(const struct core *core, const struct wants *wants, struct command *command,
+static bool token_holds(const struct core *core, const struct lock_spec_list *wants, struct command *command,
                         const struct session *session)
 {
     const struct owner *who = session == NULL ? NULL : &session->owner;
     for (size_t i = 0; i < wants->count; i++)
-        if (is_index(&wants->items[i]) && !terms__cover(core, command, &wants->items[i].on, who, &command->problem))
+        if (is_index(&wants->items[i]) && !command_owner__check_token(core, command, &wants->items[i].on, who, &command->problem))
             return false;
     return true;
 }
@@ -55,7 +55,7 @@ static bool is_tree(const struct core *core, struct slice index)
 }
 
 /* A handler that refuses takes back its whole unit, so that must hold nothing else. */
-static int run(struct core *core, struct command *command, struct wants *wants)
+static int run(struct core *core, struct command *command, struct lock_spec_list *wants)
 {
     if (core__changed(core)) { /* who was let in when it asked anew was let in by this unit */
         int r = owners__before_commit(core);
@@ -71,22 +71,22 @@ static int run(struct core *core, struct command *command, struct wants *wants)
     int r = core__handle(core, command);
     for (size_t i = 0; r == 0 && i < wants->count; i++)
         if (is_index(&wants->items[i]) && trees[i] != is_tree(core, wants->items[i].on.index))
-            r = names__place_documents(core, wants->items[i].on.index); /* in directories now, or in none */
+            r = lock_resolve__relocate_documents(core, wants->items[i].on.index); /* in directories now, or in none */
     return r;
 }
 
 /* Asks for what it changes. Returns: 0 it is done, or refused, and the wait is free; CORE_WAITS; fatal codes. */
-static int ask(struct core *core, struct wait *wait, struct wants *wants, tl_ts until)
+static int ask(struct core *core, struct wait *wait, struct lock_spec_list *wants, tl_ts until)
 {
     struct command *command = wait->command;
     int r = 0;
-    names__drop_free(core, wait->owner, wait->session, wants);
+    lock_resolve__drop_unheld(core, wait->owner, wait->session, wants);
     if (wants->count == 0) {
         r = run(core, command, wants);
         wait__free(core, wait);
         return r;
     }
-    switch (wait__ask(core, wait, wants->items, wants->count, until > core->clock && !wait__full(core))) {
+    switch (wait__acquire(core, wait, wants->items, wants->count, until > core->clock && !wait__limit_reached(core))) {
     case LOCK_GRANTED: r = run(core, command, wants); break;
     case LOCK_WAITS: wait__park(core, wait, until); return CORE_WAITS;
     case LOCK_CONFLICT: wait__explain_conflict(core, wait, until > core->clock, PROBLEM_LOCK_WAIT_TIMEOUT); break;
@@ -96,23 +96,23 @@ static int ask(struct core *core, struct wait *wait, struct wants *wants, tl_ts 
     return r;
 }
 
-int owners__change(struct core *core, struct command *command)
+int owners__run_ddl(struct core *core, struct command *command)
 {
     struct session *session;
-    if (!owners__any_locks(core) && command->terms.session.len == 0 && command->terms.fencing_token == 0)
+    if (!owners__any_locks(core) && command->owner.session.len == 0 && command->owner.fencing_token == 0)
         return core__handle(core, command);
-    struct wants wants = change_of(core, command);
-    if (!terms__session(core, command, &session) || !token_holds(core, &wants, command, session) ||
-        names__own(core, session, &wants, &command->arena, &command->problem))
+    struct lock_spec_list wants = change_of(core, command);
+    if (!command_owner__session(core, command, &session) || !token_holds(core, &wants, command, session) ||
+        lock_resolve__self_conflict(core, session, &wants, &command->arena, &command->problem))
         return 0;
     if (!owners__any_locks(core) || wants.count == 0)
         return core__handle(core, command);
     struct wait *wait = wait__new(core, command, NULL, session, NULL);
-    return ask(core, wait, &wants, deadline_after(core, command->terms.timeout_us));
+    return ask(core, wait, &wants, deadline_after(core, command->owner.timeout_us));
 }
 
 /* Whether what was granted is all that it changes as things are now. */
-static bool is_granted(const struct core *core, const struct wait *wait, const struct wants *wants)
+static bool is_granted(const struct core *core, const struct wait *wait, const struct lock_spec_list *wants)
 {
     for (size_t i = 0; i < wants->count; i++)
         if (!wants->items[i].insert_intention && !lock_table_holds(&core->owners->locks, wait->owner, &wants->items[i]))
@@ -124,12 +124,12 @@ static bool is_granted(const struct core *core, const struct wait *wait, const s
 static int resume(struct core *core, struct wait *wait)
 {
     struct command *command = wait->command;
-    struct wants wants = change_of(core, command);
+    struct lock_spec_list wants = change_of(core, command);
     struct session *session = wait->session;
     int r = 0;
     if (token_holds(core, &wants, command, session) &&
-        !names__own(core, session, &wants, &command->arena, &command->problem)) {
-        names__drop_free(core, wait->owner, session, &wants);
+        !lock_resolve__self_conflict(core, session, &wants, &command->arena, &command->problem)) {
+        lock_resolve__drop_unheld(core, wait->owner, session, &wants);
         if (!is_granted(core, wait, &wants)) {
             lock_release_all(&core->owners->locks, wait->owner);
             return ask(core, wait, &wants, wait->until);
@@ -140,4 +140,4 @@ static int resume(struct core *core, struct wait *wait)
     return r;
 }
 
-const struct turns change__turns = {wait__ready, resume, wait__timed_out, wait__gives_way, NULL};
+const struct wait_ops change__wait_ops = {wait__enqueue_ready, resume, wait__on_timeout, wait__on_deadlock, NULL};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was held and awaited; see lock_past.h. */
-#include "core/owners/lock_past.h"
+/* What was held and awaited; see lock_history.h. */
+#include "core/owners/lock_history.h"
 
 #include <inttypes.h>
 
@@ -11,43 +11,43 @@
 #include "core/owners/wait.h"
 #include "core/step/command.h"
 
-void lock_past_deinit(struct lock_past *past)
+void lock_history_deinit(struct lock_history *past)
 {
     while (past->first < past->next)
-        mem_free(past->ring[past->first++ % PAST_MAX]);
+        mem_free(past->ring[past->first++ % LOCK_HISTORY_INTERVALS_MAX]);
     mem_free(past->ring);
-    *past = (struct lock_past){0};
+    *past = (struct lock_history){0};
 }
 
-static size_t bytes_of(const struct past_interval *interval)
+static size_t bytes_of(const struct lock_history_interval *interval)
 {
     return sizeof *interval + interval->key_bytes + interval->name_bytes + interval->who_bytes;
 }
 
-static void let_go_of_first(struct lock_past *past)
+static void let_go_of_first(struct lock_history *past)
 {
-    struct past_interval *interval = past->ring[past->first++ % PAST_MAX];
+    struct lock_history_interval *interval = past->ring[past->first++ % LOCK_HISTORY_INTERVALS_MAX];
     past->bytes -= bytes_of(interval);
     past->complete_from = interval->to;
     mem_free(interval);
 }
 
 /* Whether one is to be kept. */
-static bool counts(struct lock_past *past, tl_ts from, tl_ts now)
+static bool counts(struct lock_history *past, tl_ts from, tl_ts now)
 {
-    if (now < from || now - from < PAST_LEAST_US)
+    if (now < from || now - from < LOCK_HISTORY_MIN_US)
         return false;
     past->at_once = past->at_once_ts == now ? past->at_once + 1 : 1;
     past->at_once_ts = now;
-    return past->at_once <= PAST_AT_ONCE;
+    return past->at_once <= LOCK_HISTORY_PER_TS_MAX;
 }
 
-static void keep(struct lock_past *past, const struct resource *resource, const struct past_interval *as, struct slice who)
+static void keep(struct lock_history *past, const struct resource *resource, const struct lock_history_interval *as, struct slice who)
 {
     struct buf key = BUF_INIT(BUF_UNLIMITED), name = BUF_INIT(BUF_UNLIMITED);
     describe_resource_key(resource, &key);
     describe_resource_json(resource, &name);
-    struct past_interval *interval = mem_alloc(sizeof *interval + key.len + name.len + who.len);
+    struct lock_history_interval *interval = mem_alloc(sizeof *interval + key.len + name.len + who.len);
     *interval = *as;
     interval->key_bytes = key.len;
     interval->name_bytes = name.len;
@@ -60,16 +60,16 @@ static void keep(struct lock_past *past, const struct resource *resource, const 
     buf_deinit(&key);
     buf_deinit(&name);
     if (past->ring == NULL)
-        past->ring = mem_zalloc(PAST_MAX * sizeof *past->ring);
-    if (past->next - past->first == PAST_MAX)
+        past->ring = mem_zalloc(LOCK_HISTORY_INTERVALS_MAX * sizeof *past->ring);
+    if (past->next - past->first == LOCK_HISTORY_INTERVALS_MAX)
         let_go_of_first(past);
-    past->ring[past->next++ % PAST_MAX] = interval;
+    past->ring[past->next++ % LOCK_HISTORY_INTERVALS_MAX] = interval;
     past->bytes += bytes_of(interval);
-    while (past->bytes > PAST_BYTES_MAX)
+    while (past->bytes > LOCK_HISTORY_BYTES_MAX)
         let_go_of_first(past);
 }
 
-void lock_past_changed(struct lock_past *past, const struct lock_hold *hold, bool gone, tl_ts now)
+void lock_history_record_hold(struct lock_history *past, const struct lock_hold *hold, bool gone, tl_ts now)
 {
     enum lock_mode mode = (enum lock_mode)(hold->recorded_mode != LOCK_NONE || !gone ? hold->recorded_mode : hold->mode);
     /* What a write of its own holds it holds while it is done, and no longer. */
@@ -77,7 +77,7 @@ void lock_past_changed(struct lock_past *past, const struct lock_hold *hold, boo
         !counts(past, hold->recorded_from, now))
         return;
     struct buf who = BUF_INIT(BUF_UNLIMITED);
-    const struct past_interval as = {.from = hold->recorded_from, .to = now};
+    const struct lock_history_interval as = {.from = hold->recorded_from, .to = now};
     buf_byte(&who, '{');
     describe_owner_json(hold->owner, &who);
     buf_printf(&who, ",\"mode\":\"%s\",\"since\":%" PRIu64 "}", lock_mode_name(mode), hold->since);
@@ -85,9 +85,9 @@ void lock_past_changed(struct lock_past *past, const struct lock_hold *hold, boo
     buf_deinit(&who);
 }
 
-void lock_past_waited(struct lock_past *past, const struct wait *wait, tl_ts now)
+void lock_history_record_wait(struct lock_history *past, const struct wait *wait, tl_ts now)
 {
-    const struct past_interval as = {.from = wait->since_ts, .to = now, .awaited = true};
+    const struct lock_history_interval as = {.from = wait->since_ts, .to = now, .awaited = true};
     const struct resource *resource;
     enum lock_mode mode;
     size_t position = 0;
@@ -105,12 +105,12 @@ void lock_past_waited(struct lock_past *past, const struct wait *wait, tl_ts now
     }
 }
 
-uint64_t lock_past_after(const struct lock_past *past, tl_ts ts)
+uint64_t lock_history_find(const struct lock_history *past, tl_ts ts)
 {
     uint64_t low = past->first, high = past->next;
     while (low < high) {
         uint64_t middle = low + (high - low) / 2;
-        if (lock_past_at(past, middle)->to > ts)
+        if (lock_history_get(past, middle)->to > ts)
             high = middle;
         else
             low = middle + 1;

@@ -3,7 +3,7 @@
  * What names mean, for their locks: README-locks.md, "Names" and "What can be named". Everything here is computed in the step
  * that asks, from the catalog as it is then, and nothing is kept: who has waited computes it again.
  */
-#include "core/owners/names.h"
+#include "core/owners/lock_resolve.h"
 
 #include <stdlib.h>
 
@@ -31,12 +31,12 @@ struct lock_owner;
 
 struct lock_spec;
 
-struct wants;
+struct lock_spec_list;
 #define LOCK_TARGETS_MAX 100000
 #define LOCK_PATH_BYTES_MAX 65536
 #define LOCK_NAME_BYTES_MAX 512
 
-size_t wants__lock_count(const struct wants *wants)
+size_t lock_specs__lock_count(const struct lock_spec_list *wants)
 {
     size_t count = 0;
     for (size_t i = 0; i < wants->count; i++)
@@ -94,7 +94,7 @@ static int compare_paths(const void *a, const void *b)
 }
 
 /* Returns: how many levels there are in all, those that several paths share once. */
-static size_t distinct_levels(struct core *core, const struct wants *wants)
+static size_t distinct_levels(struct core *core, const struct lock_spec_list *wants)
 {
     const struct lock_spec **sorted = arena_alloc(&core->arena, (wants->count + 1) * sizeof *sorted);
     size_t count = 0, levels = 0, common;
@@ -114,7 +114,7 @@ static size_t distinct_levels(struct core *core, const struct wants *wants)
     return levels;
 }
 
-size_t wants__bytes(struct core *core, const struct wants *wants, size_t most)
+size_t lock_specs__bytes(struct core *core, const struct lock_spec_list *wants, size_t most)
 {
     size_t locks = wants->count * LOCK_BYTES, levels = 0;
     for (size_t i = 0; i < wants->count; i++)
@@ -124,16 +124,16 @@ size_t wants__bytes(struct core *core, const struct wants *wants, size_t most)
     return locks + distinct_levels(core, wants) * PLACE_BYTES;
 }
 
-void wants__add(struct core *core, struct wants *wants, const struct lock_spec *want)
+void lock_specs__add(struct core *core, struct lock_spec_list *wants, const struct lock_spec *want)
 {
     wants->items = arena_grow(&core->arena, wants->items, wants->count, &wants->capacity, sizeof *wants->items);
     wants->items[wants->count++] = *want;
 }
 
-static void add_name(struct core *core, struct wants *wants, enum resource_space space, struct slice name,
+static void add_name(struct core *core, struct lock_spec_list *wants, enum resource_space space, struct slice name,
                      enum lock_mode mode)
 {
-    wants__add(core, wants, &(struct lock_spec){{.index = name, .space = space}, mode, .auxiliary = true});
+    lock_specs__add(core, wants, &(struct lock_spec){{.index = name, .space = space}, mode, .auxiliary = true});
 }
 
 /* --- Documents ---------------------------------------------------------------------------------------------------- */
@@ -173,7 +173,7 @@ static int compare_types(const void *a, const void *b)
  * them in an order that depends on what it once had, and a core that was loaded has a younger table.
  */
 static void add_guards(struct core *core, const struct resource_name *name, bool all, enum lock_mode mode,
-                       struct wants *wants)
+                       struct lock_spec_list *wants)
 {
     const struct resource_table *resources = &core->owners->locks.resources;
     const struct resource *index = resource_index(resources, name->index);
@@ -186,7 +186,7 @@ static void add_guards(struct core *core, const struct resource_name *name, bool
             continue;
         struct lock_spec want = {{name->index, SLICE_NONE, arena_copy(&core->arena, type), name->id}, mode};
         want.auxiliary = true;
-        wants__add(core, wants, &want);
+        lock_specs__add(core, wants, &want);
     }
     if (wants->count - first > 1)
         qsort(wants->items + first, wants->count - first, sizeof *wants->items, compare_types);
@@ -194,18 +194,18 @@ static void add_guards(struct core *core, const struct resource_name *name, bool
 
 /* For locks a document lies where it is committed, whatever the transaction that asks has made of it. */
 static int add_document(struct core *core, struct slice index, struct slice type, struct slice id, enum lock_mode mode,
-                        bool aside, struct wants *wants)
+                        bool aside, struct lock_spec_list *wants)
 {
     struct lock_spec want = {{index, SLICE_NONE, type, id}, mode, .auxiliary = aside};
     int r = write__path_of(core, NULL, index, type, id, &want.on.path);
     if (r == 0)
-        wants__add(core, wants, &want);
+        lock_specs__add(core, wants, &want);
     return r < 0 ? tl_trace(r) : 0;
 }
 
 /* A document of whatever type: in an index of many, each stored one is locked where it lies. */
 static int add_every_type(struct core *core, const struct catalog_index *index, struct slice id, enum lock_mode mode,
-                          struct wants *wants)
+                          struct lock_spec_list *wants)
 {
     size_t count = mapping_type_count(index->mapping);
     int r = 0;
@@ -213,13 +213,13 @@ static int add_every_type(struct core *core, const struct catalog_index *index, 
         r = add_document(core, index->name, arena_copy(&core->arena, mapping_type_at(index->mapping, i)->name), id,
                          mode, true, wants);
     if (r == 0 && count == 1)
-        wants__add(core, wants, &(struct lock_spec){{index->name, SLICE_NONE, SLICE_NONE, id}, mode, .auxiliary = true});
+        lock_specs__add(core, wants, &(struct lock_spec){{index->name, SLICE_NONE, SLICE_NONE, id}, mode, .auxiliary = true});
     return r;
 }
 
 /* Adds what a document's name comes to. `name`: of its index, concrete, or what there is none of. */
 static int add_named_document(struct core *core, struct slice name, struct slice type, struct slice id,
-                              enum lock_mode mode, struct wants *wants)
+                              enum lock_mode mode, struct lock_spec_list *wants)
 {
     const struct catalog_index *index = catalog_index(core->catalog, name);
     bool many = has_many_types(index);
@@ -268,10 +268,10 @@ static const char *wrong_path(struct slice path, bool literal)
 }
 
 /* What a client may name. Returns: 1 with *ret_problem when it may not. */
-static int check_target(const struct lock_target *target, enum names_use use, struct arena *arena,
+static int check_target(const struct lock_target *target, enum lock_resolve_purpose use, struct arena *arena,
                         struct problem *ret_problem)
 {
-    bool rename = use == NAMES_RENAMED;
+    bool rename = use == LOCK_RESOLVE_TO_RENAME;
     const char *wrong = NULL;
     if (target->mode != LOCK_S && target->mode != LOCK_U && target->mode != LOCK_X)
         wrong = "a lock's mode must be one of [shared], [update], [exclusive]";
@@ -345,36 +345,36 @@ static int find_index(struct core *core, struct slice name, struct arena *arena,
                               : catalog_find(core->catalog, name, true, DIALECT_7, arena, ret_index, NULL, ret_problem);
 }
 
-bool names__missing(const struct core *core, struct slice name)
+bool lock_resolve__is_missing(const struct core *core, struct slice name)
 {
     return name.len > 0 && catalog_index(core->catalog, name) == NULL && !catalog_has_alias(core->catalog, name);
 }
 
 /* --- Lock requests ------------------------------------------------------------------------------------------------ */
 
-static int add_lock(struct core *core, const struct lock_target *target, enum names_use use, struct arena *arena,
-                    struct wants *wants, struct problem *ret_problem)
+static int add_lock(struct core *core, const struct lock_target *target, enum lock_resolve_purpose use, struct arena *arena,
+                    struct lock_spec_list *wants, struct problem *ret_problem)
 {
     const struct catalog_index *index = NULL;
     if (check_target(target, use, arena, ret_problem) != 0)
         return 1;
     if (target->index.len > 0 && find_index(core, target->index, arena, &index, ret_problem) != 0)
         return 1;
-    if (use == NAMES_LOCKED && check_directory(target, index, arena, ret_problem) != 0)
+    if (use == LOCK_RESOLVE_TO_LOCK && check_directory(target, index, arena, ret_problem) != 0)
         return 1;
     struct slice name = index != NULL ? arena_copy(&core->arena, index->name) : target->index;
     if (index != NULL && !slice_equal(index->name, target->index))
         add_name(core, wants, RESOURCE_SPACE_NAMES, target->index, LOCK_S);
     if (target->id.data != NULL)
         return add_named_document(core, name, target->type, target->id, target->mode, wants);
-    wants__add(core, wants, &(struct lock_spec){{.index = name, .path = target->path}, target->mode});
+    lock_specs__add(core, wants, &(struct lock_spec){{.index = name, .path = target->path}, target->mode});
     return 0;
 }
 
-int names__of_locks(struct core *core, const struct lock_target *targets, size_t count, enum names_use use,
-                    struct arena *arena, struct wants *ret_wants, struct problem *ret_problem)
+int lock_resolve__locks(struct core *core, const struct lock_target *targets, size_t count, enum lock_resolve_purpose use,
+                    struct arena *arena, struct lock_spec_list *ret_wants, struct problem *ret_problem)
 {
-    struct wants wants = {0};
+    struct lock_spec_list wants = {0};
     int r = 0;
     if (count > LOCK_TARGETS_MAX) {
         problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "a request names at most [%d] locks",
@@ -398,7 +398,7 @@ static bool alias_in_use(const struct core *core, const struct lock_owner *owner
     return false;
 }
 
-void names__forget_unused(struct core *core, struct lock_owner *owner)
+void lock_resolve__release_unused_aliases(struct core *core, struct lock_owner *owner)
 {
     list_for_each_safe(link, following, &owner->holds)
     {
@@ -418,16 +418,16 @@ void names__forget_unused(struct core *core, struct lock_owner *owner)
 
 /* --- Reads of transactions ---------------------------------------------------------------------------------------- */
 
-static void add_index(struct core *core, struct slice name, enum lock_mode mode, struct wants *wants)
+static void add_index(struct core *core, struct slice name, enum lock_mode mode, struct lock_spec_list *wants)
 {
-    wants__add(core, wants, &(struct lock_spec){{.index = arena_copy(&core->arena, name)}, mode});
+    lock_specs__add(core, wants, &(struct lock_spec){{.index = arena_copy(&core->arena, name)}, mode});
 }
 
 /*
  * A name outright: the index, closed or not; or the alias and all that it stands for; or that there is none. Then it is locked as
  * an index, too: the transaction itself may make it.
  */
-static void add_outright(struct core *core, struct slice name, enum lock_mode mode, struct wants *wants)
+static void add_outright(struct core *core, struct slice name, enum lock_mode mode, struct lock_spec_list *wants)
 {
     const struct alias_use *uses;
     if (catalog_index(core->catalog, name) != NULL) {
@@ -442,7 +442,7 @@ static void add_outright(struct core *core, struct slice name, enum lock_mode mo
         add_index(core, uses[i].index, mode, wants);
 }
 
-static void add_expression_names(struct core *core, struct slice left, enum lock_mode mode, struct wants *wants)
+static void add_expression_names(struct core *core, struct slice left, enum lock_mode mode, struct lock_spec_list *wants)
 {
     bool pattern = left.len == 0;
     while (left.len > 0) {
@@ -459,7 +459,7 @@ static void add_expression_names(struct core *core, struct slice left, enum lock
 }
 
 /* A document by any name that its index may have. */
-static int add_read_document(struct core *core, const struct lock_target *target, struct wants *wants)
+static int add_read_document(struct core *core, const struct lock_target *target, struct lock_spec_list *wants)
 {
     const struct alias_use *uses;
     if (target->id.len > LOCK_NAME_BYTES_MAX || target->index.len > LOCK_NAME_BYTES_MAX)
@@ -475,7 +475,7 @@ static int add_read_document(struct core *core, const struct lock_target *target
 }
 
 /* What the filters look up of the aliases by which an index was found. */
-static int add_filters(struct core *core, const struct catalog_target *found, struct wants *wants)
+static int add_filters(struct core *core, const struct catalog_target *found, struct lock_spec_list *wants)
 {
     struct json_refers refers = {0};
     int r = 0;
@@ -498,7 +498,7 @@ static int add_filters(struct core *core, const struct catalog_target *found, st
 }
 
 static int add_expression(struct core *core, const struct lock_target *target, enum dialect dialect,
-                          struct wants *wants)
+                          struct lock_spec_list *wants)
 {
     struct catalog_target *found;
     struct problem problem;
@@ -516,14 +516,14 @@ static int add_expression(struct core *core, const struct lock_target *target, e
     return r;
 }
 
-static void add_read_directory(struct core *core, const struct lock_target *target, struct wants *wants)
+static void add_read_directory(struct core *core, const struct lock_target *target, struct lock_spec_list *wants)
 {
-    if (names__missing(core, target->index))
+    if (lock_resolve__is_missing(core, target->index))
         add_name(core, wants, RESOURCE_SPACE_NAMES, target->index, LOCK_S);
-    wants__add(core, wants, &(struct lock_spec){{.index = target->index, .path = target->path}, target->mode});
+    lock_specs__add(core, wants, &(struct lock_spec){{.index = target->index, .path = target->path}, target->mode});
 }
 
-static int add_read(struct core *core, const struct lock_target *target, enum dialect dialect, struct wants *wants)
+static int add_read(struct core *core, const struct lock_target *target, enum dialect dialect, struct lock_spec_list *wants)
 {
     if (target->script)
         add_name(core, wants, RESOURCE_SPACE_SCRIPTS, target->index, LOCK_S);
@@ -532,7 +532,7 @@ static int add_read(struct core *core, const struct lock_target *target, enum di
     else if (target->id.data != NULL)
         return add_read_document(core, target, wants);
     else if (target->index.len == 0)
-        wants__add(core, wants, &(struct lock_spec){.mode = target->mode});
+        lock_specs__add(core, wants, &(struct lock_spec){.mode = target->mode});
     else if (target->path.data != NULL)
         add_read_directory(core, target, wants);
     else
@@ -540,14 +540,14 @@ static int add_read(struct core *core, const struct lock_target *target, enum di
     return 0;
 }
 
-int names__of_reads(struct core *core, const struct lock_target *targets, size_t count, enum dialect dialect,
-                    const struct txn *txn, struct wants *ret_wants)
+int lock_resolve__reads(struct core *core, const struct lock_target *targets, size_t count, enum dialect dialect,
+                    const struct txn *txn, struct lock_spec_list *ret_wants)
 {
-    struct wants wants = {0};
+    struct lock_spec_list wants = {0};
     int r = 0;
     for (size_t i = 0; r == 0 && i < count; i++)
         r = add_read(core, &targets[i], dialect, &wants);
-    names__drop_kept(core, &txn->owner.locks, &wants);
+    lock_resolve__drop_held(core, &txn->owner.locks, &wants);
     *ret_wants = wants;
     return r < 0 ? tl_trace(r) : 0;
 }
@@ -555,51 +555,51 @@ int names__of_reads(struct core *core, const struct lock_target *targets, size_t
 /* --- Writes ------------------------------------------------------------------------------------------------------- */
 
 /* An alias that is given to an index: its name changes its meaning, and what was locked by it would be elsewhere. */
-static void add_alias_change(struct core *core, struct slice alias, struct wants *wants)
+static void add_alias_change(struct core *core, struct slice alias, struct lock_spec_list *wants)
 {
     bool all = slice_is(alias, "_all") || slice_find_byte(alias, '*') < alias.len;
     if (alias.len == 0 || alias.len > LOCK_NAME_BYTES_MAX)
         return;
     add_name(core, wants, RESOURCE_SPACE_NAMES, all ? SLICE_NONE : alias, LOCK_X);
-    if (!all && names__missing(core, alias))
-        wants__add(core, wants, &(struct lock_spec){{.index = alias}, LOCK_X, .auxiliary = true});
+    if (!all && lock_resolve__is_missing(core, alias))
+        lock_specs__add(core, wants, &(struct lock_spec){{.index = alias}, LOCK_X, .auxiliary = true});
 }
 
-static void add_creation(struct core *core, struct slice name, const struct index_plan *plan, struct wants *wants)
+static void add_creation(struct core *core, struct slice name, const struct index_plan *plan, struct lock_spec_list *wants)
 {
-    if (!names__missing(core, name))
+    if (!lock_resolve__is_missing(core, name))
         return; /* it will be refused, or has come to be meanwhile */
     add_name(core, wants, RESOURCE_SPACE_NAMES, name, LOCK_X);
     if (!plan->tree && lock_table_has_directories(&core->owners->locks, name))
-        wants__add(core, wants, &(struct lock_spec){{.index = name}, LOCK_X});
+        lock_specs__add(core, wants, &(struct lock_spec){{.index = name}, LOCK_X});
     for (size_t i = 0; i < plan->alias_count; i++)
         add_alias_change(core, plan->aliases[i], wants);
 }
 
 /* The document where it lies now, whatever becomes of the write. */
-struct resource_name names__written(struct core *core, const struct write_target *target)
+struct resource_name lock_resolve__target_document(struct core *core, const struct write_target *target)
 {
     const struct catalog_index *index = catalog_index(core->catalog, target->index);
     return (struct resource_name){target->index, target->committed_path, key_type(core, index, target->type), target->id};
 }
 
 /* A transaction that has seen all names has seen that there was nothing in what it now makes. */
-static void add_seen_empty(struct core *core, const struct txn *txn, struct slice index, struct wants *wants)
+static void add_seen_empty(struct core *core, const struct txn *txn, struct slice index, struct lock_spec_list *wants)
 {
     const struct lock_spec all = {{.space = RESOURCE_SPACE_NAMES}, LOCK_S};
     if (lock_table_holds(&core->owners->locks, &txn->owner.locks, &all))
-        wants__add(core, wants, &(struct lock_spec){{.index = index}, LOCK_S, .auxiliary = true});
+        lock_specs__add(core, wants, &(struct lock_spec){{.index = index}, LOCK_S, .auxiliary = true});
 }
 
-void names__of_write(struct core *core, const struct write_item *item, const struct write_target *target,
-                     const struct txn *txn, struct wants *wants)
+void lock_resolve__write(struct core *core, const struct write_item *item, const struct write_target *target,
+                     const struct txn *txn, struct lock_spec_list *wants)
 {
     const struct catalog_index *index = catalog_index(core->catalog, target->index);
-    struct resource_name name = names__written(core, target);
+    struct resource_name name = lock_resolve__target_document(core, target);
     bool many = has_many_types(index);
-    wants__add(core, wants, &(struct lock_spec){name, LOCK_X});
+    lock_specs__add(core, wants, &(struct lock_spec){name, LOCK_X});
     if (target->new_path.data != NULL && !slice_equal(target->new_path, target->old_path))
-        wants__add(core, wants, &(struct lock_spec){{.index = target->index, .path = target->new_path}, LOCK_X, true});
+        lock_specs__add(core, wants, &(struct lock_spec){{.index = target->index, .path = target->new_path}, LOCK_X, true});
     add_guards(core, &name, !many, LOCK_X, wants);
     if (index == NULL && write__creates_index(item)) {
         struct index_plan plan = index__plan_auto(core, target->index, item->type, item->dialect);
@@ -615,7 +615,7 @@ void names__of_write(struct core *core, const struct write_item *item, const str
         add_name(core, wants, RESOURCE_SPACE_SCRIPTS, item->update->script_id, LOCK_S);
 }
 
-void names__move(struct core *core, const struct resource_name *name, struct slice path)
+void lock_resolve__move_document(struct core *core, const struct resource_name *name, struct slice path)
 {
     struct lock_table *locks = &core->owners->locks;
     const struct catalog_index *index = catalog_index(core->catalog, name->index);
@@ -646,7 +646,7 @@ static int place_all(struct core *core, const struct resource_name *names, size_
     return r < 0 ? tl_trace(r) : 0;
 }
 
-int names__place_documents(struct core *core, struct slice index)
+int lock_resolve__relocate_documents(struct core *core, struct slice index)
 {
     size_t count;
     if (lock_table_is_idle(&core->owners->locks))
@@ -655,7 +655,7 @@ int names__place_documents(struct core *core, struct slice index)
     return place_all(core, names, count);
 }
 
-int names__place_renamed(struct core *core, struct slice index, struct slice from)
+int lock_resolve__relocate_renamed(struct core *core, struct slice index, struct slice from)
 {
     size_t count;
     if (lock_table_is_idle(&core->owners->locks))
@@ -666,20 +666,20 @@ int names__place_renamed(struct core *core, struct slice index, struct slice fro
     return place_all(core, names, count);
 }
 
-struct wants names__of_document(struct core *core, const struct resource_name *document)
+struct lock_spec_list lock_resolve__document(struct core *core, const struct resource_name *document)
 {
-    struct wants wants = {0};
+    struct lock_spec_list wants = {0};
     const struct catalog_index *index = catalog_index(core->catalog, document->index);
     struct resource_name name = *document;
     name.type = key_type(core, index, name.type);
-    wants__add(core, &wants, &(struct lock_spec){name, LOCK_X});
+    lock_specs__add(core, &wants, &(struct lock_spec){name, LOCK_X});
     add_guards(core, &name, !has_many_types(index), LOCK_X, &wants);
     return wants;
 }
 
-bool names__free_for(struct core *core, struct lock_owner *owner, const struct resource_name *document)
+bool lock_resolve__can_write(struct core *core, struct lock_owner *owner, const struct resource_name *document)
 {
-    struct wants wants = names__of_document(core, document);
+    struct lock_spec_list wants = lock_resolve__document(core, document);
     bool free = true;
     for (size_t i = 0; i < wants.count && free; i++)
         free = lock_table_covers(&core->owners->locks, owner, &wants.items[i]) ||
@@ -690,20 +690,20 @@ bool names__free_for(struct core *core, struct lock_owner *owner, const struct r
 /* --- Changes of indices ------------------------------------------------------------------------------------------- */
 
 /* The index itself, whole or a place in it. A name that is none is refused by the handler. */
-static void add_changed(struct core *core, struct slice index, bool whole, struct wants *wants)
+static void add_changed(struct core *core, struct slice index, bool whole, struct lock_spec_list *wants)
 {
     if (index.len > 0)
-        wants__add(core, wants, &(struct lock_spec){{.index = index}, LOCK_X, !whole});
+        lock_specs__add(core, wants, &(struct lock_spec){{.index = index}, LOCK_X, !whole});
 }
 
-static void add_removal(struct core *core, struct slice name, struct wants *wants)
+static void add_removal(struct core *core, struct slice name, struct lock_spec_list *wants)
 {
     const struct catalog_index *index = catalog_index(core->catalog, name);
     for (size_t i = 0; index != NULL && i < index->alias_count; i++)
         add_alias_change(core, arena_copy(&core->arena, index->aliases[i].name), wants);
 }
 
-static void of_aliases(struct core *core, const struct aliases_command *aliases, struct wants *wants)
+static void of_aliases(struct core *core, const struct aliases_command *aliases, struct lock_spec_list *wants)
 {
     for (size_t i = 0; i < aliases->action_count; i++) {
         const struct alias_action *action = &aliases->actions[i];
@@ -718,7 +718,7 @@ static void of_aliases(struct core *core, const struct aliases_command *aliases,
     }
 }
 
-void names__of_change(struct core *core, const struct command *command, struct wants *wants)
+void lock_resolve__ddl(struct core *core, const struct command *command, struct lock_spec_list *wants)
 {
     struct slice name = command->index.name;
     if (command->type == COMMAND_SCRIPT_PUT || command->type == COMMAND_SCRIPT_DELETE) {
@@ -751,7 +751,7 @@ static bool keeps(const struct core *core, const struct lock_owner *owner, const
     return lock_table_holds(&core->owners->locks, owner, name) || lock_table_holds(&core->owners->locks, owner, &all);
 }
 
-void names__drop_kept(struct core *core, const struct lock_owner *owner, struct wants *wants)
+void lock_resolve__drop_held(struct core *core, const struct lock_owner *owner, struct lock_spec_list *wants)
 {
     size_t kept = 0;
     for (size_t i = 0; i < wants->count; i++)
@@ -762,8 +762,8 @@ void names__drop_kept(struct core *core, const struct lock_owner *owner, struct 
 
 /* --- Names that are free ------------------------------------------------------------------------------------------ */
 
-void names__drop_free(struct core *core, const struct lock_owner *owner, const struct session *session,
-                      struct wants *wants)
+void lock_resolve__drop_unheld(struct core *core, const struct lock_owner *owner, const struct session *session,
+                      struct lock_spec_list *wants)
 {
     const struct lock_owner *passed = session == NULL ? NULL : &session->owner.locks;
     size_t kept = 0;
@@ -776,7 +776,7 @@ void names__drop_free(struct core *core, const struct lock_owner *owner, const s
 
 /* --- Those who would change what they hold ------------------------------------------------------------------------ */
 
-bool names__own(struct core *core, const struct session *session, const struct wants *wants, struct arena *arena,
+bool lock_resolve__self_conflict(struct core *core, const struct session *session, const struct lock_spec_list *wants, struct arena *arena,
                 struct problem *ret_problem)
 {
     struct lock_table *locks = &core->owners->locks;

@@ -13,7 +13,7 @@
  * A write that goes on starts from the beginning: what it would change is computed again, and asked for again. What it
  * holds already it gets at once.
  */
-#include "core/owners/admit.h"
+#include "core/owners/acquire.h"
 
 #include "base/check.h"
 #include "base/siphash.h"
@@ -24,11 +24,11 @@
 #include "core/locks/lock.h"
 #include "core/locks/resource.h"
 #include "core/owners/deadline.h"
-#include "core/owners/names.h"
+#include "core/owners/lock_resolve.h"
 #include "core/owners/owners.h"
 #include "core/owners/session.h"
 #include "core/owners/lock_event.h"
-#include "core/owners/terms.h"
+#include "core/owners/command_owner.h"
 #include "core/owners/txn.h"
 #include "core/owners/wait.h"
 #include "core/step/handler.h"
@@ -58,7 +58,7 @@ struct admission {
     struct wait *wait; /* NULL: it has not asked for a lock */
     struct write_targets targets;
     struct place_set places; /* of `targets` */
-    struct wants wants;
+    struct lock_spec_list wants;
     size_t explained; /* bytes of the explanations of failed items */
 };
 
@@ -78,7 +78,7 @@ static struct overlay *overlay_of(const struct admission *at)
 static bool find_parties(struct admission *at)
 {
     struct command *command = at->command;
-    const struct owner_terms *terms = &command->terms;
+    const struct command_owner *terms = &command->owner;
     if (terms->transaction.len > 0) {
         at->txn = txn__find(at->core, terms->transaction, terms->session, &command->arena, &command->problem);
         if (at->txn == NULL)
@@ -90,18 +90,18 @@ static bool find_parties(struct admission *at)
         }
         return true;
     }
-    return terms__session(at->core, command, &at->session);
+    return command_owner__session(at->core, command, &at->session);
 }
 
 /* --- What it needs ------------------------------------------------------------------------------------------------ */
 
 /* X on the document, a place where it will lie when that is elsewhere, and the names that it needs. */
-static struct wants wants_of(const struct admission *at, const struct write_target *target)
+static struct lock_spec_list wants_of(const struct admission *at, const struct write_target *target)
 {
-    struct wants wants = {0};
-    names__of_write(at->core, &write_of(at)->items[target->item], target, at->txn, &wants);
+    struct lock_spec_list wants = {0};
+    lock_resolve__write(at->core, &write_of(at)->items[target->item], target, at->txn, &wants);
     if (at->txn == NULL)
-        names__drop_free(at->core, at->wait == NULL ? NULL : at->wait->owner, at->session, &wants);
+        lock_resolve__drop_unheld(at->core, at->wait == NULL ? NULL : at->wait->owner, at->session, &wants);
     return wants;
 }
 
@@ -111,13 +111,13 @@ static bool token_holds(struct admission *at, const struct write_target *target)
     struct slice place = target->old_path.data != NULL ? target->old_path : target->new_path;
     struct resource_name name = {target->index, place, target->type, target->id};
     const struct owner *who = at->txn != NULL ? &at->txn->owner : at->session != NULL ? &at->session->owner : NULL;
-    return terms__cover(at->core, at->command, &name, who, &write_of(at)->results[target->item].problem);
+    return command_owner__check_token(at->core, at->command, &name, who, &write_of(at)->results[target->item].problem);
 }
 
 /* Whether an item is still to be run. */
 static bool is_left(const struct admission *at, size_t item)
 {
-    return at->wait == NULL || at->wait->left == NULL || at->wait->left[item];
+    return at->wait == NULL || at->wait->pending_items == NULL || at->wait->pending_items[item];
 }
 
 /* Whether it would make an index whose aliases are names that its own session has locked. */
@@ -126,9 +126,9 @@ static bool changes_own_names(struct admission *at, const struct write_target *t
     struct problem *problem = &write_of(at)->results[target->item].problem;
     if (at->session == NULL || catalog_index(at->core->catalog, target->index) != NULL)
         return false;
-    struct wants wants = {0};
-    names__of_write(at->core, &write_of(at)->items[target->item], target, NULL, &wants);
-    return names__own(at->core, at->session, &wants, &at->command->arena, problem);
+    struct lock_spec_list wants = {0};
+    lock_resolve__write(at->core, &write_of(at)->items[target->item], target, NULL, &wants);
+    return lock_resolve__self_conflict(at->core, at->session, &wants, &at->command->arena, problem);
 }
 
 /* Finds what the items that are left will change; of those with a stale token it is not asked. */
@@ -154,14 +154,14 @@ static int find_targets(struct admission *at)
 static void collect_wants(struct admission *at, const bool *blocked)
 {
     const struct write_command *write = write_of(at);
-    at->wants = (struct wants){0};
+    at->wants = (struct lock_spec_list){0};
     for (size_t i = 0; i < at->targets.count; i++) {
         const struct write_target *target = &at->targets.items[i];
         if (blocked == NULL || blocked[i])
-            names__of_write(at->core, &write->items[target->item], target, at->txn, &at->wants);
+            lock_resolve__write(at->core, &write->items[target->item], target, at->txn, &at->wants);
     }
     if (at->txn == NULL)
-        names__drop_free(at->core, at->wait == NULL ? NULL : at->wait->owner, at->session, &at->wants);
+        lock_resolve__drop_unheld(at->core, at->wait == NULL ? NULL : at->wait->owner, at->session, &at->wants);
 }
 
 /* --- Running ------------------------------------------------------------------------------------------------------ */
@@ -191,8 +191,8 @@ static int move_documents(struct admission *at, const bool *chosen)
         }
         if (path.data == target->old_path.data || slice_equal(path, target->old_path))
             continue;
-        struct resource_name name = names__written(at->core, target);
-        names__move(at->core, &name, path);
+        struct resource_name name = lock_resolve__target_document(at->core, target);
+        lock_resolve__move_document(at->core, &name, path);
     }
     return 0;
 }
@@ -295,7 +295,7 @@ static bool wants_too_much(const struct admission *at)
     size_t most = at->core->limits.transaction_held_max;
     size_t held = at->txn == NULL || at->txn->overlay == NULL ? 0 : overlay_memory_bytes(at->txn->overlay);
     held += at->txn == NULL ? 0 : owner__lock_bytes(&at->txn->owner.locks);
-    return held >= most || wants__bytes(at->core, &at->wants, most - held) > most - held;
+    return held >= most || lock_specs__bytes(at->core, &at->wants, most - held) > most - held;
 }
 
 static int run_in_txn(struct admission *at)
@@ -344,7 +344,7 @@ static void fail_item(struct admission *at, size_t item, struct wait *wait)
         wait__explain_briefly(&at->command->arena, PROBLEM_LOCK_WAIT_TIMEOUT, problem);
     } else {
         wait__explain(wait, PROBLEM_LOCK_WAIT_TIMEOUT,
-                      write_of(at)->item_count > 1 ? HOLDERS_TOLD_OF_ITEM : HOLDERS_TOLD_MAX, &at->command->arena,
+                      write_of(at)->item_count > 1 ? HOLDERS_TOLD_OF_ITEM : HOLDERS_REPORTED_MAX, &at->command->arena,
                       problem);
         at->explained += problem->reason.len + problem->details.len;
     }
@@ -367,7 +367,7 @@ static bool target_free(struct admission *at, const struct write_target *target)
     struct lock_owner *session = at->session == NULL ? NULL : &at->session->owner.locks;
     if (lock_table_is_idle(&at->core->owners->locks))
         return true;
-    struct wants wants = wants_of(at, target);
+    struct lock_spec_list wants = wants_of(at, target);
     for (size_t i = 0; i < wants.count; i++)
         if (!lock_table_can_grant(&at->core->owners->locks, session, &wants.items[i]))
             return false;
@@ -418,7 +418,7 @@ static void leave_blocked(struct admission *at, const bool *blocked)
     for (size_t i = 0; i < at->targets.count; i++)
         if (blocked[i])
             left[at->targets.items[i].item] = true;
-    at->wait->left = left;
+    at->wait->pending_items = left;
 }
 
 static void forget_wait(struct admission *at)
@@ -455,9 +455,9 @@ static int finish(struct admission *at, uint64_t deadline)
         return tl_trace(r);
     if (r > 0)
         return go_on(at, deadline);
-    if (at->wait != NULL && at->wait->left != NULL) {
+    if (at->wait != NULL && at->wait->pending_items != NULL) {
         chosen = arena_alloc(&at->core->arena, write_of(at)->item_count + 1);
-        memcpy(chosen, at->wait->left, write_of(at)->item_count);
+        memcpy(chosen, at->wait->pending_items, write_of(at)->item_count);
     }
     r = run(at, chosen);
     forget_wait(at);
@@ -480,8 +480,8 @@ static int take_each(struct admission *at)
         size_t item = at->targets.items[i].item;
         if (!is_left(at, item))
             continue;
-        struct wants wants = wants_of(at, &at->targets.items[i]);
-        if (wait__ask(at->core, at->wait, wants.items, wants.count, false) == LOCK_CONFLICT)
+        struct lock_spec_list wants = wants_of(at, &at->targets.items[i]);
+        if (wait__acquire(at->core, at->wait, wants.items, wants.count, false) == LOCK_CONFLICT)
             fail_item(at, item, at->wait);
     }
     return finish(at, at->core->clock);
@@ -491,14 +491,14 @@ static int take_each(struct admission *at)
 static int ask(struct admission *at, uint64_t deadline, const bool *blocked)
 {
     struct core *core = at->core;
-    bool full = deadline > core->clock && wait__full(core);
+    bool full = deadline > core->clock && wait__limit_reached(core);
     if (wants_too_much(at)) {
         problem_set(wait__cause(at->wait), &at->command->arena, PROBLEM_LIMIT_EXCEEDED,
                     "the places of its documents would take more than [%zu] bytes while it waits",
                     core->limits.transaction_held_max);
         return finish_without(at, at->wait, blocked);
     }
-    switch (wait__ask(core, at->wait, at->wants.items, at->wants.count, deadline > core->clock && !full)) {
+    switch (wait__acquire(core, at->wait, at->wants.items, at->wants.count, deadline > core->clock && !full)) {
     case LOCK_GRANTED: return finish(at, deadline);
     case LOCK_WAITS:
         wait__park(core, at->wait, deadline);
@@ -506,7 +506,7 @@ static int ask(struct admission *at, uint64_t deadline, const bool *blocked)
         return CORE_WAITS;
     case LOCK_CONFLICT:
         if (full)
-            wait__explain_full(core, &at->command->arena, wait__cause(at->wait));
+            wait__explain_limit(core, &at->command->arena, wait__cause(at->wait));
         return take_each(at);
     case LOCK_DEADLOCK: return finish_without(at, at->wait, blocked);
     }
@@ -565,11 +565,11 @@ static void abort_txn(struct admission *at)
 static int ask_in_txn(struct admission *at, uint64_t deadline)
 {
     struct core *core = at->core;
-    bool may_wait = deadline > core->clock && !wait__full(core);
+    bool may_wait = deadline > core->clock && !wait__limit_reached(core);
     if (at->targets.count == 0)
         return finish(at, deadline);
     collect_wants(at, NULL);
-    if (at->txn->owner.locks.lock_count + at->txn->owner.locks.auxiliary_count + wants__lock_count(&at->wants) >
+    if (at->txn->owner.locks.lock_count + at->txn->owner.locks.auxiliary_count + lock_specs__lock_count(&at->wants) >
         core->limits.locks_per_session_max) {
         problem_set(&at->command->problem, &at->command->arena, PROBLEM_TRANSACTION_TOO_LARGE,
                     "a transaction holds at most [%zu] locks", core->limits.locks_per_session_max);
@@ -584,7 +584,7 @@ static int ask_in_txn(struct admission *at, uint64_t deadline)
     }
     if (at->wait == NULL)
         at->wait = wait__new(core, at->command, &at->txn->owner.locks, NULL, at->txn);
-    switch (wait__ask(core, at->wait, at->wants.items, at->wants.count, may_wait)) {
+    switch (wait__acquire(core, at->wait, at->wants.items, at->wants.count, may_wait)) {
     case LOCK_GRANTED: return finish(at, deadline);
     case LOCK_WAITS:
         wait__park(core, at->wait, deadline);
@@ -620,7 +620,7 @@ int owners__write(struct core *core, struct command *command)
     struct admission at = {.core = core, .command = command};
     if (!find_parties(&at))
         return 0;
-    return go_on(&at, deadline_after(core, command->terms.timeout_us));
+    return go_on(&at, deadline_after(core, command->owner.timeout_us));
 }
 
 static struct admission resumed(struct core *core, struct wait *wait)
@@ -640,7 +640,7 @@ static int ended(struct core *core, struct wait *wait)
 {
     struct admission at = resumed(core, wait);
     struct write_command *write = write_of(&at);
-    if (wait->left == NULL && wait__cause(wait)->type != PROBLEM_DEADLOCK_DETECTED) {
+    if (wait->pending_items == NULL && wait__cause(wait)->type != PROBLEM_DEADLOCK_DETECTED) {
         wait__answer(core, wait);
         return 0;
     }
@@ -669,15 +669,15 @@ static void give_way(struct core *core, struct wait *wait)
     if (wait->txn == NULL)
         wait__end_later(core, wait);
     else
-        wait__gives_way(core, wait);
+        wait__on_deadlock(core, wait);
 }
 
-const struct turns write__turns = {wait__ready, resume, timed_out, give_way, ended};
+const struct wait_ops write__wait_ops = {wait__enqueue_ready, resume, timed_out, give_way, ended};
 
 /* --- What ended sessions left ------------------------------------------------------------------------------------- */
 
 /* Whether somebody else holds what stands against a document's change. */
-static bool target_held(struct core *core, struct session *session, const struct wants *wants)
+static bool target_held(struct core *core, struct session *session, const struct lock_spec_list *wants)
 {
     struct lock_table *locks = &core->owners->locks;
     struct lock_owner *owner = &session->owner.locks;
@@ -722,7 +722,7 @@ static void name_outright(struct core *core, struct arena *arena, const struct w
         item->routing = arena_copy(arena, routing);
 }
 
-int admit__run_left(struct core *core, struct session *session, struct command *command)
+int acquire__run_cleanup(struct core *core, struct session *session, struct command *command)
 {
     struct admission at = {.core = core, .command = command, .session = session};
     make_result(command);
@@ -737,19 +737,19 @@ int admit__run_left(struct core *core, struct session *session, struct command *
     return 1;
 }
 
-bool admit__document_held(struct core *core, struct session *session, const struct resource_name *document)
+bool acquire__document_is_blocked(struct core *core, struct session *session, const struct resource_name *document)
 {
-    struct wants wants = names__of_document(core, document);
+    struct lock_spec_list wants = lock_resolve__document(core, document);
     return target_held(core, session, &wants);
 }
 
-bool admit__removal_held(struct core *core, struct session *session, const struct write_item *removal)
+bool acquire__removal_is_blocked(struct core *core, struct session *session, const struct write_item *removal)
 {
     struct lock_spec want = {{removal->index, SLICE_NONE, removal->type, removal->id}, LOCK_X, false};
     if (lock_table_is_idle(&core->owners->locks) ||
         write__path_of(core, NULL, removal->index, removal->type, removal->id, &want.on.path) < 0)
         return false;
-    return admit__document_held(core, session, &want.on);
+    return acquire__document_is_blocked(core, session, &want.on);
 }
 
 /*
@@ -765,11 +765,11 @@ static int ask_kept(struct admission *at, bool granted_before)
     if (at->targets.count == 0)
         return 0;
     collect_wants(at, NULL);
-    if (granted_before && wait__ask(at->core, at->wait, at->wants.items, at->wants.count, false) == LOCK_GRANTED)
+    if (granted_before && wait__acquire(at->core, at->wait, at->wants.items, at->wants.count, false) == LOCK_GRANTED)
         return 0;
     lock_table_suspend_grants(locks);
     lock_release_all(locks, at->wait->owner);
-    bool granted = wait__ask(at->core, at->wait, at->wants.items, at->wants.count, true) == LOCK_GRANTED;
+    bool granted = wait__acquire(at->core, at->wait, at->wants.items, at->wants.count, true) == LOCK_GRANTED;
     lock_table_resume_grants(locks);
     if (granted)
         return 0;
@@ -777,14 +777,14 @@ static int ask_kept(struct admission *at, bool granted_before)
     return CORE_WAITS;
 }
 
-int admit__ask_kept(struct core *core, struct wait *wait, struct command *command)
+int acquire__request_deferred(struct core *core, struct wait *wait, struct command *command)
 {
     struct admission at = {.core = core, .command = command, .wait = wait};
     make_result(command);
     return ask_kept(&at, false);
 }
 
-int admit__resume_kept(struct core *core, struct wait *wait, struct command *command)
+int acquire__resume_deferred(struct core *core, struct wait *wait, struct command *command)
 {
     struct admission at = {.core = core, .command = command, .wait = wait};
     make_result(command);

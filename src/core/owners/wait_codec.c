@@ -96,18 +96,18 @@ static void code_results(struct codec *codec, struct wait *wait)
 {
     struct write_command *write = &wait->command->write;
     struct arena *arena = &wait->command->arena;
-    bool partly = wait->left != NULL;
+    bool partly = wait->pending_items != NULL;
 
     codec_bool(codec, &partly);
-    codec_require(codec, !partly || ((wait->party != NULL || wait->ended) && !write->atomic && write->item_count > 1));
+    codec_require(codec, !partly || ((wait->write_owner != NULL || wait->ended) && !write->atomic && write->item_count > 1));
     if (codec_reads(codec)) {
         write->results = arena_zalloc(arena, (write->item_count + 1) * sizeof *write->results);
-        wait->left = partly ? arena_zalloc(arena, write->item_count + 1) : NULL;
+        wait->pending_items = partly ? arena_zalloc(arena, write->item_count + 1) : NULL;
         keep_texts(codec, wait->command);
     }
     for (size_t i = 0; i < write->item_count && !codec->bad; i++) {
         if (partly)
-            codec_bool(codec, &wait->left[i]);
+            codec_bool(codec, &wait->pending_items[i]);
         code_result(codec, &write->results[i]);
     }
 }
@@ -119,18 +119,18 @@ static void code_numbers(struct codec *codec, struct core *core, struct wait *wa
     codec_number(codec, &wait->since);
     codec_number(codec, &wait->since_ts);
     codec_number(codec, &wait->until);
-    codec_size(codec, &wait->place);
+    codec_size(codec, &wait->queue_position);
     codec_number(codec, &wait->names_epoch);
     codec_deadline(codec, &core->owners->wait_ends, &wait->deadline);
     codec_require(codec, wait->deadline.at == (ready || wait->until > TL_TS_MAX ? TL_TS_MAX : wait->until));
-    codec_require(codec, wait->until > 0 || (ready && wait->kept != NULL));
+    codec_require(codec, wait->until > 0 || (ready && wait->deferred != NULL));
 }
 
 /* Its place among those that are ready is given when all are read. */
 static void code_ready(struct codec *codec, struct wait *wait)
 {
     codec_number(codec, &wait->ready_number);
-    codec_number(codec, &wait->granted);
+    codec_number(codec, &wait->granted_ts);
     codec_require(codec, wait->ready_number > 0);
     if (!wait->ended)
         return;
@@ -144,11 +144,11 @@ static void code_ready(struct codec *codec, struct wait *wait)
 static bool find_parties(const struct core *core, const struct command *command, struct session **session,
                          struct txn **txn)
 {
-    const struct owner_terms *terms = &command->terms;
+    const struct command_owner *terms = &command->owner;
 
-    if (owners__turns(command) == NULL)
+    if (owners__wait_ops(command) == NULL)
         return false;
-    if (terms->transaction.len > 0 && !command_is(command->type, COMMAND_CHANGES_INDEX)) {
+    if (terms->transaction.len > 0 && !command_is(command->type, COMMAND_DDL)) {
         *txn = owners_txn(core->owners, terms->transaction);
         return *txn != NULL && (*txn)->wait == NULL && (*txn)->idle.at == TL_TS_MAX;
     }
@@ -165,7 +165,7 @@ static struct wait *make(struct core *core, struct command *command, bool ended)
     struct txn *txn = NULL;
 
     if (ended)
-        return owners__turns(command) == NULL ? NULL : wait__restore_ended(core, command);
+        return owners__wait_ops(command) == NULL ? NULL : wait__restore_ended(core, command);
     if (!find_parties(core, command, &session, &txn))
         return NULL;
     struct lock_owner *owner = txn != NULL                     ? &txn->owner.locks
@@ -212,7 +212,7 @@ static struct wait *read_kept(struct codec *codec, struct core *core, const stru
     if (codec->bad)
         return NULL;
     struct wait *wait = wait__new(core, NULL, NULL, NULL, NULL);
-    wait->kept = kept;
+    wait->deferred = kept;
     kept->wait = wait;
     return wait;
 }
@@ -220,10 +220,10 @@ static struct wait *read_kept(struct codec *codec, struct core *core, const stru
 /* Whether CANCEL finds it by the number of its command. */
 static bool is_named(const struct core *core, const struct wait *wait)
 {
-    return wait->command != NULL && wait__requested(core, wait->command->request) == wait;
+    return wait->command != NULL && wait__by_request(core, wait->command->request) == wait;
 }
 
-void code_wait(struct sections *sections, struct core *core, struct wait **wait, const struct deferred_array *kept)
+void codec_wait(struct sections *sections, struct core *core, struct wait **wait, const struct deferred_array *kept)
 {
     struct codec codec = section_begin(sections, SECTION_WAIT);
     bool reads = codec_reads(&codec);
@@ -237,7 +237,7 @@ void code_wait(struct sections *sections, struct core *core, struct wait **wait,
     if (reads)
         *wait = codec.bad ? NULL : is_kept ? read_kept(&codec, core, kept) : read_command(&codec, core, ended);
     else if (is_kept)
-        codec_number(&codec, &(*wait)->kept->number);
+        codec_number(&codec, &(*wait)->deferred->number);
     else
         codec_command(&codec, &(*wait)->command);
     if (*wait != NULL) {
