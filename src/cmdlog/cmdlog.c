@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The interface's calls: what they check, whatever the implementation. */
+/* The calls of the interface: they check their arguments and pass to the implementation. */
 #include "cmdlog/cmdlog_shared.h"
 
 #include <string.h>
@@ -104,7 +104,7 @@ void cmdlog_close(struct cmdlog *log)
         log->functions->close(log);
 }
 
-/* --- Where hosts share it --------------------------------------------------------------------------------------------- */
+/* --- Shared logs ------------------------------------------------------------------------------------------------------ */
 
 bool cmdlog_is_host_name(struct slice name)
 {

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The ordered log, as everything above sees it; README.md has the promises (cited here by number).
+ * The command log: an ordered, durable sequence of entries. README.md has the guarantees, cited
+ * here by number.
  *
- *     cmdlog_append() ─▶ written ─▶ cmdlog_sync() ─▶ durable          cmdlog_follow() ─▶ cmdlog_next() ─▶ entries in their order
+ *     cmdlog_append() ─▶ written ─▶ cmdlog_sync() ─▶ durable
+ *     cmdlog_follow() ─▶ cmdlog_next() ─▶ entries in log order
  *
- * One thread at a time may append, one may sync, beside each other and beside any number of followers. A log that several hosts share
- * can do more, and there more than one may append: cmdlog_shared.h.
+ * At a time, one thread may append and one may sync, concurrently with each other and with any
+ * number of cursors. A log that several hosts share offers more (cmdlog_shared.h); there, several
+ * threads may append.
  */
 #ifndef TL_CMDLOG_CMDLOG_H
 #define TL_CMDLOG_CMDLOG_H
@@ -13,132 +16,167 @@
 #include "base/error.h"
 #include "base/slice.h"
 
-/* Of an entry: higher than that of the one before it (promise 1); 0 stands before all. */
+/* Identifies an entry. Positions increase in log order (guarantee 1); 0 precedes every entry. */
 typedef uint64_t cmdlog_position;
 
 struct cmdlog;
 struct cmdlog_cursor;
 
 enum {
-    CMDLOG_END = 1,   /* nothing more, now */
-    CMDLOG_TRIMMED,   /* what was asked for is gone */
-    CMDLOG_NOT_FOUND, /* there is none */
-    /* Of a log that hosts share: */
-    CMDLOG_UNREACHABLE,    /* it could not be reached in time */
-    CMDLOG_BUSY,    /* as many are under way as may be, or the answer is not there yet */
-    CMDLOG_FENCED,     /* this host's life is over, and what it appends is refused */
-    CMDLOG_UNKNOWN, /* whether it is in the log, the log itself will tell */
-    CMDLOG_EXISTS,   /* there is one already */
+    CMDLOG_END = 1,   /* no further entry yet */
+    CMDLOG_TRIMMED,   /* the requested entries have been trimmed */
+    CMDLOG_NOT_FOUND, /* does not exist */
+    /* Only of a log that hosts share: */
+    CMDLOG_UNREACHABLE, /* the log could not be reached in time */
+    CMDLOG_BUSY,        /* too many appends in flight, or the outcome is not known yet */
+    CMDLOG_FENCED,      /* this host's life has ended: the log rejects its appends */
+    CMDLOG_UNKNOWN,     /* the entry may or may not be in the log; a cursor shows which */
+    CMDLOG_EXISTS,      /* exists already */
 };
 
 struct cmdlog_entry {
     cmdlog_position position;
     struct slice bytes;
-    /* Who appended it, where hosts share the log; else empty, 0, 0, 0. */
-    struct slice host;  /* good as long as `bytes` */
+    /* The host that appended it; empty, 0, 0, 0 unless hosts share the log. */
+    struct slice host;  /* valid as long as `bytes` */
     uint64_t life;      /* of that host */
-    uint64_t number;    /* rises from one entry of a host to its next, over its lives */
-    uint64_t submitted; /* when, by that host's wall clock in microseconds */
+    uint64_t number;    /* increases with each entry of a host, across its lives */
+    uint64_t submitted; /* time of submission by that host's wall clock, in microseconds */
 };
 
-/* As far as it is known without asking; where hosts share the log, cmdlog_read_head() asks. */
+/*
+ * The state that this process knows of. If hosts share the log it may be stale; cmdlog_read_head()
+ * is linearizable.
+ */
 struct cmdlog_head {
-    cmdlog_position oldest;   /* that can be followed from; appended + 1 when there is none */
-    cmdlog_position appended; /* the newest; 0: none yet */
-    cmdlog_position durable;
+    cmdlog_position oldest;   /* the oldest entry; appended + 1: none */
+    cmdlog_position appended; /* the newest entry; 0: none */
+    cmdlog_position durable;  /* the newest durable entry */
     bool sealed;
 };
 
-/* Where a checkpoint is: the state after the entry at `position`, and what its owner needs to find it. */
+/* Describes a checkpoint: the state after the entry at `position`. */
 struct cmdlog_checkpoint {
     cmdlog_position position;
-    struct slice locator; /* at most CMDLOG_LOCATOR_MAX bytes */
-    uint64_t
-        log_bytes; /* of all entries up to there, as its owner counts them: only differences matter; 0 where one host has the log */
+    struct slice locator; /* opaque; where the data is; at most CMDLOG_LOCATOR_MAX bytes */
+    /*
+     * Size of all entries up to `position`, counted by the caller; only differences matter. 0
+     * unless hosts share the log.
+     */
+    uint64_t log_bytes;
 };
 
 enum { CMDLOG_LOCATOR_MAX = 4096, CMDLOG_IDENTITY_BYTES = 16 };
 
-/* Which log it is, and what it is up to an entry: a state as of that entry keeps it, so as not to be taken for one that another log has made. */
+/*
+ * Identifies a log's content up to an entry. A state stores the lineage of the entry that it
+ * includes last, so that it is never continued from a different log.
+ */
 struct cmdlog_lineage {
-    char identity
-        [CMDLOG_IDENTITY_BYTES]; /* random; of a log and of all that were made to go on from its entries. Zeros: not known */
-    uint32_t history_crc;           /* over all entries up to this one, as the log has them; 0: not known */
+    /* Random; shared by a log and every log created to continue it; zeros: unknown. */
+    char identity[CMDLOG_IDENTITY_BYTES];
+    uint32_t history_crc; /* covers the entry and, by chaining, all before it; 0: unknown */
 };
 
 /*
- * Appends one entry, given in parts that are put together.
- * Requires: not sealed; at least one byte.
- * Returns: 0 and its position: it outlives this process (promise 2); TL_ERR_NO_SPACE: nothing was written, and the same may be tried again
- * when there is room; TL_ERR_IO: the log can be appended to no more, and whether the entry is in it, its next opening tells.
- * Where hosts share the log: 0, and it is durable; TL_ERR_NO_SPACE; CMDLOG_FENCED, CMDLOG_UNKNOWN, TL_ERR_STOPPED as cmdlog_outcome(). It waits as long as it takes.
+ * Appends one entry, the concatenation of `parts`.
+ * Requires: the log is neither read-only nor sealed since it was opened; at least one byte.
+ * Ensures: the entry survives the end of this process (guarantee 2). If hosts share the log, it is
+ * durable.
+ * Returns:
+ *   0                the entry's position.
+ *   TL_ERR_NO_SPACE  nothing was written; retry when there is space.
+ *   TL_ERR_IO        the entry may be in the log, as the next opening finds. Later appends fail.
+ * If hosts share the log: 0, TL_ERR_NO_SPACE; CMDLOG_FENCED, CMDLOG_UNKNOWN, TL_ERR_STOPPED as
+ * cmdlog_outcome(). Waits without limit.
  */
 int cmdlog_append(struct cmdlog *log, const struct slice *parts, size_t count, cmdlog_position *ret_position) TL_MUST_USE;
 
-/* Waits until everything up to `position` is durable. Returns: 0; TL_ERR_IO, after which nothing more may be acknowledged: what comes later fails, too. */
+/*
+ * Waits until all entries up to `position` are durable.
+ * Returns: 0; TL_ERR_IO: nothing more may be acknowledged; every later sync and append fails
+ * (invariant 7).
+ */
 int cmdlog_sync(struct cmdlog *log, cmdlog_position position) TL_MUST_USE;
 
 void cmdlog_head(struct cmdlog *log, struct cmdlog_head *ret_head);
 
 /*
- * What the log is up to an entry; of one that it has not (any more), the chain is not known. A log that hosts share has no lineage: nothing is known. Of the newest
- * entry it is known at once; else it is read.
+ * Finds the lineage of an entry. Reads the entry, unless it is the newest.
+ * Ensures: the checksum is 0 if the log does not have the entry (any more). All is 0 if hosts share
+ * the log.
  * Returns: 0; TL_ERR_CORRUPT, TL_ERR_IO.
  */
 int cmdlog_lineage(struct cmdlog *log, cmdlog_position position, struct cmdlog_lineage *ret_lineage) TL_MUST_USE;
-/* Returns: whether they can be of one log. What is not known is no difference. */
+/* Returns: whether two lineages can belong to the same log; an unknown part matches anything. */
 bool cmdlog_lineage_fits(const struct cmdlog_lineage *a, const struct cmdlog_lineage *b);
 
 /*
- * Follows the log from an entry on, or from the first behind it where there is none at this position.
- * Returns: 0; CMDLOG_TRIMMED; fatal codes. Owns: the caller; cmdlog_unfollow, before the log is closed.
+ * Opens a cursor at position `from`, or at the next entry after it if no entry has this position.
+ * Returns: 0; CMDLOG_TRIMMED; fatal codes. Owns: the caller, by cmdlog_unfollow() before the log is
+ * closed.
  */
 int cmdlog_follow(struct cmdlog *log, cmdlog_position from, struct cmdlog_cursor **ret_cursor) TL_MUST_USE;
 
 /*
- * Returns: 0 and the next entry, whose bytes are good until the next call; CMDLOG_END: nothing more was appended, ask again later;
+ * Reads the cursor's next entry.
+ * Returns: 0 and the entry, its bytes valid until the next call; CMDLOG_END: no further entry yet;
  * CMDLOG_TRIMMED; TL_ERR_CORRUPT, TL_ERR_IO.
  */
 int cmdlog_next(struct cmdlog_cursor *cursor, struct cmdlog_entry *ret_entry) TL_MUST_USE;
+/* Frees a cursor; NULL is allowed. */
 void cmdlog_unfollow(struct cmdlog_cursor *cursor);
 
 /*
- * Lets go of entries below `before`, or of as many of them as it suits the log. Requires: promise 5. Where hosts share the log it keeps what they
- * need (README.md, "Trimming"), and what it could not do it says as CMDLOG_UNREACHABLE.
+ * Permits the log to discard entries below `before`. It may keep some of them; if hosts share the
+ * log, it keeps those that hosts still need (README.md, "Trimming").
+ * Requires: `before` is at most the newest checkpoint's position + 1 (guarantee 5).
+ * Returns: 0; CMDLOG_UNREACHABLE: hosts share the log, which could not be reached; fatal codes.
  */
 int cmdlog_trim(struct cmdlog *log, cmdlog_position before) TL_MUST_USE;
 
-/* Does a part of what appends will need, so that they need not wait for it. For a thread that has the time, beside all others. */
+/*
+ * Allocates space for later appends in advance, so that they need not wait for it. Any thread,
+ * concurrently with all others.
+ */
 int cmdlog_preallocate(struct cmdlog *log) TL_MUST_USE;
 
-/* Gives back what it holds beyond its entries, for use again. Beside who appends, who keeps what it counts on. */
+/*
+ * Frees preallocated space, except what an append in progress has reserved. Any thread,
+ * concurrently with all others.
+ */
 int cmdlog_shrink(struct cmdlog *log) TL_MUST_USE;
 
 /*
- * Notes where a checkpoint is, durably; it is the newest from now on, and the one before it the second newest. Positions only rise: one at the newest's position
- * takes its place, and one below it changes nothing (promise 5: what it needs may be trimmed). Where hosts share the log, each has its own.
- * Returns: 0; CMDLOG_UNREACHABLE: it is not noted, or it is; TL_ERR_IO.
+ * Records a checkpoint durably as the newest; the previous one becomes the second newest. One at
+ * the newest's position replaces that. One below it is ignored: entries that it needs may be
+ * trimmed (guarantee 5). If hosts share the log, each host has its own checkpoints.
+ * Requires: the entry at its position is durable.
+ * Returns: 0; CMDLOG_UNREACHABLE: it may or may not be recorded; TL_ERR_IO.
  */
 int cmdlog_put_checkpoint(struct cmdlog *log, const struct cmdlog_checkpoint *checkpoint) TL_MUST_USE;
 
 /*
- * `back` 0: the newest checkpoint, 1: the one before it. Returns: 0, the place in `buffer` of CMDLOG_LOCATOR_MAX bytes; CMDLOG_NOT_FOUND; CMDLOG_UNREACHABLE;
- * fatal codes.
+ * Finds a checkpoint; `back` 0: the newest, 1: the one before it. Its locator is copied into
+ * `buffer` of CMDLOG_LOCATOR_MAX bytes.
+ * Returns: 0; CMDLOG_NOT_FOUND; CMDLOG_UNREACHABLE; fatal codes.
  */
 int cmdlog_get_checkpoint(struct cmdlog *log, unsigned back, char *buffer, struct cmdlog_checkpoint *ret_checkpoint) TL_MUST_USE;
 
-/* Makes all durable and notes that the log ends here, in good order. It can be appended to again when it was opened again. */
+/*
+ * Makes all entries durable and records a clean end of the log. Later appends need a new opening.
+ */
 int cmdlog_seal(struct cmdlog *log) TL_MUST_USE;
 
-/* Does not sync. NULL is fine. */
+/* Closes and frees the log without a sync; NULL is allowed. */
 void cmdlog_close(struct cmdlog *log);
 
 /* --- Implementations ---------------------------------------------------------------------------------------------- */
 
-/* The first member of each implementation's own structure. */
+/* The first member of each implementation's structure. */
 struct cmdlog {
     const struct cmdlog_functions *functions;
-    const struct cmdlog_shared_functions *shared; /* cmdlog_shared.h; NULL: it is one host's */
+    const struct cmdlog_shared_functions *shared; /* NULL: one host's log */
 };
 
 struct cmdlog_cursor {
@@ -146,11 +184,12 @@ struct cmdlog_cursor {
     const struct cmdlog_shared_functions *shared;
 };
 
+/* Each as the call of its name. `lineage` is NULL if hosts share the log. */
 struct cmdlog_functions {
     int (*append)(struct cmdlog *log, const struct slice *parts, size_t count, cmdlog_position *ret_position);
     int (*sync)(struct cmdlog *log, cmdlog_position position);
     void (*head)(struct cmdlog *log, struct cmdlog_head *ret_head);
-    int (*lineage)(struct cmdlog *log, cmdlog_position position, struct cmdlog_lineage *ret_lineage); /* NULL: hosts share it */
+    int (*lineage)(struct cmdlog *log, cmdlog_position position, struct cmdlog_lineage *ret_lineage);
     int (*follow)(struct cmdlog *log, cmdlog_position from, struct cmdlog_cursor **ret_cursor);
     int (*next)(struct cmdlog_cursor *cursor, struct cmdlog_entry *ret_entry);
     void (*unfollow)(struct cmdlog_cursor *cursor);

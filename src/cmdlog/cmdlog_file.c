@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A host's own log, in files. README.md has the format and the invariants.
+ * A single host's command log, in files. README.md has the format and the invariants.
  *
- * Append: cut the entry into the records that fit, write each behind the end, go on in a new segment where one is full.
- * Sync: sync the files with records that are not durable, and the directory if it has new names; then say so in `durable`.
+ * - Append: split the entry into records that fit, write each at the end; if a segment is full,
+ *   continue in a new one.
+ * - Sync: sync the files with records that are not durable, and the directory if it has new names;
+ *   then update `durable`.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,7 +16,7 @@
 
 #define SEGMENT_BYTES_DEFAULT ((uint64_t)16 << 20)
 
-enum { ZEROS_BYTES = 256 << 10, PARTS_MORE = 4 };
+enum { ZEROS_BYTES = 256 << 10, EXTRA_SLICES = 4 };
 
 static const char durable_name[] = "durable";
 static const char checkpoints_name[] = "checkpoints";
@@ -37,16 +39,16 @@ void cmdlog_spare_name(uint64_t number, char name[CMDLOG_FILE_NAME_BYTES])
 
 struct cmdlog_segment *cmdlog_file_add_segment(struct cmdlog_file *log)
 {
-    if (log->segment_count == log->segment_room) {
-        log->segment_room = 2 * log->segment_room + 8;
-        log->segments = mem_realloc(log->segments, log->segment_room * sizeof *log->segments);
+    if (log->segment_count == log->segment_capacity) {
+        log->segment_capacity = 2 * log->segment_capacity + 8;
+        log->segments = mem_realloc(log->segments, log->segment_capacity * sizeof *log->segments);
     }
     return &log->segments[log->segment_count++];
 }
 
 /* --- Segments ----------------------------------------------------------------------------------------------------- */
 
-/* Makes a spare of zeros, of full length and durable but for its name. Returns: 0 and its number. */
+/* Creates a spare of zeros, of full length; its contents are durable, its name is not. */
 static int make_spare(struct cmdlog_file *log, uint64_t *ret_number)
 {
     struct cmdlog_disk *disk = log->disk;
@@ -69,14 +71,14 @@ static int make_spare(struct cmdlog_file *log, uint64_t *ret_number)
     if (opened)
         disk->functions->close(disk, file);
     if (r < 0 && opened)
-        (void)!disk->functions->remove(disk, name); /* what it took may be all the room there was */
+        (void)!disk->functions->remove(disk, name); /* it may have used up the disk */
     mem_free(zeros);
     *ret_number = number;
     return r < 0 ? tl_trace(r) : 0;
 }
 
-/* Notes a spare, unless there are so many that may be. Another thread may have made some since this one was begun. */
-static bool note_spare(struct cmdlog_file *log, uint64_t number, uint64_t most)
+/* Adds a spare to the list unless it has `most`. Returns: whether it was added. */
+static bool add_spare(struct cmdlog_file *log, uint64_t number, uint64_t most)
 {
     pthread_mutex_lock(&log->lock);
     bool noted = log->spare_count < most && log->spare_count < CMDLOG_SPARES_MAX;
@@ -93,7 +95,10 @@ static int remove_spare(struct cmdlog_file *log, uint64_t number)
     return log->disk->functions->remove(log->disk, name);
 }
 
-/* Makes spares until there are so many, or as many as can be noted. With `reserve` they are kept for the append under way. */
+/*
+ * Creates spares until there are `count` of them, or CMDLOG_SPARES_MAX. `reserve`: reserves them
+ * for the append in progress.
+ */
 static int make_spares(struct cmdlog_file *log, uint64_t count, bool reserve)
 {
     for (;;) {
@@ -106,7 +111,7 @@ static int make_spares(struct cmdlog_file *log, uint64_t count, bool reserve)
         if (enough)
             return 0;
         int r = make_spare(log, &number);
-        if (r == 0 && !note_spare(log, number, count))
+        if (r == 0 && !add_spare(log, number, count))
             r = remove_spare(log, number);
         if (r < 0)
             return tl_trace(r);
@@ -126,7 +131,10 @@ static int take_spare(struct cmdlog_file *log, uint64_t *ret_number)
     return found ? 0 : make_spare(log, ret_number);
 }
 
-/* Writes the header into a spare of the right length, durably (invariant 1). */
+/*
+ * Opens a spare and writes a segment's header to it, durably (invariant 1).
+ * Returns: 0; DISK_NO_FILE: the spare has another length than a segment; fatal codes.
+ */
 static int write_header(struct cmdlog_file *log, const char *name, const struct segment_header *header, int *ret_file)
 {
     struct cmdlog_disk *disk = log->disk;
@@ -139,7 +147,7 @@ static int write_header(struct cmdlog_file *log, const char *name, const struct 
     segment_header_encode(header, bytes);
     r = disk->functions->size(disk, *ret_file, &size);
     if (r == 0 && size != header->bytes)
-        r = DISK_NO_FILE; /* of another length: made before the log's segments had theirs */
+        r = DISK_NO_FILE; /* another length: made before the segment size was known */
     if (r == 0)
         r = disk->functions->write(disk, *ret_file, 0, &part, 1);
     if (r == 0)
@@ -149,7 +157,9 @@ static int write_header(struct cmdlog_file *log, const char *name, const struct 
     return r < 0 ? tl_trace(r) : r;
 }
 
-/* Puts a header into a spare, whichever can be used. */
+/*
+ * Turns a spare into a segment's file, except for its name. Spares of the wrong length are removed.
+ */
 static int prepare_file(struct cmdlog_file *log, const struct segment_header *header, char name[CMDLOG_FILE_NAME_BYTES],
                         int *ret_file)
 {
@@ -169,21 +179,21 @@ static int prepare_file(struct cmdlog_file *log, const struct segment_header *he
 
 int cmdlog_file_new_segment(struct cmdlog_file *log, bool continued)
 {
-    pthread_mutex_lock(&log->lock); /* who trims moves the list */
+    pthread_mutex_lock(&log->lock); /* a trim moves the list */
     uint64_t newest = log->segment_count == 0 ? 0 : log->segments[log->segment_count - 1].number;
     pthread_mutex_unlock(&log->lock);
     struct segment_header header = {
         .number = newest + 1,
         .bytes = log->segment_bytes,
         .position = log->appended + 1,
-        .chain = log->end.chain,
+        .prev_crc = log->end.prev_crc,
         .continued = continued,
     };
     char name[CMDLOG_FILE_NAME_BYTES], spare[CMDLOG_FILE_NAME_BYTES];
     int file;
     memcpy(header.identity, log->identity, sizeof header.identity);
     cmdlog_segment_name(header.number, name);
-    int r = log->disk->functions->random(log->disk, &header.use, sizeof header.use);
+    int r = log->disk->functions->random(log->disk, &header.salt, sizeof header.salt);
     if (r == 0)
         r = prepare_file(log, &header, spare, &file);
     if (r == 0 && (r = log->disk->functions->rename(log->disk, spare, name)) < 0)
@@ -194,12 +204,12 @@ int cmdlog_file_new_segment(struct cmdlog_file *log, bool continued)
     *cmdlog_file_add_segment(log) = (struct cmdlog_segment){
         .number = header.number,
         .position = header.position,
-        .chain = header.chain,
+        .prev_crc = header.prev_crc,
         .continued = continued,
-        .seed = segment_seed(log->identity, header.number, header.use),
+        .seed = segment_seed(log->identity, header.number, header.salt),
         .file = file,
     };
-    log->names_unsynced = true;
+    log->directory_unsynced = true;
     log->end.segment = log->segment_count - 1;
     log->end.offset = SEGMENT_HEADER_BYTES;
     pthread_mutex_unlock(&log->lock);
@@ -214,7 +224,9 @@ static bool has_failed_sync(struct cmdlog_file *log)
     return failed;
 }
 
-/* Invariant 7: the next sync of the same files would succeed, though what this one could not write is still not on the disk. */
+/*
+ * Records that a sync failed (invariant 7). A retry would succeed without writing the lost pages.
+ */
 static int fail_sync(struct cmdlog_file *log, int code)
 {
     pthread_mutex_lock(&log->lock);
@@ -225,52 +237,52 @@ static int fail_sync(struct cmdlog_file *log, int code)
 
 /* --- Appending ---------------------------------------------------------------------------------------------------- */
 
-/* Where an entry's parts have been written up to. */
-struct source {
+/* An entry's payload and how much of it has been written. */
+struct payload {
     const struct slice *parts;
     size_t count;
-    size_t skipped; /* of the first */
+    size_t skipped; /* bytes of parts[0] that have been taken */
     struct slice *taken;
     size_t taken_count;
 };
 
-/* Takes the next `len` bytes into `taken`, behind `taken_count`. */
-static void take_bytes(struct source *source, uint64_t len)
+/* Appends slices of the next `len` bytes to `taken`. */
+static void take_bytes(struct payload *payload, uint64_t len)
 {
     while (len > 0) {
-        struct slice part = slice_from_offset(source->parts[0], source->skipped);
+        struct slice part = slice_from_offset(payload->parts[0], payload->skipped);
         if (part.len > len)
             part.len = (size_t)len;
-        source->taken[source->taken_count++] = part;
-        source->skipped += part.len;
+        payload->taken[payload->taken_count++] = part;
+        payload->skipped += part.len;
         len -= part.len;
-        if (source->skipped == source->parts[0].len) {
-            source->parts++;
-            source->count--;
-            source->skipped = 0;
+        if (payload->skipped == payload->parts[0].len) {
+            payload->parts++;
+            payload->count--;
+            payload->skipped = 0;
         }
     }
 }
 
 /*
- * Writes one record behind the end; its payload stands in source->taken from 1 on. The last segment stays the last, whoever trims
- * meanwhile, but not at its place in the list.
+ * Writes one record at the end of the log; payload->taken has its payload from index 1 on. A
+ * concurrent trim changes the last segment's index, but it stays the last.
  */
-static int write_record(struct cmdlog_file *log, struct record *record, struct source *source)
+static int write_record(struct cmdlog_file *log, struct record *record, struct payload *payload)
 {
     static const char zeros[RECORD_ALIGN];
     char header[RECORD_HEADER_BYTES];
     uint64_t whole = record_bytes(record->len);
-    record->chain = log->end.chain;
+    record->prev_crc = log->end.prev_crc;
     pthread_mutex_lock(&log->lock);
     record->durable = log->durable;
     log->segments[log->segment_count - 1].begun++;
     const struct cmdlog_segment last = log->segments[log->segment_count - 1];
     pthread_mutex_unlock(&log->lock);
-    record_encode(last.seed, record, source->taken + 1, source->taken_count - 1, header);
-    source->taken[0] = slice_make(header, sizeof header);
-    source->taken[source->taken_count++] = slice_make(zeros, (size_t)(whole - RECORD_HEADER_BYTES - record->len));
-    int r = log->disk->functions->write(log->disk, last.file, log->end.offset, source->taken, source->taken_count);
+    record_encode(last.seed, record, payload->taken + 1, payload->taken_count - 1, header);
+    payload->taken[0] = slice_make(header, sizeof header);
+    payload->taken[payload->taken_count++] = slice_make(zeros, (size_t)(whole - RECORD_HEADER_BYTES - record->len));
+    int r = log->disk->functions->write(log->disk, last.file, log->end.offset, payload->taken, payload->taken_count);
     if (r < 0)
         return tl_trace(r);
     pthread_mutex_lock(&log->lock);
@@ -278,7 +290,7 @@ static int write_record(struct cmdlog_file *log, struct record *record, struct s
     log->half_full = log->end.offset + whole > log->segment_bytes / 2;
     pthread_mutex_unlock(&log->lock);
     log->end.offset += whole;
-    log->end.chain = record->sum;
+    log->end.prev_crc = record->crc;
     return 0;
 }
 
@@ -287,15 +299,15 @@ static enum record_kind kind_of(bool begins, bool ends)
     return begins ? ends ? RECORD_WHOLE : RECORD_FIRST : ends ? RECORD_LAST : RECORD_MIDDLE;
 }
 
-static int write_entry(struct cmdlog_file *log, struct source *source, uint64_t len)
+static int write_entry(struct cmdlog_file *log, struct payload *payload, uint64_t len)
 {
     bool begins = true;
     int r = 0;
     while (r == 0 && len > 0) {
-        if (log->end.offset + RECORD_ROOM_MIN > log->segment_bytes && (r = cmdlog_file_new_segment(log, !begins)) < 0)
+        if (log->end.offset + RECORD_SPACE_MIN > log->segment_bytes && (r = cmdlog_file_new_segment(log, !begins)) < 0)
             break;
-        uint64_t room = log->segment_bytes - log->end.offset - RECORD_HEADER_BYTES;
-        uint64_t taken = len < room ? len : room;
+        uint64_t available = log->segment_bytes - log->end.offset - RECORD_HEADER_BYTES;
+        uint64_t taken = len < available ? len : available;
         if (taken > UINT32_MAX)
             taken = UINT32_MAX - UINT32_MAX % RECORD_ALIGN;
         struct record record = {
@@ -303,9 +315,9 @@ static int write_entry(struct cmdlog_file *log, struct source *source, uint64_t 
             .position = log->appended + 1,
             .kind = kind_of(begins, taken == len),
         };
-        source->taken_count = 1;
-        take_bytes(source, taken);
-        r = write_record(log, &record, source);
+        payload->taken_count = 1;
+        take_bytes(payload, taken);
+        r = write_record(log, &record, payload);
         len -= taken;
         begins = false;
     }
@@ -313,15 +325,15 @@ static int write_entry(struct cmdlog_file *log, struct source *source, uint64_t 
 }
 
 /*
- * Has as many spares as the entry may need before anything of it is written, so that a full disk refuses it and breaks nothing. They are reserved
- * until it is: who shrinks beside it leaves them.
+ * Reserves as many spares as the entry may need before anything of it is written, so that a full
+ * disk rejects it as a whole (guarantee 7). A concurrent shrink leaves reserved spares alone.
  * Returns: 0; TL_ERR_NO_SPACE, TL_ERR_IO.
  */
-static int make_room(struct cmdlog_file *log, uint64_t len)
+static int reserve_spares(struct cmdlog_file *log, uint64_t len)
 {
-    uint64_t room = log->segment_bytes > log->end.offset ? log->segment_bytes - log->end.offset : 0;
-    uint64_t payload = log->segment_bytes - SEGMENT_HEADER_BYTES - RECORD_ROOM_MIN;
-    if (len + RECORD_ROOM_MIN <= room)
+    uint64_t available = log->segment_bytes > log->end.offset ? log->segment_bytes - log->end.offset : 0;
+    uint64_t payload = log->segment_bytes - SEGMENT_HEADER_BYTES - RECORD_SPACE_MIN;
+    if (len + RECORD_SPACE_MIN <= available)
         return 0;
     return make_spares(log, len / payload + 1, true);
 }
@@ -329,24 +341,24 @@ static int make_room(struct cmdlog_file *log, uint64_t len)
 static int file_append(struct cmdlog *base, const struct slice *parts, size_t count, cmdlog_position *ret_position)
 {
     struct cmdlog_file *log = file_of(base);
-    struct source source = {.parts = parts, .count = count};
+    struct payload payload = {.parts = parts, .count = count};
     uint64_t len = 0;
     REQUIRE(!log->read_only);
     if (log->failed || has_failed_sync(log))
         return tl_trace(TL_ERR_IO);
     for (size_t i = 0; i < count; i++)
         len += parts[i].len;
-    int r = make_room(log, len);
+    int r = reserve_spares(log, len);
     if (r < 0)
         return tl_trace(r);
-    source.taken = mem_alloc((count + PARTS_MORE) * sizeof *source.taken);
-    r = write_entry(log, &source, len);
-    mem_free(source.taken);
+    payload.taken = mem_alloc((count + EXTRA_SLICES) * sizeof *payload.taken);
+    r = write_entry(log, &payload, len);
+    mem_free(payload.taken);
     pthread_mutex_lock(&log->lock);
     if (r == 0) {
         log->sealed = false;
         *ret_position = ++log->appended;
-        log->appended_chain = log->end.chain;
+        log->appended_crc = log->end.prev_crc;
     }
     log->failed = r < 0;
     log->spares_reserved = 0;
@@ -356,8 +368,11 @@ static int file_append(struct cmdlog *base, const struct slice *parts, size_t co
 
 /* --- Syncing ------------------------------------------------------------------------------------------------------ */
 
-/* Invariant 6. Not synced itself: see README.md. A failure only makes the next opening know less. */
-static void say_durable(struct cmdlog_file *log, cmdlog_position position)
+/*
+ * Writes the durable position to `durable` (invariant 6), without a sync; README.md says why. After
+ * a failure the next opening merely knows a lower position.
+ */
+static void write_durable(struct cmdlog_file *log, cmdlog_position position)
 {
     char bytes[RECORD_HEADER_BYTES] = {0};
     struct slice part = slice_make(bytes, sizeof bytes);
@@ -371,41 +386,43 @@ static void say_durable(struct cmdlog_file *log, cmdlog_position position)
 
 enum { SYNCED_AT_ONCE = 16 };
 
-/* What a sync has to do, taken down under the lock. */
-struct syncing {
+/* A snapshot, taken under the lock, of the files that a sync covers. */
+struct sync_plan {
     cmdlog_position position;
     bool names;
     size_t count;
     struct cmdlog_segment segments[SYNCED_AT_ONCE];
 };
 
-static struct syncing begin_sync(struct cmdlog_file *log)
+static struct sync_plan begin_sync(struct cmdlog_file *log)
 {
-    struct syncing syncing = {.position = log->appended, .names = log->names_unsynced};
-    for (size_t i = 0; i < log->segment_count && syncing.count < SYNCED_AT_ONCE; i++)
+    struct sync_plan plan = {.position = log->appended, .names = log->directory_unsynced};
+    for (size_t i = 0; i < log->segment_count && plan.count < SYNCED_AT_ONCE; i++)
         if (log->segments[i].synced < log->segments[i].begun)
-            syncing.segments[syncing.count++] = log->segments[i];
-    return syncing;
+            plan.segments[plan.count++] = log->segments[i];
+    return plan;
 }
 
-/* Files of segments that are full and synced are closed; the last one's stays open. */
-static void end_sync(struct cmdlog_file *log, const struct syncing *syncing)
+/* Marks the planned writes as synced. Closes files that are full and synced, except the last. */
+static void end_sync(struct cmdlog_file *log, const struct sync_plan *plan)
 {
-    for (size_t i = 0; i < syncing->count; i++) {
-        const struct cmdlog_segment *was = &syncing->segments[i];
+    for (size_t i = 0; i < plan->count; i++) {
+        const struct cmdlog_segment *was = &plan->segments[i];
         struct cmdlog_segment *segment = &log->segments[was->number - log->segments[0].number];
-        if (was->begun == was->done) /* else a write was under way, which the sync may have missed */
+        if (was->begun == was->done) /* else the sync may have missed a write */
             segment->synced = was->done;
         if (segment->synced < segment->begun || segment == &log->segments[log->segment_count - 1])
             continue;
         log->disk->functions->close(log->disk, segment->file);
         segment->file = -1;
     }
-    if (syncing->position > log->durable)
-        log->durable = syncing->position;
+    if (plan->position > log->durable)
+        log->durable = plan->position;
 }
 
-/* One round: everything that was appended when it began, unless that lies in very many files. Requires: sync_lock. */
+/*
+ * Syncs everything appended before it started, in up to SYNCED_AT_ONCE files. Requires: sync_lock.
+ */
 static int sync_round(struct cmdlog_file *log)
 {
     struct cmdlog_disk *disk = log->disk;
@@ -413,21 +430,21 @@ static int sync_round(struct cmdlog_file *log)
     if (has_failed_sync(log))
         return tl_trace(TL_ERR_IO);
     pthread_mutex_lock(&log->lock);
-    struct syncing syncing = begin_sync(log);
-    log->names_unsynced = false;
+    struct sync_plan plan = begin_sync(log);
+    log->directory_unsynced = false;
     pthread_mutex_unlock(&log->lock);
-    for (size_t i = 0; r == 0 && i < syncing.count; i++)
-        r = disk->functions->sync(disk, syncing.segments[i].file);
-    if (r == 0 && syncing.names)
-        r = disk->functions->sync_names(disk);
+    for (size_t i = 0; r == 0 && i < plan.count; i++)
+        r = disk->functions->sync(disk, plan.segments[i].file);
+    if (r == 0 && plan.names)
+        r = disk->functions->sync_directory(disk);
     if (r < 0)
         return fail_sync(log, r);
     pthread_mutex_lock(&log->lock);
-    if (syncing.count == SYNCED_AT_ONCE)
-        syncing.position = log->durable; /* there may be more files: another round */
-    end_sync(log, &syncing);
+    if (plan.count == SYNCED_AT_ONCE)
+        plan.position = log->durable; /* there may be more files: another round follows */
+    end_sync(log, &plan);
     pthread_mutex_unlock(&log->lock);
-    say_durable(log, syncing.position);
+    write_durable(log, plan.position);
     return 0;
 }
 
@@ -467,8 +484,8 @@ static void file_head(struct cmdlog *base, struct cmdlog_head *ret_head)
 static int file_seal(struct cmdlog *base)
 {
     struct cmdlog_file *log = file_of(base);
-    struct slice taken[PARTS_MORE];
-    struct source source = {.taken = taken, .taken_count = 1};
+    struct slice taken[EXTRA_SLICES];
+    struct payload payload = {.taken = taken, .taken_count = 1};
     struct cmdlog_head head;
     file_head(base, &head);
     if (log->failed)
@@ -476,15 +493,15 @@ static int file_seal(struct cmdlog *base)
     int r = file_sync(base, head.appended);
     if (r < 0 || head.sealed)
         return r < 0 ? tl_trace(r) : 0;
-    if (log->end.offset + RECORD_ROOM_MIN > log->segment_bytes)
+    if (log->end.offset + RECORD_SPACE_MIN > log->segment_bytes)
         r = cmdlog_file_new_segment(log, false);
     struct record record = {.position = log->appended + 1, .kind = RECORD_SEAL};
     if (r == 0)
-        r = write_record(log, &record, &source);
+        r = write_record(log, &record, &payload);
     if (r == 0)
         r = log->disk->functions->sync(log->disk, log->segments[log->segment_count - 1].file);
     if (r == 0)
-        r = log->disk->functions->sync_names(log->disk);
+        r = log->disk->functions->sync_directory(log->disk);
     if (r < 0) {
         log->failed = true;
         return fail_sync(log, r);
@@ -501,14 +518,14 @@ struct file_cursor {
     struct cmdlog_cursor cursor;
     struct cmdlog_file *log;
     struct cmdlog_reader reader;
-    uint64_t number;       /* of the segment that it reads */
-    cmdlog_position position; /* of the entry that it reads next */
-    cmdlog_position wanted;   /* what it was asked for: earlier ones are passed over */
-    uint32_t chain;        /* the checksum of the last record of the entry read last */
-    struct buf entry;      /* the parts of an entry that has several */
+    uint64_t number;          /* of the segment that is being read */
+    cmdlog_position position; /* of the next entry to read */
+    cmdlog_position wanted;   /* the first position to return; earlier entries are skipped */
+    uint32_t entry_crc;       /* checksum of the last record of the entry read last */
+    struct buf entry;         /* an entry assembled from several records */
 };
 
-/* Finds a segment by its number. Requires: lock. */
+/* Finds a segment by its number; NULL: not in the log. Requires: the lock. */
 static const struct cmdlog_segment *find_segment(const struct cmdlog_file *log, uint64_t number)
 {
     uint64_t oldest = log->segment_count == 0 ? 0 : log->segments[0].number;
@@ -527,7 +544,7 @@ static int read_segment(struct file_cursor *cursor, uint64_t number)
         return number < oldest ? CMDLOG_TRIMMED : CMDLOG_END;
     if (cursor->reader.disk != NULL && cursor->reader.file >= 0)
         log->disk->functions->close(log->disk, cursor->reader.file);
-    int r = cmdlog_reader_open(&cursor->reader, log, &segment, SEGMENT_HEADER_BYTES, segment.chain);
+    int r = cmdlog_reader_open(&cursor->reader, log, &segment, SEGMENT_HEADER_BYTES, segment.prev_crc);
     if (r != 0)
         return r < 0 ? tl_trace(r) : CMDLOG_TRIMMED;
     cursor->number = number;
@@ -568,8 +585,11 @@ static int file_follow(struct cmdlog *base, cmdlog_position from, struct cmdlog_
     return 0;
 }
 
-/* What was there is no record: damage, unless the segment was let go of meanwhile. */
-static int explain_unsound(struct file_cursor *cursor)
+/*
+ * Returns: the code for an invalid record: CMDLOG_TRIMMED if its segment has been trimmed
+ * meanwhile, else TL_ERR_CORRUPT.
+ */
+static int invalid_record_result(struct file_cursor *cursor)
 {
     pthread_mutex_lock(&cursor->log->lock);
     bool there = find_segment(cursor->log, cursor->number) != NULL;
@@ -577,7 +597,7 @@ static int explain_unsound(struct file_cursor *cursor)
     return there ? tl_trace(TL_ERR_CORRUPT) : CMDLOG_TRIMMED;
 }
 
-/* Reads one record, in the next segment where this one is full. */
+/* Reads one record, and moves to the next segment at the end of one. */
 static int next_record(struct file_cursor *cursor, struct record *ret_record, struct slice *ret_payload)
 {
     int r = cmdlog_reader_next(&cursor->reader, ret_record, ret_payload);
@@ -588,12 +608,12 @@ static int next_record(struct file_cursor *cursor, struct record *ret_record, st
         else
             return r < 0 ? tl_trace(r) : r == CMDLOG_END ? tl_trace(TL_ERR_CORRUPT) : r;
     }
-    if (r == READER_UNSOUND)
-        return explain_unsound(cursor);
+    if (r == READER_INVALID)
+        return invalid_record_result(cursor);
     return r < 0 ? tl_trace(r) : 0;
 }
 
-/* Reads the records of the next entry. */
+/* Reads all records of the next entry. */
 static int next_entry(struct file_cursor *cursor, struct slice *ret_bytes)
 {
     struct record record;
@@ -607,8 +627,8 @@ static int next_entry(struct file_cursor *cursor, struct slice *ret_bytes)
         if (record.kind == RECORD_SEAL)
             continue;
         if (record.position != cursor->position)
-            return explain_unsound(cursor);
-        cursor->chain = record.sum;
+            return invalid_record_result(cursor);
+        cursor->entry_crc = record.crc;
         if (record.kind == RECORD_WHOLE) {
             *ret_bytes = payload;
             break;
@@ -651,8 +671,8 @@ static void file_unfollow(struct cmdlog_cursor *base)
     mem_free(cursor);
 }
 
-/* Reads the entry. */
-static int read_chain(struct cmdlog *base, cmdlog_position position, uint32_t *ret_chain)
+/* Reads the entry at `position` to find the checksum of its last record. */
+static int read_history_crc(struct cmdlog *base, cmdlog_position position, uint32_t *ret_crc)
 {
     struct cmdlog_cursor *cursor;
     struct cmdlog_entry entry;
@@ -661,15 +681,18 @@ static int read_chain(struct cmdlog *base, cmdlog_position position, uint32_t *r
         return r;
     r = file_next(cursor, &entry);
     if (r == 0)
-        *ret_chain = ((struct file_cursor *)cursor)->chain;
+        *ret_crc = ((struct file_cursor *)cursor)->entry_crc;
     file_unfollow(cursor);
     return r;
 }
 
-/* Where the log begins. What a later segment's header says may be the checksum of a seal. Requires: the lock. */
-static uint32_t first_chain(const struct cmdlog_file *log)
+/*
+ * Returns: the lineage checksum before the first entry, if known. A later segment's header may hold
+ * that of a seal, which is not an entry's. Requires: the lock.
+ */
+static uint32_t first_history_crc(const struct cmdlog_file *log)
 {
-    return log->segment_count > 0 && log->segments[0].number == 1 ? log->segments[0].chain : 0;
+    return log->segment_count > 0 && log->segments[0].number == 1 ? log->segments[0].prev_crc : 0;
 }
 
 static int file_lineage(struct cmdlog *base, cmdlog_position position, struct cmdlog_lineage *ret_lineage)
@@ -682,17 +705,19 @@ static int file_lineage(struct cmdlog *base, cmdlog_position position, struct cm
     pthread_mutex_lock(&log->lock);
     bool newest = position == log->appended;
     if (newest || position + 1 == head.oldest)
-        ret_lineage->history_crc = newest ? log->appended_chain : first_chain(log);
+        ret_lineage->history_crc = newest ? log->appended_crc : first_history_crc(log);
     pthread_mutex_unlock(&log->lock);
     if (!newest && position >= head.oldest && position < head.appended)
-        r = read_chain(base, position, &ret_lineage->history_crc);
+        r = read_history_crc(base, position, &ret_lineage->history_crc);
     return r < 0 ? tl_trace(r) : 0;
 }
 
 /* --- Trimming ----------------------------------------------------------------------------------------------------- */
 
-/* Whether nothing of the oldest segment is wanted any more. Requires: the lock. */
-static bool may_go(const struct cmdlog_file *log, cmdlog_position before)
+/*
+ * Returns: whether the oldest segment has only synced entries below `before`. Requires: the lock.
+ */
+static bool can_trim(const struct cmdlog_file *log, cmdlog_position before)
 {
     if (log->segment_count < 2 || log->segments[0].synced != log->segments[0].begun)
         return false;
@@ -701,20 +726,23 @@ static bool may_go(const struct cmdlog_file *log, cmdlog_position before)
     return newest_within < before;
 }
 
-/* Returns: the number of the oldest segment; 0: something in it may still be wanted. It stays the oldest as long as trim_lock is held. */
-static uint64_t look_at_oldest(struct cmdlog_file *log, cmdlog_position before)
+/*
+ * Returns: the number of the oldest segment; 0: it cannot be trimmed. It stays the oldest while
+ * trim_lock is held.
+ */
+static uint64_t find_trimmable(struct cmdlog_file *log, cmdlog_position before)
 {
     pthread_mutex_lock(&log->lock);
-    uint64_t number = may_go(log, before) ? log->segments[0].number : 0;
+    uint64_t number = can_trim(log, before) ? log->segments[0].number : 0;
     pthread_mutex_unlock(&log->lock);
     return number;
 }
 
-/* Takes it out of the list. */
-static void take_oldest(struct cmdlog_file *log)
+/* Removes the oldest segment from the list. */
+static void remove_oldest(struct cmdlog_file *log)
 {
     pthread_mutex_lock(&log->lock);
-    int file = log->segments[0].file; /* open where its last sync found nothing behind it yet */
+    int file = log->segments[0].file; /* open if its last sync found no segment after it */
     memmove(log->segments, log->segments + 1, --log->segment_count * sizeof *log->segments);
     log->end.segment--;
     pthread_mutex_unlock(&log->lock);
@@ -722,34 +750,36 @@ static void take_oldest(struct cmdlog_file *log)
         log->disk->functions->close(log->disk, file);
 }
 
-/* Returns: 1, its file has been taken away; 0; fatal codes. */
-static int offer(struct cmdlog_file *log, uint64_t number)
+/* Returns: 1: the archive has taken the file away; 0; fatal codes. */
+static int archive_segment(struct cmdlog_file *log, uint64_t number)
 {
     char name[CMDLOG_FILE_NAME_BYTES];
     cmdlog_segment_name(number, name);
-    return log->keep == NULL ? 0 : log->keep(log->keep_context, name);
+    return log->archive == NULL ? 0 : log->archive(log->archive_context, name);
 }
 
-static int let_go(struct cmdlog_file *log, uint64_t number)
+static int retire_segment(struct cmdlog_file *log, uint64_t number)
 {
     char name[CMDLOG_FILE_NAME_BYTES], spare[CMDLOG_FILE_NAME_BYTES];
-    bool kept;
+    bool reuse;
     cmdlog_segment_name(number, name);
     pthread_mutex_lock(&log->lock);
-    kept = log->spare_count < log->spares_max;
+    reuse = log->spare_count < log->spares_max;
     uint64_t spare_number = log->spare_next;
-    log->spare_next += kept;
+    log->spare_next += reuse;
     pthread_mutex_unlock(&log->lock);
-    if (!kept)
+    if (!reuse)
         return log->disk->functions->remove(log->disk, name);
     cmdlog_spare_name(spare_number, spare);
     int r = log->disk->functions->rename(log->disk, name, spare);
-    if (r == 0 && !note_spare(log, spare_number, log->spares_max))
+    if (r == 0 && !add_spare(log, spare_number, log->spares_max))
         r = remove_spare(log, spare_number);
     return r < 0 ? tl_trace(r) : 0;
 }
 
-/* The names go one after the other and are synced between, so that a power cut leaves no gap. */
+/*
+ * Names are removed one at a time, each followed by a sync, so that a power failure leaves no gap.
+ */
 static int file_trim(struct cmdlog *base, cmdlog_position before)
 {
     struct cmdlog_file *log = file_of(base);
@@ -757,17 +787,17 @@ static int file_trim(struct cmdlog *base, cmdlog_position before)
     int r = 0;
     REQUIRE(!log->read_only);
     pthread_mutex_lock(&log->trim_lock);
-    while (r >= 0 && (number = look_at_oldest(log, before)) != 0) {
-        r = offer(log, number);
-        if (r < 0) { /* who keeps them has said so; the log is longer until he can */
+    while (r >= 0 && (number = find_trimmable(log, before)) != 0) {
+        r = archive_segment(log, number);
+        if (r < 0) { /* the archive has logged the failure; the segment stays until a later trim */
             pthread_mutex_unlock(&log->trim_lock);
             return 0;
         }
-        take_oldest(log);
+        remove_oldest(log);
         if (r == 0)
-            r = let_go(log, number);
+            r = retire_segment(log, number);
         if (r >= 0)
-            r = log->disk->functions->sync_names(log->disk);
+            r = log->disk->functions->sync_directory(log->disk);
     }
     pthread_mutex_unlock(&log->trim_lock);
     return r < 0 ? tl_trace(r) : 0;
@@ -779,7 +809,7 @@ int cmdlog_file_preallocate(struct cmdlog *base)
     return log->read_only ? 0 : make_spares(log, log->spares_max, false);
 }
 
-/* A spare is there before the last segment is full; trimming gives back further ones. */
+/* Creates a spare when the last segment is half full; trims provide further ones. */
 static int file_prepare(struct cmdlog *base)
 {
     struct cmdlog_file *log = file_of(base);
@@ -787,10 +817,10 @@ static int file_prepare(struct cmdlog *base)
     bool wanted = !log->read_only && log->half_full;
     pthread_mutex_unlock(&log->lock);
     int r = wanted ? make_spares(log, 1, false) : 0;
-    return r == TL_ERR_NO_SPACE ? 0 : r; /* an append will say so */
+    return r == TL_ERR_NO_SPACE ? 0 : r; /* the next append reports it */
 }
 
-/* Removes spares until there are no more than so many, and those that are reserved. */
+/* Removes spares until at most `left` remain, and those reserved. */
 static int drop_spares(struct cmdlog_file *log, unsigned left)
 {
     for (;;) {
@@ -815,7 +845,10 @@ static int file_shrink(struct cmdlog *base)
 
 /* --- Checkpoints -------------------------------------------------------------------------------------------------- */
 
-/* The file: checksum 0, zero 4, and twice position, length of the place, place. */
+/*
+ * Fields: checksum of the bytes from 4 on, 4 zero bytes; then for each checkpoint its position, the
+ * length of its locator, the locator.
+ */
 static void encode_checkpoints(const struct cmdlog_checkpoint *checkpoints, struct buf *buf)
 {
     char number[8];
@@ -856,7 +889,7 @@ static bool decode_checkpoints(struct cmdlog_file *log, struct slice bytes)
            bytes.len == 0;
 }
 
-/* Returns: 0; 1 the file is damaged; fatal codes. */
+/* Returns: 0, also if the file is missing; 1: it is damaged; fatal codes. */
 static int read_checkpoints(struct cmdlog_file *log)
 {
     enum { BYTES_MAX = 8 + 2 * (16 + CMDLOG_LOCATOR_MAX) + 1 };
@@ -883,7 +916,7 @@ static void forget_checkpoint(struct cmdlog_checkpoint *checkpoint)
     *checkpoint = (struct cmdlog_checkpoint){0};
 }
 
-/* Writes a new file, makes it durable, and puts it in the place of the old one. */
+/* Writes a new file, syncs it, and renames it over the old one. */
 static int write_checkpoints(struct cmdlog_file *log, const struct cmdlog_checkpoint *checkpoints)
 {
     struct cmdlog_disk *disk = log->disk;
@@ -903,7 +936,7 @@ static int write_checkpoints(struct cmdlog_file *log, const struct cmdlog_checkp
     if (r == 0)
         r = disk->functions->rename(disk, checkpoints_new_name, checkpoints_name);
     if (r == 0)
-        r = disk->functions->sync_names(disk);
+        r = disk->functions->sync_directory(disk);
     buf_deinit(&buf);
     return r == 0 ? 0 : tl_trace(r < 0 ? r : TL_ERR_IO);
 }
@@ -1012,8 +1045,8 @@ int cmdlog_file_open(struct cmdlog_disk *disk, const struct cmdlog_file_options 
     log->read_only = options->read_only;
     log->after = options->after;
     log->lineage = options->lineage;
-    log->keep = options->archive;
-    log->keep_context = options->archive_context;
+    log->archive = options->archive;
+    log->archive_context = options->archive_context;
     log->durable_file = -1;
     log->spare_next = 1;
     REQUIRE(log->segment_bytes % SEGMENT_HEADER_BYTES == 0 && log->segment_bytes >= 2 * SEGMENT_HEADER_BYTES);
@@ -1027,9 +1060,9 @@ int cmdlog_file_open(struct cmdlog_disk *disk, const struct cmdlog_file_options 
     if (r == 0 && log->durable_file < 0 && !log->read_only)
         r = disk->functions->open(disk, durable_name, true, &log->durable_file);
     if (r == 0 && !log->read_only)
-        r = drop_spares(log, log->spares_max); /* an append that was given up may have left more */
+        r = drop_spares(log, log->spares_max); /* a failed append may have left more */
     if (r == 0 && !log->read_only)
-        say_durable(log, log->durable);
+        write_durable(log, log->durable);
     if (r < 0) {
         cmdlog_close(&log->log);
         return tl_trace(r);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A host's own log, in files; README.md, "The file log". */
+/* A single host's command log, in files; README.md, "The file log". */
 #ifndef TL_CMDLOG_CMDLOG_FILE_H
 #define TL_CMDLOG_CMDLOG_FILE_H
 
@@ -7,29 +7,34 @@
 #include "cmdlog/cmdlog_disk.h"
 
 struct cmdlog_file_options {
-    uint64_t segment_bytes; /* a multiple of 512, at least 1024; 0: 16 MiB. A log that is there keeps its own. */
-    unsigned spares_max;    /* how many segments are kept for use again; others are removed */
-    bool read_only;         /* for looking: nothing is repaired, appended, trimmed */
+    uint64_t segment_bytes; /* a multiple of 512, at least 1024; 0: 16 MiB. An old log keeps its own */
+    unsigned spares_max;    /* trimmed segments to keep for reuse; others are removed */
+    bool read_only;         /* for inspection: nothing is repaired, appended or trimmed */
     /*
-     * Is told of the oldest segment, by its file's name, before that is let go: for who keeps them. Returns: 1, it has taken the file away; 0, it is done with it; a
-     * fatal code: it is not, so the segment stays, and it is told again when more is to be let go. NULL: nobody does.
+     * Archives a segment that is about to be trimmed, given its file's name; NULL: no archive.
+     * Returns: 1: it has taken the file away; 0: it is done with the file, which may be reused; a
+     * fatal code: it failed, so the segment stays in the log and is offered again at a later trim.
      */
     int (*archive)(void *context, const char *name);
     void *archive_context;
-    cmdlog_position after;     /* a log that is made begins behind this entry, as if all up to it had been trimmed; 0: with the first ever */
-    struct cmdlog_lineage
-        lineage; /* of that entry: the log that is made goes on from there; zeros: it gets an identity of its own */
+    cmdlog_position after; /* a new log starts after this entry; 0: with the first */
+    /* Of the entry at `after`, for a new log that continues another; zeros: a new identity. */
+    struct cmdlog_lineage lineage;
 };
 
 /*
- * Opens the log on a disk, or makes it.
- * Returns: 0; TL_ERR_CORRUPT where durable bytes are damaged or gone, TL_ERR_VERSION, TL_ERR_IO, with *ret_reason saying where
- * (mem_free). Owns: the caller, by cmdlog_close(), and the log its disk, in every case.
+ * Opens the log on a disk, or creates it if the disk has none.
+ * Returns: 0; TL_ERR_CORRUPT: durable bytes are damaged or missing, TL_ERR_IO; *ret_reason says
+ * where, or is NULL (mem_free).
+ * Owns: the caller, by cmdlog_close(). The log owns the disk, even if the opening fails.
  */
 int cmdlog_file_open(struct cmdlog_disk *disk, const struct cmdlog_file_options *options, struct cmdlog **ret_log,
                   char **ret_reason) TL_MUST_USE;
 
-/* Writes spares in advance, so that no append has to. For a thread that has the time. */
+/*
+ * Allocates all spares (`spares_max`) in advance, so that no append has to. Any thread,
+ * concurrently with all others.
+ */
 int cmdlog_file_preallocate(struct cmdlog *log) TL_MUST_USE;
 
 #endif

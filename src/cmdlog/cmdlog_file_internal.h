@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of the file log share. README.md has the format, and the invariants cited here.
+ * Declarations shared by the source files of the file log. README.md has the format, and the
+ * invariants cited here.
  *
- * Threads. Who appends owns `end`, `seed` and the file of the last segment. `lock` guards everything that others look at:
- * the list of segments, what is appended and durable, the files that wait for a sync.
+ * Threads: only the appending thread uses `end` and `failed`, and writes to the last segment's
+ * file. `lock` guards everything that other threads read too. Lock order: trim_lock or sync_lock,
+ * then lock.
  */
 #ifndef TL_CMDLOG_CMDLOG_FILE_INTERNAL_H
 #define TL_CMDLOG_CMDLOG_FILE_INTERNAL_H
@@ -19,21 +21,21 @@ enum { CMDLOG_FILE_NAME_BYTES = 32, CMDLOG_SPARES_MAX = 64 };
 struct cmdlog_segment {
     uint64_t number;
     cmdlog_position position; /* of the entry that its first record belongs to */
-    uint32_t chain;        /* before its first record */
-    bool continued;
-    uint32_t seed; /* of its records' checksums */
-    int file;      /* -1: not open here; open while there is something to sync */
-    /* Writes that were begun, that are done, and of these how many are known to be durable. */
+    uint32_t prev_crc;        /* checksum of the record before its first one */
+    bool continued;           /* its first record continues an entry of the previous segment */
+    uint32_t seed;            /* initial value of its records' checksums */
+    int file;                 /* open while the segment may need a sync; -1: not open */
+    /* Numbers of writes: started; completed; completed before the last sync. */
     uint64_t begun;
     uint64_t done;
     uint64_t synced;
 };
 
-/* A place where a record is, or will be. */
+/* The address of a record, or of the next one to be written. */
 struct cmdlog_address {
-    size_t segment; /* by its place in the list of segments */
+    size_t segment; /* index into cmdlog_file.segments */
     uint64_t offset;
-    uint32_t chain;
+    uint32_t prev_crc; /* checksum of the record before it */
 };
 
 struct cmdlog_file {
@@ -42,83 +44,107 @@ struct cmdlog_file {
     uint64_t segment_bytes;
     unsigned spares_max;
     bool read_only;
-    cmdlog_position after; /* where it begins, when it is made */
-    struct cmdlog_lineage lineage; /* there */
-    int (*keep)(void *context, const char *name);
-    void *keep_context;
-    pthread_mutex_t trim_lock; /* one trims */
+    cmdlog_position after;         /* of cmdlog_file_options; used when the log is created */
+    struct cmdlog_lineage lineage; /* of the entry at `after` */
+    int (*archive)(void *context, const char *name);
+    void *archive_context;
+    pthread_mutex_t trim_lock; /* serializes trims */
     char identity[CMDLOG_IDENTITY_BYTES];
 
-    /* Of who appends. */
+    /* Of the appending thread. */
     struct cmdlog_address end;
-    bool failed; /* an append did: what is on the disk is not known */
+    bool failed; /* an append or a seal failed: the bytes after the last entry are unknown */
 
     pthread_mutex_t lock;
-    struct cmdlog_segment *segments; /* oldest first, numbered without gaps */
+    struct cmdlog_segment *segments; /* oldest first, consecutive numbers */
     size_t segment_count;
-    size_t segment_room;
+    size_t segment_capacity;
     cmdlog_position appended;
-    uint32_t appended_chain; /* the checksum of its last record; 0: it is not known */
+    uint32_t appended_crc; /* checksum of the last record of the newest entry; 0: unknown */
     cmdlog_position durable;
     bool sealed;
-    bool names_unsynced;
-    bool half_full; /* the last segment is */
+    bool directory_unsynced; /* a segment's name is not durable yet */
+    bool half_full;          /* the last segment is */
     uint64_t spare_numbers[CMDLOG_SPARES_MAX];
     unsigned spare_count;
-    unsigned spares_reserved; /* of these, for the append under way */
-    uint64_t spare_next; /* a number that no spare has had */
+    unsigned spares_reserved; /* of these, for the append in progress */
+    uint64_t spare_next;      /* a number that no spare has had */
 
-    pthread_mutex_t sync_lock; /* one syncs, or changes checkpoints */
-    bool sync_failed;          /* a sync did (invariant 7); under `lock` */
-    int durable_file;
+    pthread_mutex_t sync_lock; /* serializes syncs and changes of the checkpoints */
+    bool sync_failed;          /* invariant 7; under `lock` */
+    int durable_file;          /* -1: not open */
     uint64_t durable_writes;
-    struct cmdlog_checkpoint checkpoints[2]; /* newest first; position 0: none. Places are mem_free's */
+    struct cmdlog_checkpoint checkpoints[2]; /* newest first; owns the locators */
 };
 
 /* --- Reading (cmdlog_reader.c) --------------------------------------------------------------------------------------- */
 
-/* Reads the records of one segment in their order, from a window of its bytes. */
+/* Reads the records of one segment in order, through a window of its bytes. */
 struct cmdlog_reader {
     struct cmdlog_disk *disk;
     int file; /* -1: none */
     uint32_t seed;
     uint64_t segment_bytes;
-    uint64_t offset; /* of the next record */
-    uint32_t chain;  /* that it must have */
-    char *window;
+    uint64_t offset;   /* of the next record */
+    uint32_t prev_crc; /* that the next record must have */
+    char *window;      /* NULL: not allocated yet */
     uint64_t window_offset;
     size_t window_len;
-    size_t window_room;
+    size_t window_capacity;
 };
 
-enum { READER_END = 1, READER_UNSOUND }; /* the segment has no room for more; what is there is not the next record */
+enum {
+    READER_END = 1, /* the rest of the segment is too short for a record */
+    READER_INVALID  /* the bytes at the offset are not the expected record */
+};
 
+/*
+ * Opens a segment's file to read records from `offset` on. A window of an earlier use is kept, a
+ * file is not closed.
+ * Returns: 0; DISK_NO_FILE; fatal codes. Owns: the caller; cmdlog_reader_close().
+ */
 int cmdlog_reader_open(struct cmdlog_reader *reader, const struct cmdlog_file *log, const struct cmdlog_segment *segment,
-                    uint64_t offset, uint32_t chain) TL_MUST_USE;
+                    uint64_t offset, uint32_t prev_crc) TL_MUST_USE;
 void cmdlog_reader_close(struct cmdlog_reader *reader);
-/* Returns: 0 and a record of the right chain, its payload good until the next call; READER_END; READER_UNSOUND; fatal codes. */
+/*
+ * Reads the next record, whose prev_crc must be the reader's.
+ * Returns: 0 and the record, its payload valid until the next call; READER_END; READER_INVALID;
+ * fatal codes.
+ */
 int cmdlog_reader_next(struct cmdlog_reader *reader, struct record *ret_record, struct slice *ret_payload) TL_MUST_USE;
 /*
- * Looks whether a sound record stands at the reader's offset, whatever its chain, and moves on: behind it, or by one alignment.
- * Returns: 0; READER_END; READER_UNSOUND: none there; fatal codes.
+ * Looks for an intact record with any prev_crc at the reader's offset. Advances past it, else past
+ * bytes where no record begins.
+ * Returns: 0; READER_END; READER_INVALID: no record there; fatal codes.
  */
 int cmdlog_reader_search(struct cmdlog_reader *reader, struct record *ret_record) TL_MUST_USE;
 
-/* --- The files' names and small files (cmdlog_file.c) ---------------------------------------------------------------- */
+/* --- Segments (cmdlog_file.c) ---------------------------------------------------------------------------------------- */
 
 void cmdlog_segment_name(uint64_t number, char name[CMDLOG_FILE_NAME_BYTES]);
 void cmdlog_spare_name(uint64_t number, char name[CMDLOG_FILE_NAME_BYTES]);
+/*
+ * Returns: a new last element of log->segments, uninitialized; valid until the list changes.
+ * Requires: `lock`, or the log is being opened.
+ */
 struct cmdlog_segment *cmdlog_file_add_segment(struct cmdlog_file *log);
 
 /* --- Opening (cmdlog_recover.c) -------------------------------------------------------------------------------------- */
 
 /*
- * Finds the segments, the end and what is durable, and repairs a torn end unless the log is read only. A new log is made.
+ * Finds the segments, the end of the log and its durable position. Creates a log if the disk has no
+ * segments. Unless the log is read-only, truncates a torn end and makes everything before it
+ * durable.
  * Returns: as cmdlog_file_open().
  */
 int cmdlog_file_recover(struct cmdlog_file *log, char **ret_reason) TL_MUST_USE;
 
-/* Writes the records' place for a new segment and makes it the last. Who appends calls it. */
+/*
+ * Makes a spare the last segment, with a durable header, and moves `end` to its first record. Its
+ * name is not synced. `continued`: an entry that began in the segment before continues in it.
+ * Called by the appending thread, without `lock`.
+ * Returns: 0; TL_ERR_NO_SPACE, TL_ERR_IO.
+ */
 int cmdlog_file_new_segment(struct cmdlog_file *log, bool continued) TL_MUST_USE;
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A log in memory; see cmdlog_memory.h. */
+/* A command log in memory; see cmdlog_memory.h. */
 #include "cmdlog/cmdlog_memory.h"
 
 #include <pthread.h>
@@ -12,20 +12,20 @@
 #include "base/crc32c.h"
 #include "base/list.h"
 
-/* A host that was ever opened; stays as long as the medium. */
+/* A host that was ever opened; never freed before the medium. */
 struct medium_host {
-    struct list link; /* by name */
+    struct list link; /* medium.hosts, by name */
     struct slice name;
     struct slice about;
-    uint64_t life; /* 0: it is not in */
+    uint64_t life; /* 0: not a member */
     uint64_t number;
-    bool away;
+    bool partitioned;
     struct cmdlog_checkpoint checkpoints[2];
 };
 
-struct kept {
-    struct slice bytes; /* mem_free's */
-    uint32_t chain;     /* over all up to it */
+struct memory_entry {
+    struct slice bytes;   /* allocated by mem_alloc */
+    uint32_t history_crc; /* covers all entries up to this one */
     struct medium_host *host;
     uint64_t life, number, submitted;
 };
@@ -33,22 +33,22 @@ struct kept {
 struct cmdlog_medium {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    struct kept *entries; /* the first is that at `trimmed` + 1 */
+    struct memory_entry *entries; /* entries[0] is at position `trimmed` + 1 */
     size_t count;
-    size_t room;
+    size_t capacity;
     cmdlog_position trimmed;
-    uint32_t trimmed_chain;
+    uint32_t trimmed_crc;
     uint64_t identity;
     cmdlog_position durable;
-    cmdlog_position shown;
+    cmdlog_position visible_to;
     bool sealed;
-    bool forget;
+    bool lose_reply;
     bool full;
     struct cmdlog_checkpoint checkpoints[2];
     size_t open_count;
     struct list hosts;
-    uint64_t lives, hosts_version, catch_up;
-    struct slice genesis; /* mem_free's; NULL: none */
+    uint64_t life_count, hosts_version, catch_up;
+    struct slice genesis; /* allocated by mem_alloc; NULL: none */
 };
 
 enum { ANSWERS_KEPT = 64 };
@@ -56,23 +56,23 @@ enum { ANSWERS_KEPT = 64 };
 struct cmdlog_memory {
     struct cmdlog log;
     struct cmdlog_medium *medium;
-    /* Of a host's: */
+    /* Only of a log opened as a host: */
     struct medium_host *host;
-    uint64_t life; /* that this log has joined; over when the host's is another */
+    uint64_t life; /* that this log has joined; it has ended if the host's differs */
     struct {
         uint64_t number;
         cmdlog_position position;
         bool forgotten;
-    } answers[ANSWERS_KEPT]; /* by number */
+    } answers[ANSWERS_KEPT]; /* a ring, by number */
 };
 
 struct memory_cursor {
     struct cmdlog_cursor cursor;
     struct cmdlog_medium *medium;
-    struct medium_host *host; /* whose; NULL: nobody's */
+    struct medium_host *host; /* that reads; NULL: the log is not shared */
     cmdlog_position next;
     bool interrupted;
-    char *copy; /* of the entry given last: the medium may let go of its own */
+    char *copy; /* of the last entry returned; the medium's own may be trimmed */
 };
 
 static struct cmdlog_medium *medium_of(struct cmdlog *log)
@@ -97,7 +97,7 @@ struct cmdlog_medium *cmdlog_medium_new(void)
     list_init(&medium->hosts);
     medium->hosts_version = 1;
     medium->catch_up = UINT64_MAX;
-    medium->shown = CMDLOG_POSITION_MAX;
+    medium->visible_to = CMDLOG_POSITION_MAX;
     return medium;
 }
 
@@ -142,18 +142,18 @@ void cmdlog_medium_crash(struct cmdlog_medium *medium, uint64_t kept)
     while (appended(medium) > medium->durable && appended(medium) - medium->durable > kept)
         free_bytes(medium->entries[--medium->count].bytes);
     medium->durable = appended(medium);
-    medium->forget = false;
+    medium->lose_reply = false;
 }
 
 void cmdlog_medium_lose_reply(struct cmdlog_medium *medium)
 {
-    medium->forget = true;
+    medium->lose_reply = true;
 }
 
 void cmdlog_medium_set_visible(struct cmdlog_medium *medium, cmdlog_position up_to)
 {
     pthread_mutex_lock(&medium->lock);
-    medium->shown = up_to;
+    medium->visible_to = up_to;
     pthread_cond_broadcast(&medium->changed);
     pthread_mutex_unlock(&medium->lock);
 }
@@ -175,17 +175,17 @@ static struct slice join(const struct slice *parts, size_t count)
     return slice_make(bytes, len);
 }
 
-/* Under the lock. */
-static void keep_entry(struct cmdlog_medium *medium, const struct kept *entry)
+/* Requires: the lock. */
+static void add_entry(struct cmdlog_medium *medium, const struct memory_entry *entry)
 {
-    if (medium->count == medium->room) {
-        medium->room = 2 * medium->room + 16;
-        medium->entries = mem_realloc(medium->entries, medium->room * sizeof *medium->entries);
+    if (medium->count == medium->capacity) {
+        medium->capacity = 2 * medium->capacity + 16;
+        medium->entries = mem_realloc(medium->entries, medium->capacity * sizeof *medium->entries);
     }
-    uint32_t before = medium->count == 0 ? medium->trimmed_chain : medium->entries[medium->count - 1].chain;
-    struct kept *kept = &medium->entries[medium->count++];
+    uint32_t before = medium->count == 0 ? medium->trimmed_crc : medium->entries[medium->count - 1].history_crc;
+    struct memory_entry *kept = &medium->entries[medium->count++];
     *kept = *entry;
-    kept->chain = crc32c(before, kept->bytes.data, kept->bytes.len);
+    kept->history_crc = crc32c(before, kept->bytes.data, kept->bytes.len);
     medium->sealed = false;
     pthread_cond_broadcast(&medium->changed);
 }
@@ -194,9 +194,9 @@ static int memory_append(struct cmdlog *log, const struct slice *parts, size_t c
 {
     struct cmdlog_medium *medium = medium_of(log);
     pthread_mutex_lock(&medium->lock);
-    keep_entry(medium, &(struct kept){.bytes = join(parts, count)});
-    bool forget = medium->forget;
-    medium->forget = false;
+    add_entry(medium, &(struct memory_entry){.bytes = join(parts, count)});
+    bool forget = medium->lose_reply;
+    medium->lose_reply = false;
     if (!forget)
         *ret_position = appended(medium);
     pthread_mutex_unlock(&medium->lock);
@@ -227,9 +227,9 @@ static int memory_lineage(struct cmdlog *log, cmdlog_position position, struct c
     pthread_mutex_lock(&medium->lock);
     memcpy(ret_lineage->identity, &medium->identity, sizeof medium->identity);
     if (position == medium->trimmed)
-        ret_lineage->history_crc = medium->trimmed_chain;
+        ret_lineage->history_crc = medium->trimmed_crc;
     else if (position > medium->trimmed && position <= appended(medium))
-        ret_lineage->history_crc = medium->entries[position - medium->trimmed - 1].chain;
+        ret_lineage->history_crc = medium->entries[position - medium->trimmed - 1].history_crc;
     pthread_mutex_unlock(&medium->lock);
     return 0;
 }
@@ -254,8 +254,8 @@ static int memory_follow(struct cmdlog *log, cmdlog_position from, struct cmdlog
 static bool has_next(const struct memory_cursor *cursor)
 {
     const struct cmdlog_medium *medium = cursor->medium;
-    return cursor->next <= appended(medium) && cursor->next <= medium->shown &&
-           (cursor->host == NULL || !cursor->host->away);
+    return cursor->next <= appended(medium) && cursor->next <= medium->visible_to &&
+           (cursor->host == NULL || !cursor->host->partitioned);
 }
 
 static int memory_next(struct cmdlog_cursor *base, struct cmdlog_entry *ret_entry)
@@ -269,7 +269,7 @@ static int memory_next(struct cmdlog_cursor *base, struct cmdlog_entry *ret_entr
     } else if (!has_next(cursor)) {
         r = CMDLOG_END;
     } else {
-        const struct kept *entry = &medium->entries[cursor->next - medium->trimmed - 1];
+        const struct memory_entry *entry = &medium->entries[cursor->next - medium->trimmed - 1];
         mem_free(cursor->copy);
         cursor->copy = mem_dup(entry->bytes.data, entry->bytes.len);
         *ret_entry = (struct cmdlog_entry){.position = cursor->next++,
@@ -290,18 +290,18 @@ static void memory_unfollow(struct cmdlog_cursor *base)
     mem_free(cursor);
 }
 
-/* Under the lock. */
+/* Requires: the lock. */
 static void trim_to(struct cmdlog_medium *medium, cmdlog_position before)
 {
-    size_t gone = 0;
-    while (gone < medium->count && medium->trimmed + 1 + gone < before) {
-        medium->trimmed_chain = medium->entries[gone].chain;
-        free_bytes(medium->entries[gone++].bytes);
+    size_t removed = 0;
+    while (removed < medium->count && medium->trimmed + 1 + removed < before) {
+        medium->trimmed_crc = medium->entries[removed].history_crc;
+        free_bytes(medium->entries[removed++].bytes);
     }
-    medium->count -= gone;
-    if (gone > 0)
-        memmove(medium->entries, medium->entries + gone, medium->count * sizeof *medium->entries);
-    medium->trimmed += gone;
+    medium->count -= removed;
+    if (removed > 0)
+        memmove(medium->entries, medium->entries + removed, medium->count * sizeof *medium->entries);
+    medium->trimmed += removed;
 }
 
 static int memory_trim(struct cmdlog *log, cmdlog_position before)
@@ -313,14 +313,14 @@ static int memory_trim(struct cmdlog *log, cmdlog_position before)
     return 0;
 }
 
-/* It holds nothing else, and needs nothing in advance. */
+/* There is nothing to free, preallocate or seal. */
 static int memory_shrink(struct cmdlog *log)
 {
     (void)log;
     return 0;
 }
 
-/* A host has its own. */
+/* Returns: the two checkpoints of the log's host, or of the medium if the log is not shared. */
 static struct cmdlog_checkpoint *checkpoints_of(struct cmdlog *log)
 {
     struct medium_host *host = ((struct cmdlog_memory *)log)->host;
@@ -332,10 +332,10 @@ static struct slice copy_bytes(struct slice bytes)
     return slice_make(mem_strdup(bytes.data == NULL ? "" : bytes.data, bytes.len), bytes.len);
 }
 
-static bool is_away(const struct cmdlog *log)
+static bool is_partitioned(const struct cmdlog *log)
 {
     const struct medium_host *host = ((const struct cmdlog_memory *)log)->host;
-    return host != NULL && host->away;
+    return host != NULL && host->partitioned;
 }
 
 static int memory_put_checkpoint(struct cmdlog *log, const struct cmdlog_checkpoint *checkpoint)
@@ -343,7 +343,7 @@ static int memory_put_checkpoint(struct cmdlog *log, const struct cmdlog_checkpo
     struct cmdlog_medium *medium = medium_of(log);
     struct cmdlog_checkpoint *checkpoints = checkpoints_of(log);
     pthread_mutex_lock(&medium->lock);
-    bool away = is_away(log);
+    bool away = is_partitioned(log);
     if (!away && checkpoint->position >= checkpoints[0].position) {
         bool again = checkpoint->position == checkpoints[0].position;
         REQUIRE(checkpoint->position <= medium->durable);
@@ -361,7 +361,7 @@ static int memory_get_checkpoint(struct cmdlog *log, unsigned back, char *buffer
 {
     struct cmdlog_medium *medium = medium_of(log);
     pthread_mutex_lock(&medium->lock);
-    bool away = is_away(log);
+    bool away = is_partitioned(log);
     struct cmdlog_checkpoint found = checkpoints_of(log)[back];
     if (found.locator.len > 0)
         memcpy(buffer, found.locator.data, found.locator.len);
@@ -418,14 +418,14 @@ struct cmdlog *cmdlog_memory_open(struct cmdlog_medium *medium)
     return &log->log;
 }
 
-/* --- Where hosts share it ----------------------------------------------------------------------------------------------- */
+/* --- Shared logs -------------------------------------------------------------------------------------------------------- */
 
 static struct cmdlog_memory *memory_of(struct cmdlog *log)
 {
     return (struct cmdlog_memory *)log;
 }
 
-/* Under the lock. */
+/* Requires: the lock. */
 static struct medium_host *find_host(struct cmdlog_medium *medium, struct slice name)
 {
     list_for_each(link, &medium->hosts)
@@ -482,7 +482,7 @@ void cmdlog_medium_set_full(struct cmdlog_medium *medium, bool full)
 void cmdlog_medium_partition(struct cmdlog_medium *medium, struct slice name, bool away)
 {
     pthread_mutex_lock(&medium->lock);
-    host_of(medium, name)->away = away;
+    host_of(medium, name)->partitioned = away;
     pthread_cond_broadcast(&medium->changed);
     pthread_mutex_unlock(&medium->lock);
 }
@@ -494,21 +494,24 @@ void cmdlog_medium_set_catch_up(struct cmdlog_medium *medium, uint64_t log_bytes
     pthread_mutex_unlock(&medium->lock);
 }
 
-/* Takes the lock. Returns: 0: the log can be reached; CMDLOG_UNREACHABLE: not until then. */
-static int reach(struct cmdlog *log, uint64_t until)
+/*
+ * Takes the lock, then waits until the log is reachable. Returns, with the lock held: 0;
+ * CMDLOG_UNREACHABLE: not until then.
+ */
+static int lock_reachable(struct cmdlog *log, uint64_t until)
 {
     struct cmdlog_medium *medium = medium_of(log);
     pthread_mutex_lock(&medium->lock);
-    while (is_away(log) && clock_boot_us() < until)
+    while (is_partitioned(log) && clock_boot_us() < until)
         (void)clock_wait(&medium->changed, &medium->lock, until);
-    return is_away(log) ? CMDLOG_UNREACHABLE : 0;
+    return is_partitioned(log) ? CMDLOG_UNREACHABLE : 0;
 }
 
 static int shared_join(struct cmdlog *base, struct slice about, uint64_t until, uint64_t *ret_life)
 {
     struct cmdlog_memory *log = memory_of(base);
     struct medium_host *host = log->host;
-    int r = reach(base, until);
+    int r = lock_reachable(base, until);
     if (r == 0 && host->life != 0 && host->life == log->life)
         end_life(log->medium, host);
     if (r == 0 && host->life != 0)
@@ -516,7 +519,7 @@ static int shared_join(struct cmdlog *base, struct slice about, uint64_t until, 
     if (r == 0) {
         free_bytes(host->about);
         host->about = copy_bytes(about);
-        host->life = log->life = ++log->medium->lives;
+        host->life = log->life = ++log->medium->life_count;
         *ret_life = host->life;
         hosts_changed(log->medium);
     }
@@ -527,7 +530,7 @@ static int shared_join(struct cmdlog *base, struct slice about, uint64_t until, 
 static int shared_leave(struct cmdlog *base, uint64_t until)
 {
     struct cmdlog_memory *log = memory_of(base);
-    int r = reach(base, until);
+    int r = lock_reachable(base, until);
     if (r == 0 && log->life != 0 && log->host->life == log->life)
         end_life(log->medium, log->host);
     log->life = 0;
@@ -538,7 +541,7 @@ static int shared_leave(struct cmdlog *base, uint64_t until)
 static int shared_expel(struct cmdlog *base, struct slice name, uint64_t life, uint64_t until)
 {
     struct cmdlog_medium *medium = medium_of(base);
-    int r = reach(base, until);
+    int r = lock_reachable(base, until);
     struct medium_host *host = find_host(medium, name);
     if (r == 0 && host != NULL && host->life == life)
         end_life(medium, host);
@@ -546,7 +549,7 @@ static int shared_expel(struct cmdlog *base, struct slice name, uint64_t life, u
     return r;
 }
 
-/* A life that is over is told at once here. */
+/* The end of a life is visible at once here; `until` is never reached. */
 static void shared_lease(struct cmdlog *base, struct cmdlog_lease *ret_lease)
 {
     struct cmdlog_memory *log = memory_of(base);
@@ -557,13 +560,13 @@ static void shared_lease(struct cmdlog *base, struct cmdlog_lease *ret_lease)
     pthread_mutex_unlock(&log->medium->lock);
 }
 
-/* A structure with a list behind it, and the bytes that are pointed to behind that. */
-static struct slice put_behind(char **room, struct slice bytes)
+/* Copies bytes to the tail of an allocation and advances the tail. */
+static struct slice copy_into(char **tail, struct slice bytes)
 {
-    struct slice kept = slice_make(*room, bytes.len);
+    struct slice kept = slice_make(*tail, bytes.len);
     if (bytes.len > 0)
-        memcpy(*room, bytes.data, bytes.len);
-    *room += bytes.len;
+        memcpy(*tail, bytes.data, bytes.len);
+    *tail += bytes.len;
     return kept;
 }
 
@@ -577,14 +580,14 @@ static struct cmdlog_hosts *list_in(struct cmdlog_medium *medium)
         bytes += host->name.len + host->about.len;
     }
     struct cmdlog_hosts *hosts = mem_zalloc(sizeof *hosts + count * sizeof hosts->hosts[0] + bytes);
-    char *room = (char *)&hosts->hosts[count];
+    char *tail = (char *)&hosts->hosts[count];
     hosts->version = medium->hosts_version;
     list_for_each(link, &medium->hosts)
     {
         struct medium_host *host = list_entry(link, struct medium_host, link);
         if (host->life != 0)
             hosts->hosts[hosts->count++] =
-                (struct cmdlog_host){put_behind(&room, host->name), host->life, put_behind(&room, host->about)};
+                (struct cmdlog_host){copy_into(&tail, host->name), host->life, copy_into(&tail, host->about)};
     }
     return hosts;
 }
@@ -593,9 +596,9 @@ static int shared_list_hosts(struct cmdlog *base, uint64_t version, uint64_t unt
 {
     struct cmdlog_medium *medium = medium_of(base);
     pthread_mutex_lock(&medium->lock);
-    while ((medium->hosts_version == version || is_away(base)) && clock_boot_us() < until)
+    while ((medium->hosts_version == version || is_partitioned(base)) && clock_boot_us() < until)
         (void)clock_wait(&medium->changed, &medium->lock, until);
-    int r = is_away(base) ? CMDLOG_UNREACHABLE : medium->hosts_version == version ? CMDLOG_END : 0;
+    int r = is_partitioned(base) ? CMDLOG_UNREACHABLE : medium->hosts_version == version ? CMDLOG_END : 0;
     if (r == 0)
         *ret_hosts = list_in(medium);
     pthread_mutex_unlock(&medium->lock);
@@ -607,14 +610,14 @@ static int shared_submit(struct cmdlog *base, const struct slice *parts, size_t 
 {
     struct cmdlog_memory *log = memory_of(base);
     struct cmdlog_medium *medium = log->medium;
-    int r = reach(base, until) == 0 ? 0 : CMDLOG_BUSY;
+    int r = lock_reachable(base, until) == 0 ? 0 : CMDLOG_BUSY;
     if (log->life == 0 || log->host->life != log->life)
         r = CMDLOG_FENCED;
     else if (r == 0 && medium->full)
         r = TL_ERR_NO_SPACE;
     if (r == 0) {
         uint64_t number = ++log->host->number;
-        keep_entry(medium, &(struct kept){.bytes = join(parts, count),
+        add_entry(medium, &(struct memory_entry){.bytes = join(parts, count),
                                           .host = log->host,
                                           .life = log->life,
                                           .number = number,
@@ -622,10 +625,10 @@ static int shared_submit(struct cmdlog *base, const struct slice *parts, size_t 
         medium->durable = appended(medium);
         log->answers[number % ANSWERS_KEPT].number = number;
         log->answers[number % ANSWERS_KEPT].position = appended(medium);
-        log->answers[number % ANSWERS_KEPT].forgotten = medium->forget;
-        if (medium->forget)
+        log->answers[number % ANSWERS_KEPT].forgotten = medium->lose_reply;
+        if (medium->lose_reply)
             end_life(medium, log->host);
-        medium->forget = false;
+        medium->lose_reply = false;
         *ret_number = number;
     }
     pthread_mutex_unlock(&medium->lock);
@@ -682,7 +685,7 @@ static cmdlog_position shared_passed(const struct cmdlog_cursor *base)
 
 static int shared_ask_head(struct cmdlog *base, uint64_t until, cmdlog_position *ret_position)
 {
-    int r = reach(base, until);
+    int r = lock_reachable(base, until);
     if (r == 0)
         *ret_position = appended(medium_of(base));
     pthread_mutex_unlock(&medium_of(base)->lock);
@@ -692,7 +695,7 @@ static int shared_ask_head(struct cmdlog *base, uint64_t until, cmdlog_position 
 static int shared_read_genesis(struct cmdlog *base, uint64_t until, struct buf *bytes, cmdlog_position *ret_position)
 {
     struct cmdlog_medium *medium = medium_of(base);
-    int r = reach(base, until);
+    int r = lock_reachable(base, until);
     if (r == 0 && medium->genesis.data == NULL)
         r = CMDLOG_NOT_FOUND;
     if (r == 0) {
@@ -706,7 +709,7 @@ static int shared_read_genesis(struct cmdlog *base, uint64_t until, struct buf *
 static int shared_create_genesis(struct cmdlog *base, struct slice bytes, uint64_t until)
 {
     struct cmdlog_medium *medium = medium_of(base);
-    int r = reach(base, until);
+    int r = lock_reachable(base, until);
     if (r == 0 && medium->genesis.data != NULL)
         r = CMDLOG_EXISTS;
     if (r == 0)
@@ -715,7 +718,7 @@ static int shared_create_genesis(struct cmdlog *base, struct slice bytes, uint64
     return r;
 }
 
-/* Under the lock. */
+/* Requires: the lock. */
 static struct cmdlog_known_hosts *list_known(struct cmdlog_medium *medium)
 {
     size_t count = 0, bytes = 0;
@@ -726,22 +729,22 @@ static struct cmdlog_known_hosts *list_known(struct cmdlog_medium *medium)
         bytes += host->name.len + host->checkpoints[0].locator.len;
     }
     struct cmdlog_known_hosts *known = mem_zalloc(sizeof *known + count * sizeof known->hosts[0] + bytes);
-    char *room = (char *)&known->hosts[count];
+    char *tail = (char *)&known->hosts[count];
     list_for_each(link, &medium->hosts)
     {
         struct medium_host *host = list_entry(link, struct medium_host, link);
         struct cmdlog_checkpoint newest = host->checkpoints[0];
         if (newest.locator.data == NULL)
             continue;
-        newest.locator = put_behind(&room, newest.locator);
-        known->hosts[known->count++] = (struct cmdlog_known_host){put_behind(&room, host->name), newest};
+        newest.locator = copy_into(&tail, newest.locator);
+        known->hosts[known->count++] = (struct cmdlog_known_host){copy_into(&tail, host->name), newest};
     }
     return known;
 }
 
 static int shared_list_checkpoints(struct cmdlog *base, uint64_t until, struct cmdlog_known_hosts **ret_hosts)
 {
-    int r = reach(base, until);
+    int r = lock_reachable(base, until);
     if (r == 0)
         *ret_hosts = list_known(medium_of(base));
     pthread_mutex_unlock(&medium_of(base)->lock);
@@ -751,7 +754,7 @@ static int shared_list_checkpoints(struct cmdlog *base, uint64_t until, struct c
 static int shared_forget_host(struct cmdlog *base, struct slice name, uint64_t until)
 {
     struct cmdlog_medium *medium = medium_of(base);
-    int r = reach(base, until);
+    int r = lock_reachable(base, until);
     struct medium_host *host = r == 0 ? find_host(medium, name) : NULL;
     for (int i = 0; host != NULL && i < 2; i++) {
         free_bytes(host->checkpoints[i].locator);
@@ -764,7 +767,7 @@ static int shared_forget_host(struct cmdlog *base, struct slice name, uint64_t u
 static int shared_trim(struct cmdlog *base, cmdlog_position before)
 {
     struct cmdlog_medium *medium = medium_of(base);
-    int r = reach(base, 0);
+    int r = lock_reachable(base, 0);
     if (r == 0) {
         struct cmdlog_known_hosts *known = list_known(medium);
         cmdlog_position bound = cmdlog_trim_bound(known, medium->catch_up, false) + 1;

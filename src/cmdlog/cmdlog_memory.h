@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A log in memory, for simulators. The *medium* is what stays when hosts die: entries, how far they are durable, checkpoints.
- * Any number of logs may be open on one medium, as hosts of a cluster are on theirs; each sees what the others appended.
+ * A command log in memory, for simulators. The *medium* is the part that survives crashes: entries,
+ * the durable position, checkpoints. Any number of logs may be open on one medium, like the hosts
+ * of a cluster; each sees the others' entries.
  *
- * What may go wrong with a log is asked for here: answers that are forgotten, entries that arrive late, ends that are cut off.
+ * The medium also injects faults: lost replies, entries that become visible late, entries lost in a
+ * crash.
  */
 #ifndef TL_CMDLOG_CMDLOG_MEMORY_H
 #define TL_CMDLOG_CMDLOG_MEMORY_H
@@ -12,39 +14,51 @@
 
 struct cmdlog_medium;
 
-/* Owns: the caller; cmdlog_medium_free() once all logs on it are closed. */
+/* Owns: the caller; cmdlog_medium_free() after all logs on it have been closed. */
 struct cmdlog_medium *cmdlog_medium_new(void);
 void cmdlog_medium_free(struct cmdlog_medium *medium);
 
-/* Opens a log on it. Owns: the caller, by cmdlog_close(). */
+/* Opens the medium as a single host's log. Owns: the caller, by cmdlog_close(). */
 struct cmdlog *cmdlog_memory_open(struct cmdlog_medium *medium);
 
 /*
- * Opens it as a host, for cmdlog_shared.h: one log at a time has a name. What is appended is durable at once, and its answer known. The catch-up that trimming
- * waits for is cmdlog_medium_set_catch_up()'s, unlimited before. Owns: the caller, by cmdlog_close(), which ends no life.
+ * Opens the medium as the log of host `name`, with the calls of cmdlog_shared.h. Appended entries
+ * are durable at once.
+ * Requires: no other open log has this name.
+ * Owns: the caller, by cmdlog_close(), which does not end the host's life.
  */
 struct cmdlog *cmdlog_memory_open_as(struct cmdlog_medium *medium, struct slice name);
+/* Sets how many bytes of log cmdlog_trim() retains for a host that lags; initially unlimited. */
 void cmdlog_medium_set_catch_up(struct cmdlog_medium *medium, uint64_t log_bytes);
 
-/* A host's lease is over. Fine where it is not in. */
+/* Ends a host's life, as the end of its lease does. No effect if it has none. */
 void cmdlog_medium_end_life(struct cmdlog_medium *medium, struct slice name);
 
-/* Nothing can be appended (TL_ERR_NO_SPACE), until it can again. */
+/* Makes submissions fail with TL_ERR_NO_SPACE, or succeed again. */
 void cmdlog_medium_set_full(struct cmdlog_medium *medium, bool full);
 
-/* The log cannot be reached by a host, until it can again: what it asks gets CMDLOG_UNREACHABLE, what it appends waits, its followers see nothing. Its lease goes on. */
+/*
+ * Partitions a host from the log, or reconnects it. Meanwhile its requests fail with
+ * CMDLOG_UNREACHABLE, its submissions with CMDLOG_BUSY, and its cursors see nothing. Its lease does
+ * not end.
+ */
 void cmdlog_medium_partition(struct cmdlog_medium *medium, struct slice name, bool away);
 
-/* A machine dies: what is not durable goes, but for the first `kept` entries of it, which then are. Requires: no log is open. */
+/*
+ * Simulates a machine crash: of the entries that are not durable, the first `kept` become durable
+ * and the rest is lost.
+ * Requires: no log is open.
+ */
 void cmdlog_medium_crash(struct cmdlog_medium *medium, uint64_t kept);
 
 /*
- * The next append's answer is lost: the entry is in the log, who asked is told TL_ERR_IO. The log can be appended to on. Of a log that is opened as a host: CMDLOG_UNKNOWN, and
- * its life is over.
+ * Loses the reply to the next append. The entry is in the log, but the append returns TL_ERR_IO;
+ * later appends work. Of a log opened as a host it returns CMDLOG_UNKNOWN, and the host's life
+ * ends.
  */
 void cmdlog_medium_lose_reply(struct cmdlog_medium *medium);
 
-/* Followers see entries up to here only, until it is raised; CMDLOG_POSITION_MAX: all. */
+/* Hides entries after `up_to` from cursors; CMDLOG_POSITION_MAX: shows all. */
 #define CMDLOG_POSITION_MAX UINT64_MAX
 void cmdlog_medium_set_visible(struct cmdlog_medium *medium, cmdlog_position up_to);
 

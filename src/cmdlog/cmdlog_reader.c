@@ -6,20 +6,20 @@
 enum { WINDOW_BYTES = 256 << 10 };
 
 int cmdlog_reader_open(struct cmdlog_reader *reader, const struct cmdlog_file *log, const struct cmdlog_segment *segment,
-                    uint64_t offset, uint32_t chain)
+                    uint64_t offset, uint32_t prev_crc)
 {
     char name[CMDLOG_FILE_NAME_BYTES];
     char *window = reader->window;
-    size_t window_room = reader->window_room;
+    size_t window_capacity = reader->window_capacity;
     *reader = (struct cmdlog_reader){
         .disk = log->disk,
         .file = -1,
         .seed = segment->seed,
         .segment_bytes = log->segment_bytes,
         .offset = offset,
-        .chain = chain,
+        .prev_crc = prev_crc,
         .window = window,
-        .window_room = window_room,
+        .window_capacity = window_capacity,
     };
     cmdlog_segment_name(segment->number, name);
     return log->disk->functions->open(log->disk, name, false, &reader->file);
@@ -37,19 +37,19 @@ void cmdlog_reader_close(struct cmdlog_reader *reader)
     close_file(reader);
     mem_free(reader->window);
     reader->window = NULL;
-    reader->window_room = 0;
+    reader->window_capacity = 0;
 }
 
-/* Reads the window anew, from the reader's offset on, at least `len` bytes where the segment has so many. */
+/* Refills the window from the reader's offset on, with `len` bytes or more if there are so many. */
 static int load(struct cmdlog_reader *reader, uint64_t len)
 {
     size_t want = len > WINDOW_BYTES ? (size_t)len : WINDOW_BYTES;
     if (want > reader->segment_bytes - reader->offset)
         want = (size_t)(reader->segment_bytes - reader->offset);
-    if (want > reader->window_room) {
+    if (want > reader->window_capacity) {
         mem_free(reader->window);
         reader->window = mem_alloc(want);
-        reader->window_room = want;
+        reader->window_capacity = want;
     }
     reader->window_offset = reader->offset;
     int r = reader->disk->functions->read(reader->disk, reader->file, reader->offset, reader->window, want,
@@ -59,7 +59,7 @@ static int load(struct cmdlog_reader *reader, uint64_t len)
     return r < 0 ? tl_trace(r) : 0;
 }
 
-/* The bytes at the reader's offset, as far as the window has them. */
+/* Returns: the bytes of the window from the reader's offset on. */
 static struct slice in_window(const struct cmdlog_reader *reader)
 {
     uint64_t skipped = reader->offset - reader->window_offset;
@@ -68,8 +68,11 @@ static struct slice in_window(const struct cmdlog_reader *reader)
     return slice_make(reader->window + skipped, reader->window_len - (size_t)skipped);
 }
 
-/* Whether the window has a whole record there that is sound. *ret_want: how many bytes it would have to have. */
-static bool find(const struct cmdlog_reader *reader, struct record *ret_record, struct slice *ret_bytes,
+/*
+ * Returns: whether the window has a whole, intact record at the offset. *ret_want: the bytes that
+ * the window needs to decide.
+ */
+static bool find_in_window(const struct cmdlog_reader *reader, struct record *ret_record, struct slice *ret_bytes,
                  uint64_t *ret_want)
 {
     struct slice bytes = in_window(reader);
@@ -81,31 +84,33 @@ static bool find(const struct cmdlog_reader *reader, struct record *ret_record, 
     if (whole > reader->segment_bytes - reader->offset)
         return false;
     *ret_want = whole;
-    return bytes.len >= whole && record_sound(reader->seed, bytes.data, ret_record);
+    return bytes.len >= whole && record_is_intact(reader->seed, bytes.data, ret_record);
 }
 
 static bool at_end(const struct cmdlog_reader *reader)
 {
-    return reader->offset + RECORD_ROOM_MIN > reader->segment_bytes;
+    return reader->offset + RECORD_SPACE_MIN > reader->segment_bytes;
 }
 
-/* The same, where the window is too short or older than the record. */
-static int find_or_load(struct cmdlog_reader *reader, struct record *ret_record, struct slice *ret_bytes)
+/*
+ * Finds the record at the offset. Refills the window if it is too short or older than the record.
+ */
+static int load_record(struct cmdlog_reader *reader, struct record *ret_record, struct slice *ret_bytes)
 {
     uint64_t want;
-    if (find(reader, ret_record, ret_bytes, &want))
+    if (find_in_window(reader, ret_record, ret_bytes, &want))
         return 0;
     for (int tries = 0; tries < 2; tries++) {
         int r = load(reader, want);
         if (r < 0)
             return tl_trace(r);
         uint64_t wanted = want;
-        if (find(reader, ret_record, ret_bytes, &want))
+        if (find_in_window(reader, ret_record, ret_bytes, &want))
             return 0;
         if (want <= wanted || want <= reader->window_len)
             break;
     }
-    return READER_UNSOUND;
+    return READER_INVALID;
 }
 
 int cmdlog_reader_next(struct cmdlog_reader *reader, struct record *ret_record, struct slice *ret_payload)
@@ -113,21 +118,21 @@ int cmdlog_reader_next(struct cmdlog_reader *reader, struct record *ret_record, 
     struct slice bytes;
     if (at_end(reader))
         return READER_END;
-    int r = find_or_load(reader, ret_record, &bytes);
+    int r = load_record(reader, ret_record, &bytes);
     if (r != 0)
         return r < 0 ? tl_trace(r) : r;
-    if (ret_record->chain != reader->chain)
-        return READER_UNSOUND;
+    if (ret_record->prev_crc != reader->prev_crc)
+        return READER_INVALID;
     *ret_payload = slice_make(bytes.data + RECORD_HEADER_BYTES, ret_record->len);
     reader->offset += record_bytes(ret_record->len);
-    reader->chain = ret_record->sum;
+    reader->prev_crc = ret_record->crc;
     return 0;
 }
 
-/* Bytes in which no record begins, since there are zeros where its kind would stand. */
-static size_t vacant(struct slice bytes)
+/* Returns: how many bytes to skip because zeros at the offset of `kind` rule out a record. */
+static size_t zero_prefix(struct slice bytes)
 {
-    enum { KIND_WITHIN = 24 }; /* of a header; a multiple of RECORD_ALIGN */
+    enum { KIND_WITHIN = 24 }; /* offset of `kind` in a header, rounded up to RECORD_ALIGN */
     size_t zeros = 0;
     uint64_t word = 0;
     while (word == 0 && zeros + sizeof word <= bytes.len) {
@@ -143,20 +148,20 @@ int cmdlog_reader_search(struct cmdlog_reader *reader, struct record *ret_record
     uint64_t want;
     if (at_end(reader))
         return READER_END;
-    size_t skipped = vacant(bytes); /* most of a segment that was never full */
+    size_t skipped = zero_prefix(bytes); /* the unused rest of a segment */
     if (skipped > 0) {
         reader->offset += skipped;
-        return READER_UNSOUND;
+        return READER_INVALID;
     }
-    /* Nearly always what is there is no header at all, and the window need not be read again to know. */
+    /* Usually the bytes are no header at all, which is decided without refilling the window. */
     bool decoded = bytes.len >= RECORD_HEADER_BYTES;
     if (decoded && !record_decode(reader->seed, bytes.data, ret_record)) {
         reader->offset += RECORD_ALIGN;
-        return READER_UNSOUND;
+        return READER_INVALID;
     }
-    int r = find(reader, ret_record, &bytes, &want) ? 0
-            : decoded && bytes.len >= want          ? READER_UNSOUND
-                                                    : find_or_load(reader, ret_record, &bytes);
+    int r = find_in_window(reader, ret_record, &bytes, &want) ? 0
+            : decoded && bytes.len >= want          ? READER_INVALID
+                                                    : load_record(reader, ret_record, &bytes);
     if (r < 0)
         return tl_trace(r);
     reader->offset += r == 0 ? record_bytes(ret_record->len) : RECORD_ALIGN;

@@ -2,10 +2,11 @@
 /*
  * Opening the file log; README.md, "Opening".
  *
- * - list what is there; read the checkpoints and how far the log is known to be durable
- * - walk the records to the first that is none: the end; what nothing says was durable is written again
- * - search behind it for anything that says that more was durable: then it is damage, and refused
- * - else cut: zeros behind the end, later segments become spares, all of it durable
+ * - List the files; read the checkpoints and the known durable position.
+ * - Scan the records for the end of the log; rewrite those that nothing proves durable.
+ * - Search after the end for evidence that later entries were durable: if there is some, the log is
+ *   damaged.
+ * - Otherwise truncate: zeros after the end, later segments removed, everything synced.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -20,19 +21,19 @@ struct recovery {
     struct cmdlog_file *log;
     char **ret_reason;
     struct cmdlog_address end;
-    cmdlog_position position; /* of the entry that comes next */
-    uint32_t entry_chain;  /* of the one before it: the checksum of its last record; 0: it was not read */
+    cmdlog_position position; /* of the next entry */
+    uint32_t entry_crc;       /* checksum of the last record of the entry before it; 0: not read */
     bool sealed;
-    /* Of an entry that began and has not ended. */
-    bool begun;
-    struct cmdlog_address begin;
-    cmdlog_position evidence; /* the newest position that something says was durable */
-    /* Records in a row, of the segment that is walked, to be written again; where the first stands. */
-    struct buf again;
-    uint64_t again_offset;
+    /* Whether the scan is inside an entry, and where that entry starts. */
+    bool in_entry;
+    struct cmdlog_address entry_start;
+    cmdlog_position evidence; /* the newest position that is proven to have been durable */
+    /* Contiguous records of the scanned segment to be rewritten, and the offset of the first. */
+    struct buf rewrite;
+    uint64_t rewrite_offset;
 };
 
-enum { AGAIN_BYTES = 256 << 10 };
+enum { REWRITE_BYTES = 256 << 10 };
 
 static int refuse(struct recovery *recovery, int code, const char *format, ...) TL_PRINTF(3, 4);
 
@@ -51,9 +52,9 @@ static int refuse(struct recovery *recovery, int code, const char *format, ...)
     return tl_trace(code);
 }
 
-/* --- What is there ------------------------------------------------------------------------------------------------ */
+/* --- Segments ----------------------------------------------------------------------------------------------------- */
 
-static bool numbered(const char *name, const char *before, const char *after, uint64_t *ret_number)
+static bool parse_name(const char *name, const char *before, const char *after, uint64_t *ret_number)
 {
     char *end;
     size_t len = strlen(before);
@@ -67,9 +68,9 @@ static void visit_name(void *context, const char *name)
 {
     struct cmdlog_file *log = context;
     uint64_t number;
-    if (numbered(name, "", ".segment", &number)) {
+    if (parse_name(name, "", ".segment", &number)) {
         *cmdlog_file_add_segment(log) = (struct cmdlog_segment){.number = number, .file = -1};
-    } else if (numbered(name, "spare-", "", &number)) {
+    } else if (parse_name(name, "spare-", "", &number)) {
         if (log->spare_count < CMDLOG_SPARES_MAX)
             log->spare_numbers[log->spare_count++] = number;
         if (number >= log->spare_next)
@@ -83,7 +84,7 @@ static int by_number(const void *a, const void *b)
     return (left->number > right->number) - (left->number < right->number);
 }
 
-/* Reads a segment's header. Returns: 0; 1: it has none that is sound; fatal codes. */
+/* Reads a segment's header. Returns: 0; 1: missing, or not intact; fatal codes. */
 static int read_header(struct cmdlog_file *log, uint64_t number, struct segment_header *ret_header)
 {
     struct cmdlog_disk *disk = log->disk;
@@ -101,7 +102,7 @@ static int read_header(struct cmdlog_file *log, uint64_t number, struct segment_
     return len == sizeof bytes && segment_header_decode(bytes, ret_header) && ret_header->number == number ? 0 : 1;
 }
 
-/* The oldest segment says whose log it is and how long its segments are. */
+/* Takes the log's identity and segment size from the oldest segment. */
 static int read_oldest(struct recovery *recovery)
 {
     struct cmdlog_file *log = recovery->log;
@@ -117,14 +118,15 @@ static int read_oldest(struct recovery *recovery)
     return 0;
 }
 
-static bool fits(const struct cmdlog_file *log, const struct segment_header *header)
+static bool belongs_to_log(const struct cmdlog_file *log, const struct segment_header *header)
 {
     return header->bytes == log->segment_bytes && memcmp(header->identity, log->identity, sizeof log->identity) == 0;
 }
 
 /*
- * Fills in what the headers say. A header was durable before its segment had its name (invariant 1), so one that cannot be read is
- * damage, wherever it is. *ret_following: how many follow each other; names that were not synced may have left a gap.
+ * Fills in the segments' fields from their headers. A header was durable before its segment had its
+ * name (invariant 1), so an unreadable one is damage. *ret_following: the number of consecutive
+ * segments; unsynced names may have left a gap.
  */
 static int read_headers(struct recovery *recovery, size_t *ret_following)
 {
@@ -136,27 +138,27 @@ static int read_headers(struct recovery *recovery, size_t *ret_following)
         int r = read_header(log, segment->number, &header);
         if (r < 0)
             return tl_trace(r);
-        if (r > 0 || !fits(log, &header))
+        if (r > 0 || !belongs_to_log(log, &header))
             return refuse(recovery, TL_ERR_CORRUPT, "the header of segment %016" PRIx64 " is damaged, or another log's",
                           segment->number);
         segment->position = header.position;
-        segment->chain = header.chain;
+        segment->prev_crc = header.prev_crc;
         segment->continued = header.continued;
-        segment->seed = segment_seed(log->identity, segment->number, header.use);
+        segment->seed = segment_seed(log->identity, segment->number, header.salt);
         if (segment->number == log->segments[0].number + i)
             *ret_following = i + 1;
     }
     return 0;
 }
 
-/* --- What was durable --------------------------------------------------------------------------------------------- */
+/* --- Durable position --------------------------------------------------------------------------------------------- */
 
-/* A slot of `durable`: checksum 0, position 8, identity 16. A slot that is damaged says nothing. */
-static cmdlog_position slot_says(const struct cmdlog_file *log, const char *bytes)
+/* Fields: 0 checksum, 8 position, 16 identity. Returns: the position; 0: the slot is damaged. */
+static cmdlog_position read_slot(const struct cmdlog_file *log, const char *bytes)
 {
     uint32_t seed = segment_seed(log->identity, 0, 0);
-    struct record as_record = {.sum = cmdlog_get_u32(bytes), .len = 0};
-    return record_sound(seed, bytes, &as_record) ? cmdlog_get_u64(bytes + 8) : 0;
+    struct record as_record = {.crc = cmdlog_get_u32(bytes), .len = 0};
+    return record_is_intact(seed, bytes, &as_record) ? cmdlog_get_u64(bytes + 8) : 0;
 }
 
 static int read_durable(struct recovery *recovery)
@@ -169,9 +171,9 @@ static int read_durable(struct recovery *recovery)
                                            sizeof slots[i], &len);
         if (r < 0)
             return tl_trace(r);
-        cmdlog_position says = len == sizeof slots[i] ? slot_says(log, slots[i]) : 0;
-        if (says > recovery->evidence)
-            recovery->evidence = says;
+        cmdlog_position slot_position = len == sizeof slots[i] ? read_slot(log, slots[i]) : 0;
+        if (slot_position > recovery->evidence)
+            recovery->evidence = slot_position;
     }
     if (log->checkpoints[0].position > recovery->evidence)
         recovery->evidence = log->checkpoints[0].position;
@@ -180,83 +182,87 @@ static int read_durable(struct recovery *recovery)
 
 /* --- The end ------------------------------------------------------------------------------------------------------ */
 
-/* Takes one record into account. Returns: whether it is the one that must come here. */
-static bool take_record(struct recovery *recovery, const struct record *record, const struct cmdlog_address *at)
+/* Advances past one record. Returns: false: it is not the expected record. */
+static bool accept_record(struct recovery *recovery, const struct record *record, const struct cmdlog_address *at)
 {
     bool begins = record->kind == RECORD_WHOLE || record->kind == RECORD_FIRST || record->kind == RECORD_SEAL;
-    if (record->position != recovery->position || begins == recovery->begun)
+    if (record->position != recovery->position || begins == recovery->in_entry)
         return false;
     recovery->sealed = record->kind == RECORD_SEAL;
     if (record->kind == RECORD_FIRST) {
-        recovery->begun = true;
-        recovery->begin = *at;
+        recovery->in_entry = true;
+        recovery->entry_start = *at;
     }
     if (record->kind == RECORD_LAST)
-        recovery->begun = false;
+        recovery->in_entry = false;
     if (record->kind == RECORD_WHOLE || record->kind == RECORD_LAST) {
         recovery->position++;
-        recovery->entry_chain = record->sum;
+        recovery->entry_crc = record->crc;
     }
     if (record->durable > recovery->evidence)
         recovery->evidence = record->durable;
     return true;
 }
 
-static int flush_again(struct recovery *recovery, const struct cmdlog_reader *reader)
+static int flush_rewrite(struct recovery *recovery, const struct cmdlog_reader *reader)
 {
-    struct slice part = buf_as_slice(&recovery->again);
+    struct slice part = buf_as_slice(&recovery->rewrite);
     int r = part.len == 0
                 ? 0
-                : reader->disk->functions->write(reader->disk, reader->file, recovery->again_offset, &part, 1);
-    buf_clear(&recovery->again);
+                : reader->disk->functions->write(reader->disk, reader->file, recovery->rewrite_offset, &part, 1);
+    buf_clear(&recovery->rewrite);
     return r < 0 ? tl_trace(r) : 0;
 }
 
 /*
- * A record may lie in the page cache only, and no sync would write it (README.md, "Opening", 4). What is written is what was checked: read once
- * more it could be what the disk has.
+ * Collects a record to be rewritten, since it may be in the page cache only, where no sync would
+ * write it (README.md, "Opening", 4). The bytes are those that were checked: read again, they might
+ * be the disk's.
  */
-static int write_again(struct recovery *recovery, const struct cmdlog_reader *reader, uint64_t offset, struct slice record)
+static int rewrite_record(struct recovery *recovery, const struct cmdlog_reader *reader, uint64_t offset, struct slice record)
 {
     int r = 0;
-    if (recovery->again.len >= AGAIN_BYTES || recovery->again_offset + recovery->again.len != offset)
-        r = flush_again(recovery, reader);
-    if (recovery->again.len == 0)
-        recovery->again_offset = offset;
-    buf_slice(&recovery->again, record);
+    if (recovery->rewrite.len >= REWRITE_BYTES || recovery->rewrite_offset + recovery->rewrite.len != offset)
+        r = flush_rewrite(recovery, reader);
+    if (recovery->rewrite.len == 0)
+        recovery->rewrite_offset = offset;
+    buf_slice(&recovery->rewrite, record);
     return r < 0 ? tl_trace(r) : 0;
 }
 
-/* Walks the records of one segment. Returns: 0 it is full, the walk goes on; 1 the end is in it; fatal codes. */
-static int walk_segment(struct recovery *recovery, struct cmdlog_reader *reader, size_t i)
+/*
+ * Scans the records of one segment. Returns: 0: it is full, the scan continues; 1: the log ends in
+ * it; fatal codes.
+ */
+static int scan_segment(struct recovery *recovery, struct cmdlog_reader *reader, size_t i)
 {
     struct cmdlog_file *log = recovery->log;
     struct record record;
     struct slice payload;
-    int r = cmdlog_reader_open(reader, log, &log->segments[i], SEGMENT_HEADER_BYTES, recovery->end.chain);
+    int r = cmdlog_reader_open(reader, log, &log->segments[i], SEGMENT_HEADER_BYTES, recovery->end.prev_crc);
     if (r != 0)
         return tl_trace(r < 0 ? r : TL_ERR_IO);
     for (;;) {
-        struct cmdlog_address at = {i, reader->offset, reader->chain};
+        struct cmdlog_address at = {i, reader->offset, reader->prev_crc};
         recovery->end = at;
         r = cmdlog_reader_next(reader, &record, &payload);
-        if (r != 0 || !take_record(recovery, &record, &at))
+        if (r != 0 || !accept_record(recovery, &record, &at))
             break;
         if (log->read_only || record.position <= recovery->evidence)
             continue;
         struct slice whole = slice_make(payload.data - RECORD_HEADER_BYTES, (size_t)record_bytes(record.len));
-        if ((r = write_again(recovery, reader, at.offset, whole)) < 0)
+        if ((r = rewrite_record(recovery, reader, at.offset, whole)) < 0)
             break;
     }
-    int written = flush_again(recovery, reader);
+    int written = flush_rewrite(recovery, reader);
     reader->disk->functions->close(reader->disk, reader->file);
     reader->file = -1;
     r = r >= 0 && written < 0 ? written : r;
     return r < 0 ? tl_trace(r) : r == READER_END ? 0 : 1;
 }
 
-/* The segment to begin with: what lies before the newest checkpoint nobody will read before it is asked for. */
-static size_t first_to_walk(const struct cmdlog_file *log, size_t sound)
+/* Returns: the index of the last segment that starts at or before the newest checkpoint. */
+static size_t scan_start(const struct cmdlog_file *log, size_t sound)
 {
     size_t first = 0;
     for (size_t i = 1; i < sound; i++)
@@ -265,37 +271,37 @@ static size_t first_to_walk(const struct cmdlog_file *log, size_t sound)
     return first;
 }
 
-/* A log whose beginning was trimmed in the middle of an entry: the rest of that is skipped. */
-static int walk(struct recovery *recovery, size_t sound)
+/* Finds the end of the log. If it was trimmed inside an entry, the rest of that is skipped. */
+static int scan_log(struct recovery *recovery, size_t sound)
 {
     struct cmdlog_file *log = recovery->log;
     struct cmdlog_reader reader = {0};
-    size_t i = first_to_walk(log, sound);
+    size_t i = scan_start(log, sound);
     int r = 0;
-    recovery->end = (struct cmdlog_address){i, SEGMENT_HEADER_BYTES, log->segments[i].chain};
+    recovery->end = (struct cmdlog_address){i, SEGMENT_HEADER_BYTES, log->segments[i].prev_crc};
     recovery->position = log->segments[i].position;
-    recovery->begun = log->segments[i].continued;
-    recovery->begin = recovery->end;
-    recovery->entry_chain = log->segments[i].number == 1 ? log->segments[i].chain : 0;
+    recovery->in_entry = log->segments[i].continued;
+    recovery->entry_start = recovery->end;
+    recovery->entry_crc = log->segments[i].number == 1 ? log->segments[i].prev_crc : 0;
     while (r == 0) {
         const struct cmdlog_segment *segment = &log->segments[i];
-        /* A segment that does not go on where the one before ended is none of this log's any more. */
-        if (segment->position != recovery->position || segment->chain != recovery->end.chain ||
-            segment->continued != recovery->begun)
+        /* A segment that does not continue the one before it is no longer part of the log. */
+        if (segment->position != recovery->position || segment->prev_crc != recovery->end.prev_crc ||
+            segment->continued != recovery->in_entry)
             break;
-        r = walk_segment(recovery, &reader, i);
+        r = scan_segment(recovery, &reader, i);
         if (++i >= sound)
             break;
     }
     cmdlog_reader_close(&reader);
-    if (r >= 0 && recovery->begun)
-        recovery->end = recovery->begin;
+    if (r >= 0 && recovery->in_entry)
+        recovery->end = recovery->entry_start;
     return r < 0 ? tl_trace(r) : 0;
 }
 
 /* --- Damage ------------------------------------------------------------------------------------------------------- */
 
-/* What the records behind the end that can still be read say was durable. */
+/* Looks for readable records after the end, and raises the proven durable position to theirs. */
 static int search_segment(struct recovery *recovery, size_t i)
 {
     struct cmdlog_file *log = recovery->log;
@@ -303,7 +309,7 @@ static int search_segment(struct recovery *recovery, size_t i)
     struct record record;
     uint64_t from = i == recovery->end.segment ? recovery->end.offset : SEGMENT_HEADER_BYTES;
     int r = cmdlog_reader_open(&reader, log, &log->segments[i], from, 0);
-    while (r == 0 || r == READER_UNSOUND) {
+    while (r == 0 || r == READER_INVALID) {
         r = cmdlog_reader_search(&reader, &record);
         if (r == 0 && record.durable > recovery->evidence)
             recovery->evidence = record.durable;
@@ -312,7 +318,7 @@ static int search_segment(struct recovery *recovery, size_t i)
     return r < 0 ? tl_trace(r) : 0;
 }
 
-static int search(struct recovery *recovery)
+static int check_damage(struct recovery *recovery)
 {
     struct cmdlog_file *log = recovery->log;
     for (size_t i = recovery->end.segment; i < log->segment_count; i++) {
@@ -329,7 +335,7 @@ static int search(struct recovery *recovery)
                   recovery->end.offset);
 }
 
-/* --- Cutting ------------------------------------------------------------------------------------------------------ */
+/* --- Truncation --------------------------------------------------------------------------------------------------- */
 
 static bool all_zero(struct slice bytes)
 {
@@ -339,7 +345,7 @@ static bool all_zero(struct slice bytes)
     return true;
 }
 
-/* Zeros from the end to the end of its segment; behind a seal only where there is something else, from there on. */
+/* Zeroes the rest of the last segment. After a seal, writes only where bytes are nonzero. */
 static int zero_rest(struct cmdlog_file *log, int file)
 {
     enum { STEP = 64 << 10 };
@@ -359,7 +365,7 @@ static int zero_rest(struct cmdlog_file *log, int file)
     return r < 0 ? tl_trace(r) : 0;
 }
 
-/* Later segments become spares, or go. */
+/* Removes the segments after the end. */
 static int drop_later(struct cmdlog_file *log)
 {
     while (log->segment_count > log->end.segment + 1) {
@@ -368,12 +374,12 @@ static int drop_later(struct cmdlog_file *log)
         int r = log->disk->functions->remove(log->disk, name);
         if (r < 0)
             return tl_trace(r);
-        log->names_unsynced = true;
+        log->directory_unsynced = true;
     }
     return 0;
 }
 
-static int cut(struct cmdlog_file *log)
+static int truncate_log(struct cmdlog_file *log)
 {
     struct cmdlog_segment *last = &log->segments[log->end.segment];
     char name[CMDLOG_FILE_NAME_BYTES];
@@ -386,12 +392,12 @@ static int cut(struct cmdlog_file *log)
     if (r == 0)
         r = drop_later(log);
     if (r == 0)
-        r = log->disk->functions->sync_names(log->disk);
-    log->names_unsynced = r != 0;
+        r = log->disk->functions->sync_directory(log->disk);
+    log->directory_unsynced = r != 0;
     return r == 0 ? 0 : tl_trace(r < 0 ? r : TL_ERR_IO);
 }
 
-/* Earlier segments than the last may have records that were never synced, when the machine has not gone down since, or that were written again. */
+/* Syncs segments before the last: records were rewritten, or not synced by an earlier process. */
 static int sync_earlier(struct cmdlog_file *log, size_t from)
 {
     for (size_t i = from; i < log->end.segment; i++) {
@@ -409,7 +415,7 @@ static int sync_earlier(struct cmdlog_file *log, size_t from)
     return 0;
 }
 
-/* --- All of it ---------------------------------------------------------------------------------------------------- */
+/* --- Opening ------------------------------------------------------------------------------------------------------ */
 
 static int make_new(struct recovery *recovery)
 {
@@ -429,16 +435,16 @@ static int make_new(struct recovery *recovery)
     if (log->read_only)
         return 0;
     static const char unknown[CMDLOG_IDENTITY_BYTES];
-    log->appended = log->durable = log->after; /* what is before it lies elsewhere: in a backup's store */
-    log->appended_chain = log->end.chain = log->lineage.history_crc;
+    log->appended = log->durable = log->after; /* entries up to here are in a backup's store */
+    log->appended_crc = log->end.prev_crc = log->lineage.history_crc;
     memcpy(log->identity, log->lineage.identity, sizeof log->identity);
     if (memcmp(log->identity, unknown, sizeof unknown) == 0)
         r = log->disk->functions->random(log->disk, log->identity, sizeof log->identity);
     if (r == 0)
         r = cmdlog_file_new_segment(log, false);
     if (r == 0)
-        r = log->disk->functions->sync_names(log->disk);
-    log->names_unsynced = r != 0;
+        r = log->disk->functions->sync_directory(log->disk);
+    log->directory_unsynced = r != 0;
     return r < 0 ? tl_trace(r) : 0;
 }
 
@@ -457,8 +463,8 @@ static int reaches_checkpoint(struct recovery *recovery)
 
 int cmdlog_file_recover(struct cmdlog_file *log, char **ret_reason)
 {
-    struct recovery recovery = {.log = log, .ret_reason = ret_reason, .again = BUF_INIT(BUF_UNLIMITED)};
-    size_t sound = 0, walked;
+    struct recovery recovery = {.log = log, .ret_reason = ret_reason, .rewrite = BUF_INIT(BUF_UNLIMITED)};
+    size_t sound = 0, scan_from;
     int r = log->disk->functions->list(log->disk, visit_name, log);
     if (r < 0)
         return tl_trace(r);
@@ -468,18 +474,18 @@ int cmdlog_file_recover(struct cmdlog_file *log, char **ret_reason)
     if ((r = read_oldest(&recovery)) < 0 || (r = read_headers(&recovery, &sound)) < 0 ||
         (r = reaches_checkpoint(&recovery)) < 0 || (r = read_durable(&recovery)) < 0)
         return r;
-    walked = first_to_walk(log, sound);
-    r = walk(&recovery, sound);
-    buf_deinit(&recovery.again);
-    if (r < 0 || (r = search(&recovery)) < 0)
+    scan_from = scan_start(log, sound);
+    r = scan_log(&recovery, sound);
+    buf_deinit(&recovery.rewrite);
+    if (r < 0 || (r = check_damage(&recovery)) < 0)
         return r;
     log->end = recovery.end;
     log->appended = recovery.position - 1;
-    log->appended_chain = recovery.entry_chain;
-    log->sealed = recovery.sealed && !recovery.begun;
+    log->appended_crc = recovery.entry_crc;
+    log->sealed = recovery.sealed && !recovery.in_entry;
     log->durable = log->read_only ? recovery.evidence : log->appended;
     if (log->read_only)
         return 0;
-    r = sync_earlier(log, walked);
-    return r < 0 ? tl_trace(r) : cut(log);
+    r = sync_earlier(log, scan_from);
+    return r < 0 ? tl_trace(r) : truncate_log(log);
 }

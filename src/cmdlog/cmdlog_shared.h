@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A log that several hosts share: what it can do beside cmdlog.h. README.md, "A log that hosts share", has the promises.
+ * A command log that several hosts share: the calls beyond cmdlog.h. README.md, "A shared log", has
+ * the guarantees.
  *
- *     cmdlog_join() ─▶ a life ─▶ cmdlog_submit() ─▶ cmdlog_outcome()          cmdlog_await() ─▶ cmdlog_next() ─▶ everybody's entries
+ *     cmdlog_join() ─▶ a life ─▶ cmdlog_submit() ─▶ cmdlog_outcome()
+ *     cmdlog_await() ─▶ cmdlog_next() ─▶ all hosts' entries
  *
- * Any thread may call any of this at any time, but for a cursor, which is one thread's (cmdlog_interrupt() alone is everybody's). Who submits from several
- * threads gets some order of theirs.
- * Times called `until` are those of clock_boot_us(); CMDLOG_FOREVER waits without end. None of these calls waits longer than that.
+ * A host appends during a *life*: one incarnation of the host as a member of the cluster, held
+ * under a lease. After its end the log rejects its entries (fencing).
+ *
+ * Any thread may make any of these calls at any time, except that a cursor belongs to one thread;
+ * cmdlog_interrupt() is for all threads. Entries submitted by several threads are ordered in an
+ * unspecified way. Times named `until` are those of clock_boot_us(); no call waits longer.
+ * CMDLOG_FOREVER: no limit.
  */
 #ifndef TL_CMDLOG_CMDLOG_SHARED_H
 #define TL_CMDLOG_CMDLOG_SHARED_H
@@ -18,121 +24,139 @@
 
 enum {
     CMDLOG_HOST_NAME_MAX = 128,        /* bytes: a-z A-Z 0-9 . _ - */
-    CMDLOG_ABOUT_MAX = 16 * 1024,      /* bytes that a host says of itself */
+    CMDLOG_ABOUT_MAX = 16 * 1024,      /* bytes of cmdlog_host.about */
     CMDLOG_GENESIS_MAX = 256 * 1024,   /* bytes */
-    CMDLOG_IN_FLIGHT_MAX = 2,          /* appends of a host at once */
+    CMDLOG_IN_FLIGHT_MAX = 2,          /* appends of a host in flight */
     CMDLOG_SHARED_ENTRY_MAX = 1 << 30, /* bytes of an entry */
 };
 
-/* Returns: whether a host can have this name. */
+/* Returns: whether `name` is a valid name of a host. */
 bool cmdlog_is_host_name(struct slice name);
 
 /* --- Lives -------------------------------------------------------------------------------------------------------- */
 
 /*
- * What this host knows of its own life. It counts itself in until `until`: nine tenths of its lease from before it asked for it, the last
- * time that it was given it. Who looks at anything and then finds clock_boot_us() below `until` looked at it while nobody took this host for gone.
+ * This host's view of its own life. `until` is conservative: nine tenths of the lease, counted from
+ * before the request that last renewed it. So a host that reads state and then finds
+ * clock_boot_us() below `until` was still a member when it read.
  */
 struct cmdlog_lease {
-    uint64_t life;  /* 0: never joined, or out */
+    uint64_t life;  /* 0: never joined, or ended */
     uint64_t until; /* of clock_boot_us() */
-    uint64_t asked; /* when it was asked for that; of clock_boot_us() */
+    uint64_t asked; /* time of the request that last renewed it, of clock_boot_us() */
 };
 
-/* A host that is in: its key is there. */
+/* A member: a host whose life has not ended. */
 struct cmdlog_host {
     struct slice name;
     uint64_t life;
-    struct slice about; /* what it said when it joined */
+    struct slice about; /* opaque, given to cmdlog_join() */
 };
 
-/* Those that were in at one moment, by name. */
+/* The members at one time, by name. */
 struct cmdlog_hosts {
-    uint64_t version; /* rises when they change */
+    uint64_t version; /* increases with each change */
     size_t count;
     struct cmdlog_host hosts[];
 };
 
 /*
- * Begins a life of this host, under a lease that is kept alive from now on; one that went on is over.
- * Returns: 0; CMDLOG_EXISTS: a host of this name is in (it may be this one's life before, whose lease is not yet over); CMDLOG_UNREACHABLE: the log
- * could not be reached. A life is never given twice, and later ones are higher.
+ * Begins a life of this host and keeps its lease alive; an earlier life of this log object ends
+ * first.
+ * Returns: 0 and the life, higher than all before; CMDLOG_EXISTS: a member has this name, perhaps
+ * an earlier process of this host whose lease has not expired; CMDLOG_UNREACHABLE.
  */
 int cmdlog_join(struct cmdlog *log, struct slice about, uint64_t until, uint64_t *ret_life) TL_MUST_USE;
 
-/* Ends the life in good order: others see it at once. Returns: 0; CMDLOG_UNREACHABLE: they see it when its lease is over. */
+/*
+ * Ends this host's life. Returns: 0: other hosts see it at once; CMDLOG_UNREACHABLE: they may see
+ * it only when the lease expires.
+ */
 int cmdlog_leave(struct cmdlog *log, uint64_t until) TL_MUST_USE;
 
 /*
- * Ends another host's life, or one before of this host (who knows that its process is gone need not wait for its lease). What it has under
- * way is refused from then on. Returns: 0, also where it was over; CMDLOG_UNREACHABLE.
+ * Ends the life of another host, or one of an earlier process of this host, without waiting for its
+ * lease. Its appends in flight are rejected from then on. Returns: 0, also if the life had ended
+ * already; CMDLOG_UNREACHABLE.
  */
 int cmdlog_expel(struct cmdlog *log, struct slice name, uint64_t life, uint64_t until) TL_MUST_USE;
 
 void cmdlog_lease(struct cmdlog *log, struct cmdlog_lease *ret_lease);
 
 /*
- * Who is in. Waits until that is something else than `version`; 0: gives what is known.
- * Returns: 0; CMDLOG_END: nothing else until then; CMDLOG_UNREACHABLE: it was never known. Owns: the caller; mem_free.
+ * Lists the members. Waits until their version differs from `version`; 0: returns the current list.
+ * Returns: 0; CMDLOG_END: unchanged until then; CMDLOG_UNREACHABLE: not known yet. Owns: the
+ * caller; mem_free.
  */
 int cmdlog_list_hosts(struct cmdlog *log, uint64_t version, uint64_t until, struct cmdlog_hosts **ret_hosts) TL_MUST_USE;
 
 /* --- Appending ---------------------------------------------------------------------------------------------------- */
 
 /*
- * Begins to append an entry; its bytes are copied. A host's entries come into the log in the order in which they were submitted, and one
- * that does not come keeps all behind it out.
- * Returns: 0 and its number, by which it is known when it comes in the order (cmdlog_entry.number); CMDLOG_BUSY: CMDLOG_IN_FLIGHT_MAX are under
- * way until `until`; CMDLOG_FENCED: no life goes on; TL_ERR_NO_SPACE as cmdlog_append(); TL_ERR_STOPPED.
+ * Starts to append an entry; its bytes are copied. A host's entries enter the log in the order of
+ * submission; none enters before its predecessor.
+ * Returns: 0 and its number, which identifies it in the log (cmdlog_entry.number); CMDLOG_BUSY:
+ * CMDLOG_IN_FLIGHT_MAX appends were in flight until `until`; CMDLOG_FENCED: this host has no life;
+ * TL_ERR_NO_SPACE as cmdlog_append(); TL_ERR_STOPPED: the log is being closed.
  */
 int cmdlog_submit(struct cmdlog *log, const struct slice *parts, size_t count, uint64_t until,
                uint64_t *ret_number) TL_MUST_USE;
 
 /*
- * What has become of it. Nobody need ask: the order tells, too.
+ * Waits for the outcome of a submitted entry. A caller that follows the log need not call it: the
+ * entry appears there.
  * Returns:
- *   0               it is in the log, durable, at *ret_position, or before it where an answer was lost.
- *   CMDLOG_BUSY        that is not known until `until`: it is under way still, and is seen to until it is known or the life is over.
- *   CMDLOG_FENCED         it is not in the log and never will be: the life is over.
- *   CMDLOG_UNKNOWN     the life is over, and an answer was lost. Who follows the log beyond *ret_position has seen it by then, or never will.
- *   TL_ERR_NO_SPACE it is not in the log and never will be.
- *   TL_ERR_STOPPED  as CMDLOG_UNKNOWN, without a position: the log is being closed, or the number was never given or long ago.
+ *   0                in the log and durable, at *ret_position; before it if a reply was lost.
+ *   CMDLOG_BUSY      not known until `until`; the entry stays in flight.
+ *   CMDLOG_FENCED    never in the log: the life has ended.
+ *   CMDLOG_UNKNOWN   the life has ended and a reply was lost: either in the log, at or before
+ *                    *ret_position, or never.
+ *   TL_ERR_NO_SPACE  never in the log.
+ *   TL_ERR_STOPPED   not known: the log is being closed, or the number is unknown or too old.
  */
 int cmdlog_outcome(struct cmdlog *log, uint64_t number, uint64_t until, cmdlog_position *ret_position) TL_MUST_USE;
 
 /* --- Following ---------------------------------------------------------------------------------------------------- */
 
-/* Waits. Returns: 0: cmdlog_next() may have something to say; CMDLOG_END: nothing until then, or cmdlog_interrupt(). */
+/*
+ * Waits for input. Returns: 0: cmdlog_next() may have a result; CMDLOG_END: nothing until then, or
+ * cmdlog_interrupt().
+ */
 int cmdlog_await(struct cmdlog_cursor *cursor, uint64_t until) TL_MUST_USE;
 
-/* Ends the wait of a cursor, now or the next time. From any thread. */
+/* Ends a cursor's current wait or its next one. From any thread. */
 void cmdlog_interrupt(struct cmdlog_cursor *cursor);
 
 /*
- * Returns: up to where the cursor has given everything that there is. This can be more than the position of the entry given last, where a part of
- * one came that is not whole yet, or never will be.
+ * Returns: the position up to which the cursor has returned all entries. It exceeds the position of
+ * the last entry when the cursor has read parts of an incomplete entry after it.
  */
 cmdlog_position cmdlog_cursor_position(const struct cmdlog_cursor *cursor);
 
 /*
- * The newest position, as of a moment not before the call: what anybody was told to be in the log by then is at or below it. A cursor
- * whose cmdlog_cursor_position() has come to it has given all of that.
+ * Asks for the newest position (linearizable, as Raft's ReadIndex): every entry acknowledged to any
+ * host before the call is at or before it. A cursor has returned all of those when
+ * cmdlog_cursor_position() reaches it.
  * Returns: 0; CMDLOG_UNREACHABLE.
  */
 int cmdlog_read_head(struct cmdlog *log, uint64_t until, cmdlog_position *ret_position) TL_MUST_USE;
 
-/* --- What all hosts must know --------------------------------------------------------------------------------------- */
+/* --- Metadata of the cluster -------------------------------------------------------------------------------------- */
 
 /*
- * What the log begins with. Returns: 0 and the bytes, appended to `bytes`, with their position: the first entry is behind it;
+ * Reads the genesis, a record written once when the cluster is created.
+ * Returns: 0 and its bytes, appended to `bytes`, and its position, which precedes all entries;
  * CMDLOG_NOT_FOUND; CMDLOG_UNREACHABLE.
  */
 int cmdlog_read_genesis(struct cmdlog *log, uint64_t until, struct buf *bytes, cmdlog_position *ret_position) TL_MUST_USE;
 
-/* Returns: 0: it is this from now on, for ever; CMDLOG_EXISTS: there is one (it may be this, of a call whose answer was lost); CMDLOG_UNREACHABLE. */
+/*
+ * Writes the genesis. Returns: 0; CMDLOG_EXISTS: the log has one, perhaps written by an attempt of
+ * this call whose reply was lost; CMDLOG_UNREACHABLE.
+ */
 int cmdlog_create_genesis(struct cmdlog *log, struct slice bytes, uint64_t until) TL_MUST_USE;
 
-/* A host that has a checkpoint, in or not: a host that is known. */
+/* A known host: one that has a checkpoint, whether or not it is a member. */
 struct cmdlog_known_host {
     struct slice name;
     struct cmdlog_checkpoint newest;
@@ -143,27 +167,36 @@ struct cmdlog_known_hosts {
     struct cmdlog_known_host hosts[]; /* by name */
 };
 
-/* Returns: 0; CMDLOG_UNREACHABLE. Owns: the caller; mem_free. */
+/*
+ * Lists all known hosts. Returns: 0; CMDLOG_UNREACHABLE; fatal codes. Owns: the caller; mem_free.
+ */
 int cmdlog_list_checkpoints(struct cmdlog *log, uint64_t until, struct cmdlog_known_hosts **ret_hosts) TL_MUST_USE;
 
-/* Forgets a host's checkpoints: the log is kept for it no more. Returns: 0, also where there is none; CMDLOG_UNREACHABLE. */
+/*
+ * Deletes a host's checkpoints, so that the log is no longer retained for it. Returns: 0, also if
+ * it has none; CMDLOG_UNREACHABLE.
+ */
 int cmdlog_forget_host(struct cmdlog *log, struct slice name, uint64_t until) TL_MUST_USE;
 
-/* How full it is, in bytes; of one of those that keep it, as of the last time that was asked for, seconds ago. */
+/* Storage in use, in bytes: of one of the log's servers, as of a report some seconds old. */
 struct cmdlog_space {
-    uint64_t used;  /* by what is kept */
-    uint64_t size;  /* of the files */
-    uint64_t quota; /* beyond which nothing can be appended */
-    bool tight;     /* over 80 %: cmdlog_trim() leaves less */
-    bool full;      /* over 90 %, or it says so itself: appends get TL_ERR_NO_SPACE */
+    uint64_t used;  /* by live data */
+    uint64_t size;  /* of the files, with free space inside them */
+    uint64_t quota; /* the limit, at which appends fail */
+    bool tight;     /* over 80 %: cmdlog_trim() retains less */
+    bool full;      /* over 90 %, or the server reports it: appends fail with TL_ERR_NO_SPACE */
 };
 void cmdlog_space(struct cmdlog *log, struct cmdlog_space *ret_space);
 
 /* --- Implementations ---------------------------------------------------------------------------------------------- */
 
-/* Returns: the position that the log is kept behind, by the rule of the README, "Trimming"; 0: all of it. */
+/*
+ * Applies the retention rule of README.md, "Trimming". Returns: the position up to which the log
+ * may be trimmed, inclusive; 0: nothing.
+ */
 cmdlog_position cmdlog_trim_bound(const struct cmdlog_known_hosts *known, uint64_t catch_up, bool tight);
 
+/* Each as the call of its name. */
 struct cmdlog_shared_functions {
     int (*join)(struct cmdlog *log, struct slice about, uint64_t until, uint64_t *ret_life);
     int (*leave)(struct cmdlog *log, uint64_t until);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A directory of the file system as the log's disk; see cmdlog_disk.h. */
+/* The file log's disk as a directory of the file system; see cmdlog_disk.h. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -63,7 +63,7 @@ static int posix_read(struct cmdlog_disk *disk, int file, uint64_t offset, void 
     return 0;
 }
 
-/* Writes a run of parts whole, however often that takes. */
+/* Writes all of `run`, in as many calls as that takes. Modifies `run`. */
 static int write_run(int file, uint64_t offset, struct iovec *run, int count)
 {
     while (count > 0) {
@@ -133,7 +133,7 @@ static int posix_remove(struct cmdlog_disk *disk, const char *name)
     return unlinkat(directory_of(disk), name, 0) == 0 || errno == ENOENT ? 0 : tl_trace(TL_ERR_IO);
 }
 
-static int posix_sync_names(struct cmdlog_disk *disk)
+static int posix_sync_directory(struct cmdlog_disk *disk)
 {
     return fsync(directory_of(disk)) == 0 ? 0 : tl_trace(TL_ERR_IO);
 }
@@ -176,7 +176,7 @@ static const struct cmdlog_disk_functions functions = {
     .sync = posix_sync,
     .rename = posix_rename,
     .remove = posix_remove,
-    .sync_names = posix_sync_names,
+    .sync_directory = posix_sync_directory,
     .list = posix_list,
     .random = posix_random,
     .free = posix_free,

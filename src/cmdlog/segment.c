@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bytes of segments and records; see segment.h. */
+/* Encoding of segment headers and records; see segment.h. */
 #include "cmdlog/segment.h"
 
 #include "base/check.h"
@@ -35,8 +35,8 @@ uint64_t cmdlog_get_u64(const char *bytes)
 }
 
 /*
- * A header: magic 0, checksum of all behind it 8, version 12, identity 16, number 32, length 40, position 48, chain 56,
- * continued 60, use 64, zeros.
+ * Fields by offset: 0 magic, 8 checksum of the bytes from 12 on, 12 version, 16 identity, 32
+ * number, 40 bytes, 48 position, 56 prev_crc, 60 continued, 64 salt; the rest is zero.
  */
 void segment_header_encode(const struct segment_header *header, char bytes[SEGMENT_HEADER_BYTES])
 {
@@ -47,9 +47,9 @@ void segment_header_encode(const struct segment_header *header, char bytes[SEGME
     cmdlog_put_u64(bytes + 32, header->number);
     cmdlog_put_u64(bytes + 40, header->bytes);
     cmdlog_put_u64(bytes + 48, header->position);
-    cmdlog_put_u32(bytes + 56, header->chain);
+    cmdlog_put_u32(bytes + 56, header->prev_crc);
     bytes[60] = header->continued ? 1 : 0;
-    cmdlog_put_u64(bytes + 64, header->use);
+    cmdlog_put_u64(bytes + 64, header->salt);
     cmdlog_put_u32(bytes + 8, crc32c(0, bytes + 12, SEGMENT_HEADER_BYTES - 12));
 }
 
@@ -62,33 +62,33 @@ bool segment_header_decode(const char bytes[SEGMENT_HEADER_BYTES], struct segmen
     ret_header->number = cmdlog_get_u64(bytes + 32);
     ret_header->bytes = cmdlog_get_u64(bytes + 40);
     ret_header->position = cmdlog_get_u64(bytes + 48);
-    ret_header->chain = cmdlog_get_u32(bytes + 56);
+    ret_header->prev_crc = cmdlog_get_u32(bytes + 56);
     ret_header->continued = bytes[60] == 1;
-    ret_header->use = cmdlog_get_u64(bytes + 64);
-    return ret_header->position > 0 && ret_header->bytes >= SEGMENT_HEADER_BYTES + RECORD_ROOM_MIN;
+    ret_header->salt = cmdlog_get_u64(bytes + 64);
+    return ret_header->position > 0 && ret_header->bytes >= SEGMENT_HEADER_BYTES + RECORD_SPACE_MIN;
 }
 
-uint32_t segment_seed(const char identity[CMDLOG_IDENTITY_BYTES], uint64_t number, uint64_t use)
+uint32_t segment_seed(const char identity[CMDLOG_IDENTITY_BYTES], uint64_t number, uint64_t salt)
 {
     char bytes[16];
     cmdlog_put_u64(bytes, number);
-    cmdlog_put_u64(bytes + 8, use);
+    cmdlog_put_u64(bytes + 8, salt);
     return crc32c(crc32c(0, identity, CMDLOG_IDENTITY_BYTES), bytes, sizeof bytes);
 }
 
-/* 24 bits of a checksum over the header alone: bytes 4 to 20 and 24 to 31. */
-static uint32_t guard_of(uint32_t seed, const char *bytes)
+/* Returns: 24 bits of a checksum over bytes 4 to 20 and 24 to 31 of the header. */
+static uint32_t header_checksum_of(uint32_t seed, const char *bytes)
 {
     return crc32c(crc32c(~seed, bytes + 4, 17), bytes + 24, 8) >> 8;
 }
 
-static void put_guard(char *bytes, uint32_t guard)
+static void put_header_checksum(char *bytes, uint32_t guard)
 {
     for (int i = 0; i < 3; i++)
         bytes[21 + i] = (char)(guard >> (8 * i));
 }
 
-static uint32_t get_guard(const char *bytes)
+static uint32_t get_header_checksum(const char *bytes)
 {
     return (uint32_t)(unsigned char)bytes[21] | (uint32_t)(unsigned char)bytes[22] << 8 |
            (uint32_t)(unsigned char)bytes[23] << 16;
@@ -101,30 +101,30 @@ void record_encode(uint32_t seed, struct record *record, const struct slice *par
     memset(bytes, 0, RECORD_HEADER_BYTES);
     cmdlog_put_u32(bytes + 4, record->len);
     cmdlog_put_u64(bytes + 8, record->position);
-    cmdlog_put_u32(bytes + 16, record->chain);
+    cmdlog_put_u32(bytes + 16, record->prev_crc);
     bytes[20] = (char)record->kind;
     cmdlog_put_u64(bytes + 24, record->durable);
-    put_guard(bytes, guard_of(seed, bytes));
+    put_header_checksum(bytes, header_checksum_of(seed, bytes));
     uint32_t sum = crc32c(seed, bytes + 4, RECORD_HEADER_BYTES - 4);
     for (size_t i = 0; i < count; i++)
         sum = crc32c(sum, parts[i].data, parts[i].len);
     cmdlog_put_u32(bytes, sum);
-    record->sum = sum;
+    record->crc = sum;
 }
 
 bool record_decode(uint32_t seed, const char bytes[RECORD_HEADER_BYTES], struct record *ret_record)
 {
-    ret_record->sum = cmdlog_get_u32(bytes);
+    ret_record->crc = cmdlog_get_u32(bytes);
     ret_record->len = cmdlog_get_u32(bytes + 4);
     ret_record->position = cmdlog_get_u64(bytes + 8);
-    ret_record->chain = cmdlog_get_u32(bytes + 16);
+    ret_record->prev_crc = cmdlog_get_u32(bytes + 16);
     ret_record->kind = (enum record_kind)(unsigned char)bytes[20];
     ret_record->durable = cmdlog_get_u64(bytes + 24);
     return ret_record->kind > 0 && ret_record->kind < RECORD_KIND_END && ret_record->position > 0 &&
-           ret_record->durable < ret_record->position && get_guard(bytes) == guard_of(seed, bytes);
+           ret_record->durable < ret_record->position && get_header_checksum(bytes) == header_checksum_of(seed, bytes);
 }
 
-bool record_sound(uint32_t seed, const char *bytes, const struct record *record)
+bool record_is_intact(uint32_t seed, const char *bytes, const struct record *record)
 {
-    return crc32c(seed, bytes + 4, RECORD_HEADER_BYTES - 4 + record->len) == record->sum;
+    return crc32c(seed, bytes + 4, RECORD_HEADER_BYTES - 4 + record->len) == record->crc;
 }

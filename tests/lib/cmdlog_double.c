@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A shared log in memory; see cmdlog_double.h. */
+/* A test double of the shared command log; see cmdlog_double.h. */
 #include "cmdlog_double.h"
 
 #include <pthread.h>
@@ -12,17 +12,17 @@
 
 enum { HOSTS_MAX = 16, STEP = 3 /* positions have gaps */ };
 
-struct kept {
-    struct slice bytes; /* mem_free */
+struct stored_entry {
+    struct slice bytes; /* allocated by mem_alloc */
     int host;
     uint64_t life;
     uint64_t number;
 };
 
-struct lived {
+struct double_host {
     char *name;
     char *about;
-    uint64_t life; /* 0: out */
+    uint64_t life; /* 0: not a member */
     uint64_t numbers;
     cmdlog_position checkpoint;
 };
@@ -30,9 +30,9 @@ struct lived {
 struct double_medium {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    struct kept *entries;
-    size_t count, room;
-    struct lived hosts[HOSTS_MAX];
+    struct stored_entry *entries;
+    size_t count, capacity;
+    struct double_host hosts[HOSTS_MAX];
     int host_count;
     uint64_t lives, version;
     char *genesis;
@@ -49,7 +49,7 @@ struct cmdlog_double {
     struct cmdlog log;
     struct double_medium *medium;
     int host;
-    uint64_t life; /* as it knows */
+    uint64_t life; /* as this host knows it */
     bool cut, hold;
     struct pending pending[CMDLOG_IN_FLIGHT_MAX];
     int pending_count;
@@ -59,7 +59,7 @@ struct double_cursor {
     struct cmdlog_cursor cursor;
     struct cmdlog_double *log;
     cmdlog_position next;
-    cmdlog_position passed;
+    cmdlog_position position;
     bool interrupted;
     char *copy;
 };
@@ -104,28 +104,30 @@ static void changed(struct double_medium *medium)
     pthread_cond_broadcast(&medium->changed);
 }
 
-static void keep(struct double_medium *medium, struct kept kept)
+static void store_entry(struct double_medium *medium, struct stored_entry entry)
 {
-    if (medium->count == medium->room) {
-        medium->room = 2 * medium->room + 16;
-        medium->entries = mem_realloc(medium->entries, medium->room * sizeof *medium->entries);
+    if (medium->count == medium->capacity) {
+        medium->capacity = 2 * medium->capacity + 16;
+        medium->entries = mem_realloc(medium->entries, medium->capacity * sizeof *medium->entries);
     }
-    medium->entries[medium->count++] = kept;
+    medium->entries[medium->count++] = entry;
     changed(medium);
 }
 
-/* Lets on what is under way, or lets it fall. Requires: the lock. */
-static void settle(struct cmdlog_double *log)
+/*
+ * Moves pending entries to the medium, or discards them if the life has ended. Requires: the lock.
+ */
+static void process_pending(struct cmdlog_double *log)
 {
-    struct lived *lived = &log->medium->hosts[log->host];
-    bool out = lived->life != log->life || log->life == 0;
+    struct double_host *host = &log->medium->hosts[log->host];
+    bool out = host->life != log->life || log->life == 0;
     if (!out && (log->cut || log->hold))
         return;
     for (int i = 0; i < log->pending_count; i++) {
         if (out)
             mem_free((char *)(uintptr_t)log->pending[i].bytes.data);
         else
-            keep(log->medium, (struct kept){log->pending[i].bytes, log->host, log->life, log->pending[i].number});
+            store_entry(log->medium, (struct stored_entry){log->pending[i].bytes, log->host, log->life, log->pending[i].number});
     }
     log->pending_count = 0;
     changed(log->medium);
@@ -135,7 +137,7 @@ void cmdlog_double_cut(struct cmdlog *log, bool cut)
 {
     pthread_mutex_lock(&of(log)->medium->lock);
     of(log)->cut = cut;
-    settle(of(log));
+    process_pending(of(log));
     changed(of(log)->medium);
     pthread_mutex_unlock(&of(log)->medium->lock);
 }
@@ -144,7 +146,7 @@ void cmdlog_double_hold(struct cmdlog *log, bool hold)
 {
     pthread_mutex_lock(&of(log)->medium->lock);
     of(log)->hold = hold;
-    settle(of(log));
+    process_pending(of(log));
     pthread_mutex_unlock(&of(log)->medium->lock);
 }
 
@@ -179,9 +181,9 @@ cmdlog_position double_medium_head(struct double_medium *medium)
 void double_medium_repeat(struct double_medium *medium, cmdlog_position position)
 {
     pthread_mutex_lock(&medium->lock);
-    struct kept kept = medium->entries[position / STEP - 1];
-    kept.bytes = slice_make(mem_dup(kept.bytes.data, kept.bytes.len), kept.bytes.len);
-    keep(medium, kept);
+    struct stored_entry entry = medium->entries[position / STEP - 1];
+    entry.bytes = slice_make(mem_dup(entry.bytes.data, entry.bytes.len), entry.bytes.len);
+    store_entry(medium, entry);
     pthread_mutex_unlock(&medium->lock);
 }
 
@@ -208,7 +210,7 @@ static int double_submit(struct cmdlog *base, const struct slice *parts, size_t 
     struct double_medium *medium = log->medium;
     int r = 0;
     pthread_mutex_lock(&medium->lock);
-    settle(log);
+    process_pending(log);
     while (log->pending_count == CMDLOG_IN_FLIGHT_MAX && clock_wait(&medium->changed, &medium->lock, until))
         ;
     if (log->life == 0 || (!log->cut && medium->hosts[log->host].life != log->life)) {
@@ -222,13 +224,13 @@ static int double_submit(struct cmdlog *base, const struct slice *parts, size_t 
         *ret_number = ++medium->hosts[log->host].numbers;
         log->pending[log->pending_count++] = (struct pending){slice_make(bytes, len), *ret_number};
         changed(medium);
-        settle(log);
+        process_pending(log);
     }
     pthread_mutex_unlock(&medium->lock);
     return r;
 }
 
-static int double_answer(struct cmdlog *base, uint64_t number, uint64_t until, cmdlog_position *ret_position)
+static int double_outcome(struct cmdlog *base, uint64_t number, uint64_t until, cmdlog_position *ret_position)
 {
     (void)base;
     (void)number;
@@ -275,16 +277,16 @@ static int double_next(struct cmdlog_cursor *base, struct cmdlog_entry *ret_entr
     pthread_mutex_lock(&medium->lock);
     size_t at = (size_t)(cursor->next + STEP - 1) / STEP;
     if (!cursor->log->cut && at >= 1 && at <= medium->count) {
-        const struct kept *kept = &medium->entries[at - 1];
+        const struct stored_entry *entry = &medium->entries[at - 1];
         mem_free(cursor->copy);
-        cursor->copy = mem_dup(kept->bytes.data, kept->bytes.len);
+        cursor->copy = mem_dup(entry->bytes.data, entry->bytes.len);
         *ret_entry = (struct cmdlog_entry){.position = at * STEP,
-                                        .bytes = slice_make(cursor->copy, kept->bytes.len),
-                                        .host = slice_from(medium->hosts[kept->host].name),
-                                        .life = kept->life,
-                                        .number = kept->number};
+                                        .bytes = slice_make(cursor->copy, entry->bytes.len),
+                                        .host = slice_from(medium->hosts[entry->host].name),
+                                        .life = entry->life,
+                                        .number = entry->number};
         cursor->next = at * STEP + 1;
-        cursor->passed = at * STEP;
+        cursor->position = at * STEP;
         r = 0;
     }
     pthread_mutex_unlock(&medium->lock);
@@ -322,9 +324,9 @@ static void double_interrupt(struct cmdlog_cursor *base)
     pthread_mutex_unlock(&cursor->log->medium->lock);
 }
 
-static cmdlog_position double_passed(const struct cmdlog_cursor *base)
+static cmdlog_position double_cursor_position(const struct cmdlog_cursor *base)
 {
-    return ((const struct double_cursor *)base)->passed;
+    return ((const struct double_cursor *)base)->position;
 }
 
 static int double_trim(struct cmdlog *base, cmdlog_position before)
@@ -334,7 +336,7 @@ static int double_trim(struct cmdlog *base, cmdlog_position before)
     return 0;
 }
 
-static int double_nothing(struct cmdlog *base)
+static int double_noop(struct cmdlog *base)
 {
     (void)base;
     return 0;
@@ -374,19 +376,19 @@ static int double_join(struct cmdlog *base, struct slice about, uint64_t until, 
 {
     struct cmdlog_double *log = of(base);
     struct double_medium *medium = log->medium;
-    struct lived *lived = &medium->hosts[log->host];
+    struct double_host *host = &medium->hosts[log->host];
     int r = 0;
     (void)until;
     pthread_mutex_lock(&medium->lock);
     if (log->cut) {
         r = CMDLOG_UNREACHABLE;
-    } else if (lived->life != 0 && lived->life != log->life) {
+    } else if (host->life != 0 && host->life != log->life) {
         r = CMDLOG_EXISTS;
     } else {
-        settle(log);
-        mem_free(lived->about);
-        lived->about = mem_strdup(about.data, about.len);
-        lived->life = log->life = *ret_life = ++medium->lives;
+        process_pending(log);
+        mem_free(host->about);
+        host->about = mem_strdup(about.data, about.len);
+        host->life = log->life = *ret_life = ++medium->lives;
         medium->version++;
         changed(medium);
     }
@@ -461,7 +463,7 @@ static int double_list_hosts(struct cmdlog *base, uint64_t version, uint64_t unt
     return 0;
 }
 
-static int double_ask_head(struct cmdlog *base, uint64_t until, cmdlog_position *ret_position)
+static int double_read_head(struct cmdlog *base, uint64_t until, cmdlog_position *ret_position)
 {
     struct cmdlog_double *log = of(base);
     (void)until;
@@ -488,11 +490,11 @@ static const struct cmdlog_functions functions = {
     .next = double_next,
     .unfollow = double_unfollow,
     .trim = double_trim,
-    .preallocate = double_nothing,
-    .shrink = double_nothing,
+    .preallocate = double_noop,
+    .shrink = double_noop,
     .put_checkpoint = double_put_checkpoint,
     .get_checkpoint = double_get_checkpoint,
-    .seal = double_nothing,
+    .seal = double_noop,
     .close = double_close,
 };
 
@@ -503,11 +505,11 @@ static const struct cmdlog_shared_functions shared = {
     .lease = double_lease,
     .list_hosts = double_list_hosts,
     .submit = double_submit,
-    .outcome = double_answer,
+    .outcome = double_outcome,
     .await = double_await,
     .interrupt = double_interrupt,
-    .cursor_position = double_passed,
-    .read_head = double_ask_head,
+    .cursor_position = double_cursor_position,
+    .read_head = double_read_head,
     .forget_host = double_forget,
 };
 
@@ -521,7 +523,7 @@ struct cmdlog *cmdlog_double_open(struct double_medium *medium, const char *name
     REQUIRE(at < HOSTS_MAX);
     if (at == medium->host_count)
         medium->hosts[medium->host_count++] =
-            (struct lived){.name = mem_strdup(name, strlen(name)), .about = mem_strdup("", 0)};
+            (struct double_host){.name = mem_strdup(name, strlen(name)), .about = mem_strdup("", 0)};
     *log = (struct cmdlog_double){{&functions, &shared}, medium, at, 0, false, false, {{{0}}}, 0};
     medium->open_count++;
     pthread_mutex_unlock(&medium->lock);

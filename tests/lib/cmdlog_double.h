@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A log that hosts share (cmdlog/cmdlog_shared.h), in memory, for tests of what stands on it: with faults that can be asked for. It keeps all that was
- * ever appended. Leases last as long as they are not ended here.
+ * A test double of the shared command log (cmdlog/cmdlog_shared.h), in memory, which injects
+ * faults. It never trims. A lease ends only by double_medium_end_life().
  */
 #ifndef TL_TESTS_LIB_CMDLOG_DOUBLE_H
 #define TL_TESTS_LIB_CMDLOG_DOUBLE_H
@@ -10,23 +10,24 @@
 
 struct double_medium;
 
+/* Creates a medium, on which the hosts' logs are opened. Owns: the caller; double_medium_free(). */
 struct double_medium *double_medium_new(void);
 /* Requires: no log is open. */
 void double_medium_free(struct double_medium *medium);
 /* Owns: the caller; cmdlog_close(). */
 struct cmdlog *cmdlog_double_open(struct double_medium *medium, const char *name);
 
-/* From now on nothing of this log reaches the medium, nor the other way round; or it does again. */
+/* Partitions this host's log from the medium, or reconnects it. */
 void cmdlog_double_cut(struct cmdlog *log, bool cut);
-/* What is submitted is under way, and comes to nothing before it is let on; a life that ends meanwhile takes it with it. */
+/* Keeps submitted entries in flight until released, or until the life ends and discards them. */
 void cmdlog_double_hold(struct cmdlog *log, bool hold);
-/* Waits until so many entries of this log are held. */
+/* Waits until this log has `count` entries in flight. */
 void cmdlog_double_await_held(struct cmdlog *log, int count);
-/* The lease of a host is over. */
+/* Ends a host's life, as the end of its lease does. */
 void double_medium_end_life(struct double_medium *medium, const char *name);
 /* Returns: the newest position. */
 cmdlog_position double_medium_head(struct double_medium *medium);
-/* Appends bytes as nobody's, as one that comes a second time does. */
+/* Appends a copy of the entry at `position`, with its host, life and number: a duplicate. */
 void double_medium_repeat(struct double_medium *medium, cmdlog_position position);
 
 #endif

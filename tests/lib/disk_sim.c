@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A disk in memory; see disk_sim.h. */
+/* A simulated disk; see disk_sim.h. */
 #include "disk_sim.h"
 
 #include <stdio.h>
@@ -10,29 +10,32 @@
 
 enum { FILES_MAX = 4096, NAMES_MAX = 512, CHANGES_MAX = 4096, NAME_BYTES = 48 };
 
-/* A sector in memory: as on the platter; to be written by the next sync; taken for clean, though a sync has failed to write it. */
+/*
+ * The state of a cached sector: as on the platter; to be written by the next sync; not written by a
+ * failed sync but marked clean.
+ */
 enum { CLEAN, DIRTY, LOST };
 
-/* Contents: as the process sees them, and as they are on the platter. */
+/* A file's contents: in the page cache, and on the platter. */
 struct content {
     char *now;
     size_t now_len;
-    size_t room;
-    char *kept; /* zeros behind kept_len */
-    size_t kept_len;
-    char *sectors; /* of `room` */
+    size_t capacity;
+    char *platter; /* zeros after platter_len */
+    size_t platter_len;
+    char *sectors; /* their states */
 };
 
 struct name {
     char text[NAME_BYTES];
-    int content; /* -1: no such name */
+    int content; /* index into disk_sim.contents; -1: the name does not exist */
 };
 
-/* One of names, whole or not at all: a file gets a name, or loses it (-1), and with a rename another name goes. */
+/* An atomic change of the directory: sets or removes (-1) `text`; a rename unlinks another name. */
 struct change {
     char text[NAME_BYTES];
     int content;
-    char gone[NAME_BYTES]; /* empty: none */
+    char unlinked[NAME_BYTES]; /* empty: none */
 };
 
 struct names {
@@ -45,14 +48,14 @@ struct disk_sim {
     struct content contents[FILES_MAX];
     size_t content_count;
     struct names now;
-    struct names kept;
-    struct change changes[CHANGES_MAX]; /* of names, since they were synced */
+    struct names durable;
+    struct change changes[CHANGES_MAX]; /* of the directory, since its last sync */
     size_t change_count;
     uint64_t operations;
     uint64_t dies_at;
     bool died;
-    uint64_t room; /* 0: there is no limit */
-    uint64_t one_in; /* so many syncs of a file one fails; 0: none */
+    uint64_t capacity; /* bytes; 0: no limit */
+    uint64_t one_in;   /* rate of syncs that fail: one of this many; 0: none */
 };
 
 struct handle {
@@ -70,8 +73,8 @@ static bool dead(struct disk_sim *sim)
     return sim->died;
 }
 
-/* Returns: whether the operation happens. */
-static bool operate(struct disk_sim *sim)
+/* Counts an operation that changes the disk. Returns: whether it takes effect. */
+static bool count_operation(struct disk_sim *sim)
 {
     sim->died = sim->died || sim->operations >= sim->dies_at;
     sim->operations += !sim->died;
@@ -107,7 +110,7 @@ static void set_name(struct disk_sim *sim, const char *text, int content)
 {
     REQUIRE(sim->change_count < CHANGES_MAX);
     struct change *change = &sim->changes[sim->change_count++];
-    change->gone[0] = '\0';
+    change->unlinked[0] = '\0';
     snprintf(change->text, sizeof change->text, "%s", text);
     change->content = content;
     set_in(&sim->now, text, content);
@@ -122,7 +125,7 @@ static int sim_open(struct cmdlog_disk *disk, const char *name, bool create, int
     if (content < 0) {
         if (!create)
             return DISK_NO_FILE;
-        if (!operate(sim))
+        if (!count_operation(sim))
             return TL_ERR_IO;
         REQUIRE(sim->content_count < FILES_MAX);
         content = (int)sim->content_count++;
@@ -142,13 +145,13 @@ static size_t sector_count(size_t len)
     return (len + DISK_SIM_SECTOR - 1) / DISK_SIM_SECTOR;
 }
 
-/* What is taken for clean may leave the memory at any time: then the platter's is read. */
+/* Evicts some lost sectors from the page cache, so that the platter's contents are read again. */
 static void evict(struct disk_sim *sim, struct content *content)
 {
     for (size_t i = 0; i < sector_count(content->now_len); i++) {
         if (content->sectors[i] != LOST || rng_below(&sim->rng, 40) > 0)
             continue;
-        memcpy(content->now + i * DISK_SIM_SECTOR, content->kept + i * DISK_SIM_SECTOR, DISK_SIM_SECTOR);
+        memcpy(content->now + i * DISK_SIM_SECTOR, content->platter + i * DISK_SIM_SECTOR, DISK_SIM_SECTOR);
         content->sectors[i] = CLEAN;
     }
 }
@@ -168,15 +171,15 @@ static int sim_read(struct cmdlog_disk *disk, int file, uint64_t offset, void *b
 
 static void grow(struct content *content, size_t len)
 {
-    if (len > content->room) {
-        size_t room = sector_count(len * 2) * DISK_SIM_SECTOR, more = room - content->room;
-        content->now = mem_realloc(content->now, room);
-        content->kept = mem_realloc(content->kept, room);
-        content->sectors = mem_realloc(content->sectors, sector_count(room));
-        memset(content->now + content->room, 0, more);
-        memset(content->kept + content->room, 0, more);
-        memset(content->sectors + sector_count(content->room), CLEAN, sector_count(more));
-        content->room = room;
+    if (len > content->capacity) {
+        size_t capacity = sector_count(len * 2) * DISK_SIM_SECTOR, more = capacity - content->capacity;
+        content->now = mem_realloc(content->now, capacity);
+        content->platter = mem_realloc(content->platter, capacity);
+        content->sectors = mem_realloc(content->sectors, sector_count(capacity));
+        memset(content->now + content->capacity, 0, more);
+        memset(content->platter + content->capacity, 0, more);
+        memset(content->sectors + sector_count(content->capacity), CLEAN, sector_count(more));
+        content->capacity = capacity;
     }
     if (len > content->now_len) {
         memset(content->now + content->now_len, 0, len - content->now_len);
@@ -184,8 +187,7 @@ static void grow(struct content *content, size_t len)
     }
 }
 
-/* A write that the machine dies in has written some of its bytes. */
-static uint64_t bytes_taken(const struct disk_sim *sim)
+static uint64_t bytes_in_use(const struct disk_sim *sim)
 {
     uint64_t bytes = 0;
     for (size_t i = 0; i < sim->now.count; i++)
@@ -196,7 +198,7 @@ static uint64_t bytes_taken(const struct disk_sim *sim)
 
 void disk_sim_set_capacity(struct disk_sim *sim, uint64_t bytes)
 {
-    sim->room = bytes == UINT64_MAX ? 0 : bytes;
+    sim->capacity = bytes == UINT64_MAX ? 0 : bytes;
 }
 
 static int sim_write(struct cmdlog_disk *disk, int file, uint64_t offset, const struct slice *parts, size_t count)
@@ -206,23 +208,23 @@ static int sim_write(struct cmdlog_disk *disk, int file, uint64_t offset, const 
     size_t len = 0;
     for (size_t i = 0; i < count; i++)
         len += parts[i].len;
-    if (sim->room > 0 && offset + len > content->now_len &&
-        bytes_taken(sim) + offset + len - content->now_len > sim->room)
+    if (sim->capacity > 0 && offset + len > content->now_len &&
+        bytes_in_use(sim) + offset + len - content->now_len > sim->capacity)
         return TL_ERR_NO_SPACE;
     bool died = sim->died;
-    bool whole = operate(sim);
-    size_t kept = whole ? len : died ? 0 : (size_t)rng_below(&sim->rng, len + 1);
-    for (size_t i = 0; i < count && kept > 0; i++) {
-        size_t taken = parts[i].len < kept ? parts[i].len : kept;
+    bool whole = count_operation(sim);
+    size_t written = whole ? len : died ? 0 : (size_t)rng_below(&sim->rng, len + 1);
+    for (size_t i = 0; i < count && written > 0; i++) {
+        size_t taken = parts[i].len < written ? parts[i].len : written;
         size_t before = content->now_len;
         grow(content, (size_t)offset + taken);
         if (taken > 0)
             memcpy(content->now + offset, parts[i].data, taken);
-        size_t first = before < (size_t)offset ? before : (size_t)offset; /* what it grows by is written, too */
+        size_t first = before < (size_t)offset ? before : (size_t)offset; /* and the gap */
         for (size_t at = first / DISK_SIM_SECTOR; at < sector_count((size_t)offset + taken); at++)
             content->sectors[at] = DIRTY;
         offset += taken;
-        kept -= taken;
+        written -= taken;
     }
     return whole ? 0 : TL_ERR_IO;
 }
@@ -233,45 +235,45 @@ static int sim_size(struct cmdlog_disk *disk, int file, uint64_t *ret_size)
     return dead(sim_of(disk)) ? TL_ERR_IO : 0;
 }
 
-static void keep_sector(struct content *content, size_t i)
+static void write_sector(struct content *content, size_t i)
 {
-    memcpy(content->kept + i * DISK_SIM_SECTOR, content->now + i * DISK_SIM_SECTOR, DISK_SIM_SECTOR);
+    memcpy(content->platter + i * DISK_SIM_SECTOR, content->now + i * DISK_SIM_SECTOR, DISK_SIM_SECTOR);
     content->sectors[i] = CLEAN;
 }
 
-/* What is taken for clean is not written. */
-static void keep(struct content *content)
+/* Writes the dirty sectors to the platter; lost ones count as clean. */
+static void write_dirty(struct content *content)
 {
     for (size_t i = 0; i < sector_count(content->now_len); i++)
         if (content->sectors[i] == DIRTY)
-            keep_sector(content, i);
-    content->kept_len = content->now_len;
+            write_sector(content, i);
+    content->platter_len = content->now_len;
 }
 
-/* Each sector is written or not; all are taken for clean. */
-static void fail_to_keep(struct disk_sim *sim, struct content *content)
+/* Writes some of the dirty sectors and marks all as clean. */
+static void fail_to_write(struct disk_sim *sim, struct content *content)
 {
     for (size_t i = 0; i < sector_count(content->now_len); i++) {
         if (content->sectors[i] != DIRTY)
             continue;
         content->sectors[i] = LOST;
         if (rng_below(&sim->rng, 2) == 0)
-            keep_sector(content, i);
+            write_sector(content, i);
     }
     if (rng_below(&sim->rng, 2) == 0)
-        content->kept_len = content->now_len;
+        content->platter_len = content->now_len;
 }
 
 static int sim_sync(struct cmdlog_disk *disk, int file)
 {
     struct disk_sim *sim = sim_of(disk);
-    if (!operate(sim))
+    if (!count_operation(sim))
         return TL_ERR_IO;
     if (sim->one_in > 0 && rng_below(&sim->rng, sim->one_in) == 0) {
-        fail_to_keep(sim, &sim->contents[file]);
+        fail_to_write(sim, &sim->contents[file]);
         return TL_ERR_IO;
     }
-    keep(&sim->contents[file]);
+    write_dirty(&sim->contents[file]);
     return 0;
 }
 
@@ -284,10 +286,10 @@ static int sim_rename(struct cmdlog_disk *disk, const char *from, const char *to
 {
     struct disk_sim *sim = sim_of(disk);
     int content = content_of(&sim->now, from);
-    if (content < 0 || !operate(sim))
+    if (content < 0 || !count_operation(sim))
         return TL_ERR_IO;
     set_name(sim, to, content);
-    snprintf(sim->changes[sim->change_count - 1].gone, NAME_BYTES, "%s", from);
+    snprintf(sim->changes[sim->change_count - 1].unlinked, NAME_BYTES, "%s", from);
     set_in(&sim->now, from, -1);
     return 0;
 }
@@ -297,18 +299,18 @@ static int sim_remove(struct cmdlog_disk *disk, const char *name)
     struct disk_sim *sim = sim_of(disk);
     if (content_of(&sim->now, name) < 0)
         return dead(sim) ? TL_ERR_IO : 0;
-    if (!operate(sim))
+    if (!count_operation(sim))
         return TL_ERR_IO;
     set_name(sim, name, -1);
     return 0;
 }
 
-static int sim_sync_names(struct cmdlog_disk *disk)
+static int sim_sync_directory(struct cmdlog_disk *disk)
 {
     struct disk_sim *sim = sim_of(disk);
-    if (!operate(sim))
+    if (!count_operation(sim))
         return TL_ERR_IO;
-    sim->kept = sim->now;
+    sim->durable = sim->now;
     sim->change_count = 0;
     return 0;
 }
@@ -343,7 +345,7 @@ static const struct cmdlog_disk_functions functions = {
     .sync = sim_sync,
     .rename = sim_rename,
     .remove = sim_remove,
-    .sync_names = sim_sync_names,
+    .sync_directory = sim_sync_directory,
     .list = sim_list,
     .random = sim_random,
     .free = sim_free_handle,
@@ -363,7 +365,7 @@ void disk_sim_free(struct disk_sim *sim)
 {
     for (size_t i = 0; i < sim->content_count; i++) {
         mem_free(sim->contents[i].now);
-        mem_free(sim->contents[i].kept);
+        mem_free(sim->contents[i].platter);
         mem_free(sim->contents[i].sectors);
     }
     mem_free(sim);
@@ -387,33 +389,33 @@ uint64_t disk_sim_operations(const struct disk_sim *sim)
     return sim->operations;
 }
 
-/* Each sector that was written since the last sync is as before or as after; what was only taken for clean is as before. */
-static void cut_content(struct disk_sim *sim, struct content *content)
+/* Loses the page cache: dirty sectors are written or not, lost ones are not. */
+static void lose_content(struct disk_sim *sim, struct content *content)
 {
-    bool longer = content->now_len > content->kept_len && rng_below(&sim->rng, 2) == 0;
-    size_t len = longer ? content->now_len : content->kept_len;
-    if (content->room == 0)
+    bool longer = content->now_len > content->platter_len && rng_below(&sim->rng, 2) == 0;
+    size_t len = longer ? content->now_len : content->platter_len;
+    if (content->capacity == 0)
         return;
     for (size_t i = 0; i < sector_count(content->now_len); i++)
         if (content->sectors[i] == DIRTY && rng_below(&sim->rng, 2) == 0)
-            keep_sector(content, i);
-    memset(content->kept + len, 0, content->room - len);
-    memcpy(content->now, content->kept, content->room);
-    memset(content->sectors, CLEAN, sector_count(content->room));
-    content->now_len = content->kept_len = len;
+            write_sector(content, i);
+    memset(content->platter + len, 0, content->capacity - len);
+    memcpy(content->now, content->platter, content->capacity);
+    memset(content->sectors, CLEAN, sector_count(content->capacity));
+    content->now_len = content->platter_len = len;
 }
 
 void disk_sim_cut_power(struct disk_sim *sim)
 {
     for (size_t i = 0; i < sim->content_count; i++)
-        cut_content(sim, &sim->contents[i]);
+        lose_content(sim, &sim->contents[i]);
     size_t done = (size_t)rng_below(&sim->rng, sim->change_count + 1);
     for (size_t i = 0; i < done; i++) {
-        set_in(&sim->kept, sim->changes[i].text, sim->changes[i].content);
-        if (sim->changes[i].gone[0] != '\0')
-            set_in(&sim->kept, sim->changes[i].gone, -1);
+        set_in(&sim->durable, sim->changes[i].text, sim->changes[i].content);
+        if (sim->changes[i].unlinked[0] != '\0')
+            set_in(&sim->durable, sim->changes[i].unlinked, -1);
     }
-    sim->now = sim->kept;
+    sim->now = sim->durable;
     sim->change_count = 0;
     disk_sim_die_after(sim, UINT64_MAX);
 }
@@ -423,11 +425,11 @@ struct disk_sim *disk_sim_copy(const struct disk_sim *sim)
     struct disk_sim *copy = mem_dup(sim, sizeof *sim);
     for (size_t i = 0; i < copy->content_count; i++) {
         struct content *content = &copy->contents[i];
-        if (content->room == 0)
+        if (content->capacity == 0)
             continue;
-        content->now = mem_dup(content->now, content->room);
-        content->kept = mem_dup(content->kept, content->room);
-        content->sectors = mem_dup(content->sectors, sector_count(content->room));
+        content->now = mem_dup(content->now, content->capacity);
+        content->platter = mem_dup(content->platter, content->capacity);
+        content->sectors = mem_dup(content->sectors, sector_count(content->capacity));
     }
     return copy;
 }

@@ -33,12 +33,12 @@ struct etcd_fixture {
     struct member members[MEMBERS_MAX];
     char directory[64];
     pid_t janitor;
-    int janitor_fd; /* when nobody has this end open any more, the directory goes */
+    int janitor_fd; /* the write end of its pipe; at end of file it removes the directory */
     const char *const *arguments;
     char url[TEXT_MAX];
 };
 
-/* Returns: a socket; -1: the port is in use. */
+/* Returns: a listening socket; -1: the port is in use. */
 static int listen_at(int port)
 {
     struct sockaddr_in address = {
@@ -53,10 +53,10 @@ static int listen_at(int port)
     return -1;
 }
 
-/* Listens at a port below those that the kernel gives to outgoing connections, so that it is free again when a member restarts. */
+/* Listens on a port below the ephemeral range, so that it is still free when a member restarts. */
 static int listen_at_stable_port(void)
 {
-    enum { LOW = 12000, COUNT = 8000 }; /* tests/lib/ports.py gives out those from 20000 on */
+    enum { LOW = 12000, COUNT = 8000 }; /* tests/lib/ports.py uses those from 20000 on */
     for (;;) {
         unsigned number;
         REQUIRE(getrandom(&number, sizeof number, 0) == sizeof number);
@@ -76,7 +76,7 @@ static int port_of(int fd)
 
 /* --- Members -------------------------------------------------------------------------------------------------------- */
 
-static void run_member(struct etcd_fixture *box, int member, int log_fd)
+static void run_member(struct etcd_fixture *fixture, int member, int log_fd)
 {
     static char text[8][TEXT_MAX];
     const char *arguments[ARGUMENTS_MAX] = {"etcd",  "--name",
@@ -91,26 +91,26 @@ static void run_member(struct etcd_fixture *box, int member, int log_fd)
                                             "stderr"};
     size_t count = 19;
     snprintf(text[0], TEXT_MAX, "m%d", member);
-    snprintf(text[1], TEXT_MAX, "%s/m%d", box->directory, member);
-    snprintf(text[2], TEXT_MAX, "http://127.0.0.1:%d", box->members[member].client_port);
-    snprintf(text[3], TEXT_MAX, "http://127.0.0.1:%d", box->members[member].peer_port);
-    for (int i = 0; i < box->count; i++)
+    snprintf(text[1], TEXT_MAX, "%s/m%d", fixture->directory, member);
+    snprintf(text[2], TEXT_MAX, "http://127.0.0.1:%d", fixture->members[member].client_port);
+    snprintf(text[3], TEXT_MAX, "http://127.0.0.1:%d", fixture->members[member].peer_port);
+    for (int i = 0; i < fixture->count; i++)
         snprintf(text[4] + strlen(text[4]), TEXT_MAX - strlen(text[4]), "%sm%d=http://127.0.0.1:%d", i == 0 ? "" : ",",
-                 i, box->members[i].peer_port);
-    for (size_t i = 0; box->arguments != NULL && box->arguments[i] != NULL; i++)
-        arguments[count++] = box->arguments[i];
+                 i, fixture->members[i].peer_port);
+    for (size_t i = 0; fixture->arguments != NULL && fixture->arguments[i] != NULL; i++)
+        arguments[count++] = fixture->arguments[i];
     dup2(log_fd, STDOUT_FILENO);
     dup2(log_fd, STDERR_FILENO);
-    setenv("ETCD_UNSUPPORTED_ARCH", "arm64", 0); /* 3.4 wants to be asked for there */
+    setenv("ETCD_UNSUPPORTED_ARCH", "arm64", 0); /* required by etcd 3.4 on arm64 */
     execvp("etcd", (char *const *)(uintptr_t)arguments);
     _exit(127);
 }
 
-static void start_member(struct etcd_fixture *box, int member)
+static void start_member(struct etcd_fixture *fixture, int member)
 {
     char path[TEXT_MAX];
     pid_t parent = getpid();
-    snprintf(path, sizeof path, "%s/m%d.log", box->directory, member);
+    snprintf(path, sizeof path, "%s/m%d.log", fixture->directory, member);
     int log_fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     REQUIRE(log_fd >= 0);
     pid_t pid = fork();
@@ -119,114 +119,114 @@ static void start_member(struct etcd_fixture *box, int member)
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != parent)
             _exit(1);
-        run_member(box, member, log_fd);
+        run_member(fixture, member, log_fd);
     }
     close(log_fd);
-    box->members[member].pid = pid;
+    fixture->members[member].pid = pid;
 }
 
-/* A process that waits for the test to be gone, however that ends, and then removes the directory. */
-static void start_janitor(struct etcd_fixture *box)
+/* Forks a process that removes the directory once the test has ended in any way. */
+static void start_janitor(struct etcd_fixture *fixture)
 {
     int fds[2];
     char byte;
     REQUIRE(pipe2(fds, O_CLOEXEC) == 0);
-    box->janitor = fork();
-    REQUIRE(box->janitor >= 0);
-    if (box->janitor == 0) {
+    fixture->janitor = fork();
+    REQUIRE(fixture->janitor >= 0);
+    if (fixture->janitor == 0) {
         close(fds[1]);
         setsid();
         while (read(fds[0], &byte, 1) > 0)
             ;
-        execlp("rm", "rm", "-rf", box->directory, NULL);
+        execlp("rm", "rm", "-rf", fixture->directory, NULL);
         _exit(127);
     }
     close(fds[0]);
-    box->janitor_fd = fds[1];
+    fixture->janitor_fd = fds[1];
 }
 
-/* The ports are free when they are looked for, and taken by nobody else while all of them are held. */
+/* All ports are held at the same time, so they are distinct. The members bind them later. */
 struct etcd_fixture *etcd_fixture_start(int members, const char *const *arguments)
 {
-    struct etcd_fixture *box = mem_zalloc(sizeof *box);
+    struct etcd_fixture *fixture = mem_zalloc(sizeof *fixture);
     int held[2 * MEMBERS_MAX];
     REQUIRE(members <= MEMBERS_MAX);
-    box->count = members;
-    box->arguments = arguments;
-    snprintf(box->directory, sizeof box->directory, "/tmp/etcd_box.XXXXXX");
-    REQUIRE(mkdtemp(box->directory) != NULL);
-    start_janitor(box);
+    fixture->count = members;
+    fixture->arguments = arguments;
+    snprintf(fixture->directory, sizeof fixture->directory, "/tmp/etcd_box.XXXXXX");
+    REQUIRE(mkdtemp(fixture->directory) != NULL);
+    start_janitor(fixture);
     for (int i = 0; i < 2 * members; i++)
         held[i] = listen_at_stable_port();
     for (int i = 0; i < members; i++) {
-        box->members[i].client_port = port_of(held[2 * i]);
-        box->members[i].peer_port = port_of(held[2 * i + 1]);
+        fixture->members[i].client_port = port_of(held[2 * i]);
+        fixture->members[i].peer_port = port_of(held[2 * i + 1]);
     }
     for (int i = 0; i < 2 * members; i++)
         close(held[i]);
     for (int i = 0; i < members; i++)
-        start_member(box, i);
-    return box;
+        start_member(fixture, i);
+    return fixture;
 }
 
-void etcd_fixture_signal(struct etcd_fixture *box, int member, int number)
+void etcd_fixture_signal(struct etcd_fixture *fixture, int member, int number)
 {
-    kill(box->members[member].pid, number);
+    kill(fixture->members[member].pid, number);
 }
 
-void etcd_fixture_kill(struct etcd_fixture *box, int member)
+void etcd_fixture_kill(struct etcd_fixture *fixture, int member)
 {
-    if (box->members[member].pid == 0)
+    if (fixture->members[member].pid == 0)
         return;
-    kill(box->members[member].pid, SIGKILL);
-    waitpid(box->members[member].pid, NULL, 0);
-    box->members[member].pid = 0;
+    kill(fixture->members[member].pid, SIGKILL);
+    waitpid(fixture->members[member].pid, NULL, 0);
+    fixture->members[member].pid = 0;
 }
 
-void etcd_fixture_restart(struct etcd_fixture *box, int member)
+void etcd_fixture_restart(struct etcd_fixture *fixture, int member)
 {
-    start_member(box, member);
+    start_member(fixture, member);
 }
 
-void etcd_fixture_stop(struct etcd_fixture *box)
+void etcd_fixture_stop(struct etcd_fixture *fixture)
 {
-    for (int i = 0; i < box->count; i++)
-        etcd_fixture_kill(box, i);
-    close(box->janitor_fd);
-    waitpid(box->janitor, NULL, 0);
-    mem_free(box);
+    for (int i = 0; i < fixture->count; i++)
+        etcd_fixture_kill(fixture, i);
+    close(fixture->janitor_fd);
+    waitpid(fixture->janitor, NULL, 0);
+    mem_free(fixture);
 }
 
-const char *etcd_fixture_url(struct etcd_fixture *box, const char *prefix)
+const char *etcd_fixture_url(struct etcd_fixture *fixture, const char *prefix)
 {
-    box->url[0] = '\0';
-    for (int i = 0; i < box->count; i++)
-        snprintf(box->url + strlen(box->url), TEXT_MAX - strlen(box->url), "%shttp://127.0.0.1:%d", i == 0 ? "" : ",",
-                 box->members[i].client_port);
-    snprintf(box->url + strlen(box->url), TEXT_MAX - strlen(box->url), "/%s", prefix);
-    return box->url;
+    fixture->url[0] = '\0';
+    for (int i = 0; i < fixture->count; i++)
+        snprintf(fixture->url + strlen(fixture->url), TEXT_MAX - strlen(fixture->url), "%shttp://127.0.0.1:%d", i == 0 ? "" : ",",
+                 fixture->members[i].client_port);
+    snprintf(fixture->url + strlen(fixture->url), TEXT_MAX - strlen(fixture->url), "/%s", prefix);
+    return fixture->url;
 }
 
-int etcd_fixture_port(const struct etcd_fixture *box, int member)
+int etcd_fixture_port(const struct etcd_fixture *fixture, int member)
 {
-    return box->members[member].client_port;
+    return fixture->members[member].client_port;
 }
 
-uint64_t etcd_fixture_cpu_us(const struct etcd_fixture *box)
+uint64_t etcd_fixture_cpu_us(const struct etcd_fixture *fixture)
 {
     uint64_t ticks = 0;
-    for (int i = 0; i < box->count; i++) {
+    for (int i = 0; i < fixture->count; i++) {
         char path[64], text[1024];
         unsigned long user = 0, kernel = 0;
-        snprintf(path, sizeof path, "/proc/%d/stat", box->members[i].pid);
+        snprintf(path, sizeof path, "/proc/%d/stat", fixture->members[i].pid);
         FILE *file = fopen(path, "r");
         if (file == NULL)
             continue;
         size_t len = fread(text, 1, sizeof text - 1, file);
         text[len] = '\0';
-        char *behind = strrchr(text, ')');
-        if (behind != NULL &&
-            sscanf(behind, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &kernel) == 2)
+        char *name_end = strrchr(text, ')');
+        if (name_end != NULL &&
+            sscanf(name_end, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &kernel) == 2)
             ticks += user + kernel;
         fclose(file);
     }
@@ -241,8 +241,8 @@ struct relay {
     pthread_t thread;
     int fd, target;
     int pairs[PAIRS_MAX][2]; /* client, member; -1: none */
-    atomic_bool stopping, cut, held, eating;
-    atomic_size_t eats;
+    atomic_bool stopping, cut, held, dropping;
+    atomic_size_t drop_bytes;
 };
 
 static void close_pair(struct relay *relay, int pair)
@@ -253,7 +253,7 @@ static void close_pair(struct relay *relay, int pair)
     relay->pairs[pair][0] = relay->pairs[pair][1] = -1;
 }
 
-static void take_client(struct relay *relay)
+static void accept_client(struct relay *relay)
 {
     struct sockaddr_in address = {
         .sin_family = AF_INET, .sin_port = htons((uint16_t)relay->target), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -273,22 +273,22 @@ static void take_client(struct relay *relay)
     relay->pairs[pair][1] = member;
 }
 
-/* Takes from one side and gives to the other. Returns: false: the pair is over. */
-static bool move(struct relay *relay, int pair, int from)
+/* Forwards bytes from one side of a pair to the other. Returns: false: the pair is closed. */
+static bool forward(struct relay *relay, int pair, int from)
 {
     static _Thread_local char bytes[CHUNK];
     ssize_t len = recv(relay->pairs[pair][from], bytes, sizeof bytes, 0);
     if (len <= 0)
         return false;
-    if (from == 1 && atomic_load(&relay->eating)) {
-        size_t left = atomic_load(&relay->eats);
+    if (from == 1 && atomic_load(&relay->dropping)) {
+        size_t left = atomic_load(&relay->drop_bytes);
         if ((size_t)len >= left) {
-            atomic_store(&relay->eating, false);
+            atomic_store(&relay->dropping, false);
             for (int i = 0; i < PAIRS_MAX; i++)
                 close_pair(relay, i);
             return true;
         }
-        atomic_store(&relay->eats, left - (size_t)len);
+        atomic_store(&relay->drop_bytes, left - (size_t)len);
         return true;
     }
     for (ssize_t sent = 0; sent < len;) {
@@ -317,10 +317,10 @@ static void *run_relay(void *context)
         for (int i = 0; i < PAIRS_MAX; i++)
             for (int side = 0; side < 2; side++)
                 if (fds[1 + 2 * i + side].revents != 0 && relay->pairs[i][side] == fds[1 + 2 * i + side].fd &&
-                    !move(relay, i, side))
+                    !forward(relay, i, side))
                     close_pair(relay, i);
         if (fds[0].revents != 0)
-            take_client(relay);
+            accept_client(relay);
     }
     return NULL;
 }
@@ -351,10 +351,10 @@ int relay_port(const struct relay *relay)
     return port_of(relay->fd);
 }
 
-void relay_drop_replies(struct relay *relay, size_t answers)
+void relay_drop_replies(struct relay *relay, size_t reply_bytes)
 {
-    atomic_store(&relay->eats, answers);
-    atomic_store(&relay->eating, true);
+    atomic_store(&relay->drop_bytes, reply_bytes);
+    atomic_store(&relay->dropping, true);
 }
 
 void relay_cut(struct relay *relay)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kills a process that writes to a store, again and again.
+ * Kills a process that writes to a store, repeatedly.
  *
- * Each batch writes its number to a key of every space, and something large beside it. One thread writes, begins checkpoints whose record
- * is the number of the newest batch, and reports those that are on the disk. The parent kills the child after some reports. The next child
- * finds that the store stands at the number in its record, to the batch, in all spaces and in the past, and that this is no earlier one
- * than was reported; and goes on from there. Checkpoints are small and large, so kills hit flushes and compactions.
+ * Each batch writes its number to a key of every space, and a large value to one space. One thread
+ * writes the batches, starts checkpoints whose record is the number of the newest batch, and
+ * reports those that are durable. The parent kills the child after some reports. The next child
+ * checks that the store is exactly at the number in its record, in all spaces and at earlier
+ * timestamps, and that this is not older than the last report. Then it continues. Checkpoints are
+ * small and large, so that kills hit flushes and compactions.
  *
  * usage: checkpoint_crash [--kills N] [--seed S]
  */
@@ -30,7 +32,7 @@ static _Noreturn void fail(const char *what, uint64_t number, uint64_t found)
     exit(1);
 }
 
-/* The number a space holds as of a batch, 0 where it holds none. */
+/* Returns: the number in a space as of a batch; 0: none. */
 static uint64_t read_number(struct store *store, enum store_space space, tl_ts ts)
 {
     struct store_value value;
@@ -44,7 +46,7 @@ static uint64_t read_number(struct store *store, enum store_space space, tl_ts t
     return number;
 }
 
-/* The number in the record, before what makes it long; 0 where there is none. */
+/* Returns: the number in the checkpoint's record, before its filler; 0: there is no record. */
 static uint64_t read_record(struct store *store)
 {
     struct buf record = BUF_INIT(BUF_UNLIMITED);
@@ -57,7 +59,7 @@ static uint64_t read_record(struct store *store)
     return number;
 }
 
-/* Checks what the last child left. Returns: the newest batch. */
+/* Checks the store that the last child left. Returns: its newest batch. */
 static uint64_t check_store(struct store *store, uint64_t reported, struct rng *rng)
 {
     uint64_t number = read_record(store), low = store_history_low(store);

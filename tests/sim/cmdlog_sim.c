@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The file log against a list, on a disk that dies at any operation.
+ * Compares the file log with a list, on a disk that fails at any operation.
  *
- * Goal: the promises of src/cmdlog/README.md. Entries are appended, synced, trimmed, sealed, checkpoints noted; the process is killed or the
- * power cut after any number of operations of the disk, in the middle of repairs too, and syncs fail; then what opens must be what the list says:
- * a prefix of what was appended, with all that was ever durable, and nothing that an earlier opening had cut off.
+ * Goal: the guarantees of src/cmdlog/README.md.
  *
- *     log_sim [--seeds N] [--from SEED]
+ * Method: random appends, syncs, trims, seals and checkpoints. The process is killed, or the power
+ * fails, after any number of disk operations, also during a recovery; and syncs fail. The log that
+ * opens must be a prefix of the appended entries, with all that were ever durable, and without any
+ * that an earlier opening had cut off.
+ *
+ *     cmdlog_sim [--seeds N] [--from SEED]
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,16 +28,16 @@ struct world {
     struct disk_sim *disk;
     struct cmdlog *log;
     struct cmdlog_file_options options;
-    /* The list: of each entry what its bytes are made of. */
+    /* The expected log: for each entry the seed of its bytes. */
     uint64_t entries[ENTRIES_MAX];
-    uint64_t appended;   /* answered, or in the log as an opening has shown */
-    uint64_t in_the_air; /* 1: an append was not answered; entries[appended] is it */
-    uint64_t durable;    /* answered */
+    uint64_t appended;       /* acknowledged, or found by an opening */
+    uint64_t unacknowledged; /* 1: entries[appended + 1] was not acknowledged */
+    uint64_t durable;        /* acknowledged */
     uint64_t checkpoint;
-    uint64_t checkpoint_in_the_air;
-    uint64_t trimmed; /* entries below may be gone */
+    uint64_t checkpoint_unacknowledged;
+    uint64_t trimmed; /* entries up to here may be trimmed */
     bool syncs_fail;
-    bool alike; /* all entries are: what was cut off fits behind what took its place */
+    bool identical; /* so that a truncated entry fits after its replacement */
 };
 
 static _Noreturn void fail(const struct world *world, const char *what, uint64_t found, uint64_t expected)
@@ -43,17 +46,17 @@ static _Noreturn void fail(const struct world *world, const char *what, uint64_t
     exit(1);
 }
 
-static size_t entry_bytes(uint64_t made_of, char *buffer)
+static size_t entry_bytes(uint64_t entry_seed, char *buffer)
 {
     struct rng rng;
-    rng_init(&rng, made_of);
-    size_t len = 1 + (size_t)rng_below(&rng, made_of % 11 == 0 ? 9000 : 400);
+    rng_init(&rng, entry_seed);
+    size_t len = 1 + (size_t)rng_below(&rng, entry_seed % 11 == 0 ? 9000 : 400);
     for (size_t i = 0; i < len; i++)
-        buffer[i] = made_of % 3 == 0 ? 0 : (char)rng_next(&rng);
+        buffer[i] = entry_seed % 3 == 0 ? 0 : (char)rng_next(&rng);
     return len;
 }
 
-/* Returns: 0; TL_ERR_IO: the disk is dead. */
+/* Compares entries `from` to `to`. Returns: 0; TL_ERR_IO: the disk has failed. */
 static int compare(struct world *world, uint64_t from, uint64_t to)
 {
     struct cmdlog_cursor *cursor;
@@ -79,8 +82,8 @@ static int compare(struct world *world, uint64_t from, uint64_t to)
     return r;
 }
 
-/* What an opening shows is what there is from now on. */
-static void look(struct world *world)
+/* Compares an opened log with the expected one, which from now on is equal to it. */
+static void check_opened(struct world *world)
 {
     struct cmdlog_head head;
     struct cmdlog_checkpoint checkpoint = {0};
@@ -88,7 +91,7 @@ static void look(struct world *world)
     cmdlog_head(world->log, &head);
     if (head.appended < world->durable)
         fail(world, "durable entries are gone; the newest", head.appended, world->durable);
-    if (head.appended > world->appended + world->in_the_air)
+    if (head.appended > world->appended + world->unacknowledged)
         fail(world, "the newest entry was never appended", head.appended, world->appended);
     if (head.oldest > world->trimmed + 1 && head.oldest > 1)
         fail(world, "the oldest entry", head.oldest, world->trimmed + 1);
@@ -98,14 +101,14 @@ static void look(struct world *world)
     if (r != 0)
         fail(world, "reading a disk that lives", (uint64_t)-r, 0);
     r = cmdlog_get_checkpoint(world->log, 0, place, &checkpoint);
-    if (r < 0 || (checkpoint.position != world->checkpoint && checkpoint.position != world->checkpoint_in_the_air))
+    if (r < 0 || (checkpoint.position != world->checkpoint && checkpoint.position != world->checkpoint_unacknowledged))
         fail(world, "the newest checkpoint", checkpoint.position, world->checkpoint);
     world->appended = world->durable = head.appended;
-    world->in_the_air = 0;
-    world->checkpoint = world->checkpoint_in_the_air = checkpoint.position;
+    world->unacknowledged = 0;
+    world->checkpoint = world->checkpoint_unacknowledged = checkpoint.position;
 }
 
-/* Opens, with the disk dying meanwhile sometimes, until it is open. */
+/* Opens the log, repeatedly while the disk fails during the opening. */
 static void open_log(struct world *world)
 {
     char *reason = NULL;
@@ -124,10 +127,10 @@ static void open_log(struct world *world)
             disk_sim_cut_power(world->disk);
     }
     disk_sim_die_after(world->disk, UINT64_MAX);
-    look(world);
+    check_opened(world);
 }
 
-/* A process that was told of a failed sync may have another under way. */
+/* Syncs again, as another thread may after a failed sync. */
 static void sync_once_more(struct world *world)
 {
     if (cmdlog_sync(world->log, world->appended) == 0)
@@ -143,26 +146,26 @@ static void crash(struct world *world)
     open_log(world);
 }
 
-/* --- What is done ------------------------------------------------------------------------------------------------- */
+/* --- Actions ------------------------------------------------------------------------------------------------------ */
 
 static int append(struct world *world)
 {
     static char buffer[10000];
-    uint64_t made_of = world->alike ? 4 : rng_next(&world->rng);
-    size_t len = entry_bytes(made_of, buffer);
+    uint64_t entry_seed = world->identical ? 4 : rng_next(&world->rng);
+    size_t len = entry_bytes(entry_seed, buffer);
     size_t first = (size_t)rng_below(&world->rng, len);
     struct slice parts[2] = {slice_make(buffer, first), slice_make(buffer + first, len - first)};
     cmdlog_position position;
     if (world->appended + 2 >= ENTRIES_MAX)
         return 0;
-    world->entries[world->appended + 1] = made_of;
-    world->in_the_air = 1;
+    world->entries[world->appended + 1] = entry_seed;
+    world->unacknowledged = 1;
     int r = cmdlog_append(world->log, parts, 2, &position);
     if (r != 0)
         return r;
     if (position != ++world->appended)
         fail(world, "the position of an append", position, world->appended);
-    world->in_the_air = 0;
+    world->unacknowledged = 0;
     return 0;
 }
 
@@ -177,16 +180,16 @@ static int sync_some(struct world *world)
 
 static int put_checkpoint(struct world *world)
 {
-    bool late = rng_below(&world->rng, 4) == 0; /* below the newest perhaps, which it does not take the place of */
+    bool late = rng_below(&world->rng, 4) == 0; /* perhaps below the newest: ignored */
     struct cmdlog_checkpoint checkpoint = {late ? rng_below(&world->rng, world->durable + 1) : world->durable,
                                         SLICE_LIT("some place")};
     if (checkpoint.position == 0)
         return 0;
     if (checkpoint.position > world->checkpoint)
-        world->checkpoint_in_the_air = checkpoint.position;
+        world->checkpoint_unacknowledged = checkpoint.position;
     int r = cmdlog_put_checkpoint(world->log, &checkpoint);
     if (r == 0)
-        world->checkpoint = world->checkpoint_in_the_air;
+        world->checkpoint = world->checkpoint_unacknowledged;
     return r;
 }
 
@@ -237,7 +240,7 @@ static void run(uint64_t seed)
     };
     world.syncs_fail = rng_below(&world.rng, 2) == 0;
     disk_sim_fail_syncs(world.disk, world.syncs_fail ? 2 + rng_below(&world.rng, 30) : 0);
-    world.alike = rng_below(&world.rng, 4) == 0;
+    world.identical = rng_below(&world.rng, 4) == 0;
     open_log(&world);
     for (int i = 0; i < OPS; i++) {
         if (rng_below(&world.rng, 20) == 0)

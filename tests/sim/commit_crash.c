@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Goal: wherever a crash cuts the log, each command and each commit of a transaction is there whole or not at
- * all, with the store as of its checkpoint below. Method: a core over a file log and RocksDB is given transactions, writes, sessions and locks, and its digest is taken
- * after each step. Then the log is cut at every length that it had behind the checkpoint, byte by byte (or at every
- * Nth), and what is left is opened: its digest must be one of those, never an earlier one for a longer log,
- * and a transaction that is asked to commit again must say what the documents say. Behind a cut lies what lay there before; and of each
- * cut there is a second image, in which sectors behind it have reached the disk, at random. The writes are large enough to put their entries in chunks, those of
- * transactions ahead of the commit: after each cut every value of each account has its entry, and maintenance leaves no
- * note of a transaction that the cut has ended. Who follows the feed of what is left from its beginning has the documents that are left: it has a unit when the store has it.
+ * Goal: wherever a crash truncates the log, each command and each commit of a transaction takes
+ * effect whole or not at all, on top of the store's last checkpoint.
+ *
+ * Method: a core on a file log and RocksDB runs transactions, writes, sessions and locks; its
+ * digest is recorded after each step. Then the log is truncated at every length that it had after
+ * the checkpoint, byte by byte or at every Nth, and opened:
+ *
+ * - The digest must be one of those recorded, and not of an earlier step than for a shorter log.
+ * - A transaction that is asked to commit again must report the outcome that its documents show.
+ * - Every value of each account has its entry, and maintenance leaves no undo record of an ended
+ *   transaction. The writes are large enough for posting lists, and transactions write entries
+ *   before their commit.
+ * - Replaying the feed from its start yields the documents.
+ *
+ * Bytes after a cut are as they were at the checkpoint. Of each cut there is a second image, in
+ * which random sectors after it have been written, too.
  *
  * usage: commit_crash [--every N] [--from N]
  */
@@ -41,11 +49,11 @@ enum {
     FILES_MAX = 16
 };
 
-/* What was done, and what it came to. */
-struct told {
+/* The steps and their expected results. */
+struct expected {
     int count;
     uint64_t digests[STEPS_MAX];
-    int entries;                 /* that speak of the accounts, the same after each step */
+    int entries;                 /* of the accounts' current values, the same after each step */
     int committed[TRANSACTIONS]; /* the step that committed each; -1: it was rolled back */
 };
 
@@ -92,7 +100,7 @@ static void open_host(struct host *host, const char *directory)
     struct recovered recovered;
     char *reason = NULL;
 
-    limits.stale_documents_min = 100; /* sweeps go on beside it */
+    limits.stale_documents_min = 100; /* so that stale posting lists are swept meanwhile */
     *host = (struct host){0};
     effects_init(&host->effects);
     if (store_open_rocks(&options, &host->store, &reason) != 0)
@@ -112,7 +120,7 @@ static void close_host(struct host *host)
     store_close(host->store);
 }
 
-/* The store stands at the end of the log, and both are on the disk. */
+/* Makes a checkpoint at the end of the log, and waits until it is durable. */
 static void make_checkpoint(struct host *host)
 {
     struct buf record = BUF_INIT(BUF_UNLIMITED);
@@ -140,7 +148,10 @@ static uint64_t digest(struct host *host)
     return value;
 }
 
-/* Appends a command to the log and applies it as whoever follows that; it must not wait. Returns: it; command_free(). */
+/*
+ * Appends a command to the log and applies it, as a replay would. Requires: it does not wait.
+ * Returns: the executed command; command_free().
+ */
 static struct command *run(struct host *host, struct command *command)
 {
     struct buf bytes = BUF_INIT(BUF_UNLIMITED);
@@ -165,17 +176,17 @@ static struct command *run(struct host *host, struct command *command)
     return command;
 }
 
-static void tell(struct host *host, struct told *told, struct command *command)
+static void record_step(struct host *host, struct expected *expected, struct command *command)
 {
     if (command->problem.type != PROBLEM_NONE)
-        fail(command->problem.reason.data, told->count);
+        fail(command->problem.reason.data, expected->count);
     command_free(command);
-    if (told->count == STEPS_MAX)
-        fail("more steps than there is room for", told->count);
-    told->digests[told->count++] = digest(host);
+    if (expected->count == STEPS_MAX)
+        fail("more steps than there is room for", expected->count);
+    expected->digests[expected->count++] = digest(host);
 }
 
-/* --- What is done ------------------------------------------------------------------------------------------------- */
+/* --- Workload ----------------------------------------------------------------------------------------------------- */
 
 static struct command *write_accounts(const char *transaction, int value, bool atomic)
 {
@@ -232,24 +243,24 @@ static struct command *lock_accounts(void)
 
 static const char *const names[TRANSACTIONS] = {"first", "second", "third", "fourth"};
 
-/* Transactions of which the third is rolled back, each with writes of others around it. */
-static void do_transactions(struct host *host, struct told *told)
+/* Runs transactions, each among other writes; the third is rolled back. */
+static void do_transactions(struct host *host, struct expected *expected)
 {
     for (int i = 0; i < TRANSACTIONS; i++) {
-        tell(host, told, run(host, txn_command(COMMAND_TXN_BEGIN, names[i])));
-        tell(host, told, run(host, write_accounts(names[i], 10 * i + 1, false)));
-        tell(host, told, run(host, write_accounts(names[i], 10 * i + 2, true)));
-        told->committed[i] = i == 2 ? -1 : told->count;
-        tell(host, told, run(host, txn_command(i == 2 ? COMMAND_TXN_ROLLBACK : COMMAND_TXN_COMMIT, names[i])));
-        tell(host, told, run(host, write_accounts(NULL, 10 * i + 3, i % 2 == 0)));
+        record_step(host, expected, run(host, txn_command(COMMAND_TXN_BEGIN, names[i])));
+        record_step(host, expected, run(host, write_accounts(names[i], 10 * i + 1, false)));
+        record_step(host, expected, run(host, write_accounts(names[i], 10 * i + 2, true)));
+        expected->committed[i] = i == 2 ? -1 : expected->count;
+        record_step(host, expected, run(host, txn_command(i == 2 ? COMMAND_TXN_ROLLBACK : COMMAND_TXN_COMMIT, names[i])));
+        record_step(host, expected, run(host, write_accounts(NULL, 10 * i + 3, i % 2 == 0)));
         if (i == 1)
-            tell(host, told, run(host, lock_accounts()));
+            record_step(host, expected, run(host, lock_accounts()));
     }
 }
 
 /* --- Files -------------------------------------------------------------------------------------------------------- */
 
-static const char *copy_to; /* nftw() hands nothing through */
+static const char *copy_to; /* a global, since nftw() passes no context */
 static size_t copy_prefix;
 
 static int copy_one(const char *path, const struct stat *status, int kind, struct FTW *place)
@@ -295,14 +306,14 @@ static void remove_all(const char *directory)
         fail("a directory cannot be removed", 0);
 }
 
-/* Of a segment: what it was when the checkpoint was made, and what it is at the end. */
+/* A segment's bytes at the checkpoint and at the end. */
 struct segment {
     char before[SEGMENT_BYTES];
     char after[SEGMENT_BYTES];
     bool is_new;
 };
 
-static struct segment segments[FILES_MAX]; /* in their order; the first has the checkpoint */
+static struct segment segments[FILES_MAX]; /* by number; the first has the checkpoint */
 static unsigned segment_count;
 static unsigned long long first_segment;
 
@@ -312,7 +323,7 @@ static char *segment_path(const char *directory, unsigned i, char path[PATH_BYTE
     return path;
 }
 
-/* Returns: false when there is no such file. */
+/* Returns: false if there is no such file. */
 static bool read_segment(const char *path, char bytes[SEGMENT_BYTES])
 {
     FILE *file = fopen(path, "rb");
@@ -342,7 +353,7 @@ static void read_segments(const char *base, const char *directory)
         fail("the log has too few segments, or too many", segment_count);
 }
 
-/* How much of a segment has been written behind the checkpoint: from `low` on, up to `high`. */
+/* Finds the bytes of a segment written since the checkpoint: from `low` to before `high`. */
 static void written(const struct segment *one, off_t *ret_low, off_t *ret_high)
 {
     *ret_low = 0;
@@ -362,10 +373,11 @@ static void write_segment(const char *path, const char bytes[SEGMENT_BYTES])
 }
 
 /*
- * Lays the log in a copy of what there was at the checkpoint, with `bytes` of segment `at` written: of what is behind, with `rng`, sectors
- * at random, too. The header of a segment is on the disk before its name is.
+ * Writes the log's segments as a crash leaves them, into a copy of the state at the checkpoint:
+ * whole up to `at`, and `bytes` of that. With `rng`, later sectors are written at random. A
+ * segment's header is durable before its name.
  */
-static void lay_log(const char *cut, unsigned at, off_t bytes, struct rng *rng)
+static void write_image(const char *cut, unsigned at, off_t bytes, struct rng *rng)
 {
     char image[SEGMENT_BYTES], path[PATH_BYTES];
 
@@ -386,38 +398,38 @@ static void lay_log(const char *cut, unsigned at, off_t bytes, struct rng *rng)
     }
 }
 
-/* --- Looking ------------------------------------------------------------------------------------------------------ */
+/* --- Checks ------------------------------------------------------------------------------------------------------- */
 
-/* Returns: after which step the host stands. */
-static int find_step(struct host *host, const struct told *told, int at_least, off_t bytes)
+/* Returns: the step whose digest the host has. */
+static int find_step(struct host *host, const struct expected *expected, int at_least, off_t bytes)
 {
     uint64_t found = digest(host);
 
-    for (int i = at_least; i < told->count; i++)
-        if (told->digests[i] == found)
+    for (int i = at_least; i < expected->count; i++)
+        if (expected->digests[i] == found)
             return i;
     fail("the log was cut, and what is left is no state that there was, or an earlier one", bytes);
 }
 
-/* Asked to commit again, a transaction says what became of it. */
-static void check_outcomes(struct host *host, const struct told *told, int step, off_t bytes)
+/* Checks that a transaction that is asked to commit again reports the outcome of its step. */
+static void check_outcomes(struct host *host, const struct expected *expected, int step, off_t bytes)
 {
     command_free(run(host, command_new(COMMAND_RESTART, DIALECT_7)));
     command_free(run(host, command_new(COMMAND_MACHINE_LOST, DIALECT_7)));
     for (int i = 0; i < TRANSACTIONS; i++) {
         struct command *again = run(host, txn_command(COMMAND_TXN_COMMIT, names[i]));
         bool committed = again->problem.type == PROBLEM_NONE;
-        /* Steps that leave the digest as it was cannot be told apart: the first of equal ones is found. */
-        bool was = told->committed[i] >= 0 &&
-                   told->digests[told->committed[i]] != told->digests[told->committed[i] - 1] &&
-                   step >= told->committed[i];
+        /* Steps with equal digests are indistinguishable; find_step() returns the first. */
+        bool was = expected->committed[i] >= 0 &&
+                   expected->digests[expected->committed[i]] != expected->digests[expected->committed[i] - 1] &&
+                   step >= expected->committed[i];
         if (committed != was)
             fail("a transaction's outcome is not what its documents are", bytes);
         command_free(again);
     }
 }
 
-/* All accounts stand at one value at the present. */
+/* Checks that all accounts have the same value. */
 static void check_accounts(struct host *host, off_t bytes)
 {
     struct catalog *catalog = core_catalog(host->core);
@@ -442,7 +454,7 @@ static void check_accounts(struct host *host, off_t bytes)
     catalog_unref(catalog);
 }
 
-/* Returns: how many entries speak of documents as they are now. */
+/* Returns: the number of entries of current documents. */
 static int count_entries(struct host *host)
 {
     struct catalog *catalog = core_catalog(host->core);
@@ -465,8 +477,11 @@ static int count_entries(struct host *host)
     return count;
 }
 
-/* Returns: whether a transaction has left notes of what it put ahead (core/documents/provisional.h). */
-static bool has_notes(struct host *host)
+/*
+ * Returns: whether a transaction has left undo records of provisional entries
+ * (core/documents/provisional.h).
+ */
+static bool has_undo_records(struct host *host)
 {
     struct store_iter *iter = store_iter_new(host->store, SPACE_SYSTEM, TL_TS_MAX, SLICE_LIT("A"), SLICE_LIT("B"));
 
@@ -476,16 +491,16 @@ static bool has_notes(struct host *host)
     return any;
 }
 
-static void check_entries(struct host *host, const struct told *told, off_t bytes)
+static void check_entries(struct host *host, const struct expected *expected, off_t bytes)
 {
     size_t removed = 1;
 
     while (removed > 0)
         if (run_maintenance(host->core, host->store, ++host->now, 1000, &removed) != 0)
             fail("maintenance fails", bytes);
-    if (has_notes(host))
+    if (has_undo_records(host))
         fail("a transaction that is gone has left notes", bytes);
-    if (count_entries(host) != told->entries)
+    if (count_entries(host) != expected->entries)
         fail("entries are missing, or too many", bytes);
 }
 
@@ -501,27 +516,27 @@ static void check_feed(struct host *host, off_t bytes)
     buf_deinit(&wrong);
 }
 
-/* Returns: after which step what is left stands. */
-static int look(const char *base, const char *cut, const struct told *told, int at_least, unsigned at, off_t bytes,
+/* Opens one image of a crash and checks it. Returns: the step that it is at. */
+static int check_cut(const char *base, const char *cut, const struct expected *expected, int at_least, unsigned at, off_t bytes,
                 struct rng *rng)
 {
     struct host host;
 
     copy_all(base, cut);
-    lay_log(cut, at, bytes, rng);
+    write_image(cut, at, bytes, rng);
     open_host(&host, cut);
-    int step = find_step(&host, told, at_least, bytes);
+    int step = find_step(&host, expected, at_least, bytes);
     check_accounts(&host, bytes);
-    check_outcomes(&host, told, step, bytes);
-    check_entries(&host, told, bytes);
+    check_outcomes(&host, expected, step, bytes);
+    check_entries(&host, expected, bytes);
     check_feed(&host, bytes);
     close_host(&host);
     remove_all(cut);
     return step;
 }
 
-/* Cuts the log at every place. Returns: at how many. */
-static long cut_everywhere(const char *base, const char *cut, const struct told *told, off_t every, off_t from)
+/* Checks a crash at every length. Returns: how many. */
+static long cut_everywhere(const char *base, const char *cut, const struct expected *expected, off_t every, off_t from)
 {
     struct rng rng;
     off_t low, high, next = from;
@@ -532,13 +547,13 @@ static long cut_everywhere(const char *base, const char *cut, const struct told 
     for (unsigned at = 0; at < segment_count; at++) {
         written(&segments[at], &low, &high);
         for (next += low; next < high; next += every, cuts++) {
-            step = look(base, cut, told, step, at, next, NULL);
-            (void)look(base, cut, told, step, at, next, &rng);
+            step = check_cut(base, cut, expected, step, at, next, NULL);
+            (void)check_cut(base, cut, expected, step, at, next, &rng);
         }
         next -= high;
     }
-    step = look(base, cut, told, step, segment_count, 0, NULL);
-    if (told->digests[step] != told->digests[told->count - 1])
+    step = check_cut(base, cut, expected, step, segment_count, 0, NULL);
+    if (expected->digests[step] != expected->digests[expected->count - 1])
         fail("the whole log is not the last state", step);
     return cuts + 1;
 }
@@ -547,7 +562,7 @@ int main(int argc, char **argv)
 {
     char directory[] = "/tmp/commit_crash.XXXXXX", base[] = "/tmp/commit_crash_base.XXXXXX";
     char cut[] = "/tmp/commit_crash_cut.XXXXXX";
-    static struct told told;
+    static struct expected expected;
     struct host host;
     off_t every = 1, from = 0;
 
@@ -563,17 +578,17 @@ int main(int argc, char **argv)
         fail("no directory", 0);
     open_host(&host, directory);
     command_free(run(&host, open_session()));
-    tell(&host, &told, run(&host, write_accounts(NULL, 2, false)));
-    told.entries = count_entries(&host);
-    if (told.entries < ACCOUNTS)
-        fail("accounts have no entries", told.entries);
+    record_step(&host, &expected, run(&host, write_accounts(NULL, 2, false)));
+    expected.entries = count_entries(&host);
+    if (expected.entries < ACCOUNTS)
+        fail("accounts have no entries", expected.entries);
     make_checkpoint(&host);
-    copy_all(directory, base); /* as it was when the last was acknowledged */
-    do_transactions(&host, &told);
+    copy_all(directory, base); /* the state at the checkpoint */
+    do_transactions(&host, &expected);
     read_segments(base, directory);
-    long cuts = cut_everywhere(base, cut, &told, every, from);
+    long cuts = cut_everywhere(base, cut, &expected, every, from);
     printf("commit_crash: %u segments of log, %ld cuts, each in two images, %d steps, each whole or absent\n",
-           segment_count, cuts, told.count);
+           segment_count, cuts, expected.count);
     close_host(&host);
     remove_all(directory);
     remove_all(base);

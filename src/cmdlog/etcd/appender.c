@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Appending to etcd's log; README.md, "An append".
+ * Appending to the log in etcd; README.md, "An append".
  *
- * A put's transaction is: if my host key is of this life, and the version of my log key is the number before this put's, put. Else it reads both,
- * which tells what the matter is. So it can be sent any number of times, by any way, and is in the log once, at its place:
+ * A put's transaction: if the host key was created by this life, and the version of the log key is
+ * the put's number - 1, put. Otherwise it reads both keys, which identifies the reason. So it is
+ * idempotent: it may be sent any number of times, to any member, and the put is in the log at most
+ * once, after its predecessor.
  *
- *     answered, done            it is in
- *     refused, version >= own   an attempt before was answered to nobody: it is in
- *     refused, version lower    the one before it is not in yet: again when that is
- *     refused, host key         the life is over: what is not in will not be
- *     no answer, unavailable    again
+ *     succeeded                    in the log
+ *     refused, version >= number   in the log: an earlier attempt succeeded, its answer was lost
+ *     refused, version < number    its predecessor is not in yet: send again after that
+ *     refused, other host key      the life has ended: if it is not in the log, it never will be
+ *     no answer, unavailable       send again
  */
 #include "base/check.h"
 #include "base/clock.h"
@@ -17,12 +19,12 @@
 #include "cmdlog/etcd/messages.h"
 
 enum {
-    PATIENCE_MIN_US = 500000, /* with an attempt; four times what an answer usually takes, if that is more */
-    PATIENCE_MAX_US = 16000000,
-    SMALL_BYTES = 64 << 10, /* what costs little to be sent again */
-    SMALL_ATTEMPTS = 6,     /* so it is, as often, before patience grows: a leader's election takes a second or so */
-    PAUSE_US = 20000,
-    PAUSE_LONG_US = 500000, /* when what etcd says is nothing that time will mend soon */
+    ATTEMPT_MIN_US = 500000, /* least timeout of an attempt; four round trips, if that is longer */
+    ATTEMPT_MAX_US = 16000000,
+    SMALL_BYTES = 64 << 10, /* a request up to this size is cheap to repeat */
+    SMALL_ATTEMPTS = 6,     /* attempts of it before its timeout grows; an election takes 1 s */
+    RETRY_US = 20000,
+    RETRY_SLOW_US = 500000, /* after an error that may last */
 };
 
 static struct put *put_at(struct list *link)
@@ -30,31 +32,31 @@ static struct put *put_at(struct list *link)
     return list_entry(link, struct put, link);
 }
 
-/* --- What becomes of entries ---------------------------------------------------------------------------------------- */
+/* --- Outcomes ------------------------------------------------------------------------------------------------------- */
 
-/* Entries whose outcome is known are kept for who asks, the newest of them. */
-static void forget_old(struct cmdlog_etcd *log)
+/* Frees finished submissions except the newest OUTCOMES_KEPT and those with waiters. */
+static void drop_old_entries(struct cmdlog_etcd *log)
 {
     size_t done = 0;
     for (struct list *link = log->entries.prev; link != &log->entries;) {
-        struct entry *entry = list_entry(link, struct entry, link);
+        struct submission *entry = list_entry(link, struct submission, link);
         link = link->prev;
-        if (entry->done && ++done > ANSWERS_KEPT && entry->waiters == 0) {
+        if (entry->done && ++done > OUTCOMES_KEPT && entry->waiters == 0) {
             list_remove(&entry->link);
             mem_free(entry);
         }
     }
 }
 
-static void entry_done(struct cmdlog_etcd *log, struct entry *entry, int result, cmdlog_position position)
+static void finish_entry(struct cmdlog_etcd *log, struct submission *entry, int result, cmdlog_position position)
 {
     if (entry->done)
         return;
     entry->done = true;
     entry->result = result;
     entry->position = position;
-    log->under_way--;
-    forget_old(log);
+    log->in_flight--;
+    drop_old_entries(log);
     pthread_cond_broadcast(&log->changed);
 }
 
@@ -67,8 +69,8 @@ static void free_put(struct put *put)
     mem_free(put);
 }
 
-/* A put is in. Its place is told when those of all before it are known: answers may come in any order. */
-static void put_is_in(struct cmdlog_etcd *log, struct put *put, cmdlog_position position)
+/* Records that a put is in the log. Answers arrive in any order; puts are finished by number. */
+static void put_committed(struct cmdlog_etcd *log, struct put *put, cmdlog_position position)
 {
     channel_drop(&put->call);
     put->position = position;
@@ -78,7 +80,7 @@ static void put_is_in(struct cmdlog_etcd *log, struct put *put, cmdlog_position 
         log->own_newest = first->position;
         cmdlog_etcd__observe(log, first->position);
         if (first->number == first->entry->last)
-            entry_done(log, first->entry, 0, first->position);
+            finish_entry(log, first->entry, 0, first->position);
         free_put(first);
     }
 }
@@ -87,17 +89,17 @@ void appender__settle(struct cmdlog_etcd *log, uint64_t version, cmdlog_position
 {
     while (!list_empty(&log->puts)) {
         struct put *put = put_at(log->puts.next);
-        /* Versions beyond may be of another life since; only what was answered is known to be this one's. */
+        /* The version may be a later life's, so even these entries may not be in the log. */
         int result = put->entry->last <= version ? CMDLOG_UNKNOWN : CMDLOG_FENCED;
-        entry_done(log, put->entry, result, position);
+        finish_entry(log, put->entry, result, position);
         free_put(put);
     }
-    log->no_room = false;
+    log->out_of_space = false;
 }
 
 /* --- Attempts ------------------------------------------------------------------------------------------------------- */
 
-static void put_answered(struct call *call, struct buf *message)
+static void put_answered(struct grpc_call *call, struct buf *message)
 {
     struct put *put = call->context;
     buf_clear(&put->answer);
@@ -106,13 +108,13 @@ static void put_answered(struct call *call, struct buf *message)
 }
 
 struct refusal {
-    uint64_t life;    /* of the host's key; 0: there is none */
-    uint64_t version; /* of the log's */
+    uint64_t life;    /* create revision of the host key; 0: it does not exist */
+    uint64_t version; /* of the log key */
     uint64_t modified;
-    uint64_t revision; /* of the answer */
+    uint64_t revision; /* of the reply */
 };
 
-/* Reads the two keys that a refused transaction answers with. */
+/* Reads the two keys from the reply to a refused transaction. */
 static int read_refusal(struct slice reply, const struct etcd_txn_reply *txn, struct refusal *ret)
 {
     struct slice responses = txn->responses, response;
@@ -130,32 +132,34 @@ static int read_refusal(struct slice reply, const struct etcd_txn_reply *txn, st
     return r < 0 ? r : 0;
 }
 
-static void refused(struct cmdlog_etcd *log, struct put *put, const struct refusal *refusal)
+static void handle_refusal(struct cmdlog_etcd *log, struct put *put, const struct refusal *refusal)
 {
     if (refusal->life != put->life) {
         appender__settle(log, refusal->version, refusal->revision);
-        lives__over(log);
+        membership__record_end(log);
     } else if (refusal->version >= put->number) {
-        put_is_in(log, put, refusal->modified);
+        put_committed(log, put, refusal->modified);
     } else if (put != put_at(log->puts.next) || refusal->revision < log->own_newest) {
-        /* Or was not: its own answer was the quicker one. */
+        /*
+         * Its predecessor was not in when this attempt ran, even if that is known to be in by now.
+         */
         put->disordered = true;
         log->counts.disordered++;
     } else {
-        /* Its predecessor was in: etcd has forgotten it. Nothing can be appended to that. */
-        client_note(log->client, "etcd has lost an entry that it had: number %lu of %lu",
+        /* The predecessor was in the log: etcd has lost it. Nothing can be appended after that. */
+        etcd_client_set_error(log->client, "etcd has lost an entry that it had: number %lu of %lu",
                     (unsigned long)refusal->version, (unsigned long)put->number);
         appender__settle(log, put->number, refusal->revision);
-        lives__over(log);
+        membership__record_end(log);
     }
 }
 
-static void again(struct put *put, uint64_t pause)
+static void retry_after(struct put *put, uint64_t pause)
 {
     put->retry = clock_boot_us() + pause;
 }
 
-/* Returns: 0; TL_ERR_CORRUPT: the answer cannot be read. */
+/* Returns: 0; TL_ERR_CORRUPT: the answer is malformed. */
 static int take_answer(struct cmdlog_etcd *log, struct put *put)
 {
     struct slice reply = buf_as_slice(&put->answer);
@@ -169,99 +173,103 @@ static int take_answer(struct cmdlog_etcd *log, struct put *put)
         r = read_refusal(reply, &txn, &refusal);
     if (r < 0)
         return r;
-    uint64_t took = clock_boot_us() - put->call.begun;
-    log->smoothed_us = log->smoothed_us == 0 ? took : log->smoothed_us - log->smoothed_us / 8 + took / 8;
+    uint64_t took = clock_boot_us() - put->call.started;
+    log->smoothed_rtt_us = log->smoothed_rtt_us == 0 ? took : log->smoothed_rtt_us - log->smoothed_rtt_us / 8 + took / 8;
     if (txn.succeeded)
-        put_is_in(log, put, header.revision);
+        put_committed(log, put, header.revision);
     else
-        refused(log, put, &refusal);
+        handle_refusal(log, put, &refusal);
     return 0;
 }
 
-static void put_ended(struct call *call, int status, struct slice text)
+static void put_ended(struct grpc_call *call, int status, struct slice text)
 {
     struct put *put = call->context;
     struct cmdlog_etcd *log = put->log;
     pthread_mutex_lock(&log->lock);
-    if (status == GRPC_OK && put->answered && client_knows(log->client, buf_as_slice(&put->answer)) &&
+    if (status == GRPC_OK && put->answered && etcd_client_same_cluster(log->client, buf_as_slice(&put->answer)) &&
         take_answer(log, put) == 0) {
         pthread_mutex_unlock(&log->lock);
         return;
     }
     if (status != GRPC_OK && status != CALL_LOST)
-        client_note(log->client, "etcd says to an append: %.*s (%d)", SLICE_ARG(text), status);
-    if (status == GRPC_RESOURCE_EXHAUSTED && !client_may_retry(status, text)) {
-        /* It may be in all the same: etcd looks at the room once more when it has put it. So it is asked, when nothing else is under way. */
-        log->no_room = true;
-        log->room_asked = false;
+        etcd_client_set_error(log->client, "etcd says to an append: %.*s (%d)", SLICE_ARG(text), status);
+    if (status == GRPC_RESOURCE_EXHAUSTED && !etcd_client_may_retry(status, text)) {
+        /*
+         * The put may be in the log nevertheless, since etcd checks its quota once more after the
+         * put. So the version is read when no attempt is in flight.
+         */
+        log->out_of_space = true;
+        log->version_known = false;
     } else {
         put->lost = true;
         log->counts.lost++;
-        again(put, client_may_retry(status, text) ? PAUSE_US : PAUSE_LONG_US);
+        retry_after(put, etcd_client_may_retry(status, text) ? RETRY_US : RETRY_SLOW_US);
         if (status == GRPC_UNAVAILABLE)
-            client_fail(log->client, WAY_APPEND, "it is not available");
+            etcd_client_fail_lane(log->client, LANE_APPEND, "it is not available");
     }
     pthread_mutex_unlock(&log->lock);
 }
 
-static uint64_t patience(const struct cmdlog_etcd *log, const struct put *put)
+static uint64_t attempt_timeout(const struct cmdlog_etcd *log, const struct put *put)
 {
-    uint64_t us = 4 * log->smoothed_us;
+    uint64_t us = 4 * log->smoothed_rtt_us;
     unsigned spare = put->request.len <= SMALL_BYTES ? SMALL_ATTEMPTS : 0,
              grows = put->attempts > spare ? put->attempts - spare : 0;
-    us = us < PATIENCE_MIN_US ? PATIENCE_MIN_US : us;
+    us = us < ATTEMPT_MIN_US ? ATTEMPT_MIN_US : us;
     us <<= grows > 6 ? 6 : grows;
-    return us > PATIENCE_MAX_US ? PATIENCE_MAX_US : us;
+    return us > ATTEMPT_MAX_US ? ATTEMPT_MAX_US : us;
 }
 
-/* --- No room --------------------------------------------------------------------------------------------------------- */
+/* --- Out of space ---------------------------------------------------------------------------------------------------- */
 
-static void room_answered(struct call *call, struct buf *message)
+static void version_answered(struct grpc_call *call, struct buf *message)
 {
     struct cmdlog_etcd *log = call->context;
     struct slice reply = buf_as_slice(message);
     struct etcd_kv kv = {0};
-    if (!client_knows(log->client, reply) || etcd_take_kv(&reply, &kv) < 0)
+    if (!etcd_client_same_cluster(log->client, reply) || etcd_take_kv(&reply, &kv) < 0)
         return;
     pthread_mutex_lock(&log->lock);
     while (!list_empty(&log->puts) && put_at(log->puts.next)->number <= kv.version)
-        put_is_in(log, put_at(log->puts.next), kv.modified);
-    log->room_asked = true;
+        put_committed(log, put_at(log->puts.next), kv.modified);
+    log->version_known = true;
     pthread_mutex_unlock(&log->lock);
 }
 
-static void room_ended(struct call *call, int status, struct slice text)
+static void version_ended(struct grpc_call *call, int status, struct slice text)
 {
     struct cmdlog_etcd *log = call->context;
     (void)status;
     (void)text;
-    log->room_retry = clock_boot_us() + PAUSE_US;
+    log->version_retry = clock_boot_us() + RETRY_US;
 }
 
-static uint64_t ask_what_is_in(struct cmdlog_etcd *log, uint64_t now)
+static uint64_t read_version(struct cmdlog_etcd *log, uint64_t now)
 {
-    if (log->room_call.channel != NULL)
+    if (log->version_call.channel != NULL)
         return UINT64_MAX;
-    if (now < log->room_retry)
-        return log->room_retry;
-    buf_clear(&log->room_request);
-    call_frame(&log->room_request);
-    etcd_put_range(&log->room_request, &(struct etcd_range){.key = log->key_log, .keys_only = true});
-    call_frame_end(&log->room_request);
-    log->room_call =
-        (struct call){.path = ETCD_RANGE, .context = log, .on_message = room_answered, .on_end = room_ended};
-    log->room_call.request = buf_as_slice(&log->room_request);
-    log->room_call.deadline = now + CONTROL_US;
-    if (!client_call(log->client, WAY_APPEND, &log->room_call, now, &log->room_retry))
-        return log->room_retry;
+    if (now < log->version_retry)
+        return log->version_retry;
+    buf_clear(&log->version_request);
+    grpc_frame_begin(&log->version_request);
+    etcd_put_range(&log->version_request, &(struct etcd_range){.key = log->key_log, .keys_only = true});
+    grpc_frame_end(&log->version_request);
+    log->version_call =
+        (struct grpc_call){.path = ETCD_RANGE, .context = log, .on_message = version_answered, .on_end = version_ended};
+    log->version_call.request = buf_as_slice(&log->version_request);
+    log->version_call.deadline = now + CONTROL_US;
+    if (!etcd_client_call(log->client, LANE_APPEND, &log->version_call, now, &log->version_retry))
+        return log->version_retry;
     return UINT64_MAX;
 }
 
 /*
- * There is no room. When nothing is under way any more, it is asked what is in. What is not cannot come in, and so ends, and the numbers are given
- * again; but where an answer was lost that is not known, and all stay under way.
+ * Resolves a report that etcd is out of space. Waits for the attempts in flight, then reads the log
+ * key's version. Puts beyond that can no longer get in: they fail, and their numbers are reused. If
+ * an answer was lost, one of them may still get in, so all are retried instead.
  */
-static uint64_t end_without_room(struct cmdlog_etcd *log, uint64_t now)
+static uint64_t finish_out_of_space(struct cmdlog_etcd *log, uint64_t now)
 {
     bool sure = true;
     list_for_each(link, &log->puts)
@@ -270,43 +278,46 @@ static uint64_t end_without_room(struct cmdlog_etcd *log, uint64_t now)
             return UINT64_MAX;
         sure = sure && !put_at(link)->lost;
     }
-    if (!log->room_asked)
-        return ask_what_is_in(log, now);
-    log->no_room = false;
+    if (!log->version_known)
+        return read_version(log, now);
+    log->out_of_space = false;
     if (!sure) {
-        list_for_each(link, &log->puts) again(put_at(link), PAUSE_LONG_US);
+        list_for_each(link, &log->puts) retry_after(put_at(link), RETRY_SLOW_US);
         return now;
     }
     if (!list_empty(&log->puts))
         log->next_number = put_at(log->puts.next)->number;
     while (!list_empty(&log->puts)) {
         struct put *put = put_at(log->puts.next);
-        entry_done(log, put->entry, TL_ERR_NO_SPACE, 0);
+        finish_entry(log, put->entry, TL_ERR_NO_SPACE, 0);
         free_put(put);
     }
     return now;
 }
 
-/* --- The actor ------------------------------------------------------------------------------------------------------- */
+/* --- The task -------------------------------------------------------------------------------------------------------- */
 
-/* Begins the attempts that are due: of the first two puts, the second when all of the first is on its way, so that it comes behind it. */
-static uint64_t run(struct client_actor *actor, uint64_t now)
+/*
+ * Starts the attempts that are due, among the first two puts. The second starts when all of the
+ * first has been sent, so that it arrives after it.
+ */
+static uint64_t run(struct etcd_client_task *task, uint64_t now)
 {
-    struct cmdlog_etcd *log = container_of(actor, struct cmdlog_etcd, appender);
+    struct cmdlog_etcd *log = container_of(task, struct cmdlog_etcd, appender_task);
     uint64_t next = UINT64_MAX;
     unsigned looked = 0;
     pthread_mutex_lock(&log->lock);
-    if (log->no_room)
-        next = end_without_room(log, now);
+    if (log->out_of_space)
+        next = finish_out_of_space(log, now);
     list_for_each(link, &log->puts)
     {
         struct put *put = put_at(link), *before = link->prev == &log->puts ? NULL : put_at(link->prev);
-        if (looked++ == CMDLOG_IN_FLIGHT_MAX || log->no_room)
+        if (looked++ == CMDLOG_IN_FLIGHT_MAX || log->out_of_space)
             break;
         if (put->call.channel != NULL || put->position != 0)
             continue;
         if (before != NULL && (put->disordered || (before->position == 0 &&
-                                                   (before->call.channel == NULL || !call_is_sent(&before->call)))))
+                                                   (before->call.channel == NULL || !grpc_call_is_sent(&before->call)))))
             break;
         put->disordered = false;
         if (now < put->retry) {
@@ -314,8 +325,8 @@ static uint64_t run(struct client_actor *actor, uint64_t now)
             break;
         }
         put->answered = false;
-        put->call.deadline = now + patience(log, put);
-        if (!client_call(log->client, WAY_APPEND, &put->call, now, &put->retry)) {
+        put->call.deadline = now + attempt_timeout(log, put);
+        if (!etcd_client_call(log->client, LANE_APPEND, &put->call, now, &put->retry)) {
             next = put->retry < next ? put->retry : next;
             break;
         }
@@ -328,8 +339,8 @@ static uint64_t run(struct client_actor *actor, uint64_t now)
 
 /* --- Submitting ----------------------------------------------------------------------------------------------------- */
 
-/* The part of `parts` from `at` on, `len` bytes, in pieces. Returns: how many pieces. */
-static size_t cut(const struct slice *parts, size_t count, size_t at, size_t len, struct slice *pieces)
+/* Selects `len` bytes of `parts` from offset `at` on, as `slices`. Returns: how many slices. */
+static size_t slice_part(const struct slice *parts, size_t count, size_t at, size_t len, struct slice *slices)
 {
     size_t made = 0;
     for (size_t i = 0; i < count && len > 0; i++) {
@@ -338,35 +349,35 @@ static size_t cut(const struct slice *parts, size_t count, size_t at, size_t len
             continue;
         }
         size_t here = parts[i].len - at < len ? parts[i].len - at : len;
-        pieces[made++] = slice_make(parts[i].data + at, here);
+        slices[made++] = slice_make(parts[i].data + at, here);
         len -= here;
         at = 0;
     }
     return made;
 }
 
-static void write_request(struct cmdlog_etcd *log, const struct envelope *envelope, const struct slice *pieces,
+static void write_request(struct cmdlog_etcd *log, const struct envelope *envelope, const struct slice *slices,
                           size_t count, size_t len, struct buf *request)
 {
     char head[ENVELOPE_BYTES];
     const struct etcd_range host = {.key = log->key_host, .keys_only = true},
                             own = {.key = log->key_log, .keys_only = true};
-    envelope_write(envelope, log->name, pieces, count, head);
+    envelope_write(envelope, log->name, slices, count, head);
     buf_reserve(request, len + 512 + 4 * log->keys.len);
-    call_frame(request);
+    grpc_frame_begin(request);
     etcd_compare_created(request, log->key_host, envelope->life);
     etcd_compare_version(request, log->key_log, envelope->number - 1);
     size_t begun = etcd_branch_put_begin(request, ETCD_THEN, log->key_log, ENVELOPE_BYTES + len);
     buf_append(request, head, ENVELOPE_BYTES);
     for (size_t i = 0; i < count; i++)
-        buf_slice(request, pieces[i]);
+        buf_slice(request, slices[i]);
     etcd_branch_put_end(request, begun);
     etcd_branch_range(request, ETCD_ELSE, &host);
     etcd_branch_range(request, ETCD_ELSE, &own);
-    call_frame_end(request);
+    grpc_frame_end(request);
 }
 
-static struct put *new_put(struct cmdlog_etcd *log, struct entry *entry, uint64_t number)
+static struct put *new_put(struct cmdlog_etcd *log, struct submission *entry, uint64_t number)
 {
     struct put *put = mem_zalloc(sizeof *put);
     put->log = log;
@@ -375,12 +386,12 @@ static struct put *new_put(struct cmdlog_etcd *log, struct entry *entry, uint64_
     put->number = number;
     put->request = BUF_INIT(BUF_UNLIMITED);
     put->answer = BUF_INIT(BUF_UNLIMITED);
-    put->call = (struct call){.path = ETCD_TXN, .context = put, .on_message = put_answered, .on_end = put_ended};
+    put->call = (struct grpc_call){.path = ETCD_TXN, .context = put, .on_message = put_answered, .on_end = put_ended};
     return put;
 }
 
-/* Returns: 0 with the lock held, when there is room for one more; else a code, without. */
-static int wait_for_room(struct cmdlog_etcd *log, uint64_t until)
+/* Waits for a free slot. Returns: 0 with the lock held; otherwise a code, without the lock. */
+static int wait_for_slot(struct cmdlog_etcd *log, uint64_t until)
 {
     int r = 0;
     pthread_mutex_lock(&log->lock);
@@ -391,7 +402,7 @@ static int wait_for_room(struct cmdlog_etcd *log, uint64_t until)
             r = CMDLOG_FENCED;
         else if (log->space.full)
             r = TL_ERR_NO_SPACE;
-        else if (log->under_way < CMDLOG_IN_FLIGHT_MAX)
+        else if (log->in_flight < CMDLOG_IN_FLIGHT_MAX)
             return 0;
         else if (clock_boot_us() >= until)
             r = CMDLOG_BUSY;
@@ -404,33 +415,33 @@ static int wait_for_room(struct cmdlog_etcd *log, uint64_t until)
 }
 
 static int submit(struct cmdlog_etcd *log, const struct slice *parts, size_t count, uint64_t until, unsigned waiters,
-                  struct entry **ret_entry)
+                  struct submission **ret_entry)
 {
     size_t len = 0;
     for (size_t i = 0; i < count; i++)
         len += parts[i].len;
     uint64_t submitted = clock_wall_us(), puts = (len + ENVELOPE_PART_BYTES - 1) / ENVELOPE_PART_BYTES;
-    int r = wait_for_room(log, until);
+    int r = wait_for_slot(log, until);
     if (r != 0)
         return r;
-    struct entry *entry = mem_zalloc(sizeof *entry);
-    struct slice *pieces = mem_alloc(count * sizeof *pieces);
+    struct submission *entry = mem_zalloc(sizeof *entry);
+    struct slice *slices = mem_alloc(count * sizeof *slices);
     entry->first = log->next_number;
     entry->last = entry->first + puts - 1;
     entry->waiters = waiters;
     list_append(&log->entries, &entry->link);
-    log->under_way++;
+    log->in_flight++;
     log->next_number = entry->last + 1;
     for (uint64_t i = 0; i < puts; i++) {
         size_t at = i * ENVELOPE_PART_BYTES, part_len = len - at < ENVELOPE_PART_BYTES ? len - at : ENVELOPE_PART_BYTES;
         struct put *put = new_put(log, entry, entry->first + i);
         struct envelope envelope = {log->life, put->number, submitted, (uint32_t)(i + 1), (uint32_t)puts};
-        size_t made = cut(parts, count, at, part_len, pieces);
-        write_request(log, &envelope, pieces, made, part_len, &put->request);
+        size_t made = slice_part(parts, count, at, part_len, slices);
+        write_request(log, &envelope, slices, made, part_len, &put->request);
         put->call.request = buf_as_slice(&put->request);
         list_append(&log->puts, &put->link);
     }
-    mem_free(pieces);
+    mem_free(slices);
     *ret_entry = entry;
     return 0;
 }
@@ -438,18 +449,18 @@ static int submit(struct cmdlog_etcd *log, const struct slice *parts, size_t cou
 int appender__submit(struct cmdlog *base, const struct slice *parts, size_t count, uint64_t until, uint64_t *ret_number)
 {
     struct cmdlog_etcd *log = cmdlog_etcd_of(base);
-    struct entry *entry;
+    struct submission *entry;
     int r = submit(log, parts, count, until, 0, &entry);
     if (r != 0)
         return r;
     *ret_number = entry->last;
     pthread_mutex_unlock(&log->lock);
-    client_wake(log->client);
+    etcd_client_wake(log->client);
     return 0;
 }
 
-/* Under the lock. */
-static int wait_for(struct cmdlog_etcd *log, struct entry *entry, uint64_t until, cmdlog_position *ret_position)
+/* Requires: the lock. */
+static int wait_for_outcome(struct cmdlog_etcd *log, struct submission *entry, uint64_t until, cmdlog_position *ret_position)
 {
     while (!entry->done && !log->closing && clock_boot_us() < until)
         (void)clock_wait(&log->changed, &log->lock, until);
@@ -458,17 +469,17 @@ static int wait_for(struct cmdlog_etcd *log, struct entry *entry, uint64_t until
     return entry->done ? entry->result : log->closing ? TL_ERR_STOPPED : CMDLOG_BUSY;
 }
 
-int appender__answer(struct cmdlog *base, uint64_t number, uint64_t until, cmdlog_position *ret_position)
+int appender__outcome(struct cmdlog *base, uint64_t number, uint64_t until, cmdlog_position *ret_position)
 {
     struct cmdlog_etcd *log = cmdlog_etcd_of(base);
     int r = TL_ERR_STOPPED;
     pthread_mutex_lock(&log->lock);
     for (struct list *link = log->entries.prev; link != &log->entries; link = link->prev) {
-        struct entry *entry = list_entry(link, struct entry, link);
+        struct submission *entry = list_entry(link, struct submission, link);
         if (entry->last != number)
             continue;
         entry->waiters++;
-        r = wait_for(log, entry, until, ret_position);
+        r = wait_for_outcome(log, entry, until, ret_position);
         entry->waiters--;
         break;
     }
@@ -479,36 +490,36 @@ int appender__answer(struct cmdlog *base, uint64_t number, uint64_t until, cmdlo
 int appender__append(struct cmdlog *base, const struct slice *parts, size_t count, cmdlog_position *ret_position)
 {
     struct cmdlog_etcd *log = cmdlog_etcd_of(base);
-    struct entry *entry;
+    struct submission *entry;
     int r = submit(log, parts, count, CMDLOG_FOREVER, 1, &entry);
     if (r != 0)
         return r;
-    client_wake(log->client);
-    r = wait_for(log, entry, CMDLOG_FOREVER, ret_position);
+    etcd_client_wake(log->client);
+    r = wait_for_outcome(log, entry, CMDLOG_FOREVER, ret_position);
     entry->waiters--;
     pthread_mutex_unlock(&log->lock);
     return r;
 }
 
-/* --- Life ----------------------------------------------------------------------------------------------------------- */
+/* --- Life cycle ----------------------------------------------------------------------------------------------------- */
 
 void appender__init(struct cmdlog_etcd *log)
 {
     list_init(&log->entries);
     list_init(&log->puts);
-    log->room_request = BUF_INIT(BUF_UNLIMITED);
-    log->appender.run = run;
-    list_append(&log->actors, &log->appender.link);
+    log->version_request = BUF_INIT(BUF_UNLIMITED);
+    log->appender_task.run = run;
+    list_append(&log->tasks, &log->appender_task.link);
 }
 
 void appender__deinit(struct cmdlog_etcd *log)
 {
-    channel_drop(&log->room_call);
-    buf_deinit(&log->room_request);
+    channel_drop(&log->version_call);
+    buf_deinit(&log->version_request);
     while (!list_empty(&log->puts))
         free_put(put_at(log->puts.next));
     while (!list_empty(&log->entries)) {
-        struct entry *entry = list_entry(log->entries.next, struct entry, link);
+        struct submission *entry = list_entry(log->entries.next, struct submission, link);
         list_remove(&entry->link);
         mem_free(entry);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One connection to a member of etcd; see channel.h. */
+/* A connection to a member of etcd; see channel.h. */
 #include "cmdlog/etcd/channel.h"
 
 #include <nghttp2/nghttp2.h>
@@ -13,11 +13,11 @@
 #include "cmdlog/etcd/transport.h"
 
 enum {
-    STREAM_WINDOW = 4 << 20, /* bytes that a member may send ahead for one call */
-    WINDOW = 64 << 20,       /* for all of a connection */
-    SEND_CHUNK = 128 << 10,  /* handed to the kernel at once */
+    STREAM_WINDOW = 4 << 20, /* flow-control window of a call, in bytes */
+    WINDOW = 64 << 20,       /* of the connection */
+    SEND_CHUNK = 128 << 10,  /* bytes of one send() */
     RECEIVE_CHUNK = 256 << 10,
-    TEXT_MAX = 512, /* bytes of what a member says went wrong */
+    TEXT_MAX = 512, /* bytes of an error text */
 };
 
 struct channel {
@@ -25,19 +25,19 @@ struct channel {
     nghttp2_session *session;
     char *authority;
     struct list calls;
-    struct buf out; /* what nghttp2 wants sent */
+    struct buf out; /* frames from nghttp2 to be sent */
     size_t out_sent;
-    uint64_t heard;
-    bool over;
-    char trouble[192];
+    uint64_t last_received;
+    bool closed;
+    char error[192];
 };
 
-void call_frame(struct buf *buf)
+void grpc_frame_begin(struct buf *buf)
 {
     buf_append(buf, "\0\0\0\0\0", 5);
 }
 
-void call_frame_end(struct buf *buf)
+void grpc_frame_end(struct buf *buf)
 {
     REQUIRE(buf->len >= 5 && buf->len - 5 <= UINT32_MAX);
     uint32_t len = (uint32_t)(buf->len - 5);
@@ -47,16 +47,16 @@ void call_frame_end(struct buf *buf)
     buf_overwrite(buf, 1, bytes, sizeof bytes);
 }
 
-static void set_trouble(struct channel *channel, const char *what)
+static void set_error(struct channel *channel, const char *what)
 {
-    channel->over = true;
-    if (channel->trouble[0] == '\0')
-        snprintf(channel->trouble, sizeof channel->trouble, "%s", what);
+    channel->closed = true;
+    if (channel->error[0] == '\0')
+        snprintf(channel->error, sizeof channel->error, "%s", what);
 }
 
-/* --- What nghttp2 tells -------------------------------------------------------------------------------------------- */
+/* --- Callbacks of nghttp2 ------------------------------------------------------------------------------------------ */
 
-static struct call *call_of(nghttp2_session *session, int32_t stream)
+static struct grpc_call *call_of(nghttp2_session *session, int32_t stream)
 {
     return nghttp2_session_get_stream_user_data(session, stream);
 }
@@ -69,7 +69,7 @@ static int hex(char c)
                                   : -1;
 }
 
-/* grpc-message has what is no plain ASCII as %XX. */
+/* Appends the value of grpc-message, in which %XX encodes a byte. */
 static void put_text(struct buf *text, struct slice value)
 {
     for (size_t i = 0; i < value.len; i++) {
@@ -85,7 +85,7 @@ static void put_text(struct buf *text, struct slice value)
 static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name, size_t name_len,
                      const uint8_t *value, size_t value_len, uint8_t flags, void *context)
 {
-    struct call *call = call_of(session, frame->hd.stream_id);
+    struct grpc_call *call = call_of(session, frame->hd.stream_id);
     struct slice what = slice_make(name, name_len), is = slice_make(value, value_len);
     uint64_t number;
     (void)flags;
@@ -103,19 +103,19 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
     return 0;
 }
 
-/* Gives the member room for what was taken. */
-static void give_room(struct call *call)
+/* Returns the received bytes to the flow-control window, unless the call is throttled. */
+static void update_window(struct grpc_call *call)
 {
     nghttp2_session *session = call->channel->session;
-    if (call->throttled || call->withheld == 0)
+    if (call->throttled || call->unconsumed == 0)
         return;
-    if (nghttp2_session_consume_stream(session, call->stream, call->withheld) != 0)
-        set_trouble(call->channel, "no memory for HTTP/2");
-    call->withheld = 0;
+    if (nghttp2_session_consume_stream(session, call->stream, call->unconsumed) != 0)
+        set_error(call->channel, "no memory for HTTP/2");
+    call->unconsumed = 0;
 }
 
-/* Returns: 0; -1: the stream is no gRPC. */
-static int take_bytes(struct call *call, struct slice bytes)
+/* Assembles messages from the bytes of a stream. Returns: 0; -1: they are not gRPC. */
+static int take_bytes(struct grpc_call *call, struct slice bytes)
 {
     while (bytes.len > 0) {
         if (call->prefix_len < sizeof call->prefix) {
@@ -140,7 +140,6 @@ static int take_bytes(struct call *call, struct slice bytes)
             call->on_message(call, &call->message);
         }
     }
-    /* An empty message ends with its prefix, behind which nothing need come. */
     return 0;
 }
 
@@ -148,42 +147,42 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream, cons
                    void *context)
 {
     struct channel *channel = context;
-    struct call *call = call_of(session, stream);
+    struct grpc_call *call = call_of(session, stream);
     (void)flags;
     if (nghttp2_session_consume_connection(session, len) != 0)
         return NGHTTP2_ERR_CALLBACK_FAILURE;
     if (call == NULL)
         return nghttp2_session_consume_stream(session, stream, len) == NGHTTP2_ERR_NOMEM ? NGHTTP2_ERR_CALLBACK_FAILURE
                                                                                          : 0;
-    call->withheld += len;
+    call->unconsumed += len;
     if (take_bytes(call, slice_make(data, len)) != 0) {
-        set_trouble(channel, "an answer is no gRPC");
+        set_error(channel, "an answer is no gRPC");
         return NGHTTP2_ERR_CALLBACK_FAILURE;
     }
     if (call->channel != NULL)
-        give_room(call);
+        update_window(call);
     return 0;
 }
 
-static void release(struct call *call)
+static void release(struct grpc_call *call)
 {
     list_remove(&call->link);
     call->channel = NULL;
     buf_deinit(&call->message);
 }
 
-static void end_call(struct call *call, int status, struct slice text)
+static void end_call(struct grpc_call *call, int status, struct slice text)
 {
-    struct buf said = call->text;
+    struct buf status_text = call->text;
     call->text = BUF_INIT(TEXT_MAX);
     release(call);
-    call->on_end(call, status, text.len > 0 ? text : buf_as_slice(&said));
-    buf_deinit(&said);
+    call->on_end(call, status, text.len > 0 ? text : buf_as_slice(&status_text));
+    buf_deinit(&status_text);
 }
 
 static int on_stream_close(nghttp2_session *session, int32_t stream, uint32_t code, void *context)
 {
-    struct call *call = call_of(session, stream);
+    struct grpc_call *call = call_of(session, stream);
     (void)context;
     if (call == NULL)
         return 0;
@@ -195,25 +194,25 @@ static int on_stream_close(nghttp2_session *session, int32_t stream, uint32_t co
     return 0;
 }
 
-static ssize_t read_request(nghttp2_session *session, int32_t stream, uint8_t *room, size_t len, uint32_t *flags,
+static ssize_t read_request(nghttp2_session *session, int32_t stream, uint8_t *buffer, size_t len, uint32_t *flags,
                             nghttp2_data_source *source, void *context)
 {
-    struct call *call = call_of(session, stream);
+    struct grpc_call *call = call_of(session, stream);
     if (call == NULL)
-        return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE; /* dropped; the stream is reset */
+        return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE; /* dropped; the stream will be reset */
     size_t left = call->request.len - call->sent, now = left < len ? left : len;
     (void)source;
     (void)context;
-    if (now == 0 && call->stays_open)
-        return NGHTTP2_ERR_DEFERRED; /* for good: a stream of ours asks once */
-    memcpy(room, call->request.data + call->sent, now);
+    if (now == 0 && call->is_stream)
+        return NGHTTP2_ERR_DEFERRED; /* never resumed: a stream has one request */
+    memcpy(buffer, call->request.data + call->sent, now);
     call->sent += now;
-    if (call_is_sent(call) && !call->stays_open)
+    if (grpc_call_is_sent(call) && !call->is_stream)
         *flags |= NGHTTP2_DATA_FLAG_EOF;
     return (ssize_t)now;
 }
 
-/* As in base/alloc.h. */
+/* Ends the process, as base/alloc.h does. */
 static _Noreturn void out_of_memory(void)
 {
     static const char text[] = "tidelock: out of memory\n";
@@ -253,7 +252,7 @@ struct channel *channel_open(struct transport *transport, const char *authority)
     channel->session = new_session(channel);
     if (nghttp2_submit_settings(channel->session, NGHTTP2_FLAG_NONE, settings, 2) != 0 ||
         nghttp2_session_set_local_window_size(channel->session, NGHTTP2_FLAG_NONE, 0, WINDOW) != 0)
-        set_trouble(channel, "no memory for HTTP/2");
+        set_error(channel, "no memory for HTTP/2");
     return channel;
 }
 
@@ -261,10 +260,10 @@ void channel_close(struct channel *channel, const char *why)
 {
     if (channel == NULL)
         return;
-    /* Owners may begin other calls, but not here any more. */
-    channel->over = true;
+    /* Callbacks that start other calls must not use this channel. */
+    channel->closed = true;
     while (!list_empty(&channel->calls))
-        end_call(list_entry(channel->calls.next, struct call, link), CALL_LOST, slice_from(why));
+        end_call(list_entry(channel->calls.next, struct grpc_call, link), CALL_LOST, slice_from(why));
     nghttp2_session_del(channel->session);
     transport_close(channel->transport);
     buf_deinit(&channel->out);
@@ -278,7 +277,7 @@ static nghttp2_nv header(const char *name, const char *value)
                         NGHTTP2_NV_FLAG_NO_COPY_NAME};
 }
 
-bool channel_call(struct channel *channel, struct call *call)
+bool channel_call(struct channel *channel, struct grpc_call *call)
 {
     nghttp2_nv headers[] = {
         header(":method", "POST"),        header(":scheme", "http"),
@@ -286,44 +285,44 @@ bool channel_call(struct channel *channel, struct call *call)
         header("te", "trailers"),         header("content-type", "application/grpc"),
         header("user-agent", "tidelock"), header("hasleader", "true"),
     };
-    size_t count = sizeof headers / sizeof headers[0] - !call->wants_leader;
+    size_t count = sizeof headers / sizeof headers[0] - !call->requires_leader;
     nghttp2_data_provider provider = {.read_callback = read_request};
     REQUIRE(call->channel == NULL && call->on_message != NULL && call->on_end != NULL);
-    if (channel->over)
+    if (channel->closed)
         return false;
-    call->sent = call->prefix_len = call->withheld = 0;
+    call->sent = call->prefix_len = call->unconsumed = 0;
     call->throttled = call->has_status = false;
     call->status = GRPC_UNKNOWN;
     call->message = BUF_INIT(CHANNEL_MESSAGE_MAX);
     call->text = BUF_INIT(TEXT_MAX);
     call->stream = nghttp2_submit_request(channel->session, NULL, headers, count, &provider, call);
     if (call->stream < 0) {
-        set_trouble(channel, nghttp2_strerror(call->stream));
+        set_error(channel, nghttp2_strerror(call->stream));
         return false;
     }
-    call->begun = clock_boot_us();
+    call->started = clock_boot_us();
     call->channel = channel;
     list_append(&channel->calls, &call->link);
     return true;
 }
 
-void channel_drop(struct call *call)
+void channel_drop(struct grpc_call *call)
 {
     struct channel *channel = call->channel;
     if (channel == NULL)
         return;
     nghttp2_session_set_stream_user_data(channel->session, call->stream, NULL);
     if (nghttp2_submit_rst_stream(channel->session, NGHTTP2_FLAG_NONE, call->stream, NGHTTP2_CANCEL) != 0)
-        set_trouble(channel, "no memory for HTTP/2");
+        set_error(channel, "no memory for HTTP/2");
     buf_deinit(&call->text);
     release(call);
 }
 
-void channel_throttle(struct call *call, bool throttled)
+void channel_throttle(struct grpc_call *call, bool throttled)
 {
     call->throttled = throttled;
     if (call->channel != NULL)
-        give_room(call);
+        update_window(call);
 }
 
 int channel_fd(const struct channel *channel)
@@ -331,9 +330,9 @@ int channel_fd(const struct channel *channel)
     return transport_fd(channel->transport);
 }
 
-short channel_wants(struct channel *channel)
+short channel_poll_events(struct channel *channel)
 {
-    return transport_wants(channel->transport,
+    return transport_poll_events(channel->transport,
                            channel->out.len > channel->out_sent || nghttp2_session_want_write(channel->session));
 }
 
@@ -345,7 +344,7 @@ static int fill(struct channel *channel)
     while (channel->out.len < SEND_CHUNK) {
         ssize_t len = nghttp2_session_mem_send(channel->session, &bytes);
         if (len < 0) {
-            set_trouble(channel, nghttp2_strerror((int)len));
+            set_error(channel, nghttp2_strerror((int)len));
             return tl_trace(TL_ERR_IO);
         }
         if (len == 0)
@@ -365,7 +364,7 @@ static int write_out(struct channel *channel)
         long sent = transport_send(channel->transport, channel->out.data + channel->out_sent,
                                    channel->out.len - channel->out_sent);
         if (sent < 0) {
-            set_trouble(channel, transport_trouble(channel->transport));
+            set_error(channel, transport_error(channel->transport));
             return tl_trace(TL_ERR_IO);
         }
         if (sent == 0)
@@ -379,15 +378,15 @@ static int read_in(struct channel *channel)
     static _Thread_local char bytes[RECEIVE_CHUNK];
     long received = transport_receive(channel->transport, bytes, sizeof bytes);
     if (received < 0) {
-        set_trouble(channel, transport_trouble(channel->transport));
+        set_error(channel, transport_error(channel->transport));
         return tl_trace(TL_ERR_IO);
     }
     if (received == 0)
         return 0;
-    channel->heard = clock_boot_us();
+    channel->last_received = clock_boot_us();
     ssize_t taken = nghttp2_session_mem_recv(channel->session, (const uint8_t *)bytes, (size_t)received);
     if (taken < 0) {
-        set_trouble(channel, nghttp2_strerror((int)taken));
+        set_error(channel, nghttp2_strerror((int)taken));
         return tl_trace(TL_ERR_IO);
     }
     return 0;
@@ -401,18 +400,18 @@ int channel_work(struct channel *channel, short events)
     if (r == 0)
         r = write_out(channel);
     if (r == 0 && !nghttp2_session_want_read(channel->session) && !nghttp2_session_want_write(channel->session))
-        set_trouble(channel, "the member ended the connection");
-    return channel->over ? tl_trace(TL_ERR_IO) : r;
+        set_error(channel, "the member ended the connection");
+    return channel->closed ? tl_trace(TL_ERR_IO) : r;
 }
 
-const char *channel_trouble(const struct channel *channel)
+const char *channel_error(const struct channel *channel)
 {
-    return channel->trouble;
+    return channel->error;
 }
 
-uint64_t channel_heard(const struct channel *channel)
+uint64_t channel_last_received(const struct channel *channel)
 {
-    return channel->heard;
+    return channel->last_received;
 }
 
 struct list *channel_calls(struct channel *channel)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One connection to a member of etcd: gRPC calls over HTTP/2 (nghttp2), any number at once. It never blocks. All of it is one thread's.
+ * A connection to a member of etcd: concurrent gRPC calls over HTTP/2 (nghttp2). Never blocks; used
+ * by one thread only.
  */
 #ifndef TL_CMDLOG_ETCD_CHANNEL_H
 #define TL_CMDLOG_ETCD_CHANNEL_H
@@ -23,79 +24,92 @@ enum {
     GRPC_OUT_OF_RANGE = 11,
     GRPC_INTERNAL = 13,
     GRPC_UNAVAILABLE = 14,
-    CALL_LOST = -1, /* no answer, and none will come: the connection broke, or the deadline passed */
+    CALL_LOST = -1, /* ended without a gRPC status: the connection broke, or the deadline passed */
 };
 
-enum { CHANNEL_MESSAGE_MAX = 64 << 20 }; /* bytes of a message that is taken */
+enum { CHANNEL_MESSAGE_MAX = 64 << 20 }; /* bytes of a received message */
 
 /*
- * A call, in memory of who makes it, which stays as it is until on_end() or channel_drop(). Both functions are called by
- * channel_work() and must not close the channel or call channel_work(); they may begin calls. on_end() comes last, once.
+ * A call, in the caller's memory, which must stay unchanged until on_end() or channel_drop().
+ * channel_work() and channel_close() call both functions. They may start calls, but must not close
+ * the channel or call channel_work().
  */
-struct call {
+struct grpc_call {
     const char *path;
-    struct slice request; /* as call_frame() makes it */
-    bool stays_open;      /* a stream of answers, until it is dropped */
-    bool wants_leader;    /* ends when the member has no leader */
-    uint64_t deadline;    /* of clock_boot_us(), kept by the client; UINT64_MAX: none */
+    struct slice request; /* between grpc_frame_begin() and grpc_frame_end() */
+    bool is_stream;       /* a stream of messages, until it is dropped */
+    bool requires_leader; /* ends if the member loses its leader */
+    uint64_t deadline;    /* of clock_boot_us(), enforced by client.c; UINT64_MAX: none */
     void *context;
-    /* A message came, whose bytes may be taken by buf_detach(). It must not drop the call. */
-    void (*on_message)(struct call *call, struct buf *message);
-    void (*on_end)(struct call *call, int status, struct slice text);
+    /* Receives a message; buf_detach() may take its bytes. It must not drop the call. */
+    void (*on_message)(struct grpc_call *call, struct buf *message);
+    /*
+     * Called once, last, with a gRPC status or CALL_LOST and the reason, which need not outlive it.
+     */
+    void (*on_end)(struct grpc_call *call, int status, struct slice text);
 
-    /* The channel's own. */
+    /* Private to the channel. */
     struct list link;
-    struct channel *channel; /* NULL: not under way */
+    struct channel *channel; /* NULL: not in progress */
     int32_t stream;
-    size_t sent;    /* bytes of `request` */
-    uint64_t begun; /* of clock_boot_us() */
-    char prefix[5];
+    size_t sent;      /* bytes of `request` */
+    uint64_t started; /* of clock_boot_us() */
+    char prefix[5];   /* of the message being received: compression flag, length */
     size_t prefix_len;
-    size_t expected;
+    size_t expected; /* bytes of the message being received */
     struct buf message;
-    size_t withheld; /* bytes that came and for which the member was given no new room */
+    size_t unconsumed; /* bytes received that have not been returned to the flow-control window */
     bool throttled;
     int status;
     bool has_status;
     struct buf text;
 };
 
-/* Whether all of the request is on its way. */
-static inline bool call_is_sent(const struct call *call)
+/* Returns: whether the whole request has been handed to nghttp2. */
+static inline bool grpc_call_is_sent(const struct grpc_call *call)
 {
     return call->sent == call->request.len;
 }
 
-/* Begins a request in an empty buffer, to which its message is appended then; call_frame_end() says that it is whole. */
-void call_frame(struct buf *buf);
-void call_frame_end(struct buf *buf);
+/*
+ * Starts a request in an empty buffer. The caller appends its message, then calls grpc_frame_end().
+ */
+void grpc_frame_begin(struct buf *buf);
+void grpc_frame_end(struct buf *buf);
 
-/* Takes the transport; `authority` is HOST:PORT. Owns: the caller; channel_close(). */
+/*
+ * Opens a channel over `transport`, which it owns; `authority` is HOST:PORT. Owns: the caller;
+ * channel_close().
+ */
 struct channel *channel_open(struct transport *transport, const char *authority);
 
-/* Ends all calls as lost. */
+/* Ends all calls with CALL_LOST and the text `why`, and frees the channel; NULL is allowed. */
 void channel_close(struct channel *channel, const char *why);
 
-/* Begins a call. Returns: false: the connection takes no more. */
-bool channel_call(struct channel *channel, struct call *call) TL_MUST_USE;
+/* Starts a call. Returns: false: the connection accepts no more calls. */
+bool channel_call(struct channel *channel, struct grpc_call *call) TL_MUST_USE;
 
-/* Ends a call without a word to its owner. Fine where it is not under way. */
-void channel_drop(struct call *call);
+/* Cancels a call; its on_end() is not called. No effect if the call is not in progress. */
+void channel_drop(struct grpc_call *call);
 
-/* While a call is throttled, no more than a window (4 MiB) of what the member sends for it is taken. */
-void channel_throttle(struct call *call, bool throttled);
+/* While a call is throttled, the member can send at most a flow-control window (4 MiB) more. */
+void channel_throttle(struct grpc_call *call, bool throttled);
 
 int channel_fd(const struct channel *channel);
-/* Returns: what poll() is to wait for. */
-short channel_wants(struct channel *channel);
+/* Returns: the events to wait for with poll(). */
+short channel_poll_events(struct channel *channel);
 
-/* Reads and writes what can be. Returns: 0; TL_ERR_IO: it is over, channel_trouble() says why. */
+/*
+ * Reads and writes without blocking. Returns: 0; TL_ERR_IO: the connection has failed,
+ * channel_error() says why.
+ */
 int channel_work(struct channel *channel, short events) TL_MUST_USE;
-const char *channel_trouble(const struct channel *channel);
+const char *channel_error(const struct channel *channel);
 
-/* When anything was heard last, of clock_boot_us(); 0: nothing yet. */
-uint64_t channel_heard(const struct channel *channel);
+/* Returns: the time when bytes were last received, of clock_boot_us(); 0: never. */
+uint64_t channel_last_received(const struct channel *channel);
 
+/* Returns: the calls in progress. */
 struct list *channel_calls(struct channel *channel);
 
 #endif

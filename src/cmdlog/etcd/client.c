@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A client of etcd; see client.h. */
+/* A client of an etcd cluster; see client.h. */
 #include "cmdlog/etcd/client.h"
 
 #include <netdb.h>
@@ -20,95 +20,95 @@
 
 enum {
     MEMBERS_MAX = 16,
-    CONNECT_US = 1000000, /* until a connection must have said something */
-    ASK_US = 1000000,     /* until a question is asked again */
-    QUIET_US = 1000000,   /* a way that is waited on must be heard that often, else it is probed */
-    PROBE_US = 1500000,   /* and then must answer within this */
-    PAUSE_MIN_US = 20000, /* between attempts, when all members have failed once */
-    PAUSE_MAX_US = 1000000,
-    TROUBLE_MAX = 512,
+    CONNECT_US = 1000000, /* a new connection must deliver its first bytes within this */
+    REQUEST_US = 1000000, /* a request is sent again after this, doubled each time */
+    IDLE_US = 1000000,    /* a lane with calls is probed after this time without input */
+    PROBE_US = 1500000,   /* timeout of a probe */
+    RETRY_MIN_US = 20000, /* pause after all members have failed once */
+    RETRY_MAX_US = 1000000,
+    ERROR_TEXT_MAX = 512,
     PREFIX_MAX = 512,
 };
 
-struct member {
+struct etcd_member {
     char *authority;
     struct transport_target targets[4];
     size_t target_count, target;
 };
 
-struct way {
+struct lane {
     struct channel *channel;
-    size_t member;     /* index */
-    unsigned failures; /* in a row */
-    uint64_t retry;    /* no connection before */
+    size_t member;     /* index into client->members */
+    unsigned failures; /* consecutive */
+    uint64_t retry;    /* no connection attempt before this time */
     uint64_t opened;
-    const char *give_up; /* why, when it is to be closed */
-    struct call probe;
+    const char *failure; /* why the connection is to be closed; NULL: it is not */
+    struct grpc_call probe;
     struct buf probe_request;
 };
 
-struct client {
+struct etcd_client {
     pthread_t thread;
-    pthread_mutex_t lock; /* of `asks`, `trouble` */
-    pthread_mutex_t trouble_lock;
+    pthread_mutex_t lock; /* guards `requests` */
+    pthread_mutex_t error_lock;
     int wake_fd;
     bool started;
     atomic_bool stopping;
-    struct member members[MEMBERS_MAX];
+    struct etcd_member members[MEMBERS_MAX];
     size_t member_count;
-    struct way ways[WAY_COUNT];
-    struct list *actors;
-    struct list asks;
-    uint64_t cluster; /* the thread's */
+    struct lane lanes[LANE_COUNT];
+    struct list *tasks;
+    struct list requests;
+    uint64_t cluster; /* identity of the etcd cluster; 0: unknown; the client thread's */
     atomic_uint_fast64_t connections;
-    struct buf trouble;
+    struct buf last_error;
 };
 
-struct ask {
+struct pending_request {
     struct list link;
-    enum client_way way;
-    struct call call; /* first of what the thread uses */
-    struct client *client;
+    enum etcd_client_lane lane;
+    struct grpc_call call; /* with all below, the client thread's until `done` */
+    struct etcd_client *client;
     uint64_t until;
     uint64_t retry;
-    uint64_t patience;
+    uint64_t timeout;
     struct buf answer;
     bool answered;
     bool done;
     int result;
     int status;
-    pthread_cond_t settled;
+    pthread_cond_t finished;
 };
 
-/* --- Trouble ------------------------------------------------------------------------------------------------------- */
+/* --- The last error ------------------------------------------------------------------------------------------------ */
 
-void client_note(struct client *client, const char *format, ...)
+void etcd_client_set_error(struct etcd_client *client, const char *format, ...)
 {
-    char text[TROUBLE_MAX];
+    char text[ERROR_TEXT_MAX];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    pthread_mutex_lock(&client->trouble_lock);
-    buf_clear(&client->trouble);
-    buf_append(&client->trouble, text, strlen(text));
-    pthread_mutex_unlock(&client->trouble_lock);
+    pthread_mutex_lock(&client->error_lock);
+    buf_clear(&client->last_error);
+    buf_append(&client->last_error, text, strlen(text));
+    pthread_mutex_unlock(&client->error_lock);
 }
 
-char *client_trouble(struct client *client)
+char *etcd_client_last_error(struct etcd_client *client)
 {
-    pthread_mutex_lock(&client->trouble_lock);
-    char *text = mem_strdup(client->trouble.len > 0 ? client->trouble.data : "", client->trouble.len);
-    pthread_mutex_unlock(&client->trouble_lock);
+    pthread_mutex_lock(&client->error_lock);
+    char *text = mem_strdup(client->last_error.len > 0 ? client->last_error.data : "", client->last_error.len);
+    pthread_mutex_unlock(&client->error_lock);
     return text;
 }
 
-uint64_t client_connections(struct client *client)
+uint64_t etcd_client_connections(struct etcd_client *client)
 {
     return atomic_load(&client->connections);
 }
 
-bool client_may_retry(int status, struct slice text)
+bool etcd_client_may_retry(int status, struct slice text)
 {
     switch (status) {
     case CALL_LOST:
@@ -117,90 +117,93 @@ bool client_may_retry(int status, struct slice text)
     case GRPC_DEADLINE_EXCEEDED:
     case GRPC_INTERNAL:
     case GRPC_UNAVAILABLE: return true;
-    case GRPC_RESOURCE_EXHAUSTED: /* too many requests at once, or no space */
+    case GRPC_RESOURCE_EXHAUSTED: /* rate limit, or no space */
         return memmem(text.data, text.len, "space", 5) == NULL;
     default: return false;
     }
 }
 
-bool client_knows(struct client *client, struct slice reply)
+bool etcd_client_same_cluster(struct etcd_client *client, struct slice reply)
 {
     struct etcd_header header;
     if (etcd_read_header(reply, &header) != 0) {
-        client_note(client, "etcd's answer cannot be read");
+        etcd_client_set_error(client, "etcd's answer cannot be read");
         return false;
     }
     if (client->cluster == 0)
         client->cluster = header.cluster;
-    if (header.cluster == client->cluster || header.cluster == 0) /* some answers of 3.4 do not say it */
+    if (header.cluster == client->cluster || header.cluster == 0) /* some replies of 3.4 omit it */
         return true;
-    client_note(client, "a member of etcd belongs to another cluster (%lx) than the first (%lx)",
+    etcd_client_set_error(client, "a member of etcd belongs to another cluster (%lx) than the first (%lx)",
                 (unsigned long)header.cluster, (unsigned long)client->cluster);
     return false;
 }
 
-/* --- Ways ---------------------------------------------------------------------------------------------------------- */
+/* --- Lanes --------------------------------------------------------------------------------------------------------- */
 
-void client_fail(struct client *client, enum client_way way, const char *why)
+void etcd_client_fail_lane(struct etcd_client *client, enum etcd_client_lane lane, const char *why)
 {
-    if (client->ways[way].give_up == NULL)
-        client->ways[way].give_up = why;
+    if (client->lanes[lane].failure == NULL)
+        client->lanes[lane].failure = why;
 }
 
-/* All members are tried at once, one after the other; when all have failed there is a pause, longer each time. */
-static void close_way(struct client *client, struct way *way, const char *why, uint64_t now)
+/*
+ * Closes the lane's connection and selects the next member. Members are tried without a pause until
+ * all have failed; then pauses grow with each round.
+ */
+static void close_lane(struct etcd_client *client, struct lane *lane, const char *why, uint64_t now)
 {
-    struct channel *channel = way->channel;
-    struct member *member = &client->members[way->member];
-    char text[TROUBLE_MAX];
-    snprintf(text, sizeof text, "%s", why); /* it may be the channel's own */
-    client_note(client, "etcd at %s: %s", member->authority, text);
-    way->channel = NULL;
-    way->give_up = NULL;
-    way->failures++;
-    uint64_t rounds = way->failures / client->member_count, pause = 0;
+    struct channel *channel = lane->channel;
+    struct etcd_member *member = &client->members[lane->member];
+    char text[ERROR_TEXT_MAX];
+    snprintf(text, sizeof text, "%s", why); /* a copy: `why` may be the channel's own text */
+    etcd_client_set_error(client, "etcd at %s: %s", member->authority, text);
+    lane->channel = NULL;
+    lane->failure = NULL;
+    lane->failures++;
+    uint64_t rounds = lane->failures / client->member_count, pause = 0;
     if (rounds > 0)
-        pause = rounds > 6 ? PAUSE_MAX_US : PAUSE_MIN_US << (rounds - 1);
-    way->retry = now + (pause > PAUSE_MAX_US ? PAUSE_MAX_US : pause);
+        pause = rounds > 6 ? RETRY_MAX_US : RETRY_MIN_US << (rounds - 1);
+    lane->retry = now + (pause > RETRY_MAX_US ? RETRY_MAX_US : pause);
     if (++member->target >= member->target_count)
         member->target = 0;
-    way->member = (way->member + 1) % client->member_count;
+    lane->member = (lane->member + 1) % client->member_count;
     channel_close(channel, text);
 }
 
-static bool open_way(struct client *client, struct way *way, uint64_t now)
+static bool open_lane(struct etcd_client *client, struct lane *lane, uint64_t now)
 {
-    struct member *member = &client->members[way->member];
+    struct etcd_member *member = &client->members[lane->member];
     struct transport *transport = transport_open(&member->targets[member->target]);
     if (transport == NULL) {
-        close_way(client, way, "no socket", now);
+        close_lane(client, lane, "no socket", now);
         return false;
     }
-    way->channel = channel_open(transport, member->authority);
-    way->opened = now;
+    lane->channel = channel_open(transport, member->authority);
+    lane->opened = now;
     atomic_fetch_add(&client->connections, 1);
     return true;
 }
 
-bool client_call(struct client *client, enum client_way which, struct call *call, uint64_t now, uint64_t *ret_retry)
+bool etcd_client_call(struct etcd_client *client, enum etcd_client_lane which, struct grpc_call *call, uint64_t now, uint64_t *ret_retry)
 {
-    struct way *way = &client->ways[which];
-    *ret_retry = way->retry > now ? way->retry : now + PAUSE_MIN_US;
-    if (way->give_up != NULL || (way->channel == NULL && (now < way->retry || !open_way(client, way, now))))
+    struct lane *lane = &client->lanes[which];
+    *ret_retry = lane->retry > now ? lane->retry : now + RETRY_MIN_US;
+    if (lane->failure != NULL || (lane->channel == NULL && (now < lane->retry || !open_lane(client, lane, now))))
         return false;
-    if (channel_call(way->channel, call))
+    if (channel_call(lane->channel, call))
         return true;
-    client_fail(client, which, channel_trouble(way->channel));
+    etcd_client_fail_lane(client, which, channel_error(lane->channel));
     return false;
 }
 
-static void probe_answered(struct call *call, struct buf *message)
+static void probe_answered(struct grpc_call *call, struct buf *message)
 {
     (void)call;
     (void)message;
 }
 
-static void probe_ended(struct call *call, int status, struct slice text)
+static void probe_ended(struct grpc_call *call, int status, struct slice text)
 {
     (void)call;
     (void)status;
@@ -208,185 +211,186 @@ static void probe_ended(struct call *call, int status, struct slice text)
 }
 
 /*
- * A member that stands still, or cannot be reached any more, says nothing, which a watch that has nothing to tell does, too: so it is asked
- * something. HTTP/2's own ping would do, but etcd's gRPC takes more than one in five seconds for an attack.
+ * Probes a silent connection with a request. A stalled or unreachable member is silent, but so is a
+ * watch without events. HTTP/2's ping would serve, but etcd's gRPC takes more than one in five
+ * seconds as an attack.
  */
-static uint64_t probe(struct client *client, struct way *way, uint64_t now)
+static uint64_t probe(struct etcd_client *client, struct lane *lane, uint64_t now)
 {
-    uint64_t heard = channel_heard(way->channel), quiet = (heard > way->opened ? heard : way->opened) + QUIET_US;
-    if (list_empty(channel_calls(way->channel)) || way->probe.channel != NULL)
+    uint64_t heard = channel_last_received(lane->channel), quiet = (heard > lane->opened ? heard : lane->opened) + IDLE_US;
+    if (list_empty(channel_calls(lane->channel)) || lane->probe.channel != NULL)
         return UINT64_MAX;
     if (now < quiet)
         return quiet;
-    way->probe.path = ETCD_RANGE;
-    way->probe.request = buf_as_slice(&way->probe_request);
-    way->probe.deadline = now + PROBE_US;
-    way->probe.on_message = probe_answered;
-    way->probe.on_end = probe_ended;
-    if (!channel_call(way->channel, &way->probe))
-        client_fail(client, (enum client_way)(way - client->ways), channel_trouble(way->channel));
-    return way->probe.deadline;
+    lane->probe.path = ETCD_RANGE;
+    lane->probe.request = buf_as_slice(&lane->probe_request);
+    lane->probe.deadline = now + PROBE_US;
+    lane->probe.on_message = probe_answered;
+    lane->probe.on_end = probe_ended;
+    if (!channel_call(lane->channel, &lane->probe))
+        etcd_client_fail_lane(client, (enum etcd_client_lane)(lane - client->lanes), channel_error(lane->channel));
+    return lane->probe.deadline;
 }
 
-/* A call that has no answer in time, or a connection that says nothing, gives its way up. Returns: when to look again. */
-static uint64_t watch_way(struct client *client, struct way *way, uint64_t now)
+/* Fails the lane if a call or the connection has timed out. Returns: when to check again. */
+static uint64_t check_lane(struct etcd_client *client, struct lane *lane, uint64_t now)
 {
     uint64_t next = UINT64_MAX, connected;
-    if (way->channel == NULL)
+    if (lane->channel == NULL)
         return next;
-    if (way->give_up != NULL) {
-        close_way(client, way, way->give_up, now);
+    if (lane->failure != NULL) {
+        close_lane(client, lane, lane->failure, now);
         return now;
     }
-    if (channel_heard(way->channel) == 0) {
-        connected = way->opened + CONNECT_US;
+    if (channel_last_received(lane->channel) == 0) {
+        connected = lane->opened + CONNECT_US;
         if (now >= connected)
-            client_fail(client, (enum client_way)(way - client->ways), "it says nothing");
+            etcd_client_fail_lane(client, (enum etcd_client_lane)(lane - client->lanes), "it says nothing");
         next = connected;
     } else {
-        way->failures = 0;
-        next = probe(client, way, now);
+        lane->failures = 0;
+        next = probe(client, lane, now);
     }
-    list_for_each(link, channel_calls(way->channel))
+    list_for_each(link, channel_calls(lane->channel))
     {
-        struct call *call = list_entry(link, struct call, link);
+        struct grpc_call *call = list_entry(link, struct grpc_call, link);
         if (now >= call->deadline)
-            client_fail(client, (enum client_way)(way - client->ways), "no answer in time");
+            etcd_client_fail_lane(client, (enum etcd_client_lane)(lane - client->lanes), "no answer in time");
         next = call->deadline < next ? call->deadline : next;
     }
-    return way->give_up != NULL ? now : next;
+    return lane->failure != NULL ? now : next;
 }
 
-/* --- Questions of other threads ---------------------------------------------------------------------------------------- */
+/* --- Requests of other threads ----------------------------------------------------------------------------------------- */
 
-/* Under the lock. */
-static void settle(struct ask *ask, int result)
+/* Requires: the lock. */
+static void finish_request(struct pending_request *pending, int result)
 {
-    ask->done = true;
-    ask->result = result;
-    if (list_linked(&ask->link))
-        list_remove(&ask->link);
-    pthread_cond_signal(&ask->settled);
+    pending->done = true;
+    pending->result = result;
+    if (list_linked(&pending->link))
+        list_remove(&pending->link);
+    pthread_cond_signal(&pending->finished);
 }
 
-static void ask_answered(struct call *call, struct buf *message)
+static void request_answered(struct grpc_call *call, struct buf *message)
 {
-    struct ask *ask = call->context;
-    buf_clear(&ask->answer);
-    buf_slice(&ask->answer, buf_as_slice(message));
-    ask->answered = true;
+    struct pending_request *pending = call->context;
+    buf_clear(&pending->answer);
+    buf_slice(&pending->answer, buf_as_slice(message));
+    pending->answered = true;
 }
 
-static void ask_ended(struct call *call, int status, struct slice text)
+static void request_ended(struct grpc_call *call, int status, struct slice text)
 {
-    struct ask *ask = call->context;
-    struct client *client = ask->client;
+    struct pending_request *pending = call->context;
+    struct etcd_client *client = pending->client;
     uint64_t now = clock_boot_us();
-    if (status == GRPC_OK && (!ask->answered || !client_knows(client, buf_as_slice(&ask->answer))))
+    if (status == GRPC_OK && (!pending->answered || !etcd_client_same_cluster(client, buf_as_slice(&pending->answer))))
         status = GRPC_UNKNOWN;
     else if (status != GRPC_OK)
-        client_note(client, "etcd says to %s: %.*s (%d)", call->path, SLICE_ARG(text), status);
+        etcd_client_set_error(client, "etcd says to %s: %.*s (%d)", call->path, SLICE_ARG(text), status);
     pthread_mutex_lock(&client->lock);
-    ask->status = status;
+    pending->status = status;
     if (status == GRPC_OK)
-        settle(ask, 0);
-    else if (!client_may_retry(status, text))
-        settle(ask, TL_ERR_IO);
-    else if (status == GRPC_UNAVAILABLE) /* the member may be cut off from the others */
-        client_fail(client, ask->way, "it is not available");
-    ask->retry = now + PAUSE_MIN_US;
+        finish_request(pending, 0);
+    else if (!etcd_client_may_retry(status, text))
+        finish_request(pending, TL_ERR_IO);
+    else if (status == GRPC_UNAVAILABLE) /* the member may be partitioned from the others */
+        etcd_client_fail_lane(client, pending->lane, "it is not available");
+    pending->retry = now + RETRY_MIN_US;
     pthread_mutex_unlock(&client->lock);
 }
 
-/* Begins what is to be asked now. Returns: when to look again. */
-static uint64_t run_asks(struct client *client, uint64_t now)
+/* Starts the requests that are due and finishes those out of time. Returns: when to run again. */
+static uint64_t run_requests(struct etcd_client *client, uint64_t now)
 {
     uint64_t next = UINT64_MAX;
     pthread_mutex_lock(&client->lock);
-    list_for_each_safe(link, following, &client->asks)
+    list_for_each_safe(link, following, &client->requests)
     {
-        struct ask *ask = list_entry(link, struct ask, link);
-        uint64_t again = ask->until;
-        if (now >= ask->until) {
-            channel_drop(&ask->call);
-            settle(ask, CMDLOG_UNREACHABLE);
+        struct pending_request *pending = list_entry(link, struct pending_request, link);
+        uint64_t again = pending->until;
+        if (now >= pending->until) {
+            channel_drop(&pending->call);
+            finish_request(pending, CMDLOG_UNREACHABLE);
             continue;
         }
-        if (ask->call.channel == NULL && now >= ask->retry) {
-            ask->answered = false;
-            ask->call.deadline = now + ask->patience;
-            if (client_call(client, ask->way, &ask->call, now, &again))
-                ask->patience *= 2;
+        if (pending->call.channel == NULL && now >= pending->retry) {
+            pending->answered = false;
+            pending->call.deadline = now + pending->timeout;
+            if (etcd_client_call(client, pending->lane, &pending->call, now, &again))
+                pending->timeout *= 2;
             else
-                ask->retry = again;
-        } else if (ask->call.channel == NULL) {
-            again = ask->retry;
+                pending->retry = again;
+        } else if (pending->call.channel == NULL) {
+            again = pending->retry;
         }
         next = again < next ? again : next;
-        next = ask->until < next ? ask->until : next;
+        next = pending->until < next ? pending->until : next;
     }
     pthread_mutex_unlock(&client->lock);
     return next;
 }
 
-int client_ask(struct client *client, enum client_way way, const char *path, struct slice request, uint64_t until,
+int etcd_client_request(struct etcd_client *client, enum etcd_client_lane lane, const char *path, struct slice request, uint64_t until,
                struct buf *reply, int *ret_status)
 {
-    struct ask ask = {.way = way,
+    struct pending_request pending = {.lane = lane,
                       .client = client,
                       .until = until,
-                      .patience = ASK_US,
+                      .timeout = REQUEST_US,
                       .answer = BUF_INIT(CHANNEL_MESSAGE_MAX),
-                      .call = {.path = path, .request = request, .on_message = ask_answered, .on_end = ask_ended}};
-    ask.call.context = &ask;
-    pthread_cond_init(&ask.settled, NULL);
+                      .call = {.path = path, .request = request, .on_message = request_answered, .on_end = request_ended}};
+    pending.call.context = &pending;
+    pthread_cond_init(&pending.finished, NULL);
     pthread_mutex_lock(&client->lock);
-    list_append(&client->asks, &ask.link);
+    list_append(&client->requests, &pending.link);
     pthread_mutex_unlock(&client->lock);
-    client_wake(client);
+    etcd_client_wake(client);
     pthread_mutex_lock(&client->lock);
-    while (!ask.done)
-        pthread_cond_wait(&ask.settled, &client->lock);
+    while (!pending.done)
+        pthread_cond_wait(&pending.finished, &client->lock);
     pthread_mutex_unlock(&client->lock);
-    pthread_cond_destroy(&ask.settled);
-    if (ask.result == 0)
-        buf_slice(reply, buf_as_slice(&ask.answer));
-    buf_deinit(&ask.answer);
+    pthread_cond_destroy(&pending.finished);
+    if (pending.result == 0)
+        buf_slice(reply, buf_as_slice(&pending.answer));
+    buf_deinit(&pending.answer);
     if (ret_status != NULL)
-        *ret_status = ask.status;
-    return ask.result;
+        *ret_status = pending.status;
+    return pending.result;
 }
 
 /* --- The thread ----------------------------------------------------------------------------------------------------- */
 
-void client_wake(struct client *client)
+void etcd_client_wake(struct etcd_client *client)
 {
     uint64_t one = 1;
     if (write(client->wake_fd, &one, sizeof one) < 0)
-        return; /* it is awake: the counter is full */
+        return; /* the counter is full, so the thread is awake */
 }
 
-static uint64_t run_all(struct client *client, uint64_t now)
+static uint64_t run_all(struct etcd_client *client, uint64_t now)
 {
-    uint64_t next = run_asks(client, now);
-    list_for_each_safe(link, following, client->actors)
+    uint64_t next = run_requests(client, now);
+    list_for_each_safe(link, following, client->tasks)
     {
-        struct client_actor *actor = list_entry(link, struct client_actor, link);
-        uint64_t wanted = actor->run(actor, now);
+        struct etcd_client_task *task = list_entry(link, struct etcd_client_task, link);
+        uint64_t wanted = task->run(task, now);
         next = wanted < next ? wanted : next;
     }
-    for (int i = 0; i < WAY_COUNT; i++) {
-        uint64_t wanted = watch_way(client, &client->ways[i], now);
+    for (int i = 0; i < LANE_COUNT; i++) {
+        uint64_t wanted = check_lane(client, &client->lanes[i], now);
         next = wanted < next ? wanted : next;
     }
     return next;
 }
 
-static void work(struct client *client, int i, short events, uint64_t now)
+static void work(struct etcd_client *client, int i, short events, uint64_t now)
 {
-    struct way *way = &client->ways[i];
-    if (way->channel != NULL && channel_work(way->channel, events) != 0)
-        close_way(client, way, channel_trouble(way->channel), now);
+    struct lane *lane = &client->lanes[i];
+    if (lane->channel != NULL && channel_work(lane->channel, events) != 0)
+        close_lane(client, lane, channel_error(lane->channel), now);
 }
 
 static int timeout_until(uint64_t next, uint64_t now)
@@ -396,17 +400,17 @@ static int timeout_until(uint64_t next, uint64_t now)
     return next - now > 60 * TL_SECOND ? 60000 : (int)((next - now + 999) / 1000);
 }
 
-static void wait_for_events(struct client *client, uint64_t next, uint64_t now)
+static void wait_for_events(struct etcd_client *client, uint64_t next, uint64_t now)
 {
-    struct pollfd fds[WAY_COUNT + 1] = {{.fd = client->wake_fd, .events = POLLIN}};
-    int ways[WAY_COUNT + 1];
+    struct pollfd fds[LANE_COUNT + 1] = {{.fd = client->wake_fd, .events = POLLIN}};
+    int lanes[LANE_COUNT + 1];
     nfds_t count = 1;
     uint64_t woken;
-    for (int i = 0; i < WAY_COUNT; i++)
-        if (client->ways[i].channel != NULL) {
-            fds[count] = (struct pollfd){.fd = channel_fd(client->ways[i].channel),
-                                         .events = channel_wants(client->ways[i].channel)};
-            ways[count++] = i;
+    for (int i = 0; i < LANE_COUNT; i++)
+        if (client->lanes[i].channel != NULL) {
+            fds[count] = (struct pollfd){.fd = channel_fd(client->lanes[i].channel),
+                                         .events = channel_poll_events(client->lanes[i].channel)};
+            lanes[count++] = i;
         }
     if (poll(fds, count, timeout_until(next, now)) <= 0)
         return;
@@ -415,15 +419,15 @@ static void wait_for_events(struct client *client, uint64_t next, uint64_t now)
     now = clock_boot_us();
     for (nfds_t i = 1; i < count; i++)
         if (fds[i].revents != 0)
-            work(client, ways[i], fds[i].revents, now);
+            work(client, lanes[i], fds[i].revents, now);
 }
 
 static void *run(void *context)
 {
-    struct client *client = context;
+    struct etcd_client *client = context;
     while (!atomic_load(&client->stopping)) {
         uint64_t now = clock_boot_us(), next = run_all(client, now);
-        for (int i = 0; i < WAY_COUNT; i++)
+        for (int i = 0; i < LANE_COUNT; i++)
             work(client, i, 0, now);
         wait_for_events(client, next, now);
     }
@@ -436,7 +440,7 @@ static void *run(void *context)
 static int fail(char **ret_reason, const char *format, ...) TL_PRINTF(2, 3);
 static int fail(char **ret_reason, const char *format, ...)
 {
-    char text[TROUBLE_MAX];
+    char text[ERROR_TEXT_MAX];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
@@ -445,8 +449,11 @@ static int fail(char **ret_reason, const char *format, ...)
     return tl_trace(TL_ERR_IO);
 }
 
-/* Names are looked up here, once: on the thread that would hold up leases. */
-static int add_member(struct client *client, struct slice authority, char **ret_reason)
+/*
+ * Resolves a member's address. Done at the opening: on the client's thread a lookup would delay
+ * lease renewals.
+ */
+static int add_member(struct etcd_client *client, struct slice authority, char **ret_reason)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found;
     size_t colon = authority.len;
@@ -464,7 +471,7 @@ static int add_member(struct client *client, struct slice authority, char **ret_
     int r = getaddrinfo(name, port, &hints, &found);
     if (r != 0)
         return fail(ret_reason, "[%.*s] is not found: %s", SLICE_ARG(authority), gai_strerror(r));
-    struct member *member = &client->members[client->member_count++];
+    struct etcd_member *member = &client->members[client->member_count++];
     member->authority = mem_strdup(authority.data, authority.len);
     for (struct addrinfo *at = found; at != NULL && member->target_count < 4; at = at->ai_next) {
         struct transport_target *target = &member->targets[member->target_count++];
@@ -475,7 +482,7 @@ static int add_member(struct client *client, struct slice authority, char **ret_
     return 0;
 }
 
-int client_read_prefix(struct slice url, struct slice *ret_prefix, char **ret_reason)
+int etcd_client_read_prefix(struct slice url, struct slice *ret_prefix, char **ret_reason)
 {
     struct slice rest = slice_from_offset(url, slice_find_byte(url, '/'));
     while (slice_starts_with(rest, SLICE_LIT("//")))
@@ -486,7 +493,7 @@ int client_read_prefix(struct slice url, struct slice *ret_prefix, char **ret_re
     return 0;
 }
 
-static int read_members(struct client *client, struct slice url, char **ret_reason)
+static int read_members(struct etcd_client *client, struct slice url, char **ret_reason)
 {
     static const struct slice scheme = SLICE_LIT("http://");
     struct slice rest = url;
@@ -507,34 +514,34 @@ static int read_members(struct client *client, struct slice url, char **ret_reas
     return 0;
 }
 
-static void free_client(struct client *client)
+static void free_client(struct etcd_client *client)
 {
     for (size_t i = 0; i < client->member_count; i++)
         mem_free(client->members[i].authority);
-    for (int i = 0; i < WAY_COUNT; i++)
-        buf_deinit(&client->ways[i].probe_request);
+    for (int i = 0; i < LANE_COUNT; i++)
+        buf_deinit(&client->lanes[i].probe_request);
     if (client->wake_fd >= 0)
         close(client->wake_fd);
-    buf_deinit(&client->trouble);
+    buf_deinit(&client->last_error);
     pthread_mutex_destroy(&client->lock);
-    pthread_mutex_destroy(&client->trouble_lock);
+    pthread_mutex_destroy(&client->error_lock);
     mem_free(client);
 }
 
-int client_open(struct slice url, struct client **ret_client, char **ret_reason)
+int etcd_client_open(struct slice url, struct etcd_client **ret_client, char **ret_reason)
 {
-    struct client *client = mem_zalloc(sizeof *client);
+    struct etcd_client *client = mem_zalloc(sizeof *client);
     pthread_mutex_init(&client->lock, NULL);
-    pthread_mutex_init(&client->trouble_lock, NULL);
+    pthread_mutex_init(&client->error_lock, NULL);
     client->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    client->trouble = BUF_INIT(TROUBLE_MAX);
-    list_init(&client->asks);
-    for (int i = 0; i < WAY_COUNT; i++) {
-        client->ways[i].probe_request = BUF_INIT(BUF_UNLIMITED);
-        call_frame(&client->ways[i].probe_request);
-        etcd_put_range(&client->ways[i].probe_request,
+    client->last_error = BUF_INIT(ERROR_TEXT_MAX);
+    list_init(&client->requests);
+    for (int i = 0; i < LANE_COUNT; i++) {
+        client->lanes[i].probe_request = BUF_INIT(BUF_UNLIMITED);
+        grpc_frame_begin(&client->lanes[i].probe_request);
+        etcd_put_range(&client->lanes[i].probe_request,
                        &(struct etcd_range){.key = SLICE_LIT("\0"), .serializable = true, .count_only = true});
-        call_frame_end(&client->ways[i].probe_request);
+        grpc_frame_end(&client->lanes[i].probe_request);
     }
     int r = read_members(client, url, ret_reason);
     if (r == 0 && client->wake_fd < 0)
@@ -546,25 +553,25 @@ int client_open(struct slice url, struct client **ret_client, char **ret_reason)
     return r;
 }
 
-int client_start(struct client *client, struct list *actors, char **ret_reason)
+int etcd_client_start(struct etcd_client *client, struct list *tasks, char **ret_reason)
 {
-    client->actors = actors;
+    client->tasks = tasks;
     client->started = pthread_create(&client->thread, NULL, run, client) == 0;
     return client->started ? 0 : fail(ret_reason, "no thread can be made");
 }
 
-void client_close(struct client *client)
+void etcd_client_close(struct etcd_client *client)
 {
     if (client == NULL)
         return;
     atomic_store(&client->stopping, true);
-    client_wake(client);
+    etcd_client_wake(client);
     if (client->started)
         pthread_join(client->thread, NULL);
-    REQUIRE(list_empty(&client->asks));
-    for (int i = 0; i < WAY_COUNT; i++) {
-        struct channel *channel = client->ways[i].channel;
-        client->ways[i].channel = NULL;
+    REQUIRE(list_empty(&client->requests));
+    for (int i = 0; i < LANE_COUNT; i++) {
+        struct channel *channel = client->lanes[i].channel;
+        client->lanes[i].channel = NULL;
         channel_close(channel, "closing");
     }
     free_client(client);

@@ -1,68 +1,90 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A client of etcd: several members, connections to them, and a thread on which all of that happens ("the thread" below).
+ * A client of an etcd cluster: its members, the connections to them, and the thread that serves the
+ * connections ("the client's thread").
  *
- * *Ways* are what calls go by: each has a connection of its own to one of the members, so that nothing waits behind a large append. When it fails, its calls end as
- * lost, and the next call goes to the next member. *Actors* do what must go on by itself: the thread runs them whenever something happened.
+ * A call uses a *lane*. Each lane has its own connection to one of the members, so that a large
+ * append does not delay other calls. If the connection fails, its calls end with CALL_LOST and the
+ * lane's next call connects to the next member. A *task* is background work. The client's thread
+ * runs all tasks after each event.
  */
 #ifndef TL_CMDLOG_ETCD_CLIENT_H
 #define TL_CMDLOG_ETCD_CLIENT_H
 
 #include "cmdlog/etcd/channel.h"
 
-enum client_way { WAY_APPEND, WAY_CONTROL, WAY_FOLLOW, WAY_COUNT };
+enum etcd_client_lane { LANE_APPEND, LANE_CONTROL, LANE_FOLLOW, LANE_COUNT };
 
-struct client;
+struct etcd_client;
 
-/* Runs on the thread. Returns: when it wants to run again even if nothing happens, of clock_boot_us(). */
-struct client_actor {
+struct etcd_client_task {
     struct list link;
-    uint64_t (*run)(struct client_actor *actor, uint64_t now);
+    /*
+     * Called on the client's thread. Returns: the latest time of the next run, of clock_boot_us().
+     */
+    uint64_t (*run)(struct etcd_client_task *task, uint64_t now);
 };
 
 /*
- * `url` is http://HOST:PORT,…/PREFIX. Returns: 0; TL_ERR_IO with *ret_reason (mem_free). Owns: the caller; client_close(), which ends all calls as lost.
+ * Creates a client; `url` is http://HOST:PORT,…/PREFIX. Names of members are looked up here, once.
+ * Returns: 0; TL_ERR_IO with *ret_reason (mem_free).
+ * Owns: the caller; etcd_client_close(), which ends all calls with CALL_LOST.
  */
-int client_open(struct slice url, struct client **ret_client, char **ret_reason) TL_MUST_USE;
-
-/* Starts the thread, which runs `actors`, a list of client_actor.link. Once. Returns: as client_open(). */
-int client_start(struct client *client, struct list *actors, char **ret_reason) TL_MUST_USE;
-void client_close(struct client *client);
-
-/* Returns: 0 and the prefix that a URL names, a part of it; TL_ERR_IO with *ret_reason. */
-int client_read_prefix(struct slice url, struct slice *ret_prefix, char **ret_reason) TL_MUST_USE;
-
-/* Has the thread run its actors. From any thread. */
-void client_wake(struct client *client);
+int etcd_client_open(struct slice url, struct etcd_client **ret_client, char **ret_reason) TL_MUST_USE;
 
 /*
- * Asks and waits for the answer, from any other thread; the request is as call_frame_end() left it. It is sent again, to other members too, until there is an answer or it is
- * `until`: so it must be such that doing it twice is doing it once.
- * Returns: 0 and the answer, appended to `reply`; CMDLOG_UNREACHABLE: none came; TL_ERR_IO: it was refused, *ret_status says by which code, and client_trouble() why.
+ * Starts the thread with `tasks`, a list of etcd_client_task.link. Requires: not started. Returns:
+ * as etcd_client_open().
  */
-int client_ask(struct client *client, enum client_way way, const char *path, struct slice request, uint64_t until,
+int etcd_client_start(struct etcd_client *client, struct list *tasks, char **ret_reason) TL_MUST_USE;
+void etcd_client_close(struct etcd_client *client);
+
+/* Finds the prefix in a URL. Returns: 0; TL_ERR_IO with *ret_reason (mem_free): it has none. */
+int etcd_client_read_prefix(struct slice url, struct slice *ret_prefix, char **ret_reason) TL_MUST_USE;
+
+/* Makes the client's thread run its tasks. From any thread. */
+void etcd_client_wake(struct etcd_client *client);
+
+/*
+ * Sends a request, made by grpc_frame_begin() and grpc_frame_end(), and waits for the reply. Sends
+ * it again, also to other members, until there is a reply or the time is `until`; so the request
+ * must be idempotent. From any other thread.
+ * Returns: 0 and the reply, appended to `reply`; CMDLOG_UNREACHABLE: no reply; TL_ERR_IO: refused
+ * with the gRPC status *ret_status, for the reason of etcd_client_last_error().
+ */
+int etcd_client_request(struct etcd_client *client, enum etcd_client_lane lane, const char *path, struct slice request, uint64_t until,
                struct buf *reply, int *ret_status) TL_MUST_USE;
 
-/* --- On the thread ------------------------------------------------------------------------------------------------- */
+/* --- On the client's thread ---------------------------------------------------------------------------------------- */
 
-/* Begins a call. Returns: false: not now, again at *ret_retry. */
-bool client_call(struct client *client, enum client_way way, struct call *call, uint64_t now,
+/* Starts a call. Returns: false: not possible now; retry at *ret_retry. */
+bool etcd_client_call(struct etcd_client *client, enum etcd_client_lane lane, struct grpc_call *call, uint64_t now,
                  uint64_t *ret_retry) TL_MUST_USE;
 
-/* Gives the way's connection up: all its calls end as lost, soon. From within on_message() and on_end(), too. */
-void client_fail(struct client *client, enum client_way way, const char *why);
+/*
+ * Schedules the lane's connection to be closed, which ends all its calls with CALL_LOST. Allowed in
+ * on_message() and on_end(). `why` must stay valid: a literal, or the channel's own error.
+ */
+void etcd_client_fail_lane(struct etcd_client *client, enum etcd_client_lane lane, const char *why);
 
-/* Whether a status means that the same may be tried again, at another member perhaps. */
-bool client_may_retry(int status, struct slice text);
+/*
+ * Returns: whether a call that ended with this status may succeed if it is repeated, perhaps at
+ * another member.
+ */
+bool etcd_client_may_retry(int status, struct slice text);
 
-/* Whether an answer is of the cluster that the first was of. A client of another one's answers would mix two logs. */
-bool client_knows(struct client *client, struct slice reply);
+/*
+ * Returns: whether a reply is from the same etcd cluster as the first reply. Otherwise two logs
+ * could get mixed.
+ */
+bool etcd_client_same_cluster(struct etcd_client *client, struct slice reply);
 
-/* Notes what went wrong, for people; from any thread. */
-void client_note(struct client *client, const char *format, ...) TL_PRINTF(2, 3);
-/* Owns: the caller; mem_free. */
-char *client_trouble(struct client *client);
+/* Records a problem as the last error, a text for operators. From any thread. */
+void etcd_client_set_error(struct etcd_client *client, const char *format, ...) TL_PRINTF(2, 3);
+/* Returns: the last error, or "". From any thread. Owns: the caller; mem_free. */
+char *etcd_client_last_error(struct etcd_client *client);
 
-uint64_t client_connections(struct client *client);
+/* Returns: how many connections have been opened. From any thread. */
+uint64_t etcd_client_connections(struct etcd_client *client);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A log in etcd: opening, closing, and the tables of its functions; README.md. */
+/* The command log in etcd: opening, closing, and the tables of functions; README.md. */
 #include "cmdlog/cmdlog_etcd.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "base/types.h"
 #include "cmdlog/etcd/cmdlog_etcd_internal.h"
 
-enum { LEASE_MIN_S = 2 /* etcd's own, with its defaults */ };
+enum { LEASE_MIN_S = 2 /* etcd's minimum with its defaults */ };
 
 void cmdlog_etcd__key(struct buf *buf, const struct cmdlog_etcd *log, const char *kind, struct slice name)
 {
@@ -22,9 +22,9 @@ void cmdlog_etcd__observe(struct cmdlog_etcd *log, cmdlog_position position)
     log->newest = position > log->newest ? position : log->newest;
 }
 
-/* --- Calls of one host's logs ------------------------------------------------------------------------------------------ */
+/* --- Calls of log.h ---------------------------------------------------------------------------------------------------- */
 
-/* An entry is answered when it is on the disks of a majority. */
+/* Has nothing to do: an acknowledged entry is durable on a majority of the members. */
 static int cmdlog_etcd_sync(struct cmdlog *log, cmdlog_position position)
 {
     (void)log;
@@ -63,12 +63,12 @@ void cmdlog_etcd_counts(struct cmdlog *base, struct cmdlog_etcd_counts *ret_coun
     pthread_mutex_lock(&log->lock);
     *ret_counts = log->counts;
     pthread_mutex_unlock(&log->lock);
-    ret_counts->connections = client_connections(log->client);
+    ret_counts->connections = etcd_client_connections(log->client);
 }
 
 char *cmdlog_etcd_last_error(struct cmdlog *log)
 {
-    return client_trouble(cmdlog_etcd_of(log)->client);
+    return etcd_client_last_error(cmdlog_etcd_of(log)->client);
 }
 
 /* --- Opening and closing ------------------------------------------------------------------------------------------------ */
@@ -80,10 +80,10 @@ static void cmdlog_etcd_close(struct cmdlog *base)
     log->closing = true;
     pthread_cond_broadcast(&log->changed);
     pthread_mutex_unlock(&log->lock);
-    client_close(log->client);
+    etcd_client_close(log->client);
     REQUIRE(list_empty(&log->cursors));
     appender__deinit(log);
-    lives__deinit(log);
+    membership__deinit(log);
     pthread_mutex_destroy(&log->lock);
     pthread_cond_destroy(&log->changed);
     buf_deinit(&log->keys);
@@ -99,35 +99,35 @@ static const struct cmdlog_functions functions = {
     .follow = follower__follow,
     .next = follower__next,
     .unfollow = follower__unfollow,
-    .trim = keep__trim,
+    .trim = metadata__trim,
     .preallocate = cmdlog_etcd_noop,
     .shrink = cmdlog_etcd_noop,
-    .put_checkpoint = keep__put_checkpoint,
-    .get_checkpoint = keep__get_checkpoint,
+    .put_checkpoint = metadata__put_checkpoint,
+    .get_checkpoint = metadata__get_checkpoint,
     .seal = cmdlog_etcd_noop,
     .close = cmdlog_etcd_close,
 };
 
 static const struct cmdlog_shared_functions shared = {
-    .join = lives__join,
-    .leave = lives__leave,
-    .expel = lives__expel,
-    .lease = lives__lease,
-    .list_hosts = lives__list_hosts,
+    .join = membership__join,
+    .leave = membership__leave,
+    .expel = membership__expel,
+    .lease = membership__lease,
+    .list_hosts = membership__list_hosts,
     .submit = appender__submit,
-    .outcome = appender__answer,
+    .outcome = appender__outcome,
     .await = follower__await,
     .interrupt = follower__interrupt,
-    .cursor_position = follower__passed,
-    .read_head = keep__ask_head,
-    .read_genesis = keep__read_genesis,
-    .create_genesis = keep__create_genesis,
-    .list_checkpoints = keep__list_checkpoints,
-    .forget_host = keep__forget_host,
+    .cursor_position = follower__position,
+    .read_head = metadata__read_head,
+    .read_genesis = metadata__read_genesis,
+    .create_genesis = metadata__create_genesis,
+    .list_checkpoints = metadata__list_checkpoints,
+    .forget_host = metadata__forget_host,
     .space = cmdlog_etcd_space,
 };
 
-/* The keys lie one behind the other in a buffer that does not grow any more. */
+/* Builds the keys in one buffer, reserved in advance because slices point into it. */
 static void make_keys(struct cmdlog_etcd *log)
 {
     struct {
@@ -184,17 +184,17 @@ int cmdlog_etcd_open(const struct cmdlog_etcd_options *options, struct cmdlog **
     log->name = slice_make(log->name_text, options->name.len);
     pthread_mutex_init(&log->lock, NULL);
     pthread_cond_init(&log->changed, NULL);
-    list_init(&log->actors);
-    int r = client_read_prefix(slice_make(log->url, options->url.len), &log->prefix, ret_reason);
+    list_init(&log->tasks);
+    int r = etcd_client_read_prefix(slice_make(log->url, options->url.len), &log->prefix, ret_reason);
     if (r == 0)
         make_keys(log);
     appender__init(log);
-    lives__init(log);
+    membership__init(log);
     follower__init(log);
     if (r == 0)
-        r = client_open(slice_make(log->url, options->url.len), &log->client, ret_reason);
+        r = etcd_client_open(slice_make(log->url, options->url.len), &log->client, ret_reason);
     if (r == 0)
-        r = client_start(log->client, &log->actors, ret_reason);
+        r = etcd_client_start(log->client, &log->tasks, ret_reason);
     if (r == 0)
         *ret_log = &log->log;
     else

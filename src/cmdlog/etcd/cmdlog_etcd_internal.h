@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of etcd's log share; README.md. */
+/* Declarations shared by the source files of the log in etcd; README.md. */
 #ifndef TL_CMDLOG_ETCD_CMDLOG_ETCD_INTERNAL_H
 #define TL_CMDLOG_ETCD_CMDLOG_ETCD_INTERNAL_H
 
@@ -12,101 +12,101 @@
 #include "cmdlog/cmdlog_etcd.h"
 
 enum {
-    ANSWERS_KEPT = 64,    /* of entries whose outcome is known */
-    CONTROL_US = 1000000, /* patience with a question of the thread's own */
+    OUTCOMES_KEPT = 64,   /* finished submissions */
+    CONTROL_US = 1000000, /* timeout of the tasks' own calls */
 };
 
-/* An entry that was submitted: puts, one after the other. */
-struct entry {
+/* A submitted entry, as consecutive puts. */
+struct submission {
     struct list link;     /* cmdlog_etcd.entries, oldest first */
     uint64_t first, last; /* numbers of its puts */
-    unsigned waiters;     /* while there are any it is kept */
+    unsigned waiters;     /* threads waiting; it is kept while there are any */
     bool done;
     int result; /* as cmdlog_outcome() */
     cmdlog_position position;
 };
 
-/* A put that is not in the log yet, as far as we know. */
+/* A put that is not known to be in the log with all its predecessors. */
 struct put {
     struct list link; /* cmdlog_etcd.puts, by number */
     struct cmdlog_etcd *log;
-    struct entry *entry;
+    struct submission *entry;
     uint64_t life;
     uint64_t number;
     struct buf request;
-    struct call call;
+    struct grpc_call call;
     struct buf answer;
     bool answered;
-    cmdlog_position position; /* 0: not yet known to be in */
-    bool disordered;       /* refused since the one before it was not in: waits for that one */
-    bool lost;             /* an attempt had no answer: it may be in, or come in yet */
+    cmdlog_position position; /* 0: not known to be in the log */
+    bool disordered;          /* refused because its predecessor was not in; waits for that one */
+    bool lost;                /* an attempt had no answer: it may be in the log, or still get in */
     unsigned attempts;
-    uint64_t retry; /* not before */
+    uint64_t retry; /* no attempt before this time */
 };
 
 struct cmdlog_etcd {
     struct cmdlog log;
-    struct client *client;
-    struct list actors;
-    pthread_mutex_t lock;   /* of all below but for what is the thread's */
-    pthread_cond_t changed; /* an entry is done, there is room, hosts changed */
+    struct etcd_client *client;
+    struct list tasks;
+    pthread_mutex_t lock;   /* guards all below, except members marked as the client thread's */
+    pthread_cond_t changed; /* an entry is done, space is free, the members changed */
     bool closing;
 
     char *url, *name_text;
     struct slice prefix, name;
-    struct buf keys; /* the bytes of those below */
+    struct buf keys; /* the bytes of the following keys */
     struct slice key_genesis, key_host, key_log, key_checkpoint;
     struct slice hosts, hosts_end, logs, logs_end, checkpoints, checkpoints_end;
 
-    /* The life. */
-    uint64_t ttl_us;   /* of leases that are asked for */
+    /* This host's life. */
+    uint64_t ttl_us;   /* of a requested lease */
     uint64_t lease_id; /* 0: none */
-    uint64_t life;     /* 0: none, or over */
+    uint64_t life;     /* 0: none, or ended */
     uint64_t lease_until;
     uint64_t lease_asked;
 
     /* Appending. */
     struct list entries, puts;
-    unsigned under_way; /* entries that are not done */
+    unsigned in_flight; /* entries that are not done */
     uint64_t next_number;
-    cmdlog_position own_newest; /* of the newest put that is known to be in, with all before it */
-    bool no_room; /* etcd said so of the first of the puts: no other is begun until all that are under way are known */
-    bool room_asked; /* and what is in all the same has been asked since */
-    struct call room_call;
-    struct buf room_request;
-    uint64_t room_retry;
-    uint64_t smoothed_us; /* how long an answer takes */
+    cmdlog_position own_newest; /* of the newest put known to be in, with all its predecessors */
+    bool out_of_space;          /* as etcd reported; no attempt starts until this is resolved */
+    bool version_known;         /* the log key's version has been read since then */
+    struct grpc_call version_call;
+    struct buf version_request;
+    uint64_t version_retry;
+    uint64_t smoothed_rtt_us; /* of an attempt, a moving average; 0: none yet */
     struct cmdlog_etcd_counts counts;
-    struct client_actor appender;
+    struct etcd_client_task appender_task;
 
-    /* Keeping the life alive; the thread's. */
-    struct client_actor keeper;
-    struct call keep_call;
-    struct buf keep_request;
-    uint64_t keep_next, keep_asked, keep_lease;
-    int64_t keep_ttl_s;
-    bool keep_answered;
+    /* Keep-alive of the lease; the client thread's. */
+    struct etcd_client_task membership_task;
+    struct grpc_call keepalive_call;
+    struct buf keepalive_request;
+    uint64_t keepalive_next, keepalive_asked, keepalive_lease;
+    int64_t keepalive_ttl_s;
+    bool keepalive_answered;
 
-    /* Who is in. */
-    struct cmdlog_hosts *known; /* NULL: not yet known */
-    struct call list_call, bell_call;
-    struct buf list_request, bell_request, list_answer;
-    uint64_t list_next, bell_next;
+    /* Members; the calls and requests are the client thread's. */
+    struct cmdlog_hosts *live_hosts; /* NULL: not known yet */
+    struct grpc_call list_call, hosts_watch_call;
+    struct buf list_request, hosts_watch_request, list_answer;
+    uint64_t list_next, hosts_watch_next;
     bool list_answered;
 
-    /* Room. */
+    /* Space. */
     struct cmdlog_space space;
-    bool alarmed; /* a member says that it has no space left */
+    bool alarmed; /* a member has raised the NOSPACE alarm */
     uint64_t quota, catch_up;
-    struct call status_call, alarm_call;
+    struct grpc_call status_call, alarm_call;
     struct buf status_request, alarm_request;
     uint64_t status_next;
 
-    /* What is known of the log without asking. */
+    /* The newest known position and the oldest not trimmed; 0: unknown. */
     cmdlog_position newest, oldest;
 
-    /* Followers. */
-    struct client_actor follower;
+    /* Cursors. */
+    struct etcd_client_task follower_task;
     struct list cursors;
 };
 
@@ -116,24 +116,25 @@ static inline struct cmdlog_etcd *cmdlog_etcd_of(struct cmdlog *log)
 }
 
 /* membership.c */
-void lives__init(struct cmdlog_etcd *log);
-void lives__deinit(struct cmdlog_etcd *log);
-int lives__join(struct cmdlog *log, struct slice about, uint64_t until, uint64_t *ret_life);
-int lives__leave(struct cmdlog *log, uint64_t until);
-int lives__expel(struct cmdlog *log, struct slice name, uint64_t life, uint64_t until);
-void lives__lease(struct cmdlog *log, struct cmdlog_lease *ret_lease);
-int lives__list_hosts(struct cmdlog *log, uint64_t version, uint64_t until, struct cmdlog_hosts **ret_hosts);
-/* The life is over, for sure. Under the lock. */
-void lives__over(struct cmdlog_etcd *log);
+void membership__init(struct cmdlog_etcd *log);
+void membership__deinit(struct cmdlog_etcd *log);
+int membership__join(struct cmdlog *log, struct slice about, uint64_t until, uint64_t *ret_life);
+int membership__leave(struct cmdlog *log, uint64_t until);
+int membership__expel(struct cmdlog *log, struct slice name, uint64_t life, uint64_t until);
+void membership__lease(struct cmdlog *log, struct cmdlog_lease *ret_lease);
+int membership__list_hosts(struct cmdlog *log, uint64_t version, uint64_t until, struct cmdlog_hosts **ret_hosts);
+/* Records that the life has certainly ended. Requires: the lock. */
+void membership__record_end(struct cmdlog_etcd *log);
 
 /* appender.c */
 void appender__init(struct cmdlog_etcd *log);
 void appender__deinit(struct cmdlog_etcd *log);
 int appender__submit(struct cmdlog *log, const struct slice *parts, size_t count, uint64_t until, uint64_t *ret_number);
-int appender__answer(struct cmdlog *log, uint64_t number, uint64_t until, cmdlog_position *ret_position);
+int appender__outcome(struct cmdlog *log, uint64_t number, uint64_t until, cmdlog_position *ret_position);
 int appender__append(struct cmdlog *log, const struct slice *parts, size_t count, cmdlog_position *ret_position);
 /*
- * No put of the life before can come in any more: those up to `version` are in, others are not. Under the lock.
+ * Finishes all entries of an ended life, after which no put of theirs can enter the log: those up
+ * to `version` as CMDLOG_UNKNOWN, the others as CMDLOG_FENCED. Requires: the lock.
  */
 void appender__settle(struct cmdlog_etcd *log, uint64_t version, cmdlog_position position);
 
@@ -144,24 +145,27 @@ int follower__next(struct cmdlog_cursor *cursor, struct cmdlog_entry *ret_entry)
 void follower__unfollow(struct cmdlog_cursor *cursor);
 int follower__await(struct cmdlog_cursor *cursor, uint64_t until);
 void follower__interrupt(struct cmdlog_cursor *cursor);
-cmdlog_position follower__passed(const struct cmdlog_cursor *cursor);
-/* The put of a key before a revision, which lies in `reply`. Returns: 0; CMDLOG_UNREACHABLE; CMDLOG_TRIMMED; TL_ERR_CORRUPT. */
+cmdlog_position follower__position(const struct cmdlog_cursor *cursor);
+/*
+ * Reads a key's last put before a revision. Returns: 0, with *ret_kv pointing into `reply`;
+ * CMDLOG_UNREACHABLE; CMDLOG_TRIMMED; TL_ERR_CORRUPT.
+ */
 int follower__put_before(struct cmdlog_etcd *log, struct slice key, uint64_t revision, uint64_t until, struct buf *reply,
                          struct etcd_kv *ret_kv) TL_MUST_USE;
 
 /* metadata.c: genesis, checkpoints, trimming */
-int keep__ask_head(struct cmdlog *log, uint64_t until, cmdlog_position *ret_position);
-int keep__read_genesis(struct cmdlog *log, uint64_t until, struct buf *bytes, cmdlog_position *ret_position);
-int keep__create_genesis(struct cmdlog *log, struct slice bytes, uint64_t until);
-int keep__list_checkpoints(struct cmdlog *log, uint64_t until, struct cmdlog_known_hosts **ret_hosts);
-int keep__forget_host(struct cmdlog *log, struct slice name, uint64_t until);
-int keep__put_checkpoint(struct cmdlog *log, const struct cmdlog_checkpoint *checkpoint);
-int keep__get_checkpoint(struct cmdlog *log, unsigned back, char *buffer, struct cmdlog_checkpoint *ret_checkpoint);
-int keep__trim(struct cmdlog *log, cmdlog_position before);
+int metadata__read_head(struct cmdlog *log, uint64_t until, cmdlog_position *ret_position);
+int metadata__read_genesis(struct cmdlog *log, uint64_t until, struct buf *bytes, cmdlog_position *ret_position);
+int metadata__create_genesis(struct cmdlog *log, struct slice bytes, uint64_t until);
+int metadata__list_checkpoints(struct cmdlog *log, uint64_t until, struct cmdlog_known_hosts **ret_hosts);
+int metadata__forget_host(struct cmdlog *log, struct slice name, uint64_t until);
+int metadata__put_checkpoint(struct cmdlog *log, const struct cmdlog_checkpoint *checkpoint);
+int metadata__get_checkpoint(struct cmdlog *log, unsigned back, char *buffer, struct cmdlog_checkpoint *ret_checkpoint);
+int metadata__trim(struct cmdlog *log, cmdlog_position before);
 
-/* Builds a key of pieces in log->keys; used while that is made, and by who needs another host's. */
+/* Appends the key PREFIX/kind/name. */
 void cmdlog_etcd__key(struct buf *buf, const struct cmdlog_etcd *log, const char *kind, struct slice name);
-/* A position was seen. Under the lock. */
+/* Raises the newest known position to `position`. Requires: the lock. */
 void cmdlog_etcd__observe(struct cmdlog_etcd *log, cmdlog_position position);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What stands around an entry; see envelope.h. */
+/* The header of an entry in etcd; see envelope.h. */
 #include "cmdlog/etcd/envelope.h"
 
 #include "base/crc32c.h"
@@ -20,7 +20,7 @@ static uint64_t get_number(const char *bytes, size_t len)
     return value;
 }
 
-void envelope_write(const struct envelope *envelope, struct slice host, const struct slice *pieces, size_t count,
+void envelope_write(const struct envelope *envelope, struct slice host, const struct slice *slices, size_t count,
                     char ret_bytes[ENVELOPE_BYTES])
 {
     memset(ret_bytes, 0, ENVELOPE_BYTES);
@@ -32,7 +32,7 @@ void envelope_write(const struct envelope *envelope, struct slice host, const st
     put_number(ret_bytes + 36, 4, envelope->parts);
     uint32_t crc = crc32c(crc32c(0, host.data, host.len), ret_bytes + 4, ENVELOPE_BYTES - 4);
     for (size_t i = 0; i < count; i++)
-        crc = crc32c(crc, pieces[i].data, pieces[i].len);
+        crc = crc32c(crc, slices[i].data, slices[i].len);
     put_number(ret_bytes, 4, crc);
 }
 

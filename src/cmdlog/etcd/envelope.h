@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What stands around an entry, or a part of one, in etcd; README.md, "An entry". */
+/* The header of an entry, or of a part of one, as a value in etcd; README.md, "An entry". */
 #ifndef TL_CMDLOG_ETCD_ENVELOPE_H
 #define TL_CMDLOG_ETCD_ENVELOPE_H
 
@@ -7,23 +7,27 @@
 
 enum {
     ENVELOPE_BYTES = 40,
-    ENVELOPE_PART_BYTES = 1 << 20, /* of an entry, at most, in one put */
+    ENVELOPE_PART_BYTES = 1 << 20, /* of an entry in one put, at most */
     ENVELOPE_PARTS_MAX = 1024,
 };
 
 struct envelope {
     uint64_t life;
-    uint64_t number;    /* of this put; what etcd counts as the version of the host's key */
+    uint64_t number;    /* of this put; equals etcd's version of the host's log key */
     uint64_t submitted; /* microseconds since 1970, by the host's clock */
     uint32_t part;      /* from 1 */
     uint32_t parts;
 };
 
-/* Writes what stands before `bytes`, which are those of a part, given in pieces. */
-void envelope_write(const struct envelope *envelope, struct slice host, const struct slice *pieces, size_t count,
+/* Encodes the header of a part, whose bytes are the concatenation of `slices`. */
+void envelope_write(const struct envelope *envelope, struct slice host, const struct slice *slices, size_t count,
                     char ret_bytes[ENVELOPE_BYTES]);
 
-/* Takes a value apart. Returns: 0; TL_ERR_VERSION: of a form that is not known; TL_ERR_CORRUPT. */
+/*
+ * Decodes a value that `host` has put.
+ * Returns: 0, the header, and the part's bytes, which point into `value`; TL_ERR_VERSION: an
+ * unknown format; TL_ERR_CORRUPT.
+ */
 int envelope_read(struct slice value, struct slice host, struct envelope *ret_envelope,
                   struct slice *ret_bytes) TL_MUST_USE;
 

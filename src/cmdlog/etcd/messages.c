@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* etcd's messages; see messages.h. The numbers are those of its rpc.proto and kv.proto. */
+/* Messages of etcd's API; see messages.h. Field numbers are those of rpc.proto and kv.proto. */
 #include "cmdlog/etcd/messages.h"
 
 #include "cmdlog/etcd/proto.h"
@@ -53,7 +53,10 @@ void etcd_put_compact(struct buf *buf, uint64_t revision)
     proto_number(buf, 1, revision);
 }
 
-/* In fragments: what a member sends together, when a watch begins far back, would else be up to a thousand entries in one message. */
+/*
+ * Requests fragments: otherwise the first message of a watch that starts far back could have up to
+ * a thousand entries.
+ */
 void etcd_put_watch(struct buf *buf, struct slice key, struct slice end, uint64_t from)
 {
     size_t create = proto_begin(buf, 1);
@@ -103,19 +106,22 @@ void etcd_branch_range(struct buf *buf, enum etcd_branch branch, const struct et
     proto_end(buf, operation);
 }
 
-/* Both messages around the value begin at places that are known by its length alone, so that one number leads back to both. */
+/*
+ * The offset of the inner message follows from that of the outer, since a message's length is four
+ * bytes. So the outer one is enough for etcd_branch_put_end().
+ */
 size_t etcd_branch_put_begin(struct buf *buf, enum etcd_branch branch, struct slice key, size_t len)
 {
     size_t operation = proto_begin(buf, branch);
     proto_begin(buf, 2);
     proto_bytes(buf, 1, key);
-    proto_bytes_ahead(buf, 2, len);
+    proto_bytes_header(buf, 2, len);
     return operation;
 }
 
 void etcd_branch_put_end(struct buf *buf, size_t begun)
 {
-    proto_end(buf, begun + 5); /* the tag and the four bytes of the length */
+    proto_end(buf, begun + 5); /* a tag and the length */
     proto_end(buf, begun);
 }
 
@@ -137,7 +143,7 @@ void etcd_branch_delete(struct buf *buf, enum etcd_branch branch, struct slice k
 
 /* --- Replies ------------------------------------------------------------------------------------------------------ */
 
-/* Takes the next field with this number whose bytes are a message. Returns: 1; 0; TL_ERR_CORRUPT. */
+/* Removes fields up to the next message with this number. Returns: 1; 0; TL_ERR_CORRUPT. */
 static int take_message(struct slice *message, unsigned number, struct slice *ret_message)
 {
     struct proto_field field;
@@ -153,7 +159,7 @@ static int take_message(struct slice *message, unsigned number, struct slice *re
     return r;
 }
 
-/* Numbers below `count` into values[number]; others are passed over. */
+/* Reads number fields below `count` into values[field number]; skips others. */
 static int read_numbers(struct slice message, uint64_t *values, size_t count)
 {
     struct proto_field field;
@@ -219,7 +225,7 @@ int etcd_read_txn(struct slice reply, struct etcd_txn_reply *ret_txn)
     return r;
 }
 
-/* A response is one of several messages, each in a field of its own number. */
+/* A response is a oneof of messages; the field number depends on the operation. */
 int etcd_take_response(struct slice *responses, struct slice *ret_response)
 {
     struct slice message;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The messages of etcd's interface that we use, and of those the fields that we use (etcd's rpc.proto, kv.proto; all are in 3.4).
+ * The messages of etcd's API, with the fields in use (etcd's rpc.proto and kv.proto; all exist
+ * since 3.4).
  *
- * Requests are appended to a buffer. Replies are read where they lie: slices point into the message. Whatever a message holds, reading it is
- * safe, and its unknown fields are passed over.
+ * Requests are appended to a buffer. Replies are read in place: slices point into the message.
+ * Reading is safe for any bytes; unknown fields are skipped.
  */
 #ifndef TL_CMDLOG_ETCD_MESSAGES_H
 #define TL_CMDLOG_ETCD_MESSAGES_H
@@ -23,16 +24,16 @@
 
 struct etcd_range {
     struct slice key;
-    struct slice end;  /* exclusive; empty: the key alone */
-    uint64_t revision; /* 0: now */
-    uint64_t limit;    /* 0: none */
-    bool newest_first; /* by the revision of their last change */
-    bool serializable; /* as the member has it, without asking the others */
+    struct slice end;  /* exclusive; empty: `key` alone */
+    uint64_t revision; /* to read at; 0: the current one */
+    uint64_t limit;    /* on the number of keys; 0: none */
+    bool newest_first; /* sorted by descending mod revision */
+    bool serializable; /* read locally by the member, not linearizable */
     bool keys_only;
     bool count_only;
 };
 
-/* What the other side of a prefix is: the first key behind all that begin with it. Appended to `buf`. */
+/* Appends the exclusive end of the range of keys that begin with `prefix`. */
 void etcd_prefix_end(struct slice prefix, struct buf *buf);
 
 void etcd_put_range(struct buf *buf, const struct etcd_range *range);
@@ -42,25 +43,30 @@ void etcd_put_watch(struct buf *buf, struct slice key, struct slice end, uint64_
 void etcd_put_lease(struct buf *buf, uint64_t lease);
 void etcd_put_lease_grant(struct buf *buf, uint64_t lease, uint64_t ttl_s);
 
-/* A transaction: comparisons, then what is done if they hold, then what is done if not. */
+/*
+ * A transaction: comparisons; operations if all hold; operations otherwise. Each call appends one.
+ */
 void etcd_compare_version(struct buf *buf, struct slice key, uint64_t version);
 void etcd_compare_created(struct buf *buf, struct slice key, uint64_t revision);
 enum etcd_branch { ETCD_THEN = 2, ETCD_ELSE = 3 };
 void etcd_branch_range(struct buf *buf, enum etcd_branch branch, const struct etcd_range *range);
 void etcd_branch_put(struct buf *buf, enum etcd_branch branch, struct slice key, struct slice value, uint64_t lease);
 void etcd_branch_delete(struct buf *buf, enum etcd_branch branch, struct slice key);
-/* The same as etcd_branch_put(), but that the value is appended by the caller, `len` bytes, and then etcd_branch_put_end() called. */
+/*
+ * As etcd_branch_put(), for a value of `len` bytes that the caller appends before
+ * etcd_branch_put_end().
+ */
 size_t etcd_branch_put_begin(struct buf *buf, enum etcd_branch branch, struct slice key, size_t len);
 void etcd_branch_put_end(struct buf *buf, size_t begun);
 
 struct etcd_kv {
     struct slice key;
     struct slice value;
-    uint64_t created;  /* revision */
-    uint64_t modified; /* revision */
-    uint64_t version;  /* how often it was put since it was created */
+    uint64_t created;  /* create revision */
+    uint64_t modified; /* mod revision */
+    uint64_t version;  /* number of puts since its creation */
     uint64_t lease;
-    bool deleted; /* of an event */
+    bool deleted; /* only of a watch event */
 };
 
 struct etcd_header {
@@ -69,10 +75,10 @@ struct etcd_header {
     uint64_t revision;
 };
 
-/* Reads the header of any reply but one of Status' or so that has none. Returns: 0; TL_ERR_CORRUPT. */
+/* Reads the header of a reply. Returns: 0; TL_ERR_CORRUPT. */
 int etcd_read_header(struct slice reply, struct etcd_header *ret_header) TL_MUST_USE;
 
-/* Takes the next key of a reply to Range. Returns: 1; 0: that was all; TL_ERR_CORRUPT. */
+/* Removes the next key from a reply to Range. Returns: 1; 0: no more keys; TL_ERR_CORRUPT. */
 int etcd_take_kv(struct slice *reply, struct etcd_kv *ret_kv) TL_MUST_USE;
 
 struct etcd_txn_reply {
@@ -81,13 +87,16 @@ struct etcd_txn_reply {
 };
 int etcd_read_txn(struct slice reply, struct etcd_txn_reply *ret_txn) TL_MUST_USE;
 
-/* Takes what the next of a transaction's operations answered; for a Range, etcd_take_kv() reads it. Returns: 1; 0; TL_ERR_CORRUPT. */
+/*
+ * Removes the response to the next operation of a transaction; etcd_take_kv() reads that to a
+ * Range. Returns: 1; 0: no more; TL_ERR_CORRUPT.
+ */
 int etcd_take_response(struct slice *responses, struct slice *ret_response) TL_MUST_USE;
 
 struct etcd_watch_reply {
     bool created;
     bool canceled;
-    uint64_t compacted; /* canceled since what was asked for is gone: up to here */
+    uint64_t compacted; /* not 0: canceled because revisions before this one are gone */
     struct slice reason;
     struct slice events; /* for etcd_take_event() */
 };
@@ -96,19 +105,19 @@ int etcd_take_event(struct slice *events, struct etcd_kv *ret_kv) TL_MUST_USE;
 
 struct etcd_lease_reply {
     uint64_t lease;
-    int64_t ttl_s; /* 0 or less: there is no such lease any more */
+    int64_t ttl_s; /* 0 or less: the lease has expired */
 };
-/* Of LeaseGrant and of LeaseKeepAlive. */
+/* Reads a reply to LeaseGrant or LeaseKeepAlive. Returns: 0; TL_ERR_CORRUPT. */
 int etcd_read_lease(struct slice reply, struct etcd_lease_reply *ret_lease) TL_MUST_USE;
 
 struct etcd_status {
     uint64_t size;
     uint64_t used;
-    uint64_t quota; /* 0: it does not say (before 3.6) */
+    uint64_t quota; /* 0: not reported (before 3.6) */
 };
 int etcd_read_status(struct slice reply, struct etcd_status *ret_status) TL_MUST_USE;
 
-/* Returns: 0 and whether a member says that it has no space left; TL_ERR_CORRUPT. */
+/* Reads whether a member has raised the NOSPACE alarm. Returns: 0; TL_ERR_CORRUPT. */
 int etcd_read_alarms(struct slice reply, bool *ret_no_space) TL_MUST_USE;
 
 #endif

@@ -1,29 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What etcd keeps beside the entries, and how long it keeps those: genesis, checkpoints, trimming; README.md, "Trimming". */
+/* The cluster's metadata in etcd: genesis, checkpoints; and trimming; README.md, "Trimming". */
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/types.h"
 #include "cmdlog/etcd/cmdlog_etcd_internal.h"
 
-enum { PATIENCE_US = 5 * TL_SECOND /* of calls that are given no time */ };
+enum { TIMEOUT_US = 5 * TL_SECOND /* of calls that have no `until` */ };
 
-/* A checkpoint as bytes: its position, log_bytes, the length of its place (8 bytes each, high first), its place. A key has its host's newest, then the one before. */
+/*
+ * A host's checkpoint key has its newest checkpoint, then the one before. Each is encoded as
+ * position, log_bytes and length of the locator (8 bytes each, big-endian), then the locator.
+ */
 
-/* --- Questions --------------------------------------------------------------------------------------------------------- */
+/* --- Requests ---------------------------------------------------------------------------------------------------------- */
 
 static int range(struct cmdlog_etcd *log, const struct etcd_range *range, uint64_t until, struct buf *reply)
 {
     struct buf request = BUF_INIT(BUF_UNLIMITED);
     int status;
-    call_frame(&request);
+    grpc_frame_begin(&request);
     etcd_put_range(&request, range);
-    call_frame_end(&request);
-    int r = client_ask(log->client, WAY_CONTROL, ETCD_RANGE, buf_as_slice(&request), until, reply, &status);
+    grpc_frame_end(&request);
+    int r = etcd_client_request(log->client, LANE_CONTROL, ETCD_RANGE, buf_as_slice(&request), until, reply, &status);
     buf_deinit(&request);
     return r == TL_ERR_IO && status == GRPC_OUT_OF_RANGE ? CMDLOG_TRIMMED : r;
 }
 
-int keep__ask_head(struct cmdlog *base, uint64_t until, cmdlog_position *ret_position)
+int metadata__read_head(struct cmdlog *base, uint64_t until, cmdlog_position *ret_position)
 {
     struct cmdlog_etcd *log = cmdlog_etcd_of(base);
     struct buf reply = BUF_INIT(BUF_UNLIMITED);
@@ -50,7 +53,7 @@ int keep__ask_head(struct cmdlog *base, uint64_t until, cmdlog_position *ret_pos
 
 /* --- Genesis ----------------------------------------------------------------------------------------------------------- */
 
-int keep__read_genesis(struct cmdlog *base, uint64_t until, struct buf *bytes, cmdlog_position *ret_position)
+int metadata__read_genesis(struct cmdlog *base, uint64_t until, struct buf *bytes, cmdlog_position *ret_position)
 {
     struct cmdlog_etcd *log = cmdlog_etcd_of(base);
     struct buf reply = BUF_INIT(BUF_UNLIMITED);
@@ -68,16 +71,16 @@ int keep__read_genesis(struct cmdlog *base, uint64_t until, struct buf *bytes, c
     return r;
 }
 
-int keep__create_genesis(struct cmdlog *base, struct slice bytes, uint64_t until)
+int metadata__create_genesis(struct cmdlog *base, struct slice bytes, uint64_t until)
 {
     struct cmdlog_etcd *log = cmdlog_etcd_of(base);
     struct buf request = BUF_INIT(BUF_UNLIMITED), reply = BUF_INIT(BUF_UNLIMITED);
     struct etcd_txn_reply txn = {0};
-    call_frame(&request);
+    grpc_frame_begin(&request);
     etcd_compare_created(&request, log->key_genesis, 0);
     etcd_branch_put(&request, ETCD_THEN, log->key_genesis, bytes, 0);
-    call_frame_end(&request);
-    int r = client_ask(log->client, WAY_CONTROL, ETCD_TXN, buf_as_slice(&request), until, &reply, NULL);
+    grpc_frame_end(&request);
+    int r = etcd_client_request(log->client, LANE_CONTROL, ETCD_TXN, buf_as_slice(&request), until, &reply, NULL);
     if (r == 0)
         r = etcd_read_txn(buf_as_slice(&reply), &txn);
     buf_deinit(&request);
@@ -87,7 +90,7 @@ int keep__create_genesis(struct cmdlog *base, struct slice bytes, uint64_t until
 
 /* --- Checkpoints ------------------------------------------------------------------------------------------------------- */
 
-static void put_one(const struct cmdlog_checkpoint *checkpoint, struct buf *buf)
+static void append_checkpoint(const struct cmdlog_checkpoint *checkpoint, struct buf *buf)
 {
     buf_u64be(buf, checkpoint->position);
     buf_u64be(buf, checkpoint->log_bytes);
@@ -95,8 +98,8 @@ static void put_one(const struct cmdlog_checkpoint *checkpoint, struct buf *buf)
     buf_slice(buf, checkpoint->locator);
 }
 
-/* Takes one off the front. Returns: 1; 0: there is none; TL_ERR_CORRUPT. */
-static int take_one(struct slice *value, struct cmdlog_checkpoint *ret)
+/* Removes the first checkpoint from a key's value. Returns: 1; 0: no more; TL_ERR_CORRUPT. */
+static int take_checkpoint(struct slice *value, struct cmdlog_checkpoint *ret)
 {
     struct cmdlog_checkpoint found;
     uint64_t len;
@@ -109,21 +112,24 @@ static int take_one(struct slice *value, struct cmdlog_checkpoint *ret)
     return 1;
 }
 
-/* This host's own: its newest, or the one before. Returns: 0, in `reply`; CMDLOG_NOT_FOUND; CMDLOG_UNREACHABLE; fatal codes. */
+/*
+ * Reads this host's newest checkpoint (`back` 0) or the one before. Returns: 0, *ret pointing into
+ * `reply`; CMDLOG_NOT_FOUND; CMDLOG_UNREACHABLE; fatal codes.
+ */
 static int read_own(struct cmdlog_etcd *log, unsigned back, struct buf *reply, struct cmdlog_checkpoint *ret)
 {
     struct etcd_kv kv = {0};
-    int r = range(log, &(struct etcd_range){.key = log->key_checkpoint}, clock_boot_us() + PATIENCE_US, reply);
+    int r = range(log, &(struct etcd_range){.key = log->key_checkpoint}, clock_boot_us() + TIMEOUT_US, reply);
     struct slice rest = buf_as_slice(reply);
     if (r != 0 || (r = etcd_take_kv(&rest, &kv)) < 0)
         return r;
-    r = r == 0 ? 0 : take_one(&kv.value, ret);
+    r = r == 0 ? 0 : take_checkpoint(&kv.value, ret);
     if (r == 1 && back == 1)
-        r = take_one(&kv.value, ret);
+        r = take_checkpoint(&kv.value, ret);
     return r < 0 ? r : r == 1 ? 0 : CMDLOG_NOT_FOUND;
 }
 
-int keep__get_checkpoint(struct cmdlog *base, unsigned back, char *buffer, struct cmdlog_checkpoint *ret_checkpoint)
+int metadata__get_checkpoint(struct cmdlog *base, unsigned back, char *buffer, struct cmdlog_checkpoint *ret_checkpoint)
 {
     struct cmdlog_etcd *log = cmdlog_etcd_of(base);
     struct buf reply = BUF_INIT(BUF_UNLIMITED);
@@ -138,22 +144,22 @@ int keep__get_checkpoint(struct cmdlog *base, unsigned back, char *buffer, struc
     return r;
 }
 
-int keep__put_checkpoint(struct cmdlog *base, const struct cmdlog_checkpoint *checkpoint)
+int metadata__put_checkpoint(struct cmdlog *base, const struct cmdlog_checkpoint *checkpoint)
 {
     struct cmdlog_etcd *log = cmdlog_etcd_of(base);
     struct buf request = BUF_INIT(BUF_UNLIMITED), reply = BUF_INIT(BUF_UNLIMITED), value = BUF_INIT(BUF_UNLIMITED);
     struct cmdlog_checkpoint before;
     int r = read_own(log, 0, &reply, &before);
     bool newer = r != 0 || before.position <= checkpoint->position;
-    put_one(checkpoint, &value);
+    append_checkpoint(checkpoint, &value);
     if (r == 0 && before.position != checkpoint->position)
-        put_one(&before, &value);
+        append_checkpoint(&before, &value);
     buf_clear(&reply);
     if ((r == 0 && newer) || r == CMDLOG_NOT_FOUND) {
-        call_frame(&request);
+        grpc_frame_begin(&request);
         etcd_put_put(&request, log->key_checkpoint, buf_as_slice(&value), 0);
-        call_frame_end(&request);
-        r = client_ask(log->client, WAY_CONTROL, ETCD_PUT, buf_as_slice(&request), clock_boot_us() + PATIENCE_US, &reply,
+        grpc_frame_end(&request);
+        r = etcd_client_request(log->client, LANE_CONTROL, ETCD_PUT, buf_as_slice(&request), clock_boot_us() + TIMEOUT_US, &reply,
                        NULL);
     }
     buf_deinit(&request);
@@ -162,7 +168,7 @@ int keep__put_checkpoint(struct cmdlog *base, const struct cmdlog_checkpoint *ch
     return r;
 }
 
-int keep__list_checkpoints(struct cmdlog *base, uint64_t until, struct cmdlog_known_hosts **ret_hosts)
+int metadata__list_checkpoints(struct cmdlog *base, uint64_t until, struct cmdlog_known_hosts **ret_hosts)
 {
     struct cmdlog_etcd *log = cmdlog_etcd_of(base);
     struct buf reply = BUF_INIT(BUF_UNLIMITED);
@@ -179,14 +185,14 @@ int keep__list_checkpoints(struct cmdlog *base, uint64_t until, struct cmdlog_kn
         return r;
     }
     struct cmdlog_known_hosts *hosts = mem_zalloc(sizeof *hosts + count * sizeof hosts->hosts[0] + reply.len);
-    char *room = (char *)&hosts->hosts[count];
+    char *tail = (char *)&hosts->hosts[count];
     rest = buf_as_slice(&reply);
     if (reply.len > 0)
-        rest.data = memcpy(room, reply.data, reply.len);
+        rest.data = memcpy(tail, reply.data, reply.len);
     while (r == 0 && hosts->count < count && etcd_take_kv(&rest, &kv) == 1) {
         struct cmdlog_known_host *host = &hosts->hosts[hosts->count++];
         host->name = slice_from_offset(kv.key, log->checkpoints.len);
-        r = take_one(&kv.value, &host->newest) == 1 ? 0 : tl_trace(TL_ERR_CORRUPT);
+        r = take_checkpoint(&kv.value, &host->newest) == 1 ? 0 : tl_trace(TL_ERR_CORRUPT);
     }
     buf_deinit(&reply);
     if (r == 0)
@@ -196,15 +202,15 @@ int keep__list_checkpoints(struct cmdlog *base, uint64_t until, struct cmdlog_kn
     return r;
 }
 
-int keep__forget_host(struct cmdlog *base, struct slice name, uint64_t until)
+int metadata__forget_host(struct cmdlog *base, struct slice name, uint64_t until)
 {
     struct cmdlog_etcd *log = cmdlog_etcd_of(base);
     struct buf request = BUF_INIT(BUF_UNLIMITED), reply = BUF_INIT(BUF_UNLIMITED), key = BUF_INIT(BUF_UNLIMITED);
     cmdlog_etcd__key(&key, log, "checkpoint", name);
-    call_frame(&request);
+    grpc_frame_begin(&request);
     etcd_branch_delete(&request, ETCD_THEN, buf_as_slice(&key));
-    call_frame_end(&request);
-    int r = client_ask(log->client, WAY_CONTROL, ETCD_TXN, buf_as_slice(&request), until, &reply, NULL);
+    grpc_frame_end(&request);
+    int r = etcd_client_request(log->client, LANE_CONTROL, ETCD_TXN, buf_as_slice(&request), until, &reply, NULL);
     buf_deinit(&request);
     buf_deinit(&reply);
     buf_deinit(&key);
@@ -213,8 +219,11 @@ int keep__forget_host(struct cmdlog *base, struct slice name, uint64_t until)
 
 /* --- Trimming ---------------------------------------------------------------------------------------------------------- */
 
-/* Whether nothing will ever follow on a put that is a part of an entry: it is its key's newest still, and its life is over. */
-static int is_left(struct cmdlog_etcd *log, const struct etcd_kv *kv, const struct envelope *envelope, uint64_t until,
+/*
+ * Finds whether a put that is a part of an entry will never be continued: it is still the newest of
+ * its key, and its life has ended.
+ */
+static int is_abandoned(struct cmdlog_etcd *log, const struct etcd_kv *kv, const struct envelope *envelope, uint64_t until,
                    bool *ret_left)
 {
     struct buf reply = BUF_INIT(BUF_UNLIMITED), key = BUF_INIT(BUF_UNLIMITED);
@@ -235,8 +244,8 @@ static int is_left(struct cmdlog_etcd *log, const struct etcd_kv *kv, const stru
     return r < 0 || r == CMDLOG_UNREACHABLE ? r : 0;
 }
 
-/* The newest put of a key up to a position may be a part of an entry that ends behind it: then its first part must stay. */
-static int keep_parts(struct cmdlog_etcd *log, const struct etcd_kv *kv, uint64_t until, cmdlog_position *bound)
+/* Lowers the bound below the first part of an entry whose last part follows the bound. */
+static int retain_parts(struct cmdlog_etcd *log, const struct etcd_kv *kv, uint64_t until, cmdlog_position *bound)
 {
     struct envelope envelope;
     struct slice bytes;
@@ -246,7 +255,7 @@ static int keep_parts(struct cmdlog_etcd *log, const struct etcd_kv *kv, uint64_
         return r;
     if (envelope.part == envelope.parts)
         return 0;
-    r = is_left(log, kv, &envelope, until, &left);
+    r = is_abandoned(log, kv, &envelope, until, &left);
     if (r != 0 || left)
         return r;
     cmdlog_position first = kv->modified;
@@ -262,14 +271,14 @@ static int keep_parts(struct cmdlog_etcd *log, const struct etcd_kv *kv, uint64_
     return r;
 }
 
-static int keep_all_parts(struct cmdlog_etcd *log, uint64_t until, cmdlog_position *bound)
+static int retain_all_parts(struct cmdlog_etcd *log, uint64_t until, cmdlog_position *bound)
 {
     struct buf reply = BUF_INIT(BUF_UNLIMITED);
     struct etcd_kv kv;
     int r = range(log, &(struct etcd_range){.key = log->logs, .end = log->logs_end, .revision = *bound}, until, &reply);
     struct slice rest = buf_as_slice(&reply);
     while (r == 0 && (r = etcd_take_kv(&rest, &kv)) == 1)
-        r = keep_parts(log, &kv, until, bound);
+        r = retain_parts(log, &kv, until, bound);
     buf_deinit(&reply);
     return r;
 }
@@ -278,24 +287,24 @@ static int compact(struct cmdlog_etcd *log, cmdlog_position up_to, uint64_t unti
 {
     struct buf request = BUF_INIT(BUF_UNLIMITED), reply = BUF_INIT(BUF_UNLIMITED);
     int status;
-    call_frame(&request);
+    grpc_frame_begin(&request);
     etcd_put_compact(&request, up_to);
-    call_frame_end(&request);
-    int r = client_ask(log->client, WAY_CONTROL, ETCD_COMPACT, buf_as_slice(&request), until, &reply, &status);
+    grpc_frame_end(&request);
+    int r = etcd_client_request(log->client, LANE_CONTROL, ETCD_COMPACT, buf_as_slice(&request), until, &reply, &status);
     buf_deinit(&request);
     buf_deinit(&reply);
-    return r == TL_ERR_IO && status == GRPC_OUT_OF_RANGE ? 0 : r; /* it has been trimmed to there */
+    return r == TL_ERR_IO && status == GRPC_OUT_OF_RANGE ? 0 : r; /* it has been trimmed already */
 }
 
-int keep__trim(struct cmdlog *base, cmdlog_position before)
+int metadata__trim(struct cmdlog *base, cmdlog_position before)
 {
     struct cmdlog_etcd *log = cmdlog_etcd_of(base);
     struct cmdlog_known_hosts *known;
-    uint64_t until = clock_boot_us() + 2 * PATIENCE_US;
+    uint64_t until = clock_boot_us() + 2 * TIMEOUT_US;
     pthread_mutex_lock(&log->lock);
     bool tight = log->space.tight;
     pthread_mutex_unlock(&log->lock);
-    int r = keep__list_checkpoints(base, until, &known);
+    int r = metadata__list_checkpoints(base, until, &known);
     if (r != 0)
         return r;
     cmdlog_position bound = cmdlog_trim_bound(known, log->catch_up, tight);
@@ -304,9 +313,9 @@ int keep__trim(struct cmdlog *base, cmdlog_position before)
         bound = before == 0 ? 0 : before - 1;
     if (bound == 0)
         return 0;
-    r = keep_all_parts(log, until, &bound);
+    r = retain_all_parts(log, until, &bound);
     if (r == CMDLOG_TRIMMED)
-        return 0; /* another host has trimmed it further */
+        return 0; /* another host has trimmed beyond it */
     if (r == 0 && bound > 0)
         r = compact(log, bound, until);
     if (r == 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Protocol buffers; see proto.h. */
+/* Encoding of Protocol Buffers messages; see proto.h. */
 #include "cmdlog/etcd/proto.h"
 
 #include "base/check.h"
@@ -7,11 +7,13 @@
 enum { WIRE_NUMBER = 0, WIRE_EIGHT = 1, WIRE_BYTES = 2, WIRE_FOUR = 5 };
 
 enum {
-    LENGTH_BYTES = 4, /* of a message within a message, written when it is known: a number may have spare bytes */
+    LENGTH_BYTES = 4, /* a nested message's length: a padded varint, written last */
     FIELD_MAX = (1 << 29) - 1,
 };
 
-/* Least significant seven bits first, as the format has it; base/buf.h's are the other way round. */
+/*
+ * Appends a varint of the format: least significant seven bits first, unlike those of base/buf.h.
+ */
 static void put_number(struct buf *buf, uint64_t value)
 {
     while (value >= 0x80) {
@@ -38,7 +40,7 @@ void proto_number(struct buf *buf, unsigned field, uint64_t value)
         proto_number_set(buf, field, value);
 }
 
-void proto_bytes_ahead(struct buf *buf, unsigned field, size_t len)
+void proto_bytes_header(struct buf *buf, unsigned field, size_t len)
 {
     put_tag(buf, field, WIRE_BYTES);
     put_number(buf, len);
@@ -48,7 +50,7 @@ void proto_bytes(struct buf *buf, unsigned field, struct slice bytes)
 {
     if (bytes.len == 0)
         return;
-    proto_bytes_ahead(buf, field, bytes.len);
+    proto_bytes_header(buf, field, bytes.len);
     buf_slice(buf, bytes);
 }
 

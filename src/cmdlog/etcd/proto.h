@@ -1,32 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Protocol buffers as bytes (their third version): fields written one after the other, and read one after the other. */
+/* Encoding of Protocol Buffers (proto3) messages, field by field. */
 #ifndef TL_CMDLOG_ETCD_PROTO_H
 #define TL_CMDLOG_ETCD_PROTO_H
 
 #include "base/buf.h"
 
-/* Writes a field; the default, 0 and empty, is left out, as receivers take what is missing for it. */
+/* Write a field. The default (0, empty) is omitted, as proto3 permits. */
 void proto_number(struct buf *buf, unsigned field, uint64_t value);
 void proto_bytes(struct buf *buf, unsigned field, struct slice bytes);
 
-/* The same with the default written, where it says which of several fields is set. */
+/* Writes a number even if it is 0, for a field of a oneof. */
 void proto_number_set(struct buf *buf, unsigned field, uint64_t value);
 
-/* Begins a message within the message. Returns: what proto_end() needs, when its fields have been written. Below 256 MiB. */
+/*
+ * Starts a nested message. Returns: the argument for proto_end(), which is called after its fields.
+ * Below 256 MiB.
+ */
 size_t proto_begin(struct buf *buf, unsigned field);
 void proto_end(struct buf *buf, size_t begun);
 
-/* Begins a field of bytes that the caller appends then, `len` of them. */
-void proto_bytes_ahead(struct buf *buf, unsigned field, size_t len);
+/* Writes the tag and length of a field whose `len` bytes the caller appends. */
+void proto_bytes_header(struct buf *buf, unsigned field, size_t len);
 
 struct proto_field {
     unsigned number;
-    bool is_number; /* `value`; else `bytes`, which lie within the message */
+    bool is_number; /* whether `value` is set; otherwise `bytes` is */
     uint64_t value;
-    struct slice bytes; /* of a string, bytes, a message, or 4 or 8 bytes as they stand */
+    struct slice bytes; /* points into the message; of a fixed32 or fixed64, its encoding */
 };
 
-/* Takes a field off the front of a message. Returns: 1; 0: there is none; TL_ERR_CORRUPT. */
+/* Removes the first field of a message. Returns: 1; 0: the message is empty; TL_ERR_CORRUPT. */
 int proto_take(struct slice *message, struct proto_field *ret_field) TL_MUST_USE;
 
 #endif

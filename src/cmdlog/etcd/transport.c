@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes to and from a member of etcd; see transport.h. */
+/* A TCP connection to a member of etcd; see transport.h. */
 #include "cmdlog/etcd/transport.h"
 
 #include <errno.h>
@@ -14,12 +14,12 @@
 struct transport {
     int fd;
     bool connected;
-    char trouble[128];
+    char error[128];
 };
 
 static int fail(struct transport *transport, const char *what, int error)
 {
-    snprintf(transport->trouble, sizeof transport->trouble, "%s: %s", what, strerrordesc_np(error));
+    snprintf(transport->error, sizeof transport->error, "%s: %s", what, strerrordesc_np(error));
     return tl_trace(TL_ERR_IO);
 }
 
@@ -51,12 +51,12 @@ int transport_fd(const struct transport *transport)
     return transport->fd;
 }
 
-short transport_wants(const struct transport *transport, bool to_send)
+short transport_poll_events(const struct transport *transport, bool to_send)
 {
     return (short)(transport->connected ? POLLIN | (to_send ? POLLOUT : 0) : POLLOUT);
 }
 
-/* Returns: 1: it is connected; 0: not yet; TL_ERR_IO. */
+/* Returns: 1: connected; 0: not yet; TL_ERR_IO. */
 static int connected(struct transport *transport)
 {
     struct pollfd look = {.fd = transport->fd, .events = POLLOUT};
@@ -96,7 +96,7 @@ long transport_receive(struct transport *transport, char *bytes, size_t len)
     return received < 0 ? fail(transport, "the connection broke", errno) : received;
 }
 
-const char *transport_trouble(const struct transport *transport)
+const char *transport_error(const struct transport *transport)
 {
-    return transport->trouble;
+    return transport->error;
 }

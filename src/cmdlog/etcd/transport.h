@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes to and from a member of etcd, over TCP. It never blocks. */
+/* A TCP connection to a member of etcd. Never blocks. */
 #ifndef TL_CMDLOG_ETCD_TRANSPORT_H
 #define TL_CMDLOG_ETCD_TRANSPORT_H
 
@@ -14,17 +14,21 @@ struct transport_target {
     socklen_t len;
 };
 
-/* Begins to connect. Returns: NULL where that fails at once. Owns: the caller; transport_close(). */
+/* Starts to connect. Returns: NULL if that fails at once. Owns: the caller; transport_close(). */
 struct transport *transport_open(const struct transport_target *target);
+/* NULL is allowed. */
 void transport_close(struct transport *transport);
 int transport_fd(const struct transport *transport);
 
-/* Returns: what poll() is to wait for, given that the caller has something to send or not. */
-short transport_wants(const struct transport *transport, bool to_send);
+/* Returns: the events to wait for with poll(); `to_send`: the caller has bytes to send. */
+short transport_poll_events(const struct transport *transport, bool to_send);
 
-/* Returns: bytes sent or received; 0: none now; TL_ERR_IO: the connection is over, transport_trouble() says why. */
+/*
+ * Returns: bytes sent or received; 0: none now; TL_ERR_IO: the connection has failed,
+ * transport_error() says why.
+ */
 long transport_send(struct transport *transport, const char *bytes, size_t len);
 long transport_receive(struct transport *transport, char *bytes, size_t len);
-const char *transport_trouble(const struct transport *transport);
+const char *transport_error(const struct transport *transport);
 
 #endif

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Goal: the promises of src/cmdlog/README.md, "A log that hosts share", on a real etcd: members are killed and stopped, connections are cut in the middle.
- * Entries carry their number and bytes that follow from it, so what is missing, twice, or out of order is seen.
+ * Goal: the guarantees of src/cmdlog/README.md, "A shared log", on a real etcd, while members are
+ * killed or stopped and connections are cut.
+ *
+ * Method: each entry has a number and bytes derived from it, so that missing, duplicate and
+ * misplaced entries are detected.
  */
 #include "../../lib/unit.h"
 
@@ -21,7 +24,10 @@
 #include "cmdlog/etcd/messages.h"
 #include "cmdlog/cmdlog_etcd.h"
 
-/* Of leases whose end is not the point: longer than any stall of the machine. Waits have no bound but the time limit of the test itself. */
+/*
+ * Lease of tests that are not about its end: longer than any stall of the machine. Waits are
+ * limited by the test's own time limit only.
+ */
 enum { LONG_S = 60 };
 
 static struct cmdlog *open_with(const char *url, const char *name, uint64_t lease_us)
@@ -35,7 +41,7 @@ static struct cmdlog *open_with(const char *url, const char *name, uint64_t leas
     return log;
 }
 
-/* Lives are long, so that a machine under load ends none. */
+/* Opens a log with a lease so long that load on the machine does not end it. */
 static struct cmdlog *open_at(const char *url, const char *name)
 {
     return open_with(url, name, LONG_S * TL_SECOND);
@@ -48,15 +54,18 @@ static uint64_t join(struct cmdlog *log)
     while ((r = cmdlog_join(log, SLICE_LIT("about"), CMDLOG_FOREVER, &life)) == CMDLOG_EXISTS)
         usleep(50000);
     if (r != 0) {
-        char *trouble = cmdlog_etcd_last_error(log);
-        fail_msg("join: %d, %s", r, trouble);
+        char *error = cmdlog_etcd_last_error(log);
+        fail_msg("join: %d, %s", r, error);
     }
     return life;
 }
 
 /* --- Entries ---------------------------------------------------------------------------------------------------------- */
 
-/* The n-th entry of a writer: a text, and then bytes that follow from it, `len` in all. */
+/*
+ * Returns: the n-th entry of a writer, `len` bytes that follow from the arguments. Owns: the
+ * caller; mem_free.
+ */
 static char *entry_of(const char *writer, unsigned number, size_t len)
 {
     char *bytes = mem_alloc(len + 64);
@@ -75,7 +84,7 @@ static int append_entry(struct cmdlog *log, const char *writer, unsigned number,
     return r;
 }
 
-/* Returns: the number of an entry, which is whole. */
+/* Checks that an entry is whole. Returns: its number. */
 static unsigned check_entry(const struct cmdlog_entry *entry, const char *writer)
 {
     unsigned number = 0;
@@ -101,7 +110,9 @@ static int next_entry(struct cmdlog_cursor *cursor, struct cmdlog_entry *ret_ent
     }
 }
 
-/* All entries from `from` on are those of the writer from `first` to `last`, each once. */
+/*
+ * Checks that the entries from position `from` on are `first` to `last` of the writer, each once.
+ */
 static void expect_entries(struct cmdlog *log, cmdlog_position from, const char *writer, unsigned first, unsigned last)
 {
     struct cmdlog_cursor *cursor;
@@ -121,7 +132,7 @@ static void expect_entries(struct cmdlog *log, cmdlog_position from, const char 
     cmdlog_unfollow(cursor);
 }
 
-/* Compaction is of the whole of etcd, so a prefix begins where it begins. */
+/* Creates the genesis. Returns: the position after it; earlier revisions may be compacted. */
 static cmdlog_position begin(struct cmdlog *log)
 {
     struct buf bytes = BUF_INIT(BUF_UNLIMITED);
@@ -156,7 +167,7 @@ static const char *url_of(const char *prefix)
     return etcd_fixture_url(one, prefix);
 }
 
-static void test_genesis(void **state)
+static void test_genesis_is_created_once(void **state)
 {
     struct buf bytes = BUF_INIT(BUF_UNLIMITED);
     cmdlog_position position;
@@ -173,7 +184,7 @@ static void test_genesis(void **state)
     cmdlog_close(other);
 }
 
-static void test_appends_of_all_sizes(void **state)
+static void test_append_accepts_any_size(void **state)
 {
     static const size_t lens[] = {500, 1, 40000, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 5 << 20, 500, 3 << 20, 16384};
     enum { COUNT = sizeof lens / sizeof lens[0] };
@@ -200,8 +211,10 @@ static int position_compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Any position at all may be begun from, also one at which there is no entry, and one between the parts of an entry. */
-static void test_following_from_anywhere(void **state)
+/*
+ * A cursor may start at any position: one without an entry, or one between the parts of an entry.
+ */
+static void test_cursor_starts_at_any_position(void **state)
 {
     enum { COUNT = 6 };
     cmdlog_position positions[COUNT];
@@ -240,8 +253,11 @@ static void *write_all(void *context)
     return NULL;
 }
 
-/* Two hosts, each with two threads that append, and two who follow: both see the same order, in which each writer's entries are in theirs. */
-static void test_two_hosts(void **state)
+/*
+ * Two hosts with two appending threads each, and a cursor on each host: both see the same order,
+ * which keeps each writer's.
+ */
+static void test_two_hosts_read_the_same_order(void **state)
 {
     enum { WRITERS = 4, COUNT = 40, ALL = WRITERS * COUNT };
     static const char *const names[WRITERS] = {"a0", "a1", "b0", "b1"};
@@ -289,8 +305,8 @@ static void test_two_hosts(void **state)
         cmdlog_close(logs[i]);
 }
 
-/* Submitting does not wait for answers, but for a place; the order tells what became of it. */
-static void test_submitting(void **state)
+/* Submitting waits for a free slot only. Outcomes may be read later. */
+static void test_submit_does_not_wait_for_outcome(void **state)
 {
     enum { COUNT = 50 };
     uint64_t numbers[COUNT];
@@ -313,7 +329,7 @@ static void test_submitting(void **state)
     cmdlog_close(log);
 }
 
-static void test_many_who_follow(void **state)
+static void test_many_cursors_read_all_entries(void **state)
 {
     enum { CURSORS = 100, COUNT = 20 };
     struct cmdlog_cursor *cursors[CURSORS];
@@ -346,7 +362,7 @@ static void *interrupt_soon(void *context)
     return NULL;
 }
 
-static void test_a_wait_is_interrupted(void **state)
+static void test_interrupt_ends_await(void **state)
 {
     struct cmdlog_cursor *cursor;
     struct cmdlog_entry entry;
@@ -354,7 +370,7 @@ static void test_a_wait_is_interrupted(void **state)
     (void)state;
     struct cmdlog *log = open_at(url_of("interrupt"), "a");
     assert_int_equal(cmdlog_follow(log, begin(log), &cursor), 0);
-    while (cmdlog_await(cursor, clock_boot_us() + 300000) == 0) /* what the watch says of itself */
+    while (cmdlog_await(cursor, clock_boot_us() + 300000) == 0) /* the watch's own messages */
         assert_int_equal(cmdlog_next(cursor, &entry), CMDLOG_END);
     pthread_create(&thread, NULL, interrupt_soon, cursor);
     while (cmdlog_await(cursor, CMDLOG_FOREVER) == 0)
@@ -366,7 +382,7 @@ static void test_a_wait_is_interrupted(void **state)
 
 /* --- Lives ------------------------------------------------------------------------------------------------------------- */
 
-/* Waits until so many are in. Returns: the first one's life. */
+/* Waits until there are `count` members. Returns: the first one's life, or 0. */
 static uint64_t expect_hosts(struct cmdlog *log, size_t count)
 {
     struct cmdlog_hosts *hosts = NULL;
@@ -386,7 +402,7 @@ static uint64_t expect_hosts(struct cmdlog *log, size_t count)
     return life;
 }
 
-static void test_lives(void **state)
+static void test_life_end_rejects_appends(void **state)
 {
     struct cmdlog_lease lease;
     cmdlog_position position;
@@ -409,7 +425,7 @@ static void test_lives(void **state)
     expect_hosts(log, 2);
     assert_int_equal(append_entry(log, "w", 1, 100, &position), 0);
 
-    /* Put out by the other: what comes then is refused, and a new life goes on with the numbers. */
+    /* After an expulsion, appends of the life are rejected. A new life continues the numbers. */
     assert_int_equal(cmdlog_expel(other, SLICE_LIT("a"), life, CMDLOG_FOREVER), 0);
     assert_int_equal(cmdlog_expel(other, SLICE_LIT("a"), life, CMDLOG_FOREVER), 0);
     assert_int_equal(append_entry(log, "w", 2, 100, &position), CMDLOG_FENCED);
@@ -419,7 +435,7 @@ static void test_lives(void **state)
     assert_true(join(log) > other_life);
     assert_int_equal(append_entry(log, "w", 2, 100, &position), 0);
 
-    /* Left in good order: the place is free at once. */
+    /* After a leave, the name is free at once. */
     assert_int_equal(cmdlog_leave(log, CMDLOG_FOREVER), 0);
     assert_int_equal(cmdlog_join(same, SLICE_LIT("about"), CMDLOG_FOREVER, &life), 0);
     assert_int_equal(append_entry(log, "w", 3, 100, &position), CMDLOG_FENCED);
@@ -430,7 +446,10 @@ static void test_lives(void **state)
     cmdlog_close(same);
 }
 
-/* Joins, and waits until the life has outlasted the lease that it was granted first. A life that ends by a stall of the machine is begun again. */
+/*
+ * Joins, and waits until the life has outlasted its first lease. Joins again if a stall of the
+ * machine ends the life.
+ */
 static void join_until_renewed(struct cmdlog *log)
 {
     struct cmdlog_lease lease, first;
@@ -444,8 +463,11 @@ static void join_until_renewed(struct cmdlog *log)
     } while (lease.life == 0 || lease.life != first.life);
 }
 
-/* A life is renewed as long as the host works, and ends when etcd cannot be reached: the host counts itself out first. */
-static void test_a_lease_ends(void **state)
+/*
+ * A life is renewed while etcd can be reached, and then expires. The host stops counting on it
+ * before the others see its end.
+ */
+static void test_lease_expires_without_etcd(void **state)
 {
     char url[64];
     struct cmdlog_lease lease;
@@ -469,7 +491,7 @@ static void test_a_lease_ends(void **state)
     assert_true(lease.until <= clock_boot_us());
     relay_hold(relay, false);
     r = cmdlog_outcome(log, number, CMDLOG_FOREVER, &position);
-    /* What was in the relay may have come in before the lease was over, but for its answer. */
+    /* The relay may have held a put that got in before the lease expired, or its reply. */
     assert_true(r == CMDLOG_FENCED || r == CMDLOG_UNKNOWN);
     assert_int_equal(append_entry(log, "w", 1, 100, &position), CMDLOG_FENCED);
     do {
@@ -489,7 +511,7 @@ static void put_checkpoint(struct cmdlog *log, cmdlog_position position, uint64_
     assert_int_equal(cmdlog_put_checkpoint(log, &checkpoint), 0);
 }
 
-/* These two give up by themselves after some seconds; that is not the point. */
+/* These two have time limits of their own, which the test must outlast. */
 static int get_checkpoint(struct cmdlog *log, unsigned back, char *place, struct cmdlog_checkpoint *ret_checkpoint)
 {
     int r;
@@ -515,7 +537,7 @@ static int follow_first(struct cmdlog *log, cmdlog_position from, struct cmdlog_
     return r;
 }
 
-static void test_checkpoints_and_trimming(void **state)
+static void test_trim_retains_second_newest_checkpoint(void **state)
 {
     char place[CMDLOG_LOCATOR_MAX];
     struct cmdlog_checkpoint found;
@@ -538,7 +560,7 @@ static void test_checkpoints_and_trimming(void **state)
     assert_int_equal(found.position, positions[6]);
     assert_int_equal(found.log_bytes, 7000);
 
-    /* The second newest host's is kept, and who is away holds it back. */
+    /* The second newest host's checkpoint is retained, and a lagging host delays trimming. */
     put_checkpoint(b, positions[5], 6000, "b");
     put_checkpoint(c, positions[2], 3000, "c");
     assert_int_equal(cmdlog_list_checkpoints(b, CMDLOG_FOREVER, &known), 0);
@@ -557,9 +579,9 @@ static void test_checkpoints_and_trimming(void **state)
     assert_int_equal(follow_first(b, positions[5] + 1, &entry), 0);
     assert_int_equal(entry.position, positions[6]);
     assert_int_equal(follow_first(b, positions[4], &entry), CMDLOG_TRIMMED);
-    assert_int_equal(trim(a, positions[3]), 0); /* which is long gone */
+    assert_int_equal(trim(a, positions[3]), 0); /* trimmed before */
 
-    /* Who follows already goes on. */
+    /* A cursor that is already open continues. */
     for (unsigned i = 2; i < 10; i++) {
         assert_int_equal(next_entry(cursor, &entry, CMDLOG_FOREVER), 0);
         assert_int_equal(entry.position, positions[i]);
@@ -573,8 +595,8 @@ static void test_checkpoints_and_trimming(void **state)
     cmdlog_close(c);
 }
 
-/* A checkpoint between the parts of another host's entry: its first parts stay as long as they are needed. */
-static void test_trimming_between_parts(void **state)
+/* If a checkpoint is between the parts of another host's entry, the first parts are retained. */
+static void test_trim_retains_parts_of_incomplete_entry(void **state)
 {
     struct cmdlog_entry entry;
     cmdlog_position position, middle = 0;
@@ -590,7 +612,7 @@ static void test_trimming_between_parts(void **state)
         assert_int_equal(cmdlog_submit(a, &part, 1, CMDLOG_FOREVER, &number), 0);
         assert_int_equal(append_entry(b, "other", 0, 20, &head), 0);
         assert_int_equal(cmdlog_outcome(a, number, CMDLOG_FOREVER, &position), 0);
-        middle = position > head && head > position - 5 ? head : 0; /* it came in between */
+        middle = position > head && head > position - 5 ? head : 0; /* it is between the parts */
     }
     put_checkpoint(a, middle, 0, "");
     assert_int_equal(trim(a, middle + 1), 0);
@@ -604,10 +626,10 @@ static void test_trimming_between_parts(void **state)
     cmdlog_close(b);
 }
 
-/* --- What breaks ------------------------------------------------------------------------------------------------------------ */
+/* --- Faults ----------------------------------------------------------------------------------------------------------------- */
 
-/* Answers are lost again and again, in the middle of an append: each is in the log once all the same, and known to be. */
-static void test_answers_are_lost(void **state)
+/* Replies are lost during appends. Each entry is in the log once, and its append succeeds. */
+static void test_append_is_exactly_once_when_replies_are_lost(void **state)
 {
     enum { COUNT = 12 };
     char url[64];
@@ -631,8 +653,8 @@ static void test_answers_are_lost(void **state)
     relay_stop(relay);
 }
 
-/* The connection is cut for a while, again and again, while others append and follow through it. */
-static void test_connections_are_cut(void **state)
+/* A connection is cut repeatedly while one thread appends and another reads through it. */
+static void test_append_and_follow_survive_cut_connections(void **state)
 {
     enum { COUNT = 60 };
     char url[64];
@@ -664,22 +686,22 @@ static void test_connections_are_cut(void **state)
     relay_stop(relay);
 }
 
-/* What somebody else has put there is told from what a host appended. */
+/* Puts a value as a host's entry, without the log's checks. */
 static void put_raw(const char *prefix, const char *key, struct slice value)
 {
-    struct client *client;
+    struct etcd_client *client;
     char *reason, path[128];
-    struct list actors;
+    struct list tasks;
     struct buf request = BUF_INIT(BUF_UNLIMITED), reply = BUF_INIT(BUF_UNLIMITED);
-    list_init(&actors);
+    list_init(&tasks);
     snprintf(path, sizeof path, "%s/log/%s", prefix, key);
-    assert_int_equal(client_open(slice_from(url_of(prefix)), &client, &reason), 0);
-    assert_int_equal(client_start(client, &actors, &reason), 0);
-    call_frame(&request);
+    assert_int_equal(etcd_client_open(slice_from(url_of(prefix)), &client, &reason), 0);
+    assert_int_equal(etcd_client_start(client, &tasks, &reason), 0);
+    grpc_frame_begin(&request);
     etcd_put_put(&request, slice_from(path), value, 0);
-    call_frame_end(&request);
-    assert_int_equal(client_ask(client, WAY_CONTROL, ETCD_PUT, buf_as_slice(&request), CMDLOG_FOREVER, &reply, NULL), 0);
-    client_close(client);
+    grpc_frame_end(&request);
+    assert_int_equal(etcd_client_request(client, LANE_CONTROL, ETCD_PUT, buf_as_slice(&request), CMDLOG_FOREVER, &reply, NULL), 0);
+    etcd_client_close(client);
     buf_deinit(&request);
     buf_deinit(&reply);
 }
@@ -693,7 +715,7 @@ static struct slice raw_put(char *bytes, uint64_t number, uint32_t part, uint32_
     return slice_make(bytes, ENVELOPE_BYTES + body.len);
 }
 
-static void test_damage_is_seen(void **state)
+static void test_cursor_detects_damage(void **state)
 {
     static const struct {
         const char *prefix;
@@ -720,15 +742,15 @@ static void test_damage_is_seen(void **state)
         assert_int_equal(next_entry(cursor, &entry, CMDLOG_FOREVER), 0);
         assert_int_equal(next_entry(cursor, &entry, CMDLOG_FOREVER), TL_ERR_CORRUPT);
         assert_int_equal(cmdlog_next(cursor, &entry), TL_ERR_CORRUPT);
-        char *trouble = cmdlog_etcd_last_error(log);
-        assert_non_null(strstr(trouble, "damaged"));
-        mem_free(trouble);
+        char *error = cmdlog_etcd_last_error(log);
+        assert_non_null(strstr(error, "damaged"));
+        mem_free(error);
         cmdlog_unfollow(cursor);
         cmdlog_close(log);
     }
 }
 
-static void test_nobody_is_there(void **state)
+static void test_unreachable_etcd_is_reported(void **state)
 {
     struct cmdlog *log;
     char *reason;
@@ -748,18 +770,18 @@ static void test_nobody_is_there(void **state)
         mem_free(reason);
     }
     log = open_at("http://127.0.0.1:1,http://[::1]:1/p", "a");
-    bool told = false;
-    while (!told) { /* it tries to connect while it is asked */
+    bool reported = false;
+    while (!reported) { /* the client connects in the background */
         assert_int_equal(cmdlog_join(log, SLICE_NONE, clock_boot_us() + 100000, &life), CMDLOG_UNREACHABLE);
         assert_int_equal(cmdlog_read_head(log, clock_boot_us() + 100000, &position), CMDLOG_UNREACHABLE);
-        char *trouble = cmdlog_etcd_last_error(log);
-        told = trouble != NULL && strstr(trouble, "cannot connect") != NULL;
-        mem_free(trouble);
+        char *error = cmdlog_etcd_last_error(log);
+        reported = error != NULL && strstr(error, "cannot connect") != NULL;
+        mem_free(error);
     }
     cmdlog_close(log);
 }
 
-static void test_no_room(void **state)
+static void test_append_fails_when_etcd_is_full(void **state)
 {
     static const char *const arguments[] = {"--quota-backend-bytes", "6000000", NULL};
     enum { COUNT = 30 };
@@ -787,7 +809,10 @@ static void test_no_room(void **state)
 
 /* --- Three members ------------------------------------------------------------------------------------------------------------- */
 
-/* Each member once is killed and started again, or stopped and let go on; whoever leads is among them. Nothing is lost, twice, or out of order. */
+/*
+ * Each member, and so the leader too, is killed and restarted, or stopped and continued. No entry
+ * is lost, duplicated or misplaced.
+ */
 static void three_members(bool kill_them)
 {
     enum { EACH = 15, COUNT = 3 * EACH };
@@ -826,13 +851,13 @@ static void three_members(bool kill_them)
     etcd_fixture_stop(box);
 }
 
-static void test_members_are_killed(void **state)
+static void test_entries_survive_killed_members(void **state)
 {
     (void)state;
     three_members(true);
 }
 
-static void test_members_are_stopped(void **state)
+static void test_entries_survive_stopped_members(void **state)
 {
     (void)state;
     three_members(false);
@@ -841,24 +866,24 @@ static void test_members_are_stopped(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_genesis),
-        cmocka_unit_test(test_appends_of_all_sizes),
-        cmocka_unit_test(test_following_from_anywhere),
-        cmocka_unit_test(test_two_hosts),
-        cmocka_unit_test(test_submitting),
-        cmocka_unit_test(test_many_who_follow),
-        cmocka_unit_test(test_a_wait_is_interrupted),
-        cmocka_unit_test(test_lives),
-        cmocka_unit_test(test_a_lease_ends),
-        cmocka_unit_test(test_checkpoints_and_trimming),
-        cmocka_unit_test(test_trimming_between_parts),
-        cmocka_unit_test(test_answers_are_lost),
-        cmocka_unit_test(test_connections_are_cut),
-        cmocka_unit_test(test_damage_is_seen),
-        cmocka_unit_test(test_nobody_is_there),
-        cmocka_unit_test(test_no_room),
-        cmocka_unit_test(test_members_are_killed),
-        cmocka_unit_test(test_members_are_stopped),
+        cmocka_unit_test(test_genesis_is_created_once),
+        cmocka_unit_test(test_append_accepts_any_size),
+        cmocka_unit_test(test_cursor_starts_at_any_position),
+        cmocka_unit_test(test_two_hosts_read_the_same_order),
+        cmocka_unit_test(test_submit_does_not_wait_for_outcome),
+        cmocka_unit_test(test_many_cursors_read_all_entries),
+        cmocka_unit_test(test_interrupt_ends_await),
+        cmocka_unit_test(test_life_end_rejects_appends),
+        cmocka_unit_test(test_lease_expires_without_etcd),
+        cmocka_unit_test(test_trim_retains_second_newest_checkpoint),
+        cmocka_unit_test(test_trim_retains_parts_of_incomplete_entry),
+        cmocka_unit_test(test_append_is_exactly_once_when_replies_are_lost),
+        cmocka_unit_test(test_append_and_follow_survive_cut_connections),
+        cmocka_unit_test(test_cursor_detects_damage),
+        cmocka_unit_test(test_unreachable_etcd_is_reported),
+        cmocka_unit_test(test_append_fails_when_etcd_is_full),
+        cmocka_unit_test(test_entries_survive_killed_members),
+        cmocka_unit_test(test_entries_survive_stopped_members),
     };
     if (getenv("CMOCKA_TEST_FILTER") != NULL)
         cmocka_set_test_filter(getenv("CMOCKA_TEST_FILTER"));

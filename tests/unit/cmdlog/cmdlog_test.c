@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Goal: the promises of src/cmdlog/README.md, 1 to 6, of both logs, in the cases that a person would try first; and that any bit of a
- * small log may flip, and any sector of it be lost, without a wrong answer. Crashes at random are tests/sim/cmdlog_sim.c.
+ * Goal: guarantees 1 to 7 of src/cmdlog/README.md for the file log and the memory log, in the basic
+ * cases; and that no flipped bit or misplaced sector of a small log yields a wrong entry. Random
+ * crashes are in tests/sim/cmdlog_sim.c.
  */
 #include "../../lib/unit.h"
 
@@ -28,7 +29,7 @@ static struct cmdlog *open_file(struct disk_sim *sim)
     return log;
 }
 
-/* An entry's bytes follow from its number. */
+/* Returns: bytes that follow from the entry's number. */
 static struct slice entry_of(unsigned number, size_t len, char *buffer)
 {
     for (size_t i = 0; i < len; i++)
@@ -47,7 +48,7 @@ static void append(struct cmdlog *log, unsigned number, size_t len)
     mem_free(buffer);
 }
 
-/* Entries `from` to `to` are there, of these lengths, and nothing behind them. */
+/* Checks that the log has entries `from` to `to`, of these lengths, and no more. */
 static void expect(struct cmdlog *log, unsigned from, unsigned to, size_t (*len_of)(unsigned))
 {
     struct cmdlog_cursor *cursor;
@@ -74,8 +75,8 @@ static size_t mixed(unsigned number)
     return number % 7 == 0 ? 5000 : small(number);
 }
 
-/* The sums of RFC 3720, appendix B.4. */
-static void test_crc32c(void **state)
+/* The checksums of RFC 3720, appendix B.4. */
+static void test_crc32c_matches_rfc_3720(void **state)
 {
     char bytes[48];
     (void)state;
@@ -96,7 +97,7 @@ static void append_all(struct cmdlog *log, unsigned from, unsigned to, size_t (*
         append(log, i, len_of(i));
 }
 
-static void test_append_and_follow(void **state)
+static void test_append_is_read_back_after_reopen(void **state)
 {
     struct disk_sim *sim = disk_sim_new(1);
     struct cmdlog *log = open_file(sim);
@@ -119,8 +120,8 @@ static void test_append_and_follow(void **state)
     disk_sim_free(sim);
 }
 
-/* A follower that has come to the end goes on when there is more. */
-static void test_follower_waits(void **state)
+/* A cursor at the end of the log returns an entry that is appended later. */
+static void test_cursor_continues_after_end(void **state)
 {
     struct disk_sim *sim = disk_sim_new(2);
     struct cmdlog *log = open_file(sim);
@@ -147,7 +148,7 @@ static void put_checkpoint(struct cmdlog *log, cmdlog_position position, const c
     assert_int_equal(cmdlog_put_checkpoint(log, &checkpoint), 0);
 }
 
-static void test_checkpoints_and_trim(void **state)
+static void test_trim_keeps_entries_since_checkpoint(void **state)
 {
     struct disk_sim *sim = disk_sim_new(3);
     struct cmdlog *log = open_file(sim);
@@ -167,7 +168,7 @@ static void test_checkpoints_and_trim(void **state)
     put_checkpoint(log, 70, "seventy, once more");
     assert_int_equal(cmdlog_follow(log, head.oldest - 1, &cursor), CMDLOG_TRIMMED);
     expect(log, (unsigned)head.oldest, 100, mixed);
-    append_all(log, 101, 300, mixed); /* into segments that were used before */
+    append_all(log, 101, 300, mixed); /* into reused segments */
     assert_int_equal(cmdlog_sync(log, 300), 0);
     cmdlog_close(log);
     log = open_file(sim);
@@ -181,7 +182,7 @@ static void test_checkpoints_and_trim(void **state)
     disk_sim_free(sim);
 }
 
-static void test_seal(void **state)
+static void test_seal_survives_power_failure(void **state)
 {
     struct disk_sim *sim = disk_sim_new(4);
     struct cmdlog *log = open_file(sim);
@@ -212,8 +213,8 @@ static size_t ten(unsigned number)
     return 10;
 }
 
-/* For a store that has all before it: it goes on from there, and so it does when it was opened again. */
-static void test_begins_behind_an_entry(void **state)
+/* For a store that includes entries already: a new log starts after them, also when reopened. */
+static void test_new_log_starts_after_entry(void **state)
 {
     enum { AFTER = 41 };
     struct disk_sim *sim = disk_sim_new(1);
@@ -239,7 +240,7 @@ static void test_begins_behind_an_entry(void **state)
         cmdlog_close(log);
         log = open_file(sim);
     }
-    /* One that is there begins where it begins. */
+    /* An existing log ignores the option. */
     cmdlog_close(log);
     assert_int_equal(cmdlog_file_open(disk_sim_disk(sim), &(struct cmdlog_file_options){.after = 7}, &log, &reason), 0);
     expect(log, AFTER + 1, AFTER + 3, ten);
@@ -247,44 +248,44 @@ static void test_begins_behind_an_entry(void **state)
     disk_sim_free(sim);
 }
 
-/* A disk that does something once, before a write or before a rename. */
-static struct cmdlog_disk_functions hooked;
-static const struct cmdlog_disk_functions *unhooked;
+/* A disk that calls a hook once, before a write or before a rename. */
+static struct cmdlog_disk_functions intercepted;
+static const struct cmdlog_disk_functions *original;
 static void (*before_write)(struct cmdlog *log), (*before_rename)(struct cmdlog *log);
-static struct cmdlog *hooked_log;
+static struct cmdlog *intercepted_log;
 
 static void call(void (**hook)(struct cmdlog *log))
 {
     void (*once)(struct cmdlog * log) = *hook;
     *hook = NULL;
     if (once != NULL)
-        once(hooked_log);
+        once(intercepted_log);
 }
 
-static int hooked_write(struct cmdlog_disk *disk, int file, uint64_t offset, const struct slice *parts, size_t count)
+static int intercepted_write(struct cmdlog_disk *disk, int file, uint64_t offset, const struct slice *parts, size_t count)
 {
     call(&before_write);
-    return unhooked->write(disk, file, offset, parts, count);
+    return original->write(disk, file, offset, parts, count);
 }
 
-static int hooked_rename(struct cmdlog_disk *disk, const char *from, const char *to)
+static int intercepted_rename(struct cmdlog_disk *disk, const char *from, const char *to)
 {
     call(&before_rename);
-    return unhooked->rename(disk, from, to);
+    return original->rename(disk, from, to);
 }
 
-static struct cmdlog *open_hooked(struct disk_sim *sim, unsigned spares_max)
+static struct cmdlog *open_intercepted(struct disk_sim *sim, unsigned spares_max)
 {
     const struct cmdlog_file_options opening = {.segment_bytes = SEGMENT, .spares_max = spares_max};
     struct cmdlog_disk *disk = disk_sim_disk(sim);
     char *reason;
-    unhooked = disk->functions;
-    hooked = *unhooked;
-    hooked.write = hooked_write;
-    hooked.rename = hooked_rename;
-    disk->functions = &hooked;
-    assert_int_equal(cmdlog_file_open(disk, &opening, &hooked_log, &reason), 0);
-    return hooked_log;
+    original = disk->functions;
+    intercepted = *original;
+    intercepted.write = intercepted_write;
+    intercepted.rename = intercepted_rename;
+    disk->functions = &intercepted;
+    assert_int_equal(cmdlog_file_open(disk, &opening, &intercepted_log, &reason), 0);
+    return intercepted_log;
 }
 
 static unsigned count_spares(struct disk_sim *sim)
@@ -303,19 +304,22 @@ static void shrink(struct cmdlog *log)
     assert_int_equal(cmdlog_shrink(log), 0);
 }
 
-static void prepare(struct cmdlog *log)
+static void preallocate(struct cmdlog *log)
 {
     assert_int_equal(cmdlog_file_preallocate(log), 0);
 }
 
-/* On a full disk an append has the spares that it has counted, though another thread gives back what the log holds. */
-static void test_shrink_beside_an_append(void **state)
+/*
+ * On a full disk an append uses the spares that it has reserved, although another thread shrinks
+ * the log meanwhile.
+ */
+static void test_shrink_leaves_reserved_spares(void **state)
 {
     struct disk_sim *sim = disk_sim_new(9);
-    struct cmdlog *log = open_hooked(sim, 6);
+    struct cmdlog *log = open_intercepted(sim, 6);
     (void)state;
     append(log, 1, 10);
-    prepare(log);
+    preallocate(log);
     disk_sim_set_capacity(sim, 1); /* no file may grow */
     before_write = shrink;
     append(log, 2, 5000);
@@ -326,18 +330,20 @@ static void test_shrink_beside_an_append(void **state)
     disk_sim_free(sim);
 }
 
-/* No more spares are kept than may be: of a trim that another thread makes spares beside, and of what an earlier process has left. */
-static void test_spares_are_bounded(void **state)
+/*
+ * The limit holds for a trim concurrent with a preallocation, and for an earlier process's spares.
+ */
+static void test_spares_never_exceed_maximum(void **state)
 {
     enum { KEPT = 2, LEFT = 20 };
     struct disk_sim *sim = disk_sim_new(10);
-    struct cmdlog *log = open_hooked(sim, KEPT);
+    struct cmdlog *log = open_intercepted(sim, KEPT);
     struct cmdlog_disk *disk = disk_sim_disk(sim);
     (void)state;
     append_all(log, 1, 60, mixed);
     put_checkpoint(log, 60, "here");
     shrink(log);
-    before_rename = prepare;
+    before_rename = preallocate;
     assert_int_equal(cmdlog_trim(log, 60), 0);
     assert_null(before_rename);
     assert_int_equal(count_spares(sim), KEPT);
@@ -350,15 +356,18 @@ static void test_spares_are_bounded(void **state)
         disk->functions->close(disk, file);
     }
     disk->functions->free(disk);
-    log = open_hooked(sim, KEPT);
+    log = open_intercepted(sim, KEPT);
     assert_int_equal(count_spares(sim), KEPT);
     append_all(log, 61, 80, mixed);
     cmdlog_close(log);
     disk_sim_free(sim);
 }
 
-/* What a failed sync did not write is read as if it had been; nothing may be acknowledged that stands on it, and the next process writes it. */
-static void test_failed_sync(void **state)
+/*
+ * Bytes that a failed sync did not write are still read as if written. Nothing after them may be
+ * acknowledged, and the next process writes them again.
+ */
+static void test_failed_sync_is_repaired_by_reopen(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 20; seed++) {
@@ -392,14 +401,15 @@ static void test_failed_sync(void **state)
 static size_t sector(unsigned number)
 {
     (void)number;
-    return DISK_SIM_SECTOR - 32; /* with its header */
+    return DISK_SIM_SECTOR - 32; /* a whole sector with its header */
 }
 
 /*
- * A record behind the torn end is overwritten, and that sync fails: it is read as zeros, but may still be on the disk. The same entry as was torn takes its
- * place, so that what stood behind that would follow it.
+ * A record after a torn end is overwritten with zeros, but that sync fails: it reads as zeros, and
+ * may still be on the disk. The torn entry is appended again, so that the old record would fit
+ * after it.
  */
-static void test_what_was_cut_off_stays_gone(void **state)
+static void test_truncated_entries_never_reappear(void **state)
 {
     unsigned torn = 0;
     (void)state;
@@ -446,8 +456,8 @@ static void assert_same(const struct cmdlog_lineage *a, const struct cmdlog_line
     assert_int_equal(a->history_crc, b->history_crc);
 }
 
-/* Opened on a disk of its own; what a copy of the log goes on from, or nothing. */
-static struct cmdlog *open_behind(struct disk_sim *sim, cmdlog_position after, struct cmdlog_lineage lineage)
+/* Opens a log on `sim` that continues after an entry of `lineage`; 0, zeros: no entry. */
+static struct cmdlog *open_after(struct disk_sim *sim, cmdlog_position after, struct cmdlog_lineage lineage)
 {
     const struct cmdlog_file_options behind = {.segment_bytes = SEGMENT, .after = after, .lineage = lineage};
     struct cmdlog *log;
@@ -456,8 +466,11 @@ static struct cmdlog *open_behind(struct disk_sim *sim, cmdlog_position after, s
     return log;
 }
 
-/* What a log is up to an entry stays the same, whether it is the newest or not, appended to, sealed, trimmed and opened again; another log is something else. */
-static void test_lineage(void **state)
+/*
+ * An entry's lineage is the same whether it is the newest, and after appends, a seal, a trim and an
+ * opening. Another log's differs.
+ */
+static void test_lineage_identifies_history(void **state)
 {
     enum { COUNT = 100, TRIMMED = 60 };
     struct disk_sim *sim = disk_sim_new(6), *copied = disk_sim_new(7), *strange = disk_sim_new(8);
@@ -485,16 +498,16 @@ static void test_lineage(void **state)
         cmdlog_close(log);
         log = open_file(sim);
     }
-    copy = open_behind(copied, TRIMMED, of[TRIMMED]);
+    copy = open_after(copied, TRIMMED, of[TRIMMED]);
     for (unsigned i = 0; i < 3; i++) {
         struct cmdlog_lineage now = lineage_of(copy, TRIMMED);
         assert_same(&now, &of[TRIMMED]);
         append(copy, TRIMMED + 1 + i, mixed(TRIMMED + 1 + i));
         now = lineage_of(copy, TRIMMED + 1 + i);
         assert_memory_equal(now.identity, of[1].identity, CMDLOG_IDENTITY_BYTES);
-        assert_false(cmdlog_lineage_fits(&now, &of[TRIMMED + 1 + i])); /* it has gone its own way */
+        assert_false(cmdlog_lineage_fits(&now, &of[TRIMMED + 1 + i])); /* it has diverged */
         cmdlog_close(copy);
-        copy = open_behind(copied, 0, (struct cmdlog_lineage){.history_crc = 0});
+        copy = open_after(copied, 0, (struct cmdlog_lineage){.history_crc = 0});
         struct cmdlog_lineage again = lineage_of(copy, TRIMMED + 1 + i);
         assert_same(&again, &now);
     }
@@ -503,7 +516,8 @@ static void test_lineage(void **state)
     for (unsigned i = 1; i <= COUNT; i++) {
         struct cmdlog_lineage now = lineage_of(other, i);
         assert_false(cmdlog_lineage_fits(&now, &of[i]));
-        assert_true(cmdlog_lineage_fits(&now, &(struct cmdlog_lineage){.history_crc = 7})); /* of a version that noted none */
+        /* A state of an old version has no identity. */
+        assert_true(cmdlog_lineage_fits(&now, &(struct cmdlog_lineage){.history_crc = 7}));
     }
     cmdlog_close(log);
     cmdlog_close(copy);
@@ -513,7 +527,7 @@ static void test_lineage(void **state)
     disk_sim_free(strange);
 }
 
-static void test_prepare_makes_spares(void **state)
+static void test_preallocate_creates_spares(void **state)
 {
     struct disk_sim *sim = disk_sim_new(5);
     struct cmdlog *log = open_file(sim);
@@ -525,8 +539,8 @@ static void test_prepare_makes_spares(void **state)
     disk_sim_free(sim);
 }
 
-/* Promise 7: an append that finds no room has written nothing, and the same succeeds when there is some. */
-static void test_full_disk(void **state)
+/* Guarantee 7: an append without space has written nothing, and succeeds later. */
+static void test_append_on_full_disk_writes_nothing(void **state)
 {
     struct disk_sim *sim = disk_sim_new(15);
     struct cmdlog *log = open_file(sim);
@@ -540,7 +554,7 @@ static void test_full_disk(void **state)
         assert_int_equal(cmdlog_append(log, &large, 1, &position), TL_ERR_NO_SPACE);
     }
     expect(log, 1, 3, small);
-    append(log, 4, small(4)); /* there is room for it in the segment */
+    append(log, 4, small(4)); /* it fits into the segment */
     assert_int_equal(cmdlog_sync(log, 4), 0);
     disk_sim_set_capacity(sim, UINT64_MAX);
     append_all(log, 5, 60, mixed);
@@ -577,8 +591,11 @@ static size_t damaged_len(unsigned number)
     return number == 13 ? 3000 : small(number);
 }
 
-/* Either it is refused with a reason, or all is there: at once, or when it is read. Returns: whether it was refused. */
-static bool refused_or_whole(struct disk_sim *sim)
+/*
+ * Checks that the damaged log is refused with a reason, at once or when read, or has all entries.
+ * Returns: whether it was refused.
+ */
+static bool open_is_refused(struct disk_sim *sim)
 {
     struct cmdlog *log;
     struct cmdlog_cursor *cursor;
@@ -605,7 +622,10 @@ static bool refused_or_whole(struct disk_sim *sim)
     return r < 0;
 }
 
-/* Every bit takes a minute under a sanitizer: make test-long. Otherwise every BIT_STRIDEth, beginning at another one for each commit. */
+/*
+ * All bits take a minute under a sanitizer (make test-long). Otherwise every BIT_STRIDEth is
+ * tested, with another start for each commit.
+ */
 enum { BIT_STRIDE = 11 };
 
 static size_t bit_stride(size_t *ret_first)
@@ -616,7 +636,7 @@ static size_t bit_stride(size_t *ret_first)
     return stride;
 }
 
-static void test_every_bit(void **state)
+static void test_bit_flip_is_detected(void **state)
 {
     struct disk_sim *sim = durable_log();
     size_t refusals = 0, bits = 0, first;
@@ -629,15 +649,15 @@ static void test_every_bit(void **state)
             struct disk_sim *copy = disk_sim_copy(sim);
             disk_sim_file(copy, i, &bytes, &len);
             bytes[bit / 8] = (char)(bytes[bit / 8] ^ 1 << bit % 8);
-            refusals += refused_or_whole(copy);
+            refusals += open_is_refused(copy);
             disk_sim_free(copy);
         }
     assert_true(refusals > bits / 4);
     disk_sim_free(sim);
 }
 
-/* A sector that is zeros, or what another sector is: so that old contents turn up. */
-static void test_every_sector(void **state)
+/* Each sector is replaced by each other sector, among them zeros and old contents. */
+static void test_misplaced_sector_is_detected(void **state)
 {
     struct disk_sim *sim = durable_log();
     char *bytes, *from;
@@ -650,7 +670,7 @@ static void test_every_sector(void **state)
                     struct disk_sim *copy = disk_sim_copy(sim);
                     disk_sim_file(copy, i, &bytes, &len);
                     memcpy(bytes + at, from + with, DISK_SIM_SECTOR);
-                    refused_or_whole(copy);
+                    open_is_refused(copy);
                     disk_sim_free(copy);
                 }
     disk_sim_free(sim);
@@ -658,7 +678,7 @@ static void test_every_sector(void **state)
 
 /* --- A real directory --------------------------------------------------------------------------------------------- */
 
-static void test_directory(void **state)
+static void test_log_in_directory_survives_reopen(void **state)
 {
     char directory[] = "/tmp/log_test.XXXXXX", command[64];
     struct cmdlog_disk *disk;
@@ -681,7 +701,7 @@ static void test_directory(void **state)
 
 /* --- The log in memory -------------------------------------------------------------------------------------------- */
 
-static void test_memory(void **state)
+static void test_memory_log_injects_faults(void **state)
 {
     struct cmdlog_medium *medium = cmdlog_medium_new();
     struct cmdlog *log = cmdlog_memory_open(medium), *other;
@@ -719,8 +739,8 @@ static void test_memory(void **state)
     cmdlog_medium_free(medium);
 }
 
-/* What etcd's log promises, the memory log keeps, too; what may go wrong is asked for. */
-static void test_memory_that_hosts_share(void **state)
+/* The shared memory log has the guarantees of etcd's; faults are injected. */
+static void test_memory_shared_log_keeps_guarantees(void **state)
 {
     struct cmdlog_medium *medium = cmdlog_medium_new();
     struct cmdlog *a = cmdlog_memory_open_as(medium, SLICE_LIT("a")), *b = cmdlog_memory_open_as(medium, SLICE_LIT("b"));
@@ -752,7 +772,10 @@ static void test_memory_that_hosts_share(void **state)
     assert_true(entry.life == life_a && entry.number == 1 && entry.position == position &&
                 cmdlog_cursor_position(cursor) == position);
 
-    /* Out: refused; a new life goes on with the numbers. An answer that is lost ends the life. */
+    /*
+     * After its life has ended, a host's appends are rejected. A new life continues the numbers. A
+     * lost reply ends the life.
+     */
     cmdlog_medium_end_life(medium, SLICE_LIT("a"));
     cmdlog_lease(a, &lease);
     assert_int_equal(lease.life, 0);
@@ -765,7 +788,9 @@ static void test_memory_that_hosts_share(void **state)
     assert_int_equal(cmdlog_next(cursor, &entry), 0);
     assert_true(entry.life == life_a && entry.number == 2 && entry.position == position);
 
-    /* Cut off: nothing is heard or said until it is there again. Full: nothing is appended. */
+    /*
+     * A partitioned host reads and appends nothing until reconnected. A full log accepts nothing.
+     */
     assert_int_equal(cmdlog_append(b, &part, 1, &position), 0);
     cmdlog_medium_partition(medium, SLICE_LIT("b"), true);
     assert_int_equal(cmdlog_read_head(b, 0, &position), CMDLOG_UNREACHABLE);
@@ -780,7 +805,7 @@ static void test_memory_that_hosts_share(void **state)
     assert_int_equal(cmdlog_await(cursor, CMDLOG_FOREVER), CMDLOG_END);
     cmdlog_unfollow(cursor);
 
-    /* Checkpoints are each host's; the second newest is kept, and whoever is not too far behind. */
+    /* Each host has checkpoints; the log is retained from the second newest host's on. */
     put_checkpoint(a, 3, "three");
     put_checkpoint(b, 1, "one");
     assert_int_equal(cmdlog_trim(a, 3), 0);
@@ -792,8 +817,8 @@ static void test_memory_that_hosts_share(void **state)
     cmdlog_medium_free(medium);
 }
 
-/* The rule of src/cmdlog/README.md, "Trimming", alone. */
-static void test_trim_bound(void **state)
+/* The retention rule of src/cmdlog/README.md, "Trimming". */
+static void test_trim_bound_follows_retention_rule(void **state)
 {
     struct cmdlog_known_hosts *known = mem_zalloc(sizeof *known + 3 * sizeof known->hosts[0]);
     static const cmdlog_position positions[3] = {900, 500, 100};
@@ -815,25 +840,25 @@ static void test_trim_bound(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_memory_that_hosts_share),
-        cmocka_unit_test(test_trim_bound),
-        cmocka_unit_test(test_begins_behind_an_entry),
-        cmocka_unit_test(test_crc32c),
-        cmocka_unit_test(test_append_and_follow),
-        cmocka_unit_test(test_follower_waits),
-        cmocka_unit_test(test_checkpoints_and_trim),
-        cmocka_unit_test(test_seal),
-        cmocka_unit_test(test_lineage),
-        cmocka_unit_test(test_shrink_beside_an_append),
-        cmocka_unit_test(test_spares_are_bounded),
-        cmocka_unit_test(test_failed_sync),
-        cmocka_unit_test(test_what_was_cut_off_stays_gone),
-        cmocka_unit_test(test_prepare_makes_spares),
-        cmocka_unit_test(test_full_disk),
-        cmocka_unit_test(test_every_bit),
-        cmocka_unit_test(test_every_sector),
-        cmocka_unit_test(test_directory),
-        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_memory_shared_log_keeps_guarantees),
+        cmocka_unit_test(test_trim_bound_follows_retention_rule),
+        cmocka_unit_test(test_new_log_starts_after_entry),
+        cmocka_unit_test(test_crc32c_matches_rfc_3720),
+        cmocka_unit_test(test_append_is_read_back_after_reopen),
+        cmocka_unit_test(test_cursor_continues_after_end),
+        cmocka_unit_test(test_trim_keeps_entries_since_checkpoint),
+        cmocka_unit_test(test_seal_survives_power_failure),
+        cmocka_unit_test(test_lineage_identifies_history),
+        cmocka_unit_test(test_shrink_leaves_reserved_spares),
+        cmocka_unit_test(test_spares_never_exceed_maximum),
+        cmocka_unit_test(test_failed_sync_is_repaired_by_reopen),
+        cmocka_unit_test(test_truncated_entries_never_reappear),
+        cmocka_unit_test(test_preallocate_creates_spares),
+        cmocka_unit_test(test_append_on_full_disk_writes_nothing),
+        cmocka_unit_test(test_bit_flip_is_detected),
+        cmocka_unit_test(test_misplaced_sector_is_detected),
+        cmocka_unit_test(test_log_in_directory_survives_reopen),
+        cmocka_unit_test(test_memory_log_injects_faults),
     };
     return cmocka_run_group_tests_name("log", tests, NULL, NULL);
 }

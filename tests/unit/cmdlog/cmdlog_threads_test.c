@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Goal: promise 6 of src/cmdlog/README.md: one appends, one syncs, two follow, on real files. */
+/* Goal: guarantee 6 of src/cmdlog/README.md, on real files: appends, syncs, cursors and trims. */
 #include "../../lib/unit.h"
 
 #include <pthread.h>
@@ -12,7 +12,7 @@
 
 enum { LEN_MAX = 5000 };
 
-/* An entry's bytes follow from its number. */
+/* Returns: bytes that follow from the entry's number. */
 static struct slice entry_of(unsigned number, char *buffer)
 {
     size_t len = number % 7 == 0 ? LEN_MAX : 1 + number * 37 % 300;
@@ -52,7 +52,7 @@ static void *follow_all(void *context)
     return NULL;
 }
 
-static void test_threads(void **state)
+static void test_append_sync_and_follow_run_concurrently(void **state)
 {
     char directory[] = "/tmp/log_test.XXXXXX", command[64];
     struct cmdlog_disk *disk;
@@ -82,7 +82,9 @@ static void test_threads(void **state)
     assert_int_equal(system(command), 0);
 }
 
-/* Lets go of what is durable, takes back spares and makes new ones, until all is. */
+/*
+ * Makes checkpoints at the durable position, trims, preallocates and shrinks, until all is durable.
+ */
 static void *trim_always(void *context)
 {
     struct cmdlog_head head = {0};
@@ -97,8 +99,8 @@ static void *trim_always(void *context)
     return NULL;
 }
 
-/* What is left is what was appended last, and opens. */
-static void test_trimmed_beside(void **state)
+/* After concurrent trims, the newest entries are still there when the log is opened again. */
+static void test_trim_and_shrink_run_concurrently_with_append(void **state)
 {
     char directory[] = "/tmp/log_test.XXXXXX", command[64], buffer[LEN_MAX];
     const struct cmdlog_file_options options = {.segment_bytes = 16 << 10, .spares_max = 3};
@@ -144,6 +146,6 @@ static void test_trimmed_beside(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_threads), cmocka_unit_test(test_trimmed_beside)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_append_sync_and_follow_run_concurrently), cmocka_unit_test(test_trim_and_shrink_run_concurrently_with_append)};
     return cmocka_run_group_tests_name("log_threads", tests, NULL, NULL);
 }
