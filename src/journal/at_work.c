@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is being applied, and done of what ended sessions left; see at_work.h. */
+/* The crash page; see at_work.h. */
 #include "journal/at_work.h"
 
 #include <fcntl.h>
@@ -18,34 +18,37 @@
 
 enum { PAGE_BYTES = 4096, SESSION_BYTES_MAX = 2048, BOOT_BYTES_MAX = 64, CACHE_LINE = 64 };
 
-/* The position is written last and cleared first, so that whatever stands beside it is of that entry. */
-struct mark {
+/*
+ * A recorded entry. The position is written last and cleared first, so that the other fields always
+ * belong to it.
+ */
+struct entry_slot {
     _Atomic uint64_t position; /* 0: none */
     uint64_t ts;
     uint64_t bytes;
     _Atomic uint32_t command;
-    uint32_t ends; /* of the one that was found */
+    uint32_t ends; /* set in `found` only */
 };
 
-/* What is noted of entries. */
+/* The part of the page about entries. */
 struct entry_page {
     char magic[8];
     char boot[BOOT_BYTES_MAX];
     uint32_t boot_len;
-    struct mark found;                   /* the process ended in it */
-    alignas(CACHE_LINE) struct mark now; /* it is applied */
+    struct entry_slot found;                   /* the process ended during its application */
+    alignas(CACHE_LINE) struct entry_slot now; /* it is being applied */
 };
 
-/* In the machine's own order: nobody else reads it. */
+/* The page, in native byte order: it never leaves this machine. */
 struct page {
     char magic[8];
-    atomic_uint noted; /* 1: what follows is under way */
-    uint32_t checksum; /* of what follows, the session's bytes included */
-    uint64_t kept;
+    atomic_uint noted; /* 1: the cleanup action below is being executed */
+    uint32_t checksum; /* of the fields below, up to the session's last byte */
+    uint64_t deferred;
     uint64_t action;
     uint32_t session_len;
     char session[SESSION_BYTES_MAX];
-    alignas(CACHE_LINE) struct entry_page entry; /* behind what a version before this one wrote */
+    alignas(CACHE_LINE) struct entry_page entry; /* after the fields that earlier versions wrote */
 };
 
 _Static_assert(sizeof(struct page) <= PAGE_BYTES, "it is one page");
@@ -55,22 +58,22 @@ static const char entry_magic[8] = "tideentr";
 
 struct at_work {
     struct page *page;
-    struct page found; /* as it was */
+    struct page found; /* as found at opening */
     struct core_watch watch;
 };
 
 static uint32_t checksum(const struct page *page)
 {
-    const char *from = (const char *)&page->kept;
+    const char *from = (const char *)&page->deferred;
     return crc32c(0, from, (size_t)(page->session - from) + page->session_len);
 }
 
-static void begin(void *context, struct slice session, uint64_t kept, uint64_t action)
+static void begin(void *context, struct slice session, uint64_t deferred, uint64_t action)
 {
     struct page *page = ((struct at_work *)context)->page;
     if (session.len > SESSION_BYTES_MAX)
-        return; /* ids of the api are short */
-    page->kept = kept;
+        return; /* the API's session ids are shorter */
+    page->deferred = deferred;
     page->action = action;
     page->session_len = (uint32_t)session.len;
     memcpy(page->session, session.data, session.len);
@@ -83,21 +86,24 @@ static void end(void *context)
     atomic_store_explicit(&((struct at_work *)context)->page->noted, 0, memory_order_release);
 }
 
-/* Each step of the core begins one of the entry's commands. */
+/* Callback of each step: the next command of the entry begins. */
 static void step(void *context)
 {
     _Atomic uint32_t *command = &((struct at_work *)context)->page->entry.now.command;
     atomic_store_explicit(command, atomic_load_explicit(command, memory_order_relaxed) + 1, memory_order_relaxed);
 }
 
-/* Requires: its file is as long as it should be. */
+/* Returns: whether the recorded action is valid. Requires: the file has the full size. */
 static bool is_sound(const struct page *page)
 {
     return memcmp(page->magic, page_magic, sizeof page_magic) == 0 && page->session_len <= SESSION_BYTES_MAX &&
            page->checksum == checksum(page);
 }
 
-/* Room is made first: a write to memory cannot be told that the disk is full. */
+/*
+ * Maps the page. Allocates its block first: a store to a mapped page cannot report a full disk.
+ * Returns: NULL on failure.
+ */
 static struct page *map(const char *path)
 {
     int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -110,7 +116,7 @@ static struct page *map(const char *path)
     return page == MAP_FAILED ? NULL : page;
 }
 
-/* A part that is new, or of another boot of the machine, notes nothing. */
+/* Resets the part about entries if it is new or of another boot of the machine. */
 static void begin_entries(struct entry_page *entry, struct slice boot)
 {
     bool same = memcmp(entry->magic, entry_magic, sizeof entry_magic) == 0 && boot.len > 0 &&
@@ -125,18 +131,19 @@ static void begin_entries(struct entry_page *entry, struct slice boot)
     }
 }
 
-static bool is_same_entry(const struct mark *a, const struct mark *b)
+static bool is_same_entry(const struct entry_slot *a, const struct entry_slot *b)
 {
     return atomic_load(&a->position) == atomic_load(&b->position) && a->ts == b->ts && a->bytes == b->bytes;
 }
 
 /*
- * What was being applied is what the process ended in. Ended itself in between it counts one end twice, and not too seldom. What ended sessions left is
- * counted as tried, and not here.
+ * Counts an end of the process in the entry that it was applying. A crash within this function
+ * counts one end twice, never too few. `counts` false: a cleanup action was being executed, to
+ * which TRIED attributes the end.
  */
 static void count_end(struct entry_page *entry, bool counts)
 {
-    struct mark *found = &entry->found, *now = &entry->now;
+    struct entry_slot *found = &entry->found, *now = &entry->now;
     uint64_t position = atomic_load(&now->position);
     if (position != 0 && counts) {
         bool again = is_same_entry(found, now);
@@ -189,7 +196,7 @@ bool at_work_found(const struct at_work *at_work, struct command *command)
         return false;
     command->tried = (struct tried_command){
         .session = arena_copy(&command->arena, slice_make(found->session, found->session_len)),
-        .deferred = found->kept,
+        .deferred = found->deferred,
         .action = found->action,
     };
     return true;
@@ -197,7 +204,7 @@ bool at_work_found(const struct at_work *at_work, struct command *command)
 
 const struct core_watch *at_work_watch(struct at_work *at_work)
 {
-    end(at_work); /* what was found has been said */
+    end(at_work); /* the action found at opening is in the log as TRIED */
     return &at_work->watch;
 }
 
@@ -207,7 +214,7 @@ void at_work_begin_entry(struct at_work *at_work, uint64_t position, uint64_t ts
 {
     if (at_work == NULL)
         return;
-    struct mark *now = &at_work->page->entry.now;
+    struct entry_slot *now = &at_work->page->entry.now;
     now->ts = ts;
     now->bytes = bytes;
     atomic_store_explicit(&now->command, 0, memory_order_relaxed);
@@ -222,7 +229,7 @@ void at_work_end_entry(struct at_work *at_work)
 
 bool at_work_ended_in(const struct at_work *at_work, struct at_work_entry *ret_entry)
 {
-    const struct mark *found = &at_work->page->entry.found;
+    const struct entry_slot *found = &at_work->page->entry.found;
     *ret_entry = (struct at_work_entry){.position = atomic_load(&found->position),
                                         .ts = found->ts,
                                         .bytes = found->bytes,

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A page that outlives the process: which entry of the log is being applied, and which of the things that ended sessions left is being done.
+ * The crash page: a file that records, across an end of the process, which log entry was being
+ * applied and which cleanup action of an ended session was being executed.
  *
- * DATA/at-work, 4 KiB, is mapped into memory and shared, so that to note something costs a few stores, and what was noted is there when
- * the process has ended in the next moment, however that was. It is not there when the machine has; then nothing in the process did it.
- * A start that finds an action noted says so with the command TRIED (core/README-locks.md, "What ends the process"); of an entry it counts
- * how often the process has ended in it (README.md, "Poison entries").
+ * DATA/at-work is one page of 4 KiB, mapped shared: a record costs a few stores and survives any
+ * end of the process. It does not survive a crash of the machine; then no operation of the process
+ * caused the end. If a start finds a cleanup action recorded, it appends the command TRIED to the
+ * log (core/README-locks.md, "What ends the process"). For an entry it counts how often the process
+ * has ended during its application (README.md, "Poison entries").
  */
 #ifndef TL_JOURNAL_AT_WORK_H
 #define TL_JOURNAL_AT_WORK_H
@@ -17,48 +19,61 @@ struct at_work;
 struct command;
 struct core_watch;
 
-/* How often the process may end in the same entry before a start is refused. */
+/* Ends of the process in the same entry that refuse a start. */
 enum { AT_WORK_ENDS_MAX = 2 };
 
-/* An entry of the log in which the process ended. */
+/* A log entry during whose application the process ended. */
 struct at_work_entry {
-    uint64_t position; /* in the log, not 0 */
-    uint64_t ts;       /* of its head; with its length it tells one log from another */
+    uint64_t position; /* in the log; not 0 */
+    uint64_t ts;       /* of its header; with `bytes` it distinguishes entries of different logs */
     uint64_t bytes;
-    uint32_t command; /* which of its commands had begun last, from 1; 0: none */
-    uint32_t ends;    /* how often, since it was applied to its end the last time; at least 1 */
+    uint32_t command; /* its last command that had begun, from 1; 0: none */
+    uint32_t ends;    /* number of ends since it was last applied completely; at least 1 */
 };
 
 /*
- * Opens the page in a data directory, or makes it, and counts what the process before this one ended in. One that is damaged, as a machine that went down
- * may leave it, notes nothing. `boot` names the boot of the machine: an entry that was noted under another one, or where it is empty, is forgotten.
- * Returns: 0; TL_ERR_IO. Owns: the caller; at_work_close().
+ * Opens or creates the page in a data directory, and counts an end of the previous process in the
+ * entry that it was applying. A damaged page, as after a crash of the machine, counts as empty.
+ * `boot` identifies the boot of the machine: an entry recorded under another boot, or with an empty
+ * `boot`, is dropped.
+ * Returns: 0; TL_ERR_IO.
+ * Owns: the caller; at_work_close().
  */
 int at_work_open(struct slice directory, struct slice boot, struct at_work **ret_at_work) TL_MUST_USE;
-/* NULL is fine. */
+/* Closes it. NULL: no effect. */
 void at_work_close(struct at_work *at_work);
 
-/* --- What ended sessions left ------------------------------------------------------------------------------------- */
+/* --- Cleanup actions ---------------------------------------------------------------------------------------------- */
 
-/* Returns: whether something was under way when it was opened; then a command TRIED is filled in, of its own memory. */
+/*
+ * Fills in a command TRIED for the cleanup action that the previous process was executing.
+ * Returns: whether there was one.
+ * Owns: the command, whose arena gets the texts.
+ */
 bool at_work_found(const struct at_work *at_work, struct command *command);
 
-/* Returns: what notes and clears, for core_watch(); lives as long as this. */
+/*
+ * Ensures: the action found at opening is cleared.
+ * Returns: the callbacks for core_watch(), valid as long as `at_work`.
+ */
 const struct core_watch *at_work_watch(struct at_work *at_work);
 
 /* --- Entries ------------------------------------------------------------------------------------------------------ */
 
-/* Notes that an entry is applied from now on. `at_work` NULL, here and below: nothing is noted. Requires: one at a time. */
+/*
+ * Records the entry whose application begins. NULL `at_work`, here and below: no effect. Requires:
+ * no other entry is recorded.
+ */
 void at_work_begin_entry(struct at_work *at_work, uint64_t position, uint64_t ts, uint64_t bytes);
-/* Notes that none is applied any more. */
+/* Clears the record. */
 void at_work_end_entry(struct at_work *at_work);
 
-/* Returns: whether the process ended in an entry that has not been applied to its end since. */
+/* Returns: whether the process has ended in an entry that was not applied completely since. */
 bool at_work_ended_in(const struct at_work *at_work, struct at_work_entry *ret_entry);
 
-/* It has been applied, it is left out, or it is none of this log. */
+/* Drops the count of ends: the entry was applied, is skipped, or is not in this log. */
 void at_work_forget_entry(struct at_work *at_work);
-/* Lets it be tried once more. Requires: at_work_ended_in(). */
+/* Permits one more attempt. Requires: at_work_ended_in(). */
 void at_work_retry_entry(struct at_work *at_work);
 
 #endif

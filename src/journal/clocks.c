@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The clocks of the journal, and the timestamps and durations that come of them. README.md, invariants 6 and 7. */
+/*
+ * The journal's clocks, and the timestamps and durations derived from them. README.md, invariants 6
+ * and 7.
+ */
 #include "base/clock.h"
 #include "base/log.h"
 #include "journal/journal_internal.h"
 
-#define STALL_TOLD_US (2 * TL_SECOND)
-#define SYNC_COUNTED_US (100 * TL_MS) /* of one that takes longer no more counts against leases */
+#define STALL_REPORT_US_MIN (2 * TL_SECOND)
+#define SYNC_COUNTED_US_MAX (100 * TL_MS) /* at most so much of one sync counts against leases */
 
 static uint64_t machine_wall(void *context)
 {
@@ -42,49 +45,50 @@ tl_ts journal__next_ts(struct journal *journal)
 {
     tl_ts core_ts = core_last_ts(journal->core);
     tl_ts last = core_ts > journal->last_ts ? core_ts : journal->last_ts;
-    tl_ts now = present_read(&journal->present, journal__wall(journal), journal__boot(journal), last);
+    tl_ts now = ts_clock_read(&journal->ts_clock, journal__wall(journal), journal__boot(journal), last);
     journal->last_ts = now > last ? now : last + 1;
     return journal->last_ts;
 }
 
-uint64_t journal__read_pace(struct journal *journal)
+uint64_t journal__command_clock(struct journal *journal)
 {
     if (journal->cluster != NULL)
         return cluster__clock(journal);
-    uint64_t before = journal->pace.last_boot;
+    uint64_t before = journal->run_clock.last_boot;
     uint64_t boot = journal__boot(journal);
     uint64_t begun = atomic_load_explicit(&journal->sync_begun, memory_order_relaxed);
-    if (begun != 0 && boot > begun + SYNC_COUNTED_US)
-        boot = begun + SYNC_COUNTED_US; /* whoever waits for his answer that long cannot say that he lives */
-    uint64_t clock = pace_read(&journal->pace, boot);
-    if (journal->pace.last_boot - before > STALL_TOLD_US)
-        journal->stalled_us += journal->pace.last_boot - before;
-    atomic_store_explicit(&journal->pace_lost, journal->pace.lost, memory_order_relaxed);
+    if (begun != 0 && boot > begun + SYNC_COUNTED_US_MAX)
+        /* A client that waits for this sync cannot renew its lease. */
+        boot = begun + SYNC_COUNTED_US_MAX;
+    uint64_t clock = run_clock_read(&journal->run_clock, boot);
+    if (journal->run_clock.last_boot - before > STALL_REPORT_US_MIN)
+        journal->unreported_stall_us += journal->run_clock.last_boot - before;
+    atomic_store_explicit(&journal->run_clock_stalled_us, journal->run_clock.stalled_us, memory_order_relaxed);
     return clock;
 }
 
-void journal__watch_clocks(struct journal *journal)
+void journal__check_clocks(struct journal *journal)
 {
     uint64_t boot = journal__boot(journal);
     uint64_t wall = journal__wall(journal);
     uint64_t took = journal__boot(journal) - boot;
-    (void)journal__read_pace(journal);
-    if (journal->stalled_us > 0)
+    (void)journal__command_clock(journal);
+    if (journal->unreported_stall_us > 0)
         log_warning("nothing was done for %.1f s, the process, the machine or the disk stood still; leases are not "
                     "counted down by that",
-                    (double)journal->stalled_us / (double)TL_SECOND);
-    journal->stalled_us = 0;
-    if (took < PACE_GAP_US && steps_look(&journal->steps, wall, boot))
+                    (double)journal->unreported_stall_us / (double)TL_SECOND);
+    journal->unreported_stall_us = 0;
+    if (took < RUN_CLOCK_STALL_US && clock_steps_observe(&journal->clock_steps, wall, boot))
         log_warning(
             "the clock of this machine was set %s by %.1f s; timestamps never go back, and leases, waits and timeouts "
             "do not follow it",
-            journal->steps.last < 0 ? "back" : "forward",
-            (double)(journal->steps.last < 0 ? -journal->steps.last : journal->steps.last) / (double)TL_SECOND);
+            journal->clock_steps.last < 0 ? "back" : "forward",
+            (double)(journal->clock_steps.last < 0 ? -journal->clock_steps.last : journal->clock_steps.last) / (double)TL_SECOND);
 }
 
 void journal_clock_steps(struct journal *journal, struct journal_clock_steps *ret_steps)
 {
     pthread_mutex_lock(&journal->queue_lock);
-    *ret_steps = (struct journal_clock_steps){.count = journal->steps.count, .last_us = journal->steps.last};
+    *ret_steps = (struct journal_clock_steps){.count = journal->clock_steps.count, .last_us = journal->clock_steps.last};
     pthread_mutex_unlock(&journal->queue_lock);
 }

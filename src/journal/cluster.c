@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The life of a host in a cluster: beginning, submitting, waiting, ending. README.md, "In a cluster". */
+/* A host's membership in a cluster: start, submission, timeouts, end. README.md, "In a cluster". */
 #include "journal/cluster.h"
 
 #include <unistd.h>
@@ -10,10 +10,11 @@
 #include "base/log.h"
 
 #define TIMEOUT_DEFAULT_US (30 * TL_SECOND)
-#define LOOK_US (100 * TL_MS)    /* the keeper's thread looks after things at least so often */
-#define TELL_US (5 * TL_SECOND)  /* how often it is said that a start waits */
-#define DRAIN_US (5 * TL_SECOND) /* what is queued at the end has so long to be ordered */
-#define ASK_US TL_SECOND         /* an entry that is under way for longer is asked for */
+#define KEEPER_POLL_US (100 * TL_MS)     /* polling interval of the keeper's thread */
+#define WARN_INTERVAL_US (5 * TL_SECOND) /* interval of the warnings of a start that waits */
+#define DRAIN_US (5 * TL_SECOND)         /* limit of ordering queued commands while stopping */
+/* Age of an in-flight entry at which the log is asked for its outcome. */
+#define CHECK_INFLIGHT_US TL_SECOND
 
 static char *copy_text(struct slice text)
 {
@@ -27,7 +28,7 @@ void cluster__refuse(struct command *command, enum problem_type type, const char
 
 uint64_t cluster__clock(struct journal *journal)
 {
-    return common_read(&journal->cluster->common, journal__boot(journal));
+    return cluster_clock_read(&journal->cluster->cluster_clock, journal__boot(journal));
 }
 
 /* --- Submitting --------------------------------------------------------------------------------------------------- */
@@ -35,21 +36,21 @@ uint64_t cluster__clock(struct journal *journal)
 void cluster__submit(struct journal *journal, struct command *command)
 {
     struct cluster *cluster = journal->cluster;
-    bool looks = command_is(command->type, COMMAND_UNLOGGED);
+    bool unlogged = command_is(command->type, COMMAND_UNLOGGED);
     pthread_mutex_lock(&journal->queue_lock);
     bool stopped = journal->stopping;
-    bool taken = !stopped && journal__enter(command);
-    if (taken && looks)
-        list_append(&cluster->looks, &command->link);
+    bool taken = !stopped && journal__register_waiter(command);
+    if (taken && unlogged)
+        list_append(&cluster->inspections, &command->link);
     else if (taken)
         journal__queue(journal, command);
     pthread_mutex_unlock(&journal->queue_lock);
-    if (looks && taken)
+    if (unlogged && taken)
         cmdlog_interrupt(cluster->cursor);
     if (stopped)
         cluster__refuse(command, PROBLEM_STOPPING, "the server is stopping; try again later");
     else if (!taken)
-        journal__refuse_left(command);
+        journal__refuse_cancelled(command);
     if (!taken)
         command->on_done(command);
 }
@@ -63,14 +64,15 @@ void cluster__submit_own(struct journal *journal, struct command *command)
     cluster__submit(journal, command);
 }
 
-void cluster__put_back(struct journal *journal, struct under_way *entry)
+void cluster__requeue(struct journal *journal, struct inflight_entry *entry)
 {
     struct cluster *cluster = journal->cluster;
     struct list *first = journal->queue.next;
     while (!list_empty(&entry->commands)) {
         struct command *command = list_entry(entry->commands.next, struct command, link);
         list_remove(&command->link);
-        if (command->type == COMMAND_HEARTBEAT || command->type == COMMAND_TICK) { /* another says it better */
+        /* Stale; a new one will follow. */
+        if (command->type == COMMAND_HEARTBEAT || command->type == COMMAND_TICK) {
             cluster->ticking = cluster->ticking && command->type != COMMAND_TICK;
             cluster->beat_at = 0;
             command_free(command);
@@ -83,9 +85,9 @@ void cluster__put_back(struct journal *journal, struct under_way *entry)
     mem_free(entry);
 }
 
-/* --- Waiting too long --------------------------------------------------------------------------------------------- */
+/* --- Timeouts ----------------------------------------------------------------------------------------------------- */
 
-static void hand_back(struct list *commands)
+static void complete_commands(struct list *commands)
 {
     while (!list_empty(commands)) {
         struct command *command = list_entry(commands->next, struct command, link);
@@ -94,8 +96,11 @@ static void hand_back(struct list *commands)
     }
 }
 
-/* Of what is in no entry yet: it never happens. Requires: queue_lock. */
-static void give_up_queued(struct journal *journal, uint64_t before, struct list *told)
+/*
+ * Removes queued commands submitted before a time: they are in no entry, and never happen.
+ * Requires: queue_lock.
+ */
+static void expire_queued(struct journal *journal, uint64_t before, struct list *refused)
 {
     list_for_each_safe(link, following, &journal->queue)
     {
@@ -107,16 +112,19 @@ static void give_up_queued(struct journal *journal, uint64_t before, struct list
         cluster__refuse(command, PROBLEM_LOG_UNAVAILABLE,
                         "the log of the cluster could not be reached in time, or this host is out of the cluster; "
                         "nothing was done");
-        list_append(told, link);
+        list_append(refused, link);
     }
 }
 
-/* Of entries under way: they may come. Requires: queue_lock. */
-static void give_up_under_way(struct journal *journal, uint64_t before, struct list *told)
+/*
+ * Abandons entries submitted before a time: they may still be ordered, so the outcome of their
+ * commands is unknown. Requires: queue_lock.
+ */
+static void expire_inflight(struct journal *journal, uint64_t before, struct list *refused)
 {
-    list_for_each(at, &journal->cluster->under_way)
+    list_for_each(at, &journal->cluster->inflight)
     {
-        struct under_way *entry = list_entry(at, struct under_way, link);
+        struct inflight_entry *entry = list_entry(at, struct inflight_entry, link);
         if (entry->submitted > before || entry->abandoned)
             continue;
         entry->abandoned = true;
@@ -126,36 +134,39 @@ static void give_up_under_way(struct journal *journal, uint64_t before, struct l
             cluster__refuse(
                 command, PROBLEM_OUTCOME_UNKNOWN,
                 "the log of the cluster did not answer in time; whether this was done, or will be, is not known");
-            list_append(told, &command->link);
+            list_append(refused, &command->link);
         }
     }
 }
 
-void cluster__tell_late(struct journal *journal)
+void cluster__expire_commands(struct journal *journal)
 {
-    struct list told = LIST_INIT(told);
+    struct list refused = LIST_INIT(refused);
     uint64_t now = journal__boot(journal);
     pthread_mutex_lock(&journal->queue_lock);
     if (now > journal->cluster->timeout_us) {
-        give_up_queued(journal, now - journal->cluster->timeout_us, &told);
-        give_up_under_way(journal, now - journal->cluster->timeout_us, &told);
+        expire_queued(journal, now - journal->cluster->timeout_us, &refused);
+        expire_inflight(journal, now - journal->cluster->timeout_us, &refused);
     }
     pthread_mutex_unlock(&journal->queue_lock);
-    hand_back(&told);
+    complete_commands(&refused);
 }
 
-/* The order does not tell of what the log had no room for. */
-static void ask_oldest(struct journal *journal)
+/*
+ * Asks the log for the outcome of the oldest entry that is late: an entry rejected for lack of
+ * space never appears in the order.
+ */
+static void check_inflight(struct journal *journal)
 {
     struct cluster *cluster = journal->cluster;
-    struct list told = LIST_INIT(told);
+    struct list refused = LIST_INIT(refused);
     uint64_t now = journal__boot(journal), number = 0;
     cmdlog_position position;
     pthread_mutex_lock(&journal->queue_lock);
-    list_for_each(link, &cluster->under_way)
+    list_for_each(link, &cluster->inflight)
     {
-        const struct under_way *entry = list_entry(link, struct under_way, link);
-        if (entry->log_number != 0 && now - entry->submitted >= ASK_US) {
+        const struct inflight_entry *entry = list_entry(link, struct inflight_entry, link);
+        if (entry->log_number != 0 && now - entry->submitted >= CHECK_INFLIGHT_US) {
             number = entry->log_number;
             break;
         }
@@ -164,9 +175,9 @@ static void ask_oldest(struct journal *journal)
     if (number == 0 || cmdlog_outcome(cluster->log, number, clock_boot_us(), &position) != TL_ERR_NO_SPACE)
         return;
     pthread_mutex_lock(&journal->queue_lock);
-    list_for_each_safe(link, following, &cluster->under_way)
+    list_for_each_safe(link, following, &cluster->inflight)
     {
-        struct under_way *entry = list_entry(link, struct under_way, link);
+        struct inflight_entry *entry = list_entry(link, struct inflight_entry, link);
         if (entry->log_number != number)
             continue;
         while (!list_empty(&entry->commands)) {
@@ -174,13 +185,13 @@ static void ask_oldest(struct journal *journal)
             list_remove(&command->link);
             cluster__refuse(command, PROBLEM_DISK_FULL,
                             "the log of the cluster has no room; writes are refused until it has");
-            list_append(&told, &command->link);
+            list_append(&refused, &command->link);
         }
         list_remove(link);
         mem_free(entry);
     }
     pthread_mutex_unlock(&journal->queue_lock);
-    hand_back(&told);
+    complete_commands(&refused);
 }
 
 /* --- The keeper's thread ------------------------------------------------------------------------------------------ */
@@ -201,7 +212,7 @@ static void maintain(struct journal *journal)
     struct cluster *cluster = journal->cluster;
     struct list proposed = LIST_INIT(proposed);
     pthread_mutex_lock(&journal->queue_lock);
-    bool keeper = cluster->is_keeper && cluster->in && !cluster->maintaining;
+    bool keeper = cluster->is_keeper && cluster->joined && !cluster->maintaining;
     bool more = cluster->more;
     cluster->more = false;
     pthread_mutex_unlock(&journal->queue_lock);
@@ -224,7 +235,7 @@ static void maintain(struct journal *journal)
     }
 }
 
-/* The log took this host for dead, or the core does. */
+/* Returns: whether this host must join (again): the log or the core has declared it out. */
 static bool is_out(struct journal *journal)
 {
     struct cluster *cluster = journal->cluster;
@@ -232,14 +243,14 @@ static bool is_out(struct journal *journal)
     cmdlog_lease(cluster->log, &lease);
     pthread_mutex_lock(&journal->queue_lock);
     if (lease.life != cluster->life || cluster->life == 0) {
-        if (cluster->in)
+        if (cluster->joined)
             log_warning("this host was out of the cluster; it joins again");
-        cluster->in = cluster->joining = false;
+        cluster->joined = cluster->joining = false;
     }
-    bool out = !cluster->in && !cluster->joining && cluster->refused == NULL;
-    bool refused = cluster->refused != NULL && cluster->was_in;
+    bool out = !cluster->joined && !cluster->joining && cluster->refused == NULL;
+    bool refused = cluster->refused != NULL && cluster->was_joined;
     pthread_mutex_unlock(&journal->queue_lock);
-    if (refused) /* while it was out the cluster has come to go by other limits, or another build */
+    if (refused) /* while it was out, the cluster changed its limits or its build */
         journal__store_failed(cluster->refused, TL_ERR_BUSY);
     return out;
 }
@@ -252,62 +263,62 @@ static bool is_over(struct journal *journal)
     return over;
 }
 
-static void look_at_log(struct journal *journal, uint64_t *version)
+static void check_hosts(struct journal *journal, uint64_t *version)
 {
     struct cmdlog_hosts *hosts;
-    int r = cmdlog_list_hosts(journal->cluster->log, *version, clock_boot_us() + LOOK_US, &hosts);
+    int r = cmdlog_list_hosts(journal->cluster->log, *version, clock_boot_us() + KEEPER_POLL_US, &hosts);
     if (r == CMDLOG_END)
         r = cmdlog_list_hosts(journal->cluster->log, 0, clock_boot_us(), &hosts);
     if (r != 0) {
         if (r == CMDLOG_UNREACHABLE)
-            usleep((useconds_t)LOOK_US);
+            usleep((useconds_t)KEEPER_POLL_US);
         return;
     }
     *version = hosts->version;
-    cluster__tell_gone(journal, hosts);
+    cluster__report_gone(journal, hosts);
     mem_free(hosts);
 }
 
 static void *keeper(void *context)
 {
     struct journal *journal = context;
-    uint64_t version = 0, told = 0;
+    uint64_t version = 0, warned = 0;
     while (!is_over(journal)) {
         if (is_out(journal) && !cluster__join(journal)) {
-            if (clock_boot_us() - told > TELL_US)
+            if (clock_boot_us() - warned > WARN_INTERVAL_US)
                 log_warning(
                     "this host is not in the cluster yet: the log cannot be reached, or a host of its name is in");
-            told = clock_boot_us();
+            warned = clock_boot_us();
         }
-        look_at_log(journal, &version);
-        cluster__tell_late(journal);
-        ask_oldest(journal);
-        journal__listen(journal);
+        check_hosts(journal, &version);
+        cluster__expire_commands(journal);
+        check_inflight(journal);
+        journal__start_input_barrier(journal);
         maintain(journal);
-        journal__keep_checkpoints(journal);
+        journal__advance_checkpoints(journal);
     }
     return NULL;
 }
 
 /* --- Beginning ---------------------------------------------------------------------------------------------------- */
 
-static struct cluster *make(const struct core *core, const struct journal_options *options, struct cmdlog_cursor *cursor)
+static struct cluster *new_cluster(const struct core *core, const struct journal_options *options, struct cmdlog_cursor *cursor)
 {
-    const struct journal_cluster *told = options->cluster;
+    const struct journal_cluster *identity = options->cluster;
     struct cluster *cluster = mem_zalloc(sizeof *cluster);
     cluster->log = options->log;
     cluster->cursor = cursor;
-    cluster->name = copy_text(told->name);
-    cluster->group = copy_text(told->group);
-    cluster->address = copy_text(told->address);
-    cluster->build = copy_text(told->build);
-    cluster->about = copy_text(told->about);
+    cluster->name = copy_text(identity->name);
+    cluster->group = copy_text(identity->group);
+    cluster->address = copy_text(identity->address);
+    cluster->build = copy_text(identity->build);
+    cluster->about = copy_text(identity->about);
     cluster->directory = options->directory.len > 0 ? copy_text(options->directory) : NULL;
     cluster->limits = options->limits != NULL ? *options->limits : *core_limits(core);
-    cluster->timeout_us = told->timeout_us ? told->timeout_us : TIMEOUT_DEFAULT_US;
+    cluster->timeout_us = identity->timeout_us ? identity->timeout_us : TIMEOUT_DEFAULT_US;
     pthread_cond_init(&cluster->changed, NULL);
-    list_init(&cluster->under_way);
-    list_init(&cluster->looks);
+    list_init(&cluster->inflight);
+    list_init(&cluster->inspections);
     return cluster;
 }
 
@@ -321,22 +332,28 @@ static bool begin_threads(struct journal *journal)
     return cluster->keeper_runs;
 }
 
-/* Returns: 0; TL_ERR_BUSY: it was refused. */
+/*
+ * Blocks until this host has joined. Returns: 0; TL_ERR_BUSY: it was refused, with *ret_reason
+ * (mem_free).
+ */
 static int await_join(struct journal *journal, char **ret_reason)
 {
     struct cluster *cluster = journal->cluster;
     pthread_mutex_lock(&journal->queue_lock);
-    while (!cluster->in && cluster->refused == NULL)
+    while (!cluster->joined && cluster->refused == NULL)
         pthread_cond_wait(&cluster->changed, &journal->queue_lock);
-    bool in = cluster->in;
+    bool in = cluster->joined;
     if (!in && ret_reason != NULL)
         *ret_reason = mem_strdup(cluster->refused, strlen(cluster->refused));
     pthread_mutex_unlock(&journal->queue_lock);
     return in ? 0 : TL_ERR_BUSY;
 }
 
-/* A cluster of an older version may go by limits that nobody has said: they are what all hosts came in with. Two hosts may say it. */
-static void say_limits(struct journal *journal)
+/*
+ * Logs the limits if no version has recorded them yet: all hosts joined with the same ones. Two
+ * hosts may do this; the second has no effect.
+ */
+static void propose_limits(struct journal *journal)
 {
     struct command *command = command_new(COMMAND_LIMITS, DIALECT_7);
     pthread_mutex_lock(&journal->core_lock);
@@ -362,12 +379,12 @@ int journal_open_cluster(struct core *core, struct store *store, const struct jo
     if (r < 0)
         return tl_trace(r);
     struct journal *journal = journal__new(core, store, options);
-    journal->cluster = make(core, options, cursor);
-    common_init(&journal->cluster->common, journal__boot(journal), core_clock(core));
+    journal->cluster = new_cluster(core, options, cursor);
+    cluster_clock_init(&journal->cluster->cluster_clock, journal__boot(journal), core_clock(core));
     core_reset_metrics(core);
     pthread_mutex_lock(&journal->core_lock);
-    cluster__reach(journal, journal->position);
-    cluster__look_at_hosts(journal);
+    cluster__record_chain(journal, journal->position);
+    cluster__update_hosts(journal);
     pthread_mutex_unlock(&journal->core_lock);
     journal__publish(journal);
     r = begin_threads(journal) ? await_join(journal, ret_reason) : tl_trace(TL_ERR_IO);
@@ -376,7 +393,7 @@ int journal_open_cluster(struct core *core, struct store *store, const struct jo
         return r;
     }
     atomic_store(&journal->requests, (uint64_t)journal->cluster->host << HOST_SHIFT);
-    say_limits(journal);
+    propose_limits(journal);
     journal->serving = true;
     *ret_journal = journal;
     return 0;
@@ -384,7 +401,7 @@ int journal_open_cluster(struct core *core, struct store *store, const struct jo
 
 /* --- Ending ------------------------------------------------------------------------------------------------------- */
 
-/* Until all that was queued has its answer, or waits in the core. */
+/* Blocks until each queued command is ordered, for a limited time, then ends submission. */
 static void drain(struct journal *journal)
 {
     struct cluster *cluster = journal->cluster;
@@ -392,7 +409,7 @@ static void drain(struct journal *journal)
     pthread_mutex_lock(&journal->queue_lock);
     cluster->draining = true;
     pthread_cond_broadcast(&journal->queue_filled);
-    while (cluster->in && (!list_empty(&journal->queue) || !list_empty(&cluster->under_way)) &&
+    while (cluster->joined && (!list_empty(&journal->queue) || !list_empty(&cluster->inflight)) &&
            clock_wait(&cluster->changed, &journal->queue_lock, until))
         ;
     cluster->ended = true;
@@ -401,33 +418,33 @@ static void drain(struct journal *journal)
     pthread_mutex_unlock(&journal->queue_lock);
 }
 
-/* Nobody answers them any more. */
+/* Completes the commands that will not be ordered or answered any more. */
 static void end_left(struct journal *journal)
 {
     struct cluster *cluster = journal->cluster;
-    struct list told = LIST_INIT(told);
+    struct list refused = LIST_INIT(refused);
     pthread_mutex_lock(&journal->queue_lock);
     while (!list_empty(&journal->queue)) {
         struct command *command = list_entry(journal->queue.next, struct command, link);
         list_remove(&command->link);
         cluster__refuse(command, PROBLEM_STOPPING, "the server is stopping; try again later");
-        list_append(&told, &command->link);
+        list_append(&refused, &command->link);
     }
-    give_up_under_way(journal, UINT64_MAX, &told);
-    while (!list_empty(&cluster->under_way)) {
-        struct under_way *entry = list_entry(cluster->under_way.next, struct under_way, link);
+    expire_inflight(journal, UINT64_MAX, &refused);
+    while (!list_empty(&cluster->inflight)) {
+        struct inflight_entry *entry = list_entry(cluster->inflight.next, struct inflight_entry, link);
         list_remove(&entry->link);
         mem_free(entry);
     }
-    while (!list_empty(&cluster->looks)) {
-        struct list *link = cluster->looks.next;
+    while (!list_empty(&cluster->inspections)) {
+        struct list *link = cluster->inspections.next;
         list_remove(link);
         cluster__refuse(list_entry(link, struct command, link), PROBLEM_STOPPING,
                         "the server is stopping; try again later");
-        list_append(&told, link);
+        list_append(&refused, link);
     }
     pthread_mutex_unlock(&journal->queue_lock);
-    hand_back(&told);
+    complete_commands(&refused);
 }
 
 void cluster__stop(struct journal *journal)
@@ -438,11 +455,11 @@ void cluster__stop(struct journal *journal)
         pthread_join(cluster->proposer, NULL);
     if (cluster->keeper_runs)
         pthread_join(cluster->keeper, NULL);
-    if (cluster->in && cmdlog_leave(cluster->log, clock_boot_us() + TL_SECOND) != 0)
+    if (cluster->joined && cmdlog_leave(cluster->log, clock_boot_us() + TL_SECOND) != 0)
         log_info("the others will know by its lease that this host has left");
     pthread_mutex_lock(&journal->queue_lock);
-    cluster->in = false;
-    cluster->follow_no_more = true;
+    cluster->joined = false;
+    cluster->follower_stopping = true;
     pthread_mutex_unlock(&journal->queue_lock);
     cmdlog_interrupt(cluster->cursor);
     if (cluster->follower_runs)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of the journal in a cluster share. README.md, "In a cluster".
+ * Shared by the files of the journal in a cluster; README.md, "In a cluster".
  *
- * `journal->queue_lock` is for all of this but what is one thread's; that is said.
+ * `journal->queue_lock` protects everything here, except fields marked as owned by one thread.
  */
 #ifndef TL_JOURNAL_CLUSTER_H
 #define TL_JOURNAL_CLUSTER_H
@@ -11,34 +11,36 @@
 #include "journal/journal_internal.h"
 #include "cmdlog/cmdlog_shared.h"
 
-enum { CHAINS_KEPT = 4096 };
+enum { CHAIN_POINTS = 4096 };
 
-/* An entry of this host that is not applied here yet. */
-struct under_way {
+/* An entry of this host that was submitted to the log and is not applied here yet. */
+struct inflight_entry {
     struct list link;
     uint64_t life;
-    uint64_t number;      /* in that life */
-    uint64_t log_number;  /* by which the log knows it */
-    uint64_t submitted;   /* of boot */
-    struct list commands; /* as they were submitted; empty when `abandoned` */
-    bool abandoned;       /* they have been told that nobody knows */
+    uint64_t number;      /* within the life, from 1 */
+    uint64_t log_number;  /* the log's identifier of the submission; 0: not assigned yet */
+    uint64_t submitted;   /* boot clock */
+    struct list commands; /* in order of submission; empty if `abandoned` */
+    bool abandoned;       /* the commands were answered that their outcome is unknown */
 };
 
-/* What the core was behind an entry. */
-struct reached {
+/* The core's hash chain after an entry. */
+struct chain_point {
     cmdlog_position position;
     uint64_t chain;
     tl_ts ts;
 };
 
-/* Another host, as far as it has told of itself; this one's own memory of it. */
-struct known {
+/* What this host knows about another one. */
+struct peer {
     uint64_t life;
-    uint64_t beat_at;    /* of boot: when its newest heartbeat was applied here */
-    struct reached beat; /* what that said; `ts` is this host's for that position */
-    enum { SAYS_NOTHING, AGREES, DIFFERS } verdict;
-    uint64_t absent_since; /* of boot: it is not in by the log; 0: it is */
-    uint64_t told_at;      /* when HOST_GONE was ordered for it last */
+    uint64_t beat_at; /* boot clock: its newest heartbeat was applied here; 0: never */
+    /* Of that heartbeat; `ts` is this host's at the same position, 0: unknown. */
+    struct chain_point beat;
+    enum { PEER_UNKNOWN, PEER_AGREES, PEER_DIFFERS } verdict;
+    /* Boot clock: it has been out of the log's list of hosts since; 0: it is in it. */
+    uint64_t absent_since;
+    uint64_t reported_at; /* boot clock: the last HOST_GONE submitted for it; 0: none */
 };
 
 struct cluster {
@@ -48,40 +50,40 @@ struct cluster {
     uint64_t timeout_us;
     struct cmdlog_cursor *cursor; /* the follower's */
 
-    /* The life. */
-    pthread_cond_t changed; /* `in`, `refused`, `ended`, entries applied while somebody waits for one */
-    uint64_t life;          /* that the log gave; 0: none */
-    bool joining;           /* JOIN was submitted, and has not come yet */
-    bool in;                /* JOIN was applied */
-    uint16_t host;          /* the number that it gave; it stays */
-    uint64_t number;        /* of the newest entry in this life */
-    bool was_in;            /* in an earlier life, or this */
-    char *refused;          /* why JOIN was; mem_free */
-    struct list under_way;  /* oldest first */
-    struct list looks;      /* commands that only look, for the follower */
-    struct common common;   /* the clock of commands */
-    uint64_t beat_at;       /* of boot: when the next heartbeat is due */
-    uint64_t said_heard;    /* in the newest one */
-    bool ticking;           /* a TICK is under way */
-    bool maintaining;       /* a MAINTAIN is under way */
-    bool more;              /* ... and the last one left something */
-    bool draining;          /* the journal ends: what is queued goes still */
-    bool ended;             /* nobody submits any more */
-    bool follow_no_more;
+    /* Membership. */
+    pthread_cond_t changed;             /* of `joined`, `refused`, `ended`; also after an entry */
+    uint64_t life;                      /* assigned by the log; 0: none */
+    bool joining;                       /* JOIN was submitted and is not applied yet */
+    bool joined;                        /* JOIN was applied */
+    uint16_t host;                      /* the number that JOIN assigned; permanent */
+    uint64_t number;                    /* of the newest entry in this life */
+    bool was_joined;                    /* joined in this life or an earlier one */
+    char *refused;                      /* why JOIN was refused; NULL: it was not; mem_free */
+    struct list inflight;               /* inflight_entry by link, oldest first */
+    struct list inspections;            /* commands with COMMAND_UNLOGGED, for the follower */
+    struct cluster_clock cluster_clock; /* the command clock */
+    uint64_t beat_at;                   /* boot clock: next heartbeat */
+    uint64_t sent_barrier_clock;        /* barrier clock in the newest heartbeat */
+    bool ticking;                       /* a TICK is in flight */
+    bool maintaining;                   /* a MAINTAIN is in flight */
+    bool more;                          /* the last MAINTAIN did not finish its work */
+    bool draining;                      /* the journal stops; queued commands are still ordered */
+    bool ended;                         /* nothing is submitted any more */
+    bool follower_stopping;
 
-    /* Of the core, as of the newest entry. */
-    struct reached reached;
+    /* As of the newest entry. */
+    struct chain_point applied;
     cmdlog_position passed; /* cmdlog_cursor_position() */
     bool is_keeper;
-    uint64_t heard_by_all;
-    tl_ts low_of_all;
+    uint64_t barrier_clock_min; /* over all live hosts */
+    tl_ts history_low_min;      /* over all live hosts */
     size_t live_count;
-    struct known known[UINT16_MAX + 1]; /* by number; mostly untouched pages */
-    struct journal_host *hosts;         /* with their texts behind them; mem_free */
+    struct peer peers[UINT16_MAX + 1]; /* by host number; most pages are never touched */
+    struct journal_host *hosts;        /* texts are in the same allocation; mem_free */
     size_t host_count;
 
-    /* The follower's own. */
-    struct reached chains[CHAINS_KEPT];
+    /* Owned by the follower: a ring of the newest chain points. */
+    struct chain_point chains[CHAIN_POINTS];
     size_t chain_next;
 
     bool proposer_runs, follower_runs, keeper_runs;
@@ -90,12 +92,16 @@ struct cluster {
 
 /* --- cluster.c ---------------------------------------------------------------------------------------------------- */
 
-/* Of commands that are the journal's own. */
+/* Submits a command of the journal's own; NULL on_done: it is freed. */
 void cluster__submit_own(struct journal *journal, struct command *command);
-/* Puts an entry's commands back in front of the queue: they have not happened. Requires: queue_lock. Frees it. */
-void cluster__put_back(struct journal *journal, struct under_way *entry);
-/* Those who have waited too long are told so. */
-void cluster__tell_late(struct journal *journal);
+/*
+ * Returns an entry's commands to the front of the queue, since the entry will never be applied.
+ * Frees the entry. Requires: queue_lock.
+ */
+void cluster__requeue(struct journal *journal, struct inflight_entry *entry);
+/* Completes commands that exceeded the timeout with an error. */
+void cluster__expire_commands(struct journal *journal);
+/* Sets a command's problem. */
 void cluster__refuse(struct command *command, enum problem_type type, const char *why);
 
 /* --- proposer.c --------------------------------------------------------------------------------------------------- */
@@ -108,16 +114,19 @@ void *cluster__follower(void *context);
 
 /* --- hosts.c ------------------------------------------------------------------------------------------------------ */
 
-/* What the core knows of hosts has changed. Requires: core_lock. */
-void cluster__look_at_hosts(struct journal *journal);
-/* Remembers what the core is behind the newest entry. The follower's. Requires: core_lock. */
-void cluster__reach(struct journal *journal, cmdlog_position position);
-/* What a heartbeat says, which has just been applied, is compared. The follower's. */
+/* Updates this host's view of the cluster from the core's. Requires: core_lock. */
+void cluster__update_hosts(struct journal *journal);
+/* Records the chain after the newest entry. Requires: core_lock; the follower. */
+void cluster__record_chain(struct journal *journal, cmdlog_position position);
+/* Compares the chain in a heartbeat, just applied, with this host's own. Called by the follower. */
 void cluster__compare(struct journal *journal, const struct command *heartbeat);
-/* Orders HOST_GONE for those that the log has out. */
-void cluster__tell_gone(struct journal *journal, const struct cmdlog_hosts *in);
+/* Submits HOST_GONE for a live host that is missing in the log's list. */
+void cluster__report_gone(struct journal *journal, const struct cmdlog_hosts *in);
 
-/* Begins a life, and submits its JOIN. Returns: whether that went; else once more, later. The keeper's thread's. */
+/*
+ * Begins a new life and submits its JOIN. Called by the keeper's thread.
+ * Returns: whether that succeeded; if not, it is to be repeated later.
+ */
 bool cluster__join(struct journal *journal);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Entries are appended to the log and applied, checkpoints are made. README.md, "The log". */
+/*
+ * Appends entries to the command log and applies them; makes checkpoints. README.md, "The command
+ * log".
+ */
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -10,89 +13,100 @@
 #include "journal/recover.h"
 
 enum {
-    ENTRY_BYTES = 1 << 20, /* an entry that has come to so many gets no further command */
-    KEPT_BYTES = 4 << 20,  /* larger ones are not kept for the next */
-    SAVE_TIMES = 10,       /* work between checkpoints is so many times what the saving takes */
+    ENTRY_BYTES = 1 << 20,         /* an entry of this size gets no further command */
+    ENTRY_BUF_BYTES_MAX = 4 << 20, /* a larger entry buffer is freed after use */
+    /* Replay work between checkpoints is at least this multiple of the cost of saving one. */
+    SAVE_COST_FACTOR = 10,
     STALL_US = 1000,
-    ROOM_US = 50 * 1000, /* between two looks whether there is room on the disk */
-    END_US = 10 * 1000 * 1000, /* that who stops waits for a checkpoint */
+    SPACE_POLL_US = 50 * 1000,       /* polling interval for space in the log */
+    STOP_WAIT_US = 10 * 1000 * 1000, /* limit of the wait for a checkpoint while stopping */
 };
 
 /*
- * With less than this free nothing is applied while a checkpoint is on its way to the disk. Were that full meanwhile, RocksDB would write all
- * that it has in memory to get over it, and there must be nothing that is not the checkpoint's. As much is not filled in the time of a flush.
+ * With less free space no entry is applied while a checkpoint is being flushed. If the disk became
+ * full, RocksDB would recover by flushing everything in memory, which must then hold nothing beyond
+ * the checkpoint. Other processes are assumed not to fill this much during a flush.
  */
 #define SCARCE_BYTES ((uint64_t)2 << 30)
 
 /* --- Entries ------------------------------------------------------------------------------------------------------ */
 
-/* What else an entry of the journal's own completes, a session that leaves in pieces say, is not lost. */
-static void set_aside(struct journal *journal, struct list *group)
+/*
+ * Keeps the commands that an entry of the journal's own has completed, a session close in several
+ * steps for example, for the next group.
+ */
+static void add_pending_replies(struct journal *journal, struct list *group)
 {
     while (!list_empty(group)) {
         struct list *link = group->next;
         list_remove(link);
-        list_append(&journal->aside, link);
+        list_append(&journal->pending_replies, link);
     }
 }
 
-void journal__take_aside(struct journal *journal, struct list *group)
+void journal__take_pending_replies(struct journal *journal, struct list *group)
 {
-    while (!list_empty(&journal->aside)) {
-        struct list *link = journal->aside.next;
+    while (!list_empty(&journal->pending_replies)) {
+        struct list *link = journal->pending_replies.next;
         list_remove(link);
         list_append(group, link);
     }
 }
 
-bool journal__log_mark(struct journal *journal, uint64_t ahead)
+bool journal__log_ts_ceiling(struct journal *journal, uint64_t ahead)
 {
     struct list mine = LIST_INIT(mine), group = LIST_INIT(group);
     struct command *command = command_new(COMMAND_MARK, DIALECT_7);
     struct buf kept = BUF_INIT(BUF_UNLIMITED);
-    past_save(&journal->past, journal__boot(journal) + PAST_ORIGIN, &kept);
-    command->mark.ceiling = ahead; /* of the timestamp that it will have, which is known when its entry is begun */
+    ts_history_save(&journal->ts_history, journal__boot(journal) + TS_HISTORY_ORIGIN, &kept);
+    command->mark.ceiling = ahead; /* relative to the entry's timestamp, which next_head() adds */
     command->mark.payload = arena_copy(&command->arena, buf_as_slice(&kept));
     command->mark.chain = core_chain(journal->core);
     buf_deinit(&kept);
-    journal->marking = command;
+    journal->ceiling_command = command;
     list_append(&mine, &command->link);
     journal__apply_logged(journal, &mine, &group);
-    journal->marking = NULL;
+    journal->ceiling_command = NULL;
     bool put = command->problem.type == PROBLEM_NONE;
     INSIST(put || command->problem.type == PROBLEM_DISK_FULL);
     if (put) {
-        journal->mark = core_ts_ceiling(journal->core);
-        journal->mark_at = command->ts;
+        journal->ts_ceiling = core_ts_ceiling(journal->core);
+        journal->ts_ceiling_at = command->ts;
     }
     list_remove(&command->link);
     command_free(command);
-    set_aside(journal, &group);
+    add_pending_replies(journal, &group);
     return put;
 }
 
 /*
- * What stands before the commands of the next entry. A mark above its timestamps comes before it. A mark is of the timestamp of its own.
- * Returns: false where there is no room for the mark.
+ * Makes the header of the next entry. If its timestamps come close to the ceiling, an entry that
+ * raises the ceiling is logged first. The entry of a MARK adds its own timestamp to the new
+ * ceiling.
+ * Returns: false: the log has no space for a new ceiling.
  */
 static bool next_head(struct journal *journal, struct command_group_header *head)
 {
     *head = (struct command_group_header){.host = 0, .ts = journal__next_ts(journal)};
-    if (journal->marking != NULL) {
-        journal->marking->mark.ceiling += head->ts;
-    } else if (head->ts + TS_CEILING_MARGIN_US > journal->mark) {
-        if ((journal->serving && !journal__is_ready_now(journal)) || !journal__put_mark(journal, TS_CEILING_LEAD_US))
+    if (journal->ceiling_command != NULL) {
+        journal->ceiling_command->mark.ceiling += head->ts;
+    } else if (head->ts + TS_CEILING_MARGIN_US > journal->ts_ceiling) {
+        if ((journal->serving && !journal__recheck_ready(journal)) || !journal__put_ts_ceiling(journal, TS_CEILING_LEAD_US))
             return false;
         head->ts = journal__next_ts(journal);
     }
     pthread_mutex_lock(&journal->queue_lock);
-    head->clock = journal->step_clock = journal__read_pace(journal);
+    head->clock = journal->step_clock = journal__command_clock(journal);
     pthread_mutex_unlock(&journal->queue_lock);
     return true;
 }
 
-/* Moves commands over to be one entry, whose bytes are written; refused ones are completed. Returns: whether there are any bytes. */
-static bool gather_entry(struct journal *journal, const struct command_group_header *head, struct list *taken, struct list *entry,
+/*
+ * Moves commands from `taken` to `entry` and encodes them, except those with COMMAND_UNLOGGED;
+ * refused ones go to `group`.
+ * Returns: whether any command was encoded.
+ */
+static bool fill_entry(struct journal *journal, const struct command_group_header *head, struct list *taken, struct list *entry,
                          struct list *group)
 {
     bool any = false;
@@ -101,7 +115,7 @@ static bool gather_entry(struct journal *journal, const struct command_group_hea
     while (!list_empty(taken) && journal->entry.len < ENTRY_BYTES) {
         struct command *command = list_entry(taken->next, struct command, link);
         list_remove(&command->link);
-        if (journal__refuse_too_much(journal, command)) {
+        if (journal__refuse_oversized(journal, command)) {
             list_append(group, &command->link);
             continue;
         }
@@ -114,7 +128,7 @@ static bool gather_entry(struct journal *journal, const struct command_group_hea
     return any;
 }
 
-/* Once the server stops nobody waits for room. */
+/* Returns: whether the journal is not stopping, so that a thread may wait for disk space. */
 static bool may_wait(struct journal *journal)
 {
     pthread_mutex_lock(&journal->queue_lock);
@@ -123,19 +137,26 @@ static bool may_wait(struct journal *journal)
     return may;
 }
 
-/* What a start does waits for room. Later nobody does, with the core in hand. Returns: false where the entry finds none. */
+/*
+ * Appends the encoded entry to the log. During the start it waits for space; later no thread waits
+ * with core_lock held.
+ * Returns: false: the log has no space.
+ */
 static bool append(struct journal *journal)
 {
     struct slice part = buf_as_slice(&journal->entry);
     int r;
     while ((r = cmdlog_append(journal->log, &part, 1, &journal->position)) == TL_ERR_NO_SPACE && !journal->serving)
-        usleep(ROOM_US);
+        usleep(SPACE_POLL_US);
     if (r < 0 && r != TL_ERR_NO_SPACE)
         journal__store_failed("writing to the log", r);
     return r == 0;
 }
 
-/* What ends the wait of somebody who has left is not lost: it comes before the next that has room. */
+/*
+ * Refuses the first command, or postpones it if it writes nothing, such as a CANCEL: it then leads
+ * the next entry that finds space.
+ */
 static void refuse_first(struct journal *journal, struct list *from, struct list *group)
 {
     struct command *command = list_entry(from->next, struct command, link);
@@ -144,35 +165,38 @@ static void refuse_first(struct journal *journal, struct list *from, struct list
         list_append(&journal->postponed, &command->link);
         return;
     }
-    journal__refuse_for_room(journal, command);
+    journal__refuse_disk_full(journal, command);
     list_append(group, &command->link);
 }
 
 static void take_postponed(struct journal *journal, struct list *taken)
 {
     struct list *first = taken->next;
-    while (journal->marking == NULL && !list_empty(&journal->postponed)) {
+    while (journal->ceiling_command == NULL && !list_empty(&journal->postponed)) {
         struct list *link = journal->postponed.next;
         list_remove(link);
         list_insert_before(first, link);
     }
 }
 
-/* Nothing of the entry was done. */
+/* Refuses or postpones all commands of an entry that could not be appended. None was applied. */
 static void refuse_entry(struct journal *journal, struct list *entry, struct list *group)
 {
     while (!list_empty(entry))
         refuse_first(journal, entry, group);
 }
 
-/* It says so, so it is none of the ends that are counted against an entry. */
+/* Ends the process after a reported failure, which does not count as an end within the entry. */
 static _Noreturn void apply_failed(struct journal *journal, const char *what, int code)
 {
     at_work_end_entry(journal->at_work);
     journal__store_failed(what, code);
 }
 
-/* One after the other, as whoever replays the entry does; those that only look in between are on this host alone. */
+/*
+ * Applies the commands of an entry in order, as a replay does. Commands with COMMAND_UNLOGGED among
+ * them are answered on this host only.
+ */
 static void apply_entry(struct journal *journal, const struct command_group_header *head, struct list *entry, struct list *group)
 {
     core_group_begin(journal->core);
@@ -196,7 +220,7 @@ static void apply_entry(struct journal *journal, const struct command_group_head
         apply_failed(journal, "writing the records of locks", r);
 }
 
-void journal__look(struct journal *journal, struct command *command, struct list *group)
+void journal__inspect(struct journal *journal, struct command *command, struct list *group)
 {
     int r = core_inspect(journal->core, command, &journal->effects);
     if (r < 0)
@@ -204,14 +228,17 @@ void journal__look(struct journal *journal, struct command *command, struct list
     journal__take_completed(journal, command, group);
 }
 
-/* Needs no entry, and no mark before it, for which there may be no room. Returns: whether that was the first of them. */
-static bool look_first(struct journal *journal, struct list *taken, struct list *group)
+/*
+ * Answers the first command if it has COMMAND_UNLOGGED. It needs no entry and no ceiling, which may
+ * find no space. Returns: whether it did.
+ */
+static bool inspect_first(struct journal *journal, struct list *taken, struct list *group)
 {
     struct command *command = list_entry(taken->next, struct command, link);
     if (!command_is(command->type, COMMAND_UNLOGGED))
         return false;
     list_remove(&command->link);
-    journal__look(journal, command, group);
+    journal__inspect(journal, command, group);
     return true;
 }
 
@@ -220,14 +247,14 @@ void journal__apply_logged(struct journal *journal, struct list *taken, struct l
     while (!list_empty(taken)) {
         struct list entry = LIST_INIT(entry);
         struct command_group_header head;
-        if (look_first(journal, taken, group))
+        if (inspect_first(journal, taken, group))
             continue;
         if (!next_head(journal, &head)) {
             refuse_first(journal, taken, group);
             continue;
         }
         take_postponed(journal, taken);
-        bool any = gather_entry(journal, &head, taken, &entry, group);
+        bool any = fill_entry(journal, &head, taken, &entry, group);
         if (any && !append(journal)) {
             refuse_entry(journal, &entry, group);
             continue;
@@ -239,9 +266,9 @@ void journal__apply_logged(struct journal *journal, struct list *taken, struct l
         at_work_end_entry(journal->at_work);
         journal->work_us += journal__boot(journal) - begun;
     }
-    if (journal->marking == NULL)
-        journal__take_aside(journal, group);
-    if (journal->entry.len > KEPT_BYTES) {
+    if (journal->ceiling_command == NULL)
+        journal__take_pending_replies(journal, group);
+    if (journal->entry.len > ENTRY_BUF_BYTES_MAX) {
         buf_deinit(&journal->entry);
         journal->entry = BUF_INIT(BUF_UNLIMITED);
     }
@@ -250,19 +277,20 @@ void journal__apply_logged(struct journal *journal, struct list *taken, struct l
 /* --- Checkpoints -------------------------------------------------------------------------------------------------- */
 
 /*
- * The checkpoint under way is on the disk: the log before it may go. On a full disk it stays, until the next. Whoever saw that it is there has given the
- * core up since, and a newer one may have been noted: then there is nothing left to do.
+ * Reports a durable checkpoint to the log and trims the log before it. On a full disk both wait for
+ * the next checkpoint. Runs without core_lock, so a newer checkpoint may have been reported since;
+ * then there is nothing to do.
  */
-static void note_checkpoint(struct journal *journal, cmdlog_position position)
+static void report_checkpoint(struct journal *journal, cmdlog_position position)
 {
     struct cmdlog_checkpoint checkpoint = {.position = position, .locator = SLICE_LIT("store")};
-    pthread_mutex_lock(&journal->note_lock);
-    int r = position <= journal->noted ? 0 : cmdlog_put_checkpoint(journal->log, &checkpoint);
-    if (r == 0 && position > journal->noted) {
-        journal->noted = position;
+    pthread_mutex_lock(&journal->report_lock);
+    int r = position <= journal->reported ? 0 : cmdlog_put_checkpoint(journal->log, &checkpoint);
+    if (r == 0 && position > journal->reported) {
+        journal->reported = position;
         r = cmdlog_trim(journal->log, position);
     }
-    pthread_mutex_unlock(&journal->note_lock);
+    pthread_mutex_unlock(&journal->report_lock);
     if (r < 0 && r != TL_ERR_NO_SPACE)
         journal__store_failed("noting a checkpoint", r);
 }
@@ -276,34 +304,39 @@ static bool is_on_disk(struct journal *journal)
 }
 
 /*
- * While writes are refused for want of room, the log is what gives some back: once each time a checkpoint is made for that alone. Requires:
- * core_lock.
+ * Returns: whether writes are refused for lack of space. Each such period gets one checkpoint of
+ *          its own, because trimming the log frees space.
+ * Requires: core_lock.
  */
-static bool lacks_room(struct journal *journal)
+static bool lacks_space(struct journal *journal)
 {
     bool lacks = journal->directory != NULL && !atomic_load_explicit(&journal->writable, memory_order_relaxed);
-    journal->made_room = journal->made_room && lacks;
+    journal->space_checkpoint_begun = journal->space_checkpoint_begun && lacks;
     return lacks;
 }
 
-/* Whether there is as much to be done again, after a crash, as may be. Requires: core_lock. */
+/*
+ * Returns: whether a checkpoint is due: the replay work, the store's memory or a full disk demands
+ *          it. Requires: core_lock.
+ */
 static bool is_due(struct journal *journal)
 {
     uint64_t work = journal->recovery_us;
-    work = work > SAVE_TIMES * journal->save_us ? work : SAVE_TIMES * journal->save_us;
+    work = work > SAVE_COST_FACTOR * journal->save_us ? work : SAVE_COST_FACTOR * journal->save_us;
     return journal->position > journal->checkpoint && atomic_load_explicit(&journal->ready, memory_order_relaxed) &&
-           ((lacks_room(journal) && !journal->made_room) || journal->work_us >= work || store_uncheckpointed_bytes(journal->store) >= journal->checkpoint_bytes);
+           ((lacks_space(journal) && !journal->space_checkpoint_begun) || journal->work_us >= work || store_uncheckpointed_bytes(journal->store) >= journal->checkpoint_bytes);
 }
 
-/* Whether the disk could be full before a flush is over. */
+/* Returns: whether the disk may become full during a flush. */
 static bool is_scarce(struct journal *journal)
 {
     return journal->directory != NULL && store_free_bytes(journal->store) < SCARCE_BYTES;
 }
 
 /*
- * Until it is on the disk; who stops waits as long as there is room for it, and not for ever: RocksDB may wait for more of that than there will be. The next
- * start does again what is behind the checkpoint before.
+ * Waits until the checkpoint is durable. While stopping the wait is limited, and ends when the disk
+ * is full: RocksDB may wait for more space than there will ever be. The next start then replays
+ * from the previous checkpoint.
  */
 static void await_disk(struct journal *journal)
 {
@@ -312,7 +345,7 @@ static void await_disk(struct journal *journal)
         uint64_t now = journal__boot(journal);
         bool stopping = !may_wait(journal);
         if (stopping && until == 0)
-            until = now + END_US;
+            until = now + STOP_WAIT_US;
         if (stopping && (now >= until || !journal__is_ready(journal)))
             return;
         usleep(STALL_US);
@@ -320,8 +353,8 @@ static void await_disk(struct journal *journal)
 }
 
 /*
- * What the store stands at must be in the log, whatever crashes then: so the log is synced first.
- * Requires: core_lock; none is under way.
+ * Begins a checkpoint. Syncs the log first, since the store must never be ahead of the durable log.
+ * Requires: core_lock; no checkpoint is in progress.
  */
 static void begin_checkpoint(struct journal *journal)
 {
@@ -342,26 +375,29 @@ static void begin_checkpoint(struct journal *journal)
     journal->checkpointing = true;
     journal->work_us = 0;
     journal->save_us = journal__boot(journal) - begun;
-    journal->held = is_scarce(journal);
-    journal->made_room = lacks_room(journal);
+    journal->paused = is_scarce(journal);
+    journal->space_checkpoint_begun = lacks_space(journal);
 }
 
-bool journal__is_held(struct journal *journal)
+bool journal__is_paused(struct journal *journal)
 {
     if (!journal->checkpointing)
         return false;
-    bool held = journal->held || store_uncheckpointed_bytes(journal->store) >= journal->checkpoint_bytes;
+    bool held = journal->paused || store_uncheckpointed_bytes(journal->store) >= journal->checkpoint_bytes;
     return held && !is_on_disk(journal);
 }
 
-void journal__await_held(struct journal *journal)
+void journal__await_unpaused(struct journal *journal)
 {
-    if (journal__is_held(journal))
+    if (journal__is_paused(journal))
         await_disk(journal);
 }
 
-/* Returns: the position of a checkpoint that has come to the disk; 0: none has. Requires: core_lock. */
-static cmdlog_position look_after(struct journal *journal, bool wanted)
+/*
+ * Begins a checkpoint if one is due or `wanted`. Returns: the position of a checkpoint found
+ * durable now; 0: none. Requires: core_lock.
+ */
+static cmdlog_position advance_checkpoint(struct journal *journal, bool wanted)
 {
     cmdlog_position done = 0;
     if (journal->checkpointing && is_on_disk(journal)) {
@@ -373,8 +409,11 @@ static cmdlog_position look_after(struct journal *journal, bool wanted)
     return done;
 }
 
-/* A checkpoint has the log synced; of what there is by now it is, before anybody has to wait for it. */
-static void sync_ahead(struct journal *journal)
+/*
+ * Syncs the log before a checkpoint is begun, so that the sync under core_lock has little left to
+ * write.
+ */
+static void presync_log(struct journal *journal)
 {
     if (pthread_mutex_trylock(&journal->core_lock) != 0)
         return;
@@ -385,16 +424,16 @@ static void sync_ahead(struct journal *journal)
         journal__store_failed("making changes durable", r);
 }
 
-void journal__keep_checkpoints(struct journal *journal)
+void journal__advance_checkpoints(struct journal *journal)
 {
-    sync_ahead(journal);
+    presync_log(journal);
     if (pthread_mutex_trylock(&journal->core_lock) != 0)
         return;
-    cmdlog_position done = look_after(journal, false);
-    bool lacks = lacks_room(journal);
+    cmdlog_position done = advance_checkpoint(journal, false);
+    bool lacks = lacks_space(journal);
     pthread_mutex_unlock(&journal->core_lock);
     if (done != 0)
-        note_checkpoint(journal, done);
+        report_checkpoint(journal, done);
     int r = lacks && done != 0 ? cmdlog_shrink(journal->log) : 0;
     if (r == 0)
         r = cmdlog_preallocate(journal->log);
@@ -413,11 +452,11 @@ int journal__reach_checkpoint(struct journal *journal, cmdlog_position *ret_want
         if (!journal__is_ready(journal))
             return TL_ERR_NO_SPACE;
         pthread_mutex_lock(&journal->core_lock);
-        cmdlog_position done = look_after(journal, journal->checkpoint < wanted);
+        cmdlog_position done = advance_checkpoint(journal, journal->checkpoint < wanted);
         reached = !journal->checkpointing && journal->checkpoint >= wanted;
         pthread_mutex_unlock(&journal->core_lock);
         if (done != 0)
-            note_checkpoint(journal, done);
+            report_checkpoint(journal, done);
     }
     return 0;
 }
@@ -429,10 +468,10 @@ int journal_checkpoint(struct journal *journal)
     return r == 0 ? cmdlog_shrink(journal->log) : r;
 }
 
-/* On a full disk there is no checkpoint, and the next start does what is behind the last one again. */
+/* On a full disk no checkpoint is made, and the next start replays from the previous one. */
 void journal__end_checkpoints(struct journal *journal)
 {
-    await_disk(journal); /* of the last one, or of what RocksDB writes to get over a full disk */
+    await_disk(journal); /* of the last checkpoint, or of RocksDB's recovery from a full disk */
     if (!journal__is_ready(journal) || !is_on_disk(journal))
         return;
     journal->checkpointing = false;
@@ -440,17 +479,17 @@ void journal__end_checkpoints(struct journal *journal)
         begin_checkpoint(journal);
     await_disk(journal);
     if (is_on_disk(journal))
-        note_checkpoint(journal, journal->checkpoint);
+        report_checkpoint(journal, journal->checkpoint);
 }
 
-/* Those whom it would have ended end with the core. */
+/* Refuses the postponed commands; the waits that they would have ended end with the core. */
 static void drop_postponed(struct journal *journal)
 {
     while (!list_empty(&journal->postponed)) {
         struct command *command = list_entry(journal->postponed.next, struct command, link);
         list_remove(&command->link);
-        journal__refuse_for_room(journal, command);
-        list_append(&journal->aside, &command->link);
+        journal__refuse_disk_full(journal, command);
+        list_append(&journal->pending_replies, &command->link);
     }
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A data directory of what there is by now; README.md, "A copy". */
+/* Copies the data directory; README.md, "A copy". */
 #include "base/alloc.h"
 #include "journal/journal_internal.h"
 #include "journal/recover.h"
@@ -11,7 +11,10 @@ static void explain(char **ret_reason, const char *text)
         *ret_reason = mem_strdup(text, strlen(text));
 }
 
-/* Reads what the copy of the store stands at, which may be a newer checkpoint than the one that was asked for. */
+/*
+ * Reads the log position of the copied store's checkpoint, which may be newer than the requested
+ * one.
+ */
 static int read_position(const char *directory, cmdlog_position *ret_position, struct cmdlog_lineage *ret_lineage,
                          char **ret_reason)
 {
@@ -31,7 +34,7 @@ static int read_position(const char *directory, cmdlog_position *ret_position, s
     return r < 0 ? tl_trace(r) : 0;
 }
 
-/* The log of the copy has no entry yet, and goes on from those of the log that the copy was made of. */
+/* Makes an empty log that continues the lineage of the original log. */
 static int begin_log(const char *directory, cmdlog_position position, const struct cmdlog_lineage *lineage, char **ret_reason)
 {
     const struct cmdlog_file_options options = {
@@ -66,7 +69,7 @@ int journal_copy(struct journal *journal, const char *directory, tl_ts *ret_ts, 
         r = read_position(directory, &position, &lineage, ret_reason);
     if (r < 0)
         return tl_trace(r);
-    if (position < wanted) { /* who stops waits for no checkpoint */
+    if (position < wanted) { /* the journal stopped before the checkpoint was durable */
         explain(ret_reason, "the server stops");
         return TL_ERR_BUSY;
     }

@@ -1,31 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A full disk: what may still be written. */
+/* Free space on the disk, and the commands that a full disk refuses. */
 #include <sys/statvfs.h>
 
 #include "base/log.h"
 #include "journal/journal_internal.h"
 
-/* Of the reserve this part is never touched: below it nothing is written at all, since a log that meets the end cannot go on. */
+/*
+ * The last quarter of the reserve is never used: a log that meets the end of the disk cannot
+ * continue.
+ */
 #define FLOOR_PART 4
-/* What is written takes as much again on its way: it is in the log until it is in a table. */
+/*
+ * A write temporarily takes twice its size: in the log, and in the table that a checkpoint flushes.
+ */
 #define WRITTEN_TIMES 2
 #define SPACE_INTERVAL_US (100 * TL_MS)
 #define LARGE_BYTES (1 << 20)
 
-static void look_at_space(struct journal *journal)
+static void measure_space(struct journal *journal)
 {
     struct statvfs space;
     atomic_store_explicit(&journal->space_checked_at, journal__boot(journal), memory_order_relaxed);
     if (statvfs(journal->directory, &space) != 0)
         return;
     uint64_t free = (uint64_t)space.f_bavail * space.f_frsize;
-    atomic_store_explicit(&journal->room, (int64_t)free - (int64_t)(journal->reserve_bytes / FLOOR_PART),
+    atomic_store_explicit(&journal->writable_bytes, (int64_t)free - (int64_t)(journal->reserve_bytes / FLOOR_PART),
                           memory_order_relaxed);
-    bool room = free >= journal->reserve_bytes;
-    /* Once it has been full the store has to say that it is over it; until it was, there is nothing to ask. */
+    bool enough = free >= journal->reserve_bytes;
+    /* After the disk was full RocksDB must have recovered; before that there is nothing to ask. */
     bool ready = free >= journal->reserve_bytes / FLOOR_PART &&
-                 ((room && atomic_load(&journal->writable)) || store_is_ready(journal->store));
-    bool writable = room && ready;
+                 ((enough && atomic_load(&journal->writable)) || store_is_ready(journal->store));
+    bool writable = enough && ready;
     atomic_store_explicit(&journal->ready, ready, memory_order_relaxed);
     if (atomic_exchange(&journal->writable, writable) == writable)
         return;
@@ -42,7 +47,7 @@ void journal__check_space(struct journal *journal)
         return;
     uint64_t checked = atomic_load_explicit(&journal->space_checked_at, memory_order_relaxed);
     if (checked == 0 || journal__boot(journal) - checked >= SPACE_INTERVAL_US)
-        look_at_space(journal);
+        measure_space(journal);
 }
 
 bool journal__is_ready(struct journal *journal)
@@ -51,31 +56,31 @@ bool journal__is_ready(struct journal *journal)
     return atomic_load_explicit(&journal->ready, memory_order_relaxed);
 }
 
-bool journal__is_ready_now(struct journal *journal)
+bool journal__recheck_ready(struct journal *journal)
 {
     if (journal->directory != NULL)
-        look_at_space(journal);
+        measure_space(journal);
     return atomic_load_explicit(&journal->ready, memory_order_relaxed);
 }
 
 /*
- * Takes what a command will write from the room that was found; for what is large it is looked for anew, since others use the
- * disk, too. Returns: whether there is as much.
+ * Claims space for a command's bytes. Large claims measure the disk anew, since other processes use
+ * it, too. Returns: whether there was enough.
  */
-static bool take_room(struct journal *journal, int64_t bytes)
+static bool claim_bytes(struct journal *journal, int64_t bytes)
 {
-    if (bytes <= LARGE_BYTES && atomic_fetch_sub_explicit(&journal->room, bytes, memory_order_relaxed) >= bytes)
+    if (bytes <= LARGE_BYTES && atomic_fetch_sub_explicit(&journal->writable_bytes, bytes, memory_order_relaxed) >= bytes)
         return true;
-    look_at_space(journal);
-    return atomic_fetch_sub_explicit(&journal->room, bytes, memory_order_relaxed) >= bytes;
+    measure_space(journal);
+    return atomic_fetch_sub_explicit(&journal->writable_bytes, bytes, memory_order_relaxed) >= bytes;
 }
 
-bool journal__refuse_too_much(struct journal *journal, struct command *command)
+bool journal__refuse_oversized(struct journal *journal, struct command *command)
 {
     if (journal->directory == NULL || !command_is(command->type, COMMAND_ADDS_DATA))
         return false;
     size_t bytes = core_bytes_to_write(journal->core, command);
-    if (bytes == 0 || take_room(journal, (int64_t)bytes * WRITTEN_TIMES))
+    if (bytes == 0 || claim_bytes(journal, (int64_t)bytes * WRITTEN_TIMES))
         return false;
     problem_set(
         &command->problem, &command->arena, PROBLEM_DISK_FULL,
@@ -85,7 +90,7 @@ bool journal__refuse_too_much(struct journal *journal, struct command *command)
     return true;
 }
 
-void journal__refuse_for_room(struct journal *journal, struct command *command)
+void journal__refuse_disk_full(struct journal *journal, struct command *command)
 {
     problem_set(&command->problem, &command->arena, PROBLEM_DISK_FULL,
                 "less than [%llu] bytes are free on the disk of the data directory; writes are refused until there is "
@@ -93,16 +98,16 @@ void journal__refuse_for_room(struct journal *journal, struct command *command)
                 (unsigned long long)journal->reserve_bytes);
 }
 
-bool journal__refuse_full(struct journal *journal, struct command *command)
+bool journal__refuse_if_full(struct journal *journal, struct command *command)
 {
-    bool wants_room = command_is(command->type, COMMAND_ADDS_DATA);
+    bool adds_data = command_is(command->type, COMMAND_ADDS_DATA);
     if (command_is(command->type, COMMAND_WRITES_NOTHING) ||
-        (!wants_room && atomic_load_explicit(&journal->writable, memory_order_relaxed)))
+        (!adds_data && atomic_load_explicit(&journal->writable, memory_order_relaxed)))
         return false;
     journal__check_space(journal);
-    if (atomic_load_explicit(wants_room ? &journal->writable : &journal->ready, memory_order_relaxed))
+    if (atomic_load_explicit(adds_data ? &journal->writable : &journal->ready, memory_order_relaxed))
         return false;
-    journal__refuse_for_room(journal, command);
+    journal__refuse_disk_full(journal, command);
     return true;
 }
 

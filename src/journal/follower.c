@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What comes in the order of a cluster is applied. README.md, "In a cluster". */
+/* Applies the entries of the cluster's log. README.md, "In a cluster". */
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -10,19 +10,21 @@
 #include "journal/cluster.h"
 
 #define AWAIT_US TL_SECOND
-#define HELD_US TL_MS
+#define PAUSED_POLL_US TL_MS
 
 /* --- This host's own entries -------------------------------------------------------------------------------------- */
 
 /*
- * Also one of a life before, which was in the log when that ended: it counts where it stands before the next JOIN. Returns: the entry, off the list;
- * NULL: it is another's, or comes again. Requires: queue_lock.
+ * Finds an in-flight entry of this host by life and number. An entry of a previous life also counts
+ * if it precedes the JOIN of the current one.
+ * Returns: the entry, removed from the list; NULL: it is another host's, or a repetition.
+ * Requires: queue_lock.
  */
-static struct under_way *take_own(struct cluster *cluster, const struct command_group_header *head)
+static struct inflight_entry *take_own_entry(struct cluster *cluster, const struct command_group_header *head)
 {
-    list_for_each(link, &cluster->under_way)
+    list_for_each(link, &cluster->inflight)
     {
-        struct under_way *entry = list_entry(link, struct under_way, link);
+        struct inflight_entry *entry = list_entry(link, struct inflight_entry, link);
         if (entry->life != head->life || entry->number != head->number)
             continue;
         list_remove(link);
@@ -31,7 +33,7 @@ static struct under_way *take_own(struct cluster *cluster, const struct command_
     return NULL;
 }
 
-/* Those that this host no longer waits for wait for nothing. */
+/* Cancels the waits of abandoned commands in the core. */
 static void cancel_abandoned(struct journal *journal, const uint64_t *requests, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -42,61 +44,67 @@ static void cancel_abandoned(struct journal *journal, const uint64_t *requests, 
     }
 }
 
-/* --- What else an entry does -------------------------------------------------------------------------------------- */
+/* --- Effects on the cluster --------------------------------------------------------------------------------------- */
 
-/* What of an entry concerns the cluster, taken note of before it is applied: afterwards its commands are their submitters'. */
-struct news {
+/*
+ * The cluster-related content of an entry. It is collected before the entry is applied, because its
+ * commands belong to their submitters afterwards.
+ */
+struct entry_effects {
     struct list heartbeats; /* copies */
-    bool hosts;             /* what the core knows of them may change */
-    uint64_t joined;        /* the life of a JOIN; 0: there is none */
-    uint64_t *requests;     /* of an entry that was abandoned; mem_free */
+    bool hosts;             /* the core's hosts may change */
+    uint64_t joined_life;   /* life in a JOIN; 0: none */
+    uint64_t *requests;     /* of an abandoned entry; mem_free */
     size_t request_count;
 };
 
-static void note_command(struct news *news, const struct command *command)
+static void collect_effect(struct entry_effects *effects, const struct command *command)
 {
     if (command->type == COMMAND_HEARTBEAT) {
         struct command *copy = command_new(COMMAND_HEARTBEAT, DIALECT_7);
         copy->request = command->request;
         copy->heartbeat = command->heartbeat;
-        list_append(&news->heartbeats, &copy->link);
+        list_append(&effects->heartbeats, &copy->link);
     }
     if (command->type == COMMAND_JOIN)
-        news->joined = command->join.life;
-    news->hosts = news->hosts || command->type == COMMAND_HEARTBEAT || command->type == COMMAND_JOIN ||
+        effects->joined_life = command->join.life;
+    effects->hosts = effects->hosts || command->type == COMMAND_HEARTBEAT || command->type == COMMAND_JOIN ||
                   command->type == COMMAND_HOST_GONE;
 }
 
-static void note_commands(struct journal *journal, struct news *news, struct list *commands, bool abandoned)
+static void collect_effects(struct journal *journal, struct entry_effects *effects, struct list *commands, bool abandoned)
 {
-    list_init(&news->heartbeats);
+    list_init(&effects->heartbeats);
     list_for_each(link, commands)
     {
         const struct command *command = list_entry(link, struct command, link);
-        metric_add(&journal->figures.commands[command->type], 1);
-        note_command(news, command);
+        metric_add(&journal->metrics.commands[command->type], 1);
+        collect_effect(effects, command);
         if (!abandoned)
             continue;
-        news->requests = mem_realloc(news->requests, (news->request_count + 1) * sizeof *news->requests);
-        news->requests[news->request_count++] = command->request;
+        effects->requests = mem_realloc(effects->requests, (effects->request_count + 1) * sizeof *effects->requests);
+        effects->requests[effects->request_count++] = command->request;
     }
 }
 
-/* This host is in: what was under way in its life before never comes. Requires: queue_lock. */
+/*
+ * Begins a life of this host, which has joined. In-flight entries of its previous life will never
+ * be applied, so their commands are queued again. Requires: queue_lock.
+ */
 static void begin_life(struct journal *journal, uint16_t number)
 {
     struct cluster *cluster = journal->cluster;
-    while (!list_empty(&cluster->under_way)) /* the newest first, so that they stand in their order */
-        cluster__put_back(journal, list_entry(cluster->under_way.prev, struct under_way, link));
+    while (!list_empty(&cluster->inflight)) /* newest first, which preserves their order */
+        cluster__requeue(journal, list_entry(cluster->inflight.prev, struct inflight_entry, link));
     cluster->host = number;
     cluster->number = 0;
     cluster->beat_at = 0;
     cluster->joining = false;
-    cluster->in = cluster->was_in = true;
+    cluster->joined = cluster->was_joined = true;
 }
 
-/* Requires: core_lock. */
-static void look_at_join(struct journal *journal, uint64_t life, const struct list *group)
+/* Handles an applied JOIN of this host: it has joined, or was refused. Requires: core_lock. */
+static void handle_join(struct journal *journal, uint64_t life, const struct list *group)
 {
     struct cluster *cluster = journal->cluster;
     size_t count;
@@ -122,7 +130,7 @@ static void look_at_join(struct journal *journal, uint64_t life, const struct li
 
 /* --- Entries ------------------------------------------------------------------------------------------------------ */
 
-static void put_back_own(struct journal *journal, struct under_way *mine, struct list *commands)
+static void requeue_own(struct journal *journal, struct inflight_entry *mine, struct list *commands)
 {
     while (!list_empty(commands)) {
         struct list *link = commands->next;
@@ -130,13 +138,13 @@ static void put_back_own(struct journal *journal, struct under_way *mine, struct
         list_append(&mine->commands, link);
     }
     pthread_mutex_lock(&journal->queue_lock);
-    list_append(&journal->cluster->under_way, &mine->link);
-    cluster__put_back(journal, mine);
+    list_append(&journal->cluster->inflight, &mine->link);
+    cluster__requeue(journal, mine);
     pthread_mutex_unlock(&journal->queue_lock);
 }
 
-/* Those that came a second time, or of a life that is over. */
-static void drop(struct list *commands)
+/* Frees the commands of an entry that the core did not apply: a repetition, or of an ended life. */
+static void free_commands(struct list *commands)
 {
     while (!list_empty(commands)) {
         struct command *command = list_entry(commands->next, struct command, link);
@@ -146,12 +154,12 @@ static void drop(struct list *commands)
 }
 
 static void apply(struct journal *journal, const struct command_group_header *head, cmdlog_position position, struct list *commands,
-                  struct under_way *mine)
+                  struct inflight_entry *mine)
 {
     struct list group = LIST_INIT(group);
     bool own = mine != NULL && !mine->abandoned;
-    struct news news = {.hosts = false};
-    note_commands(journal, &news, commands, mine != NULL && mine->abandoned);
+    struct entry_effects effects = {.hosts = false};
+    collect_effects(journal, &effects, commands, mine != NULL && mine->abandoned);
     pthread_mutex_lock(&journal->core_lock);
     journal->step_clock = head->clock;
     uint64_t begun = journal__boot(journal);
@@ -160,35 +168,35 @@ static void apply(struct journal *journal, const struct command_group_header *he
         journal__store_failed("applying an entry", r);
     journal->work_us += journal__boot(journal) - begun;
     journal->position = position;
-    cluster__reach(journal, position);
+    cluster__record_chain(journal, position);
     pthread_mutex_lock(&journal->queue_lock);
     if (r == 0)
-        common_note(&journal->cluster->common, journal__boot(journal), head->clock);
+        cluster_clock_observe(&journal->cluster->cluster_clock, journal__boot(journal), head->clock);
     pthread_mutex_unlock(&journal->queue_lock);
     journal__move_completed(&journal->effects, &group);
-    if (news.joined != 0)
-        look_at_join(journal, news.joined, &group);
-    if (news.hosts)
-        cluster__look_at_hosts(journal);
-    journal__note_applied(journal);
+    if (effects.joined_life != 0)
+        handle_join(journal, effects.joined_life, &group);
+    if (effects.hosts)
+        cluster__update_hosts(journal);
+    journal__record_applied(journal);
     tl_ts wanted = core_last_ts(journal->core);
     pthread_mutex_unlock(&journal->core_lock);
 
     if (r == COMMAND_GROUP_IGNORED && own) {
-        put_back_own(journal, tl_steal(mine), commands);
+        requeue_own(journal, tl_steal(mine), commands);
         own = false;
     }
-    drop(commands);
+    free_commands(commands);
     journal__finish(journal, &group, wanted, SYNC_ALL);
-    while (!list_empty(&news.heartbeats)) {
-        struct command *beat = list_entry(news.heartbeats.next, struct command, link);
+    while (!list_empty(&effects.heartbeats)) {
+        struct command *beat = list_entry(effects.heartbeats.next, struct command, link);
         list_remove(&beat->link);
         if (r == 0)
             cluster__compare(journal, beat);
         command_free(beat);
     }
-    cancel_abandoned(journal, news.requests, news.request_count);
-    mem_free(news.requests);
+    cancel_abandoned(journal, effects.requests, effects.request_count);
+    mem_free(effects.requests);
     mem_free(mine);
 }
 
@@ -199,7 +207,7 @@ static void take_entry(struct journal *journal, const struct cmdlog_entry *entry
     struct command_group_header head;
     int r = command_group_read_header(entry->bytes, &head);
     pthread_mutex_lock(&journal->queue_lock);
-    struct under_way *mine = r == 0 ? take_own(cluster, &head) : NULL;
+    struct inflight_entry *mine = r == 0 ? take_own_entry(cluster, &head) : NULL;
     if (mine != NULL)
         while (!list_empty(&mine->commands)) {
             struct list *link = mine->commands.next;
@@ -221,15 +229,15 @@ static void take_entry(struct journal *journal, const struct cmdlog_entry *entry
     pthread_mutex_unlock(&journal->queue_lock);
 }
 
-/* --- Commands that only look ------------------------------------------------------------------------------------- */
+/* --- Commands without an entry ------------------------------------------------------------------------------------ */
 
-static void look(struct journal *journal)
+static void run_inspections(struct journal *journal)
 {
     struct cluster *cluster = journal->cluster;
     struct list taken = LIST_INIT(taken), group = LIST_INIT(group);
     pthread_mutex_lock(&journal->queue_lock);
-    while (!list_empty(&cluster->looks)) {
-        struct list *link = cluster->looks.next;
+    while (!list_empty(&cluster->inspections)) {
+        struct list *link = cluster->inspections.next;
         list_remove(link);
         list_append(&taken, link);
     }
@@ -240,7 +248,7 @@ static void look(struct journal *journal)
     while (!list_empty(&taken)) {
         struct command *command = list_entry(taken.next, struct command, link);
         list_remove(&command->link);
-        journal__look(journal, command, &group);
+        journal__inspect(journal, command, &group);
     }
     pthread_mutex_unlock(&journal->core_lock);
     journal__finish(journal, &group, 0, SYNC_NONE);
@@ -251,21 +259,27 @@ static void look(struct journal *journal)
 static bool is_over(struct journal *journal)
 {
     pthread_mutex_lock(&journal->queue_lock);
-    bool over = journal->cluster->follow_no_more;
+    bool over = journal->cluster->follower_stopping;
     pthread_mutex_unlock(&journal->queue_lock);
     return over;
 }
 
-/* While a checkpoint is on its way to a disk that is nearly full, or the disk is full, nothing is applied. */
-static bool is_held(struct journal *journal)
+/*
+ * Returns: whether no entry may be applied now: the disk is full, or nearly full during a
+ *          checkpoint.
+ */
+static bool is_paused(struct journal *journal)
 {
     pthread_mutex_lock(&journal->core_lock);
-    bool held = journal__is_held(journal) || !journal__is_ready(journal);
+    bool paused = journal__is_paused(journal) || !journal__is_ready(journal);
     pthread_mutex_unlock(&journal->core_lock);
-    return held;
+    return paused;
 }
 
-/* Whoever waits for a place in the order is told how far it goes. */
+/*
+ * Publishes the position that the log has passed, for journal_catch_up(), and waits for the next
+ * entry.
+ */
 static void await(struct journal *journal)
 {
     struct cluster *cluster = journal->cluster;
@@ -283,9 +297,9 @@ void *cluster__follower(void *context)
     struct cmdlog_cursor *cursor = journal->cluster->cursor;
     while (!is_over(journal)) {
         struct cmdlog_entry entry;
-        look(journal);
-        if (is_held(journal)) {
-            usleep((useconds_t)HELD_US);
+        run_inspections(journal);
+        if (is_paused(journal)) {
+            usleep((useconds_t)PAUSED_POLL_US);
             continue;
         }
         int r = cmdlog_next(cursor, &entry);

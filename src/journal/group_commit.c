@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The three stages: a command is applied, made durable, and handed back. README.md. */
+/* The three stages of a command: applied, durable, completed. README.md, "The local journal". */
 #include <unistd.h>
 
 #include "base/log.h"
@@ -7,8 +7,9 @@
 #include "journal/journal_internal.h"
 
 enum {
-    GATHER_MISSING = 8, /* a group is whole when no more than this part of it is missing */
-    GATHER_SYNC_US_MAX = 20000,
+    /* The commit delay ends when at most one in so many expected commands is missing. */
+    COMMIT_DELAY_MISSING = 8,
+    COMMIT_DELAY_SYNC_US_MAX = 20000,
     EXIT_STORE_FAILED = 70, /* EX_SOFTWARE of sysexits.h */
 };
 
@@ -30,7 +31,7 @@ void journal__move_completed(struct effects *effects, struct list *group)
 
 void journal__take_completed(struct journal *journal, struct command *command, struct list *group)
 {
-    metric_add(&journal->figures.commands[command->type], 1);
+    metric_add(&journal->metrics.commands[command->type], 1);
     journal__move_completed(&journal->effects, group);
     if (list_linked(&command->link)) {
         list_remove(&command->link);
@@ -38,13 +39,13 @@ void journal__take_completed(struct journal *journal, struct command *command, s
     }
 }
 
-bool journal__put_mark(struct journal *journal, uint64_t ahead)
+bool journal__put_ts_ceiling(struct journal *journal, uint64_t ahead)
 {
     pthread_mutex_lock(&journal->publish_lock);
-    if (journal->synced_ts >= journal->mark_at)
-        journal->marked = journal->mark;
+    if (journal->synced_ts >= journal->ts_ceiling_at)
+        journal->ts_ceiling_durable = journal->ts_ceiling;
     pthread_mutex_unlock(&journal->publish_lock);
-    return journal__log_mark(journal, ahead);
+    return journal__log_ts_ceiling(journal, ahead);
 }
 
 void journal__apply(struct journal *journal, struct command *command, struct list *group)
@@ -54,18 +55,19 @@ void journal__apply(struct journal *journal, struct command *command, struct lis
     journal__apply_logged(journal, &taken, group);
 }
 
-void journal__note_applied(struct journal *journal)
+void journal__record_applied(struct journal *journal)
 {
     pthread_mutex_lock(&journal->publish_lock);
     journal->applied_ts = core_last_ts(journal->core);
     journal->applied_position = journal->position;
     journal->written_ts = journal->sync_all ? core_written_ts(journal->core) : core_must_sync_ts(journal->core);
     journal->sync_all = false;
-    if (journal->synced_ts >= journal->mark_at)
-        journal->marked = journal->mark;
-    if (journal->applied_ts > journal->marked && journal->written_ts < journal->mark_at)
+    if (journal->synced_ts >= journal->ts_ceiling_at)
+        journal->ts_ceiling_durable = journal->ts_ceiling;
+    /* No reply may have a timestamp that a restart could issue again (invariant 6). */
+    if (journal->applied_ts > journal->ts_ceiling_durable && journal->written_ts < journal->ts_ceiling_at)
         journal->written_ts =
-            journal->mark_at; /* nobody hears of a timestamp that a restart could give again (invariant 6) */
+            journal->ts_ceiling_at;
     if (journal->effects.catalog_changed) {
         catalog_unref(journal->applied_catalog);
         journal->applied_catalog = core_catalog(journal->core);
@@ -103,8 +105,8 @@ void journal_watch(struct journal *journal, void (*moved)(void *context), void *
     pthread_mutex_unlock(&journal->publish_lock);
 }
 
-/* Moves all that wait for the disk before a group's own. Requires: publish_lock. */
-static void take_lined_up(struct journal *journal, struct list *group)
+/* Moves all commands that wait for a sync to the front of the group. Requires: publish_lock. */
+static void take_enqueued(struct journal *journal, struct list *group)
 {
     struct list *first = group->next;
     while (!list_empty(&journal->applied)) {
@@ -116,8 +118,10 @@ static void take_lined_up(struct journal *journal, struct list *group)
 }
 
 /*
- * Moves the stable timestamp up over what wrote nothing, also while a sync is under way for what nobody waits for, and takes
- * what lined up behind a sync that has covered it. Returns: false when something written is not durable yet.
+ * Advances the stable timestamp if nothing written is waiting for a sync; a sync may be in progress
+ * for asynchronous commits. Then also takes the commands enqueued for a sync that has already
+ * covered them.
+ * Returns: false: something written is not durable yet.
  */
 static bool publish_unwritten(struct journal *journal, struct list *group)
 {
@@ -125,13 +129,13 @@ static bool publish_unwritten(struct journal *journal, struct list *group)
     bool durable = journal->written_ts <= journal->synced_ts;
     if (durable) {
         raise_stable(journal, journal->applied_ts);
-        take_lined_up(journal, group);
+        take_enqueued(journal, group);
     }
     pthread_mutex_unlock(&journal->publish_lock);
     return durable;
 }
 
-/* It has waited since a life before, or is another host's. */
+/* Frees a command without on_done: it was restored by a replay, or is another host's. */
 static void drop(struct command *command)
 {
     if (command->type == COMMAND_TXN_LOCK)
@@ -139,7 +143,7 @@ static void drop(struct command *command)
     command_free(command);
 }
 
-static void hand_back(struct list *group)
+static void complete_group(struct list *group)
 {
     while (!list_empty(group)) {
         struct command *command = list_entry(group->next, struct command, link);
@@ -152,21 +156,26 @@ static void hand_back(struct list *group)
 }
 
 /*
- * Waits for those who are about to come, for half a sync at most: who was handed back a moment ago usually asks again at
- * once, and then shares this sync instead of waiting through it. How many they are the last group told.
- * Requires: publish_lock; `syncing` is the caller's.
+ * Commit delay (as PostgreSQL's commit_delay): waits up to half the duration of a sync for more
+ * commands to join it. Clients that were just answered usually send their next request at once, and
+ * then share this sync. The last group gives the expected number.
+ * Requires: publish_lock; `syncing` was set by the caller.
  */
-static void gather(struct journal *journal)
+static void commit_delay(struct journal *journal)
 {
     uint64_t until = journal__boot(journal) + journal->sync_us / 2;
-    journal->awaited = journal->expected - journal->expected / GATHER_MISSING;
+    journal->delay_target = journal->expected - journal->expected / COMMIT_DELAY_MISSING;
     bool in_time = true;
-    while (in_time && journal->applied_count < journal->awaited)
-        in_time = journal__wait_until(journal, &journal->gathered, &journal->publish_lock, until);
-    journal->awaited = 0;
+    while (in_time && journal->applied_count < journal->delay_target)
+        in_time = journal__wait_until(journal, &journal->sync_changed, &journal->publish_lock, until);
+    journal->delay_target = 0;
 }
 
-/* Requires: publish_lock, which it gives up meanwhile; `syncing` is the caller's. */
+/*
+ * Syncs the log up to the applied position, then publishes the catalog and the stable timestamp.
+ * Releases publish_lock during the sync.
+ * Requires: publish_lock; `syncing` was set by the caller.
+ */
 static void sync_log(struct journal *journal)
 {
     tl_ts covered = journal->applied_ts;
@@ -182,7 +191,7 @@ static void sync_log(struct journal *journal)
     if (r < 0)
         journal__store_failed("making changes durable", r);
     uint64_t took = journal__boot(journal) - begun;
-    metric_observe(&journal->figures.sync_times, metric_times_us, took);
+    metric_observe(&journal->metrics.sync_times, metric_times_us, took);
 
     pthread_mutex_lock(&journal->publish_lock);
     catalog_unref(journal->catalog);
@@ -190,39 +199,43 @@ static void sync_log(struct journal *journal)
     journal->catalog_ts = catalog_ts;
     journal->synced_ts = covered;
     raise_stable(journal, covered);
-    journal->sync_us = (7 * journal->sync_us + (took < GATHER_SYNC_US_MAX ? took : GATHER_SYNC_US_MAX)) / 8;
+    journal->sync_us = (7 * journal->sync_us + (took < COMMIT_DELAY_SYNC_US_MAX ? took : COMMIT_DELAY_SYNC_US_MAX)) / 8;
 }
 
-/* Whether there is something to sync and nobody who does. Requires: publish_lock. */
+/* Returns: whether there is something to sync and no thread is syncing. Requires: publish_lock. */
 static bool sync_is_due(const struct journal *journal)
 {
     return !journal->syncing && (!list_empty(&journal->applied) || journal->written_ts > journal->synced_ts);
 }
 
-/* Makes what has been applied durable and visible, and hands it back. Requires: publish_lock, sync_is_due(). */
-static void sync_and_hand_back(struct journal *journal)
+/*
+ * Makes everything applied durable and visible, and completes the waiting commands. Releases
+ * publish_lock meanwhile.
+ * Requires: publish_lock, sync_is_due().
+ */
+static void sync_and_complete(struct journal *journal)
 {
     struct list group = LIST_INIT(group);
     journal->syncing = true;
-    gather(journal);
+    commit_delay(journal);
     size_t count = journal->applied_count;
-    take_lined_up(journal, &group);
+    take_enqueued(journal, &group);
     sync_log(journal);
     if (count > 0)
-        metric_observe(&journal->figures.group_sizes, metric_sizes, count);
+        metric_observe(&journal->metrics.group_sizes, metric_sizes, count);
     journal->expected = count + journal->applied_count;
     journal->syncing = false;
-    journal->handing_back++;
-    pthread_cond_broadcast(&journal->gathered);
+    journal->completing++;
+    pthread_cond_broadcast(&journal->sync_changed);
     pthread_mutex_unlock(&journal->publish_lock);
-    hand_back(&group);
+    complete_group(&group);
     pthread_mutex_lock(&journal->publish_lock);
-    journal->handing_back--;
-    pthread_cond_broadcast(&journal->gathered);
+    journal->completing--;
+    pthread_cond_broadcast(&journal->sync_changed);
 }
 
-/* Puts a group behind those that wait for the disk. Requires: publish_lock. */
-static void line_up(struct journal *journal, struct list *group)
+/* Appends a group to the commands that wait for a sync. Requires: publish_lock. */
+static void enqueue_group(struct journal *journal, struct list *group)
 {
     while (!list_empty(group)) {
         struct list *link = group->next;
@@ -230,16 +243,19 @@ static void line_up(struct journal *journal, struct list *group)
         list_append(&journal->applied, link);
         journal->applied_count++;
     }
-    if (journal->awaited > 0 && journal->applied_count >= journal->awaited)
-        pthread_cond_broadcast(&journal->gathered);
+    if (journal->delay_target > 0 && journal->applied_count >= journal->delay_target)
+        pthread_cond_broadcast(&journal->sync_changed);
 }
 
-/* Has a worker look after what is left to sync. Returns: false where the workers end, or have ended: none may look any more. */
+/*
+ * Leaves the remaining sync to a worker. Returns: false: the workers end or have ended, and may not
+ * see it.
+ */
 static bool call_worker(struct journal *journal)
 {
     pthread_mutex_lock(&journal->queue_lock);
     bool ends = journal->stopping;
-    journal->sync_left = true;
+    journal->sync_pending = true;
     if (journal->sleepers > 0)
         pthread_cond_signal(&journal->queue_filled);
     pthread_mutex_unlock(&journal->queue_lock);
@@ -250,18 +266,18 @@ static void sync_all(struct journal *journal)
 {
     pthread_mutex_lock(&journal->publish_lock);
     while (sync_is_due(journal))
-        sync_and_hand_back(journal);
+        sync_and_complete(journal);
     pthread_mutex_unlock(&journal->publish_lock);
 }
 
 void journal__finish_last(struct journal *journal)
 {
     pthread_mutex_lock(&journal->publish_lock);
-    while (journal->syncing || journal->handing_back > 0 || sync_is_due(journal)) {
+    while (journal->syncing || journal->completing > 0 || sync_is_due(journal)) {
         if (sync_is_due(journal))
-            sync_and_hand_back(journal);
+            sync_and_complete(journal);
         else
-            pthread_cond_wait(&journal->gathered, &journal->publish_lock);
+            pthread_cond_wait(&journal->sync_changed, &journal->publish_lock);
     }
     pthread_mutex_unlock(&journal->publish_lock);
 }
@@ -269,13 +285,13 @@ void journal__finish_last(struct journal *journal)
 void journal__finish(struct journal *journal, struct list *group, tl_ts wanted, enum sync_rounds rounds)
 {
     if (wanted == 0 || publish_unwritten(journal, group)) {
-        hand_back(group);
+        complete_group(group);
         return;
     }
     pthread_mutex_lock(&journal->publish_lock);
-    line_up(journal, group);
+    enqueue_group(journal, group);
     for (bool again = rounds != SYNC_NONE; again && sync_is_due(journal); again = rounds == SYNC_ALL)
-        sync_and_hand_back(journal);
+        sync_and_complete(journal);
     bool left = sync_is_due(journal);
     pthread_mutex_unlock(&journal->publish_lock);
     if (left && !call_worker(journal))

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The hosts of a cluster: joining, who is out, whether all are equal. README.md, "In a cluster". */
+/*
+ * The hosts of a cluster: joining, absence, comparison of their states. README.md, "In a cluster".
+ */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <unistd.h>
@@ -13,13 +15,16 @@
 enum { EXIT_DIFFERS = 71 };
 
 #define JOIN_US TL_SECOND
-#define ABSENT_US TL_SECOND /* who is not in for so long by the log is told of */
-#define TELL_AGAIN_US (2 * TL_SECOND)
+#define ABSENT_US TL_SECOND /* absence from the log's list after which a host is reported as gone */
+#define REPORT_AGAIN_US (2 * TL_SECOND)
 
 /* --- Joining ------------------------------------------------------------------------------------------------------ */
 
-/* A life of this very directory, whose process has ended: nobody need wait for its lease. */
-static void end_former(struct cluster *cluster)
+/*
+ * Expels the previous life of this data directory, whose process has ended: its lease need not run
+ * out first.
+ */
+static void expel_previous_life(struct cluster *cluster)
 {
     struct cmdlog_hosts *hosts;
     if (cmdlog_list_hosts(cluster->log, 0, clock_boot_us() + JOIN_US, &hosts) != 0)
@@ -28,7 +33,7 @@ static void end_former(struct cluster *cluster)
         const struct cmdlog_host *host = &hosts->hosts[i];
         if (slice_is(host->name, cluster->name) && cluster->about[0] != '\0' && slice_is(host->about, cluster->about) &&
             cmdlog_expel(cluster->log, host->name, host->life, clock_boot_us() + JOIN_US) == CMDLOG_UNREACHABLE)
-            break; /* its lease will tell */
+            break; /* its lease must run out */
     }
     mem_free(hosts);
 }
@@ -64,7 +69,7 @@ bool cluster__join(struct journal *journal)
     uint64_t life;
     int r = cmdlog_join(cluster->log, slice_from(cluster->about), clock_boot_us() + JOIN_US, &life);
     if (r == CMDLOG_EXISTS) {
-        end_former(cluster);
+        expel_previous_life(cluster);
         r = cmdlog_join(cluster->log, slice_from(cluster->about), clock_boot_us() + JOIN_US, &life);
     }
     if (r != 0)
@@ -76,13 +81,13 @@ bool cluster__join(struct journal *journal)
     if (submit_join(journal, life) == 0)
         return true;
     pthread_mutex_lock(&journal->queue_lock);
-    cluster->life = 0; /* it begins another */
+    cluster->life = 0; /* the next attempt begins another */
     cluster->joining = false;
     pthread_mutex_unlock(&journal->queue_lock);
     return false;
 }
 
-/* --- What the core knows of them ---------------------------------------------------------------------------------- */
+/* --- The core's list of hosts ------------------------------------------------------------------------------------- */
 
 static size_t text_bytes(const struct core_host *host)
 {
@@ -121,13 +126,13 @@ static struct journal_host *copy_hosts(const struct cluster *cluster, const stru
     return hosts;
 }
 
-static void forget_former(struct known *known, uint64_t life)
+static void reset_peer(struct peer *peer, uint64_t life)
 {
-    if (known->life != life)
-        *known = (struct known){.life = life};
+    if (peer->life != life)
+        *peer = (struct peer){.life = life};
 }
 
-void cluster__look_at_hosts(struct journal *journal)
+void cluster__update_hosts(struct journal *journal)
 {
     struct cluster *cluster = journal->cluster;
     size_t count;
@@ -138,30 +143,30 @@ void cluster__look_at_hosts(struct journal *journal)
     cluster->host_count = count;
     cluster->is_keeper = false;
     cluster->live_count = 0;
-    cluster->heard_by_all = UINT64_MAX;
-    cluster->low_of_all = TL_TS_MAX;
+    cluster->barrier_clock_min = UINT64_MAX;
+    cluster->history_low_min = TL_TS_MAX;
     for (size_t i = 0; i < count; i++) {
-        forget_former(&cluster->known[all[i].number], all[i].life);
+        reset_peer(&cluster->peers[all[i].number], all[i].life);
         if (all[i].life == 0)
             continue;
         cluster->live_count++;
         cluster->is_keeper = cluster->is_keeper || (cluster->hosts[i].keeper && cluster->hosts[i].self);
-        cluster->heard_by_all = all[i].barrier_clock < cluster->heard_by_all ? all[i].barrier_clock : cluster->heard_by_all;
-        cluster->low_of_all = all[i].low < cluster->low_of_all ? all[i].low : cluster->low_of_all;
+        cluster->barrier_clock_min = all[i].barrier_clock < cluster->barrier_clock_min ? all[i].barrier_clock : cluster->barrier_clock_min;
+        cluster->history_low_min = all[i].low < cluster->history_low_min ? all[i].low : cluster->history_low_min;
     }
     if (cluster->live_count == 0)
-        cluster->heard_by_all = cluster->low_of_all = 0;
-    bool mine = !cluster->in;
+        cluster->barrier_clock_min = cluster->history_low_min = 0;
+    bool mine = !cluster->joined;
     for (size_t i = 0; i < count; i++)
         mine = mine || (all[i].life != 0 && all[i].life == cluster->life);
-    if (!mine) /* it was told of as gone: whatever the log says, what it orders does not count */
+    if (!mine) /* it was reported as gone: the core ignores its entries, whatever the log says */
         cluster->life = 0;
     if (journal->sleepers > 0)
         pthread_cond_signal(&journal->queue_filled);
     pthread_mutex_unlock(&journal->queue_lock);
 }
 
-/* --- Who is out --------------------------------------------------------------------------------------------------- */
+/* --- Absent hosts ------------------------------------------------------------------------------------------------- */
 
 static bool is_in(const struct cmdlog_hosts *in, const struct journal_host *host)
 {
@@ -171,22 +176,22 @@ static bool is_in(const struct cmdlog_hosts *in, const struct journal_host *host
     return false;
 }
 
-/* Requires: queue_lock. Returns: whether it is to be told of now. */
-static bool is_gone(struct cluster *cluster, const struct journal_host *host, const struct cmdlog_hosts *in, uint64_t now)
+/* Returns: whether HOST_GONE must be submitted for the host now. Requires: queue_lock. */
+static bool must_report_gone(struct cluster *cluster, const struct journal_host *host, const struct cmdlog_hosts *in, uint64_t now)
 {
-    struct known *known = &cluster->known[host->number];
+    struct peer *peer = &cluster->peers[host->number];
     if (!host->live || host->self || is_in(in, host)) {
-        known->absent_since = 0;
+        peer->absent_since = 0;
         return false;
     }
-    if (known->absent_since == 0)
-        known->absent_since = now;
-    return now - known->absent_since >= ABSENT_US && (known->told_at == 0 || now - known->told_at >= TELL_AGAIN_US);
+    if (peer->absent_since == 0)
+        peer->absent_since = now;
+    return now - peer->absent_since >= ABSENT_US && (peer->reported_at == 0 || now - peer->reported_at >= REPORT_AGAIN_US);
 }
 
-static void tell(struct journal *journal, struct slice name, uint64_t life)
+static void report_gone(struct journal *journal, struct slice name, uint64_t life)
 {
-    /* What was seen may be older than the life: so it is over now, if it was not. */
+    /* the list may be older than the life: expelling makes sure that it is over */
     if (cmdlog_expel(journal->cluster->log, name, life, clock_boot_us() + JOIN_US) != 0)
         return;
     log_warning("host %.*s is out of the cluster", (int)name.len, name.data);
@@ -195,51 +200,51 @@ static void tell(struct journal *journal, struct slice name, uint64_t life)
     cluster__submit_own(journal, command);
 }
 
-void cluster__tell_gone(struct journal *journal, const struct cmdlog_hosts *in)
+void cluster__report_gone(struct journal *journal, const struct cmdlog_hosts *in)
 {
     struct cluster *cluster = journal->cluster;
     struct arena arena = ARENA_INIT;
     struct journal_host gone = {0};
     uint64_t now = clock_boot_us();
     pthread_mutex_lock(&journal->queue_lock);
-    for (size_t i = 0; cluster->in && i < cluster->host_count && gone.number == 0; i++)
-        if (is_gone(cluster, &cluster->hosts[i], in, now)) {
+    for (size_t i = 0; cluster->joined && i < cluster->host_count && gone.number == 0; i++)
+        if (must_report_gone(cluster, &cluster->hosts[i], in, now)) {
             gone = cluster->hosts[i];
             gone.name = arena_copy(&arena, gone.name);
-            cluster->known[gone.number].told_at = now;
+            cluster->peers[gone.number].reported_at = now;
         }
     pthread_mutex_unlock(&journal->queue_lock);
     if (gone.number != 0)
-        tell(journal, gone.name, gone.life);
+        report_gone(journal, gone.name, gone.life);
     arena_deinit(&arena);
 }
 
 /* --- Equality ----------------------------------------------------------------------------------------------------- */
 
-void cluster__reach(struct journal *journal, cmdlog_position position)
+void cluster__record_chain(struct journal *journal, cmdlog_position position)
 {
     struct cluster *cluster = journal->cluster;
-    struct reached reached = {position, core_chain(journal->core), core_last_ts(journal->core)};
-    cluster->chains[cluster->chain_next++ % CHAINS_KEPT] = reached;
+    struct chain_point point = {position, core_chain(journal->core), core_last_ts(journal->core)};
+    cluster->chains[cluster->chain_next++ % CHAIN_POINTS] = point;
     pthread_mutex_lock(&journal->queue_lock);
-    cluster->reached = reached;
+    cluster->applied = point;
     pthread_mutex_unlock(&journal->queue_lock);
 }
 
-static const struct reached *find_reached(const struct cluster *cluster, cmdlog_position position)
+static const struct chain_point *find_chain_point(const struct cluster *cluster, cmdlog_position position)
 {
-    size_t count = cluster->chain_next < CHAINS_KEPT ? cluster->chain_next : CHAINS_KEPT;
+    size_t count = cluster->chain_next < CHAIN_POINTS ? cluster->chain_next : CHAIN_POINTS;
     for (size_t i = 1; i <= count; i++) {
-        const struct reached *reached = &cluster->chains[(cluster->chain_next - i) % CHAINS_KEPT];
-        if (reached->position == position)
-            return reached;
-        if (reached->position < position)
+        const struct chain_point *point = &cluster->chains[(cluster->chain_next - i) % CHAIN_POINTS];
+        if (point->position == position)
+            return point;
+        if (point->position < position)
             break;
     }
     return NULL;
 }
 
-/* It is not opened again. */
+/* Ends the process and marks the data directory, which is not opened again. */
 static _Noreturn void end_different(const struct cluster *cluster)
 {
     struct buf path = BUF_INIT(BUF_UNLIMITED);
@@ -259,7 +264,10 @@ static _Noreturn void end_different(const struct cluster *cluster)
     _exit(EXIT_DIFFERS);
 }
 
-/* Requires: queue_lock. */
+/*
+ * Returns: whether the chains of all live hosts are known and at least half differ from this one's.
+ *          Requires: queue_lock.
+ */
 static bool differs_from_half(const struct cluster *cluster)
 {
     size_t agree = 1, differ = 0;
@@ -267,8 +275,8 @@ static bool differs_from_half(const struct cluster *cluster)
         const struct journal_host *host = &cluster->hosts[i];
         if (!host->live || host->self)
             continue;
-        agree += cluster->known[host->number].verdict == AGREES;
-        differ += cluster->known[host->number].verdict == DIFFERS;
+        agree += cluster->peers[host->number].verdict == PEER_AGREES;
+        differ += cluster->peers[host->number].verdict == PEER_DIFFERS;
     }
     return differ > 0 && 2 * agree <= cluster->live_count && agree + differ >= cluster->live_count;
 }
@@ -278,19 +286,19 @@ void cluster__compare(struct journal *journal, const struct command *heartbeat)
     struct cluster *cluster = journal->cluster;
     uint16_t number = (uint16_t)host_of_number(heartbeat->request);
     const struct heartbeat_command *beat = &heartbeat->heartbeat;
-    const struct reached *mine = find_reached(cluster, beat->position);
+    const struct chain_point *mine = find_chain_point(cluster, beat->position);
     pthread_mutex_lock(&journal->queue_lock);
-    struct known *known = &cluster->known[number];
-    known->beat_at = clock_boot_us();
-    known->beat = (struct reached){beat->position, beat->chain, mine != NULL ? mine->ts : 0};
+    struct peer *peer = &cluster->peers[number];
+    peer->beat_at = clock_boot_us();
+    peer->beat = (struct chain_point){beat->position, beat->chain, mine != NULL ? mine->ts : 0};
     bool self = number == cluster->host;
     if (mine != NULL && !self) {
         bool same = mine->chain == beat->chain;
-        if (!same && known->verdict != DIFFERS)
+        if (!same && peer->verdict != PEER_DIFFERS)
             log_error("host %u has made something else of the log up to position %" PRIu64 ": its chain is %016" PRIx64
                       ", this host's %016" PRIx64,
                       number, beat->position, beat->chain, mine->chain);
-        known->verdict = same ? AGREES : DIFFERS;
+        peer->verdict = same ? PEER_AGREES : PEER_DIFFERS;
     }
     bool differs = differs_from_half(cluster);
     pthread_mutex_unlock(&journal->queue_lock);
@@ -298,7 +306,7 @@ void cluster__compare(struct journal *journal, const struct command *heartbeat)
         end_different(cluster);
 }
 
-/* --- What others ask ---------------------------------------------------------------------------------------------- */
+/* --- Queries ------------------------------------------------------------------------------------------------------ */
 
 size_t journal_hosts(struct journal *journal, struct journal_host **ret_hosts)
 {
@@ -306,19 +314,19 @@ size_t journal_hosts(struct journal *journal, struct journal_host **ret_hosts)
     *ret_hosts = NULL;
     if (cluster == NULL)
         return 0;
-    pthread_mutex_lock(&journal->core_lock); /* the core's texts must last until they are copied */
+    pthread_mutex_lock(&journal->core_lock); /* keeps the core's texts valid until they are copied */
     size_t core_count;
     const struct core_host *all = core_hosts(journal->core, &core_count);
     pthread_mutex_lock(&journal->queue_lock);
     struct journal_host *hosts = copy_hosts(cluster, all, core_count);
     uint64_t now = clock_boot_us();
     for (size_t i = 0; i < core_count; i++) {
-        const struct known *known = &cluster->known[hosts[i].number];
-        struct reached beat = hosts[i].self ? cluster->reached : known->beat;
+        const struct peer *peer = &cluster->peers[hosts[i].number];
+        struct chain_point beat = hosts[i].self ? cluster->applied : peer->beat;
         hosts[i].applied = beat.ts;
         hosts[i].position = beat.position;
         hosts[i].chain = beat.chain;
-        hosts[i].silent_us = known->beat_at == 0 ? 0 : now - known->beat_at;
+        hosts[i].silent_us = peer->beat_at == 0 ? 0 : now - peer->beat_at;
     }
     pthread_mutex_unlock(&journal->queue_lock);
     pthread_mutex_unlock(&journal->core_lock);
@@ -338,7 +346,7 @@ bool journal_serves(struct journal *journal)
         return true;
     cmdlog_lease(journal->cluster->log, &lease);
     pthread_mutex_lock(&journal->queue_lock);
-    bool in = journal->cluster->in && lease.life == journal->cluster->life;
+    bool in = journal->cluster->joined && lease.life == journal->cluster->life;
     pthread_mutex_unlock(&journal->queue_lock);
     return in && clock_boot_us() < lease.until;
 }
@@ -350,14 +358,14 @@ int journal_catch_up(struct journal *journal, uint64_t until)
     if (cluster == NULL)
         return 0;
     if (cmdlog_read_head(cluster->log, until, &head) != 0)
-        return JOURNAL_LATE;
+        return JOURNAL_TIMEOUT;
     pthread_mutex_lock(&journal->queue_lock);
     bool in_time = true;
     while (in_time && cluster->passed < head)
         in_time = clock_wait(&cluster->changed, &journal->queue_lock, until);
     bool there = cluster->passed >= head;
     pthread_mutex_unlock(&journal->queue_lock);
-    return there ? 0 : JOURNAL_LATE;
+    return there ? 0 : JOURNAL_TIMEOUT;
 }
 
 int journal_forget_host(struct journal *journal, struct slice name)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The local journal: beginning, submitting, ending. See README.md, invariants 1 to 5. */
+/* The local journal: start, submission, end. README.md, invariants 1 to 5. */
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/log.h"
@@ -16,19 +16,19 @@ enum {
 #define RECOVERY_DEFAULT_US TL_SECOND
 #define CHECKPOINT_BYTES_DEFAULT ((size_t)32 << 20)
 
-/* Whether a command waits for no disk, unless for what others have written: it begins or ends a query transaction. */
+/* Returns: whether a command needs no sync of its own: it begins or ends a query transaction. */
 static bool needs_no_sync(struct journal *journal, const struct command *command)
 {
     if (!command_is(command->type, COMMAND_TXN_BOUNDARY))
         return false;
-    return command->txn.mode == TXN_QUERY || queries_has(&journal->queries, command->txn.id);
+    return command->txn.mode == TXN_QUERY || query_txns_has(&journal->query_txns, command->txn.id);
 }
 
 /*
- * Takes the core lock where it is free, or about to be: most steps take a few microseconds, and to have the command handed
- * over and back takes several times as long.
+ * Tries to acquire core_lock, briefly spinning: most steps take a few microseconds, and passing the
+ * command to a worker and back takes several times as long.
  */
-static bool take_core(struct journal *journal)
+static bool try_lock_core(struct journal *journal)
 {
     for (int i = 0; i < CORE_TRIES; i++)
         if (pthread_mutex_trylock(&journal->core_lock) == 0)
@@ -36,9 +36,9 @@ static bool take_core(struct journal *journal)
     return false;
 }
 
-/* --- Who leaves --------------------------------------------------------------------------------------------------- */
+/* --- Cancellation ------------------------------------------------------------------------------------------------- */
 
-bool journal__enter(struct command *command)
+bool journal__register_waiter(struct command *command)
 {
     struct command_waiter *waiter = command->waiter;
     if (waiter == NULL || command_is(command->type, COMMAND_ALWAYS_ADMITTED))
@@ -50,7 +50,7 @@ bool journal__enter(struct command *command)
     return false;
 }
 
-void journal__refuse_left(struct command *command)
+void journal__refuse_cancelled(struct command *command)
 {
     problem_set(&command->problem, &command->arena, PROBLEM_TASK_CANCELLED,
                 "the request was cancelled, or its connection closed, before this was begun");
@@ -65,7 +65,8 @@ void journal_waiter_completed(struct command_waiter *waiter)
 
 static struct command *new_cancel(uint64_t number)
 {
-    struct command *cancel = command_new(COMMAND_CANCEL, DIALECT_7); /* it has no reply, so any dialect does */
+    /* It has no reply, so the dialect is irrelevant. */
+    struct command *cancel = command_new(COMMAND_CANCEL, DIALECT_7);
     cancel->cancel.request = number;
     cancel->on_done = journal__free_internal;
     return cancel;
@@ -78,20 +79,23 @@ void journal_cancel_waiter(struct journal *journal, struct command_waiter *waite
         journal_submit(journal, new_cancel(number), false);
 }
 
-/* Returns: a number above all before. */
+/* Returns: a number above all issued before. */
 static uint64_t next_number(struct journal *journal)
 {
     return atomic_fetch_add_explicit(&journal->requests, 1, memory_order_relaxed) + 1;
 }
 
-static struct command *cancel_of_all(struct journal *journal)
+static struct command *new_cancel_all(struct journal *journal)
 {
     struct command *cancel = new_cancel((uint64_t)journal_host_number(journal) << HOST_SHIFT);
     cancel->request = next_number(journal);
     return cancel;
 }
 
-/* Of those that go by an owner some wait for locks; that others are followed by a CANCEL does no harm. */
+/*
+ * Returns: whether a command may wait for locks. Not every one does; a superfluous CANCEL is
+ *          harmless.
+ */
 static bool may_wait(const struct command *command)
 {
     return command_is(command->type, COMMAND_OWNED) && !command_is(command->type, COMMAND_ALWAYS_ADMITTED);
@@ -100,21 +104,22 @@ static bool may_wait(const struct command *command)
 void journal__queue(struct journal *journal, struct command *command)
 {
     if (journal->cluster != NULL)
-        command->clock = journal__boot(journal); /* until it is applied: since when it waits */
+        /* Time of submission, until the command is ordered. */
+        command->clock = journal__boot(journal);
     journal->queued++;
     list_append(&journal->queue, &command->link);
     if (journal->sleepers > 0)
         pthread_cond_signal(&journal->queue_filled);
-    if (journal->waits_end && may_wait(command))
-        journal__queue(journal, cancel_of_all(journal));
+    if (journal->waits_ended && may_wait(command))
+        journal__queue(journal, new_cancel_all(journal));
 }
 
 void journal_end_waits(struct journal *journal)
 {
-    struct command *cancel = cancel_of_all(journal);
+    struct command *cancel = new_cancel_all(journal);
     pthread_mutex_lock(&journal->queue_lock);
-    bool again = journal->waits_end || journal->stopping;
-    journal->waits_end = true;
+    bool again = journal->waits_ended || journal->stopping;
+    journal->waits_ended = true;
     if (!again)
         journal__queue(journal, cancel);
     pthread_mutex_unlock(&journal->queue_lock);
@@ -124,37 +129,41 @@ void journal_end_waits(struct journal *journal)
 
 /* --- Submitting --------------------------------------------------------------------------------------------------- */
 
-/* Applies the command here and now if nothing is ahead of it. */
-static bool submit_here(struct journal *journal, struct command *command, enum sync_rounds rounds)
+/*
+ * Applies the command on the caller's thread if the core is free and the queue is empty. Returns:
+ * whether it did.
+ */
+static bool apply_on_caller(struct journal *journal, struct command *command, enum sync_rounds rounds)
 {
-    if (!take_core(journal))
+    if (!try_lock_core(journal))
         return false;
-    bool held = journal__is_held(journal);
+    bool held = journal__is_paused(journal);
     pthread_mutex_lock(&journal->queue_lock);
-    bool free_to_go =
-        !held && list_empty(&journal->queue) && !journal->stopping && !journal->waits_end && journal__enter(command);
+    bool admitted =
+        !held && list_empty(&journal->queue) && !journal->stopping && !journal->waits_ended && journal__register_waiter(command);
     pthread_mutex_unlock(&journal->queue_lock);
-    if (!free_to_go) {
+    if (!admitted) {
         pthread_mutex_unlock(&journal->core_lock);
         return false;
     }
     struct list group = LIST_INIT(group);
     tl_ts written = core_must_sync_ts(journal->core);
     journal__apply(journal, command, &group);
-    journal__note_applied(journal);
-    bool idle = list_empty(&group) && core_must_sync_ts(journal->core) == written; /* it waits, and changed nothing */
+    journal__record_applied(journal);
+    /* The command waits and wrote nothing. */
+    bool idle = list_empty(&group) && core_must_sync_ts(journal->core) == written;
     tl_ts wanted = idle ? 0 : core_last_ts(journal->core);
     pthread_mutex_unlock(&journal->core_lock);
     journal__finish(journal, &group, wanted, rounds);
     return true;
 }
 
-void journal_submit(struct journal *journal, struct command *command, bool lone)
+void journal_submit(struct journal *journal, struct command *command, bool may_block)
 {
     REQUIRE(command->on_done != NULL);
     if (command->request == 0)
         command->request = next_number(journal);
-    if (journal__refuse_full(journal, command)) {
+    if (journal__refuse_if_full(journal, command)) {
         command->on_done(command);
         return;
     }
@@ -162,18 +171,18 @@ void journal_submit(struct journal *journal, struct command *command, bool lone)
         cluster__submit(journal, command);
         return;
     }
-    if ((lone || needs_no_sync(journal, command)) && submit_here(journal, command, lone ? SYNC_ONCE : SYNC_NONE))
+    if ((may_block || needs_no_sync(journal, command)) && apply_on_caller(journal, command, may_block ? SYNC_ONCE : SYNC_NONE))
         return;
     pthread_mutex_lock(&journal->queue_lock);
     bool stopped = journal->stopping;
-    bool queued = !stopped && journal__enter(command);
+    bool queued = !stopped && journal__register_waiter(command);
     if (queued)
         journal__queue(journal, command);
     pthread_mutex_unlock(&journal->queue_lock);
     if (stopped)
         problem_set(&command->problem, &command->arena, PROBLEM_STOPPING, "the server is stopping; try again later");
     else if (!queued)
-        journal__refuse_left(command);
+        journal__refuse_cancelled(command);
     if (!queued)
         command->on_done(command);
 }
@@ -183,9 +192,9 @@ static void init_locks(struct journal *journal)
     pthread_mutex_init(&journal->queue_lock, NULL);
     pthread_cond_init(&journal->queue_filled, NULL);
     pthread_mutex_init(&journal->core_lock, NULL);
-    pthread_mutex_init(&journal->note_lock, NULL);
+    pthread_mutex_init(&journal->report_lock, NULL);
     pthread_mutex_init(&journal->publish_lock, NULL);
-    pthread_cond_init(&journal->gathered, NULL);
+    pthread_cond_init(&journal->sync_changed, NULL);
     pthread_mutex_init(&journal->pin_lock, NULL);
 }
 
@@ -194,14 +203,15 @@ static void deinit_locks(struct journal *journal)
     pthread_mutex_destroy(&journal->queue_lock);
     pthread_cond_destroy(&journal->queue_filled);
     pthread_mutex_destroy(&journal->core_lock);
-    pthread_mutex_destroy(&journal->note_lock);
-    pthread_cond_destroy(&journal->gathered);
+    pthread_mutex_destroy(&journal->report_lock);
+    pthread_cond_destroy(&journal->sync_changed);
     pthread_mutex_destroy(&journal->publish_lock);
     pthread_mutex_destroy(&journal->pin_lock);
 }
 
 /*
- * The core goes by what the log says, and not by what this life of the server was told, nor by the defaults of its build. Requires: core_lock.
+ * Logs the limits, unless the log has them already: the core must obey the limits in the log, not
+ * this process's options or defaults. Requires: core_lock.
  */
 static void set_limits(struct journal *journal, const struct core_limits *limits, struct list *group)
 {
@@ -216,12 +226,14 @@ static void set_limits(struct journal *journal, const struct core_limits *limits
 }
 
 /*
- * What goes on from the life before: sessions, locks, transactions. Requests that waited end, since nobody can be told what comes of them, and
- * transactions of which requests may be missing. Requires: core_lock.
+ * Cancels the requests that waited at the end of the previous run, since their clients are gone.
+ * After a crash of the machine also rolls back open update transactions, of which requests may be
+ * missing. Requires: core_lock.
  */
-static void end_former(struct journal *journal, bool machine_lost, struct list *group)
+static void end_previous_run(struct journal *journal, bool machine_lost, struct list *group)
 {
-    struct command *command = command_new(COMMAND_CANCEL, DIALECT_7); /* 0: all of this host */
+    /* Request 0: all of this host. */
+    struct command *command = command_new(COMMAND_CANCEL, DIALECT_7);
     command->on_done = journal__free_internal;
     journal__apply(journal, command, group);
     if (!machine_lost)
@@ -231,12 +243,15 @@ static void end_former(struct journal *journal, bool machine_lost, struct list *
     journal__apply(journal, command, group);
 }
 
-/* The catalog as it was found, and what the first commands have completed. Requires: core_lock; gives it up. */
+/*
+ * Publishes the catalog, then syncs and completes the group. Releases core_lock. Requires:
+ * core_lock.
+ */
 static void publish(struct journal *journal, struct list *group)
 {
     journal->effects.catalog_changed = true;
-    journal__note_applied(journal);
-    catalog_unref(journal->catalog); /* a journal in a cluster publishes again, when it has joined */
+    journal__record_applied(journal);
+    catalog_unref(journal->catalog); /* in a cluster this is repeated after joining */
     journal->catalog = catalog_ref(journal->applied_catalog);
     journal->catalog_ts = journal->applied_catalog_ts;
     tl_ts wanted = core_last_ts(journal->core);
@@ -244,8 +259,11 @@ static void publish(struct journal *journal, struct list *group)
     journal__finish(journal, group, wanted, SYNC_ALL);
 }
 
-/* Comes back as often as it takes: before it is through nothing else may happen. Requires: core_lock. */
-static void come_up(struct journal *journal, struct list *group)
+/*
+ * Applies RESTART until it reports that nothing is left; no other command may come between.
+ * Requires: core_lock.
+ */
+static void run_restart(struct journal *journal, struct list *group)
 {
     for (bool more = true; more;) {
         struct command *command = command_new(COMMAND_RESTART, DIALECT_7);
@@ -255,14 +273,14 @@ static void come_up(struct journal *journal, struct list *group)
     }
 }
 
-/* The first commands: by what limits all go, leases start anew, and the catalog as it was found is published. */
+/* Applies the first commands of this run and publishes the state. */
 static void restart(struct journal *journal, const struct journal_options *options)
 {
     struct list group = LIST_INIT(group);
     pthread_mutex_lock(&journal->core_lock);
     set_limits(journal, options->limits, &group);
-    come_up(journal, &group);
-    end_former(journal, options->host_crashed, &group);
+    run_restart(journal, &group);
+    end_previous_run(journal, options->host_crashed, &group);
     journal__set_feed(journal, options->feed_off, &group);
     publish(journal, &group);
 }
@@ -274,11 +292,14 @@ void journal__publish(struct journal *journal)
     publish(journal, &group);
 }
 
-/* The clock of commands goes on where it was: the server's absence counts against nobody. No timestamp up to the mark is given again. */
+/*
+ * Initializes the log's part. The command clock continues from its value in the core, so that
+ * downtime counts against no lease. Timestamps continue above the ceiling.
+ */
 static void init_log(struct journal *journal, const struct journal_options *options)
 {
     journal->entry = BUF_INIT(BUF_UNLIMITED);
-    list_init(&journal->aside);
+    list_init(&journal->pending_replies);
     list_init(&journal->postponed);
     journal->log = options->log;
     journal->at_work = options->at_work;
@@ -286,7 +307,7 @@ static void init_log(struct journal *journal, const struct journal_options *opti
     journal->work_us = options->log_work_us;
     journal->recovery_us = options->recovery_us ? options->recovery_us : RECOVERY_DEFAULT_US;
     journal->checkpoint_bytes = options->checkpoint_bytes ? options->checkpoint_bytes : CHECKPOINT_BYTES_DEFAULT;
-    journal->pace.lost = journal->pace.last_boot - core_clock(journal->core);
+    journal->run_clock.stalled_us = journal->run_clock.last_boot - core_clock(journal->core);
     tl_ts mark = core_ts_ceiling(journal->core);
     journal->last_ts = mark > journal->last_ts ? mark : journal->last_ts;
 }
@@ -306,15 +327,15 @@ struct journal *journal__new(struct core *core, struct store *store, const struc
     list_init(&journal->queue);
     list_init(&journal->applied);
     effects_init(&journal->effects);
-    journal->effects.query_txn_used = journal__query_seen;
-    journal->effects.query_txn_ended = journal__query_ended;
-    queries_init(&journal->queries);
+    journal->effects.query_txn_used = journal__query_txn_used;
+    journal->effects.query_txn_ended = journal__query_txn_ended;
+    query_txns_init(&journal->query_txns);
     journal->wait_end = journal->lease_end = TL_TS_MAX;
     journal->last_ts = core_last_ts(core);
     journal->clocks = options->clocks != NULL ? *options->clocks : journal__machine_clocks;
-    pace_init(&journal->pace, journal__boot(journal));
+    run_clock_init(&journal->run_clock, journal__boot(journal));
     init_log(journal, options);
-    journal__load_past(journal);
+    journal__load_ts_history(journal);
     atomic_init(&journal->writable, true);
     atomic_init(&journal->ready, true);
     init_locks(journal);
@@ -342,38 +363,40 @@ int journal_open_local(struct core *core, struct store *store, const struct jour
     return 0;
 }
 
-/* Completes what waits in the core, after the workers have ended. */
+/* Completes what waits in the core and ends the log. Requires: the workers have ended. */
 static void stop_core(struct journal *journal)
 {
     struct list group = LIST_INIT(group);
     pthread_mutex_lock(&journal->core_lock);
-    journal__await_held(journal);
+    journal__await_unpaused(journal);
     if (journal->cluster != NULL) {
-        journal__end_checkpoints(journal); /* whatever follows is this host's alone */
-    } else if (!journal__is_held(journal)) {
-        journal->maintain_at = 0; /* it has records to write, for the next start to find */
+        journal__end_checkpoints(journal); /* the steps that follow are not in the shared log */
+    } else if (!journal__is_paused(journal)) {
+        journal->maintain_at = 0; /* run maintenance now: its records are for the next start */
         (void)journal__maintain(journal, &group);
-        (void)journal__put_mark(journal, 0); /* the next start has nothing to leap over */
+        /* The next start continues right after the last timestamp. */
+        (void)journal__put_ts_ceiling(journal, 0);
     }
     if (journal->cluster == NULL) {
-        journal__end_log(journal); /* the next start goes on from here, and knows nothing of what follows */
-        journal__take_aside(journal, &group);
+        /* The next start continues from here; the steps that follow are not logged. */
+        journal__end_log(journal);
+        journal__take_pending_replies(journal, &group);
     }
     core_stop(journal->core, &journal->effects);
     journal__move_completed(&journal->effects, &group);
-    journal__note_applied(journal);
+    journal__record_applied(journal);
     tl_ts wanted = core_last_ts(journal->core);
     pthread_mutex_unlock(&journal->core_lock);
     journal__finish(journal, &group, wanted, SYNC_ALL);
-    journal__finish_last(journal); /* a caller's thread may be at the disk, and this group behind it */
+    journal__finish_last(journal); /* a caller's thread may be syncing, with this group enqueued */
 }
 
 const struct journal_metrics *journal_metrics(struct journal *journal)
 {
     pthread_mutex_lock(&journal->queue_lock); /* held for a few instructions only */
-    metric_set(&journal->figures.queued, journal->queued - journal->taken);
+    metric_set(&journal->metrics.queued, journal->queued - journal->taken);
     pthread_mutex_unlock(&journal->queue_lock);
-    return &journal->figures;
+    return &journal->metrics;
 }
 
 const struct core_metrics *journal_core_metrics(struct journal *journal)
@@ -392,7 +415,8 @@ void journal_stop(struct journal *journal)
         return;
     journal__check_space(journal);
     if (!atomic_load_explicit(&journal->ready, memory_order_relaxed))
-        store_give_up(journal->store); /* who is in the middle of something ends the process: the log has it */
+        /* A thread waiting within an entry ends the process; the log has the entry. */
+        store_give_up(journal->store);
     if (journal->cluster != NULL)
         cluster__stop(journal);
     for (unsigned i = 0; i < journal->worker_count; i++)
@@ -408,7 +432,7 @@ void journal_close(struct journal *journal)
     catalog_unref(journal->catalog);
     catalog_unref(journal->applied_catalog);
     pins_deinit(&journal->pins);
-    queries_deinit(&journal->queries);
+    query_txns_deinit(&journal->query_txns);
     cluster__free(journal);
     deinit_locks(journal);
     buf_deinit(&journal->entry);

@@ -1,52 +1,59 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is due each second: the history moves on, what nobody can see goes, operators are told. */
+/*
+ * Maintenance, once a second: advances the history limit, purges what no reader can see, cuts the
+ * feed, logs reports.
+ */
 #include "base/log.h"
 #include "core/feed/feed.h"
 #include "journal/cluster.h"
 #include "journal/journal_internal.h"
 
-enum { MAINTAIN_KEYS_MAX = 1000 /* removed in one go, so that a command waits a millisecond or two at most */ };
+enum { MAINTAIN_KEYS_MAX = 1000 /* per MAINTAIN, which then takes at most about 2 ms */ };
 
-#define SLOW_WAIT_US TL_SECOND        /* for a lock; longer ones are logged */
-#define MARK_RENEW_US (2 * TL_SECOND) /* how near timestamps may come to the mark before it is moved on */
+#define SLOW_WAIT_US TL_SECOND /* longer lock waits are logged */
+/* Distance to the ceiling at which maintenance raises it. */
+#define TS_CEILING_RENEW_US (2 * TL_SECOND)
 
-void journal__load_past(struct journal *journal)
+void journal__load_ts_history(struct journal *journal)
 {
-    uint64_t now = journal__boot(journal) + PAST_ORIGIN;
+    uint64_t now = journal__boot(journal) + TS_HISTORY_ORIGIN;
     uint64_t span = journal->history_us > CORE_OUTCOME_US ? journal->history_us : CORE_OUTCOME_US;
     span = journal->feed_us > span ? journal->feed_us : span;
     tl_ts last = core_last_ts(journal->core);
-    tl_ts begun = last > 0 ? last : journal__wall(journal); /* a store without a past begins now */
-    if (!past_load(&journal->past, span, now, begun, core_ts_ceiling_payload(journal->core)) ||
-        !past_load(&journal->recent, 2 * CORE_TOMBSTONE_US, now, begun, core_ts_ceiling_payload(journal->core)))
+    tl_ts begun = last > 0 ? last : journal__wall(journal); /* an empty store has no history */
+    if (!ts_history_load(&journal->ts_history, span, now, begun, core_ts_ceiling_payload(journal->core)) ||
+        !ts_history_load(&journal->ts_history_recent, 2 * CORE_TOMBSTONE_US, now, begun, core_ts_ceiling_payload(journal->core)))
         log_warning("what was kept of how timestamps went is not sound; the history is cut by them alone");
 }
 
 /* Requires: core_lock. */
-static void note_past(struct journal *journal, uint64_t now)
+static void record_ts(struct journal *journal, uint64_t now)
 {
-    past_note(&journal->past, now + PAST_ORIGIN, core_last_ts(journal->core));
-    past_note(&journal->recent, now + PAST_ORIGIN, core_last_ts(journal->core));
+    ts_history_record(&journal->ts_history, now + TS_HISTORY_ORIGIN, core_last_ts(journal->core));
+    ts_history_record(&journal->ts_history_recent, now + TS_HISTORY_ORIGIN, core_last_ts(journal->core));
 }
 
-/* How far back whatever is kept for a time goes. Requires: core_lock. */
-static struct core_horizons past_now(struct journal *journal, uint64_t now)
+/* Returns: the horizons before which the core may purge. Requires: core_lock. */
+static struct core_horizons horizons_now(struct journal *journal, uint64_t now)
 {
     return (struct core_horizons){.history_low = store_history_low(journal->store),
-                              .tombstones = past_before(&journal->recent, now + PAST_ORIGIN, CORE_TOMBSTONE_US),
-                              .outcomes = past_before(&journal->past, now + PAST_ORIGIN, CORE_OUTCOME_US)};
+                              .tombstones = ts_history_at(&journal->ts_history_recent, now + TS_HISTORY_ORIGIN, CORE_TOMBSTONE_US),
+                              .outcomes = ts_history_at(&journal->ts_history, now + TS_HISTORY_ORIGIN, CORE_OUTCOME_US)};
 }
 
-/* Requires: core_lock. */
+/*
+ * Raises the history limit by the age of history, but not above a pin, an open query transaction or
+ * the stable timestamp. Requires: core_lock.
+ */
 static void advance_history(struct journal *journal, uint64_t now)
 {
-    tl_ts low = past_before(&journal->past, now + PAST_ORIGIN, journal->history_us);
+    tl_ts low = ts_history_at(&journal->ts_history, now + TS_HISTORY_ORIGIN, journal->history_us);
     pthread_mutex_lock(&journal->pin_lock);
     tl_ts pinned = pins_oldest(&journal->pins);
     low = low < pinned ? low : pinned;
     tl_ts read = core_oldest_read(journal->core);
     low = low < read ? low : read;
-    /* Who reads the present reads there, however long ago the last upkeep was that moved it up. */
+    /* Current reads use the stable timestamp, even if maintenance has not run for long. */
     tl_ts stable = atomic_load_explicit(&journal->stable_ts, memory_order_acquire);
     low = low < stable ? low : stable;
     int r = low > store_history_low(journal->store) ? store_set_history_low(journal->store, low) : 0;
@@ -55,12 +62,12 @@ static void advance_history(struct journal *journal, uint64_t now)
         journal__store_failed("moving the history cut-off", r);
 }
 
-/* Requires: core_lock. */
-static void log_news(struct journal *journal)
+/* Logs the core's reports, such as slow lock waits. Requires: core_lock. */
+static void report_core(struct journal *journal)
 {
     struct buf lines = BUF_INIT(BUF_UNLIMITED);
     pthread_mutex_lock(&journal->queue_lock);
-    uint64_t clock = journal__read_pace(journal);
+    uint64_t clock = journal__command_clock(journal);
     pthread_mutex_unlock(&journal->queue_lock);
     core_report(journal->core, clock, SLOW_WAIT_US, &lines);
     for (struct slice left = buf_as_slice(&lines); left.len > 0;) {
@@ -80,24 +87,30 @@ static void set_maintain_at(struct journal *journal, uint64_t at)
     pthread_mutex_unlock(&journal->queue_lock);
 }
 
-/* Has the core remove what nobody can see any more. Requires: core_lock. Returns: whether there is more of that. */
+/*
+ * Applies a MAINTAIN, which purges what no reader can see. Returns: whether more is left to purge.
+ * Requires: core_lock.
+ */
 static bool maintain_core(struct journal *journal, uint64_t now, struct list *group)
 {
-    struct core_horizons past = past_now(journal, now);
+    struct core_horizons horizons = horizons_now(journal, now);
     struct command *command;
-    int r = core_propose_maintenance(journal->core, &past, MAINTAIN_KEYS_MAX, &command);
+    int r = core_propose_maintenance(journal->core, &horizons, MAINTAIN_KEYS_MAX, &command);
     if (r < 0)
         journal__store_failed("upkeep", r);
     journal__apply(journal, command, group);
     bool more = command->maintain.removed >= MAINTAIN_KEYS_MAX || command->maintain.scanned >= MAINTAIN_KEYS_MAX;
-    list_remove(&command->link); /* nobody waits for it */
+    list_remove(&command->link); /* it has no submitter */
     command_free(command);
     return more;
 }
 
 /* --- The feed ----------------------------------------------------------------------------------------------------- */
 
-/* What the feed is cut by at least, as a part of how long it is: a cut writes. */
+/*
+ * FEED_STEPS: a cut removes at least this fraction of the feed, since each cut writes.
+ * FEED_HALVINGS limits the binary search.
+ */
 enum { FEED_STEPS = 16, FEED_HALVINGS = 24 };
 
 static void apply_feed(struct journal *journal, bool off, tl_ts cut, struct list *group)
@@ -125,7 +138,10 @@ static uint64_t feed_bytes(struct journal *journal, tl_ts after)
     return store_range_bytes(journal->store, SPACE_FEED, feed_key(lower, after + 1, 0), feed_key(upper, TL_TS_MAX, 0));
 }
 
-/* Returns: a timestamp behind which the feed takes no more than a part less than it may; `from` where it does not. */
+/*
+ * Returns: the timestamp to cut at so that the rest takes slightly less than its limit of bytes;
+ *          `from`: the feed is within the limit.
+ */
 static tl_ts fitting(struct journal *journal, tl_ts from)
 {
     uint64_t most = journal->feed_bytes_max - journal->feed_bytes_max / FEED_STEPS;
@@ -142,7 +158,10 @@ static tl_ts fitting(struct journal *journal, tl_ts from)
     return high;
 }
 
-/* Whether there is anything to cut up to a timestamp: an idle server writes nothing. */
+/*
+ * Returns: whether the feed has anything up to a timestamp. Without this check an idle server would
+ *          write cuts.
+ */
 static bool any_before(struct journal *journal, tl_ts cut)
 {
     char upper[FEED_KEY_BYTES];
@@ -154,7 +173,10 @@ static bool any_before(struct journal *journal, tl_ts cut)
     return any;
 }
 
-/* Returns: up to where the feed is to be cut, which has become too old or too large; 0: it is not. Requires: core_lock. */
+/*
+ * Returns: the timestamp up to which the feed is too old or too large; 0: nothing to cut. Requires:
+ *          core_lock.
+ */
 static tl_ts feed_cut(struct journal *journal, uint64_t now)
 {
     bool off = false;
@@ -164,14 +186,14 @@ static tl_ts feed_cut(struct journal *journal, uint64_t now)
         journal__store_failed("reading where the feed begins", r);
     if (r != 0 || off)
         return 0;
-    tl_ts old = past_before(&journal->past, now + PAST_ORIGIN, journal->feed_us);
+    tl_ts old = ts_history_at(&journal->ts_history, now + TS_HISTORY_ORIGIN, journal->feed_us);
     tl_ts cut = fitting(journal, from);
     if (old > cut && old - from >= journal->feed_us / FEED_STEPS)
         cut = old;
     return cut > from && any_before(journal, cut) ? cut : 0;
 }
 
-/* Requires: core_lock. */
+/* Cuts the feed if that is due. Requires: core_lock. */
 static void cut_feed(struct journal *journal, uint64_t now, struct list *group)
 {
     tl_ts cut = feed_cut(journal, now);
@@ -179,15 +201,15 @@ static void cut_feed(struct journal *journal, uint64_t now, struct list *group)
         apply_feed(journal, false, cut, group);
 }
 
-/* What others' readers may look at stays, too. */
-static struct core_horizons past_of_all(struct journal *journal, uint64_t now)
+/* Returns: the horizons, limited by the history limits of all live hosts. */
+static struct core_horizons cluster_horizons(struct journal *journal, uint64_t now)
 {
-    struct core_horizons past = past_now(journal, now);
+    struct core_horizons horizons = horizons_now(journal, now);
     pthread_mutex_lock(&journal->queue_lock);
-    tl_ts low = journal->cluster->low_of_all;
+    tl_ts low = journal->cluster->history_low_min;
     pthread_mutex_unlock(&journal->queue_lock);
-    past.history_low = low < past.history_low ? low : past.history_low;
-    return past;
+    horizons.history_low = low < horizons.history_low ? low : horizons.history_low;
+    return horizons;
 }
 
 static void propose_feed_cut(struct journal *journal, uint64_t now, struct list *proposed)
@@ -203,17 +225,17 @@ static void propose_feed_cut(struct journal *journal, uint64_t now, struct list 
 void journal__maintain_cluster(struct journal *journal, bool keeper, struct list *proposed)
 {
     uint64_t now = journal__boot(journal);
-    if (now < journal->maintain_at || !journal__is_ready(journal) || journal__is_held(journal))
+    if (now < journal->maintain_at || !journal__is_ready(journal) || journal__is_paused(journal))
         return;
-    note_past(journal, now);
+    record_ts(journal, now);
     advance_history(journal, now);
-    log_news(journal);
+    report_core(journal);
     journal->maintain_at = now + MAINTAIN_INTERVAL_US;
     if (!keeper)
         return;
-    struct core_horizons past = past_of_all(journal, now);
+    struct core_horizons horizons = cluster_horizons(journal, now);
     struct command *command;
-    int r = core_propose_maintenance(journal->core, &past, MAINTAIN_KEYS_MAX, &command);
+    int r = core_propose_maintenance(journal->core, &horizons, MAINTAIN_KEYS_MAX, &command);
     if (r < 0)
         journal__store_failed("upkeep", r);
     list_append(proposed, &command->link);
@@ -225,18 +247,19 @@ bool journal__maintain(struct journal *journal, struct list *group)
     uint64_t now = journal__boot(journal);
     if (now < journal->maintain_at)
         return false;
-    if (!journal__is_ready(journal) || journal__is_held(journal)) {
+    if (!journal__is_ready(journal) || journal__is_paused(journal)) {
         set_maintain_at(journal, now + MAINTAIN_INTERVAL_US);
         return false;
     }
-    note_past(journal, now);
+    record_ts(journal, now);
     advance_history(journal, now);
-    log_news(journal);
-    if (journal__next_ts(journal) + MARK_RENEW_US > journal->mark)
-        (void)journal__put_mark(journal, TS_CEILING_LEAD_US); /* else who needs it is refused */
+    report_core(journal);
+    if (journal__next_ts(journal) + TS_CEILING_RENEW_US > journal->ts_ceiling)
+        /* On failure a command that needs it is refused. */
+        (void)journal__put_ts_ceiling(journal, TS_CEILING_LEAD_US);
     bool more = maintain_core(journal, now, group);
     cut_feed(journal, now, group);
-    journal__take_aside(journal, group);
+    journal__take_pending_replies(journal, group);
     journal->sync_all = true;
     set_maintain_at(journal, now + (more ? 10 * TL_MS : MAINTAIN_INTERVAL_US));
     return true;

@@ -14,8 +14,8 @@ void pins_deinit(struct pins *pins)
     *pins = PINS_INIT;
 }
 
-/* Returns: the place of the first pin at or after `ts`. */
-static size_t place(const struct pins *pins, tl_ts ts)
+/* Returns: the index of the first pin at or after `ts`. */
+static size_t lower_bound(const struct pins *pins, tl_ts ts)
 {
     size_t low = 0;
     size_t high = pins->count;
@@ -31,7 +31,7 @@ static size_t place(const struct pins *pins, tl_ts ts)
 
 void pins_add(struct pins *pins, tl_ts ts)
 {
-    size_t at = place(pins, ts);
+    size_t at = lower_bound(pins, ts);
     if (at < pins->count && pins->items[at].ts == ts) {
         pins->items[at].count++;
         return;
@@ -47,7 +47,7 @@ void pins_add(struct pins *pins, tl_ts ts)
 
 void pins_remove(struct pins *pins, tl_ts ts)
 {
-    size_t at = place(pins, ts);
+    size_t at = lower_bound(pins, ts);
     REQUIRE(at < pins->count && pins->items[at].ts == ts);
     if (--pins->items[at].count > 0)
         return;

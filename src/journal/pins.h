@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pins: timestamps whose history someone still reads. A sorted array with counts; not for two threads at once.
+ * Pins: timestamps from which on history must stay readable. A sorted array with counts; not
+ * thread-safe.
  */
 #ifndef TL_JOURNAL_PINS_H
 #define TL_JOURNAL_PINS_H
@@ -11,7 +12,7 @@
 
 struct pin {
     tl_ts ts;
-    size_t count; /* never 0 */
+    size_t count; /* at least 1 */
 };
 
 struct pins {
@@ -22,12 +23,12 @@ struct pins {
 
 #define PINS_INIT ((struct pins){NULL, 0, 0})
 
-/* Requires: every pin was removed. */
+/* Frees the array. Requires: every pin was removed. */
 void pins_deinit(struct pins *pins);
 void pins_add(struct pins *pins, tl_ts ts);
-/* Requires: `ts` was added and not removed since. */
+/* Removes one pin. Requires: `ts` is pinned. */
 void pins_remove(struct pins *pins, tl_ts ts);
-/* Returns: the oldest pinned timestamp; TL_TS_MAX without any. */
+/* Returns: the oldest pinned timestamp; TL_TS_MAX: nothing is pinned. */
 tl_ts pins_oldest(const struct pins *pins);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Entries that end the process; see poison.h. */
+/* Poison entries; see poison.h. */
 #include "journal/poison.h"
 
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 #include "journal/recover.h"
 #include "store/store.h"
 
-/* --- What a command is -------------------------------------------------------------------------------------------- */
+/* --- Describing a command ----------------------------------------------------------------------------------------- */
 
 enum { NAME_BYTES_MAX = 300, DESCRIPTION_BYTES_MAX = 1024 };
 
@@ -21,7 +21,10 @@ static bool is_plain(unsigned char c)
     return c >= ' ' && c < 0x7f && c != '[' && c != ']' && c != '\\';
 }
 
-/* Names are others': what a terminal would obey is spelled out. A long one is cut. */
+/*
+ * Appends a name supplied by a client: escapes control characters, which a terminal could
+ * interpret, and truncates it.
+ */
 static void describe_name(struct buf *text, struct slice name)
 {
     for (size_t i = 0; i < name.len && i < NAME_BYTES_MAX; i++) {
@@ -35,7 +38,7 @@ static void describe_name(struct buf *text, struct slice name)
         buf_lit(text, "...");
 }
 
-static void describe_place(struct buf *text, struct slice index, struct slice rest)
+static void describe_target(struct buf *text, struct slice index, struct slice rest)
 {
     buf_lit(text, " [");
     describe_name(text, index);
@@ -60,13 +63,13 @@ static void describe_write(struct buf *text, const void *member)
     if (write->item_count == 0)
         return;
     buf_printf(text, " (%s)", ops[write->items->op]);
-    describe_place(text, write->items->index, write->items->id);
+    describe_target(text, write->items->index, write->items->id);
     describe_more(text, write->item_count, "documents");
 }
 
 static void describe_index(struct buf *text, const void *member)
 {
-    describe_place(text, ((const struct index_command *)member)->name, SLICE_NONE);
+    describe_target(text, ((const struct index_command *)member)->name, SLICE_NONE);
 }
 
 static void describe_aliases(struct buf *text, const void *member)
@@ -74,13 +77,13 @@ static void describe_aliases(struct buf *text, const void *member)
     const struct aliases_command *aliases = member;
     if (aliases->action_count == 0)
         return;
-    describe_place(text, aliases->actions->index, aliases->actions->alias);
+    describe_target(text, aliases->actions->index, aliases->actions->alias);
     describe_more(text, aliases->action_count, "actions");
 }
 
 static void describe_object(struct buf *text, const void *member)
 {
-    describe_place(text, ((const struct object_command *)member)->name, SLICE_NONE);
+    describe_target(text, ((const struct object_command *)member)->name, SLICE_NONE);
 }
 
 static void describe_lock(struct buf *text, const void *member)
@@ -89,19 +92,22 @@ static void describe_lock(struct buf *text, const void *member)
     if (lock->target_count == 0)
         return;
     const struct lock_target *target = lock->targets;
-    describe_place(text, target->index, target->id.len > 0 ? target->id : target->path);
+    describe_target(text, target->index, target->id.len > 0 ? target->id : target->path);
     describe_more(text, lock->target_count, "locks");
 }
 
 static void describe_rename(struct buf *text, const void *member)
 {
     const struct rename_command *rename = member;
-    describe_place(text, rename->index, rename->from);
+    describe_target(text, rename->index, rename->from);
     buf_lit(text, " to");
-    describe_place(text, rename->index, rename->to);
+    describe_target(text, rename->index, rename->to);
 }
 
-/* Of sessions and transactions the ids are secrets; of others there is nothing that could be recognised. */
+/*
+ * The ids of sessions and transactions are secrets; the other commands have nothing worth
+ * describing.
+ */
 static void describe_nothing(struct buf *text, const void *member)
 {
     (void)text;
@@ -160,30 +166,30 @@ void poison_describe(struct slice bytes, uint32_t number, struct buf *text)
 
 struct poison {
     struct at_work_entry found;
-    bool there;      /* the log has it, and a start applies it */
-    bool last;       /* only what is said of it follows */
-    struct buf text; /* what it is */
+    bool in_log;     /* the log has it, and it is not skipped */
+    bool last;       /* only annotations follow it */
+    struct buf text; /* description of the command */
 };
 
-/* What follows the entry: whether it is left out already, or is not the last. */
-static int look_behind(struct cmdlog_cursor *cursor, struct poison *poison)
+/* Reads the entries that follow: they may skip it already, or show that it is not the last. */
+static int inspect_following(struct cmdlog_cursor *cursor, struct poison *poison)
 {
     struct cmdlog_entry entry;
     int r;
     while ((r = cmdlog_next(cursor, &entry)) == 0) {
         cmdlog_position skipped = 0;
-        enum recover_says says = recover_read_says(entry.bytes, &skipped);
-        if (says == RECOVER_SAYS_NOTHING) {
+        enum recover_annotation annotation = recover_read_annotation(entry.bytes, &skipped);
+        if (annotation == RECOVER_NO_ANNOTATION) {
             poison->last = false;
             return 0;
         }
-        if (says == RECOVER_SAYS_SKIP && skipped == poison->found.position)
-            poison->there = false;
+        if (annotation == RECOVER_SKIP && skipped == poison->found.position)
+            poison->in_log = false;
     }
     return r == CMDLOG_END ? 0 : r;
 }
 
-/* Whether it is the entry that was noted. */
+/* Returns: whether it is the recorded entry. */
 static bool is_noted(const struct cmdlog_entry *entry, const struct at_work_entry *found)
 {
     struct command_group_header head;
@@ -191,7 +197,8 @@ static bool is_noted(const struct cmdlog_entry *entry, const struct at_work_entr
            command_group_read_header(entry->bytes, &head) == 0 && head.ts == found->ts;
 }
 
-static int look(struct cmdlog *log, struct poison *poison)
+/* Looks the recorded entry up in the log. */
+static int find_in_log(struct cmdlog *log, struct poison *poison)
 {
     struct cmdlog_cursor *cursor;
     struct cmdlog_entry entry;
@@ -199,19 +206,19 @@ static int look(struct cmdlog *log, struct poison *poison)
     if (r != 0)
         return r < 0 ? tl_trace(r) : 0;
     if ((r = cmdlog_next(cursor, &entry)) == 0 && is_noted(&entry, &poison->found)) {
-        poison->there = poison->last = true;
+        poison->in_log = poison->last = true;
         poison_describe(entry.bytes, poison->found.command, &poison->text);
-        r = look_behind(cursor, poison);
+        r = inspect_following(cursor, poison);
     }
     cmdlog_unfollow(cursor);
     return r < 0 ? tl_trace(r) : 0;
 }
 
-/* Where the store stands in the log. */
+/* Reads the log position of the store's checkpoint; 0: it has none. */
 static int read_checkpoint(struct store *store, cmdlog_position *ret_position)
 {
     struct buf record = BUF_INIT(BUF_UNLIMITED);
-    struct cmdlog_lineage lineage; /* recover_core() looks at it */
+    struct cmdlog_lineage lineage; /* unused; recover_core() checks it */
     int r = store_checkpoint_record(store, &record);
     *ret_position = 0;
     if (r == 0)
@@ -222,7 +229,10 @@ static int read_checkpoint(struct store *store, cmdlog_position *ret_position)
     return r;
 }
 
-/* Whether the process ended in an entry that this start is to apply; another one is forgotten. */
+/*
+ * Finds out whether the process ended in an entry that this start would apply. Another entry is
+ * dropped from the page.
+ */
 static int find(struct store *store, struct cmdlog *log, struct at_work *at_work, struct poison *poison)
 {
     cmdlog_position checkpoint;
@@ -230,13 +240,13 @@ static int find(struct store *store, struct cmdlog *log, struct at_work *at_work
         return 0;
     int r = read_checkpoint(store, &checkpoint);
     if (r == 0 && poison->found.position > checkpoint)
-        r = look(log, poison);
-    if (r == 0 && !poison->there)
+        r = find_in_log(log, poison);
+    if (r == 0 && !poison->in_log)
         at_work_forget_entry(at_work);
     return r;
 }
 
-/* --- What becomes of it ------------------------------------------------------------------------------------------- */
+/* --- The decision ------------------------------------------------------------------------------------------------- */
 
 static int refuse(const struct poison *poison, char **ret_reason)
 {
@@ -279,9 +289,9 @@ static int skip(const struct poison *poison, struct cmdlog *log, struct at_work 
     return 0;
 }
 
-static void tell_useless(const struct poison *poison, const struct poison_choice *choice)
+static void warn_unused_options(const struct poison *poison, const struct poison_choice *choice)
 {
-    cmdlog_position position = poison->there ? poison->found.position : 0;
+    cmdlog_position position = poison->in_log ? poison->found.position : 0;
     if (choice->skip != 0 && choice->skip != position)
         log_warning("--skip-entry: the server did not end in entry %" PRIu64
                     ", or it is left out already; the option can go",
@@ -314,8 +324,8 @@ int poison_settle(struct store *store, struct cmdlog *log, struct at_work *at_wo
     struct poison poison = {.text = BUF_INIT(BUF_UNLIMITED)};
     int r = find(store, log, at_work, &poison);
     if (r == 0) {
-        tell_useless(&poison, choice);
-        if (poison.there)
+        warn_unused_options(&poison, choice);
+        if (poison.in_log)
             r = decide(&poison, log, at_work, choice, ret_reason);
     }
     buf_deinit(&poison.text);

@@ -1,31 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a host puts into the order of its cluster. README.md, "In a cluster". */
+/* Submits this host's entries to the cluster's log. README.md, "In a cluster". */
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/clock.h"
 #include "journal/cluster.h"
 
 enum {
-    ENTRY_BYTES = 1 << 20, /* an entry that has come to so many gets no further command */
+    ENTRY_BYTES = 1 << 20, /* an entry of this size gets no further command */
 };
 
 #define BEAT_US TL_SECOND
-#define SUBMIT_US (50 * TL_MS) /* one attempt, after which the entry is made anew of what is queued by then */
+#define SUBMIT_US (50 * TL_MS) /* limit of one attempt; then the entry is rebuilt from the queue */
 
-/* --- What is due -------------------------------------------------------------------------------------------------- */
+/* --- Heartbeats and TICKs ----------------------------------------------------------------------------------------- */
 
-/* Requires: queue_lock. A lease is over, and this host has heard since who keeps leases alive. */
-static bool must_say_heard(const struct journal *journal)
+/*
+ * Returns: whether a heartbeat must report a passed input barrier now, since a lease has expired.
+ *          Requires: queue_lock.
+ */
+static bool must_send_barrier_clock(const struct journal *journal)
 {
     const struct cluster *cluster = journal->cluster;
-    return journal->heard > cluster->said_heard && journal->lease_end <= journal->heard &&
-           journal->lease_end > cluster->said_heard;
+    return journal->barrier_clock > cluster->sent_barrier_clock && journal->lease_end <= journal->barrier_clock &&
+           journal->lease_end > cluster->sent_barrier_clock;
 }
 
 /* Requires: queue_lock. */
 static bool is_beat_due(struct journal *journal)
 {
-    return journal->cluster->beat_at <= journal__boot(journal) || must_say_heard(journal);
+    return journal->cluster->beat_at <= journal__boot(journal) || must_send_barrier_clock(journal);
 }
 
 /* Requires: queue_lock. */
@@ -33,10 +36,13 @@ static bool is_tick_due(struct journal *journal)
 {
     const struct cluster *cluster = journal->cluster;
     return cluster->is_keeper && !cluster->ticking && journal->not_before <= journal__boot(journal) &&
-           (journal->wait_end <= cluster__clock(journal) || journal->lease_end <= cluster->heard_by_all);
+           (journal->wait_end <= cluster__clock(journal) || journal->lease_end <= cluster->barrier_clock_min);
 }
 
-/* Requires: queue_lock. Returns: of boot, when something is due that nobody will tell of. */
+/*
+ * Returns: on the boot clock, when the next heartbeat or timeout is due without a wake-up.
+ *          Requires: queue_lock.
+ */
 static uint64_t next_look(struct journal *journal)
 {
     const struct cluster *cluster = journal->cluster;
@@ -48,15 +54,15 @@ static uint64_t next_look(struct journal *journal)
     return until > boot ? until : boot;
 }
 
-/* Sleeps until there is something to order. Returns: false when nothing is to be ordered any more. */
+/* Sleeps until there is something to order. Returns: false: nothing is submitted any more. */
 static bool await_turn(struct journal *journal)
 {
     struct cluster *cluster = journal->cluster;
     pthread_mutex_lock(&journal->queue_lock);
     while (!cluster->ended) {
-        if (cluster->in && (!list_empty(&journal->queue) || is_beat_due(journal) || is_tick_due(journal)))
+        if (cluster->joined && (!list_empty(&journal->queue) || is_beat_due(journal) || is_tick_due(journal)))
             break;
-        uint64_t until = cluster->in ? next_look(journal) : journal__boot(journal) + BEAT_US;
+        uint64_t until = cluster->joined ? next_look(journal) : journal__boot(journal) + BEAT_US;
         journal->sleepers++;
         (void)journal__wait_until(journal, &journal->queue_filled, &journal->queue_lock, until);
         journal->sleepers--;
@@ -79,6 +85,7 @@ static void ticked(struct command *command)
     command_free(command);
 }
 
+/* Makes a command of the journal's own. Requires: queue_lock. */
 static struct command *own(struct journal *journal, enum command_type type)
 {
     struct command *command = command_new(type, DIALECT_7);
@@ -90,23 +97,26 @@ static struct command *own(struct journal *journal, enum command_type type)
     return command;
 }
 
-/* What the journal itself has to say, behind what was taken. `heard`: of the ears, all of that is in what was taken. Requires: queue_lock. */
-static void add_own(struct journal *journal, uint64_t heard, struct list *taken)
+/*
+ * Appends the journal's own commands that are due. `barrier_clock`: of a passed input barrier whose
+ * input is in `taken` or earlier. Requires: queue_lock.
+ */
+static void add_own(struct journal *journal, uint64_t barrier_clock, struct list *taken)
 {
     struct cluster *cluster = journal->cluster;
     if (is_beat_due(journal)) {
         struct command *beat = own(journal, COMMAND_HEARTBEAT);
-        cluster->said_heard = heard > cluster->said_heard ? heard : cluster->said_heard;
-        beat->heartbeat = (struct heartbeat_command){.barrier_clock = cluster->said_heard,
+        cluster->sent_barrier_clock = barrier_clock > cluster->sent_barrier_clock ? barrier_clock : cluster->sent_barrier_clock;
+        beat->heartbeat = (struct heartbeat_command){.barrier_clock = cluster->sent_barrier_clock,
                                                      .low = store_history_low(journal->store),
-                                                     .position = cluster->reached.position,
-                                                     .chain = cluster->reached.chain};
+                                                     .position = cluster->applied.position,
+                                                     .chain = cluster->applied.chain};
         cluster->beat_at = journal__boot(journal) + BEAT_US;
         list_append(taken, &beat->link);
     }
     if (is_tick_due(journal)) {
         struct command *tick = own(journal, COMMAND_TICK);
-        tick->tick.barrier_clock = cluster->heard_by_all;
+        tick->tick.barrier_clock = cluster->barrier_clock_min;
         tick->on_done = ticked;
         tick->context = journal;
         cluster->ticking = true;
@@ -114,7 +124,7 @@ static void add_own(struct journal *journal, uint64_t heard, struct list *taken)
     }
 }
 
-/* What this host has no room for is refused here. */
+/* Refuses commands that this host's disk has no space for. */
 static void refuse_large(struct journal *journal, struct list *taken, struct list *refused)
 {
     if (journal->directory == NULL)
@@ -122,7 +132,7 @@ static void refuse_large(struct journal *journal, struct list *taken, struct lis
     pthread_mutex_lock(&journal->core_lock);
     list_for_each_safe(link, following, taken)
     {
-        if (!journal__refuse_too_much(journal, list_entry(link, struct command, link)))
+        if (!journal__refuse_oversized(journal, list_entry(link, struct command, link)))
             continue;
         list_remove(link);
         list_append(refused, link);
@@ -130,8 +140,8 @@ static void refuse_large(struct journal *journal, struct list *taken, struct lis
     pthread_mutex_unlock(&journal->core_lock);
 }
 
-/* Writes as many commands as an entry takes. The rest stays in `taken`. */
-static void write_entry(struct journal *journal, struct under_way *entry, struct list *taken)
+/* Encodes commands up to the size of an entry. The rest stays in `taken`. */
+static void write_entry(struct journal *journal, struct inflight_entry *entry, struct list *taken)
 {
     struct command_group_header head = {
         .host = journal->cluster->host, .ts = journal__wall(journal), .life = entry->life, .number = entry->number};
@@ -148,7 +158,7 @@ static void write_entry(struct journal *journal, struct under_way *entry, struct
     }
 }
 
-static void put_back_taken(struct journal *journal, struct list *taken)
+static void requeue_taken(struct journal *journal, struct list *taken)
 {
     struct list *first = journal->queue.next;
     while (!list_empty(taken)) {
@@ -171,28 +181,30 @@ static void refuse_all(struct list *commands, struct list *refused)
 }
 
 /* Requires: queue_lock. */
-static bool is_under_way(const struct cluster *cluster, const struct under_way *entry)
+static bool is_inflight(const struct cluster *cluster, const struct inflight_entry *entry)
 {
-    list_for_each(link, &cluster->under_way) if (list_entry(link, struct under_way, link) == entry) return true;
+    list_for_each(link, &cluster->inflight) if (list_entry(link, struct inflight_entry, link) == entry) return true;
     return false;
 }
 
 /*
- * The follower may see the entry before the log has said its number here. What was not taken is queued again, in front, so that whoever has waited too long
- * meanwhile is told that nothing was done. Returns: as cmdlog_submit(); 0 where it has come.
+ * Submits an entry. The follower may apply it before cmdlog_submit() returns. If the log does not
+ * accept it, its commands return to the front of the queue, so that their timeout finds them in no
+ * entry.
+ * Returns: as cmdlog_submit(); 0: it was applied or queued again meanwhile.
  */
-static int submit(struct journal *journal, struct under_way *entry, struct list *refused)
+static int submit(struct journal *journal, struct inflight_entry *entry, struct list *refused)
 {
     struct cluster *cluster = journal->cluster;
     struct slice part = buf_as_slice(&journal->entry);
     uint64_t number = 0;
     pthread_mutex_lock(&journal->queue_lock);
-    bool in = cluster->in && cluster->life == entry->life;
-    list_append(&cluster->under_way, &entry->link);
+    bool in = cluster->joined && cluster->life == entry->life;
+    list_append(&cluster->inflight, &entry->link);
     pthread_mutex_unlock(&journal->queue_lock);
     int r = in ? cmdlog_submit(cluster->log, &part, 1, clock_boot_us() + SUBMIT_US, &number) : CMDLOG_FENCED;
     pthread_mutex_lock(&journal->queue_lock);
-    if (!is_under_way(cluster, entry)) { /* it has come by now, or a new life has begun, and it was put back */
+    if (!is_inflight(cluster, entry)) { /* it was applied, or a new life queued it again */
         pthread_mutex_unlock(&journal->queue_lock);
         return 0;
     }
@@ -202,13 +214,13 @@ static int submit(struct journal *journal, struct under_way *entry, struct list 
         cluster->number -= cluster->life == entry->life;
         if (r == TL_ERR_NO_SPACE)
             refuse_all(&entry->commands, refused);
-        cluster__put_back(journal, entry);
+        cluster__requeue(journal, entry);
     }
     pthread_mutex_unlock(&journal->queue_lock);
     return r;
 }
 
-static void hand_back(struct list *commands)
+static void complete_commands(struct list *commands)
 {
     while (!list_empty(commands)) {
         struct command *command = list_entry(commands->next, struct command, link);
@@ -221,12 +233,12 @@ static void propose(struct journal *journal)
 {
     struct cluster *cluster = journal->cluster;
     struct list taken = LIST_INIT(taken), refused = LIST_INIT(refused);
-    uint64_t heard = journal__take_queued(journal, &taken);
+    uint64_t barrier_clock = journal__take_queued(journal, &taken);
     refuse_large(journal, &taken, &refused);
-    struct under_way *entry = mem_zalloc(sizeof *entry);
+    struct inflight_entry *entry = mem_zalloc(sizeof *entry);
     list_init(&entry->commands);
     pthread_mutex_lock(&journal->queue_lock);
-    add_own(journal, heard, &taken);
+    add_own(journal, barrier_clock, &taken);
     entry->life = cluster->life;
     entry->number = ++cluster->number;
     entry->submitted = journal__boot(journal);
@@ -239,12 +251,12 @@ static void propose(struct journal *journal)
     } else {
         write_entry(journal, entry, &taken);
         pthread_mutex_lock(&journal->queue_lock);
-        put_back_taken(journal, &taken);
+        requeue_taken(journal, &taken);
         pthread_mutex_unlock(&journal->queue_lock);
         if (submit(journal, entry, &refused) != 0)
-            cluster__tell_late(journal);
+            cluster__expire_commands(journal);
     }
-    hand_back(&refused);
+    complete_commands(&refused);
 }
 
 void *cluster__proposer(void *context)

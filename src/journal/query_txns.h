@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Query transactions that are open, for readers on any thread: they need no lock, so a read inside one needs to know no more
- * than its timestamp, and not to ask the core for it each time.
+ * The open query transactions, for readers on any thread. They need no lock, so a read in one needs
+ * only its timestamp, and usually not the core.
  *
- * The core says when one is used and when it ends. A transaction that is read through here alone would seem idle to the
- * core and be ended; so an entry is fresh for a short while only, by which the core lets it idle longer, and the read that finds
- * it too old goes the long way, by which the core notices.
+ * The core reports each use and the end of a query transaction. A transaction used through this
+ * table alone would look idle to the core, and expire. So an entry is fresh for a short time only,
+ * by which the core extends the idle limit. A reader that finds it stale submits a command, by
+ * which the core records the use.
  *
- * Any number of readers may use one at a time, and it may end meanwhile: the table and each user hold a reference. The
- * table is split by the hash of the id, so that readers of different transactions do not meet.
+ * Any number of readers may use a transaction at once, and it may end meanwhile: the table and each
+ * reader hold a reference. The table is partitioned by the hash of the id, to reduce contention.
  */
 #ifndef TL_JOURNAL_QUERY_TXNS_H
 #define TL_JOURNAL_QUERY_TXNS_H
@@ -20,47 +21,57 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-enum { QUERIES_PARTS = 16 };
+enum { QUERY_TXNS_PARTS = 16 };
 
 struct catalog;
 
 struct query_txn {
     tl_ts read_ts;
-    _Atomic uint64_t fresh_until; /* by the clock of commands */
+    _Atomic uint64_t fresh_until; /* command clock */
     _Atomic size_t references;
-    struct catalog *_Atomic catalog; /* as of read_ts; NULL: nobody has asked for it yet */
+    struct catalog *_Atomic catalog; /* as of read_ts; NULL: not loaded yet */
 };
 
-struct queries_part {
+struct query_txns_part {
     pthread_mutex_t lock;
-    struct map open; /* struct query_txn by the transaction's id */
+    struct map open; /* struct query_txn by transaction id */
 };
 
-struct queries {
-    struct queries_part parts[QUERIES_PARTS];
+struct query_txns {
+    struct query_txns_part parts[QUERY_TXNS_PARTS];
 };
 
-void queries_init(struct queries *queries);
-/* Requires: nobody uses any. */
-void queries_deinit(struct queries *queries);
+void query_txns_init(struct query_txns *query_txns);
+/* Frees the table. Requires: no reader holds a reference. */
+void query_txns_deinit(struct query_txns *query_txns);
 
-/* It was begun or used, and need not be told of again before that. */
-void queries_seen(struct queries *queries, struct slice id, tl_ts read_ts, uint64_t fresh_until);
-/* It is over. Returns: it, with the reference that the table had; NULL when it is not there. */
-struct query_txn *queries_ended(struct queries *queries, struct slice id);
-/* Returns: it, with a reference for the caller; NULL when it is not open. Owns: the caller; query_unref(). */
-struct query_txn *queries_use(struct queries *queries, struct slice id);
-/* Returns: whether it is open. */
-bool queries_has(struct queries *queries, struct slice id);
+/*
+ * Records that a transaction was begun or used; it is fresh until `fresh_until` of the command
+ * clock.
+ */
+void query_txns_record(struct query_txns *query_txns, struct slice id, tl_ts read_ts, uint64_t fresh_until);
+/*
+ * Removes a transaction that has ended.
+ * Returns: the transaction with the table's reference; NULL: it is not in the table.
+ * Owns: the caller; query_txn_unref().
+ */
+struct query_txn *query_txns_remove(struct query_txns *query_txns, struct slice id);
+/*
+ * Returns: the open transaction; NULL: none is open under this id.
+ * Owns: the caller; query_txn_unref().
+ */
+struct query_txn *query_txns_use(struct query_txns *query_txns, struct slice id);
+/* Returns: whether a transaction is open under this id. */
+bool query_txns_has(struct query_txns *query_txns, struct slice id);
 
-/* Returns: whether the core has heard of its use late enough. */
-bool query_fresh(const struct query_txn *query, uint64_t clock);
-/* Returns: whether that was the last reference, so that it is gone. */
-bool query_unref(struct query_txn *query);
+/* Returns: whether the core has recorded a use recently enough. */
+bool query_txn_is_fresh(const struct query_txn *txn, uint64_t clock);
+/* Drops a reference. Returns: whether it was the last, so that the transaction was freed. */
+bool query_txn_unref(struct query_txn *txn);
 
-/* Returns: its catalog, with a reference for the caller; NULL when none was kept yet. */
-struct catalog *query_catalog(struct query_txn *query);
-/* Keeps a catalog for those who ask next. */
-void query_keep_catalog(struct query_txn *query, struct catalog *catalog);
+/* Returns: its catalog; NULL: not loaded yet. Owns: the caller; catalog_unref(). */
+struct catalog *query_txn_catalog(struct query_txn *txn);
+/* Caches a catalog for later readers; takes a reference of its own. */
+void query_txn_cache_catalog(struct query_txn *txn, struct catalog *catalog);
 
 #endif

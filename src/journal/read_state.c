@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What readers ask of the journal: the stable timestamp, the catalog, pins, query transactions. */
+/* State for readers: the stable timestamp, the catalog, pins, query transactions. */
 #include "core/catalog/catalog.h"
 #include "journal/journal_internal.h"
 #include "store/view.h"
@@ -32,59 +32,62 @@ struct catalog *journal_catalog_at(struct journal *journal, tl_ts ts)
 
 struct query_txn *journal_query_txn_use(struct journal *journal, struct slice id)
 {
-    return queries_use(&journal->queries, id);
+    return query_txns_use(&journal->query_txns, id);
 }
 
-/* The pin is the one that its end took, when it has ended in between. */
-void journal_query_txn_release(struct journal *journal, struct query_txn *query)
+/* The last reference releases the pin that journal__query_txn_ended() took. */
+void journal_query_txn_release(struct journal *journal, struct query_txn *txn)
 {
-    tl_ts pinned = query->read_ts;
-    if (query_unref(query))
+    tl_ts pinned = txn->read_ts;
+    if (query_txn_unref(txn))
         journal_unpin(journal, pinned);
 }
 
-bool journal_query_txn_is_fresh(struct journal *journal, const struct query_txn *query, tl_ts *ret_ts)
+bool journal_query_txn_is_fresh(struct journal *journal, const struct query_txn *txn, tl_ts *ret_ts)
 {
-    /* A gap that has not been read yet makes it seem later, and so the core is asked. */
-    uint64_t clock = journal__boot(journal) - atomic_load_explicit(&journal->pace_lost, memory_order_relaxed);
-    *ret_ts = query->read_ts;
-    return query_fresh(query, clock) && query->read_ts <= journal_stable(journal);
+    /*
+     * A stall not yet excluded makes this clock run ahead, so the core is asked too early at worst.
+     */
+    uint64_t clock = journal__boot(journal) - atomic_load_explicit(&journal->run_clock_stalled_us, memory_order_relaxed);
+    *ret_ts = txn->read_ts;
+    return query_txn_is_fresh(txn, clock) && txn->read_ts <= journal_stable(journal);
 }
 
-int journal_query_txn_catalog(struct journal *journal, struct query_txn *query, struct catalog **ret_catalog)
+int journal_query_txn_catalog(struct journal *journal, struct query_txn *txn, struct catalog **ret_catalog)
 {
     int r = 0;
-    *ret_catalog = query_catalog(query);
+    *ret_catalog = query_txn_catalog(txn);
     if (*ret_catalog != NULL)
         return 0;
-    *ret_catalog = journal_catalog_at(journal, query->read_ts);
+    *ret_catalog = journal_catalog_at(journal, txn->read_ts);
     if (*ret_catalog == NULL)
-        r = catalog_load(&(struct view){journal->store, query->read_ts, NULL}, ret_catalog);
+        r = catalog_load(&(struct view){journal->store, txn->read_ts, NULL}, ret_catalog);
     if (r == 0)
-        query_keep_catalog(query, *ret_catalog);
+        query_txn_cache_catalog(txn, *ret_catalog);
     return r;
 }
 
-void journal__query_seen(struct effects *effects, struct slice id, tl_ts read_ts, uint64_t fresh_us)
+void journal__query_txn_used(struct effects *effects, struct slice id, tl_ts read_ts, uint64_t fresh_us)
 {
     struct journal *journal = container_of(effects, struct journal, effects);
-    queries_seen(&journal->queries, id, read_ts, journal->step_clock + fresh_us);
+    query_txns_record(&journal->query_txns, id, read_ts, journal->step_clock + fresh_us);
 }
 
 /*
- * Those who read in it just now keep what they see: the end takes a pin in its place, which goes with the last of them. The
- * core has held the history until now, and moves the cut-off under the lock that this thread has.
+ * Replaces the transaction's hold on the history by a pin, which the last of its readers releases.
+ * The core has held the history until now, and the history limit is raised under core_lock only,
+ * which this thread holds.
  */
-void journal__query_ended(struct effects *effects, struct slice id)
+void journal__query_txn_ended(struct effects *effects, struct slice id)
 {
     struct journal *journal = container_of(effects, struct journal, effects);
-    struct query_txn *query = queries_ended(&journal->queries, id);
-    if (query == NULL)
+    struct query_txn *txn = query_txns_remove(&journal->query_txns, id);
+    if (txn == NULL)
         return;
     pthread_mutex_lock(&journal->pin_lock);
-    pins_add(&journal->pins, query->read_ts);
+    pins_add(&journal->pins, txn->read_ts);
     pthread_mutex_unlock(&journal->pin_lock);
-    journal_query_txn_release(journal, query);
+    journal_query_txn_release(journal, txn);
 }
 
 int journal_pin(struct journal *journal, tl_ts ts)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recovery from a log; see recover.h. */
+/* Recovery; see recover.h. */
 #include "journal/recover.h"
 
 #include <string.h>
@@ -16,9 +16,15 @@
 #include "journal/at_work.h"
 #include "store/store.h"
 
-/* A record: what it is, its version, the position (varint), the log's identity and chain there (version 1 has neither), the core. */
+/*
+ * A checkpoint record: magic, version, position (varint), the log's identity and its chain at the
+ * position (not in version 1), the core.
+ */
 #define RECORD_MAGIC "tidestop"
-/* Store and log are one another's, and which of them is the wrong one is not known here. */
+/*
+ * The remedy if store and log do not belong together; which of them is the wrong one is unknown
+ * here.
+ */
 #define REMEDY                                                                                                        \
     "put the folders `rocks' and `log' of one data directory back, as they were at one time, or start with a backup " \
     "(docs/operating.md, \"Backup\")"
@@ -56,7 +62,7 @@ static bool take_lineage(struct slice *record, struct cmdlog_lineage *ret_lineag
     return true;
 }
 
-/* Takes a record apart. Returns: 0; TL_ERR_VERSION, TL_ERR_CORRUPT. */
+/* Parses a record. Returns: 0; TL_ERR_VERSION; TL_ERR_CORRUPT. */
 static int read_record(struct slice record, cmdlog_position *ret_position, struct cmdlog_lineage *ret_lineage,
                        struct slice *ret_core)
 {
@@ -112,7 +118,7 @@ static int begin(struct store *store, const struct core_limits *limits, struct c
         r = recover_read_record(store, buf_as_slice(&record), limits, ret_core, recovered, ret_reason);
     else if (r == STORE_NOT_FOUND)
         r = core_open(store, limits, ret_core);
-    if (r == 0 && core_chain(*ret_core) == 0) /* the store is new, or of a version that had none */
+    if (r == 0 && core_chain(*ret_core) == 0) /* new store, or of a version without a chain */
         core_begin_chain(*ret_core, CHAIN_BEGIN);
     if (r == 0 && (r = core_begin_saving(*ret_core)) < 0)
         core_close(*ret_core);
@@ -134,13 +140,14 @@ static void free_completed(struct effects *effects)
     while (!list_empty(&effects->completed)) {
         struct command *command = list_entry(effects->completed.next, struct command, link);
         list_remove(&command->link);
-        if (command->type == COMMAND_TXN_LOCK) /* who waits for it would have it; and the transaction copied it to write on */
+        /* Its reference belongs to the client, which is gone; the transaction writes to a copy. */
+        if (command->type == COMMAND_TXN_LOCK)
             core_overlay_unref(command->txn_lock.overlay);
         command_free(command);
     }
 }
 
-/* Takes an entry apart. Returns: 0; TL_ERR_VERSION, TL_ERR_CORRUPT. */
+/* Decodes an entry. Returns: 0; TL_ERR_VERSION; TL_ERR_CORRUPT. */
 static int read_entry(const struct cmdlog_entry *entry, struct command_group_header *ret_head, struct list *commands,
                       char **ret_reason)
 {
@@ -150,21 +157,24 @@ static int read_entry(const struct cmdlog_entry *entry, struct command_group_hea
     return r < 0 ? refuse(r, ret_reason, SLICE_LIT("the log has an entry that is none")) : 0;
 }
 
-/* A mark says what the state was as it was made: an entry of its own, so that nothing comes between (README.md, "The watched chain"). */
-static bool is_as_it_was(const struct core *core, const struct list *commands)
+/*
+ * Returns: whether the chain in a MARK, if this is one, equals the core's. A MARK is alone in its
+ *          entry (README.md, "The hash chain").
+ */
+static bool chain_matches(const struct core *core, const struct list *commands)
 {
     const struct command *first = list_entry(commands->next, struct command, link);
     return list_empty(commands) || first->type != COMMAND_MARK || first->mark.chain == 0 || first->mark.chain == core_chain(core);
 }
 
-/* An entry that is held back until it is known what follows it. */
+/* An entry that is held back until the next one shows whether to apply it. */
 struct held {
     struct buf bytes;
-    cmdlog_position position; /* 0: there is none */
+    cmdlog_position position; /* none */
 };
 
 struct replay {
-    struct core *core; /* NULL: entries are only looked at */
+    struct core *core; /* entries are decoded, not applied */
     struct at_work *at_work;
     struct recovered *recovered;
     struct effects effects;
@@ -189,7 +199,7 @@ static int replay_entry(struct replay *replay, const struct cmdlog_entry *entry)
     struct command_group_header head;
     int r = read_entry(entry, &head, &commands, replay->ret_reason);
     if (r == 0 && core != NULL) {
-        if (recovered->differs == 0 && !is_as_it_was(core, &commands))
+        if (recovered->differs == 0 && !chain_matches(core, &commands))
             recovered->differs = entry->position;
         at_work_begin_entry(replay->at_work, entry->position, head.ts, entry->bytes.len);
         r = command_group_apply(core, &head, &commands, &replay->effects);
@@ -201,24 +211,24 @@ static int replay_entry(struct replay *replay, const struct cmdlog_entry *entry)
     return r;
 }
 
-enum recover_says recover_read_says(struct slice bytes, cmdlog_position *ret_skipped)
+enum recover_annotation recover_read_annotation(struct slice bytes, cmdlog_position *ret_skipped)
 {
-    enum { SAYS_BYTES_MAX = 4096 };
+    enum { ANNOTATION_BYTES_MAX = 4096 };
     struct list commands = LIST_INIT(commands);
     struct command_group_header head;
-    enum recover_says says = RECOVER_SAYS_NOTHING;
-    if (bytes.len > SAYS_BYTES_MAX || command_group_decode(bytes, &head, &commands) != 0)
-        return says;
+    enum recover_annotation annotation = RECOVER_NO_ANNOTATION;
+    if (bytes.len > ANNOTATION_BYTES_MAX || command_group_decode(bytes, &head, &commands) != 0)
+        return annotation;
     if (!list_empty(&commands) && commands.next == commands.prev) {
         const struct command *command = list_entry(commands.next, struct command, link);
         if (command->type == COMMAND_TRIED)
-            says = RECOVER_SAYS_TRIED;
+            annotation = RECOVER_TRIED;
         else if (command->type == COMMAND_SKIP)
-            says = RECOVER_SAYS_SKIP;
-        *ret_skipped = says == RECOVER_SAYS_SKIP ? command->skip.position : 0;
+            annotation = RECOVER_SKIP;
+        *ret_skipped = annotation == RECOVER_SKIP ? command->skip.position : 0;
     }
     free_commands(&commands);
-    return says;
+    return annotation;
 }
 
 static int apply_held(struct replay *replay)
@@ -230,7 +240,7 @@ static int apply_held(struct replay *replay)
     return r;
 }
 
-/* The entry before it is not applied. */
+/* Applies a SKIP: drops the held entry, which it names. */
 static int replay_skip(struct replay *replay, const struct cmdlog_entry *entry, cmdlog_position skipped)
 {
     if (skipped == 0 || replay->held.position != skipped)
@@ -241,15 +251,18 @@ static int replay_skip(struct replay *replay, const struct cmdlog_entry *entry, 
     return replay_entry(replay, entry);
 }
 
-/* What says something of its predecessor goes before that, or in place of it (README.md, "What ends the process", "Poison entries"). */
+/*
+ * Replays an entry. TRIED is applied before its predecessor, SKIP instead of it (README.md, "Poison
+ * entries").
+ */
 static int replay_next(struct replay *replay, const struct cmdlog_entry *entry)
 {
     struct held *held = &replay->held;
     cmdlog_position skipped;
-    enum recover_says says = recover_read_says(entry->bytes, &skipped);
-    if (says == RECOVER_SAYS_TRIED)
+    enum recover_annotation annotation = recover_read_annotation(entry->bytes, &skipped);
+    if (annotation == RECOVER_TRIED)
         return replay_entry(replay, entry);
-    if (says == RECOVER_SAYS_SKIP)
+    if (annotation == RECOVER_SKIP)
         return replay_skip(replay, entry, skipped);
     int r = apply_held(replay);
     buf_clear(&held->bytes);
@@ -258,7 +271,7 @@ static int replay_next(struct replay *replay, const struct cmdlog_entry *entry)
     return r;
 }
 
-/* All behind the checkpoint of `recovered`, whose other fields it sets. */
+/* Replays all entries after recovered->checkpoint, and sets the other fields of `recovered`. */
 static int replay(struct replay *replay, struct cmdlog *log)
 {
     struct recovered *recovered = replay->recovered;
@@ -286,7 +299,7 @@ static int replay(struct replay *replay, struct cmdlog *log)
     return r < 0 ? tl_trace(r) : 0;
 }
 
-/* Whether the log is the one whose entries have made the store. */
+/* Checks that the store was made from this log's entries. */
 static int check_lineage(struct cmdlog *log, const struct recovered *store, char **ret_reason)
 {
     struct cmdlog_lineage lineage;
@@ -320,8 +333,8 @@ int recover_check_log(struct cmdlog *log, const struct recovered *store, cmdlog_
     return r;
 }
 
-/* Nobody waits for an answer, so that a core which cannot be used can be closed. */
-static void give_up(struct core *core)
+/* Closes a core that cannot be used; its waiting commands have no client. */
+static void discard_core(struct core *core)
 {
     struct effects effects;
     effects_init(&effects);
@@ -366,7 +379,7 @@ int recover_core(struct store *store, struct cmdlog *log, const struct core_limi
                                     .ret_reason = ret_reason},
                    log);
     if (r < 0) {
-        give_up(core);
+        discard_core(core);
         return tl_trace(r);
     }
     at_work_forget_entry(at_work);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the journal makes of the machine's two clocks (README.md, "Time"): the clock of commands, the timestamps that may be
- * given, and where an hour ago was. Plain arithmetic over readings that the caller brings; nothing here is locked.
+ * What the journal derives from the machine's two clocks (README.md, "Time"): the command clock,
+ * timestamps, and the timestamp at an earlier time. Pure arithmetic over readings that the caller
+ * supplies; not thread-safe.
  *
- * `wall` is base/clock.h's clock_wall_us(), `boot` its clock_boot_us().
+ * `wall` is clock_wall_us(), `boot` is clock_boot_us() (base/clock.h), both in microseconds.
  */
 #ifndef TL_JOURNAL_TIMES_H
 #define TL_JOURNAL_TIMES_H
@@ -16,108 +17,128 @@
 
 /* --- Durations ---------------------------------------------------------------------------------------------------- */
 
-/* A server that works reads its clock at least so often while anything can run out, ... */
-#define PACE_BEAT_US (250 * TL_MS)
-/* ... so what is more than this between two readings is time in which it did not work. */
-#define PACE_GAP_US (2 * PACE_BEAT_US)
+/*
+ * The longest time between two readings of the clock in a running server, while anything can
+ * expire.
+ */
+#define RUN_CLOCK_POLL_US (250 * TL_MS)
+/* A longer time between two readings is a stall; the excess is not counted. */
+#define RUN_CLOCK_STALL_US (2 * RUN_CLOCK_POLL_US)
 
 /*
- * The clock of commands: microseconds in which the server worked. It goes with `boot`, but no further than PACE_GAP_US from one
- * reading to the next: leases and waits are not counted down while nobody could have been heard.
+ * The command clock of a single host: microseconds in which the server ran. It follows `boot`, but
+ * advances by at most RUN_CLOCK_STALL_US from one reading to the next. Leases and waits are not
+ * counted down while the server could receive nothing.
  */
-struct pace {
+struct run_clock {
     uint64_t last_boot;
-    uint64_t lost; /* of `boot`, in gaps */
+    uint64_t stalled_us; /* excluded so far */
 };
 
-void pace_init(struct pace *pace, uint64_t boot);
-/* Returns: the clock now. A `boot` before the last one counts as the last. */
-uint64_t pace_read(struct pace *pace, uint64_t boot);
+void run_clock_init(struct run_clock *run_clock, uint64_t boot);
+/* Returns: the command clock. A `boot` below the last one counts as the last. */
+uint64_t run_clock_read(struct run_clock *run_clock, uint64_t boot);
 
-/* --- Durations in a cluster ---------------------------------------------------------------------------------------- */
+/* --- Durations in a cluster --------------------------------------------------------------------------------------- */
 
-/* Time in which nothing was ordered counts up to so much. */
-#define COMMON_GAP_US (2 * TL_SECOND)
+/* The longest time without an entry that is counted. */
+#define CLUSTER_CLOCK_STALL_US (2 * TL_SECOND)
 
 /*
- * The clock of commands that all hosts share: each goes on by its own `boot` from the furthest that it has seen in the order, and no more than
- * COMMON_GAP_US beyond the newest.
+ * The command clock that all hosts of a cluster share. Each host continues by its own `boot` from
+ * the highest value in an applied entry, at most CLUSTER_CLOCK_STALL_US beyond it.
  */
-struct common {
-    uint64_t clock;  /* the highest in the order */
-    uint64_t origin; /* of the clock, by `boot`: clock = boot - origin, modulo 2^64 */
+struct cluster_clock {
+    uint64_t clock;  /* the highest value in an applied entry */
+    uint64_t origin; /* clock = boot - origin, modulo 2^64 */
 };
 
-void common_init(struct common *common, uint64_t boot, uint64_t clock);
-/* Returns: the clock now. */
-uint64_t common_read(struct common *common, uint64_t boot);
-/* An entry with this clock came just now. */
-void common_note(struct common *common, uint64_t boot, uint64_t clock);
+void cluster_clock_init(struct cluster_clock *cluster_clock, uint64_t boot, uint64_t clock);
+/* Returns: the command clock. */
+uint64_t cluster_clock_read(struct cluster_clock *cluster_clock, uint64_t boot);
+/* Records the clock of an entry that was just applied. */
+void cluster_clock_observe(struct cluster_clock *cluster_clock, uint64_t boot, uint64_t clock);
 
 /* --- Steps of the wall clock -------------------------------------------------------------------------------------- */
 
-/* Steps of less are no matter: it is how the clock is kept right. */
-#define STEP_US_MIN TL_SECOND
+/* Smaller changes are ordinary corrections of the clock, not steps. */
+#define CLOCK_STEP_US_MIN TL_SECOND
 
-struct steps {
-    bool seen;
-    int64_t ahead; /* wall - boot, when it was looked at last */
-    size_t count;  /* steps so far */
-    int64_t last;  /* the last one, in microseconds; below 0: back */
+struct clock_steps {
+    bool seen;      /* there was a reading */
+    int64_t offset; /* wall - boot at the last reading */
+    size_t count;   /* number of steps */
+    int64_t last;   /* size of the last step; negative: backward */
 };
 
-/* Looks at a pair of readings taken together. Returns: whether the wall clock has been set since the last. */
-bool steps_look(struct steps *steps, uint64_t wall, uint64_t boot);
+/*
+ * Records two readings taken together. Returns: whether the wall clock was stepped since the last
+ * ones.
+ */
+bool clock_steps_observe(struct clock_steps *steps, uint64_t wall, uint64_t boot);
 
 /* --- Timestamps --------------------------------------------------------------------------------------------------- */
 
 /*
- * The present, for timestamps: the wall clock, but while that is behind what was given already, half as fast as time passes,
- * until it has caught up. So timestamps neither sink nor stand still, however far back the clock was set.
+ * The clock of timestamps: the wall clock, but never below a timestamp already issued. While the
+ * wall clock is below that, it slews: it advances at half speed until the wall clock has caught up.
  */
-struct present {
-    bool slow;
-    tl_ts from;
-    uint64_t from_boot;
+struct ts_clock {
+    bool slewing;
+    tl_ts from;         /* the timestamp at which slewing began */
+    uint64_t from_boot; /* `boot` at that time */
 };
 
-/* Returns: the present, which may be at or below `last`, the newest timestamp given. */
-tl_ts present_read(struct present *present, uint64_t wall, uint64_t boot, tl_ts last);
+/*
+ * Returns: the time for the next timestamp. It may be at or below `last`, the newest timestamp
+ *          issued.
+ */
+tl_ts ts_clock_read(struct ts_clock *ts_clock, uint64_t wall, uint64_t boot, tl_ts last);
 
-/* --- The past ----------------------------------------------------------------------------------------------------- */
+/* --- Timestamp history -------------------------------------------------------------------------------------------- */
 
-enum { PAST_POINTS = 512 };
+enum { TS_HISTORY_POINTS = 512 };
 
-/* What past functions take for `boot`, so that there is room before the start of the machine. */
-#define PAST_ORIGIN ((uint64_t)1 << 60)
+/*
+ * Added to `boot` by callers of ts_history functions, so that times before the start of the machine
+ * are positive.
+ */
+#define TS_HISTORY_ORIGIN ((uint64_t)1 << 60)
 
-struct past_point {
+struct ts_history_point {
     uint64_t boot;
     tl_ts ts;
 };
 
-/* Which timestamp was the newest at a moment, though the wall clock may have been set since. */
-struct past {
-    struct past_point points[PAST_POINTS]; /* oldest first */
+/*
+ * Maps elapsed time to timestamps: the newest timestamp at an earlier `boot`, even if the wall
+ * clock was set since.
+ */
+struct ts_history {
+    struct ts_history_point points[TS_HISTORY_POINTS]; /* oldest first */
     size_t count;
-    uint64_t spacing; /* between points, at least */
+    uint64_t spacing; /* minimum distance between points */
 };
 
 /*
- * The server begins, and the newest timestamp is `ts`; `span` is how far back anybody will ask. What was before is taken to have passed as
- * its timestamps say.
+ * Begins a history at timestamp `ts`. `span`: how far back it will be queried. Earlier timestamps
+ * are assumed to have followed elapsed time.
  */
-void past_init(struct past *past, uint64_t span, uint64_t boot, tl_ts ts);
-/* At `boot` the newest timestamp was `ts`. Neither sinks. */
-void past_note(struct past *past, uint64_t boot, tl_ts ts);
-/* Appends what is worth keeping of it: where timestamps did not go as time did. */
-void past_save(const struct past *past, uint64_t boot, struct buf *buf);
+void ts_history_init(struct ts_history *history, uint64_t span, uint64_t boot, tl_ts ts);
 /*
- * The server begins again, as past_init(), with what was saved in its life before; the time in between does not count.
- * Returns: false when those bytes are not sound: they count for nothing.
+ * Records that `ts` was the newest timestamp at `boot`. Requires: neither is below the previous
+ * one.
  */
-bool past_load(struct past *past, uint64_t span, uint64_t boot, tl_ts ts, struct slice saved);
-/* Returns: the newest timestamp `us` before `boot`, or an earlier one. */
-tl_ts past_before(const struct past *past, uint64_t boot, uint64_t us);
+void ts_history_record(struct ts_history *history, uint64_t boot, tl_ts ts);
+/* Appends the points between which timestamps did not follow elapsed time. */
+void ts_history_save(const struct ts_history *history, uint64_t boot, struct buf *buf);
+/*
+ * Begins a history as ts_history_init(), with the points saved by an earlier run. The time between
+ * the runs counts as zero.
+ * Returns: false: the bytes are invalid and ignored.
+ */
+bool ts_history_load(struct ts_history *history, uint64_t span, uint64_t boot, tl_ts ts, struct slice saved);
+/* Returns: the newest timestamp at `us` before `boot`, or an earlier timestamp. */
+tl_ts ts_history_at(const struct ts_history *history, uint64_t boot, uint64_t us);
 
 #endif

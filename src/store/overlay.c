@@ -2,9 +2,9 @@
 /*
  * A transaction's writes, ordered by space and key, with savepoints; see view.h.
  *
- * One ordered map a space. What a map holds for a key is a tag byte and then the value, so that a deletion
- * differs from an empty value. From the first savepoint on, each change leaves what it replaced in an undo
- * log; a savepoint is a length of that log.
+ * One ordered map per space. A map's value is a tag byte and the value, to distinguish a deletion
+ * from an empty value. After the first savepoint each change pushes the replaced value to an undo
+ * list; a savepoint is a length of that list.
  */
 #include "base/alloc.h"
 #include "base/budget.h"
@@ -14,27 +14,27 @@
 
 #include <stdatomic.h>
 
-enum { TAGGED_KEPT_MAX = 64 * 1024 }; /* of the scratch, from one change to the next */
+enum { TAGGED_KEPT_MAX = 64 * 1024 }; /* a larger scratch buffer is freed after a change */
 
 enum { TAG_DELETED = 'd', TAG_PUT = 'p' };
 
-/* One change: the key, and its tagged value before, data NULL where there was none. */
+/* An undo record: the key and its previous tagged value; data NULL: there was none. */
 struct undo {
     enum store_space space;
-    struct slice key; /* in its entry, which nothing but going back over this very change can take away */
+    struct slice key; /* points into the map entry, which only undoing this change can remove */
     struct slice before;
 };
 
 struct overlay {
     struct omap spaces[SPACE_COUNT];
-    size_t bytes[SPACE_COUNT]; /* of keys and values, tags not counted */
-    size_t told;               /* of overlay_memory_bytes(), in the budget's tally */
-    bool marked;               /* there is a savepoint: changes are logged */
+    size_t bytes[SPACE_COUNT]; /* of keys and values without tags */
+    size_t tallied;            /* value of overlay_memory_bytes() last reported to the budget */
+    bool has_savepoint;        /* changes are pushed to `undo` */
     struct undo *undo;
     size_t undo_count;
     size_t undo_capacity;
     struct buf tagged;     /* scratch */
-    atomic_uint more_refs; /* beside the first */
+    atomic_uint more_refs; /* references besides the owner's */
 };
 
 struct overlay *overlay_new(void)
@@ -55,18 +55,18 @@ void overlay_release_savepoints(struct overlay *overlay)
 {
     while (overlay->undo_count > 0)
         undo_free(&overlay->undo[--overlay->undo_count]);
-    overlay->marked = false;
+    overlay->has_savepoint = false;
 }
 
-/* Now and then is often enough, and costs less than always. */
-static void tell(struct overlay *overlay)
+/* Updates the budget's tally, at coarse steps only, which is cheaper. */
+static void update_tally(struct overlay *overlay)
 {
     size_t held = overlay_memory_bytes(overlay);
-    size_t apart = held > overlay->told ? held - overlay->told : overlay->told - held;
+    size_t apart = held > overlay->tallied ? held - overlay->tallied : overlay->tallied - held;
     if (apart < BUDGET_CHUNK && held != 0)
         return;
-    budget_tally(BUDGET_TRANSACTIONS, (ptrdiff_t)held - (ptrdiff_t)overlay->told);
-    overlay->told = held;
+    budget_tally(BUDGET_TRANSACTIONS, (ptrdiff_t)held - (ptrdiff_t)overlay->tallied);
+    overlay->tallied = held;
 }
 
 void overlay_clear(struct overlay *overlay)
@@ -75,7 +75,7 @@ void overlay_clear(struct overlay *overlay)
         omap_clear(&overlay->spaces[space]);
     memset(overlay->bytes, 0, sizeof overlay->bytes);
     overlay_release_savepoints(overlay);
-    tell(overlay);
+    update_tally(overlay);
 }
 
 struct overlay *overlay_ref(struct overlay *overlay)
@@ -97,7 +97,7 @@ struct overlay *overlay_copy(const struct overlay *overlay)
              entry = omap_next(entry))
             omap_put(&copy->spaces[space], omap_key(entry), omap_value(entry));
     memcpy(copy->bytes, overlay->bytes, sizeof copy->bytes);
-    tell(copy);
+    update_tally(copy);
     return copy;
 }
 
@@ -125,20 +125,20 @@ static void undo_push(struct overlay *overlay, enum store_space space, struct sl
     overlay->undo[overlay->undo_count++] = (struct undo){space, key, before};
 }
 
-/* What an entry counts for in `bytes`. */
+/* Returns: the bytes that an entry counts in `bytes`. */
 static size_t entry_bytes(const struct omap_entry *entry)
 {
     return entry == NULL ? 0 : omap_key(entry).len + omap_value(entry).len - 1;
 }
 
-/* Sets a key whose entry so far is `before` (NULL: none). */
+/* Sets a key whose current entry is `before` (NULL: none). */
 static struct omap_entry *set_tagged(struct overlay *overlay, enum store_space space, struct slice key,
                                      const struct omap_entry *before, struct slice tagged)
 {
     overlay->bytes[space] -= entry_bytes(before);
     struct omap_entry *entry = omap_put(&overlay->spaces[space], key, tagged);
     overlay->bytes[space] += entry_bytes(entry);
-    tell(overlay);
+    update_tally(overlay);
     return entry;
 }
 
@@ -146,14 +146,14 @@ static void change(struct overlay *overlay, enum store_space space, struct slice
 {
     REQUIRE(space >= 0 && space < SPACE_COUNT);
     const struct omap_entry *before = omap_get(&overlay->spaces[space], key);
-    struct slice kept = overlay->marked && before != NULL ? slice_dup(omap_value(before)) : SLICE_NONE;
+    struct slice kept = overlay->has_savepoint && before != NULL ? slice_dup(omap_value(before)) : SLICE_NONE;
     buf_clear(&overlay->tagged);
     buf_byte(&overlay->tagged, tag);
     buf_slice(&overlay->tagged, value);
     const struct omap_entry *entry = set_tagged(overlay, space, key, before, buf_as_slice(&overlay->tagged));
     if (overlay->tagged.capacity > TAGGED_KEPT_MAX)
         buf_deinit(&overlay->tagged);
-    if (overlay->marked)
+    if (overlay->has_savepoint)
         undo_push(overlay, space, omap_key(entry), kept);
 }
 
@@ -244,14 +244,14 @@ void overlay_apply(const struct overlay *overlay, struct store_batch *batch)
 
 size_t overlay_savepoint(struct overlay *overlay)
 {
-    overlay->marked = true;
+    overlay->has_savepoint = true;
     return overlay->undo_count;
 }
 
-void overlay_rollback_to(struct overlay *overlay, size_t mark)
+void overlay_rollback_to(struct overlay *overlay, size_t savepoint)
 {
-    REQUIRE(overlay->marked && mark <= overlay->undo_count);
-    while (overlay->undo_count > mark) {
+    REQUIRE(overlay->has_savepoint && savepoint <= overlay->undo_count);
+    while (overlay->undo_count > savepoint) {
         struct undo *undo = &overlay->undo[--overlay->undo_count];
         struct omap *map = &overlay->spaces[undo->space];
         const struct omap_entry *entry = omap_get(map, undo->key);

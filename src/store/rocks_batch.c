@@ -2,10 +2,10 @@
 /*
  * Batches of the store on RocksDB.
  *
- * A batch gathers its changes and hands them to RocksDB in order of space and key: neighbours in a batch
- * are then neighbours in the memtable, whose inner nodes are still in the processor's cache. For a bulk of
- * 5,000 keys that takes a write from 2.2 us a key to 1.3. Of several changes of one key only the last is
- * kept; at one timestamp they are one version (invariant 1).
+ * A batch collects changes and passes them to RocksDB in order of space and key: neighbours in the
+ * batch are then neighbours in the memtable, whose inner nodes are still in the processor's cache.
+ * For a bulk of 5,000 keys that reduces a write from 2.2 to 1.3 us per key. Of several changes of
+ * one key only the last is written; at one timestamp they are one version (invariant 1).
  */
 #include "base/alloc.h"
 #include "base/buf.h"
@@ -15,26 +15,29 @@
 #include <stdlib.h>
 
 enum {
-    KEPT_BYTES_MAX = 4 << 20, /* memory that a batch keeps when it is cleared */
-    MOVES_MIN = 256,          /* of changes out of order that are put in their place one by one */
-    MOVES_PART = 8,           /* and one for so many changes of a large batch */
-    HEAD_BYTES_MAX = 32,      /* what RocksDB's batch has of a change beside key and value */
+    RETAINED_BYTES_MAX = 4 << 20,   /* larger buffers are freed when a batch is cleared */
+    MOVES_MIN = 256,                /* moves of an insertion sort before it falls back to qsort(), */
+    MOVES_FRACTION = 8,             /* plus one for each so many changes */
+    CHANGE_OVERHEAD_BYTES_MAX = 32, /* RocksDB's overhead of a change besides key and value */
 };
 
 struct change {
     enum store_space space;
     bool deletes;
-    uint32_t number; /* place in the order of the calls */
+    uint32_t number; /* position in the order of calls */
     struct slice key;
     struct slice value;
 };
 
-/* While a batch is gathered `bytes` may move, so keys and values are then offsets into it. */
-struct change_place {
+/*
+ * A change not yet sorted. `bytes` may move while changes are added, so keys and values are offsets
+ * into it.
+ */
+struct pending_change {
     enum store_space space;
     bool deletes;
-    size_t offset;    /* of the key */
-    const char *kept; /* the value, which its owner keeps; NULL: it follows the key */
+    size_t offset;        /* of the key */
+    const char *borrowed; /* a value that was not copied; NULL: it follows the key in `bytes` */
     size_t key_len;
     size_t value_len;
 };
@@ -42,13 +45,13 @@ struct change_place {
 struct rocks_batch {
     struct store_batch base;
     struct buf bytes;
-    struct change_place *places;
+    struct pending_change *pending;
     size_t count;
     size_t capacity;
-    struct change *sorted; /* scratch, room for `capacity` */
-    struct buf ranges;     /* that are deleted: space, lengths and bytes of both bounds, one behind the other */
+    struct change *sorted; /* scratch of `capacity` elements */
+    struct buf ranges;     /* deleted ranges: space, then length and bytes of both bounds */
     rocksdb_writebatch_t *batch;
-    bool large; /* `batch` was made for more than KEPT_BYTES_MAX */
+    bool large; /* `batch` was made for more than RETAINED_BYTES_MAX */
 };
 
 struct store_batch *rocks__batch_new(struct store *store)
@@ -67,7 +70,7 @@ void rocks__batch_free(struct store_batch *base)
     rocksdb_writebatch_destroy(batch->batch);
     buf_deinit(&batch->bytes);
     buf_deinit(&batch->ranges);
-    mem_free(batch->places);
+    mem_free(batch->pending);
     mem_free(batch->sorted);
     mem_free(batch);
 }
@@ -77,14 +80,14 @@ void rocks__batch_clear(struct store_batch *base)
     struct rocks_batch *batch = (struct rocks_batch *)base;
     batch->count = 0;
     buf_clear(&batch->ranges);
-    if (batch->bytes.capacity <= KEPT_BYTES_MAX && !batch->large) {
+    if (batch->bytes.capacity <= RETAINED_BYTES_MAX && !batch->large) {
         buf_clear(&batch->bytes);
         return;
     }
     buf_deinit(&batch->bytes);
-    mem_free(batch->places);
+    mem_free(batch->pending);
     mem_free(batch->sorted);
-    batch->places = NULL;
+    batch->pending = NULL;
     batch->sorted = NULL;
     batch->capacity = 0;
     batch->large = false;
@@ -92,17 +95,17 @@ void rocks__batch_clear(struct store_batch *base)
     batch->batch = rocksdb_writebatch_create();
 }
 
-/* Appends a change, its value not yet copied. */
-static void gather(struct rocks_batch *batch, const struct change_place *place, struct slice key)
+/* Appends a change with its key. The caller appends the value. */
+static void append_change(struct rocks_batch *batch, const struct pending_change *change, struct slice key)
 {
     if (batch->count == batch->capacity) {
         batch->capacity = batch->capacity ? batch->capacity * 2 : 32;
-        batch->places = mem_realloc(batch->places, batch->capacity * sizeof *batch->places);
+        batch->pending = mem_realloc(batch->pending, batch->capacity * sizeof *batch->pending);
         batch->sorted = mem_realloc(batch->sorted, batch->capacity * sizeof *batch->sorted);
     }
-    batch->places[batch->count] = *place;
-    batch->places[batch->count].offset = batch->bytes.len;
-    batch->places[batch->count].key_len = key.len;
+    batch->pending[batch->count] = *change;
+    batch->pending[batch->count].offset = batch->bytes.len;
+    batch->pending[batch->count].key_len = key.len;
     batch->count++;
     buf_slice(&batch->bytes, key);
 }
@@ -110,19 +113,19 @@ static void gather(struct rocks_batch *batch, const struct change_place *place, 
 void rocks__batch_put(struct store_batch *base, enum store_space space, struct slice key, struct slice value)
 {
     struct rocks_batch *batch = (struct rocks_batch *)base;
-    gather(batch, &(struct change_place){.space = space, .value_len = value.len}, key);
+    append_change(batch, &(struct pending_change){.space = space, .value_len = value.len}, key);
     buf_slice(&batch->bytes, value);
 }
 
-void rocks__batch_put_kept(struct store_batch *base, enum store_space space, struct slice key, struct slice value)
+void rocks__batch_put_nocopy(struct store_batch *base, enum store_space space, struct slice key, struct slice value)
 {
-    gather((struct rocks_batch *)base,
-           &(struct change_place){.space = space, .kept = value.data, .value_len = value.len}, key);
+    append_change((struct rocks_batch *)base,
+           &(struct pending_change){.space = space, .borrowed = value.data, .value_len = value.len}, key);
 }
 
 void rocks__batch_delete(struct store_batch *base, enum store_space space, struct slice key)
 {
-    gather((struct rocks_batch *)base, &(struct change_place){.space = space, .deletes = true}, key);
+    append_change((struct rocks_batch *)base, &(struct pending_change){.space = space, .deletes = true}, key);
 }
 
 void rocks__batch_delete_range(struct store_batch *base, enum store_space space, struct slice lower, struct slice upper)
@@ -141,8 +144,8 @@ static bool take_bound(struct slice *ranges, struct slice *ret_bound)
     return slice_take_varint(ranges, &len) && slice_take(ranges, (size_t)len, ret_bound);
 }
 
-/* Ranges come first: they are of what earlier batches have put. */
-static void hand_over_ranges(struct rocks_batch *batch)
+/* Writes the range deletions first: they apply to keys that earlier batches have put. */
+static void emit_ranges(struct rocks_batch *batch)
 {
     struct slice ranges = buf_as_slice(&batch->ranges), space, lower, upper;
     while (slice_take(&ranges, 1, &space)) {
@@ -167,7 +170,9 @@ static int compare_changes(const void *a_, const void *b_)
     return order != 0 ? order : (a->number > b->number) - (a->number < b->number);
 }
 
-/* Puts a change behind a sorted run in its place. Returns: how many of the run had to make room. */
+/*
+ * Inserts the change at `at` into the sorted run before it. Returns: the number of changes moved.
+ */
 static size_t insert_change(struct change *changes, size_t at)
 {
     struct change change = changes[at];
@@ -179,12 +184,13 @@ static size_t insert_change(struct change *changes, size_t at)
 }
 
 /*
- * Sorts what is nearly in order, as the changes of a transaction are, which come in the order of its overlay: the rest is
- * done one by one, as long as that is little. Returns: false when it is not.
+ * Sorts nearly sorted changes by insertion, as long as few are out of order. A transaction's
+ * changes come in the order of its overlay. Returns: false: too many moves; the array is a
+ * permutation, not sorted.
  */
 static bool sort_nearly(struct change *changes, size_t count)
 {
-    size_t moves = 0, most = MOVES_MIN + count / MOVES_PART;
+    size_t moves = 0, most = MOVES_MIN + count / MOVES_FRACTION;
     for (size_t i = 1; i < count && moves <= most; i++)
         moves += insert_change(changes, i);
     return moves <= most;
@@ -193,17 +199,17 @@ static bool sort_nearly(struct change *changes, size_t count)
 static void sort_changes(struct rocks_batch *batch)
 {
     for (size_t i = 0; i < batch->count; i++) {
-        const struct change_place *place = &batch->places[i];
-        const char *bytes = batch->bytes.data + place->offset;
-        const char *value = place->kept != NULL ? place->kept : bytes + place->key_len;
+        const struct pending_change *change = &batch->pending[i];
+        const char *bytes = batch->bytes.data + change->offset;
+        const char *value = change->borrowed != NULL ? change->borrowed : bytes + change->key_len;
         batch->sorted[i] = (struct change){
-            place->space, place->deletes, (uint32_t)i, {bytes, place->key_len}, {value, place->value_len}};
+            change->space, change->deletes, (uint32_t)i, {bytes, change->key_len}, {value, change->value_len}};
     }
     if (!sort_nearly(batch->sorted, batch->count))
         qsort(batch->sorted, batch->count, sizeof *batch->sorted, compare_changes);
 }
 
-static void hand_over(struct rocks_batch *batch, const struct change *change, const char ts[ROCKS_TS_BYTES])
+static void emit_change(struct rocks_batch *batch, const struct change *change, const char ts[ROCKS_TS_BYTES])
 {
     rocksdb_column_family_handle_t *family = rocks_of(batch->base.store)->families[change->space];
     struct slice key = change->key, value = change->value;
@@ -220,14 +226,15 @@ static void hand_over(struct rocks_batch *batch, const struct change *change, co
 }
 
 /*
- * Makes room for a large batch at once. RocksDB's would grow by doubling: for 43 MB the system had to find, clear and take back
- * three times as much memory, which took longer than filling it. Its C interface has no function for this, but a batch that is
- * made from bytes and then cleared keeps the room.
+ * Reserves memory for a large batch at once. RocksDB's buffer grows by doubling: for 43 MB,
+ * allocating, clearing and freeing three times as much memory took longer than filling it. The C
+ * interface has no reserve function, but a batch made from bytes and then cleared keeps its
+ * capacity.
  */
 static void reserve(struct rocks_batch *batch)
 {
-    size_t bytes = batch->base.bytes + batch->count * HEAD_BYTES_MAX;
-    if (bytes <= KEPT_BYTES_MAX)
+    size_t bytes = batch->base.bytes + batch->count * CHANGE_OVERHEAD_BYTES_MAX;
+    if (bytes <= RETAINED_BYTES_MAX)
         return;
     tl_cleanup(mem_freep) char *zeros = mem_zalloc(bytes);
     rocksdb_writebatch_destroy(batch->batch);
@@ -243,9 +250,9 @@ rocksdb_writebatch_t *rocks__batch_sorted(struct store_batch *base)
     sort_changes(batch);
     reserve(batch);
     rocksdb_writebatch_clear(batch->batch);
-    hand_over_ranges(batch);
+    emit_ranges(batch);
     for (size_t i = 0; i < batch->count; i++)
         if (i + 1 == batch->count || !same_key(&batch->sorted[i], &batch->sorted[i + 1]))
-            hand_over(batch, &batch->sorted[i], ts);
+            emit_change(batch, &batch->sorted[i], ts);
     return batch->batch;
 }

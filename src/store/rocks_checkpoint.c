@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checkpoints; README.md has what they promise.
+ * Checkpoints; see README.md.
  *
- * RocksDB's C interface cannot flush all families at once, but RocksDB itself does: before a write, when the table in memory of any
- * family is full. So the record goes to a family of its own, whose table is full with it, and the next write, one of nothing, turns all
- * families over to new tables, before anything else is written.
+ * RocksDB's C interface cannot flush all column families at one point in time. But RocksDB itself
+ * switches the memtables of all families, before a write, when the memtable of any family is full.
+ * So a checkpoint fills the memtable of a family of its own; the next write, an empty one, switches
+ * all families to new memtables before anything else is written.
  */
 #include "base/alloc.h"
 #include "base/buf.h"
@@ -13,34 +14,38 @@
 #include <stdio.h>
 
 enum {
-    PIECE_BYTES = 1 << 20,                         /* of the record, under one key */
-    FULL_BYTES = 2 * ROCKS_CHECKPOINT_TABLE_BYTES, /* that are written at least */
+    PART_BYTES = 1 << 20, /* size of a part of the record, stored under one key */
+    /* Size of a value that certainly fills the memtable. */
+    FULL_BYTES = 2 * ROCKS_CHECKPOINT_TABLE_BYTES,
     KEY_BYTES = 4
 };
 
-/* The number of the piece. */
-static void piece_key(uint32_t number, char ret_key[KEY_BYTES])
+/* The key of a part: its number, big endian. */
+static void part_key(uint32_t number, char ret_key[KEY_BYTES])
 {
     for (int i = 0; i < KEY_BYTES; i++)
         ret_key[i] = (char)(number >> 8 * (KEY_BYTES - 1 - i));
 }
 
-/* Writes the record piece by piece, so that no batch holds it all; and none of those that a longer one had. */
+/*
+ * Writes the record in parts, so that no batch holds all of it, and deletes the remaining parts of
+ * a longer earlier record.
+ */
 static int write_record(struct rocks_store *rocks, rocksdb_writebatch_t *batch, struct slice record)
 {
     char key[KEY_BYTES], last[KEY_BYTES];
     uint32_t number = 0;
     int r = 0;
     while (r == 0 && record.len > 0) {
-        size_t len = record.len < PIECE_BYTES ? record.len : PIECE_BYTES;
-        piece_key(number++, key);
+        size_t len = record.len < PART_BYTES ? record.len : PART_BYTES;
+        part_key(number++, key);
         rocksdb_writebatch_put_cf(batch, rocks->records, key, KEY_BYTES, record.data, len);
         r = rocks__put(rocks, batch);
         rocksdb_writebatch_clear(batch);
         record = slice_from_offset(record, len);
     }
-    piece_key(number, key);
-    piece_key(UINT32_MAX, last);
+    part_key(number, key);
+    part_key(UINT32_MAX, last);
     rocksdb_writebatch_delete_range_cf(batch, rocks->records, key, KEY_BYTES, last, KEY_BYTES);
     if (r == 0)
         r = rocks__put(rocks, batch);
@@ -50,7 +55,7 @@ static int write_record(struct rocks_store *rocks, rocksdb_writebatch_t *batch, 
 
 static const char length_key[] = "length";
 
-/* Makes the table of the family full. */
+/* Writes the record's length, padded so that it fills the memtable of the family. */
 static int write_length(struct rocks_store *rocks, rocksdb_writebatch_t *batch, uint64_t length)
 {
     char bytes[FULL_BYTES] = {0};
@@ -77,21 +82,23 @@ int rocks__checkpoint(struct store *store, struct slice record)
     if (r == 0)
         r = write_length(rocks, batch, record.len);
     if (r == 0)
-        r = rocks__put(rocks, batch); /* of nothing */
+        r = rocks__put(rocks, batch); /* an empty batch */
     rocksdb_writebatch_destroy(batch);
     if (r < 0)
         return tl_trace(r);
     if (property(rocks, rocks->checkpoints, "rocksdb.num-entries-active-mem-table") != 0) {
-        rocks__say(&rocks->reason, "RocksDB has not begun new tables in memory");
+        rocks__set_reason(&rocks->reason, "RocksDB has not begun new tables in memory");
         return tl_trace(TL_ERR_IO);
     }
-    atomic_store_explicit(&rocks->unsaved_bytes, 0, memory_order_relaxed);
+    atomic_store_explicit(&rocks->uncheckpointed_bytes, 0, memory_order_relaxed);
     atomic_store_explicit(&rocks->begun_ts, atomic_load_explicit(&rocks->newest_ts, memory_order_relaxed),
                           memory_order_relaxed);
     return 0;
 }
 
-/* A flush that failed is told by a write of nothing. One that met a full disk RocksDB tries again, when there is room. */
+/*
+ * A failed flush is detected by an empty write. After a full disk RocksDB repeats the flush itself.
+ */
 int rocks__checkpointed(struct store *store)
 {
     struct rocks_store *rocks = rocks_of(store);
@@ -108,7 +115,7 @@ int rocks__checkpointed(struct store *store)
     return r == 0 || r == TL_ERR_NO_SPACE ? 0 : tl_trace(r);
 }
 
-/* Appends what lies under a key. Returns: 0; STORE_NOT_FOUND; fatal codes. */
+/* Appends the value of a key. Returns: 0; STORE_NOT_FOUND; fatal codes. */
 static int read_key(struct rocks_store *rocks, rocksdb_column_family_handle_t *family, struct slice key,
                     struct buf *bytes)
 {
@@ -144,13 +151,13 @@ int rocks__checkpoint_record(struct store *store, struct buf *ret_record)
     size_t whole = ret_record->len + (size_t)length;
     for (uint32_t number = 0; r == 0 && ret_record->len < whole; number++) {
         char key[KEY_BYTES];
-        piece_key(number, key);
+        part_key(number, key);
         r = read_key(rocks, rocks->records, slice_make(key, KEY_BYTES), ret_record) == 0 ? 0 : tl_trace(TL_ERR_CORRUPT);
     }
     return r == 0 && ret_record->len != whole ? tl_trace(TL_ERR_CORRUPT) : r;
 }
 
-size_t rocks__unsaved_bytes(const struct store *store)
+size_t rocks__uncheckpointed_bytes(const struct store *store)
 {
-    return atomic_load_explicit(&((const struct rocks_store *)store)->unsaved_bytes, memory_order_relaxed);
+    return atomic_load_explicit(&((const struct rocks_store *)store)->uncheckpointed_bytes, memory_order_relaxed);
 }

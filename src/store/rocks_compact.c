@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compaction of all that there is; README.md, "Checkpoints".
+ * Full compaction; README.md, "Checkpoints".
  *
- * RocksDB must not be asked for it: a compaction that is asked for begins with a flush of what is in memory. Its own
- * compactions flush nothing, so they are made to take every file: those of the uppermost level go down as soon as there is one, the others but
- * the last level's are marked to go down, and those that were there when it began are called old, which has them written again where they are.
+ * A manual compaction of RocksDB first flushes the memtables, so it must not be used. Automatic
+ * compactions flush nothing, so they are made to cover every file. Files of level 0 are compacted
+ * as soon as there is one. Files of the other levels except the last are marked for compaction.
+ * Files that existed at the beginning are declared old, so that RocksDB rewrites them in place.
  */
 #include <stdlib.h>
 #include <time.h>
@@ -16,14 +17,14 @@
 #include <stdio.h>
 
 enum {
-    LOOK_US = 100 * 1000,
-    ASK_SECONDS = 1,   /* between two times that it is asked */
-    IDLE_SECONDS = 10, /* after which it is given up, when nothing has moved */
-    TRIGGER_USUAL = 4, /* RocksDB's own: files of the uppermost level */
+    POLL_US = 100 * 1000,
+    REQUEST_SECONDS = 1, /* interval between requests to RocksDB */
+    IDLE_SECONDS = 10,   /* limit of the time without progress */
+    TRIGGER_USUAL = 4,   /* RocksDB's default: number of files in level 0 */
     NUMBER_BYTES = 24,
 };
 
-/* Numbers of files, rising. */
+/* File numbers, ascending. */
 struct files {
     uint64_t *numbers;
     size_t count;
@@ -35,7 +36,7 @@ static int compare_numbers(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* Those of the spaces; the families of checkpoints have no history. */
+/* Returns: the live files of the spaces; the families of checkpoints have no history. */
 static struct files live_files(struct rocks_store *rocks)
 {
     const rocksdb_livefiles_t *live = rocksdb_livefiles(rocks->db);
@@ -52,20 +53,22 @@ static struct files live_files(struct rocks_store *rocks)
     return files;
 }
 
-/* Returns: how many of these are still there; the others are dropped. */
-static size_t keep_live(struct rocks_store *rocks, struct files *files)
+/* Drops the files that do not exist any more. Returns: the number of the rest. */
+static size_t retain_live(struct rocks_store *rocks, struct files *files)
 {
     struct files live = live_files(rocks);
-    size_t kept = 0;
+    size_t live_count = 0;
     for (size_t i = 0; i < files->count; i++)
         if (bsearch(&files->numbers[i], live.numbers, live.count, sizeof *live.numbers, compare_numbers) != NULL)
-            files->numbers[kept++] = files->numbers[i];
+            files->numbers[live_count++] = files->numbers[i];
     mem_free(live.numbers);
-    return files->count = kept;
+    return files->count = live_count;
 }
 
-/* `seconds` 0: none is old. */
-static int call_old(struct rocks_store *rocks, uint64_t seconds, unsigned trigger)
+/*
+ * Declares files older than `seconds` due for compaction (0: none), and sets the level 0 trigger.
+ */
+static int set_compaction_age(struct rocks_store *rocks, uint64_t seconds, unsigned trigger)
 {
     char age[NUMBER_BYTES], files[NUMBER_BYTES];
     const char *const names[] = {"periodic_compaction_seconds", "level0_file_num_compaction_trigger"};
@@ -86,7 +89,10 @@ static bool is_cancelled(struct rocks_store *rocks)
     return atomic_load_explicit(&rocks->compact_cancelled, memory_order_relaxed);
 }
 
-/* RocksDB reckons files' ages in whole seconds of the wall clock, and so do we. */
+/*
+ * Waits until all files of the beginning have been rewritten. RocksDB computes ages in whole
+ * seconds of the wall clock, and so does this function.
+ */
 static int compact_aged(struct rocks_store *rocks)
 {
     struct files left = live_files(rocks);
@@ -95,26 +101,26 @@ static int compact_aged(struct rocks_store *rocks)
     int r = 0;
     while (r == 0 && left.count > 0 && !is_cancelled(rocks)) {
         time_t now = time(NULL);
-        if (now > begun && now - asked >= ASK_SECONDS) {
-            r = call_old(rocks, (uint64_t)(now - begun), 1);
+        if (now > begun && now - asked >= REQUEST_SECONDS) {
+            r = set_compaction_age(rocks, (uint64_t)(now - begun), 1);
             asked = now;
         }
-        usleep(LOOK_US);
-        if (keep_live(rocks, &left) < before || rocks__family_sum(rocks, "rocksdb.num-running-compactions") > 0)
+        usleep(POLL_US);
+        if (retain_live(rocks, &left) < before || rocks__family_sum(rocks, "rocksdb.num-running-compactions") > 0)
             moved = now;
         before = left.count;
         if (now - moved > IDLE_SECONDS)
             break;
     }
     mem_free(left.numbers);
-    int usual = call_old(rocks, 0, TRIGGER_USUAL);
+    int usual = set_compaction_age(rocks, 0, TRIGGER_USUAL);
     return r < 0 ? tl_trace(r) : usual;
 }
 
 int rocks__compact(struct store *store)
 {
     struct rocks_store *rocks = rocks_of(store);
-    int r = rocks__follow_history_low(rocks, 1);
+    int r = rocks__push_history_low(rocks, 1);
     if (r < 0)
         return tl_trace(r);
     return compact_aged(rocks);

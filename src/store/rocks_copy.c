@@ -2,14 +2,16 @@
 /*
  * A copy of the store as of its newest checkpoint; store.h, store_copy().
  *
- * RocksDB's own checkpoints link the tables of the newest version of all families. By our checkpoints versions change for all families at once
- * (rocks_checkpoint.c), so that is one of ours, whichever is the newest then. A flush before would bring to the disk what is none.
+ * RocksDB's checkpoint function links the tables of the current version of all families. That
+ * version changes for all families at once, and only by a checkpoint of this store
+ * (rocks_checkpoint.c). So the copy is the newest checkpoint. A flush before would write a state
+ * between checkpoints.
  */
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "store/rocks_internal.h"
 
-/* That what is in memory is flushed: not at any size of RocksDB's log. */
+/* WAL size from which RocksDB would flush the memtables first: never. */
 #define FLUSH_NEVER UINT64_MAX
 
 static char *link_tables(struct rocks_store *rocks, const char *path)
@@ -33,7 +35,7 @@ int rocks__copy(struct store *store, const char *directory, char **ret_reason)
     int r = 0;
     if (error != NULL) {
         r = rocks__code_of(error);
-        rocks__say(ret_reason, "%s", error);
+        rocks__set_reason(ret_reason, "%s", error);
         rocksdb_free(error);
     }
     buf_deinit(&path);

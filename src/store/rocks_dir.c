@@ -17,10 +17,11 @@
 #include <unistd.h>
 
 /*
- * What lies in a data directory. A version opens all formats up to its own, and makes them its own.
+ * Formats of a data directory. A version opens all formats up to its own and converts them to its
+ * own.
  *   1: fields of directories have entries of their own, and the catalog calls them complete
- *   2: documents are written that have no such entries (mapping/README.md, invariant 8); the rest is as it was
- *   3: RocksDB has no log; what is durable is a log of commands, and the store as of a checkpoint
+ *   2: new documents have no such entries (mapping/README.md, invariant 8); otherwise as 1
+ *   3: RocksDB has no WAL; durable are the command log and the store as of a checkpoint
  */
 enum { FORMAT_BYTES_MAX = 64 };
 
@@ -37,13 +38,13 @@ static char *path_join(const char *directory, const char *name)
 static int fail_errno(char **ret_reason, const char *what, const char *path)
 {
     int error = errno;
-    rocks__say(ret_reason, "cannot %s %s: %s", what, path, strerror(error));
+    rocks__set_reason(ret_reason, "cannot %s %s: %s", what, path, strerror(error));
     return error == ENOSPC ? TL_ERR_NO_SPACE : TL_ERR_IO;
 }
 
 /*
- * Whether a directory holds nothing but what an interrupted creation leaves, and the folder of scripts, which may be laid
- * there before the first start. Returns: 1, 0, or TL_ERR_IO.
+ * Checks that a directory has nothing except the leftovers of an interrupted creation, and a folder
+ * of scripts, which may be put there before the first start. Returns: 1: so; 0; TL_ERR_IO.
  */
 static int is_vacant(const char *path, char **ret_reason)
 {
@@ -63,7 +64,7 @@ static int is_vacant(const char *path, char **ret_reason)
     return vacant;
 }
 
-/* Writes FORMAT under another name first: it is there whole or not at all. */
+/* Writes FORMAT under another name and renames it, so that it is complete or missing. */
 static int create_format(const char *new_path, const char *path, char **ret_reason)
 {
     int fd = open(new_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -100,7 +101,7 @@ int rocks_dir_finish(struct rocks_dir *dir, char **ret_reason)
     return 0;
 }
 
-/* Opens the directory, making it where that is wanted, and locks it. */
+/* Opens and locks the directory; creates it first unless `read_only`. */
 static int lock_directory(struct rocks_dir *dir, bool read_only, char **ret_reason)
 {
     if (!read_only && mkdir(dir->path, 0700) != 0 && errno != EEXIST)
@@ -112,7 +113,7 @@ static int lock_directory(struct rocks_dir *dir, bool read_only, char **ret_reas
         return 0;
     if (errno != EWOULDBLOCK)
         return fail_errno(ret_reason, "lock the data directory", dir->path);
-    rocks__say(ret_reason, "the data directory %s is in use by another process: a server, or a check", dir->path);
+    rocks__set_reason(ret_reason, "the data directory %s is in use by another process: a server, or a check", dir->path);
     return TL_ERR_BUSY;
 }
 
@@ -123,11 +124,11 @@ static int check_format_number(struct slice text, const char *path, uint64_t *re
     bool known = slice_starts_with(text, SLICE_LIT(FORMAT_WORD)) &&
                  slice_to_u64(slice_from_offset(text, strlen(FORMAT_WORD)), &number) && number > 0;
     if (!known) {
-        rocks__say(ret_reason, "%s does not hold a format number", path);
+        rocks__set_reason(ret_reason, "%s does not hold a format number", path);
         return TL_ERR_CORRUPT;
     }
     if (number > ROCKS_FORMAT) {
-        rocks__say(ret_reason, "%s says format %llu, and this program knows formats up to %d: a newer one wrote it",
+        rocks__set_reason(ret_reason, "%s says format %llu, and this program knows formats up to %d: a newer one wrote it",
                    path, (unsigned long long)number, ROCKS_FORMAT);
         return TL_ERR_VERSION;
     }
@@ -135,7 +136,10 @@ static int check_format_number(struct slice text, const char *path, uint64_t *re
     return 0;
 }
 
-/* What a directory without FORMAT seems to be. Elasticsearch keeps its nodes' data in nodes/0, and 8.x in _state and indices. */
+/*
+ * Returns: advice about a directory without FORMAT. Elasticsearch keeps its data in nodes/0, 8.x in
+ *          _state and indices.
+ */
 static const char *guess(const char *path)
 {
     tl_cleanup(mem_freep) char *nodes = path_join(path, "nodes");
@@ -151,7 +155,7 @@ static int missing_format(struct rocks_dir *dir, bool read_only, char **ret_reas
 {
     int r = read_only ? 0 : is_vacant(dir->path, ret_reason);
     if (r == 0) {
-        rocks__say(ret_reason, "%s is not a data directory (it has no file FORMAT): %s", dir->path,
+        rocks__set_reason(ret_reason, "%s is not a data directory (it has no file FORMAT): %s", dir->path,
                    read_only ? "name one that a server has made" : guess(dir->path));
         return TL_ERR_IO;
     }
@@ -159,12 +163,12 @@ static int missing_format(struct rocks_dir *dir, bool read_only, char **ret_reas
     return r < 0 ? tl_trace(r) : 0;
 }
 
-/* Who only reads cannot convert. */
+/* Refuses an older format with `read_only`, since it cannot be converted. */
 static int check_older(const struct rocks_dir *dir, bool read_only, char **ret_reason)
 {
     if (!read_only || dir->format == ROCKS_FORMAT)
         return 0;
-    rocks__say(ret_reason,
+    rocks__set_reason(ret_reason,
                "%s is of format %u, and this program reads format %d: a server that is started on it converts it, once",
                dir->path, dir->format, ROCKS_FORMAT);
     return TL_ERR_VERSION;
@@ -173,7 +177,7 @@ static int check_older(const struct rocks_dir *dir, bool read_only, char **ret_r
 static int read_format(struct rocks_dir *dir, bool read_only, char **ret_reason)
 {
     tl_cleanup(mem_freep) char *path = path_join(dir->path, "FORMAT");
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO has nothing to tell */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* do not block on a FIFO */
     if (fd < 0 && errno == ENOENT)
         return missing_format(dir, read_only, ret_reason);
     if (fd < 0)
@@ -214,7 +218,7 @@ void rocks_dir_close(struct rocks_dir *dir)
     *dir = ROCKS_DIR_NONE;
 }
 
-/* The number and its complement, so that a damaged one is not taken for a number. */
+/* SYNCED holds the number and its complement, which detects damage. */
 uint64_t rocks_dir_synced(const struct rocks_dir *dir)
 {
     uint64_t words[2] = {0};
@@ -234,7 +238,7 @@ uint64_t rocks_dir_free_bytes(const struct rocks_dir *dir)
     return (uint64_t)status.f_bavail * status.f_frsize;
 }
 
-/* Tables; what RocksDB keeps beside them for itself does not grow with the data. */
+/* Returns: whether a file is a table. RocksDB's other files do not grow with the data. */
 static bool holds_data(const char *name)
 {
     const char *end = strrchr(name, '.');

@@ -47,7 +47,7 @@ void rocks__iter_free(struct store_iter *base)
     mem_free(iter);
 }
 
-/* Takes over the position after a move. */
+/* Copies RocksDB's position and status after a move. */
 static void show_position(struct rocks_iter *iter)
 {
     iter->base.valid = rocksdb_iter_valid(iter->iter);

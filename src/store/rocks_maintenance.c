@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Upkeep of the store on RocksDB: the history cut-off, checking, figures. */
+/* Maintenance of the store on RocksDB: history limit, verification, statistics. */
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/check.h"
@@ -10,9 +10,9 @@
 /*
  * History
  *
- * Each change of RocksDB's own cut-off writes and syncs its manifest, once a family. Reads are refused by
- * store.c from the moment ours is raised, so RocksDB need only follow in steps: when a sixteenth of the
- * history, or a minute, has become droppable.
+ * Each change of RocksDB's own history limit writes and syncs its manifest, once per family.
+ * store.c refuses reads from the time its limit is raised. So RocksDB's may follow in steps: when a
+ * sixteenth of the history, or a minute, can be dropped.
  */
 enum { HISTORY_STEPS = 16 };
 
@@ -34,18 +34,22 @@ static int push_history_low(struct rocks_store *rocks, tl_ts low)
     return 0;
 }
 
-int rocks__follow_history_low(struct rocks_store *rocks, tl_ts step_min)
+int rocks__push_history_low(struct rocks_store *rocks, tl_ts step_min)
 {
     int r = 0;
     pthread_mutex_lock(&rocks->history_lock);
     tl_ts low = atomic_load(&rocks->base.history_low);
     tl_ts most = atomic_load_explicit(&rocks->durable_ts, memory_order_relaxed);
     if (low > most)
-        low = most; /* who finds the store as of its checkpoint writes again what came behind */
+        /*
+         * After a crash the batches after the checkpoint are written again, which RocksDB permits
+         * only above its limit.
+         */
+        low = most;
     if (low > rocks->pushed_low && low - rocks->pushed_low >= step_min)
         r = push_history_low(rocks, low);
     pthread_mutex_unlock(&rocks->history_lock);
-    return r == TL_ERR_NO_SPACE ? 0 : r; /* it follows when there is room */
+    return r == TL_ERR_NO_SPACE ? 0 : r; /* a later call repeats it */
 }
 
 int rocks__history_low_raised(struct store *store)
@@ -54,12 +58,12 @@ int rocks__history_low_raised(struct store *store)
     tl_ts newest = atomic_load_explicit(&rocks->newest_ts, memory_order_relaxed);
     tl_ts low = atomic_load(&store->history_low);
     tl_ts step = newest > low ? (newest - low) / HISTORY_STEPS : 0;
-    return rocks__follow_history_low(rocks, step < HISTORY_STEP_MAX ? step : HISTORY_STEP_MAX);
+    return rocks__push_history_low(rocks, step < HISTORY_STEP_MAX ? step : HISTORY_STEP_MAX);
 }
 
 /*
- * Takes over the cut-off from when the store was last open. RocksDB with its assertions on, as Debian builds
- * it, aborts when asked for a cut-off that was never set, so a fresh store begins by setting it.
+ * Loads the history limit from RocksDB. With assertions enabled, as in Debian's build, RocksDB
+ * aborts when asked for a limit that was never set, so a fresh store sets it first.
  */
 int rocks__load_history_low(struct rocks_store *rocks)
 {
@@ -77,9 +81,12 @@ int rocks__load_history_low(struct rocks_store *rocks)
     return 0;
 }
 
-/* Checking */
+/* Verification */
 
-/* Walks all versions of a family, past the cache, so that every data block is read and its checksum checked. */
+/*
+ * Reads all versions of a family, bypassing the cache, so that the checksum of every data block is
+ * verified.
+ */
 static int verify_family(struct rocks_store *rocks, rocksdb_column_family_handle_t *family, bool versioned,
                          char **ret_error)
 {
@@ -115,7 +122,7 @@ static int verify_key(struct store *store, enum store_space space, const struct 
     return equal ? 0 : TL_ERR_CORRUPT;
 }
 
-/* Looks each key up, which reads the filters, and finds them wrong if they hide it. */
+/* Looks up each key, which detects filters that hide a key. */
 static int verify_lookups(struct store *store, enum store_space space)
 {
     struct store_iter *iter = store_iter_new(store, space, TL_TS_MAX, SLICE_NONE, SLICE_NONE);
@@ -134,26 +141,26 @@ int rocks__verify(struct store *store, char **ret_reason)
     char *damage = NULL;
     if (verify_family(rocks, rocks->checkpoints, false, &damage) != 0 ||
         verify_family(rocks, rocks->records, false, &damage) != 0) {
-        rocks__say(ret_reason, "the records of checkpoints: %s", damage);
+        rocks__set_reason(ret_reason, "the records of checkpoints: %s", damage);
         return rocks__fail(rocks, damage);
     }
     for (int space = 0; space < SPACE_COUNT; space++) {
         const char *name = rocks->options.family_names[space];
         char *error = NULL;
         if (verify_family(rocks, rocks->families[space], store__space_is_versioned(space), &error) != 0) {
-            rocks__say(ret_reason, "%s: %s", name, error);
+            rocks__set_reason(ret_reason, "%s: %s", name, error);
             return rocks__fail(rocks, error);
         }
         int r = rocks_options_space_is_filtered(space) ? verify_lookups(store, space) : 0;
         if (r != 0) {
-            rocks__say(ret_reason, "%s: a key that a scan finds cannot be read", name);
+            rocks__set_reason(ret_reason, "%s: a key that a scan finds cannot be read", name);
             return tl_trace(r);
         }
     }
     return 0;
 }
 
-/* Figures */
+/* Statistics */
 
 uint64_t rocks__family_sum(struct rocks_store *rocks, const char *name)
 {
@@ -167,7 +174,7 @@ uint64_t rocks__family_sum(struct rocks_store *rocks, const char *name)
     return sum;
 }
 
-/* Whether a line begins with a word; then *ret_rest is what stands behind it. */
+/* Returns: whether a line begins with a word; *ret_rest: the rest of the line. */
 static bool line_begins(struct slice line, const char *word, struct slice *ret_rest)
 {
     size_t at = 0, len = strlen(word);
@@ -179,7 +186,7 @@ static bool line_begins(struct slice line, const char *word, struct slice *ret_r
     return true;
 }
 
-/* Returns: the n-th word of a line from its right end, 0 the last; empty: there are not as many. */
+/* Returns: the n-th word of a line from the right, 0 the last; empty: there are fewer words. */
 static struct slice word_from_right(struct slice line, size_t n)
 {
     for (size_t end = line.len;;) {
@@ -194,7 +201,7 @@ static struct slice word_from_right(struct slice line, size_t n)
     }
 }
 
-/* Returns: which word from the right is the column `name` of a table's head; SIZE_MAX: it has none. */
+/* Returns: the index from the right of the column `name` in a table's header; SIZE_MAX: none. */
 static size_t column_from_right(struct slice head, const char *name)
 {
     for (size_t n = 0;; n++) {
@@ -207,9 +214,10 @@ static size_t column_from_right(struct slice head, const char *name)
 }
 
 /*
- * RocksDB counts flushes and compactions, and its C interface tells of them in a table for people only: the column Comp(cnt), whose row of
- * level 0 counts flushes (what compactions of its own tables it had counts as such too, which is rare) and whose row Sum counts all. What
- * is not found there is not counted. Columns are found from the right, since sizes are two words.
+ * RocksDB's C interface reports its counts of flushes and compactions only in a text table. In its
+ * column Comp(cnt) the row of level 0 counts flushes (including, rarely, compactions within level
+ * 0), and the row Sum counts all. Values not found are not counted. Columns are counted from the
+ * right, since sizes are two words.
  */
 static void count_jobs(struct slice text, struct store_stats *stats)
 {
@@ -304,7 +312,9 @@ uint64_t rocks__free_bytes(const struct store *store)
     return rocks_dir_free_bytes(&((const struct rocks_store *)store)->dir);
 }
 
-/* A batch of nothing changes nothing, and is refused while RocksDB has an error of its own to get over. */
+/*
+ * Writes an empty batch: it changes nothing, and is refused while RocksDB has a background error.
+ */
 int rocks__readiness(struct rocks_store *rocks)
 {
     char *error = NULL;

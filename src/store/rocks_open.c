@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opening RocksDB, and the stores of older formats.
+ * Opens RocksDB, and converts stores of older formats.
  *
- * Conversion. Up to format 2 RocksDB had a log of its own, which was what was durable. What it has RocksDB puts into files when it is opened, before it
- * is written to; from then on the store is what it is converted to, once FORMAT says so. After a power cut such a log may have holes that RocksDB steps over.
- * The versions that wrote it find them; this one takes only a log that ends where SYNCED says, as every end in order left it, and asks for the version
- * that wrote it where it does not. That is looked at read-only: nothing is changed before.
+ * Conversion. Up to format 2 RocksDB's WAL was the durable log. Opening for writing makes RocksDB
+ * flush the WAL's content into files; then FORMAT is updated. After a power failure such a WAL may
+ * have gaps that RocksDB skips silently. The versions that wrote it detect gaps. This version only
+ * accepts a WAL that ends where SYNCED says, as every clean shutdown left it; otherwise it refers
+ * to the version that wrote it. The check opens the store read-only, so nothing is changed before.
  */
 #include "base/alloc.h"
 #include "store/rocks_internal.h"
 
 #include <stdio.h>
 
-enum { ROOM_TO_OPEN = 4 << 20 }; /* bytes: a manifest, its options, the first lines of its log */
+/* Bytes: for a manifest, an options file and the first lines of the info log. */
+enum { OPEN_BYTES_MIN = 4 << 20 };
 
 void rocks__close_database(struct rocks_store *rocks)
 {
@@ -31,14 +33,18 @@ void rocks__close_database(struct rocks_store *rocks)
 }
 
 /*
- * A store made before the feed was written has a family for it whose keys have timestamps, and lacks the one that it has now. Nothing ever lay in
- * the old one. RocksDB opens no store but with all its families, so it is opened along and dropped; a store that is only read keeps it, and
- * goes without the new one.
+ * A store made before the feed existed has a column family of that purpose with timestamped keys,
+ * and lacks the current one. The old family was always empty. RocksDB opens a store only with all
+ * of its families, so the old one is opened and dropped. A store opened read-only keeps it, and has
+ * no feed.
  */
 static const char retired_family[] = "feed";
 
-/* Whether a store has the retired family, and whether it has that of the feed. One that is not there yet has neither. */
-static void look_at_families(const struct rocks_options *options, const char *path, bool *ret_retired, bool *ret_feed)
+/*
+ * Finds out whether a store has the retired family and the feed's. A store that does not exist has
+ * neither.
+ */
+static void detect_families(const struct rocks_options *options, const char *path, bool *ret_retired, bool *ret_feed)
 {
     size_t count = 0;
     char *error = NULL;
@@ -48,8 +54,9 @@ static void look_at_families(const struct rocks_options *options, const char *pa
         *ret_retired |= strcmp(names[i], retired_family) == 0;
         *ret_feed |= strcmp(names[i], options->family_names[SPACE_FEED]) == 0;
     }
-    rocksdb_list_column_families_destroy(names, count); /* there is a list, if of none, also with an error */
-    rocksdb_free(error);                                /* of a failure opening tells */
+    /* The list is valid, though empty, also after an error. */
+    rocksdb_list_column_families_destroy(names, count);
+    rocksdb_free(error); /* opening will report the error */
 }
 
 static char *drop_retired(struct rocks_store *rocks, rocksdb_column_family_handle_t *family, bool read_only)
@@ -61,7 +68,7 @@ static char *drop_retired(struct rocks_store *rocks, rocksdb_column_family_handl
     return error;
 }
 
-/* Returns: RocksDB's message, NULL when it is open. */
+/* Returns: RocksDB's message; NULL: the store is open. */
 static char *try_open(struct rocks_store *rocks, bool read_only)
 {
     const struct rocks_options *options = &rocks->options;
@@ -72,10 +79,10 @@ static char *try_open(struct rocks_store *rocks, bool read_only)
     memcpy(families, options->families, sizeof options->families);
     memcpy(names, options->family_names, sizeof options->family_names);
     bool retired, feed;
-    look_at_families(options, path, &retired, &feed);
+    detect_families(options, path, &retired, &feed);
     int count = options->family_count + retired;
     if (retired) {
-        families[count - 1] = options->families[SPACE_CATALOG]; /* it had that order of keys */
+        families[count - 1] = options->families[SPACE_CATALOG]; /* it has the same order of keys */
         names[count - 1] = retired_family;
     }
     if (retired && read_only && !feed) {
@@ -98,7 +105,7 @@ static char *try_open(struct rocks_store *rocks, bool read_only)
         rocks->checkpoints = opened[ROCKS_CHECKPOINTS];
         rocks->records = opened[ROCKS_RECORDS];
     }
-    if (retired && read_only && !feed) { /* nobody can read it as the feed, and there is nothing in it */
+    if (retired && read_only && !feed) { /* it cannot be read as the feed, and is empty */
         rocksdb_column_family_handle_destroy(rocks->families[SPACE_FEED]);
         rocks->families[SPACE_FEED] = NULL;
         return NULL;
@@ -124,14 +131,14 @@ int rocks__never_full(struct rocks_store *rocks)
 
 static int fail_open(struct rocks_store *rocks, char *error, char **ret_reason)
 {
-    rocks__say(ret_reason, "%s", error);
+    rocks__set_reason(ret_reason, "%s", error);
     return rocks__fail(rocks, error);
 }
 
 static int open_database(struct rocks_store *rocks, bool read_only, char **ret_reason)
 {
     char *error = try_open(rocks, read_only);
-    /* A RocksDB built without LZ4 or ZSTD says so only now. */
+    /* a RocksDB built without LZ4 or ZSTD fails only here */
     if (error != NULL && strstr(error, "is not linked with the binary") != NULL) {
         rocksdb_free(error);
         rocks_options_set_uncompressed(&rocks->options);
@@ -140,11 +147,11 @@ static int open_database(struct rocks_store *rocks, bool read_only, char **ret_r
     return error == NULL ? 0 : fail_open(rocks, error, ret_reason);
 }
 
-/* Whether all that the log of an older format has is known to have been synced, and nothing of it is missing. */
+/* Checks that the WAL of an older format ends where it was last synced. */
 static int check_convertible(struct rocks_store *rocks, char **ret_reason)
 {
     int families = rocks->options.family_count;
-    rocks->options.family_count = SPACE_COUNT; /* it may have no more */
+    rocks->options.family_count = SPACE_COUNT; /* it has no further families */
     int r = open_database(rocks, true, ret_reason);
     rocks->options.family_count = families;
     if (r < 0)
@@ -153,7 +160,7 @@ static int check_convertible(struct rocks_store *rocks, char **ret_reason)
     rocks__close_database(rocks);
     if (found == expected)
         return 0;
-    rocks__say(ret_reason,
+    rocks__set_reason(ret_reason,
                "%s is of format %u and was not closed in order: its log ends at change %llu, and was synced up to "
                "%llu; start the version that "
                "wrote it, end it in order, and start this one again",
@@ -161,23 +168,26 @@ static int check_convertible(struct rocks_store *rocks, char **ret_reason)
     return TL_ERR_VERSION;
 }
 
-/* RocksDB begins files of its own, and some of its versions abort where there is no room for the first line of them. */
-static int check_room(const struct rocks_store *rocks, char **ret_reason)
+/*
+ * Checks the free space: opening creates files, and some versions of RocksDB abort if their first
+ * line does not fit.
+ */
+static int check_free_space(const struct rocks_store *rocks, char **ret_reason)
 {
     uint64_t free_bytes = rocks_dir_free_bytes(&rocks->dir);
-    if (free_bytes >= ROOM_TO_OPEN)
+    if (free_bytes >= OPEN_BYTES_MIN)
         return 0;
-    rocks__say(ret_reason, "the disk is full: %llu bytes are free, and to open the store takes %d; make room and start again",
-               (unsigned long long)free_bytes, ROOM_TO_OPEN);
+    rocks__set_reason(ret_reason, "the disk is full: %llu bytes are free, and to open the store takes %d; make room and start again",
+               (unsigned long long)free_bytes, OPEN_BYTES_MIN);
     return TL_ERR_NO_SPACE;
 }
 
 int rocks__open_database(struct rocks_store *rocks, bool read_only, char **ret_reason)
 {
     if (!read_only && rocks->dir.rocks_path != NULL) {
-        int room = check_room(rocks, ret_reason);
-        if (room < 0)
-            return room;
+        int r = check_free_space(rocks, ret_reason);
+        if (r < 0)
+            return r;
     }
     bool older = rocks->dir.rocks_path != NULL && !rocks->dir.fresh && rocks->dir.format < ROCKS_FORMAT;
     int r = older ? check_convertible(rocks, ret_reason) : 0;

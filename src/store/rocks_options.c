@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RocksDB's options, with reasons; see rocks_options.h. */
+/* RocksDB's options with their reasons; see rocks_options.h. */
 #include "store/rocks_options.h"
 
 #include "base/check.h"
@@ -11,33 +11,34 @@
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
 
-#define FILTER_PART 0.01 /* of a table */
+#define FILTER_PART 0.01 /* of a memtable */
 
 enum { CACHE_BYTES_DEFAULT = 64 << 20, WRITE_BUFFER_BYTES_DEFAULT = 64 << 20 };
 
-/* What differs from space to space. */
+/* Options that differ between spaces. */
 struct profile {
     const char *family;
     size_t block_bytes;
-    bool filter;    /* a Bloom filter: asked for single keys, often ones that are not there */
-    int last_level; /* compression of the last level, which holds nine tenths of the data */
+    bool filter;    /* a Bloom filter, for lookups of single keys that often do not exist */
+    int last_level; /* compression of the last level, which has nine tenths of the data */
 };
 
 /*
- * SPACE_SYSTEM is RocksDB's default family, which exists anyway and has no timestamps; nor has SPACE_FEED, whose keys are timestamps.
+ * SPACE_SYSTEM is RocksDB's default family, which always exists. It has no timestamps, nor has
+ * SPACE_FEED, whose keys are timestamps.
  *
- * Documents, the tree and the system are read by key, so a read that misses the cache unpacks a whole block
- * for it: small blocks, and LZ4. Of 1,000,000 documents with 64 MiB of cache a get takes 7.5 us of
- * processor time so; with ZSTD it takes 14 us for a file two thirds the size (12 us with blocks of 2 KiB;
- * a dictionary of 8 KiB costs another 4 us). Entries and the feed are read by range: larger blocks and ZSTD,
- * which makes entries a third smaller than LZ4 does.
+ * Documents, the tree and the system are read by key. A read that misses the cache decompresses a
+ * whole block: hence small blocks and LZ4. With 1,000,000 documents and a cache of 64 MiB a get
+ * takes 7.5 us of processor time. With ZSTD it takes 14 us for a file of two thirds the size (12 us
+ * with blocks of 2 KiB; a dictionary of 8 KiB costs another 4 us). Entries and the feed are read by
+ * range: larger blocks and ZSTD, which makes entries a third smaller than LZ4.
  */
 static const struct profile profiles[SPACE_COUNT] = {
     [SPACE_DOCUMENTS] = {"documents", 4 * KIB, true, rocksdb_lz4_compression},
     [SPACE_ENTRIES] = {"entries", 8 * KIB, false, rocksdb_zstd_compression},
     [SPACE_TREE] = {"tree", 4 * KIB, true, rocksdb_lz4_compression},
     [SPACE_CATALOG] = {"catalog", 4 * KIB, false, rocksdb_lz4_compression},
-    /* There was one named "feed" (rocks_open.c). */
+    /* the name "feed" is retired (rocks_open.c) */
     [SPACE_FEED] = {"changes", 16 * KIB, false, rocksdb_zstd_compression},
     [SPACE_SYSTEM] = {"default", 4 * KIB, true, rocksdb_lz4_compression},
 };
@@ -65,7 +66,7 @@ static int compare_without_ts(void *state, const char *a, size_t a_len, unsigned
     return compare_bytes(a, a_len - (a_has_ts ? ROCKS_TS_BYTES : 0), b, b_len - (b_has_ts ? ROCKS_TS_BYTES : 0));
 }
 
-/* RocksDB wants the newer version of a key first. */
+/* RocksDB requires the newer version of a key first. */
 static int compare(void *state, const char *a, size_t a_len, const char *b, size_t b_len)
 {
     size_t a_key = a_len - ROCKS_TS_BYTES, b_key = b_len - ROCKS_TS_BYTES;
@@ -73,7 +74,7 @@ static int compare(void *state, const char *a, size_t a_len, const char *b, size
     return order != 0 ? order : -compare_ts(state, a + a_key, ROCKS_TS_BYTES, b + b_key, ROCKS_TS_BYTES);
 }
 
-/* The same order, encoding and name as RocksDB's own, so that its tools can read our files. */
+/* Order, encoding and name of RocksDB's own comparator, so that its tools can read the files. */
 static const char *comparator_name(void *state)
 {
     (void)state;
@@ -87,10 +88,13 @@ static void no_destructor(void *state)
 
 /* Building */
 
-/* Upper levels are rewritten often, and LZ4 costs little. */
+/* Upper levels are rewritten often; LZ4 costs little. */
 static void set_compression(rocksdb_options_t *options, const struct profile *profile)
 {
-    /* ZSTD's lowest level: 3, RocksDB's own choice, takes twice the time and saves nothing on our data. */
+    /*
+     * ZSTD's lowest level: RocksDB's default, 3, takes twice the time and saves nothing on this
+     * data.
+     */
     enum { WINDOW_BITS = -14, ZSTD_LEVEL = 1 };
     rocksdb_options_set_compression(options, rocksdb_lz4_compression);
     rocksdb_options_set_bottommost_compression(options, profile->last_level);
@@ -98,7 +102,7 @@ static void set_compression(rocksdb_options_t *options, const struct profile *pr
         rocksdb_options_set_bottommost_compression_options(options, WINDOW_BITS, ZSTD_LEVEL, 0, 0, 1);
 }
 
-/* Returns: about how large the tables in memory become. */
+/* Returns: the expected size of the memtables. */
 static size_t table_bytes(const struct store_options *settings)
 {
     return (settings->write_buffer_bytes ? settings->write_buffer_bytes : WRITE_BUFFER_BYTES_DEFAULT) / 2;
@@ -111,8 +115,9 @@ static void set_table(rocksdb_options_t *options, const struct profile *profile,
     rocksdb_block_based_options_set_block_size(table, profile->block_bytes);
     rocksdb_block_based_options_set_block_cache(table, cache);
     /*
-     * Indexes and filters live in the one cache too, cut in parts; pin_parts() keeps those of open files there, so that
-     * memory is bounded by the number of open files however much data there is.
+     * Indexes and filters are in the block cache too, partitioned. pin_parts() keeps those of open
+     * files there, so that memory is bounded by the number of open files, independent of the amount
+     * of data.
      */
     rocksdb_block_based_options_set_cache_index_and_filter_blocks(table, 1);
     rocksdb_block_based_options_set_cache_index_and_filter_blocks_with_high_priority(table, 1);
@@ -129,9 +134,9 @@ static void set_table(rocksdb_options_t *options, const struct profile *profile,
 }
 
 /*
- * Keeps the indexes and filters of open files in the cache: 5 bytes a document, 400 KiB a file. A get asks two to five
- * of their parts, and to look each up and put it back took more than to search it. For this the C interface has no
- * function, only RocksDB's own notation.
+ * Pins the indexes and filters of open files in the cache: 5 bytes per document, 400 KiB per file.
+ * A get needs two to five partitions, and looking each up in the cache cost more than searching it.
+ * The C interface has no function for this, only RocksDB's option strings.
  */
 static rocksdb_options_t *pin_parts(rocksdb_options_t *family)
 {
@@ -146,14 +151,14 @@ static rocksdb_options_t *pin_parts(rocksdb_options_t *family)
 
 static void set_durability(rocksdb_options_t *options)
 {
-    /* Of the log of an older format (rocks_open.c, "Conversion"); there is none otherwise. */
+    /* for the WAL of an older format (rocks_open.c, "Conversion"); format 3 has no WAL */
     rocksdb_options_set_wal_recovery_mode(options, rocksdb_tolerate_corrupted_tail_records_recovery);
     rocksdb_options_set_paranoid_checks(options, 1);
-    /* Files are written at checkpoints only, of all families together. */
+    /* memtables are flushed at checkpoints only, of all families together */
     rocksdb_options_set_atomic_flush(options, 1);
 }
 
-/* For this the C interface has no function. */
+/* The C interface has no function for this option. */
 static rocksdb_options_t *set_no_flush_at_close(rocksdb_options_t *options)
 {
     rocksdb_options_t *silent = rocksdb_options_create();
@@ -166,33 +171,41 @@ static rocksdb_options_t *set_no_flush_at_close(rocksdb_options_t *options)
 
 static void set_memory(rocksdb_options_t *options)
 {
-    /* No table is full before its checkpoint, for which the owner of the store sees that they do not become too large (store_uncheckpointed_bytes()). */
+    /*
+     * no memtable is full before its checkpoint; the store's owner limits their size
+     * (store_uncheckpointed_bytes())
+     */
     rocksdb_options_set_db_write_buffer_size(options, 0);
     rocksdb_options_set_write_buffer_size(options, ROCKS_OPENING_TABLE_BYTES);
     rocksdb_options_set_max_write_buffer_number(options, 4);
-    /* Room for the files of 10,000,000 documents; what they hold in memory is in the cache. */
+    /* enough for the files of 10,000,000 documents; their memory is in the cache */
     rocksdb_options_set_max_open_files(options, 256);
 }
 
 static void set_background(rocksdb_options_t *options)
 {
     /*
-     * One flush and one compaction at a time, at the priority of everyone else: at a lower one a bulk load
-     * ends sooner (14 s instead of 20 for 1,000,000 documents on two busy cores), but what it leaves undone
-     * then takes long, and makes a get 9 us dearer and a term query five times as dear until it is done.
+     * One flush and one compaction at a time, at normal priority. At a lower one a bulk load ends
+     * sooner (14 s instead of 20 for 1,000,000 documents on two busy cores). But the compactions
+     * left over then take long. Until they are done a get takes 9 us longer, and a term query five
+     * times as long.
      */
     rocksdb_options_set_max_background_jobs(options, 2);
     rocksdb_options_set_level_compaction_dynamic_level_bytes(options, 1);
     rocksdb_options_set_target_file_size_base(options, 32 * MIB);
     /*
-     * Of a million documents all lie in one level then, of ten million in two, and each level is one time that a change is
-     * rewritten and one place more to look: compactions take 9.4 us of a put at a random id instead of 16 with 128 MiB. A sixth
-     * file in the uppermost level before they begin would save 1.2 more and make a get 2 us dearer, a term query an eighth.
+     * One million documents then fit into one level, ten million into two. Each level rewrites a
+     * change once more, and must be searched. Compactions take 9.4 us of a put at a random id
+     * instead of 16 with 128 MiB. A trigger of six level 0 files would save 1.2 us more, but a get
+     * would take 2 us longer, and a term query an eighth longer.
      */
     rocksdb_options_set_max_bytes_for_level_base(options, 512 * MIB);
-    /* Hand written files to the disk bit by bit, so that a sync of the log need not wait for a flood. */
+    /*
+     * write files to the disk gradually, so that a sync of the command log does not wait for a
+     * burst
+     */
     rocksdb_options_set_bytes_per_sync(options, 1 * MIB);
-    /* One writer: no need for a memtable that several could insert into. */
+    /* there is one writer, so no memtable with concurrent inserts */
     rocksdb_options_set_allow_concurrent_memtable_write(options, 0);
 }
 
@@ -201,7 +214,7 @@ static void set_log(rocksdb_options_t *options)
 #ifdef ROCKS_LOG_OUTLIVES_ERRORS
     enum { LEVEL_WARN = 2 };
     rocksdb_options_set_info_log_level(options, LEVEL_WARN);
-#else /* nothing after opening, so that there is nothing to fail (README.md, "A full disk") */
+#else /* no messages after opening, so that none can fail (README.md, "A full disk") */
     enum { LEVEL_FATAL = 4 };
     rocksdb_options_set_info_log_level(options, LEVEL_FATAL);
 #endif
@@ -224,7 +237,10 @@ static rocksdb_options_t *database_options(const struct rocks_options *options, 
     return set_no_flush_at_close(database);
 }
 
-/* The table of the former is full with each checkpoint (rocks_checkpoint.c). */
+/*
+ * Adds the families of checkpoints; a checkpoint fills the first one's memtable
+ * (rocks_checkpoint.c).
+ */
 static void add_checkpoints(struct rocks_options *options)
 {
     for (int i = ROCKS_CHECKPOINTS; i < ROCKS_FAMILIES_MAX; i++) {
@@ -249,15 +265,17 @@ void rocks_options_init(struct rocks_options *ret_options, const struct store_op
         set_table(family, &profiles[space], ret_options->cache);
         set_compression(family, &profiles[space]);
         if (profiles[space].filter)
-            rocksdb_options_set_memtable_whole_key_filtering(family, 1); /* by rocks__never_full() */
+            /* Its size is set by rocks__never_full(). */
+            rocksdb_options_set_memtable_whole_key_filtering(family, 1);
         if (store__space_is_versioned((enum store_space)space))
             rocksdb_options_set_comparator(family, ret_options->versioned);
         ret_options->families[space] = pin_parts(family);
         ret_options->family_names[space] = profiles[space].family;
     }
     /*
-     * A look-up of one key first searches the table in memory, which seldom has it: 3 us of a put's 70 (RocksDB 7.8), which a filter
-     * of a hundredth of the table's size spares it. RocksDB makes it a part of the room that a table may take, which is never taken.
+     * A lookup of a single key first searches the memtable, which rarely has it: 3 us of a put's 70
+     * (RocksDB 7.8). A filter of a hundredth of the memtable's expected size avoids that. RocksDB
+     * sizes it as a fraction of the maximum size, which is never reached.
      */
     ret_options->memtable_filter = FILTER_PART * (double)table_bytes(settings) / (double)ROCKS_NEVER_FULL_BYTES;
     add_checkpoints(ret_options);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * How RocksDB is set up: one place for every option, each with its reason.
- */
+/* RocksDB's options: every one in one file, with its reason. */
 #ifndef TL_STORE_ROCKS_OPTIONS_H
 #define TL_STORE_ROCKS_OPTIONS_H
 
@@ -9,7 +7,7 @@
 
 #include <rocksdb/c.h>
 
-/* A timestamp as RocksDB stores it behind a key: little endian, as its own u64 comparator has it. */
+/* A timestamp as RocksDB stores it after a key: little endian, as in its own u64 comparator. */
 enum { ROCKS_TS_BYTES = 8 };
 
 static inline void rocks_ts_encode(tl_ts ts, char ret_bytes[ROCKS_TS_BYTES])
@@ -26,13 +24,18 @@ static inline tl_ts rocks_ts_decode(const char bytes[ROCKS_TS_BYTES])
     return ts;
 }
 
-/* Behind those of spaces stand the families of the records of checkpoints: what makes a table full, and their bytes. */
+/*
+ * Indexes of column families after those of the spaces: one whose memtable a checkpoint fills, and
+ * one for the checkpoint records.
+ */
 enum { ROCKS_CHECKPOINTS = SPACE_COUNT, ROCKS_RECORDS, ROCKS_FAMILIES_MAX };
-/* The table in memory of the former is full with so many bytes. */
+/* Size at which the first one's memtable is full. */
 enum { ROCKS_CHECKPOINT_TABLE_BYTES = 64 << 10 };
 /*
- * No table is full but by a checkpoint (rocks__never_full()). RocksDB is told so only when it is open: what a table may take then is what must
- * be free before it gets over a full disk. A table that has a filter keeps the limit that it was made with, so the filters, too, come only then.
+ * Memtable sizes. Only a checkpoint fills a memtable (rocks__never_full()). The large size is set
+ * after opening, because the size at opening is the free space that RocksDB requires to recover
+ * from a full disk. A memtable with a filter keeps its initial size, so filters are set after
+ * opening, too.
  */
 #define ROCKS_NEVER_FULL_BYTES ((size_t)4 << 30)
 #define ROCKS_OPENING_TABLE_BYTES ((size_t)16 << 20)
@@ -40,23 +43,25 @@ enum { ROCKS_CHECKPOINT_TABLE_BYTES = 64 << 10 };
 struct rocks_options {
     rocksdb_env_t *env;
     rocksdb_cache_t *cache;
-    rocksdb_comparator_t *versioned; /* byte order, then newest first */
+    rocksdb_comparator_t *versioned; /* keys in byte order, versions newest first */
     rocksdb_options_t *database;
     rocksdb_options_t *families[ROCKS_FAMILIES_MAX];
     const char *family_names[ROCKS_FAMILIES_MAX];
     int family_count;
-    double memtable_filter; /* of tables in memory, as a part of what they may take; for spaces that have filters */
+    /* Size of a memtable's filter as a fraction of its maximum size; for filtered spaces. */
+    double memtable_filter;
 };
 
 /*
- * Builds all options. They must outlive the database that is opened with them.
- * Owns: the caller; rocks_options_deinit(), to which zeroed ones are nothing.
+ * Builds all options. They must outlive the database opened with them.
+ * Owns: the caller; rocks_options_deinit(), which ignores zeroed options.
  */
 void rocks_options_init(struct rocks_options *ret_options, const struct store_options *settings);
-/* Whether single reads of a space go through filters. */
+/* Returns: whether single reads of a space use filters. */
 bool rocks_options_space_is_filtered(enum store_space space);
-/* For a RocksDB that was built without LZ4 or ZSTD (Debian's has both). */
+/* Turns off compression, for a RocksDB built without LZ4 or ZSTD (Debian's has both). */
 void rocks_options_set_uncompressed(struct rocks_options *options);
+/* Frees all options. Requires: the database is closed. */
 void rocks_options_deinit(struct rocks_options *options);
 
 #endif

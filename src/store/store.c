@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The store's interface over its implementations: checks, the history cut-off, dispatch; see store.h. */
+/*
+ * The store's interface: checks, the history limit, dispatch to the implementations; see store.h.
+ */
 #include "store/store.h"
 
 #include "base/check.h"
@@ -47,7 +49,7 @@ void store_batch_begin(struct store_batch *batch, tl_ts ts)
 
 static void digest_change(struct store_batch *batch, uint64_t what, struct slice key, struct slice value)
 {
-    if (!batch->watched)
+    if (!batch->tracks_digest)
         return;
     uint64_t words[] = {batch->digest, what, slice_hash(key), slice_hash(value)};
     batch->digest = slice_hash(slice_make(words, sizeof(words)));
@@ -68,7 +70,7 @@ void store_batch_put_nocopy(struct store_batch *batch, enum store_space space, s
     const struct store_ops *ops = batch->store->ops;
     REQUIRE(batch->begun);
     REQUIRE(space >= 0 && space < SPACE_COUNT);
-    (ops->batch_put_kept != NULL ? ops->batch_put_kept : ops->batch_put)(batch, space, key, value);
+    (ops->batch_put_nocopy != NULL ? ops->batch_put_nocopy : ops->batch_put)(batch, space, key, value);
     batch->count++;
     batch->bytes += key.len + value.len;
     digest_change(batch, space, key, value);
@@ -108,7 +110,7 @@ size_t store_batch_bytes(const struct store_batch *batch)
 void store_batch_track_digest(struct store_batch *batch)
 {
     REQUIRE(batch->count == 0);
-    batch->watched = true;
+    batch->tracks_digest = true;
 }
 
 uint64_t store_batch_digest(const struct store_batch *batch)
@@ -144,12 +146,12 @@ int store_checkpoint_record(struct store *store, struct buf *ret_record)
 
 size_t store_uncheckpointed_bytes(const struct store *store)
 {
-    return store->ops->unsaved_bytes(store);
+    return store->ops->uncheckpointed_bytes(store);
 }
 
 /*
- * The cut-off is looked at after the read too: versions are dropped only after it was raised, so a read
- * that ends with its timestamp still above it has missed none (invariant 4).
+ * Checks the history limit after the read, too: versions are dropped only after it was raised. So a
+ * read that ends with its timestamp still not below it has missed no version (invariant 4).
  */
 int store_get(struct store *store, enum store_space space, tl_ts ts, struct slice key, struct store_value *ret_value)
 {
@@ -164,7 +166,10 @@ int store_get(struct store *store, enum store_space space, tl_ts ts, struct slic
     return STORE_TOO_OLD;
 }
 
-/* What the iterator shows is fixed when it is made, so one look at the cut-off after that is enough. */
+/*
+ * An iterator's content is fixed at its creation, so one check of the history limit after that
+ * suffices.
+ */
 struct store_iter *store_iter_new(struct store *store, enum store_space space, tl_ts ts, struct slice lower,
                                   struct slice upper)
 {
@@ -184,7 +189,7 @@ void store_iter_free(struct store_iter *iter)
         iter->store->ops->iter_free(iter);
 }
 
-/* A refused iterator stays where it is: nowhere. */
+/* Returns: whether the iterator was refused; it then never gets a position. */
 static bool is_refused(const struct store_iter *iter)
 {
     return iter->status == STORE_TOO_OLD;

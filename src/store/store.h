@@ -2,17 +2,18 @@
 /*
  * The versioned key-value store.
  *
- * A store holds byte strings under byte-string keys in a few spaces. In a versioned space every write has a
- * timestamp and nothing is overwritten: a read names a timestamp and sees, for each key, the newest version
- * at or before it. Versions that no readable timestamp can see any more are dropped by compaction, once
- * the history cut-off has passed them. SPACE_FEED and SPACE_SYSTEM have no history: a read there sees the last write.
+ * A store maps byte-string keys to byte strings, in a few spaces. In a versioned space every write
+ * has a timestamp and overwrites nothing. A read names a timestamp and returns, for each key, the
+ * newest version at or before it. Compaction drops versions that no permitted read can return,
+ * after the history limit has passed them. SPACE_FEED and SPACE_SYSTEM are unversioned: a read
+ * returns the last write.
  *
- * Two implementations behind one interface: store_rocks.c on RocksDB with user-defined timestamps, and
- * store_mem.c, its twin for tests, which can also crash and lose what came after its last checkpoint.
+ * Two implementations: store_rocks.c on RocksDB with user-defined timestamps, and store_mem.c in
+ * memory, for tests, which can simulate a crash.
  *
- * One thread at a time writes; any number of threads read meanwhile.
+ * One thread at a time writes; any number of threads read concurrently.
  *
- * See README.md for the invariants.
+ * README.md has the invariants.
  */
 #ifndef TL_STORE_STORE_H
 #define TL_STORE_STORE_H
@@ -26,15 +27,15 @@ enum store_space {
     SPACE_ENTRIES,
     SPACE_TREE,
     SPACE_CATALOG,
-    SPACE_FEED,   /* no history: its keys are timestamps */
-    SPACE_SYSTEM, /* no history: sessions, locks, counters, the last applied timestamp */
+    SPACE_FEED,   /* unversioned; its keys are timestamps */
+    SPACE_SYSTEM, /* unversioned: sessions, locks, counters, the last applied timestamp */
     SPACE_COUNT
 };
 
 /* Outcomes of reads. */
 enum {
     STORE_NOT_FOUND = 1,
-    STORE_TOO_OLD = 2, /* the timestamp is below the history cut-off */
+    STORE_TOO_OLD = 2, /* the timestamp is below the history limit */
 };
 
 struct buf;
@@ -43,106 +44,136 @@ struct store_batch;
 struct store_iter;
 
 struct store_options {
-    struct slice directory;    /* of the data; created when missing. Ignored by the twin */
-    size_t cache_bytes;        /* block cache, index and filter blocks included; default 64 MiB */
-    size_t write_buffer_bytes; /* that come between two checkpoints, twice; default 64 MiB */
+    struct slice directory;    /* the data directory, created if missing; ignored by store_mem.c */
+    size_t cache_bytes;        /* block cache including index and filter blocks; 0: 64 MiB */
+    size_t write_buffer_bytes; /* twice the expected bytes between two checkpoints; 0: 64 MiB */
     bool read_only;            /* for `tidelock check` */
-    bool in_memory;            /* RocksDB on its memory environment; for tests */
+    bool in_memory;            /* use RocksDB's in-memory environment; for tests */
 };
 
 /*
- * Opens a store on RocksDB, creating it when the directory is empty.
- *
- * Returns: 0; TL_ERR_BUSY another process has it; TL_ERR_VERSION written by a newer format;
- *          TL_ERR_IO, TL_ERR_CORRUPT. `ret_reason` (may be NULL) then says why, to be freed by mem_free.
- * Owns: the caller; store_close.
+ * Opens a store on RocksDB; creates it if the directory is empty.
+ * Returns: 0; TL_ERR_BUSY: another process has opened it; TL_ERR_VERSION: it has a newer format, or
+ *          an older one and is opened read-only; TL_ERR_NO_SPACE; TL_ERR_IO; TL_ERR_CORRUPT; with
+ *          *ret_reason (mem_free; may be NULL).
+ * Owns: the caller; store_close().
  */
 int store_open_rocks(const struct store_options *options, struct store **ret_store, char **ret_reason) TL_MUST_USE;
 
-/* Opens an empty twin in memory. */
+/* Opens an empty in-memory store. Owns: the caller; store_close(). */
 struct store *store_open_mem(void);
 
-/* Of the twin: a store_mem_crash() does not take back what was written so far. */
-void store_mem_keep(struct store *store);
+/*
+ * Makes everything written so far durable: a later store_mem_crash() keeps it. Requires: an
+ * in-memory store.
+ */
+void store_mem_sync(struct store *store);
 
 /*
- * Ends the twin's life as a crash would: it is as it was at its last checkpoint, or at a later store_mem_keep(), with the first `kept` of the
- * batches written since; then it is as if opened again. A store on RocksDB keeps none of those; that a test may ask for them lets it end
- * between any two batches.
- * Returns: how many batches there were since.
+ * Simulates a crash and a reopening of an in-memory store: it returns to its last checkpoint or
+ * later store_mem_sync(), plus the first `kept` batches written since. A crash of a store on
+ * RocksDB keeps none of these; `kept` lets a test crash between any two batches.
+ * Returns: the number of batches since.
+ * Requires: an in-memory store without iterators.
  */
 size_t store_mem_crash(struct store *store, size_t kept);
 
-/* Closes and frees. No batch, iterator or value of it may be in use. NULL is fine. */
+/*
+ * Closes and frees the store. NULL: no effect. Requires: no batch, iterator or value of it exists.
+ */
 void store_close(struct store *store);
 
 /*
- * What the storage underneath said at the first fatal error, for the log of whoever ends the process.
- * Returns: NULL when there was none. Owns: the caller; mem_free.
+ * Returns: the text of the storage engine's first fatal error, for the log; NULL: there was none.
+ * Owns: the caller; mem_free.
  */
 char *store_reason(struct store *store);
 
-/*
- * Batches: what one command changes, written atomically. One batch may be cleared and used again.
- */
+/* Batches: the changes of one step, written atomically. A batch may be cleared and reused. */
 struct store_batch *store_batch_new(struct store *store);
 void store_batch_free(struct store_batch *batch);
 void store_batch_clear(struct store_batch *batch);
-/* Writes land at the `ts` of store_batch_begin(), which must come first after new or clear. */
+/* Sets the timestamp of the batch's changes. Requires: called once, first after new or clear. */
 void store_batch_begin(struct store_batch *batch, tl_ts ts);
 void store_batch_put(struct store_batch *batch, enum store_space space, struct slice key, struct slice value);
-/* Puts a value without copying it: its bytes stay as they are until the batch is written, cleared or freed. */
+/*
+ * Puts a value without copying it. Requires: its bytes stay unchanged until the batch is written,
+ * cleared or freed.
+ */
 void store_batch_put_nocopy(struct store_batch *batch, enum store_space space, struct slice key, struct slice value);
 void store_batch_delete(struct store_batch *batch, enum store_space space, struct slice key);
 /*
- * Deletes all keys within [lower, upper) that earlier batches have put, however many, for the price of one.
- * Requires: a space without history; lower is below upper. What the batch itself puts within comes after it, and stays.
+ * Deletes all keys within [lower, upper) that earlier batches have put, at the cost of one change.
+ * Puts of the same batch in that range take effect after the deletion.
+ * Requires: an unversioned space; lower is below upper.
  */
 void store_batch_delete_range(struct store_batch *batch, enum store_space space, struct slice lower,
                               struct slice upper);
+/* Returns: the number of changes in the batch. */
 size_t store_batch_count(const struct store_batch *batch);
+/* Returns: the bytes of keys and values in the batch. */
 size_t store_batch_bytes(const struct store_batch *batch);
-/* From now on a digest is kept of what changes, over store_batch_clear() too. Requires: the batch is empty. */
+/*
+ * Begins to compute a digest of the batch's changes; store_batch_clear() resets it but does not end
+ * this. Requires: the batch is empty.
+ */
 void store_batch_track_digest(struct store_batch *batch);
-/* Returns: a hash of all that was put and deleted, in its order, and of the timestamp; the same of every store. Requires: watched. */
+/*
+ * Returns: a hash of the changes, in order, and of the timestamp; independent of the
+ *          implementation. Requires: store_batch_track_digest().
+ */
 uint64_t store_batch_digest(const struct store_batch *batch);
 
 /*
- * Applies a batch: visible to reads from now on, durable with the next checkpoint.
- *
- * Requires: the batch's timestamp is above that of every batch applied before.
- * Returns: 0, or TL_ERR_IO / TL_ERR_NO_SPACE with nothing applied.
+ * Applies a batch: visible to reads at once, durable with the next checkpoint.
+ * Returns: 0; TL_ERR_IO, TL_ERR_NO_SPACE: nothing was applied.
+ * Requires: the batch's timestamp is above those of all earlier batches and above the history
+ *          limit.
  */
 int store_write(struct store *store, struct store_batch *batch) TL_MUST_USE;
 
 /*
- * Checkpoints; README.md has what they promise.
+ * Checkpoints; see README.md.
  *
- * store_checkpoint() begins one: all that was written so far, and `record`, are after a crash what the store is, as soon as they are on the
- * disk; until then it is what it was at the checkpoint before. What is written later is part of neither. It returns at once and the
- * rest is done beside the writer.
- * Requires: called as store_write(); the one before is on the disk.
- * Returns: 0; TL_ERR_IO, TL_ERR_NO_SPACE.
+ * Begins a checkpoint: everything written so far, with `record`. As soon as it is durable, a crash
+ * returns the store to this state; until then, to the previous checkpoint. Later writes are part of
+ * neither. Returns at once; the rest runs in the background.
+ * Returns: 0; TL_ERR_IO; TL_ERR_NO_SPACE, only after store_give_up().
+ * Requires: called by the writer; the previous checkpoint is durable.
  *
- * A full disk is no error of such a store: RocksDB takes nothing until there is room, and store_write() and store_checkpoint() wait for that.
+ * On a full disk RocksDB accepts nothing: store_write() and store_checkpoint() then block until
+ * there is space.
  */
 int store_checkpoint(struct store *store, struct slice record) TL_MUST_USE;
-/* Returns: 1 when the last one is on the disk, 0 not yet; fatal codes, after which there will be no further one. From any thread. */
+/*
+ * Returns: 1: the last checkpoint is durable; 0: not yet; fatal codes, after which no checkpoint
+ *          will be. From any thread.
+ */
 int store_checkpointed(struct store *store) TL_MUST_USE;
-/* Nobody waits for room on the disk any more: what would wait returns TL_ERR_NO_SPACE from now on. From any thread. */
+/*
+ * Ends waiting for disk space: calls that would block return TL_ERR_NO_SPACE from now on. From any
+ * thread.
+ */
 void store_give_up(struct store *store);
-/* Appends the record of the last one. Returns: 0; STORE_NOT_FOUND: there was none yet; fatal codes. */
+/*
+ * Appends the record of the last checkpoint. Returns: 0; STORE_NOT_FOUND: there is no checkpoint;
+ * fatal codes.
+ */
 int store_checkpoint_record(struct store *store, struct buf *ret_record) TL_MUST_USE;
-/* Returns: about how many bytes in memory are part of none. From any thread. */
+/*
+ * Returns: approximately the bytes in memory written since the last checkpoint was begun. From any
+ *          thread.
+ */
 size_t store_uncheckpointed_bytes(const struct store *store);
 
-/* A value read. `bytes` lives until store_value_release(). */
+/* A value read. `bytes` is valid until store_value_release(). */
 struct store_value {
     struct slice bytes;
     void *pin;                             /* NULL: nothing to release */
     void (*release)(struct store_value *); /* NULL: nothing to release */
 };
 
+/* Releases a value and clears it. From any thread. */
 static inline void store_value_release(struct store_value *value)
 {
     if (value->release != NULL)
@@ -151,105 +182,123 @@ static inline void store_value_release(struct store_value *value)
 }
 
 /*
- * Reads one key as of `ts` (ignored in spaces without history).
- * Returns: 0, STORE_NOT_FOUND, STORE_TOO_OLD, TL_ERR_IO, TL_ERR_CORRUPT. Owns: the caller releases
- * *ret_value.
+ * Reads one key as of `ts`, which is ignored in unversioned spaces.
+ * Returns: 0; STORE_NOT_FOUND; STORE_TOO_OLD; TL_ERR_IO; TL_ERR_CORRUPT.
+ * Owns: the caller; store_value_release().
  */
 int store_get(struct store *store, enum store_space space, tl_ts ts, struct slice key,
               struct store_value *ret_value) TL_MUST_USE;
 
 /*
- * An iterator over the keys of a space as of `ts`, in byte order, within [lower, upper); an empty bound
- * is open. It starts nowhere: seek first. It sees what was written before it was made, and keeps it.
- * Owns: the caller; store_iter_free.
+ * Makes an iterator over the keys of a space as of `ts`, in byte order, within [lower, upper); an
+ * empty bound is open. It has no position before the first seek. It shows the batches written
+ * before its creation, and pins them until it is freed.
+ * Owns: the caller; store_iter_free().
  */
 struct store_iter *store_iter_new(struct store *store, enum store_space space, tl_ts ts, struct slice lower,
                                   struct slice upper);
 void store_iter_free(struct store_iter *iter);
 void store_iter_seek_first(struct store_iter *iter);
 void store_iter_seek_last(struct store_iter *iter);
-/* To the first key at or after `key`. */
+/* Moves to the first key at or after `key`. */
 void store_iter_seek(struct store_iter *iter, struct slice key);
-/* To the last key at or before `key`. */
+/* Moves to the last key at or before `key`. */
 void store_iter_seek_for_prev(struct store_iter *iter, struct slice key);
 void store_iter_next(struct store_iter *iter);
 void store_iter_prev(struct store_iter *iter);
 bool store_iter_valid(const struct store_iter *iter);
-/* Key and value of a valid position; they live until the iterator moves. */
+/* The key and value at a valid position, valid until the iterator moves. */
 struct slice store_iter_key(const struct store_iter *iter);
 struct slice store_iter_value(const struct store_iter *iter);
-/* Returns: 0, or why the iterator became invalid: STORE_TOO_OLD, TL_ERR_IO, TL_ERR_CORRUPT. */
+/*
+ * Returns: 0, also at the end of the range; STORE_TOO_OLD, TL_ERR_IO, TL_ERR_CORRUPT: why the
+ *          iterator is invalid.
+ */
 int store_iter_status(const struct store_iter *iter) TL_MUST_USE;
 /*
- * Visits the keys of a space as of `ts`, in byte order, within [lower, upper). What a visitor other than 0 returns ends the walk.
- * Returns: 0; what the visitor returned; as store_iter_status().
+ * Calls `visit` for each key of a space as of `ts`, in byte order, within [lower, upper), until it
+ * returns non-zero.
+ * Returns: 0; the visitor's non-zero value; as store_iter_status().
  */
 typedef int store_visit(void *context, struct slice key, struct slice value);
 int store_each(struct store *store, enum store_space space, tl_ts ts, struct slice lower, struct slice upper,
                store_visit *visit, void *context) TL_MUST_USE;
 
 /*
- * Raises the history cut-off: reads below `ts` are refused from now on, and compaction may drop the
- * versions that only they could see. Never lowers it.
+ * Raises the history limit: reads below `ts` are refused from now on, and compaction may drop
+ * versions that only they could return. A lower `ts` has no effect. From any thread.
+ * Returns: 0; fatal codes.
  */
 int store_set_history_low(struct store *store, tl_ts ts) TL_MUST_USE;
 tl_ts store_history_low(const struct store *store);
 
 /*
- * Compacts what checkpoints have brought to the disk: what no read can see any more leaves it. Beside the writer on RocksDB,
- * where writes and compactions of its own go on, and it takes two seconds at least; not so on the twin in memory.
+ * Compacts the tables of the last checkpoints: versions that no read can return are removed. On
+ * RocksDB it runs concurrently with the writer and takes at least two seconds. In memory it blocks
+ * readers.
+ * Returns: 0; fatal codes.
  */
 int store_compact(struct store *store) TL_MUST_USE;
-/* Ends store_compact() where it is, for good: it has done a part, or nothing, and returns 0. From any thread. */
+/*
+ * Cancels a running store_compact() and all later ones: they stop early and return 0. From any
+ * thread.
+ */
 void store_compact_cancel(struct store *store);
 
-/* Reads every block, verifies its checksum, and looks every key up. Returns: 0, TL_ERR_CORRUPT, TL_ERR_IO. */
+/*
+ * Reads every block, verifies its checksum, and looks up every key. Returns: 0; TL_ERR_CORRUPT,
+ * TL_ERR_IO, with *ret_reason (mem_free; may be NULL).
+ */
 int store_verify(struct store *store, char **ret_reason) TL_MUST_USE;
 
 /*
- * Makes `directory`, which is empty, a data directory with the store as of its newest checkpoint on the disk, durably: by links to the files that never
- * change, or copies where that is another file system. Writes go on beside it, and it flushes nothing. From any thread that may wait.
- * Requires: a checkpoint is on the disk. Returns: 0; TL_ERR_NO_SPACE, TL_ERR_IO, with *ret_reason (mem_free).
+ * Copies the store as of its newest durable checkpoint into the empty `directory`, durably. Links
+ * the immutable files, or copies them to another file system. Writes continue; nothing is flushed.
+ * Blocks. From any thread.
+ * Returns: 0; TL_ERR_NO_SPACE, TL_ERR_IO, with *ret_reason (mem_free).
+ * Requires: a checkpoint is durable; a store on RocksDB.
  */
 int store_copy(struct store *store, const char *directory, char **ret_reason) TL_MUST_USE;
 
 struct store_stats {
-    uint64_t disk_bytes;   /* of data in files */
-    uint64_t memory_bytes; /* cache and memtables */
+    uint64_t disk_bytes;   /* of table files */
+    uint64_t memory_bytes; /* of cache, memtables and table readers */
 
-    /* Of those: */
-    uint64_t table_bytes; /* in the tables of the spaces */
+    /* In detail: */
+    uint64_t table_bytes; /* of live tables, in all spaces */
     uint64_t table_count;
     uint64_t cache_bytes;
     uint64_t cache_bytes_max;
-    uint64_t unflushed_bytes;   /* written, and in no table yet */
+    uint64_t unflushed_bytes; /* in memtables */
     uint64_t flushes_running;
     uint64_t compactions_running;
-    uint64_t compaction_due_bytes; /* that compactions have yet to rewrite, estimated */
-    uint64_t errors;               /* in the background, since it was opened */
-    bool stopped;                  /* it takes no writes now, until flushes or compactions have come after */
+    uint64_t compaction_due_bytes; /* estimate of the bytes that compactions have yet to rewrite */
+    uint64_t errors;               /* background errors since the store was opened */
+    bool stopped;                  /* writes are stalled until flushes or compactions catch up */
 
-    /* Since it was opened: */
+    /* Since the store was opened: */
     uint64_t flushes;
     uint64_t compactions;
 };
+/* Fills in the statistics; fields that do not apply to the implementation are 0. From any thread. */
 void store_stats(struct store *store, struct store_stats *ret_stats);
 
 /*
- * Bytes in files of the versions of keys within [lower, upper), as near as the files' indexes tell without reading them. What
- * was written and not flushed yet is in none. From any thread.
+ * Returns: an estimate, from the tables' indexes, of the bytes of versions within [lower, upper).
+ *          Unflushed data is not counted. From any thread.
  */
 uint64_t store_range_bytes(struct store *store, enum store_space space, struct slice lower, struct slice upper);
 
 /*
- * Bytes free on the file system of the data directory; UINT64_MAX for a store in memory. The writer refuses changes while this is below
- * STORE_RESERVE_BYTES (README.md, "A full disk").
+ * Returns: free bytes on the file system of the data directory; UINT64_MAX: in memory, or unknown.
+ *          The writer refuses changes below STORE_RESERVE_BYTES (README.md, "A full disk").
  */
 uint64_t store_free_bytes(const struct store *store);
 
 /*
- * Returns: whether a store_write() would be taken: not while RocksDB has yet to get over a flush that met a full disk,
- * which takes it some seconds once there is room. May run on any thread.
+ * Returns: whether store_write() would not block: false while RocksDB has not recovered from a
+ *          flush that met a full disk. Recovery takes some seconds after there is space. From any
+ *          thread.
  */
 bool store_is_ready(struct store *store);
 #define STORE_RESERVE_BYTES ((uint64_t)256 << 20)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the implementations of a store share. Only files of src/store include this.
+ * Shared by the implementations of a store. Only files of src/store include this.
  *
  * Each implementation embeds these structs as the first member of its own and fills in a table of
- * operations; store.c checks what callers owe, keeps what is common, and dispatches.
+ * operations. store.c checks the callers' obligations, implements the common parts, and dispatches.
  */
 #ifndef TL_STORE_STORE_INTERNAL_H
 #define TL_STORE_STORE_INTERNAL_H
@@ -14,8 +14,8 @@
 
 struct store {
     const struct store_ops *ops;
-    _Atomic tl_ts history_low; /* reads below are refused (invariant 4); only grows */
-    tl_ts last_ts;             /* of the newest batch since the store was opened; the writer's own */
+    _Atomic tl_ts history_low; /* reads below are refused (invariant 4); never decreases */
+    tl_ts last_ts;             /* newest batch since the store was opened; the writer's */
 };
 
 struct store_batch {
@@ -23,8 +23,8 @@ struct store_batch {
     tl_ts ts;
     bool begun;
     size_t count;
-    size_t bytes; /* of keys and values */
-    bool watched; /* a digest is kept of what changes */
+    size_t bytes;       /* of keys and values */
+    bool tracks_digest; /* `digest` is computed */
     uint64_t digest;
 };
 
@@ -32,9 +32,9 @@ struct store_iter {
     struct store *store;
     enum store_space space;
     tl_ts ts;
-    /* Set by the implementation at each move. */
+    /* Set by the implementation at each move; key and value if `valid`. */
     bool valid;
-    int status; /* why the iterator is not valid; 0 at an end */
+    int status; /* why the iterator is invalid; 0 at the end of the range */
     struct slice key;
     struct slice value;
 };
@@ -46,8 +46,8 @@ struct store_ops {
     void (*batch_free)(struct store_batch *batch);
     void (*batch_clear)(struct store_batch *batch);
     void (*batch_put)(struct store_batch *batch, enum store_space space, struct slice key, struct slice value);
-    /* The same where the value stays until then; NULL: batch_put(). */
-    void (*batch_put_kept)(struct store_batch *batch, enum store_space space, struct slice key, struct slice value);
+    /* batch_put() of a value that stays unchanged until the write; NULL: use batch_put(). */
+    void (*batch_put_nocopy)(struct store_batch *batch, enum store_space space, struct slice key, struct slice value);
     void (*batch_delete)(struct store_batch *batch, enum store_space space, struct slice key);
     void (*batch_delete_range)(struct store_batch *batch, enum store_space space, struct slice lower,
                                struct slice upper);
@@ -55,8 +55,8 @@ struct store_ops {
     int (*checkpoint)(struct store *store, struct slice record);
     int (*checkpointed)(struct store *store);
     int (*checkpoint_record)(struct store *store, struct buf *ret_record);
-    void (*give_up)(struct store *store); /* NULL: it never waits */
-    size_t (*unsaved_bytes)(const struct store *store);
+    void (*give_up)(struct store *store); /* NULL: it never blocks */
+    size_t (*uncheckpointed_bytes)(const struct store *store);
     int (*get)(struct store *store, enum store_space space, tl_ts ts, struct slice key, struct store_value *ret_value);
     struct store_iter *(*iter_new)(struct store *store, enum store_space space, tl_ts ts, struct slice lower,
                                    struct slice upper);
@@ -69,8 +69,9 @@ struct store_ops {
     void (*iter_prev)(struct store_iter *iter);
     int (*history_low_raised)(struct store *store);
     int (*compact)(struct store *store);
-    void (*compact_cancel)(struct store *store);                                /* NULL: it cannot be ended */
-    int (*copy)(struct store *store, const char *directory, char **ret_reason); /* NULL: it cannot */
+    void (*compact_cancel)(struct store *store); /* NULL: not cancellable */
+    /* NULL: not supported. */
+    int (*copy)(struct store *store, const char *directory, char **ret_reason);
     int (*verify)(struct store *store, char **ret_reason);
     void (*stats)(struct store *store, struct store_stats *ret_stats);
     uint64_t (*range_bytes)(struct store *store, enum store_space space, struct slice lower, struct slice upper);
@@ -83,7 +84,7 @@ static inline bool store__space_is_versioned(enum store_space space)
     return space != SPACE_SYSTEM && space != SPACE_FEED;
 }
 
-/* Whether a read at `ts` must be refused now. */
+/* Returns: whether a read at `ts` must be refused. */
 static inline bool store__is_too_old(const struct store *store, enum store_space space, tl_ts ts)
 {
     return store__space_is_versioned(space) && ts < atomic_load(&store->history_low);

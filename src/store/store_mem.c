@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The store's twin in memory: what the store means, written as plainly as can be; see README.md.
+ * The in-memory store: the semantics of a store in the simplest form; see README.md.
  *
- * One ordered map a space holds every version under a composite key: the key, escaped so that no key is the
- * beginning of another, then its stamp, newest first. In a versioned space the stamp is the timestamp, in
- * the others the number of the batch. So the version that a read may see is the first at or after
- * (key, newest stamp it may see).
+ * One ordered map per space holds every version under a composite key: the key, escaped so that no
+ * key is a prefix of another, then the version's stamp, newest first. In a versioned space the
+ * stamp is the timestamp, in the others the number of the batch. So the version that a read returns
+ * is the first one at or after (key, newest visible stamp).
  *
- * A crash takes back the batches after the last checkpoint: their versions are the ones with a higher stamp.
- * Nothing that could be seen again is ever dropped (prune_limit).
+ * A crash removes the versions of batches after the last checkpoint, which have a higher stamp. A
+ * version that a read or a crash could make visible again is never dropped (prune_limit()).
  */
 #include "base/alloc.h"
 #include "base/buf.h"
@@ -18,33 +18,33 @@
 
 #include <pthread.h>
 
-enum { TAG_DELETED = 'd', TAG_PUT = 'p', TAG_RANGE = 'r' /* in a batch: its value is where the range ends */ };
+enum { TAG_DELETED = 'd', TAG_PUT = 'p', TAG_RANGE = 'r' /* in batches only; value: the end of the range */ };
 
-/* A batch that a crash may lose. */
-struct mem_loose {
+/* A batch that a crash removes. */
+struct mem_unsynced {
     uint64_t number;
     tl_ts ts;
 };
 
 struct mem_store {
     struct store base;
-    pthread_rwlock_t lock; /* over everything below */
+    pthread_rwlock_t lock; /* protects everything below */
     struct omap spaces[SPACE_COUNT];
     uint64_t batch_number; /* of the newest batch */
     tl_ts newest_ts;
-    uint64_t safe_number; /* of the newest batch that is safe from a crash, */
-    tl_ts safe_ts;        /* and its timestamp */
-    struct mem_loose *loose;
-    size_t loose_count;
-    size_t loose_capacity;
-    size_t iter_count; /* iterators alive: nothing is dropped while there are any */
+    uint64_t durable_number; /* newest batch that survives a crash */
+    tl_ts durable_ts;        /* its timestamp */
+    struct mem_unsynced *unsynced;
+    size_t unsynced_count;
+    size_t unsynced_capacity;
+    size_t iter_count; /* number of iterators; no version is dropped while there are any */
     size_t bytes;
-    bool checkpointed; /* once at least */
+    bool checkpointed; /* there is a checkpoint */
     struct buf record; /* of the last checkpoint */
-    _Atomic size_t unsaved_bytes;
+    _Atomic size_t uncheckpointed_bytes;
 };
 
-/* A batch is a text of records: space, tag, key, value. */
+/* A batch is a sequence of records: space, key, tag, value. */
 struct mem_batch {
     struct store_batch base;
     struct buf records;
@@ -52,7 +52,7 @@ struct mem_batch {
 
 struct mem_iter {
     struct store_iter base;
-    uint64_t limit;   /* the newest stamp it may see */
+    uint64_t limit;   /* newest visible stamp */
     struct buf lower; /* escaped; empty: open */
     struct buf upper;
     struct buf escaped; /* the current key, escaped */
@@ -67,8 +67,8 @@ static struct mem_store *mem_of(struct store *store)
 }
 
 /*
- * Composite keys: NUL becomes (0, 255), and (0, 0) ends the key, which keeps byte order and makes the end
- * lower than any continuation.
+ * Composite keys: NUL becomes (0, 255), and (0, 0) ends the key. That keeps byte order and makes
+ * the end lower than any continuation.
  */
 static void escape_key(struct buf *ret_escaped, struct slice key)
 {
@@ -119,8 +119,8 @@ static bool entry_deleted(const struct omap_entry *entry)
 }
 
 /*
- * The newest version of a key with a stamp of at most `limit`, deletions included, or NULL.
- * `escaped` is used as scratch and left as it was.
+ * Returns: the newest version of a key with a stamp of at most `limit`, possibly a deletion; NULL:
+ *          none. `escaped` is modified temporarily.
  */
 static struct omap_entry *find_version(const struct omap *map, struct buf *escaped, uint64_t limit)
 {
@@ -131,7 +131,7 @@ static struct omap_entry *find_version(const struct omap *map, struct buf *escap
     return entry != NULL && slice_equal(entry_escaped(entry), buf_as_slice(escaped)) ? entry : NULL;
 }
 
-/* Life */
+/* Open and close */
 
 static void mem_close(struct store *store)
 {
@@ -139,7 +139,7 @@ static void mem_close(struct store *store)
     REQUIRE(mem->iter_count == 0);
     for (int space = 0; space < SPACE_COUNT; space++)
         omap_deinit(&mem->spaces[space]);
-    mem_free(mem->loose);
+    mem_free(mem->unsynced);
     buf_deinit(&mem->record);
     pthread_rwlock_destroy(&mem->lock);
     mem_free(mem);
@@ -204,15 +204,15 @@ static void mem_batch_delete_range(struct store_batch *batch, enum store_space s
 /* Writing */
 
 /*
- * The newest stamp that may serve as the oldest one kept: older versions that it hides can never be seen
- * again, neither by a read nor after a crash.
+ * Returns: the newest stamp below which hidden versions can never become visible again, neither to
+ *          a read nor after a crash.
  */
 static uint64_t prune_limit(const struct mem_store *mem, enum store_space space)
 {
     if (!store__space_is_versioned(space))
-        return mem->safe_number;
+        return mem->durable_number;
     tl_ts low = atomic_load(&mem->base.history_low);
-    return low < mem->safe_ts ? low : mem->safe_ts;
+    return low < mem->durable_ts ? low : mem->durable_ts;
 }
 
 static void remove_entry(struct mem_store *mem, enum store_space space, const struct omap_entry *entry)
@@ -223,7 +223,10 @@ static void remove_entry(struct mem_store *mem, enum store_space space, const st
     INSIST(removed);
 }
 
-/* Drops the versions of a key that can never be seen again; the newest of them stays unless a deletion. */
+/*
+ * Drops the versions of a key that can never become visible again. The newest version at the limit
+ * stays, unless it is a deletion.
+ */
 static void prune_key(struct mem_store *mem, enum store_space space, struct buf *escaped)
 {
     if (mem->iter_count > 0)
@@ -241,7 +244,7 @@ static void prune_key(struct mem_store *mem, enum store_space space, struct buf 
         remove_entry(mem, space, newest);
 }
 
-/* Puts a version of the key in `escaped`. */
+/* Writes a version of the key in `escaped`. */
 static void write_version(struct mem_store *mem, enum store_space space, tl_ts ts, struct buf *escaped,
                           struct slice tagged)
 {
@@ -256,7 +259,7 @@ static void write_version(struct mem_store *mem, enum store_space space, tl_ts t
     buf_truncate(escaped, len);
 }
 
-/* Deletes each key of a range by itself. */
+/* Deletes each key of a range individually. */
 static void write_range(struct mem_store *mem, enum store_space space, tl_ts ts, struct slice lower, struct slice upper)
 {
     static const char deleted = TAG_DELETED;
@@ -269,7 +272,7 @@ static void write_range(struct mem_store *mem, enum store_space space, tl_ts ts,
         buf_slice(&at, entry_escaped(entry));
         if (!entry_deleted(entry))
             write_version(mem, space, ts, &at, slice_make(&deleted, 1));
-        buf_overwrite(&at, at.len - 1, "\1", 1); /* behind all versions of the key */
+        buf_overwrite(&at, at.len - 1, "\1", 1); /* after all versions of the key */
         entry = omap_seek(&mem->spaces[space], buf_as_slice(&at));
     }
     buf_deinit(&at);
@@ -293,13 +296,13 @@ static void write_record(struct mem_store *mem, tl_ts ts, struct slice *records,
     write_version(mem, space, ts, escaped, tagged);
 }
 
-static void note_loose(struct mem_store *mem, tl_ts ts)
+static void record_unsynced(struct mem_store *mem, tl_ts ts)
 {
-    if (mem->loose_count == mem->loose_capacity) {
-        mem->loose_capacity = mem->loose_capacity ? mem->loose_capacity * 2 : 16;
-        mem->loose = mem_realloc(mem->loose, mem->loose_capacity * sizeof *mem->loose);
+    if (mem->unsynced_count == mem->unsynced_capacity) {
+        mem->unsynced_capacity = mem->unsynced_capacity ? mem->unsynced_capacity * 2 : 16;
+        mem->unsynced = mem_realloc(mem->unsynced, mem->unsynced_capacity * sizeof *mem->unsynced);
     }
-    mem->loose[mem->loose_count++] = (struct mem_loose){mem->batch_number, ts};
+    mem->unsynced[mem->unsynced_count++] = (struct mem_unsynced){mem->batch_number, ts};
 }
 
 static int mem_write(struct store *store, struct store_batch *batch)
@@ -310,8 +313,8 @@ static int mem_write(struct store *store, struct store_batch *batch)
     pthread_rwlock_wrlock(&mem->lock);
     mem->batch_number++;
     mem->newest_ts = batch->ts;
-    note_loose(mem, batch->ts);
-    atomic_fetch_add_explicit(&mem->unsaved_bytes, batch->bytes, memory_order_relaxed);
+    record_unsynced(mem, batch->ts);
+    atomic_fetch_add_explicit(&mem->uncheckpointed_bytes, batch->bytes, memory_order_relaxed);
     while (records.len > 0)
         write_record(mem, batch->ts, &records, &escaped);
     pthread_rwlock_unlock(&mem->lock);
@@ -319,25 +322,25 @@ static int mem_write(struct store *store, struct store_batch *batch)
     return 0;
 }
 
-void store_mem_keep(struct store *store)
+void store_mem_sync(struct store *store)
 {
     struct mem_store *mem = mem_of(store);
     pthread_rwlock_wrlock(&mem->lock);
-    mem->safe_number = mem->batch_number;
-    mem->safe_ts = mem->newest_ts;
-    mem->loose_count = 0;
+    mem->durable_number = mem->batch_number;
+    mem->durable_ts = mem->newest_ts;
+    mem->unsynced_count = 0;
     pthread_rwlock_unlock(&mem->lock);
 }
 
-/* The twin's are on the disk at once. */
+/* A checkpoint in memory is durable at once. */
 static int mem_checkpoint(struct store *store, struct slice record)
 {
     struct mem_store *mem = mem_of(store);
     buf_clear(&mem->record);
     buf_slice(&mem->record, record);
     mem->checkpointed = true;
-    atomic_store_explicit(&mem->unsaved_bytes, 0, memory_order_relaxed);
-    store_mem_keep(store);
+    atomic_store_explicit(&mem->uncheckpointed_bytes, 0, memory_order_relaxed);
+    store_mem_sync(store);
     return 0;
 }
 
@@ -356,9 +359,9 @@ static int mem_checkpoint_record(struct store *store, struct buf *ret_record)
     return 0;
 }
 
-static size_t mem_unsaved_bytes(const struct store *store)
+static size_t mem_uncheckpointed_bytes(const struct store *store)
 {
-    return atomic_load_explicit(&((const struct mem_store *)store)->unsaved_bytes, memory_order_relaxed);
+    return atomic_load_explicit(&((const struct mem_store *)store)->uncheckpointed_bytes, memory_order_relaxed);
 }
 
 /* Removes every version with a stamp above `limit`. */
@@ -378,19 +381,20 @@ size_t store_mem_crash(struct store *store, size_t kept)
     struct mem_store *mem = mem_of(store);
     REQUIRE(mem->iter_count == 0);
     pthread_rwlock_wrlock(&mem->lock);
-    size_t count = mem->loose_count;
+    size_t count = mem->unsynced_count;
     kept = kept < count ? kept : count;
     if (kept > 0) {
-        mem->safe_number = mem->loose[kept - 1].number;
-        mem->safe_ts = mem->loose[kept - 1].ts;
+        mem->durable_number = mem->unsynced[kept - 1].number;
+        mem->durable_ts = mem->unsynced[kept - 1].ts;
     }
     for (int space = 0; space < SPACE_COUNT; space++)
-        remove_above(mem, space, store__space_is_versioned(space) ? mem->safe_ts : mem->safe_number);
-    mem->batch_number = mem->safe_number;
-    mem->newest_ts = mem->base.last_ts = mem->safe_ts;
-    if (atomic_load(&mem->base.history_low) > mem->safe_ts)
-        atomic_store(&mem->base.history_low, mem->safe_ts); /* nothing was dropped that is seen from there */
-    mem->loose_count = 0;
+        remove_above(mem, space, store__space_is_versioned(space) ? mem->durable_ts : mem->durable_number);
+    mem->batch_number = mem->durable_number;
+    mem->newest_ts = mem->base.last_ts = mem->durable_ts;
+    if (atomic_load(&mem->base.history_low) > mem->durable_ts)
+        /* No version visible from there was dropped. */
+        atomic_store(&mem->base.history_low, mem->durable_ts);
+    mem->unsynced_count = 0;
     pthread_rwlock_unlock(&mem->lock);
     return count;
 }
@@ -420,7 +424,7 @@ static int mem_get(struct store *store, enum store_space space, tl_ts ts, struct
     int r = STORE_NOT_FOUND;
     if (entry != NULL && !entry_deleted(entry)) {
         struct slice value = slice_from_offset(omap_value(entry), 1);
-        /* A copy, so that a value used after its release is found by the sanitizers. */
+        /* a copy, so that the sanitizers detect a use after the release */
         char *copy = mem_dup(value.data, value.len);
         *ret_value = (struct store_value){{copy, value.len}, copy, value_release};
         r = 0;
@@ -473,7 +477,10 @@ static bool within_bounds(const struct mem_iter *iter, struct slice escaped)
            (iter->upper.len == 0 || slice_compare(escaped, buf_as_slice(&iter->upper)) < 0);
 }
 
-/* Shows the key in iter->escaped if a version of it can be seen. Returns: whether so. */
+/*
+ * Sets the iterator to the key in iter->escaped, if a version of it is visible. Returns: whether it
+ * is.
+ */
 static bool show_version(struct mem_iter *iter)
 {
     const struct omap_entry *entry = find_version(iter_map(iter), &iter->escaped, iter->limit);
@@ -488,7 +495,7 @@ static bool show_version(struct mem_iter *iter)
     return true;
 }
 
-/* The composite key after all versions of the key in iter->escaped. */
+/* Returns: a composite key after all versions of the key in iter->escaped. */
 static struct slice after_versions(struct mem_iter *iter)
 {
     buf_clear(&iter->scratch);
@@ -497,7 +504,7 @@ static struct slice after_versions(struct mem_iter *iter)
     return buf_as_slice(&iter->scratch);
 }
 
-/* Goes on from `entry` (NULL: the end) to the first key that can be seen. */
+/* Moves from `entry` (NULL: the end) forward to the first visible key. */
 static void settle_forward(struct mem_iter *iter, const struct omap_entry *entry)
 {
     iter->base.valid = false;
@@ -510,6 +517,7 @@ static void settle_forward(struct mem_iter *iter, const struct omap_entry *entry
     }
 }
 
+/* Moves from `entry` (NULL: the end) backward to the first visible key. */
 static void settle_backward(struct mem_iter *iter, const struct omap_entry *entry)
 {
     iter->base.valid = false;
@@ -582,11 +590,11 @@ static void mem_iter_prev(struct store_iter *base)
     seek_locked(iter, buf_as_slice(&iter->scratch), false);
 }
 
-/* Upkeep */
+/* Maintenance */
 
 static int mem_history_low_raised(struct store *store)
 {
-    (void)store; /* versions go when their key is next written, or at store_compact() */
+    (void)store; /* versions are dropped when their key is next written, or by store_compact() */
     return 0;
 }
 
@@ -614,7 +622,7 @@ static int mem_compact(struct store *store)
     return 0;
 }
 
-/* Every composite key can be read, and no space has one from the future. */
+/* Checks that no version has a stamp above the newest one. */
 static int mem_verify(struct store *store, char **ret_reason)
 {
     (void)ret_reason;
@@ -678,7 +686,7 @@ static const struct store_ops mem_ops = {
     .checkpoint = mem_checkpoint,
     .checkpointed = mem_checkpointed,
     .checkpoint_record = mem_checkpoint_record,
-    .unsaved_bytes = mem_unsaved_bytes,
+    .uncheckpointed_bytes = mem_uncheckpointed_bytes,
     .get = mem_get,
     .iter_new = mem_iter_new,
     .iter_free = mem_iter_free,

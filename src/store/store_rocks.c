@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The store on RocksDB: life, writing, single reads; see README.md.
+ * The store on RocksDB: open, write, single reads; see README.md.
  *
- * - A space is a column family. Those with history use RocksDB's user-defined timestamps.
- * - store_write() puts a batch into the memtables; checkpoints take it to the disk (rocks_checkpoint.c).
+ * - A space is a column family. Versioned spaces use RocksDB's user-defined timestamps.
+ * - store_write() inserts a batch into the memtables; checkpoints flush them (rocks_checkpoint.c).
  * - store_get() reads with options from a slot; an iterator has options of its own.
  *
- * What RocksDB reports becomes a code; its words stay with the store for whoever logs (store_reason).
+ * An error of RocksDB becomes a code; the store keeps its text for the log (store_reason()).
  */
 #include "base/alloc.h"
 #include "base/buf.h"
@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-void rocks__say(char **ret_reason, const char *format, ...)
+void rocks__set_reason(char **ret_reason, const char *format, ...)
 {
     if (ret_reason == NULL || *ret_reason != NULL)
         return;
@@ -29,7 +29,9 @@ void rocks__say(char **ret_reason, const char *format, ...)
     *ret_reason = mem_strdup(text, strlen(text));
 }
 
-/* RocksDB's C interface has no codes, only the text of a status, which begins with its kind. */
+/*
+ * RocksDB's C interface has no codes, only a status text, which begins with the kind of the error.
+ */
 int rocks__code_of(const char *error)
 {
     if (strncmp(error, "Corruption", strlen("Corruption")) == 0)
@@ -43,7 +45,7 @@ int rocks__fail(struct rocks_store *rocks, char *error)
 {
     int code = rocks__code_of(error);
     pthread_mutex_lock(&rocks->reason_lock);
-    rocks__say(&rocks->reason, "%s", error);
+    rocks__set_reason(&rocks->reason, "%s", error);
     pthread_mutex_unlock(&rocks->reason_lock);
     rocksdb_free(error);
     return code;
@@ -55,12 +57,12 @@ static char *rocks_reason(struct store *store)
     char *copy = NULL;
     pthread_mutex_lock(&rocks->reason_lock);
     if (rocks->reason != NULL)
-        rocks__say(&copy, "%s", rocks->reason);
+        rocks__set_reason(&copy, "%s", rocks->reason);
     pthread_mutex_unlock(&rocks->reason_lock);
     return copy;
 }
 
-/* Life */
+/* Open and close */
 
 static void rocks_close(struct store *store)
 {
@@ -103,8 +105,9 @@ static struct rocks_store *rocks_new(const struct store_ops *ops)
 /* Writing */
 
 /*
- * RocksDB takes nothing while it has a full disk to get over, and what it refuses it has not begun. What it writes then to get over it, all
- * that is in memory, belongs to no checkpoint: so the next one is due at once.
+ * RocksDB accepts nothing until it has recovered from a full disk, and a refused batch had no
+ * effect, so it can be retried. Its recovery flushes everything in memory, which is not the state
+ * of a checkpoint. So the counter is raised to make the next checkpoint due at once.
  */
 int rocks__put(struct rocks_store *rocks, rocksdb_writebatch_t *batch)
 {
@@ -113,7 +116,7 @@ int rocks__put(struct rocks_store *rocks, rocksdb_writebatch_t *batch)
         char *error = NULL;
         rocksdb_write(rocks->db, rocks->write_options, batch, &error);
         if (error == NULL && waited)
-            atomic_fetch_add_explicit(&rocks->unsaved_bytes, SIZE_MAX / 4, memory_order_relaxed);
+            atomic_fetch_add_explicit(&rocks->uncheckpointed_bytes, SIZE_MAX / 4, memory_order_relaxed);
         if (error == NULL)
             return 0;
         int r = rocks__fail(rocks, error);
@@ -135,7 +138,7 @@ static int rocks_write(struct store *store, struct store_batch *batch)
     rocks__quiet();
     rocksdb_writebatch_t *sorted = rocks__batch_sorted(batch);
     rocksdb_writebatch_data(sorted, &bytes);
-    atomic_fetch_add_explicit(&rocks->unsaved_bytes, bytes, memory_order_relaxed);
+    atomic_fetch_add_explicit(&rocks->uncheckpointed_bytes, bytes, memory_order_relaxed);
     int r = rocks__put(rocks, sorted);
     if (r < 0)
         return tl_trace(r);
@@ -146,9 +149,9 @@ static int rocks_write(struct store *store, struct store_batch *batch)
 /* Single reads */
 
 /*
- * Takes a slot that no other thread uses. Threads start their search at places of their own, told by
- * where their stacks lie, so that they seldom meet.
- * Returns: NULL when all are taken.
+ * Takes a free slot. Each thread starts its search at a place derived from its stack's address, so
+ * threads rarely contend.
+ * Returns: NULL: all slots are taken.
  */
 static struct rocks_read_slot *slot_take(struct rocks_store *rocks)
 {
@@ -164,16 +167,16 @@ static struct rocks_read_slot *slot_take(struct rocks_store *rocks)
 }
 
 /*
- * Whether the blocks that this read has to fetch go into the cache. One read in eight puts them there: a block that is
- * asked for again and again gets in all the same, while blocks that are read once no longer pass through 64 MiB of memory,
- * each pushing out another one, but through the few KiB that the processor has at hand. By chance and not by turns, since
- * requests read in patterns.
+ * Decides whether this read puts fetched blocks into the cache: one in eight does. Frequently read
+ * blocks get there anyway. Blocks read once no longer pass through 64 MiB of memory, evicting
+ * others, but stay within a few KiB that are in the processor's cache. The choice is random,
+ * because requests read in patterns.
  */
-static bool is_kept(struct rocks_read_slot *slot)
+static bool fills_cache(struct rocks_read_slot *slot)
 {
-    enum { KEPT_BITS = 3 };
+    enum { FILL_BITS = 3 };
     slot->draw = slot->draw * 1664525 + 1013904223;
-    return slot->draw >> (32 - KEPT_BITS) == 0;
+    return slot->draw >> (32 - FILL_BITS) == 0;
 }
 
 static rocksdb_pinnableslice_t *get_at(struct rocks_store *rocks, enum store_space space, tl_ts ts, struct slice key,
@@ -182,7 +185,7 @@ static rocksdb_pinnableslice_t *get_at(struct rocks_store *rocks, enum store_spa
     struct rocks_read_slot *slot = slot_take(rocks);
     if (slot != NULL) {
         rocks_ts_encode(ts, slot->ts);
-        rocksdb_readoptions_set_fill_cache(slot->options, is_kept(slot));
+        rocksdb_readoptions_set_fill_cache(slot->options, fills_cache(slot));
         rocksdb_pinnableslice_t *pinned =
             rocksdb_get_pinned_cf(rocks->db, slot->options, rocks->families[space], key.data, key.len, ret_error);
         atomic_store_explicit(&slot->taken, false, memory_order_release);
@@ -228,14 +231,14 @@ static const struct store_ops rocks_ops = {
     .batch_free = rocks__batch_free,
     .batch_clear = rocks__batch_clear,
     .batch_put = rocks__batch_put,
-    .batch_put_kept = rocks__batch_put_kept,
+    .batch_put_nocopy = rocks__batch_put_nocopy,
     .batch_delete = rocks__batch_delete,
     .batch_delete_range = rocks__batch_delete_range,
     .write = rocks_write,
     .checkpoint = rocks__checkpoint,
     .checkpointed = rocks__checkpointed,
     .checkpoint_record = rocks__checkpoint_record,
-    .unsaved_bytes = rocks__unsaved_bytes,
+    .uncheckpointed_bytes = rocks__uncheckpointed_bytes,
     .give_up = rocks_give_up,
     .get = rocks_get,
     .iter_new = rocks__iter_new,

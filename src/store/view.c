@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading through a view: the overlay's writes merged over the store; see view.h.
+ * Reads through a view: the overlay's writes merged over the store; see view.h.
  *
- * The merge walks two cursors, one in the store and one in the overlay, each at the nearest entry of its
- * own in the direction of travel. The nearer one is the current position. At equal keys the overlay's entry
- * hides the store's; where it is a deletion both are passed over. To turn round, both cursors are sought
- * again from the current key. With no overlay everything goes straight to the store's iterator.
+ * The merge has two cursors, one in the store and one in the overlay, each at its nearest entry in
+ * the direction of travel. The nearer one is the current position. At equal keys the overlay's
+ * entry hides the store's; if it is a deletion, both are skipped. To change direction, both cursors
+ * seek again from the current key. Without an overlay all calls go to the store's iterator.
  */
 #include "store/view.h"
 
@@ -19,19 +19,22 @@ enum source { SOURCE_NONE, SOURCE_STORE, SOURCE_OVERLAY };
 
 struct view_iter {
     struct store_iter *base;
-    const struct omap *map;         /* NULL: no overlay; then only `base` is used */
-    const struct omap_entry *entry; /* NULL: the overlay has no more in this direction */
+    const struct omap *map;         /* NULL: no overlay; only `base` is used */
+    const struct omap_entry *entry; /* NULL: the overlay has no further entry in this direction */
     enum direction direction;
-    enum source source; /* which cursor is the current position */
-    bool hides;         /* the overlay's entry has the store's key too */
+    enum source source; /* the cursor at the current position */
+    bool hides;         /* both cursors are at the same key */
     struct buf lower;   /* copies of the bounds; empty: open */
     struct buf upper;
-    struct buf turn; /* the key the cursors turn round at */
+    struct buf turn; /* the key at which the direction changes */
 };
 
-/* --- What was read before ----------------------------------------------------------------------------------------- */
+/* --- The cache ---------------------------------------------------------------------------------------------------- */
 
-/* Keys that were asked for one by one before all are read: at first if they are very few, later if they fit. */
+/*
+ * Numbers of misses after which all records are read: first if there are at most FEW, later if they
+ * fit into the cache.
+ */
 enum { READ_FEW_AFTER = 8, FEW = 64, READ_ALL_AFTER = 64 };
 
 void view_cache_init(struct view_cache *cache, enum store_space space)
@@ -45,7 +48,7 @@ void view_cache_deinit(struct view_cache *cache)
     omap_deinit(&cache->records);
 }
 
-static void keep(struct view_cache *cache, struct slice key, struct slice value)
+static void add_record(struct view_cache *cache, struct slice key, struct slice value)
 {
     tl_cleanup(buf_deinit) struct buf record = BUF_INIT(BUF_UNLIMITED);
     buf_byte(&record, 1);
@@ -53,31 +56,31 @@ static void keep(struct view_cache *cache, struct slice key, struct slice value)
     omap_put(&cache->records, key, buf_as_slice(&record));
 }
 
-/* Keys are told apart by their ends. */
-static size_t recent_place(struct slice key)
+/* Hashes the end of a key, in which keys differ most. */
+static size_t recent_slot(struct slice key)
 {
-    size_t place = key.len;
+    size_t slot = key.len;
     for (size_t i = 1; i <= 4 && i <= key.len; i++)
-        place = place * 31 + (unsigned char)key.data[key.len - i];
-    return place % VIEW_CACHE_RECENT;
+        slot = slot * 31 + (unsigned char)key.data[key.len - i];
+    return slot % VIEW_CACHE_RECENT;
 }
 
 static const struct omap_entry *find_record(struct view_cache *cache, struct slice key)
 {
-    const struct omap_entry **recent = &cache->recent[recent_place(key)];
+    const struct omap_entry **recent = &cache->recent[recent_slot(key)];
     if (*recent != NULL && slice_equal(omap_key(*recent), key))
         return *recent;
     const struct omap_entry *entry = omap_get(&cache->records, key);
     if (entry != NULL)
-        *recent = entry; /* nothing is put in its place, or goes */
+        *recent = entry; /* records are never replaced or removed while cached here */
     return entry;
 }
 
-static bool find_kept(struct view_cache *cache, struct slice key, int *ret_outcome, struct store_value *ret_value)
+static bool find_cached(struct view_cache *cache, struct slice key, int *ret_outcome, struct store_value *ret_value)
 {
     const struct omap_entry *entry = find_record(cache, key);
     bool none = entry != NULL ? omap_value(entry).len == 0
-                              : cache->whole && slice_starts_with(key, slice_make(cache->prefix, sizeof cache->prefix));
+                              : cache->complete && slice_starts_with(key, slice_make(cache->prefix, sizeof cache->prefix));
     if (entry == NULL && !none)
         return false;
     *ret_outcome = none ? STORE_NOT_FOUND : 0;
@@ -86,8 +89,11 @@ static bool find_kept(struct view_cache *cache, struct slice key, int *ret_outco
     return true;
 }
 
-/* What is not there need not be known one by one where all that is there is: few records are found sooner. */
-static void forget_absent(struct view_cache *cache)
+/*
+ * Drops the cached absences of keys that the complete prefix covers: fewer records are found
+ * faster.
+ */
+static void drop_absent(struct view_cache *cache)
 {
     struct omap_entry *entry = omap_first(&cache->records);
     memset(cache->recent, 0, sizeof cache->recent);
@@ -100,7 +106,7 @@ static void forget_absent(struct view_cache *cache)
     }
 }
 
-/* Reads all records that begin as a key does, unless they are more than that. */
+/* Reads all records that begin with the same bytes as a key, unless there are more than `most`. */
 static void read_all(const struct view *view, struct slice key, size_t most)
 {
     struct view_cache *cache = view->cache;
@@ -112,26 +118,27 @@ static void read_all(const struct view *view, struct slice key, size_t most)
     for (store_iter_seek_first(iter); fits && store_iter_valid(iter) && slice_starts_with(store_iter_key(iter), prefix);
          store_iter_next(iter)) {
         fits = most-- > 0 && cache->records.count < VIEW_CACHE_RECORDS_MAX;
-        if (fits && omap_get(&cache->records, store_iter_key(iter)) == NULL) /* somebody may have what is there */
-            keep(cache, store_iter_key(iter), store_iter_value(iter));
+        /* A cached record must stay: values returned from it are in use. */
+        if (fits && omap_get(&cache->records, store_iter_key(iter)) == NULL)
+            add_record(cache, store_iter_key(iter), store_iter_value(iter));
     }
-    cache->whole = fits && store_iter_status(iter) == 0;
+    cache->complete = fits && store_iter_status(iter) == 0;
     memcpy(cache->prefix, prefix.data, sizeof cache->prefix);
     store_iter_free(iter);
-    if (cache->whole)
-        forget_absent(cache);
+    if (cache->complete)
+        drop_absent(cache);
 }
 
-static int get_through(const struct view *view, struct slice key, struct store_value *ret_value)
+static int get_cached(const struct view *view, struct slice key, struct store_value *ret_value)
 {
     struct view_cache *cache = view->cache;
     int r;
-    if (find_kept(cache, key, &r, ret_value))
+    if (find_cached(cache, key, &r, ret_value))
         return r;
     cache->missed++;
     if (cache->missed == READ_FEW_AFTER || cache->missed == READ_ALL_AFTER) {
         read_all(view, key, cache->missed == READ_FEW_AFTER ? FEW : VIEW_CACHE_RECORDS_MAX);
-        if (find_kept(cache, key, &r, ret_value))
+        if (find_cached(cache, key, &r, ret_value))
             return r;
     }
     r = store_get(view->store, cache->space, view->ts, key, ret_value);
@@ -141,9 +148,9 @@ static int get_through(const struct view *view, struct slice key, struct store_v
         omap_put(&cache->records, key, SLICE_LIT(""));
         return r;
     }
-    keep(cache, key, ret_value->bytes);
+    add_record(cache, key, ret_value->bytes);
     store_value_release(ret_value);
-    return find_kept(cache, key, &r, ret_value) ? r : STORE_NOT_FOUND;
+    return find_cached(cache, key, &r, ret_value) ? r : STORE_NOT_FOUND;
 }
 
 /* --- Reading ------------------------------------------------------------------------------------------------------ */
@@ -153,7 +160,7 @@ int view_get(const struct view *view, enum store_space space, struct slice key, 
     struct slice value;
     if (view->overlay == NULL || overlay_get(view->overlay, space, key, &value) == STORE_NOT_FOUND)
         return view->cache != NULL && view->cache->space == space
-                   ? get_through(view, key, ret_value)
+                   ? get_cached(view, key, ret_value)
                    : store_get(view->store, space, view->ts, key, ret_value);
     if (value.data == NULL)
         return STORE_NOT_FOUND;
@@ -185,7 +192,7 @@ void view_iter_free(struct view_iter *iter)
     mem_free(iter);
 }
 
-/* The overlay's entry if it lies within the bounds, else NULL: past one bound, nothing else follows. */
+/* Returns: the entry if it is within the bounds; else NULL, since no later entry is. */
 static const struct omap_entry *within(const struct view_iter *iter, const struct omap_entry *entry)
 {
     if (entry == NULL || slice_compare(omap_key(entry), buf_as_slice(&iter->lower)) < 0)
@@ -206,7 +213,10 @@ static void advance_entry(struct view_iter *iter)
     iter->entry = within(iter, iter->direction == FORWARD ? omap_next(iter->entry) : omap_prev(iter->entry));
 }
 
-/* Where the overlay's cursor lies, in the direction of travel: before (<0), at, or after the store's. */
+/*
+ * Returns: the order of the overlay's cursor relative to the store's, in the direction of travel:
+ *          negative: before.
+ */
 static int entry_order(const struct view_iter *iter)
 {
     if (!store_iter_valid(iter->base))
@@ -214,7 +224,7 @@ static int entry_order(const struct view_iter *iter)
     return iter->direction * slice_compare(omap_key(iter->entry), store_iter_key(iter->base));
 }
 
-/* Makes the nearer cursor the current position, passing over what the overlay deleted. */
+/* Makes the nearer cursor the current position, skipping keys that the overlay deletes. */
 static void settle(struct view_iter *iter)
 {
     iter->source = SOURCE_NONE;
@@ -240,14 +250,14 @@ static struct slice later(struct slice a, struct slice b)
     return slice_compare(a, b) >= 0 ? a : b;
 }
 
-/* The overlay's cursor to the first position at or after `key` and the lower bound. */
+/* Moves the overlay's cursor to the first entry at or after `key` and the lower bound. */
 static void seek_forward(struct view_iter *iter, struct slice key)
 {
     iter->direction = FORWARD;
     iter->entry = within(iter, omap_seek(iter->map, later(key, buf_as_slice(&iter->lower))));
 }
 
-/* The overlay's cursor to the last position at or before `key`, and before the upper bound. */
+/* Moves the overlay's cursor to the last entry at or before `key` and below the upper bound. */
 static void seek_backward(struct view_iter *iter, struct slice key)
 {
     iter->direction = BACKWARD;
@@ -297,8 +307,8 @@ void view_iter_seek_for_prev(struct view_iter *iter, struct slice key)
     settle(iter);
 }
 
-/* Puts both cursors just past the current key, in the other direction. */
-static void turn_round(struct view_iter *iter)
+/* Moves both cursors just past the current key, in the other direction. */
+static void reverse_direction(struct view_iter *iter)
 {
     buf_clear(&iter->turn);
     buf_slice(&iter->turn, view_iter_key(iter));
@@ -320,7 +330,7 @@ static void move(struct view_iter *iter, enum direction direction)
 {
     REQUIRE(iter->source != SOURCE_NONE);
     if (iter->direction != direction) {
-        turn_round(iter);
+        reverse_direction(iter);
     } else {
         if (iter->source == SOURCE_STORE || iter->hides)
             advance_base(iter);

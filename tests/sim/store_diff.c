@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The store on RocksDB against its twin.
+ * The store on RocksDB compared with the in-memory store.
  *
- * One seed drives both through the same random puts, deletes, reads, walks in both directions at random
- * timestamps and through overlays, iterators that stay open over all that happens, syncs, flushes,
- * compactions, raised cut-offs and, on disk, reopening. Every answer must be equal. The seed of a failure is
- * printed; `store_diff --first SEED --seeds 1` replays it.
+ * One seed drives both through the same random puts, deletes, reads, walks in both directions at
+ * random timestamps and through overlays, iterators that stay open meanwhile, checkpoints,
+ * compactions, raised history limits and, on disk, reopening. Every result must be equal. A failure
+ * prints its seed; `store_diff --first SEED --seeds 1` replays it.
  */
 #include "base/alloc.h"
 #include "base/arena.h"
@@ -22,7 +22,7 @@
 
 enum { KEY_BYTES_MAX = 4, VALUE_BYTES_MAX = 40, WALKS = 4, STEPS_DEFAULT = 1500 };
 
-/* One iterator of each store, moved together; `view` has an overlay in some. */
+/* One iterator of each store, moved together; some views have an overlay. */
 struct walk {
     struct view_iter *twin;
     struct view_iter *rocks;
@@ -38,7 +38,7 @@ struct run {
     struct store *rocks;
     struct store_batch *twin_batch;
     struct store_batch *rocks_batch;
-    struct overlay *overlay; /* the same for both; fixed while a walk uses it */
+    struct overlay *overlay; /* shared by both; constant while a walk uses it */
     struct walk walks[WALKS];
     tl_ts now;
     uint64_t reads;
@@ -70,7 +70,10 @@ static enum store_space random_space(struct run *run)
     return (enum store_space)below(run, SPACE_COUNT);
 }
 
-/* Short keys of few different bytes, the awkward ones among them, so that keys meet and begin one another. */
+/*
+ * Short keys of few different bytes, including NUL and 0xff, so that keys repeat and are prefixes
+ * of others.
+ */
 static struct slice random_key(struct run *run, char *ret_bytes)
 {
     static const char bytes[] = {'\0', '\1', 'a', 'b', '\x7f', '\x80', '\xff'};
@@ -88,7 +91,7 @@ static struct slice random_value(struct run *run, char *ret_bytes)
     return slice_make(ret_bytes, len);
 }
 
-/* Mostly readable timestamps; some below the cut-off, some in the future. */
+/* Mostly readable timestamps; some below the history limit, some in the future. */
 static tl_ts random_ts(struct run *run)
 {
     tl_ts low = store_history_low(run->twin);
@@ -99,7 +102,7 @@ static tl_ts random_ts(struct run *run)
     return low + below(run, run->now + 3 - low);
 }
 
-/* In a space without history. */
+/* Deletes a range in an unversioned space. */
 static void delete_range(struct run *run)
 {
     char a_bytes[KEY_BYTES_MAX], b_bytes[KEY_BYTES_MAX];
@@ -114,7 +117,7 @@ static void delete_range(struct run *run)
 
 static void write_batch(struct run *run)
 {
-    struct arena kept = ARENA_INIT; /* of values that the batch does not copy */
+    struct arena kept = ARENA_INIT; /* holds the values that the batch does not copy */
     run->now += 1 + below(run, 5);
     store_batch_clear(run->twin_batch);
     store_batch_clear(run->rocks_batch);
@@ -214,7 +217,7 @@ static void walk_seek(struct run *run, struct walk *walk)
     compare_position(run, walk);
 }
 
-static void walk_on(struct run *run, struct walk *walk)
+static void walk_move(struct run *run, struct walk *walk)
 {
     uint64_t forward_of_ten = below(run, 2) ? 9 : 1;
     for (uint64_t moves = below(run, 30); moves > 0 && view_iter_valid(walk->twin); moves--) {
@@ -237,7 +240,7 @@ static void walk_some(struct run *run)
     if (walk->twin == NULL)
         walk_open(run, walk);
     walk_seek(run, walk);
-    walk_on(run, walk);
+    walk_move(run, walk);
 }
 
 static void close_walks(struct run *run)
@@ -248,7 +251,7 @@ static void close_walks(struct run *run)
 
 static void change_overlay(struct run *run)
 {
-    close_walks(run); /* an overlay is not written to while a view of it is in use */
+    close_walks(run); /* an overlay must not be written while a view of it is in use */
     if (below(run, 4) == 0)
         overlay_clear(run->overlay);
     for (uint64_t changes = below(run, 40); changes > 0; changes--) {
@@ -262,11 +265,11 @@ static void change_overlay(struct run *run)
     }
 }
 
-/* Upkeep */
+/* Maintenance */
 
 static struct store *open_rocks(const struct run *run)
 {
-    /* Small buffers, so that flushes and compactions also happen by themselves. */
+    /* small buffers, for more flushes and compactions */
     struct store_options options = {.directory = slice_from(run->directory),
                                     .in_memory = !run->on_disk,
                                     .cache_bytes = 1 << 20,
@@ -295,17 +298,17 @@ static void reopen(struct run *run)
     expect(run, store_set_history_low(run->rocks, low) == 0, "cut-off");
 }
 
-static void raise_cut_off(struct run *run)
+static void raise_history_low(struct run *run)
 {
     tl_ts low = store_history_low(run->twin);
     low += below(run, run->now - low + 1);
     if (low == run->now && low > 0)
-        low--; /* the next batch must be above it */
+        low--; /* the next batch must be above the limit */
     expect(run, store_set_history_low(run->twin, low) == store_set_history_low(run->rocks, low), "cut-off");
     expect(run, store_history_low(run->twin) == store_history_low(run->rocks), "cut-off");
 }
 
-/* RocksDB's takes seconds: once in a run. */
+/* Compacts both stores, once in a run: RocksDB takes seconds. */
 static void compact(struct run *run)
 {
     if (run->compacted || !run->on_disk)
@@ -315,12 +318,12 @@ static void compact(struct run *run)
     expect(run, store_compact(run->twin) == store_compact(run->rocks), "compaction");
 }
 
-static void upkeep(struct run *run)
+static void maintain(struct run *run)
 {
     switch (below(run, 6)) {
     case 0: settle(run->rocks); break;
     case 1: compact(run); break;
-    case 2: raise_cut_off(run); break;
+    case 2: raise_history_low(run); break;
     case 3: settle(run->twin); break;
     case 4: reopen(run); break;
     default: expect(run, store_verify(run->rocks, NULL) == 0, "verification");
@@ -339,7 +342,7 @@ static void step(struct run *run)
     else if (choice < 97)
         change_overlay(run);
     else
-        upkeep(run);
+        maintain(run);
 }
 
 /* Removes the directory and the two levels of files in it. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One thread writes and begins checkpoints, one sees when they are on the disk, several read, all at once; made for the thread sanitizer.
+ * One thread writes and begins checkpoints, one waits until they are durable, several read,
+ * concurrently; intended for the thread sanitizer.
  *
- * Every batch sets all keys of two spaces to its number and deletes one key of a third. So at timestamp T
- * each of those keys must read T, singly and in scans, unless the cut-off has passed T meanwhile. Runs on
- * RocksDB and on the twin.
+ * Every batch sets all keys of two spaces to its number and deletes one key of a third. So at
+ * timestamp T each of those keys must read T, singly and in scans, unless the history limit has
+ * passed T meanwhile. Runs on RocksDB and on the in-memory store.
  *
  * usage: store_threads [--batches N]
  */
@@ -21,9 +22,9 @@ enum { KEYS = 12, READERS = 3, HISTORY = 300 };
 struct run {
     struct store *store;
     uint64_t batches;
-    _Atomic uint64_t newest; /* batch that readers may use; its number is its timestamp */
+    _Atomic uint64_t newest; /* newest batch that readers may use; its number is its timestamp */
     atomic_bool done;
-    atomic_bool on_disk; /* the last checkpoint */
+    atomic_bool on_disk; /* the last checkpoint is durable */
     _Atomic uint64_t reads;
     _Atomic uint64_t refused;
 };
@@ -79,7 +80,7 @@ static void *write_all(void *argument)
     return NULL;
 }
 
-/* Sees when a checkpoint is on the disk: the writer begins the next one. */
+/* Waits until a checkpoint is durable, so that the writer may begin the next one. */
 static void *watch_checkpoints(void *argument)
 {
     struct run *run = argument;
@@ -93,7 +94,7 @@ static void *watch_checkpoints(void *argument)
     return NULL;
 }
 
-/* Counts a read that was refused; it must have been too old by then. */
+/* Counts a refused read; its timestamp must be below the history limit. */
 static void note_refused(struct run *run, tl_ts ts)
 {
     if (ts >= store_history_low(run->store))

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The journal over clocks that the test sets: what is told of a timestamp is told once, whatever the clock does and however the process ends;
- * what runs out does so by the clock that nobody sets, and after everybody was heard.
+ * The journal with clocks that the test sets.
+ *
+ * Goal: a timestamp is issued at most once, whatever the wall clock does and however the process
+ * ends. Timeouts and expiries follow the monotonic clock, and leases expire only after the input
+ * barrier.
+ * Method: a server runs repeatedly over a store and a log that survive it, while the test steps the
+ * wall clock, stalls the process and cuts the power.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -19,65 +24,65 @@
 #define HOUR (3600 * TL_SECOND)
 #define NOW (UINT64_C(1700000000) * TL_SECOND)
 
-/* A server's life over a store and a log that outlive it. */
-struct life {
+/* A server with a store and a log that survive its restarts. */
+struct server {
     struct store *store;
     struct cmdlog_fixture kept;
     struct core *core;
     struct journal *journal;
     struct journal_clocks clocks;
     _Atomic uint64_t wall, boot;
-    _Atomic unsigned listened;
+    _Atomic unsigned barriers;
 };
 
 static uint64_t read_wall(void *context)
 {
-    struct life *life = context;
-    return atomic_load(&life->wall);
+    struct server *server = context;
+    return atomic_load(&server->wall);
 }
 
 static uint64_t read_boot(void *context)
 {
-    struct life *life = context;
-    return atomic_load(&life->boot);
+    struct server *server = context;
+    return atomic_load(&server->boot);
 }
 
-static void begin_after(struct life *life, bool machine_lost)
+static void begin_after(struct server *server, bool machine_lost)
 {
-    life->clocks = (struct journal_clocks){read_wall, read_boot, life};
-    struct journal_options options = {.clocks = &life->clocks, .host_crashed = machine_lost};
-    life->core = cmdlog_fixture_begin(&life->kept, life->store, &options);
-    assert_int_equal(journal_open_local(life->core, life->store, &options, &life->journal), 0);
+    server->clocks = (struct journal_clocks){read_wall, read_boot, server};
+    struct journal_options options = {.clocks = &server->clocks, .host_crashed = machine_lost};
+    server->core = cmdlog_fixture_begin(&server->kept, server->store, &options);
+    assert_int_equal(journal_open_local(server->core, server->store, &options, &server->journal), 0);
 }
 
-static void begin(struct life *life)
+static void begin(struct server *server)
 {
-    begin_after(life, false);
+    begin_after(server, false);
 }
 
-static void open_life(struct life *life)
+static void open_server(struct server *server)
 {
-    *life = (struct life){.store = store_open_mem(), .kept = {0}};
-    atomic_store(&life->wall, NOW);
-    atomic_store(&life->boot, HOUR);
-    begin(life);
+    *server = (struct server){.store = store_open_mem(), .kept = {0}};
+    atomic_store(&server->wall, NOW);
+    atomic_store(&server->boot, HOUR);
+    begin(server);
 }
 
-static void end(struct life *life)
+static void end(struct server *server)
 {
-    journal_close(life->journal);
-    core_close(life->core);
-    cmdlog_fixture_end(&life->kept);
+    journal_close(server->journal);
+    core_close(server->core);
+    cmdlog_fixture_end(&server->kept);
 }
 
-static void close_life(struct life *life)
+static void close_server(struct server *server)
 {
-    end(life);
-    cmdlog_fixture_free(&life->kept);
-    store_close(life->store);
+    end(server);
+    cmdlog_fixture_free(&server->kept);
+    store_close(server->store);
 }
 
-/* The disk, which hears nothing any more of a process that is dead. */
+/* The disk ignores the writes of a process that the test has declared dead. */
 static _Atomic bool dead;
 static _Atomic unsigned syncs;
 
@@ -118,64 +123,67 @@ int __wrap_store_checkpoint(struct store *store, struct slice record)
     return atomic_load(&dead) ? 0 : __real_store_checkpoint(store, record);
 }
 
-/* What was durable when the machine went down is there again. What the journal does from then on, to end in order, is lost. */
-static void cut_power(struct life *life)
+/*
+ * Simulates a power cut: the durable state remains, and writes of the journal's clean shutdown are
+ * lost.
+ */
+static void cut_power(struct server *server)
 {
     atomic_store(&dead, true);
-    end(life);
-    (void)store_mem_crash(life->store, 0);
-    cmdlog_medium_crash(life->kept.medium, 0);
+    end(server);
+    (void)store_mem_crash(server->store, 0);
+    cmdlog_medium_crash(server->kept.medium, 0);
     atomic_store(&dead, false);
-    begin_after(life, true);
+    begin_after(server, true);
 }
 
 /* --- Commands ----------------------------------------------------------------------------------------------------- */
 
-struct asked {
+struct request {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool done;
     tl_ts ts;
     tl_ts token;
-    int64_t version; /* of the only item of a write */
+    int64_t version; /* version of the only item of a write */
     enum problem_type problem;
 };
 
 static void done(struct command *command)
 {
-    struct asked *asked = command->context;
-    pthread_mutex_lock(&asked->lock);
-    asked->ts = command->ts;
-    asked->problem = command->problem.type;
-    asked->token = command->type == COMMAND_LOCK ? command->lock.fencing_token : 0;
-    asked->version = command->type == COMMAND_WRITE ? command->write.results->version : 0;
-    asked->done = true;
-    pthread_cond_broadcast(&asked->changed);
-    pthread_mutex_unlock(&asked->lock);
+    struct request *request = command->context;
+    pthread_mutex_lock(&request->lock);
+    request->ts = command->ts;
+    request->problem = command->problem.type;
+    request->token = command->type == COMMAND_LOCK ? command->lock.fencing_token : 0;
+    request->version = command->type == COMMAND_WRITE ? command->write.results->version : 0;
+    request->done = true;
+    pthread_cond_broadcast(&request->changed);
+    pthread_mutex_unlock(&request->lock);
     command_free(command);
 }
 
-static void submit(struct life *life, struct command *command, struct asked *asked)
+static void submit(struct server *server, struct command *command, struct request *request)
 {
-    *asked = (struct asked){.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
-    command->context = asked;
+    *request = (struct request){.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+    command->context = request;
     command->on_done = done;
-    journal_submit(life->journal, command, false);
+    journal_submit(server->journal, command, false);
 }
 
-static bool is_done_by(struct asked *asked, uint64_t until)
+static bool is_done_by(struct request *request, uint64_t until)
 {
-    pthread_mutex_lock(&asked->lock);
-    while (!asked->done && clock_wait(&asked->changed, &asked->lock, until))
+    pthread_mutex_lock(&request->lock);
+    while (!request->done && clock_wait(&request->changed, &request->lock, until))
         continue;
-    bool is = asked->done;
-    pthread_mutex_unlock(&asked->lock);
+    bool is = request->done;
+    pthread_mutex_unlock(&request->lock);
     return is;
 }
 
-static void wait_done(struct asked *asked)
+static void wait_done(struct request *request)
 {
-    while (!is_done_by(asked, UINT64_MAX))
+    while (!is_done_by(request, UINT64_MAX))
         continue;
 }
 
@@ -187,20 +195,20 @@ static struct command *session_command(enum command_type type, const char *id)
     return command;
 }
 
-static struct asked ask(struct life *life, struct command *command)
+static struct request ask(struct server *server, struct command *command)
 {
-    struct asked asked;
-    submit(life, command, &asked);
-    wait_done(&asked);
-    return asked;
+    struct request request;
+    submit(server, command, &request);
+    wait_done(&request);
+    return request;
 }
 
-static bool lives(struct life *life, const char *session)
+static bool session_is_open(struct server *server, const char *session)
 {
     struct command *command = command_new(COMMAND_STATUS, DIALECT_7);
     command->status.what = STATUS_SESSIONS;
     command->status.id = slice_from(session);
-    return ask(life, command).problem == PROBLEM_NONE;
+    return ask(server, command).problem == PROBLEM_NONE;
 }
 
 static struct command *lock_command(const char *session, const char *id, uint64_t wait_us)
@@ -215,12 +223,12 @@ static struct command *lock_command(const char *session, const char *id, uint64_
     return command;
 }
 
-/* A step that does nothing: it uses a timestamp and writes nothing. */
-static tl_ts look(struct life *life)
+/* Applies a step that writes nothing but uses a timestamp. Returns: the timestamp. */
+static tl_ts inspect(struct server *server)
 {
     struct command *command = command_new(COMMAND_CANCEL, DIALECT_7);
     command->cancel.request = UINT64_MAX;
-    return ask(life, command).ts;
+    return ask(server, command).ts;
 }
 
 static const int64_t steps[] = {
@@ -228,38 +236,38 @@ static const int64_t steps[] = {
     -(int64_t)HOUR,          8760 * (int64_t)HOUR,     -8760 * (int64_t)HOUR,
 };
 
-/* Time passes, by both clocks, in steps that a server at work would see. */
-static void pass(struct life *life, uint64_t us)
+/* Advances both clocks in steps short enough not to be stalls. */
+static void pass(struct server *server, uint64_t us)
 {
     for (uint64_t left = us; left > 0;) {
         uint64_t step = left < 200 * TL_MS ? left : 200 * TL_MS;
-        atomic_fetch_add(&life->wall, step);
-        atomic_fetch_add(&life->boot, step);
-        (void)look(life);
+        atomic_fetch_add(&server->wall, step);
+        atomic_fetch_add(&server->boot, step);
+        (void)inspect(server);
         left -= step;
     }
 }
 
-/* The same in great steps, each of which is seen by some upkeep. */
-static void pass_by_minutes(struct life *life, uint64_t us)
+/* As pass(), in steps of a minute with maintenance after each. */
+static void pass_by_minutes(struct server *server, uint64_t us)
 {
     for (uint64_t left = us; left > 0; left -= 60 * TL_SECOND) {
-        atomic_fetch_add(&life->wall, 58 * TL_SECOND);
-        atomic_fetch_add(&life->boot, 58 * TL_SECOND);
-        pass(life, 2 * TL_SECOND);
+        atomic_fetch_add(&server->wall, 58 * TL_SECOND);
+        atomic_fetch_add(&server->boot, 58 * TL_SECOND);
+        pass(server, 2 * TL_SECOND);
     }
 }
 
-static void until_gone(struct life *life, const char *session)
+static void await_session_end(struct server *server, const char *session)
 {
-    while (lives(life, session))
+    while (session_is_open(server, session))
         usleep(5000);
 }
 
-/* --- What is kept for a time ---------------------------------------------------------------------------------------- */
+/* --- Retention ---------------------------------------------------------------------------------------------------- */
 
-/* Returns: the version that comes of it. */
-static int64_t write_one(struct life *life, enum write_op op)
+/* Writes the document. Returns: its version afterwards. */
+static int64_t write_one(struct server *server, enum write_op op)
 {
     struct command *command = command_new(COMMAND_WRITE, DIALECT_7);
     command->write.items = arena_zalloc(&command->arena, sizeof *command->write.items);
@@ -270,296 +278,313 @@ static int64_t write_one(struct life *life, enum write_op op)
                                                   .version = VERSION_ANY,
                                                   .if_seq_no = SEQ_NO_ANY};
     command->write.item_count = 1;
-    return ask(life, command).version;
+    return ask(server, command).version;
 }
 
-static bool outcome_told(struct life *life)
+static bool outcome_is_stored(struct server *server)
 {
     struct command *command = command_new(COMMAND_TXN_COMMIT, DIALECT_7);
     command->txn.id = SLICE_LIT("transaction");
-    return ask(life, command).problem == PROBLEM_NONE;
+    return ask(server, command).problem == PROBLEM_NONE;
 }
 
-/* Whether anything marked so is to be removed still. */
-static bool any_marked(struct life *life, const char *from, const char *to)
+/* Returns: whether a purge key is left within [from, to). */
+static bool has_purge_key(struct server *server, const char *from, const char *to)
 {
-    struct store_iter *iter = store_iter_new(life->store, SPACE_SYSTEM, TL_TS_MAX, slice_from(from), slice_from(to));
+    struct store_iter *iter = store_iter_new(server->store, SPACE_SYSTEM, TL_TS_MAX, slice_from(from), slice_from(to));
     store_iter_seek_first(iter);
     bool any = store_iter_valid(iter);
     store_iter_free(iter);
     return any;
 }
 
-static void until_removed(struct life *life, const char *from, const char *to)
+static void await_purge(struct server *server, const char *from, const char *to)
 {
-    while (any_marked(life, from, to)) {
-        pass(life, 100 * TL_MS);
+    while (has_purge_key(server, from, to)) {
+        pass(server, 100 * TL_MS);
         usleep(5000);
     }
 }
 
 /*
- * However the wall clock is set, the version of a deleted document counts for a minute and the outcome of a transaction is told for an hour,
- * as time passes.
+ * The version of a deleted document is kept for a minute, and the outcome of a transaction for an
+ * hour, of elapsed time, independent of steps of the wall clock.
  */
-static void test_minute_and_hour_are_what_passes(void **state)
+static void test_retention_ignores_clock_steps(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-        struct life life;
-        open_life(&life);
+        struct server server;
+        open_server(&server);
         struct command *command = command_new(COMMAND_TXN_BEGIN, DIALECT_7);
         command->txn.id = SLICE_LIT("transaction");
         command->txn.idle_us = TL_SECOND;
-        assert_int_equal(ask(&life, command).problem, PROBLEM_NONE);
-        assert_true(outcome_told(&life));
-        pass(&life, 5 * TL_SECOND); /* some upkeep */
-        assert_int_equal(write_one(&life, WRITE_INDEX), 1);
-        assert_int_equal(write_one(&life, WRITE_DELETE), 2);
-        atomic_fetch_add(&life.wall, (uint64_t)steps[i]);
-        pass(&life, 50 * TL_SECOND);
-        assert_int_equal(write_one(&life, WRITE_INDEX), 3);
-        assert_int_equal(write_one(&life, WRITE_DELETE), 4);
+        assert_int_equal(ask(&server, command).problem, PROBLEM_NONE);
+        assert_true(outcome_is_stored(&server));
+        pass(&server, 5 * TL_SECOND); /* maintenance runs */
+        assert_int_equal(write_one(&server, WRITE_INDEX), 1);
+        assert_int_equal(write_one(&server, WRITE_DELETE), 2);
+        atomic_fetch_add(&server.wall, (uint64_t)steps[i]);
+        pass(&server, 50 * TL_SECOND);
+        assert_int_equal(write_one(&server, WRITE_INDEX), 3);
+        assert_int_equal(write_one(&server, WRITE_DELETE), 4);
         if (i % 2 == 0)
-            cut_power(&life);
-        pass(&life, CORE_TOMBSTONE_US + 5 * TL_SECOND);
-        until_removed(&life, "g", "h");
-        assert_int_equal(write_one(&life, WRITE_INDEX), 1);
-        assert_true(outcome_told(&life));
-        pass_by_minutes(&life, CORE_OUTCOME_US);
-        until_removed(&life, "X", "Y");
-        assert_false(outcome_told(&life));
-        close_life(&life);
+            cut_power(&server);
+        pass(&server, CORE_TOMBSTONE_US + 5 * TL_SECOND);
+        await_purge(&server, "g", "h");
+        assert_int_equal(write_one(&server, WRITE_INDEX), 1);
+        assert_true(outcome_is_stored(&server));
+        pass_by_minutes(&server, CORE_OUTCOME_US);
+        await_purge(&server, "X", "Y");
+        assert_false(outcome_is_stored(&server));
+        close_server(&server);
     }
 }
 
-/* --- Query transactions -------------------------------------------------------------------------------------------- */
+/* --- Query transactions ------------------------------------------------------------------------------------------- */
 
-/* A read, as requests make it: where the entry is not fresh the core is asked. Returns: whether the transaction is open. */
-static bool read_once(struct life *life, bool *ret_fresh)
+/*
+ * Reads as a request does: asks the core if the entry is stale. Returns: whether the transaction is
+ * open.
+ */
+static bool read_once(struct server *server, bool *ret_fresh)
 {
     tl_ts ts;
-    struct query_txn *query = journal_query_txn_use(life->journal, SLICE_LIT("transaction"));
+    struct query_txn *query = journal_query_txn_use(server->journal, SLICE_LIT("transaction"));
     if (query == NULL)
         return false;
-    *ret_fresh = journal_query_txn_is_fresh(life->journal, query, &ts);
-    journal_query_txn_release(life->journal, query);
+    *ret_fresh = journal_query_txn_is_fresh(server->journal, query, &ts);
+    journal_query_txn_release(server->journal, query);
     if (*ret_fresh)
         return true;
     struct command *command = command_new(COMMAND_TXN_LOCK, DIALECT_7);
     command->owner.transaction = SLICE_LIT("transaction");
-    return ask(life, command).problem == PROBLEM_NONE;
+    return ask(server, command).problem == PROBLEM_NONE;
 }
 
-/* Every read counts, also one of which the core does not hear: idle time begins with the last, and is never less than was said. */
-static void test_every_read_counts(void **state)
+/*
+ * Every read renews the transaction, also one that the core does not see: the idle time starts with
+ * the last read, and is never shorter than its limit.
+ */
+static void test_query_txn_lease_is_renewed_by_every_read(void **state)
 {
     static const uint64_t first_read[] = {1,           100 * TL_MS, 249 * TL_MS, 251 * TL_MS,
                                           400 * TL_MS, 900 * TL_MS, 3900 * TL_MS};
     (void)state;
     for (size_t i = 0; i < sizeof first_read / sizeof *first_read; i++) {
-        struct life life;
+        struct server server;
         bool fresh;
-        open_life(&life);
+        open_server(&server);
         struct command *command = command_new(COMMAND_TXN_BEGIN, DIALECT_7);
         command->txn.id = SLICE_LIT("transaction");
         command->txn.mode = TXN_QUERY;
         command->txn.idle_us = 4 * TL_SECOND;
-        assert_int_equal(ask(&life, command).problem, PROBLEM_NONE);
-        pass(&life, first_read[i]);
-        assert_true(read_once(&life, &fresh));
+        assert_int_equal(ask(&server, command).problem, PROBLEM_NONE);
+        pass(&server, first_read[i]);
+        assert_true(read_once(&server, &fresh));
         assert_int_equal(fresh, first_read[i] < 250 * TL_MS);
-        pass(&life, 3900 * TL_MS);
-        assert_true(read_once(&life, &fresh));
+        pass(&server, 3900 * TL_MS);
+        assert_true(read_once(&server, &fresh));
         assert_false(fresh);
-        pass(&life, 4500 * TL_MS);
-        assert_false(read_once(&life, &fresh));
-        close_life(&life);
+        pass(&server, 4500 * TL_MS);
+        assert_false(read_once(&server, &fresh));
+        close_server(&server);
     }
 }
 
 /* --- Timestamps --------------------------------------------------------------------------------------------------- */
 
-/* Reads that write nothing, and locks: neither repeats nor sinks when the power is cut and the clock was set meanwhile. */
-static void test_nothing_is_given_twice(void **state)
+/*
+ * Timestamps of reads and of locks neither repeat nor decrease across power cuts and clock steps.
+ */
+static void test_timestamps_increase_across_power_cuts(void **state)
 {
-    struct life life;
+    struct server server;
     (void)state;
-    open_life(&life);
-    assert_int_equal(ask(&life, session_command(COMMAND_SESSION_OPEN, "holder")).problem, PROBLEM_NONE);
+    open_server(&server);
+    assert_int_equal(ask(&server, session_command(COMMAND_SESSION_OPEN, "holder")).problem, PROBLEM_NONE);
     tl_ts last = 0;
     for (size_t round = 0; round < 3 * sizeof steps / sizeof *steps; round++) {
         char id[24];
         snprintf(id, sizeof id, "%zu", round);
-        assert_int_equal(ask(&life, session_command(COMMAND_SESSION_KEEPALIVE, "holder")).problem, PROBLEM_NONE);
-        struct asked lock = ask(&life, lock_command("holder", id, 0));
+        assert_int_equal(ask(&server, session_command(COMMAND_SESSION_KEEPALIVE, "holder")).problem, PROBLEM_NONE);
+        struct request lock = ask(&server, lock_command("holder", id, 0));
         assert_int_equal(lock.problem, PROBLEM_NONE);
         assert_true(lock.token > last);
         last = lock.ts > lock.token ? lock.ts : lock.token;
         for (int i = 0; i < 20; i++) {
-            tl_ts ts = look(&life);
+            tl_ts ts = inspect(&server);
             assert_true(ts > last);
-            assert_true(journal_stable(life.journal) >= last);
+            assert_true(journal_stable(server.journal) >= last);
             last = ts;
-            atomic_fetch_add(&life.wall, 100 * TL_MS);
-            atomic_fetch_add(&life.boot, 100 * TL_MS);
+            atomic_fetch_add(&server.wall, 100 * TL_MS);
+            atomic_fetch_add(&server.boot, 100 * TL_MS);
         }
-        tl_ts stable = journal_stable(life.journal);
+        tl_ts stable = journal_stable(server.journal);
         last = stable > last ? stable : last;
-        atomic_fetch_add(&life.wall, (uint64_t)steps[round % (sizeof steps / sizeof *steps)]);
+        atomic_fetch_add(&server.wall, (uint64_t)steps[round % (sizeof steps / sizeof *steps)]);
         switch (round % 3) {
-        case 0: cut_power(&life); break;
-        case 1: end(&life), begin(&life); break;
+        case 0: cut_power(&server); break;
+        case 1: end(&server), begin(&server); break;
         default: break;
         }
-        assert_true(journal_stable(life.journal) > last || round % 3 == 2);
+        assert_true(journal_stable(server.journal) > last || round % 3 == 2);
     }
-    close_life(&life);
+    close_server(&server);
 }
 
-/* The next start is not far ahead of the clock: nowhere near after an end in order, seconds after a crash. */
-static void test_a_start_does_not_run_ahead(void **state)
+/*
+ * The first timestamp of the next start is close to the clock: right after it following a clean
+ * shutdown, within seconds following a crash.
+ */
+static void test_restart_ceiling_is_close_to_clock(void **state)
 {
-    struct life life;
+    struct server server;
     (void)state;
-    open_life(&life);
-    assert_true(look(&life) < NOW + TL_SECOND);
-    end(&life);
-    begin(&life);
-    assert_true(look(&life) < NOW + TL_SECOND);
-    cut_power(&life);
-    assert_true(look(&life) < NOW + 10 * TL_SECOND);
-    close_life(&life);
+    open_server(&server);
+    assert_true(inspect(&server) < NOW + TL_SECOND);
+    end(&server);
+    begin(&server);
+    assert_true(inspect(&server) < NOW + TL_SECOND);
+    cut_power(&server);
+    assert_true(inspect(&server) < NOW + 10 * TL_SECOND);
+    close_server(&server);
 }
 
-/* An idle server and a busy one put down a mark every few seconds, not one a command. */
-static void test_marks_are_few(void **state)
+/* An idle and a busy server both raise the ceiling every few seconds, not per command. */
+static void test_ceiling_is_raised_every_few_seconds(void **state)
 {
-    struct life life;
+    struct server server;
     (void)state;
-    open_life(&life);
+    open_server(&server);
     unsigned before = atomic_load(&syncs);
     for (int i = 0; i < 2000; i++) {
-        atomic_fetch_add(&life.wall, 10 * TL_MS);
-        atomic_fetch_add(&life.boot, 10 * TL_MS);
-        (void)look(&life);
+        atomic_fetch_add(&server.wall, 10 * TL_MS);
+        atomic_fetch_add(&server.boot, 10 * TL_MS);
+        (void)inspect(&server);
     }
-    assert_true(atomic_load(&syncs) - before <= 20); /* in twenty seconds */
-    close_life(&life);
+    assert_true(atomic_load(&syncs) - before <= 20); /* over twenty seconds */
+    close_server(&server);
 }
 
 /* --- Durations ---------------------------------------------------------------------------------------------------- */
 
-static void test_leases_do_not_follow_the_clock_that_is_set(void **state)
+static void test_leases_ignore_clock_steps(void **state)
 {
-    struct life life;
+    struct server server;
     (void)state;
-    open_life(&life);
+    open_server(&server);
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-        assert_int_equal(ask(&life, session_command(COMMAND_SESSION_OPEN, "s")).problem, PROBLEM_NONE);
-        atomic_fetch_add(&life.wall, (uint64_t)steps[i]);
-        pass(&life, 9 * TL_SECOND);
-        assert_true(lives(&life, "s"));
-        pass(&life, 2 * TL_SECOND);
-        until_gone(&life, "s");
+        assert_int_equal(ask(&server, session_command(COMMAND_SESSION_OPEN, "s")).problem, PROBLEM_NONE);
+        atomic_fetch_add(&server.wall, (uint64_t)steps[i]);
+        pass(&server, 9 * TL_SECOND);
+        assert_true(session_is_open(&server, "s"));
+        pass(&server, 2 * TL_SECOND);
+        await_session_end(&server, "s");
     }
-    close_life(&life);
+    close_server(&server);
 }
 
-static void test_waits_do_not_either(void **state)
+static void test_lock_waits_ignore_clock_steps(void **state)
 {
-    struct life life;
-    struct asked waiter;
+    struct server server;
+    struct request waiter;
     (void)state;
-    open_life(&life);
-    (void)ask(&life, session_command(COMMAND_SESSION_OPEN, "a"));
-    (void)ask(&life, session_command(COMMAND_SESSION_OPEN, "b"));
-    assert_int_equal(ask(&life, lock_command("a", "1", 0)).problem, PROBLEM_NONE);
+    open_server(&server);
+    (void)ask(&server, session_command(COMMAND_SESSION_OPEN, "a"));
+    (void)ask(&server, session_command(COMMAND_SESSION_OPEN, "b"));
+    assert_int_equal(ask(&server, lock_command("a", "1", 0)).problem, PROBLEM_NONE);
     for (size_t i = 0; i < 2; i++) {
-        submit(&life, lock_command("b", "1", 3 * TL_SECOND), &waiter);
-        atomic_fetch_add(&life.wall, (uint64_t)(i == 0 ? (int64_t)HOUR : -(int64_t)HOUR));
-        pass(&life, 2 * TL_SECOND);
+        submit(&server, lock_command("b", "1", 3 * TL_SECOND), &waiter);
+        atomic_fetch_add(&server.wall, (uint64_t)(i == 0 ? (int64_t)HOUR : -(int64_t)HOUR));
+        pass(&server, 2 * TL_SECOND);
         assert_false(is_done_by(&waiter, clock_boot_us() + 50 * TL_MS));
-        pass(&life, 2 * TL_SECOND);
+        pass(&server, 2 * TL_SECOND);
         wait_done(&waiter);
         assert_int_equal(waiter.problem, PROBLEM_LOCK_WAIT_TIMEOUT);
     }
-    close_life(&life);
+    close_server(&server);
 }
 
-/* The process stood still for a minute: nobody was there to hear a keepalive, so leases are not over. */
-static void test_a_gap_does_not_count(void **state)
+/*
+ * The process was stalled for a minute and could not receive keepalives, so leases have not
+ * expired.
+ */
+static void test_stall_does_not_expire_leases(void **state)
 {
-    struct life life;
+    struct server server;
     (void)state;
-    open_life(&life);
-    (void)ask(&life, session_command(COMMAND_SESSION_OPEN, "s"));
-    atomic_fetch_add(&life.wall, 60 * TL_SECOND);
-    atomic_fetch_add(&life.boot, 60 * TL_SECOND);
-    assert_true(lives(&life, "s"));
-    usleep(600000); /* the workers have looked */
-    assert_true(lives(&life, "s"));
-    pass(&life, 11 * TL_SECOND);
-    until_gone(&life, "s");
-    close_life(&life);
+    open_server(&server);
+    (void)ask(&server, session_command(COMMAND_SESSION_OPEN, "s"));
+    atomic_fetch_add(&server.wall, 60 * TL_SECOND);
+    atomic_fetch_add(&server.boot, 60 * TL_SECOND);
+    assert_true(session_is_open(&server, "s"));
+    usleep(600000); /* the workers have read the clock */
+    assert_true(session_is_open(&server, "s"));
+    pass(&server, 11 * TL_SECOND);
+    await_session_end(&server, "s");
+    close_server(&server);
 }
 
-static void listen_now(void *context)
+static void start_barrier(void *context)
 {
-    struct life *life = context;
-    atomic_fetch_add(&life->listened, 1);
+    struct server *server = context;
+    atomic_fetch_add(&server->barriers, 1);
 }
 
-/* Who is still to be heard does not lose his lease; what he says in time counts. */
-static void test_leases_end_when_all_were_heard(void **state)
+/*
+ * A lease does not expire before the input barrier has been passed; a keepalive submitted before
+ * keeps it.
+ */
+static void test_leases_expire_after_input_barrier(void **state)
 {
-    struct life life;
+    struct server server;
     (void)state;
-    open_life(&life);
-    journal_set_input_barrier(life.journal, &(struct journal_input_barrier){.start = listen_now, .context = &life});
-    (void)ask(&life, session_command(COMMAND_SESSION_OPEN, "heard"));
-    (void)ask(&life, session_command(COMMAND_SESSION_OPEN, "silent"));
-    pass(&life, 12 * TL_SECOND);
-    while (atomic_load(&life.listened) == 0)
+    open_server(&server);
+    journal_set_input_barrier(server.journal, &(struct journal_input_barrier){.start = start_barrier, .context = &server});
+    (void)ask(&server, session_command(COMMAND_SESSION_OPEN, "heard"));
+    (void)ask(&server, session_command(COMMAND_SESSION_OPEN, "silent"));
+    pass(&server, 12 * TL_SECOND);
+    while (atomic_load(&server.barriers) == 0)
         usleep(5000);
-    assert_true(lives(&life, "heard"));
-    assert_true(lives(&life, "silent"));
-    assert_int_equal(ask(&life, session_command(COMMAND_SESSION_KEEPALIVE, "heard")).problem, PROBLEM_NONE);
-    journal_barrier_passed(life.journal);
-    until_gone(&life, "silent");
-    assert_true(lives(&life, "heard"));
-    assert_int_equal(atomic_load(&life.listened), 1);
-    close_life(&life);
+    assert_true(session_is_open(&server, "heard"));
+    assert_true(session_is_open(&server, "silent"));
+    assert_int_equal(ask(&server, session_command(COMMAND_SESSION_KEEPALIVE, "heard")).problem, PROBLEM_NONE);
+    journal_barrier_passed(server.journal);
+    await_session_end(&server, "silent");
+    assert_true(session_is_open(&server, "heard"));
+    assert_int_equal(atomic_load(&server.barriers), 1);
+    close_server(&server);
 }
 
-/* The past stays readable for as long as it is kept, though the clock was set forward by a year. */
-static void test_history_is_kept_by_the_other_clock(void **state)
+/* History stays readable for its full time, although the wall clock was set forward by a year. */
+static void test_history_limit_ignores_clock_steps(void **state)
 {
-    struct life life;
+    struct server server;
     (void)state;
-    open_life(&life);
-    pass(&life, 5 * TL_SECOND);
-    tl_ts then = look(&life);
-    atomic_fetch_add(&life.wall, 8760 * HOUR);
-    pass(&life, 5 * TL_SECOND);
-    assert_true(look(&life) > then + 8000 * HOUR);
-    assert_true(journal_oldest(life.journal) <= then);
-    close_life(&life);
+    open_server(&server);
+    pass(&server, 5 * TL_SECOND);
+    tl_ts then = inspect(&server);
+    atomic_fetch_add(&server.wall, 8760 * HOUR);
+    pass(&server, 5 * TL_SECOND);
+    assert_true(inspect(&server) > then + 8000 * HOUR);
+    assert_true(journal_oldest(server.journal) <= then);
+    close_server(&server);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_read_counts),
-        cmocka_unit_test(test_nothing_is_given_twice),
-        cmocka_unit_test(test_a_start_does_not_run_ahead),
-        cmocka_unit_test(test_marks_are_few),
-        cmocka_unit_test(test_leases_do_not_follow_the_clock_that_is_set),
-        cmocka_unit_test(test_waits_do_not_either),
-        cmocka_unit_test(test_a_gap_does_not_count),
-        cmocka_unit_test(test_leases_end_when_all_were_heard),
-        cmocka_unit_test(test_history_is_kept_by_the_other_clock),
-        cmocka_unit_test(test_minute_and_hour_are_what_passes),
+        cmocka_unit_test(test_query_txn_lease_is_renewed_by_every_read),
+        cmocka_unit_test(test_timestamps_increase_across_power_cuts),
+        cmocka_unit_test(test_restart_ceiling_is_close_to_clock),
+        cmocka_unit_test(test_ceiling_is_raised_every_few_seconds),
+        cmocka_unit_test(test_leases_ignore_clock_steps),
+        cmocka_unit_test(test_lock_waits_ignore_clock_steps),
+        cmocka_unit_test(test_stall_does_not_expire_leases),
+        cmocka_unit_test(test_leases_expire_after_input_barrier),
+        cmocka_unit_test(test_history_limit_ignores_clock_steps),
+        cmocka_unit_test(test_retention_ignores_clock_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,9 +2,10 @@
 /*
  * The journal in a cluster.
  *
- * Goal: whatever hosts do beside each other, and whatever happens to them and to what they send, they are equal where they have applied the same, and a
- * command was done once where it was answered as done, and never where it was answered that nothing was.
- * Method: journals of several hosts in this process, each over a store in memory, on one log (lib/cmdlog_double.h) that can be cut, held and repeated.
+ * Goal: hosts that have applied the same entries are equal, whatever happens to them and to their
+ * submissions. A command answered as done was done once; a command answered as not done never was.
+ * Method: the journals of several hosts in this process, each over an in-memory store, on one log
+ * (lib/cmdlog_double.h) that can be cut off, held, and made to repeat entries.
  */
 #include <pthread.h>
 #include <semaphore.h>
@@ -29,7 +30,7 @@
 
 enum { HOSTS = 3, WRITERS = 2, ROUNDS = 60 };
 
-#define LONG_US (600 * TL_SECOND) /* for leases and waits whose end is not the point */
+#define LONG_US (600 * TL_SECOND) /* for leases and waits that must not expire */
 
 struct host {
     char name[2];
@@ -87,7 +88,7 @@ static void begin(struct host *host, struct double_medium *medium, const char *n
     assert_int_equal(try_begin(host, medium, name, &options, NULL), 0);
 }
 
-/* The process ends in order; the store stays. */
+/* A clean shutdown; the store remains. */
 static void stop(struct host *host)
 {
     journal_close(host->journal);
@@ -110,52 +111,52 @@ static void begin_all(struct host *hosts, struct double_medium *medium)
 
 /* --- Commands ----------------------------------------------------------------------------------------------------- */
 
-struct asked {
+struct request {
     struct command *command;
     sem_t answered;
 };
 
 static void done(struct command *command)
 {
-    sem_post(&((struct asked *)command->context)->answered);
+    sem_post(&((struct request *)command->context)->answered);
 }
 
-static void ask(struct host *host, struct asked *asked, struct command *command)
+static void ask(struct host *host, struct request *request, struct command *command)
 {
-    sem_init(&asked->answered, 0, 0);
-    asked->command = command;
+    sem_init(&request->answered, 0, 0);
+    request->command = command;
     command->on_done = done;
-    command->context = asked;
+    command->context = request;
     journal_submit(host->journal, command, true);
 }
 
-static enum problem_type answer(struct asked *asked)
+static enum problem_type answer(struct request *request)
 {
-    while (sem_wait(&asked->answered) != 0) {
+    while (sem_wait(&request->answered) != 0) {
     }
-    sem_destroy(&asked->answered);
-    enum problem_type type = asked->command->problem.type;
-    if (asked->command->type == COMMAND_WRITE && type == PROBLEM_NONE &&
-        asked->command->write.results[0].outcome == WRITE_FAILED)
-        type = asked->command->write.results[0].problem.type;
-    if (asked->command->type == COMMAND_TXN_LOCK)
-        core_overlay_unref(asked->command->txn_lock.overlay);
-    command_free(asked->command);
+    sem_destroy(&request->answered);
+    enum problem_type type = request->command->problem.type;
+    if (request->command->type == COMMAND_WRITE && type == PROBLEM_NONE &&
+        request->command->write.results[0].outcome == WRITE_FAILED)
+        type = request->command->write.results[0].problem.type;
+    if (request->command->type == COMMAND_TXN_LOCK)
+        core_overlay_unref(request->command->txn_lock.overlay);
+    command_free(request->command);
     return type;
 }
 
-static bool is_answered(struct asked *asked)
+static bool is_answered(struct request *request)
 {
     int value;
-    sem_getvalue(&asked->answered, &value);
+    sem_getvalue(&request->answered, &value);
     return value > 0;
 }
 
 static enum problem_type run(struct host *host, struct command *command)
 {
-    struct asked asked;
-    ask(host, &asked, command);
-    return answer(&asked);
+    struct request request;
+    ask(host, &request, command);
+    return answer(&request);
 }
 
 static struct command *write_command(enum write_op op, const char *id)
@@ -192,7 +193,7 @@ static struct command *lock_command(enum command_type type, const char *session,
     return command;
 }
 
-/* On any thread. */
+/* Asserts success. From any thread. */
 static void must(enum problem_type type)
 {
     if (type == PROBLEM_NONE)
@@ -201,7 +202,7 @@ static void must(enum problem_type type)
     abort();
 }
 
-/* --- Looking ------------------------------------------------------------------------------------------------------ */
+/* --- Observation -------------------------------------------------------------------------------------------------- */
 
 static bool has(struct host *host, const char *id)
 {
@@ -249,7 +250,7 @@ static uint64_t digest(struct core *core)
     return value;
 }
 
-/* All hosts stop, and start again so far as to have applied the same; then they are equal. */
+/* Stops all hosts, recovers each up to the same position, and asserts that they are equal. */
 static void compare_and_end(struct host *hosts, int count)
 {
     uint64_t digests[HOSTS] = {0}, chains[HOSTS] = {0};
@@ -294,7 +295,7 @@ struct writer {
     int number;
 };
 
-/* Creates: each can be done once, so one that is done a second time is told. */
+/* Creates documents: a create that is applied twice is detected. */
 static void *write_much(void *context)
 {
     const struct writer *writer = context;
@@ -334,7 +335,7 @@ static void end_work(struct work *work, struct host *hosts)
     }
 }
 
-static void test_all_hosts_are_equal(void **state)
+static void test_hosts_apply_the_same_state(void **state)
 {
     struct double_medium *medium = double_medium_new();
     struct host hosts[HOSTS] = {0};
@@ -348,16 +349,15 @@ static void test_all_hosts_are_equal(void **state)
     double_medium_free(medium);
 }
 
-/* Lives end while entries are under way; what was under way is done once all the same. */
-/* Whatever the defaults of a build are. */
-static void test_the_log_says_the_limits(void **state)
+/* A host with other default limits gets the cluster's from the log. */
+static void test_limits_are_logged_after_join(void **state)
 {
     struct double_medium *medium = double_medium_new();
     struct host host = {0};
     (void)state;
 
     begin(&host, medium, "a");
-    must(run(&host, write_command(WRITE_INDEX, "x"))); /* behind it */
+    must(run(&host, write_command(WRITE_INDEX, "x"))); /* applied after it */
     stop(&host);
     struct core_limits others = core_limits_default();
     cmdlog_position position;
@@ -370,7 +370,8 @@ static void test_the_log_says_the_limits(void **state)
     double_medium_free(medium);
 }
 
-static void test_a_life_that_ends_loses_nothing(void **state)
+/* In-flight commands are applied exactly once although lives end meanwhile. */
+static void test_inflight_commands_survive_end_of_life(void **state)
 {
     struct double_medium *medium = double_medium_new();
     struct host hosts[HOSTS] = {0};
@@ -392,7 +393,7 @@ static void test_a_life_that_ends_loses_nothing(void **state)
     double_medium_free(medium);
 }
 
-static void test_what_comes_twice_counts_once(void **state)
+static void test_repeated_entries_are_applied_once(void **state)
 {
     struct double_medium *medium = double_medium_new();
     struct host hosts[HOSTS] = {0};
@@ -413,7 +414,7 @@ static void test_locks_exclude_across_hosts(void **state)
 {
     struct double_medium *medium = double_medium_new();
     struct host hosts[HOSTS] = {0};
-    struct asked waits;
+    struct request waits;
     (void)state;
 
     begin_all(hosts, medium);
@@ -428,12 +429,12 @@ static void test_locks_exclude_across_hosts(void **state)
     must(run(&hosts[0], lock_command(COMMAND_UNLOCK, "s", 0)));
     must(answer(&waits));
     assert_int_equal(run(&hosts[0], lock_command(COMMAND_LOCK, "s", 10 * TL_MS)),
-                     PROBLEM_LOCK_WAIT_TIMEOUT); /* the keeper's TICK */
+                     PROBLEM_LOCK_WAIT_TIMEOUT); /* by the keeper's TICK */
     compare_and_end(hosts, HOSTS);
     double_medium_free(medium);
 }
 
-static void test_a_lease_runs_out_for_all(void **state)
+static void test_lease_expires_on_all_hosts(void **state)
 {
     struct double_medium *medium = double_medium_new();
     struct host hosts[HOSTS] = {0};
@@ -441,7 +442,7 @@ static void test_a_lease_runs_out_for_all(void **state)
 
     begin_all(hosts, medium);
     enum problem_type type;
-    do { /* again if the machine stalls for the length of the lease */
+    do { /* repeated if the machine stalls for the length of the lease */
         must(run(&hosts[2], session_command(COMMAND_SESSION_OPEN, "s", TL_SECOND)));
         type = run(&hosts[2], lock_command(COMMAND_LOCK, "s", 0));
     } while (type == PROBLEM_SESSION_MISSING);
@@ -456,8 +457,7 @@ static void test_a_lease_runs_out_for_all(void **state)
     double_medium_free(medium);
 }
 
-/* The first name goes, who was the keeper: waits of others and sessions go on, and what waited there does not. */
-/* Of the host itself, with a document that it has written. */
+/* Begins a transaction of the host's own and writes a document in it. */
 static void begin_own(struct host *host)
 {
     struct command *command = command_new(COMMAND_TXN_BEGIN, DIALECT_7);
@@ -471,11 +471,15 @@ static void begin_own(struct host *host)
     must(run(host, command));
 }
 
-static void test_a_host_that_dies(void **state)
+/*
+ * The host with the first name, the keeper, dies. Waits and sessions of other hosts continue; what
+ * waited through it ends.
+ */
+static void test_dead_host_releases_its_locks(void **state)
 {
     struct double_medium *medium = double_medium_new();
     struct host hosts[HOSTS] = {0};
-    struct asked lost, waits;
+    struct request lost, waits;
     (void)state;
 
     begin_all(hosts, medium);
@@ -485,13 +489,13 @@ static void test_a_host_that_dies(void **state)
     must(run(&hosts[0], session_command(COMMAND_SESSION_OPEN, "u", LONG_US)));
     begin_own(&hosts[0]);
     ask(&hosts[0], &lost, lock_command(COMMAND_LOCK, "t", LONG_US));
-    must(run(&hosts[0], write_command(WRITE_INDEX, "x"))); /* behind it */
+    must(run(&hosts[0], write_command(WRITE_INDEX, "x"))); /* applied after it */
     ask(&hosts[1], &waits, lock_command(COMMAND_LOCK, "u", LONG_US));
     must(run(&hosts[1], write_command(WRITE_INDEX, "y")));
     cmdlog_double_cut(hosts[0].log, true);
     assert_false(is_answered(&lost));
     double_medium_end_life(medium, "a");
-    while (is_live(&hosts[1], "a")) /* so long "t" stands before "u" */
+    while (is_live(&hosts[1], "a")) /* until then "t" precedes "u" */
         usleep(10000);
     struct command *free_again = write_command(WRITE_INDEX, "own");
     free_again->owner.timeout_us = 0;
@@ -500,7 +504,7 @@ static void test_a_host_that_dies(void **state)
     must(answer(&waits));
     assert_false(journal_serves(hosts[0].journal));
     assert_true(session_lives(&hosts[1], "s"));
-    cmdlog_double_cut(hosts[0].log, false); /* it is back, under another life */
+    cmdlog_double_cut(hosts[0].log, false); /* it returns with another life */
     assert_int_equal(answer(&lost), PROBLEM_STOPPING);
     must(run(&hosts[0], write_command(WRITE_INDEX, "z")));
     assert_true(journal_serves(hosts[0].journal));
@@ -508,7 +512,7 @@ static void test_a_host_that_dies(void **state)
     double_medium_free(medium);
 }
 
-/* Writes again and again where the log is slower than a timeout that is short for the test. */
+/* Writes repeatedly, since the log may be slower than the short timeout of this test. */
 static void until_written(struct host *host, const char *id)
 {
     enum problem_type type;
@@ -518,12 +522,12 @@ static void until_written(struct host *host, const char *id)
     must(type);
 }
 
-static void test_what_the_log_does_not_take(void **state)
+static void test_unavailable_log_times_out_commands(void **state)
 {
     struct double_medium *medium = double_medium_new();
     struct host hosts[HOSTS] = {0};
     struct options options = plain();
-    struct asked sent, queued[8];
+    struct request sent, queued[8];
     (void)state;
 
     options.timeout_us = 2 * TL_SECOND;
@@ -547,7 +551,7 @@ static void test_what_the_log_does_not_take(void **state)
         assert_true(type == PROBLEM_LOG_UNAVAILABLE || type == PROBLEM_OUTCOME_UNKNOWN);
         sure[i] = type == PROBLEM_LOG_UNAVAILABLE;
     }
-    assert_true(sure[7]); /* two are under way at most */
+    assert_true(sure[7]); /* at most two entries are in flight */
     cmdlog_double_hold(hosts[0].log, false);
     until_written(&hosts[0], "1");
     assert_true(has(&hosts[0], "sent"));
@@ -560,7 +564,7 @@ static void test_what_the_log_does_not_take(void **state)
     double_medium_free(medium);
 }
 
-static void test_who_does_not_fit_is_refused(void **state)
+static void test_mismatched_host_is_refused(void **state)
 {
     struct double_medium *medium = double_medium_new();
     struct host hosts[HOSTS] = {0};
@@ -583,8 +587,8 @@ static void test_who_does_not_fit_is_refused(void **state)
     double_medium_free(medium);
 }
 
-/* Stops and starts, with what the store had; its number stays. */
-static void test_a_host_comes_back(void **state)
+/* A restart from the store keeps the host's number. */
+static void test_restarted_host_keeps_its_number(void **state)
 {
     struct double_medium *medium = double_medium_new();
     struct host hosts[HOSTS] = {0};
@@ -609,16 +613,16 @@ static void test_a_host_comes_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_hosts_are_equal),
-        cmocka_unit_test(test_the_log_says_the_limits),
-        cmocka_unit_test(test_a_life_that_ends_loses_nothing),
-        cmocka_unit_test(test_what_comes_twice_counts_once),
+        cmocka_unit_test(test_hosts_apply_the_same_state),
+        cmocka_unit_test(test_limits_are_logged_after_join),
+        cmocka_unit_test(test_inflight_commands_survive_end_of_life),
+        cmocka_unit_test(test_repeated_entries_are_applied_once),
         cmocka_unit_test(test_locks_exclude_across_hosts),
-        cmocka_unit_test(test_a_lease_runs_out_for_all),
-        cmocka_unit_test(test_a_host_that_dies),
-        cmocka_unit_test(test_what_the_log_does_not_take),
-        cmocka_unit_test(test_who_does_not_fit_is_refused),
-        cmocka_unit_test(test_a_host_comes_back),
+        cmocka_unit_test(test_lease_expires_on_all_hosts),
+        cmocka_unit_test(test_dead_host_releases_its_locks),
+        cmocka_unit_test(test_unavailable_log_times_out_commands),
+        cmocka_unit_test(test_mismatched_host_is_refused),
+        cmocka_unit_test(test_restarted_host_keeps_its_number),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The local journal at the disk.
+ * The stages of the local journal around a sync.
  *
- * Goal: nothing that lines up behind a sync is forgotten. Method: the log's sync is held up until the test lets it go on,
- * so what meets whom there is no matter of luck.
+ * Goal: no command that is enqueued during a sync is forgotten. Method: the log's sync blocks until
+ * the test releases it, which makes the interleaving deterministic.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -14,19 +14,20 @@
 #include "journal/journal.h"
 #include "store/store.h"
 
-/* A disk at which a sync waits while `closed`. */
+/* A gate that blocks syncs while `closed`. */
 struct gate {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool closed;
-    unsigned inside; /* syncs that wait */
-    unsigned done;   /* commands handed back */
-    unsigned stops;  /* times that journal_stop() waits for another thread */
+    unsigned inside; /* blocked syncs */
+    unsigned done;   /* completed commands */
+    unsigned stops;  /* waits of journal_stop() for another thread */
 };
 
 static struct gate gate = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
-static _Thread_local bool is_stopping; /* it goes past the gate: what it syncs itself is not the point */
+/* The gate does not block this thread: its own syncs are not tested. */
+static _Thread_local bool is_stopping;
 
 int __real_pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *lock);
 int __real_cmdlog_sync(struct cmdlog *log, cmdlog_position position);
@@ -103,10 +104,10 @@ static void *open_session(void *journal)
 }
 
 /*
- * A caller that nobody waits behind goes to the disk once. Whoever lined up behind it meanwhile has a result that is durable
- * when it comes back, and is handed back although nothing is left to sync, and nothing is written any more.
+ * A caller's thread syncs once. A group enqueued meanwhile is already covered by that sync, and
+ * completes although nothing is left to sync or to write.
  */
-static void test_behind_a_sync_that_covers_it(void **state)
+static void test_group_enqueued_during_covering_sync_completes(void **state)
 {
     struct journal_options options = {.group_max = 64};
     struct store *store = store_open_mem();
@@ -132,8 +133,8 @@ static void test_behind_a_sync_that_covers_it(void **state)
     store_close(store);
 }
 
-/* What the core goes by is what the journal was told, and stays when it is told nothing. */
-static void test_limits_are_in_the_log(void **state)
+/* The core uses the limits given to the journal, and keeps them when none are given. */
+static void test_limits_come_from_the_log(void **state)
 {
     struct core_limits defaults = core_limits_default(), few = defaults;
     const struct core_limits *told[] = {&few, NULL, &few, &defaults};
@@ -156,23 +157,23 @@ static void test_limits_are_in_the_log(void **state)
     store_close(store);
 }
 
-/* --- Who waits for a lock ----------------------------------------------------------------------------------------- */
+/* --- Lock waits --------------------------------------------------------------------------------------------------- */
 
-/* A journal with two sessions, "holder" and "other"; the first has a lock. */
-struct pair {
+/* A journal with two sessions, "holder" and "other"; the first holds a lock. */
+struct sessions {
     struct store *store;
     struct cmdlog_fixture kept;
     struct core *core;
     struct journal *journal;
 };
 
-/* What became of a command that is its test's. */
+/* The outcome of a command that the test owns. */
 struct outcome {
     struct command *command;
     unsigned done;
 };
 
-static void note_done(struct command *command)
+static void record_done(struct command *command)
 {
     struct outcome *outcome = command->context;
     pthread_mutex_lock(&gate.lock);
@@ -202,16 +203,16 @@ static struct command *lock_command(const char *session, const char *index)
     return command;
 }
 
-static void start(struct pair *pair, struct command *command, struct command_waiter *waiter, struct outcome *outcome)
+static void start(struct sessions *sessions, struct command *command, struct command_waiter *waiter, struct outcome *outcome)
 {
     *outcome = (struct outcome){command, 0};
-    command->on_done = note_done;
+    command->on_done = record_done;
     command->context = outcome;
     command->waiter = waiter;
-    journal_submit(pair->journal, command, false);
+    journal_submit(sessions->journal, command, false);
 }
 
-/* Waits for its end, and frees it. Returns: its problem. */
+/* Waits for completion and frees the command. Returns: its problem. */
 static enum problem_type end(struct outcome *outcome)
 {
     await(&outcome->done, 1);
@@ -220,82 +221,85 @@ static enum problem_type end(struct outcome *outcome)
     return type;
 }
 
-static enum problem_type run(struct pair *pair, struct command *command, struct command_waiter *waiter)
+static enum problem_type run(struct sessions *sessions, struct command *command, struct command_waiter *waiter)
 {
     struct outcome outcome;
-    start(pair, command, waiter, &outcome);
+    start(sessions, command, waiter, &outcome);
     return end(&outcome);
 }
 
-static void open_pair(struct pair *pair)
+static void open_sessions(struct sessions *sessions)
 {
     struct journal_options options = {.group_max = 64};
-    pair->store = store_open_mem();
-    pair->kept = (struct cmdlog_fixture){0};
-    pair->core = cmdlog_fixture_begin(&pair->kept, pair->store, &options);
-    assert_int_equal(journal_open_local(pair->core, pair->store, &options, &pair->journal), 0);
-    assert_int_equal(run(pair, session_command(COMMAND_SESSION_OPEN, "holder"), NULL), PROBLEM_NONE);
-    assert_int_equal(run(pair, session_command(COMMAND_SESSION_OPEN, "other"), NULL), PROBLEM_NONE);
-    assert_int_equal(run(pair, lock_command("holder", "a"), NULL), PROBLEM_NONE);
+    sessions->store = store_open_mem();
+    sessions->kept = (struct cmdlog_fixture){0};
+    sessions->core = cmdlog_fixture_begin(&sessions->kept, sessions->store, &options);
+    assert_int_equal(journal_open_local(sessions->core, sessions->store, &options, &sessions->journal), 0);
+    assert_int_equal(run(sessions, session_command(COMMAND_SESSION_OPEN, "holder"), NULL), PROBLEM_NONE);
+    assert_int_equal(run(sessions, session_command(COMMAND_SESSION_OPEN, "other"), NULL), PROBLEM_NONE);
+    assert_int_equal(run(sessions, lock_command("holder", "a"), NULL), PROBLEM_NONE);
 }
 
-static void close_pair(struct pair *pair)
+static void close_sessions(struct sessions *sessions)
 {
-    journal_close(pair->journal);
-    core_close(pair->core);
-    cmdlog_fixture_end(&pair->kept);
-    cmdlog_fixture_free(&pair->kept);
-    store_close(pair->store);
+    journal_close(sessions->journal);
+    core_close(sessions->core);
+    cmdlog_fixture_end(&sessions->kept);
+    cmdlog_fixture_free(&sessions->kept);
+    store_close(sessions->store);
 }
 
-/* The wait of the command at hand ends; what the waiter submits later is not begun, unless it relieves. */
-static void test_a_waiter_leaves(void **state)
+/*
+ * The current command's wait ends. Later commands of the waiter are refused, unless they are always
+ * admitted.
+ */
+static void test_cancelled_waiter_ends_its_wait(void **state)
 {
-    struct pair pair;
+    struct sessions sessions;
     struct outcome waits;
     struct command_waiter waiter = {0};
     (void)state;
-    open_pair(&pair);
-    start(&pair, lock_command("other", "a"), &waiter, &waits);
-    journal_cancel_waiter(pair.journal, &waiter);
+    open_sessions(&sessions);
+    start(&sessions, lock_command("other", "a"), &waiter, &waits);
+    journal_cancel_waiter(sessions.journal, &waiter);
     assert_int_equal(end(&waits), PROBLEM_LOCK_WAIT_TIMEOUT);
     journal_waiter_completed(&waiter);
-    assert_int_equal(run(&pair, lock_command("other", "b"), &waiter), PROBLEM_TASK_CANCELLED);
-    assert_int_equal(run(&pair, session_command(COMMAND_SESSION_KEEPALIVE, "other"), &waiter), PROBLEM_NONE);
-    journal_cancel_waiter(pair.journal, &waiter);
-    assert_int_equal(run(&pair, lock_command("other", "b"), NULL), PROBLEM_NONE);
-    close_pair(&pair);
+    assert_int_equal(run(&sessions, lock_command("other", "b"), &waiter), PROBLEM_TASK_CANCELLED);
+    assert_int_equal(run(&sessions, session_command(COMMAND_SESSION_KEEPALIVE, "other"), &waiter), PROBLEM_NONE);
+    journal_cancel_waiter(sessions.journal, &waiter);
+    assert_int_equal(run(&sessions, lock_command("other", "b"), NULL), PROBLEM_NONE);
+    close_sessions(&sessions);
 }
 
-/* Between two commands. */
-static void test_a_waiter_leaves_that_waits_for_nothing(void **state)
+/* Cancellation between two commands. */
+static void test_cancelled_idle_waiter_refuses_later_commands(void **state)
 {
-    struct pair pair;
+    struct sessions sessions;
     struct command_waiter waiter = {0};
     (void)state;
-    open_pair(&pair);
-    assert_int_equal(run(&pair, lock_command("other", "b"), &waiter), PROBLEM_NONE);
+    open_sessions(&sessions);
+    assert_int_equal(run(&sessions, lock_command("other", "b"), &waiter), PROBLEM_NONE);
     journal_waiter_completed(&waiter);
-    journal_cancel_waiter(pair.journal, &waiter);
-    assert_int_equal(run(&pair, lock_command("other", "a"), &waiter), PROBLEM_TASK_CANCELLED);
-    close_pair(&pair);
+    journal_cancel_waiter(sessions.journal, &waiter);
+    assert_int_equal(run(&sessions, lock_command("other", "a"), &waiter), PROBLEM_TASK_CANCELLED);
+    close_sessions(&sessions);
 }
 
-/* Who waits is told, whoever begins to later too; what need not wait goes on. */
-static void test_waits_end(void **state)
+/* Waiting commands complete, and so does each later one that would wait; other commands run. */
+static void test_end_waits_refuses_later_waits(void **state)
 {
-    struct pair pair;
+    struct sessions sessions;
     struct outcome waits;
     (void)state;
-    open_pair(&pair);
-    start(&pair, lock_command("other", "a"), NULL, &waits);
-    journal_end_waits(pair.journal);
+    open_sessions(&sessions);
+    start(&sessions, lock_command("other", "a"), NULL, &waits);
+    journal_end_waits(sessions.journal);
     assert_int_equal(end(&waits), PROBLEM_STOPPING);
-    assert_int_equal(run(&pair, lock_command("other", "a"), NULL), PROBLEM_STOPPING);
-    assert_int_equal(run(&pair, lock_command("other", "b"), NULL), PROBLEM_NONE);
-    journal_end_waits(pair.journal);
-    assert_int_equal(run(&pair, lock_command("other", "a"), NULL), PROBLEM_STOPPING);
-    close_pair(&pair);
+    assert_int_equal(run(&sessions, lock_command("other", "a"), NULL), PROBLEM_STOPPING);
+    assert_int_equal(run(&sessions, lock_command("other", "b"), NULL), PROBLEM_NONE);
+    journal_end_waits(sessions.journal);
+    assert_int_equal(run(&sessions, lock_command("other", "a"), NULL), PROBLEM_STOPPING);
+    close_sessions(&sessions);
 }
 
 static void *open_another(void *journal)
@@ -314,26 +318,26 @@ static void *stop(void *journal)
 }
 
 /*
- * A caller that nobody waits behind is at the disk, to go there once, when the journal stops: what the stop has completed lines up behind it,
- * and no worker is left to look after that.
+ * A caller's thread is syncing when the journal stops. The commands that the stop completes are
+ * enqueued during that sync, when no worker is left to complete them.
  */
-static void test_a_stop_beside_a_sync(void **state)
+static void test_stop_during_caller_sync_completes_all(void **state)
 {
-    struct pair pair;
+    struct sessions sessions;
     struct outcome waits;
     pthread_t writer, stopper;
     unsigned done;
     (void)state;
-    open_pair(&pair);
-    start(&pair, lock_command("other", "a"), NULL, &waits);
-    assert_int_equal(run(&pair, session_command(COMMAND_SESSION_KEEPALIVE, "other"), NULL),
-                     PROBLEM_NONE); /* behind it: now it waits */
+    open_sessions(&sessions);
+    start(&sessions, lock_command("other", "a"), NULL, &waits);
+    assert_int_equal(run(&sessions, session_command(COMMAND_SESSION_KEEPALIVE, "other"), NULL),
+                     PROBLEM_NONE); /* applied after the lock command, which waits now */
     done = gate.done;
     gate.stops = 0;
     close_gate(true);
-    assert_int_equal(pthread_create(&writer, NULL, open_another, pair.journal), 0);
+    assert_int_equal(pthread_create(&writer, NULL, open_another, sessions.journal), 0);
     await(&gate.inside, 1);
-    assert_int_equal(pthread_create(&stopper, NULL, stop, pair.journal), 0);
+    assert_int_equal(pthread_create(&stopper, NULL, stop, sessions.journal), 0);
     await(&gate.stops, 1);
     close_gate(false);
     pthread_join(stopper, NULL);
@@ -341,18 +345,18 @@ static void test_a_stop_beside_a_sync(void **state)
     assert_int_equal(gate.done, done + 1);
     assert_int_equal(waits.done, 1);
     assert_int_equal(end(&waits), PROBLEM_STOPPING);
-    close_pair(&pair);
+    close_sessions(&sessions);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_behind_a_sync_that_covers_it),
-        cmocka_unit_test(test_limits_are_in_the_log),
-        cmocka_unit_test(test_a_waiter_leaves),
-        cmocka_unit_test(test_a_waiter_leaves_that_waits_for_nothing),
-        cmocka_unit_test(test_waits_end),
-        cmocka_unit_test(test_a_stop_beside_a_sync),
+        cmocka_unit_test(test_group_enqueued_during_covering_sync_completes),
+        cmocka_unit_test(test_limits_come_from_the_log),
+        cmocka_unit_test(test_cancelled_waiter_ends_its_wait),
+        cmocka_unit_test(test_cancelled_idle_waiter_refuses_later_commands),
+        cmocka_unit_test(test_end_waits_refuses_later_waits),
+        cmocka_unit_test(test_stop_during_caller_sync_completes_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The journal on a log.
+ * The journal and its log.
  *
- * Goal: the log makes the same core again, from its beginning and from any checkpoint; what was open goes on after a restart, unless the
- * machine went down.
- * Method: threads submit to a journal over a twin and a log in memory, that lets nothing go. What the log makes of an empty store has the
- * digest of the core that the journal had, and so has what a crash of the store to its last checkpoint and the log behind it make.
+ * Goal: the log reproduces the core, from its beginning and from any checkpoint. Open sessions and
+ * transactions continue after a restart, unless the machine crashed.
+ * Method: threads submit to a journal over an in-memory store and an in-memory log that is never
+ * trimmed. The log applied to an empty store must give the digest of the journal's core. So must a
+ * crash of the store to its last checkpoint, followed by a replay.
  */
 #include <pthread.h>
 #include <semaphore.h>
@@ -25,13 +26,13 @@
 
 enum { WRITERS = 4, ROUNDS = 150 };
 
-#define LONG_US (600 * TL_SECOND) /* for leases and waits whose end is not the point */
-#define HALF UINT64_MAX /* as recovery_us: of what the start has taken */
+#define LONG_US (600 * TL_SECOND) /* for leases and waits that must not expire */
+#define HALF UINT64_MAX           /* as recovery_us: half of the replay's duration */
 
-/* --- A log that keeps all ----------------------------------------------------------------------------------------- */
+/* --- A log that is never trimmed ---------------------------------------------------------------------------------- */
 
-static struct cmdlog_functions keeping;
-static _Atomic int trimmed; /* how often a checkpoint has let go of something */
+static struct cmdlog_functions untrimmed_functions;
+static _Atomic int trimmed; /* number of trims that checkpoints requested */
 
 static int trim_nothing(struct cmdlog *log, cmdlog_position before)
 {
@@ -42,44 +43,45 @@ static int trim_nothing(struct cmdlog *log, cmdlog_position before)
 }
 
 static _Atomic bool log_is_full;
-static int (*append_really)(struct cmdlog *log, const struct slice *parts, size_t count, cmdlog_position *ret_position);
+static int (*real_append)(struct cmdlog *log, const struct slice *parts, size_t count, cmdlog_position *ret_position);
 
-static int append_if_room(struct cmdlog *log, const struct slice *parts, size_t count, cmdlog_position *ret_position)
+static int append_unless_full(struct cmdlog *log, const struct slice *parts, size_t count, cmdlog_position *ret_position)
 {
-    return atomic_load(&log_is_full) ? TL_ERR_NO_SPACE : append_really(log, parts, count, ret_position);
+    return atomic_load(&log_is_full) ? TL_ERR_NO_SPACE : real_append(log, parts, count, ret_position);
 }
 
 /*
- * The first that notes a checkpoint while it is armed is held up before it does, until another one has, or until none has for a while: then none may.
+ * The first report of a checkpoint while armed blocks until another report is done, or until none
+ * was begun for a while, as it must be.
  */
-static _Atomic bool hold_first_note;
-static _Atomic int notes_begun, notes_done;
-static _Atomic cmdlog_position newest_noted;
-static _Atomic bool noted_out_of_order;
-static int (*note_really)(struct cmdlog *log, const struct cmdlog_checkpoint *checkpoint);
+static _Atomic bool hold_first_report;
+static _Atomic int reports_begun, reports_done;
+static _Atomic cmdlog_position newest_reported;
+static _Atomic bool reported_out_of_order;
+static int (*real_put_checkpoint)(struct cmdlog *log, const struct cmdlog_checkpoint *checkpoint);
 
-static int note(struct cmdlog *log, const struct cmdlog_checkpoint *checkpoint)
+static int put_checkpoint_held(struct cmdlog *log, const struct cmdlog_checkpoint *checkpoint)
 {
-    enum { LOOKS = 400, LOOK_US = 1000 };
-    atomic_fetch_add(&notes_begun, 1);
-    bool held = atomic_exchange(&hold_first_note, false);
-    for (int i = 0; held && i < LOOKS && atomic_load(&notes_done) == 0; i++)
-        usleep(LOOK_US);
-    if (checkpoint->position <= atomic_load(&newest_noted))
-        atomic_store(&noted_out_of_order, true);
-    atomic_store(&newest_noted, checkpoint->position);
-    int r = note_really(log, checkpoint);
-    atomic_fetch_add(&notes_done, 1);
+    enum { POLLS = 400, POLL_US = 1000 };
+    atomic_fetch_add(&reports_begun, 1);
+    bool held = atomic_exchange(&hold_first_report, false);
+    for (int i = 0; held && i < POLLS && atomic_load(&reports_done) == 0; i++)
+        usleep(POLL_US);
+    if (checkpoint->position <= atomic_load(&newest_reported))
+        atomic_store(&reported_out_of_order, true);
+    atomic_store(&newest_reported, checkpoint->position);
+    int r = real_put_checkpoint(log, checkpoint);
+    atomic_fetch_add(&reports_done, 1);
     return r;
 }
 
-/* As a log of the same identity that has gone another way. */
+/* Simulates a log of the same identity with other entries. */
 static _Atomic bool other_entries;
-static int (*lineage_really)(struct cmdlog *log, cmdlog_position position, struct cmdlog_lineage *ret_lineage);
+static int (*real_lineage)(struct cmdlog *log, cmdlog_position position, struct cmdlog_lineage *ret_lineage);
 
 static int lineage(struct cmdlog *log, cmdlog_position position, struct cmdlog_lineage *ret_lineage)
 {
-    int r = lineage_really(log, position, ret_lineage);
+    int r = real_lineage(log, position, ret_lineage);
     ret_lineage->history_crc ^= atomic_load(&other_entries) ? 1 : 0;
     return r;
 }
@@ -87,21 +89,21 @@ static int lineage(struct cmdlog *log, cmdlog_position position, struct cmdlog_l
 static struct cmdlog *open_log(struct cmdlog_medium *medium)
 {
     struct cmdlog *log = cmdlog_memory_open(medium);
-    keeping = *log->functions;
-    keeping.trim = trim_nothing;
-    append_really = keeping.append;
-    keeping.append = append_if_room;
-    lineage_really = keeping.lineage;
-    keeping.lineage = lineage;
-    note_really = keeping.put_checkpoint;
-    keeping.put_checkpoint = note;
-    log->functions = &keeping;
+    untrimmed_functions = *log->functions;
+    untrimmed_functions.trim = trim_nothing;
+    real_append = untrimmed_functions.append;
+    untrimmed_functions.append = append_unless_full;
+    real_lineage = untrimmed_functions.lineage;
+    untrimmed_functions.lineage = lineage;
+    real_put_checkpoint = untrimmed_functions.put_checkpoint;
+    untrimmed_functions.put_checkpoint = put_checkpoint_held;
+    log->functions = &untrimmed_functions;
     return log;
 }
 
-/* --- A life of a server ------------------------------------------------------------------------------------------- */
+/* --- A server ----------------------------------------------------------------------------------------------------- */
 
-struct life {
+struct server {
     struct store *store;
     struct cmdlog_medium *medium;
     struct cmdlog *log;
@@ -110,43 +112,43 @@ struct life {
     struct journal *journal;
 };
 
-static void begin_with(struct life *life, struct journal_options options)
+static void begin_with(struct server *server, struct journal_options options)
 {
     struct core_limits limits = core_limits_default();
     char *reason = NULL;
-    life->log = open_log(life->medium);
-    if (recover_core(life->store, life->log, &limits, NULL, &life->core, &life->recovered, &reason) != 0)
+    server->log = open_log(server->medium);
+    if (recover_core(server->store, server->log, &limits, NULL, &server->core, &server->recovered, &reason) != 0)
         fail_msg("recovery: %s", reason);
-    assert_int_equal(life->recovered.differs, 0);
-    options.log = life->log;
-    options.cmdlog_position = life->recovered.position;
-    options.log_work_us = life->recovered.work_us;
+    assert_int_equal(server->recovered.differs, 0);
+    options.log = server->log;
+    options.cmdlog_position = server->recovered.position;
+    options.log_work_us = server->recovered.work_us;
     if (options.recovery_us == HALF)
-        options.recovery_us = life->recovered.work_us / 2;
-    assert_int_equal(journal_open_local(life->core, life->store, &options, &life->journal), 0);
+        options.recovery_us = server->recovered.work_us / 2;
+    assert_int_equal(journal_open_local(server->core, server->store, &options, &server->journal), 0);
 }
 
-static void begin(struct life *life, size_t checkpoint_bytes, bool machine_lost)
+static void begin(struct server *server, size_t checkpoint_bytes, bool machine_lost)
 {
-    begin_with(life, (struct journal_options){.checkpoint_bytes = checkpoint_bytes, .host_crashed = machine_lost});
+    begin_with(server, (struct journal_options){.checkpoint_bytes = checkpoint_bytes, .host_crashed = machine_lost});
 }
 
-static void end(struct life *life)
+static void end(struct server *server)
 {
-    journal_close(life->journal);
-    core_close(life->core);
-    cmdlog_close(life->log);
+    journal_close(server->journal);
+    core_close(server->core);
+    cmdlog_close(server->log);
 }
 
-static struct life born(void)
+static struct server server_new(void)
 {
-    return (struct life){.store = store_open_mem(), .medium = cmdlog_medium_new()};
+    return (struct server){.store = store_open_mem(), .medium = cmdlog_medium_new()};
 }
 
-static void buried(struct life *life)
+static void server_free(struct server *server)
 {
-    store_close(life->store);
-    cmdlog_medium_free(life->medium);
+    store_close(server->store);
+    cmdlog_medium_free(server->medium);
 }
 
 static void done(struct command *command)
@@ -154,14 +156,14 @@ static void done(struct command *command)
     sem_post(command->context);
 }
 
-/* Submits a command and waits for it. Owns: the caller, again. */
-static struct command *run(struct life *life, struct command *command)
+/* Submits a command and waits for its completion. Owns: the caller, again. */
+static struct command *run(struct server *server, struct command *command)
 {
     sem_t answered;
     sem_init(&answered, 0, 0);
     command->on_done = done;
     command->context = &answered;
-    journal_submit(life->journal, command, command->type == COMMAND_TXN_BEGIN);
+    journal_submit(server->journal, command, command->type == COMMAND_TXN_BEGIN);
     while (sem_wait(&answered) != 0) {
     }
     sem_destroy(&answered);
@@ -184,9 +186,9 @@ static struct command *write_command(const char *id, const char *transaction)
     return command;
 }
 
-static void must_run(struct life *life, struct command *command)
+static void must_run(struct server *server, struct command *command)
 {
-    run(life, command);
+    run(server, command);
     if (command->problem.type != PROBLEM_NONE)
         fail_msg("%s: %.*s", command_name(command->type), SLICE_ARG(command->problem.reason));
     command_free(command);
@@ -201,34 +203,34 @@ static struct command *txn_command(enum command_type type, const char *id)
 }
 
 struct writer {
-    struct life *life;
+    struct server *server;
     int number;
 };
 
-/* Transactions and writes that meet on a few documents, so that some wait for others. */
+/* Runs transactions and writes on a few documents, so that some wait for others. */
 static void *write_much(void *context)
 {
     const struct writer *writer = context;
-    struct life *life = writer->life;
+    struct server *server = writer->server;
     char name[32], id[32];
     for (int i = 0; i < ROUNDS; i++) {
-        snprintf(name, sizeof name, "t%d-%d-%d", (int)life->recovered.position, writer->number, i);
+        snprintf(name, sizeof name, "t%d-%d-%d", (int)server->recovered.position, writer->number, i);
         snprintf(id, sizeof id, "%d", i % 7);
-        must_run(life, txn_command(COMMAND_TXN_BEGIN, name));
-        must_run(life, write_command(id, name));
-        command_free(run(life, write_command(name, "")));
-        must_run(life, txn_command(i % 5 == 0 ? COMMAND_TXN_ROLLBACK : COMMAND_TXN_COMMIT, name));
-        command_free(run(life, write_command(id, "")));
+        must_run(server, txn_command(COMMAND_TXN_BEGIN, name));
+        must_run(server, write_command(id, name));
+        command_free(run(server, write_command(name, "")));
+        must_run(server, txn_command(i % 5 == 0 ? COMMAND_TXN_ROLLBACK : COMMAND_TXN_COMMIT, name));
+        command_free(run(server, write_command(id, "")));
     }
     return NULL;
 }
 
-static void work(struct life *life)
+static void work(struct server *server)
 {
     pthread_t threads[WRITERS];
     struct writer writers[WRITERS];
     for (int i = 0; i < WRITERS; i++) {
-        writers[i] = (struct writer){life, i};
+        writers[i] = (struct writer){server, i};
         assert_int_equal(pthread_create(&threads[i], NULL, write_much, &writers[i]), 0);
     }
     for (int i = 0; i < WRITERS; i++)
@@ -242,13 +244,13 @@ static uint64_t digest(struct core *core)
     return value;
 }
 
-/* What the log makes of a store, in a build with these limits as its own, has this digest. */
-static void assert_makes(struct life *life, struct store *store, const struct core_limits *limits, uint64_t expected)
+/* Asserts the digest of a replay over a store, by a build with these default limits. */
+static void assert_makes(struct server *server, struct store *store, const struct core_limits *limits, uint64_t expected)
 {
     struct recovered recovered;
     struct core *core;
     char *reason = NULL;
-    struct cmdlog *log = open_log(life->medium);
+    struct cmdlog *log = open_log(server->medium);
     if (recover_core(store, log, limits, NULL, &core, &recovered, &reason) != 0)
         fail_msg("recovery: %s", reason);
     struct cmdlog_head head;
@@ -260,245 +262,254 @@ static void assert_makes(struct life *life, struct store *store, const struct co
     cmdlog_close(log);
 }
 
-static void test_the_log_makes_the_same_core(void **state)
+static void test_replay_makes_the_same_core(void **state)
 {
     static const size_t bytes[] = {1, 5000, (size_t)1 << 30};
     const struct core_limits limits = core_limits_default();
     (void)state;
     for (size_t i = 0; i < sizeof bytes / sizeof *bytes; i++) {
-        struct life life = born();
-        begin(&life, bytes[i], false);
-        work(&life);
-        journal_stop(life.journal);
-        uint64_t expected = digest(life.core);
+        struct server server = server_new();
+        begin(&server, bytes[i], false);
+        work(&server);
+        journal_stop(server.journal);
+        uint64_t expected = digest(server.core);
         struct store *empty = store_open_mem();
-        assert_makes(&life, empty, &limits, expected);
+        assert_makes(&server, empty, &limits, expected);
         store_close(empty);
-        end(&life);
-        store_mem_crash(life.store, 0);
-        assert_makes(&life, life.store, &limits, expected);
-        begin(&life, bytes[i], false);
-        work(&life);
-        end(&life);
-        buried(&life);
+        end(&server);
+        store_mem_crash(server.store, 0);
+        assert_makes(&server, server.store, &limits, expected);
+        begin(&server, bytes[i], false);
+        work(&server);
+        end(&server);
+        server_free(&server);
     }
 }
 
-/* Sessions of which another build would not let in so many. */
-static void open_many(struct life *life, int count)
+/* Opens more sessions than another build's limits allow. */
+static void open_many(struct server *server, int count)
 {
     for (int i = 0; i < count; i++) {
         struct command *command = command_new(COMMAND_SESSION_OPEN, DIALECT_7);
         command->session.id = arena_printf(&command->arena, "s%d", i);
         command->session.ttl_us = LONG_US;
-        must_run(life, command);
+        must_run(server, command);
     }
 }
 
 /*
- * The first command says all limits, though they be the defaults: what applies the log may be a build that has others. So it is, too, where an older
- * build has said none.
+ * The first command logs all limits, even defaults, because a build with other defaults may replay
+ * the log. So it does after an older build that logged none.
  */
-static void test_the_log_says_the_limits(void **state)
+static void test_limits_are_logged_first(void **state)
 {
     struct core_limits others = core_limits_default();
     (void)state;
     others.sessions_max = others.ephemeral_max = others.transactions_max = 2;
     others.script.steps_max = 1000;
-    for (int named = 0; named < 2; named++) { /* to the journal, or what the core has */
+    for (int named = 0; named < 2; named++) { /* limits given to the journal, or the core's own */
         struct core_limits limits = core_limits_default();
-        struct life life = born();
-        begin_with(&life, (struct journal_options){.limits = named ? &limits : NULL});
-        open_many(&life, 5);
-        assert_true(core_limits_recorded(life.core));
-        journal_stop(life.journal);
-        uint64_t expected = digest(life.core);
+        struct server server = server_new();
+        begin_with(&server, (struct journal_options){.limits = named ? &limits : NULL});
+        open_many(&server, 5);
+        assert_true(core_limits_recorded(server.core));
+        journal_stop(server.journal);
+        uint64_t expected = digest(server.core);
         struct store *empty = store_open_mem();
-        assert_makes(&life, empty, &others, expected);
+        assert_makes(&server, empty, &others, expected);
         store_close(empty);
-        end(&life);
-        buried(&life);
+        end(&server);
+        server_free(&server);
     }
 }
 
-/* What the server had for requests of its own goes with it, at once and with its locks; what clients have goes on. */
-static void test_what_the_server_had_itself_is_rolled_back(void **state)
+/*
+ * Transactions that the server opened itself are rolled back at once, with their locks; clients'
+ * transactions continue.
+ */
+static void test_restart_rolls_back_server_transactions(void **state)
 {
-    struct life life = born();
+    struct server server = server_new();
     (void)state;
-    begin(&life, 0, false);
-    must_run(&life, txn_command(COMMAND_TXN_BEGIN, "open"));
+    begin(&server, 0, false);
+    must_run(&server, txn_command(COMMAND_TXN_BEGIN, "open"));
     struct command *command = txn_command(COMMAND_TXN_BEGIN, "own");
     command->txn.of_host = true;
-    must_run(&life, command);
-    must_run(&life, write_command("1", "open"));
-    must_run(&life, write_command("2", "own"));
-    journal_stop(life.journal);
-    uint64_t expected = digest(life.core);
-    end(&life);
-    store_close(life.store); /* as after kill -9: all is in the log */
-    life.store = store_open_mem();
+    must_run(&server, command);
+    must_run(&server, write_command("1", "open"));
+    must_run(&server, write_command("2", "own"));
+    journal_stop(server.journal);
+    uint64_t expected = digest(server.core);
+    end(&server);
+    store_close(server.store); /* as after kill -9: the log has everything */
+    server.store = store_open_mem();
     struct core_limits limits = core_limits_default();
-    assert_makes(&life, life.store, &limits, expected);
-    store_close(life.store);
-    life.store = store_open_mem();
-    begin(&life, 0, false);
-    command = run(&life, write_command("2", ""));
+    assert_makes(&server, server.store, &limits, expected);
+    store_close(server.store);
+    server.store = store_open_mem();
+    begin(&server, 0, false);
+    command = run(&server, write_command("2", ""));
     assert_int_equal(command->write.results->outcome, WRITE_CREATED);
     command_free(command);
-    must_run(&life, txn_command(COMMAND_TXN_COMMIT, "open"));
-    command = run(&life, txn_command(COMMAND_TXN_COMMIT, "own"));
+    must_run(&server, txn_command(COMMAND_TXN_COMMIT, "open"));
+    command = run(&server, txn_command(COMMAND_TXN_COMMIT, "own"));
     assert_int_equal(command->problem.type, PROBLEM_TRANSACTION_ABORTED);
     command_free(command);
-    end(&life);
-    buried(&life);
+    end(&server);
+    server_free(&server);
 }
 
-/* The server ends, in order, with a transaction and a session open that has a lock; both are there when it comes again. */
-static void open_things(struct life *life)
+/*
+ * Shuts down cleanly with an open transaction and a session that holds a lock; both exist after the
+ * restart.
+ */
+static void open_session_and_transaction(struct server *server)
 {
     struct command *command = command_new(COMMAND_SESSION_OPEN, DIALECT_7);
     command->session.id = SLICE_LIT("holder");
     command->session.ttl_us = LONG_US;
-    must_run(life, command);
+    must_run(server, command);
     command = command_new(COMMAND_LOCK, DIALECT_7);
     command->owner.session = SLICE_LIT("holder");
     command->lock.targets = arena_zalloc(&command->arena, sizeof *command->lock.targets);
     command->lock.target_count = 1;
     *command->lock.targets = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs"), .id = SLICE_LIT("9")};
-    must_run(life, command);
-    must_run(life, txn_command(COMMAND_TXN_BEGIN, "open"));
-    must_run(life, write_command("1", "open"));
+    must_run(server, command);
+    must_run(server, txn_command(COMMAND_TXN_BEGIN, "open"));
+    must_run(server, write_command("1", "open"));
 }
 
-static tl_ts written_at(struct life *life, const char *id)
+static tl_ts written_at(struct server *server, const char *id)
 {
-    struct command *command = run(life, write_command(id, ""));
+    struct command *command = run(server, write_command(id, ""));
     tl_ts ts = command->ts;
     assert_int_equal(command->problem.type, PROBLEM_NONE);
     command_free(command);
     return ts;
 }
 
-static void test_what_was_open_goes_on(void **state)
+static void test_restart_keeps_sessions_and_transactions(void **state)
 {
-    struct life life = born();
+    struct server server = server_new();
     (void)state;
-    begin(&life, 0, false);
-    open_things(&life);
-    tl_ts before = written_at(&life, "2");
-    end(&life);
-    begin(&life, 0, false);
-    assert_true(written_at(&life, "2") > before);
-    must_run(&life, txn_command(COMMAND_TXN_COMMIT, "open"));
-    struct command *command = write_command("9", ""); /* the lock is held */
+    begin(&server, 0, false);
+    open_session_and_transaction(&server);
+    tl_ts before = written_at(&server, "2");
+    end(&server);
+    begin(&server, 0, false);
+    assert_true(written_at(&server, "2") > before);
+    must_run(&server, txn_command(COMMAND_TXN_COMMIT, "open"));
+    struct command *command = write_command("9", ""); /* it conflicts with the lock */
     command->owner.timeout_us = TL_MS;
-    run(&life, command);
+    run(&server, command);
     assert_int_equal(command->problem.type == PROBLEM_NONE && command->write.results->outcome != WRITE_FAILED, 0);
     command_free(command);
-    end(&life);
-    buried(&life);
+    end(&server);
+    server_free(&server);
 }
 
-static void test_a_lost_machine_rolls_back(void **state)
+static void test_machine_crash_rolls_back_transactions(void **state)
 {
-    struct life life = born();
+    struct server server = server_new();
     (void)state;
-    begin(&life, 0, false);
-    open_things(&life);
-    end(&life);
-    begin(&life, 0, true);
-    struct command *command = run(&life, txn_command(COMMAND_TXN_COMMIT, "open"));
+    begin(&server, 0, false);
+    open_session_and_transaction(&server);
+    end(&server);
+    begin(&server, 0, true);
+    struct command *command = run(&server, txn_command(COMMAND_TXN_COMMIT, "open"));
     assert_int_equal(command->problem.type, PROBLEM_TRANSACTION_ABORTED);
     assert_non_null(strstr(command->problem.reason.data, "the machine of the server went down"));
     command_free(command);
-    end(&life);
-    buried(&life);
+    end(&server);
+    server_free(&server);
 }
 
 /*
- * What a start has applied again counts toward the next checkpoint. Else a server that is killed before it comes to one would take longer
- * with each start.
+ * The replay of a start counts toward the next checkpoint. Otherwise repeated kills before a
+ * checkpoint would lengthen each start.
  */
-static void test_what_a_start_applied_counts(void **state)
+static void test_replay_work_counts_toward_checkpoint(void **state)
 {
-    struct life life = born();
+    struct server server = server_new();
     (void)state;
-    begin(&life, 0, false);
-    work(&life);
-    end(&life);
-    store_close(life.store);
-    life.store = store_open_mem(); /* all that the log has is to be applied again */
-    struct cmdlog *log = open_log(life.medium);
+    begin(&server, 0, false);
+    work(&server);
+    end(&server);
+    store_close(server.store);
+    server.store = store_open_mem(); /* the whole log must be replayed */
+    struct cmdlog *log = open_log(server.medium);
     struct cmdlog_head head;
     cmdlog_head(log, &head);
     cmdlog_close(log);
     atomic_store(&trimmed, 0);
-    begin_with(&life, (struct journal_options){.recovery_us = HALF, .checkpoint_bytes = (size_t)1 << 30});
-    assert_int_equal(life.recovered.position, head.appended);
+    begin_with(&server, (struct journal_options){.recovery_us = HALF, .checkpoint_bytes = (size_t)1 << 30});
+    assert_int_equal(server.recovered.position, head.appended);
     while (atomic_load(&trimmed) == 0)
         usleep(20000);
-    end(&life);
-    buried(&life);
+    end(&server);
+    server_free(&server);
 }
 
-/* The store and this log are refused, for a reason that has this in it. */
-static void assert_refused(struct life *life, struct cmdlog_medium *medium, const char *expected)
+/* Asserts that recovery refuses the store with this log, with a reason that contains `expected`. */
+static void assert_refused(struct server *server, struct cmdlog_medium *medium, const char *expected)
 {
     struct core_limits limits = core_limits_default();
     struct recovered recovered;
     struct core *core;
     char *reason = NULL;
     struct cmdlog *log = open_log(medium);
-    assert_int_equal(recover_core(life->store, log, &limits, NULL, &core, &recovered, &reason), TL_ERR_CORRUPT);
+    assert_int_equal(recover_core(server->store, log, &limits, NULL, &core, &recovered, &reason), TL_ERR_CORRUPT);
     if (strstr(reason, expected) == NULL)
         fail_msg("not '%s': %s", expected, reason);
     mem_free(reason);
     cmdlog_close(log);
 }
 
-/* A store that is not of the log is refused, also beside a log that is long enough. */
-static void test_strangers_are_refused(void **state)
+/* A store made from another log is refused, even if the log is long enough. */
+static void test_store_of_another_log_is_refused(void **state)
 {
-    struct life life = born(), other = born();
+    struct server server = server_new(), other = server_new();
     (void)state;
-    begin(&life, 0, false);
-    work(&life);
-    end(&life);
-    assert_refused(&life, other.medium, "behind the end of the log");
+    begin(&server, 0, false);
+    work(&server);
+    end(&server);
+    assert_refused(&server, other.medium, "behind the end of the log");
     begin(&other, 0, false);
     work(&other);
     end(&other);
     begin(&other, 0, false);
     work(&other);
     end(&other);
-    assert_refused(&life, other.medium,
+    assert_refused(&server, other.medium,
                    "not of the log beside it, but of another one: put the folders `rocks' and `log'");
     atomic_store(&other_entries, true);
-    assert_refused(&life, life.medium, "of other entries than the log beside it has");
+    assert_refused(&server, server.medium, "of other entries than the log beside it has");
     atomic_store(&other_entries, false);
-    assert_int_equal(store_checkpoint(life.store, SLICE_LIT("tidestop\x01\x05nonsense")), 0);
-    assert_refused(&life, life.medium, "the state in the store's checkpoint");
-    assert_int_equal(store_checkpoint(life.store, SLICE_LIT("tidestop\x02\x05too short")), 0);
-    assert_refused(&life, life.medium, "the record of the store's checkpoint is damaged");
-    buried(&life);
-    buried(&other);
+    assert_int_equal(store_checkpoint(server.store, SLICE_LIT("tidestop\x01\x05nonsense")), 0);
+    assert_refused(&server, server.medium, "the state in the store's checkpoint");
+    assert_int_equal(store_checkpoint(server.store, SLICE_LIT("tidestop\x02\x05too short")), 0);
+    assert_refused(&server, server.medium, "the record of the store's checkpoint is damaged");
+    server_free(&server);
+    server_free(&other);
 }
 
-/* A store whose checkpoint was made by a version that did not note the log is taken as it is; its next checkpoint notes it. */
-static void test_a_record_without_lineage(void **state)
+/*
+ * A checkpoint record of a version without lineage is accepted; the next checkpoint records the
+ * lineage.
+ */
+static void test_record_without_lineage_is_accepted(void **state)
 {
     enum { MAGIC_BYTES = 8 };
-    struct life life = born();
+    struct server server = server_new();
     struct buf record = BUF_INIT(BUF_UNLIMITED), older = BUF_INIT(BUF_UNLIMITED);
     struct cmdlog_lineage noted, of_log;
     cmdlog_position position;
     uint64_t chain;
     (void)state;
-    begin(&life, 0, false);
-    work(&life);
-    end(&life);
-    assert_int_equal(store_checkpoint_record(life.store, &record), 0);
+    begin(&server, 0, false);
+    work(&server);
+    end(&server);
+    assert_int_equal(store_checkpoint_record(server.store, &record), 0);
     struct slice rest = slice_from_offset(buf_as_slice(&record), MAGIC_BYTES + 1);
     assert_true(slice_take_varint(&rest, &position));
     rest = slice_from_offset(rest, CMDLOG_IDENTITY_BYTES);
@@ -506,68 +517,71 @@ static void test_a_record_without_lineage(void **state)
     buf_lit(&older, "tidestop\x01");
     buf_varint(&older, position);
     buf_slice(&older, rest);
-    assert_int_equal(store_checkpoint(life.store, buf_as_slice(&older)), 0);
-    begin(&life, 0, false);
-    assert_int_equal(life.recovered.checkpoint, position);
-    must_run(&life, write_command("1", ""));
-    assert_int_equal(journal_checkpoint(life.journal), 0);
+    assert_int_equal(store_checkpoint(server.store, buf_as_slice(&older)), 0);
+    begin(&server, 0, false);
+    assert_int_equal(server.recovered.checkpoint, position);
+    must_run(&server, write_command("1", ""));
+    assert_int_equal(journal_checkpoint(server.journal), 0);
     buf_clear(&record);
-    assert_int_equal(store_checkpoint_record(life.store, &record), 0);
+    assert_int_equal(store_checkpoint_record(server.store, &record), 0);
     assert_int_equal(recover_read_position(buf_as_slice(&record), &position, &noted), 0);
-    assert_int_equal(cmdlog_lineage(life.log, position, &of_log), 0);
+    assert_int_equal(cmdlog_lineage(server.log, position, &of_log), 0);
     assert_memory_equal(noted.identity, of_log.identity, CMDLOG_IDENTITY_BYTES);
     assert_int_equal(noted.history_crc, of_log.history_crc);
-    end(&life);
+    end(&server);
     buf_deinit(&record);
     buf_deinit(&older);
-    buried(&life);
+    server_free(&server);
 }
 
-static _Atomic uint64_t read_at = 1700000000 * (uint64_t)TL_SECOND; /* what both clocks said last */
+static _Atomic uint64_t read_at = 1700000000 * (uint64_t)TL_SECOND; /* last reading of both clocks */
 
-/* A machine so slow that a hundredth of a second goes by between any two looks at a clock. */
+/* A clock that advances by a hundredth of a second with each reading. */
 static uint64_t slow_clock(void *context)
 {
     (void)context;
     return atomic_fetch_add(&read_at, 10 * TL_MS);
 }
 
-/* A mark lies at or above the timestamp of its own step, however late that comes. */
-static void test_a_slow_machine_stops(void **state)
+/* The ceiling covers the timestamp of its own step, however late that step is. */
+static void test_ceiling_covers_its_own_step_on_slow_machine(void **state)
 {
     const struct journal_clocks slow = {.wall = slow_clock, .boot = slow_clock};
-    struct life life = born();
+    struct server server = server_new();
     (void)state;
     for (int lives = 0; lives < 3; lives++) {
-        begin_with(&life, (struct journal_options){.clocks = &slow});
-        must_run(&life, write_command("before", ""));
-        journal_close(life.journal); /* its workers use the core until then */
-        tl_ts newest = core_last_ts(life.core);
-        core_close(life.core);
-        cmdlog_close(life.log);
-        begin_with(&life, (struct journal_options){.clocks = &slow});
-        struct command *command = run(&life, write_command("after", ""));
+        begin_with(&server, (struct journal_options){.clocks = &slow});
+        must_run(&server, write_command("before", ""));
+        journal_close(server.journal); /* its workers use the core until here */
+        tl_ts newest = core_last_ts(server.core);
+        core_close(server.core);
+        cmdlog_close(server.log);
+        begin_with(&server, (struct journal_options){.clocks = &slow});
+        struct command *command = run(&server, write_command("after", ""));
         assert_int_equal(command->problem.type, PROBLEM_NONE);
         assert_true(command->ts > newest);
         command_free(command);
-        end(&life);
+        end(&server);
     }
-    buried(&life);
+    server_free(&server);
 }
 
-/* A mark says what the state was: where the log makes another, the first that differs is told, and the rest is applied. */
-static void test_another_state_is_told(void **state)
+/*
+ * MARK records the chain. If a replay computes another one, the first difference is reported, and
+ * the rest is applied.
+ */
+static void test_chain_difference_is_reported(void **state)
 {
-    struct life life = born();
+    struct server server = server_new();
     struct core_limits limits = core_limits_default();
     struct recovered recovered;
     struct core *core;
     char *reason = NULL;
     (void)state;
-    begin(&life, 0, false);
-    must_run(&life, write_command("before", ""));
-    end(&life);
-    struct cmdlog *log = open_log(life.medium);
+    begin(&server, 0, false);
+    must_run(&server, write_command("before", ""));
+    end(&server);
+    struct cmdlog *log = open_log(server.medium);
     struct cmdlog_head head;
     cmdlog_head(log, &head);
     cmdlog_position wrong = 0, right = 0;
@@ -584,60 +598,61 @@ static void test_another_state_is_told(void **state)
         buf_deinit(&bytes);
     }
     assert_int_equal(cmdlog_sync(log, right), 0);
-    assert_int_equal(recover_core(life.store, log, &limits, NULL, &core, &recovered, &reason), 0);
+    assert_int_equal(recover_core(server.store, log, &limits, NULL, &core, &recovered, &reason), 0);
     assert_int_equal(recovered.differs, wrong);
     assert_int_equal(recovered.position, right);
     core_close(core);
     cmdlog_close(log);
-    buried(&life);
+    server_free(&server);
 }
 
-static _Atomic uint64_t leapt;
+static _Atomic uint64_t leap_us;
 
 static uint64_t leaping_clock(void *context)
 {
     struct timespec now;
     (void)context;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * TL_SECOND + (uint64_t)now.tv_nsec / 1000 + atomic_load(&leapt);
+    return (uint64_t)now.tv_sec * TL_SECOND + (uint64_t)now.tv_nsec / 1000 + atomic_load(&leap_us);
 }
 
 static void *checkpoint(void *context)
 {
-    const struct life *life = context;
-    assert_int_equal(journal_checkpoint(life->journal), 0);
+    const struct server *server = context;
+    assert_int_equal(journal_checkpoint(server->journal), 0);
     return NULL;
 }
 
 /*
- * A backup has a checkpoint, and before it has told the log of that `_forcemerge` has the next. The log is told of the older one first: it would take it for the newest,
- * and what lies behind it is let go for the other one.
+ * A backup's thread has a durable checkpoint but has not reported it when `_forcemerge` finishes
+ * the next one. The older one must not be reported later: the log would take it for the newest,
+ * although entries after it were trimmed for the other one.
  */
-static void test_checkpoints_are_noted_in_order(void **state)
+static void test_checkpoints_are_reported_in_order(void **state)
 {
-    struct life life = born();
+    struct server server = server_new();
     char place[CMDLOG_LOCATOR_MAX];
     struct cmdlog_checkpoint newest;
     pthread_t thread;
     (void)state;
-    begin(&life, 0, false);
-    must_run(&life, write_command("1", ""));
-    atomic_store(&noted_out_of_order, false);
-    atomic_store(&newest_noted, 0);
-    atomic_store(&notes_begun, 0);
-    atomic_store(&notes_done, 0);
-    atomic_store(&hold_first_note, true);
-    assert_int_equal(pthread_create(&thread, NULL, checkpoint, &life), 0);
-    while (atomic_load(&notes_begun) == 0)
+    begin(&server, 0, false);
+    must_run(&server, write_command("1", ""));
+    atomic_store(&reported_out_of_order, false);
+    atomic_store(&newest_reported, 0);
+    atomic_store(&reports_begun, 0);
+    atomic_store(&reports_done, 0);
+    atomic_store(&hold_first_report, true);
+    assert_int_equal(pthread_create(&thread, NULL, checkpoint, &server), 0);
+    while (atomic_load(&reports_begun) == 0)
         usleep(1000);
-    must_run(&life, write_command("2", ""));
-    checkpoint(&life);
+    must_run(&server, write_command("2", ""));
+    checkpoint(&server);
     pthread_join(thread, NULL);
-    assert_false(atomic_load(&noted_out_of_order));
-    assert_int_equal(cmdlog_get_checkpoint(life.log, 0, place, &newest), 0);
-    assert_int_equal(newest.position, atomic_load(&newest_noted));
-    end(&life);
-    buried(&life);
+    assert_false(atomic_load(&reported_out_of_order));
+    assert_int_equal(cmdlog_get_checkpoint(server.log, 0, place, &newest), 0);
+    assert_int_equal(newest.position, atomic_load(&newest_reported));
+    end(&server);
+    server_free(&server);
 }
 
 static struct command *session_status(void)
@@ -648,25 +663,25 @@ static struct command *session_status(void)
 }
 
 /*
- * The log has no room, and the mark is used up: who only looks is answered, who writes is told, and nobody waits for room with the core in
- * hand. What ends a wait does so when there is room again.
+ * The log is full and the ceiling is reached: status commands are answered, writes are refused, and
+ * no thread waits for space with core_lock held. A CANCEL takes effect when there is space again.
  */
-static void test_a_full_log(void **state)
+static void test_full_log_refuses_writes_without_waiting(void **state)
 {
     const struct journal_clocks leaping = {.wall = leaping_clock, .boot = leaping_clock};
-    struct life life = born();
+    struct server server = server_new();
     sem_t answered, ended;
     (void)state;
     sem_init(&answered, 0, 0);
     sem_init(&ended, 0, 0);
-    begin_with(&life, (struct journal_options){.clocks = &leaping});
-    must_run(&life, txn_command(COMMAND_TXN_BEGIN, "first"));
-    must_run(&life, write_command("1", "first"));
+    begin_with(&server, (struct journal_options){.clocks = &leaping});
+    must_run(&server, txn_command(COMMAND_TXN_BEGIN, "first"));
+    must_run(&server, write_command("1", "first"));
     struct command *waiting = write_command("1", "");
     waiting->on_done = done;
     waiting->context = &answered;
-    journal_submit(life.journal, waiting, false);
-    must_run(&life, session_status()); /* behind it: now it waits */
+    journal_submit(server.journal, waiting, false);
+    must_run(&server, session_status()); /* applied after the lock command, which waits now */
     struct command *cancel = command_new(COMMAND_CANCEL, DIALECT_7);
     cancel->cancel.request = waiting->request;
     cancel->on_done = done;
@@ -674,18 +689,18 @@ static void test_a_full_log(void **state)
 
     atomic_store(&log_is_full, true);
     for (int times = 0; times < 3; times++) {
-        atomic_fetch_add(&leapt, 20 * TL_SECOND);
-        must_run(&life, session_status());
-        struct command *refused = run(&life, write_command("2", ""));
+        atomic_fetch_add(&leap_us, 20 * TL_SECOND);
+        must_run(&server, session_status());
+        struct command *refused = run(&server, write_command("2", ""));
         assert_int_equal(refused->problem.type, PROBLEM_DISK_FULL);
         command_free(refused);
     }
-    journal_submit(life.journal, cancel, false);
-    must_run(&life, session_status());
+    journal_submit(server.journal, cancel, false);
+    must_run(&server, session_status());
     assert_int_equal(sem_trywait(&answered), -1);
 
     atomic_store(&log_is_full, false);
-    must_run(&life, write_command("2", ""));
+    must_run(&server, write_command("2", ""));
     sem_wait(&ended);
     sem_wait(&answered);
     assert_int_not_equal(waiting->problem.type, PROBLEM_NONE);
@@ -693,25 +708,25 @@ static void test_a_full_log(void **state)
     command_free(cancel);
     sem_destroy(&answered);
     sem_destroy(&ended);
-    end(&life);
-    buried(&life);
+    end(&server);
+    server_free(&server);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_log_makes_the_same_core),
-        cmocka_unit_test(test_what_was_open_goes_on),
-        cmocka_unit_test(test_the_log_says_the_limits),
-        cmocka_unit_test(test_what_the_server_had_itself_is_rolled_back),
-        cmocka_unit_test(test_a_lost_machine_rolls_back),
-        cmocka_unit_test(test_what_a_start_applied_counts),
-        cmocka_unit_test(test_strangers_are_refused),
-        cmocka_unit_test(test_a_slow_machine_stops),
-        cmocka_unit_test(test_another_state_is_told),
-        cmocka_unit_test(test_a_full_log),
-        cmocka_unit_test(test_checkpoints_are_noted_in_order),
-        cmocka_unit_test(test_a_record_without_lineage),
+        cmocka_unit_test(test_replay_makes_the_same_core),
+        cmocka_unit_test(test_restart_keeps_sessions_and_transactions),
+        cmocka_unit_test(test_limits_are_logged_first),
+        cmocka_unit_test(test_restart_rolls_back_server_transactions),
+        cmocka_unit_test(test_machine_crash_rolls_back_transactions),
+        cmocka_unit_test(test_replay_work_counts_toward_checkpoint),
+        cmocka_unit_test(test_store_of_another_log_is_refused),
+        cmocka_unit_test(test_ceiling_covers_its_own_step_on_slow_machine),
+        cmocka_unit_test(test_chain_difference_is_reported),
+        cmocka_unit_test(test_full_log_refuses_writes_without_waiting),
+        cmocka_unit_test(test_checkpoints_are_reported_in_order),
+        cmocka_unit_test(test_record_without_lineage_is_accepted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Entries that end the process.
+ * Poison entries.
  *
- * Goal: the page counts an end of an entry when the process ended in it, and no other; at the second one a start is refused; what is skipped is never applied, by
- * whoever replays the log.
- * Method: a process that ends is a page that is closed while an entry is noted: what a kill leaves. The log is one in memory.
+ * Goal: the page counts an end in the entry during which the process ended, and in no other. The
+ * second end refuses a start. A skipped entry is never applied by any replay.
+ * Method: a process ends when its page is closed while an entry is recorded, as a kill leaves it.
+ * The log is in memory.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -53,7 +54,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* The process ends, and another one comes. */
+/* Ends the process and starts another one. */
 static void end_at(struct fixture *f, struct slice boot)
 {
     at_work_close(f->at_work);
@@ -72,7 +73,7 @@ static void begin_commands(struct fixture *f, int count)
         watch->step(watch->context);
 }
 
-/* How often the process ended in this entry. */
+/* Returns: the number of ends in this entry. */
 static uint32_t ends_in(const struct fixture *f, uint64_t position)
 {
     struct at_work_entry entry;
@@ -87,7 +88,7 @@ static bool ended_in_none(const struct fixture *f)
 
 /* --- The page ----------------------------------------------------------------------------------------------------- */
 
-static void test_an_end_is_counted(void **state)
+static void test_end_in_entry_is_counted(void **state)
 {
     struct fixture *f = *state;
     struct at_work_entry entry;
@@ -102,9 +103,9 @@ static void test_an_end_is_counted(void **state)
     assert_int_equal(entry.bytes, 70);
     assert_int_equal(entry.command, 2);
     assert_int_equal(entry.ends, 1);
-    end(f); /* before it applied anything */
+    end(f); /* before it applied an entry */
     assert_int_equal(ends_in(f, 7), 1);
-    at_work_begin_entry(f->at_work, 6, 600, 60); /* those before it are no concern of it */
+    at_work_begin_entry(f->at_work, 6, 600, 60); /* not affected by the entries before it */
     at_work_end_entry(f->at_work);
     at_work_begin_entry(f->at_work, 7, 700, 70);
     end(f);
@@ -117,7 +118,7 @@ static void test_an_end_is_counted(void **state)
     assert_true(ended_in_none(f));
 }
 
-static void test_what_is_no_end_of_an_entry(void **state)
+static void test_other_ends_are_not_counted(void **state)
 {
     struct fixture *f = *state;
     at_work_begin_entry(f->at_work, 7, 700, 70);
@@ -126,7 +127,7 @@ static void test_what_is_no_end_of_an_entry(void **state)
     assert_true(ended_in_none(f));
     at_work_begin_entry(f->at_work, 7, 700, 70);
     const struct core_watch *watch = at_work_watch(f->at_work);
-    watch->begin(watch->context, SLICE_LIT("session"), 0, 1); /* TRIED deals with that */
+    watch->begin(watch->context, SLICE_LIT("session"), 0, 1); /* TRIED handles that */
     end(f);
     assert_true(ended_in_none(f));
     struct command *command = command_new(COMMAND_TRIED, DIALECT_7);
@@ -137,11 +138,11 @@ static void test_what_is_no_end_of_an_entry(void **state)
     end_at(f, SLICE_LIT("another boot"));
     assert_true(ended_in_none(f));
     at_work_begin_entry(f->at_work, 7, 700, 70);
-    end_at(f, SLICE_NONE); /* it cannot be known */
+    end_at(f, SLICE_NONE); /* the boot is unknown */
     assert_true(ended_in_none(f));
 }
 
-static void test_another_entry_counts_by_itself(void **state)
+static void test_ends_are_counted_per_entry(void **state)
 {
     struct fixture *f = *state;
     at_work_begin_entry(f->at_work, 7, 700, 70);
@@ -157,8 +158,8 @@ static void test_another_entry_counts_by_itself(void **state)
     assert_int_equal(ends_in(f, 8), 1);
 }
 
-/* Whatever lies there, no start fails for it. */
-static void test_a_damaged_page(void **state)
+/* No content of the page makes a start fail. */
+static void test_damaged_page_counts_as_empty(void **state)
 {
     struct fixture *f = *state;
     char bytes[4096];
@@ -208,7 +209,7 @@ static struct command *skip_command(cmdlog_position position)
     return command;
 }
 
-/* An entry of one command comes into the log. */
+/* Appends an entry of one command to the log. */
 static cmdlog_position append(struct world *world, struct command *command, tl_ts ts)
 {
     struct buf bytes = BUF_INIT(BUF_UNLIMITED);
@@ -223,7 +224,7 @@ static cmdlog_position append(struct world *world, struct command *command, tl_t
     return world->last;
 }
 
-static struct world born(struct fixture *f)
+static struct world world_new(struct fixture *f)
 {
     struct world world = {.f = f, .store = store_open_mem(), .medium = cmdlog_medium_new()};
     world.log = cmdlog_memory_open(world.medium);
@@ -232,7 +233,7 @@ static struct world born(struct fixture *f)
     return world;
 }
 
-static void buried(struct world *world)
+static void world_free(struct world *world)
 {
     cmdlog_close(world->log);
     store_close(world->store);
@@ -251,7 +252,7 @@ static struct slice bytes_at(struct world *world, cmdlog_position position, stru
     return buf_as_slice(bytes);
 }
 
-/* The process ends while it applies this entry. */
+/* Ends the process while it applies this entry. */
 static void end_in(struct world *world, cmdlog_position position)
 {
     tl_cleanup(buf_deinit) struct buf bytes = BUF_INIT(BUF_UNLIMITED);
@@ -288,8 +289,10 @@ static uint64_t recover(struct world *world, struct store *store, struct core **
     return digest;
 }
 
-/* What the log makes of an empty store: the digest, and the chain over all that was written. */
-static uint64_t made(struct world *world, uint64_t *ret_chain)
+/*
+ * Replays the log over an empty store. Returns: the digest; *ret_chain: the chain over all batches.
+ */
+static uint64_t replayed(struct world *world, uint64_t *ret_chain)
 {
     struct store *store = store_open_mem();
     struct core *core;
@@ -307,11 +310,11 @@ static cmdlog_position appended(const struct world *world)
     return head.appended;
 }
 
-static void test_it_is_refused_then_skipped(void **state)
+static void test_second_end_refuses_start_then_skip(void **state)
 {
-    struct world world = born(*state);
+    struct world world = world_new(*state);
     uint64_t chain_before, chain, chain_again;
-    uint64_t before = made(&world, &chain_before);
+    uint64_t before = replayed(&world, &chain_before);
     cmdlog_position bad = append(&world, write_command(WRITE_INDEX, "bad"), 3000);
     end_in(&world, bad);
     assert_int_equal(settle(&world, 0, 0, NULL), 0);
@@ -326,35 +329,36 @@ static void test_it_is_refused_then_skipped(void **state)
     assert_int_equal(settle(&world, bad, 0, NULL), 0);
     assert_int_equal(appended(&world), bad + 1);
     assert_true(ended_in_none(world.f));
-    assert_true(made(&world, &chain) == before);
+    assert_true(replayed(&world, &chain) == before);
     assert_true(chain == chain_before);
     assert_int_equal(world.recovered.skipped, bad);
     assert_int_equal(world.recovered.position, bad + 1);
-    append(&world, write_command(WRITE_CREATE, "bad"), 4000); /* as who did not get an answer asks again */
-    uint64_t after = made(&world, &chain);
+    /* As a client repeats a request that got no reply. */
+    append(&world, write_command(WRITE_CREATE, "bad"), 4000);
+    uint64_t after = replayed(&world, &chain);
     assert_true(after != before);
-    assert_true(made(&world, &chain_again) == after);
+    assert_true(replayed(&world, &chain_again) == after);
     assert_true(chain == chain_again);
-    buried(&world);
+    world_free(&world);
 }
 
-/* The process ends between the SKIP and the page that is to forget it. */
-static void test_it_is_skipped_once(void **state)
+/* The process ends between appending SKIP and clearing the page. */
+static void test_skip_is_appended_once(void **state)
 {
-    struct world world = born(*state);
+    struct world world = world_new(*state);
     cmdlog_position bad = append(&world, write_command(WRITE_INDEX, "bad"), 3000);
     end_in(&world, bad);
     append(&world, skip_command(bad), 0);
     assert_int_equal(settle(&world, bad, 0, NULL), 0);
     assert_int_equal(appended(&world), bad + 1);
     assert_true(ended_in_none(world.f));
-    buried(&world);
+    world_free(&world);
 }
 
-/* TRIED may stand between the two. */
-static void test_skip_behind_tried(void **state)
+/* TRIED may be between the entry and its SKIP. */
+static void test_skip_after_tried(void **state)
 {
-    struct world world = born(*state);
+    struct world world = world_new(*state);
     uint64_t chain;
     cmdlog_position bad = append(&world, write_command(WRITE_INDEX, "bad"), 3000);
     struct command *tried = command_new(COMMAND_TRIED, DIALECT_7);
@@ -363,26 +367,26 @@ static void test_skip_behind_tried(void **state)
     append(&world, tried, 0);
     assert_int_equal(settle(&world, bad, 0, NULL), 0);
     assert_int_equal(appended(&world), bad + 2);
-    (void)made(&world, &chain);
+    (void)replayed(&world, &chain);
     assert_int_equal(world.recovered.skipped, bad);
-    buried(&world);
+    world_free(&world);
 }
 
-static void test_what_others_follow_is_not_skipped(void **state)
+static void test_entry_with_successors_is_not_skipped(void **state)
 {
-    struct world world = born(*state);
+    struct world world = world_new(*state);
     cmdlog_position bad = append(&world, write_command(WRITE_INDEX, "bad"), 3000);
     append(&world, write_command(WRITE_INDEX, "3"), 4000);
     end_in(&world, bad);
     assert_refused(&world, bad, "cannot be left out");
     assert_int_equal(appended(&world), bad + 1);
     assert_int_equal(settle(&world, 0, bad, NULL), 0);
-    buried(&world);
+    world_free(&world);
 }
 
-static void test_what_is_not_in_the_log(void **state)
+static void test_entry_not_in_log_is_dropped(void **state)
 {
-    struct world world = born(*state);
+    struct world world = world_new(*state);
     struct fixture *f = world.f;
     cmdlog_position last = world.last;
     const struct {
@@ -399,13 +403,13 @@ static void test_what_is_not_in_the_log(void **state)
         assert_true(ended_in_none(f));
     }
     assert_int_equal(appended(&world), last);
-    buried(&world);
+    world_free(&world);
 }
 
-/* What the store has, a start does not apply. */
-static void test_what_lies_before_the_checkpoint(void **state)
+/* A start does not apply entries before the checkpoint. */
+static void test_entry_before_checkpoint_is_dropped(void **state)
 {
-    struct world world = born(*state);
+    struct world world = world_new(*state);
     struct core *core;
     struct buf record = BUF_INIT(BUF_UNLIMITED);
     (void)recover(&world, world.store, &core);
@@ -417,13 +421,13 @@ static void test_what_lies_before_the_checkpoint(void **state)
     end_in(&world, world.last);
     assert_int_equal(settle(&world, 0, 0, NULL), 0);
     assert_true(ended_in_none(world.f));
-    buried(&world);
+    world_free(&world);
 }
 
-/* A SKIP that comes too late to be found is none that can be honoured. */
-static void test_a_skip_of_another_entry(void **state)
+/* A SKIP that does not directly follow its entry is rejected. */
+static void test_skip_of_another_entry_is_corrupt(void **state)
 {
-    struct world world = born(*state);
+    struct world world = world_new(*state);
     struct core_limits limits = core_limits_default();
     struct core *core;
     char *reason = NULL;
@@ -432,26 +436,26 @@ static void test_a_skip_of_another_entry(void **state)
                      TL_ERR_CORRUPT);
     assert_non_null(strstr(reason, "is not the one before"));
     mem_free(reason);
-    buried(&world);
+    world_free(&world);
 }
 
-/* Where the one before is skipped already there is nothing to name. */
-static void test_a_skip_of_none(void **state)
+/* A second SKIP after the same entry has nothing to name. */
+static void test_skip_without_entry_is_corrupt(void **state)
 {
-    struct world world = born(*state);
+    struct world world = world_new(*state);
     struct core_limits limits = core_limits_default();
     struct core *core;
     append(&world, skip_command(world.last), 0);
     append(&world, skip_command(0), 0);
     assert_int_equal(recover_core(world.store, world.log, &limits, NULL, &core, &world.recovered, NULL),
                      TL_ERR_CORRUPT);
-    buried(&world);
+    world_free(&world);
 }
 
-/* Where the replay gets through, the entry is forgotten. */
-static void test_a_replay_that_gets_through(void **state)
+/* A complete replay drops the recorded entry. */
+static void test_complete_replay_drops_the_count(void **state)
 {
-    struct world world = born(*state);
+    struct world world = world_new(*state);
     struct core *core;
     end_in(&world, world.last);
     assert_int_equal(settle(&world, 0, 0, NULL), 0);
@@ -460,7 +464,7 @@ static void test_a_replay_that_gets_through(void **state)
     assert_true(ended_in_none(world.f));
     end(world.f);
     assert_true(ended_in_none(world.f));
-    buried(&world);
+    world_free(&world);
 }
 
 static void assert_described(struct command *command, const char *expected)
@@ -477,8 +481,11 @@ static void assert_described(struct command *command, const char *expected)
     buf_deinit(&text);
 }
 
-/* What is the clients' does no harm where the log is read, and secrets are not in it. */
-static void test_what_it_is(void **state)
+/*
+ * Client-supplied names cannot harm the terminal of a reader of the log, and secrets are not
+ * printed.
+ */
+static void test_description_escapes_names_and_hides_secrets(void **state)
 {
     (void)state;
     assert_described(write_command(WRITE_DELETE, "a]\n\x1b[2J\xc3\xa4"),
@@ -509,20 +516,20 @@ int main(void)
 {
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(test_an_end_is_counted),
-        IN_FOLDER(test_what_is_no_end_of_an_entry),
-        IN_FOLDER(test_another_entry_counts_by_itself),
-        IN_FOLDER(test_a_damaged_page),
-        IN_FOLDER(test_it_is_refused_then_skipped),
-        IN_FOLDER(test_it_is_skipped_once),
-        IN_FOLDER(test_skip_behind_tried),
-        IN_FOLDER(test_what_others_follow_is_not_skipped),
-        IN_FOLDER(test_what_is_not_in_the_log),
-        IN_FOLDER(test_what_lies_before_the_checkpoint),
-        IN_FOLDER(test_a_skip_of_another_entry),
-        IN_FOLDER(test_a_skip_of_none),
-        IN_FOLDER(test_a_replay_that_gets_through),
-        cmocka_unit_test(test_what_it_is),
+        IN_FOLDER(test_end_in_entry_is_counted),
+        IN_FOLDER(test_other_ends_are_not_counted),
+        IN_FOLDER(test_ends_are_counted_per_entry),
+        IN_FOLDER(test_damaged_page_counts_as_empty),
+        IN_FOLDER(test_second_end_refuses_start_then_skip),
+        IN_FOLDER(test_skip_is_appended_once),
+        IN_FOLDER(test_skip_after_tried),
+        IN_FOLDER(test_entry_with_successors_is_not_skipped),
+        IN_FOLDER(test_entry_not_in_log_is_dropped),
+        IN_FOLDER(test_entry_before_checkpoint_is_dropped),
+        IN_FOLDER(test_skip_of_another_entry_is_corrupt),
+        IN_FOLDER(test_skip_without_entry_is_corrupt),
+        IN_FOLDER(test_complete_replay_drops_the_count),
+        cmocka_unit_test(test_description_escapes_names_and_hides_secrets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A transaction's overlay: what it says of keys, its size, savepoints, and what it puts into a batch.
- */
+/* A transaction's overlay: lookups, sizes, savepoints, and its batch. */
 #include "../../lib/unit.h"
 
 #include "base/omap.h"
@@ -20,14 +18,14 @@ static void assert_holds(const struct overlay *overlay, enum store_space space, 
         assert_slice_equal(got, value);
 }
 
-static void assert_silent(const struct overlay *overlay, enum store_space space, const char *key)
+static void assert_unchanged(const struct overlay *overlay, enum store_space space, const char *key)
 {
     struct slice got;
     assert_int_equal(overlay_get(overlay, space, slice_from(key), &got), STORE_NOT_FOUND);
 }
 
-/* Goal: a put, an empty put, a deletion and silence are four different answers, in each space apart. */
-static void overlay_answers(void **state)
+/* Goal: a put, an empty put, a deletion and absence are four different results, in each space. */
+static void test_overlay_distinguishes_put_delete_and_absence(void **state)
 {
     (void)state;
     struct overlay *overlay = overlay_new();
@@ -37,8 +35,8 @@ static void overlay_answers(void **state)
     assert_holds(overlay, SPACE_TREE, "a", "1");
     assert_holds(overlay, SPACE_TREE, "b", "");
     assert_holds(overlay, SPACE_TREE, "c", NULL);
-    assert_silent(overlay, SPACE_TREE, "d");
-    assert_silent(overlay, SPACE_FEED, "a");
+    assert_unchanged(overlay, SPACE_TREE, "d");
+    assert_unchanged(overlay, SPACE_FEED, "a");
     assert_int_equal(overlay_count(overlay), 3);
     assert_int_equal(overlay_bytes(overlay), 4);
     overlay_put(overlay, SPACE_TREE, SLICE_LIT("c"), SLICE_LIT("333"));
@@ -48,12 +46,15 @@ static void overlay_answers(void **state)
     overlay_clear(overlay);
     assert_int_equal(overlay_count(overlay), 0);
     assert_int_equal(overlay_bytes(overlay), 0);
-    assert_silent(overlay, SPACE_TREE, "a");
+    assert_unchanged(overlay, SPACE_TREE, "a");
     overlay_free(overlay);
 }
 
-/* Goal: going back to a savepoint undoes new keys, replaced values and deletions, nested ones too. */
-static void savepoints_nest(void **state)
+/*
+ * Goal: a rollback to a savepoint undoes new keys, replaced values and deletions, also with nested
+ * savepoints.
+ */
+static void test_overlay_savepoints_nest(void **state)
 {
     (void)state;
     struct overlay *overlay = overlay_new();
@@ -68,24 +69,24 @@ static void savepoints_nest(void **state)
     overlay_rollback_to(overlay, inner);
     assert_holds(overlay, SPACE_DOCUMENTS, "a", "2");
     assert_holds(overlay, SPACE_ENTRIES, "e", "");
-    assert_silent(overlay, SPACE_DOCUMENTS, "b");
+    assert_unchanged(overlay, SPACE_DOCUMENTS, "b");
     overlay_put(overlay, SPACE_DOCUMENTS, SLICE_LIT("c"), SLICE_LIT("4"));
     overlay_rollback_to(overlay, outer);
     assert_holds(overlay, SPACE_DOCUMENTS, "a", "1");
-    assert_silent(overlay, SPACE_ENTRIES, "e");
+    assert_unchanged(overlay, SPACE_ENTRIES, "e");
     assert_int_equal(overlay_count(overlay), 1);
     assert_int_equal(overlay_bytes(overlay), 2);
     overlay_put(overlay, SPACE_ENTRIES, SLICE_LIT("e"), SLICE_LIT("xyz"));
     overlay_release_savepoints(overlay);
-    overlay_rollback_to(overlay, overlay_savepoint(overlay)); /* to what stands */
+    overlay_rollback_to(overlay, overlay_savepoint(overlay)); /* to the current state */
     assert_holds(overlay, SPACE_ENTRIES, "e", "xyz");
     assert_int_equal(overlay_bytes_in(overlay, SPACE_DOCUMENTS), 2);
     assert_int_equal(overlay_bytes_in(overlay, SPACE_ENTRIES), 4);
     overlay_free(overlay);
 }
 
-/* Goal: whatever was done after a savepoint, going back restores each answer and the size. */
-static void rollback_restores_all(void **state)
+/* Goal: a rollback restores each lookup and the size, whatever was done after the savepoint. */
+static void test_overlay_rollback_restores_state_and_size(void **state)
 {
     (void)state;
     enum { KEYS = 40 };
@@ -116,7 +117,7 @@ static void rollback_restores_all(void **state)
                 overlay_put(overlay, SPACE_TREE, key, slice_make("abcdefghijkl", rng_below(&rng, 12)));
         }
         if (rng_below(&rng, 2) == 0)
-            continue; /* kept, so that rounds start from different states */
+            continue; /* not rolled back, so that rounds start from different states */
         overlay_rollback_to(overlay, mark);
         assert_int_equal(overlay_bytes(overlay), bytes);
         assert_int_equal(overlay_count(overlay), count);
@@ -132,8 +133,8 @@ static void rollback_restores_all(void **state)
     overlay_free(overlay);
 }
 
-/* Goal: applying an overlay makes the store say what the overlay said. */
-static void apply_writes_everything(void **state)
+/* Goal: after applying an overlay the store returns what the overlay did. */
+static void test_overlay_apply_writes_everything(void **state)
 {
     (void)state;
     struct store *store = store_open_mem();
@@ -166,10 +167,10 @@ static void apply_writes_everything(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(overlay_answers),
-        cmocka_unit_test(savepoints_nest),
-        cmocka_unit_test(rollback_restores_all),
-        cmocka_unit_test(apply_writes_everything),
+        cmocka_unit_test(test_overlay_distinguishes_put_delete_and_absence),
+        cmocka_unit_test(test_overlay_savepoints_nest),
+        cmocka_unit_test(test_overlay_rollback_restores_state_and_size),
+        cmocka_unit_test(test_overlay_apply_writes_everything),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Goal: a store is after its end, in order or not, what it was at its last checkpoint, to the batch, in all spaces; a store of an older format, in
- * which RocksDB had a log, becomes one.
- * Method: on RocksDB, and its twin where that can. Nothing tells a close in order from a crash here: neither writes anything. The older store is one
- * that an older version left (format2: documents, a session and its locks, written by a core and closed in order).
+ * Goal: after a clean shutdown or a crash a store has the state of its last checkpoint, to the
+ * batch, in all spaces. A store of an older format, in which RocksDB had a WAL, is converted to
+ * such a store.
+ * Method: on RocksDB, and on the in-memory store where possible. A clean close does not differ from
+ * a crash here: neither writes anything. The older store was left by an older version (format2:
+ * documents, a session and its locks, written by a core and closed cleanly).
  *
  * usage: store_checkpoint_test FORMAT2
  */
@@ -128,19 +130,19 @@ static void await_disk(struct store *store)
     assert_int_equal(r, 1);
 }
 
-static void test_it_is_what_it_was_at_the_last_checkpoint(void **state)
+static void test_reopened_store_is_as_of_last_checkpoint(void **state)
 {
     struct fixture *f = *state;
     must_open(f);
     write_batches(f->store, 1, 20);
-    must_open(f); /* never a checkpoint */
+    must_open(f); /* there is no checkpoint yet */
     assert_number(f->store, 0);
     assert_record(f->store, NULL);
     write_batches(f->store, 1, 30);
     assert_true(store_uncheckpointed_bytes(f->store) > 0);
     assert_int_equal(store_checkpoint(f->store, SLICE_LIT("thirty")), 0);
     assert_int_equal(store_uncheckpointed_bytes(f->store), 0);
-    write_batches(f->store, 31, 40); /* beside the flush, and no part of it */
+    write_batches(f->store, 31, 40); /* during the flush, but not part of it */
     assert_number(f->store, 40);
     await_disk(f->store);
     assert_record(f->store, "thirty");
@@ -175,10 +177,11 @@ static size_t count_keys(struct store *store, enum store_space space)
 }
 
 /*
- * However much comes before the first checkpoint after an opening, nothing of it is on the disk before that: so much as a start may apply of the log.
- * It does not compress, and goes to each space, since RocksDB's tables in memory differ.
+ * Nothing is flushed between opening and the first checkpoint, even after as many bytes as a start
+ * may replay. The values do not compress, and are written to each space, since the memtables of
+ * RocksDB differ.
  */
-static void test_nothing_is_flushed_before_the_first_checkpoint(void **state)
+static void test_nothing_is_flushed_before_first_checkpoint(void **state)
 {
     enum { VALUE = 1 << 20, VALUES = 40 };
     struct fixture *f = *state;
@@ -201,7 +204,7 @@ static void test_nothing_is_flushed_before_the_first_checkpoint(void **state)
         }
         store_batch_free(batch);
         mem_free(value);
-        await_disk(f->store); /* nothing is on its way there */
+        await_disk(f->store); /* no flush is in progress */
         store_stats(f->store, &after);
         assert_int_equal(after.flushes, before.flushes);
         assert_int_equal(after.table_bytes, before.table_bytes);
@@ -211,8 +214,8 @@ static void test_nothing_is_flushed_before_the_first_checkpoint(void **state)
     }
 }
 
-/* A record of several pieces, and a shorter one after it. */
-static void test_records_of_any_length(void **state)
+/* A record of several parts, followed by a shorter one. */
+static void test_checkpoint_records_of_any_length(void **state)
 {
     static const size_t lengths[] = {(size_t)40 << 20, 0, 100000, (size_t)16 << 20, 1};
     struct fixture *f = *state;
@@ -233,7 +236,7 @@ static void test_records_of_any_length(void **state)
     buf_deinit(&read);
 }
 
-static const char *format2; /* the folder of the older store */
+static const char *format2; /* the directory of the older store */
 
 static void copy_file(const char *from, const char *to)
 {
@@ -247,7 +250,7 @@ static void copy_file(const char *from, const char *to)
     assert_int_equal(fclose(out), 0);
 }
 
-static void lay_format2(struct fixture *f)
+static void copy_format2(struct fixture *f)
 {
     static const char *const names[] = {
         "FORMAT", "SYNCED", "rocks/CURRENT", "rocks/IDENTITY", "rocks/MANIFEST-000005", "rocks/000004.log"};
@@ -286,7 +289,7 @@ static uint64_t read_synced(struct fixture *f)
     return words[0];
 }
 
-/* The bytes of FORMAT. */
+/* Returns: the number in FORMAT. */
 static char read_format(struct fixture *f)
 {
     char path[512], text[16] = "";
@@ -308,11 +311,14 @@ static void assert_refused(struct fixture *f, bool read_only, const char *word)
 
 enum { FORMAT2_DOCUMENTS = 34 };
 
-/* What the log of an older store held is there, older programs keep off, and there is no checkpoint yet; from then on it is as any. */
-static void test_an_older_store_is_converted(void **state)
+/*
+ * The content of the older store's WAL is kept, older programs refuse the store, and it has no
+ * checkpoint yet. Then it behaves like any other.
+ */
+static void test_older_format_is_converted(void **state)
 {
     struct fixture *f = *state;
-    lay_format2(f);
+    copy_format2(f);
     assert_refused(f, true, "a server that is started on it converts it");
     assert_int_equal(read_format(f), '2');
     must_open(f);
@@ -329,12 +335,15 @@ static void test_an_older_store_is_converted(void **state)
     assert_int_equal(store_verify(f->store, NULL), 0);
 }
 
-/* A log that ends elsewhere than it was synced was not closed in order: nothing is changed, and the reason says what to do. */
-static void test_an_older_store_that_was_not_closed_is_refused(void **state)
+/*
+ * A WAL that does not end where it was synced was not closed cleanly: nothing is changed, and the
+ * reason says what to do.
+ */
+static void test_older_format_not_closed_cleanly_is_refused(void **state)
 {
     struct fixture *f = *state;
     char path[512];
-    lay_format2(f);
+    copy_format2(f);
     uint64_t synced = read_synced(f);
     for (int i = -1; i <= 1; i += 2) {
         write_synced(f, (uint64_t)((int64_t)synced + i));
@@ -348,12 +357,12 @@ static void test_an_older_store_that_was_not_closed_is_refused(void **state)
     snprintf(path, sizeof path, "%s/rocks/000004.log", f->directory);
     assert_int_equal(truncate(path, 4000), 0);
     assert_refused(f, false, "was not closed in order");
-    lay_format2(f);
+    copy_format2(f);
     must_open(f);
     assert_int_equal(count_keys(f->store, SPACE_DOCUMENTS), FORMAT2_DOCUMENTS);
 }
 
-static void test_the_twin_does_the_same(void **state)
+static void test_in_memory_store_behaves_alike(void **state)
 {
     struct store *store = store_open_mem();
     (void)state;
@@ -373,12 +382,12 @@ int main(int argc, char **argv)
 {
     format2 = argv[argc - 1];
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_it_is_what_it_was_at_the_last_checkpoint, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_nothing_is_flushed_before_the_first_checkpoint, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_records_of_any_length, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_an_older_store_is_converted, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_an_older_store_that_was_not_closed_is_refused, setup, teardown),
-        cmocka_unit_test(test_the_twin_does_the_same),
+        cmocka_unit_test_setup_teardown(test_reopened_store_is_as_of_last_checkpoint, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_nothing_is_flushed_before_first_checkpoint, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_checkpoint_records_of_any_length, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_older_format_is_converted, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_older_format_not_closed_cleanly_is_refused, setup, teardown),
+        cmocka_unit_test(test_in_memory_store_behaves_alike),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

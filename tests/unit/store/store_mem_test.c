@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The twin: versions, the cut-off, iterators, and what a crash takes.
- */
+/* The in-memory store: versions, the history limit, iterators, and crashes. */
 #include "../../lib/unit.h"
 
 #include "store/store.h"
@@ -42,7 +40,7 @@ static void write_one(struct fixture *f, tl_ts ts, enum store_space space, const
     assert_int_equal(store_write(f->store, f->batch), 0);
 }
 
-/* Asserts what a read sees; value NULL: nothing. */
+/* Asserts the result of a read; value NULL: not found. */
 static void assert_reads(struct fixture *f, tl_ts ts, enum store_space space, const char *key, const char *value)
 {
     struct store_value got;
@@ -80,8 +78,10 @@ static void assert_scan_at(struct fixture *f, tl_ts ts, enum store_space space, 
     store_iter_free(iter);
 }
 
-/* Goal: a read sees the newest version at or before its timestamp; SPACE_SYSTEM only the last. */
-static void reads_see_their_time(void **state)
+/*
+ * Goal: a read returns the newest version at or before its timestamp; in SPACE_SYSTEM the last one.
+ */
+static void test_mem_read_returns_version_at_timestamp(void **state)
 {
     struct fixture *f = *state;
     write_one(f, 10, SPACE_TREE, "k", "a");
@@ -98,8 +98,8 @@ static void reads_see_their_time(void **state)
     assert_reads(f, 0, SPACE_SYSTEM, "k", "y");
 }
 
-/* Goal: the last change of a key in a batch is the one that counts. */
-static void last_change_in_a_batch_counts(void **state)
+/* Goal: of several changes of a key in a batch the last one counts. */
+static void test_mem_last_change_in_batch_wins(void **state)
 {
     struct fixture *f = *state;
     store_batch_clear(f->batch);
@@ -113,8 +113,11 @@ static void last_change_in_a_batch_counts(void **state)
     assert_scan_at(f, 5, SPACE_TREE, "", "", "b=2");
 }
 
-/* Goal: scans keep bounds, directions and byte order, with keys that begin one another or hold NUL. */
-static void scans_are_ordered_and_bounded(void **state)
+/*
+ * Goal: scans respect bounds, directions and byte order, with keys that are prefixes of others or
+ * contain NUL.
+ */
+static void test_mem_scans_are_ordered_and_bounded(void **state)
 {
     struct fixture *f = *state;
     write_one(f, 1, SPACE_TREE, "b", "2");
@@ -146,8 +149,8 @@ static void scans_are_ordered_and_bounded(void **state)
     store_iter_free(iter);
 }
 
-/* Goal: an iterator goes on showing what it saw when it was made, in every kind of space. */
-static void iterators_keep_their_state(void **state)
+/* Goal: an iterator shows the state at its creation, in every kind of space. */
+static void test_mem_iterators_are_snapshots(void **state)
 {
     struct fixture *f = *state;
     write_one(f, 1, SPACE_SYSTEM, "k", "1");
@@ -157,7 +160,7 @@ static void iterators_keep_their_state(void **state)
     write_one(f, 3, SPACE_SYSTEM, "k", "2");
     write_one(f, 4, SPACE_SYSTEM, "j", "2");
     write_one(f, 5, SPACE_TREE, "k", NULL);
-    store_mem_keep(f->store);
+    store_mem_sync(f->store);
     assert_int_equal(store_set_history_low(f->store, 5), 0);
     assert_int_equal(store_compact(f->store), 0);
     assert_scan(plain, "k=1");
@@ -168,15 +171,18 @@ static void iterators_keep_their_state(void **state)
     assert_scan_at(f, 5, SPACE_TREE, "", "", "");
 }
 
-/* Goal: below the cut-off reads are refused, at it they are right, and the memory of old versions returns. */
-static void cut_off_refuses_and_drops(void **state)
+/*
+ * Goal: reads below the history limit are refused, reads at it are correct, and old versions are
+ * freed.
+ */
+static void test_mem_history_limit_refuses_reads_and_drops_versions(void **state)
 {
     struct fixture *f = *state;
     for (tl_ts ts = 1; ts <= 100; ts++)
         write_one(f, ts, SPACE_TREE, ts % 2 ? "odd" : "even", "value");
     write_one(f, 101, SPACE_TREE, "gone", "value");
     write_one(f, 102, SPACE_TREE, "gone", NULL);
-    store_mem_keep(f->store);
+    store_mem_sync(f->store);
     struct store_stats before, after;
     store_stats(f->store, &before);
     assert_int_equal(store_set_history_low(f->store, 102), 0);
@@ -197,15 +203,15 @@ static void cut_off_refuses_and_drops(void **state)
     assert_reads(f, 0, SPACE_SYSTEM, "k", "v");
 }
 
-/* Goal: a crash keeps what is kept for sure and as many of the batches after it as told, whole ones. */
-static void crash_keeps_a_prefix(void **state)
+/* Goal: a crash keeps the durable batches and the requested number of complete later ones. */
+static void test_mem_crash_keeps_prefix_of_batches(void **state)
 {
     struct fixture *f = *state;
     for (size_t kept = 0; kept < 6; kept++) {
         tl_ts start = (kept + 1) * 100;
         write_one(f, start, SPACE_SYSTEM, "count", "-");
         write_one(f, start + 1, SPACE_TREE, "count", "-");
-        store_mem_keep(f->store);
+        store_mem_sync(f->store);
         for (tl_ts i = 0; i < 4; i++) {
             char text[8];
             snprintf(text, sizeof text, "%d", (int)i);
@@ -225,13 +231,13 @@ static void crash_keeps_a_prefix(void **state)
     }
 }
 
-/* Goal: a crash brings back what a batch had hidden that it takes back, also when compaction ran between. */
-static void crash_brings_back_the_hidden(void **state)
+/* Goal: a crash restores versions hidden by a removed batch, even if compaction ran between. */
+static void test_mem_crash_restores_hidden_versions(void **state)
 {
     struct fixture *f = *state;
     write_one(f, 1, SPACE_TREE, "k", "old");
     write_one(f, 2, SPACE_SYSTEM, "k", "old");
-    store_mem_keep(f->store);
+    store_mem_sync(f->store);
     write_one(f, 3, SPACE_TREE, "k", NULL);
     write_one(f, 4, SPACE_SYSTEM, "k", NULL);
     assert_int_equal(store_set_history_low(f->store, 4), 0);
@@ -246,13 +252,13 @@ static void crash_brings_back_the_hidden(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(reads_see_their_time, setup, teardown),
-        cmocka_unit_test_setup_teardown(last_change_in_a_batch_counts, setup, teardown),
-        cmocka_unit_test_setup_teardown(scans_are_ordered_and_bounded, setup, teardown),
-        cmocka_unit_test_setup_teardown(iterators_keep_their_state, setup, teardown),
-        cmocka_unit_test_setup_teardown(cut_off_refuses_and_drops, setup, teardown),
-        cmocka_unit_test_setup_teardown(crash_keeps_a_prefix, setup, teardown),
-        cmocka_unit_test_setup_teardown(crash_brings_back_the_hidden, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_mem_read_returns_version_at_timestamp, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_mem_last_change_in_batch_wins, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_mem_scans_are_ordered_and_bounded, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_mem_iterators_are_snapshots, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_mem_history_limit_refuses_reads_and_drops_versions, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_mem_crash_keeps_prefix_of_batches, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_mem_crash_restores_hidden_versions, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The store on RocksDB where it differs from its twin: the data directory, reopening, damage, full slots.
- * That it answers as the twin does is tested by tests/sim/store_diff.c.
+ * The store on RocksDB where it differs from the in-memory store: the data directory, reopening,
+ * damage, exhausted slots. tests/sim/store_diff.c tests that their results are equal.
  */
 #include "../../lib/settle.h"
 #include "../../lib/unit.h"
@@ -74,7 +74,7 @@ static void must_open(struct fixture *f, bool read_only)
         fail_msg("open: %s", reason);
 }
 
-/* Asserts that opening fails so, and that the reason holds a word. */
+/* Asserts that opening fails with this code, and that the reason contains a word. */
 static void assert_refused(struct fixture *f, bool read_only, int code, const char *word)
 {
     char *reason = NULL;
@@ -122,8 +122,11 @@ static size_t count_keys(struct fixture *f, enum store_space space)
     return count;
 }
 
-/* Goal: one process at a time; the second is told why, also a checker beside a server. */
-static void directory_is_held_alone(void **state)
+/*
+ * Goal: one process at a time opens a directory; a second one, even a read-only check, gets the
+ * reason.
+ */
+static void test_rocks_directory_is_locked_exclusively(void **state)
 {
     struct fixture *f = *state;
     must_open(f, false);
@@ -134,8 +137,11 @@ static void directory_is_held_alone(void **state)
     must_open(f, false);
 }
 
-/* Goal: formats we do not know, or cannot read, and other people's directories are left alone. */
-static void foreign_directories_are_refused(void **state)
+/*
+ * Goal: unknown or unreadable formats and directories of other programs are refused and not
+ * changed.
+ */
+static void test_rocks_refuses_foreign_directories(void **state)
 {
     struct fixture *f = *state;
     assert_refused(f, true, TL_ERR_IO, "not a data directory");
@@ -158,8 +164,11 @@ static void foreign_directories_are_refused(void **state)
     assert_refused(&other, false, TL_ERR_IO, "/nonexistent/parent/data");
 }
 
-/* Goal: what a checkpoint has is there after reopening, its past and the cut-off too, and reading only works. */
-static void reopening_keeps_everything(void **state)
+/*
+ * Goal: after reopening, the checkpoint's data, its history and the history limit are there, also
+ * when opened read-only.
+ */
+static void test_rocks_reopening_keeps_checkpoint(void **state)
 {
     struct fixture *f = *state;
     must_open(f, false);
@@ -195,7 +204,7 @@ static void reopening_keeps_everything(void **state)
     store_batch_free(batch);
 }
 
-/* The path of the largest of RocksDB's files with this ending. */
+/* Finds the largest of RocksDB's files with this suffix. */
 static void find_file(const struct fixture *f, const char *ending, char ret_path[512])
 {
     char directory[128];
@@ -228,10 +237,10 @@ static void damage_file(const char *path, off_t offset)
     close(fd);
 }
 
-/* Goal: one flipped bit of stored data is found by a check and by a read, as an error. */
-static void damaged_data_is_an_error(void **state)
+/* Goal: verification and reads report a flipped bit of stored data as an error. */
+static void test_rocks_reports_damaged_data(void **state)
 {
-    enum { MANY = 10000 }; /* so that the largest file is that of documents */
+    enum { MANY = 10000 }; /* so that the largest file is one of documents */
     struct fixture *f = *state;
     must_open(f, false);
     write_keys(f, 100, MANY);
@@ -265,8 +274,11 @@ static void damaged_data_is_an_error(void **state)
     store_iter_free(iter);
 }
 
-/* Goal: more readers at once than slots still read right: values stay pinned after their slot is free. */
-static void values_outlive_later_reads(void **state)
+/*
+ * Goal: more concurrent readers than slots get correct values, which stay pinned after their slot
+ * is free.
+ */
+static void test_rocks_values_outlive_later_reads(void **state)
 {
     struct fixture *f = *state;
     must_open(f, false);
@@ -285,8 +297,8 @@ static void values_outlive_later_reads(void **state)
     }
 }
 
-/* Goal: the size on disk is that of the data, which is there with a checkpoint. */
-static void size_is_of_data(void **state)
+/* Goal: the size on disk is the data's, after a checkpoint. */
+static void test_rocks_disk_size_counts_data(void **state)
 {
     struct fixture *f = *state;
     struct store_stats empty, filled;
@@ -300,13 +312,16 @@ static void size_is_of_data(void **state)
     assert_true(filled.table_bytes > 2000 && filled.table_bytes <= filled.disk_bytes);
 }
 
-/* Writes many values, the greatest key first and each twice, the second time without copying; what was first does not count. */
+/*
+ * Writes many values in descending order of key, each twice, the second time without copying. The
+ * first one is overwritten.
+ */
 static void write_large(struct fixture *f, tl_ts ts, char fill)
 {
     enum { KEYS = 3000, BYTES = 2048 };
     struct store_batch *batch = store_batch_new(f->store);
     char *values = mem_alloc((size_t)KEYS * BYTES);
-    for (int round = 0; round < 2; round++) { /* the batch is used again */
+    for (int round = 0; round < 2; round++) { /* the batch is reused */
         store_batch_clear(batch);
         store_batch_begin(batch, ts + (tl_ts)round);
         for (int i = KEYS - 1; i >= 0; i--) {
@@ -327,8 +342,10 @@ static void write_large(struct fixture *f, tl_ts ts, char fill)
     store_batch_free(batch);
 }
 
-/* Goal: a batch of many megabytes, with values that it does not copy, is written as any other, and used again. */
-static void large_batches_are_whole(void **state)
+/*
+ * Goal: a batch of many megabytes, with uncopied values, is written completely and can be reused.
+ */
+static void test_rocks_large_batches_are_complete(void **state)
 {
     struct fixture *f = *state;
     struct store_value value;
@@ -350,7 +367,7 @@ static void large_batches_are_whole(void **state)
     store_value_release(&value);
 }
 
-/* Makes of a store what it was before the feed had a family without timestamps. */
+/* Turns a store into one made before the feed had an unversioned family. */
 static void make_older(struct fixture *f)
 {
     const struct store_options settings = {.directory = slice_from(f->directory)};
@@ -374,8 +391,11 @@ static void make_older(struct fixture *f)
     rocks_options_deinit(&options);
 }
 
-/* Goal: a store made before there was a feed is checked as it lies, and taken over by who may write. */
-static void stores_without_a_feed_are_taken_over(void **state)
+/*
+ * Goal: a store made before the feed existed can be verified read-only, and is converted when
+ * opened for writing.
+ */
+static void test_rocks_converts_stores_without_feed(void **state)
 {
     struct fixture *f = *state;
     struct store_value value;
@@ -411,14 +431,14 @@ static void stores_without_a_feed_are_taken_over(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(directory_is_held_alone, setup, teardown),
-        cmocka_unit_test_setup_teardown(foreign_directories_are_refused, setup, teardown),
-        cmocka_unit_test_setup_teardown(stores_without_a_feed_are_taken_over, setup, teardown),
-        cmocka_unit_test_setup_teardown(reopening_keeps_everything, setup, teardown),
-        cmocka_unit_test_setup_teardown(damaged_data_is_an_error, setup, teardown),
-        cmocka_unit_test_setup_teardown(values_outlive_later_reads, setup, teardown),
-        cmocka_unit_test_setup_teardown(size_is_of_data, setup, teardown),
-        cmocka_unit_test_setup_teardown(large_batches_are_whole, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_rocks_directory_is_locked_exclusively, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_rocks_refuses_foreign_directories, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_rocks_converts_stores_without_feed, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_rocks_reopening_keeps_checkpoint, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_rocks_reports_damaged_data, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_rocks_values_outlive_later_reads, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_rocks_disk_size_counts_data, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_rocks_large_batches_are_complete, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The merged view: a store with an overlay answers as a store would that had the overlay written to it.
+ * The merged view: a store with an overlay returns what a store does to which the overlay was
+ * written.
  */
 #include "../../lib/unit.h"
 
@@ -136,15 +137,18 @@ static void run_seed(uint64_t seed)
     store_close(plain);
 }
 
-static void merged_view_equals_written_store(void **state)
+static void test_view_merge_equals_written_store(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 400; seed++)
         run_seed(seed);
 }
 
-/* Goal: an error of the store ends a merged scan too; the overlay alone would be half an answer. */
-static void errors_of_the_store_show(void **state)
+/*
+ * Goal: an error of the store ends a merged scan, too; the overlay alone would be an incomplete
+ * result.
+ */
+static void test_view_reports_store_errors(void **state)
 {
     (void)state;
     struct store *store = store_open_mem();
@@ -163,18 +167,22 @@ static void errors_of_the_store_show(void **state)
     store_close(store);
 }
 
-/* Keys of two beginnings: most is asked for in vain. */
+/* Keys with two prefixes; most of them do not exist. */
 static struct slice cached_key(struct rng *rng, unsigned range, char *ret_text)
 {
     snprintf(ret_text, 16, "%s%05u", rng_below(rng, 4) == 0 ? "bbbb" : "aaaa", (unsigned)rng_below(rng, range));
     return slice_make(ret_text, 9);
 }
 
-/* Goal: who remembers what he has read finds what is there, however many records there are, and in the overlay, too. */
-static void what_is_remembered_is_right(void **state)
+/*
+ * Goal: a view with a cache finds the existing records, for any number of records, and also in the
+ * overlay.
+ */
+static void test_view_cache_returns_current_records(void **state)
 {
     (void)state;
-    static const unsigned counts[] = {0, 3, 60, 70, 1500, 3000}; /* very few, few, too many to be read at once */
+    /* Very few, few, too many to be read at once. */
+    static const unsigned counts[] = {0, 3, 60, 70, 1500, 3000};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         struct rng rng;
         struct store *store = store_open_mem();
@@ -212,9 +220,9 @@ static void what_is_remembered_is_right(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(merged_view_equals_written_store),
-        cmocka_unit_test(errors_of_the_store_show),
-        cmocka_unit_test(what_is_remembered_is_right),
+        cmocka_unit_test(test_view_merge_equals_written_store),
+        cmocka_unit_test(test_view_reports_store_errors),
+        cmocka_unit_test(test_view_cache_returns_current_records),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
