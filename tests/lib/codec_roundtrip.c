@@ -6,7 +6,7 @@
 
 bool codec_roundtrip_off;
 
-/* Of every so many commands all prefixes are tried: none of them is one. */
+/* For one in so many commands, all truncations are tested. */
 enum { CUT_EVERY = 64 };
 
 static void check_cuts(struct slice bytes)

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Commands by way of their bytes: what a simulator gives to a core has gone through the form that the log keeps, so whatever the form
- * loses shows as a difference.
+ * Commands after a round trip through their byte form. Simulators give these to cores, so that any
+ * input that the form loses shows up as a difference.
  */
 #ifndef TL_TESTS_LIB_CODEC_ROUNDTRIP_H
 #define TL_TESTS_LIB_CODEC_ROUNDTRIP_H
 
 #include "core/step/command.h"
 
-/* Set: commands are given as they are, which is faster. */
+/* set: codec_roundtrip() returns its argument, which is faster */
 extern bool codec_roundtrip_off;
 
 /*
- * Returns: the command that the bytes of a command say, which is freed; its two times, context and on_done go along. One that is
- * never in the log is returned as it is. Ends the process where the bytes are not what they should be.
+ * Encodes, decodes and frees a command. Returns: the decoded command, with timestamp, clock,
+ * context and on_done of the original; a command that is never logged is returned itself. Aborts if
+ * the bytes are not canonical.
  */
 struct command *codec_roundtrip(struct command *command);
 

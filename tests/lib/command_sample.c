@@ -4,22 +4,22 @@
 #include "base/check.h"
 #include "core/catalog/catalog.h"
 
-/* Goes over the inputs of a command: fills them or tells them. */
+/* Visits the inputs of a command, to fill or to print them. */
 struct walk {
-    struct buf *text;    /* tells */
-    struct rng *rng;     /* fills, at random */
-    struct arena *arena; /* fills */
-    uint64_t count;      /* of values given */
-    const char *in;      /* what the fields lie in */
-    size_t at;           /* and which of them */
+    struct buf *text;    /* for printing; NULL: filling */
+    struct rng *rng;     /* for filling at random */
+    struct arena *arena; /* for filling */
+    uint64_t count;      /* number of values so far */
+    const char *in;      /* name of the enclosing structure */
+    size_t at;           /* index in the enclosing array */
 };
 
-static bool tells(const struct walk *walk)
+static bool is_printing(const struct walk *walk)
 {
     return walk->text != NULL;
 }
 
-static void tell_name(struct walk *walk, const char *name)
+static void print_name(struct walk *walk, const char *name)
 {
     if (walk->in != NULL)
         buf_printf(walk->text, "%s %zu ", walk->in, walk->at);
@@ -40,29 +40,29 @@ static uint64_t odd_number(struct rng *rng)
 
 static void on_number(struct walk *walk, const char *name, uint64_t *value)
 {
-    if (!tells(walk)) {
+    if (!is_printing(walk)) {
         *value = walk->rng != NULL ? odd_number(walk->rng) : 1000 + ++walk->count;
         return;
     }
-    tell_name(walk, name);
+    print_name(walk, name);
     buf_printf(walk->text, "%llu\n", (unsigned long long)*value);
 }
 
 static void on_signed(struct walk *walk, const char *name, int64_t *value)
 {
-    if (!tells(walk)) {
+    if (!is_printing(walk)) {
         *value = walk->rng != NULL ? (int64_t)odd_number(walk->rng) : -1000 - (int64_t)++walk->count;
         return;
     }
-    tell_name(walk, name);
+    print_name(walk, name);
     buf_printf(walk->text, "%lld\n", (long long)*value);
 }
 
 static unsigned on_enum(struct walk *walk, const char *name, unsigned value, unsigned first, unsigned count)
 {
-    if (!tells(walk))
+    if (!is_printing(walk))
         return walk->rng != NULL ? first + (unsigned)rng_below(walk->rng, count - first) : count - 1;
-    tell_name(walk, name);
+    print_name(walk, name);
     buf_printf(walk->text, "%u\n", value);
     return value;
 }
@@ -74,7 +74,7 @@ static void on_bool(struct walk *walk, const char *name, bool *value)
 
 static struct slice odd_slice(struct walk *walk)
 {
-    /* Names that commands can share, and what some of them take. */
+    /* Names that commands may share, and values that some inputs require. */
     static const char *const known[] = {
         "fs",
         "ix",
@@ -113,11 +113,11 @@ static struct slice odd_slice(struct walk *walk)
 
 static void on_slice(struct walk *walk, const char *name, struct slice *value)
 {
-    if (!tells(walk)) {
+    if (!is_printing(walk)) {
         *value = walk->rng != NULL ? odd_slice(walk) : slice_from(name);
         return;
     }
-    tell_name(walk, name);
+    print_name(walk, name);
     if (value->data == NULL) {
         buf_lit(walk->text, "absent\n");
         return;
@@ -129,11 +129,11 @@ static void on_slice(struct walk *walk, const char *name, struct slice *value)
 
 static void *on_array(struct walk *walk, const char *name, void *items, size_t *count, size_t size)
 {
-    if (!tells(walk)) {
+    if (!is_printing(walk)) {
         *count = walk->rng != NULL ? (size_t)rng_below(walk->rng, 4) : 2;
         return *count == 0 ? NULL : arena_zalloc(walk->arena, *count * size);
     }
-    tell_name(walk, name);
+    print_name(walk, name);
     buf_printf(walk->text, "%zu\n", *count);
     return items;
 }
@@ -157,10 +157,10 @@ static void on_update(struct walk *walk, struct write_update *update)
     on_bool(walk, "lone", &update->single);
 }
 
-/* Half of the items are plain ones, as most are. */
+/* Returns: whether an item is a plain one, as half of the items are. */
 static bool is_plain(struct walk *walk, struct write_item *item)
 {
-    if (tells(walk) || walk->rng == NULL || rng_below(walk->rng, 2) == 0)
+    if (is_printing(walk) || walk->rng == NULL || rng_below(walk->rng, 2) == 0)
         return false;
     item->version = VERSION_ANY;
     item->if_seq_no = SEQ_NO_ANY;
@@ -179,8 +179,8 @@ static void on_demands(struct walk *walk, struct write_item *item)
 static void on_item(struct walk *walk, struct write_item *item)
 {
     item->op = (enum write_op)on_enum(walk, "op", item->op, 0, WRITE_OP_COUNT);
-    if (!tells(walk) && walk->rng == NULL && walk->at == 0)
-        item->op = WRITE_UPDATE; /* the first of those that have everything */
+    if (!is_printing(walk) && walk->rng == NULL && walk->at == 0)
+        item->op = WRITE_UPDATE; /* the first of the full items */
     item->version_type = (enum version_type)on_enum(walk, "version_type", item->version_type, 0, VERSION_TYPE_COUNT);
     item->dialect = (enum dialect)on_enum(walk, "dialect", item->dialect, 0, DIALECT_COUNT);
     on_bool(walk, "require_alias", &item->require_alias);
@@ -193,11 +193,11 @@ static void on_item(struct walk *walk, struct write_item *item)
         on_demands(walk, item);
     if (item->op != WRITE_UPDATE)
         return;
-    if (!tells(walk))
+    if (!is_printing(walk))
         item->update = arena_zalloc(walk->arena, sizeof(*item->update));
     struct write_update update = *item->update;
     on_update(walk, &update);
-    if (!tells(walk))
+    if (!is_printing(walk))
         memcpy((void *)(uintptr_t)item->update, &update, sizeof(update));
 }
 
@@ -288,7 +288,7 @@ static void on_options(struct walk *walk, const struct catalog_options **options
     on_bool(walk, "expand_hidden", &copy.expand_hidden);
     on_bool(walk, "allow_closed", &copy.allow_closed);
     on_bool(walk, "refuse_aliases", &copy.refuse_aliases);
-    if (tells(walk))
+    if (is_printing(walk))
         return;
     struct catalog_options *made = arena_alloc(walk->arena, sizeof(*made));
     *made = copy;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Commands of every row of commands.def with all their inputs, for tests of their form as bytes.
+ * Sample commands of each row of commands.def with all their inputs, for tests of the byte form.
  *
- * One list names each input of a command. By it a command is filled and told, so a field that the form forgets is told otherwise
- * after it was decoded. It is written from command.h, not from the form.
+ * One list names each input of a command, for filling and for printing. So an input that the byte
+ * form loses is printed differently after decoding. The list is written from command.h,
+ * independently of the byte form.
  */
 #ifndef TL_TESTS_LIB_COMMAND_SAMPLE_H
 #define TL_TESTS_LIB_COMMAND_SAMPLE_H
@@ -12,11 +13,17 @@
 #include "base/rand.h"
 #include "core/step/command.h"
 
-/* Makes a command. `rng` NULL: every input is there and has a value of its own; else each is there or not, and odd. */
+/*
+ * Makes a command. `rng` NULL: each input has a distinct value; else inputs are random, and may be
+ * absent.
+ */
 struct command *sample_command(enum command_type type, struct rng *rng);
-/* Tells all inputs, a line each. */
+/* Appends all inputs, one on a line. */
 void sample_print(const struct command *command, struct buf *text);
-/* Returns: whether all inputs of two commands are the same; `first` (may be NULL) gets the first line that is not. */
+/*
+ * Returns: whether all inputs of two commands are equal; `first` (may be NULL) gets the first line
+ *   that differs.
+ */
 bool sample_same(const struct command *a, const struct command *b, struct buf *first);
 
 #endif

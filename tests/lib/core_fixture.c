@@ -211,12 +211,12 @@ size_t fixture_count_keys(struct core_fixture *box, enum store_space space, stru
     return count;
 }
 
-size_t fixture_find_at(struct core_fixture *box, const char *index, const char *field, int wanted, tl_ts ts)
+size_t fixture_find_at(struct core_fixture *box, const char *index, const char *field, int number, tl_ts ts)
 {
     struct catalog *catalog = core_catalog(box->core);
     const struct catalog_index *entry = catalog_index(catalog, slice_from(index));
     struct view view = {box->store, ts, NULL};
-    struct field_value value = {.kind = FIELD_VALUE_I64, .i64 = wanted};
+    struct field_value value = {.kind = FIELD_VALUE_I64, .i64 = number};
     struct entry_range range = {.index = entry->number, .low = &value, .high = &value};
     struct entry_hit hit;
     size_t count = 0;
@@ -235,7 +235,7 @@ size_t fixture_find_at(struct core_fixture *box, const char *index, const char *
     return count;
 }
 
-size_t fixture_find(struct core_fixture *box, const char *index, const char *field, int wanted)
+size_t fixture_find(struct core_fixture *box, const char *index, const char *field, int number)
 {
-    return fixture_find_at(box, index, field, wanted, TL_TS_MAX);
+    return fixture_find_at(box, index, field, number, TL_TS_MAX);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A core over a twin store, driven one command after another: what unit tests of the core share.
+ * Fixture for unit tests of the core: a core over an in-memory store, to which commands are applied
+ * one after another.
  *
- * Each call makes a command, steps the core at the next timestamp and leaves the result in box->last, which lives until
- * the next call.
+ * Each call makes a command, steps the core at the next timestamp and leaves the command in `last`,
+ * where it is valid until the next call.
  */
 #ifndef TL_TESTS_LIB_CORE_FIXTURE_H
 #define TL_TESTS_LIB_CORE_FIXTURE_H
@@ -19,9 +20,10 @@ struct core_fixture {
     struct effects effects;
     struct core_limits limits;
     tl_ts now;
-    uint64_t clock;       /* of the commands; starts elsewhere than timestamps do */
-    enum dialect dialect; /* of the commands that are made; DIALECT_7 at first */
-    bool unbounded;       /* steps may take more than src/core/README.md, invariant 9, says; false at first */
+    uint64_t clock;       /* of the commands; its origin differs from that of timestamps */
+    enum dialect dialect; /* of new commands; initially DIALECT_7 */
+    /* Allow steps above the bound of src/core/README.md, invariant 9; initially false */
+    bool unbounded;
     struct command *last;
 };
 
@@ -30,41 +32,47 @@ struct core_fixture {
 
 void fixture_open(struct core_fixture *box);
 void fixture_close(struct core_fixture *box);
-/* Closes and opens the core again over the same store. */
+/* Closes the core and opens it again over the same store. */
 void fixture_reopen(struct core_fixture *box);
 
 /*
- * Steps a command, after `us` microseconds, by the clock and in timestamps alike. What had run out by then does so first, by a TICK. The
- * command becomes box->last.
+ * Steps a command `us` microseconds later, by both clock and timestamp. If something has expired by
+ * then, a TICK is stepped first.
+ * Returns: the command, which becomes `last`.
  */
 struct command *fixture_run(struct core_fixture *box, struct command *command, uint64_t us);
 
-/* A write of one item whose fields are as a plain request has them; to be changed before it runs. */
+/* Return a write of `count` empty items, and an item with defaults, for the caller to change. */
 struct command *fixture_write_command(struct core_fixture *box, size_t count);
 struct write_item fixture_item(enum write_op op, const char *index, const char *type, const char *id, const char *source);
-/* Runs one item. Returns: its result. */
+/* Runs a write of one item. Returns: its result. */
 struct write_result *fixture_write_one(struct core_fixture *box, struct write_item item);
 
 struct write_result *fixture_index(struct core_fixture *box, const char *index, const char *id, const char *source);
 struct write_result *fixture_delete(struct core_fixture *box, const char *index, const char *id);
 struct write_result *fixture_update(struct core_fixture *box, const char *index, const char *id, struct write_update update);
 
-/* Catalog commands. */
+/* Run DDL and other commands of the catalog. Return: the command. */
 struct command *fixture_index_command(struct core_fixture *box, enum command_type type, const char *name, const char *body);
 struct command *fixture_object_command(struct core_fixture *box, enum command_type type, const char *name, const char *body);
 
-/* Returns: the source of a document as of `ts`, NULL where there is none; lives until the next call. */
+/*
+ * Return the source of a document, as of `ts` or now; NULL: no document. Valid until the next call.
+ */
 const char *fixture_source_at(struct core_fixture *box, const char *index, const char *id, tl_ts ts);
 const char *fixture_source(struct core_fixture *box, const char *index, const char *id);
 uint64_t fixture_digest(struct core_fixture *box);
 uint64_t fixture_count(struct core_fixture *box, const char *index);
 
-/* Begins, commits or rolls back a transaction, which must work. */
+/* Begins, commits or rolls back a transaction, which must succeed. */
 void fixture_txn(struct core_fixture *box, enum command_type type, const char *id);
-/* Returns: how many keys a range of the store has now. */
+/* Returns: the number of keys in a range of the store. */
 size_t fixture_count_keys(struct core_fixture *box, enum store_space space, struct slice from, struct slice to);
-/* Returns: how many documents have a number in a field, as the entries say and the documents confirm, as of `ts`. */
-size_t fixture_find_at(struct core_fixture *box, const char *index, const char *field, int wanted, tl_ts ts);
-size_t fixture_find(struct core_fixture *box, const char *index, const char *field, int wanted);
+/*
+ * Return the number of documents with a number in a field, by entries that the documents confirm,
+ * as of `ts` or now.
+ */
+size_t fixture_find_at(struct core_fixture *box, const char *index, const char *field, int number, tl_ts ts);
+size_t fixture_find(struct core_fixture *box, const char *index, const char *field, int number);
 
 #endif

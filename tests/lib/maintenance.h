@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Upkeep for tests that have a core and no journal: proposed and applied at once. */
+/* Maintenance for tests of a core without a journal: proposed and applied at once. */
 #ifndef TL_TESTS_LIB_MAINTENANCE_H
 #define TL_TESTS_LIB_MAINTENANCE_H
 
@@ -7,7 +7,10 @@
 #include "bounded.h"
 #include "core/step/core.h"
 
-/* Applies a command that core_propose_maintenance() has made, and frees it. Returns: as core_step(), and how much it did. */
+/*
+ * Applies and frees a command of core_propose_maintenance(). Returns: as core_step(), and the
+ * number of keys removed.
+ */
 static inline int apply_maintenance(struct core *core, struct command *command, tl_ts ts, size_t *ret_done)
 {
     struct effects effects;
@@ -23,7 +26,7 @@ static inline int apply_maintenance(struct core *core, struct command *command, 
     return r;
 }
 
-/* What was how long ago, where timestamps go as time does. */
+/* Returns: the horizons, if timestamps advance with time. */
 static inline struct core_horizons horizons_of(struct store *store, tl_ts ts)
 {
     return (struct core_horizons){.history_low = store_history_low(store),
@@ -31,7 +34,10 @@ static inline struct core_horizons horizons_of(struct store *store, tl_ts ts)
                               .outcomes = ts > CORE_OUTCOME_US ? ts - CORE_OUTCOME_US : 0};
 }
 
-/* Proposes what is to be done in a store and does it. Returns: as core_step(); how much it did, looking included. */
+/*
+ * Proposes and applies maintenance. Returns: as core_step(), and the number of keys removed or
+ * scanned, whichever is larger.
+ */
 static inline int run_maintenance(struct core *core, struct store *store, tl_ts ts, size_t keys_max, size_t *ret_done)
 {
     struct core_horizons past = horizons_of(store, ts);
@@ -40,9 +46,9 @@ static inline int run_maintenance(struct core *core, struct store *store, tl_ts 
 
     if (r != 0)
         return r;
-    size_t looked = command->maintain.scanned;
+    size_t scanned = command->maintain.scanned;
     r = apply_maintenance(core, command, ts, ret_done);
-    *ret_done = looked > *ret_done ? looked : *ret_done;
+    *ret_done = scanned > *ret_done ? scanned : *ret_done;
     return r;
 }
 

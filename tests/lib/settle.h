@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests that close a store or let it crash: what is written so far outlives that. */
+/* For tests that close a store or crash it: makes everything written durable. */
 #ifndef TL_TESTS_LIB_SETTLE_H
 #define TL_TESTS_LIB_SETTLE_H
 
@@ -8,7 +8,7 @@
 #include "base/check.h"
 #include "store/store.h"
 
-/* Makes a checkpoint without a record, and waits until it is on the disk. */
+/* Makes a checkpoint without a record, and waits until it is durable. */
 static inline void settle(struct store *store)
 {
     int r = store_checkpoint(store, SLICE_NONE);

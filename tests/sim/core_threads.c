@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Readers beside the core; made for the thread sanitizer.
+ * Readers concurrent with the core; made for the thread sanitizer.
  *
- * Each step writes ten documents with the number of the step, atomically, and now and then a field that nobody has seen, so
- * that mappings and catalogs change all the time. Readers take the catalog published last and a timestamp: all ten
- * documents must have one number, the count must be ten, the mapping must go on being readable, and a catalog loaded
- * from the store at that timestamp must know the index.
+ * Each step writes ten documents with the number of the step, atomically, and sometimes a new
+ * field, so that mappings and catalogs change all the time. Readers use the catalog published last
+ * and a timestamp: all ten documents must have one number, the count must be ten, the mapping must
+ * stay readable, and a catalog loaded from the store at that timestamp must have the index.
  *
  * usage: core_threads [--steps N]
  */
@@ -27,7 +27,7 @@ struct run {
     struct store *store;
     struct core *core;
     uint64_t steps;
-    pthread_mutex_t lock; /* of `published` */
+    pthread_mutex_t lock; /* protects `published` */
     struct catalog *published;
     _Atomic tl_ts newest;
     atomic_bool done;

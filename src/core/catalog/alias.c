@@ -17,7 +17,7 @@ static int refuse(struct arena *arena, struct problem *ret_problem, const char *
     return ALIAS_REFUSED;
 }
 
-/* A routing value: a text, or a number as one. */
+/* Returns: a routing value, given as text or number, as text. */
 static struct slice routing_text(yyjson_val *value, struct arena *arena)
 {
     struct buf buf = BUF_INIT(1024);
@@ -75,7 +75,10 @@ static int read_member(struct catalog_alias *alias, struct slice key, yyjson_val
     return 0;
 }
 
-/* Reads {"filter": …, "routing": …, "index_routing", "search_routing", "is_write_index", "is_hidden"}; NULL: nothing set. */
+/*
+ * Parses {"filter": …, "routing": …, "index_routing", "search_routing", "is_write_index",
+ * "is_hidden"}; NULL: none set.
+ */
 static int parse_alias(struct slice name, yyjson_val *body, struct arena *arena, struct catalog_alias *ret_alias,
                        struct problem *ret_problem)
 {
@@ -92,35 +95,35 @@ static int parse_alias(struct slice name, yyjson_val *body, struct arena *arena,
     return 0;
 }
 
-/* `places` has for each name where it stands in the set, counted from one. */
-static void put_alias(struct alias_set *set, struct map *places, struct arena *arena, const struct catalog_alias *alias)
+/* Adds or replaces an alias. `positions`: name to position in the set, counted from 1. */
+static void put_alias(struct alias_set *set, struct map *positions, struct arena *arena, const struct catalog_alias *alias)
 {
-    uintptr_t place = (uintptr_t)map_get(places, alias->name);
+    uintptr_t position = (uintptr_t)map_get(positions, alias->name);
 
-    if (place != 0) {
-        set->items[place - 1] = *alias;
+    if (position != 0) {
+        set->items[position - 1] = *alias;
         return;
     }
     set->items = arena_grow(arena, set->items, set->count, &set->capacity, sizeof(*set->items));
     set->items[set->count++] = *alias;
-    map_put(places, alias->name, (void *)set->count);
+    map_put(positions, alias->name, (void *)set->count);
 }
 
-/* Returns: whether it was there. The last one takes its place. */
-static bool remove_alias(struct alias_set *set, struct map *places, struct slice name)
+/* Removes an alias; the last one takes its position. Returns: whether it was in the set. */
+static bool remove_alias(struct alias_set *set, struct map *positions, struct slice name)
 {
-    uintptr_t place = (uintptr_t)map_remove(places, name);
+    uintptr_t position = (uintptr_t)map_remove(positions, name);
 
-    if (place == 0)
+    if (position == 0)
         return false;
-    set->items[place - 1] = set->items[--set->count];
-    if (place - 1 < set->count)
-        map_put(places, set->items[place - 1].name, (void *)place);
+    set->items[position - 1] = set->items[--set->count];
+    if (position - 1 < set->count)
+        map_put(positions, set->items[position - 1].name, (void *)position);
     return true;
 }
 
 static int parse_members(const struct catalog *catalog, yyjson_val *members, enum dialect dialect, struct arena *arena,
-                         struct alias_set *set, struct map *places, struct problem *ret_problem)
+                         struct alias_set *set, struct map *positions, struct problem *ret_problem)
 {
     size_t i, max;
     yyjson_val *key, *body;
@@ -130,7 +133,7 @@ static int parse_members(const struct catalog *catalog, yyjson_val *members, enu
         if (catalog_check_alias_name(catalog, json_slice(key), dialect, arena, ret_problem) != 0 ||
             parse_alias(json_slice(key), body, arena, &alias, ret_problem) != 0)
             return ALIAS_REFUSED;
-        put_alias(set, places, arena, &alias);
+        put_alias(set, positions, arena, &alias);
     }
     return 0;
 }
@@ -138,12 +141,12 @@ static int parse_members(const struct catalog *catalog, yyjson_val *members, enu
 int alias__parse_all(const struct catalog *catalog, yyjson_val *json, enum dialect dialect, struct arena *arena,
                      struct alias_set *set, struct problem *ret_problem)
 {
-    struct map places = MAP_INIT;
+    struct map positions = MAP_INIT;
 
     for (size_t i = 0; i < set->count; i++)
-        map_put(&places, set->items[i].name, (void *)(i + 1));
-    int r = parse_members(catalog, json, dialect, arena, set, &places, ret_problem);
-    map_deinit(&places);
+        map_put(&positions, set->items[i].name, (void *)(i + 1));
+    int r = parse_members(catalog, json, dialect, arena, set, &positions, ret_problem);
+    map_deinit(&positions);
     if (r != 0)
         return r;
     if (set->count > CATALOG_ALIASES_MAX) {
@@ -153,7 +156,7 @@ int alias__parse_all(const struct catalog *catalog, yyjson_val *json, enum diale
     return 0;
 }
 
-/* The indices that an alias is hidden on, and those that it is not, each a list. */
+/* Appends the names of the indices on which an alias is hidden, or those on which it is not. */
 static void list_hidden(const struct catalog *catalog, const struct alias_use *uses, size_t count, bool hidden,
                         struct buf *list)
 {
@@ -220,7 +223,7 @@ int alias__check(const struct catalog *catalog, const struct catalog_index *inde
     return 0;
 }
 
-/* --- Printing ----------------------------------------------------------------------------------------------------- */
+/* --- Rendering ---------------------------------------------------------------------------------------------------- */
 
 static void write_flag(struct json_writer *writer, const char *key, enum catalog_flag flag)
 {
@@ -276,18 +279,19 @@ void catalog_render_aliases(const struct catalog_index *index, struct slice patt
 /* --- The command -------------------------------------------------------------------------------------------------- */
 
 /*
- * What a command makes of the aliases of an index. An index is written once, when all actions are done, so that a command costs
- * what it says and what its indices have, not their product.
+ * The aliases of an index while a command changes them. The index is written once, after all
+ * actions, so that the cost is the sum of the actions and the aliases of their indices, not the
+ * product.
  */
 struct change {
     struct slice index;
     struct alias_set set;
-    struct map places;
+    struct map positions;
     bool changed;
 };
 
 struct changes {
-    struct map by_index; /* to struct change, in the order in which they were met */
+    struct map by_index; /* index to struct change, in order of first use */
 };
 
 static void changes_deinit(struct changes *changes)
@@ -297,7 +301,7 @@ static void changes_deinit(struct changes *changes)
     void *change;
 
     while (map_next(&changes->by_index, &position, &name, &change))
-        map_deinit(&((struct change *)change)->places);
+        map_deinit(&((struct change *)change)->positions);
     map_deinit(&changes->by_index);
 }
 
@@ -307,7 +311,7 @@ static struct change *change_new(struct changes *changes, const struct catalog_i
 
     change->index = arena_copy(arena, index->name);
     for (size_t i = 0; i < index->alias_count; i++)
-        put_alias(&change->set, &change->places, arena, &index->aliases[i]);
+        put_alias(&change->set, &change->positions, arena, &index->aliases[i]);
     map_put(&changes->by_index, change->index, change);
     return change;
 }
@@ -323,7 +327,7 @@ static int add(struct core *core, const struct alias_action *action, struct chan
          json_parse(&core->arena, action->body, command->dialect, JSON_DUPLICATES, &body, &command->problem) != 0) ||
         parse_alias(action->alias, body.root, &core->arena, &alias, &command->problem) != 0)
         return ALIAS_REFUSED;
-    put_alias(&change->set, &change->places, &core->arena, &alias);
+    put_alias(&change->set, &change->positions, &core->arena, &alias);
     change->changed = true;
     return 0;
 }
@@ -347,8 +351,8 @@ static int act(struct core *core, struct changes *changes, const struct alias_ac
         change = change_new(changes, index, &core->arena);
     if (action->op == ALIAS_ADD)
         return add(core, action, change, command);
-    /* One that an action before it in the same request has taken away already is gone, as was wanted. */
-    change->changed |= remove_alias(&change->set, &change->places, action->alias);
+    /* An alias that an earlier action of the request has removed counts as removed. */
+    change->changed |= remove_alias(&change->set, &change->positions, action->alias);
     return 0;
 }
 
@@ -384,7 +388,10 @@ static int write_changes(struct core *core, const struct changes *changes, struc
     return r;
 }
 
-/* Indices are removed first, so that an alias may take the name of one that goes in the same request. */
+/*
+ * Removes indices first, so that an alias may take the name of an index removed by the same
+ * request.
+ */
 static int act_all(struct core *core, struct changes *changes, struct command *command)
 {
     const struct aliases_command *aliases = &command->aliases;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Aliases as they come in and go out: JSON bodies, and sets of them. */
+/* Aliases in requests and replies: JSON bodies, and sets of them. */
 #ifndef TL_CORE_ALIAS_H
 #define TL_CORE_ALIAS_H
 
@@ -9,20 +9,25 @@
 
 enum { ALIAS_REFUSED = 1 };
 
-/* A set of aliases being put together; of equal names the last one put stays. */
+/* A set of aliases under construction; a later alias replaces an earlier one of its name. */
 struct alias_set {
     struct catalog_alias *items;
     size_t count;
     size_t capacity;
 };
 
-/* Adds those of {"name": {body}, …} to a set, checking their names. `json` may be NULL. */
+/*
+ * Adds the aliases of {"name": {body}, …} to a set, checking their names. `json` may be NULL.
+ * Returns: 0; ALIAS_REFUSED.
+ */
 int alias__parse_all(const struct catalog *catalog, yyjson_val *json, enum dialect dialect, struct arena *arena,
                      struct alias_set *set, struct problem *ret_problem) TL_MUST_USE;
 
 /*
- * Checks that no alias of an index has a second write index, and that each is hidden on all of its indices or on none. `checked` has the names that need no look any more, and gets those of
- * the index; NULL: all need one.
+ * Checks the aliases of an index: none has a second write index, and each is hidden on all of its
+ * indices or on none. Names in `checked` are skipped; the others are added to it. NULL: all are
+ * checked.
+ * Returns: 0; ALIAS_REFUSED.
  */
 int alias__check(const struct catalog *catalog, const struct catalog_index *index, struct map *checked, struct arena *arena,
                  struct problem *ret_problem) TL_MUST_USE;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Catalog snapshots: sharing, looking up, and making the next one.
+ * Catalog snapshots: sharing, lookup, and building the next one.
  *
- * Three things are shared by reference count: the body of an index (its names, settings and aliases, which seldom
- * change), its mapping, and its counters. A node ties the three together; a catalog is two sorted arrays of nodes, a
- * table of aliases and four tables of named objects.
+ * Shared by reference count are the body of an index (its rarely changed names, settings and
+ * aliases), its mapping, and its counters. A node ties the three together. A catalog is two sorted
+ * arrays of nodes, a table of aliases, and a table of named objects for each kind.
  */
 #include "core/catalog/catalog.h"
 
@@ -32,32 +32,32 @@ struct catalog_counters *catalog__counters_ref(struct catalog_counters *counters
     return counters;
 }
 
-/* Returns: whether that was the last reference. */
-static bool let_go(atomic_size_t *refs)
+/* Returns: whether this was the last reference. */
+static bool drop_ref(atomic_size_t *refs)
 {
     return atomic_fetch_sub_explicit(refs, 1, memory_order_acq_rel) == 1;
 }
 
 void catalog__counters_unref(struct catalog_counters *counters)
 {
-    if (counters != NULL && let_go(&counters->refs))
+    if (counters != NULL && drop_ref(&counters->refs))
         mem_free(counters);
 }
 
-void catalog__counters_note(struct catalog_counters *counters, enum index_stat figure, uint64_t more)
+void catalog__counters_add(struct catalog_counters *counters, enum index_stat stat, uint64_t more)
 {
     if (counters != NULL && more > 0)
-        atomic_fetch_add_explicit(&counters->figures[figure], more, memory_order_relaxed);
+        atomic_fetch_add_explicit(&counters->stats[stat], more, memory_order_relaxed);
 }
 
-void catalog_index_count_stat(const struct catalog_index *index, enum index_stat figure, uint64_t more)
+void catalog_index_count_stat(const struct catalog_index *index, enum index_stat stat, uint64_t more)
 {
-    catalog__counters_note(index->counters, figure, more);
+    catalog__counters_add(index->counters, stat, more);
 }
 
-uint64_t catalog_index_stat(const struct catalog_index *index, enum index_stat figure)
+uint64_t catalog_index_stat(const struct catalog_index *index, enum index_stat stat)
 {
-    return index->counters == NULL ? 0 : atomic_load_explicit(&index->counters->figures[figure], memory_order_relaxed);
+    return index->counters == NULL ? 0 : atomic_load_explicit(&index->counters->stats[stat], memory_order_relaxed);
 }
 
 uint64_t catalog_index_documents(const struct catalog_index *index)
@@ -74,7 +74,7 @@ int64_t catalog_index_next_seq_no(const struct catalog_index *index)
 
 static struct catalog_body *body_unref(struct catalog_body *body)
 {
-    if (body == NULL || !let_go(&body->refs))
+    if (body == NULL || !drop_ref(&body->refs))
         return NULL;
     arena_deinit(&body->arena);
     mem_free(body);
@@ -89,7 +89,7 @@ static struct catalog_node *node_ref(struct catalog_node *node)
 
 static struct catalog_node *node_unref(struct catalog_node *node)
 {
-    if (node == NULL || !let_go(&node->refs))
+    if (node == NULL || !drop_ref(&node->refs))
         return NULL;
     body_unref(node->body);
     mapping_unref(node->mapping);
@@ -114,7 +114,7 @@ static struct settings *copy_settings(struct arena *arena, const struct settings
     return to;
 }
 
-/* Keeps the difference between absent and empty. */
+/* Copies a text; an absent one stays absent, unlike an empty one. */
 static struct slice copy_text(struct arena *arena, struct slice text)
 {
     return text.data == NULL ? SLICE_NONE : arena_copy(arena, text);
@@ -206,7 +206,7 @@ static struct catalog_node *node_new(const struct catalog_index_spec *spec)
     return node;
 }
 
-/* The same index with another mapping: nothing else is copied. */
+/* Returns: a copy of the node with another mapping; the rest is shared. */
 static struct catalog_node *node_with_mapping(const struct catalog_node *old, const struct mapping *mapping)
 {
     struct catalog_node *node = mem_zalloc(sizeof(*node));
@@ -238,11 +238,11 @@ struct catalog_index_spec catalog__spec(const struct catalog_index *index)
     };
 }
 
-/* --- The table of aliases ----------------------------------------------------------------------------------------- */
+/* --- Table of aliases --------------------------------------------------------------------------------------------- */
 
 static struct alias_table *alias_table_unref(struct alias_table *table)
 {
-    if (table == NULL || !let_go(&table->refs))
+    if (table == NULL || !drop_ref(&table->refs))
         return NULL;
     arena_deinit(&table->arena);
     mem_free(table);
@@ -278,8 +278,9 @@ static struct alias_table *alias_table_new(const struct catalog *catalog)
 }
 
 /*
- * The table of aliases is made when it is asked for, not at each of many changes; at the latest when a second reference is taken,
- * since readers of other threads come by one.
+ * Rebuilds the table of aliases if it is stale. This happens on demand, not at each of many
+ * changes, and at the latest when a second reference is taken: before that no other thread reads
+ * the catalog.
  */
 static void renew_aliases(const struct catalog *catalog)
 {
@@ -322,7 +323,7 @@ bool catalog_has_alias(const struct catalog *catalog, struct slice name)
 
 static struct object_node *object_unref(struct object_node *node)
 {
-    if (!let_go(&node->refs))
+    if (!drop_ref(&node->refs))
         return NULL;
     arena_deinit(&node->arena);
     mem_free(node);
@@ -344,7 +345,7 @@ static struct object_node *object_new(const struct catalog_object *object)
 
 static struct object_table *table_unref(struct object_table *table)
 {
-    if (table == NULL || !let_go(&table->refs))
+    if (table == NULL || !drop_ref(&table->refs))
         return NULL;
     for (size_t i = 0; i < table->count; i++)
         object_unref(table->nodes[i]);
@@ -353,8 +354,8 @@ static struct object_table *table_unref(struct object_table *table)
     return NULL;
 }
 
-/* Where an object of this name is, or would be. */
-static size_t table_place(const struct object_table *table, struct slice name)
+/* Returns: the position of the object with this name, or the position to insert it. */
+static size_t table_position(const struct object_table *table, struct slice name)
 {
     size_t low = 0, high = table == NULL ? 0 : table->count;
 
@@ -368,20 +369,23 @@ static size_t table_place(const struct object_table *table, struct slice name)
     return low;
 }
 
-/* A table without the object of this name, and with `added` (may be NULL) in its place. */
+/*
+ * Returns: a copy of the table without the object of this name, and with `added` (may be NULL) in
+ *   its position.
+ */
 static struct object_table *table_replace(const struct object_table *old, struct slice name,
                                           const struct catalog_object *added)
 {
     struct object_table *table = mem_zalloc(sizeof(*table));
     size_t old_count = old == NULL ? 0 : old->count;
-    size_t place = table_place(old, name);
+    size_t position = table_position(old, name);
 
     atomic_init(&table->refs, 1);
     table->nodes = mem_alloc((old_count + 1) * sizeof(struct object_node *));
     for (size_t i = 0; i <= old_count; i++) {
-        if (i == place && added != NULL)
+        if (i == position && added != NULL)
             table->nodes[table->count++] = object_new(added);
-        if (i == old_count || (i == place && slice_equal(old->nodes[i]->object.name, name)))
+        if (i == old_count || (i == position && slice_equal(old->nodes[i]->object.name, name)))
             continue;
         atomic_fetch_add_explicit(&old->nodes[i]->refs, 1, memory_order_relaxed);
         table->nodes[table->count++] = old->nodes[i];
@@ -392,10 +396,10 @@ static struct object_table *table_replace(const struct object_table *old, struct
 const struct catalog_object *catalog_object(const struct catalog *catalog, enum catalog_kind kind, struct slice name)
 {
     const struct object_table *table = catalog->objects[kind];
-    size_t place = table_place(table, name);
+    size_t position = table_position(table, name);
 
-    return table != NULL && place < table->count && slice_equal(table->nodes[place]->object.name, name)
-               ? &table->nodes[place]->object
+    return table != NULL && position < table->count && slice_equal(table->nodes[position]->object.name, name)
+               ? &table->nodes[position]->object
                : NULL;
 }
 
@@ -449,7 +453,7 @@ struct catalog *catalog_ref(struct catalog *catalog)
 
 void catalog_unref(struct catalog *catalog)
 {
-    if (catalog == NULL || !let_go(&catalog->refs))
+    if (catalog == NULL || !drop_ref(&catalog->refs))
         return;
     for (size_t i = 0; i < catalog->count; i++)
         node_unref(catalog->by_name[i]);
@@ -461,7 +465,7 @@ void catalog_unref(struct catalog *catalog)
     mem_free(catalog);
 }
 
-/* A copy that shares everything, with room for one more index. */
+/* Returns: a copy that shares all parts, with capacity for one more index. */
 static struct catalog *share_all(const struct catalog *old)
 {
     struct catalog *catalog = mem_zalloc(sizeof(*catalog));
@@ -469,7 +473,7 @@ static struct catalog *share_all(const struct catalog *old)
 
     atomic_init(&catalog->refs, 1);
     catalog->count = old->count;
-    catalog->room = old->count + 1;
+    catalog->capacity = old->count + 1;
     catalog->by_name = mem_alloc(bytes + sizeof(struct catalog_node *));
     catalog->by_number = mem_alloc(bytes + sizeof(struct catalog_node *));
     for (size_t i = 0; i < old->count; i++) {
@@ -487,7 +491,7 @@ static struct catalog *share_all(const struct catalog *old)
     return catalog;
 }
 
-static size_t place_by_name(const struct catalog *catalog, struct slice name)
+static size_t position_by_name(const struct catalog *catalog, struct slice name)
 {
     size_t low = 0, high = catalog->count;
 
@@ -501,7 +505,7 @@ static size_t place_by_name(const struct catalog *catalog, struct slice name)
     return low;
 }
 
-static size_t place_by_number(const struct catalog *catalog, uint32_t number)
+static size_t position_by_number(const struct catalog *catalog, uint32_t number)
 {
     size_t low = 0, high = catalog->count;
 
@@ -517,19 +521,19 @@ static size_t place_by_number(const struct catalog *catalog, uint32_t number)
 
 const struct catalog_index *catalog_index(const struct catalog *catalog, struct slice name)
 {
-    size_t place = place_by_name(catalog, name);
+    size_t position = position_by_name(catalog, name);
 
-    return place < catalog->count && slice_equal(catalog->by_name[place]->index.name, name)
-               ? &catalog->by_name[place]->index
+    return position < catalog->count && slice_equal(catalog->by_name[position]->index.name, name)
+               ? &catalog->by_name[position]->index
                : NULL;
 }
 
 const struct catalog_index *catalog_index_by_number(const struct catalog *catalog, uint32_t number)
 {
-    size_t place = place_by_number(catalog, number);
+    size_t position = position_by_number(catalog, number);
 
-    return place < catalog->count && catalog->by_number[place]->index.number == number
-               ? &catalog->by_number[place]->index
+    return position < catalog->count && catalog->by_number[position]->index.number == number
+               ? &catalog->by_number[position]->index
                : NULL;
 }
 
@@ -546,11 +550,11 @@ const struct catalog_index *catalog_index_at(const struct catalog *catalog, size
 
 const struct catalog_alias *catalog_index_alias(const struct catalog_index *index, struct slice name)
 {
-    struct catalog_alias wanted = {.name = name};
+    struct catalog_alias key = {.name = name};
 
     return index->alias_count == 0
                ? NULL
-               : bsearch(&wanted, index->aliases, index->alias_count, sizeof(wanted), compare_aliases);
+               : bsearch(&key, index->aliases, index->alias_count, sizeof(key), compare_aliases);
 }
 
 bool catalog_same_objects(const struct catalog *a, const struct catalog *b, enum catalog_kind kind)
@@ -558,58 +562,61 @@ bool catalog_same_objects(const struct catalog *a, const struct catalog *b, enum
     return a->objects[kind] == b->objects[kind];
 }
 
-struct catalog *catalog_filter(struct catalog *catalog, bool (*sees)(const void *context, struct slice name), const void *context)
+struct catalog *catalog_filter(struct catalog *catalog, bool (*is_visible)(const void *context, struct slice name), const void *context)
 {
     size_t first = 0;
-    while (first < catalog->count && sees(context, catalog->by_name[first]->index.name))
+    while (first < catalog->count && is_visible(context, catalog->by_name[first]->index.name))
         first++;
     if (first == catalog->count)
         return catalog_ref(catalog);
-    struct catalog *seen = share_all(catalog);
-    size_t kept = 0, numbered = 0;
-    for (size_t i = 0; i < seen->count; i++)
-        if (sees(context, seen->by_number[i]->index.name))
-            seen->by_number[numbered++] = seen->by_number[i];
-    for (size_t i = 0; i < seen->count; i++) {
-        struct catalog_node *node = seen->by_name[i];
-        if (sees(context, node->index.name))
-            seen->by_name[kept++] = node;
+    struct catalog *filtered = share_all(catalog);
+    size_t by_name_count = 0, numbered = 0;
+    for (size_t i = 0; i < filtered->count; i++)
+        if (is_visible(context, filtered->by_number[i]->index.name))
+            filtered->by_number[numbered++] = filtered->by_number[i];
+    for (size_t i = 0; i < filtered->count; i++) {
+        struct catalog_node *node = filtered->by_name[i];
+        if (is_visible(context, node->index.name))
+            filtered->by_name[by_name_count++] = node;
         else
             node_unref(node);
     }
-    INSIST(kept == numbered);
-    seen->count = kept;
-    seen->aliases_stale = true;
-    renew_aliases(seen);
-    return seen;
+    INSIST(by_name_count == numbered);
+    filtered->count = by_name_count;
+    filtered->aliases_stale = true;
+    renew_aliases(filtered);
+    return filtered;
 }
 
-/* The array that grows by one. */
-static void make_room(struct catalog *catalog)
+/* Makes capacity for one more index. */
+static void grow(struct catalog *catalog)
 {
-    if (catalog->count < catalog->room)
+    if (catalog->count < catalog->capacity)
         return;
-    catalog->room = catalog->room * 2 + 1;
-    catalog->by_name = mem_realloc(catalog->by_name, catalog->room * sizeof(struct catalog_node *));
-    catalog->by_number = mem_realloc(catalog->by_number, catalog->room * sizeof(struct catalog_node *));
+    catalog->capacity = catalog->capacity * 2 + 1;
+    catalog->by_name = mem_realloc(catalog->by_name, catalog->capacity * sizeof(struct catalog_node *));
+    catalog->by_number = mem_realloc(catalog->by_number, catalog->capacity * sizeof(struct catalog_node *));
 }
 
-static void insert_at(struct catalog_node **nodes, size_t count, size_t place, struct catalog_node *node)
+static void insert_at(struct catalog_node **nodes, size_t count, size_t position, struct catalog_node *node)
 {
-    memmove(nodes + place + 1, nodes + place, (count - place) * sizeof(struct catalog_node *));
-    nodes[place] = node;
+    memmove(nodes + position + 1, nodes + position, (count - position) * sizeof(struct catalog_node *));
+    nodes[position] = node;
 }
 
-static void remove_at(struct catalog_node **nodes, size_t count, size_t place)
+static void remove_at(struct catalog_node **nodes, size_t count, size_t position)
 {
-    memmove(nodes + place, nodes + place + 1, (count - place - 1) * sizeof(struct catalog_node *));
+    memmove(nodes + position, nodes + position + 1, (count - position - 1) * sizeof(struct catalog_node *));
 }
 
-/* Puts a node into a catalog that nobody else has yet, in place of the one of its number. Takes the reference. */
+/*
+ * Puts a node into a catalog with one reference, replacing a node of its number. Owns: the catalog,
+ * the reference to `node`.
+ */
 static void put_node(struct catalog *catalog, struct catalog_node *node)
 {
-    size_t by_number = place_by_number(catalog, node->index.number);
-    size_t by_name = place_by_name(catalog, node->index.name);
+    size_t by_number = position_by_number(catalog, node->index.number);
+    size_t by_name = position_by_name(catalog, node->index.name);
 
     if (by_number < catalog->count && catalog->by_number[by_number]->index.number == node->index.number) {
         INSIST(catalog->by_name[by_name] == catalog->by_number[by_number]);
@@ -618,14 +625,15 @@ static void put_node(struct catalog *catalog, struct catalog_node *node)
         catalog->by_name[by_name] = node;
         return;
     }
-    make_room(catalog);
+    grow(catalog);
     insert_at(catalog->by_number, catalog->count, by_number, node);
     insert_at(catalog->by_name, catalog->count, by_name, node);
     catalog->count++;
 }
 
 /*
- * Makes a catalog one that may be changed: a copy where others have it too. What a step changes again and again is copied once.
+ * Returns: *catalog, after replacing it by a copy if it has other references. So many changes in
+ *   one step copy once.
  */
 static struct catalog *own(struct catalog **catalog)
 {
@@ -650,21 +658,21 @@ void catalog__set_index(struct catalog **catalog, const struct catalog_index_spe
 void catalog__set_mapping(struct catalog **catalog, uint32_t number, const struct mapping *mapping)
 {
     struct catalog *own_catalog = own(catalog);
-    size_t place = place_by_number(own_catalog, number);
+    size_t position = position_by_number(own_catalog, number);
 
-    REQUIRE(place < own_catalog->count && own_catalog->by_number[place]->index.number == number);
-    put_node(own_catalog, node_with_mapping(own_catalog->by_number[place], mapping));
+    REQUIRE(position < own_catalog->count && own_catalog->by_number[position]->index.number == number);
+    put_node(own_catalog, node_with_mapping(own_catalog->by_number[position], mapping));
 }
 
 void catalog__remove_index(struct catalog **catalog, uint32_t number)
 {
     struct catalog *own_catalog = own(catalog);
-    size_t by_number = place_by_number(own_catalog, number);
+    size_t by_number = position_by_number(own_catalog, number);
 
     REQUIRE(by_number < own_catalog->count && own_catalog->by_number[by_number]->index.number == number);
     struct catalog_node *node = own_catalog->by_number[by_number];
     own_catalog->aliases_stale |= node->index.alias_count > 0;
-    remove_at(own_catalog->by_name, own_catalog->count, place_by_name(own_catalog, node->index.name));
+    remove_at(own_catalog->by_name, own_catalog->count, position_by_name(own_catalog, node->index.name));
     remove_at(own_catalog->by_number, own_catalog->count, by_number);
     own_catalog->count--;
     node_unref(node);

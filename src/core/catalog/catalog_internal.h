@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How catalogs are built: in memory (catalog__set_…, catalog__remove_…) and, with the difference written to a
- * batch, by the functions that the core's handlers use (catalog__put_…, catalog__drop_…).
+ * Building catalogs: in memory (catalog__set_…, catalog__remove_…), and with the difference written
+ * to a batch (catalog__put_…, catalog__drop_…), which handlers use.
  *
- * Keys in SPACE_CATALOG: 'i' index (u32be): what an index is, without its mapping; 'm' index: its mapping;
- * 't', 's', 'f', 'c' and a name: objects by kind. Counters ('n') are counter.h's.
+ * Keys in SPACE_CATALOG: 'i' and index (u32be): an index without its mapping; 'm' and index: its
+ * mapping; a letter by kind (kind_letters of catalog_store.c) and a name: an object; 'n': a counter
+ * (counter.h).
  */
 #ifndef TL_CORE_CATALOG_INTERNAL_H
 #define TL_CORE_CATALOG_INTERNAL_H
@@ -17,15 +18,15 @@ struct catalog_counters {
     atomic_size_t refs;
     atomic_uint_fast64_t documents;
     atomic_int_fast64_t next_seq_no;
-    atomic_uint_fast64_t figures[INDEX_STAT_COUNT]; /* no part of the state: told, never acted upon */
+    atomic_uint_fast64_t stats[INDEX_STAT_COUNT]; /* by enum index_stat; not part of the state */
 };
 
 struct catalog_counters *catalog__counters_new(void);
-void catalog__counters_note(struct catalog_counters *counters, enum index_stat figure, uint64_t more);
+void catalog__counters_add(struct catalog_counters *counters, enum index_stat stat, uint64_t more);
 struct catalog_counters *catalog__counters_ref(struct catalog_counters *counters);
 void catalog__counters_unref(struct catalog_counters *counters);
 
-/* What of an index seldom changes: its names, settings and aliases. */
+/* The rarely changed part of an index: names, settings and aliases. */
 struct catalog_body {
     atomic_size_t refs;
     struct arena arena;
@@ -35,10 +36,10 @@ struct catalog_node {
     atomic_size_t refs;
     struct catalog_body *body;
     struct mapping *mapping;
-    struct catalog_index index; /* what readers see; points into the body */
+    struct catalog_index index; /* for readers; points into the body */
 };
 
-/* An alias and an index that has it. */
+/* An alias and one of its indices. */
 struct alias_use {
     struct slice alias;
     struct slice index;
@@ -65,22 +66,23 @@ struct object_table {
 
 struct catalog {
     atomic_size_t refs;
-    struct catalog_node **by_name; /* owns a reference each */
+    struct catalog_node **by_name; /* owns a reference to each node */
     struct catalog_node **by_number;
     size_t count;
-    size_t room; /* of both arrays */
+    size_t capacity; /* of both arrays */
     struct alias_table *aliases;
-    bool aliases_stale; /* the table is to be made anew: only while one has the catalog and changes it */
-    struct object_table *objects[CATALOG_KIND_COUNT]; /* NULL: none of the kind */
+    /* The table must be rebuilt; only while the catalog has one reference and is being changed */
+    bool aliases_stale;
+    struct object_table *objects[CATALOG_KIND_COUNT]; /* NULL: no object of the kind */
 };
 
-/* Returns: how many indices have the alias, and where its uses begin. */
+/* Returns: how many indices have the alias, and the first of its uses. */
 size_t catalog__alias_uses(const struct catalog *catalog, struct slice alias, const struct alias_use **ret_uses);
 
-/* Returns: an empty catalog. Owns: the caller; catalog_unref. */
+/* Returns: an empty catalog. Owns: the caller; catalog_unref(). */
 struct catalog *catalog__new(void);
 
-/* What a new or changed index is made of; everything is copied or referenced. */
+/* The parts of a new or changed index; they are copied or referenced. */
 struct catalog_index_spec {
     uint32_t number;
     struct slice name;
@@ -95,21 +97,22 @@ struct catalog_index_spec {
     struct catalog_counters *counters; /* NULL: none */
 };
 
-/* Returns: a spec that describes an index as it is, to be changed and handed on. */
+/* Returns: a spec that describes an existing index, to be modified. */
 struct catalog_index_spec catalog__spec(const struct catalog_index *index);
 
 /*
- * Each changes *catalog, or, where others have a reference too, a copy of it that takes its place: what others have stays as it
- * is, and a step that makes many changes copies once. What was read from *catalog before must not be used after two changes.
+ * Change *catalog if the caller has the only reference, or else replace it by a changed copy; so a
+ * step with many changes copies once. Pointers into the previous *catalog become invalid with the
+ * second change.
  */
 void catalog__set_index(struct catalog **catalog, const struct catalog_index_spec *spec);
 void catalog__set_mapping(struct catalog **catalog, uint32_t number, const struct mapping *mapping);
 void catalog__remove_index(struct catalog **catalog, uint32_t number);
-/* `object` NULL: removes it. */
+/* `object` NULL: removes the object. */
 void catalog__set_object(struct catalog **catalog, enum catalog_kind kind, struct slice name,
                          const struct catalog_object *object);
 
-/* The same, with the difference written to `batch`. */
+/* As above, and write the difference to `batch`. */
 void catalog__put_index(struct catalog **catalog, const struct catalog_index_spec *spec, struct store_batch *batch);
 void catalog__put_mapping(struct catalog **catalog, uint32_t number, const struct mapping *mapping,
                           struct store_batch *batch);
@@ -119,11 +122,11 @@ void catalog__put_object(struct catalog **catalog, enum catalog_kind kind, const
 void catalog__drop_object(struct catalog **catalog, enum catalog_kind kind, struct slice name,
                           struct store_batch *batch);
 
-/* Gives the indices of a catalog just loaded, which nobody else has, their counters by number. */
+/* Attaches counters by index number to a catalog that was just loaded and has one reference. */
 void catalog__attach_counters(struct catalog *catalog, struct catalog_counters *(*counters_of)(void *, uint32_t),
                               void *context);
 
-/* Returns: a hash of everything a catalog says, as it would be stored. */
+/* Returns: a hash of the whole catalog in its stored form. */
 uint64_t catalog__digest(const struct catalog *catalog);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which names indices and aliases may have: Elasticsearch's rules, in its order and its words. */
+/* Names of indices and aliases: Elasticsearch's rules, in its order and words. */
 #include "core/catalog/catalog.h"
 #include "core/catalog/catalog_internal.h"
 
-/* Returns: the rule that a name breaks, in words; NULL: none. */
+/* Returns: the text of the rule that a name violates; NULL: none. */
 static const char *broken_rule(struct slice name, enum dialect dialect)
 {
     static const char forbidden[] = " \"*\\<|,>/?";
@@ -22,7 +22,7 @@ static const char *broken_rule(struct slice name, enum dialect dialect)
     return NULL;
 }
 
-/* One code point of valid UTF-8; moves *at on. */
+/* Returns: one code point of valid UTF-8, and advances *at. */
 static uint32_t next_code_point(struct slice text, size_t *at)
 {
     const unsigned char *bytes = (const unsigned char *)text.data + *at;
@@ -35,7 +35,9 @@ static uint32_t next_code_point(struct slice text, size_t *at)
     return code;
 }
 
-/* Ranges of upper-case letters. In a pairing range upper and lower case take turns, upper case first. */
+/*
+ * Ranges of upper-case letters. In a paired range upper and lower case alternate, upper case first.
+ */
 static const struct {
     uint32_t first, last;
     bool pairs;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From what a client wrote to the indices it means. */
+/* Resolves names and expressions of clients to indices. */
 #include "base/check.h"
 #include "core/catalog/catalog.h"
 #include "core/catalog/catalog_internal.h"
@@ -54,7 +54,7 @@ static void problem_many(const struct alias_use *uses, size_t count, struct slic
     buf_deinit(&names);
 }
 
-/* The index of an alias that takes its writes, or NULL. */
+/* Returns: the write index of an alias; NULL: none. */
 static const struct catalog_index *write_index(const struct catalog *catalog, const struct alias_use *uses,
                                                size_t count, struct slice alias)
 {
@@ -136,23 +136,23 @@ int catalog_find(const struct catalog *catalog, struct slice name, bool writing,
 
 /* --- Expressions -------------------------------------------------------------------------------------------------- */
 
-/* How one index was reached so far. */
+/* By which names an index was reached. */
 struct reach {
     bool in;
-    bool whole; /* by its own name */
+    bool by_name; /* by its own name or a wildcard that matches it */
     const struct catalog_alias **aliases;
     size_t alias_count;
     size_t alias_capacity;
 };
 
-struct resolving {
+struct resolver {
     const struct catalog *catalog;
     const struct catalog_options *options;
     enum dialect dialect;
     struct arena *arena;
     struct problem *problem;
     struct reach *reaches; /* by position in the catalog */
-    bool wildcard_seen;
+    bool has_wildcards;
 };
 
 static bool has_wildcard(struct slice text)
@@ -174,12 +174,12 @@ static size_t position_of(const struct catalog *catalog, const struct catalog_in
     return low;
 }
 
-static void reach_whole(struct resolving *work, size_t position)
+static void reach_by_name(struct resolver *work, size_t position)
 {
-    work->reaches[position].in = work->reaches[position].whole = true;
+    work->reaches[position].in = work->reaches[position].by_name = true;
 }
 
-static void reach_by_alias(struct resolving *work, size_t position, const struct catalog_alias *alias)
+static void reach_by_alias(struct resolver *work, size_t position, const struct catalog_alias *alias)
 {
     struct reach *reach = &work->reaches[position];
 
@@ -189,34 +189,40 @@ static void reach_by_alias(struct resolving *work, size_t position, const struct
     reach->aliases[reach->alias_count++] = alias;
 }
 
-static int refuse_missing(struct resolving *work, struct slice name)
+static int refuse_missing(struct resolver *work, struct slice name)
 {
     catalog_problem_missing(work->arena, name, true, work->dialect, work->problem);
     return CATALOG_REFUSED;
 }
 
-/* Whether a wildcard may come to an index in its state. */
-static bool expands_to(const struct resolving *work, const struct catalog_index *index)
+/* Returns: whether a wildcard may expand to an index in its state. */
+static bool expands_to(const struct resolver *work, const struct catalog_index *index)
 {
     return index->closed ? work->options->expand_closed : work->options->expand_open;
 }
 
-/* Whether a wildcard sees a name, of an index or an alias, that may be hidden. A dot sees what begins with one. */
-static bool sees(const struct resolving *work, struct slice pattern, bool hidden, struct slice name)
+/*
+ * Returns: whether a wildcard may match a name that may be hidden. A pattern with a leading dot
+ *   matches hidden names with one.
+ */
+static bool is_visible(const struct resolver *work, struct slice pattern, bool hidden, struct slice name)
 {
     bool dotted = pattern.len > 0 && pattern.data[0] == '.' && name.len > 0 && name.data[0] == '.';
     return (!hidden || work->options->expand_hidden || dotted) && json_wildcard(pattern, name);
 }
 
-/* A hidden index is reached by an alias that is not hidden, but not where all are meant. */
-static bool sees_alias(const struct resolving *work, struct slice pattern, const struct catalog_index *index, size_t alias)
+/*
+ * Returns: whether a wildcard matches an alias: a visible alias of a hidden index matches, but not
+ *   by `_all` or `*`.
+ */
+static bool alias_is_visible(const struct resolver *work, struct slice pattern, const struct catalog_index *index, size_t alias)
 {
     if (index->hidden && !work->options->expand_hidden && slice_is(pattern, "*"))
         return false;
-    return sees(work, pattern, index->aliases[alias].hidden == CATALOG_FLAG_TRUE, index->aliases[alias].name);
+    return is_visible(work, pattern, index->aliases[alias].hidden == CATALOG_FLAG_TRUE, index->aliases[alias].name);
 }
 
-static int expand(struct resolving *work, struct slice pattern)
+static int expand(struct resolver *work, struct slice pattern)
 {
     bool any = false;
 
@@ -224,12 +230,12 @@ static int expand(struct resolving *work, struct slice pattern)
         const struct catalog_index *index = &work->catalog->by_name[i]->index;
         if (!expands_to(work, index))
             continue;
-        if (sees(work, pattern, index->hidden, index->name)) {
-            reach_whole(work, i);
+        if (is_visible(work, pattern, index->hidden, index->name)) {
+            reach_by_name(work, i);
             any = true;
         }
         for (size_t j = 0; j < index->alias_count && !work->options->refuse_aliases; j++)
-            if (sees_alias(work, pattern, index, j)) {
+            if (alias_is_visible(work, pattern, index, j)) {
                 reach_by_alias(work, i, &index->aliases[j]);
                 any = true;
             }
@@ -237,15 +243,17 @@ static int expand(struct resolving *work, struct slice pattern)
     return any || work->options->allow_no_indices ? 0 : refuse_missing(work, pattern);
 }
 
-static void exclude(struct resolving *work, struct slice pattern)
+static void exclude(struct resolver *work, struct slice pattern)
 {
     for (size_t i = 0; i < work->catalog->count; i++)
         if (json_wildcard(pattern, work->catalog->by_name[i]->index.name))
             work->reaches[i].in = false;
 }
 
-/* Whether an index named outright may be used. Returns: 0 and *ret_use; CATALOG_REFUSED. */
-static int may_use(struct resolving *work, const struct catalog_index *index, bool *ret_use)
+/*
+ * Checks whether an index given by its name may be used. Returns: 0 and *ret_use; CATALOG_REFUSED.
+ */
+static int may_use(struct resolver *work, const struct catalog_index *index, bool *ret_use)
 {
     *ret_use = !index->closed || work->options->allow_closed;
     if (*ret_use || work->options->ignore_unavailable)
@@ -254,7 +262,7 @@ static int may_use(struct resolving *work, const struct catalog_index *index, bo
     return CATALOG_REFUSED;
 }
 
-static int use_alias(struct resolving *work, struct slice name)
+static int use_alias(struct resolver *work, struct slice name)
 {
     const struct alias_use *uses;
     size_t count = catalog__alias_uses(work->catalog, name, &uses);
@@ -281,7 +289,7 @@ static int use_alias(struct resolving *work, struct slice name)
     return 0;
 }
 
-static int use_name(struct resolving *work, struct slice name)
+static int use_name(struct resolver *work, struct slice name)
 {
     const struct catalog_index *index = catalog_index(work->catalog, name);
     bool use;
@@ -291,11 +299,11 @@ static int use_name(struct resolving *work, struct slice name)
     if (may_use(work, index, &use) != 0)
         return CATALOG_REFUSED;
     if (use)
-        reach_whole(work, position_of(work->catalog, index));
+        reach_by_name(work, position_of(work->catalog, index));
     return 0;
 }
 
-static int refuse_reserved(struct resolving *work, struct slice part)
+static int refuse_reserved(struct resolver *work, struct slice part)
 {
     struct buf quoted = BUF_INIT(BUF_UNLIMITED);
     buf_json_string(&quoted, part);
@@ -306,26 +314,26 @@ static int refuse_reserved(struct resolving *work, struct slice part)
     return CATALOG_REFUSED;
 }
 
-static int resolve_part(struct resolving *work, struct slice part)
+static int resolve_part(struct resolver *work, struct slice part)
 {
     if (slice_is(part, "_all") || slice_is(part, "*")) {
-        work->wildcard_seen = true;
+        work->has_wildcards = true;
         return expand(work, SLICE_LIT("*"));
     }
-    if (part.len > 1 && part.data[0] == '-' && work->wildcard_seen) {
+    if (part.len > 1 && part.data[0] == '-' && work->has_wildcards) {
         exclude(work, slice_from_offset(part, 1));
         return 0;
     }
     if (part.len > 0 && part.data[0] == '_' && work->dialect == DIALECT_7)
         return refuse_reserved(work, part);
     if (has_wildcard(part)) {
-        work->wildcard_seen = true;
+        work->has_wildcards = true;
         return expand(work, part);
     }
     return use_name(work, part);
 }
 
-static int resolve_parts(struct resolving *work, struct slice expression)
+static int resolve_parts(struct resolver *work, struct slice expression)
 {
     struct slice rest = expression.len == 0 ? SLICE_LIT("_all") : expression;
     int r = 0;
@@ -339,7 +347,7 @@ static int resolve_parts(struct resolving *work, struct slice expression)
     return r;
 }
 
-static int gather(struct resolving *work, struct slice expression, struct catalog_target **ret_targets,
+static int gather(struct resolver *work, struct slice expression, struct catalog_target **ret_targets,
                   size_t *ret_count)
 {
     size_t count = 0;
@@ -357,8 +365,8 @@ static int gather(struct resolving *work, struct slice expression, struct catalo
         if (!reach->in)
             continue;
         targets[count].index = &work->catalog->by_name[i]->index;
-        targets[count].aliases = reach->whole ? NULL : reach->aliases;
-        targets[count++].alias_count = reach->whole ? 0 : reach->alias_count;
+        targets[count].aliases = reach->by_name ? NULL : reach->aliases;
+        targets[count++].alias_count = reach->by_name ? 0 : reach->alias_count;
     }
     *ret_targets = targets;
     *ret_count = count;
@@ -369,11 +377,11 @@ int catalog_resolve(const struct catalog *catalog, struct slice expression, cons
                     enum dialect dialect, struct arena *arena, struct catalog_target **ret_targets, size_t *ret_count,
                     struct problem *ret_problem)
 {
-    struct resolving work = {catalog, options, dialect, arena, ret_problem, NULL, false};
+    struct resolver work = {catalog, options, dialect, arena, ret_problem, NULL, false};
     const struct catalog_index *index = catalog_index(catalog, expression);
     int r;
 
-    if (index != NULL && !index->closed) { /* by far the most common */
+    if (index != NULL && !index->closed) { /* by far the most frequent case */
         *ret_targets = arena_zalloc(arena, sizeof(**ret_targets));
         (*ret_targets)->index = index;
         *ret_count = 1;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The catalog in SPACE_CATALOG: one key for what an index is, one for its mapping, one for each named object, so that
- * a new field writes a mapping and nothing else, and a view of the past gives the catalog of the past.
+ * The catalog in SPACE_CATALOG. An index, its mapping, and each named object have a key each. So a
+ * new field writes only a mapping, and a view of an earlier timestamp loads the catalog of that
+ * timestamp.
  */
 #include "core/catalog/catalog.h"
 #include "core/catalog/catalog_internal.h"
@@ -11,7 +12,7 @@
 
 enum { RECORD_VERSION = 1, INDEX_KEY_BYTES = 5, OBJECT_KEY_BYTES_MAX = 1 + 4096 };
 
-/* The first byte of the keys of each kind of object. */
+/* First byte of the keys of each kind. */
 static const char kind_letters[CATALOG_KIND_COUNT] = {
     [CATALOG_TEMPLATES] = 't', [CATALOG_SCRIPTS] = 's',         [CATALOG_FILE_SCRIPTS] = 'f', [CATALOG_CLUSTER] = 'c',
     [CATALOG_COPIES] = 'r',    [CATALOG_INDEX_TEMPLATES] = 'x', [CATALOG_COMPONENTS] = 'y',
@@ -35,7 +36,7 @@ static bool index_key_parse(struct slice key, uint32_t *ret_number)
 
 /* --- Records ------------------------------------------------------------------------------------------------------ */
 
-/* A text that may be absent: 0, or its length plus one and its bytes. */
+/* Appends a text that may be absent: 0, or its length + 1 and its bytes. */
 static void put_text(struct buf *buf, struct slice text)
 {
     buf_varint(buf, text.data == NULL ? 0 : text.len + 1);
@@ -264,7 +265,7 @@ static int load_object(enum catalog_kind kind, struct slice key, struct slice va
     return r;
 }
 
-/* Loads all keys that begin with a letter: indices, or objects of a kind. */
+/* Loads all keys with a first byte: indices, or objects of a kind. */
 static int load_letter(const struct view *view, char letter, int kind, struct catalog **catalog)
 {
     char end = (char)(letter + 1);

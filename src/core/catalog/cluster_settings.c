@@ -14,7 +14,7 @@
 struct known {
     const char *key;
     enum setting_kind kind;
-    int64_t least; /* of a number */
+    int64_t least; /* minimum of a number */
     enum setting_effect effect;
     const char *what;
 };
@@ -33,7 +33,7 @@ static const struct known *find(struct slice key)
     return NULL;
 }
 
-/* --- What they may say -------------------------------------------------------------------------------------------- */
+/* --- Validation --------------------------------------------------------------------------------------------------- */
 
 static int refuse_real(const struct setting *setting, struct arena *arena, struct problem *ret_problem)
 {
@@ -50,7 +50,7 @@ static int check_real(const struct setting *setting, struct arena *arena, struct
     return end == text || *end != 0 ? refuse_real(setting, arena, ret_problem) : 0;
 }
 
-/* "512mb", "1g", "40%". */
+/* Checks "512mb", "1g" or "40%". */
 static int check_bytes(const struct setting *setting, struct arena *arena, struct problem *ret_problem)
 {
     static const char *const units[] = {"b", "k", "kb", "m", "mb", "g", "gb", "t", "tb", "p", "pb", "%"};
@@ -73,7 +73,7 @@ static int check_bytes(const struct setting *setting, struct arena *arena, struc
     return SETTINGS_REFUSED;
 }
 
-/* Texts of the list that a pattern of names may be. */
+/* Checks a list of name patterns. */
 static int check_patterns(const struct setting *setting, struct arena *arena, struct problem *ret_problem)
 {
     for (size_t i = 0; i < setting->value_count; i++)
@@ -100,7 +100,7 @@ static int check_patterns(const struct setting *setting, struct arena *arena, st
     return 0;
 }
 
-/* The levels of the log as Elasticsearch names them; there is none below DEBUG, and errors are always told. */
+/* Checks a log level of Elasticsearch. OFF and FATAL are refused: errors are always logged. */
 static int check_level(const struct setting *setting, struct arena *arena, struct problem *ret_problem)
 {
     static const char *const levels[] = {"trace", "debug", "info", "warn", "error"};
@@ -120,12 +120,15 @@ static int check_level(const struct setting *setting, struct arena *arena, struc
 
 enum { CHOICES_MOST = 7 };
 
-/* Texts that must be one of a few. What is refused is told in capitals where case does not matter. */
+/*
+ * Texts with a fixed set of values. Where case does not matter, the message has the refused text in
+ * capitals.
+ */
 static const struct choice {
     const char *key;
     bool any_case;
     const char *of[CHOICES_MOST];
-    const char *before, *behind; /* the refused text */
+    const char *before, *after; /* parts of the message around the refused text */
 } choices[] = {
     {"cluster.no_master_block",
      false,
@@ -186,13 +189,13 @@ static int check_choice(const struct setting *setting, struct arena *arena, stru
                 return 0;
         struct slice shown = choice->any_case ? in_capitals(text, arena) : text;
         problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "%s%.*s%s", choice->before, SLICE_ARG(shown),
-                    choice->behind);
+                    choice->after);
         return SETTINGS_REFUSED;
     }
     return 0;
 }
 
-/* "10/1m": so many in so much time. */
+/* Checks a rate such as "10/1m". */
 static int check_rate(const struct setting *setting, enum dialect dialect, struct arena *arena,
                       struct problem *ret_problem)
 {
@@ -248,15 +251,15 @@ static int check_effect(const struct known *known, const struct setting *setting
     return SETTINGS_REFUSED;
 }
 
-int cluster_settings__check(const char *section, const struct settings *asked, const struct settings *kept,
+int cluster_settings__check(const char *section, const struct settings *requested, const struct settings *current,
                             enum dialect dialect, struct arena *arena, struct problem *ret_problem)
 {
-    for (size_t i = 0; i < asked->count; i++) {
-        const struct setting *setting = &asked->items[i];
+    for (size_t i = 0; i < requested->count; i++) {
+        const struct setting *setting = &requested->items[i];
         const struct known *known = find(setting->key);
         bool removal = setting->value_count == 0;
         if (removal && (known != NULL || slice_find_byte(setting->key, '*') < setting->key.len ||
-                        settings_find(kept, setting->key) != NULL))
+                        settings_find(current, setting->key) != NULL))
             continue;
         if (known == NULL) {
             problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "%s setting [%.*s], not recognized", section,
@@ -272,7 +275,7 @@ int cluster_settings__check(const char *section, const struct settings *asked, c
     return 0;
 }
 
-/* --- What they say ------------------------------------------------------------------------------------------------ */
+/* --- Values ------------------------------------------------------------------------------------------------------- */
 
 static struct slice joined(const struct setting *setting, struct arena *arena)
 {
@@ -309,7 +312,7 @@ bool cluster_setting_is(const struct catalog *catalog, const char *key, const ch
     return slice_is(cluster_setting(catalog, key, arena), text);
 }
 
-/* --- Indices that writes make ------------------------------------------------------------------------------------- */
+/* --- Index creation by writes ------------------------------------------------------------------------------------- */
 
 int cluster_settings__may_create(const struct catalog *catalog, struct slice name, struct arena *arena,
                                  struct problem *ret_problem)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Settings of the cluster: which there are (cluster_settings.def), what they may say, and what they say.
+ * Settings of the cluster: the known ones (cluster_settings.def), their validation, and their
+ * values.
  *
- * 1. A setting has an effect here, or needs none, or is refused by name: none is kept that one would wait for in vain.
- * 2. A transient one counts before a persistent one of the same name.
- * 3. What older versions have kept stays, and can be taken away.
+ * 1. Each setting has an effect, needs none, or is refused by name: none is accepted and then
+ *    ignored.
+ * 2. A transient setting precedes a persistent one of the same name.
+ * 3. Settings stored by older versions stay and can be removed.
  */
 #ifndef TL_CORE_CLUSTER_SETTINGS_H
 #define TL_CORE_CLUSTER_SETTINGS_H
@@ -14,20 +16,22 @@
 struct catalog;
 
 /*
- * Checks what is asked of a section ("transient", "persistent"), of which `kept` is there.
- * Returns: 0; SETTINGS_REFUSED: *ret_problem is an illegal_argument_exception in Elasticsearch's words.
+ * Checks requested settings of a section ("transient", "persistent") whose current settings are
+ * `current`.
+ * Returns: 0; SETTINGS_REFUSED: *ret_problem is an illegal_argument_exception in Elasticsearch's
+ *   words.
  */
-int cluster_settings__check(const char *section, const struct settings *asked, const struct settings *kept,
+int cluster_settings__check(const char *section, const struct settings *requested, const struct settings *current,
                             enum dialect dialect, struct arena *arena, struct problem *ret_problem) TL_MUST_USE;
 
-/* Returns: what a setting is set to, in `arena`, a list with commas; data NULL: not set. */
+/* Returns: the value of a setting, in `arena`, a list with commas; data NULL: not set. */
 struct slice cluster_setting(const struct catalog *catalog, const char *key, struct arena *arena);
 bool cluster_setting_is(const struct catalog *catalog, const char *key, const char *text, struct arena *arena);
 
 /*
- * Whether a write may make an index of this name (action.auto_create_index).
- * Returns: 0; SETTINGS_REFUSED: *ret_problem is an index_not_found_exception, with nothing of PROBLEM_NONE where the setting is
- *          "false": then it is told as any missing index is.
+ * Checks whether a write may create an index of this name (action.auto_create_index).
+ * Returns: 0; SETTINGS_REFUSED: *ret_problem is an index_not_found_exception, or PROBLEM_NONE if
+ *   the setting is "false": the caller then reports a missing index as usual.
  */
 int cluster_settings__may_create(const struct catalog *catalog, struct slice name, struct arena *arena,
                                  struct problem *ret_problem) TL_MUST_USE;

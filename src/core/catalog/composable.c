@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Composable templates of 7.8 and later: index templates, and the components that they are composed of.
+ * Composable templates of 7.8 and later: index templates, and their component templates.
  *
  *     index template {"index_patterns", "template", "composed_of", "priority", "version", "_meta"}
- *     component      {"template", "version", "_meta"}         template: {"settings", "mappings", "aliases"}
+ *     component      {"template", "version", "_meta"}
+ *     template       {"settings", "mappings", "aliases"}
  *
- * Of those that match an index's name the one of the highest priority counts, alone: neither others nor templates of the older kind
- * (template.c) do. No two of one priority may match the same name, which is asked when one is put. Both are kept as the
- * JSON that GET shows of them. The api has seen to the shape of a body; what comes from a log is looked at again, so that no
- * shape does harm.
+ * Only the matching index template with the highest priority applies; other ones and older
+ * templates (template.c) do not. When one is put, no other of its priority may match the same name.
+ * Both are stored as JSON as GET renders it. The api validates bodies; commands from a log are
+ * validated again, so that no input is harmful.
  */
 #include <stdarg.h>
 
@@ -37,7 +38,7 @@ static int refuse_invalid(struct command *command, struct slice why)
     return INDEX_REFUSED;
 }
 
-/* Puts what was refused under a problem that says where. */
+/* Replaces a problem by one that names the template, with the original reason. */
 static int wrap(struct command *command, struct slice reason)
 {
     struct problem *cause = arena_alloc(&command->arena, sizeof(*cause));
@@ -48,7 +49,7 @@ static int wrap(struct command *command, struct slice reason)
     return INDEX_REFUSED;
 }
 
-/* A number, or a text that is one; 0 for none. */
+/* Returns: a number, given as number or text; 0: missing. */
 static int64_t number_of(yyjson_val *body, const char *name)
 {
     yyjson_val *number = json_get(body, slice_from(name));
@@ -59,7 +60,7 @@ static int64_t number_of(yyjson_val *body, const char *name)
     return yyjson_is_str(number) && slice_to_i64(json_slice(number), &value) ? value : 0;
 }
 
-/* The texts of a list, or the one text. Returns: the text at a position; data NULL, there are no more. */
+/* Returns: the text at a position of a list, or a single text at 0; data NULL: no more texts. */
 static struct slice text_at(yyjson_val *list, size_t position)
 {
     if (yyjson_is_str(list))
@@ -70,16 +71,19 @@ static struct slice text_at(yyjson_val *list, size_t position)
 
 /* --- Patterns ----------------------------------------------------------------------------------------------------- */
 
-/* Whether there is a name that both match. Only `*` is special. Costs the product of their lengths. */
+/*
+ * Returns: whether a name matches both patterns. Only `*` is special. The cost is the product of
+ *   their lengths.
+ */
 static bool overlap(struct slice a, struct slice b)
 {
     bool rows[2][CATALOG_PATTERN_BYTES_MAX + 1];
     bool *below = rows[0], *here = rows[1];
 
     if (a.len > CATALOG_PATTERN_BYTES_MAX || b.len > CATALOG_PATTERN_BYTES_MAX)
-        return true; /* no template has such a one */
+        return true; /* no template has such a pattern */
 
-    /* here[j]: whether a from i on and b from j on have a name in common. */
+    /* here[j]: whether a name matches both a from i on and b from j on */
     for (size_t i = a.len + 1; i-- > 0;) {
         for (size_t j = b.len + 1; j-- > 0;) {
             bool star_a = i < a.len && a.data[i] == '*', star_b = j < b.len && b.data[j] == '*';
@@ -137,8 +141,11 @@ static void write_list(struct buf *buf, yyjson_val *texts)
     buf_byte(buf, ']');
 }
 
-/* Index templates of the same priority of which a pattern meets one of `body`'s. `body` is as it will be kept. */
-static int check_rivals(struct core *core, struct command *command, yyjson_val *body)
+/*
+ * Checks that no index template of the same priority overlaps with the patterns of `body`, in its
+ * stored form.
+ */
+static int check_overlaps(struct core *core, struct command *command, yyjson_val *body)
 {
     yyjson_val *patterns = json_get_lit(body, "index_patterns");
     struct buf names = BUF_INIT(BUF_UNLIMITED), shown = BUF_INIT(BUF_UNLIMITED);
@@ -186,9 +193,9 @@ static int check_rivals(struct core *core, struct command *command, yyjson_val *
     return r;
 }
 
-/* --- What is refused ---------------------------------------------------------------------------------------------- */
+/* --- Validation --------------------------------------------------------------------------------------------------- */
 
-/* The faults of a template, numbered as Elasticsearch numbers them. */
+/* Validation errors of a template, numbered as in Elasticsearch. */
 struct faults {
     struct buf text;
     int count;
@@ -221,7 +228,7 @@ static bool has_byte(struct slice text, char byte)
     return slice_find_byte(text, byte) < text.len;
 }
 
-static void look_at_name(struct faults *faults, struct arena *arena, struct slice name)
+static void check_one_name(struct faults *faults, struct arena *arena, struct slice name)
 {
     if (has_byte(name, ' '))
         fault(faults, arena, "name must not contain a space");
@@ -245,7 +252,7 @@ static bool names_no_file(struct slice pattern)
     return false;
 }
 
-static void look_at_pattern(struct faults *faults, struct arena *arena, struct slice pattern)
+static void check_pattern(struct faults *faults, struct arena *arena, struct slice pattern)
 {
     if (has_byte(pattern, ' '))
         fault(faults, arena, "index_patterns [%.*s] must not contain a space", SLICE_ARG(pattern));
@@ -268,9 +275,9 @@ static int check_names(struct command *command, yyjson_val *patterns, const stru
     yyjson_val *pattern;
     int r = 0;
 
-    look_at_name(&faults, &command->arena, command->object.name);
+    check_one_name(&faults, &command->arena, command->object.name);
     json_arr_foreach (patterns, i, max, pattern)
-        look_at_pattern(&faults, &command->arena, json_slice(pattern));
+        check_pattern(&faults, &command->arena, json_slice(pattern));
     if (settings != NULL)
         fault(&faults, &command->arena, "%.*s", SLICE_ARG(settings->reason));
     if (faults.count > 0)
@@ -279,7 +286,7 @@ static int check_names(struct command *command, yyjson_val *patterns, const stru
     return r;
 }
 
-static int check_place(struct core *core, struct command *command, enum catalog_kind kind, const char *what,
+static int check_can_put(struct core *core, struct command *command, enum catalog_kind kind, const char *what,
                        size_t limit)
 {
     const struct object_command *object = &command->object;
@@ -300,7 +307,7 @@ static int check_place(struct core *core, struct command *command, enum catalog_
     return 0;
 }
 
-/* Every component that is named, and is not there. */
+/* Checks that all component templates exist; the problem names all that are missing. */
 static int check_components(struct core *core, struct command *command, yyjson_val *composed_of)
 {
     struct buf missing = BUF_INIT(BUF_UNLIMITED);
@@ -327,7 +334,7 @@ static int check_components(struct core *core, struct command *command, yyjson_v
     return r;
 }
 
-/* --- Keeping ------------------------------------------------------------------------------------------------------ */
+/* --- Stored form -------------------------------------------------------------------------------------------------- */
 
 static void write_texts(struct json_writer *writer, const char *key, yyjson_val *texts)
 {
@@ -364,7 +371,7 @@ static void write_aliases(struct json_writer *writer, const struct alias_set *al
     buf_deinit(&piece);
 }
 
-/* {"settings", "mappings", "aliases"}, of each what was given. */
+/* Writes {"settings", "mappings", "aliases"} with the members that were given. */
 static void write_template(struct json_writer *writer, yyjson_val *template, const struct settings *settings,
                            const struct alias_set *aliases)
 {
@@ -399,11 +406,11 @@ static void write_meta(struct json_writer *writer, yyjson_val *body)
     }
 }
 
-/* What is inside "template", read. */
+/* The parsed contents of "template". */
 struct parts {
     struct settings settings;
     struct alias_set aliases;
-    const struct problem *bad_settings; /* NULL: they are good */
+    const struct problem *bad_settings; /* NULL: the settings are valid */
 };
 
 static int read_parts(struct core *core, struct command *command, yyjson_val *template, struct parts *ret_parts)
@@ -440,7 +447,7 @@ static int add_component(struct core *core, struct index_draft *draft, struct sl
     return index__draft_add(core, draft, json_get_lit(doc.root, "template"), true, arena, ret_problem);
 }
 
-/* Lays an index template over a draft: its components, then what it says itself. */
+/* Applies an index template to a draft: its components, then its own parts. */
 static int compose(struct core *core, struct index_draft *draft, yyjson_val *body, struct arena *arena,
                    struct problem *ret_problem)
 {
@@ -482,7 +489,10 @@ int composable__apply(struct core *core, struct index_draft *draft, struct arena
 
 /* --- Commands ----------------------------------------------------------------------------------------------------- */
 
-/* Mappings of these templates name no type: as those of `_doc`, a type would be a parameter that nobody knows. */
+/*
+ * Checks that mappings have no type: they belong to `_doc`, so a type would be an unknown
+ * parameter.
+ */
 static int check_typeless(struct core *core, struct command *command, yyjson_val *mappings)
 {
     struct index_draft draft = {.name = command->object.name, .dialect = DIALECT_7, .typed = true};
@@ -507,7 +517,7 @@ static int check_typeless(struct core *core, struct command *command, yyjson_val
     return index__draft_check(&draft, &command->arena, &command->problem);
 }
 
-/* " with component templates [a, b]", or nothing. */
+/* Returns: " with component templates [a, b]", or nothing. */
 static struct slice with_components(struct command *command, yyjson_val *body)
 {
     yyjson_val *composed_of = json_get_lit(body, "composed_of");
@@ -522,7 +532,7 @@ static struct slice with_components(struct command *command, yyjson_val *body)
     return with;
 }
 
-/* Whether an index could be made of a template. */
+/* Checks that an index could be created from the template. */
 static int check_composed(struct core *core, struct command *command, yyjson_val *body)
 {
     struct index_draft draft = {.name = command->object.name, .dialect = DIALECT_7};
@@ -540,7 +550,7 @@ static int check_composed(struct core *core, struct command *command, yyjson_val
     return wrap(command, reason);
 }
 
-/* What matches all names may not hide what it makes. */
+/* Checks that a template that matches all names does not hide its indices. */
 static int check_global(struct command *command, yyjson_val *patterns, const struct parts *parts)
 {
     size_t i, max;
@@ -569,15 +579,15 @@ static int check_template(struct core *core, struct command *command, yyjson_val
         return INDEX_REFUSED;
     }
     if (check_components(core, command, json_get_lit(body, "composed_of")) != 0 ||
-        check_place(core, command, CATALOG_INDEX_TEMPLATES, "index", CATALOG_TEMPLATES_MAX) != 0 ||
+        check_can_put(core, command, CATALOG_INDEX_TEMPLATES, "index", CATALOG_TEMPLATES_MAX) != 0 ||
         read_parts(core, command, json_get_lit(body, "template"), parts) != 0 ||
         check_global(command, patterns, parts) != 0 || check_names(command, patterns, parts->bad_settings) != 0 ||
-        check_rivals(core, command, body) != 0)
+        check_overlaps(core, command, body) != 0)
         return INDEX_REFUSED;
     return check_composed(core, command, body);
 }
 
-/* A body in which the patterns are a list, for those that look at them. */
+/* Parses a body, and makes its patterns a list. */
 static int read_body(struct core *core, struct command *command, yyjson_val **ret_body)
 {
     struct buf text = BUF_INIT(BUF_UNLIMITED);
@@ -632,12 +642,12 @@ int core__do_index_template_put(struct core *core, struct command *command)
     return 0;
 }
 
-/* The mappings of a component, by themselves. */
+/* Checks the mappings of a component by themselves. */
 static int check_component(struct core *core, struct command *command, yyjson_val *body, struct parts *parts)
 {
     struct index_draft draft = {.name = command->object.name, .dialect = DIALECT_7, .composed = true};
 
-    if (check_place(core, command, CATALOG_COMPONENTS, "component", CATALOG_COMPONENTS_MAX) != 0 ||
+    if (check_can_put(core, command, CATALOG_COMPONENTS, "component", CATALOG_COMPONENTS_MAX) != 0 ||
         read_parts(core, command, json_get_lit(body, "template"), parts) != 0)
         return INDEX_REFUSED;
     if (parts->bad_settings != NULL) {
@@ -670,13 +680,16 @@ int core__do_component_put(struct core *core, struct command *command)
     return 0;
 }
 
-/* Drops all of a kind whose names match. Returns: whether there was one, or all were meant. */
+/*
+ * Removes all objects of a kind whose names match. Returns: whether there was one, or the pattern
+ * matches all.
+ */
 static bool drop_matching(struct core *core, struct command *command, enum catalog_kind kind)
 {
     struct slice name = command->object.name;
     bool found = slice_is(name, "*");
 
-    /* From the last, since each that goes moves those behind it. */
+    /* Backwards, since removing an object shifts those after it. */
     for (size_t i = catalog_object_count(core->catalog, kind); i > 0; i--) {
         const struct catalog_object *object = catalog_object_at(core->catalog, kind, i - 1);
         if (!json_wildcard(name, object->name))
@@ -700,7 +713,10 @@ int core__do_index_template_delete(struct core *core, struct command *command)
     return 0;
 }
 
-/* Whether a template is composed of a component that matches; those that do, once each, are written. */
+/*
+ * Returns: whether a template uses a component that matches `pattern`; adds such components to
+ *   `used`.
+ */
 static bool uses(yyjson_val *body, struct slice pattern, struct map *used)
 {
     struct slice component;

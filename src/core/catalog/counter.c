@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counters. Those of a unit are kept or forgotten as a whole. */
+/* Counters. The changes of a unit are committed or rolled back as a whole. */
 #include "core/catalog/counter.h"
 
 #include "base/check.h"
@@ -48,8 +48,8 @@ int counter_decode(struct slice value, struct counter_record *ret_record)
     return 0;
 }
 
-/* Where the counter of an index is, or would be. */
-static size_t place_of(const struct counters *counters, uint32_t index)
+/* Returns: the position of the counter of an index, or the position to insert it. */
+static size_t position_of(const struct counters *counters, uint32_t index)
 {
     size_t low = 0, high = counters->count;
 
@@ -65,19 +65,19 @@ static size_t place_of(const struct counters *counters, uint32_t index)
 
 struct counter *counters__of(struct counters *counters, uint32_t index)
 {
-    size_t place = place_of(counters, index);
+    size_t position = position_of(counters, index);
 
-    if (place < counters->count && counters->items[place]->index == index)
-        return counters->items[place];
+    if (position < counters->count && counters->items[position]->index == index)
+        return counters->items[position];
     if (counters->count == counters->capacity) {
         counters->capacity = counters->capacity == 0 ? 16 : counters->capacity * 2;
         counters->items = mem_realloc(counters->items, counters->capacity * sizeof(*counters->items));
     }
-    memmove(counters->items + place + 1, counters->items + place, (counters->count - place) * sizeof(*counters->items));
+    memmove(counters->items + position + 1, counters->items + position, (counters->count - position) * sizeof(*counters->items));
     struct counter *counter = mem_zalloc(sizeof(*counter));
     counter->index = index;
     counter->shared = catalog__counters_new();
-    counters->items[place] = counter;
+    counters->items[position] = counter;
     counters->count++;
     return counter;
 }
@@ -92,14 +92,14 @@ static struct counter *counter_free(struct counter *counter)
 
 void counters__drop(struct counters *counters, uint32_t index)
 {
-    size_t place = place_of(counters, index);
+    size_t position = position_of(counters, index);
 
-    if (place == counters->count || counters->items[place]->index != index)
+    if (position == counters->count || counters->items[position]->index != index)
         return;
-    REQUIRE(!counters->items[place]->dirty);
-    counter_free(counters->items[place]);
+    REQUIRE(!counters->items[position]->dirty);
+    counter_free(counters->items[position]);
     counters->count--;
-    memmove(counters->items + place, counters->items + place + 1, (counters->count - place) * sizeof(*counters->items));
+    memmove(counters->items + position, counters->items + position + 1, (counters->count - position) * sizeof(*counters->items));
 }
 
 void counters__deinit(struct counters *counters)
@@ -122,7 +122,7 @@ static struct counter_type *type_of(struct counter *counter, uint16_t type)
     return &counter->types[type];
 }
 
-/* Puts a counter and its type among those that the unit has changed. */
+/* Registers a counter and a type as changed by the unit. Returns: the type's counter. */
 static struct counter_type *touch(struct counters *counters, struct counter *counter, uint16_t number)
 {
     struct counter_type *type = type_of(counter, number);
@@ -169,7 +169,7 @@ uint32_t counters__take_index(struct counters *counters)
     return counters->next_index++;
 }
 
-static void keep_type(struct counter *counter, uint16_t number, struct store_batch *batch, tl_ts ts)
+static void commit_type(struct counter *counter, uint16_t number, struct store_batch *batch, tl_ts ts)
 {
     struct counter_type *type = &counter->types[number];
     struct counter_record record = {ts, counter->next_seq_no, type->documents};
@@ -191,8 +191,8 @@ uint64_t counter__documents(const struct counter *counter)
     return documents;
 }
 
-/* Lets readers see the totals. */
-static void share(struct counter *counter)
+/* Publishes the totals to readers. */
+static void publish(struct counter *counter)
 {
     atomic_store_explicit(&counter->shared->documents, counter__documents(counter), memory_order_relaxed);
     atomic_store_explicit(&counter->shared->next_seq_no, counter->next_seq_no, memory_order_relaxed);
@@ -206,12 +206,12 @@ bool counters__commit(struct counters *counters, struct store_batch *batch, tl_t
         struct counter *counter = counters->dirty[i];
         for (size_t j = 0; j < counter->type_count; j++)
             if (counter->types[j].dirty)
-                keep_type(counter, (uint16_t)j, batch, ts);
-        catalog__counters_note(counter->shared, INDEX_STAT_INDEXED, counter->indexed);
-        catalog__counters_note(counter->shared, INDEX_STAT_DELETED, counter->deleted);
+                commit_type(counter, (uint16_t)j, batch, ts);
+        catalog__counters_add(counter->shared, INDEX_STAT_INDEXED, counter->indexed);
+        catalog__counters_add(counter->shared, INDEX_STAT_DELETED, counter->deleted);
         counter->indexed = counter->deleted = 0;
         counter->dirty = false;
-        share(counter);
+        publish(counter);
     }
     counters->dirty_count = 0;
     if (counters->next_index != counters->next_index_before) {
@@ -263,7 +263,7 @@ static int open_next_index(struct counters *counters, struct store *store)
 
 struct opening {
     struct counters *counters;
-    tl_ts last_ts; /* the newest that a record tells of */
+    tl_ts last_ts; /* newest timestamp in a record */
 };
 
 static int open_one(void *context, struct slice key, struct slice value)
@@ -281,7 +281,7 @@ static int open_one(void *context, struct slice key, struct slice value)
         counter->next_seq_no = record.next_seq_no;
     if (record.ts > work->last_ts)
         work->last_ts = record.ts;
-    share(counter);
+    publish(counter);
     return 0;
 }
 

@@ -2,13 +2,14 @@
 /*
  * Counters: live documents by index and type, sequence numbers, index numbers.
  *
- * The core works on them in a unit and either keeps or forgets what the unit did. Kept ones are written with the
- * unit's batch, in SPACE_CATALOG, so that a count is exact at any timestamp. The totals are also in atomics that
- * readers share through the catalog.
+ * A unit changes them in memory; then they are committed or rolled back with it. Committed ones are
+ * written with the unit's batch, in SPACE_CATALOG, so a count is exact at any timestamp. The totals
+ * are also in atomics, which readers share through the catalog.
  *
- * Key: 'n', index (u32be), type (u16be). Value: timestamp (u64be), next sequence number (varint), documents (varint);
- * the next sequence number of an index is the highest of its types'. A transaction records what it adds to a count
- * under the same key in SPACE_SYSTEM of its overlay, as an u64be that wraps around; a commit folds it in.
+ * Key: 'n', index (u32be), type (u16be). Value: timestamp (u64be), next sequence number (varint),
+ * documents (varint). The next sequence number of an index is the highest of its types. A
+ * transaction records its change of a count under the same key in SPACE_SYSTEM of its overlay, as a
+ * u64be that wraps around; its commit adds it.
  */
 #ifndef TL_CORE_COUNTER_H
 #define TL_CORE_COUNTER_H
@@ -28,28 +29,30 @@ struct counter_record {
     uint64_t documents;
 };
 
-/* The key of a counter in `bytes`, which holds COUNTER_KEY_BYTES. */
+/* Returns: the key of a counter, in `bytes`, which holds COUNTER_KEY_BYTES. */
 struct slice counter_key(char *bytes, uint32_t index, uint16_t type);
-/* Returns: false where `key` is none. */
+/* Returns: false if `key` is not the key of a counter. */
 bool counter_key_parse(struct slice key, uint32_t *ret_index, uint16_t *ret_type);
 void counter_encode(struct buf *buf, const struct counter_record *record);
-int counter_decode(struct slice value, struct counter_record *ret_record) TL_MUST_USE; /* 0, TL_ERR_CORRUPT */
+/* 0, TL_ERR_CORRUPT */
+int counter_decode(struct slice value, struct counter_record *ret_record) TL_MUST_USE;
 
-/* Of one type. */
+/* Counter of a type. */
 struct counter_type {
     uint64_t documents;
-    uint64_t documents_before; /* the unit's beginning */
+    uint64_t documents_before; /* when the unit began */
     bool dirty;
 };
 
-/* Of one index. */
+/* Counters of an index. */
 struct counter {
     uint32_t index;
     int64_t next_seq_no;
     int64_t next_seq_no_before;
-    bool dirty;                /* changed in the unit at hand; then in counters->dirty */
-    uint64_t indexed, deleted; /* documents, in the unit at hand */
-    uint64_t posting_list_documents; /* documents written in chunks since the last sweep (sweep.h) or the start, failed ones too */
+    bool dirty;                /* changed in the open unit, and in counters->dirty */
+    uint64_t indexed, deleted; /* documents, in the open unit */
+    /* Documents written to posting lists since the last sweep or start, including failed writes */
+    uint64_t posting_list_documents;
     struct counter_type *types; /* by type number */
     size_t type_count;
     struct catalog_counters *shared;
@@ -66,26 +69,34 @@ struct counters {
     uint32_t next_index_before;
 };
 
-/* Reads them from the store. *ret_last_ts: the newest timestamp among them. */
+/*
+ * Loads the counters from the store. *ret_last_ts: their newest timestamp. Returns: 0; fatal codes.
+ */
 int counters__open(struct counters *counters, struct store *store, tl_ts *ret_last_ts) TL_MUST_USE;
 void counters__deinit(struct counters *counters);
 
-/* Returns: the counter of an index, made when there is none. It stays where it is until counters__drop(). */
+/* Returns: the counter of an index, created if missing; valid until counters__drop(). */
 struct counter *counters__of(struct counters *counters, uint32_t index);
-/* Forgets those of an index that is gone for good. */
+/* Removes the counter of a purged index. */
 void counters__drop(struct counters *counters, uint32_t index);
 
 /* Returns: the live documents of an index. */
 uint64_t counter__documents(const struct counter *counter);
 int64_t counter__take_seq_no(struct counters *counters, struct counter *counter, uint16_t type);
 void counter__add(struct counters *counters, struct counter *counter, uint16_t type, int64_t documents);
-/* Counts a change of the unit, for INDEX_STAT_INDEXED or INDEX_STAT_DELETED. Requires: the unit took a sequence number for it. */
+/*
+ * Counts an operation of the unit as indexed or deleted. Requires: the unit took a sequence number
+ * for it.
+ */
 void counter__record(struct counter *counter, bool deleted);
 uint32_t counters__take_index(struct counters *counters);
 
-/* Writes what the unit changed and lets readers see it. Returns: whether the batch now names the timestamp. */
+/*
+ * Writes the unit's changes at `ts` and publishes them to readers. Returns: whether the batch now
+ * has a record that stores the timestamp.
+ */
 bool counters__commit(struct counters *counters, struct store_batch *batch, tl_ts ts);
-/* Back to the unit's beginning. */
+/* Reverts the unit's changes. */
 void counters__rollback(struct counters *counters);
 
 #endif

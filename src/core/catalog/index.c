@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Indices: how one is made of templates and a request, changed, closed and deleted.
+ * Indices: creating them from templates and a request, changing, closing and deleting them.
  *
- * Deleting takes an index out of the catalog at once. Its documents and entries stay for readers of the past; a
- * mark in SPACE_SYSTEM tells maintain.c to remove them once the history has moved on.
+ * Deleting removes an index from the catalog at once. Its documents and entries stay for readers of
+ * earlier timestamps. A record in the purge queue makes maintain.c remove them once they are below
+ * the history limit.
  */
 #include "core/catalog/index.h"
 
@@ -25,7 +26,10 @@
 
 /* --- Drafts ------------------------------------------------------------------------------------------------------- */
 
-/* Parameters of a mapping's root; what has none of them names types. */
+/*
+ * Returns: whether a key is a parameter of a mapping's root. A mapping without such keys is keyed
+ *   by type.
+ */
 static bool is_root_parameter(struct slice key)
 {
     static const char *const names[] = {"properties",
@@ -62,7 +66,9 @@ static bool names_types(yyjson_val *mappings)
     return yyjson_obj_size(mappings) > 0;
 }
 
-/* The only type that mappings name, or the draft's document's; `_doc` where neither says. */
+/*
+ * Returns: the only type in the mappings, or else the type of the draft's document, or else `_doc`.
+ */
 static struct slice type_for(const struct index_draft *draft)
 {
     if (draft->document_type.len > 0)
@@ -72,7 +78,7 @@ static struct slice type_for(const struct index_draft *draft)
     return SLICE_LIT("_doc");
 }
 
-/* Appends a template's mappings in the form of the draft. */
+/* Appends a template's mappings, converted to the draft's form. */
 static void write_in_form(struct buf *buf, const struct index_draft *draft, yyjson_val *mappings)
 {
     bool typed = names_types(mappings);
@@ -106,7 +112,7 @@ static int parse_again(struct index_draft *draft, struct buf *json, struct arena
     return r == 0 ? 0 : INDEX_REFUSED;
 }
 
-/* How mappings are laid over each other where a template is composed: level by level. */
+/* Levels at which mappings of composable templates are merged. */
 enum { MERGE_TYPES, MERGE_DEFINITION, MERGE_FIELDS, MERGE_ALL };
 
 static bool is_object_field(yyjson_val *field)
@@ -116,7 +122,7 @@ static bool is_object_field(yyjson_val *field)
     return yyjson_is_obj(field) && (type == NULL || slice_is(json_slice(type), "object"));
 }
 
-/* *context: an object, where a field of that name is to be laid over one that is none, or the other way round. */
+/* Refuses a field that is an object in only one of both mappings; *context: its name. */
 static int merge_composed(void *context, int how, struct slice key, yyjson_val *base, yyjson_val *patch)
 {
     struct slice *clash = context;
@@ -164,7 +170,7 @@ static int add_mappings(struct index_draft *draft, yyjson_val *mappings, bool fr
     return r;
 }
 
-/* The settings of an index that somebody asks for, whatever they lie in. Returns: 0; INDEX_REFUSED. */
+/* Flattens and checks the settings of a request. Returns: 0; INDEX_REFUSED. */
 static int parse_settings(yyjson_val *json, struct arena *arena, struct settings *ret_settings,
                           struct problem *ret_problem)
 {
@@ -196,7 +202,7 @@ static int refuse_existing(const struct catalog_index *index, enum dialect diale
     struct buf quoted = BUF_INIT(BUF_UNLIMITED), reason = BUF_INIT(BUF_UNLIMITED);
 
     problem_set(ret_problem, arena, PROBLEM_RESOURCE_ALREADY_EXISTS, "%s", "");
-    buf_lit(&reason, "index ["); /* piece by piece, since a name may hold NUL */
+    buf_lit(&reason, "index ["); /* in parts, since a name may contain NUL */
     buf_slice(&reason, index->name);
     buf_printf(&reason, "/%.*s] already exists", SLICE_ARG(index->uuid));
     ret_problem->reason = arena_copy(arena, buf_as_slice(&reason));
@@ -232,7 +238,7 @@ static int check_free(struct core *core, const struct index_draft *draft, struct
     return 0;
 }
 
-/* 22 characters that no other index has: made of the timestamp and the index's number. */
+/* Returns: a unique uuid of 22 characters, derived from timestamp and index number. */
 static struct slice make_uuid(tl_ts ts, uint32_t number, struct arena *arena)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -266,7 +272,7 @@ static void complete_settings(struct index_draft *draft, uint64_t created_ms, st
     settings_set(settings, arena, SLICE_LIT("index.provided_name"), draft->name);
 }
 
-/* The settings as the mapping layer reads them. */
+/* Returns: settings as JSON, for the mapping layer. */
 static yyjson_val *settings_json(const struct settings *settings, struct arena *arena)
 {
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
@@ -302,8 +308,8 @@ int index__draft_check(const struct index_draft *draft, struct arena *arena, str
 }
 
 /*
- * Makes an index in the open unit.
- * Returns: 0; INDEX_REFUSED, nothing made.
+ * Creates an index in the open unit.
+ * Returns: 0; INDEX_REFUSED, nothing was created.
  */
 static int create_index(struct core *core, struct index_draft *draft, struct arena *arena, struct problem *ret_problem)
 {
@@ -378,14 +384,19 @@ static int parse_body(struct slice body, enum dialect dialect, struct arena *are
     return INDEX_REFUSED;
 }
 
-/* Whether the body of a create has any of the three members that make it more than settings (5.x). */
+/*
+ * Returns: whether the body of a create has any of its three sections; in 5.x one without them is
+ *   all settings.
+ */
 static bool has_sections(yyjson_val *body)
 {
     return json_get_lit(body, "settings") != NULL || json_get_lit(body, "mappings") != NULL ||
            json_get_lit(body, "aliases") != NULL;
 }
 
-/* What is no object where one must be: 7.10 has words for settings, everywhere else Java finds out. */
+/*
+ * Refuses a section that is not an object. 7.10 has its own text for settings; for others Java's.
+ */
 static int refuse_section(struct slice name, enum dialect dialect, struct arena *arena, struct problem *ret_problem)
 {
     if (slice_is(name, "settings") && dialect != DIALECT_5) {
@@ -397,7 +408,7 @@ static int refuse_section(struct slice name, enum dialect dialect, struct arena 
     return INDEX_REFUSED;
 }
 
-/* Whether something in it is no object: {"name": 5}. */
+/* Returns: whether a member of the section is not an object: {"name": 5}. */
 static bool holds_no_objects(yyjson_val *section)
 {
     size_t i, max;
@@ -441,7 +452,7 @@ static int check_sections(const struct index_command *index, enum dialect dialec
     return 0;
 }
 
-/* A body of 5.x with none of the three sections is all settings. */
+/* Adds a body of 5.x without sections as settings. */
 static int add_bare_settings(struct index_draft *draft, yyjson_val *body, struct arena *arena,
                              struct problem *ret_problem)
 {
@@ -453,17 +464,17 @@ static int add_bare_settings(struct index_draft *draft, yyjson_val *body, struct
     return 0;
 }
 
-/* 7.10 looks at the settings before it asks whether the name can be had. */
+/* Checks the settings before the name, as 7.10 does. */
 static int check_settings(yyjson_val *body, struct arena *arena, bool *ret_hidden, struct problem *ret_problem)
 {
-    struct settings asked;
-    int r = parse_settings(json_get_lit(body, "settings"), arena, &asked, ret_problem);
+    struct settings requested;
+    int r = parse_settings(json_get_lit(body, "settings"), arena, &requested, ret_problem);
 
-    *ret_hidden = r == 0 && slice_is(settings_get(&asked, SLICE_LIT("index.hidden")), "true");
+    *ret_hidden = r == 0 && slice_is(settings_get(&requested, SLICE_LIT("index.hidden")), "true");
     return r;
 }
 
-/* What the command asks for, over the templates that there are. */
+/* Builds the draft of an INDEX_CREATE: the matching templates, then the request. */
 static int draft_command(struct core *core, const struct command *command, struct arena *arena,
                          struct index_draft *draft, struct problem *problem)
 {
@@ -544,17 +555,17 @@ int core__do_index_create(struct core *core, struct command *command)
 
 void index__delete(struct core *core, const struct catalog_index *index)
 {
-    tl_cleanup(buf_deinit) struct buf mark = BUF_INIT(BUF_UNLIMITED);
+    tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
     tl_cleanup(buf_deinit) struct buf bytes = BUF_INIT(BUF_UNLIMITED);
     uint32_t number = index->number;
 
     buf_u32be(&bytes, number);
-    store_batch_put(core->batch, SPACE_SYSTEM, purge_key(&mark, PURGE_INDEX, core->ts, buf_as_slice(&bytes)), SLICE_LIT(""));
+    store_batch_put(core->batch, SPACE_SYSTEM, purge_key(&key, PURGE_INDEX, core->ts, buf_as_slice(&bytes)), SLICE_LIT(""));
     core__drop_index(core, number);
     owners__drop_index(core, number);
 }
 
-/* Returns: the index that a command names, or NULL with the problem set. */
+/* Returns: the index that the command names; NULL: the problem is set. */
 static const struct catalog_index *named_index(struct core *core, struct command *command)
 {
     const struct catalog_index *index = catalog_index(core->catalog, command->index.name);
@@ -584,7 +595,10 @@ int core__do_index_delete(struct core *core, struct command *command)
     return 0;
 }
 
-/* The settings of an index that is closed, or opened again: 7.10 shows that of a closed one nothing was left to be written. */
+/*
+ * Returns: the settings after closing or opening an index. 7.10 adds index.verified_before_close to
+ *   those of a closed one.
+ */
 static struct settings settings_with_close(const struct settings *before, struct command *command)
 {
     static const struct slice key = {"index.verified_before_close", sizeof("index.verified_before_close") - 1};
@@ -613,7 +627,7 @@ int core__do_index_state(struct core *core, struct command *command)
     return 0;
 }
 
-/* Of which time a mapping's sender is: a type's name in the path alone is 5.x's. */
+/* Returns: the dialect of the sender of a mapping: a type given only in the path is 5.x. */
 static enum dialect client_of(const struct index_command *put)
 {
     return put->include_type_name || put->type.len == 0 || slice_is(put->type, "_doc") ? DIALECT_7 : DIALECT_5;
@@ -678,7 +692,7 @@ static bool static_change(const struct catalog_index *index, const struct settin
     return true;
 }
 
-/* Flattens the settings of a SETTINGS_PUT. Returns: 0; else *ret_problem. */
+/* Flattens the settings of a SETTINGS_PUT. Returns: 0; else *ret_problem has the reason. */
 static int parse_changes(const struct command *command, struct arena *arena, struct settings *ret_changes,
                          struct problem *ret_problem)
 {
@@ -700,7 +714,10 @@ bool index__blocks_writes(struct core *core, const struct command *command)
            catalog_block_of(&changes, false) != NULL;
 }
 
-/* What guards an index can be taken away, with all else that the same change says. */
+/*
+ * Returns: whether the settings include a block, which a blocked index accepts so that the block
+ *   can be removed.
+ */
 static bool changes_the_block(const struct settings *changes)
 {
     return settings_find(changes, SLICE_LIT("index.blocks.read_only")) != NULL ||

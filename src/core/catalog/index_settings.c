@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Settings of an index: which there are, and what they may say. */
+/* Settings of an index: the known ones and their validation. */
 #include "core/catalog/index_settings.h"
 
 #include <strings.h>
@@ -10,9 +10,9 @@ struct known {
     const char *key;
     enum setting_kind kind;
     bool dynamic;
-    int64_t least, most; /* of a number */
+    int64_t least, most; /* bounds of a number */
     enum setting_effect effect;
-    const char *only; /* of one that is FIXED; empty: it cannot be set */
+    const char *only; /* if FIXED: the accepted value; empty: none */
     const char *what;
 };
 
@@ -33,7 +33,9 @@ static const struct known *find(struct slice key)
     return NULL;
 }
 
-/* A problem that has another as its cause, in the same words if it has none of its own. */
+/*
+ * Sets a problem with `cause` as its cause, and with the text of the cause unless it has its own.
+ */
 static int refuse_because(struct problem *cause, struct arena *arena, struct problem *ret_problem)
 {
     if (ret_problem->reason.data == NULL)
@@ -42,7 +44,7 @@ static int refuse_because(struct problem *cause, struct arena *arena, struct pro
     return INDEX_SETTINGS_REFUSED;
 }
 
-/* The problem was that a text is no number. */
+/* Sets the problem that a text is not a number. */
 static int refuse_no_number(struct slice text, struct arena *arena, struct problem *ret_problem)
 {
     struct problem *cause = arena_zalloc(arena, sizeof *cause);
@@ -69,7 +71,7 @@ static int refuse_time(const struct setting *setting, const char *why, struct ar
 static int refuse_short_time(const struct setting *setting, int64_t least, struct arena *arena,
                              struct problem *ret_problem)
 {
-    /* In the unit in which Elasticsearch has written that bound down. */
+    /* Elasticsearch prints the bound in the unit of its source code. */
     bool minutes = slice_is(setting->key, "index.search.idle.after");
     problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
                 "failed to parse value [%.*s] for setting [%.*s], must be >= [%lld%s]", SLICE_ARG(setting->values[0]),
@@ -80,7 +82,7 @@ static int refuse_short_time(const struct setting *setting, int64_t least, struc
     return INDEX_SETTINGS_REFUSED;
 }
 
-/* Of a text that is no "12s". */
+/* Refuses a text that is not of the form "12s". */
 static int refuse_odd_time(const struct setting *setting, struct slice unit, struct arena *arena,
                            struct problem *ret_problem)
 {
@@ -90,7 +92,8 @@ static int refuse_odd_time(const struct setting *setting, struct slice unit, str
         return refuse_no_number(SLICE_NONE, arena, ret_problem);
     }
     if (text.data[0] == '-' && count_digits(slice_from_offset(text, 1)) + 1 + unit.len == text.len)
-        return slice_is(setting->key, "index.refresh_interval") /* the only one that is checked later */
+        /* Elasticsearch checks only this one later */
+        return slice_is(setting->key, "index.refresh_interval")
                    ? refuse_short_time(setting, -1, arena, ret_problem)
                    : refuse_time(setting, "negative durations are not supported", arena, ret_problem);
     problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
@@ -141,7 +144,7 @@ static int refuse_bytes(const struct setting *setting, const char *why, struct a
     return refuse_because(cause, arena, ret_problem);
 }
 
-/* Nor a number at all: which of the two is told in words of their Java alone. */
+/* Refuses a negative or malformed size; Java's messages distinguish the two. */
 static int refuse_negative_bytes(const struct setting *setting, struct arena *arena, struct problem *ret_problem)
 {
     (void)refuse_bytes(setting, "", arena, ret_problem);
@@ -169,7 +172,7 @@ static int refuse_few_bytes(const struct setting *setting, int64_t least, struct
     return INDEX_SETTINGS_REFUSED;
 }
 
-/* "512mb", "1.5g". */
+/* Checks "512mb" or "1.5g". */
 static int check_bytes(const struct setting *setting, int64_t least, struct arena *arena, struct problem *ret_problem)
 {
     static const struct {
@@ -225,7 +228,7 @@ static bool is_whole_number(struct slice text)
     return slice_to_i64(text, &value) && value >= 0;
 }
 
-/* "0-1", "2-all", "false". */
+/* Checks "0-1", "2-all" or "false". */
 static int check_expand(const struct setting *setting, struct arena *arena, struct problem *ret_problem)
 {
     struct slice text = setting->values[0];
@@ -241,7 +244,7 @@ static int check_expand(const struct setting *setting, struct arena *arena, stru
     return INDEX_SETTINGS_REFUSED;
 }
 
-/* No pipeline is kept here that a document could go through. */
+/* Refuses all pipelines but "_none", since there are no ingest pipelines. */
 static int check_pipeline(const struct setting *setting, struct arena *arena, struct problem *ret_problem)
 {
     if (slice_is(setting->values[0], "_none") || setting->values[0].len == 0)
@@ -254,12 +257,15 @@ static int check_pipeline(const struct setting *setting, struct arena *arena, st
 
 enum { CHOICES_MOST = 5 };
 
-/* Texts that must be one of a few. What is refused is told in capitals where case does not matter. */
+/*
+ * Texts with a fixed set of values. Where case does not matter, the message has the refused text in
+ * capitals.
+ */
 static const struct choice {
     const char *key;
     bool any_case;
     const char *of[CHOICES_MOST];
-    const char *before, *behind; /* the refused text */
+    const char *before, *after; /* parts of the message around the refused text */
 } choices[] = {
     {"index.codec",
      false,
@@ -325,7 +331,7 @@ static int check_choice(const struct choice *choice, struct slice text, struct a
             return 0;
     }
     problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "%s%.*s%s", choice->before, SLICE_ARG(shown),
-                choice->behind);
+                choice->after);
     return INDEX_SETTINGS_REFUSED;
 }
 
@@ -334,7 +340,7 @@ static bool is_boolean(struct slice text)
     return slice_is(text, "true") || slice_is(text, "false");
 }
 
-/* A boolean, or how large a part of an index may be. */
+/* Checks a boolean or a share of an index. */
 static int check_compound(struct slice text, struct arena *arena, struct problem *ret_problem)
 {
     double part;
@@ -345,7 +351,7 @@ static int check_compound(struct slice text, struct arena *arena, struct problem
     return slice_to_double(text, &part) ? INDEX_SETTINGS_REFUSED : refuse_no_number(text, arena, ret_problem);
 }
 
-static int check_copies(struct slice text, struct arena *arena, struct problem *ret_problem)
+static int check_replicas(struct slice text, struct arena *arena, struct problem *ret_problem)
 {
     if (slice_is(text, "all") || is_whole_number(text))
         return 0;
@@ -353,7 +359,7 @@ static int check_copies(struct slice text, struct arena *arena, struct problem *
     return refuse_no_number(text, arena, ret_problem);
 }
 
-/* How many characters of a document a slow log shows, or whether all. */
+/* Checks the number of characters that a slow log has of a document, or a boolean. */
 static int check_slow_source(const struct setting *setting, struct arena *arena, struct problem *ret_problem)
 {
     int64_t characters;
@@ -362,7 +368,7 @@ static int check_slow_source(const struct setting *setting, struct arena *arena,
     return setting__check_boolean(setting, arena, ret_problem) == 0 ? 0 : INDEX_SETTINGS_REFUSED;
 }
 
-/* Of the texts, those that may not say everything. */
+/* Checks the texts that have restricted values. */
 static int check_text(const struct setting *setting, struct arena *arena, struct problem *ret_problem)
 {
     struct slice text = setting->values[0];
@@ -373,7 +379,7 @@ static int check_text(const struct setting *setting, struct arena *arena, struct
     if (slice_is(setting->key, "index.compound_format"))
         return check_compound(text, arena, ret_problem);
     if (slice_is(setting->key, "index.write.wait_for_active_shards"))
-        return check_copies(text, arena, ret_problem);
+        return check_replicas(text, arena, ret_problem);
     if (slice_is(setting->key, "index.indexing.slowlog.source"))
         return check_slow_source(setting, arena, ret_problem);
     for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++)
@@ -382,7 +388,10 @@ static int check_text(const struct setting *setting, struct arena *arena, struct
     return 0;
 }
 
-/* What would change replies and does not here is taken only as what it is by default. An empty text sets nothing. */
+/*
+ * Checks a setting that would change replies in Elasticsearch: only its default is accepted. An
+ * empty text sets nothing.
+ */
 static int check_fixed(const struct known *known, const struct setting *setting, struct arena *arena,
                        struct problem *ret_problem)
 {

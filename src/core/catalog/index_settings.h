@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which settings an index may have. */
+/* The settings that an index may have. */
 #ifndef TL_CORE_INDEX_SETTINGS_H
 #define TL_CORE_INDEX_SETTINGS_H
 
@@ -8,13 +8,14 @@
 enum { INDEX_SETTINGS_REFUSED = 1 };
 
 /*
- * Checks settings from outside against index_settings.def.
- * Returns: 0; INDEX_SETTINGS_REFUSED: *ret_problem is an illegal_argument_exception in Elasticsearch's words.
+ * Checks settings of a client against index_settings.def.
+ * Returns: 0; INDEX_SETTINGS_REFUSED: *ret_problem is an illegal_argument_exception in
+ *   Elasticsearch's words.
  */
 int index_settings__check(const struct settings *settings, struct arena *arena,
                           struct problem *ret_problem) TL_MUST_USE;
 
-/* Returns: the first setting that must not change while an index is open, data NULL: none. */
+/* Returns: the first setting that cannot change while an index is open; data NULL: none. */
 struct slice index_settings__static(const struct settings *settings);
 
 #endif

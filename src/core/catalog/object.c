@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stored scripts, the scripts of DATA/scripts, the cluster's uuid and its settings, time zones. */
+/*
+ * Commands for stored scripts, scripts of DATA/scripts, the cluster's uuid and settings, and time
+ * zones.
+ */
 #include "base/zone.h"
 #include "core/catalog/catalog.h"
 #include "core/catalog/cluster_settings.h"
@@ -31,7 +34,7 @@ static struct slice first_text(yyjson_val *object, const char *const *keys, size
     return SLICE_NONE;
 }
 
-/* The source of a script may be a JSON object, of a search template: kept as text. */
+/* Returns: the source of a script as text; that of a search template may be a JSON object. */
 static struct slice source_text(yyjson_val *object, struct arena *arena)
 {
     static const char *const keys[] = {"source", "code", "inline"};
@@ -58,7 +61,7 @@ static int read_script(struct core *core, struct command *command, yyjson_val *b
         lang = SLICE_LIT("mustache");
     }
     if (inner == NULL && yyjson_obj_size(body) == 0 && command->dialect != DIALECT_5) {
-        script->lang = SLICE_LIT("mustache"); /* what 7.10 makes of {} */
+        script->lang = SLICE_LIT("mustache"); /* as 7.10 does for {} */
         script->body = SLICE_LIT("");
         return 0;
     }
@@ -79,7 +82,10 @@ static int read_script(struct core *core, struct command *command, yyjson_val *b
     return 0;
 }
 
-/* 5.x compiles a script when it is stored; 7.10 only where it is told what for, and else finds out when it is used. */
+/*
+ * Compiles a script if its client requires that. 5.x does when it is stored; 7.10 only with a
+ * context, else at first use.
+ */
 static int compile(struct core *core, struct command *command, const struct catalog_object *script,
                    enum script_lang lang)
 {
@@ -156,9 +162,9 @@ int core__do_script_delete(struct core *core, struct command *command)
     return 0;
 }
 
-/* --- Copies ------------------------------------------------------------------------------------------------------- */
+/* --- Feed consumers ----------------------------------------------------------------------------------------------- */
 
-struct slice object__merge(struct core *core, yyjson_val *before, yyjson_val *now, const char *kept)
+struct slice object__merge(struct core *core, yyjson_val *before, yyjson_val *now, const char *stored)
 {
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     struct json_writer writer;
@@ -168,7 +174,7 @@ struct slice object__merge(struct core *core, yyjson_val *before, yyjson_val *no
     json_writer_init(&writer, &text);
     json_begin(&writer, '{');
     json_obj_foreach (before, i, count, key, value) {
-        if (json_get(now, json_slice(key)) == NULL && (kept == NULL || slice_is(json_slice(key), kept))) {
+        if (json_get(now, json_slice(key)) == NULL && (stored == NULL || slice_is(json_slice(key), stored))) {
             json_key_slice(&writer, json_slice(key));
             json_value(&writer, value, DIALECT_7);
         }
@@ -183,12 +189,12 @@ struct slice object__merge(struct core *core, yyjson_val *before, yyjson_val *no
     return merged;
 }
 
-static int check_copy(struct core *core, struct command *command, bool exists)
+static int check_consumer(struct core *core, struct command *command, bool exists)
 {
-    const struct object_command *told = &command->object;
+    const struct object_command *report = &command->object;
 
-    if (told->name.len == 0 || told->name.len > CATALOG_NAME_BYTES_MAX)
-        return refuse(command, PROBLEM_ILLEGAL_ARGUMENT, "the name of a copy is empty or too long", told->name);
+    if (report->name.len == 0 || report->name.len > CATALOG_NAME_BYTES_MAX)
+        return refuse(command, PROBLEM_ILLEGAL_ARGUMENT, "the name of a copy is empty or too long", report->name);
     if (!exists && catalog_object_count(core->catalog, CATALOG_COPIES) >= CATALOG_COPIES_MAX) {
         problem_set(&command->problem, &command->arena, PROBLEM_LIMIT_EXCEEDED,
                     "there are %d copies, the most there may be: DELETE /_changes/_consumers/NAME forgets one",
@@ -200,12 +206,12 @@ static int check_copy(struct core *core, struct command *command, bool exists)
 
 int core__do_copy_told(struct core *core, struct command *command)
 {
-    const struct object_command *told = &command->object;
-    const struct catalog_object *before = catalog_object(core->catalog, CATALOG_COPIES, told->name);
+    const struct object_command *report = &command->object;
+    const struct catalog_object *before = catalog_object(core->catalog, CATALOG_COPIES, report->name);
     struct json_doc body, was = {0};
 
-    if (check_copy(core, command, before != NULL) != 0 ||
-        json_parse(&core->arena, told->body, DIALECT_7, JSON_DUPLICATES, &body, &command->problem) != 0)
+    if (check_consumer(core, command, before != NULL) != 0 ||
+        json_parse(&core->arena, report->body, DIALECT_7, JSON_DUPLICATES, &body, &command->problem) != 0)
         return 0;
     if (before != NULL && json_parse_stored(&core->arena, before->body, &was) != 0)
         return tl_trace(TL_ERR_CORRUPT);
@@ -214,7 +220,7 @@ int core__do_copy_told(struct core *core, struct command *command)
         problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
                     "what a copy says of itself has at most [%d] bytes", CATALOG_COPY_BYTES_MAX);
     else
-        core__put_object(core, CATALOG_COPIES, &(struct catalog_object){.name = told->name, .body = merged});
+        core__put_object(core, CATALOG_COPIES, &(struct catalog_object){.name = report->name, .body = merged});
     return 0;
 }
 
@@ -245,7 +251,7 @@ static bool named(const struct file_scripts_command *files, struct slice key, st
     return false;
 }
 
-/* Drops those that are no longer there. */
+/* Removes file scripts that do not exist any more. */
 static void drop_others(struct core *core, const struct file_scripts_command *files)
 {
     for (size_t i = catalog_object_count(core->catalog, CATALOG_FILE_SCRIPTS); i-- > 0;) {
@@ -277,16 +283,16 @@ int core__do_file_scripts(struct core *core, struct command *command)
 
 /* --- Cluster settings --------------------------------------------------------------------------------------------- */
 
-/* Lays a section of the request over the same of what is kept, and appends it. */
-static int merge_section(struct core *core, struct command *command, yyjson_val *kept, yyjson_val *asked,
+/* Merges a section of the request into the stored one, and appends the result. */
+static int merge_section(struct core *core, struct command *command, yyjson_val *stored, yyjson_val *requested,
                          const char *name, struct json_writer *writer)
 {
     struct settings before, changes, after;
     struct buf piece = BUF_INIT(BUF_UNLIMITED);
 
-    if (settings_parse(json_get(kept, slice_from(name)), SLICE_LIT(""), &core->arena, &before, &command->problem) !=
+    if (settings_parse(json_get(stored, slice_from(name)), SLICE_LIT(""), &core->arena, &before, &command->problem) !=
             0 ||
-        settings_parse(json_get(asked, slice_from(name)), SLICE_LIT(""), &core->arena, &changes, &command->problem) !=
+        settings_parse(json_get(requested, slice_from(name)), SLICE_LIT(""), &core->arena, &changes, &command->problem) !=
             0 ||
         cluster_settings__check(name, &changes, &before, command->dialect, &command->arena, &command->problem) != 0)
         return REFUSED;
@@ -300,21 +306,21 @@ static int merge_section(struct core *core, struct command *command, yyjson_val 
 
 int core__do_cluster_settings_put(struct core *core, struct command *command)
 {
-    const struct catalog_object *kept = catalog_object(core->catalog, CATALOG_CLUSTER, SLICE_LIT("settings"));
+    const struct catalog_object *stored = catalog_object(core->catalog, CATALOG_CLUSTER, SLICE_LIT("settings"));
     struct catalog_object object = {.name = SLICE_LIT("settings")};
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
-    struct json_doc asked, before = {0};
+    struct json_doc requested, before = {0};
     struct json_writer writer;
 
-    if (json_parse(&core->arena, command->object.body, command->dialect, JSON_DUPLICATES, &asked, &command->problem) !=
+    if (json_parse(&core->arena, command->object.body, command->dialect, JSON_DUPLICATES, &requested, &command->problem) !=
         0)
         return 0;
-    if (kept != NULL && json_parse_stored(&core->arena, kept->body, &before) < 0)
+    if (stored != NULL && json_parse_stored(&core->arena, stored->body, &before) < 0)
         return tl_trace(TL_ERR_CORRUPT);
     json_writer_init(&writer, &buf);
     json_begin(&writer, '{');
-    if (merge_section(core, command, before.root, asked.root, "persistent", &writer) == 0 &&
-        merge_section(core, command, before.root, asked.root, "transient", &writer) == 0) {
+    if (merge_section(core, command, before.root, requested.root, "persistent", &writer) == 0 &&
+        merge_section(core, command, before.root, requested.root, "transient", &writer) == 0) {
         json_end(&writer, '}');
         object.body = buf_as_slice(&buf);
         core__put_object(core, CATALOG_CLUSTER, &object);
@@ -323,7 +329,7 @@ int core__do_cluster_settings_put(struct core *core, struct command *command)
     return 0;
 }
 
-/* --- The cluster's uuid ------------------------------------------------------------------------------------------- */
+/* --- Cluster uuid ------------------------------------------------------------------------------------------------- */
 
 int core__do_cluster_uuid(struct core *core, struct command *command)
 {
@@ -336,23 +342,26 @@ int core__do_cluster_uuid(struct core *core, struct command *command)
 
 /* --- Time zones --------------------------------------------------------------------------------------------------- */
 
-/* Of two releases the newer; of the same the one that has more names, as hosts may not all have those of old. */
-static bool is_newer(struct slice zones, struct slice kept)
+/*
+ * Returns: whether `zones` is a newer release than `stored`, or of the same release with more names:
+ *   hosts may lack old ones.
+ */
+static bool is_newer(struct slice zones, struct slice stored)
 {
-    int order = slice_compare(zones_version(zones), zones_version(kept));
-    return order > 0 || (order == 0 && zones_count(zones) > zones_count(kept));
+    int order = slice_compare(zones_version(zones), zones_version(stored));
+    return order > 0 || (order == 0 && zones_count(zones) > zones_count(stored));
 }
 
 int core__do_zones(struct core *core, struct command *command)
 {
     struct catalog_object object = {.name = SLICE_LIT("zones"), .body = command->object.body};
-    struct slice kept = catalog_zones(core->catalog);
+    struct slice stored = catalog_zones(core->catalog);
 
     if (object.body.len > ZONES_BYTES_MAX || !zones_check(object.body)) {
         problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT, "these are no time zones");
         return 0;
     }
-    if (kept.len == 0 || is_newer(object.body, kept))
+    if (stored.len == 0 || is_newer(object.body, stored))
         core__put_object(core, CATALOG_CLUSTER, &object);
     return 0;
 }

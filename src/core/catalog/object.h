@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Objects of the catalog that are JSON, and are changed member by member. */
+/* JSON objects of the catalog that can be changed by members. */
 #ifndef TL_CORE_CATALOG_OBJECT_H
 #define TL_CORE_CATALOG_OBJECT_H
 
@@ -10,8 +10,8 @@
 struct core;
 
 /*
- * What `now` says, and of what it does not name what `before` said: all of it (`kept` NULL), or the one member `kept`.
- * Returns: JSON; it lives until the step ends.
+ * Merges two objects: members of `now` replace those of `before`. With `kept` not NULL, only the
+ * member `kept` is taken from `before`. Returns: JSON, valid until the step ends.
  */
 struct slice object__merge(struct core *core, yyjson_val *before, yyjson_val *now, const char *kept);
 

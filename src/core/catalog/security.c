@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Users, roles and API keys, as JSON objects of the catalog. What their members mean is for whoever checks rights (README-rights.md); here it is only
- * seen to that a name is one, that a user has a password, and that there are not too many.
+ * Users, roles and API keys, as JSON objects of the catalog. Their members are interpreted where
+ * rights are checked (README-rights.md). Here only names, the presence of a user's password, and
+ * limits are checked.
  *
- * No secret comes here: what a command brings of a password or a key is a hash of it.
+ * Commands never have a secret: they have the hash of a password or key.
  */
 #include "core/catalog/catalog.h"
 #include "core/catalog/object.h"
@@ -25,7 +26,7 @@ static const struct security_kind {
     {"api_key", CATALOG_API_KEYS, CATALOG_API_KEYS_MAX},
 };
 
-/* Returns: NULL where the command names none, and its problem. */
+/* Returns: the kind that the command gives; NULL: none, and its problem is set. */
 static const struct security_kind *kind_of(struct command *command)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
@@ -62,22 +63,25 @@ static int refuse_missing(struct command *command)
     return 0;
 }
 
-/* `change`: what the body does not name stays, and it must be there; else only a user's password stays. */
+/*
+ * Puts an object. `change`: it must exist and keeps the members that the body lacks; else only a
+ * user keeps its password.
+ */
 static int put(struct core *core, struct command *command, bool change)
 {
-    const struct object_command *asked = &command->object;
+    const struct object_command *request = &command->object;
     const struct security_kind *kind = kind_of(command);
-    const struct catalog_object *before = kind == NULL ? NULL : catalog_object(core->catalog, kind->kind, asked->name);
+    const struct catalog_object *before = kind == NULL ? NULL : catalog_object(core->catalog, kind->kind, request->name);
     struct json_doc body, was = {0};
 
     if (kind == NULL || check(core, command, kind, before != NULL) != 0 ||
-        json_parse(&core->arena, asked->body, DIALECT_7, JSON_DUPLICATES, &body, &command->problem) != 0)
+        json_parse(&core->arena, request->body, DIALECT_7, JSON_DUPLICATES, &body, &command->problem) != 0)
         return 0;
     if (change && before == NULL)
         return refuse_missing(command);
-    if (before != NULL && asked->create) {
+    if (before != NULL && request->create) {
         problem_set(&command->problem, &command->arena, PROBLEM_RESOURCE_ALREADY_EXISTS, "%s [%.*s] already exists",
-                    kind->lang, SLICE_ARG(asked->name));
+                    kind->lang, SLICE_ARG(request->name));
         return 0;
     }
     if (before != NULL && json_parse_stored(&core->arena, before->body, &was) != 0)
@@ -90,7 +94,7 @@ static int put(struct core *core, struct command *command, bool change)
     }
     command->object.existed = before != NULL;
     core__put_object(core, kind->kind,
-                     &(struct catalog_object){.name = asked->name,
+                     &(struct catalog_object){.name = request->name,
                                               .body = object__merge(core, was.root, body.root, change ? NULL : "hash")});
     return 0;
 }

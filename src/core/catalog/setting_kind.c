@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a setting's text may be. */
+/* Validation of the text of a setting. */
 #include "core/catalog/setting_kind.h"
 
 bool setting__matches(const char *pattern, struct slice key)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Settings: flattening JSON, laying one set over another, printing. */
+/* Settings: flattening JSON, merging, rendering. */
 #include "core/catalog/settings.h"
 
 #include <stdlib.h>
 
 #include "json/write.h"
 
-/* What a walk over nested JSON carries along. */
-struct flattening {
+/* State of the walk over nested JSON. */
+struct flattener {
     struct arena *arena;
     struct slice prefix;
     struct settings out;
@@ -28,12 +28,12 @@ static struct setting *append(struct settings *settings, struct arena *arena, si
     return added;
 }
 
-/* Sorts by key; of equal keys the last one given stays. */
-static void put_in_order(struct settings *settings)
+/* Sorts by key; of equal keys the last one given remains. */
+static void sort_by_key(struct settings *settings)
 {
-    size_t kept = 0;
+    size_t count = 0;
 
-    /* Insertion keeps equal keys in the order they came in, which qsort need not; there are few settings. */
+    /* A stable sort, unlike qsort; there are few settings. */
     for (size_t i = 1; i < settings->count; i++) {
         struct setting moved = settings->items[i];
         size_t at = i;
@@ -44,9 +44,9 @@ static void put_in_order(struct settings *settings)
     for (size_t i = 0; i < settings->count; i++) {
         if (i + 1 < settings->count && slice_equal(settings->items[i].key, settings->items[i + 1].key))
             continue;
-        settings->items[kept++] = settings->items[i];
+        settings->items[count++] = settings->items[i];
     }
-    settings->count = kept;
+    settings->count = count;
 }
 
 static struct slice scalar_text(yyjson_val *value, struct arena *arena)
@@ -63,20 +63,20 @@ static struct slice scalar_text(yyjson_val *value, struct arena *arena)
     return text;
 }
 
-static struct slice full_key(const struct flattening *walk, struct slice path)
+static struct slice full_key(const struct flattener *walk, struct slice path)
 {
     if (slice_starts_with(path, walk->prefix))
         return path;
     return arena_printf(walk->arena, "%.*s%.*s", SLICE_ARG(walk->prefix), SLICE_ARG(path));
 }
 
-static int refuse(struct flattening *walk, const char *reason, struct slice path)
+static int refuse(struct flattener *walk, const char *reason, struct slice path)
 {
     problem_set(walk->problem, walk->arena, PROBLEM_SETTINGS, "%s [%.*s]", reason, SLICE_ARG(path));
     return SETTINGS_REFUSED;
 }
 
-static int flatten_list(struct flattening *walk, struct slice path, yyjson_val *list)
+static int flatten_list(struct flattener *walk, struct slice path, yyjson_val *list)
 {
     size_t i, max;
     yyjson_val *element;
@@ -93,7 +93,7 @@ static int flatten_list(struct flattening *walk, struct slice path, yyjson_val *
     return 0;
 }
 
-static void flatten_scalar(struct flattening *walk, struct slice path, yyjson_val *value)
+static void flatten_scalar(struct flattener *walk, struct slice path, yyjson_val *value)
 {
     struct setting *setting = append(&walk->out, walk->arena, &walk->capacity);
 
@@ -105,7 +105,7 @@ static void flatten_scalar(struct flattening *walk, struct slice path, yyjson_va
     setting->value_count = 1;
 }
 
-static int flatten(struct flattening *walk, struct slice path, yyjson_val *object)
+static int flatten(struct flattener *walk, struct slice path, yyjson_val *object)
 {
     size_t i, max;
     yyjson_val *key, *value;
@@ -133,18 +133,18 @@ static int flatten(struct flattening *walk, struct slice path, yyjson_val *objec
 int settings_parse(yyjson_val *json, struct slice prefix, struct arena *arena, struct settings *ret_settings,
                    struct problem *ret_problem)
 {
-    struct flattening walk = {.arena = arena, .prefix = prefix, .problem = ret_problem};
+    struct flattener walk = {.arena = arena, .prefix = prefix, .problem = ret_problem};
     int r = json == NULL ? 0 : flatten(&walk, SLICE_NONE, json);
 
     if (r != 0)
         return r;
-    put_in_order(&walk.out);
+    sort_by_key(&walk.out);
     *ret_settings = walk.out;
     return 0;
 }
 
-/* A null may name many settings: "index.routing.*": null. */
-static bool takes_away(const struct setting *change, struct slice key)
+/* Returns: whether a null removes a setting; its key may be a wildcard: "index.routing.*": null. */
+static bool removes(const struct setting *change, struct slice key)
 {
     if (change->list || change->value_count != 0)
         return false;
@@ -154,10 +154,10 @@ static bool takes_away(const struct setting *change, struct slice key)
            slice_starts_with(key, slice_make(change->key.data, change->key.len - 1));
 }
 
-static bool taken_away(const struct settings *changes, struct slice key)
+static bool is_removed(const struct settings *changes, struct slice key)
 {
     for (size_t i = 0; i < changes->count; i++)
-        if (takes_away(&changes->items[i], key))
+        if (removes(&changes->items[i], key))
             return true;
     return false;
 }
@@ -170,7 +170,7 @@ struct settings settings_merge(const struct settings *base, const struct setting
 
     for (size_t i = 0; i < base->count; i++) {
         const struct setting *setting = &base->items[i];
-        bool replaced = settings_find(changes, setting->key) != NULL || taken_away(changes, setting->key);
+        bool replaced = settings_find(changes, setting->key) != NULL || is_removed(changes, setting->key);
         if (keep_existing || !replaced)
             *append(&merged, arena, &capacity) = *setting;
     }
@@ -180,17 +180,17 @@ struct settings settings_merge(const struct settings *base, const struct setting
         if (!is_null && !(keep_existing && settings_find(base, change->key) != NULL))
             *append(&merged, arena, &capacity) = *change;
     }
-    put_in_order(&merged);
+    sort_by_key(&merged);
     return merged;
 }
 
 const struct setting *settings_find(const struct settings *settings, struct slice key)
 {
-    struct setting wanted = {.key = key};
+    struct setting key_only = {.key = key};
 
     if (settings->count == 0)
         return NULL;
-    return bsearch(&wanted, settings->items, settings->count, sizeof(wanted), compare_keys);
+    return bsearch(&key_only, settings->items, settings->count, sizeof(key_only), compare_keys);
 }
 
 struct slice settings_get(const struct settings *settings, struct slice key)
@@ -222,7 +222,7 @@ static void write_value(struct json_writer *writer, const struct setting *settin
     json_end(writer, ']');
 }
 
-/* The next segment of a dotted key behind `depth` bytes; empty at its end. */
+/* Returns: the next component of a dotted key after `depth` bytes; empty at its end. */
 static struct slice segment(struct slice key, size_t depth)
 {
     struct slice rest = slice_from_offset(key, depth);
@@ -235,8 +235,9 @@ static bool has_group(struct slice key, struct slice group)
 }
 
 /*
- * Writes items [from, to), which share their first `depth` bytes, as nested objects. A key that is both a
- * setting and the beginning of others ("a" and "a.b") is written flat from there, as Elasticsearch does.
+ * Renders items [from, to), which share their first `depth` bytes, as nested objects. A key that is
+ * both a setting and a prefix of others ("a" and "a.b") is rendered flat from there, as
+ * Elasticsearch does.
  */
 static void write_nested(struct json_writer *writer, const struct settings *settings, size_t from, size_t to,
                          size_t depth)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Settings: a flat map from dotted keys to text, as Elasticsearch keeps and prints them.
+ * Settings: a flat map from dotted keys to text, as Elasticsearch stores and prints them.
  *
- * {"index": {"number_of_shards": 1}} and {"number_of_shards": "1"} are the same thing here: the key
- * "index.number_of_shards" with the text "1". A value is a text or a list of texts; a null takes a key away.
+ * {"index": {"number_of_shards": 1}} and {"number_of_shards": "1"} are equal: the key
+ * "index.number_of_shards" with the text "1". A value is a text or a list of texts; null removes a
+ * key.
  */
 #ifndef TL_CORE_SETTINGS_H
 #define TL_CORE_SETTINGS_H
@@ -18,40 +19,46 @@
 
 struct setting {
     struct slice key;
-    struct slice *values; /* one text, or the elements of a list; none: null */
+    struct slice *values; /* one text, or the elements of a list; count 0: null */
     size_t value_count;
     bool list;
 };
 
-/* In order of key; immutable once built. Lives in the arena it was made in. */
+/* Ordered by key, immutable once built, in the arena of its maker. */
 struct settings {
     struct setting *items;
     size_t count;
 };
 
-enum { SETTINGS_REFUSED = 1 /* *ret_problem says why */ };
+enum { SETTINGS_REFUSED = 1 /* *ret_problem has the reason */ };
 
 /*
- * Flattens JSON. `prefix` ("index.") is put before keys that lack it; empty: keys are taken as they are.
+ * Flattens JSON. Adds `prefix` ("index.") to keys that lack it; empty: keys stay unchanged.
  * Requires: `json` is an object, or NULL for no settings.
- * Returns: 0; SETTINGS_REFUSED for what Elasticsearch takes for no setting.
+ * Returns: 0; SETTINGS_REFUSED: a value that Elasticsearch does not accept as a setting.
  */
 int settings_parse(yyjson_val *json, struct slice prefix, struct arena *arena, struct settings *ret_settings,
                    struct problem *ret_problem) TL_MUST_USE;
 
-/* Makes `base` with `changes` laid over it; nulls remove, wildcards in keys of nulls too. */
+/*
+ * Returns: `base` changed by `changes`. A null removes a key, or all keys that its wildcard
+ *   matches. With `keep_existing`, keys of `base` are not replaced.
+ */
 struct settings settings_merge(const struct settings *base, const struct settings *changes, bool keep_existing,
                                struct arena *arena);
 
-/* Returns: the setting, or NULL; its only text, data NULL where it has none. */
+/* Return the setting, or NULL; and its only text, with data NULL if it has none. */
 const struct setting *settings_find(const struct settings *settings, struct slice key);
 struct slice settings_get(const struct settings *settings, struct slice key);
 #define settings_get_lit(settings, literal) settings_get((settings), SLICE_LIT(literal))
 
-/* Adds or replaces one text. */
+/* Adds or replaces a setting with one text. */
 void settings_set(struct settings *settings, struct arena *arena, struct slice key, struct slice text);
 
-/* Appends {"index": {"number_of_shards": "1", …}} or, flat, {"index.number_of_shards": "1", …}. */
+/*
+ * Appends {"index": {"number_of_shards": "1", …}} or, with `flat`, {"index.number_of_shards": "1",
+ * …}.
+ */
 void settings_render(const struct settings *settings, bool flat, struct buf *buf);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Index templates, of the kind that 5.x and 7.x share: patterns, an order, settings, mappings, aliases.
+ * Index templates of the kind that 5.x and 7.x share: patterns, an order, settings, mappings,
+ * aliases.
  *
- * A template is kept as the JSON that GET shows of it: {"order", "version", "index_patterns", "settings", "mappings",
- * "aliases"}.
+ * A template is stored as JSON as GET renders it: {"order", "version", "index_patterns",
+ * "settings", "mappings", "aliases"}.
  */
 #include "core/catalog/alias.h"
 #include "core/catalog/catalog.h"
@@ -25,7 +26,7 @@ static int refuse(struct command *command, const char *reason)
     return INDEX_REFUSED;
 }
 
-/* The patterns of a body: "index_patterns", or "template" as in 5.x; a text or a list. */
+/* Returns: the patterns of a body: "index_patterns", or "template" in 5.x; a text or a list. */
 static yyjson_val *patterns_of(yyjson_val *body)
 {
     yyjson_val *patterns = json_get_lit(body, "index_patterns");
@@ -55,7 +56,7 @@ static int64_t order_of(yyjson_val *body)
     return yyjson_is_str(order) && slice_to_i64(json_slice(order), &value) ? value : 0;
 }
 
-/* The settings and aliases of a body, checked, as an index would have them. */
+/* Settings and aliases of a body, validated as for an index. */
 struct template_parts {
     struct settings settings;
     struct alias_set aliases;
@@ -84,7 +85,7 @@ static int check_parts(struct core *core, struct command *command, yyjson_val *b
 static void render(struct buf *buf, yyjson_val *body, const struct template_parts *parts)
 {
     yyjson_val *mappings = json_get_lit(body, "mappings"), *version = json_get_lit(body, "version");
-    struct buf piece = BUF_INIT(BUF_UNLIMITED);
+    struct buf part = BUF_INIT(BUF_UNLIMITED);
     struct json_writer writer;
 
     json_writer_init(&writer, buf);
@@ -96,9 +97,9 @@ static void render(struct buf *buf, yyjson_val *body, const struct template_part
         json_value(&writer, version, DIALECT_7);
     }
     write_patterns(&writer, patterns_of(body));
-    settings_render(&parts->settings, false, &piece);
+    settings_render(&parts->settings, false, &part);
     json_key(&writer, "settings");
-    json_raw(&writer, buf_as_slice(&piece));
+    json_raw(&writer, buf_as_slice(&part));
     json_key(&writer, "mappings");
     if (yyjson_is_obj(mappings))
         json_value(&writer, mappings, DIALECT_7);
@@ -107,14 +108,14 @@ static void render(struct buf *buf, yyjson_val *body, const struct template_part
     json_key(&writer, "aliases");
     json_begin(&writer, '{');
     for (size_t i = 0; i < parts->aliases.count; i++) {
-        buf_clear(&piece);
-        catalog_render_alias(&parts->aliases.items[i], &piece);
+        buf_clear(&part);
+        catalog_render_alias(&parts->aliases.items[i], &part);
         json_key_slice(&writer, parts->aliases.items[i].name);
-        json_raw(&writer, buf_as_slice(&piece));
+        json_raw(&writer, buf_as_slice(&part));
     }
     json_end(&writer, '}');
     json_end(&writer, '}');
-    buf_deinit(&piece);
+    buf_deinit(&part);
 }
 
 static int check_name(struct core *core, struct command *command)
@@ -161,7 +162,7 @@ int core__do_template_delete(struct core *core, struct command *command)
     struct slice name = command->object.name;
     bool found = false;
 
-    /* From the last, since each that goes moves those behind it. */
+    /* Backwards, since removing an object shifts those after it. */
     for (size_t i = catalog_object_count(core->catalog, CATALOG_TEMPLATES); i > 0; i--) {
         const struct catalog_object *object = catalog_object_at(core->catalog, CATALOG_TEMPLATES, i - 1);
         if (!json_wildcard(name, object->name))
@@ -193,7 +194,10 @@ static bool matches(yyjson_val *template, const struct index_draft *draft)
     return false;
 }
 
-/* The templates that match, lowest order first, so that later ones overrule; of equal order by name. */
+/*
+ * Returns: the number of matching templates, lowest order first, so that later ones win; of equal
+ *   order by name.
+ */
 static size_t find_matching(struct core *core, const struct index_draft *draft, struct arena *arena,
                             yyjson_val **templates)
 {

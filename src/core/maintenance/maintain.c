@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Removing for good what is marked (purge.h). A tombstone goes when its version counts no longer: readers of the past keep it,
- * since it is removed at the present. What a deleted index left goes when no readable timestamp can see the index any more; marks of its
- * ephemeral documents go at once, since only the present knows them. What
- * a transaction put ahead of a commit that never came goes soon, and so do stale chunks of entries (sweep.h). The same command
- * writes what could wait: that query transactions are open.
+ * Maintenance: purging records that no reader can see any more. The purge queue (purge.h) has the
+ * records and when they are due.
  *
- * What it does follows from the state and the command. What is a host's own, how far history is kept there and which chunks it
- * has found stale, stands in the command.
+ * - A tombstone is removed when its version does not count any more. Readers of earlier timestamps
+ *   still see it.
+ * - Documents and entries of a deleted index are removed when no readable timestamp precedes the
+ *   deletion. Ephemeral keys of its documents are removed at once, since only the newest state uses
+ *   them.
+ * - Provisional entries of a transaction that did not commit are removed soon, and so are stale
+ *   posting lists (sweep.h).
+ *
+ * The command also writes postponed records of open query transactions. Its effect follows from the
+ * state and the command. What depends on the host, the history limit and the stale posting lists
+ * that it found, is in the command.
  */
 #include "base/check.h"
 #include "core/catalog/counter.h"
@@ -27,19 +33,19 @@
 #include "core/maintenance/sweep.h"
 #include "mapping/entry.h"
 
-/* How much one call may still remove. */
-struct removing {
+/* The work of one command. */
+struct purge_run {
     struct core *core;
     size_t left;
     size_t removed;
 };
 
-static bool more(const struct removing *work)
+static bool more(const struct purge_run *work)
 {
     return work->left > 0;
 }
 
-static void remove_key(struct removing *work, enum store_space space, struct slice key)
+static void remove_key(struct purge_run *work, enum store_space space, struct slice key)
 {
     core__work(work->core, WORK_SCAN + WORK_READ);
     store_batch_delete(work->core->batch, space, key);
@@ -49,23 +55,23 @@ static void remove_key(struct removing *work, enum store_space space, struct sli
 
 /* --- Tombstones --------------------------------------------------------------------------------------------------- */
 
-static int remove_tombstone(struct removing *work, struct slice mark)
+static int remove_tombstone(struct purge_run *work, struct slice queue_key)
 {
     struct core *core = work->core;
     tl_cleanup(buf_deinit) struct buf later = BUF_INIT(BUF_UNLIMITED);
-    struct slice key = slice_from_offset(mark, PURGE_PREFIX_BYTES);
+    struct slice key = slice_from_offset(queue_key, PURGE_PREFIX_BYTES);
     struct store_value value;
     struct doc doc;
     int r = store_get(core->store, SPACE_DOCUMENTS, TL_TS_MAX, key, &value);
 
-    remove_key(work, SPACE_SYSTEM, mark);
+    remove_key(work, SPACE_SYSTEM, queue_key);
     if (r != 0)
         return r == STORE_NOT_FOUND ? 0 : tl_trace(r);
     r = doc_decode(value.bytes, &doc);
     if (r == 0 && doc.deleted && doc.ts < core->purge_horizons.tombstones) {
         remove_key(work, SPACE_DOCUMENTS, key);
         recent_writes_record(&core->recent_writes, key, core->ts);
-    } else if (r == 0 && doc.deleted) /* a transaction's: it counts from the commit on */
+    } else if (r == 0 && doc.deleted) /* written by a transaction: it counts from the commit on */
         store_batch_put(core->batch, SPACE_SYSTEM, purge_key(&later, PURGE_TOMBSTONE, doc.ts, key), SLICE_LIT(""));
     store_value_release(&value);
     return r;
@@ -74,7 +80,7 @@ static int remove_tombstone(struct removing *work, struct slice mark)
 /* --- Deleted indices ---------------------------------------------------------------------------------------------- */
 
 /* Removes the keys of a range. */
-static int remove_range(struct removing *work, enum store_space space, struct slice lower, struct slice upper)
+static int remove_range(struct purge_run *work, enum store_space space, struct slice lower, struct slice upper)
 {
     struct store_iter *iter = store_iter_new(work->core->store, space, TL_TS_MAX, lower, upper);
     int r;
@@ -86,12 +92,15 @@ static int remove_range(struct removing *work, enum store_space space, struct sl
     return r;
 }
 
-/* Removes what an index has left. Returns: 0; the mark goes with the last of it. */
-static int remove_index(struct removing *work, struct slice mark)
+/*
+ * Removes documents and entries of an index. Returns: 0; the purge record is removed with the last
+ * of them.
+ */
+static int remove_index(struct purge_run *work, struct slice queue_key)
 {
     char lower[DOC_KEY_PREFIX_BYTES], upper[DOC_KEY_PREFIX_BYTES], from[4], to[4], root[4], beyond[4];
     char first[COUNTER_KEY_BYTES], end[COUNTER_KEY_BYTES];
-    struct slice number = slice_from_offset(mark, PURGE_PREFIX_BYTES);
+    struct slice number = slice_from_offset(queue_key, PURGE_PREFIX_BYTES);
     uint32_t index;
     int r;
 
@@ -109,38 +118,41 @@ static int remove_index(struct removing *work, struct slice mark)
         r = remove_range(work, SPACE_CATALOG, counter_key(first, index, 0), counter_key(end, index + 1, 0));
     if (r == 0 && more(work)) {
         counters__drop(&work->core->counters, index);
-        remove_key(work, SPACE_SYSTEM, mark);
+        remove_key(work, SPACE_SYSTEM, queue_key);
     }
     return r;
 }
 
-/* --- What went with a session ------------------------------------------------------------------------------------- */
+/* --- Session tombstones ------------------------------------------------------------------------------------------- */
 
-/* No readable timestamp lies between its going and its sweeping any more. */
-static int forget_vanished(struct removing *work, struct slice mark)
+/*
+ * Removes a session tombstone once no readable timestamp is between it and the removal of its
+ * documents.
+ */
+static int remove_session_tombstone(struct purge_run *work, struct slice queue_key)
 {
-    session_tombstone__remove(work->core, mark);
-    remove_key(work, SPACE_SYSTEM, mark);
+    session_tombstone__remove(work->core, queue_key);
+    remove_key(work, SPACE_SYSTEM, queue_key);
     return 0;
 }
 
-/* --- Marks of ephemeral documents --------------------------------------------------------------------------------- */
+/* --- Ephemeral keys ----------------------------------------------------------------------------------------------- */
 
-static int remove_marks(struct removing *work, struct slice mark)
+static int remove_ephemeral_keys(struct purge_run *work, struct slice queue_key)
 {
     size_t count = 0;
-    int r = ephemeral__remove_session(work->core, slice_from_offset(mark, PURGE_PREFIX_BYTES), work->left, &count);
+    int r = ephemeral__remove_session(work->core, slice_from_offset(queue_key, PURGE_PREFIX_BYTES), work->left, &count);
 
     work->removed += count;
     work->left -= count;
     if (r == 0 && more(work))
-        remove_key(work, SPACE_SYSTEM, mark);
+        remove_key(work, SPACE_SYSTEM, queue_key);
     return r;
 }
 
-/* --- What is due -------------------------------------------------------------------------------------------------- */
+/* --- Due records -------------------------------------------------------------------------------------------------- */
 
-/* Whether anything is marked with `letter` before a time. */
+/* Finds out whether a record with `letter` is due before a timestamp. */
 static int any_due(struct core *core, char letter, tl_ts until, bool *ret_any)
 {
     struct buf upper = BUF_INIT(64);
@@ -155,22 +167,22 @@ static int any_due(struct core *core, char letter, tl_ts until, bool *ret_any)
     return r < 0 ? tl_trace(r) : 0;
 }
 
-static void move_on(struct core *core, tl_ts *forgotten, tl_ts until)
+static void advance(struct core *core, tl_ts *horizon, tl_ts until)
 {
-    until = until < core->ts ? until : core->ts; /* what this unit writes is the present */
-    *forgotten = until > *forgotten ? until : *forgotten;
+    until = until < core->ts ? until : core->ts; /* records written by this unit are not due */
+    *horizon = until > *horizon ? until : *horizon;
 }
 
 /*
- * What was before counts no longer, all of it at once, however much of it is removed now. Where nothing was, nothing needs to be
- * remembered: an idle server writes nothing.
+ * Advances the horizons, below which records no longer count, even before they are removed. Stores
+ * them only if some record is affected, so that an idle server writes nothing.
  */
-static int forget(struct core *core, const struct maintain_command *maintain)
+static int advance_horizons(struct core *core, const struct maintain_command *maintain)
 {
     bool any = false;
 
-    move_on(core, &core->purge_horizons.tombstones, maintain->tombstones);
-    move_on(core, &core->purge_horizons.outcomes, maintain->outcomes);
+    advance(core, &core->purge_horizons.tombstones, maintain->tombstones);
+    advance(core, &core->purge_horizons.outcomes, maintain->outcomes);
     int r = any_due(core, PURGE_TOMBSTONE, core->purge_horizons.tombstones, &any);
     if (r == 0)
         r = any_due(core, PURGE_OUTCOME, core->purge_horizons.outcomes, &any);
@@ -179,9 +191,12 @@ static int forget(struct core *core, const struct maintain_command *maintain)
     return r;
 }
 
-/* Removes what is marked with `letter` up to a time, as `remove` does it, while there is room for more. */
-static int remove_due(struct removing *work, char letter, tl_ts until,
-                      int (*remove)(struct removing *work, struct slice mark))
+/*
+ * Removes records with `letter` that are due up to a timestamp by `remove`, within the limit of the
+ * command.
+ */
+static int remove_due(struct purge_run *work, char letter, tl_ts until,
+                      int (*remove)(struct purge_run *work, struct slice queue_key))
 {
     struct buf upper = BUF_INIT(64);
     struct store_iter *iter = store_iter_new(work->core->store, SPACE_SYSTEM, TL_TS_MAX, slice_make(&letter, 1),
@@ -197,7 +212,10 @@ static int remove_due(struct removing *work, char letter, tl_ts until,
     return r;
 }
 
-/* Removes the chunks that the proposer has found stale. Of damage it makes nothing worse than a chunk less. */
+/*
+ * Removes the posting lists that the proposer found stale. Other keys are ignored, so invalid input
+ * can at worst remove a posting list.
+ */
 static void remove_stale(struct core *core, struct maintain_command *maintain)
 {
     for (size_t i = 0; i < maintain->stale_count; i++) {
@@ -209,8 +227,8 @@ static void remove_stale(struct core *core, struct maintain_command *maintain)
     }
 }
 
-/* Counts what a part has removed by itself. */
-static void took(struct removing *work, size_t count)
+/* Counts keys that a part has removed. */
+static void count_removed(struct purge_run *work, size_t count)
 {
     work->removed += count;
     work->left -= count < work->left ? count : work->left;
@@ -219,42 +237,42 @@ static void took(struct removing *work, size_t count)
 int core__do_maintain(struct core *core, struct command *command)
 {
     struct maintain_command *maintain = &command->maintain;
-    struct removing work = {core, maintain->keys_max, 0};
+    struct purge_run work = {core, maintain->keys_max, 0};
     size_t count = 0;
 
-    took(&work, owners__record_query_txns(core, work.left));
-    int r = forget(core, maintain);
+    count_removed(&work, owners__record_query_txns(core, work.left));
+    int r = advance_horizons(core, maintain);
     if (r == 0)
         r = remove_due(&work, PURGE_TOMBSTONE, core->purge_horizons.tombstones, remove_tombstone);
     if (r == 0)
         r = remove_due(&work, PURGE_INDEX, maintain->history_low, remove_index);
     if (r == 0)
-        r = remove_due(&work, PURGE_SESSION_TOMBSTONE, maintain->history_low, forget_vanished);
+        r = remove_due(&work, PURGE_SESSION_TOMBSTONE, maintain->history_low, remove_session_tombstone);
     if (r == 0)
-        r = remove_due(&work, PURGE_EPHEMERAL_KEYS, core->ts, remove_marks);
+        r = remove_due(&work, PURGE_EPHEMERAL_KEYS, core->ts, remove_ephemeral_keys);
     if (r == 0 && more(&work))
         r = owners__purge_ephemeral_keys(core, work.left, &count);
-    took(&work, count);
+    count_removed(&work, count);
     count = 0;
     if (r == 0 && more(&work))
         r = provisional__purge(core, work.left, &count);
-    took(&work, count);
+    count_removed(&work, count);
     count = 0;
     if (r == 0 && more(&work))
         r = owners__purge_outcomes(core, work.left, &count);
-    took(&work, count);
+    count_removed(&work, count);
     maintain->removed = work.removed;
     remove_stale(core, maintain);
     return r < 0 ? tl_trace(r) : 0;
 }
 
-int core_propose_maintenance(struct core *core, const struct core_horizons *past, size_t keys_max, struct command **ret_command)
+int core_propose_maintenance(struct core *core, const struct core_horizons *horizons, size_t keys_max, struct command **ret_command)
 {
     struct command *command = command_new(COMMAND_MAINTAIN, DIALECT_7);
 
     REQUIRE(!core->open);
     command->maintain = (struct maintain_command){
-        .history_low = past->history_low, .tombstones = past->tombstones, .outcomes = past->outcomes, .keys_max = keys_max};
+        .history_low = horizons->history_low, .tombstones = horizons->tombstones, .outcomes = horizons->outcomes, .keys_max = keys_max};
     int r = sweep__continue(core, keys_max, command);
     if (r < 0) {
         command_free(command);

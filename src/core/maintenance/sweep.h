@@ -1,21 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sweeping stale chunks out of an index. README.md, "Stale chunks".
+ * Sweep of stale posting lists of an index. README.md, "Stale posting lists".
  *
- * A bulk that replaces documents leaves the chunks behind that name them (mapping/entry.h). Since bulks replace what bulks wrote,
- * a batch seldom keeps a document for long, and from then on nobody believes its chunks. So an index is swept when more
- * documents have gone into chunks than it has and core_limits.stale_documents_min besides:
+ * A bulk that replaces documents leaves the posting lists (mapping/entry.h) of the previous
+ * versions in place. Bulks often replace documents that bulks have written, so a batch rarely keeps
+ * documents for long, and its posting lists become useless. An index is swept when the number of
+ * documents written to posting lists exceeds its number of documents by more than
+ * core_limits.stale_documents_min:
  *
- * - its documents are walked, and the batches gathered that they name;
- * - its entries are walked, and the chunks of other batches removed, but for those at or above the horizon.
+ * 1. Scan its documents and collect their batches.
+ * 2. Scan its entries and propose to remove the posting lists of other batches, unless the batch is
+ *    at or above the horizon.
  *
- * Both in steps, a part with each upkeep. Below the horizon are batches that no open transaction can bring to life: it is where
- * the sweep began, or the oldest of the update transactions that were open then. A document that is changed meanwhile keeps its
- * batch or gets one above the horizon; so what no document named when it was walked is named by none later.
+ * Each maintenance run continues the scans. The horizon is the timestamp at which the sweep began,
+ * or that of the oldest update transaction open at that time. No open transaction can commit a
+ * batch below the horizon. A document that changes during the sweep keeps its batch or gets one
+ * above the horizon. So a batch below it that no document had when it was scanned remains unused.
  *
- * All of this is in memory and a host's own: after a restart, counting begins anew. So the sweep changes nothing itself: it proposes
- * the chunks that are to go (COMMAND_MAINTAIN), which are then removed everywhere, at one place in the order of commands. What it
- * proposes holds wherever that is, since a batch below the horizon that no document names is named by none later.
+ * A sweep's state is in memory and belongs to the host: after a restart counting begins anew. So
+ * the sweep changes no data. It proposes keys in COMMAND_MAINTAIN, which all hosts apply at the
+ * same position of the log. A proposal stays valid, since an unused batch below the horizon remains
+ * unused.
  */
 #ifndef TL_CORE_SWEEP_H
 #define TL_CORE_SWEEP_H
@@ -29,20 +34,21 @@ struct core;
 struct command;
 
 struct sweep {
-    uint32_t index;      /* number of the one that is swept; 0: none is */
-    tl_ts horizon;       /* batches at or above it are left alone */
-    bool batches_known;  /* all documents have been walked */
-    struct map batches;  /* that documents name, as they lie in memory */
-    uint64_t last_batch; /* of them, the one met last */
-    struct buf position; /* the walk at hand goes on at this key; empty: it begins */
+    uint32_t index;      /* number of the index; 0: no sweep is running */
+    tl_ts horizon;       /* posting lists of batches at or above it are kept */
+    bool batches_known;  /* all documents have been scanned */
+    struct map batches;  /* set of the documents' batches, as bytes of uint64_t */
+    uint64_t last_batch; /* the last batch added, to skip repeated lookups */
+    struct buf position; /* key at which the current scan continues; empty: at its beginning */
 };
 
 void sweep_init(struct sweep *sweep);
 void sweep_deinit(struct sweep *sweep);
 
 /*
- * Goes on with the sweep at hand, or begins one that is due, between steps: until it has found `keys_max` keys, or looked at
- * SWEEP_SCANS_PER_KEY times as many. They go into maintain.stale of the command, and into maintain.looked how much of keys_max it has used.
+ * Continues the running sweep, or begins one that is due, between steps. Stops after `keys_max`
+ * stale keys, or after scanning SWEEP_SCANS_PER_KEY times as many. Sets maintain.stale of the
+ * command, and maintain.scanned to the share of keys_max used.
  * Returns: 0; fatal codes.
  */
 #define SWEEP_SCANS_PER_KEY 4

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Things as bytes; see codec.h. */
+/* Codec; see codec.h. */
 #include "core/step/codec.h"
 
 #include "base/check.h"
@@ -33,7 +33,7 @@ static uint64_t read_number(struct codec *codec)
 
     if (sound) {
         size_t len = before.len - codec->in.len;
-        sound = len == 1 || before.data[len - 1] != 0; /* or else it is longer than it need be */
+        sound = len == 1 || before.data[len - 1] != 0; /* the shortest form of a varint */
     }
     codec_require(codec, sound);
     return codec->bad ? 0 : value;

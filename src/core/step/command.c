@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands: their memory and their names. */
+/* Commands: memory and names. */
 #include "core/step/command.h"
 
 #include "base/alloc.h"

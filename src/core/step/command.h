@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Commands: everything that can change the state, as data.
+ * Commands: every change of the state, as data.
  *
- * Ownership. A command is made by command_new() with an arena of its own, in which its inputs live. From
- * journal_submit() (or core_step() in tests) until it comes back on `effects->completed` it belongs to the core,
- * which fills the outputs and may allocate from the command's arena; afterwards it is the submitter's again. The
- * inputs are never changed by the core.
+ * Ownership. command_new() makes a command with its own arena, which holds its inputs. From
+ * journal_submit() (core_step() in tests) until the command is on `effects->completed` the core
+ * owns it. The core fills the outputs and may allocate from the command's arena, but never changes
+ * the inputs. Afterwards the submitter owns it again.
  *
- * Inputs have a form as bytes (command_codec.h). The numbers of the enums among them are part of it: further ones come behind.
+ * Inputs have a byte form (command_codec.h). The numeric values of enums used by inputs are part of
+ * that form: new values are appended.
  */
 #ifndef TL_CORE_COMMAND_H
 #define TL_CORE_COMMAND_H
@@ -32,27 +33,31 @@ enum command_type {
     COMMAND_TYPE_COUNT
 };
 
-/* What a command may do, for all who treat some commands otherwise than others. They ask the row; nobody lists types. */
+/* Properties of a command type. Callers test these flags; no caller enumerates types. */
 enum command_flags {
     COMMAND_ADDS_DATA = 1 << 0,  /* refused while the disk is full */
-    COMMAND_WRITES_NOTHING = 1 << 1, /* writes nothing, so it runs whatever the disk says */
-    COMMAND_ALWAYS_ADMITTED = 1 << 2,   /* ends, gives back or keeps what somebody holds: must get through where all is full */
-    COMMAND_OWNED = 1 << 3,      /* `terms` count */
+    COMMAND_WRITES_NOTHING = 1 << 1, /* writes nothing, so it runs even while the disk is full */
+    /* Ends, releases or extends what an owner holds: not cancelled when its submitter has left */
+    COMMAND_ALWAYS_ADMITTED = 1 << 2,
+    COMMAND_OWNED = 1 << 3,      /* `owner` applies */
     COMMAND_DDL =
-        1 << 4, /* other people's locks on indices may stand against it, its terms' session passes its own */
-    COMMAND_WHOLE_INDEX = 1 << 5, /* such a change concerns all that is in the index */
-    COMMAND_TXN_BOUNDARY = 1 << 6,    /* begins or ends transactions: of a query transaction nothing must be durable */
-    COMMAND_UNLOGGED = 1 << 7,       /* is no step and never in the log: core_inspect() */
+        1 << 4, /* waits for other owners' locks on the index, except those of its own session */
+    COMMAND_WHOLE_INDEX = 1 << 5, /* DDL that affects every document of the index */
+    /* Begins or ends a transaction: for a query transaction nothing has to be durable */
+    COMMAND_TXN_BOUNDARY = 1 << 6,
+    COMMAND_UNLOGGED = 1 << 7,       /* is not a step and is never logged: core_inspect() */
 };
 
-/* --- Who asks ----------------------------------------------------------------------------------------------------- */
+/* --- Owner -------------------------------------------------------------------------------------------------------- */
 
-/* On whose behalf a command with an owner runs (COMMAND_OWNED in its row), and how long it waits for locks. */
+/* The owner for which a command runs (COMMAND_OWNED), and how long it waits for locks. */
 struct command_owner {
-    struct slice session;     /* text id: whose locks it passes; of a transaction: whose it must be; empty: not said */
+    /* Text id: its locks do not block the command; `transaction` must belong to it; empty: none */
+    struct slice session;
     struct slice transaction; /* text id; empty: none */
-    tl_ts fencing_token;      /* of locks that must be held now on all that it changes; 0: none named */
-    uint64_t timeout_us;      /* how long a conflicting lock is waited for; 0: not at all */
+    /* Of locks that must be held on everything the command changes; 0: not checked */
+    tl_ts fencing_token;
+    uint64_t timeout_us;      /* how long to wait for conflicting locks; 0: not at all */
 };
 
 /* --- Documents ---------------------------------------------------------------------------------------------------- */
@@ -61,79 +66,87 @@ enum write_op { WRITE_INDEX, WRITE_CREATE, WRITE_UPDATE, WRITE_DELETE, WRITE_OP_
 
 enum version_type {
     VERSION_INTERNAL,
-    VERSION_EXTERNAL,     /* must be higher than the current */
-    VERSION_EXTERNAL_GTE, /* higher or equal */
-    VERSION_FORCE,        /* 5.x: whatever is given */
+    VERSION_EXTERNAL,     /* must be higher than the current version */
+    VERSION_EXTERNAL_GTE, /* must not be lower than the current version */
+    VERSION_FORCE,        /* 5.x: any version */
     VERSION_TYPE_COUNT
 };
 
-#define VERSION_ANY (-1) /* no version asked for */
-#define SEQ_NO_ANY (-2)  /* no if_seq_no asked for */
+#define VERSION_ANY (-1) /* no version required */
+#define SEQ_NO_ANY (-2)  /* no if_seq_no required */
 
-/* What `_update` does to the document. Slices with data NULL are absent; JSON ones hold JSON objects. */
+/* Arguments of `_update`. Slices with data NULL are absent. */
 struct write_update {
-    struct slice doc;
-    struct slice upsert;
+    struct slice doc;           /* JSON object */
+    struct slice upsert;        /* JSON object */
     struct slice script_source; /* inline script */
     struct slice script_id;     /* stored script */
     struct slice script_file;   /* file script (5.x) */
-    struct slice script_lang;   /* data NULL: none named */
+    struct slice script_lang;   /* data NULL: not given */
     struct slice script_params; /* JSON object */
-    uint64_t script_steps;      /* that a run may take before it is given up as long; 0: what the core allows */
+    /* Limit of one run, above which the item fails with script_long; 0: the core's limit */
+    uint64_t script_steps;
     bool scripted_upsert;
     bool doc_as_upsert;
-    bool detect_noop; /* Elasticsearch's default is true */
-    bool want_source; /* result.source is wanted */
-    bool single;        /* a call of its own, not one of a bulk: 5.x then lets no upsert name a version */
+    bool detect_noop; /* default in Elasticsearch: true */
+    bool want_source; /* fill result.source */
+    /* A request of one item, not part of a bulk: 5.x then forbids a version in an upsert */
+    bool single;
 };
 
 struct write_item {
     enum write_op op;
     enum version_type version_type;
-    enum dialect dialect; /* of its rules and its reply; items of one command may differ */
+    enum dialect dialect; /* rules and reply format; may differ between items of one command */
     bool require_alias;
-    bool id_generated;  /* the server made the id: no existing document to look up */
-    struct slice index; /* index or alias as the client named it */
+    bool id_generated;  /* the server generated the id, so no document with it exists */
+    struct slice index; /* index or alias as the client gave it */
     struct slice type;  /* empty: typeless */
     struct slice id;
     struct slice routing;    /* empty: none */
-    struct slice source;     /* WRITE_INDEX, WRITE_CREATE: JSON bytes of an object, kept byte for byte */
-    struct slice lease;      /* session that the document lives with; empty: none */
-    struct slice only_session;    /* WRITE_DELETE of the core's own: only what lives with this session; empty: any */
-    int64_t version;         /* VERSION_ANY, or what the client demands */
-    int64_t if_seq_no;       /* SEQ_NO_ANY, or what the client demands */
+    struct slice source;     /* WRITE_INDEX, WRITE_CREATE: JSON object, stored byte for byte */
+    struct slice lease;      /* session that owns the ephemeral document; empty: not ephemeral */
+    /* WRITE_DELETE made by the core: only a document owned by this session; empty: any */
+    struct slice only_session;
+    int64_t version;         /* VERSION_ANY, or the required version */
+    int64_t if_seq_no;       /* SEQ_NO_ANY, or the required sequence number */
     int64_t if_primary_term; /* 0: not given */
     const struct write_update *update; /* WRITE_UPDATE only */
-    const struct json_doc *parsed; /* of source, when the submitter has parsed it already (json/json.h); else NULL */
-    struct prefetch
-        *prefetch; /* what the submitter found there (core/documents/prefetch.h), or NULL; the command's, freed with it */
+    /* `source` as parsed by the submitter (json/json.h); NULL: not parsed */
+    const struct json_doc *parsed;
+    /*
+     * The submitter's optimistic read (core/documents/prefetch.h), freed with the command; NULL:
+     * none
+     */
+    struct prefetch *prefetch;
 };
 
 enum write_outcome {
     WRITE_CREATED,
     WRITE_UPDATED,
     WRITE_DELETED,
-    WRITE_NOT_FOUND, /* delete of what is not there: not a failure */
+    WRITE_NOT_FOUND, /* delete of a missing document: not a failure */
     WRITE_NOOP,
-    WRITE_FAILED, /* `problem` says why */
+    WRITE_FAILED, /* `problem` has the reason */
     WRITE_OUTCOME_COUNT
 };
 
-/* Why a version conflict. */
+/* Cause of a version conflict. */
 enum conflict_kind {
     CONFLICT_NONE,
     CONFLICT_EXISTS,       /* create of an existing document */
-    CONFLICT_VERSION,      /* internal version differs */
-    CONFLICT_EXTERNAL,     /* current is higher or equal (external) */
-    CONFLICT_EXTERNAL_GTE, /* current is higher (external_gte) */
+    CONFLICT_VERSION,      /* internal version differs from the required one */
+    CONFLICT_EXTERNAL,     /* external: the current version is higher or equal */
+    CONFLICT_EXTERNAL_GTE, /* external_gte: the current version is higher */
     CONFLICT_SEQ_NO,
-    CONFLICT_MISSING, /* seq_no demanded of a document that does not exist */
+    CONFLICT_MISSING, /* if_seq_no given, but the document does not exist */
     CONFLICT_KIND_COUNT
 };
 
 /*
- * What the failed items of a write are told of who holds their locks, all together; then each is told only that its lock is held. So the core
- * does for a command, and who cuts a request into several does for the request.
+ * Limit for the descriptions of conflicting lock holders in all failed items of one request. Beyond
+ * it an item has only WRITE_LOCK_IS_HELD. The core applies the limit per command; a caller that
+ * splits a request applies it per request.
  */
 #define WRITE_EXPLAINED_BYTES_MAX ((size_t)4 << 20)
 #define WRITE_LOCK_IS_HELD "the lock is held by another owner; GET /_lock lists the holders"
@@ -141,16 +154,17 @@ enum conflict_kind {
 struct write_result {
     enum write_outcome outcome;
     enum conflict_kind conflict; /* with WRITE_FAILED and PROBLEM_VERSION_CONFLICT */
-    struct slice index;          /* concrete index, or the name as given when there is none */
-    struct slice type;           /* as stored: "_doc" or the index's type */
+    struct slice index;          /* concrete index, or the given name if no such index exists */
+    struct slice type;           /* as stored: "_doc" or the type of the index */
     struct slice index_uuid;
-    uint32_t shard_count; /* of the index, for the shard number in replies */
-    int64_t version;      /* new; on conflict the current; -1 unknown */
-    int64_t seq_no;       /* new; on conflict the current; -2 unknown */
-    struct slice source;  /* of an update whose source was wanted */
-    bool script_long;     /* with WRITE_FAILED: the script took more than write_update.script_steps */
-    bool script_exhausted;    /* with WRITE_FAILED: it wanted more than the core allows */
-    bool postponed;       /* with WRITE_FAILED: not begun, to be submitted again; see write_command.postponed_count */
+    uint32_t shard_count; /* of the index, to compute the shard number in replies */
+    int64_t version;      /* new version; on conflict the current one; -1: unknown */
+    int64_t seq_no;       /* new sequence number; on conflict the current one; -2: unknown */
+    struct slice source;  /* of an update with `want_source` */
+    bool script_long;     /* WRITE_FAILED: the script exceeded write_update.script_steps */
+    bool script_exhausted;    /* WRITE_FAILED: the script exceeded the core's limit */
+    /* WRITE_FAILED: not started; to be resubmitted, see write_command.postponed_count */
+    bool postponed;
     struct slice routing; /* of the document after the change; empty: none */
     struct problem problem;
 };
@@ -158,26 +172,30 @@ struct write_result {
 struct write_command {
     struct write_item *items;
     size_t item_count;
-    bool atomic;  /* all or none */
-    bool cleanup; /* the core's own, when a session has ended: blocks and closed indices do not stop it */
-    struct write_result *results; /* out: item_count of them, in the command's arena */
-    bool rolled_back;             /* out: atomic, and at least one item failed */
+    bool atomic;  /* all items or none */
+    /* Made by the core for an ended session: index blocks and closed indices do not prevent it */
+    bool cleanup;
+    struct write_result *results; /* out: item_count results, in the command's arena */
+    bool rolled_back;             /* out: atomic, and an item failed */
     /*
-     * Out: items that were not begun, since the scripts before them took what those of one command may (update.h). At least one was begun. Those that
-     * were not are to be submitted again, in their order, as a command of their own, so that other commands have their turn in between.
+     * Out: number of items that were not started because earlier scripts used up the limit of one
+     * command (update.h). At least one item was started. The submitter resubmits the postponed ones
+     * in order as a new command, so that other commands run in between.
      */
     size_t postponed_count;
-    uint64_t script_steps; /* out: that its scripts took, with those to find out where documents will lie */
+    /* Out: steps of its scripts, including runs that compute documents' paths */
+    uint64_t script_steps;
 };
 
 /* --- Catalog ------------------------------------------------------------------------------------------------------ */
 
 struct index_command {
-    struct slice name;      /* concrete; wildcards and lists are resolved by the api */
+    struct slice name;      /* concrete; the api resolves wildcards and lists */
     struct slice body;      /* JSON object of create, mapping or settings; data NULL: none */
-    struct slice type;      /* MAPPING_PUT in typed form, or empty */
-    struct slice uuid;      /* INDEX_CREATE: generated by the submitter, 22 characters */
-    bool include_type_name; /* the client says that types are named: the body of a create has typed mappings */
+    struct slice type;      /* MAPPING_PUT with a type; else empty */
+    struct slice uuid;      /* INDEX_CREATE: 22 characters generated by the submitter */
+    /* The client uses types: mappings in the body of a create are keyed by type */
+    bool include_type_name;
     bool close;             /* INDEX_STATE */
     bool preserve_existing; /* SETTINGS_PUT */
 };
@@ -196,20 +214,27 @@ struct aliases_command {
     size_t action_count;
 };
 
-/* A named JSON object: template, stored script, cluster settings, user, role, API key. CLUSTER_UUID: `name` is the uuid. ZONES: `body` is the database. */
+/*
+ * A named object: template, stored script, cluster settings, user, role, API key, change feed
+ * consumer, CLUSTER_UUID (`name` is the uuid), ZONES (`body` is the database).
+ */
 struct object_command {
     struct slice name;
     struct slice body;
-    struct slice lang; /* stored script by /_scripts/{lang}/{id} (5.x), or empty */
-    bool create;       /* refuse to overwrite */
-    bool compiles;     /* stored script: refuse what does not compile for `context` */
+    /*
+     * Of a stored script put by /_scripts/{lang}/{id} (5.x), or the kind of a security object; else
+     * empty
+     */
+    struct slice lang;
+    bool create;       /* fail if the object exists */
+    bool compiles;     /* stored script: fail unless it compiles for `context` */
     enum script_context context;
-    bool existed; /* out, SECURITY_PUT, SECURITY_CHANGE: there was one */
+    bool existed; /* out, SECURITY_PUT, SECURITY_CHANGE: the object existed before */
 };
 
 struct file_script {
-    struct slice name; /* "judge-lock" */
-    struct slice lang; /* by its extension: groovy, painless */
+    struct slice name; /* file name without extension, for example "judge-lock" */
+    struct slice lang; /* from the extension: groovy, painless */
     struct slice source;
 };
 
@@ -224,37 +249,46 @@ struct session_command {
     struct slice id; /* SESSION_OPEN: generated by the submitter */
     struct slice name;
     uint64_t ttl_us;
-    struct write_item *on_expire; /* bulk actions to run when the holder dies */
+    /* Bulk actions that run when the session expires or is closed by force */
+    struct write_item *on_expire;
     size_t on_expire_count;
-    uint64_t attachment; /* SESSION_ATTACH, SESSION_DETACH: which connection, a number of the submitter's */
-    bool force;       /* SESSION_CLOSE: as if the holder had died; `id` may be its public number then (out: the id) */
+    /* SESSION_ATTACH, SESSION_DETACH: number that the submitter gave the connection */
+    uint64_t attachment;
+    /* SESSION_CLOSE: run the actions of `on_expire`; `id` may be the public number (out: the id) */
+    bool force;
     tl_ts expires_at; /* out */
-    uint64_t number;  /* out, SESSION_OPEN: its public number */
+    uint64_t number;  /* out, SESSION_OPEN: the public number */
 };
 
-enum lock_mode { LOCK_NONE, LOCK_S, LOCK_U, LOCK_X, LOCK_MODE_COUNT }; /* shared, update, exclusive: README-locks.md */
+/* Shared, update, exclusive: README-locks.md. */
+enum lock_mode { LOCK_NONE, LOCK_S, LOCK_U, LOCK_X, LOCK_MODE_COUNT };
 
-/* What a lock is on. Nothing named: everything; index: all of it; and path: a subtree; and id: a document. */
+/*
+ * What a lock covers: all indices; with `index` one index; also with `path` a subtree; also with
+ * `id` a document.
+ */
 struct lock_target {
     enum lock_mode mode; /* LOCK_S, LOCK_U or LOCK_X */
     struct slice index;
     struct slice path; /* data NULL: none */
-    struct slice type; /* of a document, where types are used; empty: the index's own */
+    struct slice type; /* of a document; empty: the index's only type */
     struct slice id;   /* data NULL: none */
 
-    /* Of a read in a transaction only. */
-    const struct catalog_options *expression; /* `index` is an expression, to be resolved with these; NULL: one name */
-    bool script;                              /* `index` is the name of a stored script */
+    /* For a read in a transaction: options to resolve `index` as an expression; NULL: one name */
+    const struct catalog_options *expression;
+    /* For a read in a transaction: `index` is a stored script */
+    bool script;
 };
 
 struct lock_command {
-    struct lock_target *targets; /* UNLOCK with none: all of the owner's */
+    struct lock_target *targets; /* UNLOCK: empty releases all locks of the owner */
     size_t target_count;
     tl_ts fencing_token; /* out */
     uint64_t waited_us;  /* out */
-    size_t queue_position;  /* out: how many requests were ahead when it began to wait */
-    bool *
-        index_missing; /* out, LOCK: of each target, whether there is nothing by the name of its index; NULL: none is so */
+    /* Out: number of requests that preceded it in the queue when it began to wait */
+    size_t queue_position;
+    /* Out, LOCK: for each target, whether no index has that name; NULL: every index exists */
+    bool *index_missing;
     size_t released; /* out, UNLOCK */
 };
 
@@ -263,33 +297,42 @@ enum txn_mode { TXN_UPDATE, TXN_QUERY, TXN_MODE_COUNT };
 struct txn_command {
     struct slice id; /* TXN_BEGIN: generated by the submitter */
     enum txn_mode mode;
-    tl_ts read_ts;    /* TXN_QUERY: 0 for the latest; out: what it reads at */
-    uint64_t idle_us; /* TXN_BEGIN: after so long without a request it is rolled back */
-    struct slice
-        retry_of; /* TXN_BEGIN: what was rolled back and is tried again, its first try or any later; empty: nothing */
-    bool force;   /* TXN_ROLLBACK: somebody else's; `id` may be its public number then */
-    bool
-        of_host; /* TXN_BEGIN: its host has it for a request; it ends with the life of that (README-locks.md, "Transactions") */
-    uint64_t number;  /* out, TXN_BEGIN: its public number */
+    tl_ts read_ts;    /* TXN_QUERY: 0 reads the latest state; out: the timestamp that it reads at */
+    uint64_t idle_us; /* TXN_BEGIN: rolled back after this time without a request */
+    /* TXN_BEGIN: any earlier attempt of the transaction that is retried; empty: first attempt */
+    struct slice retry_of;
+    /* TXN_ROLLBACK: also a transaction of another client; `id` may be its public number */
+    bool force;
+    /*
+     * TXN_BEGIN: opened by the host for one request; ends with that host's life (README-locks.md)
+     */
+    bool of_host;
+    uint64_t number;  /* out, TXN_BEGIN: the public number */
     tl_ts commit_ts;  /* out, TXN_COMMIT */
-    uint64_t changes; /* out, TXN_COMMIT */
-    struct overlay
-        *retired_overlay; /* out, TXN_COMMIT: what it had written, for command_free(): that takes a while, and the core has none */
+    uint64_t changes; /* out, TXN_COMMIT: number of changes */
+    /*
+     * Out, TXN_COMMIT: its changes; command_free() frees them outside of the step, since that is
+     * slow
+     */
+    struct overlay *retired_overlay;
 };
 
 /*
- * Locks for a read inside a transaction, and what to read with afterwards. `overlay` (out) carries a reference for
- * the submitter, released by core_overlay_unref(); NULL when the transaction has written nothing.
+ * Locks for a read inside a transaction, and the snapshot to read. The submitter releases its
+ * reference to `overlay` (out) by core_overlay_unref(); NULL when the transaction has written
+ * nothing.
  */
 struct txn_lock_command {
     struct lock_target *targets;
     size_t target_count;
-    tl_ts read_ts;           /* out: the view's timestamp */
+    tl_ts read_ts;           /* out: timestamp of the view */
     struct overlay *overlay; /* out */
     enum txn_mode mode;      /* out */
 };
 
-/* Numbers of requests, and of attachments, are a host's: it stands in the upper 16 bits, what it has counted below. */
+/*
+ * Numbers of requests and attachments: the host's number in the upper 16 bits, its counter below.
+ */
 #define HOST_SHIFT 48
 
 static inline uint64_t host_of_number(uint64_t number)
@@ -297,74 +340,99 @@ static inline uint64_t host_of_number(uint64_t number)
     return number >> HOST_SHIFT;
 }
 
-/* Paths begin with '/', and have no empty names, "." or "..", but for one '/' at the end. */
+/* Paths begin with '/' and have no empty, "." or ".." component; one trailing '/' is allowed. */
 struct rename_command {
-    struct slice index; /* index or alias as the client named it */
+    struct slice index; /* index or alias as the client gave it */
     struct slice from;
     struct slice to;
-    int64_t if_seq_no;       /* SEQ_NO_ANY, or what the document at `from` must have */
+    /* SEQ_NO_ANY, or the required sequence number of the document at `from` */
+    int64_t if_seq_no;
     int64_t if_primary_term; /* 0: not given */
-    /* At which nothing lay in a view of then, as the submitter has seen; TL_TS_NONE: he has not looked. No part of the command's bytes. */
+    /*
+     * Timestamps of views in which the submitter found no document at the path; TL_TS_NONE: not
+     * checked. Not encoded.
+     */
     tl_ts nothing_from, nothing_to;
-    bool directory; /* out: something lies below it */
-    bool document;  /* out: something lies at it */
-    int64_t seq_no; /* out: of the change */
-};
-
-/* Paths that are to be watched, in a tree; anything else is passed over. A view of the command's timestamp, or a later one, may be looked at. */
-struct places_command {
-    struct slice index; /* index or alias */
-    struct slice paths[2];
-    bool empty[2]; /* out: it is known that nothing lies there, so nobody need look */
-};
-
-struct cancel_command {
-    uint64_t
-        request; /* number of the command to cancel; unknown ones are ignored; with a count of 0: all of its host, which stops */
+    bool directory; /* out: there are documents below it */
+    bool document;  /* out: there is a document at it */
+    int64_t seq_no; /* out: of the rename */
 };
 
 /*
- * What is going on, as JSON, for GET /_lock, /_session, /_transaction and their _cat forms. Readers must not look into
- * the core from other threads, so they ask it in the order of all commands; but it is no step (core_inspect()). The shapes are in
- * README-locks.md, "Seeing it".
+ * Paths of an index with a path hierarchy, to be watched for changes; other indices are ignored.
+ * The submitter may then check a view at the command's timestamp or later.
+ */
+struct places_command {
+    struct slice index; /* index or alias */
+    struct slice paths[2];
+    bool empty[2]; /* out: known to be empty, so no check is needed */
+};
+
+struct cancel_command {
+    /*
+     * Request number of the command to cancel; unknown: no effect; with counter 0: all of a
+     * stopping host
+     */
+    uint64_t request;
+};
+
+/*
+ * State of locks, sessions and transactions as JSON, for GET /_lock, /_session, /_transaction and
+ * their _cat forms. Other threads must not read the core's state, so the request is ordered with
+ * all commands, but it is not a step (core_inspect()). README-locks.md, "Seeing it", has the
+ * formats.
  */
 enum status_what {
-    STATUS_LOCKS,    /* the tree of resources with holders and waiters in order, in pieces */
-    STATUS_SESSIONS, /* all, or with `id` one in detail, in pieces; PROBLEM_SESSION_MISSING */
-    STATUS_TRANSACTIONS, /* all, in pieces, or with `id` one, ended ones of the last hour too; PROBLEM_TRANSACTION_MISSING */
-    STATUS_LOCK_EVENTS,      /* the last deadlocks and expiries */
-    STATUS_OVERVIEW, /* of the tree as much as a page shows, what is waited for first; in one step of a bounded size */
+    STATUS_LOCKS,    /* resources with holders and waiters, paged */
+    STATUS_SESSIONS, /* all, paged; or with `id` one in detail, paged; PROBLEM_SESSION_MISSING */
+    /*
+     * All, paged; or with `id` one, also if it ended within the last hour;
+     * PROBLEM_TRANSACTION_MISSING
+     */
+    STATUS_TRANSACTIONS,
+    STATUS_LOCK_EVENTS,      /* the most recent deadlocks and session expiries */
+    STATUS_OVERVIEW, /* at most rows_max resources, those with waiters first, in one step */
     STATUS_WHAT_COUNT
 };
 
-/* A resource that is held or awaited, in pieces of JSON; a crowded one is several rows with one key. */
+/*
+ * A resource with holders or waiters, as JSON fragments. A resource with many of them has several
+ * rows with equal keys.
+ */
 struct status_row {
-    struct slice key;     /* rows that are sorted by it stand in the order of the tree */
-    struct slice name;    /* its members, without braces; empty: everything */
-    struct slice holders; /* objects with commas between, in order; or nothing */
+    struct slice key;     /* rows sorted by key are in the order of the lock tree */
+    struct slice name;    /* JSON members without braces; empty: the root of the lock tree */
+    struct slice holders; /* JSON objects separated by commas, in order; may be empty */
     struct slice waiters;
-    bool truncated; /* STATUS_OVERVIEW: there may be more of them than are told */
+    bool truncated; /* STATUS_OVERVIEW: holders or waiters may be missing */
 };
 
-/* A resource with more holders and waiters than one piece tells; it is asked for by itself. */
+/* A resource with more holders and waiters than fit on one page; it has pages of its own. */
 struct status_overflow {
     uint32_t hash;
     uint32_t number; /* 0: none */
-    size_t from;     /* the first to be told */
+    size_t from;     /* first holder or waiter of the page */
 };
 
 struct status_command {
     enum status_what what;
-    struct slice id;      /* of one session or transaction; empty: all */
-    struct slice index;   /* STATUS_LOCKS: only what lies in this index; empty: all */
-    struct slice path;    /* and in or above this directory; data NULL: all */
-    struct slice session; /* and is held or awaited by this session or its transactions; empty: all */
-    struct slice
-        body; /* out: a JSON object, in the command's arena; STATUS_LOCKS: none; of what comes in pieces see below */
+    struct slice id;      /* one session or transaction; empty: all */
+    struct slice index;   /* STATUS_LOCKS: only resources of this index; empty: all */
+    /* STATUS_LOCKS: only resources in or above this directory; data NULL: all */
+    struct slice path;
+    /*
+     * STATUS_LOCKS: only resources held or requested by this session or its transactions; empty:
+     * all
+     */
+    struct slice session;
+    /* Out: JSON object in the command's arena; not of STATUS_LOCKS; of paged requests see below */
+    struct slice body;
 
     /*
-     * STATUS_LOCKS: the first piece is asked for with `place` and `crowd` 0; the next with the `place` that came back, until
-     * that is 0; then each of the `crowds` that came back, as `crowd`, until its number is 0. All of the out in the arena.
+     * Pages of STATUS_LOCKS. The first request has `cursor` and `overflow` 0. Each reply has the
+     * `cursor` of the next request, until it is 0. Then each element of the `overflows` returned is
+     * requested as `overflow`, until the number of the one returned is 0. Outputs are in the
+     * command's arena.
      */
     uint64_t cursor;            /* in, out */
     struct status_overflow overflow; /* in, out */
@@ -372,117 +440,136 @@ struct status_command {
     size_t row_count;
     struct status_overflow *overflows; /* out */
     size_t overflow_count;
-    size_t work; /* out: what it took, as it is counted there */
+    size_t work; /* out: work of the page, in units of do_status.c and do_status_locks.c */
 
     /*
-     * STATUS_SESSIONS, and STATUS_TRANSACTIONS without `id`: the first piece is asked for with `place` 0; the next with the `place`
-     * that came back, until that is 0. `rest` has objects with commas between, or nothing: sessions, transactions, or the
-     * locks of the one session. `body` is of the first piece of one session, an object without its end, to which "locks" belongs,
-     * and of the last piece of all sessions: the array of what is kept.
+     * Pages of STATUS_SESSIONS, and of STATUS_TRANSACTIONS without `id`. The first request has
+     * `cursor` 0; each reply has the `cursor` of the next one, until it is 0. `page` has JSON
+     * objects separated by commas, or nothing: sessions, transactions, or the locks of one session.
+     * `body` is set on the first page of one session: an object without its closing brace, to which
+     * "locks" is to be added. It is also set on the last page of all sessions: the array of
+     * deferred actions.
      */
     struct slice page; /* out */
 
     /*
-     * STATUS_LOCKS of a moment of the past: what is there is asked for as ever, and told where it was there at `as_of`; then, with `place` and crowds at
-     * their ends, what has gone since, by `past` from 0 on, which comes back as where to go on, until it is 0. Rows with one key belong
-     * together, and what is in both is the same. `past_from` comes back: from when on all is known.
+     * STATUS_LOCKS as of an earlier timestamp. Resources of the present are paged as above, with
+     * holders and waiters as of `as_of`. After the last page and overflow, requests with
+     * `of_history` return holds and waits that have ended since. Their `history_cursor` begins at 0
+     * and is returned for the next request, until it is 0. Rows with equal keys belong to one
+     * resource; equal entries of both kinds of page are one entry.
      */
-    tl_ts as_of;     /* 0: now */
-    bool of_history;    /* this piece is one of what has gone since */
+    tl_ts as_of;     /* timestamp; 0: the present */
+    bool of_history;    /* the page has holds and waits that have ended since */
     uint64_t history_cursor;   /* in, out */
-    tl_ts history_from; /* out */
+    tl_ts history_from; /* out: the history is complete from this timestamp on */
 
-    size_t rows_max; /* STATUS_OVERVIEW: rows at most; `rows` come in no order of the tree */
-};
-
-/* Removing for good what nobody can see any more. core_propose_maintenance() makes it; README.md, "Upkeep". */
-struct maintain_command {
-    tl_ts history_low;       /* of history: of deleted indices goes what was there before */
-    tl_ts tombstones;    /* versions of documents deleted before count no longer; ... */
-    tl_ts outcomes;      /* ... outcomes of transactions that ended before are told no longer */
-    size_t keys_max;     /* at most so many, `stale` not counted */
-    struct slice *stale; /* keys of chunks of entries that no document names any more, nor ever will */
-    size_t stale_count;
-    size_t scanned;  /* the proposer's own: what looking for those has cost him, as so many keys */
-    size_t removed; /* out: keys, and records of the kind that could wait until now */
-};
-
-/* The feed as it is to be from now on. */
-struct feed_command {
-    bool off;
-    tl_ts cut; /* what was changed up to there is forgotten; 0: nothing is */
+    size_t rows_max; /* STATUS_OVERVIEW: limit of row_count; rows are in no order */
 };
 
 /*
- * What had run out by now does so. Waits by command->clock; leases of sessions and idle times of transactions by `heard`, since
- * who could prolong them may have asked for it in time, and not have been read yet.
+ * Purges records that no reader can see any more. core_propose_maintenance() makes it; README.md,
+ * "Maintenance".
+ */
+struct maintain_command {
+    tl_ts history_low;       /* documents of indices deleted before it are purged */
+    tl_ts tombstones;    /* documents deleted before it no longer count for versions */
+    tl_ts outcomes;      /* outcomes of transactions that ended before it are no longer reported */
+    size_t keys_max;     /* limit of `removed`, without `stale` */
+    struct slice *stale; /* keys of posting lists whose batch no document has, now or later */
+    size_t stale_count;
+    size_t scanned;  /* for the proposer: cost of finding `stale`, in keys; not encoded */
+    size_t removed; /* out: keys removed, and postponed records written */
+};
+
+/* The change feed's new configuration. */
+struct feed_command {
+    bool off;
+    tl_ts cut; /* changes up to it are dropped; 0: none */
+};
+
+/*
+ * Expires everything due: waits by command->clock; leases of sessions and idle times of
+ * transactions by `barrier_clock`. A request that extends a lease may have arrived in time and not
+ * have been read yet.
  */
 struct tick_command {
-    /* Of the clock: what was sent to the server before it has been submitted before this. At most `clock` counts. */
+    /*
+     * All input sent to the server before this clock value was submitted before the TICK. At most
+     * `clock`.
+     */
     uint64_t barrier_clock;
 };
 
-/* What the core goes by from now on. */
+/* Limits of the core from now on. */
 struct limits_command {
     struct core_limits limits;
 };
 
+/* A timestamp ceiling. README.md, "Timestamp ceilings and host crashes". */
 struct mark_command {
-    tl_ts ceiling;        /* whoever opens the store again begins above it, and above the command's own timestamp */
-    struct slice payload; /* the host's own, for core_ts_ceiling_payload() */
-    uint64_t chain;    /* core_chain() as the step began, for who replays it to compare; 0: it is not said */
+    /* A core opened later issues timestamps above it and above the command's own */
+    tl_ts ceiling;
+    struct slice payload; /* data of the host, returned by core_ts_ceiling_payload() */
+    uint64_t chain;    /* core_chain() when the step began, for replay to compare; 0: not given */
 };
 
 /* RESTART, MACHINE_LOST. */
 struct restart_command {
-    bool single_step; /* of a version in which all was one step; nobody says it any more */
-    bool resubmit;  /* out, RESTART: to be submitted again, before anything else */
+    bool single_step; /* from a version that did everything in one step; not written any more */
+    bool resubmit;  /* out, RESTART: to be resubmitted before any other command */
 };
 
+/* A cleanup action during which the process ended. */
 struct tried_command {
-    struct slice session; /* whose it is, or was */
-    uint64_t deferred;        /* number of what is kept; 0: the session's own action */
-    uint64_t action;      /* which of the session's, from 0; of what is kept 0 */
+    struct slice session; /* the session whose cleanup action it is, even if it has ended */
+    /* Number of the deferred action; 0: an action of the session itself */
+    uint64_t deferred;
+    uint64_t action;      /* index of the session's action, from 0; of a deferred action 0 */
 };
 
 struct skip_command {
-    uint64_t position; /* of the entry in the log, not 0 */
+    uint64_t position; /* of the log entry, not 0 */
 };
 
+/* A deferred action that was set aside. */
 struct aside_command {
-    uint64_t number; /* of what is kept */
-    bool retry;      /* it is tried again; else it goes */
+    uint64_t number; /* of the deferred action */
+    bool retry;      /* run it again; false: drop it */
 };
 
-/* A host as it introduces itself. README.md, "Hosts". */
+/* A host that joins the cluster. README.md, "Hosts". */
 struct join_command {
     struct slice name;
     struct slice group;
     struct slice address;
     struct slice build;
     uint64_t life;             /* not 0 */
-    struct core_limits limits; /* that it was started with, which are to be the cluster's */
-    uint64_t number;           /* out: of the host */
+    struct core_limits limits; /* the host's options, which must equal the cluster's */
+    uint64_t number;           /* out: the host's number */
 };
 
+/* The end of a host's life. README.md, "Hosts". */
 struct gone_command {
     struct slice name;
-    uint64_t life; /* the one that is over; another that began since goes on */
-    bool forget;   /* and nobody asks for it any more */
+    uint64_t life; /* the life that has ended; a later life is not affected */
+    bool forget;   /* the host is also removed from the list of hosts */
 };
 
 struct heartbeat_command {
-    uint64_t barrier_clock;    /* of the clock: what was sent to this host before it has been submitted before this */
-    tl_ts low;         /* its readers look no further back, now and from now on */
-    uint64_t position; /* of the newest entry that it has applied ... */
-    uint64_t chain;    /* ... and core_chain() behind that */
+    /* All input sent to this host before this clock value was submitted before the heartbeat */
+    uint64_t barrier_clock;
+    tl_ts low;         /* the host's readers use no earlier timestamp, now and later */
+    uint64_t position; /* of the newest entry that it has applied */
+    uint64_t chain;    /* core_chain() after that entry */
 };
 
 /* --- The command -------------------------------------------------------------------------------------------------- */
 
 /*
- * A submitter of commands, one after another, that may leave before a command of its has completed: journal_cancel_waiter() (journal.h). `number` is
- * `request` of the command that it waits for; 0: none; COMMAND_WAITER_LEFT: it has left, for good.
+ * A client that submits one command after another and may cancel the wait for a reply:
+ * journal_cancel_waiter() (journal.h). `number` is the `request` of the command that it waits for;
+ * 0: none; COMMAND_WAITER_LEFT: it accepts no reply any more.
  */
 struct command_waiter {
     _Atomic uint64_t number;
@@ -492,11 +579,16 @@ struct command_waiter {
 struct command {
     enum command_type type;
     enum dialect dialect;
-    uint64_t request;   /* rising number given by the journal; names the command in CANCEL */
-    tl_ts ts;           /* given by the journal; on completion the timestamp at which it took effect */
-    uint64_t clock;     /* given by the journal: what durations are measured by, in us; README.md, "Two times" */
+    uint64_t request;   /* increasing number given by the journal; names the command in CANCEL */
+    /* Given by the journal; on completion the timestamp at which the command took effect */
+    tl_ts ts;
+    /*
+     * Given by the journal: microseconds by which durations are measured; README.md, "Timestamp and
+     * clock"
+     */
+    uint64_t clock;
     struct arena arena; /* inputs and results */
-    struct command_owner owner;
+    struct command_owner owner; /* of a command with COMMAND_OWNED */
     union {
         struct write_command write;
         struct index_command index;
@@ -524,20 +616,25 @@ struct command {
         struct gone_command gone;
         struct heartbeat_command heartbeat;
     };
-    struct problem problem; /* out: PROBLEM_NONE when the command as a whole succeeded */
-    struct list link;       /* the journal's and the core's */
+    struct problem problem; /* out: PROBLEM_NONE: the command as a whole succeeded */
+    struct list link;       /* used by the journal and the core */
 
-    /* Called by the journal once the result is durable; from then on the command is the submitter's again. */
+    /*
+     * Called by the journal once the result is durable; afterwards the submitter owns the command.
+     */
     void (*on_done)(struct command *command);
-    void *context;                 /* the submitter's */
-    struct command_waiter *waiter; /* the submitter's, until `on_done` is called; NULL: it does not leave */
+    void *context;                 /* for the submitter */
+    /* Until `on_done` is called; NULL: the wait cannot be cancelled */
+    struct command_waiter *waiter;
 };
 
-/* Owns: the caller; command_free(). NULL is fine for free. */
+/*
+ * Makes a command with empty inputs, or frees it with its arena and inputs. NULL is fine for free.
+ */
 struct command *command_new(enum command_type type, enum dialect dialect);
 void command_free(struct command *command);
 const char *command_name(enum command_type type);
-/* Returns: whether the row of the type has any of the flags. */
+/* Returns: whether the type has any of the flags. */
 bool command_is(enum command_type type, unsigned flags);
 
 #endif

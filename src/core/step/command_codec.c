@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Commands as bytes; see command_codec.h. Each member of the union in struct command has one function, code_MEMBER(), which goes both
- * ways. A field that comes in a later version is coded where coder->version is that or more, and has its default elsewhere.
+ * Commands as bytes; see command_codec.h. Each member of the union in struct command has a function
+ * codec_MEMBER(), which writes and reads it. A field added by a version is coded if codec->version
+ * is at least that version, and else has its default.
  */
 #include "core/step/command_codec.h"
 
@@ -15,7 +16,7 @@
 
 /* --- Documents ---------------------------------------------------------------------------------------------------- */
 
-static void code_update(struct codec *codec, const struct write_update **ret_update)
+static void codec_update(struct codec *codec, const struct write_update **ret_update)
 {
     struct write_update *update, copy = {0};
 
@@ -38,14 +39,14 @@ static void code_update(struct codec *codec, const struct write_update **ret_upd
     codec_number(codec, &update->script_steps);
 }
 
-/* Whether an item has any of what most have not. */
+/* Returns: whether an item has any of the fields that most items lack. */
 static bool item_is_rare(const struct write_item *item)
 {
     return item->routing.data != NULL || item->lease.data != NULL || item->version != VERSION_ANY ||
            item->if_seq_no != SEQ_NO_ANY || item->if_primary_term != 0;
 }
 
-static void code_rare(struct codec *codec, struct write_item *item)
+static void codec_rare(struct codec *codec, struct write_item *item)
 {
     codec_slice(codec, &item->routing);
     codec_slice(codec, &item->lease);
@@ -57,7 +58,7 @@ static void code_rare(struct codec *codec, struct write_item *item)
 
 enum { ITEM_MIN = 7 }; /* op, version type, flags, and four slices */
 
-static void code_item(struct codec *codec, struct write_item *item)
+static void codec_item(struct codec *codec, struct write_item *item)
 {
     bool rare = item_is_rare(item), dialect_5 = item->dialect == DIALECT_5;
 
@@ -74,29 +75,29 @@ static void code_item(struct codec *codec, struct write_item *item)
         item->version = VERSION_ANY;
         item->if_seq_no = SEQ_NO_ANY;
     } else if (rare) {
-        code_rare(codec, item);
+        codec_rare(codec, item);
     }
     if (item->op == WRITE_UPDATE)
-        code_update(codec, &item->update);
+        codec_update(codec, &item->update);
 }
 
-static void code_items(struct codec *codec, struct write_item **items, size_t *count)
+static void codec_items(struct codec *codec, struct write_item **items, size_t *count)
 {
     *items = codec_array(codec, *items, count, sizeof(**items), ITEM_MIN);
     for (size_t i = 0; i < *count && !codec->bad; i++)
-        code_item(codec, &(*items)[i]);
+        codec_item(codec, &(*items)[i]);
 }
 
-static void code_write(struct codec *codec, struct write_command *write)
+static void codec_write(struct codec *codec, struct write_command *write)
 {
     REQUIRE(!write->cleanup);
     codec_bool(codec, &write->atomic);
-    code_items(codec, &write->items, &write->item_count);
+    codec_items(codec, &write->items, &write->item_count);
 }
 
 /* --- Catalog ------------------------------------------------------------------------------------------------------ */
 
-static void code_index(struct codec *codec, struct index_command *index)
+static void codec_index(struct codec *codec, struct index_command *index)
 {
     bool *const flags[] = {&index->include_type_name, &index->close, &index->preserve_existing};
 
@@ -107,7 +108,7 @@ static void code_index(struct codec *codec, struct index_command *index)
     codec_slice(codec, &index->uuid);
 }
 
-static void code_aliases(struct codec *codec, struct aliases_command *aliases)
+static void codec_aliases(struct codec *codec, struct aliases_command *aliases)
 {
     aliases->actions = codec_array(codec, aliases->actions, &aliases->action_count, sizeof(*aliases->actions), 4);
     for (size_t i = 0; i < aliases->action_count && !codec->bad; i++) {
@@ -119,7 +120,7 @@ static void code_aliases(struct codec *codec, struct aliases_command *aliases)
     }
 }
 
-static void code_object(struct codec *codec, struct object_command *object)
+static void codec_object(struct codec *codec, struct object_command *object)
 {
     bool *const flags[] = {&object->create, &object->compiles};
 
@@ -130,7 +131,7 @@ static void code_object(struct codec *codec, struct object_command *object)
     object->context = (enum script_context)codec_enum(codec, object->context, SCRIPT_CONTEXT_COUNT);
 }
 
-static void code_file_scripts(struct codec *codec, struct file_scripts_command *files)
+static void codec_file_scripts(struct codec *codec, struct file_scripts_command *files)
 {
     files->scripts = codec_array(codec, files->scripts, &files->script_count, sizeof(*files->scripts), 3);
     for (size_t i = 0; i < files->script_count && !codec->bad; i++) {
@@ -142,17 +143,17 @@ static void code_file_scripts(struct codec *codec, struct file_scripts_command *
 
 /* --- Sessions, locks, transactions -------------------------------------------------------------------------------- */
 
-static void code_session(struct codec *codec, struct session_command *session)
+static void codec_session(struct codec *codec, struct session_command *session)
 {
     codec_bool(codec, &session->force);
     codec_slice(codec, &session->id);
     codec_slice(codec, &session->name);
     codec_number(codec, &session->ttl_us);
     codec_number(codec, &session->attachment);
-    code_items(codec, &session->on_expire, &session->on_expire_count);
+    codec_items(codec, &session->on_expire, &session->on_expire_count);
 }
 
-static void code_options(struct codec *codec, const struct catalog_options **ret_options)
+static void codec_options(struct codec *codec, const struct catalog_options **ret_options)
 {
     struct catalog_options *options, copy = {0};
 
@@ -168,7 +169,7 @@ static void code_options(struct codec *codec, const struct catalog_options **ret
     codec_flags(codec, flags, 7);
 }
 
-static void code_target(struct codec *codec, struct lock_target *target)
+static void codec_target(struct codec *codec, struct lock_target *target)
 {
     bool expression = target->expression != NULL;
     bool *const flags[] = {&target->script, &expression};
@@ -181,27 +182,27 @@ static void code_target(struct codec *codec, struct lock_target *target)
     codec_slice(codec, &target->type);
     codec_slice(codec, &target->id);
     if (expression)
-        code_options(codec, &target->expression);
+        codec_options(codec, &target->expression);
 }
 
-static void code_targets(struct codec *codec, struct lock_target **targets, size_t *count)
+static void codec_targets(struct codec *codec, struct lock_target **targets, size_t *count)
 {
     *targets = codec_array(codec, *targets, count, sizeof(**targets), 6);
     for (size_t i = 0; i < *count && !codec->bad; i++)
-        code_target(codec, &(*targets)[i]);
+        codec_target(codec, &(*targets)[i]);
 }
 
-static void code_lock(struct codec *codec, struct lock_command *lock)
+static void codec_lock(struct codec *codec, struct lock_command *lock)
 {
-    code_targets(codec, &lock->targets, &lock->target_count);
+    codec_targets(codec, &lock->targets, &lock->target_count);
 }
 
-static void code_txn_lock(struct codec *codec, struct txn_lock_command *lock)
+static void codec_txn_lock(struct codec *codec, struct txn_lock_command *lock)
 {
-    code_targets(codec, &lock->targets, &lock->target_count);
+    codec_targets(codec, &lock->targets, &lock->target_count);
 }
 
-static void code_txn(struct codec *codec, struct txn_command *txn)
+static void codec_txn(struct codec *codec, struct txn_command *txn)
 {
     txn->mode = (enum txn_mode)codec_enum(codec, txn->mode, TXN_MODE_COUNT);
     codec_bool(codec, &txn->force);
@@ -213,7 +214,7 @@ static void code_txn(struct codec *codec, struct txn_command *txn)
         codec_bool(codec, &txn->of_host);
 }
 
-static void code_rename(struct codec *codec, struct rename_command *rename)
+static void codec_rename(struct codec *codec, struct rename_command *rename)
 {
     codec_slice(codec, &rename->index);
     codec_slice(codec, &rename->from);
@@ -222,25 +223,25 @@ static void code_rename(struct codec *codec, struct rename_command *rename)
     codec_signed(codec, &rename->if_primary_term);
 }
 
-static void code_cancel(struct codec *codec, struct cancel_command *cancel)
+static void codec_cancel(struct codec *codec, struct cancel_command *cancel)
 {
     codec_number(codec, &cancel->request);
 }
 
-/* Never in the log: code 0. */
-static void code_status(struct codec *codec, struct status_command *status)
+/* Not logged: code 0. */
+static void codec_status(struct codec *codec, struct status_command *status)
 {
     (void)status;
     codec_require(codec, false);
 }
 
-static void code_places(struct codec *codec, struct places_command *places)
+static void codec_places(struct codec *codec, struct places_command *places)
 {
     (void)places;
     codec_require(codec, false);
 }
 
-static void code_maintain(struct codec *codec, struct maintain_command *maintain)
+static void codec_maintain(struct codec *codec, struct maintain_command *maintain)
 {
     codec_number(codec, &maintain->history_low);
     codec_number(codec, &maintain->tombstones);
@@ -251,23 +252,23 @@ static void code_maintain(struct codec *codec, struct maintain_command *maintain
         codec_bytes(codec, &maintain->stale[i]);
 }
 
-static void code_feed(struct codec *codec, struct feed_command *feed)
+static void codec_feed(struct codec *codec, struct feed_command *feed)
 {
     codec_bool(codec, &feed->off);
     codec_number(codec, &feed->cut);
 }
 
-static void code_tick(struct codec *codec, struct tick_command *tick)
+static void codec_tick(struct codec *codec, struct tick_command *tick)
 {
     codec_number(codec, &tick->barrier_clock);
 }
 
-static void code_limits(struct codec *codec, struct limits_command *limits)
+static void codec_limits(struct codec *codec, struct limits_command *limits)
 {
     codec_core_limits(codec, &limits->limits);
 }
 
-static void code_mark(struct codec *codec, struct mark_command *mark)
+static void codec_mark(struct codec *codec, struct mark_command *mark)
 {
     codec_number(codec, &mark->ceiling);
     codec_bytes(codec, &mark->payload);
@@ -275,7 +276,7 @@ static void code_mark(struct codec *codec, struct mark_command *mark)
         codec_number(codec, &mark->chain);
 }
 
-static void code_restart(struct codec *codec, struct restart_command *restart)
+static void codec_restart(struct codec *codec, struct restart_command *restart)
 {
     if (codec->version >= 4)
         codec_bool(codec, &restart->single_step);
@@ -283,25 +284,25 @@ static void code_restart(struct codec *codec, struct restart_command *restart)
         restart->single_step = true;
 }
 
-static void code_tried(struct codec *codec, struct tried_command *tried)
+static void codec_tried(struct codec *codec, struct tried_command *tried)
 {
     codec_slice(codec, &tried->session);
     codec_number(codec, &tried->deferred);
     codec_number(codec, &tried->action);
 }
 
-static void code_skip(struct codec *codec, struct skip_command *skip)
+static void codec_skip(struct codec *codec, struct skip_command *skip)
 {
     codec_number(codec, &skip->position);
 }
 
-static void code_aside(struct codec *codec, struct aside_command *aside)
+static void codec_aside(struct codec *codec, struct aside_command *aside)
 {
     codec_number(codec, &aside->number);
     codec_bool(codec, &aside->retry);
 }
 
-static void code_join(struct codec *codec, struct join_command *join)
+static void codec_join(struct codec *codec, struct join_command *join)
 {
     codec_slice(codec, &join->name);
     codec_slice(codec, &join->group);
@@ -311,14 +312,14 @@ static void code_join(struct codec *codec, struct join_command *join)
     codec_core_limits(codec, &join->limits);
 }
 
-static void code_gone(struct codec *codec, struct gone_command *gone)
+static void codec_gone(struct codec *codec, struct gone_command *gone)
 {
     codec_slice(codec, &gone->name);
     codec_number(codec, &gone->life);
     codec_bool(codec, &gone->forget);
 }
 
-static void code_heartbeat(struct codec *codec, struct heartbeat_command *heartbeat)
+static void codec_heartbeat(struct codec *codec, struct heartbeat_command *heartbeat)
 {
     codec_number(codec, &heartbeat->barrier_clock);
     codec_number(codec, &heartbeat->low);
@@ -340,7 +341,7 @@ unsigned command_opcode(enum command_type type)
     return codes[type];
 }
 
-static void code_terms(struct codec *codec, struct command_owner *terms)
+static void codec_owner(struct codec *codec, struct command_owner *terms)
 {
     codec_slice(codec, &terms->session);
     codec_slice(codec, &terms->transaction);
@@ -348,15 +349,15 @@ static void code_terms(struct codec *codec, struct command_owner *terms)
     codec_number(codec, &terms->timeout_us);
 }
 
-static void code_inputs(struct codec *codec, struct command *command)
+static void codec_inputs(struct codec *codec, struct command *command)
 {
     codec_number(codec, &command->request);
     if (command_is(command->type, COMMAND_OWNED))
-        code_terms(codec, &command->owner);
+        codec_owner(codec, &command->owner);
     switch (command->type) {
 #define X(symbol, name, code, member, flags, turns) \
     case COMMAND_##symbol:                          \
-        code_##member(codec, &command->member);     \
+        codec_##member(codec, &command->member);     \
         break;
 #include "core/step/commands.def"
 #undef X
@@ -364,8 +365,11 @@ static void code_inputs(struct codec *codec, struct command *command)
     }
 }
 
-/* Before version 3 all items of a write had the command's dialect; actions of a session ran as 7.10's. */
-static void give_dialect(struct command *command)
+/*
+ * Before version 3, all items of a write had the command's dialect, and session actions had that of
+ * 7.10.
+ */
+static void set_dialects(struct command *command)
 {
     if (command->type != COMMAND_WRITE)
         return;
@@ -373,8 +377,8 @@ static void give_dialect(struct command *command)
         command->write.items[i].dialect = command->dialect;
 }
 
-/* What stands before the inputs. Returns: the type in the table of codes, COMMAND_TYPE_COUNT when there is none. */
-static enum command_type code_head(struct codec *codec, enum command_type type, enum dialect *dialect)
+/* Codes the header of a command. Returns: its type; COMMAND_TYPE_COUNT: unknown code. */
+static enum command_type codec_head(struct codec *codec, enum command_type type, enum dialect *dialect)
 {
     uint64_t code = type == COMMAND_TYPE_COUNT ? 0 : codes[type];
 
@@ -389,13 +393,13 @@ static enum command_type code_head(struct codec *codec, enum command_type type, 
 void command_encode(const struct command *command, struct buf *buf)
 {
     struct codec codec = codec_to(buf, COMMAND_CODEC_VERSION);
-    struct command copy = *command; /* the coder's functions take what they could fill */
+    struct command copy = *command; /* the codec functions take pointers to non-const */
     uint8_t version = COMMAND_CODEC_VERSION;
 
     REQUIRE(command_opcode(command->type) != 0);
     codec_byte(&codec, &version);
-    code_head(&codec, command->type, &copy.dialect);
-    code_inputs(&codec, &copy);
+    codec_head(&codec, command->type, &copy.dialect);
+    codec_inputs(&codec, &copy);
 }
 
 int command_decode(struct slice bytes, struct command **ret_command)
@@ -409,20 +413,20 @@ int command_decode(struct slice bytes, struct command **ret_command)
         return COMMAND_CODEC_NEWER;
     if (version == 0)
         return tl_trace(TL_ERR_CORRUPT);
-    enum command_type type = code_head(&codec, COMMAND_TYPE_COUNT, &dialect);
+    enum command_type type = codec_head(&codec, COMMAND_TYPE_COUNT, &dialect);
     if (type == COMMAND_TYPE_COUNT)
         return tl_trace(TL_ERR_CORRUPT);
     struct command *command = command_new(type, dialect);
     codec.version = version;
     codec.arena = &command->arena;
     codec.in = arena_copy(&command->arena, codec.in);
-    code_inputs(&codec, command);
+    codec_inputs(&codec, command);
     if (!codec_done(&codec)) {
         command_free(command);
         return tl_trace(TL_ERR_CORRUPT);
     }
     if (version < 3)
-        give_dialect(command);
+        set_dialects(command);
     *ret_command = command;
     return 0;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Commands as bytes: what the log keeps, and what another host applies. README.md, "Commands as bytes", has the form.
+ * The byte form of commands, in the command log. README.md, "Commands as bytes", describes it.
  *
- * The form holds all that a submitter says, and nothing that he found out ahead (`seen`, `parsed`), nor what the core answers, nor
- * what it alone may say (`cleanup`, `left_by`), nor the two times, which are the entry's.
+ * It has all inputs of the submitter. It lacks results, values that only the core may set
+ * (`cleanup`, `only_session`), what the submitter computed in advance (`prefetch`, `parsed`), and
+ * timestamp and clock, which the command group has.
  */
 #ifndef TL_CORE_COMMAND_CODEC_H
 #define TL_CORE_COMMAND_CODEC_H
@@ -11,22 +12,25 @@
 #include "base/buf.h"
 #include "core/step/command.h"
 
-/* 2: a MARK has its chain; 3: an item of a write has its dialect; 4: a transaction may be its host's own, RESTART and MACHINE_LOST are done in pieces. */
+/*
+ * Version 2 added the chain of a MARK; 3 the dialect of each item of a write; 4 transactions of a
+ * host, and RESTART and MACHINE_LOST in several steps.
+ */
 enum { COMMAND_CODEC_VERSION = 4 };
 
 enum {
-    COMMAND_CODEC_NEWER = 1, /* of a version that is not known here */
+    COMMAND_CODEC_NEWER = 1, /* its version is newer than this build knows */
 };
 
-/* Returns: the number of a type in the log, for ever its own; 0: such commands are never there. */
+/* Returns: the permanent number of a command type in the log; 0: the type is never logged. */
 unsigned command_opcode(enum command_type type);
 
-/* Appends a command. Requires: command_opcode() of its type is not 0. */
+/* Appends a command to `buf`. Requires: command_opcode() of its type is not 0. */
 void command_encode(const struct command *command, struct buf *buf);
 
 /*
- * Makes a command of bytes, which it copies. A command that is returned is one that could have been encoded, and is encoded to
- * the same bytes again.
+ * Makes a command from bytes, which it copies. Encoding the command gives the same bytes in the
+ * newest version.
  * Returns: 0; COMMAND_CODEC_NEWER; TL_ERR_CORRUPT. Owns: the caller; command_free().
  */
 int command_decode(struct slice bytes, struct command **ret_command) TL_MUST_USE;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Entries of the log; see command_group.h. */
+/* Command groups; see command_group.h. */
 #include "core/step/command_group.h"
 
 #include "base/check.h"
@@ -8,9 +8,9 @@
 #include "core/step/command_codec.h"
 #include "core/step/hooks.h"
 
-enum { LENGTH_ROOM = 10 }; /* the longest varint */
+enum { LENGTH_RESERVED = 10 }; /* the longest varint */
 
-static void code_head(struct codec *codec, struct command_group_header *head)
+static void codec_head(struct codec *codec, struct command_group_header *head)
 {
     uint64_t host = head->host;
 
@@ -24,7 +24,8 @@ static void code_head(struct codec *codec, struct command_group_header *head)
         return;
     codec_number(codec, &head->life);
     codec_number(codec, &head->number);
-    codec_require(codec, codec->bad || (head->life != 0 && head->number != 0)); /* else it is of version 1 */
+    /* Else the group has version 1 */
+    codec_require(codec, codec->bad || (head->life != 0 && head->number != 0));
 }
 
 void command_group_begin(const struct command_group_header *head, struct buf *buf)
@@ -35,25 +36,26 @@ void command_group_begin(const struct command_group_header *head, struct buf *bu
 
     REQUIRE(buf->len == 0 && head->ts < TL_TS_MAX);
     codec_byte(&codec, &version);
-    code_head(&codec, &copy);
+    codec_head(&codec, &copy);
 }
 
 void command_group_add(const struct command *command, struct buf *buf)
 {
-    char room[LENGTH_ROOM] = {0};
+    char reserved[LENGTH_RESERVED] = {0};
     size_t at = buf->len;
 
     REQUIRE(at > 0);
-    buf_append(buf, room, LENGTH_ROOM);
+    buf_append(buf, reserved, LENGTH_RESERVED);
     command_encode(command, buf);
     INSIST(!buf->overflow);
     size_t end = buf->len;
-    buf_varint(buf, end - at - LENGTH_ROOM);
+    buf_varint(buf, end - at - LENGTH_RESERVED);
     struct slice length = buf_from(buf, end);
-    memcpy(room, length.data, length.len);
+    memcpy(reserved, length.data, length.len);
     buf_truncate(buf, end);
-    buf_overwrite(buf, at, room, length.len);
-    buf_remove(buf, at + length.len, LENGTH_ROOM - length.len); /* the command follows its length */
+    buf_overwrite(buf, at, reserved, length.len);
+    /* Moves the command next to its length */
+    buf_remove(buf, at + length.len, LENGTH_RESERVED - length.len);
 }
 
 static void free_all(struct list *commands)
@@ -65,7 +67,10 @@ static void free_all(struct list *commands)
     }
 }
 
-/* The commands of an entry, as long as there are some. Returns: as command_group_decode(), with what was made so far in `commands`. */
+/*
+ * Decodes commands up to the end. Returns: as command_group_decode(), with the commands made before
+ * an error.
+ */
 static int decode_commands(struct codec *codec, struct list *commands)
 {
     while (!codec->bad && codec->in.len > 0) {
@@ -83,7 +88,7 @@ static int decode_commands(struct codec *codec, struct list *commands)
     return codec->bad ? tl_trace(TL_ERR_CORRUPT) : 0;
 }
 
-/* Returns: 0; COMMAND_CODEC_NEWER. What is damaged shows in the coder. */
+/* Returns: 0; COMMAND_CODEC_NEWER. The codec is bad if the header is invalid. */
 static int read_head(struct codec *codec, struct command_group_header *head)
 {
     uint8_t version;
@@ -93,7 +98,7 @@ static int read_head(struct codec *codec, struct command_group_header *head)
         return COMMAND_CODEC_NEWER;
     codec_require(codec, version != 0);
     codec->version = version;
-    code_head(codec, head);
+    codec_head(codec, head);
     return 0;
 }
 

@@ -2,9 +2,9 @@
 /*
  * The step. README.md, "One command, step by step":
  *
- * - what fell due by the command's timestamp happens first, each in a unit of its own;
+ * - first, everything due happens, each in a unit;
  * - the command runs in a unit at its timestamp, and completes or waits;
- * - waiting commands that may go on run after it, each in a unit of its own.
+ * - then granted waiting commands run, each in a unit.
  */
 #include "core/step/core.h"
 
@@ -23,12 +23,12 @@
 #include "core/maintenance/sweep.h"
 
 enum {
-    LOG_BYTES_MAX = 64 * 1024, /* of records of locks that are kept back */
+    LOG_BYTES_MAX = 64 * 1024, /* of lock records retained in a command group */
 };
 
 static const char last_ts_key[] = "T";
-static const char own_mark_key[] = "U";  /* the last mark */
-static const char forgotten_key[] = "F"; /* struct purge_horizons: two timestamps */
+static const char ts_ceiling_key[] = "U";  /* the timestamp ceiling and its payload */
+static const char purge_horizons_key[] = "F"; /* struct purge_horizons: two timestamps */
 
 static core_handler *const handlers[COMMAND_TYPE_COUNT] = {
 #define X(symbol, name, code, member, flags, turns) [COMMAND_##symbol] = core__do_##name,
@@ -44,7 +44,7 @@ void effects_init(struct effects *effects)
 
 /* --- Opening ------------------------------------------------------------------------------------------------------ */
 
-/* Gets the timestamp that a record names, 0 where there is none. `rest` (may be NULL) gets what follows that. */
+/* Reads the timestamp in a record; 0: no record. `rest` (may be NULL) gets the bytes after it. */
 static int open_ts(struct core *core, const char *key, tl_ts *ret_ts, struct buf *rest)
 {
     struct store_value value;
@@ -71,16 +71,16 @@ static int open_last_ts(struct core *core, tl_ts counted)
     tl_ts named = 0;
     int r = open_ts(core, last_ts_key, &named, NULL);
     if (r == 0)
-        r = open_ts(core, own_mark_key, &core->mark, &core->marked);
+        r = open_ts(core, ts_ceiling_key, &core->ts_ceiling, &core->ts_ceiling_payload);
     core->found_ts = counted > named ? counted : named;
-    core->last_ts = core->mark > core->found_ts ? core->mark : core->found_ts;
+    core->last_ts = core->ts_ceiling > core->found_ts ? core->ts_ceiling : core->found_ts;
     return r;
 }
 
-static int open_forgotten(struct core *core)
+static int open_purge_horizons(struct core *core)
 {
     struct store_value value;
-    int r = store_get(core->store, SPACE_SYSTEM, TL_TS_MAX, slice_from(forgotten_key), &value);
+    int r = store_get(core->store, SPACE_SYSTEM, TL_TS_MAX, slice_from(purge_horizons_key), &value);
 
     if (r != 0)
         return r == STORE_NOT_FOUND ? 0 : tl_trace(r);
@@ -97,7 +97,7 @@ void core__put_purge_horizons(struct core *core)
 
     buf_u64be(&value, core->purge_horizons.tombstones);
     buf_u64be(&value, core->purge_horizons.outcomes);
-    store_batch_put(core->batch, SPACE_SYSTEM, slice_from(forgotten_key), buf_as_slice(&value));
+    store_batch_put(core->batch, SPACE_SYSTEM, slice_from(purge_horizons_key), buf_as_slice(&value));
     buf_deinit(&value);
 }
 
@@ -115,7 +115,7 @@ static int open_state(struct core *core)
     if (r == 0)
         r = open_last_ts(core, counted);
     if (r == 0)
-        r = open_forgotten(core);
+        r = open_purge_horizons(core);
     if (r == 0)
         r = feed__open(core);
     if (r == 0)
@@ -133,8 +133,8 @@ int core__open_bare(struct store *store, const struct core_limits *limits, struc
     int r;
 
     core->store = store;
-    core->marked = BUF_INIT(BUF_UNLIMITED);
-    list_init(&core->spent);
+    core->ts_ceiling_payload = BUF_INIT(BUF_UNLIMITED);
+    list_init(&core->free_at_end);
     omap_init(&core->tree_pending);
     core->arena = core->scratch = ARENA_INIT;
     core->batch = store_batch_new(store);
@@ -195,7 +195,7 @@ void core_close(struct core *core)
     arena_deinit(&core->scratch);
     store_batch_free(core->batch);
     lock_record_buf_deinit(&core->lock_records);
-    buf_deinit(&core->marked);
+    buf_deinit(&core->ts_ceiling_payload);
     mem_free(core);
 }
 
@@ -237,13 +237,13 @@ static void forget_pending(struct core *core)
 void core__free_at_end(struct core *core, struct command *command)
 {
     if (command != NULL)
-        list_append(&core->spent, &command->link);
+        list_append(&core->free_at_end, &command->link);
 }
 
-static void free_spent(struct core *core)
+static void free_ended_commands(struct core *core)
 {
-    while (!list_empty(&core->spent)) {
-        struct command *command = list_entry(core->spent.next, struct command, link);
+    while (!list_empty(&core->free_at_end)) {
+        struct command *command = list_entry(core->free_at_end.next, struct command, link);
         list_remove(&command->link);
         command_free(command);
     }
@@ -254,7 +254,7 @@ static void end_unit(struct core *core, tl_ts ended)
     catalog_unref(core->catalog_before);
     core->catalog_before = NULL;
     forget_pending(core);
-    free_spent(core);
+    free_ended_commands(core);
     feed__discard(core);
     arena_reset(&core->arena);
     arena_reset(&core->scratch);
@@ -282,18 +282,18 @@ static void chain(struct core *core, uint64_t digest)
     core->chain = slice_hash(slice_make(links, sizeof links));
 }
 
-/* No batch tells of these changes. */
+/* Adds lock changes that are in no batch to the chain. */
 static void chain_locks(struct core *core)
 {
     if (core->chained && core->locks_changed)
         chain(core, core->lock_chain);
 }
 
-/* Writes the batch, and what the log of locks has; `ended` is the newest timestamp that any of it has used. */
+/* Writes the batch and the retained lock records; `ended`: the newest timestamp that they used. */
 static int write_batch(struct core *core, tl_ts ended)
 {
     lock_record_buf_flush(&core->lock_records, core->batch);
-    if (core->recorded_ts < ended) /* or else a counter's record or a lock's token names it */
+    if (core->recorded_ts < ended) /* no counter record or fencing token of the batch has it */
         write_ts(core, last_ts_key, ended, SLICE_NONE);
     if (core->chained)
         chain(core, store_batch_digest(core->batch));
@@ -318,14 +318,14 @@ int core__commit(struct core *core)
             core->must_sync_ts = ended;
         chain_locks(core);
         if (core->saving && store_batch_count(core->batch) == 0)
-            ; /* the log of commands has it, and nothing else needs to */
+            ; /* only the command log has the change */
         else if (core->grouping && store_batch_count(core->batch) == 0 && core->lock_records.records.len < LOG_BYTES_MAX)
             lock_record_buf_retain(&core->lock_records, ended);
         else
             r = write_batch(core, ended);
     }
-    if (core->indivisible && core_step_work(core) - core->unit_work > core->whole_work)
-        core->whole_work = core_step_work(core) - core->unit_work;
+    if (core->indivisible && core_step_work(core) - core->unit_work > core->indivisible_work)
+        core->indivisible_work = core_step_work(core) - core->unit_work;
     end_unit(core, ended);
     return r < 0 ? tl_trace(r) : 0;
 }
@@ -422,7 +422,7 @@ int core__handle(struct core *core, struct command *command)
     return handlers[command->type](core, command);
 }
 
-/* The command's own unit. */
+/* Runs the command in its unit. */
 static int run(struct core *core, struct command *command)
 {
     int r, written;
@@ -439,28 +439,28 @@ static int run(struct core *core, struct command *command)
 
 static void begin_work(struct core *core)
 {
-    core->work = core->whole_work = core->script_steps = core->source_bytes = 0;
-    core->walked_before = owners__lock_work(core);
+    core->work = core->indivisible_work = core->script_steps = core->source_bytes = 0;
+    core->lock_work_before = owners__lock_work(core);
 }
 
 static void end_work(struct core *core, enum command_type type)
 {
-    struct core_metrics *figures = &core->metrics;
+    struct core_metrics *metrics = &core->metrics;
     uint64_t work = core_step_work(core);
-    if (work > metric_read(&figures->step_work_max[type]))
-        metric_set(&figures->step_work_max[type], work);
+    if (work > metric_read(&metrics->step_work_max[type]))
+        metric_set(&metrics->step_work_max[type], work);
     if (work > CORE_STEP_WORK)
-        metric_add(&figures->steps_over, 1);
-    if (work > core->whole_work + CORE_STEP_WORK) {
-        metric_add(&figures->steps_undivided, 1);
-        metric_set(&figures->undivided_command, type);
-        metric_set(&figures->undivided_work, work - core->whole_work);
+        metric_add(&metrics->steps_over, 1);
+    if (work > core->indivisible_work + CORE_STEP_WORK) {
+        metric_add(&metrics->steps_undivided, 1);
+        metric_set(&metrics->undivided_command, type);
+        metric_set(&metrics->undivided_work, work - core->indivisible_work);
     }
 }
 
 uint64_t core_step_work(const struct core *core)
 {
-    return core->work + WORK_LOCK * (owners__lock_work(core) - core->walked_before);
+    return core->work + WORK_LOCK * (owners__lock_work(core) - core->lock_work_before);
 }
 
 int core_step(struct core *core, struct command *command, struct effects *effects)
@@ -476,10 +476,13 @@ int core_step(struct core *core, struct command *command, struct effects *effect
         core->watch->step(core->watch->context);
     if (command->clock > core->clock)
         core->clock = command->clock;
-    /* These say something of another entry, and do nothing that could end the process again before the next is counted. */
-    bool tells = type == COMMAND_TRIED || type == COMMAND_SKIP;
+    /*
+     * They refer to another log entry. Nothing that could end the process again may run before
+     * them.
+     */
+    bool about_entry = type == COMMAND_TRIED || type == COMMAND_SKIP;
     owners__begin_step(core, type);
-    r = tells || command->type == COMMAND_MAINTAIN /* removing waits for nobody */
+    r = about_entry || command->type == COMMAND_MAINTAIN /* purging delays no client */
             ? 0
             : owners__run_due(core, command->ts, command->type == COMMAND_TICK ? &command->tick : NULL);
     if (r >= 0)
@@ -541,7 +544,7 @@ const struct core_limits *core_limits(const struct core *core)
 
 bool core_limits_recorded(const struct core *core)
 {
-    return core->limits_said;
+    return core->limits_recorded;
 }
 
 tl_ts core_last_ts(const struct core *core)
@@ -577,12 +580,12 @@ struct catalog *core_catalog(struct core *core)
 
 struct slice core_ts_ceiling_payload(const struct core *core)
 {
-    return buf_as_slice(&core->marked);
+    return buf_as_slice(&core->ts_ceiling_payload);
 }
 
 tl_ts core_ts_ceiling(const struct core *core)
 {
-    return core->mark;
+    return core->ts_ceiling;
 }
 
 uint64_t core_clock(const struct core *core)
@@ -590,30 +593,31 @@ uint64_t core_clock(const struct core *core)
     return core->clock;
 }
 
-static void put_mark(struct core *core, tl_ts mark, struct slice kept)
+static void put_ts_ceiling(struct core *core, tl_ts ceiling, struct slice payload)
 {
-    write_ts(core, own_mark_key, mark, kept);
+    write_ts(core, ts_ceiling_key, ceiling, payload);
     core->async_commit = true;
-    core->mark = mark;
-    buf_clear(&core->marked);
-    buf_slice(&core->marked, kept);
+    core->ts_ceiling = ceiling;
+    buf_clear(&core->ts_ceiling_payload);
+    buf_slice(&core->ts_ceiling_payload, payload);
 }
 
 /*
- * It may sink: an end in order leaves nothing to leap over. It comes to lie at its own timestamp at least, which whoever proposed it did not know:
- * what had fallen due, an ended session's documents say, has taken some before it.
+ * Sets the timestamp ceiling, which may decrease: after an orderly stop there are no timestamps to
+ * skip. It is at least the timestamp of the unit. The proposer did not know that one, since units
+ * before this one may have used timestamps.
  */
 int core__do_mark(struct core *core, struct command *command)
 {
-    tl_ts mark = command->mark.ceiling > core->ts ? command->mark.ceiling : core->ts;
-    if (mark >= TL_TS_MAX)
+    tl_ts ceiling = command->mark.ceiling > core->ts ? command->mark.ceiling : core->ts;
+    if (ceiling >= TL_TS_MAX)
         problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT, "this is no mark");
     else
-        put_mark(core, mark, command->mark.payload);
+        put_ts_ceiling(core, ceiling, command->mark.payload);
     return 0;
 }
 
-/* What fell due has happened by now. */
+/* owners__run_due() has already done the work. */
 int core__do_tick(struct core *core, struct command *command)
 {
     (void)core;

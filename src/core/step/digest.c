@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The digest: a hash of the whole logical state, equal whenever two cores went through the same commands, whatever
- * store they have and however often they were opened again.
+ * The digest: a hash of the logical state. Two cores that applied the same commands have equal
+ * digests, whatever their stores and however often they were opened.
  *
- * Documents are added up, so the order in which they are met does not matter. Tombstones belong to the state as
- * long as their versions count; entries are hints and do not.
+ * The hashes of documents are added, so their order does not matter. Tombstones belong to the state
+ * while their versions count. Entries are hints and do not belong to it.
  */
 #include "core/catalog/catalog.h"
 #include "core/catalog/catalog_internal.h"

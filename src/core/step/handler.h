@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What runs a command in a unit. */
+/* Command handlers. */
 #ifndef TL_CORE_HANDLER_H
 #define TL_CORE_HANDLER_H
 
@@ -9,19 +9,20 @@ struct command;
 struct core;
 
 enum {
-    CORE_WAITS = 1, /* the command is parked with the owners, who complete it later */
+    CORE_WAITS = 1, /* the command waits for locks; its owner completes it later */
 };
 
 /*
- * core__do_NAME(): runs a command in the open unit. A refusal is in command->problem.
- * Returns: 0 the command is done; CORE_WAITS; a fatal code.
+ * core__do_NAME(): runs a command in the open unit. If it is refused, command->problem has the
+ * reason.
+ * Returns: 0: the command is done; CORE_WAITS; fatal codes.
  */
 typedef int core_handler(struct core *core, struct command *command);
 #define X(symbol, name, code, member, flags, turns) \
     int core__do_##name(struct core *core, struct command *command) TL_MUST_USE;
 #include "core/step/commands.def"
 #undef X
-/* Runs the handler of the command's row. */
+/* Runs the handler of the command's type. Returns: as the handler. */
 int core__handle(struct core *core, struct command *command) TL_MUST_USE;
 
 #endif

@@ -9,7 +9,7 @@
 #include "core/step/handler.h"
 #include "core/step/unit.h"
 
-#define COUNT_MAX ((size_t)1 << 40) /* of anything, and of bytes; the core adds some of them up */
+#define COUNT_MAX ((size_t)1 << 40) /* limit of each limit, so that sums cannot overflow */
 
 enum { NUMBERS = 13, DEPTH_MAX = 1000 };
 
@@ -34,7 +34,7 @@ struct core_limits core_limits_default(void)
     };
 }
 
-/* All but those of scripts that are no size, in the order of their form. */
+/* Lists the limits of type size_t in the order of their byte form. */
 static void list_sizes(struct core_limits *limits, size_t *sizes[NUMBERS])
 {
     size_t *const all[NUMBERS] = {
@@ -120,7 +120,7 @@ void codec_core_limits(struct codec *codec, struct core_limits *limits)
     limits->script.depth_max = codec->bad ? 0 : (unsigned)depth;
 }
 
-/* Scripts that were compiled under others are compiled anew. */
+/* Sets the limits. Cached scripts are discarded, since they were compiled under the old ones. */
 static void set_limits(struct core *core, const struct core_limits *limits)
 {
     core->limits = *limits;
@@ -131,7 +131,7 @@ static void set_limits(struct core *core, const struct core_limits *limits)
 int core__open_limits(struct core *core, const struct core_limits *limits)
 {
     struct store_value value;
-    struct core_limits kept = {0};
+    struct core_limits stored = {0};
     int r = store_get(core->store, SPACE_SYSTEM, TL_TS_MAX, slice_from(limits_key), &value);
 
     if (r == STORE_NOT_FOUND) {
@@ -141,19 +141,19 @@ int core__open_limits(struct core *core, const struct core_limits *limits)
     if (r != 0)
         return tl_trace(r);
     struct codec codec = codec_from(value.bytes, NULL);
-    codec_core_limits(&codec, &kept);
-    bool sound = codec_done(&codec) && core_limits_sound(&kept);
+    codec_core_limits(&codec, &stored);
+    bool sound = codec_done(&codec) && core_limits_sound(&stored);
     store_value_release(&value);
     if (!sound)
         return tl_trace(TL_ERR_CORRUPT);
-    set_limits(core, &kept);
-    core->limits_said = true;
+    set_limits(core, &stored);
+    core->limits_recorded = true;
     return 0;
 }
 
 /*
- * What is there stays, though it be more than the new limits allow: sessions, locks, transactions and waiting requests go on, and no
- * further ones come until there is room.
+ * Sets the limits. State that exceeds them stays: sessions, locks, transactions and waiting
+ * requests continue, but new ones are refused until they fit.
  */
 int core__do_limits(struct core *core, struct command *command)
 {
@@ -169,6 +169,6 @@ int core__do_limits(struct core *core, struct command *command)
     store_batch_put(core->batch, SPACE_SYSTEM, slice_from(limits_key), buf_as_slice(&value));
     buf_deinit(&value);
     set_limits(core, &limits);
-    core->limits_said = true;
+    core->limits_recorded = true;
     return 0;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What everything that a client can make the core hold is limited to (README.md, invariant 9).
+ * Limits of everything that clients can make the core hold (README.md, invariant 9).
  *
- * A result may hang on a limit, so limits are in the log like all else: the command LIMITS puts them into the store, where they stay. All of them, each time: what is
- * the default in one build need not be in another, which may apply the same log.
+ * Results may depend on limits, so they are logged: the command LIMITS puts them into the store. It
+ * always has all of them, since another build that applies the same log may have other defaults.
  */
 #ifndef TL_CORE_LIMITS_H
 #define TL_CORE_LIMITS_H
@@ -15,32 +15,36 @@
 
 struct codec;
 
-/* All are above 0, and none is so high that it is none: core_limits_sound(). */
+/* Each is above 0 and below a maximum: core_limits_sound(). */
 struct core_limits {
     size_t sessions_max;          /* default 10,000 */
     size_t locks_per_session_max; /* default 100,000 */
-    size_t ephemeral_max;         /* documents that live with one session; default 10,000 */
-    size_t ephemeral_batch; /* how many of them its end removes in its own step; default 1,000, some ten milliseconds */
-    size_t purge_batch;     /* the same of each step behind that, and of what was kept; default 100 */
-    size_t waiters_max;     /* over all resources; default 100,000 */
+    size_t ephemeral_max;         /* ephemeral documents of one session; default 10,000 */
+    /* Of these, the number removed in the step that ends the session, some 10 ms; default 1,000 */
+    size_t ephemeral_batch;
+    /* Documents removed by each later step, also by deferred removals; default 100 */
+    size_t purge_batch;
+    size_t waiters_max;     /* in all queues; default 100,000 */
     size_t transactions_max;        /* open at once; default 10,000 */
     size_t transaction_bytes_max;   /* of its documents; default 64 MiB */
-    size_t transaction_held_max;    /* of all that it holds: documents, entries, locks; default 256 MiB */
+    /* Memory of its documents, entries and locks; default 256 MiB */
+    size_t transaction_held_max;
     size_t transaction_changes_max; /* default 100,000 */
     size_t document_bytes_max;      /* default 100 MiB */
-    struct script_limits script;    /* of each run; the same on all hosts */
-    size_t stale_documents_min;     /* of an index, to be worth a sweep (sweep.h); default 10,000 */
+    struct script_limits script;    /* of each script run; equal on all hosts */
+    /* Stale documents of an index from which a sweep is worth it (sweep.h); default 10,000 */
+    size_t stale_documents_min;
 };
 
 struct core_limits core_limits_default(void);
 
-/* Whether a core can go by them. */
+/* Returns: whether the limits are valid, or equal. */
 bool core_limits_sound(const struct core_limits *limits);
 bool core_limits_equal(const struct core_limits *a, const struct core_limits *b);
-/* Returns: the name of the first that differs, or NULL. */
+/* Returns: the name of the first limit that differs; NULL: none. */
 const char *core_limits_differ(const struct core_limits *a, const struct core_limits *b);
 
-/* Their form as bytes, in commands and in the store: one number after the other. */
+/* Codes the limits as numbers in a fixed order, in commands and in the store. */
 void codec_core_limits(struct codec *codec, struct core_limits *limits);
 
 #endif

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checkpoints; see save.h. The numbers of the core itself stand here, all else is the owners'. */
+/*
+ * Checkpoints; see save.h. This file has the numbers of the core; the owners code everything else.
+ */
 #include "core/step/save.h"
 
 #include <inttypes.h>
@@ -12,7 +14,7 @@
 #include "core/step/section.h"
 #include "core/step/unit.h"
 
-static void code_numbers(struct sections *sections, struct core *core)
+static void codec_numbers(struct sections *sections, struct core *core)
 {
     struct codec codec = section_begin(sections, SECTION_NUMBERS);
 
@@ -23,7 +25,7 @@ static void code_numbers(struct sections *sections, struct core *core)
     codec_number(&codec, &core->must_sync_ts);
     codec_number(&codec, &core->clock);
     codec_number(&codec, &core->names_epoch);
-    codec_number(&codec, &core->purge_horizons.tombstones); /* which may be ahead of the store */
+    codec_number(&codec, &core->purge_horizons.tombstones); /* may be above the stored ones */
     codec_number(&codec, &core->purge_horizons.outcomes);
     if (codec_reads(&codec))
         codec_require(&codec, core->last_ts < TL_TS_MAX && core->written_ts <= core->last_ts &&
@@ -36,14 +38,14 @@ void core_save(struct core *core, struct buf *buf)
     struct sections sections = sections_to(buf);
 
     REQUIRE(!core->open && !core->grouping && !lock_record_buf_has_retained(&core->lock_records));
-    code_numbers(&sections, core);
+    codec_numbers(&sections, core);
     owners__codec(core, &sections);
     sections_finish(&sections);
 }
 
 /*
- * There is one form: what was read is what would be written now. That catches whatever else no look at single fields does. Files of
- * older versions are not written any more.
+ * Checks that the state that was read encodes to the same bytes, which finds errors that no check
+ * of a single field does. Files of older versions are not compared.
  */
 static void compare(struct core *core, struct sections *sections)
 {
@@ -61,8 +63,8 @@ static void compare(struct core *core, struct sections *sections)
 }
 
 /*
- * A store that has what came later, too, would have it twice when that is done again. Where only locks changed behind what was saved their
- * records are not looked at for it: those are written again as they are.
+ * Refuses a store with changes after the checkpoint, since the log would apply them again. Lock
+ * records written later do not count: applying the log writes them again unchanged.
  */
 static int check_store(const struct core *core, struct buf *reason)
 {
@@ -74,10 +76,10 @@ static int check_store(const struct core *core, struct buf *reason)
     return tl_trace(TL_ERR_CORRUPT);
 }
 
-/* What the store has was read; the owners are none yet. */
+/* Loads the sections into a core that has the store's state but no owners. */
 static int load(struct core *core, struct sections *sections)
 {
-    code_numbers(sections, core);
+    codec_numbers(sections, core);
     owners__codec(core, sections);
     sections_finish(sections);
     compare(core, sections);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sections of a saved core; see section.h. */
+/* Sections of a checkpoint; see section.h. */
 #include "core/step/section.h"
 
 #include "base/check.h"
@@ -7,7 +7,10 @@
 
 static const char magic[8] = {'t', 'i', 'd', 'e', 'c', 'o', 'r', 'e'};
 
-/* The head: magic, version. Of a section: kind, length (u64, low byte first), the bytes, checksum (u32, the same). */
+/*
+ * File header: magic, version. Section: kind, length (u64, little-endian), content, CRC32C (u32,
+ * little-endian).
+ */
 enum { HEAD_BYTES = sizeof(magic) + 1, LENGTH_BYTES = 8, FRAME_BYTES = 1 + LENGTH_BYTES, CRC_BYTES = 4 };
 
 static void put_number(char *bytes, size_t len, uint64_t number)
@@ -53,7 +56,7 @@ struct sections sections_from(struct slice in, struct arena *arena)
     return sections;
 }
 
-/* Takes the next section's bytes. Returns: false where they are not what was written. */
+/* Takes the content of the next section. Returns: false if kind, length or checksum is invalid. */
 static bool take(struct sections *sections, enum section_kind kind, struct slice *ret_bytes)
 {
     struct slice frame, crc;
@@ -125,7 +128,7 @@ void sections_finish(struct sections *sections)
     sections_require(sections, !sections_are_read(sections) || sections->in.len == 0);
 }
 
-void sections_fail_at(struct sections *sections, size_t place)
+void sections_fail_at(struct sections *sections, size_t offset)
 {
     struct slice left = slice_from_offset(sections->all, HEAD_BYTES), frame;
 
@@ -135,7 +138,7 @@ void sections_fail_at(struct sections *sections, size_t place)
         sections->kind = (enum section_kind)frame.data[0];
         sections->at = (size_t)(frame.data - sections->all.data);
         left = slice_from_offset(left, (size_t)get_number(frame.data + 1, LENGTH_BYTES) + CRC_BYTES);
-        if (place < sections->all.len - left.len)
+        if (offset < sections->all.len - left.len)
             return;
     }
 }

@@ -25,7 +25,7 @@ static bool one_in(struct gen *gen, unsigned n)
     return below(gen, n) == 0;
 }
 
-/* One that is open, mostly; else one that has ended or never was. */
+/* Returns: mostly the id of an open one; else of one that has ended or never existed. */
 static struct slice some_of(struct gen *gen, struct arena *arena, const struct map *open, char letter, unsigned count)
 {
     size_t position = 0;
@@ -49,8 +49,8 @@ static struct slice some_txn(struct gen *gen, struct arena *arena)
     return some_of(gen, arena, &gen->core->owners->txns, 't', gen->txns);
 }
 
-/* The id of one that was rolled back lately, perhaps. */
-static struct slice some_first_try(struct gen *gen, struct arena *arena)
+/* Returns: the id of a transaction that may have been rolled back recently. */
+static struct slice some_first_attempt(struct gen *gen, struct arena *arena)
 {
     return arena_printf(arena, "t%u", gen->txns > 8 ? gen->txns - below(gen, 8) : 1);
 }
@@ -236,11 +236,12 @@ static void gen_begin(struct gen *gen, struct command *command)
     struct arena *arena = &command->arena;
 
     command->txn.id = arena_printf(arena, "t%u", ++gen->txns);
-    command->txn.of_host = gen->txns % 3 == 0; /* its host comes up again, or is gone, from time to time */
+    /* Its host is restarted or leaves from time to time */
+    command->txn.of_host = gen->txns % 3 == 0;
     command->txn.mode = one_in(gen, 6) ? TXN_QUERY : TXN_UPDATE;
     command->txn.idle_us = TL_SECOND / 2 + below(gen, 12000000);
     if (one_in(gen, 4))
-        command->txn.retry_of = some_first_try(gen, arena);
+        command->txn.retry_of = some_first_attempt(gen, arena);
     if (one_in(gen, 2))
         command->owner.session = some_session(gen, arena);
 }
@@ -403,7 +404,7 @@ static void gen_files(struct gen *gen, struct command *command)
                                              arena_printf(&command->arena, "ctx._source.v = %u", 10 + below(gen, 9))};
 }
 
-/* Small ones, sometimes below what there is; or none at all. */
+/* Small limits, sometimes below the current state, or invalid ones. */
 static void gen_limits(struct gen *gen, struct command *command)
 {
     struct core_limits limits = core_limits_default();
@@ -425,10 +426,10 @@ static void gen_mark(struct gen *gen, struct command *command)
 {
     command->mark.ceiling = one_in(gen, 4) ? below(gen, 9) : TL_TS_MAX - 1 - below(gen, 9);
     command->mark.payload = one_in(gen, 2) ? SLICE_LIT("") : SLICE_LIT("kept");
-    command->mark.chain = below(gen, 3); /* whoever replays it compares; a step does not */
+    command->mark.chain = below(gen, 3); /* compared by replay; a step ignores it */
 }
 
-/* The first numbers are likely to be kept still. */
+/* Small numbers, which probably belong to a deferred action. */
 static void gen_tried(struct gen *gen, struct command *command)
 {
     gen_session(gen, command);
@@ -440,7 +441,7 @@ static void gen_tried(struct gen *gen, struct command *command)
         command->tried.action = below(gen, 3);
 }
 
-/* Whoever replays a log goes by it; a step does not. */
+/* Used by replay; a step ignores it. */
 static void gen_skip(struct gen *gen, struct command *command)
 {
     command->skip.position = 1 + below(gen, 12);
@@ -451,7 +452,7 @@ static void gen_aside(struct gen *gen, struct command *command)
     command->aside = (struct aside_command){.number = 1 + below(gen, 12), .retry = one_in(gen, 2)};
 }
 
-/* Names, lives and builds are few, so that the same comes twice, and what is over comes again. */
+/* Names, lives and builds are few, so that they are repeated, and old ones come again. */
 static void gen_join(struct gen *gen, struct command *command)
 {
     static const char *const builds[] = {"1", "1", "1", "2"};
@@ -488,7 +489,7 @@ static void gen_heartbeat(struct gen *gen, struct command *command)
     command->heartbeat.chain = below(gen, 1000);
 }
 
-void gen_head(struct gen *gen, struct command_group_header *head)
+void gen_header(struct gen *gen, struct command_group_header *head)
 {
     size_t count;
     const struct core_host *all = core_hosts(gen->core, &count);
@@ -522,7 +523,7 @@ static void gen_rename(struct gen *gen, struct command *command)
     command->rename.if_seq_no = SEQ_NO_ANY;
 }
 
-/* How often each row is drawn. */
+/* Relative frequency of each type. */
 static const struct {
     enum command_type type;
     unsigned weight;
@@ -601,7 +602,7 @@ struct command *gen_command(struct gen *gen)
     return command;
 }
 
-struct command *gen_stage(struct gen *gen, unsigned n)
+struct command *gen_setup(struct gen *gen, unsigned n)
 {
     static const char *const bodies[] = {
         "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"},\"v\":{\"type\":\"long\"}}}}",

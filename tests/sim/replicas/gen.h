@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Random commands of all rows that the log has. They are drawn without a model: what is refused is as good as what is done, as long
- * as every core does the same. Names are few, so that they meet.
+ * Random commands of all logged types. They are generated without a model: a refused command is as
+ * useful as one that takes effect, since only equality of the cores is checked. Names are few, so
+ * that commands conflict.
  */
 #ifndef TL_TESTS_SIM_REPLICAS_GEN_H
 #define TL_TESTS_SIM_REPLICAS_GEN_H
@@ -12,22 +13,25 @@
 
 struct gen {
     struct rng *rng;
-    const struct core *core; /* whose sessions and transactions are mostly named */
-    unsigned sessions;       /* given so far */
+    const struct core *core; /* from which most names of sessions and transactions are taken */
+    unsigned sessions;       /* number generated */
     unsigned txns;
     uint64_t requests;
     uint64_t attachments;
-    uint64_t clock; /* of the entry at hand */
+    uint64_t clock; /* of the current entry */
     tl_ts ts;
-    tl_ts tokens[4]; /* of late grants */
+    tl_ts tokens[4]; /* of recent grants */
     uint16_t host;
 };
 
-/* What stands before the next entry: mostly of a host that lives, some that do not count. Sets gen->host. */
-void gen_head(struct gen *gen, struct command_group_header *head);
-/* Which command comes n-th of those that set the stage; NULL: no more. */
-struct command *gen_stage(struct gen *gen, unsigned n);
-/* Any command but MAINTAIN, which a core proposes. Owns: the caller. */
+/*
+ * Generates the header of the next entry: mostly of a live host, sometimes one that does not count.
+ * Sets gen->host.
+ */
+void gen_header(struct gen *gen, struct command_group_header *head);
+/* Returns: the n-th setup command; NULL: there are no more. */
+struct command *gen_setup(struct gen *gen, unsigned n);
+/* Returns: any command but MAINTAIN, which a core proposes. Owns: the caller. */
 struct command *gen_command(struct gen *gen);
 
 #endif

@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Goal: the core is what its log says (core/README.md, "Entries" and "Checkpoints"). Cores that applied the same entries have the same
- * chain, have given the same replies, and save the same bytes, whatever happened to one of them between two entries.
- * Method: one seed writes entries of random commands into a log in memory (gen.h). Three cores follow it, each over a store of its own:
+ * Goal: the state of a core follows from its log (core/README.md, "Command groups" and
+ * "Checkpoints"). Cores that applied the same entries have the same chain, have given the same
+ * replies, and save the same bytes, whatever happened to one of them in between.
  *
- * - The *first* proposes, and is told what its submitter read and parsed ahead. Now and then it is saved and loaded.
- * - The *second* follows as it likes. It is saved and loaded over its store between any two entries; it is checkpointed, killed,
- *   loaded from its last checkpoint over the store as it was then, and given again what the log has since.
- * - The *third* applies each command as an entry by itself, so that its groups are cut otherwise: its replies and digests are the
- *   same; not its chain, since that is over batches.
+ * Method: one seed generates entries of random commands in a log in memory (gen.h). Three cores
+ * apply it, each with its own store:
  *
- * Of what was saved a random bit is flipped, or its end cut off: that is refused.
+ * - The *first* proposes. It has the prefetched reads and parsed sources of submitters. It is
+ *   sometimes saved and loaded.
+ * - The *second* follows with a delay. It is saved and loaded over its store between any two
+ *   entries. It is checkpointed, killed, loaded from its last checkpoint over the store of that
+ *   time, and given the later part of the log again.
+ * - The *third* applies each command as a group of its own, so that group boundaries differ:
+ *   replies and digests are the same. Its chain is not, since the chain covers batches.
  *
- * usage: twins [--seeds N] [--from N] [--steps N] [--tell] [SEED ...]
+ * A random bit of a checkpoint is flipped, or its end cut off: loading it is refused.
+ *
+ * usage: replicas [--seeds N] [--from N] [--steps N] [--tell] [SEED ...]
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -40,20 +45,20 @@ enum { COMMANDS_MAX = 6, BEHIND_MAX = 12 };
 
 struct side {
     const char *name;
-    bool ahead;  /* told what its submitter has read and parsed */
-    bool splits; /* an entry is as many groups as it has commands */
+    bool prefetches;  /* has prefetched reads and parsed sources */
+    bool splits; /* applies each command as a group of its own */
     struct store *store;
     struct core *core;
     struct effects effects;
     struct cmdlog *log;
     cmdlog_position applied;
-    cmdlog_position saved_at; /* the last checkpoint */
+    cmdlog_position saved_at; /* position of the last checkpoint */
     struct buf saved;
-    struct buf replies; /* to the entry at hand */
+    struct buf replies; /* to the current entry */
 };
 
-/* What the first core was after an entry. */
-struct past {
+/* State of the first core after an entry. */
+struct outcome {
     uint64_t chain;
     tl_ts last_ts;
     char *replies;
@@ -62,13 +67,13 @@ struct past {
 struct world {
     uint64_t seed;
     int step;
-    bool tells;
+    bool trace;
     struct rng rng;
     struct gen gen;
-    tl_ts cut_off; /* what was before may be gone */
+    tl_ts history_low; /* history limit */
     struct cmdlog_medium *medium;
     struct side sides[SIDES];
-    struct past *past; /* by position */
+    struct outcome *outcome; /* by position */
     struct core_limits limits;
     uint64_t commands, loads, replays;
 };
@@ -99,14 +104,14 @@ static bool one_in(struct world *world, unsigned n)
 
 /* --- Cores -------------------------------------------------------------------------------------------------------- */
 
-static void take_completed(struct world *world, struct side *side, bool told)
+static void take_completed(struct world *world, struct side *side, bool replied)
 {
     while (!list_empty(&side->effects.completed)) {
         struct command *command = list_entry(side->effects.completed.next, struct command, link);
         list_remove(&command->link);
-        if (told)
+        if (replied)
             reply_print(command, &side->replies);
-        if (told && side == &world->sides[FIRST] && command->type == COMMAND_LOCK && command->lock.fencing_token != 0)
+        if (replied && side == &world->sides[FIRST] && command->type == COMMAND_LOCK && command->lock.fencing_token != 0)
             world->gen.tokens[below(world, 4)] = command->lock.fencing_token;
         if (command->type == COMMAND_TXN_LOCK)
             core_overlay_unref(command->txn_lock.overlay);
@@ -114,8 +119,8 @@ static void take_completed(struct world *world, struct side *side, bool told)
     }
 }
 
-/* The process dies: whoever waits hears nothing. */
-static void lose_core(struct world *world, struct side *side)
+/* Kills the process: its waiting commands get no reply. */
+static void kill_core(struct world *world, struct side *side)
 {
     core_stop(side->core, &side->effects);
     take_completed(world, side, false);
@@ -132,7 +137,7 @@ static uint64_t state_of(struct world *world, const struct side *side)
     return digest;
 }
 
-/* It changes nothing, and says the same when it is done again. */
+/* Saves the core twice: saving changes nothing. */
 static void save(struct world *world, struct side *side, struct buf *saved)
 {
     struct buf again = BUF_INIT(BUF_UNLIMITED);
@@ -148,7 +153,7 @@ static void save(struct world *world, struct side *side, struct buf *saved)
     buf_deinit(&again);
 }
 
-/* Of the seeds that are even, so that locks with records go on being looked at. */
+/* Only for even seeds, so that locks with records are tested, too. */
 static void begin_saving(struct world *world, struct side *side)
 {
     if (world->seed % 2 == 0 && core_begin_saving(side->core) != 0)
@@ -166,7 +171,7 @@ static void load(struct world *world, struct side *side, struct slice saved)
     world->loads++;
 }
 
-/* A core that was damaged is refused, with a reason. */
+/* Loads a damaged checkpoint, which must be refused with a reason. */
 static void load_damaged(struct world *world, struct side *side, struct slice saved)
 {
     struct buf copy = BUF_INIT(BUF_UNLIMITED), reason = BUF_INIT(BUF_UNLIMITED);
@@ -184,13 +189,13 @@ static void load_damaged(struct world *world, struct side *side, struct slice sa
     buf_deinit(&reason);
 }
 
-/* Is saved, lost and loaded, and is the same. */
+/* Saves, kills and loads the core, and checks that it is the same. */
 static void reload(struct world *world, struct side *side)
 {
     struct buf saved = BUF_INIT(BUF_UNLIMITED), again = BUF_INIT(BUF_UNLIMITED);
 
     save(world, side, &saved);
-    lose_core(world, side);
+    kill_core(world, side);
     if (one_in(world, 4))
         load_damaged(world, side, buf_as_slice(&saved));
     load(world, side, buf_as_slice(&saved));
@@ -224,7 +229,7 @@ static void open_side(struct world *world, struct side *side)
 
 static void close_side(struct world *world, struct side *side)
 {
-    lose_core(world, side);
+    kill_core(world, side);
     store_close(side->store);
     cmdlog_close(side->log);
     buf_deinit(&side->saved);
@@ -233,8 +238,8 @@ static void close_side(struct world *world, struct side *side)
 
 /* --- Applying ----------------------------------------------------------------------------------------------------- */
 
-/* Reads and parses ahead what a write will find, as the thread of its submitter does. */
-static void look_ahead(const struct side *side, struct command *command)
+/* Prefetches and parses the items of a write, as the submitter's thread does. */
+static void prefetch_items(const struct side *side, struct command *command)
 {
     struct arena *arena = &command->arena;
     struct view view = {side->store, core_last_ts(side->core), NULL};
@@ -274,12 +279,12 @@ static void check_bounded(struct world *world, const struct side *side)
 
 static void apply_whole(struct world *world, struct side *side, const struct command_group_header *head, struct list *commands)
 {
-    if (side->ahead)
+    if (side->prefetches)
         list_for_each(link, commands)
         {
             struct command *command = list_entry(link, struct command, link);
             if (command->type == COMMAND_WRITE)
-                look_ahead(side, command);
+                prefetch_items(side, command);
         }
     int r = command_group_apply(side->core, head, commands, &side->effects);
     if (r < 0)
@@ -308,8 +313,8 @@ static void apply_split(struct world *world, struct side *side, const struct com
     }
 }
 
-/* Where two differ first. */
-static size_t common(struct slice a, struct slice b)
+/* Returns: the offset of the first difference. */
+static size_t first_difference(struct slice a, struct slice b)
 {
     size_t len = 0;
 
@@ -328,37 +333,37 @@ static struct slice line_at(struct slice text, size_t at)
 
 static _Noreturn void fail_replies(struct world *world, const struct side *side, struct slice got, struct slice wanted)
 {
-    size_t at = common(got, wanted);
+    size_t at = first_difference(got, wanted);
 
     fail(world, "%s: entry %" PRIu64 " has other replies:\n%.*s\nand not\n%.*s", side->name, side->applied,
          SLICE_ARG(line_at(got, at)), SLICE_ARG(line_at(wanted, at)));
 }
 
-/* What came of an entry must be what came of it at the first core. */
+/* Checks that an entry had the same effect as on the first core. */
 static void compare(struct world *world, const struct side *side)
 {
-    const struct past *past = &world->past[side->applied];
+    const struct outcome *outcome = &world->outcome[side->applied];
 
-    if (core_last_ts(side->core) != past->last_ts)
+    if (core_last_ts(side->core) != outcome->last_ts)
         fail(world, "%s: after entry %" PRIu64 " it is at another timestamp", side->name, side->applied);
-    if (!slice_is(buf_as_slice(&side->replies), past->replies))
-        fail_replies(world, side, buf_as_slice(&side->replies), slice_from(past->replies));
-    if (!side->splits && core_chain(side->core) != past->chain)
+    if (!slice_is(buf_as_slice(&side->replies), outcome->replies))
+        fail_replies(world, side, buf_as_slice(&side->replies), slice_from(outcome->replies));
+    if (!side->splits && core_chain(side->core) != outcome->chain)
         fail(world, "%s: entry %" PRIu64 " wrote something else; replies\n%s", side->name, side->applied,
-             past->replies);
+             outcome->replies);
 }
 
 static void remember(struct world *world, struct side *side)
 {
-    struct past *past = &world->past[side->applied];
+    struct outcome *outcome = &world->outcome[side->applied];
     size_t len;
 
     buf_byte(&side->replies, '\0');
-    *past = (struct past){core_chain(side->core), core_last_ts(side->core), NULL};
-    past->replies = buf_detach(&side->replies, &len);
+    *outcome = (struct outcome){core_chain(side->core), core_last_ts(side->core), NULL};
+    outcome->replies = buf_detach(&side->replies, &len);
     side->replies = BUF_INIT(BUF_UNLIMITED);
-    if (world->tells)
-        printf("[%d] entry %" PRIu64 "\n%s", world->step, side->applied, past->replies);
+    if (world->trace)
+        printf("[%d] entry %" PRIu64 "\n%s", world->step, side->applied, outcome->replies);
 }
 
 static void apply(struct world *world, struct side *side, const struct cmdlog_entry *entry)
@@ -375,13 +380,13 @@ static void apply(struct world *world, struct side *side, const struct cmdlog_en
     buf_clear(&side->replies);
     take_completed(world, side, true);
     side->applied++;
-    if (world->past[side->applied].replies == NULL)
+    if (world->outcome[side->applied].replies == NULL)
         remember(world, side);
     else
         compare(world, side);
 }
 
-/* Follows the log for so many entries at most. */
+/* Applies entries of the log, at most so many. */
 static void follow(struct world *world, struct side *side, size_t most)
 {
     struct cmdlog_cursor *cursor;
@@ -397,12 +402,14 @@ static void follow(struct world *world, struct side *side, size_t most)
     cmdlog_unfollow(cursor);
 }
 
-/* The process dies, or the machine: what the store got since the last checkpoint is gone, and done again. */
+/*
+ * Kills the process or the host: the store returns to the last checkpoint, and the log is replayed.
+ */
 static void replay(struct world *world, struct side *side)
 {
     cmdlog_position until = side->applied;
 
-    lose_core(world, side);
+    kill_core(world, side);
     (void)store_mem_crash(side->store, 0);
     side->applied = side->saved_at;
     load(world, side, buf_as_slice(&side->saved));
@@ -425,17 +432,17 @@ static void advance_time(struct world *world)
 
 static struct command *next_command(struct world *world, unsigned stage)
 {
-    struct command *command = gen_stage(&world->gen, stage);
+    struct command *command = gen_setup(&world->gen, stage);
 
     if (command != NULL || !one_in(world, 40))
         return command != NULL ? command : gen_command(&world->gen);
     struct core *proposer = world->sides[below(world, 2)].core;
     tl_ts now = core_last_ts(proposer);
-    struct core_horizons past = {now - rng_below(&world->rng, 200 * TL_SECOND),
+    struct core_horizons horizons = {now - rng_below(&world->rng, 200 * TL_SECOND),
                              now - rng_below(&world->rng, 200 * TL_SECOND),
                              now - rng_below(&world->rng, 400 * TL_SECOND)};
-    world->cut_off = past.history_low <= now && past.history_low > world->cut_off ? past.history_low : world->cut_off;
-    if (core_propose_maintenance(proposer, &past, one_in(world, 2) ? 3 : 1000, &command) != 0)
+    world->history_low = horizons.history_low <= now && horizons.history_low > world->history_low ? horizons.history_low : world->history_low;
+    if (core_propose_maintenance(proposer, &horizons, one_in(world, 2) ? 3 : 1000, &command) != 0)
         fail(world, "no upkeep is proposed");
     return command;
 }
@@ -451,7 +458,7 @@ static void append(struct world *world)
 
     struct command_group_header head;
 
-    gen_head(gen, &head);
+    gen_header(gen, &head);
     if (stage)
         head.life = head.number = 0;
     command_group_begin(&head, &bytes);
@@ -467,7 +474,7 @@ static void append(struct world *world)
     buf_deinit(&bytes);
 }
 
-/* --- What is compared beside ---------------------------------------------------------------------------------------- */
+/* --- Further comparisons ------------------------------------------------------------------------------------------ */
 
 static void print_around(const char *name, struct slice saved, size_t at)
 {
@@ -486,7 +493,7 @@ static void compare_saved(struct world *world)
     save(world, &world->sides[FIRST], &first);
     save(world, &world->sides[SECOND], &second);
     if (!slice_equal(buf_as_slice(&first), buf_as_slice(&second))) {
-        size_t at = common(buf_as_slice(&first), buf_as_slice(&second));
+        size_t at = first_difference(buf_as_slice(&first), buf_as_slice(&second));
         print_around("first", buf_as_slice(&first), at);
         print_around("second", buf_as_slice(&second), at);
         fail(world, "two cores at one position save other bytes, at %zu of %zu and %zu", at, first.len, second.len);
@@ -503,11 +510,11 @@ static void compare_digests(struct world *world, const struct side *a, const str
         fail(world, "the digests of the %s and the %s differ", a->name, b->name);
 }
 
-/* Who follows the feed has what there is, from any timestamp on. */
+/* Checks that a consumer of the feed gets all changes from any timestamp on. */
 static void check_feed(struct world *world, const struct side *side)
 {
     struct buf wrong = BUF_INIT(BUF_UNLIMITED);
-    tl_ts now = core_last_ts(side->core), low = world->cut_off;
+    tl_ts now = core_last_ts(side->core), low = world->history_low;
     tl_ts since = one_in(world, 3) || now <= low ? 0 : low + rng_below(&world->rng, now - low);
 
     if (!feed_replay_check(side->store, since, now, low, one_in(world, 2), &wrong))
@@ -564,15 +571,15 @@ static struct core_limits small_limits(void)
     return limits;
 }
 
-static uint64_t live(uint64_t seed, int steps, bool tells)
+static uint64_t live(uint64_t seed, int steps, bool trace)
 {
-    struct world world = {.seed = seed, .tells = tells, .limits = small_limits(), .medium = cmdlog_medium_new()};
+    struct world world = {.seed = seed, .trace = trace, .limits = small_limits(), .medium = cmdlog_medium_new()};
 
     rng_init(&world.rng, seed);
     siphash_set_key(&(struct siphash_key){seed, 1});
     world.gen = (struct gen){.rng = &world.rng, .clock = 10 * TL_SECOND, .ts = 1000 * TL_SECOND};
-    world.past = calloc((size_t)steps + 2, sizeof(*world.past));
-    world.sides[FIRST] = (struct side){.name = "first", .ahead = true};
+    world.outcome = calloc((size_t)steps + 2, sizeof(*world.outcome));
+    world.sides[FIRST] = (struct side){.name = "first", .prefetches = true};
     world.sides[SECOND] = (struct side){.name = "second"};
     world.sides[THIRD] = (struct side){.name = "third", .splits = true};
     for (int i = 0; i < SIDES; i++)
@@ -586,8 +593,8 @@ static uint64_t live(uint64_t seed, int steps, bool tells)
     for (int i = 0; i < SIDES; i++)
         close_side(&world, &world.sides[i]);
     for (int i = 0; i <= steps + 1; i++)
-        free(world.past[i].replies);
-    free(world.past);
+        free(world.outcome[i].replies);
+    free(world.outcome);
     cmdlog_medium_free(world.medium);
     return world.commands;
 }
@@ -596,12 +603,12 @@ int main(int argc, char **argv)
 {
     uint64_t seeds = 0, from = 1, lived = 0, commands = 0;
     int steps = 400;
-    bool tells = false;
+    bool trace = false;
 
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : "0";
         if (strcmp(argv[i], "--tell") == 0)
-            tells = true;
+            trace = true;
         else if (strcmp(argv[i], "--seeds") == 0)
             seeds = strtoull(value, NULL, 10), i++;
         else if (strcmp(argv[i], "--from") == 0)
@@ -609,10 +616,10 @@ int main(int argc, char **argv)
         else if (strcmp(argv[i], "--steps") == 0)
             steps = atoi(value), i++;
         else
-            commands += live(strtoull(argv[i], NULL, 10), steps, tells), lived++;
+            commands += live(strtoull(argv[i], NULL, 10), steps, trace), lived++;
     }
     for (uint64_t seed = from; seed < from + seeds; seed++, lived++)
-        commands += live(seed, steps, tells);
+        commands += live(seed, steps, trace);
     printf("twins: %" PRIu64 " seeds, %" PRIu64 " commands, no difference\n", lived, commands);
     return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What came of a command, as text: all that its submitter is told. */
+/* The outputs of a command as text: everything that its submitter gets. */
 #ifndef TL_TESTS_SIM_REPLICAS_REPLY_H
 #define TL_TESTS_SIM_REPLICAS_REPLY_H
 

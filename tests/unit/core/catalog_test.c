@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The catalog: names, expressions, aliases, templates, settings, and snapshots that stay as they were. */
+/* The catalog: names, expressions, aliases, templates, settings, and immutable snapshots. */
 #include "../../lib/core_fixture.h"
 #include "../../lib/unit.h"
 #include "../../lib/zone_sample.h"
@@ -19,7 +19,7 @@ static void name_says(const char *name, enum dialect dialect, const char *reason
     arena_deinit(&arena);
 }
 
-static void names_are_as_elasticsearch_wants_them(void **state)
+static void test_names_follow_elasticsearch_rules(void **state)
 {
     char name[300];
     (void)state;
@@ -50,7 +50,10 @@ static void names_are_as_elasticsearch_wants_them(void **state)
     arena_deinit(&arena);
 }
 
-/* Resolves and writes the names found, or the reason, into `text`. */
+/*
+ * Resolves an expression. Returns: the names found, or the reason of the refusal, valid until the
+ * next call.
+ */
 static const char *resolve(struct core_fixture *box, const char *expression, struct catalog_options options,
                            enum dialect dialect)
 {
@@ -83,7 +86,7 @@ static void alias(struct core_fixture *box, const char *index, const char *name,
     fixture_run(box, command, 1);
 }
 
-static void expressions_resolve(void **state)
+static void test_expressions_resolve_to_indices(void **state)
 {
     struct catalog_options defaults = CATALOG_OPTIONS_DEFAULT, strict = {.expand_open = true};
     struct catalog_options lenient = {.ignore_unavailable = true, .allow_no_indices = true, .expand_open = true};
@@ -132,7 +135,7 @@ static void expressions_resolve(void **state)
     fixture_close(&box);
 }
 
-static void an_alias_takes_writes_when_it_is_clear_where(void **state)
+static void test_alias_accepts_writes_with_one_index_or_write_index(void **state)
 {
     struct core_fixture box;
     (void)state;
@@ -170,7 +173,7 @@ static const char *settings_of(struct core_fixture *box, const char *name)
     return text;
 }
 
-static void templates_go_by_their_order(void **state)
+static void test_templates_apply_by_order(void **state)
 {
     struct core_fixture box;
     (void)state;
@@ -211,7 +214,7 @@ static void created(struct core_fixture *box, const char *body, const char *reas
     catalog_unref(catalog);
 }
 
-static void creating_refuses_as_recorded(void **state)
+static void test_create_index_refuses_like_elasticsearch(void **state)
 {
     struct core_fixture box;
     (void)state;
@@ -236,7 +239,7 @@ static void creating_refuses_as_recorded(void **state)
     fixture_close(&box);
 }
 
-static void settings_change_while_open_when_dynamic(void **state)
+static void test_settings_change_while_open_only_if_dynamic(void **state)
 {
     struct core_fixture box;
     (void)state;
@@ -256,7 +259,7 @@ static void settings_change_while_open_when_dynamic(void **state)
     fixture_close(&box);
 }
 
-static void a_snapshot_stays_as_it_was(void **state)
+static void test_snapshot_is_immutable(void **state)
 {
     struct core_fixture box;
     (void)state;
@@ -270,7 +273,8 @@ static void a_snapshot_stays_as_it_was(void **state)
     fixture_index_command(&box, COMMAND_INDEX_DELETE, "fs", NULL);
     assert_non_null(mapping_field(index->mapping, SLICE_LIT("a")));
     assert_null(mapping_field(index->mapping, SLICE_LIT("b")));
-    assert_int_equal(catalog_index_documents(index), 2); /* counters are shared, and of the present */
+    /* Counters are shared and have the current value */
+    assert_int_equal(catalog_index_documents(index), 2);
     catalog_unref(before);
 
     struct view view = {box.store, then, NULL};
@@ -280,7 +284,7 @@ static void a_snapshot_stays_as_it_was(void **state)
     fixture_close(&box);
 }
 
-static void stored_scripts_and_files(void **state)
+static void test_scripts_are_stored_and_loaded_from_files(void **state)
 {
     struct core_fixture box;
     (void)state;
@@ -310,8 +314,8 @@ static void stored_scripts_and_files(void **state)
     fixture_close(&box);
 }
 
-/* Lives: until the next change of the catalog. */
-static struct slice kept_zones(struct core_fixture *box)
+/* Returns: the stored zones, valid until the next change of the catalog. */
+static struct slice stored_zones(struct core_fixture *box)
 {
     struct catalog *catalog = core_catalog(box->core);
     struct slice zones = catalog_zones(catalog);
@@ -329,29 +333,31 @@ static struct slice offer_zones(struct core_fixture *box, const char *version)
     command->object.body = arena_copy(&command->arena, buf_as_slice(&zones));
     buf_deinit(&zones);
     fixture_run(box, command, 1);
-    return zones_version(kept_zones(box));
+    return zones_version(stored_zones(box));
 }
 
-/* The newest release stays, whoever offers which; bytes that are no zones are refused. */
-static void zones_are_kept(void **state)
+/*
+ * Of two databases the newest release stays, whichever host proposes it; invalid bytes are refused.
+ */
+static void test_zones_keep_newest_release(void **state)
 {
     (void)state;
     struct core_fixture box;
     struct command *broken = command_new(COMMAND_ZONES, DIALECT_7);
 
     fixture_open(&box);
-    assert_int_equal(kept_zones(&box).len, 0);
+    assert_int_equal(stored_zones(&box).len, 0);
     assert_slice_equal(offer_zones(&box, "2024b"), "2024b");
     assert_slice_equal(offer_zones(&box, "2025b"), "2025b");
     assert_slice_equal(offer_zones(&box, "2025a"), "2025b");
     broken->object.body = SLICE_LIT("TLZ1\2");
     fixture_run(&box, broken, 1);
     assert_slice_equal(box.last->problem.reason, "these are no time zones");
-    assert_slice_equal(zones_version(kept_zones(&box)), "2025b");
+    assert_slice_equal(zones_version(stored_zones(&box)), "2025b");
     fixture_close(&box);
 }
 
-static void cluster_settings_merge(void **state)
+static void test_cluster_settings_merge(void **state)
 {
     struct core_fixture box;
     (void)state;
@@ -371,8 +377,8 @@ static void cluster_settings_merge(void **state)
     fixture_close(&box);
 }
 
-/* Nothing is kept that has no effect and would be missed. */
-static void cluster_settings_without_effect_are_refused(void **state)
+/* A setting without effect that a client would rely on is refused. */
+static void test_cluster_settings_refuse_those_without_effect(void **state)
 {
     static const char *const refused[][2] = {
         {"{\"transient\":{\"nosuch.x\":1}}", "transient setting [nosuch.x], not recognized"},
@@ -411,17 +417,17 @@ static void cluster_settings_without_effect_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_are_as_elasticsearch_wants_them),
-        cmocka_unit_test(expressions_resolve),
-        cmocka_unit_test(an_alias_takes_writes_when_it_is_clear_where),
-        cmocka_unit_test(templates_go_by_their_order),
-        cmocka_unit_test(creating_refuses_as_recorded),
-        cmocka_unit_test(settings_change_while_open_when_dynamic),
-        cmocka_unit_test(a_snapshot_stays_as_it_was),
-        cmocka_unit_test(stored_scripts_and_files),
-        cmocka_unit_test(zones_are_kept),
-        cmocka_unit_test(cluster_settings_merge),
-        cmocka_unit_test(cluster_settings_without_effect_are_refused),
+        cmocka_unit_test(test_names_follow_elasticsearch_rules),
+        cmocka_unit_test(test_expressions_resolve_to_indices),
+        cmocka_unit_test(test_alias_accepts_writes_with_one_index_or_write_index),
+        cmocka_unit_test(test_templates_apply_by_order),
+        cmocka_unit_test(test_create_index_refuses_like_elasticsearch),
+        cmocka_unit_test(test_settings_change_while_open_only_if_dynamic),
+        cmocka_unit_test(test_snapshot_is_immutable),
+        cmocka_unit_test(test_scripts_are_stored_and_loaded_from_files),
+        cmocka_unit_test(test_zones_keep_newest_release),
+        cmocka_unit_test(test_cluster_settings_merge),
+        cmocka_unit_test(test_cluster_settings_refuse_those_without_effect),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

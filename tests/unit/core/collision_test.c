@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names that a hostile client chooses so that a hash anybody can compute is the same for all of them: a table that holds them compares no
- * more for it. Comparisons are counted (memcmp is wrapped), not seconds.
+ * Names with equal hashes, as an attacker could choose them for a public hash function: tables that
+ * hold them make no more comparisons than usual. The test counts comparisons (memcmp is wrapped)
+ * instead of measuring time.
  */
 #include <string.h>
 
@@ -25,14 +26,14 @@ int __wrap_memcmp(const void *a, const void *b, size_t len)
     return __real_memcmp(a, b, len);
 }
 
-/* As slice_hash() does. */
+/* As in slice_hash(). */
 static uint64_t fold(uint64_t hash, uint64_t word)
 {
     hash = (hash ^ word) * 0x9ddfea08eb382d69u;
     return hash ^ hash >> 32;
 }
 
-/* The second word takes back what the first has done. */
+/* The second word of each name cancels the effect of the first. */
 static char *colliding_names(size_t count)
 {
     char *names = mem_alloc(count * NAME_BYTES);
@@ -47,7 +48,7 @@ static char *colliding_names(size_t count)
     return names;
 }
 
-static void test_members_of_an_object(void **state)
+static void test_collisions_in_json_object(void **state)
 {
     char *names = colliding_names(KEYS);
     struct json_keys keys = JSON_KEYS_INIT;
@@ -62,7 +63,7 @@ static void test_members_of_an_object(void **state)
     mem_free(names);
 }
 
-static void test_a_map(void **state)
+static void test_collisions_in_map(void **state)
 {
     char *names = colliding_names(KEYS);
     struct map map = MAP_INIT;
@@ -77,7 +78,7 @@ static void test_a_map(void **state)
     mem_free(names);
 }
 
-static void test_locks_on_documents(void **state)
+static void test_collisions_in_lock_table(void **state)
 {
     char *names = colliding_names(LOCKS);
     struct core_fixture box;
@@ -104,9 +105,9 @@ static void test_locks_on_documents(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_members_of_an_object),
-        cmocka_unit_test(test_a_map),
-        cmocka_unit_test(test_locks_on_documents),
+        cmocka_unit_test(test_collisions_in_json_object),
+        cmocka_unit_test(test_collisions_in_map),
+        cmocka_unit_test(test_collisions_in_lock_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

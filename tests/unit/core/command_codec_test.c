@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Commands as bytes. Commands of every row, with everything or at random, are what they were when they were decoded; every
- * truncation and every flipped bit is refused, or is the form of another command; what earlier versions wrote is read for ever.
+ * The byte form of commands. Commands of each type, complete or random, are unchanged after a round
+ * trip. Each truncation and each flipped bit is refused, or is the canonical form of another
+ * command. Commands of earlier versions can be read.
  *
- * usage: core_command_code_test FOLDER [--write]
+ * usage: core_command_codec_test FOLDER [--write]
  *
- * FOLDER/VERSION/NAME is a command of that version, and NAME.txt what it says. --write makes those of this version that are not there.
+ * FOLDER/VERSION/NAME is a command of that version, and NAME.txt its inputs as text. --write
+ * creates missing files of this version.
  */
 #include "../../lib/unit.h"
 
@@ -50,7 +52,7 @@ static void check_round_trip(enum command_type type, struct rng *rng)
     buf_deinit(&again);
 }
 
-static void test_every_command_is_what_it_was(void **state)
+static void test_command_codec_round_trips_every_type(void **state)
 {
     struct rng rng;
 
@@ -65,7 +67,7 @@ static void test_every_command_is_what_it_was(void **state)
     }
 }
 
-/* Bytes that decode are the one form of what they say in their version. */
+/* Checks that bytes that decode are canonical in their version. */
 static void check_canonical(struct slice bytes)
 {
     struct command *decoded;
@@ -82,7 +84,7 @@ static void check_canonical(struct slice bytes)
     buf_deinit(&again);
 }
 
-/* Of the very size, so that a sanitizer sees a read behind it. */
+/* Copies the bytes to a buffer of exact size, so that a sanitizer detects a read beyond it. */
 static void check_cut(struct slice bytes, size_t len)
 {
     char *exact = mem_alloc(len + (len == 0));
@@ -110,7 +112,7 @@ static void check_damage(const struct command *command)
     buf_deinit(&buf);
 }
 
-static void test_damage_is_refused_or_another_command(void **state)
+static void test_command_codec_refuses_damage_or_decodes_canonically(void **state)
 {
     struct rng rng;
 
@@ -131,29 +133,31 @@ static void assert_refused(const char *bytes, size_t len, int expected)
     assert_int_equal(command_decode(slice_make(bytes, len), &decoded), expected);
 }
 
-static void test_what_is_refused(void **state)
+static void test_command_codec_refuses_invalid_bytes(void **state)
 {
     (void)state;
     assert_refused("", 0, TL_ERR_CORRUPT);
     assert_refused("\x00\x1c\x00\x00", 4, TL_ERR_CORRUPT);     /* no version */
-    assert_refused("\x05\x1c\x00\x00", 4, COMMAND_CODEC_NEWER); /* a newer one */
-    assert_refused("\x01\x00\x00\x00", 4, TL_ERR_CORRUPT);     /* of no code */
-    assert_refused("\x01\x7f\x00\x00", 4, TL_ERR_CORRUPT);     /* of an unknown one */
-    assert_refused("\x01\x1c\x02\x00", 4, TL_ERR_CORRUPT);     /* of an unknown dialect */
-    assert_refused("\x01\x9b\x00\x00\x00", 5, TL_ERR_CORRUPT); /* a number that is longer than it need be */
+    assert_refused("\x05\x1c\x00\x00", 4, COMMAND_CODEC_NEWER); /* newer version */
+    assert_refused("\x01\x00\x00\x00", 4, TL_ERR_CORRUPT);     /* no code */
+    assert_refused("\x01\x7f\x00\x00", 4, TL_ERR_CORRUPT);     /* unknown code */
+    assert_refused("\x01\x1c\x02\x00", 4, TL_ERR_CORRUPT);     /* unknown dialect */
+    /* Number that is not in its shortest form */
+    assert_refused("\x01\x9b\x00\x00\x00", 5, TL_ERR_CORRUPT);
     assert_refused("\x01\x1c\x00\x80\x00", 5, TL_ERR_CORRUPT);
-    /* A write of more items than bytes. */
+    /* A write with more items than bytes. */
     assert_refused("\x01\x01\x00\x00\x00\x00\x00\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 19, TL_ERR_CORRUPT);
-    /* A slice that is longer than all memory. */
+    /* A slice longer than all memory. */
     assert_refused("\x01\x08\x00\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 15, TL_ERR_CORRUPT);
 }
 
-static void test_codes_are_each_one_s_own(void **state)
+static void test_command_opcodes_are_unique(void **state)
 {
     (void)state;
     for (enum command_type a = 0; a < COMMAND_TYPE_COUNT; a++)
         for (enum command_type b = 0; b < a; b++)
-            assert_true(command_opcode(a) != command_opcode(b) || command_is(a, COMMAND_UNLOGGED)); /* in no log */
+            /* Not logged */
+            assert_true(command_opcode(a) != command_opcode(b) || command_is(a, COMMAND_UNLOGGED));
 }
 
 /* --- What decodes may be applied ---------------------------------------------------------------------------------- */
@@ -169,7 +173,7 @@ static void free_completed(struct effects *effects)
     }
 }
 
-/* Commands of all kinds at random, mostly of a few names, so that some of them work. */
+/* Applies random commands of all types, mostly with a few names, so that some succeed. */
 static void apply_any(struct core *core, struct rng *rng, int count)
 {
     struct effects effects;
@@ -192,7 +196,7 @@ static void apply_any(struct core *core, struct rng *rng, int count)
     free_completed(&effects);
 }
 
-static void test_any_command_may_be_applied(void **state)
+static void test_core_applies_any_decoded_command(void **state)
 {
     struct core_limits limits = core_limits_default();
     struct rng rng;
@@ -249,7 +253,7 @@ static void name_file(char *name, size_t size, int version, enum command_type ty
 
 static void check_golden(int version, enum command_type type)
 {
-    struct buf bytes = BUF_INIT(BUF_UNLIMITED), text = BUF_INIT(BUF_UNLIMITED), told = BUF_INIT(BUF_UNLIMITED);
+    struct buf bytes = BUF_INIT(BUF_UNLIMITED), text = BUF_INIT(BUF_UNLIMITED), printed = BUF_INIT(BUF_UNLIMITED);
     struct command *command;
     char name[4096];
 
@@ -262,17 +266,17 @@ static void check_golden(int version, enum command_type type)
     name_file(name, sizeof(name), version, type, ".txt");
     assert_true(read_file(name, &text));
     assert_int_equal(command_decode(buf_as_slice(&bytes), &command), 0);
-    sample_print(command, &told);
-    if (!slice_equal(buf_as_slice(&told), buf_as_slice(&text)))
-        fail_msg("%s: now it says\n%.*s", name, SLICE_ARG(buf_as_slice(&told)));
+    sample_print(command, &printed);
+    if (!slice_equal(buf_as_slice(&printed), buf_as_slice(&text)))
+        fail_msg("%s: now it says\n%.*s", name, SLICE_ARG(buf_as_slice(&printed)));
     if (version == COMMAND_CODEC_VERSION) {
-        buf_clear(&told);
-        assert_true(slice_equal(buf_as_slice(&bytes), encode(command, &told)));
+        buf_clear(&printed);
+        assert_true(slice_equal(buf_as_slice(&bytes), encode(command, &printed)));
     }
     command_free(command);
     buf_deinit(&bytes);
     buf_deinit(&text);
-    buf_deinit(&told);
+    buf_deinit(&printed);
 }
 
 static void write_golden(enum command_type type)
@@ -293,7 +297,7 @@ static void write_golden(enum command_type type)
     buf_deinit(&text);
 }
 
-static void test_every_version_is_read(void **state)
+static void test_command_codec_reads_every_version(void **state)
 {
     (void)state;
     for (enum command_type type = 0; type < COMMAND_TYPE_COUNT; type++) {
@@ -309,12 +313,12 @@ static void test_every_version_is_read(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_command_is_what_it_was),
-        cmocka_unit_test(test_damage_is_refused_or_another_command),
-        cmocka_unit_test(test_what_is_refused),
-        cmocka_unit_test(test_codes_are_each_one_s_own),
-        cmocka_unit_test(test_any_command_may_be_applied),
-        cmocka_unit_test(test_every_version_is_read),
+        cmocka_unit_test(test_command_codec_round_trips_every_type),
+        cmocka_unit_test(test_command_codec_refuses_damage_or_decodes_canonically),
+        cmocka_unit_test(test_command_codec_refuses_invalid_bytes),
+        cmocka_unit_test(test_command_opcodes_are_unique),
+        cmocka_unit_test(test_core_applies_any_decoded_command),
+        cmocka_unit_test(test_command_codec_reads_every_version),
     };
 
     if (argc < 2) {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The core's rules for documents, each through core_step() on the twin store, and the core opened again afterwards. */
+/*
+ * Rules for documents, each tested through core_step() on the in-memory store, and after opening
+ * the core again.
+ */
 #include "../../lib/core_fixture.h"
 #include "../../lib/unit.h"
 #include "../../lib/maintenance.h"
@@ -12,7 +15,7 @@
 #include "mapping/entry.h"
 #include "mapping/mapping.h"
 
-static void create_then_update_counts_versions(void **state)
+static void test_version_counts_create_and_update(void **state)
 {
     struct core_fixture box;
     (void)state;
@@ -33,8 +36,11 @@ static void create_then_update_counts_versions(void **state)
     fixture_close(&box);
 }
 
-/* Until upkeep says that the minute is over, whatever the timestamps are by then; and at once for all that is older. */
-static void versions_go_on_across_a_delete_until_upkeep(void **state)
+/*
+ * A deleted document's version counts until maintenance advances the horizon, which depends on the
+ * clock and not on timestamps.
+ */
+static void test_version_continues_across_delete_until_maintenance(void **state)
 {
     struct core_fixture box;
     struct command *command;
@@ -59,12 +65,12 @@ static void versions_go_on_across_a_delete_until_upkeep(void **state)
     assert_int_equal(fixture_delete(&box, "fs", "2")->version, 2);
     assert_int_equal(run_maintenance(box.core, box.store, box.now += CORE_TOMBSTONE_US + 1, 1, &removed), 0);
     assert_int_equal(fixture_index(&box, "fs", "1", "{}")->version, 1);
-    fixture_reopen(&box); /* one of them is there still, and counts no more */
+    fixture_reopen(&box); /* one of the two is still stored, but does not count any more */
     assert_int_equal(fixture_index(&box, "fs", "2", "{}")->version, 1);
     fixture_close(&box);
 }
 
-static void maintenance_removes_tombstones_and_deleted_indices(void **state)
+static void test_maintenance_removes_tombstones_and_deleted_indices(void **state)
 {
     struct core_fixture box;
     size_t removed = 0;
@@ -82,10 +88,10 @@ static void maintenance_removes_tombstones_and_deleted_indices(void **state)
     assert_int_equal(fixture_digest(&box), digest);
     box.now += 61 * TL_SECOND;
     assert_int_equal(run_maintenance(box.core, box.store, box.now, 100, &removed), 0);
-    assert_int_equal(removed, 2); /* the tombstone and its mark */
+    assert_int_equal(removed, 2); /* the tombstone and its purge record */
     assert_int_equal(store_set_history_low(box.store, box.now), 0);
     assert_int_equal(run_maintenance(box.core, box.store, ++box.now, 100, &removed), 0);
-    assert_true(removed >= 4); /* document, entries, counter, mark */
+    assert_true(removed >= 4); /* document, entries, counter, purge record */
     assert_int_equal(run_maintenance(box.core, box.store, ++box.now, 100, &removed), 0);
     assert_int_equal(removed, 0);
     digest = fixture_digest(&box);
@@ -94,7 +100,7 @@ static void maintenance_removes_tombstones_and_deleted_indices(void **state)
     fixture_close(&box);
 }
 
-/* Runs the command, asking for at most so many sessions. Returns: whether that was taken. */
+/* Runs LIMITS with this limit of sessions. Returns: whether it was accepted. */
 static bool put_limits(struct core_fixture *box, size_t sessions_max)
 {
     struct command *command = command_new(COMMAND_LIMITS, DIALECT_7);
@@ -105,8 +111,8 @@ static bool put_limits(struct core_fixture *box, size_t sessions_max)
     return box->last->problem.type == PROBLEM_NONE;
 }
 
-/* Limits that the log has named stay, whatever the core is opened with; what is none is refused. */
-static void limits_are_kept(void **state)
+/* Recorded limits stay, whatever limits the core is opened with; invalid ones are refused. */
+static void test_limits_persist_once_recorded(void **state)
 {
     struct core_fixture box;
     (void)state;
@@ -122,14 +128,14 @@ static void limits_are_kept(void **state)
     assert_int_equal(core_limits(box.core)->sessions_max, 5);
     fixture_reopen(&box);
     assert_int_equal(core_limits(box.core)->sessions_max, 5);
-    struct core_limits kept = *core_limits(box.core), defaults = core_limits_default();
-    assert_false(core_limits_equal(&kept, &defaults));
-    kept.sessions_max = defaults.sessions_max;
-    assert_true(core_limits_equal(&kept, &defaults));
+    struct core_limits recorded = *core_limits(box.core), defaults = core_limits_default();
+    assert_false(core_limits_equal(&recorded, &defaults));
+    recorded.sessions_max = defaults.sessions_max;
+    assert_true(core_limits_equal(&recorded, &defaults));
     fixture_close(&box);
 }
 
-static void a_past_timestamp_reads_the_past(void **state)
+static void test_read_at_earlier_timestamp(void **state)
 {
     struct core_fixture box;
     (void)state;
@@ -156,7 +162,7 @@ static struct write_item versioned(const char *id, enum version_type type, int64
     return item;
 }
 
-static void version_rules(void **state)
+static void test_version_types_are_checked(void **state)
 {
     struct core_fixture box;
     (void)state;
@@ -178,7 +184,7 @@ static void version_rules(void **state)
     fixture_close(&box);
 }
 
-static void compare_and_set(void **state)
+static void test_write_checks_if_seq_no(void **state)
 {
     struct core_fixture box;
     struct write_item item = fixture_item(WRITE_INDEX, "v", "", "1", "{}");
@@ -198,7 +204,7 @@ static void compare_and_set(void **state)
     fixture_close(&box);
 }
 
-static void create_refuses_what_exists(void **state)
+static void test_create_refuses_existing_document(void **state)
 {
     struct core_fixture box;
     (void)state;
@@ -215,7 +221,7 @@ static void create_refuses_what_exists(void **state)
     fixture_close(&box);
 }
 
-static void types_are_apart(void **state)
+static void test_types_have_separate_documents(void **state)
 {
     struct core_fixture box;
     (void)state;
@@ -230,7 +236,7 @@ static void types_are_apart(void **state)
     fixture_close(&box);
 }
 
-static void typeless_means_the_only_type(void **state)
+static void test_typeless_write_uses_only_type(void **state)
 {
     struct core_fixture box;
     (void)state;
@@ -244,8 +250,10 @@ static void typeless_means_the_only_type(void **state)
     fixture_close(&box);
 }
 
-/* Goal: beside several types a typeless write goes to `_doc`, and does not lose its way to a type that has no name. */
-static void typeless_beside_many_types_means_doc(void **state)
+/*
+ * A typeless write goes to `_doc` if there are several types, and not to a type with an empty name.
+ */
+static void test_typeless_write_uses_doc_among_several_types(void **state)
 {
     struct core_fixture box;
     (void)state;
@@ -261,7 +269,7 @@ static void typeless_beside_many_types_means_doc(void **state)
     fixture_close(&box);
 }
 
-static void a_bulk_sees_its_own_items(void **state)
+static void test_bulk_items_see_earlier_ones(void **state)
 {
     struct core_fixture box;
     struct command *command;
@@ -286,7 +294,7 @@ static void a_bulk_sees_its_own_items(void **state)
     fixture_close(&box);
 }
 
-static void an_atomic_bulk_is_all_or_nothing(void **state)
+static void test_atomic_bulk_is_all_or_nothing(void **state)
 {
     struct core_fixture box;
     struct command *command;
@@ -318,7 +326,7 @@ static void an_atomic_bulk_is_all_or_nothing(void **state)
     fixture_close(&box);
 }
 
-static void updates_merge_and_notice_noops(void **state)
+static void test_update_merges_and_detects_noops(void **state)
 {
     struct core_fixture box;
     struct write_update update = {.doc = SLICE_LIT("{\"a\":2}"), .detect_noop = true, .want_source = true};
@@ -342,7 +350,7 @@ static void updates_merge_and_notice_noops(void **state)
     fixture_close(&box);
 }
 
-static void updates_run_scripts(void **state)
+static void test_update_runs_scripts(void **state)
 {
     struct core_fixture box;
     struct write_update update = {.script_source = SLICE_LIT("ctx._source.n += params.by"),
@@ -380,10 +388,10 @@ static void updates_run_scripts(void **state)
     fixture_close(&box);
 }
 
-#define ENDLESS "while (true) {}" /* in Groovy; Painless counts turns, too */
+#define ENDLESS "while (true) {}" /* in Groovy; Painless also limits loop iterations */
 
-/* Goal: a script that wants more steps than its submitter grants is given up, told apart, and has changed nothing. */
-static void long_scripts_are_given_up(void **state)
+/* A script that exceeds the limit of its submitter fails with script_long, and changes nothing. */
+static void test_update_fails_script_above_its_limit(void **state)
 {
     struct core_fixture box;
     struct write_update update = {.script_source = SLICE_LIT("for (int i = 0; i < 900; i++) { ctx._source.n++ }"),
@@ -404,12 +412,15 @@ static void long_scripts_are_given_up(void **state)
     update = (struct write_update){.script_source = SLICE_LIT(ENDLESS), .script_lang = SLICE_LIT("groovy")};
     result = fixture_update(&box, "u", "1", update);
     assert_int_equal(result->outcome, WRITE_FAILED);
-    assert_false(result->script_long); /* what the core allows was not enough: there is nothing to try again */
+    assert_false(result->script_long); /* above the core's limit, so a retry is useless */
     fixture_close(&box);
 }
 
-/* Goal: behind an endless script no item is begun, in the same command; it is when it is submitted again. */
-static void nothing_is_begun_behind_an_endless_script(void **state)
+/*
+ * Items after an endless script are not started in the same command, but when they are submitted
+ * again.
+ */
+static void test_bulk_postpones_items_after_endless_script(void **state)
 {
     struct core_fixture box;
     struct write_update endless = {.script_source = SLICE_LIT(ENDLESS), .script_lang = SLICE_LIT("groovy")};
@@ -437,7 +448,10 @@ static void nothing_is_begun_behind_an_endless_script(void **state)
 
 enum { LOOPING = 150 };
 
-/* Updates of documents by scripts that each take 20,000 steps or so, twice that in an atomic write, those that are still to be done. */
+/*
+ * Updates the documents that are not done by scripts of about 20,000 steps each, twice that in an
+ * atomic write. Returns: how many were updated.
+ */
 static size_t run_looping(struct core_fixture *box, bool *done, bool atomic)
 {
     struct write_update update = {.script_source = SLICE_LIT("for (int i = 0; i < 5000; i++) { ctx._source.n = i }")};
@@ -484,16 +498,17 @@ static void lock_in(struct core_fixture *box, const char *session, const char *i
 }
 
 /*
- * Goal: however many scripts a bulk has, each step is bounded, as the box watches; each command does some and postpones the rest, in their order. Under locks
- * and in a tree of paths, too, where scripts run beforehand.
+ * However many scripts a bulk has, each step stays within its bound, which the fixture checks. Each
+ * command runs the first scripts and postpones the others. That also holds under locks and with a
+ * path hierarchy, where scripts run in advance.
  */
-static void scripts_of_a_bulk_are_cut(void **state)
+static void test_bulk_postpones_scripts_above_command_limit(void **state)
 {
     (void)state;
     for (int tree = 0; tree < 2; tree++) {
         bool done[LOOPING] = {false};
         struct core_fixture box;
-        int pieces = 0;
+        int commands = 0;
 
         fixture_open(&box);
         if (tree)
@@ -506,22 +521,25 @@ static void scripts_of_a_bulk_are_cut(void **state)
         }
         if (tree)
             lock_in(&box, "s", "u", "none");
-        for (size_t ran = 0; ran < LOOPING; pieces++) {
+        for (size_t ran = 0; ran < LOOPING; commands++) {
             size_t more = run_looping(&box, done, false);
             assert_true(more > 0);
             ran += more;
             for (int i = 0; i < LOOPING; i++)
-                assert_true(done[i] == ((size_t)i < ran)); /* the first ones, each time */
-            assert_int_equal(fixture_index(&box, "other", "1", "{}")->version, pieces + 1);
+                assert_true(done[i] == ((size_t)i < ran)); /* each time the first ones */
+            assert_int_equal(fixture_index(&box, "other", "1", "{}")->version, commands + 1);
         }
-        assert_true(pieces > 2);
+        assert_true(commands > 2);
         assert_string_equal(fixture_source(&box, "u", "149"), "{\"n\":4999,\"path\":\"/a\"}");
         fixture_close(&box);
     }
 }
 
-/* Goal: an atomic write cannot be cut: what is too much for one command is refused, and nothing of it is done. */
-static void scripts_of_an_atomic_write_are_limited(void **state)
+/*
+ * An atomic write cannot be split: scripts above the limit of one command are refused, without
+ * effect.
+ */
+static void test_atomic_write_refuses_scripts_above_limit(void **state)
 {
     (void)state;
     for (int locked = 0; locked < 2; locked++) {
@@ -543,7 +561,7 @@ static void scripts_of_an_atomic_write_are_limited(void **state)
     }
 }
 
-static void what_does_not_fit_the_mapping_is_refused(void **state)
+static void test_write_refuses_source_that_does_not_fit_mapping(void **state)
 {
     struct core_fixture box;
     (void)state;
@@ -559,7 +577,7 @@ static void what_does_not_fit_the_mapping_is_refused(void **state)
     fixture_close(&box);
 }
 
-static void ids_have_a_length(void **state)
+static void test_write_refuses_long_ids(void **state)
 {
     struct core_fixture box;
     char id[514];
@@ -576,7 +594,7 @@ static void ids_have_a_length(void **state)
     fixture_close(&box);
 }
 
-/* How many hits a term has. */
+/* Returns: the number of hits of a term. */
 static size_t hits_of(struct core_fixture *box, const char *index, const char *path, const char *term)
 {
     struct view view = {box->store, TL_TS_MAX, NULL};
@@ -601,7 +619,7 @@ static size_t hits_of(struct core_fixture *box, const char *index, const char *p
     return count;
 }
 
-static void entries_follow_their_documents(void **state)
+static void test_entries_follow_documents(void **state)
 {
     struct core_fixture box;
     struct command *command;
@@ -642,7 +660,7 @@ static void entries_follow_their_documents(void **state)
     fixture_close(&box);
 }
 
-static void a_closed_index_takes_no_write(void **state)
+static void test_closed_index_refuses_writes(void **state)
 {
     struct core_fixture box;
     struct command *command;
@@ -660,7 +678,7 @@ static void a_closed_index_takes_no_write(void **state)
     fixture_close(&box);
 }
 
-static void a_missing_index_is_made_but_not_by_a_delete(void **state)
+static void test_write_creates_missing_index_except_delete(void **state)
 {
     struct core_fixture box;
     struct write_item item = fixture_item(WRITE_DELETE, "fresh", "", "1", NULL);
@@ -687,8 +705,11 @@ static void run_lock(struct core_fixture *box, enum command_type type)
     assert_int_equal(box->last->problem.type, PROBLEM_NONE);
 }
 
-/* The last timestamp is told by a lock's token, or by a record of its own; each must be found again. */
-static void a_lock_keeps_its_timestamp(void **state)
+/*
+ * The last timestamp is stored in a fencing token or in a record of its own; both must be found
+ * after opening.
+ */
+static void test_last_ts_of_lock_survives_reopen(void **state)
 {
     struct core_fixture box;
     struct command *command;
@@ -710,7 +731,7 @@ static void a_lock_keeps_its_timestamp(void **state)
     fixture_close(&box);
 }
 
-/* A source of some 10 KB, of which little is searched for. */
+/* Returns: a source of about 10 KB, of which little is indexed. */
 static struct slice large_source(struct arena *arena, int number)
 {
     enum { TEXT_BYTES = 10000 };
@@ -726,7 +747,7 @@ static uint64_t digest_of_bulk(size_t count, bool ahead)
     struct problem problem;
 
     fixture_open(&box);
-    box.unbounded = true; /* the core takes commands as large as it is given */
+    box.unbounded = true; /* the core accepts commands of any size */
     fixture_index_command(&box, COMMAND_INDEX_CREATE, "fs",
                       "{\"mappings\":{\"dynamic\":false,\"properties\":{\"number\":{\"type\":\"long\"}}}}");
     struct command *command = fixture_write_command(&box, count);
@@ -746,12 +767,8 @@ static uint64_t digest_of_bulk(size_t count, bool ahead)
     return digest;
 }
 
-/*
- * What is parsed ahead decides nothing: a bulk is cut at the same places, and its documents name the same batches. Not parsed
- * ahead, the larger one has 40 MB to parse.
- */
-/* Goal: the work of a step is counted anew in each, rises with what it does, and is the same on another core. */
-static void work_is_counted_by_step(void **state)
+/* The work of a step starts at 0, increases with its operations, and is equal on another core. */
+static void test_work_is_counted_per_step(void **state)
 {
     struct core_fixture box[2];
     uint64_t work[2][3];
@@ -775,7 +792,11 @@ static void work_is_counted_by_step(void **state)
     assert_true(work[0][2] > work[0][1] + 900 / WORK_SCRIPT_STEPS);
 }
 
-static void a_bulk_is_cut_by_what_it_says(void **state)
+/*
+ * Sources parsed in advance affect no result: a bulk is split at the same items, and its documents
+ * have the same batches. Without them the larger bulk parses 40 MB in the step.
+ */
+static void test_bulk_batches_do_not_depend_on_parsing(void **state)
 {
     (void)state;
     assert_true(digest_of_bulk(1000, false) == digest_of_bulk(1000, true));
@@ -794,8 +815,11 @@ static struct command *rename_command(const char *from, const char *to, tl_ts no
     return command;
 }
 
-/* Goal: what a submitter has seen is believed, so that nobody waits while the core looks itself; but for no longer than it holds. */
-static void what_was_seen_of_places_is_believed_while_they_are_watched(void **state)
+/*
+ * A submitter's finding that paths are empty is trusted while they are watched, so that the step
+ * need not check; and no longer.
+ */
+static void test_rename_trusts_empty_paths_while_watched(void **state)
 {
     struct core_fixture box;
     struct command *command;
@@ -805,8 +829,8 @@ static void what_was_seen_of_places_is_believed_while_they_are_watched(void **st
     fixture_index_command(&box, COMMAND_INDEX_CREATE, "tree",
                       "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
     fixture_index(&box, "tree", "1", "{\"path\":\"/a/x\"}");
-    tl_ts lie = box.now; /* who says that nothing lies at /a */
-    command = fixture_run(&box, rename_command("/a", "/b", lie), 1);
+    tl_ts claim_ts = box.now; /* timestamp of the claim that /a is empty */
+    command = fixture_run(&box, rename_command("/a", "/b", claim_ts), 1);
     assert_int_equal(command->problem.type, PROBLEM_NONE); /* was never watched */
 
     command = command_new(COMMAND_PLACES_WATCH, DIALECT_7);
@@ -815,34 +839,34 @@ static void what_was_seen_of_places_is_believed_while_they_are_watched(void **st
     assert_int_equal(watched, box.now);
     assert_false(command->places.empty[0] || command->places.empty[1]);
     command = fixture_run(&box, rename_command("/b", "/c", watched - 1), 1);
-    assert_int_equal(command->problem.type, PROBLEM_NONE); /* seen before it was watched */
+    assert_int_equal(command->problem.type, PROBLEM_NONE); /* checked before it was watched */
 
     command = command_new(COMMAND_PLACES_WATCH, DIALECT_7);
     command->places = (struct places_command){slice_from("tree"), {slice_from("/b"), slice_from("/c")}};
     fixture_run(&box, command, 1);
-    assert_true(command->places.empty[0] && !command->places.empty[1]); /* it knows what a rename has left */
+    assert_true(command->places.empty[0] && !command->places.empty[1]); /* known from the rename */
 
     command = command_new(COMMAND_PLACES_WATCH, DIALECT_7);
     command->places = (struct places_command){slice_from("tree"), {slice_from("/c"), slice_from("/d")}};
     watched = fixture_run(&box, command, 1)->ts;
     command = fixture_run(&box, rename_command("/c", "/d", watched), 1);
-    assert_int_equal(command->problem.type, PROBLEM_PATH_MISSING); /* so it is believed */
+    assert_int_equal(command->problem.type, PROBLEM_PATH_MISSING); /* so it is trusted */
     fixture_index(&box, "tree", "2", "{\"path\":\"/elsewhere\"}");
     command = fixture_run(&box, rename_command("/c", "/d", watched), 1);
     assert_int_equal(command->problem.type, PROBLEM_PATH_MISSING);
     fixture_index(&box, "tree", "3", "{\"path\":\"/c/d/e\"}");
     command = fixture_run(&box, rename_command("/c", "/d", watched), 1);
-    assert_int_equal(command->problem.type, PROBLEM_NONE); /* something has come */
+    assert_int_equal(command->problem.type, PROBLEM_NONE); /* a document was added */
     fixture_close(&box);
 }
 
-static void tell(struct core_fixture *box, const char *name, const char *body, enum problem_type problem)
+static void put_report(struct core_fixture *box, const char *name, const char *body, enum problem_type problem)
 {
     fixture_object_command(box, COMMAND_COPY_TOLD, name, body);
     assert_int_equal(box->last->problem.type, problem);
 }
 
-static void assert_told(struct core_fixture *box, const char *name, const char *body)
+static void assert_report(struct core_fixture *box, const char *name, const char *body)
 {
     struct catalog *catalog = core_catalog(box->core);
     const struct catalog_object *copy = catalog_object(catalog, CATALOG_COPIES, slice_from(name));
@@ -853,33 +877,33 @@ static void assert_told(struct core_fixture *box, const char *name, const char *
     catalog_unref(catalog);
 }
 
-/* What a copy says of itself is kept over a restart; what it does not name stays as it was. */
-static void what_copies_tell_is_kept(void **state)
+/* Reports of feed consumers survive a restart; members that a report lacks stay unchanged. */
+static void test_consumer_reports_persist(void **state)
 {
     struct core_fixture box;
     (void)state;
 
     fixture_open(&box);
-    tell(&box, "a", "{\"target\":\"x\",\"place\":1}", PROBLEM_NONE);
-    tell(&box, "a", "{\"place\":2}", PROBLEM_NONE);
-    assert_told(&box, "a", "{\"target\":\"x\",\"place\":2}");
-    tell(&box, "b", "{}", PROBLEM_NONE);
+    put_report(&box, "a", "{\"target\":\"x\",\"place\":1}", PROBLEM_NONE);
+    put_report(&box, "a", "{\"place\":2}", PROBLEM_NONE);
+    assert_report(&box, "a", "{\"target\":\"x\",\"place\":2}");
+    put_report(&box, "b", "{}", PROBLEM_NONE);
     fixture_reopen(&box);
-    assert_told(&box, "a", "{\"target\":\"x\",\"place\":2}");
-    tell(&box, "", "{}", PROBLEM_ILLEGAL_ARGUMENT);
+    assert_report(&box, "a", "{\"target\":\"x\",\"place\":2}");
+    put_report(&box, "", "{}", PROBLEM_ILLEGAL_ARGUMENT);
     char *much = mem_alloc(CATALOG_COPY_BYTES_MAX + 64);
     snprintf(much, CATALOG_COPY_BYTES_MAX + 64, "{\"target\":\"%0*d\"}", CATALOG_COPY_BYTES_MAX, 0);
-    tell(&box, "a", much, PROBLEM_ILLEGAL_ARGUMENT);
+    put_report(&box, "a", much, PROBLEM_ILLEGAL_ARGUMENT);
     mem_free(much);
     fixture_object_command(&box, COMMAND_COPY_FORGET, "a", NULL);
     assert_int_equal(box.last->problem.type, PROBLEM_NONE);
     fixture_object_command(&box, COMMAND_COPY_FORGET, "a", NULL);
     assert_int_equal(box.last->problem.type, PROBLEM_RESOURCE_NOT_FOUND);
-    assert_told(&box, "a", NULL);
+    assert_report(&box, "a", NULL);
     for (int i = 0; i < CATALOG_COPIES_MAX; i++) {
         char name[16];
         snprintf(name, sizeof name, "n%d", i);
-        tell(&box, name, "{}", i + 1 < CATALOG_COPIES_MAX ? PROBLEM_NONE : PROBLEM_LIMIT_EXCEEDED);
+        put_report(&box, name, "{}", i + 1 < CATALOG_COPIES_MAX ? PROBLEM_NONE : PROBLEM_LIMIT_EXCEEDED);
     }
     fixture_close(&box);
 }
@@ -907,8 +931,11 @@ static void assert_secured(struct core_fixture *box, enum catalog_kind kind, con
     catalog_unref(catalog);
 }
 
-/* A PUT replaces all but a user's password, a CHANGE what it names; kinds do not meet; all is there after a restart. */
-static void users_roles_and_keys_are_kept(void **state)
+/*
+ * PUT replaces an object except a user's password; CHANGE replaces the members given. Kinds have
+ * separate names. All objects survive a restart.
+ */
+static void test_security_objects_persist(void **state)
 {
     struct core_fixture box;
     (void)state;
@@ -953,8 +980,11 @@ static bool is_not_b(const void *context, struct slice name)
     return !slice_is(name, "b");
 }
 
-/* What is not seen is in no list, under no number, behind no alias; the catalog that it was made of has it still. */
-static void a_catalog_is_seen_in_part(void **state)
+/*
+ * A hidden index is in no list, under no number and reached by no alias of the filtered catalog;
+ * the original is unchanged.
+ */
+static void test_catalog_filter_hides_indices(void **state)
 {
     struct core_fixture box;
     const struct catalog_index *index;
@@ -969,21 +999,21 @@ static void a_catalog_is_seen_in_part(void **state)
     create_index(&box, "c", "{}");
     struct catalog *all = core_catalog(box.core);
     uint32_t number = catalog_index(all, SLICE_LIT("b"))->number;
-    struct catalog *seen = catalog_filter(all, is_not_b, NULL);
-    assert_int_equal(catalog_index_count(seen), 2);
-    assert_null(catalog_index(seen, SLICE_LIT("b")));
-    assert_null(catalog_index_by_number(seen, number));
-    assert_false(catalog_has_alias(seen, SLICE_LIT("own")));
-    assert_int_equal(catalog_find(seen, SLICE_LIT("both"), false, DIALECT_7, &arena, &index, &alias, &problem), 0);
+    struct catalog *filtered = catalog_filter(all, is_not_b, NULL);
+    assert_int_equal(catalog_index_count(filtered), 2);
+    assert_null(catalog_index(filtered, SLICE_LIT("b")));
+    assert_null(catalog_index_by_number(filtered, number));
+    assert_false(catalog_has_alias(filtered, SLICE_LIT("own")));
+    assert_int_equal(catalog_find(filtered, SLICE_LIT("both"), false, DIALECT_7, &arena, &index, &alias, &problem), 0);
     assert_slice_equal(index->name, "a");
-    assert_non_null(catalog_index(seen, SLICE_LIT("c")));
-    struct catalog *again = catalog_filter(seen, is_not_b, NULL);
-    assert_ptr_equal(again, seen);
+    assert_non_null(catalog_index(filtered, SLICE_LIT("c")));
+    struct catalog *again = catalog_filter(filtered, is_not_b, NULL);
+    assert_ptr_equal(again, filtered);
     assert_int_equal(catalog_index_count(all), 3);
     assert_true(catalog_has_alias(all, SLICE_LIT("own")));
-    assert_true(catalog_same_objects(all, seen, CATALOG_USERS));
+    assert_true(catalog_same_objects(all, filtered, CATALOG_USERS));
     catalog_unref(again);
-    catalog_unref(seen);
+    catalog_unref(filtered);
     catalog_unref(all);
     arena_deinit(&arena);
     fixture_close(&box);
@@ -992,37 +1022,37 @@ static void a_catalog_is_seen_in_part(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(create_then_update_counts_versions),
-        cmocka_unit_test(versions_go_on_across_a_delete_until_upkeep),
-        cmocka_unit_test(maintenance_removes_tombstones_and_deleted_indices),
-        cmocka_unit_test(limits_are_kept),
-        cmocka_unit_test(a_past_timestamp_reads_the_past),
-        cmocka_unit_test(version_rules),
-        cmocka_unit_test(compare_and_set),
-        cmocka_unit_test(create_refuses_what_exists),
-        cmocka_unit_test(types_are_apart),
-        cmocka_unit_test(typeless_means_the_only_type),
-        cmocka_unit_test(typeless_beside_many_types_means_doc),
-        cmocka_unit_test(a_bulk_sees_its_own_items),
-        cmocka_unit_test(an_atomic_bulk_is_all_or_nothing),
-        cmocka_unit_test(updates_merge_and_notice_noops),
-        cmocka_unit_test(updates_run_scripts),
-        cmocka_unit_test(long_scripts_are_given_up),
-        cmocka_unit_test(nothing_is_begun_behind_an_endless_script),
-        cmocka_unit_test(scripts_of_a_bulk_are_cut),
-        cmocka_unit_test(scripts_of_an_atomic_write_are_limited),
-        cmocka_unit_test(what_does_not_fit_the_mapping_is_refused),
-        cmocka_unit_test(ids_have_a_length),
-        cmocka_unit_test(entries_follow_their_documents),
-        cmocka_unit_test(a_closed_index_takes_no_write),
-        cmocka_unit_test(a_missing_index_is_made_but_not_by_a_delete),
-        cmocka_unit_test(a_lock_keeps_its_timestamp),
-        cmocka_unit_test(work_is_counted_by_step),
-        cmocka_unit_test(a_bulk_is_cut_by_what_it_says),
-        cmocka_unit_test(what_was_seen_of_places_is_believed_while_they_are_watched),
-        cmocka_unit_test(what_copies_tell_is_kept),
-        cmocka_unit_test(users_roles_and_keys_are_kept),
-        cmocka_unit_test(a_catalog_is_seen_in_part),
+        cmocka_unit_test(test_version_counts_create_and_update),
+        cmocka_unit_test(test_version_continues_across_delete_until_maintenance),
+        cmocka_unit_test(test_maintenance_removes_tombstones_and_deleted_indices),
+        cmocka_unit_test(test_limits_persist_once_recorded),
+        cmocka_unit_test(test_read_at_earlier_timestamp),
+        cmocka_unit_test(test_version_types_are_checked),
+        cmocka_unit_test(test_write_checks_if_seq_no),
+        cmocka_unit_test(test_create_refuses_existing_document),
+        cmocka_unit_test(test_types_have_separate_documents),
+        cmocka_unit_test(test_typeless_write_uses_only_type),
+        cmocka_unit_test(test_typeless_write_uses_doc_among_several_types),
+        cmocka_unit_test(test_bulk_items_see_earlier_ones),
+        cmocka_unit_test(test_atomic_bulk_is_all_or_nothing),
+        cmocka_unit_test(test_update_merges_and_detects_noops),
+        cmocka_unit_test(test_update_runs_scripts),
+        cmocka_unit_test(test_update_fails_script_above_its_limit),
+        cmocka_unit_test(test_bulk_postpones_items_after_endless_script),
+        cmocka_unit_test(test_bulk_postpones_scripts_above_command_limit),
+        cmocka_unit_test(test_atomic_write_refuses_scripts_above_limit),
+        cmocka_unit_test(test_write_refuses_source_that_does_not_fit_mapping),
+        cmocka_unit_test(test_write_refuses_long_ids),
+        cmocka_unit_test(test_entries_follow_documents),
+        cmocka_unit_test(test_closed_index_refuses_writes),
+        cmocka_unit_test(test_write_creates_missing_index_except_delete),
+        cmocka_unit_test(test_last_ts_of_lock_survives_reopen),
+        cmocka_unit_test(test_work_is_counted_per_step),
+        cmocka_unit_test(test_bulk_batches_do_not_depend_on_parsing),
+        cmocka_unit_test(test_rename_trusts_empty_paths_while_watched),
+        cmocka_unit_test(test_consumer_reports_persist),
+        cmocka_unit_test(test_security_objects_persist),
+        cmocka_unit_test(test_catalog_filter_hides_indices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Goal: what of a core lies in no store is saved and loaded, and what is damaged is refused with its place.
- * Method: a core with something of each kind: sessions with ends and attachments, one that leaves in pieces, transactions that have
- * written, requests that wait, one of them done in part, such as are ready to go on, or have ended and are yet to be told, what an ended session left, stories. That two cores go on alike after any
- * step is the simulator's (tests/sim/twins). A file of each version is read for ever.
+ * Goal: the state of a core outside of its store is saved and loaded, and damage is refused with
+ * its position. Method: a core with state of each kind: sessions with cleanup actions and
+ * attachments, one of them terminating; transactions with changes; waiting requests, one of them
+ * partly done; granted ones that have not run; ended ones not answered yet; deferred cleanup
+ * actions; lock events. That a loaded core continues equally after any step is tested by a
+ * simulator (tests/sim/replicas). Files of each version must stay readable.
  *
  * usage: save_test DIRECTORY [--write]
  */
@@ -28,7 +30,7 @@ static const char *directory;
 static bool writes;
 
 /* Steps a command of a host, which may wait. */
-static void give_from(struct core_fixture *box, struct command *command, uint64_t host)
+static void step_from(struct core_fixture *box, struct command *command, uint64_t host)
 {
     static uint64_t requests = 0;
 
@@ -40,9 +42,9 @@ static void give_from(struct core_fixture *box, struct command *command, uint64_
     assert_int_equal(core_step(box->core, command, &box->effects), 0);
 }
 
-static void give(struct core_fixture *box, struct command *command)
+static void step(struct core_fixture *box, struct command *command)
 {
-    give_from(box, command, 0);
+    step_from(box, command, 0);
 }
 
 static struct command *completed(struct core_fixture *box)
@@ -73,7 +75,7 @@ static void open_session(struct core_fixture *box, const char *id, bool acts)
         command->session.on_expire[0] = fixture_item(WRITE_INDEX, "fs", "", "1", "{\"left\":1}");
         command->session.on_expire_count = 1;
     }
-    give(box, command);
+    step(box, command);
 }
 
 static void session(struct core_fixture *box, enum command_type type, const char *id, bool force)
@@ -83,7 +85,7 @@ static void session(struct core_fixture *box, enum command_type type, const char
     command->session.id = slice_from(id);
     command->session.attachment = 77;
     command->session.force = force;
-    give(box, command);
+    step(box, command);
 }
 
 static void lock(struct core_fixture *box, const char *session, const char *id, enum lock_mode mode)
@@ -95,7 +97,7 @@ static void lock(struct core_fixture *box, const char *session, const char *id, 
     command->lock.targets = arena_zalloc(&command->arena, sizeof(struct lock_target));
     command->lock.targets[0] = (struct lock_target){.mode = mode, .index = SLICE_LIT("fs"), .id = slice_from(id)};
     command->lock.target_count = 1;
-    give(box, command);
+    step(box, command);
 }
 
 static void begin(struct core_fixture *box, const char *id, const char *session, enum txn_mode mode)
@@ -106,10 +108,10 @@ static void begin(struct core_fixture *box, const char *id, const char *session,
     command->txn.mode = mode;
     command->txn.idle_us = 60 * TL_SECOND;
     command->owner.session = slice_from(session);
-    give(box, command);
+    step(box, command);
 }
 
-/* One that a host has for a request. */
+/* Begins a transaction that a host has for a request. */
 static void begin_of_host(struct core_fixture *box, const char *id, uint64_t host)
 {
     struct command *command = command_new(COMMAND_TXN_BEGIN, DIALECT_7);
@@ -118,25 +120,25 @@ static void begin_of_host(struct core_fixture *box, const char *id, uint64_t hos
     command->txn.mode = TXN_UPDATE;
     command->txn.idle_us = 60 * TL_SECOND;
     command->txn.of_host = true;
-    give_from(box, command, host);
+    step_from(box, command, host);
     assert_int_equal(command->problem.type, PROBLEM_NONE);
 }
 
-static void come_up(struct core_fixture *box, uint64_t host)
+static void restart_host(struct core_fixture *box, uint64_t host)
 {
-    give_from(box, command_new(COMMAND_RESTART, DIALECT_7), host);
+    step_from(box, command_new(COMMAND_RESTART, DIALECT_7), host);
 }
 
-/* The process has ended in what a session left. */
-static void tried(struct core_fixture *box, const char *session, uint64_t kept, uint64_t action)
+/* Records that the process ended during a cleanup action. */
+static void record_attempt(struct core_fixture *box, const char *session, uint64_t deferred, uint64_t action)
 {
     struct command *command = command_new(COMMAND_TRIED, DIALECT_7);
 
-    command->tried = (struct tried_command){.session = slice_from(session), .deferred = kept, .action = action};
-    give(box, command);
+    command->tried = (struct tried_command){.session = slice_from(session), .deferred = deferred, .action = action};
+    step(box, command);
 }
 
-/* Documents `first` to `last` in one request; `lease` and `transaction` may be "". */
+/* Writes documents `first` to `last` in one request; `lease` and `transaction` may be "". */
 static void put_by(struct core_fixture *box, int first, int last, const char *transaction, const char *lease,
                    const char *session)
 {
@@ -151,7 +153,7 @@ static void put_by(struct core_fixture *box, int first, int last, const char *tr
     command->owner.transaction = slice_from(transaction);
     command->owner.session = slice_from(session);
     command->owner.timeout_us = 30 * TL_SECOND;
-    give(box, command);
+    step(box, command);
 }
 
 static void put(struct core_fixture *box, int first, int last, const char *transaction, const char *lease)
@@ -159,18 +161,18 @@ static void put(struct core_fixture *box, int first, int last, const char *trans
     put_by(box, first, last, transaction, lease, "");
 }
 
-/* Lets go on what is due at once. Returns: how many steps it took. */
-static int go_on(struct core_fixture *box)
+/* Runs steps until no work is due at once. Returns: how many. */
+static int run_due(struct core_fixture *box)
 {
     int count = 0;
 
     for (; core_next_deadline(box->core) == 0; count++)
-        give(box, command_new(COMMAND_TICK, DIALECT_7));
+        step(box, command_new(COMMAND_TICK, DIALECT_7));
     return count;
 }
 
-/* What is granted together, and ends together, goes on in pieces: some is left of both. */
-static void leave_pieces(struct core_fixture *box)
+/* Makes granted and ended requests that need several steps, so that some of both are left. */
+static void leave_unfinished(struct core_fixture *box)
 {
     open_session(box, "r", false);
     open_session(box, "e", false);
@@ -182,17 +184,17 @@ static void leave_pieces(struct core_fixture *box)
     put_by(box, 1, 1, "", "", "e");
     put_by(box, 64, 69, "", "", "e");
     lock(box, "b", "70", LOCK_X);
-    put_by(box, 69, 70, "", "", "e"); /* done in part */
+    put_by(box, 69, 70, "", "", "e"); /* partly done */
     session(box, COMMAND_SESSION_CLOSE, "r", false);
     session(box, COMMAND_SESSION_CLOSE, "e", true);
 }
 
-/* A host of a cluster comes, or goes again. */
-static void host(struct core_fixture *box, const char *name, uint64_t life, bool goes)
+/* A host joins the cluster, or leaves it. */
+static void host(struct core_fixture *box, const char *name, uint64_t life, bool leaves)
 {
-    struct command *command = command_new(goes ? COMMAND_HOST_GONE : COMMAND_JOIN, DIALECT_7);
+    struct command *command = command_new(leaves ? COMMAND_HOST_GONE : COMMAND_JOIN, DIALECT_7);
 
-    if (goes)
+    if (leaves)
         command->gone = (struct gone_command){.name = slice_from(name), .life = life};
     else
         command->join = (struct join_command){.name = slice_from(name),
@@ -201,10 +203,10 @@ static void host(struct core_fixture *box, const char *name, uint64_t life, bool
                                               .build = SLICE_LIT("0.1.0"),
                                               .life = life,
                                               .limits = box->limits};
-    give(box, command);
+    step(box, command);
 }
 
-/* Something of each kind. */
+/* Fills a core with state of each kind. */
 static void fill(struct core_fixture *box)
 {
     static const char *const ids[] = {"h2", "h3", "h4", "h5", "h6"};
@@ -224,29 +226,29 @@ static void fill(struct core_fixture *box)
     lock(box, "a", "1", LOCK_X);
     lock(box, "b", "2", LOCK_S);
     lock(box, "b", "3", LOCK_S);
-    session(box, COMMAND_SESSION_CLOSE, "gone", true); /* its action is kept */
+    session(box, COMMAND_SESSION_CLOSE, "gone", true); /* its action is deferred */
     lock(box, "b", "1", LOCK_X);                       /* waits */
     begin(box, "t1", "waits", TXN_UPDATE);
     put(box, 20, 22, "t1", "");
     begin(box, "t2", "", TXN_UPDATE);
     put(box, 2, 2, "t2", ""); /* waits */
     begin(box, "q", "", TXN_QUERY);
-    put(box, 1, 6, "", ""); /* some of it waits */
+    put(box, 1, 6, "", ""); /* some of its items wait */
     begin_of_host(box, "h1", 3);
     put(box, 40, 41, "h1", "");
-    tried(box, "gone", 1, 0);
+    record_attempt(box, "gone", 1, 0);
     open_session(box, "ends", true);
-    tried(box, "ends", 0, 0);
-    tried(box, "ends", 0, 0);
-    session(box, COMMAND_SESSION_CLOSE, "ends", true); /* its action is put aside */
+    record_attempt(box, "ends", 0, 0);
+    record_attempt(box, "ends", 0, 0);
+    session(box, COMMAND_SESSION_CLOSE, "ends", true); /* its action is set aside */
     host(box, "two", 4711, false);
     host(box, "one", 4712, false);
     host(box, "two", 4711, true);
     put(box, 30, 37, "", "leaves");
-    leave_pieces(box);
+    leave_unfinished(box);
     for (int i = 0; i < 5; i++)
         begin_of_host(box, ids[i], 4);
-    come_up(box, 4); /* two are rolled back with it, and two with each step behind it */
+    restart_host(box, 4); /* rolls back two of its transactions, and two in each later step */
     session(box, COMMAND_SESSION_CLOSE, "leaves", true);
     free_completed(box);
 }
@@ -271,7 +273,7 @@ static int load(struct core_fixture *box, struct slice saved, struct buf *reason
     return core_load(box->store, &box->limits, saved, reason, ret_core);
 }
 
-static void test_there_is_something_of_each_kind(void **state)
+static void test_checkpoint_fixture_has_every_kind(void **state)
 {
     struct core_fixture box;
     (void)state;
@@ -286,7 +288,11 @@ static void test_there_is_something_of_each_kind(void **state)
         waits++;
     }
     assert_int_equal(waits,
-                     5 + 2 + 3); /* a lock, a write in a transaction, a bulk, two that are kept; and what is ready */
+                     /*
+                      * A lock, a write in a transaction, a bulk, two deferred actions; and the
+                      * granted ones
+                      */
+                     5 + 2 + 3);
     assert_int_equal(parts, 2);
     assert_int_equal(owners->ready_count, 5);
     assert_int_equal(ended, 3);
@@ -306,7 +312,7 @@ static void test_there_is_something_of_each_kind(void **state)
     empty(&box);
 }
 
-static void test_what_was_loaded_saves_the_same_bytes(void **state)
+static void test_loaded_core_saves_same_bytes(void **state)
 {
     struct core_fixture box;
     struct buf saved = BUF_INIT(BUF_UNLIMITED), again = BUF_INIT(BUF_UNLIMITED);
@@ -328,11 +334,11 @@ static void test_what_was_loaded_saves_the_same_bytes(void **state)
     buf_deinit(&again);
 }
 
-/* The state, what is to be told of it, and the next save are as if there had been none. */
-static void test_a_save_changes_nothing(void **state)
+/* Saving changes neither the state, nor the events to be reported, nor the next checkpoint. */
+static void test_save_changes_nothing(void **state)
 {
     struct core_fixture box;
-    struct buf saved = BUF_INIT(BUF_UNLIMITED), again = BUF_INIT(BUF_UNLIMITED), news = BUF_INIT(BUF_UNLIMITED);
+    struct buf saved = BUF_INIT(BUF_UNLIMITED), again = BUF_INIT(BUF_UNLIMITED), report = BUF_INIT(BUF_UNLIMITED);
     (void)state;
 
     fill(&box);
@@ -341,17 +347,17 @@ static void test_a_save_changes_nothing(void **state)
     assert_true(fixture_digest(&box) == digest && core_chain(box.core) == chain);
     save(&box, &again);
     assert_true(slice_equal(buf_as_slice(&saved), buf_as_slice(&again)));
-    core_report(box.core, box.clock, TL_SECOND, &news);
-    buf_byte(&news, '\0');
-    assert_non_null(strstr(news.data, "expiry: ")); /* nobody has told it yet */
+    core_report(box.core, box.clock, TL_SECOND, &report);
+    buf_byte(&report, '\0');
+    assert_non_null(strstr(report.data, "expiry: ")); /* not reported before */
     empty(&box);
     buf_deinit(&saved);
     buf_deinit(&again);
-    buf_deinit(&news);
+    buf_deinit(&report);
 }
 
-/* Its session has ended: nothing of it was done any more. */
-static void check_told(struct command *command)
+/* Checks the result of a request whose session has ended: its remaining items did not run. */
+static void check_ended(struct command *command)
 {
     if (command->type == COMMAND_WRITE && command->write.item_count == 2) {
         assert_int_equal(command->write.results[0].outcome, WRITE_UPDATED);
@@ -362,13 +368,16 @@ static void check_told(struct command *command)
     }
 }
 
-/* The holder gives back: the lock that waits is granted, and the bulk that waited has all its results, old and new. */
-static void test_waiting_requests_go_on(void **state)
+/*
+ * When the holder unlocks, the waiting lock is granted, and the waiting bulk has all results, also
+ * those of before.
+ */
+static void test_loaded_waits_continue(void **state)
 {
     struct core_fixture box;
     struct buf saved = BUF_INIT(BUF_UNLIMITED);
     bool locked = false, wrote = false;
-    int alone = 0, told = 0;
+    int alone = 0, ended = 0;
     (void)state;
 
     fill(&box);
@@ -378,13 +387,13 @@ static void test_waiting_requests_go_on(void **state)
     core_close(box.core);
     assert_int_equal(load(&box, buf_as_slice(&saved), NULL, &box.core), 0);
     session(&box, COMMAND_SESSION_CLOSE, "a", false);
-    assert_true(go_on(&box) > 3); /* what was kept is done first */
+    assert_true(run_due(&box) > 3); /* deferred actions run first */
     session(&box, COMMAND_SESSION_CLOSE, "b", false);
-    go_on(&box);
+    run_due(&box);
     for (struct command *command; (command = completed(&box)) != NULL; command_free(command)) {
         if (slice_is(command->owner.session, "e")) {
-            check_told(command);
-            told++;
+            check_ended(command);
+            ended++;
         }
         locked |= command->type == COMMAND_LOCK && command->lock.fencing_token > 0;
         alone += command->type == COMMAND_WRITE && command->write.item_count == 1 &&
@@ -395,13 +404,13 @@ static void test_waiting_requests_go_on(void **state)
         for (int i = 0; i < 6; i++)
             assert_true(command->write.results[i].outcome != WRITE_FAILED && command->write.results[i].version > 0);
     }
-    assert_int_equal(alone, 2);    /* that were ready */
-    assert_int_equal(told, 3);     /* that had ended */
-    assert_true(locked && !wrote); /* the transaction has got the document before it */
+    assert_int_equal(alone, 2);    /* had been granted */
+    assert_int_equal(ended, 3);     /* had ended */
+    assert_true(locked && !wrote); /* the transaction has locked the document first */
     struct command *command = command_new(COMMAND_TXN_COMMIT, DIALECT_7);
     command->txn.id = SLICE_LIT("t2");
-    give(&box, command);
-    go_on(&box);
+    step(&box, command);
+    run_due(&box);
     for (; (command = completed(&box)) != NULL; command_free(command)) {
         if (command->type != COMMAND_WRITE || command->write.item_count != 6)
             continue;
@@ -427,8 +436,8 @@ static void restart(struct core_fixture *box, uint64_t host)
     free_completed(box);
 }
 
-/* A host that comes up ends its own connections, and nothing that was loaded. */
-static void test_a_host_comes_up_beside_what_goes_on(void **state)
+/* RESTART of a host ends its own attachments, and nothing that was loaded. */
+static void test_restart_of_host_keeps_loaded_cleanup(void **state)
 {
     struct core_fixture box;
     (void)state;
@@ -445,7 +454,7 @@ static void test_a_host_comes_up_beside_what_goes_on(void **state)
     assert_int_equal(owners->txns.count, 3);
     struct command *command = command_new(COMMAND_TXN_COMMIT, DIALECT_7);
     command->txn.id = SLICE_LIT("t1");
-    give(&box, command);
+    step(&box, command);
     command = completed(&box);
     assert_int_equal(command->problem.type, PROBLEM_NONE);
     assert_int_equal(command->txn.changes, 3);
@@ -454,8 +463,11 @@ static void test_a_host_comes_up_beside_what_goes_on(void **state)
     empty(&box);
 }
 
-/* What an ended session leaves goes in pieces, each at a timestamp of its own, ahead of the command of the step: a mark is above them. */
-static void test_a_mark_is_above_what_comes_before_it(void **state)
+/*
+ * Cleanup of an ended session takes several units, each with its timestamp, before the command of
+ * the step: a timestamp ceiling is above them.
+ */
+static void test_ts_ceiling_exceeds_units_before_it(void **state)
 {
     struct core_fixture box = {0};
     (void)state;
@@ -466,9 +478,9 @@ static void test_a_mark_is_above_what_comes_before_it(void **state)
     session(&box, COMMAND_SESSION_CLOSE, "leaver", false);
     free_completed(&box);
     struct command *command = command_new(COMMAND_MARK, DIALECT_7);
-    command->mark.ceiling = box.now + 1; /* the timestamp that it is proposed with */
+    command->mark.ceiling = box.now + 1; /* the timestamp with which it is proposed */
     tl_ts proposed = command->mark.ceiling;
-    give(&box, command);
+    step(&box, command);
     assert_int_equal(command->problem.type, PROBLEM_NONE);
     assert_true(command->ts > proposed);
     assert_true(core_ts_ceiling(box.core) == command->ts);
@@ -476,8 +488,8 @@ static void test_a_mark_is_above_what_comes_before_it(void **state)
     empty(&box);
 }
 
-/* What is behind what was saved would be applied twice. */
-static void test_a_store_that_is_ahead_is_refused(void **state)
+/* Changes of the store after the checkpoint would be applied twice. */
+static void test_load_refuses_newer_store(void **state)
 {
     struct buf saved = BUF_INIT(BUF_UNLIMITED), reason = BUF_INIT(BUF_UNLIMITED);
     struct core_fixture box;
@@ -503,10 +515,11 @@ static size_t lock_records(struct core_fixture *box)
 }
 
 /*
- * Who has a log of commands has no records of locks, not those from before either: a grant and a release put nothing into the store, but
- * nobody hears of them before they are durable, they are in the chain, and what is saved has them.
+ * With a command log there are no lock records, and earlier ones are removed. Acquiring and
+ * releasing write nothing to the store. But they must be durable before the reply, are in the
+ * chain, and are saved.
  */
-static void test_locks_without_records(void **state)
+static void test_locks_persist_without_records(void **state)
 {
     struct core_fixture box;
     struct buf saved = BUF_INIT(BUF_UNLIMITED), reason = BUF_INIT(BUF_UNLIMITED);
@@ -520,10 +533,10 @@ static void test_locks_without_records(void **state)
     assert_int_equal(lock_records(&box), 0);
     assert_int_equal(fixture_digest(&box), digest);
 
-    for (int given_back = 0; given_back < 2; given_back++) {
+    for (int released = 0; released < 2; released++) {
         tl_ts binding = core_must_sync_ts(box.core);
         uint64_t chain = core_chain(box.core);
-        if (given_back)
+        if (released)
             session(&box, COMMAND_SESSION_CLOSE, "b", false);
         else
             lock(&box, "b", "77", LOCK_X);
@@ -546,7 +559,7 @@ static void test_locks_without_records(void **state)
     empty(&box);
 }
 
-/* One lock, of a document of a type, or of any where that is "". */
+/* Locks a document of a type, or of any type with "". */
 static void lock_typed(struct core_fixture *box, const char *session, const char *type, const char *id)
 {
     struct command *command = command_new(COMMAND_LOCK, DIALECT_5);
@@ -556,11 +569,11 @@ static void lock_typed(struct core_fixture *box, const char *session, const char
     command->lock.targets[0] =
         (struct lock_target){.mode = LOCK_S, .index = SLICE_LIT("fs"), .type = slice_from(type), .id = slice_from(id)};
     command->lock.target_count = 1;
-    give(box, command);
+    step(box, command);
     assert_int_equal(command->problem.type, PROBLEM_NONE);
 }
 
-/* Documents of three types are locked; the table has been so large once that it grew. */
+/* Locks documents of three types, after the table has grown. */
 static void fill_types(struct core_fixture *box)
 {
     enum { GROWN = 80 };
@@ -585,8 +598,11 @@ static void fill_types(struct core_fixture *box)
     free_completed(box);
 }
 
-/* A table of locks that was loaded is younger than the one that was saved, and finds the types of a document in another order: nothing hangs on it. */
-static void test_a_loaded_table_gives_the_same_locks(void **state)
+/*
+ * A loaded lock table has another history than the saved one, and iterates over the types of a
+ * document in another order. No result depends on that.
+ */
+static void test_loaded_lock_table_grants_same_locks(void **state)
 {
     struct core_fixture old, loaded;
     struct buf saved = BUF_INIT(BUF_UNLIMITED), again = BUF_INIT(BUF_UNLIMITED);
@@ -614,8 +630,8 @@ static void test_a_loaded_table_gives_the_same_locks(void **state)
     buf_deinit(&again);
 }
 
-/* A lock and nothing else: the store is not written at all. */
-static void test_a_lock_writes_nothing(void **state)
+/* A LOCK alone writes nothing to the store. */
+static void test_lock_writes_nothing_without_records(void **state)
 {
     struct core_fixture box;
     (void)state;
@@ -649,8 +665,11 @@ static struct write_item ephemeral(const char *index)
     return item;
 }
 
-/* A unit that makes an index and puts a document of session s into it is taken back: the next index has its number. */
-static void make_index_in_vain(struct core_fixture *box)
+/*
+ * A unit that creates an index with an ephemeral document of session s is rolled back: the next
+ * index gets its number.
+ */
+static void roll_back_new_index(struct core_fixture *box)
 {
     struct command *command = fixture_write_command(box, 2);
 
@@ -661,17 +680,20 @@ static void make_index_in_vain(struct core_fixture *box)
     assert_null(catalog_index(box->core->catalog, SLICE_LIT("vain")));
 }
 
-/* What upkeep did, and what came of it. */
-struct kept_up {
-    size_t done, looked, marks;
+/* The effects of maintenance. */
+struct maintenance_result {
+    size_t done, scanned, ephemeral_keys;
     uint64_t digest, chain;
 };
 
-/* An index gets a number that was given before, to one that never came to be. Returns: what upkeep makes of it then. */
-static struct kept_up keep_up_number_again(bool loads)
+/*
+ * Gives an index the number of an index whose creation was rolled back. Returns: the effects of
+ * maintenance afterwards.
+ */
+static struct maintenance_result reuse_index_number(bool loads)
 {
     struct core_fixture box;
-    struct kept_up it = {0};
+    struct maintenance_result it = {0};
     struct command *command;
 
     fixture_open(&box);
@@ -680,15 +702,15 @@ static struct kept_up keep_up_number_again(bool loads)
     command->session.id = SLICE_LIT("s");
     command->session.ttl_us = 60 * TL_SECOND;
     fixture_run(&box, command, 1);
-    make_index_in_vain(&box);
+    roll_back_new_index(&box);
     if (loads)
         reload(&box);
     assert_int_equal(fixture_write_one(&box, ephemeral("comes"))->outcome, WRITE_CREATED);
     struct core_horizons past = horizons_of(box.store, ++box.now);
     assert_int_equal(core_propose_maintenance(box.core, &past, 100, &command), 0);
-    it.looked = command->maintain.scanned;
+    it.scanned = command->maintain.scanned;
     assert_int_equal(apply_maintenance(box.core, command, box.now, &it.done), 0);
-    it.marks = fixture_count_keys(&box, SPACE_SYSTEM, SLICE_LIT("e"), SLICE_LIT("f"));
+    it.ephemeral_keys = fixture_count_keys(&box, SPACE_SYSTEM, SLICE_LIT("e"), SLICE_LIT("f"));
     it.digest = fixture_digest(&box);
     it.chain = core_chain(box.core);
     command = command_new(COMMAND_SESSION_CLOSE, DIALECT_7);
@@ -699,21 +721,24 @@ static struct kept_up keep_up_number_again(bool loads)
     return it;
 }
 
-/* Upkeep is the same, and the document goes with its session: its index is none that was deleted. */
-static void test_a_number_given_again_is_no_deleted_index(void **state)
+/*
+ * Maintenance has the same effects, and the document is removed with its session: its index does
+ * not count as deleted.
+ */
+static void test_reused_number_of_rolled_back_index_is_not_deleted(void **state)
 {
     (void)state;
 
-    struct kept_up alike = keep_up_number_again(false), loaded = keep_up_number_again(true);
-    assert_int_equal(alike.marks, 1);
-    assert_int_equal(loaded.marks, 1);
-    assert_int_equal(loaded.done, alike.done);
-    assert_int_equal(loaded.looked, alike.looked);
-    assert_true(loaded.digest == alike.digest);
-    assert_true(loaded.chain == alike.chain);
+    struct maintenance_result unloaded = reuse_index_number(false), loaded = reuse_index_number(true);
+    assert_int_equal(unloaded.ephemeral_keys, 1);
+    assert_int_equal(loaded.ephemeral_keys, 1);
+    assert_int_equal(loaded.done, unloaded.done);
+    assert_int_equal(loaded.scanned, unloaded.scanned);
+    assert_true(loaded.digest == unloaded.digest);
+    assert_true(loaded.chain == unloaded.chain);
 }
 
-static void test_damage_is_refused_with_its_place(void **state)
+static void test_load_refuses_damage_with_position(void **state)
 {
     struct core_fixture box;
     struct buf saved = BUF_INIT(BUF_UNLIMITED), reason = BUF_INIT(BUF_UNLIMITED);
@@ -752,7 +777,7 @@ static uint64_t number_at(const struct buf *buf, size_t at, size_t len)
 
 enum { SAVED_HEAD = 9, SECTION_FRAME = 9, SECTION_CRC = 4 };
 
-/* Gives all sections the checksums that they should have. */
+/* Corrects the checksums of all sections. */
 static void put_checksums(struct buf *saved)
 {
     uint32_t crc = crc32c(0, saved->data, SAVED_HEAD);
@@ -767,10 +792,11 @@ static void put_checksums(struct buf *saved)
 }
 
 /*
- * Damage that got its checksums, byte by byte: it is refused with its place, or is another state, which is saved to the very bytes. Only
- * what lies inside sections is changed; frames are the test's before.
+ * Damage with valid checksums, byte by byte: it is refused with its position, or is another state
+ * that saves to the same bytes. Only the content of sections is changed; the previous test covers
+ * the frames.
  */
-static void test_what_checksums_let_through(void **state)
+static void test_load_validates_content_with_valid_checksums(void **state)
 {
     static const unsigned char masks[] = {1, 2, 3, 4, 8, 0x10, 0x20, 0x7f, 0x80, 0xff};
     struct core_fixture box;
@@ -810,8 +836,8 @@ static void test_what_checksums_let_through(void **state)
     buf_deinit(&reason);
 }
 
-/* A lock deep in a tree leaves its intentions on each level above: what is saved of them goes with the depth, not with its square. */
-static void test_a_deep_lock_is_short(void **state)
+/* The saved size of a lock deep in a tree, with its intention locks, is linear in the depth. */
+static void test_saved_lock_size_is_linear_in_depth(void **state)
 {
     enum { DEPTH = 1000, BYTES_A_LEVEL = 60 };
     struct core_fixture box;
@@ -822,7 +848,7 @@ static void test_a_deep_lock_is_short(void **state)
     fixture_open(&box);
     for (int i = 0; i < DEPTH; i++)
         buf_lit(&path, "/a");
-    for (int i = 0; i < 2; i++) { /* the second stands on all levels but one beside the first */
+    for (int i = 0; i < 2; i++) { /* the second lock shares all levels but one */
         struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
         open_session(&box, i == 0 ? "s0" : "s1", false);
         buf_lit(&path, "b");
@@ -831,7 +857,7 @@ static void test_a_deep_lock_is_short(void **state)
         command->lock.target_count = 1;
         *command->lock.targets = (struct lock_target){
             .mode = LOCK_X, .index = SLICE_LIT("fs"), .path = arena_copy(&command->arena, buf_as_slice(&path))};
-        give(&box, command);
+        step(&box, command);
     }
     free_completed(&box);
     save(&box, &saved);
@@ -847,7 +873,7 @@ static void test_a_deep_lock_is_short(void **state)
     buf_deinit(&path);
 }
 
-static void test_a_newer_version_is_told(void **state)
+static void test_load_reports_newer_version(void **state)
 {
     struct core_fixture box;
     struct buf reason = BUF_INIT(BUF_UNLIMITED);
@@ -891,7 +917,7 @@ static void write_version(int version)
     buf_deinit(&saved);
 }
 
-/* Over a store of that time, or an empty one, for what is in the bytes needs none. */
+/* With a store of that time, or an empty one if the bytes do not need it. */
 static void read_version(int version)
 {
     struct core_fixture box;
@@ -909,8 +935,8 @@ static void read_version(int version)
     buf_deinit(&again);
 }
 
-/* Those that are not the newest are read, and written as that. */
-static void test_every_version_is_read_for_ever(void **state)
+/* Checkpoints of older versions are read, and saved in the newest version. */
+static void test_load_reads_every_version(void **state)
 {
     (void)state;
     if (writes)
@@ -922,22 +948,22 @@ static void test_every_version_is_read_for_ever(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_there_is_something_of_each_kind),
-        cmocka_unit_test(test_what_was_loaded_saves_the_same_bytes),
-        cmocka_unit_test(test_a_save_changes_nothing),
-        cmocka_unit_test(test_waiting_requests_go_on),
-        cmocka_unit_test(test_a_host_comes_up_beside_what_goes_on),
-        cmocka_unit_test(test_a_mark_is_above_what_comes_before_it),
-        cmocka_unit_test(test_a_store_that_is_ahead_is_refused),
-        cmocka_unit_test(test_locks_without_records),
-        cmocka_unit_test(test_a_loaded_table_gives_the_same_locks),
-        cmocka_unit_test(test_a_lock_writes_nothing),
-        cmocka_unit_test(test_a_number_given_again_is_no_deleted_index),
-        cmocka_unit_test(test_damage_is_refused_with_its_place),
-        cmocka_unit_test(test_what_checksums_let_through),
-        cmocka_unit_test(test_a_deep_lock_is_short),
-        cmocka_unit_test(test_a_newer_version_is_told),
-        cmocka_unit_test(test_every_version_is_read_for_ever),
+        cmocka_unit_test(test_checkpoint_fixture_has_every_kind),
+        cmocka_unit_test(test_loaded_core_saves_same_bytes),
+        cmocka_unit_test(test_save_changes_nothing),
+        cmocka_unit_test(test_loaded_waits_continue),
+        cmocka_unit_test(test_restart_of_host_keeps_loaded_cleanup),
+        cmocka_unit_test(test_ts_ceiling_exceeds_units_before_it),
+        cmocka_unit_test(test_load_refuses_newer_store),
+        cmocka_unit_test(test_locks_persist_without_records),
+        cmocka_unit_test(test_loaded_lock_table_grants_same_locks),
+        cmocka_unit_test(test_lock_writes_nothing_without_records),
+        cmocka_unit_test(test_reused_number_of_rolled_back_index_is_not_deleted),
+        cmocka_unit_test(test_load_refuses_damage_with_position),
+        cmocka_unit_test(test_load_validates_content_with_valid_checksums),
+        cmocka_unit_test(test_saved_lock_size_is_linear_in_depth),
+        cmocka_unit_test(test_load_reports_newer_version),
+        cmocka_unit_test(test_load_reads_every_version),
     };
 
     assert_true(argc > 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Settings: what goes in nested or flat comes out as Elasticsearch prints it. */
+/* Settings: nested or flat input is rendered as Elasticsearch does. */
 #include "../../lib/unit.h"
 
 #include "core/catalog/index_settings.h"
@@ -30,7 +30,7 @@ static const char *render(struct box *box, bool flat)
     return text.data;
 }
 
-static void nested_and_flat_are_the_same(void **state)
+static void test_settings_nested_and_flat_are_equal(void **state)
 {
     struct box box = {.arena = ARENA_INIT};
     (void)state;
@@ -49,7 +49,7 @@ static void nested_and_flat_are_the_same(void **state)
     arena_deinit(&box.arena);
 }
 
-static void a_null_takes_away_with_wildcards_too(void **state)
+static void test_settings_null_removes_keys_and_wildcards(void **state)
 {
     struct box box = {.arena = ARENA_INIT};
     struct settings base;
@@ -78,7 +78,7 @@ static void refused(const char *json, const char *reason)
     arena_deinit(&box.arena);
 }
 
-static void unknown_and_wrong_settings_are_refused(void **state)
+static void test_settings_refuse_unknown_and_invalid(void **state)
 {
     (void)state;
     refused("{\"bogus\":1}",
@@ -126,9 +126,9 @@ static void unknown_and_wrong_settings_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nested_and_flat_are_the_same),
-        cmocka_unit_test(a_null_takes_away_with_wildcards_too),
-        cmocka_unit_test(unknown_and_wrong_settings_are_refused),
+        cmocka_unit_test(test_settings_nested_and_flat_are_equal),
+        cmocka_unit_test(test_settings_null_removes_keys_and_wildcards),
+        cmocka_unit_test(test_settings_refuse_unknown_and_invalid),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Goal: chunks that no document believes in go, however often bulks replace the same documents, and no other entry does.
- * Method: bulks over the same documents, each with a value that they share; upkeep in small and large steps between and in the
- * midst of them; a count of all entries, and of the documents that entries find.
+ * Goal: posting lists that no document believes are removed, however often bulks replace the same
+ * documents, and no other entries. Method: bulks of the same documents, each with a value that they
+ * share; maintenance in small and large amounts between and during them; counts of all entries, and
+ * of the documents that entries find.
  */
 #include "../../lib/core_fixture.h"
 #include "../../lib/unit.h"
@@ -17,7 +18,7 @@ static void open_box(struct core_fixture *box)
     fixture_reopen(box);
 }
 
-/* Documents from..to, each with a number that they share and one of its own. */
+/* Documents from..to, each with a number that they share and a unique one. */
 static struct command *bulk(struct core_fixture *box, int from, int to, int shared)
 {
     struct command *command = fixture_write_command(box, (size_t)(to - from));
@@ -35,7 +36,7 @@ static size_t entries(struct core_fixture *box)
     return fixture_count_keys(box, SPACE_ENTRIES, SLICE_NONE, SLICE_NONE);
 }
 
-/* One round of upkeep. Returns: whether there is more to do. */
+/* Runs maintenance once. Returns: whether there is more to do. */
 static bool maintain(struct core_fixture *box, size_t keys_max)
 {
     size_t done = 0;
@@ -51,14 +52,14 @@ static void maintain_all(struct core_fixture *box)
         ;
 }
 
-/* Every document has entries for its own number. */
+/* Checks that entries find each document by its unique number. */
 static void assert_all_found(struct core_fixture *box)
 {
     for (int i = 0; i < DOCUMENTS; i++)
         assert_int_equal(fixture_find(box, "fs", "own", i), 1);
 }
 
-static void bulks_over_bulks_leave_little(void **state)
+static void test_sweep_removes_posting_lists_of_replaced_bulks(void **state)
 {
     struct core_fixture box;
     (void)state;
@@ -73,15 +74,16 @@ static void bulks_over_bulks_leave_little(void **state)
         assert_true(entries(&box) <= 2 * once);
         assert_int_equal(fixture_find(&box, "fs", "shared", round), DOCUMENTS);
         assert_int_equal(fixture_find(&box, "fs", "shared", round - 1), 0);
-        assert_int_equal(fixture_find_at(&box, "fs", "shared", round, before), DOCUMENTS); /* the past keeps its own */
+        /* Readers of earlier timestamps still find them */
+        assert_int_equal(fixture_find_at(&box, "fs", "shared", round, before), DOCUMENTS);
         assert_int_equal(fixture_find_at(&box, "fs", "shared", round - 1, before - 1), DOCUMENTS);
         assert_all_found(&box);
     }
     fixture_close(&box);
 }
 
-/* A bulk that adds documents, and one that writes what is there already, leave nothing to sweep. */
-static void nothing_is_swept_without_need(void **state)
+/* A bulk that adds documents, and one that changes nothing, give no reason to sweep. */
+static void test_sweep_is_not_started_without_need(void **state)
 {
     struct core_fixture box;
     (void)state;
@@ -92,13 +94,16 @@ static void nothing_is_swept_without_need(void **state)
     size_t before = entries(&box);
     for (int round = 0; round < 3; round++)
         fixture_run(&box, bulk(&box, 0, DOCUMENTS, 0), 1);
-    assert_false(maintain(&box, 1)); /* not even looked for */
+    assert_false(maintain(&box, 1)); /* without a scan */
     assert_int_equal(entries(&box), before);
     fixture_close(&box);
 }
 
-/* Single writes leave most of a document in its chunks; deleted ones need theirs no more. */
-static void chunks_stay_for_their_last_document(void **state)
+/*
+ * After single writes most of a document stays in its posting lists; deleted documents do not need
+ * theirs.
+ */
+static void test_sweep_keeps_posting_list_of_last_document(void **state)
 {
     struct core_fixture box;
     (void)state;
@@ -111,7 +116,8 @@ static void chunks_stay_for_their_last_document(void **state)
     for (int round = 1; round <= 3; round++)
         fixture_run(&box, bulk(&box, 8, DOCUMENTS, round), 1);
     maintain_all(&box);
-    assert_int_equal(fixture_find(&box, "fs", "own", 7), 1); /* by a chunk of the first bulk */
+    /* In a posting list of the first bulk */
+    assert_int_equal(fixture_find(&box, "fs", "own", 7), 1);
     assert_int_equal(fixture_find(&box, "fs", "shared", 70), 1);
     assert_int_equal(fixture_find(&box, "fs", "shared", 3), DOCUMENTS - 8);
     fixture_index(&box, "fs", "7", "{\"shared\":71,\"own\":77}");
@@ -125,8 +131,11 @@ static void chunks_stay_for_their_last_document(void **state)
     fixture_close(&box);
 }
 
-/* What an open transaction has put into the store ahead of its commit is not there yet for a sweep, and yet stays. */
-static void entries_of_open_transactions_stay(void **state)
+/*
+ * Provisional entries of an open transaction are kept, although no committed document has their
+ * batch.
+ */
+static void test_sweep_keeps_entries_of_open_transactions(void **state)
 {
     struct core_fixture box;
     (void)state;
@@ -149,8 +158,8 @@ static void entries_of_open_transactions_stay(void **state)
     fixture_close(&box);
 }
 
-/* A sweep in the smallest steps, with changes of all kinds in the midst of it. */
-static void sweeps_go_on_beside_changes(void **state)
+/* A sweep in the smallest parts, with changes of all kinds in between. */
+static void test_sweep_continues_during_changes(void **state)
 {
     struct core_fixture box;
     size_t most = 0;
@@ -172,12 +181,12 @@ static void sweeps_go_on_beside_changes(void **state)
             fixture_reopen(&box);
         most = entries(&box) > most ? entries(&box) : most;
     }
-    assert_true(most < 12 * DOCUMENTS); /* of 60 times as many as were written */
+    assert_true(most < 12 * DOCUMENTS); /* 60 times as many were written */
     fixture_close(&box);
 }
 
-/* An index that goes in the midst of its sweep takes it along. */
-static void a_sweep_ends_with_its_index(void **state)
+/* A sweep ends when its index is deleted. */
+static void test_sweep_ends_when_index_is_deleted(void **state)
 {
     struct core_fixture box;
     (void)state;
@@ -196,9 +205,9 @@ static void a_sweep_ends_with_its_index(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bulks_over_bulks_leave_little),       cmocka_unit_test(nothing_is_swept_without_need),
-        cmocka_unit_test(chunks_stay_for_their_last_document), cmocka_unit_test(entries_of_open_transactions_stay),
-        cmocka_unit_test(sweeps_go_on_beside_changes),         cmocka_unit_test(a_sweep_ends_with_its_index),
+        cmocka_unit_test(test_sweep_removes_posting_lists_of_replaced_bulks),       cmocka_unit_test(test_sweep_is_not_started_without_need),
+        cmocka_unit_test(test_sweep_keeps_posting_list_of_last_document), cmocka_unit_test(test_sweep_keeps_entries_of_open_transactions),
+        cmocka_unit_test(test_sweep_continues_during_changes),         cmocka_unit_test(test_sweep_ends_when_index_is_deleted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
