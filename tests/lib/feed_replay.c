@@ -8,16 +8,16 @@
 #include "core/feed/feed_read.h"
 #include "mapping/mapping.h"
 
-/* A document in the list. All texts are its own. */
+/* A document in the list. Owns its texts. */
 struct entry {
     uint32_t index;
     uint16_t type;
     char *id;
     size_t id_len;
-    tl_ts as_of; /* it is as it was then */
+    tl_ts as_of; /* timestamp at which it was read */
     int64_t version;
-    uint64_t source; /* a hash of it; 0: renamed since */
-    char *path;      /* NULL: renames do not move it */
+    uint64_t source; /* hash; 0: renamed since */
+    char *path;      /* NULL: not path-tracked */
     size_t path_len;
 };
 
@@ -55,7 +55,7 @@ static size_t find(const struct replay *replay, uint32_t index, uint16_t type, s
     return i;
 }
 
-/* The document as the list has it. */
+/* Converts a document to a list entry. */
 static struct entry entry_of(uint32_t index, uint16_t type, struct slice id, const struct doc *doc, tl_ts as_of)
 {
     struct entry entry = {.index = index,
@@ -66,7 +66,7 @@ static struct entry entry_of(uint32_t index, uint16_t type, struct slice id, con
                           .version = doc->version,
                           .source = slice_hash(doc->source) | 1};
     if (doc->path_tracked) {
-        /* The path has no quotes in simulations, and stands where it stood. */
+        /* In simulations the path has no escapes and a fixed offset. */
         struct slice rest = slice_from_offset(doc->source, doc->path_offset);
         entry.path_len = slice_find_byte(rest, '"');
         entry.path = mem_dup(rest.data, entry.path_len);
@@ -87,7 +87,7 @@ static void take(struct replay *replay, uint32_t index, uint16_t type, struct sl
     replay->entries[replay->count++] = entry_of(index, type, id, doc, as_of);
 }
 
-static bool look_again(struct replay *replay, const struct feed_change *change, tl_ts ts)
+static bool read_document(struct replay *replay, const struct feed_change *change, tl_ts ts)
 {
     struct doc doc;
     tl_ts as_of = replay->newest || ts < replay->readable ? replay->upto : ts;
@@ -129,7 +129,7 @@ static void move(struct entry *entry, struct slice from, struct slice to)
     mem_free(entry->path);
     entry->path = moved;
     entry->path_len = to.len + rest.len;
-    if (entry->version < INT64_MAX) /* a rename counts no further than versions go */
+    if (entry->version < INT64_MAX) /* a rename does not raise the maximum version */
         entry->version++;
     entry->source = 0;
 }
@@ -137,7 +137,7 @@ static void move(struct entry *entry, struct slice from, struct slice to)
 static bool follow_one(struct replay *replay, const struct feed_change *change, tl_ts ts)
 {
     if (change->kind <= FEED_DELETED)
-        return look_again(replay, change, ts);
+        return read_document(replay, change, ts);
     for (size_t i = replay->count; i-- > 0;) {
         struct entry *entry = &replay->entries[i];
         if (entry->index != change->index)
@@ -166,14 +166,14 @@ static bool follow_record(struct replay *replay, const struct feed_record *recor
     return true;
 }
 
-/* Returns: 1 where the feed does not reach back, and says so. */
+/* Returns: 0; 1: the feed rejects `since`, as expected; -1: *wrong is set. */
 static int follow(struct replay *replay, tl_ts since)
 {
     struct feed_scan *scan = NULL;
     struct feed_record record;
     bool off = false, fine = true;
-    tl_ts from = 0, told = 0;
-    int r = feed_scan_new(replay->store, since, replay->upto, &scan, &told);
+    tl_ts from = 0, reported = 0;
+    int r = feed_scan_new(replay->store, since, replay->upto, &scan, &reported);
     int begun = feed_read_state(replay->store, &off, &from);
     int must = begun == STORE_NOT_FOUND ? FEED_TOO_OLD : off ? FEED_OFF : since < from ? FEED_TOO_OLD : 0;
     if (begun < 0 || r != must) {
@@ -230,7 +230,7 @@ static bool same(const struct entry *a, const struct entry *b)
            (a->source == 0 || b->source == 0 || a->source == b->source);
 }
 
-/* Takes a document off the list that is on it as it is. */
+/* Removes a document from the list if it is there with the same content. */
 static bool compare(struct replay *replay, uint32_t index, uint16_t type, struct slice id, const struct doc *doc,
                     tl_ts ts)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Follows the feed with a plain list of documents, as src/core/feed/README.md says that anybody can, and compares the list with the
- * documents that there are.
+ * Follows the change feed with a plain list of documents, as src/core/feed/README.md says that a
+ * reader can, and compares the list with the documents in the store.
  */
 #ifndef TL_TESTS_FEED_REPLAY_H
 #define TL_TESTS_FEED_REPLAY_H
@@ -10,9 +10,11 @@
 #include "store/store.h"
 
 /*
- * Begins with the documents as of `since` (0: none), follows the feed up to `upto`, and compares. `newest`: what a change names is looked at
- * as of `upto`, and not as of the change; so is what changed before `readable`. Where the feed does not reach back so far, that must be what it says.
- * Returns: whether all is as it must be; `ret_wrong` says what is not.
+ * Starts with the documents as of `since` (0: none), follows the feed up to `upto`, and compares.
+ * `newest`: a named document is read as of `upto` instead of the change's timestamp; so is one that
+ * changed before `readable`. If the feed does not reach back to `since`, it must report that.
+ *
+ * Returns: whether all checks passed; otherwise *ret_wrong has the difference.
  */
 bool feed_replay_check(struct store *store, tl_ts since, tl_ts upto, tl_ts readable, bool newest,
                        struct buf *ret_wrong);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bulk actions as bytes; see action.h. */
+/* Binary form of bulk actions; see action.h. */
 #include "core/documents/action.h"
 
 #include "core/documents/update.h"
@@ -11,7 +11,7 @@ enum {
     FLAG_SCRIPTED_UPSERT = 8,
     FLAG_DOC_AS_UPSERT = 16,
     FLAG_DETECT_NOOP = 32,
-    FLAG_DIALECT_5 = 64, /* absent in records of older versions, which ran all actions as 7.10's */
+    FLAG_DIALECT_5 = 64, /* clear in records of older versions, which ran all actions as 7.10's */
 };
 
 void action_put_slice(struct buf *buf, struct slice bytes)
@@ -46,7 +46,7 @@ static bool take_signed(struct slice *bytes, int64_t *ret_value)
 
 enum { ITEM_SLICES = 6, UPDATE_SLICES = 7 };
 
-/* The slices of an item, in the order in which they are kept. */
+/* The slices of an item, in stored order. */
 static void item_slices(struct write_item *item, struct slice **ret_slices)
 {
     struct slice *all[ITEM_SLICES] = {&item->index,   &item->type,   &item->id,

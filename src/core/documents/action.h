@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bulk actions as bytes: what a session leaves to be done when its holder dies is kept in memory and in the store in
- * this form, and made into items again when the time has come.
+ * Binary form of bulk actions. The on_expire actions of a session are kept in this form, in memory
+ * and in the store, and decoded when the session's holder dies.
  */
 #ifndef TL_CORE_ACTION_H
 #define TL_CORE_ACTION_H
@@ -9,14 +9,22 @@
 #include "base/buf.h"
 #include "core/step/command.h"
 
+/*
+ * Appends `count` items. Borrowed bytes (parsed source, prefetched document) are not part of them.
+ */
 void action_encode_all(struct buf *buf, const struct write_item *items, size_t count);
 
-/* Returns: 0 with items in `arena` whose slices point into `bytes`; TL_ERR_CORRUPT. */
+/*
+ * Decodes what action_encode_all() wrote.
+ *
+ * Returns: 0, items in `arena` whose slices point into `bytes`; TL_ERR_CORRUPT.
+ */
 int action_decode_all(struct slice bytes, struct arena *arena, struct write_item **ret_items,
                       size_t *ret_count) TL_MUST_USE;
 
-/* A slice with its length before it; absent ones (data NULL) stay so. */
+/* Appends a slice with its length. An absent slice (data NULL) is decoded as absent. */
 void action_put_slice(struct buf *buf, struct slice bytes);
+/* Takes a slice from the front of `bytes`. Returns: false if `bytes` is truncated. */
 bool action_take_slice(struct slice *bytes, struct slice *ret_slice);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command WRITE: straight to its items when nothing can stand against it, else by way of the owners. */
+/*
+ * The WRITE command. It runs its items at once if nothing can block it, otherwise it acquires locks
+ * first.
+ */
 #include "core/documents/do_write.h"
 
 #include "core/catalog/catalog.h"
@@ -19,34 +22,36 @@ static void make_results(struct command *command)
     command->write.script_steps = 0;
 }
 
-/* Whether locks could concern the write: there are some, and not all of them lie in other indices than its. */
-static bool meets_locks(const struct core *core, const struct write_command *write)
+/*
+ * Whether a lock may conflict with the write: some lock is at, above or below one of its indices.
+ */
+static bool may_conflict(const struct core *core, const struct write_command *write)
 {
-    struct slice clear = SLICE_NONE;
+    struct slice unlocked = SLICE_NONE;
 
     if (!owners__any_locks(core))
         return false;
     for (size_t i = 0; i < write->item_count; i++) {
         struct slice index = write->items[i].index;
-        if (clear.data != NULL && slice_equal(index, clear))
+        if (unlocked.data != NULL && slice_equal(index, unlocked))
             continue;
-        /* What is no index is an alias, or will be one by this very write, which locks know better. */
+        /* An unknown name may be an alias, or be created by this write; lock resolution decides. */
         if (catalog_index(core->catalog, index) == NULL || !owners__index_is_unlocked(core, index))
             return true;
-        clear = index;
+        unlocked = index;
     }
     return false;
 }
 
-/* Whether anything could stand against the write, or it belongs to somebody. */
+/* Whether the write may be blocked, or belongs to a session or transaction. */
 static bool needs_owners(const struct core *core, const struct command *command)
 {
     const struct command_owner *terms = &command->owner;
-    return meets_locks(core, &command->write) || terms->session.len > 0 || terms->transaction.len > 0 ||
+    return may_conflict(core, &command->write) || terms->session.len > 0 || terms->transaction.len > 0 ||
            terms->fencing_token != 0;
 }
 
-/* An atomic write is a transaction in one request, and no larger. */
+/* An atomic write has the limits of a transaction. */
 static void refuse_too_large(const struct core *core, struct command *command)
 {
     problem_set(
@@ -58,7 +63,7 @@ static void refuse_too_large(const struct core *core, struct command *command)
         command->write.results[i].outcome = WRITE_FAILED;
 }
 
-/* The same of its scripts. */
+/* The steps of its scripts are limited as well. */
 static void refuse_too_long(const struct core *core, struct command *command)
 {
     problem_set(
@@ -85,7 +90,7 @@ static void count_postponed(struct write_command *write)
         write->postponed_count += write->results[i].postponed;
 }
 
-/* Gathers the chosen items and their results into arrays of their own. */
+/* Copies the chosen items and their results into arrays of `run`. */
 static void gather(struct command *command, const bool *chosen, struct write_run *run)
 {
     const struct write_command *write = &command->write;
@@ -128,7 +133,7 @@ int core__run_write(struct core *core, struct command *command, const bool *chos
         .arena = &command->arena,
         .results = write->results,
     };
-    size_t mark = overlay != NULL ? overlay_savepoint(overlay) : 0;
+    size_t savepoint = overlay != NULL ? overlay_savepoint(overlay) : 0;
     bool failed;
 
     if (chosen != NULL)
@@ -146,7 +151,7 @@ int core__run_write(struct core *core, struct command *command, const bool *chos
         refuse_too_long(core, command);
     write->rolled_back = write->atomic && failed;
     if (write->rolled_back && overlay != NULL) {
-        overlay_rollback_to(overlay, mark);
+        overlay_rollback_to(overlay, savepoint);
         provisional_clear(how->provisional);
     }
     return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command WRITE, once its locks are there. */
+/* The WRITE command, after its locks were acquired. */
 #ifndef TL_CORE_DO_WRITE_H
 #define TL_CORE_DO_WRITE_H
 
@@ -9,9 +9,11 @@
 struct core;
 
 /*
- * Runs the items of a WRITE that may run, whose results are there already; `chosen` (NULL: all) says which. Of `how` overlay, ahead,
- * placing and parsed count, the latter where all run. In a transaction `overlay` and `ahead` take what it changes; when it is
- * to be rolled back they are as they were.
+ * Runs the items of a WRITE selected by `chosen` (NULL: all) and fills their results. Of `how`, the
+ * fields overlay, provisional, path_check and, if all items run, parsed are used. In a transaction
+ * the changes go to `overlay` and `provisional`; if the request rolls back, both are restored.
+ *
+ * Requires: the command's results are allocated.
  * Returns: 0; fatal codes.
  */
 int core__run_write(struct core *core, struct command *command, const bool *chosen,

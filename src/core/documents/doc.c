@@ -2,17 +2,19 @@
 /*
  * Document records. README.md, "Document record":
  *
- *     ts (u64be) · flags (1) · version (varint) · seq_no (varint) · [batch (varint)] · [singles] · [routing] · [lease] · [place] · source
+ *     ts (u64be) · flags (1) · version (varint) · seq_no (varint) · [batch (varint)] ·
+ *     [single fields] · [routing] · [lease] · [path] · source
  *
- * Singles, routing and lease are a length (varint) and their bytes. Place is where the path stands in the source (varint), its length there
- * (varint), the stamp (varint), and the birth as a length (varint) and bytes, none where it is just what stands there. The timestamp comes first at a fixed place, so that a
- * transaction can stamp its records when it commits.
+ * Single fields, routing and lease are a length (varint) and their bytes. Path is, as varints: the
+ * offset of the path in the source, its length there, the rename base, and the length of the
+ * origin, whose bytes follow; length 0: the origin equals the bytes in the source. The timestamp is
+ * first, at a fixed offset, so that a commit can overwrite it.
  */
 #include "core/documents/doc.h"
 
 #include "core/documents/session_tombstone.h"
 
-enum { DOC_DELETED = 1, DOC_BATCH = 2, DOC_ROUTING = 4, DOC_LEASE = 8, DOC_SINGLES = 16, DOC_PLACED = 32, DOC_FLAGS = 63 };
+enum { DOC_DELETED = 1, DOC_BATCH = 2, DOC_ROUTING = 4, DOC_LEASE = 8, DOC_SINGLE_FIELDS = 16, DOC_PATH_TRACKED = 32, DOC_FLAGS = 63 };
 
 enum { DOC_TS_BYTES = 8 };
 
@@ -51,7 +53,7 @@ static void encode_text(struct buf *buf, struct slice text)
     buf_slice(buf, text);
 }
 
-static void encode_place(struct buf *buf, const struct doc *doc)
+static void encode_path_info(struct buf *buf, const struct doc *doc)
 {
     bool as_written = slice_equal(doc->origin, slice_make(doc->source.data + doc->path_offset, doc->path_len));
 
@@ -67,7 +69,7 @@ void doc_encode(struct buf *buf, const struct doc *doc)
 {
     unsigned flags = (doc->deleted ? DOC_DELETED : 0u) | (doc->batch != 0 ? DOC_BATCH : 0u) |
                      (doc->routing.data != NULL ? DOC_ROUTING : 0u) | (doc->lease.data != NULL ? DOC_LEASE : 0u) |
-                     (doc->single_fields.len != 0 ? DOC_SINGLES : 0u) | (doc->path_tracked ? DOC_PLACED : 0u);
+                     (doc->single_fields.len != 0 ? DOC_SINGLE_FIELDS : 0u) | (doc->path_tracked ? DOC_PATH_TRACKED : 0u);
 
     buf_u64be(buf, doc->ts);
     buf_byte(buf, (char)flags);
@@ -80,34 +82,34 @@ void doc_encode(struct buf *buf, const struct doc *doc)
     encode_text(buf, doc->routing);
     encode_text(buf, doc->lease);
     if (doc->path_tracked)
-        encode_place(buf, doc);
+        encode_path_info(buf, doc);
     if (!doc->deleted)
         buf_slice(buf, doc->source);
 }
 
-static bool decode_text(struct slice *rest, bool there, struct slice *ret_text)
+static bool decode_text(struct slice *rest, bool present, struct slice *ret_text)
 {
     uint64_t len;
 
     *ret_text = SLICE_NONE;
-    return !there || (slice_take_varint(rest, &len) && slice_take(rest, (size_t)len, ret_text));
+    return !present || (slice_take_varint(rest, &len) && slice_take(rest, (size_t)len, ret_text));
 }
 
-static bool decode_place(struct slice *rest, bool there, struct doc *doc)
+static bool decode_path_info(struct slice *rest, bool present, struct doc *doc)
 {
-    uint64_t at, len, stamp, birth_len;
+    uint64_t at, len, rename_base, origin_len;
 
-    if (!there)
+    if (!present)
         return true;
-    if (!slice_take_varint(rest, &at) || !slice_take_varint(rest, &len) || !slice_take_varint(rest, &stamp) ||
-        !slice_take_varint(rest, &birth_len) || !slice_take(rest, (size_t)birth_len, &doc->origin) || at > rest->len ||
-        len > rest->len - at || (birth_len == 0 && len == 0) || doc->deleted)
+    if (!slice_take_varint(rest, &at) || !slice_take_varint(rest, &len) || !slice_take_varint(rest, &rename_base) ||
+        !slice_take_varint(rest, &origin_len) || !slice_take(rest, (size_t)origin_len, &doc->origin) || at > rest->len ||
+        len > rest->len - at || (origin_len == 0 && len == 0) || doc->deleted)
         return false;
     doc->path_tracked = true;
     doc->path_offset = (size_t)at;
     doc->path_len = (size_t)len;
-    doc->rename_base = (int64_t)stamp;
-    if (birth_len == 0)
+    doc->rename_base = (int64_t)rename_base;
+    if (origin_len == 0)
         doc->origin = slice_make(rest->data + at, (size_t)len);
     return true;
 }
@@ -124,10 +126,10 @@ int doc_decode(struct slice record, struct doc *ret_doc)
     unsigned flags = (unsigned char)flag_byte.data[0];
     doc.deleted = (flags & DOC_DELETED) != 0;
     if ((flags & ~(unsigned)DOC_FLAGS) != 0 || ((flags & DOC_BATCH) != 0 && !slice_take_varint(&rest, &doc.batch)) ||
-        !decode_text(&rest, (flags & DOC_SINGLES) != 0, &doc.single_fields) || doc.single_fields.len % 2 != 0 ||
+        !decode_text(&rest, (flags & DOC_SINGLE_FIELDS) != 0, &doc.single_fields) || doc.single_fields.len % 2 != 0 ||
         !decode_text(&rest, (flags & DOC_ROUTING) != 0, &doc.routing) ||
         !decode_text(&rest, (flags & DOC_LEASE) != 0, &doc.lease) ||
-        !decode_place(&rest, (flags & DOC_PLACED) != 0, &doc))
+        !decode_path_info(&rest, (flags & DOC_PATH_TRACKED) != 0, &doc))
         return tl_trace(TL_ERR_CORRUPT);
     doc.version = (int64_t)version;
     doc.seq_no = doc.stored_seq_no = (int64_t)seq_no;
@@ -171,7 +173,7 @@ static int read_record(const struct view *view, struct slice key, struct doc *re
     return 0;
 }
 
-/* Turns a tombstone, and what went with its session, into an absence. */
+/* Turns a tombstone, or a document that a session tombstone hides, into DOC_NOT_FOUND. */
 static int live_only(const struct view *view, struct slice key, int r, struct doc *doc)
 {
     if (r != 0)
@@ -183,8 +185,8 @@ static int live_only(const struct view *view, struct slice key, int r, struct do
     return r == 1 ? DOC_NOT_FOUND : r;
 }
 
-/* What renames have made of it. Returns: as doc_get_any(). */
-static int stand(const struct view *view, uint32_t index, int r, struct doc *doc)
+/* Applies renames to the document that was read with result `r`. Returns: as doc_get_any(). */
+static int apply_renames(const struct view *view, uint32_t index, int r, struct doc *doc)
 {
     if (r != 0 || !doc->path_tracked)
         return r;
@@ -205,7 +207,7 @@ int doc_get_stored(const struct view *view, uint32_t index, uint16_t type, struc
 
 int doc_get_any(const struct view *view, uint32_t index, uint16_t type, struct slice id, struct doc *ret_doc)
 {
-    return stand(view, index, doc_get_stored(view, index, type, id, ret_doc), ret_doc);
+    return apply_renames(view, index, doc_get_stored(view, index, type, id, ret_doc), ret_doc);
 }
 
 int doc_get(const struct view *view, uint32_t index, uint16_t type, struct slice id, struct doc *ret_doc)
@@ -215,11 +217,11 @@ int doc_get(const struct view *view, uint32_t index, uint16_t type, struct slice
     if (id.len > DOC_ID_BYTES_MAX)
         return DOC_NOT_FOUND;
     struct slice key = doc_key(bytes, index, type, id);
-    return stand(view, index, live_only(view, key, read_record(view, key, ret_doc), ret_doc), ret_doc);
+    return apply_renames(view, index, live_only(view, key, read_record(view, key, ret_doc), ret_doc), ret_doc);
 }
 
-/* Returns: the whole key in `bytes`; data NULL: no document has such a one. */
-static struct slice whole_key(char *bytes, uint32_t index, struct slice document_key)
+/* Encodes the full key into `bytes`. Returns: the key; data NULL: longer than any document's. */
+static struct slice full_key(char *bytes, uint32_t index, struct slice document_key)
 {
     if (document_key.len + sizeof(index) > DOC_KEY_BYTES_MAX)
         return SLICE_NONE;
@@ -231,20 +233,20 @@ static struct slice whole_key(char *bytes, uint32_t index, struct slice document
 int doc_get_key_any(const struct view *view, uint32_t index, struct slice document_key, struct doc *ret_doc)
 {
     char bytes[DOC_KEY_BYTES_MAX];
-    struct slice key = whole_key(bytes, index, document_key);
+    struct slice key = full_key(bytes, index, document_key);
 
-    return key.data == NULL ? DOC_NOT_FOUND : stand(view, index, read_record(view, key, ret_doc), ret_doc);
+    return key.data == NULL ? DOC_NOT_FOUND : apply_renames(view, index, read_record(view, key, ret_doc), ret_doc);
 }
 
 int doc_get_key(const struct view *view, uint32_t index, struct slice document_key, struct doc *ret_doc)
 {
     char bytes[DOC_KEY_BYTES_MAX];
 
-    struct slice key = whole_key(bytes, index, document_key);
+    struct slice key = full_key(bytes, index, document_key);
 
     if (key.data == NULL)
         return DOC_NOT_FOUND;
-    return stand(view, index, live_only(view, key, read_record(view, key, ret_doc), ret_doc), ret_doc);
+    return apply_renames(view, index, live_only(view, key, read_record(view, key, ret_doc), ret_doc), ret_doc);
 }
 
 void doc_release(struct doc *doc)

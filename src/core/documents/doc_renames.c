@@ -1,27 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What renames have made of a document; core/tree/README.md, "Contract, reader by reader". */
+/* Applies renames to stored documents; core/tree/README.md, "Contract, reader by reader". */
 #include "base/alloc.h"
 #include "core/documents/doc.h"
 #include "core/tree/tree.h"
 #include "core/tree/tree_record.h"
 #include "json/json.h"
 
-/* A source with another path in it, and the record that everything else of the document lives in. */
-struct moved_source {
+/*
+ * A source with a replaced path, and the pin of the record to which the document's other slices
+ * point.
+ */
+struct rewritten_source {
     struct store_value under;
     char bytes[];
 };
 
-static void release_moved(struct store_value *value)
+static void release_rewritten(struct store_value *value)
 {
-    struct moved_source *moved = value->pin;
+    struct rewritten_source *rewritten = value->pin;
 
-    store_value_release(&moved->under);
-    mem_free(moved);
+    store_value_release(&rewritten->under);
+    mem_free(rewritten);
 }
 
-/* Whether a document's source has this path as it stands: what is written with escapes is read first. */
-static bool says(const struct doc *doc, struct slice path, struct arena *arena)
+/* Whether the stored source has this path. A path with escapes is decoded first. */
+static bool source_has_path(const struct doc *doc, struct slice path, struct arena *arena)
 {
     struct slice raw = slice_make(doc->stored.data + doc->path_offset, doc->path_len);
     struct json_doc json;
@@ -32,59 +35,62 @@ static bool says(const struct doc *doc, struct slice path, struct arena *arena)
            slice_equal(json_slice(json.root), path);
 }
 
-/* Puts a path in place of the one that stands in the source. */
-static void put_path(struct doc *doc, struct slice path)
+/* Replaces the path in the source. */
+static void replace_path(struct doc *doc, struct slice path)
 {
     tl_cleanup(buf_deinit) struct buf quoted = BUF_INIT(BUF_UNLIMITED);
 
     buf_json_string(&quoted, path);
     size_t tail = doc->path_offset + doc->path_len, len = quoted.len - 2;
     size_t size = doc->stored.len - doc->path_len + len;
-    struct moved_source *moved = mem_alloc(sizeof *moved + size + 1);
-    memcpy(moved->bytes, doc->stored.data, doc->path_offset);
-    memcpy(moved->bytes + doc->path_offset, quoted.data + 1, len);
-    memcpy(moved->bytes + doc->path_offset + len, doc->stored.data + tail, doc->stored.len - tail);
-    moved->bytes[size] = '\0';
-    moved->under = doc->value;
-    doc->source = slice_make(moved->bytes, size);
-    doc->value = (struct store_value){doc->source, moved, release_moved};
+    struct rewritten_source *rewritten = mem_alloc(sizeof *rewritten + size + 1);
+    memcpy(rewritten->bytes, doc->stored.data, doc->path_offset);
+    memcpy(rewritten->bytes + doc->path_offset, quoted.data + 1, len);
+    memcpy(rewritten->bytes + doc->path_offset + len, doc->stored.data + tail, doc->stored.len - tail);
+    rewritten->bytes[size] = '\0';
+    rewritten->under = doc->value;
+    doc->source = slice_make(rewritten->bytes, size);
+    doc->value = (struct store_value){doc->source, rewritten, release_rewritten};
 }
 
-static void count(struct doc *doc, const struct tree_totals *standing)
+static void add_totals(struct doc *doc, const struct tree_totals *totals)
 {
-    int64_t renames = standing->renames - doc->rename_base;
+    int64_t renames = totals->renames - doc->rename_base;
 
-    /* A client may have given the highest version there is: a rename counts no further than that, and nothing sinks. */
+    /*
+     * A client may have given the highest version (external versioning). Then renames do not raise
+     * it; a version never decreases.
+     */
     if (__builtin_add_overflow(doc->version, renames, &doc->version))
         doc->version = INT64_MAX;
-    if (standing->seq_no > doc->seq_no)
-        doc->seq_no = standing->seq_no;
-    if (standing->ts > doc->ts && standing->ts != TREE_TS_OPEN)
-        doc->ts = standing->ts;
+    if (totals->seq_no > doc->seq_no)
+        doc->seq_no = totals->seq_no;
+    if (totals->ts > doc->ts && totals->ts != TREE_TS_OPEN)
+        doc->ts = totals->ts;
 }
 
 int doc_apply_renames_as_of(const struct view *view, const struct omap *pending, uint32_t index, tl_ts as_of, struct doc *doc)
 {
     tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
     struct tree tree = {.view = view, .index = index, .pending = pending, .as_of = as_of};
-    struct tree_totals standing;
+    struct tree_totals totals;
     struct slice path;
-    tl_ts newest;
+    tl_ts last_rename;
 
     if (!doc->path_tracked)
         return 0;
-    int r = tree_last_rename(&tree, &newest, &tree.delimiter);
-    if (r == 0 && (newest == 0 || (newest != TREE_TS_OPEN && doc->ts > newest)))
+    int r = tree_last_rename(&tree, &last_rename, &tree.delimiter);
+    if (r == 0 && (last_rename == 0 || (last_rename != TREE_TS_OPEN && doc->ts > last_rename)))
         return 0;
     if (r == 0)
-        r = tree_locate(&tree, doc->origin, &arena, &path, &standing);
+        r = tree_locate(&tree, doc->origin, &arena, &path, &totals);
     if (r == TREE_NOT_FOUND)
-        return 0; /* it went with its session, and something gave way where it lay */
+        return 0; /* hidden by a session tombstone; another origin has replaced its own */
     if (r != 0)
         return r == TREE_TOO_OLD ? DOC_TOO_OLD : tl_trace(r);
-    count(doc, &standing);
-    if (!says(doc, path, &arena))
-        put_path(doc, path);
+    add_totals(doc, &totals);
+    if (!source_has_path(doc, path, &arena))
+        replace_path(doc, path);
     return 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Walking and counting the documents of an index. */
+/* Scans and counts the documents of an index. */
 #include "core/catalog/counter.h"
 #include "core/documents/doc.h"
 #include "core/documents/session_tombstone.h"
@@ -10,17 +10,17 @@ enum { INDEX_BYTES = 4, TYPE_BYTES = 2 };
 struct doc_scan {
     struct view_iter *iter;
     const struct view *view;
-    struct store_value moved; /* the source of the document at hand, where a rename has changed it */
+    struct store_value rewritten; /* pins the current document's source if a rename changed it */
     uint32_t index;
     bool started;
-    bool behind; /* skip `from` itself */
+    bool after; /* skip `from` itself */
     size_t from_len;
-    char from[DOC_KEY_BYTES_MAX + 1]; /* where to start */
+    char from[DOC_KEY_BYTES_MAX + 1]; /* key to start at */
     char lower[DOC_KEY_PREFIX_BYTES];
     char upper[DOC_KEY_PREFIX_BYTES];
 };
 
-/* The key range of an index, or of one type: [lower, upper). */
+/* The key range [lower, upper) of an index, or of one of its types. */
 static void bounds(struct doc_scan *scan, uint32_t index, int type, struct slice *ret_lower, struct slice *ret_upper)
 {
     uint64_t first = type == DOC_TYPE_ANY ? (uint64_t)index << 16 : (uint64_t)index << 16 | (uint16_t)type;
@@ -48,12 +48,12 @@ void doc_scan_free(struct doc_scan *scan)
 {
     if (scan == NULL)
         return;
-    store_value_release(&scan->moved);
+    store_value_release(&scan->rewritten);
     view_iter_free(scan->iter);
     mem_free(scan);
 }
 
-void doc_scan_seek(struct doc_scan *scan, struct slice document_key, bool behind)
+void doc_scan_seek(struct doc_scan *scan, struct slice document_key, bool after)
 {
     size_t len =
         document_key.len < DOC_KEY_BYTES_MAX - INDEX_BYTES ? document_key.len : DOC_KEY_BYTES_MAX - INDEX_BYTES;
@@ -61,7 +61,7 @@ void doc_scan_seek(struct doc_scan *scan, struct slice document_key, bool behind
     memcpy(scan->from, scan->lower, INDEX_BYTES);
     memcpy(scan->from + INDEX_BYTES, document_key.data, len);
     scan->from_len = INDEX_BYTES + len;
-    scan->behind = behind;
+    scan->after = after;
     scan->started = false;
 }
 
@@ -79,7 +79,7 @@ static void step(struct doc_scan *scan)
         return;
     }
     view_iter_seek(scan->iter, from);
-    if (scan->behind && view_iter_valid(scan->iter) && slice_equal(view_iter_key(scan->iter), from))
+    if (scan->after && view_iter_valid(scan->iter) && slice_equal(view_iter_key(scan->iter), from))
         view_iter_next(scan->iter);
 }
 
@@ -96,7 +96,7 @@ int doc_scan_next(struct doc_scan *scan, uint16_t *ret_type, struct slice *ret_i
     struct doc doc;
     int hidden;
 
-    store_value_release(&scan->moved);
+    store_value_release(&scan->rewritten);
     do {
         step(scan);
         if (!view_iter_valid(scan->iter))
@@ -111,13 +111,13 @@ int doc_scan_next(struct doc_scan *scan, uint16_t *ret_type, struct slice *ret_i
     if (!doc_key_parse(view_iter_key(scan->iter), &index, ret_type, ret_id))
         return tl_trace(TL_ERR_CORRUPT);
     int r = doc_apply_renames(scan->view, NULL, scan->index, &doc);
-    scan->moved = doc.value;
+    scan->rewritten = doc.value;
     doc.value = (struct store_value){0};
     *ret_doc = doc;
     return r;
 }
 
-/* Adds up the counters of a key range; `delta` says they are what an overlay adds. */
+/* Adds up the counters of a key range; `delta`: values are changes in an overlay. */
 static int add_up(struct view_iter *iter, bool delta, uint64_t *count)
 {
     struct counter_record record;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ephemeral documents: marks that say which live with which session, and their end. */
+/* Ephemeral documents: their index by session, and their deletion. */
 #include "core/documents/ephemeral.h"
 
 #include "core/catalog/catalog.h"
@@ -12,7 +12,7 @@
 #include "core/step/work.h"
 #include "mapping/mapping.h"
 
-static struct slice lease_key(struct buf *buf, struct slice session, struct slice key)
+static struct slice index_key(struct buf *buf, struct slice session, struct slice key)
 {
     buf_byte(buf, 'e');
     buf_varint(buf, session.len);
@@ -21,10 +21,10 @@ static struct slice lease_key(struct buf *buf, struct slice session, struct slic
     return buf_as_slice(buf);
 }
 
-/* Above all marks of a session. */
-static struct slice lease_end(struct buf *buf, struct slice session)
+/* Encodes a key above all index keys of a session. */
+static struct slice index_key_end(struct buf *buf, struct slice session)
 {
-    return lease_key(buf, session, SLICE_LIT("\xff\xff\xff\xff\xff\xff\xff"));
+    return index_key(buf, session, SLICE_LIT("\xff\xff\xff\xff\xff\xff\xff"));
 }
 
 bool ephemeral__parse(struct slice key, struct slice *ret_session, struct slice *ret_document)
@@ -41,7 +41,7 @@ void ephemeral__add(struct core *core, const struct change_sink *sink, struct sl
 {
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
 
-    sink_put(sink, SPACE_SYSTEM, lease_key(&buf, session, key), SLICE_LIT(""));
+    sink_put(sink, SPACE_SYSTEM, index_key(&buf, session, key), SLICE_LIT(""));
     if (sink->overlay == NULL)
         owners__count_ephemeral(core, session, key, 1);
     buf_deinit(&buf);
@@ -51,13 +51,16 @@ void ephemeral__remove(struct core *core, const struct change_sink *sink, struct
 {
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
 
-    sink_delete(sink, SPACE_SYSTEM, lease_key(&buf, session, key));
+    sink_delete(sink, SPACE_SYSTEM, index_key(&buf, session, key));
     if (sink->overlay == NULL)
         owners__count_ephemeral(core, session, key, -1);
     buf_deinit(&buf);
 }
 
-/* A transaction may mark what is marked, and unmark what is not: it counts what the store has before and after. */
+/*
+ * A transaction may add a key that exists, or remove one that does not. The session's count changes
+ * by the difference between the store before and after.
+ */
 int ephemeral__commit(struct core *core, struct slice key, struct slice value)
 {
     struct slice session, document;
@@ -77,29 +80,29 @@ int ephemeral__commit(struct core *core, struct slice key, struct slice value)
     return 0;
 }
 
-/* --- Removing ----------------------------------------------------------------------------------------------------- */
+/* --- Deletion ----------------------------------------------------------------------------------------------------- */
 
 /* Items of a write. */
-struct removals {
+struct deletions {
     struct write_item *items;
     size_t count;
 };
 
-/* What goes of a session's documents; those that others hold are handed on. */
-struct ending {
+/* The deletion of a session's documents. Those locked by other owners are deferred. */
+struct purge_state {
     struct core *core;
     struct slice session;
-    ephemeral_defer *keep;
+    ephemeral_defer *defer;
     void *context;
-    struct removals here; /* what readers see still */
-    struct removals gone; /* what went with the session before, and is only swept away */
-    size_t taken;         /* those, and what was handed on: at most `max` */
+    struct deletions visible; /* visible documents */
+    struct deletions hidden;  /* hidden by a session tombstone, to be purged */
+    size_t count;             /* visible, hidden and deferred documents; at most `max` */
     size_t max;
-    bool more; /* there is one after them */
+    bool more; /* the session owns another document */
 };
 
-/* The document of a key as the unit sees it. Returns: 0; DOC_NOT_FOUND; fatal codes. */
-static int look(struct core *core, struct slice key, struct doc *ret_doc)
+/* Reads a document as the unit has it. Returns: 0; DOC_NOT_FOUND; fatal codes. */
+static int read_current(struct core *core, struct slice key, struct doc *ret_doc)
 {
     const struct doc *pending = map_get(&core->pending, key);
     struct view view = core__view(core, NULL);
@@ -136,38 +139,42 @@ struct write_item write__removal_of(struct arena *arena, const struct catalog_in
     };
 }
 
-/* Takes one of its documents, or hands it on. Returns: 0; 1 its mark must go, since no write does that; fatal codes. */
-static int take(struct ending *ending, struct slice key, const struct doc *doc, const struct catalog_index *index,
+/*
+ * Takes a document for deletion, or defers it. Returns: 0: the write will remove its index key; 1:
+ * the caller must remove it; fatal codes.
+ */
+static int take_document(struct purge_state *purge, struct slice key, const struct doc *doc, const struct catalog_index *index,
                 const struct mapping_type *type, struct slice id)
 {
-    struct write_item item = write__removal_of(&ending->core->arena, index, type, id, ending->session, doc->routing);
-    tl_ts went = TL_TS_MAX;
-    int r = map_get(&ending->core->pending, key) != NULL ? 0 : session_tombstone_ts(ending->core->store, key, doc, &went);
+    struct write_item item = write__removal_of(&purge->core->arena, index, type, id, purge->session, doc->routing);
+    tl_ts hidden_ts = TL_TS_MAX;
+    int r = map_get(&purge->core->pending, key) != NULL ? 0 : session_tombstone_ts(purge->core->store, key, doc, &hidden_ts);
 
     if (r < 0)
         return tl_trace(r);
-    bool gone = went != TL_TS_MAX;
-    ending->taken++;
-    if (ending->keep(ending->context, &item, gone))
+    bool hidden = hidden_ts != TL_TS_MAX;
+    purge->count++;
+    if (purge->defer(purge->context, &item, hidden))
         return 1;
-    struct removals *removals = gone ? &ending->gone : &ending->here;
-    removals->items[removals->count++] = item;
+    struct deletions *deletions = hidden ? &purge->hidden : &purge->visible;
+    deletions->items[deletions->count++] = item;
     return 0;
 }
 
 /*
- * Whatever becomes of the document, its mark goes: of one that is deleted the write takes it off, here it is that of one that is
- * gone with its index, lives with another session by now, or was handed on.
+ * Handles one index key. The key is removed in every case: by the write if it deletes the document;
+ * here if the index was deleted, the document belongs to another session now, or its deletion is
+ * deferred.
  */
-static int end_one(struct ending *ending, struct slice key)
+static int purge_one(struct purge_state *purge, struct slice key)
 {
-    struct core *core = ending->core;
+    struct core *core = purge->core;
     const struct change_sink sink = {core->batch, NULL};
     uint32_t number;
     uint16_t type_number;
     struct slice id;
     struct doc doc;
-    int r = look(core, key, &doc);
+    int r = read_current(core, key, &doc);
 
     core__work(core, WORK_SCAN + WORK_READ);
     if (r < 0)
@@ -175,21 +182,25 @@ static int end_one(struct ending *ending, struct slice key)
     doc_key_parse(key, &number, &type_number, &id);
     const struct catalog_index *index = catalog_index_by_number(core->catalog, number);
     const struct mapping_type *type = index == NULL ? NULL : mapping_type_by_number(index->mapping, type_number);
-    bool theirs = r == 0 && type != NULL && slice_equal(doc.lease, ending->session);
-    int marked = 1;
-    ending->more = theirs && ending->taken == ending->max;
-    if (theirs && !ending->more)
-        marked = take(ending, key, &doc, index, type, id);
-    else if (!theirs && map_get(&core->pending, key) != NULL) /* what the unit wrote over, it has unmarked */
-        marked = 0;
-    if (marked == 1 && !ending->more)
-        ephemeral__remove(core, &sink, ending->session, key);
+    bool owned = r == 0 && type != NULL && slice_equal(doc.lease, purge->session);
+    int outcome = 1;
+    purge->more = owned && purge->count == purge->max;
+    if (owned && !purge->more)
+        outcome = take_document(purge, key, &doc, index, type, id);
+    else if (!owned && map_get(&core->pending, key) != NULL) /* rewritten: its key is removed */
+        outcome = 0;
+    if (outcome == 1 && !purge->more)
+        ephemeral__remove(core, &sink, purge->session, key);
     if (r == 0)
         doc_release(&doc);
-    return marked < 0 ? tl_trace(marked) : 0;
+    return outcome < 0 ? tl_trace(outcome) : 0;
 }
 
-/* Skips the marks of a deleted index, which may be very many (ephemeral__remove_index()). Returns: whether that is one, which is passed. */
+/*
+ * Skips the index keys of a deleted index, which may be very many (ephemeral__remove_index()
+ * removes them).
+ * Returns: whether it has skipped any.
+ */
 static bool skip_deleted(struct core *core, struct store_iter *iter, struct slice prefix, struct slice key)
 {
     tl_cleanup(buf_deinit) struct buf next = BUF_INIT(BUF_UNLIMITED);
@@ -205,25 +216,25 @@ static bool skip_deleted(struct core *core, struct store_iter *iter, struct slic
     return true;
 }
 
-/* Takes the first documents of a session, and the marks before them that the unit has found to be stale. */
-static int take_some(struct ending *ending, size_t max)
+/* Collects documents of a session for one batch, and removes stale index keys before them. */
+static int collect_batch(struct purge_state *purge, size_t max)
 {
-    struct core *core = ending->core;
+    struct core *core = purge->core;
     struct buf lower = BUF_INIT(BUF_UNLIMITED), upper = BUF_INIT(BUF_UNLIMITED);
-    struct slice from = lease_key(&lower, ending->session, SLICE_LIT(""));
+    struct slice from = index_key(&lower, purge->session, SLICE_LIT(""));
     struct store_iter *iter =
-        store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, from, lease_end(&upper, ending->session));
+        store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, from, index_key_end(&upper, purge->session));
     int r = 0;
 
-    ending->here.items = arena_zalloc(&core->arena, max * sizeof(*ending->here.items));
-    ending->gone.items = arena_zalloc(&core->arena, max * sizeof(*ending->gone.items));
-    ending->max = max;
+    purge->visible.items = arena_zalloc(&core->arena, max * sizeof(*purge->visible.items));
+    purge->hidden.items = arena_zalloc(&core->arena, max * sizeof(*purge->hidden.items));
+    purge->max = max;
     store_iter_seek_first(iter);
-    while (r == 0 && !ending->more && store_iter_valid(iter)) {
+    while (r == 0 && !purge->more && store_iter_valid(iter)) {
         struct slice key = slice_from_offset(store_iter_key(iter), from.len);
         if (skip_deleted(core, iter, from, key))
             continue;
-        r = end_one(ending, arena_copy(&core->arena, key));
+        r = purge_one(purge, arena_copy(&core->arena, key));
         store_iter_next(iter);
     }
     if (r == 0)
@@ -234,46 +245,49 @@ static int take_some(struct ending *ending, size_t max)
     return r;
 }
 
-static int run_removals(struct core *core, const struct removals *removals, bool gone)
+static int run_deletions(struct core *core, const struct deletions *deletions, bool hidden)
 {
     struct write_run run = {
-        .items = removals->items, .count = removals->count, .cleanup = true, .purge = gone, .arena = &core->arena};
+        .items = deletions->items, .count = deletions->count, .cleanup = true, .purge = hidden, .arena = &core->arena};
     bool failed;
 
-    if (removals->count == 0)
+    if (deletions->count == 0)
         return 0;
-    run.results = arena_zalloc(&core->arena, removals->count * sizeof(*run.results));
+    run.results = arena_zalloc(&core->arena, deletions->count * sizeof(*run.results));
     return write__run(core, &run, &failed);
 }
 
-int ephemeral__purge_batch(struct core *core, struct slice session, size_t max, ephemeral_defer *keep, void *context,
-                        size_t *removed, bool *ret_more)
+int ephemeral__purge_batch(struct core *core, struct slice session, size_t max, ephemeral_defer *defer, void *context,
+                           size_t *removed, bool *ret_more)
 {
-    struct ending ending = {.core = core, .session = session, .keep = keep, .context = context};
-    int r = take_some(&ending, max);
+    struct purge_state purge = {.core = core, .session = session, .defer = defer, .context = context};
+    int r = collect_batch(&purge, max);
 
-    *ret_more = ending.more;
-    *removed += ending.here.count;
+    *ret_more = purge.more;
+    *removed += purge.visible.count;
     if (r == 0)
-        r = run_removals(core, &ending.here, false);
-    return r < 0 ? r : run_removals(core, &ending.gone, true);
+        r = run_deletions(core, &purge.visible, false);
+    return r < 0 ? r : run_deletions(core, &purge.hidden, true);
 }
 
-int ephemeral__defer(struct core *core, struct slice session, struct slice key, ephemeral_defer *keep, void *context)
+int ephemeral__defer(struct core *core, struct slice session, struct slice key, ephemeral_defer *defer, void *context)
 {
     struct write_item none;
-    struct ending ending = {
-        .core = core, .session = session, .keep = keep, .context = context, .here = {&none, 0}, .max = 1};
+    struct purge_state purge = {
+        .core = core, .session = session, .defer = defer, .context = context, .visible = {&none, 0}, .max = 1};
 
-    return end_one(&ending, key);
+    return purge_one(&purge, key);
 }
 
-/* By their marks, without a look at each: a mark may be of a document that stays, which the feed may name all the same. */
+/*
+ * Uses index keys only and reads no document. So the feed may name a document that was not deleted,
+ * which is allowed.
+ */
 int ephemeral__record_deletes(struct core *core, struct slice session)
 {
     struct buf lower = BUF_INIT(BUF_UNLIMITED), upper = BUF_INIT(BUF_UNLIMITED);
-    struct slice from = lease_key(&lower, session, SLICE_LIT(""));
-    struct store_iter *iter = store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, from, lease_end(&upper, session));
+    struct slice from = index_key(&lower, session, SLICE_LIT(""));
+    struct store_iter *iter = store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, from, index_key_end(&upper, session));
 
     for (store_iter_seek_first(iter); store_iter_valid(iter); store_iter_next(iter)) {
         struct slice key = slice_from_offset(store_iter_key(iter), from.len), rest = key;
@@ -293,8 +307,8 @@ int ephemeral__record_deletes(struct core *core, struct slice session)
 int ephemeral__list(struct core *core, struct slice session, struct slice **ret_keys, size_t *ret_count)
 {
     struct buf lower = BUF_INIT(BUF_UNLIMITED), upper = BUF_INIT(BUF_UNLIMITED);
-    struct slice from = lease_key(&lower, session, SLICE_LIT(""));
-    struct store_iter *iter = store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, from, lease_end(&upper, session));
+    struct slice from = index_key(&lower, session, SLICE_LIT(""));
+    struct store_iter *iter = store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, from, index_key_end(&upper, session));
     struct slice *keys = NULL;
     size_t count = 0, capacity = 0;
 
@@ -316,7 +330,7 @@ int ephemeral__remove_session(struct core *core, struct slice session, size_t ma
 {
     struct buf lower = BUF_INIT(BUF_UNLIMITED), upper = BUF_INIT(BUF_UNLIMITED);
     struct store_iter *iter = store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX,
-                                             lease_key(&lower, session, SLICE_LIT("")), lease_end(&upper, session));
+                                             index_key(&lower, session, SLICE_LIT("")), index_key_end(&upper, session));
 
     for (store_iter_seek_first(iter); max > 0 && store_iter_valid(iter); store_iter_next(iter), max--) {
         core__work(core, WORK_SCAN + WORK_WRITE);
@@ -335,8 +349,8 @@ int ephemeral__remove_index(struct core *core, struct slice session, uint32_t in
     const struct change_sink sink = {core->batch, NULL};
     struct buf lower = BUF_INIT(BUF_UNLIMITED), upper = BUF_INIT(BUF_UNLIMITED);
     char from[DOC_KEY_PREFIX_BYTES], to[DOC_KEY_PREFIX_BYTES];
-    struct slice first = lease_key(&lower, session, doc_key(from, index, 0, SLICE_LIT("")));
-    struct slice end = lease_key(&upper, session, doc_key(to, index + 1, 0, SLICE_LIT("")));
+    struct slice first = index_key(&lower, session, doc_key(from, index, 0, SLICE_LIT("")));
+    struct slice end = index_key(&upper, session, doc_key(to, index + 1, 0, SLICE_LIT("")));
     struct store_iter *iter = store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, first, end);
     size_t skipped = first.len - DOC_KEY_PREFIX_BYTES;
 
@@ -352,9 +366,11 @@ int ephemeral__remove_index(struct core *core, struct slice session, uint32_t in
     return r;
 }
 
-/* --- Looking ------------------------------------------------------------------------------------------------------ */
+/* --- Enumeration -------------------------------------------------------------------------------------------------- */
 
-/* The keys of one session follow each other; the sessions follow by length and bytes of their ids. */
+/*
+ * The index keys of a session are adjacent. Sessions are sorted by length and bytes of their ids.
+ */
 int ephemeral__next(struct core *core, struct slice after, struct arena *arena, struct slice *ret_session)
 {
     struct buf from = BUF_INIT(BUF_UNLIMITED);
@@ -362,7 +378,7 @@ int ephemeral__next(struct core *core, struct slice after, struct arena *arena, 
     int r = STORE_NOT_FOUND;
 
     if (after.len > 0)
-        lease_end(&from, after);
+        index_key_end(&from, after);
     else
         buf_byte(&from, 'e');
     struct store_iter *iter = store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, buf_as_slice(&from), SLICE_LIT("f"));
@@ -383,7 +399,7 @@ struct each {
     void *context;
 };
 
-static int visit_mark(void *context, struct slice key, struct slice value)
+static int visit_key(void *context, struct slice key, struct slice value)
 {
     struct each *each = context;
     struct slice session, document;
@@ -400,5 +416,5 @@ int ephemeral__each(struct core *core, void (*visit)(void *context, struct slice
 {
     struct each each = {visit, context};
 
-    return store_each(core->store, SPACE_SYSTEM, TL_TS_MAX, SLICE_LIT("e"), SLICE_LIT("f"), visit_mark, &each);
+    return store_each(core->store, SPACE_SYSTEM, TL_TS_MAX, SLICE_LIT("e"), SLICE_LIT("f"), visit_key, &each);
 }

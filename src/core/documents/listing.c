@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Listing a directory; see listing.h. */
+/* Lists a directory; see listing.h. */
 #include "core/documents/listing.h"
 
 #include "base/account.h"
@@ -8,85 +8,90 @@
 #include "core/documents/path_lookup.h"
 #include "core/tree/tree.h"
 
-/* What an entry names: the key of something born right in the directory, and the document that it is, or that lies below it. */
-struct born {
+/*
+ * A candidate item found by an entry: its key, and a document at it or, if the key is a directory,
+ * below it.
+ */
+struct candidate {
     struct slice key;
     struct slice document_key;
     uint64_t batch;
 };
 
 struct listing {
-    struct view_cache cache; /* of trees: every document and every name asks for the same records */
+    struct view_cache cache; /* of SPACE_TREE: each document and each name reads the same records */
     struct view view;
-    struct path_lookup path_lookup;
-    struct account *account; /* NULL: none */
-    uint64_t steps;          /* of it, for each name that is looked at */
-    bool renamed; /* something was, in the view */
+    struct path_lookup lookup;
+    struct account *account; /* NULL: unlimited */
+    uint64_t steps;          /* charged for each name */
+    bool renamed;            /* the view has renames */
     struct arena arena;
     struct slice path;
-    struct slice prefix; /* what everything right in it is born with */
-    bool nowhere;        /* nothing can lie in it */
-    struct buf last;     /* the key that is behind us: */
-    bool has_last;       /* ... there is one */
-    bool met;            /* ... this listing has handed it out */
-    bool home;           /* ... it is a file's, which lies where it was born: its entries are its documents */
-    struct omap guests;  /* keys that guests of its places may have; where something was renamed */
+    struct slice prefix; /* prefix of the origins in the directory */
+    bool unresolved;     /* the path cannot be resolved: no items */
+    struct buf last;     /* the current key: */
+    bool has_last;       /* ... it is set */
+    bool returned;       /* ... it was returned by this listing */
+    bool unmoved;        /* ... it is a document's and unmoved: its entries are its documents */
+    struct omap dirents; /* possible keys of relocated directory entries; empty without renames */
 
-    struct entry_scan *scan; /* over the entries of what is born in it; NULL: to be begun behind `last` */
+    struct entry_scan *scan; /* over entries of origins in the directory; NULL: to be opened after `last` */
     struct arena scan_arena;
     bool ended;
-    bool has_born; /* `born` is not used yet */
-    struct born born;
-    struct buf born_key;
-    struct buf born_document;
+    bool has_candidate; /* `candidate` was not consumed yet */
+    struct candidate candidate;
+    struct buf candidate_key;
+    struct buf candidate_document;
     struct omap
-        run; /* key, zero, document key, batch, to the length of the key: of entries with one value, which was cut */
-    bool has_held; /* the entry behind them: */
-    struct entry_hit held;
-    struct buf held_bytes;
+        truncated; /* key, zero, document key, batch → length of key; entries with one truncated value */
+    bool has_pushed_back;  /* the entry that follows them */
+    struct entry_hit pushed_back;
+    struct buf pushed_back_bytes;
 
     const struct mapping *mapping;
-    struct entry_scan *at; /* over the documents at `last`; NULL: none are left */
-    struct slice at_birth;
+    struct entry_scan *at; /* over the documents at `last`; NULL: none left */
+    struct slice at_origin;
     struct arena at_arena;
-    int r; /* a fatal code that is still to be told */
+    int r; /* an error to be reported by the next call */
     bool has_doc;
     struct doc doc;
     struct buf document_key;
 };
 
-/* --- The entries of what is born in it ---------------------------------------------------------------------------- */
+/* --- Entries of origins in the directory -------------------------------------------------------------------------- */
 
 /*
- * To find where something lies each directory on the way to it is asked for, by all of its path: steps grow with the square of that. On the way to 64 KB
- * they are as many as a hundredth of a second.
+ * Locating a document reads every directory of its path by its full path, so its cost grows with
+ * the square of the path's length. A path of 64 KB takes about 10 ms.
  */
 enum { NAME_STEPS = 500, SQUARE_PER_STEP = 128 };
 
-static bool goes_on(const struct listing *l)
+static bool may_continue(const struct listing *l)
 {
     return account_take(l->account, l->steps);
 }
 
 static struct slice delimiter_of(const struct listing *l)
 {
-    return slice_make(&l->path_lookup.tree.delimiter, 1);
+    return slice_make(&l->lookup.tree.delimiter, 1);
 }
 
-/* The key of a thing that has this path, or that lies below it. Requires: it begins with the prefix. */
+/*
+ * Returns: the key of the item at this origin or above it. Requires: `text` begins with the prefix.
+ */
 static struct slice key_of(const struct listing *l, struct slice text)
 {
     struct slice rest = slice_from_offset(text, l->prefix.len);
-    size_t len = slice_find_byte(rest, l->path_lookup.tree.delimiter);
+    size_t len = slice_find_byte(rest, l->lookup.tree.delimiter);
     return slice_make(rest.data, len < rest.len ? len + 1 : rest.len);
 }
 
 static bool is_directory(const struct listing *l, struct slice key)
 {
-    return key.len > 0 && key.data[key.len - 1] == l->path_lookup.tree.delimiter;
+    return key.len > 0 && key.data[key.len - 1] == l->lookup.tree.delimiter;
 }
 
-/* Begins at the last key: of a directory, behind all that lies in it. */
+/* Opens the scan at the last key; if that is a directory, after everything below it. */
 static void begin_scan(struct listing *l)
 {
     struct field_value *low = arena_zalloc(&l->scan_arena, sizeof *low);
@@ -99,9 +104,9 @@ static void begin_scan(struct listing *l)
     if (directory)
         text[l->prefix.len + key.len - 1]++; /* no delimiter is the highest byte */
     *low = (struct field_value){
-        .field = l->path_lookup.path->number, .kind = FIELD_VALUE_BYTES, .bytes = slice_make(text, l->prefix.len + key.len)};
-    struct entry_range range = {.index = l->path_lookup.tree.index, .field = low->field, .low = low};
-    l->scan = entry_scan_new(l->path_lookup.tree.view, &range);
+        .field = l->lookup.path->number, .kind = FIELD_VALUE_BYTES, .bytes = slice_make(text, l->prefix.len + key.len)};
+    struct entry_range range = {.index = l->lookup.tree.index, .field = low->field, .low = low};
+    l->scan = entry_scan_new(l->lookup.tree.view, &range);
 }
 
 static void end_scan(struct listing *l)
@@ -112,41 +117,41 @@ static void end_scan(struct listing *l)
     l->scan_arena = ARENA_INIT;
 }
 
-static void set_born(struct listing *l, struct slice key, struct slice document_key, uint64_t batch)
+static void set_candidate(struct listing *l, struct slice key, struct slice document_key, uint64_t batch)
 {
-    buf_clear(&l->born_key);
-    buf_slice(&l->born_key, key);
-    buf_clear(&l->born_document);
-    buf_slice(&l->born_document, document_key);
-    l->born = (struct born){buf_as_slice(&l->born_key), buf_as_slice(&l->born_document), batch};
-    l->has_born = true;
+    buf_clear(&l->candidate_key);
+    buf_slice(&l->candidate_key, key);
+    buf_clear(&l->candidate_document);
+    buf_slice(&l->candidate_document, document_key);
+    l->candidate = (struct candidate){buf_as_slice(&l->candidate_key), buf_as_slice(&l->candidate_document), batch};
+    l->has_candidate = true;
 }
 
-/* Where an entry's value was cut, its document says the rest. They are put in order before any is handed out. */
-static int take_cut(struct listing *l, const struct entry_hit *hit)
+/* Completes a truncated entry from its document and adds it to the group, which sorts them. */
+static int complete_truncated(struct listing *l, const struct entry_hit *hit)
 {
     tl_cleanup(buf_deinit) struct buf text = BUF_INIT(BUF_UNLIMITED);
     struct doc doc;
-    int r = doc_get_key(l->path_lookup.tree.view, l->path_lookup.tree.index, hit->document_key, &doc);
+    int r = doc_get_key(l->lookup.tree.view, l->lookup.tree.index, hit->document_key, &doc);
     if (r != 0)
         return r < 0 ? tl_trace(r) : 0;
     if (doc.path_tracked && slice_starts_with(doc.origin, l->prefix) &&
-        doc_entry_batch(&doc, l->path_lookup.path->number) == hit->batch) {
+        doc_entry_batch(&doc, l->lookup.path->number) == hit->batch) {
         struct slice key = key_of(l, doc.origin);
         char len[4] = {(char)(key.len >> 24), (char)(key.len >> 16), (char)(key.len >> 8), (char)key.len};
         buf_slice(&text, key);
         buf_byte(&text, '\0');
         buf_slice(&text, hit->document_key);
         buf_u64be(&text, hit->batch);
-        (void)omap_put(&l->run, buf_as_slice(&text), slice_make(len, sizeof len));
+        (void)omap_put(&l->truncated, buf_as_slice(&text), slice_make(len, sizeof len));
     }
     doc_release(&doc);
     return 0;
 }
 
-static bool take_from_run(struct listing *l)
+static bool take_from_group(struct listing *l)
 {
-    struct omap_entry *first = omap_first(&l->run);
+    struct omap_entry *first = omap_first(&l->truncated);
     if (first == NULL)
         return false;
     struct slice all = omap_key(first), len = omap_value(first);
@@ -155,63 +160,66 @@ static bool take_from_run(struct listing *l)
     (void)slice_take_u32be(&len, &key_len);
     struct slice tail = slice_make(all.data + all.len - 8, 8);
     (void)slice_take_u64be(&tail, &batch);
-    set_born(l, slice_make(all.data, key_len), slice_make(all.data + key_len + 1, all.len - key_len - 9), batch);
-    (void)omap_remove(&l->run, all);
+    set_candidate(l, slice_make(all.data, key_len), slice_make(all.data + key_len + 1, all.len - key_len - 9), batch);
+    (void)omap_remove(&l->truncated, all);
     return true;
 }
 
-/* Whether an entry's value can tell what is born: the key must stand in it as a whole. */
-enum said { SAID, SAID_IN_DOCUMENT, SAID_NOTHING, SAID_ALL };
-static enum said says(const struct listing *l, struct slice text, bool cut)
+/*
+ * Classifies an entry's value: it has the complete key; its document has the rest; it is before the
+ * directory; it is after the directory.
+ */
+enum entry_class { ENTRY_COMPLETE, ENTRY_TRUNCATED, ENTRY_BEFORE, ENTRY_AFTER };
+static enum entry_class classify(const struct listing *l, struct slice text, bool cut)
 {
     size_t len = text.len < l->prefix.len ? text.len : l->prefix.len;
     int order = slice_compare(slice_make(text.data, len), slice_make(l->prefix.data, len));
     if (order != 0)
-        return order < 0 ? SAID_NOTHING : SAID_ALL;
+        return order < 0 ? ENTRY_BEFORE : ENTRY_AFTER;
     if (text.len < l->prefix.len)
-        return cut ? SAID_IN_DOCUMENT : SAID_NOTHING;
-    return cut && !is_directory(l, key_of(l, text)) ? SAID_IN_DOCUMENT : SAID;
+        return cut ? ENTRY_TRUNCATED : ENTRY_BEFORE;
+    return cut && !is_directory(l, key_of(l, text)) ? ENTRY_TRUNCATED : ENTRY_COMPLETE;
 }
 
-/* Keeps an entry for later. */
-static void hold(struct listing *l, const struct entry_hit *hit)
+/* Pushes an entry back, to be returned by next_entry(). */
+static void push_back(struct listing *l, const struct entry_hit *hit)
 {
-    buf_clear(&l->held_bytes);
-    buf_slice(&l->held_bytes, hit->document_key);
-    buf_slice(&l->held_bytes, hit->value);
-    struct slice bytes = buf_as_slice(&l->held_bytes);
-    l->held = *hit;
-    l->held.document_key = slice_make(bytes.data, hit->document_key.len);
-    l->held.value = slice_from_offset(bytes, hit->document_key.len);
-    l->has_held = true;
+    buf_clear(&l->pushed_back_bytes);
+    buf_slice(&l->pushed_back_bytes, hit->document_key);
+    buf_slice(&l->pushed_back_bytes, hit->value);
+    struct slice bytes = buf_as_slice(&l->pushed_back_bytes);
+    l->pushed_back = *hit;
+    l->pushed_back.document_key = slice_make(bytes.data, hit->document_key.len);
+    l->pushed_back.value = slice_from_offset(bytes, hit->document_key.len);
+    l->has_pushed_back = true;
 }
 
 static int next_entry(struct listing *l, struct entry_hit *ret_hit)
 {
-    *ret_hit = l->held;
-    int r = l->has_held ? 0 : entry_scan_next(l->scan, ret_hit);
-    l->has_held = false;
+    *ret_hit = l->pushed_back;
+    int r = l->has_pushed_back ? 0 : entry_scan_next(l->scan, ret_hit);
+    l->has_pushed_back = false;
     return r;
 }
 
-/* Gathers the documents of all entries that have the value of this one. */
-static int take_run(struct listing *l, const struct entry_hit *first)
+/* Collects all entries that share this truncated value. */
+static int take_truncated_group(struct listing *l, const struct entry_hit *first)
 {
     tl_cleanup(buf_deinit) struct buf value = BUF_INIT(BUF_UNLIMITED);
     struct entry_hit hit = *first;
     buf_slice(&value, first->value);
     int r = 0;
-    while (r == 0 && slice_equal(hit.value, buf_as_slice(&value)) && goes_on(l)) {
-        r = take_cut(l, &hit);
+    while (r == 0 && slice_equal(hit.value, buf_as_slice(&value)) && may_continue(l)) {
+        r = complete_truncated(l, &hit);
         if (r == 0)
             r = next_entry(l, &hit);
     }
     if (r == 0)
-        hold(l, &hit);
+        push_back(l, &hit);
     return r;
 }
 
-/* Takes the next entry, or those of one value. Returns: 0; ENTRY_SCAN_END; fatal codes. */
+/* Takes the next entry, or group of truncated ones. Returns: 0; ENTRY_SCAN_END; fatal codes. */
 static int take_entry(struct listing *l)
 {
     tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
@@ -222,19 +230,19 @@ static int take_entry(struct listing *l)
         return r;
     if (!entry_value_decode(hit.value, FIELD_VALUE_BYTES, &arena, &value))
         return tl_trace(TL_ERR_CORRUPT);
-    switch (says(l, value.bytes, hit.cut)) {
-    case SAID: set_born(l, key_of(l, value.bytes), hit.document_key, hit.batch); return 0;
-    case SAID_IN_DOCUMENT: return take_run(l, &hit);
-    case SAID_NOTHING: return 0;
+    switch (classify(l, value.bytes, hit.cut)) {
+    case ENTRY_COMPLETE: set_candidate(l, key_of(l, value.bytes), hit.document_key, hit.batch); return 0;
+    case ENTRY_TRUNCATED: return take_truncated_group(l, &hit);
+    case ENTRY_BEFORE: return 0;
     default: return ENTRY_SCAN_END;
     }
 }
 
-/* Finds what is born in it, from the last key on. Returns: 0, and it has_born; LISTING_END; fatal codes. */
-static int find_born(struct listing *l)
+/* Finds the next candidate. Returns: 0, has_candidate is set; LISTING_END; fatal codes. */
+static int find_candidate(struct listing *l)
 {
-    while (!l->has_born && !take_from_run(l)) {
-        if (l->ended || !goes_on(l))
+    while (!l->has_candidate && !take_from_group(l)) {
+        if (l->ended || !may_continue(l))
             return LISTING_END;
         if (l->scan == NULL)
             begin_scan(l);
@@ -246,20 +254,20 @@ static int find_born(struct listing *l)
     return 0;
 }
 
-/* --- What lies in it ---------------------------------------------------------------------------------------------- */
+/* --- Items -------------------------------------------------------------------------------------------------------- */
 
-static void pass(struct listing *l, struct slice key)
+static void advance(struct listing *l, struct slice key)
 {
     buf_clear(&l->last);
     buf_slice(&l->last, key);
-    l->has_last = l->met = true;
+    l->has_last = l->returned = true;
 }
 
-/* What is born below a directory that is behind us is stepped over. */
-static void step_over(struct listing *l, bool directory)
+/* Consumes the candidate. If it is in a directory already passed, the scan skips that directory. */
+static void consume_candidate(struct listing *l, bool directory)
 {
-    l->has_born = false;
-    if (directory && l->run.count == 0 && !l->ended && !l->has_held)
+    l->has_candidate = false;
+    if (directory && l->truncated.count == 0 && !l->ended && !l->has_pushed_back)
         end_scan(l);
 }
 
@@ -268,7 +276,7 @@ static struct slice name_of(const struct listing *l, struct slice key)
     return slice_make(key.data, key.len - is_directory(l, key));
 }
 
-static void hand_out(struct listing *l, struct listing_item *item)
+static void fill_item(struct listing *l, struct listing_item *item)
 {
     struct slice key = buf_as_slice(&l->last);
     *item = (struct listing_item){.key = key, .name = name_of(l, key), .directory = is_directory(l, key)};
@@ -278,50 +286,50 @@ static void hand_out(struct listing *l, struct listing_item *item)
     }
 }
 
-/* Reads the document of an entry, if it is one still. Returns: 0; DOC_NOT_FOUND; fatal codes. */
+/* Reads the document of an entry. Returns: 0; DOC_NOT_FOUND: the entry is stale; fatal codes. */
 static int read_doc(struct listing *l, struct slice document_key, uint64_t batch)
 {
-    int r = doc_get_key(l->path_lookup.tree.view, l->path_lookup.tree.index, document_key, &l->doc);
+    int r = doc_get_key(l->lookup.tree.view, l->lookup.tree.index, document_key, &l->doc);
     if (r != 0)
         return r < 0 ? tl_trace(r) : DOC_NOT_FOUND;
     l->has_doc = true;
-    if (!l->doc.path_tracked || doc_entry_batch(&l->doc, l->path_lookup.path->number) != batch)
+    if (!l->doc.path_tracked || doc_entry_batch(&l->doc, l->lookup.path->number) != batch)
         return DOC_NOT_FOUND;
     buf_clear(&l->document_key);
     buf_slice(&l->document_key, document_key);
     return 0;
 }
 
-static void let_go(struct listing *l)
+static void release_doc(struct listing *l)
 {
     if (l->has_doc)
         doc_release(&l->doc);
     l->has_doc = false;
 }
 
-/* Nothing was renamed: what is born there lies there. Returns: 0; LISTING_END; fatal codes. */
-static int next_at_home(struct listing *l)
+/* The next item without renames: origins equal paths. Returns: 0; LISTING_END; fatal codes. */
+static int next_unrenamed(struct listing *l)
 {
     for (;;) {
-        let_go(l);
-        int r = find_born(l);
+        release_doc(l);
+        int r = find_candidate(l);
         if (r != 0)
             return r;
-        struct slice key = l->born.key;
+        struct slice key = l->candidate.key;
         bool directory = is_directory(l, key);
         int order = l->has_last ? slice_compare(key, buf_as_slice(&l->last)) : 1;
-        if (order < 0 || (order == 0 && (directory || !l->met))) {
-            step_over(l, directory && order == 0);
+        if (order < 0 || (order == 0 && (directory || !l->returned))) {
+            consume_candidate(l, directory && order == 0);
             continue;
         }
-        r = read_doc(l, l->born.document_key, l->born.batch);
+        r = read_doc(l, l->candidate.document_key, l->candidate.batch);
         if (r < 0)
             return tl_trace(r);
-        l->has_born = false;
+        l->has_candidate = false;
         if (r != 0)
             continue;
-        pass(l, key);
-        step_over(l, directory);
+        advance(l, key);
+        consume_candidate(l, directory);
         return 0;
     }
 }
@@ -329,8 +337,8 @@ static int next_at_home(struct listing *l)
 static bool take_first_range(void *context, const struct entry_range *range)
 {
     struct listing *l = context;
-    l->at = entry_scan_new(l->path_lookup.tree.view, range);
-    l->at_birth = range->low->bytes;
+    l->at = entry_scan_new(l->lookup.tree.view, range);
+    l->at_origin = range->low->bytes;
     return false;
 }
 
@@ -342,18 +350,18 @@ static void end_at(struct listing *l)
     l->at_arena = ARENA_INIT;
 }
 
-/* The next document at the last key. Returns: 0; LISTING_END; fatal codes. */
+/* Finds the next document at the last key. Returns: 0; LISTING_END; fatal codes. */
 static int next_at(struct listing *l)
 {
     struct entry_hit hit;
     int r = 0;
-    while (l->at != NULL && r == 0 && goes_on(l)) {
-        let_go(l);
+    while (l->at != NULL && r == 0 && may_continue(l)) {
+        release_doc(l);
         r = entry_scan_next(l->at, &hit);
         if (r != 0)
             break;
         r = read_doc(l, hit.document_key, hit.batch);
-        if (r == 0 && slice_equal(l->doc.origin, l->at_birth))
+        if (r == 0 && slice_equal(l->doc.origin, l->at_origin))
             return 0;
         r = r < 0 ? r : 0;
     }
@@ -361,142 +369,145 @@ static int next_at(struct listing *l)
     return r < 0 ? tl_trace(r) : LISTING_END;
 }
 
-/* Whether the last key's name is that of something which lies where it was born. 0; fatal codes. */
-static int is_home(const struct listing *l, bool *ret_home)
+/* Finds whether the last key's name belongs to an unmoved origin. Returns: 0; fatal codes. */
+static int is_unmoved(const struct listing *l, bool *ret_unmoved)
 {
     tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
-    struct slice place = tree__join(&arena, l->prefix, name_of(l, buf_as_slice(&l->last))), birth;
-    int r = tree__origin_at(&l->path_lookup.tree, place, &arena, &birth);
-    *ret_home = r == 0 && slice_equal(birth, place);
-    return r < 0 ? tl_trace(r) : 0;
-}
-
-/* Whether the document of an entry lies below the last key's directory, and was not renamed out of it. 0; fatal codes. */
-static int lies_below(struct listing *l, const struct born *born, struct slice path, bool *ret_below)
-{
-    tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
-    struct tree_totals standing;
-    struct slice at;
-    int r = read_doc(l, born->document_key, born->batch);
-    if (r == 0)
-        r = tree_locate(&l->path_lookup.tree, l->doc.origin, &arena, &at, &standing);
-    *ret_below = r == 0 && at.len > path.len && tree_within(at, path, l->path_lookup.tree.delimiter);
-    let_go(l);
+    struct slice dirent = tree__join(&arena, l->prefix, name_of(l, buf_as_slice(&l->last))), origin;
+    int r = tree__origin_at(&l->lookup.tree, dirent, &arena, &origin);
+    *ret_unmoved = r == 0 && slice_equal(origin, dirent);
     return r < 0 ? tl_trace(r) : 0;
 }
 
 /*
- * The next document of a file that lies where it was born: by the entries at hand. Returns: 0; LISTING_END: what is at hand is another key's;
- * fatal codes.
+ * Finds whether a candidate's document is still below the last key's directory. Returns: 0; fatal
+ * codes.
  */
-static int next_of_home(struct listing *l)
+static int is_still_below(struct listing *l, const struct candidate *candidate, struct slice path, bool *ret_below)
 {
-    while (l->home && goes_on(l)) {
-        let_go(l);
-        int r = find_born(l);
+    tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
+    struct tree_totals totals;
+    struct slice at;
+    int r = read_doc(l, candidate->document_key, candidate->batch);
+    if (r == 0)
+        r = tree_locate(&l->lookup.tree, l->doc.origin, &arena, &at, &totals);
+    *ret_below = r == 0 && at.len > path.len && tree_within(at, path, l->lookup.tree.delimiter);
+    release_doc(l);
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+/*
+ * Finds the next document at the last key, which is unmoved, from the entries of the scan. Returns:
+ * 0; LISTING_END: the next entry has another key; fatal codes.
+ */
+static int next_unmoved(struct listing *l)
+{
+    while (l->unmoved && may_continue(l)) {
+        release_doc(l);
+        int r = find_candidate(l);
         if (r < 0)
             return tl_trace(r);
-        l->home = r == 0 && slice_equal(l->born.key, buf_as_slice(&l->last));
-        if (!l->home)
+        l->unmoved = r == 0 && slice_equal(l->candidate.key, buf_as_slice(&l->last));
+        if (!l->unmoved)
             break;
-        r = read_doc(l, l->born.document_key, l->born.batch);
-        l->has_born = false;
+        r = read_doc(l, l->candidate.document_key, l->candidate.batch);
+        l->has_candidate = false;
         if (r <= 0)
             return r;
     }
     return LISTING_END;
 }
 
-/* The next key that may have something. Returns: 0; LISTING_END; fatal codes. */
+/* Advances to the next key that may have an item. Returns: 0; LISTING_END; fatal codes. */
 static int next_key(struct listing *l)
 {
     for (;;) {
-        int r = goes_on(l) ? find_born(l) : LISTING_END;
+        int r = may_continue(l) ? find_candidate(l) : LISTING_END;
         if (r < 0)
             return tl_trace(r);
         if (l->account != NULL && account_ended(l->account))
             return LISTING_END;
         struct slice last = buf_as_slice(&l->last);
-        struct omap_entry *guest = l->has_last ? omap_seek(&l->guests, last) : omap_first(&l->guests);
-        if (guest != NULL && l->has_last && slice_equal(omap_key(guest), last))
-            guest = omap_next(guest);
-        if (r == LISTING_END && guest == NULL)
+        struct omap_entry *dirent = l->has_last ? omap_seek(&l->dirents, last) : omap_first(&l->dirents);
+        if (dirent != NULL && l->has_last && slice_equal(omap_key(dirent), last))
+            dirent = omap_next(dirent);
+        if (r == LISTING_END && dirent == NULL)
             return LISTING_END;
-        if (r == 0 && l->has_last && slice_compare(l->born.key, last) <= 0) {
-            step_over(l, is_directory(l, l->born.key) && slice_equal(l->born.key, last));
+        if (r == 0 && l->has_last && slice_compare(l->candidate.key, last) <= 0) {
+            consume_candidate(l, is_directory(l, l->candidate.key) && slice_equal(l->candidate.key, last));
             continue;
         }
-        bool born = r == 0 && (guest == NULL || slice_compare(l->born.key, omap_key(guest)) <= 0);
-        pass(l, born ? l->born.key : omap_key(guest));
+        bool candidate = r == 0 && (dirent == NULL || slice_compare(l->candidate.key, omap_key(dirent)) <= 0);
+        advance(l, candidate ? l->candidate.key : omap_key(dirent));
         return 0;
     }
 }
 
-/* Asks whether something lies at the last key's path. Returns: 0; LISTING_END: no; fatal codes. */
-static int ask(struct listing *l)
+/* Checks whether an item exists at the last key. Returns: 0; LISTING_END: no; fatal codes. */
+static int check_key(struct listing *l)
 {
     tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
     struct slice key = buf_as_slice(&l->last);
     struct slice path = tree__join(&arena, tree__join(&arena, l->path, delimiter_of(l)), name_of(l, key));
-    bool at, below = false, born = l->has_born && slice_equal(l->born.key, key), home = false;
-    int r = born ? is_home(l, &home) : 0;
-    l->home = home && !is_directory(l, key);
-    if (r < 0 || l->home)
-        return r < 0 ? tl_trace(r) : next_of_home(l);
-    if (home) /* as a rule what was born in a directory is there still */
-        r = lies_below(l, &l->born, path, &below);
-    if (born)
-        step_over(l, is_directory(l, key));
+    bool at, below = false, candidate = l->has_candidate && slice_equal(l->candidate.key, key), unmoved = false;
+    int r = candidate ? is_unmoved(l, &unmoved) : 0;
+    l->unmoved = unmoved && !is_directory(l, key);
+    if (r < 0 || l->unmoved)
+        return r < 0 ? tl_trace(r) : next_unmoved(l);
+    if (unmoved) /* usually the first document is still below it */
+        r = is_still_below(l, &l->candidate, path, &below);
+    if (candidate)
+        consume_candidate(l, is_directory(l, key));
     if (r == 0 && !below && is_directory(l, key))
-        r = path_lookup_exists(&l->view, l->path_lookup.tree.index, l->mapping, path, l->account, &at, &below);
+        r = path_lookup_exists(&l->view, l->lookup.tree.index, l->mapping, path, l->account, &at, &below);
     else if (r == 0 && !below)
-        r = path_lookup_value(&l->path_lookup, path, false, &l->at_arena, take_first_range, l);
+        r = path_lookup_value(&l->lookup, path, false, &l->at_arena, take_first_range, l);
     if (r < 0)
         return tl_trace(r);
     return below ? 0 : next_at(l);
 }
 
-/* Something was renamed: each name is asked about. Returns: 0; LISTING_END; fatal codes. */
-static int next_asked(struct listing *l)
+/* The next item with renames: checks key after key. Returns: 0; LISTING_END; fatal codes. */
+static int next_checked(struct listing *l)
 {
-    int r = l->home ? next_of_home(l) : next_at(l);
+    int r = l->unmoved ? next_unmoved(l) : next_at(l);
     while (r == LISTING_END) {
-        r = goes_on(l) ? next_key(l) : LISTING_END;
+        r = may_continue(l) ? next_key(l) : LISTING_END;
         if (r == LISTING_END)
             return LISTING_END;
         if (r == 0)
-            r = ask(l);
+            r = check_key(l);
     }
     return r < 0 ? tl_trace(r) : r;
 }
 
-/* --- Beginning and ending ----------------------------------------------------------------------------------------- */
+/* --- Opening and closing ------------------------------------------------------------------------------------------ */
 
-static int add_guest(void *context, struct slice place)
+static int add_dirent(void *context, struct slice dirent)
 {
     struct listing *l = context;
-    struct slice key = key_of(l, place);
-    (void)omap_put(&l->guests, key, SLICE_LIT(""));
-    if (!is_directory(l, key)) /* of one that lies deeper, nothing else need be born in the directory on the way */
-        (void)omap_put(&l->guests, tree__join(&l->arena, key, delimiter_of(l)), SLICE_LIT(""));
+    struct slice key = key_of(l, dirent);
+    (void)omap_put(&l->dirents, key, SLICE_LIT(""));
+    if (!is_directory(l, key)) /* the directory may exist only by documents below the relocated entry */
+        (void)omap_put(&l->dirents, tree__join(&l->arena, key, delimiter_of(l)), SLICE_LIT(""));
     return 0;
 }
 
 static int begin(struct listing *l)
 {
-    struct slice birth = l->path;
-    int r = path_lookup_init(l->path_lookup.tree.view, l->path_lookup.tree.index, l->mapping, &l->path_lookup);
+    struct slice origin = l->path;
+    int r = path_lookup_init(l->lookup.tree.view, l->lookup.tree.index, l->mapping, &l->lookup);
     if (r != 0)
         return tl_trace(r);
-    l->renamed = l->path_lookup.path != NULL;
-    l->path_lookup.path = mapping_path_field(l->mapping); /* without renames, births are paths */
+    l->renamed = l->lookup.path != NULL;
+    l->lookup.path = mapping_path_field(l->mapping); /* without renames, origins equal paths */
     if (l->renamed && l->path.len > 0)
-        r = tree_resolve(&l->path_lookup.tree, l->path, &l->arena, &birth);
+        r = tree_resolve(&l->lookup.tree, l->path, &l->arena, &origin);
     if (r < 0)
         return tl_trace(r);
-    l->nowhere = r != 0;
-    l->prefix = tree__join(&l->arena, birth, delimiter_of(l));
-    r = l->renamed && !l->nowhere ? tree_each_dirent(&l->path_lookup.tree, l->prefix, add_guest, l) : 0;
+    l->unresolved = r != 0;
+    l->prefix = tree__join(&l->arena, origin, delimiter_of(l));
+    r = l->renamed && !l->unresolved ? tree_each_dirent(&l->lookup.tree, l->prefix, add_dirent, l) : 0;
     return r < 0 ? tl_trace(r) : 0;
 }
 
@@ -507,12 +518,12 @@ struct listing *listing_new(const struct view *view, uint32_t index, const struc
     view_cache_init(&l->cache, SPACE_TREE);
     l->view = *view;
     l->view.cache = &l->cache;
-    l->path_lookup.tree = (struct tree){.view = &l->view, .index = index};
+    l->lookup.tree = (struct tree){.view = &l->view, .index = index};
     l->mapping = mapping;
     l->arena = l->scan_arena = l->at_arena = ARENA_INIT;
-    l->last = l->born_key = l->born_document = l->held_bytes = l->document_key = BUF_INIT(BUF_UNLIMITED);
-    omap_init(&l->guests);
-    omap_init(&l->run);
+    l->last = l->candidate_key = l->candidate_document = l->pushed_back_bytes = l->document_key = BUF_INIT(BUF_UNLIMITED);
+    omap_init(&l->dirents);
+    omap_init(&l->truncated);
     l->path = arena_copy(&l->arena, path);
     buf_slice(&l->last, after);
     l->has_last = after.len > 0;
@@ -530,9 +541,9 @@ int listing_next(struct listing *l, struct listing_item *ret_item)
 {
     int r = l->r;
     if (r == 0)
-        r = l->nowhere ? LISTING_END : l->renamed ? next_asked(l) : next_at_home(l);
+        r = l->unresolved ? LISTING_END : l->renamed ? next_checked(l) : next_unrenamed(l);
     if (r == 0)
-        hand_out(l, ret_item);
+        fill_item(l, ret_item);
     return r < 0 ? tl_trace(r) : r;
 }
 
@@ -540,15 +551,15 @@ void listing_free(struct listing *l)
 {
     if (l == NULL)
         return;
-    let_go(l);
+    release_doc(l);
     end_scan(l);
     end_at(l);
-    omap_deinit(&l->guests);
-    omap_deinit(&l->run);
+    omap_deinit(&l->dirents);
+    omap_deinit(&l->truncated);
     buf_deinit(&l->last);
-    buf_deinit(&l->born_key);
-    buf_deinit(&l->born_document);
-    buf_deinit(&l->held_bytes);
+    buf_deinit(&l->candidate_key);
+    buf_deinit(&l->candidate_document);
+    buf_deinit(&l->pushed_back_bytes);
     buf_deinit(&l->document_key);
     arena_deinit(&l->arena);
     view_cache_deinit(&l->cache);

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What lies right in a directory: documents, and directories, by name. What lies deeper is stepped over, however much it is.
+ * Lists the documents and subdirectories of one directory, by name. Deeper levels are skipped,
+ * however large.
  *
- * Each thing has a key: a document its name, a directory its name and a delimiter. They come in the order of their keys' bytes, so that a listing
- * can go on behind any key. Several documents of one name come one after another, in no order that is told.
+ * The key of a document is its name; the key of a directory is its name and a delimiter. Items are
+ * sorted by the bytes of their keys, so a listing can resume after any key. Documents with the same
+ * name are adjacent, in unspecified order.
  *
- * Readable at any timestamp, in transactions, and on any thread, as documents are. Before anything was renamed in the view a listing is a walk over the
- * entries of the path field. Afterwards what is born there, and the guests of its places, are names to be asked about one by one: of what lies where it was born the entry says it, of the rest path_lookup_exists().
+ * Works at any timestamp, in transactions, and on any thread. In a view without renames a listing
+ * is one scan of the path field's entries. With renames it checks names one by one: the names of
+ * origins in the directory, and of its relocated entries. An origin that has not moved is
+ * answered by its entry, any other name by path_lookup_exists().
  */
 #ifndef TL_CORE_LISTING_H
 #define TL_CORE_LISTING_H
@@ -18,18 +22,21 @@ enum { LISTING_END = 1 };
 
 struct listing;
 
-/* Lives until the next one is asked for. */
+/* Valid until the next call of listing_next(). */
 struct listing_item {
-    struct slice key;          /* README above */
+    struct slice key;          /* position for resuming: name, and the delimiter of a directory */
     struct slice name;         /* without the delimiter */
-    bool directory;            /* something lies below it; else a document lies at it: */
-    struct slice document_key; /* ... type number and id */
+    bool directory;            /* documents exist below it; false: a document */
+    struct slice document_key; /* of a document: type number and id; else empty */
     const struct doc *doc;
 };
 
 /*
- * Lists what lies right below `path` and has a key behind `after`, which may be empty. The root is the empty path. View and mapping must outlive it.
- * Requires: mapping_is_tree(), and entries of its path field.
+ * Opens a listing of the directory `path` (empty: the root) after the key `after` (empty: from the
+ * start).
+ *
+ * Requires: mapping_is_tree(), and the path field has entries; view and mapping outlive the
+ *   listing.
  * Owns: the caller; listing_free().
  */
 struct listing *listing_new(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path,
@@ -38,13 +45,15 @@ void listing_free(struct listing *listing);
 TL_DEFINE_FREEP(struct listing, listing_free)
 
 /*
- * From now on whatever it looks at is drawn from `account`, deep places dearer than others; once that is over the listing ends. Who has asked for
- * none goes to the end. The account outlives it.
+ * Charges all further reads to `account`; long paths cost more. The listing ends when the account
+ * has ended. Without this call it is unlimited.
+ *
+ * Requires: the account outlives the listing.
  */
 struct account;
 void listing_set_account(struct listing *listing, struct account *account);
 
-/* Returns: 0; LISTING_END; fatal codes. */
+/* Reads the next item. Returns: 0; LISTING_END; fatal codes. */
 int listing_next(struct listing *listing, struct listing_item *ret_item) TL_MUST_USE;
 
 #endif

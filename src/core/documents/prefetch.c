@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a submitter has seen; see prefetch.h. */
+/* Prefetched documents; see prefetch.h. */
 #include "core/documents/prefetch.h"
 
 #include "base/alloc.h"
@@ -7,61 +7,61 @@
 #include "base/siphash.h"
 #include "core/documents/session_tombstone.h"
 
-/* Far more than there are changes between a reading and its write; 128 KiB. */
-enum { CHANGES_SLOTS = 1 << 14 };
+/* Far more than the writes between a prefetch and its use. 128 KiB. */
+enum { RECENT_WRITES_SLOTS = 1 << 14 };
 
 struct prefetch *prefetch_read(const struct view *view, uint32_t index, uint16_t type, struct slice id, struct arena *arena)
 {
     REQUIRE(view->overlay == NULL);
     if (id.len > DOC_ID_BYTES_MAX)
         return NULL;
-    struct prefetch *seen = arena_zalloc(arena, sizeof(*seen));
-    int r = doc_get_any(view, index, type, id, &seen->doc);
+    struct prefetch *prefetch = arena_zalloc(arena, sizeof(*prefetch));
+    int r = doc_get_any(view, index, type, id, &prefetch->doc);
     if (r != 0 && r != DOC_NOT_FOUND)
         return NULL;
-    seen->ts = view->ts;
-    seen->key = doc_key(arena_alloc(arena, DOC_KEY_PREFIX_BYTES + id.len), index, type, id);
-    seen->found = r == 0;
-    if (r == 0 && !seen->doc.deleted && session_tombstone_hides(view, seen->key, &seen->doc) != 0) {
-        doc_release(&seen->doc); /* the core sweeps it first */
+    prefetch->ts = view->ts;
+    prefetch->key = doc_key(arena_alloc(arena, DOC_KEY_PREFIX_BYTES + id.len), index, type, id);
+    prefetch->found = r == 0;
+    if (r == 0 && !prefetch->doc.deleted && session_tombstone_hides(view, prefetch->key, &prefetch->doc) != 0) {
+        doc_release(&prefetch->doc); /* the core purges it before the write */
         return NULL;
     }
-    return seen;
+    return prefetch;
 }
 
-void prefetch_release(struct prefetch *seen)
+void prefetch_release(struct prefetch *prefetch)
 {
-    if (seen != NULL && seen->found)
-        doc_release(&seen->doc);
+    if (prefetch != NULL && prefetch->found)
+        doc_release(&prefetch->doc);
 }
 
-void recent_writes_init(struct recent_writes *changes, tl_ts ts)
+void recent_writes_init(struct recent_writes *writes, tl_ts ts)
 {
-    *changes = (struct recent_writes){ts, mem_zalloc(CHANGES_SLOTS * sizeof(*changes->last))};
+    *writes = (struct recent_writes){ts, mem_zalloc(RECENT_WRITES_SLOTS * sizeof(*writes->last))};
 }
 
-void recent_writes_deinit(struct recent_writes *changes)
+void recent_writes_deinit(struct recent_writes *writes)
 {
-    mem_free(changes->last);
-    *changes = (struct recent_writes){0};
+    mem_free(writes->last);
+    *writes = (struct recent_writes){0};
 }
 
-static tl_ts *slot_of(const struct recent_writes *changes, struct slice key)
+static tl_ts *slot_of(const struct recent_writes *writes, struct slice key)
 {
-    return &changes->last[siphash_keyed(key) % CHANGES_SLOTS];
+    return &writes->last[siphash_keyed(key) % RECENT_WRITES_SLOTS];
 }
 
-void recent_writes_record(struct recent_writes *changes, struct slice key, tl_ts ts)
+void recent_writes_record(struct recent_writes *writes, struct slice key, tl_ts ts)
 {
-    *slot_of(changes, key) = ts;
+    *slot_of(writes, key) = ts;
 }
 
-void recent_writes_invalidate_all(struct recent_writes *changes, tl_ts ts)
+void recent_writes_invalidate_all(struct recent_writes *writes, tl_ts ts)
 {
-    changes->floor = ts;
+    writes->floor = ts;
 }
 
-bool prefetch_is_valid(const struct prefetch *seen, const struct recent_writes *changes, struct slice key)
+bool prefetch_is_valid(const struct prefetch *prefetch, const struct recent_writes *writes, struct slice key)
 {
-    return seen->ts >= changes->floor && *slot_of(changes, key) <= seen->ts && slice_equal(seen->key, key);
+    return prefetch->ts >= writes->floor && *slot_of(writes, key) <= prefetch->ts && slice_equal(prefetch->key, key);
 }

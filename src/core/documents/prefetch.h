@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a submitter has seen: the document that its write will find, read ahead on its own thread.
+ * Prefetch: the submitting thread reads the document that its write will replace.
  *
- * Every write looks up what is there before it. That costs as much as all else it computes, and the core is one thread, so
- * whoever submits may look it up before and put it beside the item. The core believes it when nothing has changed the
- * document since the timestamp of that reading, which it knows from a small table: for each hash of a key the timestamp
- * of the last change. Keys that share a hash cost a reading that was not needed, nothing else; so what is seen, by
- * whomever, and whether at all, changes no result.
+ * Every write reads the previous version of its document, which costs about half of its
+ * computation. The core is a single thread, so the submitter may read it beforehand and attach it
+ * to the item. The core uses it if the document was not written since. For that it keeps a table
+ * from the hash of a key to the timestamp of the last write. A hash collision costs a second read
+ * and nothing else. So prefetching affects no result.
  */
 #ifndef TL_CORE_PREFETCH_H
 #define TL_CORE_PREFETCH_H
@@ -23,27 +23,35 @@ struct prefetch {
 };
 
 /*
- * Reads a document in a view without an overlay; from any thread.
- * Returns: what is there, its memory in `arena`; NULL when it cannot be read, which the write will find out for itself.
+ * Reads a document in a view without an overlay, on any thread.
+ *
+ * Requires: view->overlay is NULL.
+ * Returns: the result, in `arena`; NULL if it cannot be read: the write then reads it and reports
+ *   the error.
  * Owns: the caller; prefetch_release().
  */
 struct prefetch *prefetch_read(const struct view *view, uint32_t index, uint16_t type, struct slice id, struct arena *arena);
-/* NULL is fine. */
-void prefetch_release(struct prefetch *seen);
+/* Releases the document; NULL is allowed. */
+void prefetch_release(struct prefetch *prefetch);
 
-/* When documents were changed last: the core's side. */
+/* Timestamps of the most recent writes, kept by the core. */
 struct recent_writes {
-    tl_ts floor; /* changes up to here are not in the table */
+    tl_ts floor; /* writes up to this timestamp are not in the table */
     tl_ts *last; /* by hash of the key */
 };
 
-/* Nothing was changed after `ts`. Owns: the caller; recent_writes_deinit(). */
-void recent_writes_init(struct recent_writes *changes, tl_ts ts);
-void recent_writes_deinit(struct recent_writes *changes);
-void recent_writes_record(struct recent_writes *changes, struct slice key, tl_ts ts);
-/* So many documents have changed that nothing seen before holds. */
-void recent_writes_invalidate_all(struct recent_writes *changes, tl_ts ts);
-/* Returns: whether what was seen is of this key and still so. */
-bool prefetch_is_valid(const struct prefetch *seen, const struct recent_writes *changes, struct slice key);
+/*
+ * Initializes an empty table: no document was written after `ts`.
+ *
+ * Owns: the caller; recent_writes_deinit().
+ */
+void recent_writes_init(struct recent_writes *writes, tl_ts ts);
+void recent_writes_deinit(struct recent_writes *writes);
+/* Records a write of a document. */
+void recent_writes_record(struct recent_writes *writes, struct slice key, tl_ts ts);
+/* Invalidates everything that was read before `ts`, after a change of many documents. */
+void recent_writes_invalidate_all(struct recent_writes *writes, tl_ts ts);
+/* Returns: whether the prefetched document has this key and was not written since it was read. */
+bool prefetch_is_valid(const struct prefetch *prefetch, const struct recent_writes *writes, struct slice key);
 
 #endif

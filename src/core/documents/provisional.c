@@ -1,81 +1,84 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Entries put ahead of a commit, and their notes; see provisional.h. */
+/* Provisional entries and their undo records; see provisional.h. */
 #include "core/documents/provisional.h"
 
 #include "core/step/hooks.h"
 #include "core/step/unit.h"
 
-enum { NOTE_LETTER = 'A', NOTE_NUMBER_BYTES = 4 };
+enum { UNDO_LETTER = 'A', UNDO_NUMBER_BYTES = 4 };
 
-void provisional_add(struct provisional_entries *ahead, struct slice key, struct slice value)
+void provisional_add(struct provisional_entries *entries, struct slice key, struct slice value)
 {
-    struct provisional_entry *entry = arena_alloc(ahead->arena, sizeof(*entry));
+    struct provisional_entry *entry = arena_alloc(entries->arena, sizeof(*entry));
 
-    *entry = (struct provisional_entry){NULL, arena_copy(ahead->arena, key), arena_copy(ahead->arena, value)};
-    if (ahead->last != NULL)
-        ahead->last->next = entry;
+    *entry = (struct provisional_entry){NULL, arena_copy(entries->arena, key), arena_copy(entries->arena, value)};
+    if (entries->last != NULL)
+        entries->last->next = entry;
     else
-        ahead->first = entry;
-    ahead->last = entry;
+        entries->first = entry;
+    entries->last = entry;
 }
 
-/* --- Notes -------------------------------------------------------------------------------------------------------- */
+/* --- Undo records ------------------------------------------------------------------------------------------------- */
 
-static struct slice note_key(struct buf *buf, struct slice transaction, uint32_t number)
+static struct slice undo_key(struct buf *buf, struct slice transaction, uint32_t number)
 {
     buf_clear(buf);
-    buf_byte(buf, NOTE_LETTER);
+    buf_byte(buf, UNDO_LETTER);
     buf_slice(buf, transaction);
     buf_u32be(buf, number);
     return buf_as_slice(buf);
 }
 
-/* Returns: the transaction that a note's key names. */
-static struct slice note_transaction(struct slice key)
+/* Returns: the transaction in the key of an undo record; empty: the key is invalid. */
+static struct slice undo_key_transaction(struct slice key)
 {
-    size_t around = 1 + NOTE_NUMBER_BYTES;
+    size_t around = 1 + UNDO_NUMBER_BYTES;
 
     return key.len < around ? SLICE_LIT("") : slice_make(key.data + 1, key.len - around);
 }
 
-void provisional__put(struct core *core, const struct provisional_entries *ahead, struct slice transaction, uint32_t *notes)
+void provisional__put(struct core *core, const struct provisional_entries *entries, struct slice transaction, uint32_t *undo_count)
 {
     size_t before = store_batch_count(core->batch);
     tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
-    tl_cleanup(buf_deinit) struct buf note = BUF_INIT(BUF_UNLIMITED);
+    tl_cleanup(buf_deinit) struct buf record = BUF_INIT(BUF_UNLIMITED);
     size_t count = 0;
 
-    for (const struct provisional_entry *entry = ahead->first; entry != NULL; entry = entry->next) {
+    for (const struct provisional_entry *entry = entries->first; entry != NULL; entry = entry->next) {
         store_batch_put_nocopy(core->batch, SPACE_ENTRIES, entry->key, entry->value);
-        buf_varint(&note, entry->key.len);
-        buf_slice(&note, entry->key);
+        buf_varint(&record, entry->key.len);
+        buf_slice(&record, entry->key);
         if (++count % UNDO_RECORD_KEYS_MAX != 0 && entry->next != NULL)
             continue;
-        store_batch_put(core->batch, SPACE_SYSTEM, note_key(&key, transaction, (*notes)++), buf_as_slice(&note));
-        buf_clear(&note);
+        store_batch_put(core->batch, SPACE_SYSTEM, undo_key(&key, transaction, (*undo_count)++), buf_as_slice(&record));
+        buf_clear(&record);
     }
     core->in_txn = true;
     core->provisional_changes += store_batch_count(core->batch) - before;
 }
 
-void provisional__commit(struct core *core, struct slice transaction, uint32_t notes)
+void provisional__commit(struct core *core, struct slice transaction, uint32_t undo_count)
 {
     tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
 
-    for (uint32_t i = 0; i < notes; i++)
-        store_batch_delete(core->batch, SPACE_SYSTEM, note_key(&key, transaction, i));
+    for (uint32_t i = 0; i < undo_count; i++)
+        store_batch_delete(core->batch, SPACE_SYSTEM, undo_key(&key, transaction, i));
 }
 
-/* --- Removing ----------------------------------------------------------------------------------------------------- */
+/* --- Purging ------------------------------------------------------------------------------------------------------ */
 
-/* Removes what a note names, and the note. Returns: 0, *removed raised; TL_ERR_CORRUPT. */
-static int remove_noted(struct core *core, struct slice key, struct slice note, size_t *removed)
+/*
+ * Deletes the entries that an undo record lists, and the record; adds their number to *removed.
+ * Returns: 0; TL_ERR_CORRUPT.
+ */
+static int apply_undo_record(struct core *core, struct slice key, struct slice record, size_t *removed)
 {
     struct slice entry;
     uint64_t len;
 
-    while (note.len > 0) {
-        if (!slice_take_varint(&note, &len) || !slice_take(&note, (size_t)len, &entry))
+    while (record.len > 0) {
+        if (!slice_take_varint(&record, &len) || !slice_take(&record, (size_t)len, &entry))
             return tl_trace(TL_ERR_CORRUPT);
         store_batch_delete(core->batch, SPACE_ENTRIES, entry);
         (*removed)++;
@@ -85,17 +88,17 @@ static int remove_noted(struct core *core, struct slice key, struct slice note, 
     return 0;
 }
 
-/* Goes on behind all notes of an open transaction. */
-static void skip_open(struct store_iter *iter, struct slice transaction)
+/* Moves past all undo records of a transaction. */
+static void skip_transaction(struct store_iter *iter, struct slice transaction)
 {
     tl_cleanup(buf_deinit) struct buf last = BUF_INIT(BUF_UNLIMITED);
 
-    store_iter_seek(iter, note_key(&last, transaction, UINT32_MAX));
+    store_iter_seek(iter, undo_key(&last, transaction, UINT32_MAX));
 }
 
 int provisional__purge(struct core *core, size_t keys_max, size_t *ret_removed)
 {
-    char lower = NOTE_LETTER, upper = NOTE_LETTER + 1;
+    char lower = UNDO_LETTER, upper = UNDO_LETTER + 1;
     struct store_iter *iter =
         store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, slice_make(&lower, 1), slice_make(&upper, 1));
     size_t removed = 0;
@@ -104,11 +107,11 @@ int provisional__purge(struct core *core, size_t keys_max, size_t *ret_removed)
     store_iter_seek_first(iter);
     while (r == 0 && removed < keys_max && store_iter_valid(iter)) {
         struct slice key = store_iter_key(iter);
-        if (owners__transaction_is_open(core, note_transaction(key))) {
-            skip_open(iter, note_transaction(key));
+        if (owners__transaction_is_open(core, undo_key_transaction(key))) {
+            skip_transaction(iter, undo_key_transaction(key));
             continue;
         }
-        r = remove_noted(core, key, store_iter_value(iter), &removed);
+        r = apply_undo_record(core, key, store_iter_value(iter), &removed);
         store_iter_next(iter);
     }
     if (r == 0)

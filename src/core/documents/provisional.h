@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Entries that a transaction puts into the store ahead of its commit. README.md, "Entries of a transaction".
+ * Provisional entries: posting lists that a transaction writes to the store before it commits.
+ * README.md, "Entries of a transaction".
  *
- * What a request puts is gathered first, so that one which fails leaves nothing, and then put and noted. The notes lie in
- * SPACE_SYSTEM:
+ * The entries of one request are collected first, so that a failed request writes nothing. They are
+ * then put together with undo records, which list their keys. In SPACE_SYSTEM:
  *
- *   'A', transaction, number (u32be)   keys of entries, each a length (varint) and its bytes
+ *   'A', transaction, number (u32be)   entry keys, each a length (varint) and its bytes
  *
- * A commit takes the notes of its transaction away, and what they name is there to stay. Notes of a transaction that is not
- * open any more, whatever ended it, name what is to be removed.
+ * A commit deletes the transaction's undo records, and the entries stay. Maintenance applies the
+ * undo records of a transaction that is no longer open, for whatever reason: it deletes the entries
+ * they list.
  */
 #ifndef TL_CORE_PROVISIONAL_H
 #define TL_CORE_PROVISIONAL_H
@@ -18,7 +20,7 @@
 
 struct core;
 
-#define UNDO_RECORD_KEYS_MAX 500 /* keys of one note, which are removed together */
+#define UNDO_RECORD_KEYS_MAX 500 /* of one undo record; they are deleted together */
 
 struct provisional_entry {
     struct provisional_entry *next;
@@ -26,32 +28,34 @@ struct provisional_entry {
     struct slice value;
 };
 
-/* What one request wants to put. */
+/* The entries that one request writes, in insertion order. */
 struct provisional_entries {
-    struct arena *arena; /* of the unit */
+    struct arena *arena; /* the unit's arena */
     struct provisional_entry *first;
     struct provisional_entry *last;
 };
 
-/* Keeps a copy of an entry. */
-void provisional_add(struct provisional_entries *ahead, struct slice key, struct slice value);
-/* Forgets them: the request has failed. */
-static inline void provisional_clear(struct provisional_entries *ahead)
+/* Appends a copy of an entry. */
+void provisional_add(struct provisional_entries *entries, struct slice key, struct slice value);
+/* Removes all entries, after the request has failed. */
+static inline void provisional_clear(struct provisional_entries *entries)
 {
-    ahead->first = ahead->last = NULL;
+    entries->first = entries->last = NULL;
 }
 
 /*
- * Puts the entries in the open unit, with notes that are numbered from *notes on. With nothing else in its batch, the unit need
- * not be durable before the request is answered.
+ * Puts the entries and their undo records into the open unit's batch. Undo records are numbered
+ * from *undo_count, which is advanced. If the batch contains nothing else, the reply need not wait
+ * for a sync.
  */
-void provisional__put(struct core *core, const struct provisional_entries *ahead, struct slice transaction, uint32_t *notes);
-/* Takes away the notes of a transaction that commits in the open unit. */
-void provisional__commit(struct core *core, struct slice transaction, uint32_t notes);
+void provisional__put(struct core *core, const struct provisional_entries *entries, struct slice transaction, uint32_t *undo_count);
+/* Deletes the first `undo_count` undo records of a transaction that commits in the open unit. */
+void provisional__commit(struct core *core, struct slice transaction, uint32_t undo_count);
 /*
- * Removes, in the open unit, what transactions have put that are not open any more: until it has removed `keys_max` keys,
- * or UNDO_RECORD_KEYS_MAX more.
- * Returns: 0 and how many; fatal codes.
+ * Deletes, in the open unit, provisional entries of transactions that are no longer open. Stops
+ * after `keys_max` keys; the last undo record may exceed that by up to UNDO_RECORD_KEYS_MAX.
+ *
+ * Returns: 0 and the number of deleted keys, undo records included; fatal codes.
  */
 int provisional__purge(struct core *core, size_t keys_max, size_t *ret_removed) TL_MUST_USE;
 

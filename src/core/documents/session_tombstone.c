@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The records of documents that went with their session; see session_tombstone.h. */
+/* Session tombstones; see session_tombstone.h. */
 #include "core/documents/session_tombstone.h"
 
 #include "core/catalog/purge.h"
@@ -12,8 +12,11 @@ static struct slice record_key(struct buf *buf, struct slice session)
     return buf_as_slice(buf);
 }
 
-/* Whether one of the numbers that a record begins with is an index's. Returns: false where the record is damaged. */
-static bool take_indices(struct slice *record, uint32_t index, bool *ret_found)
+/*
+ * Takes the excluded indices from a record and searches them. Returns: false if the record is
+ * invalid.
+ */
+static bool find_index(struct slice *record, uint32_t index, bool *ret_found)
 {
     uint64_t count;
     uint32_t number;
@@ -29,31 +32,34 @@ static bool take_indices(struct slice *record, uint32_t index, bool *ret_found)
     return true;
 }
 
-/* The same of the keys that it ends with. */
-static bool take_documents(struct slice *record, struct slice key, bool *ret_found)
+/*
+ * Takes the excluded documents from a record and searches them. Returns: false if the record is
+ * invalid.
+ */
+static bool find_document(struct slice *record, struct slice key, bool *ret_found)
 {
     *ret_found = false;
     while (record->len > 0) {
-        struct slice spared;
+        struct slice excluded;
         uint64_t len;
-        if (!slice_take_varint(record, &len) || !slice_take(record, (size_t)len, &spared))
+        if (!slice_take_varint(record, &len) || !slice_take(record, (size_t)len, &excluded))
             return false;
-        *ret_found |= slice_equal(spared, key);
+        *ret_found |= slice_equal(excluded, key);
     }
     return true;
 }
 
-static int judge(struct slice record, struct slice key, tl_ts *ret_ts)
+static int decode_record(struct slice record, struct slice key, tl_ts *ret_ts)
 {
     struct slice rest = key;
-    bool index_spared, document_spared;
+    bool index_excluded, document_excluded;
     uint32_t index;
     tl_ts ts;
 
     if (!slice_take_u32be(&rest, &index) || !slice_take_u64be(&record, &ts) ||
-        !take_indices(&record, index, &index_spared) || !take_documents(&record, key, &document_spared))
+        !find_index(&record, index, &index_excluded) || !find_document(&record, key, &document_excluded))
         return tl_trace(TL_ERR_CORRUPT);
-    *ret_ts = index_spared || document_spared ? TL_TS_MAX : ts;
+    *ret_ts = index_excluded || document_excluded ? TL_TS_MAX : ts;
     return 0;
 }
 
@@ -68,7 +74,7 @@ int session_tombstone_ts(struct store *store, struct slice key, const struct doc
     int r = store_get(store, SPACE_SYSTEM, TL_TS_MAX, record_key(&bytes, doc->lease), &record);
     if (r != 0)
         return r == STORE_NOT_FOUND ? 0 : tl_trace(r);
-    r = judge(record.bytes, key, ret_ts);
+    r = decode_record(record.bytes, key, ret_ts);
     store_value_release(&record);
     return r;
 }
@@ -84,22 +90,22 @@ int session_tombstone_hides(const struct view *view, struct slice key, const str
     int r = session_tombstone_ts(view->store, key, doc, &ts);
     if (r != 0)
         return r;
-    if (ts == TL_TS_MAX && view_is_too_old(view)) /* the record may have gone by now */
+    if (ts == TL_TS_MAX && view_is_too_old(view)) /* maintenance may have deleted the tombstone already */
         return DOC_TOO_OLD;
     return ts <= view->ts && ts != TL_TS_MAX ? 1 : 0;
 }
 
-void session_tombstone__put(struct core *core, struct slice session, const struct session_tombstone_exclusions *spared)
+void session_tombstone__put(struct core *core, struct slice session, const struct session_tombstone_exclusions *exclusions)
 {
     struct buf key = BUF_INIT(BUF_UNLIMITED), value = BUF_INIT(BUF_UNLIMITED);
 
     buf_u64be(&value, core->ts);
-    buf_varint(&value, spared->index_count);
-    for (size_t i = 0; i < spared->index_count; i++)
-        buf_u32be(&value, spared->indices[i]);
-    for (size_t i = 0; i < spared->document_count; i++) {
-        buf_varint(&value, spared->documents[i].len);
-        buf_slice(&value, spared->documents[i]);
+    buf_varint(&value, exclusions->index_count);
+    for (size_t i = 0; i < exclusions->index_count; i++)
+        buf_u32be(&value, exclusions->indices[i]);
+    for (size_t i = 0; i < exclusions->document_count; i++) {
+        buf_varint(&value, exclusions->documents[i].len);
+        buf_slice(&value, exclusions->documents[i]);
     }
     store_batch_put(core->batch, SPACE_SYSTEM, record_key(&key, session), buf_as_slice(&value));
     buf_deinit(&key);
@@ -115,10 +121,10 @@ void session_tombstone__purged(struct core *core, struct slice session)
     buf_deinit(&key);
 }
 
-void session_tombstone__remove(struct core *core, struct slice mark)
+void session_tombstone__remove(struct core *core, struct slice queue_key)
 {
     struct buf key = BUF_INIT(BUF_UNLIMITED);
 
-    store_batch_delete(core->batch, SPACE_SYSTEM, record_key(&key, slice_from_offset(mark, PURGE_PREFIX_BYTES)));
+    store_batch_delete(core->batch, SPACE_SYSTEM, record_key(&key, slice_from_offset(queue_key, PURGE_PREFIX_BYTES)));
     buf_deinit(&key);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Updates. A document that exists is merged with `doc` or given to the script; one that does not is made from
- * `upsert`, from `doc` with doc_as_upsert, or by the script with scripted_upsert.
+ * Updates. An existing document is merged with `doc` or passed to the script. A missing document is
+ * created from `upsert`, from `doc` with doc_as_upsert, or by the script with scripted_upsert.
  */
 #include "core/documents/update.h"
 
@@ -22,7 +22,7 @@ static int refuse_script(struct update *update, struct problem *cause, struct pr
 
 /* --- Finding the script ------------------------------------------------------------------------------------------- */
 
-/* A script as it is to be compiled. */
+/* A script to compile. */
 struct script_text {
     struct slice lang;
     struct slice source;
@@ -44,7 +44,7 @@ static int find_stored(struct update *update, struct script_text *ret_text, stru
                     "unable to find script [%.*s]%.*s in cluster state", SLICE_ARG(id), SLICE_ARG(named));
         return refuse_script(update, &cause, ret_problem);
     }
-    /* To 7.x a stored script is its source; 5.x calls it by its name. */
+    /* 7.x compiles a stored script as inline source; 5.x uses its name. */
     struct slice name = update->dialect == DIALECT_5 ? script->name : SLICE_NONE;
     *ret_text = (struct script_text){script->lang, script->body, name};
     return 0;
@@ -52,26 +52,26 @@ static int find_stored(struct update *update, struct script_text *ret_text, stru
 
 static int find_file(struct update *update, struct script_text *ret_text, struct problem *ret_problem)
 {
-    const struct write_update *asked = update->item->update;
-    struct slice lang = asked->script_lang.data == NULL ? SLICE_LIT("painless") : asked->script_lang;
+    const struct write_update *params = update->item->update;
+    struct slice lang = params->script_lang.data == NULL ? SLICE_LIT("painless") : params->script_lang;
     const struct catalog_object *script;
     struct problem cause;
 
-    if (catalog_file_script(update->catalog, lang, asked->script_file, update->arena, &script, &cause) != 0)
+    if (catalog_file_script(update->catalog, lang, params->script_file, update->arena, &script, &cause) != 0)
         return refuse_script(update, &cause, ret_problem);
-    *ret_text = (struct script_text){lang, script->body, asked->script_file};
+    *ret_text = (struct script_text){lang, script->body, params->script_file};
     return 0;
 }
 
 static int find_script(struct update *update, struct script_text *ret_text, struct problem *ret_problem)
 {
-    const struct write_update *asked = update->item->update;
+    const struct write_update *params = update->item->update;
 
-    if (asked->script_id.data != NULL)
+    if (params->script_id.data != NULL)
         return find_stored(update, ret_text, ret_problem);
-    if (asked->script_file.data != NULL)
+    if (params->script_file.data != NULL)
         return find_file(update, ret_text, ret_problem);
-    *ret_text = (struct script_text){asked->script_lang, asked->script_source, SLICE_NONE};
+    *ret_text = (struct script_text){params->script_lang, params->script_source, SLICE_NONE};
     return 0;
 }
 
@@ -103,17 +103,17 @@ static int compile(struct update *update, struct script **ret_script, struct pro
 
 /* --- Running it --------------------------------------------------------------------------------------------------- */
 
-static enum update_op op_of(enum script_op op, bool exists)
+static enum update_op op_from_script(enum script_op op, bool exists)
 {
     switch (op) {
-    case SCRIPT_OP_INDEX: return exists ? UPDATE_INDEX : UPDATE_NOOP; /* an upsert creates or does nothing */
+    case SCRIPT_OP_INDEX: return exists ? UPDATE_INDEX : UPDATE_NOOP; /* an upsert only creates */
     case SCRIPT_OP_CREATE: return exists ? UPDATE_NOOP : UPDATE_CREATE;
     case SCRIPT_OP_DELETE: return exists ? UPDATE_DELETE : UPDATE_NOOP;
     default: return UPDATE_NOOP;
     }
 }
 
-/* What the run at hand may take: what is shared with others of the command, and what the submitter grants. */
+/* The limits of this run: what the command's scripts share, and what the submitter allows. */
 static struct script_limits limits_of(const struct update *update)
 {
     struct script_limits limits = update->limits;
@@ -126,7 +126,7 @@ static struct script_limits limits_of(const struct update *update)
     return limits;
 }
 
-static void account(struct update *update, const struct script_limits *limits, const struct script_update *run)
+static void report_steps(struct update *update, const struct script_limits *limits, const struct script_update *run)
 {
     uint64_t shared = run->steps > UPDATE_STEPS_MIN ? run->steps - UPDATE_STEPS_MIN : 0;
 
@@ -140,7 +140,7 @@ static void account(struct update *update, const struct script_limits *limits, c
 static int run_script(struct update *update, struct slice source, struct problem *ret_problem)
 {
     tl_cleanup(script_unrefp) struct script *script = NULL;
-    const struct write_update *asked = update->item->update;
+    const struct write_update *params = update->item->update;
     const struct doc *old = update->old;
     struct script_limits limits = limits_of(update);
     struct problem cause;
@@ -160,72 +160,72 @@ static int run_script(struct update *update, struct slice source, struct problem
         .now_ms = (int64_t)(update->ts / TL_MS),
         .zones = update->zones,
         .source = source,
-        .params = asked->script_params,
+        .params = params->script_params,
         .account = update->account,
     };
     r = script_run_update(script, &limits, update->arena, &run, &cause);
-    account(update, &limits, &run);
+    report_steps(update, &limits, &run);
     if (r == SCRIPT_UNFIT) {
         *ret_problem = cause;
         return UPDATE_REFUSED;
     }
     if (r != 0)
         return refuse_script(update, &cause, ret_problem);
-    update->op = op_of(run.op_after, old != NULL);
+    update->op = op_from_script(run.op_after, old != NULL);
     update->source = update->op == UPDATE_INDEX || update->op == UPDATE_CREATE ? run.source_after : source;
-    /* 5.x takes what it does not know for "none", but has no document to show then. */
+    /* 5.x treats an unknown op as "none", but then returns no source. */
     if (update->dialect == DIALECT_5 && update->op == UPDATE_NOOP && !slice_is(run.op_text, "none"))
         update->source = SLICE_NONE;
     return 0;
 }
 
 /* Whether the update is by a script. */
-static bool has_script(const struct write_update *asked)
+static bool has_script(const struct write_update *params)
 {
-    return asked->script_source.data != NULL || asked->script_id.data != NULL || asked->script_file.data != NULL;
+    return params->script_source.data != NULL || params->script_id.data != NULL || params->script_file.data != NULL;
 }
 
 /* --- Without a script --------------------------------------------------------------------------------------------- */
 
 static int merge(struct update *update, struct problem *ret_problem)
 {
-    const struct write_update *asked = update->item->update;
+    const struct write_update *params = update->item->update;
     struct buf merged = BUF_INIT(BUF_UNLIMITED);
     struct json_doc base, patch;
     struct problem problem;
-    int r = json_parse_stored(update->scratch, update->shown, &base);
+    int r = json_parse_stored(update->scratch, update->visible_source, &base);
 
     if (r < 0)
         return tl_trace(r);
-    if (json_parse(update->scratch, asked->doc, update->dialect, JSON_DUPLICATES | JSON_DOCUMENT, &patch, &problem) !=
+    if (json_parse(update->scratch, params->doc, update->dialect, JSON_DUPLICATES | JSON_DOCUMENT, &patch, &problem) !=
         0) {
         problem_copy(ret_problem, &problem, update->arena);
         return UPDATE_REFUSED;
     }
     bool changed = json_merge(&merged, base.root, patch.root, update->dialect);
-    update->op = changed || !asked->detect_noop ? UPDATE_INDEX : UPDATE_NOOP;
-    update->source = update->op == UPDATE_NOOP ? update->shown : arena_copy(update->arena, buf_as_slice(&merged));
+    update->op = changed || !params->detect_noop ? UPDATE_INDEX : UPDATE_NOOP;
+    update->source = update->op == UPDATE_NOOP ? update->visible_source : arena_copy(update->arena, buf_as_slice(&merged));
     buf_deinit(&merged);
     return 0;
 }
 
 static int make_new(struct update *update, struct problem *ret_problem)
 {
-    const struct write_update *asked = update->item->update;
-    struct slice source = asked->upsert;
+    const struct write_update *params = update->item->update;
+    struct slice source = params->upsert;
 
-    if (asked->doc_as_upsert && asked->doc.data != NULL)
-        source = asked->doc; /* also where there is an upsert */
+    if (params->doc_as_upsert && params->doc.data != NULL)
+        source = params->doc; /* even if an upsert is given */
     if (source.data == NULL)
-        return UPDATE_MISSING; /* with scripted_upsert, too: the script is given the upsert */
-    if (asked->scripted_upsert && has_script(asked))
+        return UPDATE_MISSING; /* also with scripted_upsert: the script would need the upsert */
+    if (params->scripted_upsert && has_script(params))
         return run_script(update, source, ret_problem);
     update->op = UPDATE_CREATE;
     update->source = source;
     return 0;
 }
 
-/* Of a mapping without a source nothing can be made. */
+/* Without a stored source an update is impossible. */
 static int refuse_source_missing(struct update *update, struct problem *ret_problem)
 {
     problem_set(ret_problem, update->arena, PROBLEM_DOCUMENT_SOURCE_MISSING, "[%.*s][%.*s]: document source missing",
@@ -237,12 +237,12 @@ int update_run(struct update *update, struct problem *ret_problem)
 {
     if (update->old == NULL)
         return make_new(update, ret_problem);
-    int r = mapping_shown(update->mapped, update->old->source, update->dialect, update->arena, &update->shown);
+    int r = mapping_shown(update->mapped, update->old->source, update->dialect, update->arena, &update->visible_source);
     if (r != 0)
         return tl_trace(r);
-    if (update->shown.data == NULL)
+    if (update->visible_source.data == NULL)
         return refuse_source_missing(update, ret_problem);
     if (has_script(update->item->update))
-        return run_script(update, update->shown, ret_problem);
+        return run_script(update, update->visible_source, ret_problem);
     return merge(update, ret_problem);
 }

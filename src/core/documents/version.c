@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Version rules, as Elasticsearch's VersionType and its engine have them. */
+/* Version rules, following Elasticsearch's VersionType and InternalEngine. */
 #include "core/documents/version.h"
 
 #include "base/buf.h"

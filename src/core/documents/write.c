@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The run of a write: its items in order, their entries together at the end.
+ * Runs a write: its items in order, then their collected entries.
  *
- * Later items see earlier ones through core->pending, or through the overlay. Entries are collected over the whole run,
- * so that a bulk load writes few large ones; a run that takes apart more than WRITE_FLUSH_BYTES writes them out in
- * between, each time under a number of its own.
+ * Later items see earlier ones through core->pending or the overlay. Entries are collected over the
+ * whole run, so that a bulk load writes few long posting lists. A run that parses more than
+ * WRITE_FLUSH_BYTES writes them out in between, each time under another batch number.
  */
 #include "core/documents/write.h"
 
@@ -25,75 +25,78 @@
 
 /* --- Recording ---------------------------------------------------------------------------------------------------- */
 
-/* In a transaction a count's change is kept in its overlay, and folded in when it commits. Puts what has been counted. */
-static int put_counted(struct write_executor *work)
+/*
+ * Adds the counted change to the counter in the overlay, which is added to the committed counter at
+ * commit.
+ */
+static int flush_counted(struct write_executor *exec)
 {
-    struct overlay *overlay = work->sink.overlay;
+    struct overlay *overlay = exec->sink.overlay;
     struct buf value = BUF_INIT(16);
     char bytes[COUNTER_KEY_BYTES];
-    struct slice key = counter_key(bytes, work->counted.index, work->counted.type), before;
+    struct slice key = counter_key(bytes, exec->counted.index, exec->counted.type), before;
     uint64_t delta = 0;
 
-    if (work->counted.change == 0)
+    if (exec->counted.change == 0)
         return 0;
     if (overlay_get(overlay, SPACE_SYSTEM, key, &before) == 0 && before.data != NULL &&
         !slice_take_u64be(&before, &delta))
         return tl_trace(TL_ERR_CORRUPT);
-    buf_u64be(&value, delta + (uint64_t)work->counted.change);
+    buf_u64be(&value, delta + (uint64_t)exec->counted.change);
     overlay_put(overlay, SPACE_SYSTEM, key, buf_as_slice(&value));
     buf_deinit(&value);
-    work->counted.change = 0;
+    exec->counted.change = 0;
     return 0;
 }
 
-static int count_in_overlay(struct write_executor *work, uint32_t index, uint16_t type, int64_t change)
+static int count_in_overlay(struct write_executor *exec, uint32_t index, uint16_t type, int64_t change)
 {
     int r = 0;
 
-    if (work->counted.index != index || work->counted.type != type)
-        r = put_counted(work);
-    work->counted.index = index;
-    work->counted.type = type;
-    work->counted.change += change;
+    if (exec->counted.index != index || exec->counted.type != type)
+        r = flush_counted(exec);
+    exec->counted.index = index;
+    exec->counted.type = type;
+    exec->counted.change += change;
     return r;
 }
 
-static int count(struct write_executor *work, const struct write_item_state *at, const struct doc *doc)
+static int count(struct write_executor *exec, const struct write_item_state *at, const struct doc *doc)
 {
     int64_t change = (doc->deleted ? 0 : 1) - (at->state.live ? 1 : 0);
 
-    if (work->sink.overlay == NULL)
-        counter__record(counters__of(&work->core->counters, at->index->number), doc->deleted);
-    if (change == 0 || work->run->purge)
+    if (exec->sink.overlay == NULL)
+        counter__record(counters__of(&exec->core->counters, at->index->number), doc->deleted);
+    if (change == 0 || exec->run->purge)
         return 0;
-    if (work->sink.overlay != NULL)
-        return count_in_overlay(work, at->index->number, at->type->number, change);
-    counter__add(&work->core->counters, counters__of(&work->core->counters, at->index->number), at->type->number,
+    if (exec->sink.overlay != NULL)
+        return count_in_overlay(exec, at->index->number, at->type->number, change);
+    counter__add(&exec->core->counters, counters__of(&exec->core->counters, at->index->number), at->type->number,
                  change);
     return 0;
 }
 
-static void mark_lease(struct write_executor *work, const struct write_item_state *at, const struct doc *doc)
+static void update_ephemeral_index(struct write_executor *exec, const struct write_item_state *at, const struct doc *doc)
 {
     struct slice before = at->state.live ? at->old.lease : SLICE_NONE;
     struct slice after = doc->deleted ? SLICE_NONE : doc->lease;
 
     bool same = before.data != NULL && slice_equal(before, after);
 
-    if (same && work->sink.overlay == NULL)
-        return; /* it is marked */
+    if (same && exec->sink.overlay == NULL)
+        return; /* the index has it */
     if (before.data != NULL && !same)
-        ephemeral__remove(work->core, &work->sink, before, at->key);
+        ephemeral__remove(exec->core, &exec->sink, before, at->key);
     if (after.data != NULL)
-        ephemeral__add(work->core, &work->sink, after, at->key);
+        ephemeral__add(exec->core, &exec->sink, after, at->key);
 }
 
-/* Lets later items of the unit see the document. */
-static void remember(struct write_executor *work, const struct write_item_state *at, const struct doc *doc)
+/* Makes the document visible to later items of the unit. */
+static void add_pending(struct write_executor *exec, const struct write_item_state *at, const struct doc *doc)
 {
-    struct core *core = work->core;
+    struct core *core = exec->core;
 
-    if (work->sink.overlay != NULL || (work->run->last && work->run->count == 1))
+    if (exec->sink.overlay != NULL || (exec->run->last && exec->run->count == 1))
         return;
     struct doc *copy = arena_alloc(&core->arena, sizeof(*copy));
     *copy = *doc;
@@ -101,62 +104,62 @@ static void remember(struct write_executor *work, const struct write_item_state 
     map_put(&core->pending, at->key, copy);
 }
 
-/* Upkeep finds the tombstone by its mark. */
-static void mark(struct write_executor *work, const struct doc *tombstone, struct slice key)
+/* Puts the tombstone into the purge queue, so that maintenance finds it when it is due. */
+static void queue_tombstone(struct write_executor *exec, const struct doc *tombstone, struct slice key)
 {
     tl_cleanup(buf_deinit) struct buf buf = BUF_INIT(BUF_UNLIMITED);
 
-    sink_put(&work->sink, SPACE_SYSTEM, purge_key(&buf, PURGE_TOMBSTONE, tombstone->ts, key), SLICE_LIT(""));
+    sink_put(&exec->sink, SPACE_SYSTEM, purge_key(&buf, PURGE_TOMBSTONE, tombstone->ts, key), SLICE_LIT(""));
 }
 
-int write_executor__record(struct write_executor *work, struct write_item_state *at, const struct doc *doc)
+int write_executor__record(struct write_executor *exec, struct write_item_state *at, const struct doc *doc)
 {
-    buf_clear(&work->record);
-    doc_encode(&work->record, doc);
-    mark_lease(work, at, doc); /* first: in an overlay the old record goes with the new one */
-    sink_put(&work->sink, SPACE_DOCUMENTS, at->key, buf_as_slice(&work->record));
-    work->bytes += at->key.len + work->record.len;
-    if (work->sink.overlay == NULL)
-        recent_writes_record(&work->core->recent_writes, at->key, work->core->ts);
-    if (work->sink.overlay == NULL && !work->run->purge) /* those have gone before, and the feed has it */
-        feed__record_document(work->core, doc->deleted, at->key, map_get(&work->core->pending, at->key) != NULL);
+    buf_clear(&exec->record);
+    doc_encode(&exec->record, doc);
+    update_ephemeral_index(exec, at, doc); /* first: it reads at->old, which an overlay replaces */
+    sink_put(&exec->sink, SPACE_DOCUMENTS, at->key, buf_as_slice(&exec->record));
+    exec->bytes += at->key.len + exec->record.len;
+    if (exec->sink.overlay == NULL)
+        recent_writes_record(&exec->core->recent_writes, at->key, exec->core->ts);
+    if (exec->sink.overlay == NULL && !exec->run->purge) /* reported when it was hidden */
+        feed__record_document(exec->core, doc->deleted, at->key, map_get(&exec->core->pending, at->key) != NULL);
     if (doc->deleted)
-        mark(work, doc, at->key);
-    remember(work, at, doc);
-    return count(work, at, doc);
+        queue_tombstone(exec, doc, at->key);
+    add_pending(exec, at, doc);
+    return count(exec, at, doc);
 }
 
 /* --- Results ------------------------------------------------------------------------------------------------------ */
 
-void write_executor__set_names(struct write_executor *work, struct write_item_state *at)
+void write_executor__set_names(struct write_executor *exec, struct write_item_state *at)
 {
-    struct arena *arena = work->run->arena;
+    struct arena *arena = exec->run->arena;
     int type = at->type == NULL ? -1 : at->type->number;
 
-    if (work->named_index != at->index->number) {
-        work->index_name = arena_copy(arena, at->index->name);
-        work->index_uuid = arena_copy(arena, at->index->uuid);
-        work->named_type = -1;
-        work->named_index = at->index->number;
+    if (exec->named_index != at->index->number) {
+        exec->index_name = arena_copy(arena, at->index->name);
+        exec->index_uuid = arena_copy(arena, at->index->uuid);
+        exec->named_type = -1;
+        exec->named_index = at->index->number;
     }
-    if (type >= 0 && work->named_type != type) {
-        work->type_name = arena_copy(arena, at->type->name);
-        work->named_type = type;
+    if (type >= 0 && exec->named_type != type) {
+        exec->type_name = arena_copy(arena, at->type->name);
+        exec->named_type = type;
     }
-    at->result->index = work->index_name;
-    at->result->index_uuid = work->index_uuid;
+    at->result->index = exec->index_name;
+    at->result->index_uuid = exec->index_uuid;
     at->result->shard_count = at->index->shard_count;
-    at->result->type = type < 0 ? write_executor__type_text(at) : work->type_name;
+    at->result->type = type < 0 ? write_executor__type_text(at) : exec->type_name;
 }
 
-void write_executor__shard_details(struct write_executor *work, struct write_item_state *at)
+void write_executor__shard_details(struct write_executor *exec, struct write_item_state *at)
 {
     struct slice routing = at->routing.data != NULL ? at->routing : at->item->id;
     uint32_t shard = shard_of(routing, at->index->shard_count == 0 ? 1 : at->index->shard_count);
     struct buf quoted = BUF_INIT(BUF_UNLIMITED);
 
     buf_json_string(&quoted, at->index->name);
-    problem_details(&at->result->problem, work->run->arena, "\"index_uuid\":\"%.*s\",\"shard\":\"%u\",\"index\":%.*s",
+    problem_details(&at->result->problem, exec->run->arena, "\"index_uuid\":\"%.*s\",\"shard\":\"%u\",\"index\":%.*s",
                     SLICE_ARG(at->index->uuid), shard, SLICE_ARG(buf_as_slice(&quoted)));
     buf_deinit(&quoted);
 }
@@ -173,24 +176,26 @@ bool write_executor__ids_are_sorted(const struct write_run *run)
     return true;
 }
 
-/* Whether an atomic write has become larger than a transaction may be, which the caller sees to where there is one. */
-static bool too_large(const struct write_executor *work)
+/*
+ * Whether an atomic write exceeds the limits of a transaction. In a transaction the caller checks.
+ */
+static bool too_large(const struct write_executor *exec)
 {
-    const struct core_limits *limits = &work->core->limits;
-    return work->run->atomic && work->sink.overlay == NULL &&
-           (work->bytes > limits->transaction_bytes_max ||
-            store_batch_bytes(work->sink.batch) > limits->transaction_held_max);
+    const struct core_limits *limits = &exec->core->limits;
+    return exec->run->atomic && exec->sink.overlay == NULL &&
+           (exec->bytes > limits->transaction_bytes_max ||
+            store_batch_bytes(exec->sink.batch) > limits->transaction_held_max);
 }
 
-/* Counts what an item says, also where that comes to nothing. */
-static void count_item(struct write_executor *work, const struct write_item *item)
+/* Counts the sources of an item, whether or not they are used. */
+static void count_item(struct write_executor *exec, const struct write_item *item)
 {
-    write_executor__count_source(work, item->source, 0);
+    write_executor__count_source(exec, item->source, 0);
     if (item->update == NULL)
         return;
-    write_executor__count_source(work, item->update->doc, 0);
-    write_executor__count_source(work, item->update->upsert, 0);
-    write_executor__count_source(work, item->update->script_params, 0);
+    write_executor__count_source(exec, item->update->doc, 0);
+    write_executor__count_source(exec, item->update->upsert, 0);
+    write_executor__count_source(exec, item->update->script_params, 0);
 }
 
 void write_executor__postpone(const struct core *core, struct arena *arena, struct write_result *result)
@@ -203,32 +208,35 @@ void write_executor__postpone(const struct core *core, struct arena *arena, stru
         (unsigned long long)update_command_steps_max(&core->limits.script, false));
 }
 
-/* Whether an item is to be postponed: it was before, or the scripts before it have taken what they may. An atomic write ends there. */
-static bool postpone(struct write_executor *work, struct write_result *result, bool *failed)
+/*
+ * Whether an item is postponed: it was already, or the scripts before it have used their steps.
+ * Ends an atomic write.
+ */
+static bool postpone(struct write_executor *exec, struct write_result *result, bool *failed)
 {
-    struct write_run *run = work->run;
+    struct write_run *run = exec->run;
 
-    if (!result->postponed && work->steps_taken <= update_command_steps_max(&work->core->limits.script, run->atomic))
+    if (!result->postponed && exec->steps_taken <= update_command_steps_max(&exec->core->limits.script, run->atomic))
         return false;
     run->too_long = run->atomic;
     *failed |= run->atomic;
     if (!result->postponed)
-        write_executor__postpone(work->core, run->arena, result);
+        write_executor__postpone(exec->core, run->arena, result);
     return true;
 }
 
-static int run_items(struct write_executor *work, bool *failed)
+static int run_items(struct write_executor *exec, bool *failed)
 {
-    struct write_run *run = work->run;
+    struct write_run *run = exec->run;
 
     for (size_t i = 0; i < run->count && !run->too_large && !run->too_long; i++) {
         struct write_result *result = &run->results[i];
         int r = WRITE_ITEM_FAILED;
-        if (postpone(work, result, failed))
+        if (postpone(exec, result, failed))
             continue;
-        count_item(work, &run->items[i]);
+        count_item(exec, &run->items[i]);
         if (result->problem.type == PROBLEM_NONE)
-            r = write_executor__item(work, &run->items[i], result);
+            r = write_executor__item(exec, &run->items[i], result);
         else
             result->index = run->items[i].index;
         if (r < 0)
@@ -237,16 +245,16 @@ static int run_items(struct write_executor *work, bool *failed)
             result->outcome = WRITE_FAILED;
             *failed = true;
         }
-        if (work->taken_apart > WRITE_FLUSH_BYTES)
-            write_executor__flush_entries(work);
-        run->too_large = too_large(work);
+        if (exec->parsed_bytes > WRITE_FLUSH_BYTES)
+            write_executor__flush_entries(exec);
+        run->too_large = too_large(exec);
     }
     return 0;
 }
 
-struct update write_executor__update(struct write_executor *work, const struct write_item_state *at, struct arena *arena)
+struct update write_executor__update(struct write_executor *exec, const struct write_item_state *at, struct arena *arena)
 {
-    struct core *core = work->core;
+    struct core *core = exec->core;
 
     return (struct update){
         .dialect = at->item->dialect,
@@ -258,7 +266,7 @@ struct update write_executor__update(struct write_executor *work, const struct w
         .scripts = core->scripts,
         .limits = core->limits.script,
         .zones = catalog_zones(core->catalog),
-        .steps = &work->script_steps,
+        .steps = &exec->script_steps,
         .ts = core->ts,
         .arena = arena,
         .scratch = &core->scratch,
@@ -270,31 +278,31 @@ uint64_t write_executor__shared_steps(const struct core *core)
     return core->shared_steps != NULL ? *core->shared_steps : update_steps_shared(&core->limits.script);
 }
 
-void write_executor__return_steps(const struct write_executor *work)
+void write_executor__return_steps(const struct write_executor *exec)
 {
-    if (work->core->shared_steps != NULL)
-        *work->core->shared_steps = work->script_steps;
+    if (exec->core->shared_steps != NULL)
+        *exec->core->shared_steps = exec->script_steps;
 }
 
-void write_executor__count_script(struct write_executor *work, const struct update *update)
+void write_executor__count_script(struct write_executor *exec, const struct update *update)
 {
-    core__work_indivisible(work->core, update->steps_taken / WORK_SCRIPT_STEPS);
-    work->core->script_steps += update->steps_taken;
-    work->steps_taken += update->steps_taken;
+    core__work_indivisible(exec->core, update->steps_taken / WORK_SCRIPT_STEPS);
+    exec->core->script_steps += update->steps_taken;
+    exec->steps_taken += update->steps_taken;
 }
 
 int write__run(struct core *core, struct write_run *run, bool *ret_failed)
 {
-    struct write_executor work = {
+    struct write_executor exec = {
         .core = core,
         .run = run,
         .sink = {core->batch, run->overlay},
         .view = core__view(core, run->overlay),
-        .committed = core__view(core, NULL),
+        .committed_view = core__view(core, NULL),
         .batch = run->count >= WRITE_POSTING_LIST_ITEMS_MIN ? core->ts : 0,
         .record = BUF_INIT(BUF_UNLIMITED),
         .script_steps = write_executor__shared_steps(core),
-        .walks = write_executor__ids_are_sorted(run),
+        .use_multiget = write_executor__ids_are_sorted(run),
         .named_type = -1,
     };
     bool failed = false;
@@ -302,15 +310,15 @@ int write__run(struct core *core, struct write_run *run, bool *ret_failed)
 
     REQUIRE(core->open);
     core->indivisible |= run->atomic && run->overlay == NULL;
-    r = run_items(&work, &failed);
+    r = run_items(&exec, &failed);
     if (r == 0)
-        write_executor__flush_entries(&work);
+        write_executor__flush_entries(&exec);
     if (r == 0)
-        r = put_counted(&work);
-    buf_deinit(&work.record);
-    doc_multiget_free(work.walk);
-    write_executor__return_steps(&work);
-    run->script_steps = work.steps_taken;
+        r = flush_counted(&exec);
+    buf_deinit(&exec.record);
+    doc_multiget_free(exec.multiget);
+    write_executor__return_steps(&exec);
+    run->script_steps = exec.steps_taken;
     if (r == 0 && ((failed && run->atomic && run->overlay == NULL) || run->too_large))
         core__rollback(core);
     *ret_failed = failed;

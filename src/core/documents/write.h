@@ -2,9 +2,10 @@
 /*
  * Writes: how documents change. README.md, "A write, item by item".
  *
- * An executor runs items one after another into a sink, the unit's batch or a transaction's overlay, and reads
- * through the matching view, so the same code serves both. Nothing is kept between two runs of a command: one that
- * waited for its locks starts from the beginning, at its new timestamp.
+ * An executor runs the items in order. It writes to a sink, which is the unit's batch or a
+ * transaction's overlay, and reads through the matching view; so one implementation serves both. It
+ * keeps no state between two runs of a command: a write that waited for locks starts over at its
+ * new timestamp.
  */
 #ifndef TL_CORE_WRITE_H
 #define TL_CORE_WRITE_H
@@ -17,7 +18,9 @@ struct catalog_index;
 struct core;
 struct mapping_type;
 
-/* Where changes go: the unit's batch, or a transaction's overlay where `overlay` is set. */
+/*
+ * The destination of changes: the transaction's overlay, or the unit's batch if `overlay` is NULL.
+ */
 struct change_sink {
     struct store_batch *batch;
     struct overlay *overlay;
@@ -40,15 +43,18 @@ static inline void sink_delete(const struct change_sink *sink, enum store_space 
         store_batch_delete(sink->batch, space, key);
 }
 
-/* One document that a write is about to change, for its locks. Slices live in the core's arena or the command. */
+/*
+ * A document that a write will change, for its locks. Slices live in the core's arena or the
+ * command.
+ */
 struct write_target {
-    size_t item;        /* which item of the command */
-    struct slice index; /* name of the concrete index, or as given where it is yet to be made */
+    size_t item;        /* its index in the command */
+    struct slice index; /* name of the concrete index; as given if the write creates it */
     struct slice type;  /* name as stored */
     struct slice id;
-    struct slice old_path; /* of the tree; data NULL: the document does not exist or has none */
-    struct slice committed_path;     /* the same without what the transaction has renamed: where it lies for locks */
-    struct slice new_path; /* after the change; data NULL: none, or not known before it runs (scripts) */
+    struct slice old_path;       /* current path; data NULL: the document does not exist or has no path */
+    struct slice committed_path; /* without the transaction's own renames, as the lock table has it */
+    struct slice new_path;       /* path after the write; data NULL: none, or known only when it runs */
     bool new_path_known;
 };
 
@@ -58,84 +64,98 @@ struct write_targets {
     struct write_target *items;
     size_t count;
     const struct write_parsed
-        *parsed; /* by item of the command, of those whose source was looked into; NULL: of none */
+        *parsed; /* by item of the command, for items whose source was parsed; NULL: no item */
 };
 
 /*
- * Finds out what a write will change. Items that cannot be understood are left out; they fail when they run. With `cut`, when no item of it has
- * been begun, those are postponed and left out that follow behind what scripts may take in one command. `io_targets` holds what was found
- * before in this unit, or nothing, and is replaced: paths that are still the same stay where they are.
+ * Determines the documents that a write will change. Invalid items are left out; they fail when
+ * they run. `cut`: items beyond the script steps of one command are postponed and left out; for the
+ * first call of a command only. *io_targets holds the result of the previous call in this unit, or
+ * zero. It is replaced; unchanged paths keep their memory.
+ *
  * Returns: 0; fatal codes.
  */
 int write__targets(struct core *core, struct command *command, const struct overlay *overlay, bool cut,
                    struct write_targets *io_targets) TL_MUST_USE;
 
-/* Says of an item that it was not begun. */
+/* Marks an item as postponed: it was not started. */
 void write__postpone(struct core *core, struct command *command, size_t item);
 
-/* Whether an item whose index is missing makes it: all but a delete of 7.x without a version of the client's own. */
+/*
+ * Returns: whether the item creates its index if that is missing. Only a delete of 7.x with
+ *   internal versioning does not.
+ */
 bool write__creates_index(const struct write_item *item);
 
 /*
- * Finds where a document lies in the tree, as the unit or the overlay has it; data NULL: nowhere, or it does not exist.
- * Returns: 0 with the path in the core's arena; fatal codes.
+ * Finds the current path of a document in the unit, or in `overlay` if that is not NULL. data NULL:
+ * it does not exist or has no path.
+ *
+ * Returns: 0, the path in the core's arena; fatal codes.
  */
 int write__path_of(struct core *core, const struct overlay *overlay, struct slice index, struct slice type,
-                 struct slice id, struct slice *ret_path) TL_MUST_USE;
+                   struct slice id, struct slice *ret_path) TL_MUST_USE;
 
 /*
- * Asks whether a document may come to lie where it will: `to` names it, and its new place in new_path (data NULL: right in
- * its index). What an item makes of a document that another item of the same write has changed is known only when it runs.
- * Returns: false with the problem in `arena`.
+ * Checks that locks allow a document to be placed at its new path. The path of a document that an
+ * earlier item of the same write changed is known only now. `to`: the document, with new_path (data
+ * NULL: no path).
+ *
+ * Returns: false with *ret_problem in `arena`.
  */
 struct write_path_check {
     bool (*allowed)(void *context, const struct write_target *to, struct arena *arena, struct problem *ret_problem);
     void *context;
 };
 
-/* What write__run() is given. */
+/* The parameters and results of write__run(). */
 struct write_run {
     const struct write_item *items;
     size_t count;
     bool atomic;
-    bool cleanup;                        /* neither a block nor a closed index stops it */
-    bool purge;                      /* what it removes went with its session, and is counted no more (session_tombstone.h) */
-    bool last;                           /* nothing else reads documents in the unit after it */
-    struct overlay *overlay;             /* of the transaction; NULL: the unit's batch */
-    struct provisional_entries *provisional;                 /* takes a transaction's chunk entries; NULL outside of one */
-    const struct write_path_check *path_check; /* NULL: everything may lie everywhere */
-    const struct write_parsed *parsed;   /* by item: what write__targets() has parsed in this unit; NULL: nothing */
-    struct arena *arena;                 /* takes what the results point to */
+    bool cleanup;                              /* ignores write blocks and closed indices */
+    bool purge;                                /* purges documents hidden by a session tombstone; not counted */
+    bool last;                                 /* no later read in this unit needs its documents */
+    struct overlay *overlay;                   /* of the transaction; NULL: write to the unit's batch */
+    struct provisional_entries *provisional;   /* collects a transaction's posting lists; NULL outside of one */
+    const struct write_path_check *path_check; /* NULL: all paths are allowed */
+    const struct write_parsed *parsed;         /* by item, from write__targets() in this unit; NULL: none */
+    struct arena *arena;                       /* holds what the results refer to */
     struct write_result *results;
-    uint64_t script_steps; /* out: that its scripts took */
-    bool too_long;         /* told: it is atomic and its scripts would take more than they may; it is not done */
-    bool too_large;        /* told: it is atomic and would write more bytes than a transaction may; it is not done */
+    uint64_t script_steps; /* out: used by scripts */
+    bool too_long;         /* out: atomic, not done: its scripts exceed their steps */
+    bool too_large;        /* out: atomic, not done: exceeds the bytes of a transaction */
 };
 
 /*
- * Runs items in the open unit. A result that holds a problem already makes its item fail with it.
+ * Runs items in the open unit. An item whose result already has a problem fails with it.
  *
- * Requires: `results` has `count` elements, zeroed or with problems, or postponed.
- * Ensures: an item is whole or absent. With `atomic`, all are whole or, *ret_failed or run->too_large being set, none is: without an
- *          overlay the whole unit is then abandoned; in an overlay the caller goes back to its savepoint and forgets what
- *          is in `ahead`.
+ * Requires: `results` has `count` elements, each zero, with a problem, or postponed.
+ * Ensures: each item is written completely or not at all. With `atomic`, either all items are
+ *   written, or none and *ret_failed or run->too_large is set. Without an overlay the unit is then
+ *   rolled back; with an overlay the caller rolls back to its savepoint and clears `provisional`.
  * Returns: 0; fatal codes.
  */
 int write__run(struct core *core, struct write_run *run, bool *ret_failed) TL_MUST_USE;
 
-/* Returns: the item by which a document goes that lived with a session, under its own routing, as whoever deletes it must. */
+/*
+ * Returns: the item that deletes an ephemeral document of a session. It has the document's own
+ *   routing, as every delete must. Its slices are copies in `arena`.
+ */
 struct write_item write__removal_of(struct arena *arena, const struct catalog_index *index,
                                     const struct mapping_type *type, struct slice id, struct slice session,
                                     struct slice routing);
 
 /*
- * Moves what a transaction wrote into the open unit's batch: records get the unit's timestamp, counts their changes. The batch
- * refers to what the overlay holds, so that must live, unchanged, until the unit ends.
- * Returns: in *ret_changes how many documents it wrote and how often it renamed.
+ * Moves a transaction's changes into the open unit's batch: records get the unit's timestamp,
+ * counters are updated. The batch refers to the overlay's bytes, which must stay unchanged until
+ * the unit ends.
+ *
+ * Returns: 0, the number of documents written and renames in *ret_changes; fatal codes.
  */
 int write__commit_overlay(struct core *core, struct overlay *overlay, uint64_t *ret_changes) TL_MUST_USE;
 
-/* Returns: how many documents an overlay writes, and renames it has. */
+/* Returns: the number of documents that an overlay writes, plus its renames. */
 uint64_t write__overlay_changes(const struct overlay *overlay);
 
 #endif

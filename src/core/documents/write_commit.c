@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Committing what a transaction wrote. Its records get the timestamp of the commit, its changes of counts are folded into
- * the counters as they are now, and everything else moves into the batch as it is.
+ * Commits a transaction's changes. Its records get the timestamp of the commit, its count changes
+ * are added to the current counters, and everything else is moved to the batch unchanged.
  */
 #include "base/check.h"
 #include "core/catalog/catalog.h"
@@ -15,160 +15,160 @@
 #include "core/tree/empty_paths.h"
 #include "core/tree/tree_write.h"
 
-struct committing {
+struct commit_state {
     struct core *core;
     uint64_t changes;
-    bool shared;       /* a reader has the overlay still: its bytes must stay as they are */
-    struct buf record; /* scratch */
+    bool shared;       /* a reader uses the overlay: its bytes must not be modified */
+    struct buf record; /* reused */
     int r;
-    uint32_t index; /* of the key seen last; 0: none */
+    uint32_t index; /* of the key before; 0: none */
     bool exists;
 };
 
-/* Whether the index that a key begins with still exists; what was written to a deleted one is dropped. */
-static bool index_exists(struct committing *work, struct slice key)
+/* Whether the key's index still exists. Changes of deleted indices are dropped. */
+static bool index_exists(struct commit_state *state, struct slice key)
 {
     uint32_t index = 0;
 
     slice_take_u32be(&key, &index);
-    if (index != work->index) {
-        work->index = index;
-        work->exists = catalog_index_by_number(work->core->catalog, index) != NULL;
+    if (index != state->index) {
+        state->index = index;
+        state->exists = catalog_index_by_number(state->core->catalog, index) != NULL;
     }
-    return work->exists;
+    return state->exists;
 }
 
-/* Stamps a record and puts it: where it lies, which is the transaction's own memory, or a copy. */
-static void put_stamped(struct committing *work, struct slice key, struct slice record)
+/* Sets a record's timestamp and puts it: in place in the overlay's memory, or as a copy. */
+static void put_with_ts(struct commit_state *state, struct slice key, struct slice record)
 {
-    struct core *core = work->core;
+    struct core *core = state->core;
 
-    if (!work->shared) {
+    if (!state->shared) {
         doc_set_ts((char *)(uintptr_t)record.data, core->ts);
         store_batch_put_nocopy(core->batch, SPACE_DOCUMENTS, key, record);
         return;
     }
-    buf_clear(&work->record);
-    buf_slice(&work->record, record);
-    doc_set_ts(work->record.data, core->ts);
-    store_batch_put(core->batch, SPACE_DOCUMENTS, key, buf_as_slice(&work->record));
+    buf_clear(&state->record);
+    buf_slice(&state->record, record);
+    doc_set_ts(state->record.data, core->ts);
+    store_batch_put(core->batch, SPACE_DOCUMENTS, key, buf_as_slice(&state->record));
 }
 
-/* Counts a document of the index at hand, and tells the feed. */
-static void note(const struct committing *work, struct slice key, struct slice record)
+/* Counts a document of the current index, and records its change in the feed. */
+static void record_change(const struct commit_state *state, struct slice key, struct slice record)
 {
-    const struct catalog_index *index = catalog_index_by_number(work->core->catalog, work->index);
+    const struct catalog_index *index = catalog_index_by_number(state->core->catalog, state->index);
     struct doc doc;
 
     if (doc_decode(record, &doc) != 0)
         return;
     catalog_index_count_stat(index, doc.deleted ? INDEX_STAT_DELETED : INDEX_STAT_INDEXED, 1);
-    feed__record_document(work->core, doc.deleted, key, map_get(&work->core->pending, key) != NULL);
+    feed__record_document(state->core, doc.deleted, key, map_get(&state->core->pending, key) != NULL);
 }
 
 static void commit_document(void *context, struct slice key, struct slice value)
 {
-    struct committing *work = context;
+    struct commit_state *state = context;
 
-    if (!index_exists(work, key))
+    if (!index_exists(state, key))
         return;
-    INSIST(value.data != NULL); /* a delete is a tombstone */
-    note(work, key, value);
-    put_stamped(work, key, value);
-    recent_writes_record(&work->core->recent_writes, key, work->core->ts);
-    work->changes++;
+    INSIST(value.data != NULL); /* a deletion is a tombstone record */
+    record_change(state, key, value);
+    put_with_ts(state, key, value);
+    recent_writes_record(&state->core->recent_writes, key, state->core->ts);
+    state->changes++;
 }
 
 static void commit_entry(void *context, struct slice key, struct slice value)
 {
-    struct committing *work = context;
+    struct commit_state *state = context;
 
-    if (!index_exists(work, key))
+    if (!index_exists(state, key))
         return;
     if (value.data == NULL)
-        store_batch_delete(work->core->batch, SPACE_ENTRIES, key);
+        store_batch_delete(state->core->batch, SPACE_ENTRIES, key);
     else
-        store_batch_put_nocopy(work->core->batch, SPACE_ENTRIES, key, value);
+        store_batch_put_nocopy(state->core->batch, SPACE_ENTRIES, key, value);
 }
 
 static void commit_tree(void *context, struct slice key, struct slice value)
 {
-    struct committing *work = context;
+    struct commit_state *state = context;
 
-    if (index_exists(work, key))
-        tree_commit(work->core->batch, key, value, work->core->ts);
+    if (index_exists(state, key))
+        tree_commit(state->core->batch, key, value, state->core->ts);
 }
 
-/* A rename of the transaction's, as do_rename.c has left it. */
+/* A rename of the transaction, encoded by do_rename.c. */
 static void commit_rename(void *context, struct slice key, struct slice value)
 {
-    struct committing *work = context;
+    struct commit_state *state = context;
     struct feed_change change;
 
     (void)key;
     if (!feed_change_take(&value, &change))
-        work->r = tl_trace(TL_ERR_CORRUPT);
-    else if (catalog_index_by_number(work->core->catalog, change.index) != NULL)
-        feed__record_change(work->core, &change, false);
+        state->r = tl_trace(TL_ERR_CORRUPT);
+    else if (catalog_index_by_number(state->core->catalog, change.index) != NULL)
+        feed__record_change(state->core, &change, false);
     else
         return;
-    work->changes++;
+    state->changes++;
 }
 
-static void commit_count(struct committing *work, uint32_t index, uint16_t type, struct slice value)
+static void commit_count(struct commit_state *state, uint32_t index, uint16_t type, struct slice value)
 {
-    struct counters *counters = &work->core->counters;
+    struct counters *counters = &state->core->counters;
     uint64_t delta;
 
-    if (catalog_index_by_number(work->core->catalog, index) == NULL)
-        return; /* deleted meanwhile */
+    if (catalog_index_by_number(state->core->catalog, index) == NULL)
+        return; /* was deleted meanwhile */
     if (!slice_take_u64be(&value, &delta))
-        work->r = tl_trace(TL_ERR_CORRUPT);
+        state->r = tl_trace(TL_ERR_CORRUPT);
     else
         counter__add(counters, counters__of(counters, index), type, (int64_t)delta);
 }
 
-static void commit_mark(struct committing *work, struct slice key, struct slice value, struct slice document)
+static void commit_ephemeral(struct commit_state *state, struct slice key, struct slice value, struct slice document)
 {
-    int r = value.data != NULL && !index_exists(work, document) ? 0 : ephemeral__commit(work->core, key, value);
+    int r = value.data != NULL && !index_exists(state, document) ? 0 : ephemeral__commit(state->core, key, value);
 
     if (r < 0)
-        work->r = tl_trace(r);
+        state->r = tl_trace(r);
 }
 
 static void commit_system(void *context, struct slice key, struct slice value)
 {
-    struct committing *work = context;
+    struct commit_state *state = context;
     struct slice session, document;
     uint32_t index;
     uint16_t type;
 
     if (counter_key_parse(key, &index, &type))
-        commit_count(work, index, type, value);
+        commit_count(state, index, type, value);
     else if (ephemeral__parse(key, &session, &document))
-        commit_mark(work, key, value, document);
+        commit_ephemeral(state, key, value, document);
     else if (value.data == NULL)
-        store_batch_delete(work->core->batch, SPACE_SYSTEM, key);
+        store_batch_delete(state->core->batch, SPACE_SYSTEM, key);
     else
-        store_batch_put(work->core->batch, SPACE_SYSTEM, key, value);
+        store_batch_put(state->core->batch, SPACE_SYSTEM, key, value);
 }
 
 int write__commit_overlay(struct core *core, struct overlay *overlay, uint64_t *ret_changes)
 {
-    struct committing work = {.core = core, .shared = overlay_is_shared(overlay), .record = BUF_INIT(BUF_UNLIMITED)};
+    struct commit_state state = {.core = core, .shared = overlay_is_shared(overlay), .record = BUF_INIT(BUF_UNLIMITED)};
 
-    overlay_each(overlay, SPACE_FEED, commit_rename, &work);
-    overlay_each(overlay, SPACE_DOCUMENTS, commit_document, &work);
-    overlay_each(overlay, SPACE_ENTRIES, commit_entry, &work);
-    overlay_each(overlay, SPACE_TREE, commit_tree, &work);
-    overlay_each(overlay, SPACE_SYSTEM, commit_system, &work);
+    overlay_each(overlay, SPACE_FEED, commit_rename, &state);
+    overlay_each(overlay, SPACE_DOCUMENTS, commit_document, &state);
+    overlay_each(overlay, SPACE_ENTRIES, commit_entry, &state);
+    overlay_each(overlay, SPACE_TREE, commit_tree, &state);
+    overlay_each(overlay, SPACE_SYSTEM, commit_system, &state);
     if (overlay_count_in(overlay, SPACE_TREE) > 0 || overlay_count_in(overlay, SPACE_DOCUMENTS) > 0)
         empty_paths_clear(&core->empty_paths);
     if (overlay_count_in(overlay, SPACE_TREE) > 0)
         recent_writes_invalidate_all(&core->recent_writes, core->ts);
-    buf_deinit(&work.record);
-    *ret_changes = work.changes;
-    return work.r;
+    buf_deinit(&state.record);
+    *ret_changes = state.changes;
+    return state.r;
 }
 
 uint64_t write__overlay_changes(const struct overlay *overlay)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the write executor share: one run, and one item of it. */
+/* Internals of the write executor: the state of a run, and of one of its items. */
 #ifndef TL_CORE_WRITE_INTERNAL_H
 #define TL_CORE_WRITE_INTERNAL_H
 
@@ -12,32 +12,33 @@
 #include "mapping/document.h"
 #include "mapping/entry.h"
 
-/* From this many items on a command writes its entries in chunks. */
+/* Commands with at least this many items write posting lists instead of single entries. */
 #define WRITE_POSTING_LIST_ITEMS_MIN 32
-/* Fields of a document of a bulk that go over to singles one by one; beyond, all do. */
+/* A document keeps its posting lists until more fields than this have single entries. */
 #define WRITE_SINGLE_FIELDS_MAX 32
 /*
- * What a run may take apart before the entries so far are written out: bytes of sources, and so much for each value in them. It bounds
- * what is held in memory, but counts what is said and not what was used: where somebody has parsed ahead, that is less.
+ * Parsed bytes of sources, plus WRITE_FLUSH_VALUE_BYTES for each of their values, after which a run
+ * writes its collected entries out. Bounds memory. It counts sources whether or not the submitter
+ * has parsed them, so it does not depend on that.
  */
 #define WRITE_FLUSH_BYTES ((uint64_t)32 << 20)
 #define WRITE_FLUSH_VALUE_BYTES 48
 
 enum {
-    WRITE_ITEM_FAILED = 1, /* the result says why */
+    WRITE_ITEM_FAILED = 1, /* the result has the problem */
 };
 
 /*
- * The source of an item, taken apart to find where the document will lie. It is in the core's arena, and good for the run of
- * the same unit under the same mapping, which needs not do it again.
+ * The parsed source of an item, from determining its path. It lives in the core's arena, and the
+ * run of the same unit reuses it if the mapping has not changed.
  */
 struct write_parsed {
-    const struct mapping *mapping; /* NULL: it was not, or could not be */
+    const struct mapping *mapping; /* NULL: not parsed, or invalid */
     const struct mapping_type *type;
     struct document document;
 };
 
-/* The entries of one index and one batch that a run has collected and not yet written. */
+/* Collected entries of one index and one batch, not yet written. */
 struct write_entries {
     struct write_entries *next;
     struct entry_set set;
@@ -48,26 +49,29 @@ struct write_executor {
     struct write_run *run;
     struct change_sink sink;
     struct view view;
-    uint64_t batch; /* of entries: 0 singles */
+    uint64_t batch; /* of posting lists; 0: single entries */
     uint64_t flushes;
-    uint64_t taken_apart; /* since the last of those; WRITE_FLUSH_BYTES */
+    uint64_t parsed_bytes; /* since the last flush; WRITE_FLUSH_BYTES */
     struct write_entries *entries;
-    struct buf record;     /* reused */
-    size_t bytes;          /* of keys and records written */
-    uint64_t script_steps; /* left to all scripts of the command (update.h) */
-    uint64_t steps_taken;  /* by scripts so far */
-    struct doc_multiget *walk;  /* over what the run replaces, in a bulk whose ids rise; NULL: not begun */
-    struct view committed; /* what it walks over: the view without the transaction's own writes */
-    bool walks;            /* it is to be begun by the first item that reads */
+    struct buf record;             /* reused for each record */
+    size_t bytes;                  /* of keys and records written */
+    uint64_t script_steps;         /* left to all scripts of the command (update.h) */
+    uint64_t steps_taken;          /* by scripts in this run */
+    struct doc_multiget *multiget; /* reads previous versions, in a bulk with sorted ids; NULL: not opened */
+    struct view committed_view;    /* its view: without the transaction's own writes */
+    bool use_multiget;             /* the first item that reads opens it */
 
-    /* Documents more or fewer, in a transaction: of the index and type counted last, and not in its overlay yet. */
+    /*
+     * In a transaction: the change of the document count of the index and type counted last, not
+     * yet in the overlay.
+     */
     struct {
         uint32_t index;
         uint16_t type;
         int64_t change;
     } counted;
 
-    /* Names for results, in the run's arena, of the index and type written last. */
+    /* Names of the index and type written last, for results; in the run's arena. */
     uint32_t named_index;
     int named_type;
     struct slice index_name;
@@ -75,77 +79,98 @@ struct write_executor {
     struct slice type_name;
 };
 
-/* One item at work. */
+/* The state of one item. */
 struct write_item_state {
     const struct write_item *item;
     struct write_result *result;
     const struct catalog_index *index;
     const struct catalog_alias *alias; /* by which the index was found; NULL: by its name */
-    const struct mapping_type *type;   /* NULL: the index has no such type yet */
+    const struct mapping_type *type;   /* NULL: the index does not have it yet */
     struct slice routing;              /* data NULL: none */
-    struct slice key;                  /* in the scratch arena, once there is a type */
-    bool has_old;                      /* `old` is a document, or a tombstone that counts still */
+    struct slice key;                  /* in the scratch arena; set together with `type` */
+    bool has_old;                      /* `old` is a document, or a tombstone whose version still counts */
     struct doc old;
     struct version_state state;
 };
 
 /* Runs one item. Returns: 0; WRITE_ITEM_FAILED; fatal codes. */
-int write_executor__item(struct write_executor *work, const struct write_item *item, struct write_result *result) TL_MUST_USE;
-
-/* Returns: whether it is a bulk whose ids rise, so that what it replaces can be read by one walk (doc_multiget.h). */
-bool write_executor__ids_are_sorted(const struct write_run *run);
-
-/* Finds the item's index, making it where the item may, and its type where there is one. As write_executor__item(). */
-int write_executor__find(struct write_executor *work, struct write_item_state *at) TL_MUST_USE;
-/* Makes the type where it is missing, and the item's key. */
-int write_executor__ensure_type(struct write_executor *work, struct write_item_state *at) TL_MUST_USE;
-/* Reads what is there: fills has_old, old and state. */
-int write_executor__load(struct write_executor *work, struct write_item_state *at) TL_MUST_USE;
-/* Checks the version rules; on a conflict fills the result. */
-int write_executor__check_version(struct write_executor *work, struct write_item_state *at, bool create) TL_MUST_USE;
+int write_executor__item(struct write_executor *exec, const struct write_item *item, struct write_result *result) TL_MUST_USE;
 
 /*
- * Collects what becomes of a document's entries when `doc` with these values replaces at->old, and says in doc->batch and
- * doc->singles which shape they then have. Requires: doc->ts and doc->source are set.
+ * Returns: whether this is a bulk with sorted ids, whose previous versions one multiget can read.
  */
-int write_executor__change_entries(struct write_executor *work, struct write_item_state *at, const struct document *document,
-                            struct doc *doc) TL_MUST_USE;
-/* The same when a document is deleted. */
-int write_executor__remove_entries(struct write_executor *work, struct write_item_state *at) TL_MUST_USE;
-/* Where the run's changes of an index's tree go. */
-struct tree_writer write_executor__tree_writer(struct write_executor *work, const struct catalog_index *index);
-/* Counts a source that is taken apart, with the values that it had. */
-static inline void write_executor__count_source(struct write_executor *work, struct slice source, size_t value_count)
-{
-    work->taken_apart += source.len + (uint64_t)value_count * WRITE_FLUSH_VALUE_BYTES;
-    work->core->source_bytes += source.len;
-    core__work_indivisible(work->core, source.len / WORK_BYTES);
-}
-/* Writes out the entries collected so far. What the scratch arena held is gone after it. */
-void write_executor__flush_entries(struct write_executor *work);
-/* Records what the run made of a document: in the sink, the pending documents, the counters, the lease marks. */
-int write_executor__record(struct write_executor *work, struct write_item_state *at, const struct doc *doc) TL_MUST_USE;
-/* Fills what a result says of the index and type. */
-void write_executor__set_names(struct write_executor *work, struct write_item_state *at);
+bool write_executor__ids_are_sorted(const struct write_run *run);
 
-/* A problem with the details of the document's shard: index_uuid, shard, index. */
-void write_executor__shard_details(struct write_executor *work, struct write_item_state *at);
+/*
+ * Finds the item's index, which is created if the item may, and the type if it exists.
+ *
+ * Returns: 0; WRITE_ITEM_FAILED; fatal codes.
+ */
+int write_executor__find(struct write_executor *exec, struct write_item_state *at) TL_MUST_USE;
+/*
+ * Creates the type if it is missing, and makes the item's key. Returns: 0; WRITE_ITEM_FAILED; fatal
+ * codes.
+ */
+int write_executor__ensure_type(struct write_executor *exec, struct write_item_state *at) TL_MUST_USE;
+/* Reads the previous version into has_old, old and state. Returns: 0; fatal codes. */
+int write_executor__load(struct write_executor *exec, struct write_item_state *at) TL_MUST_USE;
+/* Checks the version rules; fills the result on a conflict. Returns: 0; WRITE_ITEM_FAILED. */
+int write_executor__check_version(struct write_executor *exec, struct write_item_state *at, bool create) TL_MUST_USE;
+
+/*
+ * Collects the changes of entries when `doc`, parsed as `document`, replaces at->old. Sets
+ * doc->batch and doc->single_fields accordingly.
+ *
+ * Requires: doc->ts and doc->source are set.
+ * Returns: 0; fatal codes.
+ */
+int write_executor__change_entries(struct write_executor *exec, struct write_item_state *at, const struct document *document,
+                            struct doc *doc) TL_MUST_USE;
+/* Collects the changes of entries when at->old is deleted. Returns: 0; fatal codes. */
+int write_executor__remove_entries(struct write_executor *exec, struct write_item_state *at) TL_MUST_USE;
+/* Returns: the destination of the run's changes of an index's tree. */
+struct tree_writer write_executor__tree_writer(struct write_executor *exec, const struct catalog_index *index);
+/* Counts a parsed source and its values, for the flush limit and the work of the step. */
+static inline void write_executor__count_source(struct write_executor *exec, struct slice source, size_t value_count)
+{
+    exec->parsed_bytes += source.len + (uint64_t)value_count * WRITE_FLUSH_VALUE_BYTES;
+    exec->core->source_bytes += source.len;
+    core__work_indivisible(exec->core, source.len / WORK_BYTES);
+}
+/* Writes out the collected entries. Resets the scratch arena. */
+void write_executor__flush_entries(struct write_executor *exec);
+/*
+ * Writes the new record of a document, and updates pending documents, counters, the feed and the
+ * ephemeral index.
+ *
+ * Returns: 0; fatal codes.
+ */
+int write_executor__record(struct write_executor *exec, struct write_item_state *at, const struct doc *doc) TL_MUST_USE;
+/* Sets the names of index and type in the item's result. */
+void write_executor__set_names(struct write_executor *exec, struct write_item_state *at);
+
+/* Adds index_uuid, shard and index to the item's problem. */
+void write_executor__shard_details(struct write_executor *exec, struct write_item_state *at);
 /* Returns: the type as the client named it. */
 static inline struct slice write_executor__type_text(const struct write_item_state *at)
 {
     return at->item->type.len > 0 ? at->item->type : SLICE_LIT("_doc");
 }
 
-/* Says of an item that it was not begun. */
+/* Marks an item as postponed: it was not started. */
 void write_executor__postpone(const struct core *core, struct arena *arena, struct write_result *result);
 
 struct update;
-/* What the scripts of a run share at its beginning; with core->shared_steps set that, which gets what is left of it at the end. */
+/*
+ * Returns: the steps that the scripts of a run share: core->shared_steps if that is set, else those
+ *   of one command.
+ */
 uint64_t write_executor__shared_steps(const struct core *core);
-void write_executor__return_steps(const struct write_executor *work);
-/* Counts what the script of an update took. */
-void write_executor__count_script(struct write_executor *work, const struct update *update);
-/* An update of an item whose index is found, without what was there before; `arena` takes what it makes. */
-struct update write_executor__update(struct write_executor *work, const struct write_item_state *at, struct arena *arena);
+/* Stores the steps that are left in core->shared_steps, if that is set. */
+void write_executor__return_steps(const struct write_executor *exec);
+/* Counts the script steps of an update. */
+void write_executor__count_script(struct write_executor *exec, const struct update *update);
+/* Returns: the update of an item whose index is found, without `old`; results go to `arena`. */
+struct update write_executor__update(struct write_executor *exec, const struct write_item_state *at, struct arena *arena);
 
 #endif

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a write is about to change, for its locks: each item's document, and in an index with a path field where it lies
- * now and where it will lie. Nothing is written and nothing is kept: the write itself starts from the beginning.
+ * Determines what a write will change, for its locks: each item's document, and in an index with a
+ * path field its current and its new path. Nothing is written or kept; the write itself starts
+ * over.
  *
- * Memory. What a look leaves in the core's arena, where it stays until the unit ends, is the paths, once however often a write looks, and what
- * the run will not parse again (keep_parsed()). All else that an item takes lies in the scratch arena, and goes before the next item: a path
- * may have thousands of bytes, a document millions, and there are thousands of items.
+ * Memory: two things stay in the core's arena until the unit ends. These are the paths, once for
+ * repeated calls, and the parsed sources that the run reuses (save_parsed()). Everything else is in
+ * the scratch arena and is released after each item: documents may have megabytes, and a command
+ * thousands of items.
  */
 #include "core/catalog/catalog.h"
 #include "core/catalog/index.h"
@@ -18,27 +20,30 @@
 #include "core/step/unit.h"
 #include "core/step/work.h"
 
-/* The targets of a command while they are found. */
-struct targeting {
-    struct write_executor work;
-    struct write_run run;        /* of the items, not to be run: what is read by one walk is chosen by it */
-    struct write_parsed *parsed; /* by item; NULL: none yet */
-    struct write_targets before; /* of the look before, in the same unit; none: there was none */
-    size_t before_at;            /* no item before this one of them is of interest any more */
+/* The state of write__targets(). */
+struct target_finder {
+    struct write_executor exec;
+    struct write_run run;          /* the items; not run, only for multiget and mapping */
+    struct write_parsed *parsed;   /* by item; NULL: none yet */
+    struct write_targets previous; /* of the previous call in this unit; empty: none */
+    size_t previous_at;            /* position in them; earlier ones are for items already passed */
 };
 
-/* Returns: what the look before has found of an item; NULL: nothing. Requires: items are asked for as they rise. */
-static const struct write_target *found_before(struct targeting *targeting, size_t item)
+/*
+ * Returns: the previous call's target for an item; NULL: none. Requires: calls have ascending
+ *   items.
+ */
+static const struct write_target *previous_target(struct target_finder *finder, size_t item)
 {
-    const struct write_targets *before = &targeting->before;
+    const struct write_targets *before = &finder->previous;
 
-    while (targeting->before_at < before->count && before->items[targeting->before_at].item < item)
-        targeting->before_at++;
-    bool found = targeting->before_at < before->count && before->items[targeting->before_at].item == item;
-    return found ? &before->items[targeting->before_at] : NULL;
+    while (finder->previous_at < before->count && before->items[finder->previous_at].item < item)
+        finder->previous_at++;
+    bool found = finder->previous_at < before->count && before->items[finder->previous_at].item == item;
+    return found ? &before->items[finder->previous_at] : NULL;
 }
 
-/* Returns: the path where it stays, which is where it was `before` when that is the same. */
+/* Returns: the path in the core's arena: `before` if it is equal, else a copy. */
 static struct slice keep_path(struct core *core, struct slice path, struct slice before)
 {
     if (path.data == NULL)
@@ -46,7 +51,7 @@ static struct slice keep_path(struct core *core, struct slice path, struct slice
     return before.data != NULL && slice_equal(path, before) ? before : arena_copy(&core->arena, path);
 }
 
-/* Where a document lies; data NULL where it has no path. `before`: where it was found before; data NULL: nowhere. */
+/* Returns: the current path; data NULL: none. `before`: the path found by the previous call. */
 static struct slice stored_path(struct core *core, const struct write_item_state *at, struct slice before)
 {
     struct arena_mark mark = arena_mark(&core->scratch);
@@ -60,35 +65,41 @@ static struct slice stored_path(struct core *core, const struct write_item_state
     return path;
 }
 
-/* Remembers for the run what it would parse again: the source of an item as it is, that brings no new field. */
-static void keep_parsed(struct targeting *targeting, const struct write_item_state *at, const struct document *document)
+/*
+ * Saves a parsed source for the run, which would parse it again. Not if it adds fields to the
+ * mapping.
+ */
+static void save_parsed(struct target_finder *finder, const struct write_item_state *at, const struct document *document)
 {
-    struct core *core = targeting->work.core;
-    const struct write_run *run = &targeting->run;
+    struct core *core = finder->exec.core;
+    const struct write_run *run = &finder->run;
 
     if (document->update != NULL)
         return;
-    if (targeting->parsed == NULL)
-        targeting->parsed = arena_zalloc(&core->arena, run->count * sizeof(*targeting->parsed));
-    targeting->parsed[at->item - run->items] = (struct write_parsed){at->index->mapping, at->type, *document};
+    if (finder->parsed == NULL)
+        finder->parsed = arena_zalloc(&core->arena, run->count * sizeof(*finder->parsed));
+    finder->parsed[at->item - run->items] = (struct write_parsed){at->index->mapping, at->type, *document};
 }
 
-/* Whether the run may use what is parsed of an item: a mapping that was changed in this unit may go, and another come where it lay. */
-static bool may_keep(const struct targeting *targeting, const struct write_item_state *at)
+/*
+ * Whether the run may reuse a parsed source. After a change of the catalog in this unit, a mapping
+ * may be freed and another one allocated at its address.
+ */
+static bool may_save_parsed(const struct target_finder *finder, const struct write_item_state *at)
 {
-    const struct core *core = targeting->work.core;
+    const struct core *core = finder->exec.core;
 
     return at->item->op != WRITE_UPDATE && core->catalog == core->catalog_before;
 }
 
 /*
- * Where a document will lie that has this source; data NULL where it has no path. `keep`: what is parsed is for the run. `before`: as the look
- * before found it; data NULL: nowhere.
+ * Returns: the path of a document with this source; data NULL: none. `keep`: save the parsed source
+ *   for the run. `before`: the path found by the previous call.
  */
-static struct slice path_after(struct targeting *targeting, const struct write_item_state *at, struct slice source,
+static struct slice path_after(struct target_finder *finder, const struct write_item_state *at, struct slice source,
                                bool keep, struct slice before)
 {
-    struct core *core = targeting->work.core;
+    struct core *core = finder->exec.core;
     struct arena *arena = keep ? &core->arena : &core->scratch;
     const struct json_doc *parsed = at->item->op == WRITE_UPDATE ? NULL : at->item->parsed;
     const struct mapping *mapping = at->index->mapping;
@@ -101,16 +112,16 @@ static struct slice path_after(struct targeting *targeting, const struct write_i
     struct slice path = r == 0 ? keep_path(core, document.place, before) : SLICE_NONE;
 
     if (r == 0 && keep)
-        keep_parsed(targeting, at, &document);
+        save_parsed(finder, at, &document);
     document_release(&document);
     return path;
 }
 
-/* The source that the item will leave, which an update has in the scratch arena; data NULL: none. */
-static int source_after(struct targeting *targeting, struct write_item_state *at, struct slice *ret_source)
+/* Finds the source after the item; an update's is in the scratch arena; data NULL: none. */
+static int source_after(struct target_finder *finder, struct write_item_state *at, struct slice *ret_source)
 {
-    struct write_executor *work = &targeting->work;
-    struct update update = write_executor__update(work, at, &work->core->scratch);
+    struct write_executor *exec = &finder->exec;
+    struct update update = write_executor__update(exec, at, &exec->core->scratch);
     struct problem problem;
     int r;
 
@@ -123,7 +134,7 @@ static int source_after(struct targeting *targeting, struct write_item_state *at
     }
     update.old = at->state.live ? &at->old : NULL;
     r = update_run(&update, &problem);
-    write_executor__count_script(work, &update);
+    write_executor__count_script(exec, &update);
     if (r < 0)
         return tl_trace(r);
     if (r == 0 && update.op != UPDATE_DELETE)
@@ -131,45 +142,48 @@ static int source_after(struct targeting *targeting, struct write_item_state *at
     return 0;
 }
 
-/* What a transaction has renamed moves for locks when it commits. What it has written itself is in their table since then. */
-static int find_committed(struct targeting *targeting, struct write_target *target)
+/*
+ * Locks follow a transaction's renames when it commits, so they know the path without them. Its own
+ * writes are already in the lock table.
+ */
+static int find_committed_path(struct target_finder *finder, struct write_target *target)
 {
-    const struct overlay *overlay = targeting->work.sink.overlay;
+    const struct overlay *overlay = finder->exec.sink.overlay;
 
     target->committed_path = target->old_path;
     if (overlay == NULL || overlay_count_in(overlay, SPACE_TREE) == 0)
         return 0;
-    return write__path_of(targeting->work.core, NULL, target->index, target->type, target->id, &target->committed_path);
+    return write__path_of(finder->exec.core, NULL, target->index, target->type, target->id, &target->committed_path);
 }
 
-static int find_paths(struct targeting *targeting, struct write_item_state *at, const struct write_target *before,
+static int find_paths(struct target_finder *finder, struct write_item_state *at, const struct write_target *before,
                       struct write_target *target)
 {
     static const struct write_target nothing = {0};
     struct slice after;
-    int r = write_executor__load(&targeting->work, at);
+    int r = write_executor__load(&finder->exec, at);
 
     if (before == NULL)
         before = &nothing;
     if (r == 0)
-        r = source_after(targeting, at, &after);
+        r = source_after(finder, at, &after);
     if (r != 0)
         return r;
     if (at->state.live)
-        target->old_path = stored_path(targeting->work.core, at, before->old_path);
+        target->old_path = stored_path(finder->exec.core, at, before->old_path);
     if (after.data != NULL)
-        target->new_path = path_after(targeting, at, after, may_keep(targeting, at), before->new_path);
+        target->new_path = path_after(finder, at, after, may_save_parsed(finder, at), before->new_path);
     target->new_path_known = true;
-    return find_committed(targeting, target);
+    return find_committed_path(finder, target);
 }
 
 /*
- * Where the document will lie that makes its index, or its type: under the mapping that there will be then. An item that
- * will fail lies nowhere.
+ * Finds the path of a document whose item creates its index or type, under the new mapping. An item
+ * that will fail has no path.
  */
-static int find_first_path(struct targeting *targeting, struct write_item_state *at, struct write_target *target)
+static int find_first_path(struct target_finder *finder, struct write_item_state *at, struct write_target *target)
 {
-    struct core *core = targeting->work.core;
+    struct core *core = finder->exec.core;
     enum dialect dialect = at->item->dialect;
     struct slice wanted = at->item->type.len > 0 ? at->item->type : SLICE_LIT("_doc");
     struct catalog_index index = at->index == NULL ? (struct catalog_index){.name = at->item->index} : *at->index;
@@ -187,25 +201,28 @@ static int find_first_path(struct targeting *targeting, struct write_item_state 
     index.mapping = mapping;
     at->index = &index;
     at->type = mapping_type(mapping, wanted);
-    int r = at->type == NULL || mapping_path_field(mapping) == NULL ? 0 : source_after(targeting, at, &after);
+    int r = at->type == NULL || mapping_path_field(mapping) == NULL ? 0 : source_after(finder, at, &after);
     if (r == 0 && at->type != NULL && mapping_path_field(mapping) != NULL && after.data != NULL)
-        target->new_path = path_after(targeting, at, after, false, SLICE_NONE);
+        target->new_path = path_after(finder, at, after, false, SLICE_NONE);
     at->index = NULL;
     at->type = NULL;
     return r;
 }
 
-/* A name of the catalog's, which may be gone when the unit changes the index again: as the item has it, or a copy. */
-static struct slice outlasting(struct core *core, struct slice name, struct slice given)
+/*
+ * Returns: a copy of a name in the catalog, which may be freed by a later change of the index in
+ *   this unit; or the item's own, if equal.
+ */
+static struct slice stable_name(struct core *core, struct slice name, struct slice given)
 {
     return slice_equal(name, given) ? given : arena_copy(&core->arena, name);
 }
 
-/* Returns: 0 and the target; WRITE_ITEM_FAILED for an item that will fail; fatal codes. */
-static int find_target(struct targeting *targeting, const struct write_item *item, struct write_target *target)
+/* Returns: 0, the target; WRITE_ITEM_FAILED: the item will fail; fatal codes. */
+static int find_target(struct target_finder *finder, const struct write_item *item, struct write_target *target)
 {
-    const struct write_target *before = found_before(targeting, (size_t)(item - targeting->run.items));
-    struct core *core = targeting->work.core;
+    const struct write_target *before = previous_target(finder, (size_t)(item - finder->run.items));
+    struct core *core = finder->exec.core;
     struct problem problem;
     struct write_result result = {0};
     struct write_item_state at = {.item = item, .result = &result};
@@ -221,33 +238,33 @@ static int find_target(struct targeting *targeting, const struct write_item *ite
     if (item->id.len == 0 || item->id.len > DOC_ID_BYTES_MAX)
         return WRITE_ITEM_FAILED;
     if (catalog_index(core->catalog, item->index) == NULL && !catalog_has_alias(core->catalog, item->index))
-        return find_first_path(targeting, &at, target); /* yet to be made */
+        return find_first_path(finder, &at, target); /* the item creates it */
     if (catalog_find_any(core->catalog, item->index, true, item->dialect, &core->arena, &at.index, &alias, &problem) !=
             0 ||
-        (at.index->closed && !targeting->run.cleanup))
+        (at.index->closed && !finder->run.cleanup))
         return WRITE_ITEM_FAILED;
-    target->index = outlasting(core, at.index->name, item->index);
+    target->index = stable_name(core, at.index->name, item->index);
     at.type = mapping_type(at.index->mapping, item->type);
     if (at.type == NULL)
-        return find_first_path(targeting, &at, target);
-    target->type = outlasting(core, at.type->name, target->type);
+        return find_first_path(finder, &at, target);
+    target->type = stable_name(core, at.type->name, target->type);
     if (mapping_path_field(at.index->mapping) != NULL) {
         at.key = doc_key(arena_alloc(&core->arena, DOC_KEY_BYTES_MAX), at.index->number, at.type->number, item->id);
-        r = find_paths(targeting, &at, before, target);
+        r = find_paths(finder, &at, before, target);
     }
     doc_release(&at.old);
     return r;
 }
 
-static struct targeting targeting_of(struct core *core, const struct command *command, const struct overlay *overlay)
+static struct target_finder make_finder(struct core *core, const struct command *command, const struct overlay *overlay)
 {
     const struct write_command *write = &command->write;
 
-    return (struct targeting){
-        .work = {.core = core,
+    return (struct target_finder){
+        .exec = {.core = core,
                  .sink = {core->batch, (struct overlay *)(uintptr_t)overlay},
                  .view = core__view(core, overlay),
-                 .committed = core__view(core, NULL),
+                 .committed_view = core__view(core, NULL),
                  .script_steps = write_executor__shared_steps(core)},
         .run = {.items = write->items, .count = write->item_count, .cleanup = write->cleanup},
     };
@@ -257,23 +274,23 @@ int write__targets(struct core *core, struct command *command, const struct over
                    struct write_targets *io_targets)
 {
     struct write_command *write = &command->write;
-    uint64_t steps_max = update_command_steps_max(&core->limits.script, write->atomic) / 2; /* they run a second time */
-    struct targeting targeting = targeting_of(core, command, overlay);
+    uint64_t steps_max = update_command_steps_max(&core->limits.script, write->atomic) / 2; /* they run twice */
+    struct target_finder finder = make_finder(core, command, overlay);
     struct write_targets targets = {.items =
                                         arena_zalloc(&core->arena, (write->item_count + 1) * sizeof(*targets.items))};
     struct arena_mark mark = arena_mark(&core->scratch);
     int r = 0;
 
-    targeting.before = *io_targets;
-    targeting.work.run = &targeting.run;
-    targeting.work.walks = write_executor__ids_are_sorted(&targeting.run);
+    finder.previous = *io_targets;
+    finder.exec.run = &finder.run;
+    finder.exec.use_multiget = write_executor__ids_are_sorted(&finder.run);
     for (size_t i = 0; i < write->item_count && r >= 0; i++) {
         struct write_target *target = &targets.items[targets.count];
-        if (cut && targeting.work.steps_taken > steps_max)
+        if (cut && finder.exec.steps_taken > steps_max)
             write__postpone(core, command, i);
         if (write->results[i].postponed)
             continue;
-        r = find_target(&targeting, &write->items[i], target);
+        r = find_target(&finder, &write->items[i], target);
         arena_rewind(&core->scratch, mark);
         if (r != 0) {
             *target = (struct write_target){0};
@@ -282,20 +299,20 @@ int write__targets(struct core *core, struct command *command, const struct over
         target->item = i;
         targets.count++;
     }
-    doc_multiget_free(targeting.work.walk);
-    write_executor__return_steps(&targeting.work);
-    write->script_steps += targeting.work.steps_taken;
+    doc_multiget_free(finder.exec.multiget);
+    write_executor__return_steps(&finder.exec);
+    write->script_steps += finder.exec.steps_taken;
     if (r < 0)
         return tl_trace(r);
-    targets.parsed = targeting.parsed;
+    targets.parsed = finder.parsed;
     *io_targets = targets;
     return 0;
 }
 
 int write__path_of(struct core *core, const struct overlay *overlay, struct slice index, struct slice type,
-                 struct slice id, struct slice *ret_path)
+                   struct slice id, struct slice *ret_path)
 {
-    struct write_executor work = {.core = core, .sink = {core->batch, (struct overlay *)(uintptr_t)overlay}};
+    struct write_executor exec = {.core = core, .sink = {core->batch, (struct overlay *)(uintptr_t)overlay}};
     struct write_item item = {.index = index, .type = type, .id = id};
     struct write_result result = {0};
     struct write_item_state at = {.item = &item, .result = &result, .index = catalog_index(core->catalog, index)};
@@ -304,9 +321,9 @@ int write__path_of(struct core *core, const struct overlay *overlay, struct slic
     at.type = at.index == NULL ? NULL : mapping_type(at.index->mapping, type);
     if (at.type == NULL || mapping_path_field(at.index->mapping) == NULL || id.len > DOC_ID_BYTES_MAX)
         return 0;
-    work.view = core__view(core, overlay);
+    exec.view = core__view(core, overlay);
     at.key = doc_key(arena_alloc(&core->arena, DOC_KEY_BYTES_MAX), at.index->number, at.type->number, id);
-    int r = write_executor__load(&work, &at);
+    int r = write_executor__load(&exec, &at);
     if (r == 0 && at.state.live)
         *ret_path = stored_path(core, &at, SLICE_NONE);
     doc_release(&at.old);

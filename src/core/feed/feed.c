@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gathering what a unit changes, and putting it; see feed.h. The command FEED. */
+/* Collects the changes of a unit and puts them as feed records; see feed.h. The FEED command. */
 #include "core/feed/feed.h"
 
 #include "base/check.h"
@@ -9,14 +9,14 @@
 #include "core/step/handler.h"
 #include "core/step/unit.h"
 
-enum { KEPT_BYTES_MAX = 1 << 20, DOCUMENT_KEY_PREFIX = 6 };
+enum { BUFFER_KEPT_BYTES_MAX = 1 << 20, DOCUMENT_KEY_PREFIX = 6 };
 
 int feed__open(struct core *core)
 {
     struct feed *feed = &core->feed;
     int r = feed_read_state(core->store, &feed->off, &feed->from);
 
-    feed->known = r == 0;
+    feed->has_state = r == 0;
     feed->changes = BUF_INIT(BUF_UNLIMITED);
     return r < 0 ? tl_trace(r) : 0;
 }
@@ -26,7 +26,7 @@ void feed__close(struct core *core)
     buf_deinit(&core->feed.changes);
 }
 
-/* --- Noting ------------------------------------------------------------------------------------------------------- */
+/* --- Recording ---------------------------------------------------------------------------------------------------- */
 
 void feed__record_change(struct core *core, const struct feed_change *change, bool again)
 {
@@ -35,7 +35,7 @@ void feed__record_change(struct core *core, const struct feed_change *change, bo
     REQUIRE(core->open);
     if (feed->off)
         return;
-    feed->repeats |= again || (change->kind > FEED_DELETED && feed->count > 0);
+    feed->may_repeat |= again || (change->kind > FEED_DELETED && feed->count > 0);
     feed_change_put(&feed->changes, change);
     feed->count++;
 }
@@ -64,9 +64,9 @@ void feed__discard(struct core *core)
     struct feed *feed = &core->feed;
 
     feed->count = 0;
-    feed->repeats = false;
+    feed->may_repeat = false;
     feed->transaction = SLICE_NONE;
-    if (feed->changes.capacity > KEPT_BYTES_MAX)
+    if (feed->changes.capacity > BUFFER_KEPT_BYTES_MAX)
         buf_deinit(&feed->changes);
     else
         buf_clear(&feed->changes);
@@ -74,14 +74,17 @@ void feed__discard(struct core *core)
 
 /* --- Putting ------------------------------------------------------------------------------------------------------ */
 
-/* What tells two changes of one thing from changes of two: a document's key whatever became of it, else all of the change. */
-static struct slice thing_of(const struct feed_change *change, struct slice bytes)
+/*
+ * Returns: the identity of what a change names: for a document its key, whether it was written or
+ *   deleted; otherwise the whole change.
+ */
+static struct slice identity_of(const struct feed_change *change, struct slice bytes)
 {
     return change->kind <= FEED_DELETED ? slice_from_offset(bytes, 1) : bytes;
 }
 
-/* Leaves out each change of which there is a later one. Renames all stay, in their order. */
-static void leave_out_repeats(struct feed *feed)
+/* Removes each change that a later one repeats. Renames all stay, in order. */
+static void drop_repeats(struct feed *feed)
 {
     struct map documents = MAP_INIT, others = MAP_INIT;
     struct slice all = buf_as_slice(&feed->changes), rest = all;
@@ -91,14 +94,14 @@ static void leave_out_repeats(struct feed *feed)
 
     for (struct slice at = rest; feed_change_take(&rest, &change); at = rest) {
         struct slice bytes = slice_make(at.data, at.len - rest.len);
-        map_put(change.kind <= FEED_DELETED ? &documents : &others, thing_of(&change, bytes),
+        map_put(change.kind <= FEED_DELETED ? &documents : &others, identity_of(&change, bytes),
                 (void *)(uintptr_t)at.data);
     }
     rest = all;
     for (struct slice at = rest; feed_change_take(&rest, &change); at = rest) {
         struct slice bytes = slice_make(at.data, at.len - rest.len);
         const struct map *map = change.kind <= FEED_DELETED ? &documents : &others;
-        if (change.kind != FEED_RENAMED && map_get(map, thing_of(&change, bytes)) != at.data)
+        if (change.kind != FEED_RENAMED && map_get(map, identity_of(&change, bytes)) != at.data)
             continue;
         buf_slice(&kept, bytes);
         count++;
@@ -117,10 +120,10 @@ static void put_state(struct core *core)
     feed_state_put(&value, core->feed.off, core->feed.from);
     store_batch_put(core->batch, SPACE_SYSTEM, slice_from(feed_state_key), buf_as_slice(&value));
     buf_deinit(&value);
-    core->feed.known = true;
+    core->feed.has_state = true;
 }
 
-/* Takes up to as many changes off `rest` as go into a record. */
+/* Takes the changes of one record from the front of `rest`. */
 static struct slice take_part(struct slice *rest)
 {
     struct slice begin = *rest;
@@ -152,9 +155,9 @@ void feed__flush(struct core *core)
 {
     struct feed *feed = &core->feed;
 
-    if (feed->repeats)
-        leave_out_repeats(feed);
-    if (!feed->known && store_batch_count(core->batch) > 0) { /* the store's first, or that of an older version */
+    if (feed->may_repeat)
+        drop_repeats(feed);
+    if (!feed->has_state && store_batch_count(core->batch) > 0) { /* an empty store, or one of an older version */
         feed->from = core->last_ts;
         put_state(core);
     }
@@ -164,8 +167,8 @@ void feed__flush(struct core *core)
 
 /* --- The command -------------------------------------------------------------------------------------------------- */
 
-/* Removes all records up to a timestamp. */
-static void cut(struct core *core, tl_ts upto)
+/* Deletes all records up to a timestamp. */
+static void trim(struct core *core, tl_ts upto)
 {
     char lower[FEED_KEY_BYTES], upper[FEED_KEY_BYTES];
 
@@ -176,15 +179,15 @@ static void cut(struct core *core, tl_ts upto)
 
 int core__do_feed(struct core *core, struct command *command)
 {
-    const struct feed_command *asked = &command->feed;
+    const struct feed_command *params = &command->feed;
     struct feed *feed = &core->feed;
     tl_ts before = core->ts - 1; /* this unit changes no document */
 
-    if (feed->off != asked->off) {
-        feed->off = asked->off;
-        cut(core, before);
-    } else if (!feed->off && feed->known && asked->cut > feed->from && feed->from < before) {
-        cut(core, asked->cut < before ? asked->cut : before);
+    if (feed->off != params->off) {
+        feed->off = params->off;
+        trim(core, before);
+    } else if (!feed->off && feed->has_state && params->cut > feed->from && feed->from < before) {
+        trim(core, params->cut < before ? params->cut : before);
     }
     return 0;
 }

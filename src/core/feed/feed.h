@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The feed: what each unit changed, noted by who changes it and put into the unit's batch when it is committed. README.md.
+ * The change feed: the changes of a unit, collected while it runs and put into its batch at its
+ * end. README.md.
  */
 #ifndef TL_CORE_FEED_H
 #define TL_CORE_FEED_H
@@ -12,70 +13,82 @@
 struct core;
 struct store;
 
-/* What happened. The numbers are in the store, and never change. */
+/* The kind of a change. The numbers are stored and never change. */
 enum feed_kind {
-    FEED_WRITTEN = 1, /* a document; what it is now its version says */
+    FEED_WRITTEN = 1, /* a document; its version at the record's timestamp has the content */
     FEED_DELETED = 2,
     FEED_INDEX_CREATED = 3,
     FEED_INDEX_DELETED = 4,
     FEED_MAPPING = 5,
     FEED_ALIASES = 6,
-    FEED_SETTINGS = 7, /* opened and closed, too */
+    FEED_SETTINGS = 7, /* also opened and closed */
     FEED_RENAMED = 8,
 };
 
 struct feed_change {
     enum feed_kind kind;
-    uint32_t index;    /* its number, */
-    uint16_t type;     /* a document's, */
-    struct slice name; /* its id; of an index made or deleted its name; of a rename where it lay */
-    struct slice to;   /* of a rename: where it lies */
+    uint32_t index;    /* its number */
+    uint16_t type;     /* of a document */
+    struct slice name; /* id of a document; name of a created or deleted index; old path of a rename */
+    struct slice to;   /* new path of a rename */
 };
 
-/* A record has at most so many. */
+/* Changes in one record at most. */
 enum { FEED_RECORD_CHANGES = 1000 };
 
-/* In the core: the unit's changes so far, and what the store says of the feed. */
+/* The core's state of the feed, and the changes of the open unit. */
 struct feed {
-    bool known; /* the store says where it begins */
+    bool has_state; /* the store has the state record */
     bool off;
-    tl_ts from;         /* it has all changes above; while it is off, nothing */
-    struct buf changes; /* of the open unit */
+    tl_ts from;         /* all changes above it are in the feed, unless `off` */
+    struct buf changes; /* of the open unit, encoded */
     size_t count;
-    bool repeats;             /* something may be among them twice */
-    struct slice transaction; /* whose they are; in core->arena */
+    bool may_repeat;          /* `changes` may have repeats */
+    struct slice transaction; /* id, in core->arena; empty: no transaction */
 };
 
-/* --- Changes as bytes --------------------------------------------------------------------------------------------- */
+/* --- Binary form -------------------------------------------------------------------------------------------------- */
 
 void feed_change_put(struct buf *buf, const struct feed_change *change);
-/* Takes one off the front of `bytes`, its slices are of them. Returns: false where there is none, or it is damaged. */
+/*
+ * Takes a change from the front of `bytes`; its slices point into them. Returns: false if `bytes`
+ * is empty or invalid.
+ */
 bool feed_change_take(struct slice *bytes, struct feed_change *ret_change);
 
 /* The key of a record. */
 enum { FEED_KEY_BYTES = 12 };
 struct slice feed_key(char bytes[FEED_KEY_BYTES], tl_ts ts, uint32_t part);
-/* Returns: false where `key` is none. */
+/* Returns: false if `key` is not a record's key. */
 bool feed_key_parse(struct slice key, tl_ts *ret_ts, uint32_t *ret_part);
 
-/* What the store says of the feed, on any thread. Returns: 0; STORE_NOT_FOUND: it has not begun; fatal codes. */
+/*
+ * Reads the feed's state from the store, on any thread.
+ *
+ * Returns: 0; STORE_NOT_FOUND: the feed was never written; fatal codes.
+ */
 int feed_read_state(struct store *store, bool *ret_off, tl_ts *ret_from) TL_MUST_USE;
 
 /* --- In units ----------------------------------------------------------------------------------------------------- */
 
-/* Returns: 0; fatal codes. */
+/* Loads the feed's state. Returns: 0; fatal codes. */
 int feed__open(struct core *core) TL_MUST_USE;
 void feed__close(struct core *core);
 
-/* Notes what the open unit changes. `again`: the unit may have noted the same document before. */
+/*
+ * Records a change of the open unit. `again`: the unit may have recorded a change of the same
+ * document before.
+ *
+ * Requires: a unit is open.
+ */
 void feed__record_change(struct core *core, const struct feed_change *change, bool again);
-/* The same of a document, by its key in SPACE_DOCUMENTS. */
+/* Records a change of a document, by its key in SPACE_DOCUMENTS. */
 void feed__record_document(struct core *core, bool deleted, struct slice key, bool again);
-/* What the unit changes is a transaction's. */
+/* Attributes the unit's changes to a transaction. */
 void feed__set_transaction(struct core *core, struct slice id);
-/* Forgets what was noted. */
+/* Discards the recorded changes; the unit has ended or was rolled back. */
 void feed__discard(struct core *core);
-/* Puts it into the unit's batch. */
+/* Puts the recorded changes into the unit's batch. */
 void feed__flush(struct core *core);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Walking over the feed; see feed_read.h. */
+/* Scans the feed; see feed_read.h. */
 #include "core/feed/feed_read.h"
 
 #include "base/alloc.h"
@@ -12,7 +12,10 @@ struct feed_scan {
     bool begun;
 };
 
-/* Whether all above `since` is there, of what the iterator shows, which was made before. */
+/*
+ * Checks that the feed has all changes after `since`. Called after the iterator was opened, so that
+ * a trim in between is noticed.
+ */
 static int check_reach(struct store *store, tl_ts since, tl_ts *ret_from)
 {
     bool off = false;

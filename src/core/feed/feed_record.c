@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records of the feed as bytes; README.md, "In the store". */
+/* Binary form of feed records; README.md, "In the store". */
 #include "core/feed/feed.h"
 #include "core/feed/feed_record.h"
 #include "store/store.h"

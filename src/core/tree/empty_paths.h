@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Paths at which nothing lies, nor below them, as the core happens to know: who renames onto one need not look through all that once lay there.
+ * Paths known to be empty: no document exists at them or below. A rename to such a path need not
+ * search the entries of documents that were there.
  *
- * A place may be watched as well: nobody knows whether anything lies there, but whoever reads a view of then or later, and finds nothing, knows it
- * as long as the place is watched, since whatever comes to lie there ends that. So the long look is another thread's.
+ * The core may also watch a path without knowing whether it is empty. If a reader then finds it
+ * empty in a view at or above the timestamp of the watch, the core knows it to be empty while the
+ * watch lasts: any change at or below the path ends it. So the long search runs on another thread.
  *
- * Knowing none is always right. What is known is of the newest committed state; a change of where documents lie makes known places forgotten before
- * anybody can ask (README.md, invariant 10). It is in no checkpoint, and nothing that anybody sees hangs on it.
+ * Everything here is a hint of the newest committed state; losing it is always safe. Before a
+ * change becomes visible, it removes the paths that it affects (README.md, invariant 10). Nothing
+ * of it is stored, and no result depends on it.
  */
 #ifndef TL_CORE_EMPTY_PATHS_H
 #define TL_CORE_EMPTY_PATHS_H
@@ -16,29 +19,36 @@
 
 enum { EMPTY_PATHS_MAX = 64 };
 
-/* All zero: nothing is known. */
+/* Zero-initialized: no path is known. */
 struct empty_paths {
     struct empty_path {
         uint32_t index;
         char delimiter;
         struct slice path; /* owned */
-        tl_ts watched;     /* since when; TL_TS_NONE: it is known to be empty */
+        tl_ts watched;     /* since; TL_TS_NONE: known to be empty */
     } items[EMPTY_PATHS_MAX];
     size_t count;
-    size_t turn; /* the next one to give way when there are too many */
+    size_t next_replaced; /* index of the next path to replace when the array is full */
 };
 
-/* Returns: whether nothing lies at a path, nor below it. False: nobody knows. */
-bool empty_paths_contains(const struct empty_paths *places, uint32_t index, struct slice path, char delimiter);
-/* Requires: nothing lies at the path, nor below it. */
-void empty_paths_add(struct empty_paths *places, uint32_t index, struct slice path, char delimiter);
-/* Nothing that the core has applied by `ts` is unknown to a view of `ts`; what it applies from now on ends the watch. */
-void empty_paths_watch(struct empty_paths *places, uint32_t index, struct slice path, char delimiter, tl_ts ts);
-/* Returns: whether nothing lies at a path, nor below it, when nothing did in the view of `ts`. False: nobody knows. */
-bool empty_paths_unchanged_since(const struct empty_paths *places, uint32_t index, struct slice path, tl_ts ts);
-/* Something comes to lie at a path, or below it. */
-void empty_paths_invalidate(struct empty_paths *places, uint32_t index, struct slice path);
-/* Something may come to lie anywhere. */
-void empty_paths_clear(struct empty_paths *places);
+/* Returns: whether no document exists at or below the path; false: unknown. */
+bool empty_paths_contains(const struct empty_paths *paths, uint32_t index, struct slice path, char delimiter);
+/*
+ * Adds a path.
+ *
+ * Requires: no document exists at or below it.
+ */
+void empty_paths_add(struct empty_paths *paths, uint32_t index, struct slice path, char delimiter);
+/* Watches a path from now on. Requires: a view at `ts` contains every change applied before. */
+void empty_paths_watch(struct empty_paths *paths, uint32_t index, struct slice path, char delimiter, tl_ts ts);
+/*
+ * Returns: whether the path was watched at `ts` and has not changed since: it is empty if it was
+ *   empty in the view at `ts`.
+ */
+bool empty_paths_unchanged_since(const struct empty_paths *paths, uint32_t index, struct slice path, tl_ts ts);
+/* Removes the paths that a document at `path`, or below it, makes non-empty. */
+void empty_paths_invalidate(struct empty_paths *paths, uint32_t index, struct slice path);
+/* Removes all paths; documents may appear anywhere. */
+void empty_paths_clear(struct empty_paths *paths);
 
 #endif

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tree of an index, as a view has it: from paths to births and back. README.md has the concept; its invariants are cited by number.
+ * The path tree of an index in a view: resolves paths to origins, and origins to paths. README.md
+ * defines the terms and the invariants cited by number.
  *
- * Reading needs no lock and may go on in any number of threads beside the writer, at any timestamp and inside transactions.
+ * Reads take no lock. They run on any number of threads concurrently with the writer, at any
+ * timestamp, and inside transactions.
  */
 #ifndef TL_CORE_TREE_H
 #define TL_CORE_TREE_H
@@ -12,106 +14,144 @@
 #include "core/tree/tree_record.h"
 #include "store/view.h"
 
-/* Outcomes. */
 enum {
-    TREE_NOT_FOUND = 1, /* nothing can lie there */
-    TREE_TOO_OLD = 2,   /* the view's timestamp is below the history cut-off */
+    TREE_NOT_FOUND = 1, /* nothing can exist at the path */
+    TREE_TOO_OLD = 2,   /* the view's timestamp is below the history limit */
 };
 
-/* Births on one way up, or below one another, beyond which a store is taken to be damaged: one lies below itself. */
+/*
+ * Longest chain of origins, upward or downward. A longer one means that the store is corrupt: an
+ * origin is below itself.
+ */
 #define TREE_ORIGINS_MAX 100000000
 
-/* Versions from here on are noted, since renames may not be able to raise them: README.md, "Counting a rename as a change". */
+/*
+ * Documents from this version on have a record of their own, because a rename may be unable to
+ * raise it. README.md, "Versions and renames".
+ */
 #define TREE_VERSION_HIGH (INT64_MAX / 2)
 
-/* Births up to this long are not told of: README.md, "Bounds". */
+/*
+ * Bytes. Only longer origins affect the record of the longest origin. README.md, "Length of paths".
+ */
 #define TREE_ORIGIN_SHORT 4096
-/* What has a longer birth than this is not renamed any more: births would grow with each rename below a long path. */
+/*
+ * Bytes. A longer origin cannot be renamed; otherwise origins would grow with each rename below a
+ * long path.
+ */
 #define TREE_ORIGIN_MAX 16384
 
-/* The tree of one index. A plain value; the view and what is pending must outlive its use. */
+/* The tree of one index. A plain value; the view and `pending` must outlive its use. */
 struct tree {
     const struct view *view;
     uint32_t index;
     char delimiter;
-    const struct omap *pending; /* what a unit has put and its store has not yet (tree_write.h); NULL: nothing */
-    tl_ts as_of; /* tree_locate() says how it was then: README.md, "The past of a birth"; 0: as the view has it */
+    const struct omap *pending; /* put by the open unit, not yet in the store (tree_write.h); NULL: nothing */
+    tl_ts as_of;                /* tree_locate() ignores later renames; 0: none (README.md, "Relocation history") */
 };
 
-/* What the renames of a birth, and of all above it, come to. */
+/* The renames of an origin and of all origins above it. */
 struct tree_totals {
-    int64_t renames; /* README.md, "Counting a rename as a change": total */
-    int64_t seq_no;  /* the highest; -1: none */
-    tl_ts ts;        /* the newest; 0: none */
+    int64_t renames; /* their sum: "total" in README.md, "Versions and renames" */
+    int64_t seq_no;  /* highest; -1: none */
+    tl_ts ts;        /* newest; 0: none */
 };
 
-/* Returns: whether a path is `directory`, or lies below it. */
+/* Returns: whether `path` is `directory` or below it. */
 bool tree_within(struct slice path, struct slice directory, char delimiter);
-/* Returns: the length of the directory that a path lies in: 0: it lies in none. */
+/* Returns: the length of the path's parent directory; 0: it has none. */
 size_t tree_parent_length(struct slice path, char delimiter);
 
 /*
- * Finds the timestamp of the index's newest rename; 0: none. Documents that are newer stand as they are stored. TREE_TS_OPEN: the
- * view's transaction has renamed, and nothing can be said. *ret_delimiter (may be NULL) is the tree's, where there was a rename: a
- * reader who knows no mapping has it from here.
+ * Finds the timestamp of the index's last rename; 0: none. Newer documents are current as stored.
+ * TREE_TS_OPEN: the view's transaction has renamed, so every document must be located.
+ * *ret_delimiter (may be NULL) is set to the tree's delimiter if there was a rename; readers
+ * without a mapping need it.
+ *
  * Returns: 0; TREE_TOO_OLD; TL_ERR_IO, TL_ERR_CORRUPT.
  */
 int tree_last_rename(const struct tree *tree, tl_ts *ret_ts, char *ret_delimiter) TL_MUST_USE;
 
 /*
- * Finds the birth that lies at a path: what a document of this path would be born as. It is in `arena`, or `path` itself.
- * Returns: 0; TREE_NOT_FOUND: the place is vacant, or lies below one that is; TREE_TOO_OLD; TL_ERR_IO, TL_ERR_CORRUPT.
+ * Resolves a path to its origin, which is in `arena` or `path` itself.
+ *
+ * Returns: 0; TREE_NOT_FOUND: the path or a directory of it is vacated; TREE_TOO_OLD; TL_ERR_IO,
+ *   TL_ERR_CORRUPT.
  */
-int tree_resolve(const struct tree *tree, struct slice path, struct arena *arena, struct slice *ret_birth) TL_MUST_USE;
+int tree_resolve(const struct tree *tree, struct slice path, struct arena *arena, struct slice *ret_origin) TL_MUST_USE;
 
 /*
- * Finds where a birth lies, and what renames have done to it. ret_path (may be NULL) is in `arena`, which also holds what is needed on
- * the way, or `birth` itself.
- * Returns: 0; TREE_NOT_FOUND: nowhere, so no document has it; TREE_TOO_OLD; TL_ERR_IO, TL_ERR_CORRUPT.
+ * Locates an origin: finds its path and the totals of its renames. *ret_path (may be NULL) is in
+ * `arena`, or `origin` itself. `arena` also holds intermediate results.
+ *
+ * Returns: 0; TREE_NOT_FOUND: detached, so no document has it; TREE_TOO_OLD; TL_ERR_IO,
+ *   TL_ERR_CORRUPT.
  */
-int tree_locate(const struct tree *tree, struct slice birth, struct arena *arena, struct slice *ret_path,
-               struct tree_totals *ret_standing) TL_MUST_USE;
+int tree_locate(const struct tree *tree, struct slice origin, struct arena *arena, struct slice *ret_path,
+                struct tree_totals *ret_totals) TL_MUST_USE;
 
 /*
- * Finds how much longer than the path of what lies at `path` those of documents below it can be: at most *ret_below bytes, more than any is as
- * a rule (README.md, "Bounds"); and the length of the birth that lies there.
+ * Bounds the length of paths below `path`: they exceed it by at most *ret_below bytes, an upper
+ * bound that is usually not reached (README.md, "Length of paths"). Also finds the length of its
+ * origin.
+ *
  * Returns: 0; TREE_NOT_FOUND, as tree_resolve(); TREE_TOO_OLD; fatal codes.
  */
-int tree_reach(const struct tree *tree, struct slice path, size_t *ret_below, size_t *ret_birth) TL_MUST_USE;
-
-/* What a visitor other than 0 returns ends the walk, which returns it. The slice lives for the call. */
-typedef int tree_visit(void *context, struct slice birth);
+int tree_reach(const struct tree *tree, struct slice path, size_t *ret_below, size_t *ret_origin) TL_MUST_USE;
 
 /*
- * Visits the guests at places that begin with these bytes, and those below guests, each once. So all documents at or below a birth B are
- * born as B, below B, as one of the guests of "B and a delimiter", or below those.
- * Requires: nothing is pending; what the bytes say up to their last delimiter is a birth that lies somewhere.
- * Returns: 0; what the visitor returned; TREE_TOO_OLD; TL_ERR_IO, TL_ERR_CORRUPT.
+ * Receives one origin or directory entry, valid for the call. A result other than 0 ends the
+ * iteration.
  */
-int tree_each_relocated(const struct tree *tree, struct slice place_prefix, tree_visit *visit, void *context) TL_MUST_USE;
+typedef int tree_visit(void *context, struct slice origin);
 
 /*
- * Visits the places that begin with these bytes and have a guest: those of births below as well, whether or not these still lie there.
+ * Visits the origins relocated to a directory entry with this prefix, and recursively those
+ * relocated below them, each once. So all documents at or below an origin O have O, an origin below
+ * O, one visited for the prefix "O and a delimiter", or an origin below one of these.
+ *
+ * Requires: nothing is pending; the prefix up to its last delimiter is an origin that is not
+ *   detached.
+ * Returns: 0; the visitor's result; TREE_TOO_OLD; TL_ERR_IO, TL_ERR_CORRUPT.
+ */
+int tree_each_relocated(const struct tree *tree, struct slice dirent_prefix, tree_visit *visit, void *context) TL_MUST_USE;
+
+/*
+ * Visits the relocated directory entries with this prefix, at any depth, whether or not the origins
+ * on the way to them were moved.
+ *
  * Returns: as tree_each_relocated().
  */
-int tree_each_dirent(const struct tree *tree, struct slice place_prefix, tree_visit *visit, void *context) TL_MUST_USE;
+int tree_each_dirent(const struct tree *tree, struct slice dirent_prefix, tree_visit *visit, void *context) TL_MUST_USE;
 
 /* --- For tree_write.c --------------------------------------------------------------------------------------------- */
 
-/* Reads what lies at a place by record. Returns: 0; TREE_NOT_FOUND: no guest; TREE_TOO_OLD; fatal codes. */
-int tree__read_dirent(const struct tree *tree, struct slice place, struct arena *arena, struct slice *ret_guest) TL_MUST_USE;
-/* Reads a birth's record; its slices in `arena`. Without one it is at home. Returns: 0; TREE_TOO_OLD; fatal codes. */
-int tree__read_relocation(const struct tree *tree, struct slice birth, struct arena *arena,
-                struct tree_relocation *ret_moved) TL_MUST_USE;
-/* Reads what is kept of a birth's record from before renames; empty: nothing. Returns: 0; TREE_TOO_OLD; fatal codes. */
-int tree__read_history(const struct tree *tree, struct slice birth, struct arena *arena, struct slice *ret_past) TL_MUST_USE;
-/* What lies at a place. Returns: 0; TREE_NOT_FOUND: it is vacant; TREE_TOO_OLD; fatal codes. */
-int tree__origin_at(const struct tree *tree, struct slice place, struct arena *arena, struct slice *ret_birth) TL_MUST_USE;
-/* Reads a length; 0 where there is none. Returns: 0; TREE_TOO_OLD; fatal codes. */
+/*
+ * Reads the origin relocated to a directory entry. Returns: 0; TREE_NOT_FOUND: none; TREE_TOO_OLD;
+ * fatal codes.
+ */
+int tree__read_dirent(const struct tree *tree, struct slice dirent, struct arena *arena, struct slice *ret_origin) TL_MUST_USE;
+/*
+ * Reads an origin's relocation record into `arena`; TREE_UNMOVED if it has none. Returns: 0;
+ * TREE_TOO_OLD; fatal codes.
+ */
+int tree__read_relocation(const struct tree *tree, struct slice origin, struct arena *arena,
+                          struct tree_relocation *ret_relocation) TL_MUST_USE;
+/* Reads an origin's relocation history; empty: none. Returns: 0; TREE_TOO_OLD; fatal codes. */
+int tree__read_history(const struct tree *tree, struct slice origin, struct arena *arena, struct slice *ret_history) TL_MUST_USE;
+/*
+ * Finds the origin at a directory entry, relocated or unmoved. Returns: 0; TREE_NOT_FOUND: vacated;
+ * TREE_TOO_OLD; fatal codes.
+ */
+int tree__origin_at(const struct tree *tree, struct slice dirent, struct arena *arena, struct slice *ret_origin) TL_MUST_USE;
+/* Reads a record that is a length; 0: no record. Returns: 0; TREE_TOO_OLD; fatal codes. */
 int tree__read_length(const struct tree *tree, struct slice key, size_t *ret_length) TL_MUST_USE;
-/* The end of the next name of a path behind `from`; where a path begins, `from` is 0. */
+/* Returns: the end of the next name after `from`, which is 0 or at a delimiter. */
 size_t tree__next_end(struct slice path, size_t from, char delimiter);
-/* A birth, and what follows it in a path: the delimiter included. In `arena`. */
-struct slice tree__join(struct arena *arena, struct slice birth, struct slice rest);
+/*
+ * Returns: the concatenation of an origin and the rest of a path, which begins with the delimiter;
+ *   in `arena`.
+ */
+struct slice tree__join(struct arena *arena, struct slice origin, struct slice rest);
 
 #endif

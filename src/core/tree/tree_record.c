@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keys and values of what renames have left; see tree_record.h. */
+/* Keys and values of rename records; see tree_record.h. */
 #include "core/tree/tree_record.h"
 
 #include <limits.h>
 
 enum {
     LETTER_REACH = 'd',
-    LETTER_GUEST = 'g',
+    LETTER_DIRENT = 'g',
     LETTER_LONGEST = 'l',
-    LETTER_MOVED = 'm',
-    LETTER_PAST = 'p',
-    LETTER_NEWEST = 'r',
+    LETTER_RELOCATION = 'm',
+    LETTER_HISTORY = 'p',
+    LETTER_LAST_RENAME = 'r',
     LETTER_HIGH = 'v',
     LETTER_AT = 4
 };
 
-/* No text begins so: it is no UTF-8. Nor is what follows any delimiter, which is one character of ASCII. */
-enum { NEW_BIRTH = 0xff, NIBBLE = 0x80 };
+/*
+ * Bytes that no valid UTF-8 text begins with; the other bytes of a synthetic origin are not a
+ * delimiter, which is ASCII.
+ */
+enum { SYNTHETIC_ORIGIN = 0xff, NIBBLE = 0x80 };
 
 static void begin(struct buf *buf, uint32_t index, char letter)
 {
@@ -25,37 +28,37 @@ static void begin(struct buf *buf, uint32_t index, char letter)
     buf_byte(buf, letter);
 }
 
-struct slice tree_dirent_key(struct buf *buf, uint32_t index, struct slice place)
+struct slice tree_dirent_key(struct buf *buf, uint32_t index, struct slice dirent)
 {
-    begin(buf, index, LETTER_GUEST);
-    buf_slice(buf, place);
+    begin(buf, index, LETTER_DIRENT);
+    buf_slice(buf, dirent);
     return buf_as_slice(buf);
 }
 
-struct slice tree_relocation_key(struct buf *buf, uint32_t index, struct slice birth)
+struct slice tree_relocation_key(struct buf *buf, uint32_t index, struct slice origin)
 {
-    begin(buf, index, LETTER_MOVED);
-    buf_slice(buf, birth);
+    begin(buf, index, LETTER_RELOCATION);
+    buf_slice(buf, origin);
     return buf_as_slice(buf);
 }
 
-struct slice tree_history_key(struct buf *buf, uint32_t index, struct slice birth)
+struct slice tree_history_key(struct buf *buf, uint32_t index, struct slice origin)
 {
-    begin(buf, index, LETTER_PAST);
-    buf_slice(buf, birth);
+    begin(buf, index, LETTER_HISTORY);
+    buf_slice(buf, origin);
     return buf_as_slice(buf);
 }
 
 struct slice tree_last_rename_key(struct buf *buf, uint32_t index)
 {
-    begin(buf, index, LETTER_NEWEST);
+    begin(buf, index, LETTER_LAST_RENAME);
     return buf_as_slice(buf);
 }
 
-struct slice tree_reach_key(struct buf *buf, uint32_t index, struct slice birth)
+struct slice tree_reach_key(struct buf *buf, uint32_t index, struct slice origin)
 {
     begin(buf, index, LETTER_REACH);
-    buf_slice(buf, birth);
+    buf_slice(buf, origin);
     return buf_as_slice(buf);
 }
 
@@ -87,7 +90,7 @@ void tree_dirent_bounds(struct buf *lower, struct buf *upper, uint32_t index, st
 {
     tree_dirent_key(lower, index, prefix);
     tree_dirent_key(upper, index, prefix);
-    while ((unsigned char)upper->data[upper->len - 1] == UCHAR_MAX) /* ends at the letter at the latest */
+    while ((unsigned char)upper->data[upper->len - 1] == UCHAR_MAX) /* ends at the key letter at the latest */
         buf_truncate(upper, upper->len - 1);
     buf_increment_last(upper);
 }
@@ -108,7 +111,7 @@ static void append_nibbles(struct buf *buf, uint64_t number, int count)
 
 void tree_new_origin(struct buf *buf, tl_ts ts, uint32_t number)
 {
-    buf_byte(buf, (char)NEW_BIRTH);
+    buf_byte(buf, (char)SYNTHETIC_ORIGIN);
     append_nibbles(buf, ts, 16);
     append_nibbles(buf, number, 8);
 }
@@ -124,66 +127,66 @@ static int64_t unzigzag(uint64_t value)
     return (int64_t)(value >> 1 ^ ((value & 1) != 0 ? UINT64_MAX : 0));
 }
 
-void tree_relocation_encode(struct buf *buf, const struct tree_relocation *moved)
+void tree_relocation_encode(struct buf *buf, const struct tree_relocation *relocation)
 {
-    buf_u64be(buf, moved->ts);
-    buf_byte(buf, (char)moved->state);
-    buf_varint(buf, zigzag(moved->renames));
-    buf_varint(buf, (uint64_t)moved->seq_no + 1);
-    if (moved->state == TREE_RELOCATED)
-        buf_slice(buf, moved->dirent);
+    buf_u64be(buf, relocation->ts);
+    buf_byte(buf, (char)relocation->state);
+    buf_varint(buf, zigzag(relocation->renames));
+    buf_varint(buf, (uint64_t)relocation->seq_no + 1);
+    if (relocation->state == TREE_RELOCATED)
+        buf_slice(buf, relocation->dirent);
 }
 
-int tree_relocation_decode(struct slice value, struct tree_relocation *ret_moved)
+int tree_relocation_decode(struct slice value, struct tree_relocation *ret_relocation)
 {
-    struct tree_relocation moved = {0};
-    struct slice lies;
+    struct tree_relocation relocation = {0};
+    struct slice state;
     uint64_t renames, seq_no;
 
-    if (!slice_take_u64be(&value, &moved.ts) || !slice_take(&value, 1, &lies) || !slice_take_varint(&value, &renames) ||
-        !slice_take_varint(&value, &seq_no) || (unsigned char)lies.data[0] > TREE_DETACHED)
+    if (!slice_take_u64be(&value, &relocation.ts) || !slice_take(&value, 1, &state) || !slice_take_varint(&value, &renames) ||
+        !slice_take_varint(&value, &seq_no) || (unsigned char)state.data[0] > TREE_DETACHED)
         return tl_trace(TL_ERR_CORRUPT);
-    moved.state = (enum tree_state)lies.data[0];
-    if ((moved.state == TREE_RELOCATED) != (value.len > 0))
+    relocation.state = (enum tree_state)state.data[0];
+    if ((relocation.state == TREE_RELOCATED) != (value.len > 0))
         return tl_trace(TL_ERR_CORRUPT);
-    moved.renames = unzigzag(renames);
-    moved.seq_no = (int64_t)seq_no - 1;
-    moved.dirent = value;
-    *ret_moved = moved;
+    relocation.renames = unzigzag(renames);
+    relocation.seq_no = (int64_t)seq_no - 1;
+    relocation.dirent = value;
+    *ret_relocation = relocation;
     return 0;
 }
 
 void tree_history_encode(struct buf *buf, tl_ts ts, const struct tree_relocation *before)
 {
-    tl_cleanup(buf_deinit) struct buf moved = BUF_INIT(BUF_UNLIMITED);
+    tl_cleanup(buf_deinit) struct buf relocation = BUF_INIT(BUF_UNLIMITED);
 
-    tree_relocation_encode(&moved, before);
+    tree_relocation_encode(&relocation, before);
     buf_u64be(buf, ts);
-    buf_varint(buf, moved.len);
-    buf_slice(buf, buf_as_slice(&moved));
+    buf_varint(buf, relocation.len);
+    buf_slice(buf, buf_as_slice(&relocation));
 }
 
-int tree_history_take(struct slice *past, tl_ts *ret_ts, struct slice *ret_moved)
+int tree_history_take(struct slice *history, tl_ts *ret_ts, struct slice *ret_relocation)
 {
     uint64_t len;
 
-    return slice_take_u64be(past, ret_ts) && slice_take_varint(past, &len) && slice_take(past, (size_t)len, ret_moved)
+    return slice_take_u64be(history, ret_ts) && slice_take_varint(history, &len) && slice_take(history, (size_t)len, ret_relocation)
                ? 0
                : tl_trace(TL_ERR_CORRUPT);
 }
 
-static bool is_sound_past(struct slice past)
+static bool is_valid_history(struct slice history)
 {
-    struct tree_relocation moved;
+    struct tree_relocation relocation;
     struct slice item;
     tl_ts ts, after = TL_TS_MAX;
-    bool sound = past.len > 0;
+    bool valid = history.len > 0;
 
-    while (sound && past.len > 0) {
-        sound = tree_history_take(&past, &ts, &item) == 0 && ts <= after && tree_relocation_decode(item, &moved) == 0;
+    while (valid && history.len > 0) {
+        valid = tree_history_take(&history, &ts, &item) == 0 && ts <= after && tree_relocation_decode(item, &relocation) == 0;
         after = ts;
     }
-    return sound;
+    return valid;
 }
 
 void tree_length_encode(struct buf *buf, size_t length)
@@ -206,13 +209,13 @@ bool tree_record_is_open(struct slice key, struct slice value)
     uint64_t ts;
     char letter = key.len > LETTER_AT ? key.data[LETTER_AT] : '\0';
 
-    return (letter == LETTER_MOVED || letter == LETTER_PAST || letter == LETTER_NEWEST) &&
+    return (letter == LETTER_RELOCATION || letter == LETTER_HISTORY || letter == LETTER_LAST_RENAME) &&
            slice_take_u64be(&value, &ts) && ts == TREE_TS_OPEN;
 }
 
 bool tree_record_is_valid(struct slice key, struct slice value)
 {
-    struct tree_relocation moved;
+    struct tree_relocation relocation;
     size_t length;
 
     if (key.len <= LETTER_AT)
@@ -221,10 +224,10 @@ bool tree_record_is_valid(struct slice key, struct slice value)
     case LETTER_REACH:
     case LETTER_LONGEST: return tree_length_decode(value, &length) == 0;
     case LETTER_HIGH:
-    case LETTER_GUEST: return value.len > 0;
-    case LETTER_MOVED: return tree_relocation_decode(value, &moved) == 0;
-    case LETTER_PAST: return is_sound_past(value);
-    case LETTER_NEWEST: return value.len == sizeof(uint64_t) + 1;
+    case LETTER_DIRENT: return value.len > 0;
+    case LETTER_RELOCATION: return tree_relocation_decode(value, &relocation) == 0;
+    case LETTER_HISTORY: return is_valid_history(value);
+    case LETTER_LAST_RENAME: return value.len == sizeof(uint64_t) + 1;
     default: return false;
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changing the tree of an index; see tree_write.h. */
+/* Changes the tree of an index; see tree_write.h. */
 #include "core/tree/tree_write.h"
 
 #include "base/buf.h"
@@ -8,7 +8,7 @@
 
 /* --- Records ------------------------------------------------------------------------------------------------------ */
 
-/* An empty value deletes. */
+/* Puts a record into the overlay if `own`, else into the batch. An empty value deletes. */
 static void put(struct tree_writer *writer, bool own, struct slice key, struct slice value)
 {
     if (own) {
@@ -25,49 +25,52 @@ static void put(struct tree_writer *writer, bool own, struct slice key, struct s
     omap_put(writer->pending, key, value);
 }
 
-/* An empty guest: there is none. */
-static void put_guest(struct tree_writer *writer, bool own, struct slice place, struct slice guest)
+/* An empty `origin` deletes. */
+static void put_dirent(struct tree_writer *writer, bool own, struct slice dirent, struct slice origin)
 {
     tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
 
-    put(writer, own, tree_dirent_key(&key, writer->tree.index, place), guest);
+    put(writer, own, tree_dirent_key(&key, writer->tree.index, dirent), origin);
 }
 
-static void put_moved(struct tree_writer *writer, bool own, struct slice birth, const struct tree_relocation *moved)
+static void put_relocation(struct tree_writer *writer, bool own, struct slice origin, const struct tree_relocation *relocation)
 {
     tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
     tl_cleanup(buf_deinit) struct buf value = BUF_INIT(BUF_UNLIMITED);
 
-    tree_relocation_encode(&value, moved);
-    put(writer, own, tree_relocation_key(&key, writer->tree.index, birth), buf_as_slice(&value));
+    tree_relocation_encode(&value, relocation);
+    put(writer, own, tree_relocation_key(&key, writer->tree.index, origin), buf_as_slice(&value));
 }
 
-/* Keeps what a rename at `ts` is about to change of a birth, and forgets what was kept that is too old for anybody. */
-static int keep_past(struct tree_writer *writer, struct slice birth, const struct tree_relocation *before, tl_ts ts,
-                     struct arena *arena)
+/*
+ * Saves an origin's record before a rename at `ts` changes it, and drops items of the history that
+ * no session needs any more.
+ */
+static int save_history(struct tree_writer *writer, struct slice origin, const struct tree_relocation *before, tl_ts ts,
+                        struct arena *arena)
 {
     tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
     tl_cleanup(buf_deinit) struct buf value = BUF_INIT(BUF_UNLIMITED);
-    struct slice past, item;
-    tl_ts kept_ts;
+    struct slice history, item;
+    tl_ts item_ts;
 
-    if (writer->history_from == 0 || before->ts == ts) /* what was before this moment is kept */
+    if (writer->history_from == 0 || before->ts == ts) /* the state before this timestamp is saved */
         return 0;
-    int r = tree__read_history(&writer->tree, birth, arena, &past);
+    int r = tree__read_history(&writer->tree, origin, arena, &history);
     tree_history_encode(&value, ts, before);
-    while (r == 0 && past.len > 0) {
-        struct slice whole = past;
-        r = tree_history_take(&past, &kept_ts, &item);
-        if (r != 0 || kept_ts < writer->history_from)
+    while (r == 0 && history.len > 0) {
+        struct slice whole = history;
+        r = tree_history_take(&history, &item_ts, &item);
+        if (r != 0 || item_ts < writer->history_from)
             break;
-        buf_slice(&value, slice_make(whole.data, whole.len - past.len));
+        buf_slice(&value, slice_make(whole.data, whole.len - history.len));
     }
     if (r == 0)
-        put(writer, writer->overlay != NULL, tree_history_key(&key, writer->tree.index, birth), buf_as_slice(&value));
+        put(writer, writer->overlay != NULL, tree_history_key(&key, writer->tree.index, origin), buf_as_slice(&value));
     return r;
 }
 
-/* Ahead, as it does no harm where nothing comes of it. */
+/* In the batch, even in a transaction: a length that is too high does no harm. */
 static void put_length(struct tree_writer *writer, struct slice key, size_t length)
 {
     tl_cleanup(buf_deinit) struct buf value = BUF_INIT(64);
@@ -76,96 +79,101 @@ static void put_length(struct tree_writer *writer, struct slice key, size_t leng
     put(writer, false, key, buf_as_slice(&value));
 }
 
-/* --- Births ------------------------------------------------------------------------------------------------------- */
+/* --- Origins ------------------------------------------------------------------------------------------------------ */
 
-/* Nobody but a damaged store says "not found" of what is known to be there. */
+/* Converts "not found" of a record that must exist: the store is corrupt. */
 static int fatal(int r)
 {
     return r > 0 ? tl_trace(TL_ERR_CORRUPT) : r;
 }
 
-/* Whether the transaction has a record of what lies at a place, be it that nothing does. */
-static bool has_said(const struct tree_writer *writer, struct slice place)
+/* Whether the transaction's overlay has a record of the directory entry, possibly a deletion. */
+static bool has_own_record(const struct tree_writer *writer, struct slice dirent)
 {
     tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
     struct slice value;
 
-    return overlay_get(writer->overlay, SPACE_TREE, tree_dirent_key(&key, writer->tree.index, place), &value) !=
+    return overlay_get(writer->overlay, SPACE_TREE, tree_dirent_key(&key, writer->tree.index, dirent), &value) !=
            STORE_NOT_FOUND;
 }
 
 /*
- * Whether a guest of a vacant place is the transaction's own: it has renamed what others see there, or has a record of the place, which
- * its commit would put over one made ahead. It holds the place then. Any other guest is made ahead, for everybody (invariant 6).
+ * Decides whether a synthetic origin for a vacated directory entry is private to the transaction.
+ * It is if the transaction vacated the entry, or has a record of it that its commit would put over
+ * another one; it then holds a lock on it. Otherwise it is put into the batch and is visible to all
+ * (invariant 6).
  */
-static int is_own(const struct tree_writer *writer, struct slice place, struct arena *arena, bool *ret_own)
+static int is_private(const struct tree_writer *writer, struct slice dirent, struct arena *arena, bool *ret_own)
 {
     struct view view = *writer->tree.view;
     struct tree tree = writer->tree;
-    struct slice birth;
+    struct slice origin;
 
-    *ret_own = writer->overlay != NULL && has_said(writer, place);
+    *ret_own = writer->overlay != NULL && has_own_record(writer, dirent);
     if (writer->overlay == NULL || *ret_own)
         return 0;
     view.overlay = NULL;
     tree.view = &view;
-    int r = tree__origin_at(&tree, place, arena, &birth);
+    int r = tree__origin_at(&tree, dirent, arena, &origin);
     *ret_own = r == 0;
     return r == TREE_NOT_FOUND ? 0 : fatal(r);
 }
 
-/* --- How long paths may be: README.md, "Bounds" -------------------------------------------------------------------- */
+/* --- Length of paths: README.md ------------------------------------------------------------------------------------ */
 
-static int note_birth(struct tree_writer *writer, struct slice birth)
+static int record_length(struct tree_writer *writer, struct slice origin)
 {
     tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
     size_t longest;
 
-    if (birth.len <= TREE_ORIGIN_SHORT)
+    if (origin.len <= TREE_ORIGIN_SHORT)
         return 0;
     int r = tree__read_length(&writer->tree, tree_longest_key(&key, writer->tree.index), &longest);
     if (r != 0)
         return fatal(r);
-    if (birth.len > longest)
-        put_length(writer, buf_as_slice(&key), birth.len);
+    if (origin.len > longest)
+        put_length(writer, buf_as_slice(&key), origin.len);
     return 0;
 }
 
-/* Reaches are rounded up, so that most of what comes next into a directory changes nothing. */
+/* Reaches are rounded up, so that most additions to a directory change nothing. */
 enum { REACH_STEP = 64 };
 
-static int raise_reach(struct tree_writer *writer, struct slice birth, size_t reach)
+static int raise_reach(struct tree_writer *writer, struct slice origin, size_t reach)
 {
     tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
     size_t known;
-    int r = tree__read_length(&writer->tree, tree_reach_key(&key, writer->tree.index, birth), &known);
+    int r = tree__read_length(&writer->tree, tree_reach_key(&key, writer->tree.index, origin), &known);
 
     if (r == 0 && reach > known)
         put_length(writer, buf_as_slice(&key), (reach / REACH_STEP + 1) * REACH_STEP);
     return fatal(r);
 }
 
-/* A birth comes to lie at a place: what is above reaches as far as it does, unless it is at home and nothing was renamed to below it. */
-static int reach_up(struct tree_writer *writer, struct slice place, struct slice birth, struct arena *arena)
+/*
+ * Raises the reaches above a directory entry to which an origin was relocated. An unmoved origin
+ * without a reach of its own changes nothing.
+ */
+static int raise_reaches(struct tree_writer *writer, struct slice dirent, struct slice origin, struct arena *arena)
 {
     tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
-    size_t reach, len = place.len, jumps = 0;
-    int r = tree__read_length(&writer->tree, tree_reach_key(&key, writer->tree.index, birth), &reach);
+    size_t reach, len = dirent.len, jumps = 0;
+    int r = tree__read_length(&writer->tree, tree_reach_key(&key, writer->tree.index, origin), &reach);
 
-    while (r == 0 && (reach > 0 || !slice_equal(place, birth))) {
-        size_t above = tree_parent_length(slice_make(place.data, len), writer->tree.delimiter);
-        struct tree_relocation moved = {0};
+    while (r == 0 && (reach > 0 || !slice_equal(dirent, origin))) {
+        size_t above = tree_parent_length(slice_make(dirent.data, len), writer->tree.delimiter);
+        struct tree_relocation relocation = {0};
         reach += len - above;
         len = above;
         if (len == 0)
             break;
-        struct slice directory = slice_make(place.data, len);
+        struct slice directory = slice_make(dirent.data, len);
         r = raise_reach(writer, directory, reach);
         if (r == 0)
-            r = tree__read_relocation(&writer->tree, directory, arena, &moved);
-        if (r == 0 && moved.state == TREE_RELOCATED) {
-            place = moved.dirent;
-            len = place.len;
+            r = tree__read_relocation(&writer->tree, directory, arena, &relocation);
+        if (r == 0 && relocation.state == TREE_RELOCATED) {
+            dirent = relocation.dirent;
+            len = dirent.len;
             if (++jumps > TREE_ORIGINS_MAX)
                 return tl_trace(TL_ERR_CORRUPT);
         }
@@ -173,72 +181,72 @@ static int reach_up(struct tree_writer *writer, struct slice place, struct slice
     return fatal(r);
 }
 
-/* Makes a guest for a vacant place. */
-static int make_guest(struct tree_writer *writer, struct slice place, struct arena *arena, struct slice *ret_birth)
+/* Creates a synthetic origin for a vacated directory entry. */
+static int create_synthetic(struct tree_writer *writer, struct slice dirent, struct arena *arena, struct slice *ret_origin)
 {
-    tl_cleanup(buf_deinit) struct buf birth = BUF_INIT(64);
-    struct tree_relocation moved = {.state = TREE_RELOCATED, .seq_no = -1, .dirent = place};
+    tl_cleanup(buf_deinit) struct buf origin = BUF_INIT(64);
+    struct tree_relocation relocation = {.state = TREE_RELOCATED, .seq_no = -1, .dirent = dirent};
     bool own;
-    int r = is_own(writer, place, arena, &own);
+    int r = is_private(writer, dirent, arena, &own);
 
     if (r != 0)
         return r;
-    tree_new_origin(&birth, writer->ts, (*writer->origins_created)++);
-    put_guest(writer, own, place, buf_as_slice(&birth));
-    put_moved(writer, own, buf_as_slice(&birth), &moved);
-    *ret_birth = arena_copy(arena, buf_as_slice(&birth));
-    return reach_up(writer, place, buf_as_slice(&birth), arena);
+    tree_new_origin(&origin, writer->ts, (*writer->origins_created)++);
+    put_dirent(writer, own, dirent, buf_as_slice(&origin));
+    put_relocation(writer, own, buf_as_slice(&origin), &relocation);
+    *ret_origin = arena_copy(arena, buf_as_slice(&origin));
+    return raise_reaches(writer, dirent, buf_as_slice(&origin), arena);
 }
 
-/* As tree_resolve(), with guests for vacant places. */
-static int find_or_make(struct tree_writer *writer, struct slice path, struct arena *arena, struct slice *ret_birth)
+/* Like tree_resolve(), but creates synthetic origins for vacated directory entries. */
+static int resolve_or_create(struct tree_writer *writer, struct slice path, struct arena *arena, struct slice *ret_origin)
 {
-    struct slice birth = SLICE_LIT("");
+    struct slice origin = SLICE_LIT("");
     size_t begin = 0;
 
-    *ret_birth = path;
+    *ret_origin = path;
     while (begin < path.len) {
         size_t end = tree__next_end(path, begin, writer->tree.delimiter);
-        struct slice place = birth.data == path.data || begin == 0
-                                 ? slice_make(path.data, end)
-                                 : tree__join(arena, birth, slice_make(path.data + begin, end - begin));
-        int r = tree__origin_at(&writer->tree, place, arena, &birth);
+        struct slice dirent = origin.data == path.data || begin == 0
+                                  ? slice_make(path.data, end)
+                                  : tree__join(arena, origin, slice_make(path.data + begin, end - begin));
+        int r = tree__origin_at(&writer->tree, dirent, arena, &origin);
         if (r == TREE_NOT_FOUND)
-            r = make_guest(writer, place, arena, &birth);
+            r = create_synthetic(writer, dirent, arena, &origin);
         if (r != 0)
             return fatal(r);
-        *ret_birth = birth;
+        *ret_origin = origin;
         begin = end;
     }
     return 0;
 }
 
-/* What the renames of a birth and of all above come to. */
-static int total_of(const struct tree *tree, struct slice birth, struct arena *arena, int64_t *ret_total)
+/* Computes the total of the renames of an origin and of all above it. */
+static int total_of(const struct tree *tree, struct slice origin, struct arena *arena, int64_t *ret_total)
 {
-    struct tree_totals standing;
-    int r = tree_locate(tree, birth, arena, NULL, &standing);
+    struct tree_totals totals;
+    int r = tree_locate(tree, origin, arena, NULL, &totals);
 
     if (r != 0)
         return fatal(r);
-    *ret_total = standing.renames;
+    *ret_total = totals.renames;
     return 0;
 }
 
-int tree_resolve_or_create(struct tree_writer *writer, struct slice path, struct arena *arena, struct slice *ret_birth,
-              int64_t *ret_stamp)
+int tree_resolve_or_create(struct tree_writer *writer, struct slice path, struct arena *arena, struct slice *ret_origin,
+                           int64_t *ret_rename_base)
 {
-    tl_ts newest;
-    int r = tree_last_rename(&writer->tree, &newest, NULL);
+    tl_ts last_rename;
+    int r = tree_last_rename(&writer->tree, &last_rename, NULL);
 
-    *ret_birth = path;
-    *ret_stamp = 0;
-    if (r == 0 && newest != 0)
-        r = find_or_make(writer, path, arena, ret_birth);
+    *ret_origin = path;
+    *ret_rename_base = 0;
+    if (r == 0 && last_rename != 0)
+        r = resolve_or_create(writer, path, arena, ret_origin);
     if (r == 0)
-        r = note_birth(writer, *ret_birth);
-    if (r == 0 && newest != 0)
-        r = total_of(&writer->tree, *ret_birth, arena, ret_stamp);
+        r = record_length(writer, *ret_origin);
+    if (r == 0 && last_rename != 0)
+        r = total_of(&writer->tree, *ret_origin, arena, ret_rename_base);
     return fatal(r);
 }
 
@@ -252,104 +260,112 @@ void tree_set_version_high(struct tree_writer *writer, struct slice document, bo
 
 /* --- Renaming ----------------------------------------------------------------------------------------------------- */
 
-/* Where a path is, in the directory that its parent is. */
-struct spot {
-    struct slice directory; /* a birth; empty: a root */
-    struct slice place;
+/* A directory entry, and the origin of its directory. */
+struct dirent_location {
+    struct slice directory; /* empty: the entry is at the root */
+    struct slice dirent;
 };
 
-/* The place of a path. Returns: 0; TREE_NOT_FOUND: nothing can lie there; fatal codes. */
-static int find_spot(struct tree_writer *writer, struct slice path, bool make, struct arena *arena,
-                     struct spot *ret_spot)
+/*
+ * Finds a path's directory entry. Returns: 0; TREE_NOT_FOUND: nothing can exist there; fatal codes.
+ */
+static int find_dirent(struct tree_writer *writer, struct slice path, bool make, struct arena *arena,
+                       struct dirent_location *ret_location)
 {
     struct slice parent = slice_make(path.data, tree_parent_length(path, writer->tree.delimiter));
-    int r = make ? find_or_make(writer, parent, arena, &ret_spot->directory)
-                 : tree_resolve(&writer->tree, parent, arena, &ret_spot->directory);
+    int r = make ? resolve_or_create(writer, parent, arena, &ret_location->directory)
+                 : tree_resolve(&writer->tree, parent, arena, &ret_location->directory);
 
     if (r == 0)
-        ret_spot->place = tree__join(arena, ret_spot->directory, slice_from_offset(path, parent.len));
+        ret_location->dirent = tree__join(arena, ret_location->directory, slice_from_offset(path, parent.len));
     return r;
 }
 
-/* What is empty at a place gives way: a guest lies nowhere from now on, what is at home is hidden. */
-static int give_way(struct tree_writer *writer, struct slice place, tl_ts ts, struct arena *arena)
+/*
+ * Detaches the origin relocated to an entry, which is empty. An unmoved one is hidden and has no
+ * record to change.
+ */
+static int detach_existing(struct tree_writer *writer, struct slice dirent, tl_ts ts, struct arena *arena)
 {
-    struct tree_relocation moved;
-    struct slice guest;
-    int r = tree__read_dirent(&writer->tree, place, arena, &guest);
+    struct tree_relocation relocation;
+    struct slice origin;
+    int r = tree__read_dirent(&writer->tree, dirent, arena, &origin);
 
     if (r != 0)
         return r == TREE_NOT_FOUND ? 0 : fatal(r);
-    r = tree__read_relocation(&writer->tree, guest, arena, &moved);
+    r = tree__read_relocation(&writer->tree, origin, arena, &relocation);
     if (r == 0)
-        r = keep_past(writer, guest, &moved, ts, arena);
+        r = save_history(writer, origin, &relocation, ts, arena);
     if (r != 0)
         return fatal(r);
-    moved.state = TREE_DETACHED;
-    put_moved(writer, writer->overlay != NULL, guest, &moved);
+    relocation.state = TREE_DETACHED;
+    put_relocation(writer, writer->overlay != NULL, origin, &relocation);
     return 0;
 }
 
-/* Moves a birth between two places. All below it counts one change more: README.md, "Counting a rename as a change". */
-static int move(struct tree_writer *writer, struct slice birth, const struct spot *from, const struct spot *to,
+/*
+ * Moves an origin to another directory entry. The total of everything below rises by one:
+ * README.md, "Versions and renames".
+ */
+static int move(struct tree_writer *writer, struct slice origin, const struct dirent_location *from, const struct dirent_location *to,
                 int64_t seq_no, tl_ts ts, struct arena *arena)
 {
     bool own = writer->overlay != NULL;
-    struct tree_relocation moved;
+    struct tree_relocation relocation;
     int64_t before, after;
-    int r = tree__read_relocation(&writer->tree, birth, arena, &moved);
+    int r = tree__read_relocation(&writer->tree, origin, arena, &relocation);
 
     if (r == 0)
         r = total_of(&writer->tree, from->directory, arena, &before);
     if (r == 0)
         r = total_of(&writer->tree, to->directory, arena, &after);
     if (r == 0)
-        r = give_way(writer, to->place, ts, arena);
+        r = detach_existing(writer, to->dirent, ts, arena);
     if (r == 0)
-        r = keep_past(writer, birth, &moved, ts, arena);
+        r = save_history(writer, origin, &relocation, ts, arena);
     if (r != 0)
         return fatal(r);
-    bool home = slice_equal(birth, to->place);
-    if (!slice_equal(birth, from->place))
-        put_guest(writer, own, from->place, SLICE_LIT(""));
-    put_guest(writer, own, to->place, home ? SLICE_LIT("") : birth);
-    moved.state = home ? TREE_UNMOVED : TREE_RELOCATED;
-    moved.dirent = to->place;
-    moved.renames += before - after + 1;
-    moved.seq_no = seq_no;
-    moved.ts = ts;
-    put_moved(writer, own, birth, &moved);
-    return reach_up(writer, to->place, birth, arena);
+    bool home = slice_equal(origin, to->dirent);
+    if (!slice_equal(origin, from->dirent))
+        put_dirent(writer, own, from->dirent, SLICE_LIT(""));
+    put_dirent(writer, own, to->dirent, home ? SLICE_LIT("") : origin);
+    relocation.state = home ? TREE_UNMOVED : TREE_RELOCATED;
+    relocation.dirent = to->dirent;
+    relocation.renames += before - after + 1;
+    relocation.seq_no = seq_no;
+    relocation.ts = ts;
+    put_relocation(writer, own, origin, &relocation);
+    return raise_reaches(writer, to->dirent, origin, arena);
 }
 
-static void put_newest(struct tree_writer *writer, tl_ts ts)
+static void put_last_rename(struct tree_writer *writer, tl_ts ts)
 {
     tl_cleanup(buf_deinit) struct buf key = BUF_INIT(64);
-    tl_cleanup(buf_deinit) struct buf newest = BUF_INIT(64);
+    tl_cleanup(buf_deinit) struct buf last_rename = BUF_INIT(64);
 
-    buf_u64be(&newest, ts);
-    buf_byte(&newest, writer->tree.delimiter);
-    put(writer, writer->overlay != NULL, tree_last_rename_key(&key, writer->tree.index), buf_as_slice(&newest));
+    buf_u64be(&last_rename, ts);
+    buf_byte(&last_rename, writer->tree.delimiter);
+    put(writer, writer->overlay != NULL, tree_last_rename_key(&key, writer->tree.index), buf_as_slice(&last_rename));
 }
 
 int tree_rename(struct tree_writer *writer, struct slice from, struct slice to, int64_t seq_no, tl_ts ts)
 {
     tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
-    struct spot source, target;
-    struct slice birth;
+    struct dirent_location source, target;
+    struct slice origin;
 
     REQUIRE((writer->overlay != NULL) == (ts == TREE_TS_OPEN) && from.len > 0 && to.len > 0);
     if (tree_within(to, from, writer->tree.delimiter))
         return TREE_INTO_ITSELF;
-    int r = find_spot(writer, from, false, &arena, &source);
+    int r = find_dirent(writer, from, false, &arena, &source);
     if (r == 0)
-        r = tree__origin_at(&writer->tree, source.place, &arena, &birth);
+        r = tree__origin_at(&writer->tree, source.dirent, &arena, &origin);
     if (r == 0)
-        r = fatal(find_spot(writer, to, true, &arena, &target));
+        r = fatal(find_dirent(writer, to, true, &arena, &target));
     if (r == 0)
-        r = move(writer, birth, &source, &target, seq_no, ts, &arena);
+        r = move(writer, origin, &source, &target, seq_no, ts, &arena);
     if (r == 0)
-        put_newest(writer, ts);
+        put_last_rename(writer, ts);
     return r;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Documents over the table of births; see doc_table.h. */
+/* A document table on the core's path tree; see doc_table.h. */
 #include "doc_table.h"
 
 #include "base/check.h"
@@ -11,14 +11,14 @@ static void must(int r)
     INSIST(r == 0);
 }
 
-struct tree table_tree(const struct table *table, const struct view *view)
+struct tree doc_table_tree(const struct doc_table *table, const struct view *view)
 {
     return (struct tree){.view = view, .index = INDEX, .delimiter = '/', .pending = &table->pending};
 }
 
-struct tree_writer table_writer(struct table *table, const struct view *view, struct overlay *overlay, tl_ts ts)
+struct tree_writer doc_table_writer(struct doc_table *table, const struct view *view, struct overlay *overlay, tl_ts ts)
 {
-    return (struct tree_writer){.tree = table_tree(table, view),
+    return (struct tree_writer){.tree = doc_table_tree(table, view),
                                 .overlay = overlay,
                                 .batch = table->batch,
                                 .pending = &table->pending,
@@ -26,7 +26,7 @@ struct tree_writer table_writer(struct table *table, const struct view *view, st
                                 .origins_created = &table->made};
 }
 
-static void put(struct table *table, struct overlay *overlay, enum store_space space, struct slice key,
+static void put(struct doc_table *table, struct overlay *overlay, enum store_space space, struct slice key,
                 struct slice value)
 {
     if (overlay != NULL)
@@ -35,7 +35,7 @@ static void put(struct table *table, struct overlay *overlay, enum store_space s
         store_batch_put(table->batch, space, key, value);
 }
 
-static void drop(struct table *table, struct overlay *overlay, enum store_space space, struct slice key)
+static void drop(struct doc_table *table, struct overlay *overlay, enum store_space space, struct slice key)
 {
     if (overlay != NULL)
         overlay_delete(overlay, space, key);
@@ -45,16 +45,16 @@ static void drop(struct table *table, struct overlay *overlay, enum store_space 
 
 /* --- Records ------------------------------------------------------------------------------------------------------ */
 
-/* ts · live · version · seq_no · stamp · length of the birth · birth · source path. */
-static void encode(struct buf *buf, const struct table_doc *doc)
+/* ts · live · version · seq_no · rename base · length of the origin · origin · source path. */
+static void encode(struct buf *buf, const struct stored_doc *doc)
 {
     buf_u64be(buf, doc->ts);
     buf_byte(buf, doc->live);
     buf_u64be(buf, (uint64_t)doc->version);
     buf_u64be(buf, (uint64_t)doc->seq_no);
-    buf_u64be(buf, (uint64_t)doc->stamp);
-    buf_u64be(buf, doc->birth.len);
-    buf_slice(buf, doc->birth);
+    buf_u64be(buf, (uint64_t)doc->rename_base);
+    buf_u64be(buf, doc->origin.len);
+    buf_slice(buf, doc->origin);
     buf_slice(buf, doc->path);
 }
 
@@ -74,22 +74,22 @@ static bool take_bool(struct slice *bytes)
     return byte.data[0] != 0;
 }
 
-static struct table_doc decode(struct slice value)
+static struct stored_doc decode(struct slice value)
 {
-    struct table_doc doc = {0};
+    struct stored_doc doc = {0};
 
     doc.ts = (tl_ts)take_number(&value);
     doc.live = take_bool(&value);
     doc.version = take_number(&value);
     doc.seq_no = take_number(&value);
-    doc.stamp = take_number(&value);
+    doc.rename_base = take_number(&value);
     size_t len = (size_t)take_number(&value);
-    INSIST(slice_take(&value, len, &doc.birth));
+    INSIST(slice_take(&value, len, &doc.origin));
     doc.path = value;
     return doc;
 }
 
-/* --- Reading ------------------------------------------------------------------------------------------------------ */
+/* --- Reads -------------------------------------------------------------------------------------------------------- */
 
 static struct slice doc_key_of(char *bytes, uint32_t id)
 {
@@ -98,65 +98,65 @@ static struct slice doc_key_of(char *bytes, uint32_t id)
     return slice_make(bytes, KEY_BYTES);
 }
 
-/* Reads a document as it is stored; all 0 where there never was one. */
-static struct table_doc read_stored(struct table *table, const struct view *view, uint32_t id)
+/* Reads a document as stored; all zero if it was never written. */
+static struct stored_doc read_stored(struct doc_table *table, const struct view *view, uint32_t id)
 {
     char key[KEY_BYTES];
     struct store_value value;
     int r = view_get(view, SPACE_DOCUMENTS, doc_key_of(key, id), &value);
 
     if (r == STORE_NOT_FOUND)
-        return (struct table_doc){0};
+        return (struct stored_doc){0};
     must(r);
-    struct table_doc doc = decode(arena_copy(&table->arena, value.bytes));
+    struct stored_doc doc = decode(arena_copy(&table->arena, value.bytes));
     store_value_release(&value);
     return doc;
 }
 
-struct table_doc table_get(struct table *table, const struct view *view, uint32_t id)
+struct stored_doc doc_table_get(struct doc_table *table, const struct view *view, uint32_t id)
 {
-    struct tree tree = table_tree(table, view);
-    struct table_doc doc = read_stored(table, view, id);
-    struct tree_totals standing;
+    struct tree tree = doc_table_tree(table, view);
+    struct stored_doc doc = read_stored(table, view, id);
+    struct tree_totals totals;
     struct slice path;
-    tl_ts newest;
+    tl_ts last_rename;
 
     if (!doc.live)
         return doc;
-    must(tree_last_rename(&tree, &newest, NULL));
-    must(tree_locate(&tree, doc.birth, &table->arena, &path, &standing));
-    if (doc.ts > newest) /* it stands as it was written */
-        INSIST(slice_equal(path, doc.path) && standing.renames == doc.stamp && standing.seq_no < doc.seq_no);
+    must(tree_last_rename(&tree, &last_rename, NULL));
+    must(tree_locate(&tree, doc.origin, &table->arena, &path, &totals));
+    if (doc.ts > last_rename) /* newer than the last rename: current as stored */
+        INSIST(slice_equal(path, doc.path) && totals.renames == doc.rename_base && totals.seq_no < doc.seq_no);
     doc.path = path;
-    doc.version += standing.renames - doc.stamp;
-    if (standing.seq_no > doc.seq_no)
-        doc.seq_no = standing.seq_no;
+    doc.version += totals.renames - doc.rename_base;
+    if (totals.seq_no > doc.seq_no)
+        doc.seq_no = totals.seq_no;
     return doc;
 }
 
 /* --- Entries ------------------------------------------------------------------------------------------------------ */
 
-/* birth · 0 · id. */
-static void entry_key(struct buf *buf, struct slice birth, uint32_t id)
+/* origin · 0 · id. */
+static void entry_key(struct buf *buf, struct slice origin, uint32_t id)
 {
     buf_clear(buf);
-    buf_slice(buf, birth);
+    buf_slice(buf, origin);
     buf_byte(buf, '\0');
     buf_u32be(buf, id);
 }
 
 struct searching {
-    struct table *table;
+    struct doc_table *table;
     const struct view *view;
     struct slice path; /* data NULL: below the absolute root */
     bool below;
-    bool *found; /* NULL: the first one ends it */
+    bool *found; /* NULL: stop at the first hit */
     bool any;
 };
 
 static bool is_hit(struct searching *search, uint32_t id)
 {
-    struct table_doc doc = table_get(search->table, search->view, id);
+    struct stored_doc doc = doc_table_get(search->table, search->view, id);
     size_t len = search->path.len;
 
     if (!doc.live || search->path.data == NULL)
@@ -166,13 +166,13 @@ static bool is_hit(struct searching *search, uint32_t id)
     return doc.path.len == len || (search->below && doc.path.data[len] == '/');
 }
 
-static int search_entries(struct searching *search, struct slice birth, char next)
+static int search_entries(struct searching *search, struct slice origin, char next)
 {
     tl_cleanup(buf_deinit) struct buf prefix = BUF_INIT(BUF_UNLIMITED);
     struct view_iter *iter;
     int r = 0;
 
-    buf_slice(&prefix, birth);
+    buf_slice(&prefix, origin);
     buf_byte(&prefix, next);
     iter = view_iter_new(search->view, SPACE_ENTRIES, buf_as_slice(&prefix), SLICE_NONE);
     for (view_iter_seek_first(iter); r == 0 && view_iter_valid(iter); view_iter_next(iter)) {
@@ -193,34 +193,34 @@ static int search_entries(struct searching *search, struct slice birth, char nex
     return r;
 }
 
-static int search_below(void *context, struct slice birth)
+static int search_below(void *context, struct slice origin)
 {
-    int r = search_entries(context, birth, '\0');
+    int r = search_entries(context, origin, '\0');
 
-    return r == 0 ? search_entries(context, birth, '/') : r;
+    return r == 0 ? search_entries(context, origin, '/') : r;
 }
 
 static void run_search(struct searching *search)
 {
-    struct tree tree = table_tree(search->table, search->view);
+    struct tree tree = doc_table_tree(search->table, search->view);
     struct arena *arena = &search->table->arena;
-    struct slice birth = SLICE_LIT("");
-    int r = search->path.data == NULL ? 0 : tree_resolve(&tree, search->path, arena, &birth);
+    struct slice origin = SLICE_LIT("");
+    int r = search->path.data == NULL ? 0 : tree_resolve(&tree, search->path, arena, &origin);
 
     if (r == TREE_NOT_FOUND)
         return;
     must(r);
-    birth = arena_copy(arena, birth);
-    r = search_entries(search, birth, '\0');
+    origin = arena_copy(arena, origin);
+    r = search_entries(search, origin, '\0');
     if (r == 0 && search->below)
-        r = search_entries(search, birth, '/');
+        r = search_entries(search, origin, '/');
     if (r == 0 && search->below)
-        r = tree_each_relocated(&tree, tree__join(arena, birth, SLICE_LIT("/")), search_below, search);
+        r = tree_each_relocated(&tree, tree__join(arena, origin, SLICE_LIT("/")), search_below, search);
     INSIST(r == 0 || (r == 1 && search->found == NULL));
 }
 
-void table_search(struct table *table, const struct view *view, struct slice path, bool below, bool *ret_found,
-                  size_t count)
+void doc_table_search(struct doc_table *table, const struct view *view, struct slice path, bool below, bool *ret_found,
+                      size_t count)
 {
     struct searching search = {table, view, path, below, ret_found, false};
 
@@ -228,7 +228,7 @@ void table_search(struct table *table, const struct view *view, struct slice pat
     run_search(&search);
 }
 
-bool table_exists(struct table *table, const struct view *view, struct slice path)
+bool doc_table_exists(struct doc_table *table, const struct view *view, struct slice path)
 {
     struct searching search = {table, view, path, true, NULL, false};
 
@@ -236,25 +236,25 @@ bool table_exists(struct table *table, const struct view *view, struct slice pat
     return search.any;
 }
 
-/* --- Writing ------------------------------------------------------------------------------------------------------ */
+/* --- Writes ------------------------------------------------------------------------------------------------------- */
 
-void table_put(struct table *table, const struct view *view, struct overlay *overlay, uint32_t id, struct slice path,
+void doc_table_put(struct doc_table *table, const struct view *view, struct overlay *overlay, uint32_t id, struct slice path,
                int64_t seq_no, tl_ts ts)
 {
     tl_cleanup(buf_deinit) struct buf buf = BUF_INIT(BUF_UNLIMITED);
-    struct table_doc stored = read_stored(table, view, id), old = table_get(table, view, id);
-    struct table_doc doc = {
+    struct stored_doc stored = read_stored(table, view, id), old = doc_table_get(table, view, id);
+    struct stored_doc doc = {
         .live = path.data != NULL, .ts = ts, .version = old.version + 1, .seq_no = seq_no, .path = path};
     char key[KEY_BYTES];
 
     if (stored.live) {
-        entry_key(&buf, stored.birth, id);
+        entry_key(&buf, stored.origin, id);
         drop(table, overlay, SPACE_ENTRIES, buf_as_slice(&buf));
     }
     if (doc.live) {
-        struct tree_writer writer = table_writer(table, view, overlay, ts);
-        must(tree_resolve_or_create(&writer, path, &table->arena, &doc.birth, &doc.stamp));
-        entry_key(&buf, doc.birth, id);
+        struct tree_writer writer = doc_table_writer(table, view, overlay, ts);
+        must(tree_resolve_or_create(&writer, path, &table->arena, &doc.origin, &doc.rename_base));
+        entry_key(&buf, doc.origin, id);
         put(table, overlay, SPACE_ENTRIES, buf_as_slice(&buf), SLICE_LIT(""));
     }
     buf_clear(&buf);
@@ -262,45 +262,45 @@ void table_put(struct table *table, const struct view *view, struct overlay *ove
     put(table, overlay, SPACE_DOCUMENTS, doc_key_of(key, id), buf_as_slice(&buf));
 }
 
-/* --- Committing --------------------------------------------------------------------------------------------------- */
+/* --- Commit ------------------------------------------------------------------------------------------------------- */
 
 struct committing {
-    struct table *table;
+    struct doc_table *table;
     tl_ts ts;
 };
 
 static void commit_doc(void *context, struct slice key, struct slice value)
 {
-    struct committing *work = context;
+    struct committing *state = context;
     tl_cleanup(buf_deinit) struct buf stamped = BUF_INIT(BUF_UNLIMITED);
 
-    buf_u64be(&stamped, work->ts);
+    buf_u64be(&stamped, state->ts);
     buf_slice(&stamped, slice_from_offset(value, sizeof(uint64_t)));
-    store_batch_put(work->table->batch, SPACE_DOCUMENTS, key, buf_as_slice(&stamped));
+    store_batch_put(state->table->batch, SPACE_DOCUMENTS, key, buf_as_slice(&stamped));
 }
 
 static void commit_entry(void *context, struct slice key, struct slice value)
 {
-    struct committing *work = context;
+    struct committing *state = context;
 
     if (value.data == NULL)
-        store_batch_delete(work->table->batch, SPACE_ENTRIES, key);
+        store_batch_delete(state->table->batch, SPACE_ENTRIES, key);
     else
-        store_batch_put(work->table->batch, SPACE_ENTRIES, key, value);
+        store_batch_put(state->table->batch, SPACE_ENTRIES, key, value);
 }
 
 static void commit_record(void *context, struct slice key, struct slice value)
 {
-    struct committing *work = context;
+    struct committing *state = context;
 
-    tree_commit(work->table->batch, key, value, work->ts);
+    tree_commit(state->table->batch, key, value, state->ts);
 }
 
-void table_commit(struct table *table, const struct overlay *overlay, tl_ts ts)
+void doc_table_commit(struct doc_table *table, const struct overlay *overlay, tl_ts ts)
 {
-    struct committing work = {table, ts};
+    struct committing state = {table, ts};
 
-    overlay_each(overlay, SPACE_DOCUMENTS, commit_doc, &work);
-    overlay_each(overlay, SPACE_ENTRIES, commit_entry, &work);
-    overlay_each(overlay, SPACE_TREE, commit_record, &work);
+    overlay_each(overlay, SPACE_DOCUMENTS, commit_doc, &state);
+    overlay_each(overlay, SPACE_ENTRIES, commit_entry, &state);
+    overlay_each(overlay, SPACE_TREE, commit_record, &state);
 }

@@ -1,47 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Documents over the table of births, as src/core/tree/README.md lays down that they are kept: a record with its birth and its stamp,
- * an entry by birth. What the core does, done by hand.
+ * A document table on the core's path tree, kept as src/core/tree/README.md requires: a record with
+ * origin and rename base, and an entry by origin. Does what the write executor does, without the
+ * rest of the core.
  */
 #ifndef TL_TESTS_SIM_TREE_DOC_TABLE_H
 #define TL_TESTS_SIM_TREE_DOC_TABLE_H
 
 #include "core/tree/tree_write.h"
 
-/* A document as it is read. */
-struct table_doc {
+/* A document as read in a view. */
+struct stored_doc {
     bool live;
-    struct slice birth;
+    struct slice origin;
     tl_ts ts;
-    int64_t stamp;
-    int64_t version; /* as stored, and so on */
+    int64_t rename_base;
+    int64_t version; /* version and the following: as stored */
     int64_t seq_no;
     struct slice path;
 };
 
-struct table {
+struct doc_table {
     struct store *store;
     struct store_batch *batch;
     struct omap pending;
     uint32_t made;
-    struct arena arena; /* of what is read; reset by the caller */
+    struct arena arena; /* of results; reset by the caller */
 };
 
-/* A view's tree. */
-struct tree table_tree(const struct table *table, const struct view *view);
-struct tree_writer table_writer(struct table *table, const struct view *view, struct overlay *overlay, tl_ts ts);
+/* The tree in a view. */
+struct tree doc_table_tree(const struct doc_table *table, const struct view *view);
+struct tree_writer doc_table_writer(struct doc_table *table, const struct view *view, struct overlay *overlay, tl_ts ts);
 
-/* Reads a document as the view has it. Aborts on damage. */
-struct table_doc table_get(struct table *table, const struct view *view, uint32_t id);
-/* Writes one, or deletes it (`path` data NULL), at the unit's or the transaction's sink. */
-void table_put(struct table *table, const struct view *view, struct overlay *overlay, uint32_t id, struct slice path,
+/* Reads a document in a view. Aborts on a corrupt store. */
+struct stored_doc doc_table_get(struct doc_table *table, const struct view *view, uint32_t id);
+/* Writes a document, or deletes it (`path` data NULL), into the overlay or the unit's batch. */
+void doc_table_put(struct doc_table *table, const struct view *view, struct overlay *overlay, uint32_t id, struct slice path,
                int64_t seq_no, tl_ts ts);
-/* Marks in `ret_found`, by id, what lies at a path, or at it and below (`path` data NULL: below the absolute root). */
-void table_search(struct table *table, const struct view *view, struct slice path, bool below, bool *ret_found,
-                  size_t count);
-/* Whether anything lies at a path or below, as a rename asks. */
-bool table_exists(struct table *table, const struct view *view, struct slice path);
+/*
+ * Marks in `ret_found`, by id, the documents at a path, or at or below it (`path` data NULL: below
+ * the absolute root).
+ */
+void doc_table_search(struct doc_table *table, const struct view *view, struct slice path, bool below, bool *ret_found,
+                      size_t count);
+/* Returns: whether a document exists at or below a path, as a rename checks it. */
+bool doc_table_exists(struct doc_table *table, const struct view *view, struct slice path);
 /* Moves a transaction's overlay into the batch. */
-void table_commit(struct table *table, const struct overlay *overlay, tl_ts ts);
+void doc_table_commit(struct doc_table *table, const struct overlay *overlay, tl_ts ts);
 
 #endif

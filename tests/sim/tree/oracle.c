@@ -1,40 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plain tree; see oracle.h. */
+/* The oracle of the tree simulator; see oracle.h. */
 #include "oracle.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-bool model_within(const char *path, const char *directory)
+bool oracle_within(const char *path, const char *directory)
 {
     size_t len = strlen(directory);
 
     return strncmp(path, directory, len) == 0 && (path[len] == '\0' || path[len] == '/');
 }
 
-bool model_exists(const struct model *model, const char *path)
+bool oracle_exists(const struct oracle *oracle, const char *path)
 {
-    for (int i = 0; i < MODEL_DOCS; i++)
-        if (model->docs[i].live && model_within(model->docs[i].path, path))
+    for (int i = 0; i < ORACLE_DOCS; i++)
+        if (oracle->docs[i].live && oracle_within(oracle->docs[i].path, path))
             return true;
     return false;
 }
 
 static void set_path(char *path, const char *beginning, const char *rest)
 {
-    char whole[MODEL_PATH_MAX];
+    char whole[ORACLE_PATH_MAX];
 
     if (snprintf(whole, sizeof whole, "%s%s", beginning, rest) >= (int)sizeof whole)
         abort();
     memcpy(path, whole, sizeof whole);
 }
 
-void model_rename(struct model *model, const char *from, const char *to, int64_t seq_no)
+void oracle_rename(struct oracle *oracle, const char *from, const char *to, int64_t seq_no)
 {
-    for (int i = 0; i < MODEL_DOCS; i++) {
-        struct model_doc *doc = &model->docs[i];
-        if (!doc->live || !model_within(doc->path, from))
+    for (int i = 0; i < ORACLE_DOCS; i++) {
+        struct oracle_doc *doc = &oracle->docs[i];
+        if (!doc->live || !oracle_within(doc->path, from))
             continue;
         set_path(doc->path, to, doc->path + strlen(from));
         doc->version++;
@@ -42,7 +42,7 @@ void model_rename(struct model *model, const char *from, const char *to, int64_t
     }
 }
 
-void model_random_path(struct rng *rng, bool plain, char *ret_path)
+void oracle_random_path(struct rng *rng, bool plain, char *ret_path)
 {
     static const char *const names[] = {"a", "b", "c", "d", "ab", "a\xff\x01", "", ".", ".."};
     size_t names_count = plain ? 6 : sizeof names / sizeof *names, count = 1 + rng_below(rng, 4);
@@ -60,40 +60,40 @@ void model_random_path(struct rng *rng, bool plain, char *ret_path)
 
 /* --- Locks -------------------------------------------------------------------------------------------------------- */
 
-static bool add(struct model_locks *locks, int owner, int doc, const char *path)
+static bool add(struct oracle_locks *locks, int owner, int doc, const char *path)
 {
-    if (locks->count == MODEL_LOCKS)
+    if (locks->count == ORACLE_LOCKS)
         return false;
-    struct model_lock *lock = &locks->items[locks->count++];
+    struct oracle_lock *lock = &locks->items[locks->count++];
     lock->owner = owner;
     lock->doc = doc;
     set_path(lock->path, path, "");
     return true;
 }
 
-bool model_lock_path(struct model_locks *locks, int owner, const char *path)
+bool oracle_lock_path(struct oracle_locks *locks, int owner, const char *path)
 {
     for (int i = 0; i < locks->count; i++) {
-        const struct model_lock *lock = &locks->items[i];
-        bool meet = model_within(lock->path, path) || (lock->doc < 0 && model_within(path, lock->path));
+        const struct oracle_lock *lock = &locks->items[i];
+        bool meet = oracle_within(lock->path, path) || (lock->doc < 0 && oracle_within(path, lock->path));
         if (lock->owner != owner && meet)
             return false;
     }
     return add(locks, owner, -1, path);
 }
 
-bool model_lock_doc(struct model_locks *locks, int owner, int doc, const char *path)
+bool oracle_lock_doc(struct oracle_locks *locks, int owner, int doc, const char *path)
 {
     for (int i = 0; i < locks->count; i++) {
-        const struct model_lock *lock = &locks->items[i];
-        bool meet = lock->doc < 0 ? model_within(path, lock->path) : lock->doc == doc;
+        const struct oracle_lock *lock = &locks->items[i];
+        bool meet = lock->doc < 0 ? oracle_within(path, lock->path) : lock->doc == doc;
         if (lock->owner != owner && meet)
             return false;
     }
     return add(locks, owner, doc, path);
 }
 
-void model_unlock(struct model_locks *locks, int owner)
+void oracle_unlock(struct oracle_locks *locks, int owner)
 {
     int kept = 0;
 
@@ -103,10 +103,10 @@ void model_unlock(struct model_locks *locks, int owner)
     locks->count = kept;
 }
 
-bool model_locked(const struct model_locks *locks, const char *path)
+bool oracle_locked(const struct oracle_locks *locks, const char *path)
 {
     for (int i = 0; i < locks->count; i++)
-        if (model_within(locks->items[i].path, path) || model_within(path, locks->items[i].path))
+        if (oracle_within(locks->items[i].path, path) || oracle_within(path, locks->items[i].path))
             return true;
     return false;
 }

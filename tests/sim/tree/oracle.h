@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a tree of documents must be, written plainly: every document keeps its whole path, and a rename changes the path of one after
- * another. From the words of api.md and docs/locking.md, without knowing of nodes.
+ * The oracle of the tree simulator: each document keeps its full path, and a rename changes the
+ * paths one by one. Written from docs/api.md and docs/locking.md, without the data structures of
+ * the core.
  */
 #ifndef TL_TESTS_SIM_TREE_ORACLE_H
 #define TL_TESTS_SIM_TREE_ORACLE_H
@@ -12,48 +13,51 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { MODEL_DOCS = 24, MODEL_PATH_MAX = 400, MODEL_LOCKS = 64, MODEL_OWNERS = 4 };
+enum { ORACLE_DOCS = 24, ORACLE_PATH_MAX = 400, ORACLE_LOCKS = 64, ORACLE_OWNERS = 4 };
 
-/* A document, or what is left of one. */
-struct model_doc {
+/* A document, or its state after deletion. */
+struct oracle_doc {
     bool live;
-    char path[MODEL_PATH_MAX]; /* of a live one */
-    int64_t version;           /* counts its changes, deletes and renames above it too; 0: never written */
+    char path[ORACLE_PATH_MAX]; /* of a live document */
+    int64_t version;            /* changes, deletions and renames of it or above it; 0: never written */
     int64_t seq_no;
 };
 
-/* All documents at one moment. */
-struct model {
-    struct model_doc docs[MODEL_DOCS];
+/* All documents at one timestamp. */
+struct oracle {
+    struct oracle_doc docs[ORACLE_DOCS];
 };
 
-/* A text of the path of `directory` itself, or of something below it. */
-bool model_within(const char *path, const char *directory);
-/* Whether a document lies at a path or below it. */
-bool model_exists(const struct model *model, const char *path);
-/* Renames one document after another. */
-void model_rename(struct model *model, const char *from, const char *to, int64_t seq_no);
+/* Returns: whether `path` is `directory` or below it. */
+bool oracle_within(const char *path, const char *directory);
+/* Returns: whether a document exists at or below a path. */
+bool oracle_exists(const struct oracle *oracle, const char *path);
+/* Renames the documents one by one. */
+void oracle_rename(struct oracle *oracle, const char *from, const char *to, int64_t seq_no);
 
-/* Paths that meet often: of few names, some of them awkward. `plain`: with none that a request may not name. */
-void model_random_path(struct rng *rng, bool plain, char *ret_path);
+/*
+ * Generates paths of few names, some unusual, so that they often collide. `plain`: only names that
+ * a rename request allows.
+ */
+void oracle_random_path(struct rng *rng, bool plain, char *ret_path);
 
-/* Exclusive locks: on a path with all below it, or on a document at all places where it may lie. */
-struct model_lock {
+/* Exclusive locks: on a path and everything below it, or on a document wherever it is. */
+struct oracle_lock {
     int owner;
     int doc; /* -1: on a path */
-    char path[MODEL_PATH_MAX];
+    char path[ORACLE_PATH_MAX];
 };
 
-struct model_locks {
-    struct model_lock items[MODEL_LOCKS];
+struct oracle_locks {
+    struct oracle_lock items[ORACLE_LOCKS];
     int count;
 };
 
-/* Takes a lock unless another owner's stands against it, or there are too many. Returns: whether it was taken. */
-bool model_lock_path(struct model_locks *locks, int owner, const char *path);
-bool model_lock_doc(struct model_locks *locks, int owner, int doc, const char *path);
-void model_unlock(struct model_locks *locks, int owner);
-/* Whether anybody holds anything at a path, below or above. */
-bool model_locked(const struct model_locks *locks, const char *path);
+/* Acquires a lock. Returns: false: another owner's conflicts, or there are too many. */
+bool oracle_lock_path(struct oracle_locks *locks, int owner, const char *path);
+bool oracle_lock_doc(struct oracle_locks *locks, int owner, int doc, const char *path);
+void oracle_unlock(struct oracle_locks *locks, int owner);
+/* Returns: whether any lock is held at, above or below a path. */
+bool oracle_locked(const struct oracle_locks *locks, const char *path);
 
 #endif

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of births against full paths.
+ * Simulates the path tree of the core and compares it with full paths.
  *
- * One seed drives random writes, deletes and renames of documents in a small tree, alone and in transactions that overlap as far as
- * exclusive locks on paths and documents allow, with requests that fail half-way, roll-backs and crashes. After each step the newest state, a state of the past and a transaction's own must be what the plain model (oracle.h)
- * has: path, version and sequence number of every document, what lies at a path, and what lies below it. The seed of a
- * failure is printed; `tree_sim --from SEED --seeds 1` replays it, `--tell` says what it does.
+ * One seed drives random writes, deletions and renames of documents in a small tree. They run alone
+ * and in transactions that overlap as far as exclusive locks on paths and documents allow, with
+ * failing requests, rollbacks and crashes. After each step the newest state, an earlier state and
+ * that of a transaction must equal the oracle (oracle.h): path, version and sequence number of each
+ * document, the documents at a path, and those below it. A failure prints its seed; `tree_sim
+ * --from SEED --seeds 1` repeats it, and `--tell` prints each step.
  */
 #include "../../lib/settle.h"
 #include "oracle.h"
@@ -17,37 +19,37 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { TRANSACTIONS = MODEL_OWNERS - 1, PAST = 24, RECENT = 3, STEPS_DEFAULT = 400, NOBODY = 0 };
+enum { TRANSACTIONS = ORACLE_OWNERS - 1, PAST = 24, RECENT = 3, STEPS_DEFAULT = 400, NO_OWNER = 0 };
 
 struct transaction {
     struct overlay *overlay; /* NULL: not open */
-    bool touched[MODEL_DOCS];
-    struct model own; /* of what it touched */
+    bool touched[ORACLE_DOCS];
+    struct oracle own; /* documents it has touched */
 };
 
-/* What an owner renamed lately, from and to: that something comes back, and goes again, is seldom chance. */
+/* Recent renames of an owner, from and to, so that renames back and forth are frequent. */
 struct recent {
-    char paths[RECENT][MODEL_PATH_MAX];
+    char paths[RECENT][ORACLE_PATH_MAX];
 };
 
 struct world {
     uint64_t seed;
     int step;
-    bool tell;
+    bool trace;
     struct rng rng;
-    struct table table;
+    struct doc_table table;
     tl_ts now;
     int64_t next_seq_no;
-    struct model committed;
-    struct model_locks locks;
+    struct oracle committed;
+    struct oracle_locks locks;
     struct transaction transactions[TRANSACTIONS]; /* owner i + 1 */
-    struct recent recent[MODEL_OWNERS];
-    struct model synced; /* what a crash leaves, as it was at */
+    struct recent recent[ORACLE_OWNERS];
+    struct oracle synced; /* the state after a crash, as of the next field */
     tl_ts synced_at;
     struct {
         tl_ts ts;
-        struct model model;
-    } past[PAST];
+        struct oracle oracle;
+    } history[PAST];
     uint64_t checks, renames;
 };
 
@@ -62,9 +64,9 @@ static uint64_t below(struct world *w, uint64_t bound)
     return rng_below(&w->rng, bound);
 }
 
-static void tell(const struct world *w, int owner, const char *what, const char *a, const char *b)
+static void trace(const struct world *w, int owner, const char *what, const char *a, const char *b)
 {
-    if (w->tell)
+    if (w->trace)
         printf("%4d  %d  %s %s %s\n", w->step, owner, what, a, b);
 }
 
@@ -72,7 +74,7 @@ static void tell(const struct world *w, int owner, const char *what, const char 
 
 static struct overlay *overlay_of(const struct world *w, int owner)
 {
-    return owner == NOBODY ? NULL : w->transactions[owner - 1].overlay;
+    return owner == NO_OWNER ? NULL : w->transactions[owner - 1].overlay;
 }
 
 static struct view view_of(const struct world *w, int owner)
@@ -80,40 +82,40 @@ static struct view view_of(const struct world *w, int owner)
     return (struct view){w->table.store, TL_TS_MAX, overlay_of(w, owner)};
 }
 
-/* What an owner sees: the committed state with what it touched itself. */
-static struct model model_of(const struct world *w, int owner)
+/* Returns: the state that an owner sees: committed, with the documents it has touched. */
+static struct oracle oracle_of(const struct world *w, int owner)
 {
-    struct model model = w->committed;
+    struct oracle oracle = w->committed;
 
-    for (int i = 0; owner != NOBODY && i < MODEL_DOCS; i++)
+    for (int i = 0; owner != NO_OWNER && i < ORACLE_DOCS; i++)
         if (w->transactions[owner - 1].touched[i])
-            model.docs[i] = w->transactions[owner - 1].own.docs[i];
-    return model;
+            oracle.docs[i] = w->transactions[owner - 1].own.docs[i];
+    return oracle;
 }
 
-/* An owner's state has become this. */
-static void set_model(struct world *w, int owner, const struct model *model)
+/* Sets the state that an owner sees. */
+static void set_oracle(struct world *w, int owner, const struct oracle *oracle)
 {
-    if (owner == NOBODY) {
-        w->committed = *model;
+    if (owner == NO_OWNER) {
+        w->committed = *oracle;
         return;
     }
     struct transaction *txn = &w->transactions[owner - 1];
-    struct model before = model_of(w, owner);
-    for (int i = 0; i < MODEL_DOCS; i++) {
-        if (memcmp(&before.docs[i], &model->docs[i], sizeof before.docs[i]) == 0)
+    struct oracle before = oracle_of(w, owner);
+    for (int i = 0; i < ORACLE_DOCS; i++) {
+        if (memcmp(&before.docs[i], &oracle->docs[i], sizeof before.docs[i]) == 0)
             continue;
         txn->touched[i] = true;
-        txn->own.docs[i] = model->docs[i];
+        txn->own.docs[i] = oracle->docs[i];
     }
 }
 
-/* --- Comparing ---------------------------------------------------------------------------------------------------- */
+/* --- Comparison --------------------------------------------------------------------------------------------------- */
 
-static void check_doc(struct world *w, const struct view *view, const struct model *model, uint32_t id)
+static void check_doc(struct world *w, const struct view *view, const struct oracle *oracle, uint32_t id)
 {
-    const struct model_doc *wanted = &model->docs[id];
-    struct table_doc doc = table_get(&w->table, view, id);
+    const struct oracle_doc *wanted = &oracle->docs[id];
+    struct stored_doc doc = doc_table_get(&w->table, view, id);
     char text[1200];
 
     snprintf(text, sizeof text, "document %u: '%.*s' version %lld seq %lld, wanted '%s' %lld %lld", id,
@@ -125,104 +127,107 @@ static void check_doc(struct world *w, const struct view *view, const struct mod
         fail(w, "get", text);
 }
 
-static void check_search(struct world *w, const struct view *view, const struct model *model, const char *path,
+static void check_search(struct world *w, const struct view *view, const struct oracle *oracle, const char *path,
                          bool with_below)
 {
-    bool found[MODEL_DOCS];
+    bool found[ORACLE_DOCS];
 
     if (path != NULL && path[0] == '\0' && with_below)
-        return; /* no directory: what begins with its name and a delimiter hangs from the other root */
-    table_search(&w->table, view, slice_from(path), with_below, found, MODEL_DOCS);
-    for (int i = 0; i < MODEL_DOCS; i++) {
-        const struct model_doc *doc = &model->docs[i];
+        return; /* not a directory: paths with this prefix are below the other root */
+    doc_table_search(&w->table, view, slice_from(path), with_below, found, ORACLE_DOCS);
+    for (int i = 0; i < ORACLE_DOCS; i++) {
+        const struct oracle_doc *doc = &oracle->docs[i];
         bool wanted = doc->live && (path == NULL ? doc->path[0] == '/'
-                                    : with_below ? model_within(doc->path, path)
+                                    : with_below ? oracle_within(doc->path, path)
                                                  : strcmp(doc->path, path) == 0);
         if (found[i] != wanted)
             fail(w, with_below ? "search below" : "search at", path == NULL ? "(root)" : path);
     }
 }
 
-/* No path below a birth is longer than its reach and the longest birth say. */
-static void check_reach(struct world *w, const struct view *view, const struct model *model, const char *path)
+/* No path below an origin exceeds its reach and the longest origin. */
+static void check_reach(struct world *w, const struct view *view, const struct oracle *oracle, const char *path)
 {
     tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
-    struct tree tree = table_tree(&w->table, view);
+    struct tree tree = doc_table_tree(&w->table, view);
     size_t reach, longest = 0, wanted = 0;
-    struct slice birth;
+    struct slice origin;
 
-    if (tree_resolve(&tree, slice_from(path), &w->table.arena, &birth) != 0)
+    if (tree_resolve(&tree, slice_from(path), &w->table.arena, &origin) != 0)
         return;
-    for (uint32_t i = 0; i < MODEL_DOCS; i++) {
-        size_t len = model->docs[i].live ? table_get(&w->table, view, i).birth.len : 0;
+    for (uint32_t i = 0; i < ORACLE_DOCS; i++) {
+        size_t len = oracle->docs[i].live ? doc_table_get(&w->table, view, i).origin.len : 0;
         longest = len > longest ? len : longest;
-        if (model->docs[i].live && model_within(model->docs[i].path, path) &&
-            strlen(model->docs[i].path) - strlen(path) > wanted)
-            wanted = strlen(model->docs[i].path) - strlen(path);
+        if (oracle->docs[i].live && oracle_within(oracle->docs[i].path, path) &&
+            strlen(oracle->docs[i].path) - strlen(path) > wanted)
+            wanted = strlen(oracle->docs[i].path) - strlen(path);
     }
-    if (tree__read_length(&tree, tree_reach_key(&key, tree.index, birth), &reach) != 0)
+    if (tree__read_length(&tree, tree_reach_key(&key, tree.index, origin), &reach) != 0)
         fail(w, "reach", path);
-    if (wanted > (reach > 0 ? reach + longest : longest > birth.len ? longest - birth.len : 0))
+    if (wanted > (reach > 0 ? reach + longest : longest > origin.len ? longest - origin.len : 0))
         fail(w, "a path is longer than its directory reaches", path);
 }
 
-static void check_view(struct world *w, const struct view *view, const struct model *model)
+static void check_view(struct world *w, const struct view *view, const struct oracle *oracle)
 {
-    char path[MODEL_PATH_MAX];
+    char path[ORACLE_PATH_MAX];
 
-    for (uint32_t i = 0; i < MODEL_DOCS; i++)
-        check_doc(w, view, model, i);
-    model_random_path(&w->rng, false, path);
-    check_search(w, view, model, path, false);
-    check_search(w, view, model, path, true);
-    const struct model_doc *some = &model->docs[below(w, MODEL_DOCS)];
+    for (uint32_t i = 0; i < ORACLE_DOCS; i++)
+        check_doc(w, view, oracle, i);
+    oracle_random_path(&w->rng, false, path);
+    check_search(w, view, oracle, path, false);
+    check_search(w, view, oracle, path, true);
+    const struct oracle_doc *some = &oracle->docs[below(w, ORACLE_DOCS)];
     if (some->live)
-        check_search(w, view, model, some->path, below(w, 2) == 0);
+        check_search(w, view, oracle, some->path, below(w, 2) == 0);
     if (view->ts == TL_TS_MAX && some->live) {
-        char above[MODEL_PATH_MAX];
+        char above[ORACLE_PATH_MAX];
         memcpy(above, some->path, sizeof above);
         above[tree_parent_length(slice_from(above), '/')] = '\0';
         if (above[0] != '\0')
-            check_reach(w, view, model, above);
+            check_reach(w, view, oracle, above);
     }
-    check_search(w, view, model, NULL, true);
+    check_search(w, view, oracle, NULL, true);
     arena_reset(&w->table.arena);
     w->checks++;
 }
 
-/* What lies at a place by record says so itself, and the way up from it ends. */
-static void check_guest(struct world *w, const struct tree *tree, struct slice place, struct slice guest)
+/* The origin at a directory entry refers back to the entry, and locating it terminates. */
+static void check_dirent(struct world *w, const struct tree *tree, struct slice dirent, struct slice origin)
 {
-    struct tree_totals standing;
-    struct tree_relocation moved;
+    struct tree_totals totals;
+    struct tree_relocation relocation;
 
-    if (tree__read_relocation(tree, guest, &w->table.arena, &moved) != 0 || moved.state != TREE_RELOCATED ||
-        !slice_equal(moved.dirent, place))
+    if (tree__read_relocation(tree, origin, &w->table.arena, &relocation) != 0 || relocation.state != TREE_RELOCATED ||
+        !slice_equal(relocation.dirent, dirent))
         fail(w, "table", "a guest is not where its place says");
-    if (tree_locate(tree, guest, &w->table.arena, NULL, &standing) < 0)
+    if (tree_locate(tree, origin, &w->table.arena, NULL, &totals) < 0)
         fail(w, "table", "a birth lies below itself");
 }
 
-/* Births and places say the same of each other, and the newest rename is of the past. */
+/*
+ * Directory entries and relocation records refer to each other, and the last rename is not in the
+ * future.
+ */
 static void check_table(struct world *w, const struct view *view)
 {
     struct store_iter *iter = store_iter_new(w->table.store, SPACE_TREE, TL_TS_MAX, SLICE_NONE, SLICE_NONE);
-    struct tree tree = table_tree(&w->table, view);
-    struct tree_relocation moved;
-    struct slice guest;
+    struct tree tree = doc_table_tree(&w->table, view);
+    struct tree_relocation relocation;
+    struct slice origin;
     tl_ts newest;
 
     for (store_iter_seek_first(iter); store_iter_valid(iter); store_iter_next(iter)) {
         struct slice text = slice_from_offset(store_iter_key(iter), sizeof(uint32_t) + 1);
         char letter = store_iter_key(iter).data[sizeof(uint32_t)];
         if (letter == 'g')
-            check_guest(w, &tree, text, store_iter_value(iter));
+            check_dirent(w, &tree, text, store_iter_value(iter));
         if (letter != 'm')
             continue;
-        if (tree_relocation_decode(store_iter_value(iter), &moved) != 0 || moved.ts > w->now)
+        if (tree_relocation_decode(store_iter_value(iter), &relocation) != 0 || relocation.ts > w->now)
             fail(w, "table", "a rename was not stamped");
-        if (moved.state == TREE_RELOCATED &&
-            (tree__read_dirent(&tree, moved.dirent, &w->table.arena, &guest) != 0 || !slice_equal(guest, text)))
+        if (relocation.state == TREE_RELOCATED &&
+            (tree__read_dirent(&tree, relocation.dirent, &w->table.arena, &origin) != 0 || !slice_equal(origin, text)))
             fail(w, "table", "a place is another's");
     }
     store_iter_free(iter);
@@ -232,15 +237,15 @@ static void check_table(struct world *w, const struct view *view)
 
 static void check_all(struct world *w)
 {
-    int owner = (int)below(w, MODEL_OWNERS), at = (int)below(w, PAST);
-    struct view now = view_of(w, NOBODY), own = view_of(w, owner), then = {w->table.store, w->past[at].ts, NULL};
-    struct model model = model_of(w, owner);
+    int owner = (int)below(w, ORACLE_OWNERS), at = (int)below(w, PAST);
+    struct view now = view_of(w, NO_OWNER), own = view_of(w, owner), then = {w->table.store, w->history[at].ts, NULL};
+    struct oracle oracle = oracle_of(w, owner);
 
     check_table(w, &now);
     check_view(w, &now, &w->committed);
-    check_view(w, &own, &model);
-    if (w->past[at].ts != 0 && below(w, 4) == 0)
-        check_view(w, &then, &w->past[at].model);
+    check_view(w, &own, &oracle);
+    if (w->history[at].ts != 0 && below(w, 4) == 0)
+        check_view(w, &then, &w->history[at].oracle);
 }
 
 /* --- Units -------------------------------------------------------------------------------------------------------- */
@@ -265,75 +270,75 @@ static void end_unit(struct world *w, bool keep)
     w->synced_at = w->now;
 }
 
-/* --- What owners do ----------------------------------------------------------------------------------------------- */
+/* --- Actions of owners -------------------------------------------------------------------------------------------- */
 
-/* A path that lately was one of a rename, now and then. Returns: whether it is. */
+/* Sometimes picks a path of a recent rename. Returns: whether it did. */
 static bool recent_path(struct world *w, int owner, char *path)
 {
     const char *recent = w->recent[owner].paths[below(w, RECENT)];
 
     if (recent[0] == '\0' || below(w, 2) != 0)
         return false;
-    memcpy(path, recent, MODEL_PATH_MAX);
+    memcpy(path, recent, ORACLE_PATH_MAX);
     return true;
 }
 
 static void remember(struct world *w, int owner, const char *path)
 {
-    memcpy(w->recent[owner].paths[below(w, RECENT)], path, MODEL_PATH_MAX);
+    memcpy(w->recent[owner].paths[below(w, RECENT)], path, ORACLE_PATH_MAX);
 }
 
-/* A path to write at: below what was renamed lately as often as anywhere. */
+/* Picks a path to write: below a recent rename as often as elsewhere. */
 static void path_to_write(struct world *w, int owner, char *path)
 {
-    model_random_path(&w->rng, false, path);
-    if (!recent_path(w, owner, path) || strlen(path) > MODEL_PATH_MAX / 2)
+    oracle_random_path(&w->rng, false, path);
+    if (!recent_path(w, owner, path) || strlen(path) > ORACLE_PATH_MAX / 2)
         return;
     if (below(w, 3) != 0)
         strcat(path, below(w, 2) == 0 ? "/a" : "/b");
 }
 
-/* One document is written or deleted, in the unit at hand. Returns: whether locks allowed it. */
-static bool write_one(struct world *w, int owner, uint32_t id, struct model *model)
+/* Writes or deletes a document in the open unit. Returns: whether locks allowed it. */
+static bool write_one(struct world *w, int owner, uint32_t id, struct oracle *oracle)
 {
-    struct model_doc *doc = &model->docs[id];
+    struct oracle_doc *doc = &oracle->docs[id];
     struct view view = view_of(w, owner);
-    char path[MODEL_PATH_MAX];
+    char path[ORACLE_PATH_MAX];
     bool live = below(w, 6) != 0;
 
     path_to_write(w, owner, path);
     if (live && below(w, 3) == 0 && doc->live)
         memcpy(path, doc->path, sizeof path);
-    if ((doc->live && !model_lock_doc(&w->locks, owner, (int)id, doc->path)) ||
-        !model_lock_doc(&w->locks, owner, (int)id, live ? path : doc->path))
+    if ((doc->live && !oracle_lock_doc(&w->locks, owner, (int)id, doc->path)) ||
+        !oracle_lock_doc(&w->locks, owner, (int)id, live ? path : doc->path))
         return false;
-    tell(w, owner, live ? "put" : "delete", doc->live ? doc->path : "-", live ? path : "");
+    trace(w, owner, live ? "put" : "delete", doc->live ? doc->path : "-", live ? path : "");
     doc->live = live;
     if (live)
         memcpy(doc->path, path, sizeof path);
     doc->version++;
     doc->seq_no = w->next_seq_no++;
-    table_put(&w->table, &view, overlay_of(w, owner), id, live ? slice_from(path) : SLICE_NONE, doc->seq_no, w->now);
+    doc_table_put(&w->table, &view, overlay_of(w, owner), id, live ? slice_from(path) : SLICE_NONE, doc->seq_no, w->now);
     return true;
 }
 
-static void write_some(struct world *w, int owner, struct model *model)
+static void write_some(struct world *w, int owner, struct oracle *oracle)
 {
-    uint32_t first = (uint32_t)below(w, MODEL_DOCS), count = 1 + (uint32_t)below(w, 4);
+    uint32_t first = (uint32_t)below(w, ORACLE_DOCS), count = 1 + (uint32_t)below(w, 4);
 
     for (uint32_t i = 0; i < count; i++)
-        (void)write_one(w, owner, (first + i) % MODEL_DOCS, model);
+        (void)write_one(w, owner, (first + i) % ORACLE_DOCS, oracle);
 }
 
-/* A path that something has, or one of those above it, as often as not. */
-static void random_from(struct world *w, int owner, const struct model *model, char *path)
+/* Picks a path of a document, or one above it, half of the time. */
+static void random_from(struct world *w, int owner, const struct oracle *oracle, char *path)
 {
-    const struct model_doc *doc = &model->docs[below(w, MODEL_DOCS)];
+    const struct oracle_doc *doc = &oracle->docs[below(w, ORACLE_DOCS)];
 
-    model_random_path(&w->rng, true, path);
+    oracle_random_path(&w->rng, true, path);
     if (recent_path(w, owner, path) || !doc->live || below(w, 8) == 0)
         return;
-    memcpy(path, doc->path, MODEL_PATH_MAX);
+    memcpy(path, doc->path, ORACLE_PATH_MAX);
     for (uint64_t cut = below(w, 3); cut > 0; cut--) {
         char *slash = strrchr(path + 1, '/');
         if (path[0] != '\0' && slash != NULL)
@@ -341,7 +346,7 @@ static void random_from(struct world *w, int owner, const struct model *model, c
     }
 }
 
-/* What a request for a rename may name: names, and none of them empty. */
+/* Whether a rename request may contain the path: it has no empty names. */
 static bool is_plain(const char *path)
 {
     size_t len = strlen(path);
@@ -349,36 +354,36 @@ static bool is_plain(const char *path)
     return len > 1 && strstr(path, "//") == NULL && path[len - 1] != '/';
 }
 
-/* Returns: whether anything was renamed. */
-static bool rename_one(struct world *w, int owner, struct model *model)
+/* Returns: whether a rename was done. */
+static bool rename_one(struct world *w, int owner, struct oracle *oracle)
 {
-    char from[MODEL_PATH_MAX], to[MODEL_PATH_MAX];
+    char from[ORACLE_PATH_MAX], to[ORACLE_PATH_MAX];
     struct view view = view_of(w, owner);
-    struct tree_writer writer = table_writer(&w->table, &view, overlay_of(w, owner), w->now);
+    struct tree_writer writer = doc_table_writer(&w->table, &view, overlay_of(w, owner), w->now);
 
-    random_from(w, owner, model, from);
-    model_random_path(&w->rng, true, to);
+    random_from(w, owner, oracle, from);
+    oracle_random_path(&w->rng, true, to);
     (void)recent_path(w, owner, to);
-    for (int i = 0; i < MODEL_DOCS; i++)
-        if (model->docs[i].live && strlen(model->docs[i].path) > MODEL_PATH_MAX / 2)
+    for (int i = 0; i < ORACLE_DOCS; i++)
+        if (oracle->docs[i].live && strlen(oracle->docs[i].path) > ORACLE_PATH_MAX / 2)
             return false;
-    if (!is_plain(from) || !is_plain(to) || !model_lock_path(&w->locks, owner, from) ||
-        !model_lock_path(&w->locks, owner, to))
+    if (!is_plain(from) || !is_plain(to) || !oracle_lock_path(&w->locks, owner, from) ||
+        !oracle_lock_path(&w->locks, owner, to))
         return false;
-    bool there = table_exists(&w->table, &view, slice_from(from));
-    if (there != model_exists(model, from))
+    bool there = doc_table_exists(&w->table, &view, slice_from(from));
+    if (there != oracle_exists(oracle, from))
         fail(w, "exists", from);
-    if (table_exists(&w->table, &view, slice_from(to)) != model_exists(model, to))
+    if (doc_table_exists(&w->table, &view, slice_from(to)) != oracle_exists(oracle, to))
         fail(w, "exists", to);
-    if (!there || (model_exists(model, to) && !model_within(to, from)))
+    if (!there || (oracle_exists(oracle, to) && !oracle_within(to, from)))
         return false;
     int64_t seq_no = w->next_seq_no++;
-    int r = tree_rename(&writer, slice_from(from), slice_from(to), seq_no, owner == NOBODY ? w->now : TREE_TS_OPEN);
-    if (r != (model_within(to, from) ? TREE_INTO_ITSELF : 0))
+    int r = tree_rename(&writer, slice_from(from), slice_from(to), seq_no, owner == NO_OWNER ? w->now : TREE_TS_OPEN);
+    if (r != (oracle_within(to, from) ? TREE_INTO_ITSELF : 0))
         fail(w, "rename", from);
-    tell(w, owner, "rename", from, to);
+    trace(w, owner, "rename", from, to);
     if (r == 0) {
-        model_rename(model, from, to, seq_no);
+        oracle_rename(oracle, from, to, seq_no);
         remember(w, owner, from);
         remember(w, owner, to);
     }
@@ -386,88 +391,88 @@ static bool rename_one(struct world *w, int owner, struct model *model)
     return r == 0;
 }
 
-/* A request of an owner, in a unit of its own; now and then it fails as a whole. */
+/* A request of an owner in its own unit; sometimes it fails as a whole. */
 static void act(struct world *w, int owner)
 {
     struct overlay *overlay = overlay_of(w, owner);
-    struct model model = model_of(w, owner);
+    struct oracle oracle = oracle_of(w, owner);
     size_t mark = overlay != NULL ? overlay_savepoint(overlay) : 0;
-    bool fails = below(w, 8) == 0, with_unit = owner == NOBODY || below(w, 2) == 0;
+    bool fails = below(w, 8) == 0, with_unit = owner == NO_OWNER || below(w, 2) == 0;
 
     begin_unit(w);
     if (below(w, 2) == 0)
-        for (int tries = 0; tries < 8 && !rename_one(w, owner, &model); tries++)
+        for (int tries = 0; tries < 8 && !rename_one(w, owner, &oracle); tries++)
             ;
     else
-        write_some(w, owner, &model);
+        write_some(w, owner, &oracle);
     if (fails && overlay != NULL)
-        overlay_rollback_to(overlay, mark); /* and what it made ahead stays, or goes with the unit */
+        overlay_rollback_to(overlay, mark); /* synthetic origins stay, or are dropped with the unit */
     if (!fails)
-        set_model(w, owner, &model);
+        set_oracle(w, owner, &oracle);
     else
-        tell(w, owner, "(fails)", "", "");
+        trace(w, owner, "(fails)", "", "");
     end_unit(w, !fails || !with_unit);
-    if (owner == NOBODY)
-        model_unlock(&w->locks, NOBODY);
+    if (owner == NO_OWNER)
+        oracle_unlock(&w->locks, NO_OWNER);
 }
 
 static void end_transaction(struct world *w, int owner, bool commit)
 {
     struct transaction *txn = &w->transactions[owner - 1];
 
-    tell(w, owner, commit ? "commit" : "roll back", "", "");
+    trace(w, owner, commit ? "commit" : "roll back", "", "");
     if (commit) {
-        struct model model = model_of(w, owner);
+        struct oracle oracle = oracle_of(w, owner);
         begin_unit(w);
-        table_commit(&w->table, txn->overlay, w->now);
-        w->committed = model;
+        doc_table_commit(&w->table, txn->overlay, w->now);
+        w->committed = oracle;
         end_unit(w, true);
     }
     overlay_free(txn->overlay);
     *txn = (struct transaction){0};
-    model_unlock(&w->locks, owner);
+    oracle_unlock(&w->locks, owner);
 }
 
 /* --- Running ------------------------------------------------------------------------------------------------------ */
 
-/* What was not made durable is gone, and all that was open. */
+/* Drops everything that was not synced, and all open transactions. */
 static void crash(struct world *w)
 {
-    for (int owner = 1; owner < MODEL_OWNERS; owner++)
+    for (int owner = 1; owner < ORACLE_OWNERS; owner++)
         if (overlay_of(w, owner) != NULL)
             end_transaction(w, owner, false);
     (void)store_mem_crash(w->table.store, 0);
     w->committed = w->synced;
     for (int i = 0; i < PAST; i++)
-        if (w->past[i].ts > w->synced_at)
-            w->past[i].ts = 0;
-    tell(w, NOBODY, "crash", "", "");
+        if (w->history[i].ts > w->synced_at)
+            w->history[i].ts = 0;
+    trace(w, NO_OWNER, "crash", "", "");
 }
 
 static void step(struct world *w)
 {
-    int owner = (int)below(w, MODEL_OWNERS);
+    int owner = (int)below(w, ORACLE_OWNERS);
     uint64_t what = below(w, 100);
 
-    if (owner != NOBODY && overlay_of(w, owner) == NULL)
+    if (owner != NO_OWNER && overlay_of(w, owner) == NULL)
         w->transactions[owner - 1].overlay = overlay_new();
     if (what == 0)
         crash(w);
-    else if (what < 25 && owner != NOBODY)
+    else if (what < 25 && owner != NO_OWNER)
         end_transaction(w, owner, below(w, 3) != 0);
     else
         act(w, owner);
     int at = w->step % PAST;
-    w->past[at].ts = w->now;
-    w->past[at].model = w->committed;
+    w->history[at].ts = w->now;
+    w->history[at].oracle = w->committed;
 }
 
-static struct world *world_new(uint64_t seed, bool tells)
+static struct world *world_new(uint64_t seed, bool traces)
 {
     struct world *w = mem_zalloc(sizeof *w);
 
     w->seed = seed;
-    w->tell = tells;
+    w->trace = traces;
     rng_init(&w->rng, seed);
     w->table.store = store_open_mem();
     w->table.batch = store_batch_new(w->table.store);
@@ -491,12 +496,12 @@ int main(int argc, char **argv)
 {
     uint64_t first = 1, seeds = 100, checks = 0, renames = 0;
     int steps = STEPS_DEFAULT;
-    bool tells = false;
+    bool traces = false;
 
     for (int i = 1; i < argc; i++) {
         bool more = i + 1 < argc;
         if (strcmp(argv[i], "--tell") == 0)
-            tells = true;
+            traces = true;
         else if (more && strcmp(argv[i], "--from") == 0)
             first = strtoull(argv[++i], NULL, 10);
         else if (more && strcmp(argv[i], "--seeds") == 0)
@@ -507,7 +512,7 @@ int main(int argc, char **argv)
             return fprintf(stderr, "usage: tree_sim [--from SEED] [--seeds N] [--steps N] [--tell]\n"), 2;
     }
     for (uint64_t seed = first; seed < first + seeds; seed++) {
-        struct world *w = world_new(seed, tells);
+        struct world *w = world_new(seed, traces);
         for (w->step = 0; w->step < steps; w->step++) {
             step(w);
             check_all(w);

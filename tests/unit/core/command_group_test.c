@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Entries of the log: what is taken apart is what was put together, damage leaves nothing behind, and two cores that apply the same are the same. */
+/*
+ * Command groups, the payload of command log entries. Decoding inverts encoding, damage is
+ * rejected without side effects, and two cores that apply the same groups are in the same state.
+ */
 #include "../../lib/core_fixture.h"
 #include "../../lib/unit.h"
 
@@ -23,7 +26,7 @@ static const struct command_group_header some_head = {.host = 513, .ts = FIXTURE
 static const struct command_group_header head_in_a_cluster = {
     .host = 2, .ts = FIXTURE_START, .clock = 77, .life = 4711, .number = 300};
 
-static void put_together(const struct command_group_header *head, struct command **commands, struct buf *buf)
+static void encode_some(const struct command_group_header *head, struct command **commands, struct buf *buf)
 {
     struct rng rng;
 
@@ -43,7 +46,7 @@ static void check_whole(const struct command_group_header *wanted)
     struct command_group_header head;
     int i = 0;
 
-    put_together(wanted, commands, &buf);
+    encode_some(wanted, commands, &buf);
     assert_int_equal(buf.data[0], wanted->life == 0 ? 1 : 2);
     assert_int_equal(command_group_read_header(buf_as_slice(&buf), &head), 0);
     assert_int_equal(head.number, wanted->number);
@@ -65,14 +68,17 @@ static void check_whole(const struct command_group_header *wanted)
     buf_deinit(&buf);
 }
 
-static void an_entry_is_what_it_was(void **state)
+static void test_command_group_roundtrip(void **state)
 {
     (void)state;
     check_whole(&some_head);
     check_whole(&head_in_a_cluster);
 }
 
-/* Whether they differ first in the version of a command, which was an older one and is the newest now. */
+/*
+ * Whether they differ first in the version of a command, which was an older one and is the newest
+ * one in `again`.
+ */
 static bool is_version_raised(struct slice bytes, struct slice again)
 {
     size_t at = 0;
@@ -83,7 +89,10 @@ static bool is_version_raised(struct slice bytes, struct slice again)
            again.data[at] == COMMAND_CODEC_VERSION;
 }
 
-/* What is not refused is the one form of what it says, in the versions of its commands. */
+/*
+ * A damaged group that is accepted must be the canonical encoding of its commands, except for
+ * command versions.
+ */
 static void check_damaged(struct slice bytes)
 {
     struct buf again = BUF_INIT(BUF_UNLIMITED);
@@ -108,7 +117,7 @@ static void check_all_damage(const struct command_group_header *head)
     struct command *commands[SOME];
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
 
-    put_together(head, commands, &buf);
+    encode_some(head, commands, &buf);
     for (size_t len = 0; len < buf.len; len++)
         check_damaged(slice_make(buf.data, len));
     for (size_t bit = 0; bit < 8 * buf.len; bit++) {
@@ -121,7 +130,7 @@ static void check_all_damage(const struct command_group_header *head)
     buf_deinit(&buf);
 }
 
-static void damage_is_refused_or_another_entry(void **state)
+static void test_command_group_damage_is_rejected_or_canonical(void **state)
 {
     (void)state;
     check_all_damage(&some_head);
@@ -130,9 +139,12 @@ static void damage_is_refused_or_another_entry(void **state)
 
 /* --- Hosts (README.md, "Hosts") ----------------------------------------------------------------------------------- */
 
-/* Applies one command as an entry. Returns: what became of it; NULL: it waits, or was passed over with *ret_counts false. */
-static struct command *order(struct core_fixture *box, uint16_t host, uint64_t life, uint64_t number,
-                             struct command *command, bool *ret_counts)
+/*
+ * Applies one command as a group. Returns: the completed command; NULL: it waits, or was skipped,
+ * with *ret_counts false.
+ */
+static struct command *apply_one(struct core_fixture *box, uint16_t host, uint64_t life, uint64_t number,
+                                 struct command *command, bool *ret_counts)
 {
     struct list commands = LIST_INIT(commands);
     struct command_group_header head = {
@@ -163,38 +175,38 @@ static struct command *join_of(struct core_fixture *box, const char *name, uint6
     return command;
 }
 
-/* Returns: the host's number; 0: it was refused. */
+/* Returns: the host's number; 0: rejected. */
 static uint16_t join(struct core_fixture *box, const char *name, uint64_t life, const char *build)
 {
     bool counts;
-    struct command *command = order(box, 0, 0, 0, join_of(box, name, life, build), &counts);
+    struct command *command = apply_one(box, 0, 0, 0, join_of(box, name, life, build), &counts);
     uint16_t number = command->problem.type == PROBLEM_NONE ? (uint16_t)command->join.number : 0;
 
     command_free(command);
     return number;
 }
 
-static void gone(struct core_fixture *box, const char *name, uint64_t life, bool forget)
+static void remove_host(struct core_fixture *box, const char *name, uint64_t life, bool forget)
 {
     bool counts;
     struct command *command = command_new(COMMAND_HOST_GONE, DIALECT_7);
 
     command->gone = (struct gone_command){.name = slice_from(name), .life = life, .forget = forget};
-    command_free(order(box, 0, 0, 0, command, &counts));
+    command_free(apply_one(box, 0, 0, 0, command, &counts));
 }
 
-static bool beats(struct core_fixture *box, uint16_t host, uint64_t life, uint64_t number)
+static bool send_heartbeat(struct core_fixture *box, uint16_t host, uint64_t life, uint64_t number)
 {
     bool counts;
     struct command *command = command_new(COMMAND_HEARTBEAT, DIALECT_7);
 
     command->request = (uint64_t)host << HOST_SHIFT;
     command->heartbeat.barrier_clock = number;
-    command_free(order(box, host, life, number, command, &counts));
+    command_free(apply_one(box, host, life, number, command, &counts));
     return counts;
 }
 
-static void an_entry_counts_once_and_in_its_life(void **state)
+static void test_command_group_counts_once_and_in_its_host_life(void **state)
 {
     struct core_fixture box;
     size_t count;
@@ -203,30 +215,30 @@ static void an_entry_counts_once_and_in_its_life(void **state)
     fixture_open(&box);
     assert_int_equal(join(&box, "b", 10, "1"), 1);
     assert_int_equal(join(&box, "a", 20, "1"), 2);
-    assert_true(beats(&box, 1, 10, 1));
-    assert_false(beats(&box, 1, 10, 1)); /* again */
-    assert_true(beats(&box, 1, 10, 5));
-    assert_false(beats(&box, 1, 10, 4)); /* its sender has given it up by now */
-    assert_false(beats(&box, 1, 11, 6));
-    assert_false(beats(&box, 3, 10, 6));
-    assert_true(beats(&box, 2, 20, 1));
-    gone(&box, "b", 9, false); /* another life */
-    assert_true(beats(&box, 1, 10, 6));
-    gone(&box, "b", 10, false);
-    assert_false(beats(&box, 1, 10, 7));
+    assert_true(send_heartbeat(&box, 1, 10, 1));
+    assert_false(send_heartbeat(&box, 1, 10, 1)); /* repeated */
+    assert_true(send_heartbeat(&box, 1, 10, 5));
+    assert_false(send_heartbeat(&box, 1, 10, 4)); /* below the last number: its sender has given it up */
+    assert_false(send_heartbeat(&box, 1, 11, 6));
+    assert_false(send_heartbeat(&box, 3, 10, 6));
+    assert_true(send_heartbeat(&box, 2, 20, 1));
+    remove_host(&box, "b", 9, false); /* another life */
+    assert_true(send_heartbeat(&box, 1, 10, 6));
+    remove_host(&box, "b", 10, false);
+    assert_false(send_heartbeat(&box, 1, 10, 7));
     assert_int_equal(join(&box, "b", 12, "1"), 1);
-    assert_false(beats(&box, 1, 10, 8));
-    assert_true(beats(&box, 1, 12, 1));
+    assert_false(send_heartbeat(&box, 1, 10, 8));
+    assert_true(send_heartbeat(&box, 1, 12, 1));
     const struct core_host *all = core_hosts(box.core, &count);
     assert_int_equal(count, 2);
     assert_true(slice_is(all[0].name, "a") && slice_is(all[1].name, "b"));
-    gone(&box, "b", 12, true);
+    remove_host(&box, "b", 12, true);
     assert_null(core_host(box.core, 1));
     assert_int_equal(join(&box, "b", 13, "1"), 3);
     fixture_close(&box);
 }
 
-static void who_differs_is_refused(void **state)
+static void test_join_rejects_different_host(void **state)
 {
     struct core_fixture box;
     bool counts;
@@ -239,15 +251,15 @@ static void who_differs_is_refused(void **state)
     assert_int_equal(join(&box, "", 2, "1"), 0);
     struct command *command = join_of(&box, "b", 2, "1");
     command->join.limits.sessions_max++;
-    command = order(&box, 0, 0, 0, command, &counts);
+    command = apply_one(&box, 0, 0, 0, command, &counts);
     assert_int_equal(command->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
     assert_non_null(memmem(command->problem.reason.data, command->problem.reason.len, "max-sessions", 12));
     command_free(command);
-    assert_int_equal(join(&box, "a", 3, "2"), 1); /* alone, it may be of another build */
+    assert_int_equal(join(&box, "a", 3, "2"), 1); /* the only host may have another build */
     fixture_close(&box);
 }
 
-static void session(struct core_fixture *box, enum command_type type, const char *id, uint16_t host)
+static void send_session(struct core_fixture *box, enum command_type type, const char *id, uint16_t host)
 {
     bool counts;
     struct command *command = command_new(type, DIALECT_7);
@@ -255,10 +267,10 @@ static void session(struct core_fixture *box, enum command_type type, const char
     command->session.id = slice_from(id);
     command->session.ttl_us = 5 * TL_SECOND;
     command->session.attachment = (uint64_t)host << HOST_SHIFT | 7;
-    command_free(order(box, 0, 0, 0, command, &counts));
+    command_free(apply_one(box, 0, 0, 0, command, &counts));
 }
 
-static struct command *lock(struct core_fixture *box, const char *id, uint16_t host)
+static struct command *send_lock(struct core_fixture *box, const char *id, uint16_t host)
 {
     bool counts;
     struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
@@ -269,11 +281,14 @@ static struct command *lock(struct core_fixture *box, const char *id, uint16_t h
     command->lock.targets = arena_zalloc(&command->arena, sizeof(struct lock_target));
     command->lock.targets[0] = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs"), .id = SLICE_LIT("1")};
     command->lock.target_count = 1;
-    return order(box, 0, 0, 0, command, &counts);
+    return apply_one(box, 0, 0, 0, command, &counts);
 }
 
-/* What waits for it ends, and what it kept alive lives on by its lease; what others are about goes on. */
-static void a_host_that_goes_takes_nothing_else_with_it(void **state)
+/*
+ * Waiting requests of the host end. Sessions that it kept alive continue until their leases expire.
+ * Requests of other hosts continue.
+ */
+static void test_host_removal_ends_only_its_waiting_requests(void **state)
 {
     struct core_fixture box;
     (void)state;
@@ -281,20 +296,20 @@ static void a_host_that_goes_takes_nothing_else_with_it(void **state)
     fixture_open(&box);
     assert_int_equal(join(&box, "a", 1, "1"), 1);
     assert_int_equal(join(&box, "b", 2, "1"), 2);
-    session(&box, COMMAND_SESSION_OPEN, "s", 1);
-    session(&box, COMMAND_SESSION_OPEN, "t", 1);
-    session(&box, COMMAND_SESSION_OPEN, "u", 1);
-    session(&box, COMMAND_SESSION_ATTACH, "s", 1);
-    command_free(lock(&box, "s", 1));
-    assert_null(lock(&box, "t", 1));
-    assert_null(lock(&box, "u", 2));
+    send_session(&box, COMMAND_SESSION_OPEN, "s", 1);
+    send_session(&box, COMMAND_SESSION_OPEN, "t", 1);
+    send_session(&box, COMMAND_SESSION_OPEN, "u", 1);
+    send_session(&box, COMMAND_SESSION_ATTACH, "s", 1);
+    command_free(send_lock(&box, "s", 1));
+    assert_null(send_lock(&box, "t", 1));
+    assert_null(send_lock(&box, "u", 2));
     box.clock += 60 * TL_SECOND;
-    gone(&box, "a", 1, false); /* completes the waiting one, which stands first on the list */
+    remove_host(&box, "a", 1, false); /* completes the host's waiting request, the first in the list */
     struct command *ended = list_entry(box.effects.completed.next, struct command, link);
     assert_false(list_empty(&box.effects.completed));
     list_remove(&ended->link);
     command_free(ended);
-    assert_true(list_empty(&box.effects.completed)); /* the other waits on */
+    assert_true(list_empty(&box.effects.completed)); /* the other one still waits */
     assert_true(core_next_lease_end(box.core) != TL_TS_MAX);
     core_stop(box.core, &box.effects);
     free_all(&box.effects.completed);
@@ -319,8 +334,8 @@ static void apply(struct core_fixture *box, const char *id, tl_ts ts)
     buf_deinit(&buf);
 }
 
-/* A proposer's clock may be behind: then the next timestamps are taken. */
-static void timestamps_rise_whatever_is_proposed(void **state)
+/* If the proposed timestamp is not above the last one, the next free ones are used. */
+static void test_command_group_timestamps_increase(void **state)
 {
     struct core_fixture box;
     (void)state;
@@ -335,7 +350,7 @@ static void timestamps_rise_whatever_is_proposed(void **state)
     fixture_close(&box);
 }
 
-static void chains_are_equal_while_entries_are(void **state)
+static void test_chain_hashes_match_while_groups_match(void **state)
 {
     struct core_fixture a, b;
     (void)state;
@@ -357,13 +372,13 @@ static void chains_are_equal_while_entries_are(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_entry_is_what_it_was),
-        cmocka_unit_test(damage_is_refused_or_another_entry),
-        cmocka_unit_test(an_entry_counts_once_and_in_its_life),
-        cmocka_unit_test(who_differs_is_refused),
-        cmocka_unit_test(a_host_that_goes_takes_nothing_else_with_it),
-        cmocka_unit_test(timestamps_rise_whatever_is_proposed),
-        cmocka_unit_test(chains_are_equal_while_entries_are),
+        cmocka_unit_test(test_command_group_roundtrip),
+        cmocka_unit_test(test_command_group_damage_is_rejected_or_canonical),
+        cmocka_unit_test(test_command_group_counts_once_and_in_its_host_life),
+        cmocka_unit_test(test_join_rejects_different_host),
+        cmocka_unit_test(test_host_removal_ends_only_its_waiting_requests),
+        cmocka_unit_test(test_command_group_timestamps_increase),
+        cmocka_unit_test(test_chain_hashes_match_while_groups_match),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A walk over rising keys answers what a lookup of each key answers, or that it does not know. Random documents, tombstones
- * and older versions are asked for by random rising keys, close together and far apart; where they are close it must know.
- * And bulks whose ids rise, some of them twice, do what the same writes do one by one.
+ * A multiget returns the result of a point read for each key, or that it does not know. Random
+ * documents, tombstones and older versions are read by random ascending keys, dense and sparse;
+ * dense keys must be answered. Bulks with sorted ids, some of them repeated, must have the same
+ * effect as single writes.
  */
 #include "../../lib/core_fixture.h"
 #include "../../lib/unit.h"
@@ -12,7 +13,7 @@
 
 #include <stdio.h>
 
-enum { ROUNDS = 200, IDS = 2000, ASKED = 100 };
+enum { ROUNDS = 200, IDS = 2000, LOOKUPS = 100 };
 
 static struct slice key_of(char *bytes, unsigned number)
 {
@@ -21,7 +22,10 @@ static struct slice key_of(char *bytes, unsigned number)
     return doc_key(bytes, 3, 1, slice_make(id, (size_t)len));
 }
 
-/* Versions of some documents at timestamps 1 to 3; what the view at 2 sees differs from what is newest. */
+/*
+ * Writes versions of some documents at timestamps 1 to 3, so that the view at 2 differs from the
+ * newest state.
+ */
 static struct store *random_store(struct rng *rng, unsigned one_in)
 {
     struct store *store = store_open_mem();
@@ -45,13 +49,15 @@ static struct store *random_store(struct rng *rng, unsigned one_in)
     return store;
 }
 
-/* Returns: how many of the keys the walk knew. */
-static unsigned ask_rising(struct rng *rng, const struct view *view, unsigned first, unsigned step_max)
+/*
+ * Compares each result with a point read. Returns: the number of keys that the multiget answered.
+ */
+static unsigned read_ascending(struct rng *rng, const struct view *view, unsigned first, unsigned step_max)
 {
     char bytes[DOC_KEY_BYTES_MAX], last_bytes[DOC_KEY_BYTES_MAX];
     unsigned number = first, known = 0;
-    struct doc_multiget *run = doc_multiget_new(view, key_of(bytes, first), key_of(last_bytes, first + ASKED * step_max));
-    for (unsigned i = 0; i < ASKED; i++, number += 1 + (unsigned)rng_below(rng, step_max)) {
+    struct doc_multiget *run = doc_multiget_new(view, key_of(bytes, first), key_of(last_bytes, first + LOOKUPS * step_max));
+    for (unsigned i = 0; i < LOOKUPS; i++, number += 1 + (unsigned)rng_below(rng, step_max)) {
         struct slice key = key_of(bytes, number);
         struct doc walked = {0}, looked_up = {0};
         int expected = doc_get_any(view, 3, 1, slice_from_offset(key, DOC_KEY_PREFIX_BYTES), &looked_up);
@@ -69,7 +75,7 @@ static unsigned ask_rising(struct rng *rng, const struct view *view, unsigned fi
     return known;
 }
 
-static void a_walk_answers_as_lookups_do(void **state)
+static void test_multiget_equals_point_reads(void **state)
 {
     struct rng rng;
     (void)state;
@@ -77,34 +83,34 @@ static void a_walk_answers_as_lookups_do(void **state)
     for (unsigned round = 0; round < ROUNDS; round++) {
         struct store *store = random_store(&rng, 1 + (unsigned)rng_below(&rng, 50));
         struct view view = {store, 1 + (tl_ts)rng_below(&rng, 3), NULL};
-        ask_rising(&rng, &view, (unsigned)rng_below(&rng, IDS), 1 + (unsigned)rng_below(&rng, 40));
+        read_ascending(&rng, &view, (unsigned)rng_below(&rng, IDS), 1 + (unsigned)rng_below(&rng, 40));
         store_close(store);
     }
 }
 
-static void it_knows_what_is_close_together(void **state)
+static void test_multiget_answers_dense_keys(void **state)
 {
     struct rng rng;
     (void)state;
     rng_init(&rng, 12);
     struct store *dense = random_store(&rng, 1), *sparse = random_store(&rng, 1000);
-    assert_int_equal(ask_rising(&rng, &(struct view){dense, 2, NULL}, 5, 2), ASKED);
-    assert_true(ask_rising(&rng, &(struct view){sparse, 2, NULL}, 5, 2) >= ASKED - 1);
+    assert_int_equal(read_ascending(&rng, &(struct view){dense, 2, NULL}, 5, 2), LOOKUPS);
+    assert_true(read_ascending(&rng, &(struct view){sparse, 2, NULL}, 5, 2) >= LOOKUPS - 1);
     store_close(dense);
     store_close(sparse);
 }
 
-static void far_apart_it_gives_up(void **state)
+static void test_multiget_stops_on_sparse_keys(void **state)
 {
     struct rng rng;
     (void)state;
     rng_init(&rng, 13);
     struct store *dense = random_store(&rng, 1);
-    assert_true(ask_rising(&rng, &(struct view){dense, 2, NULL}, 0, 30) < ASKED / 2);
+    assert_true(read_ascending(&rng, &(struct view){dense, 2, NULL}, 0, 30) < LOOKUPS / 2);
     store_close(dense);
 }
 
-static void outside_and_backwards_it_does_not_know(void **state)
+static void test_multiget_refers_keys_out_of_range_or_order(void **state)
 {
     struct rng rng;
     char first[DOC_KEY_BYTES_MAX], last[DOC_KEY_BYTES_MAX], other[DOC_KEY_BYTES_MAX];
@@ -122,7 +128,7 @@ static void outside_and_backwards_it_does_not_know(void **state)
     store_close(store);
 }
 
-/* Sources differ with the round, and an id may come twice in a row. */
+/* Sources depend on the round; an id may occur twice in a row. */
 static struct write_item bulk_item(struct rng *rng, unsigned number, char id[16], char source[32])
 {
     static const enum write_op ops[] = {WRITE_INDEX, WRITE_INDEX, WRITE_INDEX, WRITE_CREATE, WRITE_DELETE};
@@ -149,7 +155,7 @@ static void compare(struct core_fixture *single, struct command *command)
     }
 }
 
-/* `in_transactions`: a few bulks in each, which see what the ones before wrote. */
+/* `in_transactions`: a few bulks in each, which read the writes of earlier ones. */
 static void compare_bulks(bool in_transactions, uint64_t seed)
 {
     enum { BULKS = 60, ITEMS = 50, BULKS_OF_ONE = 4 };
@@ -180,13 +186,13 @@ static void compare_bulks(bool in_transactions, uint64_t seed)
     fixture_close(&single);
 }
 
-static void a_rising_bulk_does_what_single_writes_do(void **state)
+static void test_sorted_bulk_equals_single_writes(void **state)
 {
     (void)state;
     compare_bulks(false, 15);
 }
 
-static void so_it_does_in_a_transaction(void **state)
+static void test_sorted_bulk_equals_single_writes_in_transaction(void **state)
 {
     (void)state;
     for (uint64_t seed = 16; seed < 20; seed++)
@@ -196,12 +202,12 @@ static void so_it_does_in_a_transaction(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_walk_answers_as_lookups_do),
-        cmocka_unit_test(it_knows_what_is_close_together),
-        cmocka_unit_test(far_apart_it_gives_up),
-        cmocka_unit_test(outside_and_backwards_it_does_not_know),
-        cmocka_unit_test(a_rising_bulk_does_what_single_writes_do),
-        cmocka_unit_test(so_it_does_in_a_transaction),
+        cmocka_unit_test(test_multiget_equals_point_reads),
+        cmocka_unit_test(test_multiget_answers_dense_keys),
+        cmocka_unit_test(test_multiget_stops_on_sparse_keys),
+        cmocka_unit_test(test_multiget_refers_keys_out_of_range_or_order),
+        cmocka_unit_test(test_sorted_bulk_equals_single_writes),
+        cmocka_unit_test(test_sorted_bulk_equals_single_writes_in_transaction),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Document records: what is encoded is decoded, and damaged bytes are refused. */
+/* Document records: encoding and decoding; invalid bytes are rejected. */
 #include "../../lib/unit.h"
 
 #include "core/catalog/counter.h"
@@ -16,7 +16,7 @@ static const struct doc full = {
     .source = {"{\"a\":1}", 7},
 };
 
-static void records_come_back(void **state)
+static void test_doc_record_roundtrip(void **state)
 {
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     struct doc doc;
@@ -36,7 +36,7 @@ static void records_come_back(void **state)
     buf_deinit(&buf);
 }
 
-static void tombstones_have_no_source(void **state)
+static void test_doc_tombstone_has_no_source(void **state)
 {
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     struct doc tombstone = {.ts = 1, .version = 3, .seq_no = 9, .deleted = true, .source = SLICE_LIT("ignored")}, doc;
@@ -49,7 +49,7 @@ static void tombstones_have_no_source(void **state)
     buf_deinit(&buf);
 }
 
-static void every_truncation_is_refused_or_shorter(void **state)
+static void test_doc_truncated_record_is_rejected_or_shorter(void **state)
 {
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     struct doc doc;
@@ -58,12 +58,12 @@ static void every_truncation_is_refused_or_shorter(void **state)
     doc_encode(&buf, &full);
     for (size_t len = 0; len < buf.len - full.source.len; len++)
         assert_int_equal(doc_decode(slice_make(buf.data, len), &doc), TL_ERR_CORRUPT);
-    buf.data[8] = (char)0x80; /* a flag that nobody knows */
+    buf.data[8] = (char)0x80; /* an unknown flag */
     assert_int_equal(doc_decode(buf_as_slice(&buf), &doc), TL_ERR_CORRUPT);
     buf_deinit(&buf);
 }
 
-static void keys_sort_by_index_type_and_id(void **state)
+static void test_doc_keys_sort_by_index_type_and_id(void **state)
 {
     char a[DOC_KEY_BYTES_MAX], b[DOC_KEY_BYTES_MAX];
     struct slice id;
@@ -78,7 +78,7 @@ static void keys_sort_by_index_type_and_id(void **state)
     assert_false(doc_key_parse(SLICE_LIT("short"), &index, &type, &id));
 }
 
-static void counters_come_back(void **state)
+static void test_counter_record_roundtrip(void **state)
 {
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     struct counter_record record = {5, 1000, 1u << 20}, again;
@@ -99,11 +99,11 @@ static void counters_come_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(records_come_back),
-        cmocka_unit_test(tombstones_have_no_source),
-        cmocka_unit_test(every_truncation_is_refused_or_shorter),
-        cmocka_unit_test(keys_sort_by_index_type_and_id),
-        cmocka_unit_test(counters_come_back),
+        cmocka_unit_test(test_doc_record_roundtrip),
+        cmocka_unit_test(test_doc_tombstone_has_no_source),
+        cmocka_unit_test(test_doc_truncated_record_is_rejected_or_shorter),
+        cmocka_unit_test(test_doc_keys_sort_by_index_type_and_id),
+        cmocka_unit_test(test_counter_record_roundtrip),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The feed's records: their form, their parts, what is named once. That who follows them has what there is, simulators show. */
+/*
+ * Feed records: binary form, parts, and no repeats. Simulators check that a follower of the feed
+ * has the current documents (feed_replay.h).
+ */
 #include "../../lib/unit.h"
 
 #include "core/feed/feed.h"
@@ -41,7 +44,7 @@ static void step(struct fixture *f, struct command *command)
     command_free(command);
 }
 
-/* Puts documents 0 .. count - 1, each of them `times` times, in one command. */
+/* Writes or deletes documents 0 .. count - 1, each `times` times, in one command. */
 static void put(struct fixture *f, size_t count, size_t times, bool deletes)
 {
     struct command *command = command_new(COMMAND_WRITE, DIALECT_7);
@@ -58,7 +61,7 @@ static void put(struct fixture *f, size_t count, size_t times, bool deletes)
     step(f, command);
 }
 
-/* Walks over the feed since a timestamp. Returns: changes of documents; *ret_parts records, *ret_deleted deletes. */
+/* Scans the feed. Returns: changes of documents; *ret_parts: records, *ret_deleted: deletions. */
 static size_t read_feed(struct fixture *f, tl_ts since, size_t *ret_parts, size_t *ret_deleted)
 {
     struct feed_scan *scan;
@@ -88,7 +91,7 @@ static size_t read_feed(struct fixture *f, tl_ts since, size_t *ret_parts, size_
     return documents;
 }
 
-static void test_a_large_unit_has_parts(void **state)
+static void test_feed_splits_large_unit_into_parts(void **state)
 {
     struct fixture *f = *state;
     size_t parts, deleted;
@@ -101,7 +104,7 @@ static void test_a_large_unit_has_parts(void **state)
     assert_int_equal(parts, 0);
 }
 
-static void test_a_document_is_named_once(void **state)
+static void test_feed_names_document_once_per_unit(void **state)
 {
     struct fixture *f = *state;
     size_t parts, deleted;
@@ -130,7 +133,7 @@ static int begins_at(struct fixture *f, tl_ts since, tl_ts *ret_from)
     return r;
 }
 
-static void test_what_was_cut_is_refused(void **state)
+static void test_feed_rejects_reads_below_its_start(void **state)
 {
     struct fixture *f = *state;
     size_t parts, deleted;
@@ -144,7 +147,7 @@ static void test_what_was_cut_is_refused(void **state)
     assert_int_equal(begins_at(f, cut - 1, &from), FEED_TOO_OLD);
     assert_int_equal(from, cut);
     assert_int_equal(read_feed(f, cut, &parts, &deleted), 5);
-    feed_command(f, false, cut - 1); /* it never reaches back again */
+    feed_command(f, false, cut - 1); /* a trim never moves the start back */
     assert_int_equal(begins_at(f, cut - 1, &from), FEED_TOO_OLD);
     feed_command(f, true, 0);
     put(f, 1, 1, false);
@@ -156,7 +159,7 @@ static void test_what_was_cut_is_refused(void **state)
     assert_int_equal(read_feed(f, on, &parts, &deleted), 1);
 }
 
-static void test_changes_as_bytes(void **state)
+static void test_feed_change_roundtrip(void **state)
 {
     (void)state;
     for (int what = FEED_WRITTEN; what <= FEED_RENAMED; what++) {
@@ -182,10 +185,10 @@ static void test_changes_as_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_a_large_unit_has_parts, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_document_is_named_once, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_what_was_cut_is_refused, setup, teardown),
-        cmocka_unit_test(test_changes_as_bytes),
+        cmocka_unit_test_setup_teardown(test_feed_splits_large_unit_into_parts, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_feed_names_document_once_per_unit, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_feed_rejects_reads_below_its_start, setup, teardown),
+        cmocka_unit_test(test_feed_change_roundtrip),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What submitters have seen changes no result. Two cores get the same random writes; those of one carry what their
- * submitter saw at some timestamp of the past, or nothing. Replies and digests must agree throughout. A seen version with a
- * false number shows that the core believes what is still so, and does not believe what has changed.
+ * Prefetched documents change no result. Two cores get the same random writes; those of one carry
+ * documents read at some earlier timestamp, or none. Replies and digests must always agree. A
+ * prefetched document with a wrong version number shows that the core uses it while it is
+ * unchanged, and only then.
  */
 #include "../../lib/core_fixture.h"
 #include "../../lib/unit.h"
@@ -14,7 +15,7 @@
 
 enum { STEPS = 3000, IDS = 12 };
 
-static struct prefetch *see(struct core_fixture *box, struct command *command, const char *id, tl_ts ts)
+static struct prefetch *attach_prefetch(struct core_fixture *box, struct command *command, const char *id, tl_ts ts)
 {
     tl_cleanup(catalog_unrefp) struct catalog *catalog = core_catalog(box->core);
     const struct catalog_index *index = catalog_index(catalog, SLICE_LIT("fs"));
@@ -44,7 +45,7 @@ static void assert_same(const struct write_result *a, const struct write_result 
     assert_int_equal(a->seq_no, b->seq_no);
 }
 
-static void what_is_seen_changes_nothing(void **state)
+static void test_prefetch_does_not_change_results(void **state)
 {
     struct core_fixture plain, seeing;
     struct rng rng;
@@ -64,7 +65,7 @@ static void what_is_seen_changes_nothing(void **state)
         tl_ts now = core_last_ts(seeing.core);
         tl_ts at = rng_below(&rng, 2) == 0 ? now : begin + rng_below(&rng, now - begin + 1);
         if (rng_below(&rng, 4) != 0)
-            second->write.items[0].prefetch = see(&seeing, second, id, at);
+            second->write.items[0].prefetch = attach_prefetch(&seeing, second, id, at);
         fixture_run(&plain, first, wait);
         fixture_run(&seeing, second, wait);
         assert_same(first->write.results, second->write.results);
@@ -81,14 +82,14 @@ static int64_t version_with(struct core_fixture *box, int64_t false_version, tl_
 {
     struct command *command = fixture_write_command(box, 1);
     command->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", "1", "{\"n\":3}");
-    struct prefetch *seen = see(box, command, "1", ts);
-    seen->doc.version = false_version;
-    command->write.items[0].prefetch = seen;
+    struct prefetch *prefetch = attach_prefetch(box, command, "1", ts);
+    prefetch->doc.version = false_version;
+    command->write.items[0].prefetch = prefetch;
     fixture_run(box, command, 1);
     return command->write.results->version;
 }
 
-static void it_is_believed_while_it_holds(void **state)
+static void test_prefetch_is_used_while_document_is_unchanged(void **state)
 {
     struct core_fixture box;
     (void)state;
@@ -104,8 +105,8 @@ static void it_is_believed_while_it_holds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_seen_changes_nothing),
-        cmocka_unit_test(it_is_believed_while_it_holds),
+        cmocka_unit_test(test_prefetch_does_not_change_results),
+        cmocka_unit_test(test_prefetch_is_used_while_document_is_unchanged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

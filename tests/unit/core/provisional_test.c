@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Goal: what a transaction puts into the store ahead of its commit is there to stay when it commits, and gone without a trace
- * when it does not, whatever ended it. Method: bulks in transactions, one ending each, and a count of all entries and notes.
+ * Provisional entries of a transaction stay after its commit, and are purged without a trace
+ * otherwise, whatever ended the transaction. Method: bulk writes in transactions with different
+ * endings, and counts of all entries and undo records.
  */
 #include "../../lib/core_fixture.h"
 #include "../../lib/unit.h"
@@ -11,7 +12,7 @@
 
 enum { DOCUMENTS = 600 };
 
-/* All documents, each with a number that they share and one of its own. */
+/* Writes all documents, each with a shared field value and a unique one. */
 static struct command *bulk(struct core_fixture *box, const char *transaction, int shared)
 {
     struct command *command = fixture_write_command(box, DOCUMENTS);
@@ -25,17 +26,17 @@ static struct command *bulk(struct core_fixture *box, const char *transaction, i
     return command;
 }
 
-static size_t entries(struct core_fixture *box)
+static size_t count_entries(struct core_fixture *box)
 {
     return fixture_count_keys(box, SPACE_ENTRIES, SLICE_NONE, SLICE_NONE);
 }
 
-static size_t notes(struct core_fixture *box)
+static size_t count_undo_records(struct core_fixture *box)
 {
     return fixture_count_keys(box, SPACE_SYSTEM, SLICE_LIT("A"), SLICE_LIT("B"));
 }
 
-/* Runs maintenance until there is nothing left to do. */
+/* Runs maintenance until nothing is left to do. */
 static void maintain(struct core_fixture *box)
 {
     size_t removed = 1;
@@ -53,59 +54,62 @@ static void open_box(struct core_fixture *box)
     fixture_run(box, bulk(box, NULL, 0), 1);
 }
 
-/* Opens a box and, in it, the transaction t, which has written every document. Returns: how many entries were there before. */
+/*
+ * Opens a box and a transaction `t` that has written every document. Returns: the number of entries
+ * before.
+ */
 static size_t open_with_transaction(struct core_fixture *box)
 {
     open_box(box);
-    size_t before = entries(box);
+    size_t before = count_entries(box);
     fixture_txn(box, COMMAND_TXN_BEGIN, "t");
     fixture_run(box, bulk(box, "t", 1), 1);
     return before;
 }
 
-static void committed_entries_stay(void **state)
+static void test_commit_keeps_provisional_entries(void **state)
 {
     struct core_fixture box;
     (void)state;
 
     size_t before = open_with_transaction(&box);
-    assert_true(entries(&box) > before);
-    assert_int_equal(notes(&box), (entries(&box) - before + UNDO_RECORD_KEYS_MAX - 1) / UNDO_RECORD_KEYS_MAX);
-    maintain(&box); /* leaves those of an open transaction alone */
+    assert_true(count_entries(&box) > before);
+    assert_int_equal(count_undo_records(&box), (count_entries(&box) - before + UNDO_RECORD_KEYS_MAX - 1) / UNDO_RECORD_KEYS_MAX);
+    maintain(&box); /* keeps entries of an open transaction */
     assert_int_equal(fixture_find(&box, "fs", "shared", 0), DOCUMENTS);
     assert_int_equal(fixture_find(&box, "fs", "shared", 1), 0);
     fixture_txn(&box, COMMAND_TXN_COMMIT, "t");
-    assert_int_equal(notes(&box), 0);
+    assert_int_equal(count_undo_records(&box), 0);
     maintain(&box);
     assert_int_equal(fixture_find(&box, "fs", "shared", 0), 0);
     assert_int_equal(fixture_find(&box, "fs", "shared", 1), DOCUMENTS);
     fixture_close(&box);
 }
 
-static void rolled_back_entries_go(void **state)
+static void test_maintenance_purges_entries_after_rollback(void **state)
 {
     struct core_fixture box;
     (void)state;
 
     size_t before = open_with_transaction(&box);
-    fixture_txn(&box, COMMAND_TXN_BEGIN, "u"); /* one that stays open, and has its own */
+    fixture_txn(&box, COMMAND_TXN_BEGIN, "u"); /* stays open, with its own entries */
     struct command *own = bulk(&box, "u", 2);
     for (size_t i = 0; i < DOCUMENTS; i++)
         own->write.items[i].index = SLICE_LIT("other");
     fixture_run(&box, own, 1);
-    size_t others = notes(&box) / 2;
+    size_t others = count_undo_records(&box) / 2;
     fixture_txn(&box, COMMAND_TXN_ROLLBACK, "t");
     maintain(&box);
-    assert_int_equal(notes(&box), others);
+    assert_int_equal(count_undo_records(&box), others);
     fixture_txn(&box, COMMAND_TXN_ROLLBACK, "u");
     maintain(&box);
-    assert_int_equal(notes(&box), 0);
-    assert_int_equal(entries(&box), before);
+    assert_int_equal(count_undo_records(&box), 0);
+    assert_int_equal(count_entries(&box), before);
     assert_int_equal(fixture_find(&box, "fs", "shared", 0), DOCUMENTS);
     fixture_close(&box);
 }
 
-static void entries_go_after_a_restart(void **state)
+static void test_maintenance_purges_entries_after_restart(void **state)
 {
     struct core_fixture box;
     (void)state;
@@ -114,13 +118,13 @@ static void entries_go_after_a_restart(void **state)
     fixture_reopen(&box);
     fixture_run(&box, command_new(COMMAND_RESTART, DIALECT_7), 1);
     maintain(&box);
-    assert_int_equal(notes(&box), 0);
-    assert_int_equal(entries(&box), before);
+    assert_int_equal(count_undo_records(&box), 0);
+    assert_int_equal(count_entries(&box), before);
     fixture_close(&box);
 }
 
-/* A request that is taken back whole puts nothing. */
-static void failed_request_puts_nothing(void **state)
+/* A request that is rolled back as a whole puts nothing. */
+static void test_failed_request_puts_no_provisional_entries(void **state)
 {
     struct core_fixture box;
     (void)state;
@@ -128,7 +132,7 @@ static void failed_request_puts_nothing(void **state)
     open_box(&box);
     box.limits.transaction_changes_max = DOCUMENTS - 1;
     fixture_reopen(&box);
-    size_t before = entries(&box);
+    size_t before = count_entries(&box);
     fixture_txn(&box, COMMAND_TXN_BEGIN, "t");
     struct command *command = bulk(&box, "t", 1);
     command->write.atomic = true;
@@ -136,8 +140,8 @@ static void failed_request_puts_nothing(void **state)
     assert_true(fixture_run(&box, command, 1)->write.rolled_back);
     fixture_run(&box, bulk(&box, "t", 1), 1);
     assert_int_equal(box.last->problem.type, PROBLEM_TRANSACTION_TOO_LARGE);
-    assert_int_equal(notes(&box), 0);
-    assert_int_equal(entries(&box), before);
+    assert_int_equal(count_undo_records(&box), 0);
+    assert_int_equal(count_entries(&box), before);
     fixture_txn(&box, COMMAND_TXN_COMMIT, "t");
     fixture_close(&box);
 }
@@ -145,10 +149,10 @@ static void failed_request_puts_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(committed_entries_stay),
-        cmocka_unit_test(rolled_back_entries_go),
-        cmocka_unit_test(entries_go_after_a_restart),
-        cmocka_unit_test(failed_request_puts_nothing),
+        cmocka_unit_test(test_commit_keeps_provisional_entries),
+        cmocka_unit_test(test_maintenance_purges_entries_after_rollback),
+        cmocka_unit_test(test_maintenance_purges_entries_after_restart),
+        cmocka_unit_test(test_failed_request_puts_no_provisional_entries),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
