@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Actions that ended the process. README-locks.md, "What ends the process".
+ * Counts how often the process ended during a cleanup action. README-locks.md, "What ends the
+ * process".
  *
- * A record in SPACE_SYSTEM counts the tries of each: 'Y', number of what is kept, number of the action (u64be both), session; their
- * count (varint). There are as many as the process has died in the middle of an action whose session, or which itself, is still there:
- * none, as a rule.
+ * A record in SPACE_SYSTEM per action: key 'Y', number of the deferred cleanup, index of the action
+ * (both u64be), session id; value: the count (varint). It exists only while the action is still to
+ * be run, so a store rarely has any.
  */
 #include "core/owners/cleanup_attempt.h"
 
@@ -19,24 +20,24 @@
 #include "core/step/unit.h"
 
 struct cleanup_attempt {
-    struct list of_all; /* in owners->tried, in order of their keys */
-    uint64_t kept;
-    uint64_t action;
+    struct list of_all; /* in owners->cleanup_attempts, in order of their keys */
+    uint64_t deferred; /* number of the deferred cleanup; 0: an action of the session */
+    uint64_t action;   /* index into the on_expire of the session; 0 with `deferred` */
     struct slice session; /* mem_free */
     uint64_t count;
 };
 
-/* --- Telling those who watch -------------------------------------------------------------------------------------- */
+/* --- The watch ---------------------------------------------------------------------------------------------------- */
 
 void core_watch(struct core *core, const struct core_watch *watch)
 {
     core->watch = watch;
 }
 
-void cleanup_attempt__begin(const struct core *core, struct slice session, uint64_t kept, uint64_t action)
+void cleanup_attempt__begin(const struct core *core, struct slice session, uint64_t deferred, uint64_t action)
 {
     if (core->watch != NULL)
-        core->watch->begin(core->watch->context, session, kept, action);
+        core->watch->begin(core->watch->context, session, deferred, action);
 }
 
 void cleanup_attempt__end(const struct core *core)
@@ -45,112 +46,112 @@ void cleanup_attempt__end(const struct core *core)
         core->watch->end(core->watch->context);
 }
 
-/* --- Those there are ---------------------------------------------------------------------------------------------- */
+/* --- The list ----------------------------------------------------------------------------------------------------- */
 
-static int compare(const struct cleanup_attempt *tried, uint64_t kept, uint64_t action, struct slice session)
+static int compare(const struct cleanup_attempt *attempt, uint64_t deferred, uint64_t action, struct slice session)
 {
-    if (tried->kept != kept)
-        return tried->kept < kept ? -1 : 1;
-    if (tried->action != action)
-        return tried->action < action ? -1 : 1;
-    return slice_compare(tried->session, session);
+    if (attempt->deferred != deferred)
+        return attempt->deferred < deferred ? -1 : 1;
+    if (attempt->action != action)
+        return attempt->action < action ? -1 : 1;
+    return slice_compare(attempt->session, session);
 }
 
-static struct cleanup_attempt *find(const struct core *core, struct slice session, uint64_t kept, uint64_t action)
+static struct cleanup_attempt *find(const struct core *core, struct slice session, uint64_t deferred, uint64_t action)
 {
     list_for_each(link, &core->owners->cleanup_attempts)
     {
-        struct cleanup_attempt *tried = list_entry(link, struct cleanup_attempt, of_all);
-        if (compare(tried, kept, action, session) == 0)
-            return tried;
+        struct cleanup_attempt *attempt = list_entry(link, struct cleanup_attempt, of_all);
+        if (compare(attempt, deferred, action, session) == 0)
+            return attempt;
     }
     return NULL;
 }
 
-static struct cleanup_attempt *make(struct core *core, struct slice session, uint64_t kept, uint64_t action)
+static struct cleanup_attempt *make(struct core *core, struct slice session, uint64_t deferred, uint64_t action)
 {
     struct list *before = core->owners->cleanup_attempts.next;
-    struct cleanup_attempt *tried = mem_zalloc(sizeof *tried);
+    struct cleanup_attempt *attempt = mem_zalloc(sizeof *attempt);
     while (before != &core->owners->cleanup_attempts &&
-           compare(list_entry(before, struct cleanup_attempt, of_all), kept, action, session) < 0)
+           compare(list_entry(before, struct cleanup_attempt, of_all), deferred, action, session) < 0)
         before = before->next;
-    tried->kept = kept;
-    tried->action = action;
-    tried->session = slice_make(mem_strdup(session.data, session.len), session.len);
-    list_insert_before(before, &tried->of_all);
-    return tried;
+    attempt->deferred = deferred;
+    attempt->action = action;
+    attempt->session = slice_make(mem_strdup(session.data, session.len), session.len);
+    list_insert_before(before, &attempt->of_all);
+    return attempt;
 }
 
-static void forget(struct cleanup_attempt *tried)
+static void forget(struct cleanup_attempt *attempt)
 {
-    list_remove(&tried->of_all);
-    mem_free((char *)(uintptr_t)tried->session.data);
-    mem_free(tried);
+    list_remove(&attempt->of_all);
+    mem_free((char *)(uintptr_t)attempt->session.data);
+    mem_free(attempt);
 }
 
-unsigned cleanup_attempt__count(const struct core *core, struct slice session, uint64_t kept, uint64_t action)
+unsigned cleanup_attempt__count(const struct core *core, struct slice session, uint64_t deferred, uint64_t action)
 {
-    const struct cleanup_attempt *tried = find(core, session, kept, action);
-    return tried == NULL ? 0 : (unsigned)tried->count;
+    const struct cleanup_attempt *attempt = find(core, session, deferred, action);
+    return attempt == NULL ? 0 : (unsigned)attempt->count;
 }
 
 /* --- Records ------------------------------------------------------------------------------------------------------ */
 
-static struct slice tried_key(struct buf *buf, const struct cleanup_attempt *tried)
+static struct slice attempt_key(struct buf *buf, const struct cleanup_attempt *attempt)
 {
     buf_byte(buf, 'Y');
-    buf_u64be(buf, tried->kept);
-    buf_u64be(buf, tried->action);
-    buf_slice(buf, tried->session);
+    buf_u64be(buf, attempt->deferred);
+    buf_u64be(buf, attempt->action);
+    buf_slice(buf, attempt->session);
     return buf_as_slice(buf);
 }
 
-static void put_record(struct core *core, const struct cleanup_attempt *tried)
+static void put_record(struct core *core, const struct cleanup_attempt *attempt)
 {
     struct buf key = BUF_INIT(BUF_UNLIMITED), value = BUF_INIT(BUF_UNLIMITED);
-    buf_varint(&value, tried->count);
-    store_batch_put(core->batch, SPACE_SYSTEM, tried_key(&key, tried), buf_as_slice(&value));
+    buf_varint(&value, attempt->count);
+    store_batch_put(core->batch, SPACE_SYSTEM, attempt_key(&key, attempt), buf_as_slice(&value));
     buf_deinit(&key);
     buf_deinit(&value);
 }
 
-static void drop(struct core *core, struct cleanup_attempt *tried)
+static void drop(struct core *core, struct cleanup_attempt *attempt)
 {
     struct buf key = BUF_INIT(BUF_UNLIMITED);
-    store_batch_delete(core->batch, SPACE_SYSTEM, tried_key(&key, tried));
+    store_batch_delete(core->batch, SPACE_SYSTEM, attempt_key(&key, attempt));
     buf_deinit(&key);
-    forget(tried);
+    forget(attempt);
 }
 
 void cleanup_attempt__forget_session(struct core *core, struct slice session)
 {
     list_for_each_safe(link, following, &core->owners->cleanup_attempts)
     {
-        struct cleanup_attempt *tried = list_entry(link, struct cleanup_attempt, of_all);
-        if (tried->kept == 0 && slice_equal(tried->session, session))
-            drop(core, tried);
+        struct cleanup_attempt *attempt = list_entry(link, struct cleanup_attempt, of_all);
+        if (attempt->deferred == 0 && slice_equal(attempt->session, session))
+            drop(core, attempt);
     }
 }
 
-void cleanup_attempt__forget_deferred(struct core *core, uint64_t kept)
+void cleanup_attempt__forget_deferred(struct core *core, uint64_t deferred)
 {
     list_for_each_safe(link, following, &core->owners->cleanup_attempts)
     {
-        struct cleanup_attempt *tried = list_entry(link, struct cleanup_attempt, of_all);
-        if (tried->kept == kept)
-            drop(core, tried);
+        struct cleanup_attempt *attempt = list_entry(link, struct cleanup_attempt, of_all);
+        if (attempt->deferred == deferred)
+            drop(core, attempt);
     }
 }
 
 static int load(void *context, struct slice key, struct slice value)
 {
     struct core *core = context;
-    uint64_t kept, action, count;
+    uint64_t deferred, action, count;
     key = slice_from_offset(key, 1);
-    if (!slice_take_u64be(&key, &kept) || !slice_take_u64be(&key, &action) || !slice_take_varint(&value, &count) ||
+    if (!slice_take_u64be(&key, &deferred) || !slice_take_u64be(&key, &action) || !slice_take_varint(&value, &count) ||
         count == 0 || count > CLEANUP_ATTEMPTS_MAX)
         return tl_trace(TL_ERR_CORRUPT);
-    make(core, key, kept, action)->count = count;
+    make(core, key, deferred, action)->count = count;
     return 0;
 }
 
@@ -170,24 +171,24 @@ uint64_t cleanup_attempt__digest(const struct core *core)
     uint64_t sum = 0;
     list_for_each(link, &core->owners->cleanup_attempts)
     {
-        const struct cleanup_attempt *tried = list_entry(link, struct cleanup_attempt, of_all);
+        const struct cleanup_attempt *attempt = list_entry(link, struct cleanup_attempt, of_all);
         struct buf key = BUF_INIT(BUF_UNLIMITED);
-        sum += slice_hash(tried_key(&key, tried)) + tried->count;
+        sum += slice_hash(attempt_key(&key, attempt)) + attempt->count;
         buf_deinit(&key);
     }
     return sum;
 }
 
-/* --- In a checkpoint ---------------------------------------------------------------------------------------------- */
+/* --- Checkpoint --------------------------------------------------------------------------------------------------- */
 
-enum { TRIED_MIN = 4 };
+enum { ATTEMPT_BYTES_MIN = 4 };
 
-static void code_one(struct codec *codec, struct cleanup_attempt *tried)
+static void codec_attempt(struct codec *codec, struct cleanup_attempt *attempt)
 {
-    codec_number(codec, &tried->kept);
-    codec_number(codec, &tried->action);
-    codec_bytes(codec, &tried->session);
-    codec_number(codec, &tried->count);
+    codec_number(codec, &attempt->deferred);
+    codec_number(codec, &attempt->action);
+    codec_bytes(codec, &attempt->session);
+    codec_number(codec, &attempt->count);
 }
 
 void cleanup_attempt__codec(struct codec *codec, struct core *core)
@@ -195,52 +196,58 @@ void cleanup_attempt__codec(struct codec *codec, struct core *core)
     struct list *all = &core->owners->cleanup_attempts;
     size_t count = 0;
     list_for_each(link, all) count++;
-    codec_array(codec, NULL, &count, 0, TRIED_MIN);
+    codec_array(codec, NULL, &count, 0, ATTEMPT_BYTES_MIN);
     if (!codec_reads(codec))
-        list_for_each(link, all) code_one(codec, list_entry(link, struct cleanup_attempt, of_all));
+        list_for_each(link, all) codec_attempt(codec, list_entry(link, struct cleanup_attempt, of_all));
     for (size_t i = 0; i < count && codec_reads(codec) && !codec->bad; i++) {
-        struct cleanup_attempt tried = {0};
-        code_one(codec, &tried);
+        struct cleanup_attempt attempt = {0};
+        codec_attempt(codec, &attempt);
         const struct cleanup_attempt *last = list_empty(all) ? NULL : list_entry(all->prev, struct cleanup_attempt, of_all);
-        codec_require(codec, tried.count > 0 && tried.count <= CLEANUP_ATTEMPTS_MAX &&
-                                (last == NULL || compare(last, tried.kept, tried.action, tried.session) < 0));
+        codec_require(codec, attempt.count > 0 && attempt.count <= CLEANUP_ATTEMPTS_MAX &&
+                                (last == NULL || compare(last, attempt.deferred, attempt.action, attempt.session) < 0));
         if (!codec->bad)
-            make(core, tried.session, tried.kept, tried.action)->count = tried.count;
+            make(core, attempt.session, attempt.deferred, attempt.action)->count = attempt.count;
     }
 }
 
-/* --- The commands ------------------------------------------------------------------------------------------------- */
+/* --- Commands ----------------------------------------------------------------------------------------------------- */
 
-/* Whether there is such a thing to be done still. */
-static bool is_there(struct core *core, const struct tried_command *tried)
+/* Whether the action that a TRIED names is still to be run. */
+static bool is_pending(struct core *core, const struct tried_command *attempt)
 {
-    const struct session *session = owners_session(core->owners, tried->session);
-    if (tried->deferred != 0)
-        return tried->action == 0 && deferred__find(core, tried->deferred) != NULL &&
-               slice_equal(deferred__find(core, tried->deferred)->session, tried->session);
+    const struct session *session = owners_session(core->owners, attempt->session);
+    if (attempt->deferred != 0)
+        return attempt->action == 0 && deferred__find(core, attempt->deferred) != NULL &&
+               slice_equal(deferred__find(core, attempt->deferred)->session, attempt->session);
     return session != NULL && session->on_expire.len > 0 && !session->actions_finished &&
-           tried->action >= session->actions_processed && tried->action < SESSION_ACTIONS_MAX;
+           attempt->action >= session->actions_processed && attempt->action < SESSION_ACTIONS_MAX;
 }
 
-/* What is gone was done, or is nobody's any more: another host may say so, or a page that is older than the store. */
+/*
+ * Counts one more attempt. An action that no longer exists is ignored: another host may have
+ * reported it, or the report is older than the store.
+ */
 int core__do_tried(struct core *core, struct command *command)
 {
-    const struct tried_command *wanted = &command->tried;
-    if (!is_there(core, wanted))
+    const struct tried_command *reported = &command->tried;
+    if (!is_pending(core, reported))
         return 0;
-    struct cleanup_attempt *tried = find(core, wanted->session, wanted->deferred, wanted->action);
-    if (tried == NULL)
-        tried = make(core, wanted->session, wanted->deferred, wanted->action);
-    if (tried->count < CLEANUP_ATTEMPTS_MAX) {
-        tried->count++;
-        put_record(core, tried);
+    struct cleanup_attempt *attempt = find(core, reported->session, reported->deferred, reported->action);
+    if (attempt == NULL)
+        attempt = make(core, reported->session, reported->deferred, reported->action);
+    if (attempt->count < CLEANUP_ATTEMPTS_MAX) {
+        attempt->count++;
+        put_record(core, attempt);
     }
-    if (tried->count == CLEANUP_ATTEMPTS_MAX && wanted->deferred != 0)
-        deferred__set_aside(core, deferred__find(core, wanted->deferred));
+    if (attempt->count == CLEANUP_ATTEMPTS_MAX && reported->deferred != 0)
+        deferred__set_aside(core, deferred__find(core, reported->deferred));
     return 0;
 }
 
-/* It is for whoever replays the log: README.md of the journal, "Poison entries". */
+/*
+ * Changes nothing in the core; it concerns the replay of the command log: journal/README.md,
+ * "Poison entries".
+ */
 int core__do_skip(struct core *core, struct command *command)
 {
     (void)core;
@@ -248,22 +255,22 @@ int core__do_skip(struct core *core, struct command *command)
     return 0;
 }
 
-/* An operator has looked at what was put aside. */
+/* Retries or drops a cleanup that was set aside, on behalf of an operator. */
 int core__do_aside(struct core *core, struct command *command)
 {
-    const struct aside_command *wanted = &command->aside;
-    struct deferred *kept = deferred__find(core, wanted->number);
-    if (kept == NULL || !kept->set_aside) {
-        problem_set(&command->problem, &command->arena, kept == NULL ? PROBLEM_KEPT_MISSING : PROBLEM_ILLEGAL_ARGUMENT,
-                    kept == NULL
+    const struct aside_command *reported = &command->aside;
+    struct deferred *deferred = deferred__find(core, reported->number);
+    if (deferred == NULL || !deferred->set_aside) {
+        problem_set(&command->problem, &command->arena, deferred == NULL ? PROBLEM_KEPT_MISSING : PROBLEM_ILLEGAL_ARGUMENT,
+                    deferred == NULL
                         ? "nothing is kept under number [%llu]: GET /_session tells what is, under [kept]"
                         : "what is kept under number [%llu] was not put aside: it is done when the locks on it go",
-                    (unsigned long long)wanted->number);
+                    (unsigned long long)reported->number);
         return 0;
     }
-    cleanup_attempt__forget_deferred(core, kept->number);
-    if (wanted->retry)
-        return deferred__retry(core, kept);
-    deferred__drop(core, kept);
+    cleanup_attempt__forget_deferred(core, deferred->number);
+    if (reported->retry)
+        return deferred__retry(core, deferred);
+    deferred__drop(core, deferred);
     return 0;
 }

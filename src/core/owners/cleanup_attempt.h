@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How often what ended sessions left has ended the process; README-locks.md, "What ends the process". */
+/*
+ * Counts for each cleanup action how often the process ended while it ran.
+ * README-locks.md, "What ends the process".
+ */
 #ifndef TL_CORE_CLEANUP_ATTEMPT_H
 #define TL_CORE_CLEANUP_ATTEMPT_H
 
@@ -9,24 +12,36 @@
 struct codec;
 struct core;
 
-/* An action that began so often, and took the process with it each time, is run no more. */
+/* An action that has ended the process so often is set aside. */
 enum { CLEANUP_ATTEMPTS_MAX = 2 };
 
-/* Told before and after each thing that a session left is done: core_watch(). */
-void cleanup_attempt__begin(const struct core *core, struct slice session, uint64_t kept, uint64_t action);
+/*
+ * Report to the core_watch, if any, that an action begins, or has ended. `deferred` and `action` as
+ * in cleanup_attempt__count().
+ */
+void cleanup_attempt__begin(const struct core *core, struct slice session, uint64_t deferred, uint64_t action);
 void cleanup_attempt__end(const struct core *core);
 
-/* Returns: how often it was tried. `kept` is the number of what is kept; 0: it is the `action`-th of `session`. */
-unsigned cleanup_attempt__count(const struct core *core, struct slice session, uint64_t kept, uint64_t action);
+/*
+ * Returns: how often the process ended in this action.
+ * Either `deferred` is the number of a deferred cleanup and `action` is 0, or `deferred` is 0 and
+ * `action` is an index into the session's on_expire.
+ */
+unsigned cleanup_attempt__count(const struct core *core, struct slice session, uint64_t deferred, uint64_t action);
 
-/* All of a session has been done, or handed on; or what was kept has: nobody asks any more. In the open unit. */
+/*
+ * Delete the counts of a session's actions, or of a deferred cleanup, in the open unit: they are
+ * not needed any more.
+ */
 void cleanup_attempt__forget_session(struct core *core, struct slice session);
-void cleanup_attempt__forget_deferred(struct core *core, uint64_t kept);
+void cleanup_attempt__forget_deferred(struct core *core, uint64_t deferred);
 
+/* Reads all records of a core without owners. Returns: 0; TL_ERR_CORRUPT and other fatal codes. */
 int cleanup_attempt__load_all(struct core *core) TL_MUST_USE;
 void cleanup_attempt__free_all(struct core *core);
-/* A sum: in whatever order they were loaded. */
+/* Returns: a sum of hashes, which does not depend on the order of loading. */
 uint64_t cleanup_attempt__digest(const struct core *core);
+/* Writes all counts to a checkpoint, or reads them. Errors are in `codec`. */
 void cleanup_attempt__codec(struct codec *codec, struct core *core);
 
 #endif

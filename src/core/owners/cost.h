@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Things: what the pieces of long steps are measured by (README-locks.md, "Pieces of ends", "Pieces of what goes on"). One is some 10 to 20 us, and a piece
- * has limits.ephemeral_piece of them. They follow from the state and the command alone, as work (work.h) does not.
+ * Cost: how a long operation is divided into batches, one a step (README-locks.md, "Sessions").
+ *
+ * One point of cost is 10 to 20 us; a batch has limits.ephemeral_batch points. Cost follows from
+ * the state and the command alone, so all replicas divide an operation alike. The work of work.h
+ * does not: it also counts what depends on caches.
  */
 #ifndef TL_CORE_COST_H
 #define TL_CORE_COST_H
@@ -10,17 +13,17 @@
 #include <stdint.h>
 
 enum {
-    SCRIPT_STEPS_PER_COST = 500,         /* steps of scripts: one thing */
-    LOCKS_PER_COST = 50,          /* locks that are asked for, or go with their owner: one thing */
-    SOURCE_BYTES_PER_COST = 4096,        /* of sources: one thing */
-    ACTION_BYTES_PER_COST = 2000, /* of a kept action that asks for its locks again: one thing */
-    DDL_COST = 20,        /* a rename, or a change of an index */
+    SCRIPT_STEPS_PER_COST = 500,  /* script steps per point */
+    LOCKS_PER_COST = 50,          /* locks requested, or released with their owner, per point */
+    SOURCE_BYTES_PER_COST = 4096, /* bytes of document sources per point */
+    ACTION_BYTES_PER_COST = 2000, /* bytes of a deferred action, when it requests its locks again */
+    DDL_COST = 20,                /* points of a rename or of DDL on an index */
 };
 
-/* Things that have been done are taken off what a piece may do. */
-static inline void cost_charge(size_t *left, uint64_t things)
+/* Charges `cost` points to a batch that has *left points left; *left stops at 0. */
+static inline void cost_charge(size_t *left, uint64_t cost)
 {
-    *left = things < *left ? *left - (size_t)things : 0;
+    *left = cost < *left ? *left - (size_t)cost : 0;
 }
 
 #endif

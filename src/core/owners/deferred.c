@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What ended sessions left to be done and others' locks forbid: kept until it can be. README-locks.md, "Kept actions".
+ * Cleanup actions of ended sessions, deferred while another owner holds a conflicting lock.
+ * README-locks.md, "Sessions".
  *
- * Each is a record in SPACE_SYSTEM, 'K' and its number (u64be): what it is (a byte, large when it was put aside), when its session ended, the session's id and
- * name, the action's bytes. Beside it waits a request that stands ahead of all others. Granted, it runs in a unit of its own, which
- * takes the record away.
+ * Each has a record in SPACE_SYSTEM, key 'K' and its number (u64be): kind ('a' action, 'r' removal;
+ * upper case when set aside), end of its session, the session's id and name, the encoded action. A
+ * lock request waits for each, with priority over all but earlier ones. When it is granted the
+ * action runs in its own unit, which deletes the record.
  */
 #include "core/owners/deferred.h"
 
@@ -22,7 +24,7 @@
 #include "core/step/unit.h"
 #include "core/step/work.h"
 
-static struct slice kept_key(struct buf *buf, uint64_t number)
+static struct slice deferred_key(struct buf *buf, uint64_t number)
 {
     buf_byte(buf, 'K');
     buf_u64be(buf, number);
@@ -36,59 +38,59 @@ static struct slice duplicate(struct slice text)
 
 struct deferred *deferred__make(struct core *core, const struct deferred *like)
 {
-    struct deferred *kept = mem_zalloc(sizeof *kept);
-    kept->number = like->number;
-    kept->removal = like->removal;
-    kept->set_aside = like->set_aside;
-    kept->ended = like->ended;
-    kept->session = duplicate(like->session);
-    kept->name = duplicate(like->name);
-    kept->action = duplicate(like->action);
-    list_append(&core->owners->deferred, &kept->of_all);
+    struct deferred *deferred = mem_zalloc(sizeof *deferred);
+    deferred->number = like->number;
+    deferred->removal = like->removal;
+    deferred->set_aside = like->set_aside;
+    deferred->ended = like->ended;
+    deferred->session = duplicate(like->session);
+    deferred->name = duplicate(like->name);
+    deferred->action = duplicate(like->action);
+    list_append(&core->owners->deferred, &deferred->of_all);
     core->owners->deferred_count++;
-    core->owners->action_bytes += kept->action.len;
-    if (kept->number > core->owners->last_deferred)
-        core->owners->last_deferred = kept->number;
-    return kept;
+    core->owners->action_bytes += deferred->action.len;
+    if (deferred->number > core->owners->last_deferred)
+        core->owners->last_deferred = deferred->number;
+    return deferred;
 }
 
-void deferred__free(struct core *core, struct deferred *kept)
+void deferred__free(struct core *core, struct deferred *deferred)
 {
-    list_remove(&kept->of_all);
-    if (list_linked(&kept->of_unrequested))
-        list_remove(&kept->of_unrequested);
+    list_remove(&deferred->of_all);
+    if (list_linked(&deferred->of_unrequested))
+        list_remove(&deferred->of_unrequested);
     core->owners->deferred_count--;
-    core->owners->action_bytes -= kept->action.len;
-    mem_free((char *)(uintptr_t)kept->session.data);
-    mem_free((char *)(uintptr_t)kept->name.data);
-    mem_free((char *)(uintptr_t)kept->action.data);
-    mem_free(kept);
+    core->owners->action_bytes -= deferred->action.len;
+    mem_free((char *)(uintptr_t)deferred->session.data);
+    mem_free((char *)(uintptr_t)deferred->name.data);
+    mem_free((char *)(uintptr_t)deferred->action.data);
+    mem_free(deferred);
 }
 
 /* --- Records ------------------------------------------------------------------------------------------------------ */
 
-static void encode(struct buf *value, const struct deferred *kept)
+static void encode(struct buf *value, const struct deferred *deferred)
 {
-    buf_byte(value, kept->removal ? (kept->set_aside ? 'R' : 'r') : (kept->set_aside ? 'A' : 'a'));
-    buf_varint(value, kept->ended);
-    action_put_slice(value, kept->session);
-    action_put_slice(value, kept->name);
-    action_put_slice(value, kept->action);
+    buf_byte(value, deferred->removal ? (deferred->set_aside ? 'R' : 'r') : (deferred->set_aside ? 'A' : 'a'));
+    buf_varint(value, deferred->ended);
+    action_put_slice(value, deferred->session);
+    action_put_slice(value, deferred->name);
+    action_put_slice(value, deferred->action);
 }
 
 static int load(void *context, struct slice key, struct slice value)
 {
     struct core *core = context;
-    struct deferred kept = {0};
-    struct slice what;
+    struct deferred deferred = {0};
+    struct slice kind;
     key = slice_from_offset(key, 1);
-    if (!slice_take_u64be(&key, &kept.number) || !slice_take(&value, 1, &what) ||
-        !slice_take_varint(&value, &kept.ended) || !action_take_slice(&value, &kept.session) ||
-        !action_take_slice(&value, &kept.name) || !action_take_slice(&value, &kept.action))
+    if (!slice_take_u64be(&key, &deferred.number) || !slice_take(&value, 1, &kind) ||
+        !slice_take_varint(&value, &deferred.ended) || !action_take_slice(&value, &deferred.session) ||
+        !action_take_slice(&value, &deferred.name) || !action_take_slice(&value, &deferred.action))
         return tl_trace(TL_ERR_CORRUPT);
-    kept.removal = what.data[0] == 'r' || what.data[0] == 'R';
-    kept.set_aside = what.data[0] == 'R' || what.data[0] == 'A';
-    deferred__make(core, &kept);
+    deferred.removal = kind.data[0] == 'r' || kind.data[0] == 'R';
+    deferred.set_aside = kind.data[0] == 'R' || kind.data[0] == 'A';
+    deferred__make(core, &deferred);
     return 0;
 }
 
@@ -103,17 +105,17 @@ void deferred__find_unrequested(struct core *core)
 {
     list_for_each(link, &core->owners->deferred)
     {
-        struct deferred *kept = list_entry(link, struct deferred, of_all);
-        if (kept->wait == NULL && !kept->set_aside)
-            list_append(&core->owners->unrequested, &kept->of_unrequested);
+        struct deferred *deferred = list_entry(link, struct deferred, of_all);
+        if (deferred->wait == NULL && !deferred->set_aside)
+            list_append(&core->owners->unrequested, &deferred->of_unrequested);
     }
 }
 
-uint64_t deferred__digest(const struct deferred *kept)
+uint64_t deferred__digest(const struct deferred *deferred)
 {
     struct buf value = BUF_INIT(BUF_UNLIMITED);
-    encode(&value, kept);
-    uint64_t digest = slice_hash(buf_as_slice(&value)) + kept->number;
+    encode(&value, deferred);
+    uint64_t digest = slice_hash(buf_as_slice(&value)) + deferred->number;
     buf_deinit(&value);
     return digest;
 }
@@ -127,224 +129,230 @@ struct command *deferred__command(void)
     return command;
 }
 
-/* The action as a write. Its bytes must live as long as the unit, and so does the command. */
-static int decode(struct core *core, const struct deferred *kept, struct command **ret_command)
+/*
+ * Decodes the action into a WRITE that lives until the unit ends: the unit may point into its
+ * bytes.
+ */
+static int decode(struct core *core, const struct deferred *deferred, struct command **ret_command)
 {
     struct command *command = deferred__command();
     core__free_at_end(core, command);
-    int r = action_decode_all(arena_copy(&command->arena, kept->action), &command->arena, &command->write.items,
+    int r = action_decode_all(arena_copy(&command->arena, deferred->action), &command->arena, &command->write.items,
                               &command->write.item_count);
     if (r < 0 || command->write.item_count != 1)
         return tl_trace(r < 0 ? r : TL_ERR_CORRUPT);
-    if (kept->removal)
-        command->write.items[0].only_session = arena_copy(&command->arena, kept->session);
+    if (deferred->removal)
+        command->write.items[0].only_session = arena_copy(&command->arena, deferred->session);
     *ret_command = command;
     return 0;
 }
 
-/* Has its request wait ahead of all others. */
-static int await(struct core *core, struct deferred *kept)
+/*
+ * Requests its locks as a cleanup request; makes the wait ready if none is needed or all are
+ * granted.
+ */
+static int request_locks(struct core *core, struct deferred *deferred)
 {
     struct command *command;
-    int r = decode(core, kept, &command);
+    int r = decode(core, deferred, &command);
     if (r < 0)
         return tl_trace(r);
-    if (list_linked(&kept->of_unrequested))
-        list_remove(&kept->of_unrequested);
+    if (list_linked(&deferred->of_unrequested))
+        list_remove(&deferred->of_unrequested);
     struct wait *wait = wait__new(core, NULL, NULL, NULL, NULL);
     wait->owner->cleanup = true;
-    wait->deferred = kept;
-    kept->wait = wait;
+    wait->deferred = deferred;
+    deferred->wait = wait;
     r = acquire__request_deferred(core, wait, command);
     if (r < 0)
         return tl_trace(r);
     if (r != 0)
         return 0;
-    wait__restore(core, wait, false); /* what stood against it has gone with the session, or needs no lock */
+    wait__restore(core, wait, false); /* nothing blocks it any more, or it needs no lock */
     wait__enqueue_ready(core, wait);
     return 0;
 }
 
-static void put_record(struct core *core, const struct deferred *kept)
+static void put_record(struct core *core, const struct deferred *deferred)
 {
     struct buf key = BUF_INIT(BUF_UNLIMITED), value = BUF_INIT(BUF_UNLIMITED);
-    encode(&value, kept);
-    store_batch_put(core->batch, SPACE_SYSTEM, kept_key(&key, kept->number), buf_as_slice(&value));
+    encode(&value, deferred);
+    store_batch_put(core->batch, SPACE_SYSTEM, deferred_key(&key, deferred->number), buf_as_slice(&value));
     buf_deinit(&key);
     buf_deinit(&value);
 }
 
-static void drop_record(struct core *core, const struct deferred *kept)
+static void drop_record(struct core *core, const struct deferred *deferred)
 {
     struct buf key = BUF_INIT(BUF_UNLIMITED);
-    store_batch_delete(core->batch, SPACE_SYSTEM, kept_key(&key, kept->number));
+    store_batch_delete(core->batch, SPACE_SYSTEM, deferred_key(&key, deferred->number));
     buf_deinit(&key);
 }
 
-static struct deferred *keep(struct core *core, const struct session *session, const struct write_item *item, bool removal,
-                         bool aside)
+static struct deferred *add(struct core *core, const struct session *session, const struct write_item *item, bool removal,
+                         bool is_set_aside)
 {
     struct buf action = BUF_INIT(BUF_UNLIMITED);
     action_encode_all(&action, item, 1);
     struct deferred like = {.number = core->owners->last_deferred + 1,
                         .removal = removal,
-                        .set_aside = aside,
+                        .set_aside = is_set_aside,
                         .ended = core->ts,
                         .session = session->id,
                         .name = session->name,
                         .action = buf_as_slice(&action)};
-    struct deferred *kept = deferred__make(core, &like);
-    put_record(core, kept);
+    struct deferred *deferred = deferred__make(core, &like);
+    put_record(core, deferred);
     buf_deinit(&action);
-    return kept;
+    return deferred;
 }
 
 int deferred__add(struct core *core, const struct session *session, const struct write_item *item, bool removal)
 {
-    return await(core, keep(core, session, item, removal, false));
+    return request_locks(core, add(core, session, item, removal, false));
 }
 
-static void tell_run(struct core *core, const struct deferred *kept, const struct write_command *write)
+static void report_run(struct core *core, const struct deferred *deferred, const struct write_command *write)
 {
     const struct write_item *item = &write->items[0];
     const struct write_result *result = &write->results[0];
-    struct buf story = BUF_INIT(BUF_UNLIMITED);
-    buf_lit(&story, "what ");
-    deferred__describe_session(kept, &story);
-    buf_lit(&story, " left");
-    buf_printf(&story, "\n%s [%.*s/%.*s]: ", kept->removal ? "ephemeral document" : "action on", SLICE_ARG(item->index),
+    struct buf report = BUF_INIT(BUF_UNLIMITED);
+    buf_lit(&report, "what ");
+    deferred__describe_session(deferred, &report);
+    buf_lit(&report, " left");
+    buf_printf(&report, "\n%s [%.*s/%.*s]: ", deferred->removal ? "ephemeral document" : "action on", SLICE_ARG(item->index),
                SLICE_ARG(item->id));
     if (result->outcome == WRITE_FAILED)
-        buf_slice(&story, result->problem.reason);
-    else if (kept->removal)
-        buf_printf(&story, result->outcome == WRITE_NOOP ? "it is somebody else's by now" : "removed");
+        buf_slice(&report, result->problem.reason);
+    else if (deferred->removal)
+        buf_printf(&report, result->outcome == WRITE_NOOP ? "it is somebody else's by now" : "removed");
     else
-        buf_lit(&story, "done");
-    lock_events_add(&core->owners->lock_events, core->ts, "expiry", buf_as_slice(&story));
-    buf_deinit(&story);
+        buf_lit(&report, "done");
+    lock_events_add(&core->owners->lock_events, core->ts, "expiry", buf_as_slice(&report));
+    buf_deinit(&report);
 }
 
-void deferred__drop(struct core *core, struct deferred *kept)
+void deferred__drop(struct core *core, struct deferred *deferred)
 {
-    drop_record(core, kept);
-    cleanup_attempt__forget_deferred(core, kept->number);
-    deferred__free(core, kept);
+    drop_record(core, deferred);
+    cleanup_attempt__forget_deferred(core, deferred->number);
+    deferred__free(core, deferred);
 }
 
-static void tell_aside(struct core *core, const struct deferred *kept, enum set_aside_reason why)
+static void report_set_aside(struct core *core, const struct deferred *deferred, enum set_aside_reason reason)
 {
-    struct buf story = BUF_INIT(BUF_UNLIMITED);
-    buf_lit(&story, "what ");
-    deferred__describe_session(kept, &story);
-    if (why == SET_ASIDE_ENDED_PROCESS)
-        buf_printf(&story, " left\nwas under way when the server ended, %d times", CLEANUP_ATTEMPTS_MAX);
+    struct buf report = BUF_INIT(BUF_UNLIMITED);
+    buf_lit(&report, "what ");
+    deferred__describe_session(deferred, &report);
+    if (reason == SET_ASIDE_ENDED_PROCESS)
+        buf_printf(&report, " left\nwas under way when the server ended, %d times", CLEANUP_ATTEMPTS_MAX);
     else
-        buf_printf(&story, " left\nwants more than the [%llu] script steps that it may take [--script-steps]",
+        buf_printf(&report, " left\nwants more than the [%llu] script steps that it may take [--script-steps]",
                    (unsigned long long)core->limits.script.steps_max);
-    buf_printf(&story, "; it is put aside as number %llu", (unsigned long long)kept->number);
-    lock_events_add(&core->owners->lock_events, core->ts, "expiry", buf_as_slice(&story));
-    buf_deinit(&story);
+    buf_printf(&report, "; it is put aside as number %llu", (unsigned long long)deferred->number);
+    lock_events_add(&core->owners->lock_events, core->ts, "expiry", buf_as_slice(&report));
+    buf_deinit(&report);
 }
 
-static void put_aside(struct core *core, struct deferred *kept, enum set_aside_reason why)
+static void mark_set_aside(struct core *core, struct deferred *deferred, enum set_aside_reason reason)
 {
-    kept->set_aside = true;
-    put_record(core, kept);
-    if (list_linked(&kept->of_unrequested))
-        list_remove(&kept->of_unrequested);
-    if (kept->wait != NULL)
-        wait__free(core, kept->wait);
-    kept->wait = NULL;
-    tell_aside(core, kept, why);
+    deferred->set_aside = true;
+    put_record(core, deferred);
+    if (list_linked(&deferred->of_unrequested))
+        list_remove(&deferred->of_unrequested);
+    if (deferred->wait != NULL)
+        wait__free(core, deferred->wait);
+    deferred->wait = NULL;
+    report_set_aside(core, deferred, reason);
 }
 
 static int resume(struct core *core, struct wait *wait)
 {
-    struct deferred *kept = wait->deferred;
+    struct deferred *deferred = wait->deferred;
     struct command *command;
-    int r = decode(core, kept, &command);
-    cleanup_attempt__begin(core, kept->session, kept->number, 0);
+    int r = decode(core, deferred, &command);
+    cleanup_attempt__begin(core, deferred->session, deferred->number, 0);
     if (r == 0)
         r = acquire__resume_deferred(core, wait, command);
     cleanup_attempt__end(core);
     if (r != 0)
         return r < 0 ? tl_trace(r) : CORE_WAITS;
     if (command->write.results[0].outcome == WRITE_FAILED && command->write.results[0].script_exhausted) {
-        put_aside(core, kept, SET_ASIDE_TOO_LONG);
+        mark_set_aside(core, deferred, SET_ASIDE_TOO_LONG);
         return 0;
     }
-    tell_run(core, kept, &command->write);
+    report_run(core, deferred, &command->write);
     wait__free(core, wait);
-    deferred__drop(core, kept);
+    deferred__drop(core, deferred);
     return 0;
 }
 
-/* It waits for as long as it takes, and gives way to nobody. */
+/* It has no timeout, and is never the deadlock victim. */
 const struct wait_ops deferred__wait_ops = {wait__enqueue_ready, resume, NULL, NULL, NULL};
 
 int deferred__restart(struct core *core, size_t *left)
 {
-    struct list *unasked = &core->owners->unrequested;
+    struct list *unrequested = &core->owners->unrequested;
     int r = 0;
-    while (r == 0 && *left > 0 && !list_empty(unasked)) {
-        struct deferred *kept = list_entry(unasked->next, struct deferred, of_unrequested);
-        uint64_t steps = core->script_steps, bytes = kept->action.len;
+    while (r == 0 && *left > 0 && !list_empty(unrequested)) {
+        struct deferred *deferred = list_entry(unrequested->next, struct deferred, of_unrequested);
+        uint64_t steps = core->script_steps, bytes = deferred->action.len;
         core__work(core, WORK_ITEM + bytes / WORK_BYTES);
-        r = await(core, kept);
+        r = request_locks(core, deferred);
         cost_charge(left, 1 + (core->script_steps - steps) / SCRIPT_STEPS_PER_COST + bytes / ACTION_BYTES_PER_COST);
     }
     return r;
 }
 
-/* --- Putting aside ------------------------------------------------------------------------------------------------ */
+/* --- Setting aside ------------------------------------------------------------------------------------------------ */
 
 struct deferred *deferred__find(const struct core *core, uint64_t number)
 {
     list_for_each(link, &core->owners->deferred)
     {
-        struct deferred *kept = list_entry(link, struct deferred, of_all);
-        if (kept->number == number)
-            return kept;
+        struct deferred *deferred = list_entry(link, struct deferred, of_all);
+        if (deferred->number == number)
+            return deferred;
     }
     return NULL;
 }
 
 void deferred__add_set_aside(struct core *core, const struct session *session, const struct write_item *item,
-                      enum set_aside_reason why)
+                      enum set_aside_reason reason)
 {
-    tell_aside(core, keep(core, session, item, false, true), why);
+    report_set_aside(core, add(core, session, item, false, true), reason);
 }
 
-void deferred__set_aside(struct core *core, struct deferred *kept)
+void deferred__set_aside(struct core *core, struct deferred *deferred)
 {
-    if (!kept->set_aside)
-        put_aside(core, kept, SET_ASIDE_ENDED_PROCESS);
+    if (!deferred->set_aside)
+        mark_set_aside(core, deferred, SET_ASIDE_ENDED_PROCESS);
 }
 
-int deferred__retry(struct core *core, struct deferred *kept)
+int deferred__retry(struct core *core, struct deferred *deferred)
 {
-    kept->set_aside = false;
-    put_record(core, kept);
-    return await(core, kept);
+    deferred->set_aside = false;
+    put_record(core, deferred);
+    return request_locks(core, deferred);
 }
 
-/* --- Telling ------------------------------------------------------------------------------------------------------ */
+/* --- Describing --------------------------------------------------------------------------------------------------- */
 
-void deferred__describe_session(const struct deferred *kept, struct buf *buf)
+void deferred__describe_session(const struct deferred *deferred, struct buf *buf)
 {
-    if (kept->name.len == 0) {
-        buf_slice(buf, kept->session);
+    if (deferred->name.len == 0) {
+        buf_slice(buf, deferred->session);
         return;
     }
-    buf_escape_line(buf, kept->name);
-    buf_printf(buf, " (%.*s)", SLICE_ARG(kept->session));
+    buf_escape_line(buf, deferred->name);
+    buf_printf(buf, " (%.*s)", SLICE_ARG(deferred->session));
 }
 
-int deferred__item(const struct deferred *kept, struct arena *arena, struct write_item *ret_item)
+int deferred__item(const struct deferred *deferred, struct arena *arena, struct write_item *ret_item)
 {
     struct write_item *items;
     size_t count;
-    int r = action_decode_all(kept->action, arena, &items, &count);
+    int r = action_decode_all(deferred->action, arena, &items, &count);
     if (r < 0 || count != 1)
         return tl_trace(TL_ERR_CORRUPT);
     *ret_item = items[0];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ended sessions left, and others' locks forbid still. */
+/* Cleanup actions of ended sessions, deferred while another owner holds a conflicting lock. */
 #ifndef TL_CORE_DEFERRED_H
 #define TL_CORE_DEFERRED_H
 
@@ -13,46 +13,72 @@ struct core;
 struct session;
 struct wait;
 
-/* What an ended session left and somebody else's lock forbids (deferred.c). */
+/* A deferred cleanup: one action of on_expire, or the removal of one ephemeral document. */
 struct deferred {
-    struct list of_all; /* in owners->kept, oldest first */
-    uint64_t number;    /* of its record; rises */
-    bool removal;       /* of a document that lived with the session; else an action of on_expire */
-    bool set_aside;         /* it has ended the process, and is done no more until somebody says so (cleanup_attempt.h) */
-    tl_ts ended;
-    struct slice session; /* mem_free, all three */
+    struct list of_all;   /* in owners->deferred, oldest first */
+    uint64_t number;      /* in the key of its record; increases */
+    bool removal;         /* of an ephemeral document; else an action of on_expire */
+    bool set_aside;       /* not run until ASIDE retries it (cleanup_attempt.h) */
+    tl_ts ended;          /* when its session ended */
+    struct slice session; /* id of that session; mem_free, all three */
     struct slice name;
-    struct slice action; /* encoded (action.h), one */
-    struct wait *wait;   /* NULL: not asked for yet, between opening the store and RESTART, or put aside */
-    struct list of_unrequested; /* in owners->unasked, when it is not asked for yet */
+    struct slice action;        /* encoded (action.h), one item */
+    struct wait *wait;          /* NULL: set aside, or in owners->unrequested */
+    struct list of_unrequested; /* in owners->unrequested, between opening the store and RESTART */
 };
 
-/* Returns: a command of the core's own, for what ended sessions left. */
+/* Returns: an empty WRITE with `cleanup` set, for actions of ended sessions. Owns: the caller. */
 struct command *deferred__command(void);
-/* Keeps what a session left, in the open unit. */
+/*
+ * Defers an action or removal of a session and requests its locks, in the open unit.
+ * Returns: 0; fatal codes.
+ */
 int deferred__add(struct core *core, const struct session *session, const struct write_item *item,
                bool removal) TL_MUST_USE;
-/* The same of an action that is put aside at once, and why. */
+/* Why a cleanup is set aside: the process ended in it, or its script takes too many steps. */
 enum set_aside_reason { SET_ASIDE_ENDED_PROCESS, SET_ASIDE_TOO_LONG };
+/* Defers an action of a session and sets it aside at once, in the open unit. */
 void deferred__add_set_aside(struct core *core, const struct session *session, const struct write_item *item,
-                      enum set_aside_reason why);
-/* Returns: NULL: there is none of this number. */
+                      enum set_aside_reason reason);
+/* Returns: the deferred cleanup of this number, or NULL. Takes linear time. */
 struct deferred *deferred__find(const struct core *core, uint64_t number);
-/* It waits no more; or waits, behind all that is kept for the same; or goes, undone. In the open unit. */
-void deferred__set_aside(struct core *core, struct deferred *kept);
-int deferred__retry(struct core *core, struct deferred *kept) TL_MUST_USE;
-void deferred__drop(struct core *core, struct deferred *kept);
-/* Makes one like another, at the end of those there are. */
+/*
+ * Sets it aside because it ended the process, in the open unit: its request ends. Does nothing if
+ * it is set aside.
+ */
+void deferred__set_aside(struct core *core, struct deferred *deferred);
+/*
+ * Requests its locks again, after all other deferred cleanup, in the open unit.
+ * Returns: 0; fatal codes.
+ */
+int deferred__retry(struct core *core, struct deferred *deferred) TL_MUST_USE;
+/* Deletes its record and frees it, in the open unit. Requires: it has no wait. */
+void deferred__drop(struct core *core, struct deferred *deferred);
+/*
+ * Makes a copy of `like`, which needs no lists and no wait, at the end of owners->deferred.
+ * Owns: that list.
+ */
 struct deferred *deferred__make(struct core *core, const struct deferred *like);
-void deferred__free(struct core *core, struct deferred *kept);
+/* Removes it from the lists and frees it; its record stays. */
+void deferred__free(struct core *core, struct deferred *deferred);
+/* Reads all records of a core without owners. Returns: 0; TL_ERR_CORRUPT and other fatal codes. */
 int deferred__load_all(struct core *core) TL_MUST_USE;
-/* Puts those that wait for nothing, and are not put aside, among those that have not asked, once all are made. */
+/*
+ * Fills owners->unrequested, after all were loaded, with those that have no wait and are not set
+ * aside.
+ */
 void deferred__find_unrequested(struct core *core);
-/* After a restart: asks for the locks of those that have not asked, while *left things may be done; takes off what it has done. Returns: 0; fatal codes. */
+/*
+ * Requests the locks of those in owners->unrequested, in order, while *left > 0; charges their cost
+ * to *left. Part of RESTART.
+ * Returns: 0; fatal codes.
+ */
 int deferred__restart(struct core *core, size_t *left) TL_MUST_USE;
-uint64_t deferred__digest(const struct deferred *kept);
-void deferred__describe_session(const struct deferred *kept, struct buf *buf);
-/* Fills in what is to be done. The item points into `kept` and `arena`. */
-int deferred__item(const struct deferred *kept, struct arena *arena, struct write_item *ret_item) TL_MUST_USE;
+/* Returns: a hash of its record and number. */
+uint64_t deferred__digest(const struct deferred *deferred);
+/* Appends the name and id of its session. */
+void deferred__describe_session(const struct deferred *deferred, struct buf *buf);
+/* Decodes its action; *ret_item points into `deferred` and `arena`. Returns: 0; TL_ERR_CORRUPT. */
+int deferred__item(const struct deferred *deferred, struct arena *arena, struct write_item *ret_item) TL_MUST_USE;
 
 #endif

@@ -52,7 +52,7 @@ void hosts__free(struct hosts *hosts)
     *hosts = (struct hosts){0};
 }
 
-static struct core_host *find(struct hosts *hosts, struct slice name)
+static struct core_host *find_host(struct hosts *hosts, struct slice name)
 {
     for (size_t i = 0; i < hosts->count; i++)
         if (slice_equal(hosts->all[i].name, name))
@@ -60,7 +60,7 @@ static struct core_host *find(struct hosts *hosts, struct slice name)
     return NULL;
 }
 
-static struct core_host *add(struct hosts *hosts, struct slice name)
+static struct core_host *add_host(struct hosts *hosts, struct slice name)
 {
     size_t at = 0;
     hosts->all = mem_realloc(hosts->all, (hosts->count + 1) * sizeof *hosts->all);
@@ -72,7 +72,7 @@ static struct core_host *add(struct hosts *hosts, struct slice name)
     return &hosts->all[at];
 }
 
-static void drop(struct hosts *hosts, struct core_host *host)
+static void remove_host(struct hosts *hosts, struct core_host *host)
 {
     size_t at = (size_t)(host - hosts->all);
     free_texts(host);
@@ -86,7 +86,7 @@ const struct core_host *core_hosts(const struct core *core, size_t *ret_count)
     return core->owners->hosts.all;
 }
 
-static struct core_host *numbered(const struct core *core, uint64_t number)
+static struct core_host *by_number(const struct core *core, uint64_t number)
 {
     const struct hosts *hosts = &core->owners->hosts;
     for (size_t i = 0; i < hosts->count; i++)
@@ -97,14 +97,14 @@ static struct core_host *numbered(const struct core *core, uint64_t number)
 
 const struct core_host *core_host(const struct core *core, uint16_t number)
 {
-    return numbered(core, number);
+    return by_number(core, number);
 }
 
 bool owners__accept_group(struct core *core, uint16_t host, uint64_t life, uint64_t number)
 {
     if (life == 0)
         return true;
-    struct core_host *found = numbered(core, host);
+    struct core_host *found = by_number(core, host);
     if (found == NULL || found->life != life || number <= found->entries)
         return false;
     found->entries = number;
@@ -113,7 +113,11 @@ bool owners__accept_group(struct core *core, uint16_t host, uint64_t life, uint6
 
 /* --- Commands ----------------------------------------------------------------------------------------------------- */
 
-/* What it was about ends, and nothing else: what waits for it, transactions that are its own, and what its connections kept alive. */
+/*
+ * Ends the host's life: its waiting requests, the transactions it began for requests, and the
+ * attachments of its connections. Does nothing if it is not in the cluster. Returns: 0; fatal
+ * codes.
+ */
 static int end_life(struct core *core, struct core_host *host)
 {
     size_t left = core->limits.ephemeral_batch;
@@ -142,8 +146,8 @@ static bool has_other_build(const struct core *core, const struct join_command *
     return false;
 }
 
-/* Returns: whether it was refused, with its problem. */
-static bool refuse(struct core *core, struct command *command)
+/* Returns: whether the JOIN is refused, with the problem in the command. */
+static bool refuse_join(struct core *core, struct command *command)
 {
     const struct join_command *join = &command->join;
     const char *limit = core_limits_differ(&join->limits, &core->limits);
@@ -154,7 +158,7 @@ static bool refuse(struct core *core, struct command *command)
     else if (has_other_build(core, join))
         reason =
             "the hosts that live are of another build: all are of one; end them before the first of the new one starts";
-    else if (core->owners->hosts.last_number == UINT16_MAX && find(&core->owners->hosts, join->name) == NULL)
+    else if (core->owners->hosts.last_number == UINT16_MAX && find_host(&core->owners->hosts, join->name) == NULL)
         reason = "the cluster has had as many hosts as it may have";
     if (reason == NULL && limit == NULL)
         return false;
@@ -168,25 +172,25 @@ int core__do_join(struct core *core, struct command *command)
 {
     struct hosts *hosts = &core->owners->hosts;
     struct join_command *join = &command->join;
-    struct core_host *host = find(hosts, join->name);
+    struct core_host *host = find_host(hosts, join->name);
 
-    if (host != NULL && host->life == join->life) { /* it comes a second time */
+    if (host != NULL && host->life == join->life) { /* repeated JOIN */
         join->number = host->number;
         return 0;
     }
-    if (refuse(core, command))
+    if (refuse_join(core, command))
         return 0;
     int r = host == NULL ? 0 : end_life(core, host);
     if (r < 0)
         return tl_trace(r);
     if (host == NULL)
-        host = add(hosts, join->name);
+        host = add_host(hosts, join->name);
     replace(&host->group, join->group);
     replace(&host->address, join->address);
     replace(&host->build, join->build);
     host->life = join->life;
     host->entries = 0;
-    host->barrier_clock = core->clock; /* nobody could reach it before */
+    host->barrier_clock = core->clock; /* it had no connections before */
     host->low = 0;
     host->beat_ts = core->ts;
     join->number = host->number;
@@ -196,20 +200,20 @@ int core__do_join(struct core *core, struct command *command)
 int core__do_host_gone(struct core *core, struct command *command)
 {
     const struct gone_command *gone = &command->gone;
-    struct core_host *host = find(&core->owners->hosts, gone->name);
+    struct core_host *host = find_host(&core->owners->hosts, gone->name);
 
     if (host == NULL || (host->life != gone->life && !(gone->forget && host->life == 0)))
         return 0;
     int r = end_life(core, host);
     if (gone->forget)
-        drop(&core->owners->hosts, host);
+        remove_host(&core->owners->hosts, host);
     return r < 0 ? tl_trace(r) : 0;
 }
 
 int core__do_heartbeat(struct core *core, struct command *command)
 {
     const struct heartbeat_command *beat = &command->heartbeat;
-    struct core_host *host = numbered(core, host_of_number(command->request));
+    struct core_host *host = by_number(core, host_of_number(command->request));
 
     if (host == NULL || host->life == 0)
         return 0;
@@ -219,9 +223,9 @@ int core__do_heartbeat(struct core *core, struct command *command)
     return 0;
 }
 
-/* --- As bytes ----------------------------------------------------------------------------------------------------- */
+/* --- Checkpoint --------------------------------------------------------------------------------------------------- */
 
-static void code_text(struct codec *codec, struct slice *text)
+static void codec_text(struct codec *codec, struct slice *text)
 {
     struct slice bytes = *text;
     codec_bytes(codec, &bytes);
@@ -229,17 +233,17 @@ static void code_text(struct codec *codec, struct slice *text)
         *text = codec->bad ? SLICE_NONE : duplicate(bytes);
 }
 
-static void code_host(struct codec *codec, struct core_host *host)
+static void codec_host(struct codec *codec, struct core_host *host)
 {
     uint64_t number = host->number;
 
     codec_number(codec, &number);
     codec_require(codec, number != 0 && number <= UINT16_MAX);
     host->number = codec->bad ? 0 : (uint16_t)number;
-    code_text(codec, &host->name);
-    code_text(codec, &host->group);
-    code_text(codec, &host->address);
-    code_text(codec, &host->build);
+    codec_text(codec, &host->name);
+    codec_text(codec, &host->group);
+    codec_text(codec, &host->address);
+    codec_text(codec, &host->build);
     codec_number(codec, &host->life);
     codec_number(codec, &host->entries);
     codec_number(codec, &host->barrier_clock);
@@ -247,8 +251,8 @@ static void code_host(struct codec *codec, struct core_host *host)
     codec_number(codec, &host->beat_ts);
 }
 
-/* Numbers are each one's own, and names rise. */
-static bool are_sound(const struct hosts *hosts)
+/* Whether numbers are distinct and valid, and names sorted without duplicates. */
+static bool are_valid(const struct hosts *hosts)
 {
     for (size_t i = 0; i < hosts->count; i++) {
         if (hosts->all[i].number > hosts->last_number ||
@@ -275,8 +279,8 @@ void hosts__codec(struct sections *sections, struct hosts *hosts)
         hosts->all = mem_zalloc((hosts->count + 1) * sizeof *hosts->all);
     }
     for (size_t i = 0; i < hosts->count; i++)
-        code_host(&codec, &hosts->all[i]);
+        codec_host(&codec, &hosts->all[i]);
     if (codec_reads(&codec))
-        codec_require(&codec, codec.bad || are_sound(hosts));
+        codec_require(&codec, codec.bad || are_valid(hosts));
     section_end(sections, &codec);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names, circles and stories; see lock_event.h. */
+/* Descriptions of owners, resources and cycles; the ring of lock events. See lock_event.h. */
 #include "core/owners/lock_event.h"
 
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 #include "core/owners/wait.h"
 #include "core/step/command.h"
 
-/* --- Stories kept ------------------------------------------------------------------------------------------------- */
+/* --- Lock events -------------------------------------------------------------------------------------------------- */
 
 const char *const lock_event_kinds[LOCK_EVENT_KIND_COUNT] = {"deadlock", "expiry"};
 
@@ -25,10 +25,10 @@ unsigned lock_event_kind(const char *kind)
     UNREACHABLE();
 }
 
-void lock_events_deinit(struct lock_events *stories)
+void lock_events_deinit(struct lock_events *events)
 {
     for (size_t i = 0; i < LOCK_EVENTS_MAX; i++)
-        mem_free(stories->ring[i].lines);
+        mem_free(events->ring[i].lines);
 }
 
 /* Returns: the whole lines that fit into LOCK_EVENT_BYTES_MAX. */
@@ -42,12 +42,12 @@ static struct slice bounded_lines(struct slice lines)
     return slice_make(lines.data, len);
 }
 
-void lock_events_add(struct lock_events *stories, tl_ts ts, const char *kind, struct slice lines)
+void lock_events_add(struct lock_events *events, tl_ts ts, const char *kind, struct slice lines)
 {
-    struct lock_event *story = &stories->ring[stories->count++ % LOCK_EVENTS_MAX];
+    struct lock_event *event = &events->ring[events->count++ % LOCK_EVENTS_MAX];
     lines = bounded_lines(lines);
-    mem_free(story->lines);
-    *story = (struct lock_event){ts, kind, mem_strdup(lines.data, lines.len), lines.len};
+    mem_free(event->lines);
+    *event = (struct lock_event){ts, kind, mem_strdup(lines.data, lines.len), lines.len};
 }
 
 static void lines_json(struct slice lines, struct buf *buf)
@@ -63,15 +63,15 @@ static void lines_json(struct slice lines, struct buf *buf)
     buf_byte(buf, ']');
 }
 
-void lock_events_json(const struct lock_events *stories, struct buf *buf)
+void lock_events_json(const struct lock_events *events, struct buf *buf)
 {
-    size_t first = stories->count > LOCK_EVENTS_MAX ? stories->count - LOCK_EVENTS_MAX : 0;
+    size_t first = events->count > LOCK_EVENTS_MAX ? events->count - LOCK_EVENTS_MAX : 0;
     buf_lit(buf, "{\"stories\":[");
-    for (size_t i = first; i < stories->count; i++) {
-        const struct lock_event *story = &stories->ring[i % LOCK_EVENTS_MAX];
-        buf_printf(buf, "%s{\"timestamp\":%" PRIu64 ",\"kind\":\"%s\",\"lines\":", i == first ? "" : ",", story->ts,
-                   story->kind);
-        lines_json(slice_make(story->lines, story->lines_len), buf);
+    for (size_t i = first; i < events->count; i++) {
+        const struct lock_event *event = &events->ring[i % LOCK_EVENTS_MAX];
+        buf_printf(buf, "%s{\"timestamp\":%" PRIu64 ",\"kind\":\"%s\",\"lines\":", i == first ? "" : ",", event->ts,
+                   event->kind);
+        lines_json(slice_make(event->lines, event->lines_len), buf);
         buf_byte(buf, '}');
     }
     buf_lit(buf, "]}");
@@ -89,39 +89,39 @@ static void session_text(const struct session *session, struct buf *buf)
     buf_printf(buf, " (session #%" PRIu64 ")", session_number(session));
 }
 
-static uint64_t write_number(const struct owner *party)
+static uint64_t write_number(const struct owner *owner)
 {
-    const struct wait *wait = &container_of(party, const struct write_wait, owner)->wait;
+    const struct wait *wait = &container_of(owner, const struct write_wait, owner)->wait;
     return wait->command == NULL ? 0 : wait->command->request;
 }
 
-/* What an ended session left; NULL: another. */
-static const struct deferred *kept_of(const struct owner *party)
+/* Returns: the deferred cleanup that an owner runs; NULL: it is another kind of owner. */
+static const struct deferred *deferred_of(const struct owner *owner)
 {
-    return party->kind == OWNER_WRITE ? container_of(party, const struct write_wait, owner)->wait.deferred : NULL;
+    return owner->kind == OWNER_WRITE ? container_of(owner, const struct write_wait, owner)->wait.deferred : NULL;
 }
 
-void describe_owner(const struct lock_owner *owner, struct buf *buf)
+void describe_owner(const struct lock_owner *lock_owner, struct buf *buf)
 {
-    const struct owner *party = owner_of(owner);
-    if (kept_of(party) != NULL) {
+    const struct owner *owner = owner_of(lock_owner);
+    if (deferred_of(owner) != NULL) {
         buf_lit(buf, "what ");
-        deferred__describe_session(kept_of(party), buf);
+        deferred__describe_session(deferred_of(owner), buf);
         buf_lit(buf, " left");
         return;
     }
-    if (party->kind == OWNER_SESSION) {
-        session_text(party->session, buf);
+    if (owner->kind == OWNER_SESSION) {
+        session_text(owner->session, buf);
         return;
     }
-    if (party->kind == OWNER_TXN) {
-        buf_printf(buf, "transaction #%" PRIu64, party->locks.number);
+    if (owner->kind == OWNER_TXN) {
+        buf_printf(buf, "transaction #%" PRIu64, owner->locks.number);
     } else {
-        buf_printf(buf, "write %" PRIu64, write_number(party));
+        buf_printf(buf, "write %" PRIu64, write_number(owner));
     }
-    if (party->session != NULL) {
+    if (owner->session != NULL) {
         buf_lit(buf, " of ");
-        session_text(party->session, buf);
+        session_text(owner->session, buf);
     }
 }
 
@@ -131,36 +131,39 @@ static void member(struct buf *buf, const char *name, struct slice text)
     buf_json_string(buf, text);
 }
 
-void describe_owner_json(const struct lock_owner *owner, struct buf *buf)
+void describe_owner_json(const struct lock_owner *lock_owner, struct buf *buf)
 {
-    const struct owner *party = owner_of(owner);
-    const struct deferred *kept = kept_of(party);
-    if (kept != NULL) {
-        member(buf, "left_by", kept->session);
-        if (kept->name.len > 0)
+    const struct owner *owner = owner_of(lock_owner);
+    const struct deferred *deferred = deferred_of(owner);
+    if (deferred != NULL) {
+        member(buf, "left_by", deferred->session);
+        if (deferred->name.len > 0)
             buf_byte(buf, ',');
-        if (kept->name.len > 0)
-            member(buf, "name", kept->name);
+        if (deferred->name.len > 0)
+            member(buf, "name", deferred->name);
         return;
     }
-    if (party->kind == OWNER_TXN)
-        buf_printf(buf, "\"transaction\":%" PRIu64, party->locks.number);
-    if (party->kind == OWNER_WRITE)
-        buf_printf(buf, "\"write\":%" PRIu64, write_number(party));
-    if (party->session == NULL)
+    if (owner->kind == OWNER_TXN)
+        buf_printf(buf, "\"transaction\":%" PRIu64, owner->locks.number);
+    if (owner->kind == OWNER_WRITE)
+        buf_printf(buf, "\"write\":%" PRIu64, write_number(owner));
+    if (owner->session == NULL)
         return;
-    if (party->kind != OWNER_SESSION)
+    if (owner->kind != OWNER_SESSION)
         buf_byte(buf, ',');
-    buf_printf(buf, "\"session\":%" PRIu64, session_number(party->session));
-    if (party->session->name.len > 0) {
+    buf_printf(buf, "\"session\":%" PRIu64, session_number(owner->session));
+    if (owner->session->name.len > 0) {
         buf_byte(buf, ',');
-        member(buf, "name", party->session->name);
+        member(buf, "name", owner->session->name);
     }
 }
 
 /* --- Resources ---------------------------------------------------------------------------------------------------- */
 
-/* No byte of a text is taken for its end, and a text stands before what goes on from it. */
+/*
+ * Appends a text so that keys compare bytewise as the texts do: NUL is escaped, and a prefix is
+ * before its extensions.
+ */
 static void put_key_text(struct buf *key, const char *bytes, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
@@ -188,7 +191,7 @@ void describe_resource_key(const struct resource *resource, struct buf *key)
     arena_deinit(&arena);
 }
 
-struct slice describe_truncate(struct slice text, char *room)
+struct slice describe_truncate(struct slice text, char *buffer)
 {
     static const char ellipsis[] = "\xe2\x80\xa6";
     const size_t mark = sizeof ellipsis - 1;
@@ -197,26 +200,26 @@ struct slice describe_truncate(struct slice text, char *room)
     size_t len = DESCRIBE_NAME_BYTES_MAX - mark;
     while (len > 0 && ((unsigned char)text.data[len] & 0xc0) == 0x80)
         len--;
-    memcpy(room, text.data, len);
-    memcpy(room + len, ellipsis, mark);
-    return slice_make(room, len + mark);
+    memcpy(buffer, text.data, len);
+    memcpy(buffer + len, ellipsis, mark);
+    return slice_make(buffer, len + mark);
 }
 
 static void name_json(const struct resource *resource, bool whole, struct buf *buf)
 {
-    char room[DESCRIBE_NAME_BYTES_MAX];
+    char buffer[DESCRIBE_NAME_BYTES_MAX];
     struct arena arena = ARENA_INIT;
     struct resource_name name = resource_name(resource, &arena);
     bool scripts = name.space == RESOURCE_SPACE_SCRIPTS;
     if (name.space != RESOURCE_SPACE_TREE && name.index.len == 0)
         member(buf, scripts ? "scripts" : "names", SLICE_LIT("*"));
     else if (name.space != RESOURCE_SPACE_TREE)
-        member(buf, scripts ? "script" : "named", name.index); /* "name" is an owner's, beside it */
+        member(buf, scripts ? "script" : "named", name.index); /* an owner has a "name" */
     else if (name.index.len > 0)
         member(buf, "index", name.index);
     if (name.path.data != NULL) {
         buf_byte(buf, ',');
-        member(buf, "path", whole ? name.path : describe_truncate(name.path, room));
+        member(buf, "path", whole ? name.path : describe_truncate(name.path, buffer));
     }
     if (name.type.len > 0 && !slice_is(name.type, "_doc")) {
         buf_byte(buf, ',');
@@ -234,32 +237,35 @@ void describe_resource_json(const struct resource *resource, struct buf *buf)
     name_json(resource, true, buf);
 }
 
-/* Of a path no more is spelled out than may be left by the cut: each of its bytes takes one at least. */
-static struct slice cut_text(const struct resource *resource, struct buf *text, char *room)
+/*
+ * Prints the name of a resource, truncated, in `buffer` or `text`. A long path is shortened before
+ * printing: each of its bytes takes at least one in the output.
+ */
+static struct slice truncated_text(const struct resource *resource, struct buf *text, char *buffer)
 {
-    enum { GLYPH_BYTES = 4 }; /* the last one may be cut, and is gone in the end */
+    enum { GLYPH_BYTES = 4 }; /* the last character may be cut; truncation drops it */
     struct arena arena = ARENA_INIT;
     struct resource_name name = resource_name(resource, &arena);
     if (name.path.len > DESCRIBE_NAME_BYTES_MAX + GLYPH_BYTES)
         name.path.len = DESCRIBE_NAME_BYTES_MAX + GLYPH_BYTES;
     resource_name_print(&name, text);
     arena_deinit(&arena);
-    return describe_truncate(buf_as_slice(text), room);
+    return describe_truncate(buf_as_slice(text), buffer);
 }
 
 void describe_resource(const struct resource *resource, struct buf *buf)
 {
-    char room[DESCRIBE_NAME_BYTES_MAX];
+    char buffer[DESCRIBE_NAME_BYTES_MAX];
     struct buf text = BUF_INIT(BUF_UNLIMITED);
-    buf_slice(buf, cut_text(resource, &text, room));
+    buf_slice(buf, truncated_text(resource, &text, buffer));
     buf_deinit(&text);
 }
 
 static void resource_text_json(const struct resource *resource, struct buf *buf)
 {
-    char room[DESCRIBE_NAME_BYTES_MAX];
+    char buffer[DESCRIBE_NAME_BYTES_MAX];
     struct buf text = BUF_INIT(BUF_UNLIMITED);
-    member(buf, "resource", cut_text(resource, &text, room));
+    member(buf, "resource", truncated_text(resource, &text, buffer));
     buf_deinit(&text);
 }
 
@@ -299,15 +305,15 @@ void describe_conflicts_json(const struct lock_conflict *conflicts, size_t count
     buf_byte(buf, ']');
 }
 
-/* --- Circles ------------------------------------------------------------------------------------------------------ */
+/* --- Cycles ------------------------------------------------------------------------------------------------------- */
 
-/* The mode for which a bit is put: its own or the one it announces. */
+/* Returns: the lock mode of a bit; of an intention bit, the mode that it announces. */
 static enum lock_mode mode_of(enum lock_bit bit)
 {
     return (enum lock_mode)(LOCK_S + (bit < LOCK_BIT_S ? bit : bit - LOCK_BIT_S));
 }
 
-void describe_cycle(const struct wait_edge *steps, size_t count, const char *between, struct buf *buf)
+void describe_cycle(const struct wait_edge *edges, size_t count, const char *between, struct buf *buf)
 {
     size_t start = buf->len;
     for (size_t i = 0; i < count; i++) {
@@ -317,18 +323,18 @@ void describe_cycle(const struct wait_edge *steps, size_t count, const char *bet
             buf_printf(buf, "and %zu more", count - i);
             return;
         }
-        describe_owner(lock_request_owner(steps[i].request), buf);
+        describe_owner(lock_request_owner(edges[i].request), buf);
         buf_lit(buf, " waits for ");
-        describe_resource(steps[i].resource, buf);
-        if (steps[i].soft)
+        describe_resource(edges[i].resource, buf);
+        if (edges[i].soft)
             buf_lit(buf, " behind ");
         else
             buf_lit(buf, " held by ");
-        describe_owner(steps[i].holder, buf);
+        describe_owner(edges[i].holder, buf);
     }
 }
 
-void describe_cycle_json(const struct wait_edge *steps, size_t count, struct buf *buf)
+void describe_cycle_json(const struct wait_edge *edges, size_t count, struct buf *buf)
 {
     size_t start = buf->len, i = 0;
     buf_lit(buf, "\"cycle\":[");
@@ -336,11 +342,11 @@ void describe_cycle_json(const struct wait_edge *steps, size_t count, struct buf
         if (i > 0)
             buf_byte(buf, ',');
         buf_byte(buf, '{');
-        describe_owner_json(lock_request_owner(steps[i].request), buf);
-        buf_printf(buf, ",\"mode\":\"%s\",", lock_mode_name(mode_of(steps[i].bit)));
-        resource_text_json(steps[i].resource, buf);
-        buf_printf(buf, ",\"%s\":{", steps[i].soft ? "behind" : "held_by");
-        describe_owner_json(steps[i].holder, buf);
+        describe_owner_json(lock_request_owner(edges[i].request), buf);
+        buf_printf(buf, ",\"mode\":\"%s\",", lock_mode_name(mode_of(edges[i].bit)));
+        resource_text_json(edges[i].resource, buf);
+        buf_printf(buf, ",\"%s\":{", edges[i].soft ? "behind" : "held_by");
+        describe_owner_json(edges[i].holder, buf);
         buf_lit(buf, "}}");
     }
     buf_byte(buf, ']');

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who is behind an owner of locks. */
+/* The session, transaction or autocommit write that a lock_owner represents. */
 #ifndef TL_CORE_OWNER_H
 #define TL_CORE_OWNER_H
 
@@ -9,14 +9,15 @@ struct session;
 
 enum owner_kind { OWNER_SESSION, OWNER_TXN, OWNER_WRITE };
 
-/* Who is behind a lock_owner; its `user`. */
+/* Embedded in struct session, struct txn or struct write_wait, by `kind`. */
 struct owner {
     enum owner_kind kind;
-    struct lock_owner locks;
-    struct session *session; /* that it belongs to; itself for a session; NULL: none */
-    bool abandoned;          /* a transaction that is going to be rolled back (txn.h): tokens of it cover nothing */
+    struct lock_owner locks; /* in the lock table; its `user` is this struct */
+    struct session *session; /* that it belongs to; of a session: itself; NULL: none */
+    bool abandoned;          /* will be rolled back (txn.h); its fencing tokens are invalid */
 };
 
+/* Returns: the struct that contains `owner`; never NULL. */
 static inline struct owner *owner_of(const struct lock_owner *owner)
 {
     return owner->user;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The owners' part in a step: what falls due, what the table of locks did, which waiting commands go on.
- * See owners.h and README-locks.md.
+ * The part of owners in a step: expired deadlines, cleanup in batches, grants and deadlock victims
+ * of the lock table, and commands that resume. See owners.h and README-locks.md.
  */
 #include "core/owners/owners.h"
 
@@ -22,8 +22,11 @@
 
 /* --- Opening and closing ------------------------------------------------------------------------------------------ */
 
-/* A circle was found: the victim is told, and the story is kept. */
-static void on_deadlock(void *context, struct lock_request *victim, const struct wait_edge *steps, size_t count,
+/*
+ * Gives the victim's command its problem, and adds a lock event. A requeued victim only counts in
+ * the metrics.
+ */
+static void on_deadlock(void *context, struct lock_request *victim, const struct wait_edge *edges, size_t count,
                         bool requeued)
 {
     struct owners *owners = context;
@@ -33,13 +36,13 @@ static void on_deadlock(void *context, struct lock_request *victim, const struct
     metric_add(requeued ? &owners->core->metrics.deadlocks_requeued : &owners->core->metrics.deadlocks, 1);
     if (requeued)
         return;
-    describe_cycle(steps, count, "; ", &text);
-    describe_cycle_json(steps, count, &json);
+    describe_cycle(edges, count, "; ", &text);
+    describe_cycle_json(edges, count, &json);
     problem_set(wait__cause(wait), &wait->command->arena, PROBLEM_DEADLOCK_DETECTED, "deadlock: %.*s",
                 SLICE_ARG(buf_as_slice(&text)));
     problem_details(wait__cause(wait), &wait->command->arena, "%.*s", SLICE_ARG(buf_as_slice(&json)));
     buf_clear(&text);
-    describe_cycle(steps, count, "\n", &text);
+    describe_cycle(edges, count, "\n", &text);
     buf_lit(&text, "\n");
     describe_owner(lock_request_owner(victim), &text);
     buf_lit(&text, " gives way");
@@ -48,36 +51,36 @@ static void on_deadlock(void *context, struct lock_request *victim, const struct
     buf_deinit(&json);
 }
 
-static void tally(enum budget_kind kind, size_t held, size_t *told)
+static void tally(enum budget_kind kind, size_t held, size_t *tallied)
 {
-    size_t apart = held > *told ? held - *told : *told - held;
-    if (apart < BUDGET_CHUNK && held != 0)
+    size_t difference = held > *tallied ? held - *tallied : *tallied - held;
+    if (difference < BUDGET_CHUNK && held != 0)
         return;
-    budget_tally(kind, (ptrdiff_t)held - (ptrdiff_t)*told);
-    *told = held;
+    budget_tally(kind, (ptrdiff_t)held - (ptrdiff_t)*tallied);
+    *tallied = held;
 }
 
-static void tell_figures(const struct owners *owners, struct core_metrics *figures)
+static void update_metrics(const struct owners *owners, struct core_metrics *metrics)
 {
     for (int mode = LOCK_S; mode < LOCK_MODE_COUNT; mode++) {
-        metric_set(&figures->held[mode], owners->locks.held[mode]);
-        metric_set(&figures->requested[mode], owners->locks.requested[mode]);
+        metric_set(&metrics->held[mode], owners->locks.held[mode]);
+        metric_set(&metrics->requested[mode], owners->locks.requested[mode]);
     }
-    metric_set(&figures->waiting, owners->locks.waiting_count);
-    metric_set(&figures->sessions, owners->sessions.count - owners->terminating_count);
-    metric_set(&figures->transactions, owners->txns.count);
-    metric_set(&figures->deferred_actions, owners->deferred_count);
+    metric_set(&metrics->waiting, owners->locks.waiting_count);
+    metric_set(&metrics->sessions, owners->sessions.count - owners->terminating_count);
+    metric_set(&metrics->transactions, owners->txns.count);
+    metric_set(&metrics->deferred_actions, owners->deferred_count);
 }
 
 void owners__update_budget(struct core *core)
 {
     struct owners *owners = core->owners;
     const struct lock_table *locks = &owners->locks;
-    size_t places = locks->resources.count == 0 ? 0 : locks->resources.bytes;
-    tally(BUDGET_LOCKS, places + locks->hold_count * sizeof(struct lock_hold) + owners->wait_bytes,
+    size_t resource_bytes = locks->resources.count == 0 ? 0 : locks->resources.bytes;
+    tally(BUDGET_LOCKS, resource_bytes + locks->hold_count * sizeof(struct lock_hold) + owners->wait_bytes,
           &owners->tallied_locks);
     tally(BUDGET_ACTIONS, owners->action_bytes, &owners->tallied_actions);
-    tell_figures(owners, &core->metrics);
+    update_metrics(owners, &core->metrics);
 }
 
 void owners__open(struct core *core)
@@ -107,7 +110,7 @@ int owners__load_stored(struct core *core)
     return session__load_all(core);
 }
 
-static void free_parties(struct core *core)
+static void free_owners(struct core *core)
 {
     struct owners *owners = core->owners;
     size_t position = 0;
@@ -128,13 +131,13 @@ void owners__close(struct core *core)
     struct owners *owners = core->owners;
     if (owners == NULL)
         return;
-    owners->locks.hooks = (struct lock_hooks){0}; /* what is held stays in the store */
+    owners->locks.hooks = (struct lock_hooks){0}; /* locks stay in the store */
     while (!list_empty(&owners->waits)) {
         struct wait *wait = list_entry(owners->waits.next, struct wait, of_all);
         REQUIRE(wait->command == NULL);
         wait__free(core, wait);
     }
-    free_parties(core);
+    free_owners(core);
     map_deinit(&owners->sessions);
     map_deinit(&owners->txns);
     map_deinit(&owners->requests);
@@ -150,8 +153,8 @@ void owners__close(struct core *core)
     core->owners = NULL;
 }
 
-/* Who closed one of these sessions hears no more of it. */
-static void stop_closing(struct core *core, struct list *sessions)
+/* Completes the SESSION_CLOSE commands that wait for the end of these sessions. */
+static void complete_closes(struct core *core, struct list *sessions)
 {
     list_for_each(link, sessions)
     {
@@ -178,21 +181,21 @@ void owners__stop(struct core *core)
     }
     map_deinit(&owners->requests);
     owners->requests = MAP_INIT;
-    stop_closing(core, &owners->sessions_to_clean);
-    stop_closing(core, &owners->sessions_to_purge);
+    complete_closes(core, &owners->sessions_to_clean);
+    complete_closes(core, &owners->sessions_to_purge);
 }
 
 /*
- * While something is left of what goes on only a TICK goes on with it. TRIED and SKIP do nothing that was left, which could end the process again before the
- * next is counted.
+ * While `ready` has waits left by an earlier step, only TICK resumes them. TRIED and SKIP run no
+ * deferred cleanup: it could end the process again before the next attempt is counted.
  */
 void owners__begin_step(struct core *core, enum command_type type)
 {
     struct owners *owners = core->owners;
-    bool tells = type == COMMAND_TRIED || type == COMMAND_SKIP;
-    bool goes_on = !tells && (type == COMMAND_TICK || list_empty(&owners->ready));
-    owners->locks.cleanup_quota = tells ? 0 : core->limits.purge_batch;
-    owners->cost_left = goes_on ? core->limits.ephemeral_batch : 0;
+    bool no_cleanup = type == COMMAND_TRIED || type == COMMAND_SKIP;
+    bool resumes = !no_cleanup && (type == COMMAND_TICK || list_empty(&owners->ready));
+    owners->locks.cleanup_quota = no_cleanup ? 0 : core->limits.purge_batch;
+    owners->cost_left = resumes ? core->limits.ephemeral_batch : 0;
 }
 
 uint64_t owners__lock_work(const struct core *core)
@@ -221,12 +224,12 @@ bool owners__index_is_unlocked(const struct core *core, struct slice index)
     return lock_table_index_is_unlocked(&core->owners->locks, index);
 }
 
-/* --- What the table did ------------------------------------------------------------------------------------------- */
+/* --- Grants and victims of the lock table ------------------------------------------------------------------------- */
 
-static const struct wait_ops *const turns_of_rows[COMMAND_TYPE_COUNT] = {
+static const struct wait_ops *const wait_ops_of_type[COMMAND_TYPE_COUNT] = {
 #define NEVER NULL
 #define WAITS(noun) &noun##__wait_ops
-#define X(symbol, name, code, member, flags, turns) [COMMAND_##symbol] = turns,
+#define X(symbol, name, code, member, flags, ops) [COMMAND_##symbol] = ops,
 #include "core/step/commands.def"
 #undef X
 #undef WAITS
@@ -235,7 +238,7 @@ static const struct wait_ops *const turns_of_rows[COMMAND_TYPE_COUNT] = {
 
 const struct wait_ops *owners__wait_ops(const struct command *command)
 {
-    return command == NULL ? &deferred__wait_ops : turns_of_rows[command->type];
+    return command == NULL ? &deferred__wait_ops : wait_ops_of_type[command->type];
 }
 
 int owners__before_commit(struct core *core)
@@ -257,24 +260,24 @@ int owners__before_commit(struct core *core)
     }
 }
 
-/* --- Going on ----------------------------------------------------------------------------------------------------- */
+/* --- Resuming ----------------------------------------------------------------------------------------------------- */
 
-/* What writes of the step have taken so far, for the things that it counts as. */
-struct taken {
+/* Counters of the step, from which the cost of one operation is computed as a difference. */
+struct usage {
     uint64_t bytes, steps;
 };
 
-static struct taken taken_by(const struct core *core)
+static struct usage usage_of(const struct core *core)
 {
-    return (struct taken){core->source_bytes, core->script_steps};
+    return (struct usage){core->source_bytes, core->script_steps};
 }
 
-static uint64_t things_since(const struct core *core, const struct taken *before)
+static uint64_t cost_since(const struct core *core, const struct usage *before)
 {
     return (core->source_bytes - before->bytes) / SOURCE_BYTES_PER_COST + (core->script_steps - before->steps) / SCRIPT_STEPS_PER_COST;
 }
 
-static int turn(struct core *core, struct wait *wait)
+static int resume_or_answer(struct core *core, struct wait *wait)
 {
     if (!wait->ended)
         return wait->ops->resume(core, wait);
@@ -287,12 +290,12 @@ static int turn(struct core *core, struct wait *wait)
 static int resume_one(struct core *core, struct wait *wait)
 {
     struct command *command = wait->command;
-    struct taken before = taken_by(core);
-    uint64_t things = wait__cost(wait);
-    int r = turn(core, wait);
+    struct usage before = usage_of(core);
+    uint64_t cost = wait__cost(wait);
+    int r = resume_or_answer(core, wait);
     if (r == 0 && command != NULL)
         core__complete(core, command);
-    cost_charge(&core->owners->cost_left, things + things_since(core, &before));
+    cost_charge(&core->owners->cost_left, cost + cost_since(core, &before));
     return r == CORE_WAITS ? 0 : r;
 }
 
@@ -313,10 +316,10 @@ int owners__resume(struct core *core)
     return 0;
 }
 
-/* --- Falling due -------------------------------------------------------------------------------------------------- */
+/* --- Deadlines ---------------------------------------------------------------------------------------------------- */
 
-/* Whether ends of sessions go on with each step. */
-static bool any_ending(const struct owners *owners)
+/* Whether each step continues terminations or deferred cleanup. */
+static bool has_cleanup(const struct owners *owners)
 {
     return !list_empty(&owners->sessions_to_clean) || !list_empty(&owners->sessions_to_purge) || lock_table_has_ready_cleanup(&owners->locks);
 }
@@ -324,8 +327,8 @@ static bool any_ending(const struct owners *owners)
 uint64_t core_next_wait_end(const struct core *core)
 {
     const struct owners *owners = core->owners;
-    bool goes_on = any_ending(owners) || owners->abandoned_count > 0 || !list_empty(&owners->ready);
-    return goes_on ? 0 : deadlines_first(&owners->wait_ends);
+    bool has_work = has_cleanup(owners) || owners->abandoned_count > 0 || !list_empty(&owners->ready);
+    return has_work ? 0 : deadlines_first(&owners->wait_ends);
 }
 
 uint64_t core_next_lease_end(const struct core *core)
@@ -342,27 +345,30 @@ uint64_t core_next_deadline(const struct core *core)
     return lease < wait ? lease : wait;
 }
 
-static void idle_out(struct core *core, struct txn *txn)
+static void abort_idle(struct core *core, struct txn *txn)
 {
     txn__abort(core, txn, "nothing was done with it for %llu ms", (unsigned long long)(txn->timeout_us / TL_MS));
 }
 
-/* Its time is over. */
+/* Charges the cost of the timeout to *left. */
 static int time_out(struct core *core, struct wait *wait, size_t *left)
 {
-    struct taken before = taken_by(core);
-    uint64_t things = wait__cost(wait);
+    struct usage before = usage_of(core);
+    uint64_t cost = wait__cost(wait);
     int r = wait->ops->on_timeout(core, wait);
-    cost_charge(left, things + things_since(core, &before));
+    cost_charge(left, cost + cost_since(core, &before));
     return r;
 }
 
-/* What falls due first of waits and idle transactions; one unit. Nothing is left when there is none. */
-static int fall_due(struct core *core, tl_ts ts, uint64_t heard, size_t *left)
+/*
+ * Handles the earliest due deadline of waits and idle transactions, in a unit. Sets *left to 0 when
+ * none is due.
+ */
+static int run_first_due(struct core *core, tl_ts ts, uint64_t barrier_clock, size_t *left)
 {
     struct owners *owners = core->owners;
     struct deadline *wait = deadlines_due(&owners->wait_ends, core->clock);
-    struct deadline *idle = deadlines_due(&owners->idles, heard);
+    struct deadline *idle = deadlines_due(&owners->idles, barrier_clock);
     int r = 0;
 
     if (wait == NULL && idle == NULL) {
@@ -375,7 +381,7 @@ static int fall_due(struct core *core, tl_ts ts, uint64_t heard, size_t *left)
     } else {
         struct txn *txn = container_of(idle, struct txn, idle);
         cost_charge(left, 1 + txn->owner.locks.lock_count / LOCKS_PER_COST);
-        idle_out(core, txn);
+        abort_idle(core, txn);
     }
     if (r >= 0)
         r = owners__before_commit(core);
@@ -383,22 +389,25 @@ static int fall_due(struct core *core, tl_ts ts, uint64_t heard, size_t *left)
     return r < 0 ? r : written;
 }
 
-/* Those whose leases are over leave: nothing of them waits any more, and no command finds them. One unit. */
-static int let_leave(struct core *core, tl_ts ts, uint64_t heard)
+/* Begins the termination of all sessions whose leases have expired, in one unit. */
+static int expire_sessions(struct core *core, tl_ts ts, uint64_t barrier_clock)
 {
     struct owners *owners = core->owners;
     struct deadline *due;
     core__begin(core, ts);
-    while ((due = deadlines_due(&owners->leases, heard)) != NULL)
+    while ((due = deadlines_due(&owners->leases, barrier_clock)) != NULL)
         session__begin_termination(core, container_of(due, struct session, lease), SESSION_END_EXPIRED);
-    session__store_progress(core); /* before any of them is cleaned up: a crash brings none of them back */
+    session__store_progress(core); /* before any cleanup: a crash revives none of them */
     int r = owners__before_commit(core);
     int written = core__commit(core);
     return r < 0 ? r : written;
 }
 
-/* Goes on with the first whose end is not whole, in a unit of its own. Who waits is let in with the last one of the step. */
-static int end_one(struct core *core, tl_ts ts, size_t *left)
+/*
+ * Continues the cleanup of the first session, in its own unit. The last such unit of the step
+ * resumes grants.
+ */
+static int clean_one(struct core *core, tl_ts ts, size_t *left)
 {
     core__begin(core, ts);
     int r = session__continue_cleanup(core, left);
@@ -411,24 +420,25 @@ static int end_one(struct core *core, tl_ts ts, size_t *left)
 }
 
 /*
- * Sessions whose lease is over wait for nothing any more, before anything else happens, and nobody is granted anything before all
- * are cleaned up that go with this step: not who is dead at that very timestamp (invariant 7), nor others behind whom there is work to be done. So
- * many things are done with one step, the others with later ones. Takes off *left what it has done.
+ * Ends the waits of all expired sessions first, then cleans up sessions while *left > 0; charges
+ * the cost to *left. Grants are suspended until the last cleanup of the step: no session that
+ * expired at this timestamp is granted a lock (invariant 7), and no other owner sees half a
+ * cleanup.
  */
-static int end_sessions(struct core *core, tl_ts ts, bool due, uint64_t heard, size_t *left)
+static int clean_sessions(struct core *core, tl_ts ts, bool due, uint64_t barrier_clock, size_t *left)
 {
     struct owners *owners = core->owners;
-    due = due && deadlines_due(&owners->leases, heard) != NULL;
+    due = due && deadlines_due(&owners->leases, barrier_clock) != NULL;
     if (!due && list_empty(&owners->sessions_to_clean))
         return 0;
     lock_table_suspend_grants(&owners->locks);
-    int r = due ? let_leave(core, ts, heard) : 0;
+    int r = due ? expire_sessions(core, ts, barrier_clock) : 0;
     while (r >= 0 && !list_empty(&owners->sessions_to_clean) && *left > 0)
-        r = end_one(core, ts, left);
+        r = clean_one(core, ts, left);
     return r;
 }
 
-/* Goes on with transactions that are going to be rolled back. One unit. */
+/* Rolls back abandoned transactions, in one unit. */
 static int end_abandoned(struct core *core, tl_ts ts, size_t left)
 {
     core__begin(core, ts);
@@ -439,10 +449,10 @@ static int end_abandoned(struct core *core, tl_ts ts, size_t left)
 }
 
 /*
- * A session that has much to remove goes piece by piece, one with each step, and what was kept is granted so, that no step is
- * long.
+ * Purges one batch of documents, and grants the deferred cleanup that was ready but beyond the
+ * quota of the last step.
  */
-static int sweep_on(struct core *core, tl_ts ts)
+static int purge_step(struct core *core, tl_ts ts)
 {
     core__begin(core, ts);
     lock_table_suspend_grants(&core->owners->locks);
@@ -455,44 +465,43 @@ static int sweep_on(struct core *core, tl_ts ts)
 }
 
 /*
- * Waits and idle transactions whose time is over, as many as go with one step. Whoever waits may have waited for the one that goes, and then for the next:
- * each counts for more things where very many wait.
+ * Handles one batch of due waits and idle transactions. All other waiting requests may depend on
+ * each one that ends, so its cost also grows with their number.
  */
-static int run_out(struct core *core, tl_ts ts, uint64_t heard)
+static int run_due_batch(struct core *core, tl_ts ts, uint64_t barrier_clock)
 {
-    enum { WAITING_PER_THING = 400 };
+    enum { WAITING_PER_COST = 400 };
     size_t left = core->limits.ephemeral_batch;
     int r = 0;
     while (left > 0 && r >= 0) {
-        size_t things = core->owners->locks.waiting_count / WAITING_PER_THING;
-        r = fall_due(core, ts, heard, &left);
-        cost_charge(&left, things);
+        size_t cost = core->owners->locks.waiting_count / WAITING_PER_COST;
+        r = run_first_due(core, ts, barrier_clock, &left);
+        cost_charge(&left, cost);
     }
     return r;
 }
 
 int owners__run_due(struct core *core, tl_ts at, const struct tick_command *tick)
 {
-    uint64_t heard = tick == NULL ? 0 : tick->barrier_clock < core->clock ? tick->barrier_clock : core->clock;
+    uint64_t barrier_clock = tick == NULL ? 0 : tick->barrier_clock < core->clock ? tick->barrier_clock : core->clock;
     size_t left = core->limits.ephemeral_batch;
-    bool ending = any_ending(core->owners), abandoned = core->owners->abandoned_count > 0;
-    bool over = tick != NULL &&
-                (deadlines_first(&core->owners->wait_ends) <= core->clock || core_next_lease_end(core) <= heard);
-    int r = ending ? sweep_on(core, at) : 0;
+    bool terminating = has_cleanup(core->owners), abandoned = core->owners->abandoned_count > 0;
+    bool expired = tick != NULL &&
+                (deadlines_first(&core->owners->wait_ends) <= core->clock || core_next_lease_end(core) <= barrier_clock);
+    int r = terminating ? purge_step(core, at) : 0;
     if (r >= 0)
-        r = end_sessions(core, at, over, heard, &left);
+        r = clean_sessions(core, at, expired, barrier_clock, &left);
     if (r >= 0 && core->owners->abandoned_count > 0 && left > 0)
         r = end_abandoned(core, at, left);
-    if (r >= 0 && over)
-        r = run_out(core, at, heard);
-    if (r >= 0 && (ending || abandoned || over))
+    if (r >= 0 && expired)
+        r = run_due_batch(core, at, barrier_clock);
+    if (r >= 0 && (terminating || abandoned || expired))
         r = owners__resume(core);
     return r < 0 ? tl_trace(r) : 0;
 }
 
 /* --- Commands ----------------------------------------------------------------------------------------------------- */
 
-/* Nobody of this host can give back a lock any more: whoever waits there is told now. */
 void owners__cancel_host(struct core *core, uint64_t host, const char *why)
 {
     list_for_each_safe(link, following, &core->owners->waits)
@@ -516,25 +525,31 @@ int core__do_cancel(struct core *core, struct command *command)
     return 0;
 }
 
-/* How much of what ends with a command is done with it, and not with the steps behind it. */
-static size_t piece_of(const struct core *core, const struct restart_command *restart)
+/*
+ * Returns: the cost that a command may spend; `single_step`: commands of older versions do
+ * everything in one step.
+ */
+static size_t cost_limit(const struct core *core, const struct restart_command *restart)
 {
     return restart->single_step ? SIZE_MAX : core->limits.ephemeral_batch;
 }
 
 int core__do_machine_lost(struct core *core, struct command *command)
 {
-    size_t left = piece_of(core, &command->restart);
+    size_t left = cost_limit(core, &command->restart);
     txn__abandon_updates(core, command->restart.single_step);
     txn__end_abandoned(core, &left);
     return 0;
 }
 
-/* What is open here was not lost with the host, or was loaded (core_load()): it goes on, but for what was the host's own. */
+/*
+ * Transactions in memory continue, except those that the host began for requests: the host lost
+ * those requests.
+ */
 int core__do_restart(struct core *core, struct command *command)
 {
     uint64_t host = host_of_number(command->request);
-    size_t left = piece_of(core, &command->restart);
+    size_t left = cost_limit(core, &command->restart);
     int r = txn__end_lost(core, &left);
     if (r < 0)
         return tl_trace(r);
@@ -569,7 +584,10 @@ static uint64_t digest_lock(const struct lock_hold *hold)
     return digest;
 }
 
-/* Sessions and their locks; what a restart ends is not part of it. Sums, since a restart loads them in another order. */
+/*
+ * Covers sessions, their locks and deferred cleanup, but nothing that a restart ends. Adds up
+ * hashes because a restart loads them in another order.
+ */
 int owners__digest(struct core *core, uint64_t *digest)
 {
     size_t position = 0;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Owners: sessions, transactions, writes of their own, and the commands that wait for locks.
+ * Owners: sessions, transactions, autocommit writes, and the commands that wait for locks.
+ * README-locks.md describes their behaviour.
  *
- * README-locks.md says what they do. Everything here happens in an open unit: locks that sessions gain or lose, sessions
- * and outcomes of transactions are written in its batch. What the table of locks causes beside the call at hand is
- * fetched by owners__before_commit(), at the end of each unit at the latest.
+ * All functions run in an open unit: its batch has the locks that sessions acquire or release, the
+ * sessions, and the outcomes of transactions. A command may cause the lock table to grant other
+ * requests or to choose deadlock victims; owners__before_commit() handles these at the end of each
+ * unit at the latest.
  */
 #ifndef TL_CORE_OWNERS_H
 #define TL_CORE_OWNERS_H
@@ -27,56 +29,61 @@ struct txn;
 struct owners {
     struct core *core;
     struct lock_table locks;
-    struct map sessions; /* by id */
-    struct map txns;     /* open ones, by id */
-    struct list open_txns;
-    struct list unrecorded_txns; /* query transactions that were begun since the last upkeep */
-    struct map requests;         /* waits by the number of their command (u64be) */
-    struct list waits;
-    struct list ready; /* waits that go on, or are answered, in their order; some may be left for a later step */
+    struct map sessions;         /* by id */
+    struct map txns;             /* open ones, by id */
+    struct list open_txns;       /* oldest first */
+    struct list unrecorded_txns; /* query transactions begun since the last MAINTAIN */
+    struct map requests;         /* waits by request number of their command (u64be) */
+    struct list waits;           /* in order of arrival */
+    struct list ready;           /* waits to resume or to answer, in order */
     size_t ready_count;
-    uint64_t last_ready;  /* of their numbers; 0 while there are none */
-    size_t cost_left;   /* of what goes on with the step at hand (cost.h) */
-    struct list sessions_to_clean;   /* sessions whose end goes on in pieces, oldest end first; empty before RESTART */
-    struct list sessions_to_purge;  /* those that are past that, with documents to be swept away, likewise */
-    size_t terminating_count; /* sessions that are leaving */
-    struct list cleanup_attempts;    /* cleanup_attempt.c */
+    uint64_t last_ready; /* highest ready_number in `ready`; 0: it is empty */
+    size_t cost_left;    /* cost that this step may still spend on `ready` (cost.h) */
+    /* Terminating sessions, oldest end first, both lists empty before RESTART: */
+    struct list sessions_to_clean; /* those with cleanup_pending */
+    struct list sessions_to_purge; /* those whose documents remain to be purged */
+    size_t terminating_count;      /* all terminating sessions */
+    struct list cleanup_attempts;  /* struct cleanup_attempt, in order of their keys */
     struct hosts hosts;
-    size_t abandoned_count; /* open transactions that are going to be rolled back */
-    struct list deferred;
+    size_t abandoned_count; /* open transactions that will be rolled back */
+    struct list deferred;   /* struct deferred, oldest first */
     struct list
-        unrequested; /* what is kept and has asked for nothing yet, in its order: between opening the store and RESTART */
+        unrequested; /* deferred cleanup without a lock request, in order; empty after RESTART */
     size_t deferred_count;
-    uint64_t last_deferred;
+    uint64_t last_deferred; /* highest number ever given to deferred cleanup */
     struct deadlines leases;
     struct deadlines wait_ends;
-    struct deadlines idles;
+    struct deadlines idles; /* idle timeouts of transactions */
     struct lock_events lock_events;
     struct lock_history lock_history;
-    struct buf finished_slow_waits; /* lines about waits that were told as slow and have ended since the last look */
+    struct buf finished_slow_waits; /* lines about reported waits, for the next report */
     size_t finished_slow_wait_count;
-    size_t events_reported; /* of stories.count, as news */
+    size_t events_reported; /* of lock_events.count */
 
     /* For the budget's tallies only (base/budget.h, invariant 5). */
-    size_t action_bytes; /* of sessions, and kept ones */
-    size_t wait_bytes;   /* of `waits` */
-    size_t tallied_locks;   /* of what owners__update_budget() has told */
+    size_t action_bytes;  /* of sessions' on_expire and of deferred cleanup */
+    size_t wait_bytes;    /* of `waits` */
+    size_t tallied_locks; /* last values that owners__update_budget() gave to the budget */
     size_t tallied_actions;
 };
 
+/* Returns: the session of this id, also one that is terminating, or NULL. */
 static inline struct session *owners_session(const struct owners *owners, struct slice id)
 {
     return map_get(&owners->sessions, id);
 }
 
-/* Returns: a session that lives, or NULL. */
+/* Returns: the session of this id; NULL: it does not exist, or is terminating. */
 static inline struct session *owners_live_session(const struct owners *owners, struct slice id)
 {
     struct session *session = map_get(&owners->sessions, id);
     return session == NULL || session->terminating ? NULL : session;
 }
 
-/* As lock_table_find_token(), of an owner that is not abandoned, and whose session lives still. */
+/*
+ * As lock_table_find_token(), except that tokens of abandoned transactions and terminating sessions
+ * are invalid.
+ */
 static inline bool owners_token(const struct owners *owners, tl_ts token, const struct resource_name *name,
                                 struct lock_owner **ret_owner)
 {
@@ -88,7 +95,7 @@ static inline bool owners_token(const struct owners *owners, tl_ts token, const 
     return true;
 }
 
-/* Returns: an open transaction, or NULL. */
+/* Returns: the open transaction of this id, or NULL. */
 static inline struct txn *owners_txn(const struct owners *owners, struct slice id)
 {
     return map_get(&owners->txns, id);

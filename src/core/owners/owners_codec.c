@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The owners as bytes, for a checkpoint: core/README.md, "Checkpoints", has the form. Who refers to a session or a transaction
- * names it by its id; whose a waiting request is, its command says.
+ * Encodes and decodes the owners for a checkpoint. core/README.md, "Checkpoints", has the format.
+ * References to sessions and transactions are their ids; the owner of a waiting request follows
+ * from its command.
  */
 #include "core/owners/owners_codec.h"
 
@@ -80,7 +81,7 @@ void codec_command(struct codec *codec, struct command **command)
 
 /* --- Sessions ----------------------------------------------------------------------------------------------------- */
 
-/* Bulk actions that can be done one day. */
+/* Whether `bytes` are encoded actions, `exactly` so many; SIZE_MAX: any number. */
 static bool are_actions(struct slice bytes, size_t exactly)
 {
     struct arena arena = ARENA_INIT;
@@ -92,33 +93,33 @@ static bool are_actions(struct slice bytes, size_t exactly)
     return sound;
 }
 
-enum { LIVING_MIN = 3 };
+enum { COUNTER_BYTES_MIN = 3 };
 
-static void code_living(struct codec *codec, struct session *session)
+static void codec_counters(struct codec *codec, struct session *session)
 {
     size_t count = session->ephemeral_counter_count, sum = 0;
 
-    codec_array(codec, NULL, &count, 0, LIVING_MIN);
+    codec_array(codec, NULL, &count, 0, COUNTER_BYTES_MIN);
     if (codec_reads(codec) && count > 0)
         session->ephemeral_counters = mem_zalloc(count * sizeof *session->ephemeral_counters);
     session->ephemeral_counter_count = count;
     for (size_t i = 0; i < count; i++) {
-        struct ephemeral_counter *living = &session->ephemeral_counters[i];
-        uint64_t index = living->index, type = living->type;
+        struct ephemeral_counter *counter = &session->ephemeral_counters[i];
+        uint64_t index = counter->index, type = counter->type;
         codec_number(codec, &index);
         codec_number(codec, &type);
-        codec_size(codec, &living->count);
-        codec_require(codec, index <= UINT32_MAX && type <= UINT16_MAX && living->count <= SIZE_MAX - sum);
-        living->index = (uint32_t)index;
-        living->type = (uint16_t)type;
-        sum += living->count;
+        codec_size(codec, &counter->count);
+        codec_require(codec, index <= UINT32_MAX && type <= UINT16_MAX && counter->count <= SIZE_MAX - sum);
+        counter->index = (uint32_t)index;
+        counter->type = (uint16_t)type;
+        sum += counter->count;
     }
     if (codec_reads(codec))
-        session->ephemeral_count = sum; /* until session__find_orphans() has seen which indices are gone */
+        session->ephemeral_count = sum; /* session__find_orphans() moves orphans to orphan_count */
 }
 
-/* How far an end in pieces has come. */
-static void code_progress(struct codec *codec, struct session *session)
+/* The progress of a session's cleanup. */
+static void codec_progress(struct codec *codec, struct session *session)
 {
     struct slice reason = buf_as_slice(&session->first_failure);
 
@@ -136,34 +137,34 @@ static void code_progress(struct codec *codec, struct session *session)
         buf_slice(&session->first_failure, reason);
 }
 
-/* How it ends; nothing where it does not. */
-static void code_end(struct codec *codec, struct core *core, struct session *session)
+/* The termination of a session; only flags if it is not terminating. */
+static void codec_end(struct codec *codec, struct core *core, struct session *session)
 {
-    bool leaving = session->terminating, closing = session->close_command != NULL;
-    bool *const flags[] = {&leaving, &session->locks_released, &closing, &session->cleanup_pending, &session->actions_finished};
-    struct slice story = buf_as_slice(&session->end_report);
+    bool terminating = session->terminating, has_close = session->close_command != NULL;
+    bool *const flags[] = {&terminating, &session->locks_released, &has_close, &session->cleanup_pending, &session->actions_finished};
+    struct slice event = buf_as_slice(&session->end_report);
 
     codec_flags(codec, flags, codec->version < 5 ? 3 : 5);
-    codec_require(codec, leaving || (!session->locks_released && !closing && !session->cleanup_pending));
-    codec_require(codec, !session->locks_released || (!closing && !session->cleanup_pending));
+    codec_require(codec, terminating || (!session->locks_released && !has_close && !session->cleanup_pending));
+    codec_require(codec, !session->locks_released || (!has_close && !session->cleanup_pending));
     codec_require(codec, session->cleanup_pending || !session->actions_finished);
     if (codec_reads(codec))
-        session->progress_stored = session->cleanup_pending; /* between steps */
-    if (!leaving)
+        session->progress_stored = session->cleanup_pending; /* always true between steps */
+    if (!terminating)
         return;
     session->end_kind = (enum session_end)codec_enum(codec, session->end_kind, SESSION_END_COUNT);
-    codec_bytes(codec, &story);
+    codec_bytes(codec, &event);
     codec_size(codec, &session->removed_count);
     codec_size(codec, &session->deferred_count);
     if (codec_reads(codec)) {
         session__set_terminating(core, session);
-        buf_slice(&session->end_report, story);
+        buf_slice(&session->end_report, event);
     }
     if (session->cleanup_pending)
-        code_progress(codec, session);
-    if (closing)
+        codec_progress(codec, session);
+    if (has_close)
         codec_command(codec, &session->close_command);
-    codec_require(codec, !closing || codec->bad || session->close_command->type == COMMAND_SESSION_CLOSE);
+    codec_require(codec, !has_close || codec->bad || session->close_command->type == COMMAND_SESSION_CLOSE);
 }
 
 static struct session *make_session(struct codec *codec, struct core *core)
@@ -180,7 +181,7 @@ static struct session *make_session(struct codec *codec, struct core *core)
     return session;
 }
 
-static void code_session_fields(struct codec *codec, struct core *core, struct session *session)
+static void codec_session_fields(struct codec *codec, struct core *core, struct session *session)
 {
     struct slice actions = session->on_expire;
 
@@ -190,16 +191,16 @@ static void code_session_fields(struct codec *codec, struct core *core, struct s
     codec_slice(codec, &actions);
     codec_require(codec, codec->bad || actions.len == 0 || are_actions(actions, SIZE_MAX));
     codec_deadline(codec, &core->owners->leases, &session->lease);
-    code_living(codec, session);
+    codec_counters(codec, session);
     if (codec_reads(codec)) {
         session->on_expire = duplicate(actions);
         core->owners->action_bytes += actions.len;
     }
-    code_end(codec, core, session);
+    codec_end(codec, core, session);
     codec_require(codec, !session->terminating || session->lease.at == TL_TS_MAX);
 }
 
-static void code_session(struct sections *sections, struct core *core, struct session *session)
+static void codec_session(struct sections *sections, struct core *core, struct session *session)
 {
     struct codec codec = section_begin(sections, SECTION_SESSION);
 
@@ -210,12 +211,15 @@ static void code_session(struct sections *sections, struct core *core, struct se
         codec_bytes(&codec, &session->name);
     }
     if (session != NULL)
-        code_session_fields(&codec, core, session);
+        codec_session_fields(&codec, core, session);
     section_end(sections, &codec);
 }
 
-/* Those whose end goes on, the oldest end first. */
-static void code_leaving(struct codec *codec, struct core *core, struct list *sessions, bool ending)
+/*
+ * The ids of one list of terminating sessions, in order. `ending`: the list of those with
+ * cleanup_pending.
+ */
+static void codec_terminating_list(struct codec *codec, struct core *core, struct list *sessions, bool cleanup_pending)
 {
     struct owners *owners = core->owners;
     size_t count = length_of(sessions);
@@ -232,7 +236,7 @@ static void code_leaving(struct codec *codec, struct core *core, struct list *se
         if (!codec_reads(codec))
             continue;
         struct session *session = owners_session(owners, id);
-        codec_require(codec, session != NULL && session->terminating && session->cleanup_pending == ending &&
+        codec_require(codec, session != NULL && session->terminating && session->cleanup_pending == cleanup_pending &&
                                 !list_linked(&session->of_terminating));
         if (codec->bad)
             return;
@@ -240,13 +244,13 @@ static void code_leaving(struct codec *codec, struct core *core, struct list *se
     }
 }
 
-static void code_all_leaving(struct sections *sections, struct core *core)
+static void codec_terminating(struct sections *sections, struct core *core)
 {
     struct codec codec = section_begin(sections, SECTION_TERMINATING);
 
-    code_leaving(&codec, core, &core->owners->sessions_to_purge, false);
+    codec_terminating_list(&codec, core, &core->owners->sessions_to_purge, false);
     if (codec.version >= 5)
-        code_leaving(&codec, core, &core->owners->sessions_to_clean, true);
+        codec_terminating_list(&codec, core, &core->owners->sessions_to_clean, true);
     section_end(sections, &codec);
 }
 
@@ -260,8 +264,8 @@ static void write_one(void *context, struct slice key, struct slice value)
     codec_slice(codec, &value);
 }
 
-/* Whether a commit would take it. */
-static bool is_written(enum store_space space, struct slice key, struct slice value)
+/* Whether a record of an overlay is valid, so that a commit can apply it. */
+static bool is_valid_record(enum store_space space, struct slice key, struct slice value)
 {
     struct slice id;
     uint32_t index;
@@ -284,7 +288,7 @@ static void read_one(struct codec *codec, struct overlay *overlay, enum store_sp
 
     codec_bytes(codec, &key);
     codec_slice(codec, &value);
-    codec_require(codec, (before->data == NULL || slice_compare(*before, key) < 0) && is_written(space, key, value));
+    codec_require(codec, (before->data == NULL || slice_compare(*before, key) < 0) && is_valid_record(space, key, value));
     if (codec->bad)
         return;
     *before = key;
@@ -294,7 +298,7 @@ static void read_one(struct codec *codec, struct overlay *overlay, enum store_sp
         overlay_put(overlay, space, key, value);
 }
 
-static void code_overlay(struct codec *codec, struct overlay *overlay)
+static void codec_overlay(struct codec *codec, struct overlay *overlay)
 {
     for (int space = 0; space < SPACE_COUNT; space++) {
         size_t count = codec_reads(codec) ? 0 : overlay_count_in(overlay, (enum store_space)space);
@@ -307,8 +311,8 @@ static void code_overlay(struct codec *codec, struct overlay *overlay)
     }
 }
 
-/* Whose own it is, and why it is going to be rolled back. */
-static void code_host(struct codec *codec, struct core *core, struct txn *txn)
+/* The host that began the transaction for a request, and why it is abandoned. */
+static void codec_host(struct codec *codec, struct core *core, struct txn *txn)
 {
     bool *const flags[] = {&txn->of_host, &txn->owner.abandoned};
     uint64_t host = txn->host;
@@ -325,103 +329,103 @@ static void code_host(struct codec *codec, struct core *core, struct txn *txn)
         core->owners->abandoned_count += txn->owner.abandoned;
 }
 
-static void code_txn_fields(struct codec *codec, struct core *core, struct txn *txn)
+static void codec_txn_fields(struct codec *codec, struct core *core, struct txn *txn)
 {
-    bool unrecorded = list_linked(&txn->unrecorded), wrote = txn->overlay != NULL;
-    bool *const flags[] = {&txn->retry, &unrecorded, &wrote};
-    uint64_t notes = txn->undo_record_count;
+    bool unrecorded = list_linked(&txn->unrecorded), has_overlay = txn->overlay != NULL;
+    bool *const flags[] = {&txn->retry, &unrecorded, &has_overlay};
+    uint64_t undo_records = txn->undo_record_count;
 
     txn->mode = (enum txn_mode)codec_enum(codec, txn->mode, TXN_MODE_COUNT);
     codec_flags(codec, flags, 3);
     codec_number(codec, &txn->created);
     codec_number(codec, &txn->read_ts);
     codec_number(codec, &txn->timeout_us);
-    codec_number(codec, &notes);
+    codec_number(codec, &undo_records);
     codec_deadline(codec, &core->owners->idles, &txn->idle);
     codec_require(codec,
-                 notes <= UINT32_MAX && (txn->mode == TXN_QUERY || !unrecorded) && (txn->mode == TXN_UPDATE || !wrote));
-    txn->undo_record_count = (uint32_t)notes;
+                 undo_records <= UINT32_MAX && (txn->mode == TXN_QUERY || !unrecorded) && (txn->mode == TXN_UPDATE || !has_overlay));
+    txn->undo_record_count = (uint32_t)undo_records;
     if (codec->version >= 6)
-        code_host(codec, core, txn);
+        codec_host(codec, core, txn);
     if (codec_reads(codec) && unrecorded)
         list_append(&core->owners->unrecorded_txns, &txn->unrecorded);
-    if (codec_reads(codec) && wrote)
+    if (codec_reads(codec) && has_overlay)
         txn->overlay = overlay_new();
-    if (wrote)
-        code_overlay(codec, txn->overlay);
+    if (has_overlay)
+        codec_overlay(codec, txn->overlay);
 }
 
 static struct txn *make_txn(struct codec *codec, struct core *core)
 {
-    struct slice id = SLICE_NONE, owner = SLICE_NONE;
+    struct slice id = SLICE_NONE, session_id = SLICE_NONE;
     struct session *session = NULL;
 
     codec_bytes(codec, &id);
-    codec_slice(codec, &owner);
+    codec_slice(codec, &session_id);
     codec_require(codec, id.len > 0 && owners_txn(core->owners, id) == NULL);
-    if (owner.data != NULL) {
-        session = owners_session(core->owners, owner);
+    if (session_id.data != NULL) {
+        session = owners_session(core->owners, session_id);
         codec_require(codec, session != NULL && (session->cleanup_pending || !session->terminating));
     }
     return codec->bad ? NULL : txn__make(core, id, session);
 }
 
-static void code_txn(struct sections *sections, struct core *core, struct txn *txn)
+static void codec_txn(struct sections *sections, struct core *core, struct txn *txn)
 {
     struct codec codec = section_begin(sections, SECTION_TRANSACTION);
 
     if (codec_reads(&codec)) {
         txn = make_txn(&codec, core);
     } else {
-        struct slice owner = txn->owner.session == NULL ? SLICE_NONE : txn->owner.session->id;
+        struct slice session_id = txn->owner.session == NULL ? SLICE_NONE : txn->owner.session->id;
         codec_bytes(&codec, &txn->id);
-        codec_slice(&codec, &owner);
+        codec_slice(&codec, &session_id);
     }
     if (txn != NULL)
-        code_txn_fields(&codec, core, txn);
+        codec_txn_fields(&codec, core, txn);
     section_end(sections, &codec);
 }
 
-/* --- What ended sessions left ------------------------------------------------------------------------------------- */
+/* --- Deferred cleanup --------------------------------------------------------------------------------------------- */
 
-static void code_kept_fields(struct codec *codec, struct deferred *kept)
+static void codec_deferred_fields(struct codec *codec, struct deferred *deferred)
 {
-    bool *const flags[] = {&kept->removal, &kept->set_aside};
+    bool *const flags[] = {&deferred->removal, &deferred->set_aside};
     codec_flags(codec, flags, codec->version >= 2 ? 2 : 1);
-    codec_number(codec, &kept->number);
-    codec_number(codec, &kept->ended);
-    codec_bytes(codec, &kept->session);
-    codec_bytes(codec, &kept->name);
-    codec_bytes(codec, &kept->action);
+    codec_number(codec, &deferred->number);
+    codec_number(codec, &deferred->ended);
+    codec_bytes(codec, &deferred->session);
+    codec_bytes(codec, &deferred->name);
+    codec_bytes(codec, &deferred->action);
 }
 
-enum { KEPT_MIN = 6 };
+enum { DEFERRED_BYTES_MIN = 6 };
 
-static void code_kept(struct sections *sections, struct core *core)
+static void codec_deferred(struct sections *sections, struct core *core)
 {
     struct owners *owners = core->owners;
     struct codec codec = section_begin(sections, SECTION_DEFERRED);
     size_t count = owners->deferred_count;
     uint64_t before = 0, last = owners->last_deferred;
 
-    codec_array(&codec, NULL, &count, 0, KEPT_MIN);
+    codec_array(&codec, NULL, &count, 0, DEFERRED_BYTES_MIN);
     if (!codec_reads(&codec))
-        list_for_each(link, &owners->deferred) code_kept_fields(&codec, list_entry(link, struct deferred, of_all));
+        list_for_each(link, &owners->deferred) codec_deferred_fields(&codec, list_entry(link, struct deferred, of_all));
     for (size_t i = 0; i < count && codec_reads(&codec); i++) {
-        struct deferred kept = {0};
-        code_kept_fields(&codec, &kept);
-        codec_require(&codec, kept.number > before && kept.number <= last && are_actions(kept.action, 1));
+        struct deferred deferred = {0};
+        codec_deferred_fields(&codec, &deferred);
+        codec_require(&codec, deferred.number > before && deferred.number <= last && are_actions(deferred.action, 1));
         if (codec.bad)
             break;
-        deferred__make(core, &kept);
-        before = kept.number;
+        deferred__make(core, &deferred);
+        before = deferred.number;
     }
     if (codec.version >= 2)
         cleanup_attempt__codec(&codec, core);
     section_end(sections, &codec);
 }
 
-static struct deferred_array gather_kept(const struct owners *owners, struct arena *arena)
+static struct deferred_array collect_deferred(const struct owners *owners, struct arena *arena)
 {
     struct deferred_array all = {arena_alloc(arena, (owners->deferred_count + 1) * sizeof(struct deferred *)), 0};
 
@@ -438,29 +442,32 @@ static int compare_numbers(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Whether the owners have numbers of their own, such as were given. */
-static bool are_numbered(const struct owners *owners, const struct lock_codec_refs *parties)
+/* Whether the numbers of all owners are distinct and have been given. */
+static bool numbers_are_valid(const struct owners *owners, const struct lock_codec_refs *refs)
 {
-    uint64_t *numbers = mem_alloc((parties->owner_count + 1) * sizeof *numbers);
+    uint64_t *numbers = mem_alloc((refs->owner_count + 1) * sizeof *numbers);
     bool sound = true;
 
-    for (size_t i = 0; i < parties->owner_count; i++)
-        numbers[i] = parties->owners[i]->number;
-    if (parties->owner_count > 1)
-        qsort(numbers, parties->owner_count, sizeof *numbers, compare_numbers);
-    for (size_t i = 0; i < parties->owner_count; i++)
+    for (size_t i = 0; i < refs->owner_count; i++)
+        numbers[i] = refs->owners[i]->number;
+    if (refs->owner_count > 1)
+        qsort(numbers, refs->owner_count, sizeof *numbers, compare_numbers);
+    for (size_t i = 0; i < refs->owner_count; i++)
         sound = sound && numbers[i] <= owners->locks.last_owner && numbers[i] > (i == 0 ? 0 : numbers[i - 1]);
     mem_free(numbers);
     return sound;
 }
 
-/* All who may hold something, in the order of the sections, and all requests; some that are ready have none any more. */
-static struct lock_codec_refs gather(const struct core *core, struct arena *arena)
+/*
+ * Collects all owners, in the order of the sections, and all requests; some ready waits have none
+ * any more.
+ */
+static struct lock_codec_refs collect_refs(const struct core *core, struct arena *arena)
 {
     const struct owners *owners = core->owners;
     size_t waits = length_of(&owners->waits), position = 0;
     size_t most = owners->sessions.count + owners->txns.count + waits;
-    struct lock_codec_refs parties = {
+    struct lock_codec_refs refs = {
         .owners = arena_alloc(arena, (most + 1) * sizeof(struct lock_owner *)),
         .requests = arena_alloc(arena, (waits + 1) * sizeof(struct lock_request *)),
     };
@@ -468,41 +475,44 @@ static struct lock_codec_refs gather(const struct core *core, struct arena *aren
     void *value;
 
     while (map_next(&owners->sessions, &position, &id, &value))
-        parties.owners[parties.owner_count++] = &((struct session *)value)->owner.locks;
-    list_for_each(link, &owners->open_txns) parties.owners[parties.owner_count++] =
+        refs.owners[refs.owner_count++] = &((struct session *)value)->owner.locks;
+    list_for_each(link, &owners->open_txns) refs.owners[refs.owner_count++] =
         &list_entry(link, struct txn, of_all)->owner.locks;
     list_for_each(link, &owners->waits)
     {
         struct wait *wait = list_entry(link, struct wait, of_all);
         if (wait->write_owner != NULL)
-            parties.owners[parties.owner_count++] = wait->owner;
+            refs.owners[refs.owner_count++] = wait->owner;
         if (wait->request != NULL)
-            parties.requests[parties.request_count++] = wait->request;
+            refs.requests[refs.request_count++] = wait->request;
     }
-    return parties;
+    return refs;
 }
 
-/* What ended sessions left may be ready without having asked for anything; what has ended asks for nothing. */
-static bool asks_for(const struct wait *wait, struct lock_request *request)
+/*
+ * Whether a wait has the lock request `request`. A ready deferred cleanup may have none; an ended
+ * wait has none.
+ */
+static bool has_request(const struct wait *wait, struct lock_request *request)
 {
     return !wait->ended && request != NULL && lock_request_owner(request) == wait->owner &&
            lock_request_state(request) == (wait->ready_number > 0 ? LOCK_STATE_GRANTED : LOCK_STATE_WAITING);
 }
 
 /* Gives each wait the request that was read for it. */
-static void give_requests(struct codec *codec, struct owners *owners, const struct lock_codec_refs *parties)
+static void assign_requests(struct codec *codec, struct owners *owners, const struct lock_codec_refs *refs)
 {
     size_t next = 0;
 
-    for (int pass = 0; pass < 2 && !codec->bad; pass++) { /* only when all fit is any given away */
+    for (int pass = 0; pass < 2 && !codec->bad; pass++) { /* the first pass only checks */
         next = 0;
         list_for_each(link, &owners->waits)
         {
             struct wait *wait = list_entry(link, struct wait, of_all);
-            struct lock_request *request = next < parties->request_count ? parties->requests[next] : NULL;
-            bool asks = asks_for(wait, request);
-            codec_require(codec, asks || wait->ended || (wait->ready_number > 0 && wait->deferred != NULL));
-            if (!asks)
+            struct lock_request *request = next < refs->request_count ? refs->requests[next] : NULL;
+            bool has = has_request(wait, request);
+            codec_require(codec, has || wait->ended || (wait->ready_number > 0 && wait->deferred != NULL));
+            if (!has)
                 continue;
             next++;
             if (pass == 0)
@@ -510,7 +520,7 @@ static void give_requests(struct codec *codec, struct owners *owners, const stru
             wait->request = request;
             lock_request_set_user(request, wait);
         }
-        codec_require(codec, next == parties->request_count);
+        codec_require(codec, next == refs->request_count);
     }
 }
 
@@ -521,8 +531,8 @@ static int compare_ready(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Lines up those that are ready. */
-static void give_turns(struct sections *sections, struct owners *owners)
+/* Rebuilds owners->ready in order of ready_number. */
+static void rebuild_ready(struct sections *sections, struct owners *owners)
 {
     struct wait **ready = arena_alloc(sections->arena, (length_of(&owners->waits) + 1) * sizeof *ready);
     size_t count = 0;
@@ -545,57 +555,57 @@ static void give_turns(struct sections *sections, struct owners *owners)
     sections_require(sections, (count > 0) == (owners->last_ready > 0));
 }
 
-static void code_locks(struct sections *sections, struct core *core)
+static void codec_locks(struct sections *sections, struct core *core)
 {
     struct owners *owners = core->owners;
     struct codec codec = section_begin(sections, SECTION_LOCKS);
     struct arena arena = ARENA_INIT;
-    struct lock_codec_refs parties = gather(core, &arena);
+    struct lock_codec_refs refs = collect_refs(core, &arena);
 
-    lock_codec_table(&codec, &owners->locks, &parties);
+    lock_codec_table(&codec, &owners->locks, &refs);
     if (codec_reads(&codec)) {
-        codec_require(&codec, codec.bad || are_numbered(owners, &parties));
-        give_requests(&codec, owners, &parties);
+        codec_require(&codec, codec.bad || numbers_are_valid(owners, &refs));
+        assign_requests(&codec, owners, &refs);
         if (codec.bad)
-            lock_codec_discard(&owners->locks, &parties);
+            lock_codec_discard(&owners->locks, &refs);
     }
     section_end(sections, &codec);
     arena_deinit(&arena);
 }
 
-/* --- Stories ------------------------------------------------------------------------------------------------------ */
+/* --- Lock events -------------------------------------------------------------------------------------------------- */
 
-static void code_stories(struct sections *sections, struct lock_events *stories)
+static void codec_lock_events(struct sections *sections, struct lock_events *events)
 {
     struct codec codec = section_begin(sections, SECTION_LOCK_EVENTS);
-    size_t count = stories->count;
+    size_t count = events->count;
 
     codec_size(&codec, &count);
     size_t first = count > LOCK_EVENTS_MAX ? count - LOCK_EVENTS_MAX : 0;
     for (size_t i = first; i < count && !codec.bad; i++) {
-        struct lock_event *story = &stories->ring[i % LOCK_EVENTS_MAX];
-        struct slice lines = slice_make(story->lines, story->lines_len);
-        unsigned kind = codec_enum(&codec, codec_reads(&codec) ? 0 : lock_event_kind(story->kind), LOCK_EVENT_KIND_COUNT);
-        codec_number(&codec, &story->ts);
+        struct lock_event *event = &events->ring[i % LOCK_EVENTS_MAX];
+        struct slice lines = slice_make(event->lines, event->lines_len);
+        unsigned kind = codec_enum(&codec, codec_reads(&codec) ? 0 : lock_event_kind(event->kind), LOCK_EVENT_KIND_COUNT);
+        codec_number(&codec, &event->ts);
         codec_bytes(&codec, &lines);
         if (!codec_reads(&codec) || codec.bad)
             continue;
-        story->kind = lock_event_kinds[kind];
-        story->lines = mem_strdup(lines.data, lines.len);
-        story->lines_len = lines.len;
+        event->kind = lock_event_kinds[kind];
+        event->lines = mem_strdup(lines.data, lines.len);
+        event->lines_len = lines.len;
     }
-    stories->count = count;
+    events->count = count;
     section_end(sections, &codec);
 }
 
 /* --- All of it ---------------------------------------------------------------------------------------------------- */
 
-/* What stands before the owners. */
+/* The numbers of sections that follow. */
 struct counts {
     size_t sessions, txns, waits;
 };
 
-static void code_counts(struct sections *sections, struct owners *owners, struct counts *counts)
+static void codec_counts(struct sections *sections, struct owners *owners, struct counts *counts)
 {
     struct codec codec = section_begin(sections, SECTION_OWNERS);
 
@@ -619,10 +629,10 @@ static void write_all(struct core *core, struct sections *sections)
     void *value;
 
     while (map_next(&owners->sessions, &position, &id, &value))
-        code_session(sections, core, value);
-    code_all_leaving(sections, core);
-    list_for_each(link, &owners->open_txns) code_txn(sections, core, list_entry(link, struct txn, of_all));
-    code_kept(sections, core);
+        codec_session(sections, core, value);
+    codec_terminating(sections, core);
+    list_for_each(link, &owners->open_txns) codec_txn(sections, core, list_entry(link, struct txn, of_all));
+    codec_deferred(sections, core);
     list_for_each(link, &owners->waits)
     {
         struct wait *wait = list_entry(link, struct wait, of_all);
@@ -636,16 +646,16 @@ static void read_all(struct core *core, struct sections *sections, const struct 
     struct wait *wait;
 
     for (size_t i = 0; i < counts->sessions && !sections->bad; i++)
-        code_session(sections, core, NULL);
-    code_all_leaving(sections, core);
+        codec_session(sections, core, NULL);
+    codec_terminating(sections, core);
     for (size_t i = 0; i < counts->txns && !sections->bad; i++)
-        code_txn(sections, core, NULL);
+        codec_txn(sections, core, NULL);
     session__find_orphans(core);
-    code_kept(sections, core);
-    struct deferred_array kept = gather_kept(owners, sections->arena);
+    codec_deferred(sections, core);
+    struct deferred_array deferred = collect_deferred(owners, sections->arena);
     for (size_t i = 0; i < counts->waits && !sections->bad; i++)
-        codec_wait(sections, core, &wait, &kept);
-    give_turns(sections, owners);
+        codec_wait(sections, core, &wait, &deferred);
+    rebuild_ready(sections, owners);
     if (!sections->bad)
         deferred__find_unrequested(core);
 }
@@ -655,17 +665,17 @@ void owners__codec(struct core *core, struct sections *sections)
     struct owners *owners = core->owners;
     struct counts counts = {owners->sessions.count, owners->txns.count, length_of(&owners->waits)};
 
-    code_counts(sections, owners, &counts);
+    codec_counts(sections, owners, &counts);
     if (sections_are_read(sections))
         read_all(core, sections, &counts);
     else
         write_all(core, sections);
-    code_locks(sections, core);
-    code_stories(sections, &owners->lock_events);
+    codec_locks(sections, core);
+    codec_lock_events(sections, &owners->lock_events);
     if (sections->version >= 4)
         hosts__codec(sections, &owners->hosts);
     if (sections_are_read(sections)) {
-        owners->events_reported = owners->lock_events.count; /* as news: whoever wrote them has told them */
+        owners->events_reported = owners->lock_events.count; /* reported before */
         owners__update_budget(core);
     }
 }

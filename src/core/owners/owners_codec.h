@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files that write and read the owners for a checkpoint share. core/README.md, "Checkpoints", has the form. */
+/*
+ * Encodes and decodes the owners for a checkpoint: declarations shared by the files that do.
+ * core/README.md, "Checkpoints", has the format. One function does both directions; errors are in
+ * the codec.
+ */
 #ifndef TL_CORE_OWNERS_CODEC_H
 #define TL_CORE_OWNERS_CODEC_H
 
@@ -11,19 +15,23 @@ struct command;
 struct deferred;
 struct wait;
 
-/* A deadline of `all`, whether it is set and what its number is. */
+/* Whether a deadline is set, and then its time and number. When decoding, sets it in `all`. */
 void codec_deadline(struct codec *codec, struct deadlines *all, struct deadline *deadline);
-/* A command by its bytes; one that is read is the caller's, NULL where the coder is bad. */
+/*
+ * A command as its encoded bytes.
+ * Owns: the caller owns a decoded one; NULL: the codec has failed.
+ */
 void codec_command(struct codec *codec, struct command **command);
 
-/*
- * wait_codec.c. A wait with its command, but for its request. One that is read is in all lists, and NULL where the sections are bad.
- * `kept`: all that is kept, in order of number, of those that are read.
- */
+/* All deferred cleanup, in order of number. */
 struct deferred_array {
     struct deferred **items;
     size_t count;
 };
+/*
+ * wait_codec.c. A wait with its command, without its lock request. A decoded one is in all lists of
+ * owners; NULL: the sections have failed. `kept`: those already decoded; unused when encoding.
+ */
 void codec_wait(struct sections *sections, struct core *core, struct wait **wait, const struct deferred_array *kept);
 
 #endif

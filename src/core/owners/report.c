@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an operator may want to know: waits that last, told once when they have become slow and once more when they end;
- * deadlocks and expiries. Looking changes nothing, so it is no part of the state and may happen at any time between two
- * steps.
+ * Lines for the operator's log: slow waits, reported once when they become slow and once when they
+ * finish; deadlocks and session expiries. A report changes no state, so it may be made between any
+ * two steps.
  */
 #include <inttypes.h>
 
@@ -13,16 +13,16 @@
 #include "core/step/core.h"
 #include "core/step/unit.h"
 
-enum { LINES_MAX = 20 }; /* of a kind, told in one look; more are counted */
+enum { LINES_MAX = 20 }; /* per kind and report; the others are only counted */
 
-/* "12.3 s", in tenths. */
+/* Appends "12.3 s". */
 static void print_seconds(uint64_t us, struct buf *line)
 {
     buf_printf(line, "%" PRIu64 ".%" PRIu64 " s", us / TL_SECOND, us % TL_SECOND / (TL_SECOND / 10));
 }
 
-/* The first thing that is asked for, and how many more. */
-static void print_wanted(const struct lock_request *request, struct buf *line)
+/* Appends the first requested lock, and how many more there are. */
+static void print_requested(const struct lock_request *request, struct buf *line)
 {
     const struct resource *resource, *other;
     enum lock_mode mode, other_mode;
@@ -48,13 +48,13 @@ static void print_conflict(struct lock_request *request, struct buf *line)
     describe_owner(conflict.owner, line);
 }
 
-static void tell_waiting(struct wait *wait, uint64_t now, struct buf *lines)
+static void report_waiting(struct wait *wait, uint64_t now, struct buf *lines)
 {
     describe_owner(wait->owner, lines);
     buf_lit(lines, " has waited ");
     print_seconds(now - wait->since, lines);
     buf_lit(lines, " for ");
-    print_wanted(wait->request, lines);
+    print_requested(wait->request, lines);
     print_conflict(wait->request, lines);
     buf_byte(lines, '\n');
 }
@@ -69,13 +69,13 @@ void wait__report_end(struct core *core, const struct wait *wait)
     bool granted = lock_request_state(wait->request) == LOCK_STATE_GRANTED;
     describe_owner(wait->owner, lines);
     buf_printf(lines, granted ? " was granted " : " gave up waiting for ");
-    print_wanted(wait->request, lines);
+    print_requested(wait->request, lines);
     buf_lit(lines, " after ");
     print_seconds(core->clock - wait->since, lines);
     buf_byte(lines, '\n');
 }
 
-static void tell_ended(struct owners *owners, struct buf *lines)
+static void report_finished(struct owners *owners, struct buf *lines)
 {
     buf_slice(lines, buf_as_slice(&owners->finished_slow_waits));
     if (owners->finished_slow_wait_count > LINES_MAX)
@@ -84,29 +84,29 @@ static void tell_ended(struct owners *owners, struct buf *lines)
     owners->finished_slow_wait_count = 0;
 }
 
-static void tell_slow(struct owners *owners, uint64_t now, uint64_t slow_us, struct buf *lines)
+static void report_slow(struct owners *owners, uint64_t now, uint64_t slow_us, struct buf *lines)
 {
-    size_t told = 0;
+    size_t slow_count = 0;
     list_for_each(link, &owners->waits)
     {
         struct wait *wait = list_entry(link, struct wait, of_all);
         if (wait->since + slow_us > now)
-            break; /* the others came later */
+            break; /* the following ones began later */
         if (wait->reported || wait->ready || wait->command == NULL)
             continue;
         wait->reported = true;
-        if (told++ < LINES_MAX)
-            tell_waiting(wait, now, lines);
+        if (slow_count++ < LINES_MAX)
+            report_waiting(wait, now, lines);
     }
-    if (told > LINES_MAX)
-        buf_printf(lines, "%zu more have waited as long\n", told - LINES_MAX);
+    if (slow_count > LINES_MAX)
+        buf_printf(lines, "%zu more have waited as long\n", slow_count - LINES_MAX);
 }
 
-/* A story in one line. */
-static void tell_story(const struct lock_event *story, struct buf *lines)
+/* Appends a lock event in one line. */
+static void report_event(const struct lock_event *event, struct buf *lines)
 {
-    buf_printf(lines, "%s: ", story->kind);
-    for (struct slice left = slice_make(story->lines, story->lines_len); left.len > 0;) {
+    buf_printf(lines, "%s: ", event->kind);
+    for (struct slice left = slice_make(event->lines, event->lines_len); left.len > 0;) {
         size_t len = slice_find_byte(left, '\n');
         buf_slice(lines, slice_make(left.data, len));
         left = slice_from_offset(left, len + 1);
@@ -116,21 +116,21 @@ static void tell_story(const struct lock_event *story, struct buf *lines)
     buf_byte(lines, '\n');
 }
 
-static void tell_stories(struct owners *owners, struct buf *lines)
+static void report_events(struct owners *owners, struct buf *lines)
 {
-    const struct lock_events *stories = &owners->lock_events;
-    size_t fresh = stories->count - owners->events_reported;
+    const struct lock_events *events = &owners->lock_events;
+    size_t fresh = events->count - owners->events_reported;
     size_t skipped = fresh > LINES_MAX ? fresh - LINES_MAX : 0;
     if (skipped > 0)
         buf_printf(lines, "%zu deadlocks and expiries more than are told here\n", skipped);
-    for (size_t i = stories->count - fresh + skipped; i < stories->count; i++)
-        tell_story(&stories->ring[i % LOCK_EVENTS_MAX], lines);
-    owners->events_reported = stories->count;
+    for (size_t i = events->count - fresh + skipped; i < events->count; i++)
+        report_event(&events->ring[i % LOCK_EVENTS_MAX], lines);
+    owners->events_reported = events->count;
 }
 
 void core_report(struct core *core, uint64_t clock, uint64_t slow_us, struct buf *lines)
 {
-    tell_stories(core->owners, lines);
-    tell_ended(core->owners, lines);
-    tell_slow(core->owners, clock, slow_us, lines);
+    report_events(core->owners, lines);
+    report_finished(core->owners, lines);
+    report_slow(core->owners, clock, slow_us, lines);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sessions: their lives and their ends. README-locks.md, "Sessions". */
+/* Sessions: opening, keepalive, termination, ephemeral documents. README-locks.md, "Sessions". */
 #include "core/owners/session.h"
 
 #include <stdio.h>
@@ -36,7 +36,7 @@
 #define SESSION_TTL_US_MAX (24 * 3600 * TL_SECOND)
 #define SESSION_ACTIONS_BYTES_MAX ((size_t)1 << 20)
 
-/* --- Beginning ---------------------------------------------------------------------------------------------------- */
+/* --- Opening ------------------------------------------------------------------------------------------------------ */
 
 struct session *session__make(struct core *core, struct slice id, struct slice name, uint64_t ttl_us, tl_ts created)
 {
@@ -48,7 +48,7 @@ struct session *session__make(struct core *core, struct slice id, struct slice n
     session->ttl_us = ttl_us;
     session->created = created;
     session->owner.locks.age = created;
-    session->lease.at = TL_TS_MAX; /* until RESTART, when it was loaded */
+    session->lease.at = TL_TS_MAX; /* a session loaded from the store has no lease until RESTART */
     session->end_report = session->first_failure = BUF_INIT(BUF_UNLIMITED);
     list_init(&session->transactions);
     list_init(&session->waits);
@@ -76,7 +76,7 @@ void session__free(struct core *core, struct session *session)
     mem_free(session);
 }
 
-/* The lease begins anew. Returns: the timestamp at which it will run out. */
+/* Restarts the lease. Returns: the timestamp at which it is expected to expire. */
 static tl_ts renew(struct core *core, struct session *session)
 {
     uint64_t end = deadline_after(core, session->ttl_us);
@@ -95,12 +95,12 @@ struct session *session__by_number(const struct core *core, struct slice number)
     size_t position = 0;
     struct slice id;
     void *value;
-    uint64_t wanted;
-    if (!slice_to_u64(number, &wanted))
+    uint64_t wanted_number;
+    if (!slice_to_u64(number, &wanted_number))
         return NULL;
     while (map_next(&core->owners->sessions, &position, &id, &value)) {
         struct session *session = value;
-        if (session_number(session) == wanted && !session->locks_released)
+        if (session_number(session) == wanted_number && !session->locks_released)
             return session;
     }
     return NULL;
@@ -129,21 +129,21 @@ int owners__check_ephemeral(struct core *core, struct slice session, struct aren
 
 static bool check_open(struct core *core, struct command *command, struct slice actions)
 {
-    const struct session_command *wanted = &command->session;
+    const struct session_command *request = &command->session;
     struct problem *problem = &command->problem;
     struct arena *arena = &command->arena;
-    if (wanted->id.len == 0 || owners_session(core->owners, wanted->id) != NULL)
+    if (request->id.len == 0 || owners_session(core->owners, request->id) != NULL)
         problem_set(problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "there is a session [%.*s] already",
-                    SLICE_ARG(wanted->id));
+                    SLICE_ARG(request->id));
     else if (core->owners->sessions.count >= core->limits.sessions_max)
         problem_set(problem, arena, PROBLEM_LIMIT_EXCEEDED, "there are [%zu] sessions already",
                     core->limits.sessions_max);
-    else if (wanted->ttl_us < TL_SECOND || wanted->ttl_us > SESSION_TTL_US_MAX)
+    else if (request->ttl_us < TL_SECOND || request->ttl_us > SESSION_TTL_US_MAX)
         problem_set(problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "[ttl] must be between 1s and 24h");
-    else if (wanted->name.len > SESSION_NAME_BYTES_MAX)
+    else if (request->name.len > SESSION_NAME_BYTES_MAX)
         problem_set(problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "[name] is at most [%d] bytes long",
                     SESSION_NAME_BYTES_MAX);
-    else if (wanted->on_expire_count > SESSION_ACTIONS_MAX || actions.len > SESSION_ACTIONS_BYTES_MAX)
+    else if (request->on_expire_count > SESSION_ACTIONS_MAX || actions.len > SESSION_ACTIONS_BYTES_MAX)
         problem_set(problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "[on_expire] is at most [%d] actions and [%zu] bytes",
                     SESSION_ACTIONS_MAX, SESSION_ACTIONS_BYTES_MAX);
     return problem->type == PROBLEM_NONE;
@@ -151,17 +151,17 @@ static bool check_open(struct core *core, struct command *command, struct slice 
 
 int core__do_session_open(struct core *core, struct command *command)
 {
-    struct session_command *wanted = &command->session;
+    struct session_command *request = &command->session;
     struct buf actions = BUF_INIT(BUF_UNLIMITED);
-    action_encode_all(&actions, wanted->on_expire, wanted->on_expire_count);
+    action_encode_all(&actions, request->on_expire, request->on_expire_count);
     if (check_open(core, command, buf_as_slice(&actions))) {
-        struct session *session = session__make(core, wanted->id, wanted->name, wanted->ttl_us, core->ts);
+        struct session *session = session__make(core, request->id, request->name, request->ttl_us, core->ts);
         session->on_expire = slice_make(mem_strdup(actions.data, actions.len), actions.len);
         core->owners->action_bytes += actions.len;
-        wanted->expires_at = renew(core, session);
+        request->expires_at = renew(core, session);
         map_put(&core->owners->sessions, session->id, session);
         session__put_record(core, session);
-        wanted->number = session_number(session);
+        request->number = session_number(session);
         metric_add(&core->metrics.sessions_opened, 1);
     }
     buf_deinit(&actions);
@@ -187,9 +187,9 @@ int core__do_session_attach(struct core *core, struct command *command)
     return 0;
 }
 
-/* --- The end ------------------------------------------------------------------------------------------------------ */
+/* --- Commands that end a session ---------------------------------------------------------------------------------- */
 
-/* The connection broke. An attachment that was replaced by another means nothing any more. */
+/* The connection was lost. A session that has since been attached to another one lives on. */
 int core__do_session_detach(struct core *core, struct command *command)
 {
     struct session *session = owners_live_session(core->owners, command->session.id);
@@ -210,7 +210,7 @@ int core__do_session_close(struct core *core, struct command *command)
     int r = session__terminate(core, session, command->session.force ? SESSION_END_FORCED : SESSION_END_CLOSED);
     if (r <= 0)
         return r < 0 ? tl_trace(r) : 0;
-    session->close_command = command; /* it hears of the end when that is whole */
+    session->close_command = command; /* finish_end() completes it */
     return CORE_WAITS;
 }
 
@@ -221,9 +221,9 @@ void session__cancel_waits(struct core *core, struct session *session)
                   "session [%.*s] ended while the request waited", SLICE_ARG(session->id));
 }
 
-static const char *end_text(enum session_end how)
+static const char *end_text(enum session_end end_kind)
 {
-    switch (how) {
+    switch (end_kind) {
     case SESSION_END_CLOSED: return "was closed";
     case SESSION_END_EXPIRED: return "has expired";
     case SESSION_END_FORCED: return "was ended by force";
@@ -232,67 +232,70 @@ static const char *end_text(enum session_end how)
     return "";
 }
 
-/* --- Pieces of the end -------------------------------------------------------------------------------------------- */
+/* --- Removing documents in batches -------------------------------------------------------------------------------- */
 
-struct keeping {
+struct deferral {
     struct core *core;
     struct session *session;
     int r;
 };
 
 /*
- * Takes over the removal of a document that somebody else holds; it goes when his lock does. What went with the session is there for
- * nobody, so that no lock keeps it from being swept away.
+ * Defers the removal of a document that another owner has locked, until that lock is released.
+ * `hidden`: the session's tombstone already hides the document; no lock prevents its purge.
+ * Returns: whether the removal is deferred.
  */
-static bool keep_removal(void *context, const struct write_item *removal, bool gone)
+static bool defer_removal(void *context, const struct write_item *removal, bool hidden)
 {
-    struct keeping *keeping = context;
-    struct core *core = keeping->core;
-    if (gone)
+    struct deferral *deferral = context;
+    struct core *core = deferral->core;
+    if (hidden)
         return false;
-    if (!acquire__removal_is_blocked(core, keeping->session, removal)) {
+    if (!acquire__removal_is_blocked(core, deferral->session, removal)) {
         struct resource_name name = {removal->index, SLICE_NONE, removal->type, removal->id};
-        lock_resolve__move_document(core, &name, SLICE_NONE); /* locks on it lie in its index now */
+        lock_resolve__move_document(core, &name, SLICE_NONE); /* the document loses its path */
         return false;
     }
-    int r = deferred__add(core, keeping->session, removal, true);
-    keeping->r = r < 0 ? r : keeping->r;
-    keeping->session->deferred_count++;
+    int r = deferred__add(core, deferral->session, removal, true);
+    deferral->r = r < 0 ? r : deferral->r;
+    deferral->session->deferred_count++;
     return true;
 }
 
-/* Removes some of its documents. */
-static int remove_some(struct core *core, struct session *session, size_t most, bool *ret_more)
+/* Removes up to `most` documents, or defers their removal. */
+static int remove_batch(struct core *core, struct session *session, size_t most, bool *ret_more)
 {
-    struct keeping keeping = {core, session, 0};
-    int r = ephemeral__purge_batch(core, session->id, most, keep_removal, &keeping, &session->removed_count, ret_more);
-    return r < 0 ? r : keeping.r;
+    struct deferral deferral = {core, session, 0};
+    int r = ephemeral__purge_batch(core, session->id, most, defer_removal, &deferral, &session->removed_count, ret_more);
+    return r < 0 ? r : deferral.r;
 }
 
-/* --- All at one moment ------------------------------------------------------------------------------------------- */
+/* --- Hiding all documents at one timestamp ------------------------------------------------------------------------ */
 
-/* An index in which documents of a session lie. */
-struct place {
+/* An index that contains documents of the session. */
+struct exclusion_candidate {
     const struct catalog_index *index;
-    const struct resource *home; /* NULL: nothing is locked or awaited in it */
-    size_t held_count;           /* of the documents */
-    bool spared;                 /* as a whole */
+    const struct resource *index_resource; /* NULL: no lock is held or requested in it */
+    size_t locked_count;           /* documents of the session that are blocked */
+    bool excluded;                 /* the whole index */
 };
 
 /*
- * What others hold of a session's documents when they go. A document that is held stays until its lock goes; an index in which somebody
- * holds all of it, or a directory, goes document by document, as that allows. The locks are looked at once, however many indices there are.
+ * Finds the documents of a session that its tombstone must not hide, because other owners have them
+ * locked. A locked document is excluded until its lock is released. An index is excluded as a whole
+ * if another owner has locked it, one of its directories, or too many of these documents; its
+ * documents are removed in batches. One pass over the lock table, whatever the number of indices.
  */
-struct sparing {
+struct exclusion_scan {
     struct core *core;
     struct session *session;
-    struct slice *lives; /* keys of all that live with it, in their order */
-    size_t lives_count;
-    struct place *places; /* in order of their homes */
-    size_t place_count;
-    uint32_t *indices; /* those that are spared, in their order */
+    struct slice *keys; /* of all its ephemeral documents, sorted */
+    size_t key_count;
+    struct exclusion_candidate *candidates; /* sorted by address of their resource */
+    size_t candidate_count;
+    uint32_t *indices; /* numbers of excluded ones, sorted */
     size_t index_count;
-    struct slice *documents; /* keys of those that are spared, in their order at last */
+    struct slice *documents; /* keys of excluded ones, sorted by sort_exclusions() */
     size_t document_count;
     size_t document_capacity;
 };
@@ -313,23 +316,23 @@ static int compare_numbers(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static bool is_spared(const struct sparing *sparing, uint32_t index)
+static bool index_is_excluded(const struct exclusion_scan *scan, uint32_t index)
 {
-    return sparing->index_count > 0 &&
-           bsearch(&index, sparing->indices, sparing->index_count, sizeof index, compare_numbers) != NULL;
+    return scan->index_count > 0 &&
+           bsearch(&index, scan->indices, scan->index_count, sizeof index, compare_numbers) != NULL;
 }
 
-/* By their addresses, which decide nothing. */
-static int compare_homes(const void *a, const void *b)
+/* By address: the order serves the search only, no result depends on it. */
+static int compare_resources(const void *a, const void *b)
 {
-    uintptr_t x = (uintptr_t)((const struct place *)a)->home, y = (uintptr_t)((const struct place *)b)->home;
+    uintptr_t x = (uintptr_t)((const struct exclusion_candidate *)a)->index_resource, y = (uintptr_t)((const struct exclusion_candidate *)b)->index_resource;
     return (x > y) - (x < y);
 }
 
-static void find_places(struct sparing *sparing)
+static void find_candidates(struct exclusion_scan *scan)
 {
-    struct core *core = sparing->core;
-    const struct session *session = sparing->session;
+    struct core *core = scan->core;
+    const struct session *session = scan->session;
     uint32_t *numbers = arena_alloc(&core->arena, (session->ephemeral_counter_count + 1) * sizeof *numbers);
     size_t count = 0;
     for (size_t i = 0; i < session->ephemeral_counter_count; i++)
@@ -337,33 +340,33 @@ static void find_places(struct sparing *sparing)
             numbers[count++] = session->ephemeral_counters[i].index;
     if (count > 1)
         qsort(numbers, count, sizeof *numbers, compare_numbers);
-    sparing->places = arena_zalloc(&core->arena, (count + 1) * sizeof *sparing->places);
+    scan->candidates = arena_zalloc(&core->arena, (count + 1) * sizeof *scan->candidates);
     for (size_t i = 0; i < count; i++) {
         const struct catalog_index *index = catalog_index_by_number(core->catalog, numbers[i]);
         core__work(core, WORK_LOCK);
         if (index == NULL || (i > 0 && numbers[i] == numbers[i - 1]))
             continue;
-        sparing->places[sparing->place_count++] =
-            (struct place){.index = index, .home = resource_index(&core->owners->locks.resources, index->name)};
+        scan->candidates[scan->candidate_count++] =
+            (struct exclusion_candidate){.index = index, .index_resource = resource_index(&core->owners->locks.resources, index->name)};
     }
-    if (sparing->place_count > 1)
-        qsort(sparing->places, sparing->place_count, sizeof *sparing->places, compare_homes);
+    if (scan->candidate_count > 1)
+        qsort(scan->candidates, scan->candidate_count, sizeof *scan->candidates, compare_resources);
 }
 
-/* Whether somebody else than the session has a lock on a resource. */
-static bool held_by_others(const struct sparing *sparing, const struct resource *resource)
+/* Whether an owner other than the session holds a lock on a resource. */
+static bool held_by_others(const struct exclusion_scan *scan, const struct resource *resource)
 {
     list_for_each(link, &resource->holds)
     {
         const struct lock_hold *hold = list_entry(link, struct lock_hold, of_resource);
-        if (hold->mode != LOCK_NONE && hold->owner != &sparing->session->owner.locks)
+        if (hold->mode != LOCK_NONE && hold->owner != &scan->session->owner.locks)
             return true;
     }
     return false;
 }
 
-/* Whether what an ended session left is to be done on a resource: it stands before all others. */
-static bool awaited_by_kept(const struct resource *resource)
+/* Whether a deferred cleanup waits for a resource; it would be first in the queue. */
+static bool has_deferred_waiter(const struct resource *resource)
 {
     struct lock_waiter_iter waiters = lock_waiter_iter(resource);
     const struct lock_request *request;
@@ -371,64 +374,66 @@ static bool awaited_by_kept(const struct resource *resource)
     return lock_waiter_iter_next(&waiters, &request, &mode) && lock_request_owner(request)->cleanup;
 }
 
-/* The keys of a document by the name under which it is locked, which may stand for that of any type. */
-static void spare_document(struct sparing *sparing, struct place *place, const struct resource_name *name)
+/*
+ * Excludes a locked document of the session; a name without a type covers this id under every type.
+ */
+static void exclude_document(struct exclusion_scan *scan, struct exclusion_candidate *candidate, const struct resource_name *name)
 {
-    struct core *core = sparing->core;
-    const struct catalog_index *index = place->index;
+    struct core *core = scan->core;
+    const struct catalog_index *index = candidate->index;
     char bytes[DOC_KEY_BYTES_MAX];
     for (size_t i = 0; i < mapping_type_count(index->mapping) && name->id.len <= DOC_ID_BYTES_MAX; i++) {
         const struct mapping_type *type = mapping_type_at(index->mapping, i);
         struct slice key = doc_key(bytes, index->number, type->number, name->id);
         core__work(core, WORK_LOCK);
         if ((name->type.len > 0 && !slice_equal(name->type, type->name)) || map_get(&core->pending, key) != NULL ||
-            !has_key(sparing->lives, sparing->lives_count, key))
+            !has_key(scan->keys, scan->key_count, key))
             continue;
-        sparing->documents = arena_grow(&core->arena, sparing->documents, sparing->document_count,
-                                        &sparing->document_capacity, sizeof *sparing->documents);
-        sparing->documents[sparing->document_count++] = arena_copy(&core->arena, key);
-        place->held_count++;
+        scan->documents = arena_grow(&core->arena, scan->documents, scan->document_count,
+                                        &scan->document_capacity, sizeof *scan->documents);
+        scan->documents[scan->document_count++] = arena_copy(&core->arena, key);
+        candidate->locked_count++;
     }
 }
 
-static struct place *place_of(const struct sparing *sparing, const struct resource *resource)
+static struct exclusion_candidate *candidate_of(const struct exclusion_scan *scan, const struct resource *resource)
 {
     while (resource != NULL && resource->kind != RESOURCE_INDEX)
         resource = resource->parent;
-    struct place key = {.home = resource};
-    return resource == NULL ? NULL : bsearch(&key, sparing->places, sparing->place_count, sizeof key, compare_homes);
+    struct exclusion_candidate key = {.index_resource = resource};
+    return resource == NULL ? NULL : bsearch(&key, scan->candidates, scan->candidate_count, sizeof key, compare_resources);
 }
 
 /*
- * A lock: whether somebody else holds it; or what was kept for its document before stands before its removal, as it does where it waits
- * for others.
+ * Excludes what a resource covers if another owner holds a lock on it, or if the removal of the
+ * document would have to wait for an earlier deferred cleanup.
  */
-static void look_at_lock(struct sparing *sparing, const struct resource *resource)
+static void check_resource(struct exclusion_scan *scan, const struct resource *resource)
 {
-    struct core *core = sparing->core;
-    bool document = resource->kind == RESOURCE_DOCUMENT, held = held_by_others(sparing, resource);
-    if (!held && !(document && awaited_by_kept(resource)))
+    struct core *core = scan->core;
+    bool document = resource->kind == RESOURCE_DOCUMENT, held = held_by_others(scan, resource);
+    if (!held && !(document && has_deferred_waiter(resource)))
         return;
-    struct place *place = place_of(sparing, resource);
-    if (place == NULL || place->spared)
+    struct exclusion_candidate *candidate = candidate_of(scan, resource);
+    if (candidate == NULL || candidate->excluded)
         return;
     struct resource_name name = document ? resource_name(resource, &core->arena) : (struct resource_name){0};
-    if (document && (held || acquire__document_is_blocked(core, sparing->session, &name)))
-        spare_document(sparing, place, &name);
-    place->spared = !document || place->held_count > core->limits.ephemeral_batch;
+    if (document && (held || acquire__document_is_blocked(core, scan->session, &name)))
+        exclude_document(scan, candidate, &name);
+    candidate->excluded = !document || candidate->locked_count > core->limits.ephemeral_batch;
 }
 
-static void look_at_locks(struct sparing *sparing)
+static void check_resources(struct exclusion_scan *scan)
 {
-    const struct resource_table *resources = &sparing->core->owners->locks.resources;
-    bool all = held_by_others(sparing, resources->root);
-    for (size_t i = 0; i < sparing->place_count; i++)
-        sparing->places[i].spared = all;
-    core__work(sparing->core, WORK_LOCK * (uint64_t)resources->count);
+    const struct resource_table *resources = &scan->core->owners->locks.resources;
+    bool all = held_by_others(scan, resources->root);
+    for (size_t i = 0; i < scan->candidate_count; i++)
+        scan->candidates[i].excluded = all;
+    core__work(scan->core, WORK_LOCK * (uint64_t)resources->count);
     for (size_t i = 0; i < resources->bucket_count && !all; i++)
         for (const struct resource *at = resources->buckets[i]; at != NULL; at = at->chain)
             if (at->kind == RESOURCE_INDEX || at->kind == RESOURCE_DIRECTORY || at->kind == RESOURCE_DOCUMENT)
-                look_at_lock(sparing, at);
+                check_resource(scan, at);
 }
 
 static uint32_t index_of_key(struct slice key)
@@ -440,144 +445,159 @@ static uint32_t index_of_key(struct slice key)
     return index;
 }
 
-/* What is spared, in order. What is held in indices that are spared goes with the pieces, as the others in them. */
-static void put_in_order(struct sparing *sparing)
+/*
+ * Sorts the exclusions, and drops documents of excluded indices: these are removed in batches,
+ * locked or not.
+ */
+static void sort_exclusions(struct exclusion_scan *scan)
 {
-    struct core *core = sparing->core;
-    size_t count = sparing->document_count;
-    sparing->indices = arena_alloc(&core->arena, (sparing->place_count + 1) * sizeof *sparing->indices);
-    for (size_t i = 0; i < sparing->place_count; i++)
-        if (sparing->places[i].spared)
-            sparing->indices[sparing->index_count++] = sparing->places[i].index->number;
-    if (sparing->index_count > 1)
-        qsort(sparing->indices, sparing->index_count, sizeof *sparing->indices, compare_numbers);
-    sparing->document_count = 0;
+    struct core *core = scan->core;
+    size_t count = scan->document_count;
+    scan->indices = arena_alloc(&core->arena, (scan->candidate_count + 1) * sizeof *scan->indices);
+    for (size_t i = 0; i < scan->candidate_count; i++)
+        if (scan->candidates[i].excluded)
+            scan->indices[scan->index_count++] = scan->candidates[i].index->number;
+    if (scan->index_count > 1)
+        qsort(scan->indices, scan->index_count, sizeof *scan->indices, compare_numbers);
+    scan->document_count = 0;
     for (size_t i = 0; i < count; i++)
-        if (!is_spared(sparing, index_of_key(sparing->documents[i])))
-            sparing->documents[sparing->document_count++] = sparing->documents[i];
-    if (sparing->document_count > 1)
-        qsort(sparing->documents, sparing->document_count, sizeof *sparing->documents, compare_keys);
+        if (!index_is_excluded(scan, index_of_key(scan->documents[i])))
+            scan->documents[scan->document_count++] = scan->documents[i];
+    if (scan->document_count > 1)
+        qsort(scan->documents, scan->document_count, sizeof *scan->documents, compare_keys);
 }
 
-static int look_what_is_held(struct core *core, struct session *session, struct sparing *ret_sparing)
+static int find_exclusions(struct core *core, struct session *session, struct exclusion_scan *ret_scan)
 {
-    struct sparing sparing = {.core = core, .session = session};
-    int r = ephemeral__list(core, session->id, &sparing.lives, &sparing.lives_count);
+    struct exclusion_scan scan = {.core = core, .session = session};
+    int r = ephemeral__list(core, session->id, &scan.keys, &scan.key_count);
     if (r < 0)
         return tl_trace(r);
-    find_places(&sparing);
-    look_at_locks(&sparing);
-    put_in_order(&sparing);
-    *ret_sparing = sparing;
+    find_candidates(&scan);
+    check_resources(&scan);
+    sort_exclusions(&scan);
+    *ret_scan = scan;
     return 0;
 }
 
-/* Whether a document that is named without its type is spared under any. */
-static bool is_spared_id(const struct sparing *sparing, const struct catalog_index *index, struct slice id)
+/* Whether a document with this id is excluded under any type. */
+static bool id_is_excluded(const struct exclusion_scan *scan, const struct catalog_index *index, struct slice id)
 {
     char bytes[DOC_KEY_BYTES_MAX];
-    bool spared = false;
-    for (size_t i = 0; i < mapping_type_count(index->mapping) && sparing->document_count > 0; i++)
-        spared |= has_key(sparing->documents, sparing->document_count,
+    bool excluded = false;
+    for (size_t i = 0; i < mapping_type_count(index->mapping) && scan->document_count > 0; i++)
+        excluded |= has_key(scan->documents, scan->document_count,
                           doc_key(bytes, index->number, mapping_type_at(index->mapping, i)->number, id));
-    return spared;
+    return excluded;
 }
 
-static void move_gone(struct core *core, const struct resource *home, const struct catalog_index *index,
+static void clear_lock_path(struct core *core, const struct resource *index_resource, const struct catalog_index *index,
                       struct slice type, struct slice id)
 {
     struct resource_name name = {.index = index->name, .type = type, .id = id};
     core__work(core, WORK_LOCK);
-    if (resource_document(&core->owners->locks.resources, home, type, id) != NULL)
+    if (resource_document(&core->owners->locks.resources, index_resource, type, id) != NULL)
         lock_resolve__move_document(core, &name, SLICE_NONE);
 }
 
-/* Documents in the table of locks that have gone lie nowhere any more. */
-static void move_all_gone(const struct sparing *sparing)
+/* Clears the paths of hidden documents in the lock table. */
+static void clear_lock_paths(const struct exclusion_scan *scan)
 {
-    struct core *core = sparing->core;
-    for (size_t i = 0; i < sparing->lives_count; i++) {
+    struct core *core = scan->core;
+    for (size_t i = 0; i < scan->key_count; i++) {
         uint32_t number;
         uint16_t type_number;
-        struct slice id, key = sparing->lives[i];
-        if (!doc_key_parse(key, &number, &type_number, &id) || is_spared(sparing, number) ||
+        struct slice id, key = scan->keys[i];
+        if (!doc_key_parse(key, &number, &type_number, &id) || index_is_excluded(scan, number) ||
             map_get(&core->pending, key) != NULL)
             continue;
         const struct catalog_index *index = catalog_index_by_number(core->catalog, number);
         const struct mapping_type *type = index == NULL ? NULL : mapping_type_by_number(index->mapping, type_number);
-        const struct resource *home = type == NULL ? NULL : resource_index(&core->owners->locks.resources, index->name);
-        if (home == NULL)
+        const struct resource *index_resource = type == NULL ? NULL : resource_index(&core->owners->locks.resources, index->name);
+        if (index_resource == NULL)
             continue;
-        if (!has_key(sparing->documents, sparing->document_count, key))
-            move_gone(core, home, index, type->name, id);
-        if (!is_spared_id(sparing, index, id))
-            move_gone(core, home, index, SLICE_LIT(""), id);
+        if (!has_key(scan->documents, scan->document_count, key))
+            clear_lock_path(core, index_resource, index, type->name, id);
+        if (!id_is_excluded(scan, index, id))
+            clear_lock_path(core, index_resource, index, SLICE_LIT(""), id);
     }
 }
 
-/* Keeps the removals of documents that are held, which takes their marks. Others are spared no more. */
-static int keep_held(struct core *core, struct session *session, struct sparing *sparing)
+/*
+ * Defers the removals of excluded documents, which deletes their 'e' keys. Those that need not be
+ * deferred are hidden too.
+ */
+static int defer_excluded(struct core *core, struct session *session, struct exclusion_scan *scan)
 {
-    struct keeping keeping = {core, session, 0};
-    size_t count = sparing->document_count;
-    sparing->document_count = 0;
-    for (size_t i = 0; i < count && keeping.r >= 0; i++) {
-        size_t spared_before = session->deferred_count;
-        int r = ephemeral__defer(core, session->id, sparing->documents[i], keep_removal, &keeping);
+    struct deferral deferral = {core, session, 0};
+    size_t count = scan->document_count;
+    scan->document_count = 0;
+    for (size_t i = 0; i < count && deferral.r >= 0; i++) {
+        size_t deferred_before = session->deferred_count;
+        int r = ephemeral__defer(core, session->id, scan->documents[i], defer_removal, &deferral);
         if (r < 0)
             return tl_trace(r);
-        if (session->deferred_count > spared_before)
-            sparing->documents[sparing->document_count++] = sparing->documents[i];
+        if (session->deferred_count > deferred_before)
+            scan->documents[scan->document_count++] = scan->documents[i];
     }
-    return keeping.r;
+    return deferral.r;
 }
 
-/* All go but what is spared. Returns: whether nothing but their sweeping is left to do. */
-static int vanish(struct core *core, struct session *session, bool *ret_over)
+/*
+ * Hides all documents of the session at the unit's timestamp, except the excluded ones.
+ * Returns: 0 and whether all are hidden; fatal codes.
+ */
+static int hide_documents(struct core *core, struct session *session, bool *ret_all_hidden)
 {
-    struct sparing sparing;
-    int r = look_what_is_held(core, session, &sparing);
+    struct exclusion_scan scan;
+    int r = find_exclusions(core, session, &scan);
     if (r == 0)
-        r = keep_held(core, session, &sparing);
+        r = defer_excluded(core, session, &scan);
     if (r < 0)
         return tl_trace(r);
     for (size_t i = 0; i < session->ephemeral_counter_count; i++) {
-        const struct ephemeral_counter *living = &session->ephemeral_counters[i];
-        const struct catalog_index *index = catalog_index_by_number(core->catalog, living->index);
-        if (living->count == 0 || index == NULL || is_spared(&sparing, living->index))
+        const struct ephemeral_counter *counter = &session->ephemeral_counters[i];
+        const struct catalog_index *index = catalog_index_by_number(core->catalog, counter->index);
+        if (counter->count == 0 || index == NULL || index_is_excluded(&scan, counter->index))
             continue;
-        counter__add(&core->counters, counters__of(&core->counters, living->index), living->type,
-                     -(int64_t)living->count);
-        session->removed_count += living->count;
+        counter__add(&core->counters, counters__of(&core->counters, counter->index), counter->type,
+                     -(int64_t)counter->count);
+        session->removed_count += counter->count;
     }
-    move_all_gone(&sparing);
-    const struct session_tombstone_exclusions spared = {sparing.indices, sparing.index_count, sparing.documents,
-                                         sparing.document_count};
-    session_tombstone__put(core, session->id, &spared);
+    clear_lock_paths(&scan);
+    const struct session_tombstone_exclusions exclusions = {scan.indices, scan.index_count, scan.documents,
+                                         scan.document_count};
+    session_tombstone__put(core, session->id, &exclusions);
     r = ephemeral__record_deletes(core, session->id);
-    *ret_over = sparing.index_count == 0;
+    *ret_all_hidden = scan.index_count == 0;
     return r;
 }
 
-/* Its documents go: they are removed in this unit, or, being many, swept away by units to come. */
-static int remove_all(struct core *core, struct session *session, bool *ret_more, bool *ret_over)
+/*
+ * Removes its documents in this unit if they fit one batch; else hides them, for later units to
+ * purge.
+ */
+static int remove_documents(struct core *core, struct session *session, bool *ret_more, bool *ret_all_hidden)
 {
-    *ret_over = false;
+    *ret_all_hidden = false;
     if (session->ephemeral_count <= core->limits.ephemeral_batch)
-        return remove_some(core, session, core->limits.ephemeral_batch, ret_more);
+        return remove_batch(core, session, core->limits.ephemeral_batch, ret_more);
     *ret_more = true;
-    return vanish(core, session, ret_over);
+    return hide_documents(core, session, ret_all_hidden);
 }
 
 /* --- Actions ------------------------------------------------------------------------------------------------------ */
 
-static void count_failed(struct session *session, struct slice reason)
+static void record_failure(struct session *session, struct slice reason)
 {
     if (session->first_failure.len == 0)
         buf_slice(&session->first_failure, reason);
 }
 
-/* Runs one action, or keeps it while somebody else holds its document; aside, when its script would take more than is left. */
+/*
+ * Runs one action. Defers it while another owner blocks it; sets it aside if its script exceeds the
+ * steps left.
+ */
 static int run_action(struct core *core, struct session *session, const struct write_item *item)
 {
     struct command *command = deferred__command();
@@ -601,12 +621,12 @@ static int run_action(struct core *core, struct session *session, const struct w
         session->actions_set_aside++;
         deferred__add_set_aside(core, session, &command->write.items[0], SET_ASIDE_TOO_LONG);
     } else {
-        count_failed(session, result->problem.reason);
+        record_failure(session, result->problem.reason);
     }
     return 0;
 }
 
-/* The process may end in it; where it has done so before it is not run again. */
+/* Runs an action, or sets it aside if it has ended the process too often. */
 static int try_action(struct core *core, struct session *session, const struct write_item *item, size_t number)
 {
     if (cleanup_attempt__count(core, session->id, 0, number) >= CLEANUP_ATTEMPTS_MAX) {
@@ -620,7 +640,7 @@ static int try_action(struct core *core, struct session *session, const struct w
     return r;
 }
 
-static void tell_actions(struct session *session, size_t count)
+static void report_actions(struct session *session, size_t count)
 {
     buf_printf(&session->end_report, "\nactions done: %zu of %zu", session->actions_done, count);
     if (session->actions_deferred > 0)
@@ -634,22 +654,25 @@ static void tell_actions(struct session *session, size_t count)
         buf_printf(&session->end_report, "\nan action failed: %.*s", SLICE_ARG(buf_as_slice(&session->first_failure)));
 }
 
-/* All are done, or are not to be. */
-static void pass_actions(struct core *core, struct session *session)
+/* Marks all actions as finished: nothing of on_expire is left to run. */
+static void finish_actions(struct core *core, struct session *session)
 {
     session->actions_finished = true;
     cleanup_attempt__forget_session(core, session->id);
 }
 
-/* Neither the session nor its record knows of them any more. */
-static void forget_actions(struct core *core, struct session *session)
+/* Frees the actions; the next session__put_record() stores none. */
+static void free_actions(struct core *core, struct session *session)
 {
     core->owners->action_bytes -= session->on_expire.len;
     mem_free((char *)(uintptr_t)session->on_expire.data);
     session->on_expire = SLICE_NONE;
 }
 
-/* Runs what it left for this case, each action by itself and in order: one may be kept, and those behind it for its document. */
+/*
+ * Runs the on_expire actions in order, each by itself: if one is deferred, later ones on its
+ * document are, too.
+ */
 static int run_actions(struct core *core, struct session *session, size_t *left)
 {
     struct command *all = deferred__command();
@@ -667,12 +690,12 @@ static int run_actions(struct core *core, struct session *session, size_t *left)
     if (r < 0 || session->actions_processed < count)
         return r;
     if (count > 0)
-        tell_actions(session, count);
-    pass_actions(core, session);
+        report_actions(session, count);
+    finish_actions(core, session);
     return 0;
 }
 
-/* --- The parts of an end ------------------------------------------------------------------------------------------ */
+/* --- Phases of termination ---------------------------------------------------------------------------------------- */
 
 static void cause_of_end(const struct session *session, char *text, size_t size)
 {
@@ -692,30 +715,33 @@ static void end_transactions(struct core *core, struct session *session, size_t 
     }
 }
 
-/* All is removed, or gone for everybody: its locks go, and whoever closed it hears so. */
-static void end_owner(struct core *core, struct session *session)
+/*
+ * Releases its locks, reports the end and completes the command that closed it. Its documents are
+ * removed or hidden.
+ */
+static void finish_end(struct core *core, struct session *session)
 {
     struct owners *owners = core->owners;
-    struct buf *story = &session->end_report;
+    struct buf *report = &session->end_report;
     size_t released = lock_release_all(&owners->locks, &session->owner.locks);
     if (session->removed_count > 0)
-        buf_printf(story, "\ndocuments that lived with it and are removed: %zu", session->removed_count);
+        buf_printf(report, "\ndocuments that lived with it and are removed: %zu", session->removed_count);
     if (session->deferred_count > 0)
-        buf_printf(story, "\ndocuments that go when their locks do: %zu", session->deferred_count);
+        buf_printf(report, "\ndocuments that go when their locks do: %zu", session->deferred_count);
     if (released > 0)
-        buf_printf(story, "\nlocks released: %zu", released);
+        buf_printf(report, "\nlocks released: %zu", released);
     if (session->end_kind != SESSION_END_CLOSED)
-        lock_events_add(&owners->lock_events, core->ts, "expiry", buf_as_slice(story));
+        lock_events_add(&owners->lock_events, core->ts, "expiry", buf_as_slice(report));
     if (session->close_command != NULL)
         core__complete(core, tl_steal(session->close_command));
 }
 
-/* The last of it goes. */
-static void end_last(struct core *core, struct session *session)
+/* Deletes its record and frees it. */
+static void delete_session(struct core *core, struct session *session)
 {
     struct owners *owners = core->owners;
     if (!session->locks_released)
-        end_owner(core, session);
+        finish_end(core, session);
     session__drop_record(core, session);
     if (session->orphan_count > 0)
         session__put_orphan_purge(core, session);
@@ -729,35 +755,42 @@ void session__set_terminating(struct core *core, struct session *session)
     core->owners->terminating_count++;
 }
 
-/* Its documents go, and its locks, or the sweeping away of its documents is for later steps. A restart goes on with it. */
-static int end_documents(struct core *core, struct session *session, size_t *left)
+/*
+ * Last part of the cleanup: removes or hides the documents and releases the locks. Later steps
+ * purge hidden documents, also after a restart.
+ * Returns: 0; 1 the locks remain, because excluded indices still have documents; fatal codes.
+ */
+static int finish_cleanup(struct core *core, struct session *session, size_t *left)
 {
-    bool more = false, over = false;
+    bool more = false, all_hidden = false;
     session->cleanup_pending = session->actions_finished = false;
     if (list_linked(&session->of_terminating))
         list_remove(&session->of_terminating);
     if (session->progress_stored)
         session__drop_progress(core, session);
     session->progress_stored = false;
-    forget_actions(core, session);
+    free_actions(core, session);
     cost_charge(left, 1 + session->ephemeral_count + session->owner.locks.lock_count / LOCKS_PER_COST);
-    int r = remove_all(core, session, &more, &over);
+    int r = remove_documents(core, session, &more, &all_hidden);
     if (r < 0)
         return tl_trace(r);
     if (!more) {
-        end_last(core, session);
+        delete_session(core, session);
         return 0;
     }
-    session->locks_released = over;
-    if (over)
-        end_owner(core, session);
+    session->locks_released = all_hidden;
+    if (all_hidden)
+        finish_end(core, session);
     list_append(&core->owners->sessions_to_purge, &session->of_terminating);
     session__put_record(core, session);
-    return !over;
+    return !all_hidden;
 }
 
-/* Goes on with an end while things may be done. Returns: 1 when some of it is left that others see; fatal codes. */
-static int go_on(struct core *core, struct session *session, size_t *left)
+/*
+ * Continues the cleanup while *left > 0: transactions, actions, documents.
+ * Returns: 0 the locks are released; 1 some of it remains; fatal codes.
+ */
+static int continue_cleanup(struct core *core, struct session *session, size_t *left)
 {
     end_transactions(core, session, left);
     if (!list_empty(&session->transactions) || *left == 0)
@@ -765,24 +798,24 @@ static int go_on(struct core *core, struct session *session, size_t *left)
     int r = session->actions_finished ? 0 : run_actions(core, session, left);
     if (r < 0)
         return tl_trace(r);
-    return !session->actions_finished || *left == 0 ? 1 : end_documents(core, session, left);
+    return !session->actions_finished || *left == 0 ? 1 : finish_cleanup(core, session, left);
 }
 
-static void begin(struct core *core, struct session *session, enum session_end how)
+static void begin_termination(struct core *core, struct session *session, enum session_end end_kind)
 {
-    session->end_kind = how;
+    session->end_kind = end_kind;
     session->cleanup_pending = true;
     session->script_steps_left = update_steps_shared(&core->limits.script);
     session__set_terminating(core, session);
-    metric_add(&core->metrics.session_ends[how], 1);
+    metric_add(&core->metrics.session_ends[end_kind], 1);
     describe_owner(&session->owner.locks, &session->end_report);
-    buf_printf(&session->end_report, " %s", end_text(how));
+    buf_printf(&session->end_report, " %s", end_text(end_kind));
     deadline_set(&core->owners->leases, &session->lease, TL_TS_MAX);
-    if (how == SESSION_END_CLOSED)
-        pass_actions(core, session);
+    if (end_kind == SESSION_END_CLOSED)
+        finish_actions(core, session);
 }
 
-/* Nothing of it waits any more. */
+/* Ends the waits of the session and of its transactions. */
 static void cancel_all_waits(struct core *core, struct session *session)
 {
     char cause[100];
@@ -792,22 +825,25 @@ static void cancel_all_waits(struct core *core, struct session *session)
         txn__end_waiting(core, list_entry(link, struct txn, of_session), slice_from(cause));
 }
 
-void session__begin_termination(struct core *core, struct session *session, enum session_end how)
+void session__begin_termination(struct core *core, struct session *session, enum session_end end_kind)
 {
-    begin(core, session, how);
+    begin_termination(core, session, end_kind);
     cancel_all_waits(core, session);
     list_append(&core->owners->sessions_to_clean, &session->of_terminating);
 }
 
-/* Nobody is granted what its transactions had, or what its requests stood before, until all is cleaned up that goes in this piece. */
-int session__terminate(struct core *core, struct session *session, enum session_end how)
+/*
+ * Suspends grants: no request sees the locks of its transactions released before the batch is
+ * cleaned up.
+ */
+int session__terminate(struct core *core, struct session *session, enum session_end end_kind)
 {
     struct lock_table *locks = &core->owners->locks;
     size_t left = core->limits.ephemeral_batch;
-    begin(core, session, how);
+    begin_termination(core, session, end_kind);
     lock_table_suspend_grants(locks);
     cancel_all_waits(core, session);
-    int r = go_on(core, session, &left);
+    int r = continue_cleanup(core, session, &left);
     if (r > 0 && session->cleanup_pending) {
         list_append(&core->owners->sessions_to_clean, &session->of_terminating);
         session__put_progress(core, session);
@@ -820,7 +856,7 @@ int session__terminate(struct core *core, struct session *session, enum session_
 int session__continue_cleanup(struct core *core, size_t *left)
 {
     struct session *session = list_entry(core->owners->sessions_to_clean.next, struct session, of_terminating);
-    int r = go_on(core, session, left);
+    int r = continue_cleanup(core, session, left);
     if (r == 1 && session->cleanup_pending && session->progress_stored)
         session__put_progress(core, session);
     return r < 0 ? tl_trace(r) : 0;
@@ -842,11 +878,11 @@ int session__purge_batch(struct core *core)
 {
     struct session *session = list_entry(core->owners->sessions_to_purge.next, struct session, of_terminating);
     bool more = false;
-    int r = remove_some(core, session, core->limits.purge_batch, &more);
+    int r = remove_batch(core, session, core->limits.purge_batch, &more);
     if (r < 0 || more)
         return r;
     session_tombstone__purged(core, session->id);
-    end_last(core, session);
+    delete_session(core, session);
     return 0;
 }
 
@@ -871,8 +907,11 @@ int owners__check_ephemeral_count(struct core *core, struct slice id, size_t mor
     return 1;
 }
 
-/* A count of none says nothing of its index: the number may have been given again since a unit that made another was taken back. */
-static struct ephemeral_counter *living_in(const struct core *core, struct session *session, uint32_t index, uint16_t type)
+/*
+ * Finds or adds a counter. While its count is 0 its index number may be given to another index,
+ * after a rollback of the unit that created the first one; so `orphaned` is then computed anew.
+ */
+static struct ephemeral_counter *counter_of(const struct core *core, struct session *session, uint32_t index, uint16_t type)
 {
     size_t i = 0;
     while (i < session->ephemeral_counter_count && (session->ephemeral_counters[i].index != index || session->ephemeral_counters[i].type != type))
@@ -881,10 +920,10 @@ static struct ephemeral_counter *living_in(const struct core *core, struct sessi
         session->ephemeral_counters = mem_realloc(session->ephemeral_counters, (i + 1) * sizeof *session->ephemeral_counters);
         session->ephemeral_counters[session->ephemeral_counter_count++] = (struct ephemeral_counter){index, type, 0, false};
     }
-    struct ephemeral_counter *living = &session->ephemeral_counters[i];
-    if (living->count == 0)
-        living->orphaned = catalog_index_by_number(core->catalog, index) == NULL;
-    return living;
+    struct ephemeral_counter *counter = &session->ephemeral_counters[i];
+    if (counter->count == 0)
+        counter->orphaned = catalog_index_by_number(core->catalog, index) == NULL;
+    return counter;
 }
 
 void session__count_ephemeral(struct core *core, struct slice id, uint32_t index, uint16_t type, int change)
@@ -892,19 +931,19 @@ void session__count_ephemeral(struct core *core, struct slice id, uint32_t index
     struct session *session = owners_session(core->owners, id);
     if (session == NULL)
         return;
-    struct ephemeral_counter *living = living_in(core, session, index, type);
-    if (change < 0 && living->count < (size_t)-change)
+    struct ephemeral_counter *counter = counter_of(core, session, index, type);
+    if (change < 0 && counter->count < (size_t)-change)
         return;
-    living->count += (size_t)change;
-    *(living->orphaned ? &session->orphan_count : &session->ephemeral_count) += (size_t)change;
+    counter->count += (size_t)change;
+    *(counter->orphaned ? &session->orphan_count : &session->ephemeral_count) += (size_t)change;
 }
 
-/* Moves the count of an index from the ephemeral documents of a session to those that are gone, or back. */
-static void session_move_gone(struct session *session, struct ephemeral_counter *living, bool gone)
+/* Moves a counter from the session's ephemeral documents to its orphans, or back. */
+static void set_orphaned(struct session *session, struct ephemeral_counter *counter, bool is_orphaned)
 {
-    living->orphaned = gone;
-    session->orphan_count += gone ? living->count : -living->count;
-    session->ephemeral_count += gone ? -living->count : living->count;
+    counter->orphaned = is_orphaned;
+    session->orphan_count += is_orphaned ? counter->count : -counter->count;
+    session->ephemeral_count += is_orphaned ? -counter->count : counter->count;
 }
 
 void owners__count_ephemeral(struct core *core, struct slice session, struct slice key, int change)
@@ -923,21 +962,21 @@ void owners__count_ephemeral(struct core *core, struct slice session, struct sli
 void owners__rollback_ephemeral_counts(struct core *core)
 {
     while (core->ephemeral_delta_count > 0) {
-        const struct ephemeral_delta *leased = &core->ephemeral_deltas[--core->ephemeral_delta_count];
-        struct session *session = owners_session(core->owners, leased->session);
-        if (!leased->index_deleted)
-            session__count_ephemeral(core, leased->session, leased->index, leased->type, -leased->delta);
+        const struct ephemeral_delta *delta = &core->ephemeral_deltas[--core->ephemeral_delta_count];
+        struct session *session = owners_session(core->owners, delta->session);
+        if (!delta->index_deleted)
+            session__count_ephemeral(core, delta->session, delta->index, delta->type, -delta->delta);
         else if (session != NULL)
-            session_move_gone(session, living_in(core, session, leased->index, leased->type), false);
+            set_orphaned(session, counter_of(core, session, delta->index, delta->type), false);
     }
 }
 
-static void note_gone(struct core *core, const struct session *session, const struct ephemeral_counter *living)
+static void record_orphaned(struct core *core, const struct session *session, const struct ephemeral_counter *counter)
 {
     core->ephemeral_deltas =
         arena_grow(&core->arena, core->ephemeral_deltas, core->ephemeral_delta_count, &core->ephemeral_delta_capacity, sizeof *core->ephemeral_deltas);
     core->ephemeral_deltas[core->ephemeral_delta_count++] =
-        (struct ephemeral_delta){arena_copy(&core->arena, session->id), living->index, living->type, 0, true};
+        (struct ephemeral_delta){arena_copy(&core->arena, session->id), counter->index, counter->type, 0, true};
 }
 
 void owners__drop_index(struct core *core, uint32_t index)
@@ -949,11 +988,11 @@ void owners__drop_index(struct core *core, uint32_t index)
         struct session *session = value;
         core__work(core, WORK_LOCK + WORK_LOCK * session->ephemeral_counter_count);
         for (size_t i = 0; i < session->ephemeral_counter_count; i++) {
-            struct ephemeral_counter *living = &session->ephemeral_counters[i];
-            if (living->index != index || living->orphaned)
+            struct ephemeral_counter *counter = &session->ephemeral_counters[i];
+            if (counter->index != index || counter->orphaned)
                 continue;
-            session_move_gone(session, living, true);
-            note_gone(core, session, living);
+            set_orphaned(session, counter, true);
+            record_orphaned(core, session, counter);
         }
     }
 }
@@ -967,12 +1006,12 @@ void session__find_orphans(struct core *core)
         struct session *session = value;
         for (size_t i = 0; i < session->ephemeral_counter_count; i++)
             if (catalog_index_by_number(core->catalog, session->ephemeral_counters[i].index) == NULL)
-                session_move_gone(session, &session->ephemeral_counters[i], true);
+                set_orphaned(session, &session->ephemeral_counters[i], true);
     }
 }
 
-/* Removes marks of one session that are of deleted indices, at most `max`. */
-static int forget_gone(struct core *core, struct session *session, size_t max, size_t *removed)
+/* Removes 'e' keys of deleted indices of one session, until *removed is `max`. */
+static int purge_orphans(struct core *core, struct session *session, size_t max, size_t *removed)
 {
     int r = 0;
     for (size_t i = 0; r == 0 && i < session->ephemeral_counter_count && *removed < max; i++)
@@ -993,22 +1032,25 @@ int owners__purge_ephemeral_keys(struct core *core, size_t max, size_t *ret_remo
         struct session *session = value;
         core__work(core, WORK_LOCK);
         if (session->orphan_count > 0)
-            r = forget_gone(core, session, max, ret_removed);
+            r = purge_orphans(core, session, max, ret_removed);
     }
     return r;
 }
 
 /* --- After a restart ---------------------------------------------------------------------------------------------- */
 
-static void go_on_leaving(struct core *core, struct session *session)
+static void enqueue_termination(struct core *core, struct session *session)
 {
     struct owners *owners = core->owners;
     if (!list_linked(&session->of_terminating))
         list_append(session->cleanup_pending ? &owners->sessions_to_clean : &owners->sessions_to_purge, &session->of_terminating);
 }
 
-/* Whether the lease is to begin now: it has none yet, or the connection that kept it alive went with its host. */
-static bool begins_anew(struct session *session, uint64_t host)
+/*
+ * Whether the lease must begin now: it has not begun since the load, or the attached connection
+ * ended with its host.
+ */
+static bool must_begin_lease(struct session *session, uint64_t host)
 {
     if (session->attachment == 0 || host_of_number(session->attachment) != host)
         return session->lease.at == TL_TS_MAX;
@@ -1016,7 +1058,10 @@ static bool begins_anew(struct session *session, uint64_t host)
     return true;
 }
 
-/* The older ended first, as far as anybody can tell. */
+/*
+ * Terminations loaded from the store continue oldest session first: the order of their ends is not
+ * stored.
+ */
 int session__restart(struct core *core, uint64_t host)
 {
     size_t position = 0;
@@ -1026,8 +1071,8 @@ int session__restart(struct core *core, uint64_t host)
         struct session *session = value;
         core__work(core, WORK_LOCK);
         if (session->terminating)
-            go_on_leaving(core, session);
-        else if (begins_anew(session, host))
+            enqueue_termination(core, session);
+        else if (must_begin_lease(session, host))
             (void)renew(core, session);
     }
     return 0;

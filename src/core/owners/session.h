@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sessions: owners of locks with a lease, and how they end (README-locks.md). */
+/* Sessions: owners of locks with a lease, and how they end. README-locks.md, "Sessions". */
 #ifndef TL_CORE_SESSION_H
 #define TL_CORE_SESSION_H
 
@@ -17,107 +17,138 @@ struct store;
 
 enum session_end { SESSION_END_CLOSED, SESSION_END_EXPIRED, SESSION_END_FORCED, SESSION_END_DETACHED };
 
-/* How many documents of an index and type live with a session. */
+/* Counts the ephemeral documents of a session in one index, of one type. */
 struct ephemeral_counter {
     uint32_t index;
     uint16_t type;
     size_t count;
-    bool orphaned; /* the index is deleted; upkeep removes the marks. Means nothing while none is counted */
+    bool orphaned; /* the index is deleted; meaningless while count is 0 */
 };
 
 struct session {
     struct owner owner;
-    struct slice id;        /* mem_free */
+    struct slice id;        /* secret; mem_free */
     struct slice name;      /* mem_free; may be empty */
     struct slice on_expire; /* encoded actions (action.h), mem_free; may be empty */
     uint64_t ttl_us;
     tl_ts created;
-    uint64_t attachment;      /* 0: none */
-    struct deadline lease;    /* at TL_TS_MAX between opening the store and RESTART */
+    uint64_t attachment;      /* number of the connection that keeps it alive; 0: none */
+    struct deadline lease;    /* TL_TS_MAX after a load from the store, until RESTART */
     struct list transactions; /* struct txn by of_session */
-    struct list waits;        /* struct wait by of_session: its own and its writes', not its transactions' */
+    struct list waits;        /* struct wait by of_session, except those of its transactions */
     size_t
-        ephemeral_count; /* documents marked as living with it, while it lives: the sum of these that are not gone, and ... */
-    size_t orphan_count;     /* ... of those that are: marks without a document */
-    struct ephemeral_counter *ephemeral_counters; /* by index and type, in no order; mem_free */
+        ephemeral_count; /* documents: the sum of the counters that are not orphaned */
+    size_t orphan_count; /* 'e' keys of deleted indices: the sum of the orphaned counters */
+    struct ephemeral_counter *ephemeral_counters; /* in no order; mem_free */
     size_t ephemeral_counter_count;
 
-    /* Its end, which takes more than one unit when many documents live with it. */
-    bool terminating;           /* it is as good as gone, but for its locks */
-    bool cleanup_pending;            /* and its transactions, actions and documents are still to be ended (owners->ending) */
-    bool actions_finished;             /* all its actions are done, or are not to be */
-    bool progress_stored;         /* the store knows that it is ending */
-    bool locks_released;              /* its locks are released: what went with it is to be swept away, no more */
-    enum session_end end_kind;   /* it ends */
-    struct list of_terminating; /* in owners->leaving, or while it is ending in owners->ending */
-    struct buf end_report;       /* of its end, so far */
-    uint64_t script_steps_left;    /* of scripts, to all its actions together (update.h) */
-    size_t actions_processed;  /* those that were done, kept or put aside, so far: */
+    /* Termination takes several units when there is much to clean up or many documents to purge. */
+    bool terminating; /* commands no longer find it; its locks stay until locks_released */
+    bool cleanup_pending; /* its transactions, actions and documents are still to be ended */
+    bool actions_finished; /* no action is left to run: all are done, deferred or skipped */
+    bool progress_stored; /* the store has a 'Z' record of its termination */
+    bool locks_released; /* only the purge of hidden documents is left */
+    enum session_end end_kind; /* valid when terminating */
+    struct list of_terminating; /* in owners->sessions_to_clean, then in sessions_to_purge */
+    struct buf end_report; /* lines of the lock event that reports its end */
+    uint64_t script_steps_left; /* that its actions together may still take (update.h) */
+    size_t actions_processed; /* index of the next action; at least the sum of: */
     size_t actions_done;
     size_t actions_deferred;
     size_t actions_set_aside;
-    struct buf first_failure;       /* why the first one failed that did */
-    struct command *close_command; /* that waits for the end; NULL: none */
-    size_t removed_count;    /* documents, so far */
-    size_t deferred_count;     /* those that are kept, since others hold them */
+    struct buf first_failure;      /* reason of the first action that failed */
+    struct command *close_command; /* SESSION_CLOSE that waits for the end; NULL: none */
+    size_t removed_count;          /* documents */
+    size_t deferred_count;         /* document removals deferred because of other owners' locks */
 };
 
-/* Its public number: as short as can be, the same after a restart, no key to anything. Transactions have one likewise. */
+/*
+ * Returns: its public number: short, kept over restarts, and without access rights. The id is
+ * secret because it grants access. Transactions have both as well.
+ */
 static inline uint64_t session_number(const struct session *session)
 {
     return session->owner.locks.number;
 }
 
-/* Returns: a session that is not over, by its public number as text, or NULL. Looks at all of them. */
+/*
+ * Finds a session by its public number in decimal.
+ * Returns: it, also when it is terminating; NULL: no session, or its locks are released. Takes
+ * linear time.
+ */
 struct session *session__by_number(const struct core *core, struct slice number);
-/* Finds a session that lives. Returns: it, or NULL with *ret_problem in `arena`. */
+/* Returns: the session of this id that is not terminating; NULL with *ret_problem in `arena`. */
 struct session *session__find(struct core *core, struct slice id, struct arena *arena, struct problem *ret_problem);
-/* Ends what waits for a session itself and for its writes, before anything could be granted to it. */
+/* Ends the waits of a session and of its writes, so that nothing can be granted to them. */
 void session__cancel_waits(struct core *core, struct session *session);
 /*
- * Ends a session in the open unit, as far as one piece goes. Returns: 0, it is over; 1, it is leaving, in pieces; fatal codes.
+ * Terminates a session in the open unit, as far as one batch goes.
+ * Returns: 0 its locks are released; 1 it is terminating, later steps continue; fatal codes.
  */
-int session__terminate(struct core *core, struct session *session, enum session_end how) TL_MUST_USE;
+int session__terminate(struct core *core, struct session *session, enum session_end end_kind) TL_MUST_USE;
 /*
- * Has a session end in pieces to come: it is as good as gone from now on, and what waits for it or for its transactions ends, in the
- * open unit.
+ * Marks the session as terminating, ends its waits and those of its transactions in the open unit,
+ * and leaves the cleanup to session__continue_cleanup().
  */
-void session__begin_termination(struct core *core, struct session *session, enum session_end how);
+void session__begin_termination(struct core *core, struct session *session, enum session_end end_kind);
 /*
- * Goes on with the end of the first in owners->ending, in the open unit, while *left things may be done; takes off what it has done. Requires:
- * grants are withheld. Returns: 0; fatal codes.
+ * Continues the cleanup of the first session in owners->sessions_to_clean, in the open unit, and
+ * charges its cost to *left.
+ * Requires: grants are suspended; the list is not empty; *left > 0.
+ * Returns: 0; fatal codes.
  */
 int session__continue_cleanup(struct core *core, size_t *left) TL_MUST_USE;
-/* Tells the store of those in owners->ending that it does not know of yet. */
+/* Stores a 'Z' record for each session in owners->sessions_to_clean that has none. */
 void session__store_progress(struct core *core);
-/* It is as good as gone from now on. */
+/* Marks the session as terminating: commands no longer find it; its locks stay. */
 void session__set_terminating(struct core *core, struct session *session);
-/* Sweeps away some documents of the first in owners->leaving, in the open unit. */
+/*
+ * Purges one batch of documents of the first session in owners->sessions_to_purge, in the open
+ * unit, and frees the session after the last one.
+ * Returns: 0; fatal codes.
+ */
 int session__purge_batch(struct core *core) TL_MUST_USE;
+/* Releases its locks and frees it. Requires: it has no transaction and no wait. */
 void session__free(struct core *core, struct session *session);
-/* Counts documents that are marked as living with a session, more or fewer, while there is such a session. */
+/* Adds `change` to the ephemeral documents of a session, if the session exists. */
 void session__count_ephemeral(struct core *core, struct slice id, uint32_t index, uint16_t type, int change);
-/* Nobody who came by this host can give back a lock any more: whoever waits there is told so. */
+/* Ends all waits of requests that came through this host: its connections are gone. */
 void owners__cancel_host(struct core *core, uint64_t host, const char *why);
-/* A host came up, by its number. */
+/*
+ * Handles the start of a host: sessions attached through it lose their attachment. Their leases
+ * restart, as do those that have not begun since a load. Interrupted terminations continue.
+ * Returns: 0.
+ */
 int session__restart(struct core *core, uint64_t host) TL_MUST_USE;
 
-/* session_store.c: records in SPACE_SYSTEM. */
+/* session_store.c: records in SPACE_SYSTEM, written in the open unit. */
 void session__put_record(struct core *core, const struct session *session);
 void session__drop_record(struct core *core, const struct session *session);
-/* Has upkeep remove the marks that are left of a session at its end, which are of deleted indices. */
+/* Queues the 'e' keys of deleted indices that the session leaves, for MAINTAIN to remove. */
 void session__put_orphan_purge(struct core *core, const struct session *session);
-/* How far an end in pieces has come. */
+/* Stores how far the cleanup of a terminating session has advanced. */
 void session__put_progress(struct core *core, const struct session *session);
 void session__drop_progress(struct core *core, const struct session *session);
-/* Returns: 0 a session lives, by its record; STORE_NOT_FOUND; fatal codes. On any thread. */
+/*
+ * Looks in the store for a session that is not terminating. Any thread may call it.
+ * Returns: 0; STORE_NOT_FOUND; fatal codes.
+ */
 int session__check_stored(struct store *store, struct slice id) TL_MUST_USE;
-/* A lock came, changed or goes; the hook of the table. */
+/* Records a lock that was acquired or changed, or with `gone` released; lock_hooks.changed. */
 void session__lock_changed(void *context, const struct lock_hold *hold, bool gone);
+/*
+ * Loads sessions, deferred cleanup, cleanup attempts and locks into a core without owners.
+ * Returns: 0; TL_ERR_CORRUPT and other fatal codes.
+ */
 int session__load_all(struct core *core) TL_MUST_USE;
-/* Counts the ephemeral documents of deleted indices as gone, after sessions were read with all their counts. */
+/*
+ * Marks counters of deleted indices as orphaned, after sessions were loaded with all their counts.
+ */
 void session__find_orphans(struct core *core);
-/* Makes a session with everything but its place in the maps. */
+/*
+ * Makes a session that is in no map yet.
+ * Owns: owners->sessions after map_put(); session__free().
+ */
 struct session *session__make(struct core *core, struct slice id, struct slice name, uint64_t ttl_us, tl_ts created);
 
 #endif

@@ -2,17 +2,21 @@
 /*
  * Sessions and their locks in the store, in SPACE_SYSTEM:
  *
- *   'S', id                                  session: number (varint), ttl, created, name, actions, [how it leaves, whether it is over]
- *   'Z', id                                  an end in pieces: how, whether all actions are done (varint), how many are,
- *                                            steps left to their scripts
- *   'L', lock number, session number (u64be) lock: mode, what and how (LOCK_RECORD_...), since, token, index, path, type, id
+ *   'S', id                     session: number (varint), ttl, created, name, actions; after its
+ *                               cleanup also end_kind and locks_released
+ *   'Z', id                     cleanup in progress: end_kind and actions_finished (varint),
+ *                               actions_processed, script_steps_left
+ *   'L', lock number (u64be),   lock: mode, space and flags (LOCK_RECORD_...), since, token,
+ *        session number (u64be) index, path, type, id
  *
- * Where a log of commands is what is durable (core_begin_saving()) there are none of 'L': core_save() has the locks, and a lock that was
- * taken and given back between two checkpoints costs the store nothing.
+ * After core_begin_saving() there are no 'L' records: the command log and the checkpoints of
+ * core_save() make locks durable. A lock that is acquired and released between two checkpoints
+ * costs the store nothing.
  *
- * Numbers rise with the age of sessions and of grants, and come back as they were. The lock's comes first, so that what is
- * granted and released most lies together at the end of RocksDB's table in memory, where inserting is cheap. Where a locked
- * document lies is not kept: it is looked up in the documents.
+ * Numbers of sessions and of grants rise with age and are the same after a restart. The lock number
+ * comes first in the key: recent locks, which are released soonest, are at the end of RocksDB's
+ * memtable, where insertion is cheap. The path of a locked document is not stored; it is read from
+ * the document.
  */
 #include <stdlib.h>
 
@@ -59,7 +63,7 @@ void session__put_record(struct core *core, const struct session *session)
     buf_varint(&value, session->ttl_us);
     buf_varint(&value, session->created);
     action_put_slice(&value, session->name);
-    action_put_slice(&value, session->on_expire); /* one that is leaving has done them */
+    action_put_slice(&value, session->on_expire); /* empty after the cleanup */
     if (session->terminating)
         buf_varint(&value, (uint64_t)session->end_kind << 1 | session->locks_released);
     store_batch_put(core->batch, SPACE_SYSTEM, session_key(&key, session->id), buf_as_slice(&value));
@@ -93,8 +97,8 @@ void session__drop_progress(struct core *core, const struct session *session)
     buf_deinit(&key);
 }
 
-/* Whether a record is that of a session which is leaving. */
-static bool tells_leaving(struct slice value)
+/* Whether an 'S' record is of a session past its cleanup: it has the optional fields. */
+static bool is_terminating(struct slice value)
 {
     uint64_t number;
     struct slice text;
@@ -111,7 +115,7 @@ int session__check_stored(struct store *store, struct slice id)
     int r = store_get(store, SPACE_SYSTEM, TL_TS_MAX, session_key(&key, id), &value);
     if (r != 0)
         return r;
-    bool leaving = tells_leaving(value.bytes);
+    bool leaving = is_terminating(value.bytes);
     store_value_release(&value);
     if (leaving)
         return STORE_NOT_FOUND;
@@ -136,13 +140,16 @@ void session__put_orphan_purge(struct core *core, const struct session *session)
     buf_deinit(&key);
 }
 
-/* The first byte of a lock's record: its mode, in which space it is, whether it is aside. */
+/*
+ * The first byte of a lock's record: mode, space, whether it is auxiliary. LOCK_RECORD_RELEASED is
+ * in the hash chain only.
+ */
 enum {
     LOCK_RECORD_MODE = 3,
     LOCK_RECORD_SPACE_SHIFT = 2,
     LOCK_RECORD_SPACE = 3,
-    LOCK_RECORD_ASIDE = 16,
-    LOCK_RECORD_GONE = 32
+    LOCK_RECORD_AUXILIARY = 16,
+    LOCK_RECORD_RELEASED = 32
 };
 
 static void encode_lock(struct buf *value, const struct lock_hold *hold)
@@ -150,7 +157,7 @@ static void encode_lock(struct buf *value, const struct lock_hold *hold)
     struct arena arena = ARENA_INIT;
     struct resource_name name = resource_name(hold->resource, &arena);
     buf_byte(value, (char)(hold->mode | (unsigned)name.space << LOCK_RECORD_SPACE_SHIFT |
-                           (hold->auxiliary ? LOCK_RECORD_ASIDE : 0)));
+                           (hold->auxiliary ? LOCK_RECORD_AUXILIARY : 0)));
     buf_varint(value, hold->since);
     buf_varint(value, hold->token);
     action_put_slice(value, name.index);
@@ -160,12 +167,12 @@ static void encode_lock(struct buf *value, const struct lock_hold *hold)
     arena_deinit(&arena);
 }
 
-static void chain_lock(struct core *core, const struct lock_hold *hold, bool gone)
+static void hash_lock_change(struct core *core, const struct lock_hold *hold, bool released)
 {
     const uint64_t change[] = {
         core->lock_chain, core->ts,
         hold->number,     hold->owner->number,
-        hold->token,      hold->mode | (hold->auxiliary ? LOCK_RECORD_ASIDE : 0) | (gone ? LOCK_RECORD_GONE : 0)};
+        hold->token,      hold->mode | (hold->auxiliary ? LOCK_RECORD_AUXILIARY : 0) | (released ? LOCK_RECORD_RELEASED : 0)};
     core->lock_chain = slice_hash(slice_make(change, sizeof change));
 }
 
@@ -187,26 +194,26 @@ int owners__drop_lock_records(struct core *core)
     return r < 0 ? tl_trace(r) : 0;
 }
 
-/* Only sessions' locks outlive the server; those of transactions and writes end with it. */
-void session__lock_changed(void *context, const struct lock_hold *hold, bool gone)
+/* Only locks of sessions survive a restart; those of transactions and writes do not. */
+void session__lock_changed(void *context, const struct lock_hold *hold, bool released)
 {
     struct owners *owners = context;
     struct core *core = owners->core;
-    lock_history_record_hold(&owners->lock_history, hold, gone, core->ts);
+    lock_history_record_hold(&owners->lock_history, hold, released, core->ts);
     if (owner_of(hold->owner)->kind != OWNER_SESSION)
         return;
     REQUIRE(core->open);
     if (core->saving) {
         core->locks_changed = true;
         if (core->chained)
-            chain_lock(core, hold, gone);
+            hash_lock_change(core, hold, released);
         return;
     }
     struct buf key = BUF_INIT(BUF_UNLIMITED);
     lock_key(&key, hold->number, hold->owner->number);
-    if (gone) {
+    if (released) {
         lock_record_buf_delete(&core->lock_records, buf_as_slice(&key));
-        core->recorded_ts = TL_TS_NONE; /* it may have been this record that told */
+        core->recorded_ts = TL_TS_NONE; /* the dropped record may have had it */
     } else {
         struct buf value = BUF_INIT(BUF_UNLIMITED);
         encode_lock(&value, hold);
@@ -219,43 +226,43 @@ void session__lock_changed(void *context, const struct lock_hold *hold, bool gon
 
 /* --- Loading ------------------------------------------------------------------------------------------------------ */
 
-enum { NOT_LEAVING = 255 };
+enum { NOT_TERMINATING = 255 };
 
 struct loaded {
     struct session *session;
     uint64_t number;
 };
 
-struct loading {
+struct loader {
     struct core *core;
-    struct loaded *sessions; /* in order of number, once sorted */
+    struct loaded *sessions; /* sorted by number in add_sessions() */
     size_t count;
     size_t capacity;
 };
 
 static int load_session(void *context, struct slice key, struct slice value)
 {
-    struct loading *work = context;
-    uint64_t number, ttl, created, how = NOT_LEAVING;
+    struct loader *loader = context;
+    uint64_t number, ttl, created, end_kind = NOT_TERMINATING;
     struct slice name, actions;
     if (!slice_take_varint(&value, &number) || !slice_take_varint(&value, &ttl) ||
         !slice_take_varint(&value, &created) || !action_take_slice(&value, &name) ||
-        !action_take_slice(&value, &actions) || (value.len > 0 && !slice_take_varint(&value, &how)))
+        !action_take_slice(&value, &actions) || (value.len > 0 && !slice_take_varint(&value, &end_kind)))
         return tl_trace(TL_ERR_CORRUPT);
-    if (work->count == work->capacity) {
-        work->capacity = work->capacity ? work->capacity * 2 : 64;
-        work->sessions = mem_realloc(work->sessions, work->capacity * sizeof *work->sessions);
+    if (loader->count == loader->capacity) {
+        loader->capacity = loader->capacity ? loader->capacity * 2 : 64;
+        loader->sessions = mem_realloc(loader->sessions, loader->capacity * sizeof *loader->sessions);
     }
-    struct session *session = session__make(work->core, slice_from_offset(key, 1), name, ttl, created);
+    struct session *session = session__make(loader->core, slice_from_offset(key, 1), name, ttl, created);
     session->on_expire = slice_make(mem_strdup(actions.data, actions.len), actions.len);
-    work->core->owners->action_bytes += actions.len;
-    if (how != NOT_LEAVING)
-        session__set_terminating(work->core, session);
-    session->end_kind = (enum session_end)(how >> 1);
-    session->locks_released = how != NOT_LEAVING && (how & 1) != 0;
+    loader->core->owners->action_bytes += actions.len;
+    if (end_kind != NOT_TERMINATING)
+        session__set_terminating(loader->core, session);
+    session->end_kind = (enum session_end)(end_kind >> 1);
+    session->locks_released = end_kind != NOT_TERMINATING && (end_kind & 1) != 0;
     if (session->terminating)
         describe_owner(&session->owner.locks, &session->end_report);
-    work->sessions[work->count++] = (struct loaded){session, number};
+    loader->sessions[loader->count++] = (struct loaded){session, number};
     return 0;
 }
 
@@ -266,84 +273,87 @@ static int compare_numbers(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Gives the sessions their old numbers, by which their locks know them, in the order of their age. */
-static void enlist(struct loading *work)
+/*
+ * Restores the numbers of the sessions, to which 'L' records refer, and adds the sessions to the
+ * map, oldest first.
+ */
+static void add_sessions(struct loader *loader)
 {
-    struct owners *owners = work->core->owners;
-    if (work->count > 1)
-        qsort(work->sessions, work->count, sizeof *work->sessions, compare_numbers);
-    for (size_t i = 0; i < work->count; i++) {
-        struct session *session = work->sessions[i].session;
-        session->owner.locks.number = work->sessions[i].number;
+    struct owners *owners = loader->core->owners;
+    if (loader->count > 1)
+        qsort(loader->sessions, loader->count, sizeof *loader->sessions, compare_numbers);
+    for (size_t i = 0; i < loader->count; i++) {
+        struct session *session = loader->sessions[i].session;
+        session->owner.locks.number = loader->sessions[i].number;
         map_put(&owners->sessions, session->id, session);
     }
-    if (work->count > 0 && owners->locks.last_owner < work->sessions[work->count - 1].number)
-        owners->locks.last_owner = work->sessions[work->count - 1].number;
+    if (loader->count > 0 && owners->locks.last_owner < loader->sessions[loader->count - 1].number)
+        owners->locks.last_owner = loader->sessions[loader->count - 1].number;
 }
 
-static struct session *session_numbered(const struct loading *work, uint64_t number)
+static struct session *session_by_number(const struct loader *loader, uint64_t number)
 {
     struct loaded key = {NULL, number};
     struct loaded *found =
-        work->count == 0 ? NULL : bsearch(&key, work->sessions, work->count, sizeof key, compare_numbers);
+        loader->count == 0 ? NULL : bsearch(&key, loader->sessions, loader->count, sizeof key, compare_numbers);
     return found == NULL ? NULL : found->session;
 }
 
 static int load_lock(void *context, struct slice key, struct slice value)
 {
-    struct loading *work = context;
-    struct core *core = work->core;
+    struct loader *loader = context;
+    struct core *core = loader->core;
     uint64_t number, lock, since, token;
     struct slice mode;
-    struct lock_spec want = {0};
+    struct lock_spec spec = {0};
     key = slice_from_offset(key, 1);
     if (!slice_take_u64be(&key, &lock) || !slice_take_u64be(&key, &number) || !slice_take(&value, 1, &mode) ||
         !slice_take_varint(&value, &since) || !slice_take_varint(&value, &token) ||
-        !action_take_slice(&value, &want.on.index) || !action_take_slice(&value, &want.on.path) ||
-        !action_take_slice(&value, &want.on.type) || !action_take_slice(&value, &want.on.id))
+        !action_take_slice(&value, &spec.on.index) || !action_take_slice(&value, &spec.on.path) ||
+        !action_take_slice(&value, &spec.on.type) || !action_take_slice(&value, &spec.on.id))
         return tl_trace(TL_ERR_CORRUPT);
-    struct session *session = session_numbered(work, number);
-    want.mode = (enum lock_mode)(mode.data[0] & LOCK_RECORD_MODE);
-    want.on.space = (enum resource_space)(mode.data[0] >> LOCK_RECORD_SPACE_SHIFT & LOCK_RECORD_SPACE);
-    want.auxiliary = (mode.data[0] & LOCK_RECORD_ASIDE) != 0;
-    if (session == NULL || want.mode == LOCK_NONE || want.on.space >= RESOURCE_SPACE_COUNT ||
-        mode.data[0] >= 2 * LOCK_RECORD_ASIDE)
+    struct session *session = session_by_number(loader, number);
+    spec.mode = (enum lock_mode)(mode.data[0] & LOCK_RECORD_MODE);
+    spec.on.space = (enum resource_space)(mode.data[0] >> LOCK_RECORD_SPACE_SHIFT & LOCK_RECORD_SPACE);
+    spec.auxiliary = (mode.data[0] & LOCK_RECORD_AUXILIARY) != 0;
+    if (session == NULL || spec.mode == LOCK_NONE || spec.on.space >= RESOURCE_SPACE_COUNT ||
+        mode.data[0] >= 2 * LOCK_RECORD_AUXILIARY)
         return tl_trace(TL_ERR_CORRUPT);
-    if (want.on.id.data != NULL) {
-        int r = write__path_of(core, NULL, want.on.index, want.on.type, want.on.id, &want.on.path);
+    if (spec.on.id.data != NULL) {
+        int r = write__path_of(core, NULL, spec.on.index, spec.on.type, spec.on.id, &spec.on.path);
         if (r < 0)
             return tl_trace(r);
     }
-    lock_table_restore(&core->owners->locks, &session->owner.locks, &want, lock, since, token);
+    lock_table_restore(&core->owners->locks, &session->owner.locks, &spec, lock, since, token);
     core->last_ts = token > core->last_ts ? token : core->last_ts;
     return 0;
 }
 
 static int load_progress(void *context, struct slice key, struct slice value)
 {
-    struct loading *work = context;
-    struct core *core = work->core;
+    struct loader *loader = context;
+    struct core *core = loader->core;
     struct session *session = owners_session(core->owners, slice_from_offset(key, 1));
-    uint64_t how, passed;
-    if (session == NULL || session->terminating || !slice_take_varint(&value, &how) || how >> 1 > SESSION_END_DETACHED ||
-        !slice_take_varint(&value, &passed) || passed > SESSION_ACTIONS_MAX ||
+    uint64_t end_kind, processed;
+    if (session == NULL || session->terminating || !slice_take_varint(&value, &end_kind) || end_kind >> 1 > SESSION_END_DETACHED ||
+        !slice_take_varint(&value, &processed) || processed > SESSION_ACTIONS_MAX ||
         !slice_take_varint(&value, &session->script_steps_left))
         return tl_trace(TL_ERR_CORRUPT);
     session__set_terminating(core, session);
     session->cleanup_pending = session->progress_stored = true;
-    session->end_kind = (enum session_end)(how >> 1);
-    session->actions_finished = (how & 1) != 0;
-    session->actions_processed = (size_t)passed;
+    session->end_kind = (enum session_end)(end_kind >> 1);
+    session->actions_finished = (end_kind & 1) != 0;
+    session->actions_processed = (size_t)processed;
     describe_owner(&session->owner.locks, &session->end_report);
     return 0;
 }
 
-static int load_each(struct loading *work, const char *lower, const char *upper, store_visit *load)
+static int load_range(struct loader *loader, const char *lower, const char *upper, store_visit *load)
 {
-    return store_each(work->core->store, SPACE_SYSTEM, TL_TS_MAX, slice_from(lower), slice_from(upper), load, work);
+    return store_each(loader->core->store, SPACE_SYSTEM, TL_TS_MAX, slice_from(lower), slice_from(upper), load, loader);
 }
 
-static void count_one(void *context, struct slice session, struct slice document)
+static void count_document(void *context, struct slice session, struct slice document)
 {
     struct core *core = context;
     uint32_t index;
@@ -355,20 +365,20 @@ static void count_one(void *context, struct slice session, struct slice document
 
 int session__load_all(struct core *core)
 {
-    struct loading work = {.core = core};
-    int r = load_each(&work, "S", "T", load_session);
-    enlist(&work);
+    struct loader loader = {.core = core};
+    int r = load_range(&loader, "S", "T", load_session);
+    add_sessions(&loader);
     if (r == 0)
-        r = load_each(&work, "Z", "[", load_progress);
+        r = load_range(&loader, "Z", "[", load_progress);
     if (r == 0)
-        r = ephemeral__each(core, count_one, core);
+        r = ephemeral__each(core, count_document, core);
     if (r == 0)
         r = deferred__load_all(core);
     if (r == 0)
         r = cleanup_attempt__load_all(core);
     if (r == 0)
-        r = load_each(&work, "L", "M", load_lock);
-    mem_free(work.sessions);
+        r = load_range(&loader, "L", "M", load_lock);
+    mem_free(loader.sessions);
     arena_reset(&core->arena);
     arena_reset(&core->scratch);
     return r > 0 ? tl_trace(TL_ERR_CORRUPT) : r;

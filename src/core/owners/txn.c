@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Transactions: their lives. README-locks.md, "Transactions".
+ * Transactions: begin, commit, rollback. README-locks.md, "Transactions".
  *
- *     BEGIN ─▶ open ─┬─ COMMIT ──────────────────────────────────────────▶ committed ──┐ an hour
- *                    └─ ROLLBACK, deadlock, idle, session's end, restart ─▶ rolled back ─┴────────▶ forgotten
+ *     BEGIN ─▶ open ─┬─ COMMIT ────────────────────────▶ committed ────┐ an hour
+ *                    └─ ROLLBACK, deadlock, timeout, ──▶ rolled back ──┴─────────▶ purged
+ *                       end of session, restart
  *
- * An open one is a struct txn: its locks are in the table, its writes in an overlay, in the store is only a record that it
- * is open. An ended one is a record only. The step from one to the other is one batch, with all that was written.
+ * An open transaction is a struct txn: locks in the lock table, writes in an overlay; the store
+ * only has a record that it is open. An ended one is only a record of its outcome. One batch
+ * replaces the one by the other, together with all writes.
  *
- * Most query transactions are over within milliseconds, and there is nothing in them that could be lost. So theirs is
- * written by the next upkeep only, when they are still open then; a crash before that leaves no trace of them.
+ * Most query transactions end within milliseconds and have no writes to lose. Their record is
+ * written by the next MAINTAIN, if they are still open; after a crash before that they are unknown.
  */
 #include "core/owners/txn.h"
 
@@ -39,7 +41,7 @@
 
 #define TXN_TIMEOUT_US_MAX (24 * 3600 * TL_SECOND)
 
-/* --- Open ones ---------------------------------------------------------------------------------------------------- */
+/* --- Open transactions -------------------------------------------------------------------------------------------- */
 
 struct txn *txn__make(struct core *core, struct slice id, struct session *session)
 {
@@ -76,7 +78,10 @@ void txn__free(struct core *core, struct txn *txn)
     mem_free(txn);
 }
 
-/* A read of it may still be under way, on another thread: it keeps what it sees, and the transaction goes on with a copy. */
+/*
+ * A reader on another thread may still use the overlay: it keeps the old one, and the transaction
+ * continues with a copy.
+ */
 struct overlay *txn__overlay(struct txn *txn)
 {
     if (txn->overlay == NULL) {
@@ -110,7 +115,7 @@ static void explain_end(struct slice id, const struct txn_outcome *outcome, stru
                     SLICE_ARG(id), SLICE_ARG(outcome->cause));
 }
 
-/* Says how a transaction ended that is not open. */
+/* Fills in how a transaction that is not open ended, or that it is unknown. */
 static void explain_missing(struct core *core, struct slice id, struct arena *arena, struct problem *ret_problem)
 {
     struct txn_outcome outcome;
@@ -131,8 +136,11 @@ static const char *abandon_text(enum txn_abandon why)
     return "";
 }
 
-/* Whether it is a transaction of the session that a request names, if it names one. */
-static bool belongs(const struct txn *txn, struct slice session, struct arena *arena, struct problem *ret_problem)
+/*
+ * Whether the transaction belongs to `session`; an empty id matches any.
+ * Returns: false with *ret_problem.
+ */
+static bool belongs_to(const struct txn *txn, struct slice session, struct arena *arena, struct problem *ret_problem)
 {
     if (session.len == 0 || (txn->owner.session != NULL && slice_equal(txn->owner.session->id, session)))
         return true;
@@ -149,7 +157,7 @@ struct txn *txn__find(struct core *core, struct slice id, struct slice session, 
         explain_missing(core, id, arena, ret_problem);
         return NULL;
     }
-    if (!belongs(txn, session, arena, ret_problem))
+    if (!belongs_to(txn, session, arena, ret_problem))
         return NULL;
     if (txn->owner.abandoned) {
         problem_set(ret_problem, arena, PROBLEM_TRANSACTION_ABORTED, "transaction [%.*s] was rolled back: %s",
@@ -172,13 +180,13 @@ struct txn *txn__find(struct core *core, struct slice id, struct slice session, 
 
 struct txn *txn__by_number(const struct core *core, struct slice number)
 {
-    uint64_t wanted;
-    if (!slice_to_u64(number, &wanted))
+    uint64_t wanted_number;
+    if (!slice_to_u64(number, &wanted_number))
         return NULL;
     list_for_each(link, &core->owners->open_txns)
     {
         struct txn *txn = list_entry(link, struct txn, of_all);
-        if (txn->owner.locks.number == wanted)
+        if (txn->owner.locks.number == wanted_number)
             return txn;
     }
     return NULL;
@@ -186,8 +194,8 @@ struct txn *txn__by_number(const struct core *core, struct slice number)
 
 /* --- BEGIN -------------------------------------------------------------------------------------------------------- */
 
-/* Finds what is tried again. Returns: false when there is nothing such, the problem is the command's. */
-static bool find_first_try(struct core *core, struct command *command, struct txn_outcome *ret_first)
+/* Finds the transaction that `retry_of` names. Returns: false with the problem in the command. */
+static bool find_retried(struct core *core, struct command *command, struct txn_outcome *ret_first)
 {
     struct slice id = command->txn.retry_of;
     const struct txn *open = map_get(&core->owners->txns, id);
@@ -195,7 +203,7 @@ static bool find_first_try(struct core *core, struct command *command, struct tx
     if (id.len == 0)
         return true;
     int r = open != NULL ? 1 : txn__get_outcome(core, id, &command->arena, ret_first);
-    if (open != NULL && open->owner.abandoned) { /* as good as rolled back */
+    if (open != NULL && open->owner.abandoned) { /* it will be rolled back */
         *ret_first = (struct txn_outcome){.mode = open->mode, .age = open->owner.locks.age};
         r = 0;
     }
@@ -209,18 +217,18 @@ static bool find_first_try(struct core *core, struct command *command, struct tx
     return false;
 }
 
-static bool check_begin(struct core *core, struct command *command)
+static bool begin_is_valid(struct core *core, struct command *command)
 {
-    const struct txn_command *wanted = &command->txn;
+    const struct txn_command *request = &command->txn;
     struct txn_outcome outcome;
-    if (wanted->id.len == 0 || map_get(&core->owners->txns, wanted->id) != NULL ||
-        txn__get_outcome(core, wanted->id, &command->arena, &outcome) == 0)
+    if (request->id.len == 0 || map_get(&core->owners->txns, request->id) != NULL ||
+        txn__get_outcome(core, request->id, &command->arena, &outcome) == 0)
         problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
-                    "there is a transaction [%.*s] already", SLICE_ARG(wanted->id));
+                    "there is a transaction [%.*s] already", SLICE_ARG(request->id));
     else if (core->owners->txns.count >= core->limits.transactions_max)
         problem_set(&command->problem, &command->arena, PROBLEM_LIMIT_EXCEEDED, "[%zu] transactions are open already",
                     core->limits.transactions_max);
-    else if (wanted->idle_us == 0 || wanted->idle_us > TXN_TIMEOUT_US_MAX)
+    else if (request->idle_us == 0 || request->idle_us > TXN_TIMEOUT_US_MAX)
         problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
                     "[timeout] must be above 0 and at most 24h");
     return command->problem.type == PROBLEM_NONE;
@@ -228,31 +236,31 @@ static bool check_begin(struct core *core, struct command *command)
 
 int core__do_txn_begin(struct core *core, struct command *command)
 {
-    struct txn_command *wanted = &command->txn;
+    struct txn_command *request = &command->txn;
     struct session *session = NULL;
     struct txn_outcome first;
-    if (!command_owner__session(core, command, &session) || !check_begin(core, command) ||
-        !find_first_try(core, command, &first))
+    if (!command_owner__session(core, command, &session) || !begin_is_valid(core, command) ||
+        !find_retried(core, command, &first))
         return 0;
-    struct txn *txn = txn__make(core, wanted->id, session);
-    txn->mode = wanted->mode;
+    struct txn *txn = txn__make(core, request->id, session);
+    txn->mode = request->mode;
     txn->created = core->ts;
-    txn->timeout_us = wanted->idle_us;
-    txn->retry = wanted->retry_of.len > 0;
-    txn->of_host = wanted->of_host;
-    txn->host = wanted->of_host ? (uint16_t)host_of_number(command->request) : 0;
+    txn->timeout_us = request->idle_us;
+    txn->retry = request->retry_of.len > 0;
+    txn->of_host = request->of_host;
+    txn->host = request->of_host ? (uint16_t)host_of_number(command->request) : 0;
     if (txn->retry)
         txn->owner.locks.age = first.age;
-    if (wanted->mode == TXN_QUERY) {
-        txn->read_ts = wanted->read_ts == 0 ? core->ts : wanted->read_ts;
-        wanted->read_ts = txn->read_ts;
+    if (request->mode == TXN_QUERY) {
+        txn->read_ts = request->read_ts == 0 ? core->ts : request->read_ts;
+        request->read_ts = txn->read_ts;
         list_append(&core->owners->unrecorded_txns, &txn->unrecorded);
     } else {
         txn__put_open(core, txn);
     }
     txn__touch(core, txn);
     metric_add(&core->metrics.txns_begun[txn->mode], 1);
-    wanted->number = txn->owner.locks.number;
+    request->number = txn->owner.locks.number;
     return 0;
 }
 
@@ -301,7 +309,7 @@ void core_overlay_unref(struct overlay *overlay)
 
 /* --- ROLLBACK ----------------------------------------------------------------------------------------------------- */
 
-/* The record of a transaction that ends now. */
+/* Returns: the outcome of a transaction that ends in the open unit, without the result. */
 static struct txn_outcome outcome_of(struct core *core, const struct txn *txn)
 {
     return (struct txn_outcome){
@@ -313,7 +321,7 @@ static struct txn_outcome outcome_of(struct core *core, const struct txn *txn)
     };
 }
 
-/* Keeps the outcome in place of the record that it is open, if there is one. */
+/* Replaces the record that the transaction is open, if it has one, by its outcome. */
 static void put_outcome(struct core *core, const struct txn *txn, const struct txn_outcome *outcome)
 {
     if (!list_linked(&txn->unrecorded))
@@ -321,7 +329,6 @@ static void put_outcome(struct core *core, const struct txn *txn, const struct t
     txn__put_outcome(core, txn->id, outcome);
 }
 
-/* Ends the command that waits in a transaction which is being rolled back. */
 void txn__end_waiting(struct core *core, struct txn *txn, struct slice cause)
 {
     struct wait *wait = txn->wait;
@@ -359,7 +366,7 @@ int core__do_txn_rollback(struct core *core, struct command *command)
     struct txn_outcome outcome;
     if (txn == NULL && command->txn.force)
         txn = txn__by_number(core, id);
-    if (txn != NULL && !belongs(txn, command->owner.session, &command->arena, &command->problem))
+    if (txn != NULL && !belongs_to(txn, command->owner.session, &command->arena, &command->problem))
         return 0;
     if (txn != NULL) {
         core->async_commit = txn->mode == TXN_QUERY;
@@ -377,7 +384,10 @@ int core__do_txn_rollback(struct core *core, struct command *command)
 
 /* --- COMMIT ------------------------------------------------------------------------------------------------------- */
 
-/* Names a document by its key, wherever it lies. Returns: false where its index is gone. */
+/*
+ * Fills in the name of a document from its key, without a path.
+ * Returns: false: its index or type is deleted.
+ */
 static bool name_document(const struct core *core, struct slice key, struct resource_name *ret_name)
 {
     struct resource_name name = {0};
@@ -395,7 +405,10 @@ static bool name_document(const struct core *core, struct slice key, struct reso
     return true;
 }
 
-/* The same with where it lies for the transaction. Returns: 0; 1 its index is gone; fatal codes. */
+/*
+ * As name_document(), with the path that the transaction sees.
+ * Returns: 0; 1 its index or type is deleted; fatal codes.
+ */
 static int name_written(struct core *core, const struct overlay *overlay, struct slice key,
                         struct resource_name *ret_name)
 {
@@ -409,50 +422,54 @@ static int name_written(struct core *core, const struct overlay *overlay, struct
     return 0;
 }
 
-/* A walk over what a transaction has written, with the token that must cover it. */
-struct written {
+/* Checks that a command's fencing token covers each document that its transaction has written. */
+struct token_check {
     struct core *core;
-    const struct owner *who;
+    const struct owner *owner;
     struct overlay *overlay;
     struct command *command;
     bool stale;
     int r;
 };
 
-static void visit_written(void *context, struct slice key, struct slice value)
+static void check_written(void *context, struct slice key, struct slice value)
 {
-    struct written *written = context;
+    struct token_check *check = context;
     struct resource_name name;
     (void)value;
-    if (written->r < 0 || written->stale)
+    if (check->r < 0 || check->stale)
         return;
-    written->r = name_written(written->core, written->overlay, key, &name);
-    if (written->r == 0)
-        written->stale =
-            !command_owner__check_token(written->core, written->command, &name, written->who, &written->command->problem);
+    check->r = name_written(check->core, check->overlay, key, &name);
+    if (check->r == 0)
+        check->stale =
+            !command_owner__check_token(check->core, check->command, &name, check->owner, &check->command->problem);
 }
 
-/* Returns: 0; 1 when the token is not that of a lock which covers all that was written, a problem of the command; fatal codes. */
+/*
+ * Checks that the token, if any, is of a held lock that covers everything the transaction has
+ * written or renamed.
+ * Returns: 0; 1 with the problem in the command; fatal codes.
+ */
 static int check_token(struct core *core, const struct txn *txn, struct command *command)
 {
-    struct written written = {.core = core, .who = &txn->owner, .overlay = txn->overlay, .command = command};
+    struct token_check check = {.core = core, .owner = &txn->owner, .overlay = txn->overlay, .command = command};
     if (command->owner.fencing_token == 0 || txn->overlay == NULL)
         return 0;
-    overlay_each(txn->overlay, SPACE_DOCUMENTS, visit_written, &written);
-    if (written.r < 0)
-        return tl_trace(written.r);
-    return written.stale ? 1 : rename__check_token(core, command, txn);
+    overlay_each(txn->overlay, SPACE_DOCUMENTS, check_written, &check);
+    if (check.r < 0)
+        return tl_trace(check.r);
+    return check.stale ? 1 : rename__check_token(core, command, txn);
 }
 
-/* The documents that the transaction may have moved, and that others want to lock or do lock. */
-struct wanted_documents {
+/* Documents that the transaction may have moved and on which others hold or request locks. */
+struct locked_documents {
     struct resource_name *names; /* in the core's arena */
     size_t count;
 };
 
-static struct wanted_documents find_wanted(struct core *core, const struct txn *txn)
+static struct locked_documents find_locked(struct core *core, const struct txn *txn)
 {
-    struct wanted_documents wanted = {NULL, 0};
+    struct locked_documents documents = {NULL, 0};
     size_t capacity = 0;
     list_for_each(link, &txn->owner.locks.holds)
     {
@@ -460,93 +477,99 @@ static struct wanted_documents find_wanted(struct core *core, const struct txn *
         core__work(core, WORK_LOCK);
         if (hold->mode != LOCK_X || hold->resource->kind != RESOURCE_DOCUMENT || lock_hold_is_sole(hold))
             continue;
-        wanted.names = arena_grow(&core->arena, wanted.names, wanted.count, &capacity, sizeof *wanted.names);
-        wanted.names[wanted.count++] = resource_name(hold->resource, &core->arena);
+        documents.names = arena_grow(&core->arena, documents.names, documents.count, &capacity, sizeof *documents.names);
+        documents.names[documents.count++] = resource_name(hold->resource, &core->arena);
     }
     size_t renamed_count;
     const struct resource_name *renamed = rename__locked_documents(core, txn->overlay, &renamed_count);
     for (size_t i = 0; i < renamed_count; i++) {
-        wanted.names = arena_grow(&core->arena, wanted.names, wanted.count, &capacity, sizeof *wanted.names);
-        wanted.names[wanted.count++] = renamed[i];
+        documents.names = arena_grow(&core->arena, documents.names, documents.count, &capacity, sizeof *documents.names);
+        documents.names[documents.count++] = renamed[i];
     }
-    return wanted;
+    return documents;
 }
 
-/* Finds where the transaction has left them. */
-static int find_places(struct core *core, const struct txn *txn, struct wanted_documents *wanted)
+/*
+ * Fills in the paths that the documents have in the transaction; drops documents of deleted
+ * indices.
+ */
+static int find_paths(struct core *core, const struct txn *txn, struct locked_documents *documents)
 {
     size_t found = 0;
     int r = 0;
-    for (size_t i = 0; i < wanted->count && r == 0; i++) {
-        struct resource_name place = wanted->names[i];
-        const struct catalog_index *index = catalog_index(core->catalog, place.index);
-        if (index == NULL || mapping_type(index->mapping, place.type) == NULL)
+    for (size_t i = 0; i < documents->count && r == 0; i++) {
+        struct resource_name name = documents->names[i];
+        const struct catalog_index *index = catalog_index(core->catalog, name.index);
+        if (index == NULL || mapping_type(index->mapping, name.type) == NULL)
             continue;
-        r = write__path_of(core, txn->overlay, place.index, place.type, place.id, &place.path);
-        wanted->names[found++] = place;
+        r = write__path_of(core, txn->overlay, name.index, name.type, name.id, &name.path);
+        documents->names[found++] = name;
     }
-    wanted->count = found;
+    documents->count = found;
     return r < 0 ? tl_trace(r) : 0;
 }
 
 /*
- * Tells the table of locks where documents lie now that the transaction has moved. Where it alone had a lock there is nothing to
- * tell.
+ * Gives the lock table the new paths of documents that the transaction has moved, as far as it
+ * knows them.
  */
-static void move_documents(struct core *core, const struct wanted_documents *wanted)
+static void move_documents(struct core *core, const struct locked_documents *documents)
 {
     struct lock_table *locks = &core->owners->locks;
-    for (size_t i = 0; i < wanted->count; i++)
-        if (!lock_table_document_is_at(locks, &wanted->names[i]))
-            lock_table_move_document(locks, &wanted->names[i], wanted->names[i].path);
+    for (size_t i = 0; i < documents->count; i++)
+        if (!lock_table_document_is_at(locks, &documents->names[i]))
+            lock_table_move_document(locks, &documents->names[i], documents->names[i].path);
 }
 
-/* Documents that live with a session which has ended since must not be born after its end. */
-struct leases {
+/*
+ * Finds sessions that have ended since the transaction wrote ephemeral documents for them, and
+ * counts those of the others.
+ */
+struct ephemeral_check {
     struct core *core;
-    struct slice missing; /* in core->arena */
-    struct map more;      /* how many each session would gain: size_t in core->arena */
+    struct slice missing; /* id of a session that has ended, in core->arena */
+    struct map more;      /* session id to number of new documents: size_t in core->arena */
 };
 
-static void visit_lease(void *context, struct slice key, struct slice value)
+static void count_ephemeral(void *context, struct slice key, struct slice value)
 {
-    struct leases *leases = context;
+    struct ephemeral_check *check = context;
     struct slice session, document;
     struct store_value before;
     if (value.data == NULL || !ephemeral__parse(key, &session, &document))
         return;
-    if (owners_live_session(leases->core->owners, session) == NULL)
-        leases->missing = arena_copy(&leases->core->arena, session);
-    if (store_get(leases->core->store, SPACE_SYSTEM, TL_TS_MAX, key, &before) == 0) {
+    if (owners_live_session(check->core->owners, session) == NULL)
+        check->missing = arena_copy(&check->core->arena, session);
+    if (store_get(check->core->store, SPACE_SYSTEM, TL_TS_MAX, key, &before) == 0) {
         store_value_release(&before);
         return;
     }
-    size_t *more = map_get(&leases->more, session);
+    size_t *more = map_get(&check->more, session);
     if (more == NULL) {
-        more = arena_zalloc(&leases->core->arena, sizeof *more);
-        map_put(&leases->more, session, more);
+        more = arena_zalloc(&check->core->arena, sizeof *more);
+        map_put(&check->more, session, more);
     }
     (*more)++;
 }
 
-/* Returns: why the sessions cannot have the documents that are to live with them, in core->arena; data NULL: they can. */
-static struct slice leases_forbid(struct core *core, const struct txn *txn, enum problem_type *ret_type)
+/* Returns: why the ephemeral documents cannot be committed, in core->arena; data NULL: they can. */
+static struct slice check_ephemeral(struct core *core, const struct txn *txn, enum problem_type *ret_type)
 {
-    struct leases leases = {.core = core, .more = MAP_INIT};
+    struct ephemeral_check check = {.core = core, .more = MAP_INIT};
     struct problem problem = {0};
     size_t position = 0;
     struct slice id;
     void *more;
     *ret_type = PROBLEM_TRANSACTION_ABORTED;
     if (txn->overlay != NULL)
-        overlay_each(txn->overlay, SPACE_SYSTEM, visit_lease, &leases);
-    while (map_next(&leases.more, &position, &id, &more))
+        overlay_each(txn->overlay, SPACE_SYSTEM, count_ephemeral, &check);
+    while (map_next(&check.more, &position, &id, &more))
         if (owners__check_ephemeral_count(core, id, *(const size_t *)more, &core->arena, &problem) != 0)
             break;
-    map_deinit(&leases.more);
-    if (leases.missing.data != NULL)
+    map_deinit(&check.more);
+    if (check.missing.data != NULL)
         return arena_printf(&core->arena, "session [%.*s], with which a document of it was to live, has ended",
-                            SLICE_ARG(leases.missing));
+                            SLICE_ARG(check.missing));
     if (problem.type != PROBLEM_NONE)
         *ret_type = problem.type;
     return problem.reason;
@@ -555,7 +578,7 @@ static struct slice leases_forbid(struct core *core, const struct txn *txn, enum
 static int commit(struct core *core, struct command *command, struct txn *txn)
 {
     struct txn_outcome outcome = outcome_of(core, txn);
-    struct wanted_documents wanted = {NULL, 0};
+    struct locked_documents documents = {NULL, 0};
     struct lock_table *locks = &core->owners->locks;
     core->indivisible = true; /* all or nothing: transaction_changes_max bounds it */
     outcome.committed = true;
@@ -564,9 +587,9 @@ static int commit(struct core *core, struct command *command, struct txn *txn)
     if (txn->overlay != NULL) {
         feed__set_transaction(core, txn->id);
         int r = write__commit_overlay(core, txn->overlay, &outcome.changes);
-        wanted = find_wanted(core, txn);
+        documents = find_locked(core, txn);
         if (r == 0)
-            r = find_places(core, txn, &wanted);
+            r = find_paths(core, txn, &documents);
         if (r < 0)
             return tl_trace(r);
     }
@@ -575,15 +598,15 @@ static int commit(struct core *core, struct command *command, struct txn *txn)
     provisional__commit(core, txn->id, txn->undo_record_count);
     put_outcome(core, txn, &outcome);
     command->txn.retired_overlay = tl_steal(txn->overlay);
-    lock_table_suspend_grants(locks); /* that documents have moved and that the locks are gone is one moment */
+    lock_table_suspend_grants(locks); /* moved documents and released locks take effect together */
     txn__free(core, txn);
-    move_documents(core, &wanted);
+    move_documents(core, &documents);
     lock_table_resume_grants(locks);
     return 0;
 }
 
-/* Asked again, it answers the same. */
-static int commit_again(struct core *core, struct command *command)
+/* Answers a repeated COMMIT from the stored outcome. */
+static int repeat_commit(struct core *core, struct command *command)
 {
     struct txn_outcome outcome;
     int r = txn__get_outcome(core, command->txn.id, &command->arena, &outcome);
@@ -601,7 +624,7 @@ static int commit_again(struct core *core, struct command *command)
 int core__do_txn_commit(struct core *core, struct command *command)
 {
     if (map_get(&core->owners->txns, command->txn.id) == NULL)
-        return commit_again(core, command);
+        return repeat_commit(core, command);
     struct txn *txn = txn__find(core, command->txn.id, command->owner.session, &command->arena, &command->problem);
     if (txn == NULL)
         return 0;
@@ -613,7 +636,7 @@ int core__do_txn_commit(struct core *core, struct command *command)
         return 0;
     }
     enum problem_type type;
-    struct slice forbidden = leases_forbid(core, txn, &type);
+    struct slice forbidden = check_ephemeral(core, txn, &type);
     if (forbidden.data != NULL) {
         problem_set(&command->problem, &command->arena, type, "transaction [%.*s] was rolled back: %.*s",
                     SLICE_ARG(txn->id), SLICE_ARG(forbidden));
@@ -623,7 +646,6 @@ int core__do_txn_commit(struct core *core, struct command *command)
     return commit(core, command, txn);
 }
 
-/* What a transaction writes until then stays in memory. */
 static size_t bytes_of_items(const struct write_command *write)
 {
     size_t bytes = 0;
@@ -632,6 +654,7 @@ static size_t bytes_of_items(const struct write_command *write)
     return bytes;
 }
 
+/* The writes of a transaction stay in memory until its commit. */
 size_t core_bytes_to_write(const struct core *core, const struct command *command)
 {
     if (command->type == COMMAND_WRITE)
@@ -664,7 +687,7 @@ void txn__abandon_host(struct core *core, uint64_t host)
     }
 }
 
-/* A query transaction has nothing that could be missing. */
+/* Query transactions continue: they have no writes that could be lost. */
 void txn__abandon_updates(struct core *core, bool whole)
 {
     list_for_each_safe(link, following, &core->owners->open_txns)

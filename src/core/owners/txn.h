@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Transactions: owners of locks with an overlay, and what is kept of those that ended. */
+/*
+ * Transactions: owners of locks with an overlay, and the stored outcomes of those that ended.
+ * README-locks.md.
+ */
 #ifndef TL_CORE_TXN_H
 #define TL_CORE_TXN_H
 
@@ -11,85 +14,110 @@ struct core;
 struct overlay;
 struct wait;
 
-/* Why a transaction is going to be rolled back, in pieces (README-locks.md, "Transactions"). */
+/*
+ * Why a transaction is abandoned: it will be rolled back in batches (README-locks.md,
+ * "Transactions").
+ */
 enum txn_abandon { TXN_HOST_ENDED, TXN_HOST_CRASHED, TXN_ABANDON_COUNT };
 
 struct txn {
     struct owner owner;
-    struct slice id; /* mem_free */
+    struct slice id; /* secret; mem_free */
     enum txn_mode mode;
     tl_ts created;
     tl_ts read_ts; /* TXN_QUERY */
-    uint64_t timeout_us;
-    struct deadline idle;    /* not set while a command of it waits */
-    struct overlay *overlay; /* NULL: nothing written */
-    bool retry;              /* it tries again what was rolled back: it reads documents for update */
-    bool of_host;            /* a host has it for a request, and it ends with the life of that: */
-    uint16_t host;
-    enum txn_abandon abandon_reason;    /* party.abandoned */
-    uint32_t undo_record_count;    /* of entries that it has put into the store already (provisional.h) */
+    uint64_t timeout_us; /* idle time after which it is rolled back */
+    struct deadline idle; /* not set while one of its commands waits, or when abandoned */
+    struct overlay *overlay; /* its writes; NULL: none; shared with readers (overlay_ref()) */
+    bool retry; /* it retries one that was rolled back: its reads take update locks */
+    bool of_host; /* begun by a host for one request; ends with that host's life */
+    uint16_t host; /* number of that host; 0 without of_host */
+    enum txn_abandon abandon_reason; /* valid with owner.abandoned */
+    uint32_t undo_record_count; /* of its provisional index entries (provisional.h) */
     struct list of_session;
     struct list of_all;     /* in owners->open_txns, oldest first */
-    struct list unrecorded; /* in owners->unrecorded_txns, oldest first: the store does not know that it is open */
+    struct list unrecorded; /* in owners->unrecorded_txns, oldest first */
     struct wait *wait;      /* NULL: no command waits */
 };
 
 /*
- * Finds an open transaction for a command that may name a session as well.
- * Returns: it, or NULL with *ret_problem in `arena` saying how it ended.
+ * Finds an open transaction for a command; `session`, if not empty, must be the one it belongs to.
+ * Returns: it; NULL with *ret_problem in `arena`: it ended (and how), never existed, will be rolled
+ * back, belongs to another session, or a command of it waits.
  */
 struct txn *txn__find(struct core *core, struct slice id, struct slice session, struct arena *arena,
                       struct problem *ret_problem);
-/* Returns: an open transaction by its public number as text, or NULL. Looks at all of them. */
+/* Returns: the open transaction of this public number in decimal, or NULL. Takes linear time. */
 struct txn *txn__by_number(const struct core *core, struct slice number);
-/* Returns: the overlay to write to; pointers into it from before are no longer good. */
+/*
+ * Returns: the overlay for its next writes, a copy where readers share the old one. Earlier
+ * pointers into it are invalid.
+ */
 struct overlay *txn__overlay(struct txn *txn);
 /*
- * Something was done with it: its idle time begins again. Readers of a query transaction tell that only when the core has not heard
- * of it for TXN_FRESH_US or an eighth of its timeout, so it may idle that much longer.
+ * Restarts the idle time. Readers of a query transaction report their use only once in
+ * TXN_FRESH_US, or an eighth of its timeout if that is less; its deadline is later by as much.
  */
 #define TXN_FRESH_US (250 * TL_MS)
 void txn__touch(struct core *core, struct txn *txn);
-/* Ends the command that waits in a transaction, which is being rolled back, or is going to be. */
+/* Ends the waiting command, if any, of a transaction that is or will be rolled back. */
 void txn__end_waiting(struct core *core, struct txn *txn, struct slice cause);
-/* Rolls back in the open unit, with a cause that is kept. A command that waits ends. It is freed. */
+/*
+ * Rolls back and frees the transaction in the open unit. Its outcome has the cause; a waiting
+ * command ends.
+ */
 void txn__abort(struct core *core, struct txn *txn, const char *format, ...) TL_PRINTF(3, 4);
+/* Releases its locks and frees it. Requires: no command of it waits. */
 void txn__free(struct core *core, struct txn *txn);
-/* Makes an open one, of which nothing else is known yet. */
+/*
+ * Makes an open transaction with an id and an owner only. `session`: NULL: none.
+ * Owns: owners->txns; txn__free().
+ */
 struct txn *txn__make(struct core *core, struct slice id, struct session *session);
-/* Goes on with a TXN_LOCK. */
+/* Fills in the result of a TXN_LOCK whose locks are granted. */
 void txn__lock_granted(struct core *core, struct wait *wait);
-/* All that a host has itself, in the open unit. */
+/* Abandons the transactions that a host began for requests, in the open unit. */
 void txn__abandon_host(struct core *core, uint64_t host);
-/* Update transactions of all, in the open unit; or with `whole` rolls them back there, one after the other. */
+/* Abandons all update transactions, in the open unit; with `whole` rolls them back at once. */
 void txn__abandon_updates(struct core *core, bool whole);
-/* Rolls back those that are abandoned, in the open unit, while *left things may be done; takes off what it has done. */
+/*
+ * Rolls back abandoned transactions, oldest first, in the open unit, while *left > 0; charges their
+ * cost to *left.
+ */
 void txn__end_abandoned(struct core *core, size_t *left);
 
-/* txn_store.c: the outcomes of ended transactions, kept for an hour. */
+/* txn_store.c: outcomes of ended transactions, kept for an hour. */
 struct txn_outcome {
     bool committed;
-    bool by_request; /* rolled back because its owner said so */
+    bool by_request; /* rolled back by TXN_ROLLBACK */
     enum txn_mode mode;
     tl_ts created;
     tl_ts ended;
     tl_ts commit_ts;
     uint64_t changes;
-    struct slice session; /* its public number as text; of stores that are older an id */
-    struct slice cause;   /* of a roll back */
-    tl_ts age;            /* its owner's */
+    struct slice session; /* its public number in decimal; in older stores its id */
+    struct slice cause;   /* of the rollback */
+    tl_ts age;            /* as lock_owner.age; a retry inherits it */
 };
-/* Returns: what is told of its session, data NULL where it has none. */
+/*
+ * Returns: the public number of its session in decimal, in `arena`; data NULL: it has no session.
+ */
 struct slice txn__session_text(const struct txn *txn, struct arena *arena);
+/* Writes or deletes the record of an open transaction, in the open unit. */
 void txn__put_open(struct core *core, const struct txn *txn);
 void txn__drop_open(struct core *core, struct slice id);
+/* Writes the outcome and counts it in the metrics, in the open unit. */
 void txn__put_outcome(struct core *core, struct slice id, const struct txn_outcome *outcome);
-/* Returns: 0; STORE_NOT_FOUND, also when it is older than an hour; fatal codes. Slices live in `arena`. */
+/*
+ * Returns: 0; STORE_NOT_FOUND, also when it is older than an hour; fatal codes. Slices are in
+ * `arena`.
+ */
 int txn__get_outcome(struct core *core, struct slice id, struct arena *arena,
                      struct txn_outcome *ret_outcome) TL_MUST_USE;
 /*
- * Turns transactions into outcomes that the store says are open, and that are not, while *left things may be done; takes off what it has done.
- * Returns: 0; 1 there are more; fatal codes.
+ * Rolls back transactions that are open in the store but not in memory, while *left > 0; charges
+ * their cost to *left.
+ * Returns: 0; 1 some are left; fatal codes.
  */
 int txn__end_lost(struct core *core, size_t *left) TL_MUST_USE;
 

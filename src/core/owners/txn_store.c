@@ -2,11 +2,11 @@
 /*
  * Transactions in the store, in SPACE_SYSTEM:
  *
- *   'B', id                  an open one: mode, created, age, its session's public number as text
- *   'O', id                  an ended one: its outcome
- *   'X', ended (u64be), id   the same in order of their ends, so that old ones are found and forgotten
+ *   'B', id                  open: mode, created, age, its session's public number in decimal
+ *   'O', id                  ended: its outcome
+ *   'X', ended (u64be), id   index of outcomes by time, from which old ones are purged; empty value
  *
- * Outcomes are not kept in memory: there may be millions in an hour, and hardly one is ever asked for.
+ * Outcomes are not cached: there may be millions in an hour, and they are rarely read.
  */
 #include "core/documents/action.h"
 #include "core/owners/owners.h"
@@ -100,8 +100,8 @@ void txn__put_outcome(struct core *core, struct slice id, const struct txn_outco
 {
     struct buf key = BUF_INIT(BUF_UNLIMITED);
     struct buf value = BUF_INIT(BUF_UNLIMITED);
-    enum metric_txn_end how = outcome->committed ? TXN_COMMITTED : outcome->by_request ? TXN_ROLLED_BACK : TXN_ABORTED;
-    metric_add(&core->metrics.txns_ended[outcome->mode][how], 1);
+    enum metric_txn_end result = outcome->committed ? TXN_COMMITTED : outcome->by_request ? TXN_ROLLED_BACK : TXN_ABORTED;
+    metric_add(&core->metrics.txns_ended[outcome->mode][result], 1);
     encode(&value, outcome);
     store_batch_put(core->batch, SPACE_SYSTEM, id_key(&key, 'O', id), buf_as_slice(&value));
     store_batch_put(core->batch, SPACE_SYSTEM, end_key(&key, outcome->ended, id), SLICE_LIT(""));
@@ -138,21 +138,21 @@ size_t owners__record_query_txns(struct core *core, size_t keys_max)
 
 /* --- After a restart ---------------------------------------------------------------------------------------------- */
 
-struct losing {
+struct lost_scan {
     struct core *core;
     size_t *left;
 };
 
 static int end_lost(void *context, struct slice key, struct slice value)
 {
-    struct losing *losing = context;
-    struct core *core = losing->core;
+    struct lost_scan *lost_scan = context;
+    struct core *core = lost_scan->core;
     struct txn_outcome outcome = {.ended = core->ts, .cause = SLICE_LIT("the server was restarted")};
     struct slice mode;
     core__work(core, WORK_SCAN);
     if (owners_txn(core->owners, slice_from_offset(key, 1)) != NULL)
         return 0;
-    if (*losing->left == 0)
+    if (*lost_scan->left == 0)
         return 1;
     if (!slice_take(&value, 1, &mode) || !slice_take_varint(&value, &outcome.created) ||
         !slice_take_varint(&value, &outcome.age) || !action_take_slice(&value, &outcome.session))
@@ -160,17 +160,17 @@ static int end_lost(void *context, struct slice key, struct slice value)
     outcome.mode = mode.data[0] == TXN_QUERY ? TXN_QUERY : TXN_UPDATE;
     txn__drop_open(core, slice_from_offset(key, 1));
     txn__put_outcome(core, slice_from_offset(key, 1), &outcome);
-    cost_charge(losing->left, 1);
+    cost_charge(lost_scan->left, 1);
     return 0;
 }
 
 int txn__end_lost(struct core *core, size_t *left)
 {
-    struct losing losing = {core, left};
-    return store_each(core->store, SPACE_SYSTEM, TL_TS_MAX, SLICE_LIT("B"), SLICE_LIT("C"), end_lost, &losing);
+    struct lost_scan lost_scan = {core, left};
+    return store_each(core->store, SPACE_SYSTEM, TL_TS_MAX, SLICE_LIT("B"), SLICE_LIT("C"), end_lost, &lost_scan);
 }
 
-/* --- Forgetting --------------------------------------------------------------------------------------------------- */
+/* --- Purging outcomes --------------------------------------------------------------------------------------------- */
 
 int owners__purge_outcomes(struct core *core, size_t keys_max, size_t *ret_removed)
 {

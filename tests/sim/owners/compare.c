@@ -85,7 +85,7 @@ static void compare_items(const struct world *world, const struct om_done *expec
 
 /* --- Documents ---------------------------------------------------------------------------------------------------- */
 
-/* The number behind a name in a source; -1: none. */
+/* Returns: the number that follows a name in a source; -1: none. */
 static int number_in(struct slice source, const char *name)
 {
     const char *found = memmem(source.data, source.len, name, strlen(name));
@@ -103,10 +103,10 @@ static int dir_in(struct slice source)
     found += sizeof(name) - 1;
     const char *end = memchr(found, '"', (size_t)(source.data + source.len - found));
     int dir = end == NULL ? -1 : dirs_find(found, (size_t)(end - found));
-    return dir < 0 ? -2 : dir; /* a path that the model has never heard of */
+    return dir < 0 ? -2 : dir; /* a path that the model does not know */
 }
 
-/* Reads a document in a view. Returns: whether it is there. */
+/* Reads a document in a view. Returns: whether it exists. */
 static bool read_doc(const struct world *world, const struct catalog *catalog, const struct view *view, int index,
                      int number, struct om_doc *ret_doc, char *lease)
 {
@@ -175,17 +175,17 @@ static void compare_docs(const struct world *world, const struct catalog *catalo
 
 /* --- Reads in transactions ---------------------------------------------------------------------------------------- */
 
-static void tell(struct world *world, size_t record, enum witness_kind kind, int index, int number, int value)
+static void record_event(struct world *world, size_t record, enum commit_order_kind kind, int index, int number, int value)
 {
     if (record != SIZE_MAX)
-        witness_tell(&world->witness, record, kind, index * OM_DOCS + number, value);
+        commit_order_add(&world->commit_order, record, kind, index * OM_DOCS + number, value);
 }
 
-/* Walks over an index, as a search that scans does. A document outside `dir` (-1: none) does not count. */
+/* Scans an index, as a search does. Documents outside `dir` (-1: any) do not count. */
 static void search(struct world *world, const struct catalog_index *index, const struct view *view,
-                   const struct om_want *want, const struct om_docs *seen, size_t record)
+                   const struct om_spec *spec, const struct om_docs *seen, size_t record)
 {
-    int dir = want->on.kind == OM_DIR ? want->on.number : -1;
+    int dir = spec->on.kind == OM_DIR ? spec->on.number : -1;
     bool met[OM_DOCS] = {false};
     struct doc_scan *scan = doc_scan_new(view, index->number, DOC_TYPE_ANY);
     struct slice id;
@@ -198,26 +198,26 @@ static void search(struct world *world, const struct catalog_index *index, const
         if (dir >= 0 && !dirs_within(lies, dir))
             continue;
         met[number] = true;
-        tell(world, record, WITNESS_READ, want->on.index, number, witness_value(value, lies));
-        const struct om_doc *expected = &seen->at[want->on.index][number];
+        record_event(world, record, COMMIT_ORDER_READ, spec->on.index, number, commit_order_value(value, lies));
+        const struct om_doc *expected = &seen->at[spec->on.index][number];
         if (!expected->live || expected->value != value || expected->dir != lies || expected->version != doc.version)
-            world_fail(world, "a search finds %s/%d with %d, the model does not", gen_index_names[want->on.index],
+            world_fail(world, "a search finds %s/%d with %d, the model does not", gen_index_names[spec->on.index],
                        number, value);
     }
     doc_scan_free(scan);
     if (r != DOC_SCAN_END)
         world_fail(world, "an index cannot be walked: %d", r);
     for (int i = 0; i < OM_DOCS; i++) {
-        const struct om_doc *expected = &seen->at[want->on.index][i];
+        const struct om_doc *expected = &seen->at[spec->on.index][i];
         if (met[i])
             continue;
-        tell(world, record, dir < 0 ? WITNESS_READ : WITNESS_OUTSIDE, want->on.index, i, dir);
+        record_event(world, record, dir < 0 ? COMMIT_ORDER_READ : COMMIT_ORDER_OUTSIDE, spec->on.index, i, dir);
         if (expected->live && (dir < 0 || dirs_within(expected->dir, dir)))
-            world_fail(world, "a search does not find %s/%d", gen_index_names[want->on.index], i);
+            world_fail(world, "a search does not find %s/%d", gen_index_names[spec->on.index], i);
     }
 }
 
-/* Does the read whose locks were granted, and compares what it finds. */
+/* Runs the read whose locks were granted, and compares its result. */
 static void read_all(struct world *world, const struct om_done *expected, const struct om_docs *seen,
                      const struct command *command)
 {
@@ -225,27 +225,27 @@ static void read_all(struct world *world, const struct om_done *expected, const 
     struct view view = {world->store, lock->read_ts, lock->overlay};
     struct view base = {world->store, lock->read_ts, NULL};
     struct catalog *catalog = NULL;
-    size_t record = witness_find(&world->witness, expected->op->txn);
+    size_t record = commit_order_find(&world->commit_order, expected->op->txn);
 
     same(world, "the timestamp of a read", lock->read_ts, expected->token);
     if (catalog_load(&base, &catalog) != 0)
         world_fail(world, "no catalog as of %llu", (unsigned long long)lock->read_ts);
     for (int i = 0; i < expected->op->count; i++) {
-        const struct om_want *want = &expected->op->wants[i];
-        const struct catalog_index *index = catalog_index(catalog, slice_from(gen_index_names[want->on.index]));
+        const struct om_spec *spec = &expected->op->specs[i];
+        const struct catalog_index *index = catalog_index(catalog, slice_from(gen_index_names[spec->on.index]));
         uint64_t count;
-        if (want->on.kind == OM_DOC) {
-            const struct om_doc *doc = &seen->at[want->on.index][want->on.number];
-            compare_doc(world, catalog, &view, want->on.index, want->on.number, doc);
-            tell(world, record, WITNESS_READ, want->on.index, want->on.number,
-                 doc->live ? witness_value(doc->value, doc->dir) : -1);
-        } else if (index != NULL && (want->on.kind == OM_INDEX || world->model.indices[want->on.index].mapped)) {
-            search(world, index, &view, want, seen, record);
+        if (spec->on.kind == OM_DOC) {
+            const struct om_doc *doc = &seen->at[spec->on.index][spec->on.number];
+            compare_doc(world, catalog, &view, spec->on.index, spec->on.number, doc);
+            record_event(world, record, COMMIT_ORDER_READ, spec->on.index, spec->on.number,
+                 doc->live ? commit_order_value(doc->value, doc->dir) : -1);
+        } else if (index != NULL && (spec->on.kind == OM_INDEX || world->model.indices[spec->on.index].mapped)) {
+            search(world, index, &view, spec, seen, record);
         }
-        if (want->on.kind == OM_INDEX && index != NULL && doc_count(&view, index->number, DOC_TYPE_ANY, &count) == 0) {
+        if (spec->on.kind == OM_INDEX && index != NULL && doc_count(&view, index->number, DOC_TYPE_ANY, &count) == 0) {
             uint64_t live = 0;
             for (int j = 0; j < OM_DOCS; j++)
-                live += seen->at[want->on.index][j].live;
+                live += seen->at[spec->on.index][j].live;
             same(world, "the count in a transaction", count, live);
         }
     }
@@ -253,46 +253,46 @@ static void read_all(struct world *world, const struct om_done *expected, const 
     core_overlay_unref(lock->overlay);
 }
 
-/* What a transaction has written, for the witness. */
-static void tell_writes(struct world *world, const struct om_done *expected, const struct write_command *write)
+/* Adds the writes of a transaction to the commit order. */
+static void record_writes(struct world *world, const struct om_done *expected, const struct write_command *write)
 {
-    size_t record = expected->op->txn == 0 ? SIZE_MAX : witness_find(&world->witness, expected->op->txn);
+    size_t record = expected->op->txn == 0 ? SIZE_MAX : commit_order_find(&world->commit_order, expected->op->txn);
 
     for (int i = 0; record != SIZE_MAX && !write->rolled_back && i < expected->op->count; i++) {
         const struct om_item *item = &expected->op->items[i];
-        int doc = item->index * OM_DOCS + item->doc, value = witness_value(item->value, item->dir);
+        int doc = item->index * OM_DOCS + item->doc, value = commit_order_value(item->value, item->dir);
         if (write->results[i].outcome == WRITE_FAILED || write->results[i].outcome == WRITE_NOOP)
             continue;
         if (item->action == OM_DELETE)
-            witness_tell(&world->witness, record, WITNESS_SET, doc, -1);
+            commit_order_add(&world->commit_order, record, COMMIT_ORDER_SET, doc, -1);
         else
-            witness_tell(&world->witness, record,
-                         item->action == OM_UPDATE && item->dir < 0 ? WITNESS_CHANGE : WITNESS_SET, doc, value);
+            commit_order_add(&world->commit_order, record,
+                         item->action == OM_UPDATE && item->dir < 0 ? COMMIT_ORDER_CHANGE : COMMIT_ORDER_SET, doc, value);
     }
 }
 
-/* What a transaction has renamed. Alone it is told as the versions that came of it. */
-static void tell_rename(struct world *world, const struct om_done *expected)
+/* Adds a rename in a transaction to the commit order; outside of one, its versions are added. */
+static void record_rename(struct world *world, const struct om_done *expected)
 {
     const struct om_op *op = expected->op;
-    size_t record = op->txn == 0 ? SIZE_MAX : witness_find(&world->witness, op->txn);
+    size_t record = op->txn == 0 ? SIZE_MAX : commit_order_find(&world->commit_order, op->txn);
 
     if (record != SIZE_MAX)
-        witness_tell(&world->witness, record, WITNESS_RENAME, op->index * OM_DOCS, op->from * WITNESS_DIRS + op->to);
+        commit_order_add(&world->commit_order, record, COMMIT_ORDER_RENAME, op->index * OM_DOCS, op->from * COMMIT_ORDER_DIRS + op->to);
 }
 
-/* A transaction begins, or ends. */
-static void tell_txn(struct world *world, const struct om_done *expected, const struct txn_command *txn)
+/* Opens or closes the record of a transaction. */
+static void record_txn(struct world *world, const struct om_done *expected, const struct txn_command *txn)
 {
-    size_t record = witness_find(&world->witness, expected->op->txn);
+    size_t record = commit_order_find(&world->commit_order, expected->op->txn);
 
     if (expected->op->kind == OP_BEGIN) {
-        record = witness_begin(&world->witness, expected->op->txn, (uint64_t)world->step);
-        world->witness.records[record].snapshot = expected->op->query;
+        record = commit_order_begin(&world->commit_order, expected->op->txn, (uint64_t)world->step);
+        world->commit_order.records[record].snapshot = expected->op->query;
     } else if (record != SIZE_MAX && expected->op->kind == OP_COMMIT) {
-        witness_commit(&world->witness, record, txn->commit_ts, (uint64_t)world->step);
+        commit_order_commit(&world->commit_order, record, txn->commit_ts, (uint64_t)world->step);
     } else if (record != SIZE_MAX) {
-        witness_forget(&world->witness, record);
+        commit_order_rollback(&world->commit_order, record);
     }
 }
 
@@ -312,7 +312,7 @@ void compare_done(struct world *world, const struct om_done *expected, const str
     switch (op->kind) {
     case OP_WRITE:
         compare_items(world, expected, &command->write);
-        tell_writes(world, expected, &command->write);
+        record_writes(world, expected, &command->write);
         break;
     case OP_OPEN:
     case OP_KEEPALIVE:
@@ -326,15 +326,15 @@ void compare_done(struct world *world, const struct om_done *expected, const str
     case OP_COMMIT:
         same(world, "the timestamp of the commit", command->txn.commit_ts, expected->token);
         same(world, "the changes", command->txn.changes, expected->released);
-        tell_txn(world, expected, &command->txn);
+        record_txn(world, expected, &command->txn);
         break;
     case OP_BEGIN:
-    case OP_ROLLBACK: tell_txn(world, expected, &command->txn); break;
+    case OP_ROLLBACK: record_txn(world, expected, &command->txn); break;
     case OP_RENAME:
         same(world, "whether a document lay at the path", command->rename.document, expected->at);
         same(world, "whether documents lay below it", command->rename.directory, expected->below);
         same(world, "the sequence number of a rename", (uint64_t)command->rename.seq_no, (uint64_t)expected->seq_no);
-        tell_rename(world, expected);
+        record_rename(world, expected);
         break;
     default: break;
     }
@@ -342,7 +342,7 @@ void compare_done(struct world *world, const struct om_done *expected, const str
 
 /* --- State -------------------------------------------------------------------------------------------------------- */
 
-/* How many documents live with each session, as it is told and limited. */
+/* Compares the numbers of ephemeral documents that the sessions report and limit. */
 static void compare_ephemeral(const struct world *world)
 {
     for (int i = 0; i < OM_SESSIONS; i++) {
@@ -354,26 +354,26 @@ static void compare_ephemeral(const struct world *world)
         const struct session *found = owners_session(world->core->owners, slice_from(id));
         if (found == NULL)
             world_fail(world, "there is no session %s", id);
-        same(world, "whether a session is leaving", found->terminating, session->leaving != 0);
-        if (session->leaving != 0)
+        same(world, "whether a session is leaving", found->terminating, session->terminating != 0);
+        if (session->terminating != 0)
             continue;
         same(world, "the count of documents that live with a session", found->ephemeral_count,
              (uint64_t)om_ephemeral_count(&world->model, session->serial));
     }
 }
 
-/* What was put aside. */
+/* Compares deferred cleanup, also that set aside. */
 static void compare_aside(const struct world *world)
 {
-    for (int i = 0; i < OM_KEPT; i++) {
-        const struct om_kept *kept = &world->model.kept[i];
-        const struct deferred *found = kept->number == 0 ? NULL : deferred__find(world->core, kept->number);
-        if (kept->number == 0)
+    for (int i = 0; i < OM_DEFERRED; i++) {
+        const struct om_deferred *deferred = &world->model.deferred[i];
+        const struct deferred *found = deferred->number == 0 ? NULL : deferred__find(world->core, deferred->number);
+        if (deferred->number == 0)
             continue;
         if (found == NULL)
-            world_fail(world, "nothing is kept under number %llu", (unsigned long long)kept->number);
-        same(world, "whether what is kept was put aside", found->set_aside, kept->aside);
-        same(world, "whether what is kept waits", found->wait != NULL, !kept->aside && !world->model.stopped);
+            world_fail(world, "nothing is kept under number %llu", (unsigned long long)deferred->number);
+        same(world, "whether what is kept was put aside", found->set_aside, deferred->set_aside);
+        same(world, "whether what is kept waits", found->wait != NULL, !deferred->set_aside && !world->model.stopped);
     }
 }
 
@@ -387,29 +387,29 @@ void compare_counts(struct world *world)
     for (int i = 0; i < OM_TXNS; i++)
         txns += world->model.txns[i].serial != 0;
     for (int i = 0; i < world->model.lock_count; i++)
-        locks += !world->model.locks[i].what.within;
+        locks += !world->model.locks[i].what.insert_intention;
     same(world, "the count of sessions", owners->sessions.count, (uint64_t)sessions);
     same(world, "the count of transactions", owners->txns.count, (uint64_t)txns);
     same(world, "the count of locks", owners->locks.lock_count, (uint64_t)locks);
     same(world, "the count of requests that wait", owners->locks.waiting_count, (uint64_t)om_waiting_count(&world->model));
     same(world, "the next deadline", core_next_deadline(world->core), om_next_deadline(&world->model));
     same(world, "the oldest read", core_oldest_read(world->core), om_oldest_read(&world->model));
-    int kept = 0;
-    for (int i = 0; i < OM_KEPT; i++)
-        kept += world->model.kept[i].number != 0;
+    int deferred = 0;
+    for (int i = 0; i < OM_DEFERRED; i++)
+        deferred += world->model.deferred[i].number != 0;
     compare_ephemeral(world);
-    same(world, "the count of kept actions", owners->deferred_count, (uint64_t)kept);
+    same(world, "the count of kept actions", owners->deferred_count, (uint64_t)deferred);
     compare_aside(world);
     same(world, "the last timestamp", core_last_ts(world->core), world->model.last_ts);
 }
 
 /* A lock as text: owner, resource, mode, token. */
-static void print_owner(const struct owner *party, char *text, size_t size)
+static void print_owner(const struct owner *owner, char *text, size_t size)
 {
-    if (party->kind == OWNER_SESSION)
-        snprintf(text, size, "%.*s", SLICE_ARG(party->session->id));
-    else if (party->kind == OWNER_TXN)
-        snprintf(text, size, "%.*s", SLICE_ARG(container_of(party, struct txn, owner)->id));
+    if (owner->kind == OWNER_SESSION)
+        snprintf(text, size, "%.*s", SLICE_ARG(owner->session->id));
+    else if (owner->kind == OWNER_TXN)
+        snprintf(text, size, "%.*s", SLICE_ARG(container_of(owner, struct txn, owner)->id));
     else
         snprintf(text, size, "write");
 }
@@ -432,7 +432,7 @@ static bool model_holds(const struct world *world, const char *owner, const char
     for (int i = 0; i < world->model.lock_count; i++) {
         const struct om_lock *lock = &world->model.locks[i];
         char name[32], thing[64];
-        if (lock->what.within || lock->what.mode != mode || lock->token != token)
+        if (lock->what.insert_intention || lock->what.mode != mode || lock->token != token)
             continue;
         if (lock->owner < OM_SESSIONS)
             snprintf(name, sizeof(name), "s%u", world->model.sessions[lock->owner].serial);
@@ -479,7 +479,7 @@ void compare_dump(const struct world *world)
         char thing[64];
         print_thing(world->model.locks[i].what.on, thing, sizeof(thing));
         fprintf(stderr, "  the model: owner %d, %s, mode %d%s\n", world->model.locks[i].owner, thing,
-                world->model.locks[i].what.mode, world->model.locks[i].what.within ? ", a place" : "");
+                world->model.locks[i].what.mode, world->model.locks[i].what.insert_intention ? ", a place" : "");
     }
     for (int i = 0; i < OM_WAITS; i++)
         if (world->model.waits[i].used)
@@ -514,23 +514,25 @@ void compare_state(struct world *world)
     catalog_unref(catalog);
 }
 
-/* The newest version of a document at or before a timestamp that the model remembers; NULL: none. */
+/* Returns: the model's newest version of a document at or before a timestamp; NULL: none. */
 static const struct om_version *version_at(const struct world *world, int index, int number, uint64_t ts)
 {
     for (size_t i = world->model.history; i-- > 0;) {
         const struct om_version *version = &world->history.versions[i];
-        if (version->index != index || version->ts > ts || version->doc.gone) /* that is no version */
+        if (version->index != index || version->ts > ts || version->doc.hidden) /* not a version */
             continue;
         if (version->number == OM_WHOLE_INDEX)
-            return NULL; /* what was before belongs to another index of that name */
+            return NULL; /* earlier versions are of a former index */
         if (version->number == number)
             return version;
     }
     return NULL;
 }
 
-/* Walks back over the versions of a document, as ?version_history does. A tombstone may be gone after its
- * minute. */
+/*
+ * Walks back over the versions of a document, as ?version_history does. Old tombstones may be
+ * purged.
+ */
 static void compare_versions(const struct world *world, const struct catalog *catalog, int index, int number,
                              uint64_t ts)
 {

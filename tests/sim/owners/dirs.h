@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Directories by number, for the model, the generator and who compares. Renames make new ones as a seed goes on; a number means one path
- * until dirs_begin(), and the first OM_DIRS are always the same.
+ * Directories by number, for the model, the generator and the comparison. Renames add new ones
+ * during a seed. A number means one path until dirs_begin(); the first OM_DIRS are always the same.
  */
 #ifndef TL_TESTS_SIM_OWNERS_DIRS_H
 #define TL_TESTS_SIM_OWNERS_DIRS_H
@@ -9,20 +9,23 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A seed begins: only the first ones are there. */
+/* Begins a seed: only the first OM_DIRS exist. */
 void dirs_begin(void);
-/* Returns: the path, which lives until dirs_begin(). */
+/* Returns: the path; valid until dirs_begin(). */
 const char *dirs_path(int dir);
-/* Returns: the directory above; -1: it is the root. */
+/* Returns: the parent; -1: it is the root. */
 int dirs_above(int dir);
 int dirs_depth(int dir);
-/* Returns: the directory of that name in another one, which is new or not. Ends the process where there are too many. */
+/*
+ * Returns: the directory of that name in `above`, made if it does not exist. Exits if there are too
+ * many.
+ */
 int dirs_in(int above, const char *name);
-/* Returns: the directory of a path; -1: no number was given to it. */
+/* Returns: the directory of a path; -1: it has no number. */
 int dirs_find(const char *path, size_t len);
-/* Whether a directory is another one, or lies below it; -1 lies nowhere. */
+/* Whether a directory is another one or below it; false for -1. */
 bool dirs_within(int dir, int above);
-/* Returns: where a directory within `from` lies when that lies at `to`. */
+/* Returns: the directory that `dir`, within `from`, becomes by a rename of `from` to `to`. */
 int dirs_moved(int dir, int from, int to);
 
 #endif

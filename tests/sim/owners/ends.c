@@ -1,68 +1,70 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The model's ends of sessions. docs/locking.md, "When a holder dies", rules 21 to 24:
+ * The model's termination of sessions. docs/locking.md, "When a holder dies", rules 21 to 24:
  *
- * - its transactions are rolled back and what waits for it ends;
- * - unless it ended in good order, its actions are done one by one. Who waits is no obstacle, who holds is: then the action is kept;
- * - its ephemeral documents go at that timestamp, though of many so few with each step are swept away; one that somebody holds is
- *   kept in the same way;
- * - only then its locks go, and others are granted something;
- * - with one step go so many things: sessions, transactions, those that are abandoned among them, actions, documents. A session whose lease is over is found by nobody from
- *   then on, and waits for nothing; what is left of its end goes on with the next steps, and others have their turn in between.
+ * - Its transactions are rolled back, and its waits and theirs end.
+ * - Unless it was closed in good order, its actions run one by one. Waiting requests do not block
+ *   an action; held locks do, and then it is deferred.
+ * - Its ephemeral documents are removed at that timestamp. Too many for one batch are hidden, and
+ *   purged in later steps. The removal of a document that another owner has locked is deferred.
+ * - Only then its locks are released, and other requests are granted.
+ * - A step does a limited amount: sessions, transactions (also abandoned ones), actions, documents.
+ *   Commands do not find an expired session, and its waits have ended; later steps continue its
+ *   cleanup, and run other commands in between.
  *
- * What is kept stands ahead of all who wait, in the order in which it was kept, over restarts.
+ * Deferred cleanup precedes all waiting requests, in the order of deferral, also after a restart.
  */
 #include <string.h>
 
 #include "parts.h"
 
-/* --- Put aside ---------------------------------------------------------------------------------------------------- */
+/* --- Attempts ----------------------------------------------------------------------------------------------------- */
 
-static struct om_tried *tried_row(struct om *model, uint32_t session, uint64_t kept, uint64_t action)
+static struct om_attempt *attempt_row(struct om *model, uint32_t session, uint64_t deferred, uint64_t action)
 {
-    for (int i = 0; i < OM_TRIED; i++) {
-        struct om_tried *tried = &model->tried[i];
-        if (tried->tries > 0 && tried->session == session && tried->kept == kept && tried->action == action)
-            return tried;
+    for (int i = 0; i < OM_ATTEMPTS; i++) {
+        struct om_attempt *attempt = &model->attempts[i];
+        if (attempt->tries > 0 && attempt->session == session && attempt->deferred == deferred && attempt->action == action)
+            return attempt;
     }
     return NULL;
 }
 
-static int tries_of(struct om *model, uint32_t session, uint64_t kept, uint64_t action)
+static int attempts_of(struct om *model, uint32_t session, uint64_t deferred, uint64_t action)
 {
-    const struct om_tried *tried = tried_row(model, session, kept, action);
+    const struct om_attempt *attempt = attempt_row(model, session, deferred, action);
 
-    return tried == NULL ? 0 : tried->tries;
+    return attempt == NULL ? 0 : attempt->tries;
 }
 
-/* A session's own, or what is said of something that is kept. */
-static void forget_tries(struct om *model, uint32_t session, uint64_t kept)
+/* Drops the counts of a deferred cleanup, or with 0 those of a session's actions. */
+static void drop_attempts(struct om *model, uint32_t session, uint64_t deferred)
 {
-    for (int i = 0; i < OM_TRIED; i++)
-        if (kept != 0 ? model->tried[i].kept == kept : model->tried[i].kept == 0 && model->tried[i].session == session)
-            model->tried[i].tries = 0;
+    for (int i = 0; i < OM_ATTEMPTS; i++)
+        if (deferred != 0 ? model->attempts[i].deferred == deferred : model->attempts[i].deferred == 0 && model->attempts[i].session == session)
+            model->attempts[i].tries = 0;
 }
 
-/* --- Kept --------------------------------------------------------------------------------------------------------- */
+/* --- Deferred cleanup --------------------------------------------------------------------------------------------- */
 
-/* The first behind a place among all that is kept. */
-static struct om_kept *next_kept(struct om *model, uint64_t after)
+/* Returns: the first deferred cleanup with a number above `after`; NULL: none. */
+static struct om_deferred *next_deferred(struct om *model, uint64_t after)
 {
-    struct om_kept *found = NULL;
+    struct om_deferred *found = NULL;
 
-    for (int i = 0; i < OM_KEPT; i++) {
-        struct om_kept *kept = &model->kept[i];
-        if (kept->number > after && (found == NULL || kept->number < found->number))
-            found = kept;
+    for (int i = 0; i < OM_DEFERRED; i++) {
+        struct om_deferred *deferred = &model->deferred[i];
+        if (deferred->number > after && (found == NULL || deferred->number < found->number))
+            found = deferred;
     }
     return found;
 }
 
-static struct om_kept *kept_numbered(struct om *model, uint64_t number)
+static struct om_deferred *deferred_by_number(struct om *model, uint64_t number)
 {
-    for (int i = 0; number != 0 && i < OM_KEPT; i++)
-        if (model->kept[i].number == number)
-            return &model->kept[i];
+    for (int i = 0; number != 0 && i < OM_DEFERRED; i++)
+        if (model->deferred[i].number == number)
+            return &model->deferred[i];
     return NULL;
 }
 
@@ -70,64 +72,64 @@ static uint64_t last_number(struct om *model)
 {
     uint64_t last = 0;
 
-    for (int i = 0; i < OM_KEPT; i++)
-        if (model->kept[i].number > last)
-            last = model->kept[i].number;
+    for (int i = 0; i < OM_DEFERRED; i++)
+        if (model->deferred[i].number > last)
+            last = model->deferred[i].number;
     return last;
 }
 
-/* Its request waits ahead of all others. */
-static void await(struct om *model, struct om_step *step, const struct om_kept *kept)
+/* Requests its locks, before all other waiting requests. */
+static void request_locks(struct om *model, struct om_step *step, const struct om_deferred *deferred)
 {
     struct om_done none = {0};
     int slot = om_wait_new(model, step, &none, -1, 0, -1);
     struct om_wait *wait = &model->waits[slot];
 
-    wait->kept = kept->number;
-    wait->place = kept->place;
-    if (om_left_ask(model, step, slot, &kept->item, false) == OM_YES)
+    wait->deferred = deferred->number;
+    wait->order = deferred->order;
+    if (om_cleanup_request(model, step, slot, &deferred->item, false) == OM_YES)
         om_wait_ready(model, slot);
     else
         om_wait_park(model, slot, OM_NEVER);
 }
 
-static void keep(struct om *model, struct om_step *step, uint32_t session, const struct om_item *item, bool aside)
+static void defer(struct om *model, struct om_step *step, uint32_t session, const struct om_item *item, bool set_aside)
 {
-    for (int i = 0; i < OM_KEPT; i++) {
-        if (model->kept[i].number != 0)
+    for (int i = 0; i < OM_DEFERRED; i++) {
+        if (model->deferred[i].number != 0)
             continue;
-        model->last_kept++;
-        model->kept[i] = (struct om_kept){model->last_kept, ++model->last_place, session, aside, *item};
+        model->last_deferred++;
+        model->deferred[i] = (struct om_deferred){model->last_deferred, ++model->last_order, session, set_aside, *item};
         model->dirty = true;
-        if (!aside)
-            await(model, step, &model->kept[i]);
+        if (!set_aside)
+            request_locks(model, step, &model->deferred[i]);
         return;
     }
     om_wrong(step, "the model has no room for another kept action");
 }
 
-/* It was done, or is nobody's any more. */
-static void forget_kept(struct om *model, struct om_kept *kept)
+/* Drops it after it was run, or by OP_ASIDE. */
+static void drop_deferred(struct om *model, struct om_deferred *deferred)
 {
-    forget_tries(model, 0, kept->number);
-    kept->number = 0;
+    drop_attempts(model, 0, deferred->number);
+    deferred->number = 0;
     model->dirty = true;
 }
 
-void om_kept_resume(struct om *model, struct om_step *step, int slot)
+void om_deferred_resume(struct om *model, struct om_step *step, int slot)
 {
-    struct om_kept *kept = kept_numbered(model, model->waits[slot].kept);
+    struct om_deferred *deferred = deferred_by_number(model, model->waits[slot].deferred);
 
-    if (om_left_ask(model, step, slot, &kept->item, true) != OM_YES) {
+    if (om_cleanup_request(model, step, slot, &deferred->item, true) != OM_YES) {
         om_wait_park(model, slot, OM_NEVER);
         return;
     }
-    om_left_run(model, step, -1, slot, &kept->item);
-    forget_kept(model, kept);
+    om_cleanup_run(model, step, -1, slot, &deferred->item);
+    drop_deferred(model, deferred);
     om_wait_free(model, step, slot);
 }
 
-/* --- The end ------------------------------------------------------------------------------------------------------ */
+/* --- Termination -------------------------------------------------------------------------------------------------- */
 
 static void cancel_waits(struct om *model, struct om_step *step, uint32_t serial)
 {
@@ -145,7 +147,10 @@ static void cancel_waits(struct om *model, struct om_step *step, uint32_t serial
     }
 }
 
-/* The first of a session's transactions, in order of their beginnings; with `waiting`, of those in which something waits. */
+/*
+ * Returns: the slot of the oldest transaction of a session; with `waiting`, of those with a waiting
+ * command; -1: none.
+ */
 static int first_transaction(const struct om *model, uint32_t serial, bool waiting)
 {
     int found = -1;
@@ -157,19 +162,18 @@ static int first_transaction(const struct om *model, uint32_t serial, bool waiti
     return found;
 }
 
-/* It is as good as gone from now on, and nothing of it waits. */
-void om_begin_end(struct om *model, struct om_step *step, int slot, bool in_order)
+void om_begin_termination(struct om *model, struct om_step *step, int slot, bool in_order)
 {
     struct om_session *session = &model->sessions[slot];
 
     session->lease.at = OM_NEVER;
-    session->leaving = ++model->last_leaving;
-    session->ending = true;
-    session->passed = 0;
+    session->terminating = ++model->last_termination;
+    session->cleanup_pending = true;
+    session->processed = 0;
     model->dirty = true;
     if (in_order) {
         session->action_count = 0;
-        forget_tries(model, session->serial, 0);
+        drop_attempts(model, session->serial, 0);
     }
     cancel_waits(model, step, session->serial);
     for (int txn; (txn = first_transaction(model, session->serial, true)) >= 0;)
@@ -181,24 +185,24 @@ static void run_action(struct om *model, struct om_step *step, int slot, int i)
     const struct om_session *session = &model->sessions[slot];
     const struct om_item *item = &session->actions[i];
 
-    if (tries_of(model, session->serial, 0, (uint64_t)i) == OM_TRIES)
-        keep(model, step, session->serial, item, true);
-    else if (om_left_held(model, slot, item))
-        keep(model, step, session->serial, item, false);
+    if (attempts_of(model, session->serial, 0, (uint64_t)i) == OM_ATTEMPTS_MAX)
+        defer(model, step, session->serial, item, true);
+    else if (om_cleanup_is_blocked(model, slot, item))
+        defer(model, step, session->serial, item, false);
     else
-        om_left_run(model, step, slot, -1, item);
+        om_cleanup_run(model, step, slot, -1, item);
 }
 
-/* Whether a document lives with a session, and its removal is not kept by now. */
-static bool lives_with(const struct om *model, uint32_t serial, int index, int doc)
+/* Whether a document is ephemeral of a session, and its removal is not deferred. */
+static bool is_ephemeral_of(const struct om *model, uint32_t serial, int index, int doc)
 {
     const struct om_doc *it = &model->docs.at[index][doc];
 
-    if ((!it->live && !it->gone) || it->lease != serial)
+    if ((!it->live && !it->hidden) || it->lease != serial)
         return false;
-    for (int i = 0; i < OM_KEPT; i++)
-        if (model->kept[i].number != 0 && model->kept[i].item.left_by == serial && model->kept[i].item.index == index &&
-            model->kept[i].item.doc == doc)
+    for (int i = 0; i < OM_DEFERRED; i++)
+        if (model->deferred[i].number != 0 && model->deferred[i].item.only_session == serial && model->deferred[i].item.index == index &&
+            model->deferred[i].item.doc == doc)
             return false;
     return true;
 }
@@ -209,7 +213,7 @@ int om_ephemeral_count(const struct om *model, uint32_t serial)
 
     for (int i = 0; i < OM_INDICES; i++)
         for (int j = 0; j < OM_DOCS; j++)
-            count += lives_with(model, serial, i, j);
+            count += is_ephemeral_of(model, serial, i, j);
     return count;
 }
 
@@ -220,11 +224,14 @@ static struct om_item removal_of(uint32_t serial, int index, int doc)
                             .doc = (uint8_t)doc,
                             .dir = -1,
                             .if_seq_no = -1,
-                            .left_by = serial};
+                            .only_session = serial};
 }
 
-/* The first few of its documents. Returns: whether there are more. */
-static bool remove_some(struct om *model, struct om_step *step, int slot, int most)
+/*
+ * Removes up to `most` of its documents, or defers their removal.
+ * Returns: whether there are more.
+ */
+static bool remove_batch(struct om *model, struct om_step *step, int slot, int most)
 {
     uint32_t serial = model->sessions[slot].serial;
     struct om_item removals[OM_INDICES * OM_DOCS], free[OM_INDICES * OM_DOCS];
@@ -232,31 +239,31 @@ static bool remove_some(struct om *model, struct om_step *step, int slot, int mo
 
     for (int i = 0; i < OM_INDICES; i++)
         for (int j = 0; j < OM_DOCS; j++)
-            if (count < most && lives_with(model, serial, i, j))
+            if (count < most && is_ephemeral_of(model, serial, i, j))
                 removals[count++] = removal_of(serial, i, j);
     for (int i = 0; i < count; i++) {
-        if (model->docs.at[removals[i].index][removals[i].doc].gone)
+        if (model->docs.at[removals[i].index][removals[i].doc].hidden)
             continue;
-        if (om_left_held(model, slot, &removals[i]))
-            keep(model, step, serial, &removals[i], false);
+        if (om_cleanup_is_blocked(model, slot, &removals[i]))
+            defer(model, step, serial, &removals[i], false);
         else
             free[free_count++] = removals[i];
     }
     for (int i = 0; i < free_count; i++)
-        om_left_run(model, step, slot, -1, &free[i]);
-    for (int i = 0; i < count; i++) /* nobody sees them: no lock keeps them */
-        if (model->docs.at[removals[i].index][removals[i].doc].gone)
-            om_sweep(model, step, removals[i].index, removals[i].doc);
+        om_cleanup_run(model, step, slot, -1, &free[i]);
+    for (int i = 0; i < count; i++) /* hidden: locks do not matter */
+        if (model->docs.at[removals[i].index][removals[i].doc].hidden)
+            om_purge(model, step, removals[i].index, removals[i].doc);
     model->dirty |= count > 0;
     return total > count;
 }
 
-/* Whether somebody else holds an index or a directory of it. */
-static bool index_held(const struct om *model, int slot, int index)
+/* Whether another owner holds a lock on the root, an index, or a directory of it. */
+static bool index_is_locked(const struct om *model, int slot, int index)
 {
     for (int i = 0; i < model->lock_count; i++) {
         const struct om_lock *lock = &model->locks[i];
-        if (lock->owner != om_session_owner(slot) && !lock->what.within &&
+        if (lock->owner != om_session_owner(slot) && !lock->what.insert_intention &&
             (lock->what.on.kind == OM_ALL ||
              ((lock->what.on.kind == OM_INDEX || lock->what.on.kind == OM_DIR) && lock->what.on.index == index)))
             return true;
@@ -264,51 +271,52 @@ static bool index_held(const struct om *model, int slot, int index)
     return false;
 }
 
-/* How many of a session's documents in an index somebody else holds. */
-static int held_count(struct om *model, int slot, int index)
+/* Returns: how many of a session's documents in an index are blocked. */
+static int blocked_count(struct om *model, int slot, int index)
 {
     int count = 0;
 
     for (int j = 0; j < OM_DOCS; j++) {
         struct om_item removal = removal_of(model->sessions[slot].serial, index, j);
-        count += lives_with(model, model->sessions[slot].serial, index, j) && om_left_held(model, slot, &removal);
+        count += is_ephemeral_of(model, model->sessions[slot].serial, index, j) && om_cleanup_is_blocked(model, slot, &removal);
     }
     return count;
 }
 
 /*
- * More documents than one step removes go all the same at this timestamp: nobody sees them from now on. Those that somebody holds stay
- * until their locks go; an index in which somebody holds all, a directory, or more of them than are in a piece, is left to the pieces.
- * Returns: whether there is none such.
+ * Hides more documents than one batch removes. The removal of blocked documents is deferred. An
+ * index is excluded if another owner has locked it, a directory of it, or more of these documents
+ * than fit a batch; its documents are removed in batches.
+ * Returns: whether no index is excluded.
  */
-static bool vanish(struct om *model, struct om_step *step, int slot)
+static bool hide_documents(struct om *model, struct om_step *step, int slot)
 {
     uint32_t serial = model->sessions[slot].serial;
-    bool goes[OM_INDICES][OM_DOCS] = {{false}}, spared[OM_INDICES], all = true;
+    bool hides[OM_INDICES][OM_DOCS] = {{false}}, excluded[OM_INDICES], all = true;
 
     for (int i = 0; i < OM_INDICES; i++)
-        spared[i] = index_held(model, slot, i) || held_count(model, slot, i) > model->limits.piece;
+        excluded[i] = index_is_locked(model, slot, i) || blocked_count(model, slot, i) > model->limits.piece;
 
     for (int i = 0; i < OM_INDICES; i++)
         for (int j = 0; j < OM_DOCS; j++) {
             struct om_item removal = removal_of(serial, i, j);
-            if (!lives_with(model, serial, i, j))
+            if (!is_ephemeral_of(model, serial, i, j))
                 continue;
-            if (spared[i]) {
+            if (excluded[i]) {
                 all = false;
                 continue;
             }
-            goes[i][j] = !om_left_held(model, slot, &removal);
-            if (!goes[i][j])
-                keep(model, step, serial, &removal, false);
+            hides[i][j] = !om_cleanup_is_blocked(model, slot, &removal);
+            if (!hides[i][j])
+                defer(model, step, serial, &removal, false);
         }
     for (int i = 0; i < OM_INDICES; i++)
         for (int j = 0; j < OM_DOCS; j++) {
-            if (!goes[i][j])
+            if (!hides[i][j])
                 continue;
             struct om_doc now = model->docs.at[i][j];
             now.live = false;
-            now.gone = true;
+            now.hidden = true;
             now.ts = model->ts;
             om_store(model, step, i, j, &now);
             om_move(model, step, i, j, -1);
@@ -316,10 +324,10 @@ static bool vanish(struct om *model, struct om_step *step, int slot)
     return all;
 }
 
-static void end_last(struct om *model, struct om_step *step, int slot)
+static void delete_session(struct om *model, struct om_step *step, int slot)
 {
     struct om_session *session = &model->sessions[slot];
-    struct om_done done = {.op = session->closing};
+    struct om_done done = {.op = session->close_op};
 
     om_release_all(model, step, om_session_owner(slot));
     model->dirty = true;
@@ -329,216 +337,222 @@ static void end_last(struct om *model, struct om_step *step, int slot)
         om_complete(model, step, &done);
 }
 
-/* Returns: whether some of it is left that others see. */
-static bool remove_all(struct om *model, struct om_step *step, int slot)
+/*
+ * Removes or hides its documents.
+ * Returns: whether visible documents are left, and its locks stay.
+ */
+static bool remove_documents(struct om *model, struct om_step *step, int slot)
 {
     struct om_session *session = &model->sessions[slot];
 
     if (om_ephemeral_count(model, session->serial) > model->limits.piece) {
-        session->over = vanish(model, step, slot);
-        if (session->over)
+        session->locks_released = hide_documents(model, step, slot);
+        if (session->locks_released)
             om_release_all(model, step, om_session_owner(slot));
-        if (session->over && session->closing != NULL) {
-            struct om_done done = {.op = session->closing};
-            session->closing = NULL;
+        if (session->locks_released && session->close_op != NULL) {
+            struct om_done done = {.op = session->close_op};
+            session->close_op = NULL;
             om_complete(model, step, &done);
         }
-        return !session->over;
+        return !session->locks_released;
     }
-    if (remove_some(model, step, slot, model->limits.piece))
+    if (remove_batch(model, step, slot, model->limits.piece))
         return true;
-    end_last(model, step, slot);
+    delete_session(model, step, slot);
     return false;
 }
 
-/* Goes on with an end while there is something left to do with this step. Returns: whether some of it is left that others see. */
-static bool go_on(struct om *model, struct om_step *step, int slot, int *left)
+/*
+ * Continues the cleanup while *left > 0.
+ * Returns: whether its locks stay, because some of it is left.
+ */
+static bool continue_cleanup(struct om *model, struct om_step *step, int slot, int *left)
 {
     struct om_session *session = &model->sessions[slot];
     int txn;
 
     model->dirty = true;
     while (*left > 0 && (txn = first_transaction(model, session->serial, false)) >= 0) {
-        om_take_off(left, 1);
+        om_charge(left, 1);
         om_txn_abort(model, step, txn, false);
     }
-    for (; *left > 0 && session->passed < session->action_count; session->passed++) {
-        run_action(model, step, slot, session->passed);
-        om_take_off(left, 1);
+    for (; *left > 0 && session->processed < session->action_count; session->processed++) {
+        run_action(model, step, slot, session->processed);
+        om_charge(left, 1);
     }
     if (*left == 0 && first_transaction(model, session->serial, false) >= 0)
         return true;
-    if (session->passed < session->action_count)
+    if (session->processed < session->action_count)
         return true;
     session->action_count = 0;
-    forget_tries(model, session->serial, 0);
+    drop_attempts(model, session->serial, 0);
     if (*left == 0)
         return true;
-    om_take_off(left, 1 + om_ephemeral_count(model, session->serial));
-    session->ending = false;
-    return remove_all(model, step, slot);
+    om_charge(left, 1 + om_ephemeral_count(model, session->serial));
+    session->cleanup_pending = false;
+    return remove_documents(model, step, slot);
 }
 
 bool om_end_session(struct om *model, struct om_step *step, int slot, bool in_order)
 {
     int left = model->limits.piece;
 
-    om_withhold(model);
-    om_begin_end(model, step, slot, in_order);
-    bool waits = go_on(model, step, slot, &left);
-    om_let_in(model, step);
+    om_suspend_grants(model);
+    om_begin_termination(model, step, slot, in_order);
+    bool waits = continue_cleanup(model, step, slot, &left);
+    om_resume_grants(model, step);
     return waits;
 }
 
-static int first_leaving(const struct om *model, bool ending)
+static int first_terminating(const struct om *model, bool cleanup_pending)
 {
     int found = -1;
 
     for (int i = 0; i < OM_SESSIONS; i++)
-        if (model->sessions[i].leaving != 0 && model->sessions[i].ending == ending &&
-            (found < 0 || model->sessions[i].leaving < model->sessions[found].leaving))
+        if (model->sessions[i].terminating != 0 && model->sessions[i].cleanup_pending == cleanup_pending &&
+            (found < 0 || model->sessions[i].terminating < model->sessions[found].terminating))
             found = i;
     return found;
 }
 
-/* Leases, waits and what is left of an end go on with the restart, and not before it. */
-bool om_any_leaving(const struct om *model)
+/* Terminations continue after OP_RESTART, not before it. */
+bool om_any_terminating(const struct om *model)
 {
-    return !model->stopped && (first_leaving(model, true) >= 0 || first_leaving(model, false) >= 0);
+    return !model->stopped && (first_terminating(model, true) >= 0 || first_terminating(model, false) >= 0);
 }
 
-int om_first_ending(const struct om *model)
+int om_first_to_clean(const struct om *model)
 {
-    return model->stopped ? -1 : first_leaving(model, true);
+    return model->stopped ? -1 : first_terminating(model, true);
 }
 
-void om_end_on(struct om *model, struct om_step *step, int slot, int *left)
+void om_continue_cleanup(struct om *model, struct om_step *step, int slot, int *left)
 {
-    go_on(model, step, slot, left);
+    continue_cleanup(model, step, slot, left);
 }
 
-void om_leave_on(struct om *model, struct om_step *step)
+void om_purge_batch(struct om *model, struct om_step *step)
 {
-    int slot = model->stopped ? -1 : first_leaving(model, false);
+    int slot = model->stopped ? -1 : first_terminating(model, false);
 
-    om_withhold(model);
-    if (slot >= 0 && !remove_some(model, step, slot, model->limits.sweep))
-        end_last(model, step, slot);
-    om_let_in(model, step);
+    om_suspend_grants(model);
+    if (slot >= 0 && !remove_batch(model, step, slot, model->limits.sweep))
+        delete_session(model, step, slot);
+    om_resume_grants(model, step);
 }
 
-/* --- What ended the process --------------------------------------------------------------------------------------- */
+/* --- Actions that ended the process ------------------------------------------------------------------------------- */
 
-/* Whether there is such a thing to be done still. */
-static bool to_be_done(struct om *model, const struct om_op *op)
+/* Whether the action is still to be run. */
+static bool is_pending(struct om *model, const struct om_op *op)
 {
-    const struct om_kept *kept = kept_numbered(model, op->kept);
+    const struct om_deferred *deferred = deferred_by_number(model, op->deferred);
     int slot = -1;
 
-    if (op->kept != 0)
-        return kept != NULL && kept->session == op->session && op->action == 0;
-    for (int i = 0; i < OM_SESSIONS; i++) /* one that is ending, too */
+    if (op->deferred != 0)
+        return deferred != NULL && deferred->session == op->session && op->action == 0;
+    for (int i = 0; i < OM_SESSIONS; i++) /* also one that is terminating */
         if (op->session != 0 && model->sessions[i].serial == op->session)
             slot = i;
-    return slot >= 0 && model->sessions[slot].action_count > 0 && op->action >= (uint64_t)model->sessions[slot].passed;
+    return slot >= 0 && model->sessions[slot].action_count > 0 && op->action >= (uint64_t)model->sessions[slot].processed;
 }
 
-static void count_try(struct om *model, struct om_step *step, const struct om_op *op)
+static void count_attempt(struct om *model, struct om_step *step, const struct om_op *op)
 {
-    struct om_tried *tried = tried_row(model, op->session, op->kept, op->action);
+    struct om_attempt *attempt = attempt_row(model, op->session, op->deferred, op->action);
 
-    for (int i = 0; tried == NULL && i < OM_TRIED; i++)
-        if (model->tried[i].tries == 0) {
-            tried = &model->tried[i];
-            *tried = (struct om_tried){0, op->session, op->kept, op->action};
+    for (int i = 0; attempt == NULL && i < OM_ATTEMPTS; i++)
+        if (model->attempts[i].tries == 0) {
+            attempt = &model->attempts[i];
+            *attempt = (struct om_attempt){0, op->session, op->deferred, op->action};
         }
-    if (tried == NULL)
+    if (attempt == NULL)
         om_wrong(step, "the model has no room for another thing that was tried");
-    else if (tried->tries < OM_TRIES)
-        tried->tries++;
+    else if (attempt->tries < OM_ATTEMPTS_MAX)
+        attempt->tries++;
     model->dirty = true;
 }
 
-/* Who keeps something aside waits for nothing, and stands before nobody. */
-static void put_aside(struct om *model, struct om_step *step, struct om_kept *kept)
+/* Withdraws its lock request. */
+static void mark_set_aside(struct om *model, struct om_step *step, struct om_deferred *deferred)
 {
-    kept->aside = true;
+    deferred->set_aside = true;
     for (int i = 0; i < OM_WAITS; i++)
-        if (model->waits[i].used && model->waits[i].kept == kept->number)
+        if (model->waits[i].used && model->waits[i].deferred == deferred->number)
             om_wait_free(model, step, i);
 }
 
-void om_tried(struct om *model, struct om_step *step, const struct om_op *op)
+void om_attempt(struct om *model, struct om_step *step, const struct om_op *op)
 {
-    struct om_kept *kept = kept_numbered(model, op->kept);
+    struct om_deferred *deferred = deferred_by_number(model, op->deferred);
 
-    if (!to_be_done(model, op))
+    if (!is_pending(model, op))
         return;
-    count_try(model, step, op);
-    if (kept != NULL && !kept->aside && tries_of(model, op->session, op->kept, op->action) == OM_TRIES)
-        put_aside(model, step, kept);
+    count_attempt(model, step, op);
+    if (deferred != NULL && !deferred->set_aside && attempts_of(model, op->session, op->deferred, op->action) == OM_ATTEMPTS_MAX)
+        mark_set_aside(model, step, deferred);
 }
 
-/* Somebody has looked at it. */
+/* Retries or drops a cleanup that was set aside. */
 enum om_problem om_aside(struct om *model, struct om_step *step, const struct om_op *op)
 {
-    struct om_kept *kept = kept_numbered(model, op->kept);
+    struct om_deferred *deferred = deferred_by_number(model, op->deferred);
 
-    if (kept == NULL || !kept->aside)
-        return kept == NULL ? OM_KEPT_MISSING : OM_ILLEGAL;
-    if (!op->again) {
-        forget_kept(model, kept);
+    if (deferred == NULL || !deferred->set_aside)
+        return deferred == NULL ? OM_KEPT_MISSING : OM_ILLEGAL;
+    if (!op->retry) {
+        drop_deferred(model, deferred);
         return OM_FINE;
     }
-    forget_tries(model, 0, kept->number);
-    kept->aside = false;
-    kept->place = ++model->last_place;
+    drop_attempts(model, 0, deferred->number);
+    deferred->set_aside = false;
+    deferred->order = ++model->last_order;
     model->dirty = true;
-    await(model, step, kept);
+    request_locks(model, step, deferred);
     return OM_FINE;
 }
 
-/* --- Over restarts ------------------------------------------------------------------------------------------------ */
+/* --- Restarts ----------------------------------------------------------------------------------------------------- */
 
 void om_ends_stop(struct om *model)
 {
-    model->last_kept = last_number(model);
+    model->last_deferred = last_number(model);
     model->stopped = true;
-    model->withheld = 0;
+    model->grants_suspended = 0;
     for (int i = 0; i < OM_SESSIONS; i++)
-        model->sessions[i].closing = NULL;
+        model->sessions[i].close_op = NULL;
 }
 
-static bool has_asked(const struct om *model, const struct om_kept *kept)
+static bool has_request(const struct om *model, const struct om_deferred *deferred)
 {
     for (int i = 0; i < OM_WAITS; i++)
-        if (model->waits[i].used && model->waits[i].kept == kept->number)
+        if (model->waits[i].used && model->waits[i].deferred == deferred->number)
             return true;
     return false;
 }
 
 bool om_ends_restart(struct om *model, struct om_step *step, int *left)
 {
-    for (struct om_kept *kept = next_kept(model, 0); kept != NULL; kept = next_kept(model, kept->number)) {
-        if (kept->aside || has_asked(model, kept))
+    for (struct om_deferred *deferred = next_deferred(model, 0); deferred != NULL; deferred = next_deferred(model, deferred->number)) {
+        if (deferred->set_aside || has_request(model, deferred))
             continue;
         if (*left == 0)
             return true;
-        om_take_off(left, 1);
-        kept->place = ++model->last_place;
-        await(model, step, kept);
+        om_charge(left, 1);
+        deferred->order = ++model->last_order;
+        request_locks(model, step, deferred);
     }
     model->stopped = false;
-    /* Those that were leaving go on, the older first. */
+    /* Terminations continue, oldest session first. */
     uint64_t order[OM_SESSIONS];
     for (int i = 0; i < OM_SESSIONS; i++) {
         order[i] = 0;
-        for (int j = 0; model->sessions[i].leaving != 0 && j < OM_SESSIONS; j++)
+        for (int j = 0; model->sessions[i].terminating != 0 && j < OM_SESSIONS; j++)
             order[i] +=
-                model->sessions[j].leaving != 0 && model->born[om_session_owner(j)] <= model->born[om_session_owner(i)];
+                model->sessions[j].terminating != 0 && model->born[om_session_owner(j)] <= model->born[om_session_owner(i)];
     }
     for (int i = 0; i < OM_SESSIONS; i++)
-        model->sessions[i].leaving = order[i];
-    model->last_leaving = OM_SESSIONS;
+        model->sessions[i].terminating = order[i];
+    model->last_termination = OM_SESSIONS;
     return false;
 }

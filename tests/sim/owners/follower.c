@@ -9,71 +9,71 @@
 
 static void begin(struct world *world)
 {
-    struct other *other = &world->other;
+    struct follower *follower = &world->follower;
 
-    if (core_open(other->store, &other->limits, &other->core) != 0)
+    if (core_open(follower->store, &follower->limits, &follower->core) != 0)
         world_fail(world, "the other core does not open");
-    core_begin_chain(other->core, world->seed);
+    core_begin_chain(follower->core, world->seed);
     core_begin_chain(world->core, world->seed);
 }
 
-void other_open(struct world *world, const struct core_limits *limits)
+void follower_open(struct world *world, const struct core_limits *limits)
 {
-    struct other *other = &world->other;
+    struct follower *follower = &world->follower;
 
-    *other = (struct other){.limits = *limits, .store = store_open_mem(), .entry = BUF_INIT(BUF_UNLIMITED)};
-    other->replies[0] = other->replies[1] = BUF_INIT(BUF_UNLIMITED);
-    effects_init(&other->effects);
+    *follower = (struct follower){.limits = *limits, .store = store_open_mem(), .entry = BUF_INIT(BUF_UNLIMITED)};
+    follower->replies[0] = follower->replies[1] = BUF_INIT(BUF_UNLIMITED);
+    effects_init(&follower->effects);
     begin(world);
 }
 
-/* Takes what has completed from the other core; its replies are noted. */
-static void take_completed(struct other *other, bool noted);
+/* Takes the completed commands from the follower's core and records their replies. */
+static void take_completed(struct follower *follower, bool noted);
 
 static void end(struct world *world)
 {
-    struct other *other = &world->other;
+    struct follower *follower = &world->follower;
 
-    core_stop(other->core, &other->effects);
-    take_completed(other, false);
-    core_close(other->core);
-    other->core = NULL;
+    core_stop(follower->core, &follower->effects);
+    take_completed(follower, false);
+    core_close(follower->core);
+    follower->core = NULL;
 }
 
-void other_leave(struct world *world)
+void follower_detach(struct world *world)
 {
-    struct other *other = &world->other;
+    struct follower *follower = &world->follower;
 
-    if (other->core != NULL)
+    if (follower->core != NULL)
         end(world);
-    buf_clear(&other->entry);
+    buf_clear(&follower->entry);
 }
 
-void other_close(struct world *world)
+void follower_close(struct world *world)
 {
-    struct other *other = &world->other;
+    struct follower *follower = &world->follower;
 
-    if (other->store == NULL)
+    if (follower->store == NULL)
         return;
-    other_leave(world);
-    store_close(other->store);
-    buf_deinit(&other->entry);
-    buf_deinit(&other->replies[0]);
-    buf_deinit(&other->replies[1]);
-    other->store = NULL;
+    follower_detach(world);
+    store_close(follower->store);
+    buf_deinit(&follower->entry);
+    buf_deinit(&follower->replies[0]);
+    buf_deinit(&follower->replies[1]);
+    follower->store = NULL;
 }
 
-void other_add(struct world *world, const struct command *command)
+void follower_add(struct world *world, const struct command *command)
 {
-    struct other *other = &world->other;
+    struct follower *follower = &world->follower;
 
-    if (other->core == NULL)
+    if (follower->core == NULL)
         return;
-    if (other->entry.len == 0) {
-        other->clock = command->clock;
-        command_group_begin(&(struct command_group_header){.host = 1, .ts = command->ts, .clock = command->clock}, &other->entry);
+    if (follower->entry.len == 0) {
+        follower->clock = command->clock;
+        command_group_begin(&(struct command_group_header){.host = 1, .ts = command->ts, .clock = command->clock}, &follower->entry);
     }
-    command_group_add(command, &other->entry);
+    command_group_add(command, &follower->entry);
 }
 
 static void note_results(const struct command *command, struct buf *text)
@@ -103,60 +103,60 @@ static void note(const struct command *command, struct buf *text)
     }
 }
 
-void other_note(struct world *world, const struct command *command)
+void follower_note_reply(struct world *world, const struct command *command)
 {
-    if (world->other.core != NULL)
-        note(command, &world->other.replies[0]);
+    if (world->follower.core != NULL)
+        note(command, &world->follower.replies[0]);
 }
 
-static void take_completed(struct other *other, bool noted)
+static void take_completed(struct follower *follower, bool noted)
 {
-    while (!list_empty(&other->effects.completed)) {
-        struct command *command = list_entry(other->effects.completed.next, struct command, link);
+    while (!list_empty(&follower->effects.completed)) {
+        struct command *command = list_entry(follower->effects.completed.next, struct command, link);
         list_remove(&command->link);
         if (noted && command->type != COMMAND_MAINTAIN)
-            note(command, &other->replies[1]);
+            note(command, &follower->replies[1]);
         if (command->type == COMMAND_TXN_LOCK)
             core_overlay_unref(command->txn_lock.overlay);
         command_free(command);
     }
 }
 
-void other_apply(struct world *world)
+void follower_apply(struct world *world)
 {
-    struct other *other = &world->other;
+    struct follower *follower = &world->follower;
     struct list commands = LIST_INIT(commands);
     struct command_group_header head;
 
-    if (other->core == NULL || other->entry.len == 0)
+    if (follower->core == NULL || follower->entry.len == 0)
         return;
-    if (command_group_decode(buf_as_slice(&other->entry), &head, &commands) != 0 ||
-        command_group_apply(other->core, &head, &commands, &other->effects) != 0)
+    if (command_group_decode(buf_as_slice(&follower->entry), &head, &commands) != 0 ||
+        command_group_apply(follower->core, &head, &commands, &follower->effects) != 0)
         world_fail(world, "another host cannot apply the entry");
     char excess[200];
-    if (!bounded(other->core, excess, sizeof excess))
+    if (!bounded(follower->core, excess, sizeof excess))
         world_fail(world, "another host: %s", excess);
-    take_completed(other, true);
-    if (!slice_equal(buf_as_slice(&other->replies[0]), buf_as_slice(&other->replies[1])))
+    take_completed(follower, true);
+    if (!slice_equal(buf_as_slice(&follower->replies[0]), buf_as_slice(&follower->replies[1])))
         world_fail(world, "another host replies otherwise:\n%.*s\nand not\n%.*s",
-                   SLICE_ARG(buf_as_slice(&other->replies[1])), SLICE_ARG(buf_as_slice(&other->replies[0])));
-    if (core_last_ts(other->core) != core_last_ts(world->core))
+                   SLICE_ARG(buf_as_slice(&follower->replies[1])), SLICE_ARG(buf_as_slice(&follower->replies[0])));
+    if (core_last_ts(follower->core) != core_last_ts(world->core))
         world_fail(world, "another host is at another timestamp");
-    if (core_chain(other->core) != core_chain(world->core))
+    if (core_chain(follower->core) != core_chain(world->core))
         world_fail(world, "another host has written something else");
-    buf_clear(&other->entry);
-    buf_clear(&other->replies[0]);
-    buf_clear(&other->replies[1]);
+    buf_clear(&follower->entry);
+    buf_clear(&follower->replies[0]);
+    buf_clear(&follower->replies[1]);
 }
 
-void other_restart(struct world *world, size_t kept)
+void follower_restart(struct world *world, size_t kept)
 {
-    struct other *other = &world->other;
+    struct follower *follower = &world->follower;
 
-    if (other->core == NULL)
+    if (follower->core == NULL)
         return;
     end(world);
     if (kept != SIZE_MAX)
-        store_mem_crash(other->store, kept);
+        store_mem_crash(follower->store, kept);
     begin(world);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Another host: a second core over a store of its own, that hears of commands only what stands in the entries of the log. At the
- * end of each entry both have the same chain, the same last timestamp, and have given the same replies.
+ * A follower: a second core over its own store, which receives commands only as entries of the
+ * command log. At the end of each entry both cores must have the same chain, the same last
+ * timestamp, and the same replies.
  */
 #ifndef TL_TESTS_SIM_OWNERS_FOLLOWER_H
 #define TL_TESTS_SIM_OWNERS_FOLLOWER_H
@@ -11,27 +12,30 @@
 
 struct world;
 
-struct other {
+struct follower {
     struct store *store;
-    struct core *core; /* NULL: there is none, or no more */
+    struct core *core; /* NULL: this world has no follower, or it is detached */
     struct core_limits limits;
     struct effects effects;
-    struct buf entry;      /* as far as it goes */
-    uint64_t clock;        /* the entry's, and so of all its commands */
-    struct buf replies[2]; /* of the entry: the world's, its own */
+    struct buf entry;      /* commands so far */
+    uint64_t clock;        /* of the entry and all its commands */
+    struct buf replies[2]; /* to the commands of the entry: of the world, of the follower */
 };
 
-void other_open(struct world *world, const struct core_limits *limits);
-void other_close(struct world *world);
-/* A command is about to be given at world->now: it goes into the entry. */
-void other_add(struct world *world, const struct command *command);
-/* A command has come back to the world. */
-void other_note(struct world *world, const struct command *command);
-/* The entry is whole. */
-void other_apply(struct world *world);
-/* The host's end and start, which has lost all unsynced batches but the first `kept`; SIZE_MAX: none is lost. */
-void other_restart(struct world *world, size_t kept);
-/* The world has lost part of an entry: the other can follow no more. */
-void other_leave(struct world *world);
+void follower_open(struct world *world, const struct core_limits *limits);
+void follower_close(struct world *world);
+/* Adds a command to the entry, before the world runs it at world->now. */
+void follower_add(struct world *world, const struct command *command);
+/* Records the reply of a command that the world has completed. */
+void follower_note_reply(struct world *world, const struct command *command);
+/* Applies the entry and compares. */
+void follower_apply(struct world *world);
+/*
+ * Restarts the follower. It loses all unsynced batches after the first `kept`; SIZE_MAX: it loses
+ * none.
+ */
+void follower_restart(struct world *world, size_t kept);
+/* Ends the follower: the world has lost part of an entry. */
+void follower_detach(struct world *world);
 
 #endif

@@ -18,9 +18,9 @@ static bool one_in(struct gen *gen, int n)
     return below(gen, n) == 0;
 }
 
-/* --- Who ---------------------------------------------------------------------------------------------------------- */
+/* --- Owners ------------------------------------------------------------------------------------------------------- */
 
-/* A session that is open, mostly; else one that ended or never was. 0 when there never was any. */
+/* Returns: mostly an open session, else one that ended or never existed; 0: none was opened yet. */
 static uint32_t some_session(struct gen *gen, const struct om *model)
 {
     int slot = below(gen, OM_SESSIONS);
@@ -55,7 +55,7 @@ static uint64_t some_wait(struct gen *gen)
     }
 }
 
-/* --- What --------------------------------------------------------------------------------------------------------- */
+/* --- Targets ------------------------------------------------------------------------------------------------------ */
 
 static uint8_t some_index(struct gen *gen)
 {
@@ -64,7 +64,9 @@ static uint8_t some_index(struct gen *gen)
     return (uint8_t)(roll < 6 ? 0 : roll < 8 ? 1 : OM_NX);
 }
 
-/* The place of a document, mostly, or what lies above it; else one of those that were there from the beginning. */
+/*
+ * Returns: mostly the directory of a document or one above it; else one of the initial directories.
+ */
 static int some_dir(struct gen *gen, const struct om *model, int index)
 {
     int doc = below(gen, OM_DOCS);
@@ -98,11 +100,11 @@ static struct om_thing some_thing(struct gen *gen, const struct om *model)
     return thing;
 }
 
-static void fill_wants(struct gen *gen, const struct om *model, struct om_op *op)
+static void fill_specs(struct gen *gen, const struct om *model, struct om_op *op)
 {
     op->count = one_in(gen, 3) ? 1 + below(gen, 3) : 1;
     for (int i = 0; i < op->count; i++)
-        op->wants[i] = (struct om_want){some_thing(gen, model), (uint8_t)(OM_S + below(gen, 3)), false};
+        op->specs[i] = (struct om_spec){some_thing(gen, model), (uint8_t)(OM_S + below(gen, 3)), false};
 }
 
 static void fill_item(struct gen *gen, const struct om *model, struct om_item *item)
@@ -124,7 +126,7 @@ static void fill_item(struct gen *gen, const struct om *model, struct om_item *i
     }
     if (item->action == OM_CREATE && item->if_seq_no >= 0)
         item->if_seq_no = -1;
-    if (item->action != OM_DELETE && one_in(gen, 4)) /* mostly one's, so that somebody has many */
+    if (item->action != OM_DELETE && one_in(gen, 4)) /* mostly of one session, so that it has many */
         item->lease = model->sessions[0].serial != 0 && !one_in(gen, 3) ? model->sessions[0].serial : some_session(gen, model);
 }
 
@@ -166,7 +168,7 @@ static void gen_lock(struct gen *gen, const struct om *model, struct om_op *op)
         op->txn = some_txn(gen, model);
         op->session = 0;
     }
-    fill_wants(gen, model, op);
+    fill_specs(gen, model, op);
 }
 
 static void gen_unlock(struct gen *gen, const struct om *model, struct om_op *op)
@@ -174,10 +176,10 @@ static void gen_unlock(struct gen *gen, const struct om *model, struct om_op *op
     op->session = some_session(gen, model);
     if (one_in(gen, 2))
         return;
-    fill_wants(gen, model, op);
-    for (int i = 0; i < model->lock_count && !one_in(gen, 3); i++) /* mostly something that it holds */
+    fill_specs(gen, model, op);
+    for (int i = 0; i < model->lock_count && !one_in(gen, 3); i++) /* mostly a lock that it holds */
         if (model->locks[i].owner < OM_SESSIONS && model->sessions[model->locks[i].owner].serial == op->session)
-            op->wants[0] = model->locks[i].what;
+            op->specs[0] = model->locks[i].what;
 }
 
 static void gen_write(struct gen *gen, const struct om *model, struct om_op *op)
@@ -193,7 +195,7 @@ static void gen_write(struct gen *gen, const struct om *model, struct om_op *op)
         op->session = some_session(gen, model);
     if (gen->token_count > 0 && one_in(gen, 8))
         op->token = gen->tokens[below(gen, (int)(gen->token_count < 8 ? gen->token_count : 8))];
-    if (op->token != 0 && op->txn == 0 && one_in(gen, 2)) /* a token alone passes nothing */
+    if (op->token != 0 && op->txn == 0 && one_in(gen, 2)) /* a token without its owner ignores no lock */
         op->session = some_session(gen, model);
     fill_items(gen, model, op);
 }
@@ -222,11 +224,11 @@ static void gen_read(struct gen *gen, const struct om *model, struct om_op *op)
     if (one_in(gen, 12))
         op->session = some_session(gen, model);
     op->us = some_wait(gen);
-    fill_wants(gen, model, op);
+    fill_specs(gen, model, op);
     for (int i = 0; i < op->count; i++) {
-        op->wants[i].mode = (uint8_t)(one_in(gen, 6) ? OM_U : OM_S);
-        if (op->wants[i].on.kind == OM_ALL)
-            op->wants[i].on = (struct om_thing){OM_INDEX, some_index(gen), 0};
+        op->specs[i].mode = (uint8_t)(one_in(gen, 6) ? OM_U : OM_S);
+        if (op->specs[i].on.kind == OM_ALL)
+            op->specs[i].on = (struct om_thing){OM_INDEX, some_index(gen), 0};
     }
 }
 
@@ -268,7 +270,7 @@ static void gen_catalog(struct gen *gen, const struct om *model, struct om_op *o
         op->session = some_session(gen, model);
 }
 
-/* How deep the deepest document below a directory lies. */
+/* Returns: the depth of the deepest document below a directory. */
 static int depth_below(const struct om *model, int index, int dir)
 {
     int deepest = 0;
@@ -281,7 +283,10 @@ static int depth_below(const struct om *model, int index, int dir)
     return deepest;
 }
 
-/* Few names, so that places are met again: made anew where something has moved away, and moved back to. */
+/*
+ * Few names, so that renames meet former directories: to create documents there again, and to move
+ * back.
+ */
 static int new_dir(struct gen *gen, const struct om *model, int index, int depth)
 {
     static const char *const names[] = {"a", "b", "x", "deep"};
@@ -294,7 +299,7 @@ static int new_dir(struct gen *gen, const struct om *model, int index, int depth
     return dir;
 }
 
-/* What lies below grows by a name a time at most, and not without end. */
+/* A rename makes paths longer by one name at most, up to a limit. */
 static void gen_rename(struct gen *gen, const struct om *model, struct om_op *op)
 {
     int roll = below(gen, 10);
@@ -305,7 +310,7 @@ static void gen_rename(struct gen *gen, const struct om *model, struct om_op *op
         op->session = some_session(gen, model);
     else if (roll < 8)
         op->txn = some_txn(gen, model);
-    for (int i = 0; op->txn != 0 && !one_in(gen, 5) && i < OM_TXNS; i++) /* mostly one that writes */
+    for (int i = 0; op->txn != 0 && !one_in(gen, 5) && i < OM_TXNS; i++) /* mostly an update transaction */
         if (model->txns[i].serial != 0 && !model->txns[i].query)
             op->txn = model->txns[i].serial;
     if (op->txn != 0 && one_in(gen, 10))
@@ -328,35 +333,35 @@ static void gen_rename(struct gen *gen, const struct om *model, struct om_op *op
             op->if_seq_no = model->docs.at[op->index][i].seq_no;
 }
 
-/* The server ended in the middle of something: mostly what is to be done still. */
-static void gen_tried(struct gen *gen, const struct om *model, struct om_op *op)
+/* OP_TRIED: mostly for an action that is still to be run. */
+static void gen_attempt(struct gen *gen, const struct om *model, struct om_op *op)
 {
-    int slot = below(gen, OM_KEPT);
+    int slot = below(gen, OM_DEFERRED);
 
     op->session = some_session(gen, model);
     op->action = (uint64_t)below(gen, 2);
-    for (int i = 0; i < OM_KEPT && !one_in(gen, 10); i++) {
-        const struct om_kept *kept = &model->kept[(slot + i) % OM_KEPT];
-        if (kept->number == 0 || (kept->aside && !one_in(gen, 8)))
+    for (int i = 0; i < OM_DEFERRED && !one_in(gen, 10); i++) {
+        const struct om_deferred *deferred = &model->deferred[(slot + i) % OM_DEFERRED];
+        if (deferred->number == 0 || (deferred->set_aside && !one_in(gen, 8)))
             continue;
-        op->kept = kept->number;
-        op->session = one_in(gen, 12) ? op->session : kept->session;
+        op->deferred = deferred->number;
+        op->session = one_in(gen, 12) ? op->session : deferred->session;
         op->action = one_in(gen, 12);
         return;
     }
-    op->kept = one_in(gen, 12) ? (uint64_t)below(gen, 12) : 0;
+    op->deferred = one_in(gen, 12) ? (uint64_t)below(gen, 12) : 0;
 }
 
 static void gen_aside(struct gen *gen, const struct om *model, struct om_op *op)
 {
-    int slot = below(gen, OM_KEPT);
+    int slot = below(gen, OM_DEFERRED);
 
-    op->again = !one_in(gen, 3);
-    op->kept = (uint64_t)below(gen, 12);
-    for (int i = 0; i < OM_KEPT; i++) {
-        const struct om_kept *kept = &model->kept[(slot + i) % OM_KEPT];
-        if (kept->number != 0 && (kept->aside || one_in(gen, 8)))
-            op->kept = kept->number;
+    op->retry = !one_in(gen, 3);
+    op->deferred = (uint64_t)below(gen, 12);
+    for (int i = 0; i < OM_DEFERRED; i++) {
+        const struct om_deferred *deferred = &model->deferred[(slot + i) % OM_DEFERRED];
+        if (deferred->number != 0 && (deferred->set_aside || one_in(gen, 8)))
+            op->deferred = deferred->number;
     }
 }
 
@@ -375,7 +380,7 @@ static void gen_host(struct gen *gen, const struct om *model, struct om_op *op)
 
 typedef void generator(struct gen *gen, const struct om *model, struct om_op *op);
 
-/* How often each row is drawn, by profile. */
+/* Weights of the operations, by profile. */
 static const struct {
     enum om_op_kind kind;
     int weights[GEN_PROFILE_COUNT];
@@ -391,7 +396,7 @@ static const struct {
     {OP_DELETE_INDEX, {5, 3, 3}, gen_catalog}, {OP_PUT_MAPPING, {3, 2, 2}, gen_catalog},
     {OP_BLOCK, {3, 2, 2}, gen_catalog},        {OP_STATE, {3, 2, 2}, gen_catalog},
     {OP_TICK, {4, 2, 4}, gen_nothing},         {OP_STATUS, {1, 1, 1}, gen_nothing},
-    {OP_RENAME, {0, 0, 50}, gen_rename},       {OP_TRIED, {0, 0, 24}, gen_tried},
+    {OP_RENAME, {0, 0, 50}, gen_rename},       {OP_TRIED, {0, 0, 24}, gen_attempt},
     {OP_ASIDE, {0, 0, 8}, gen_aside},          {OP_HOST_UP, {0, 4, 4}, gen_host},
     {OP_MACHINE_LOST, {0, 4, 3}, gen_nothing},
 };
@@ -481,14 +486,14 @@ static struct lock_target *print_targets(struct arena *arena, const struct om_op
     struct lock_target *targets = arena_zalloc(arena, OM_ITEMS * sizeof(*targets));
 
     for (int i = 0; i < op->count; i++) {
-        const struct om_want *want = &op->wants[i];
-        targets[i].mode = modes[want->mode];
-        if (want->on.kind != OM_ALL)
-            targets[i].index = slice_from(gen_index_names[want->on.index]);
-        if (want->on.kind == OM_DIR)
-            targets[i].path = slice_from(dirs_path(want->on.number));
-        if (want->on.kind == OM_DOC)
-            targets[i].id = arena_printf(arena, "%d", want->on.number);
+        const struct om_spec *spec = &op->specs[i];
+        targets[i].mode = modes[spec->mode];
+        if (spec->on.kind != OM_ALL)
+            targets[i].index = slice_from(gen_index_names[spec->on.index]);
+        if (spec->on.kind == OM_DIR)
+            targets[i].path = slice_from(dirs_path(spec->on.number));
+        if (spec->on.kind == OM_DOC)
+            targets[i].id = arena_printf(arena, "%d", spec->on.number);
     }
     return targets;
 }
@@ -642,16 +647,16 @@ struct command *gen_command(const struct om_op *op)
         break;
     case OP_RENAME: print_rename(op, command); break;
     case OP_TRIED:
-        command->tried = (struct tried_command){session_id(&command->arena, op->session), op->kept, op->action};
+        command->tried = (struct tried_command){session_id(&command->arena, op->session), op->deferred, op->action};
         break;
-    case OP_ASIDE: command->aside = (struct aside_command){op->kept, op->again}; break;
+    case OP_ASIDE: command->aside = (struct aside_command){op->deferred, op->retry}; break;
     case OP_TICK: command->tick.barrier_clock = op->heard; break;
     default: break;
     }
     return command;
 }
 
-/* --- Telling ------------------------------------------------------------------------------------------------------ */
+/* --- Describing --------------------------------------------------------------------------------------------------- */
 
 struct text {
     char *at;
@@ -672,20 +677,20 @@ static void add(struct text *text, const char *format, ...)
     }
 }
 
-static void add_want(struct text *text, const struct om_want *want)
+static void add_spec(struct text *text, const struct om_spec *spec)
 {
     static const char letters[] = "-SUX";
 
-    add(text, " %c ", letters[want->mode]);
-    if (want->on.kind == OM_ALL) {
+    add(text, " %c ", letters[spec->mode]);
+    if (spec->on.kind == OM_ALL) {
         add(text, "everything");
         return;
     }
-    add(text, "%s", gen_index_names[want->on.index]);
-    if (want->on.kind == OM_DIR)
-        add(text, ":%s", dirs_path(want->on.number));
-    if (want->on.kind == OM_DOC)
-        add(text, "/%d", want->on.number);
+    add(text, "%s", gen_index_names[spec->on.index]);
+    if (spec->on.kind == OM_DIR)
+        add(text, ":%s", dirs_path(spec->on.number));
+    if (spec->on.kind == OM_DOC)
+        add(text, "/%d", spec->on.number);
 }
 
 static void add_item(struct text *text, const struct om_item *item)
@@ -725,14 +730,14 @@ void gen_describe(const struct om_op *op, char *buffer, size_t size)
         add(&text, " %s: %s%s to %s, if_seq_no %lld", gen_index_names[op->index], dirs_path(op->from),
             op->slash ? "/" : "", dirs_path(op->to), (long long)op->if_seq_no);
     if (op->kind == OP_TRIED || op->kind == OP_ASIDE)
-        add(&text, " kept %llu, action %llu%s", (unsigned long long)op->kept, (unsigned long long)op->action,
-            op->again ? " again" : "");
+        add(&text, " kept %llu, action %llu%s", (unsigned long long)op->deferred, (unsigned long long)op->action,
+            op->retry ? " again" : "");
     if (op->kind == OP_BLOCK || op->kind == OP_STATE)
         add(&text, " %s", gen_index_names[op->index]);
-    bool wants = op->kind == OP_LOCK || op->kind == OP_UNLOCK || op->kind == OP_READ;
+    bool specs = op->kind == OP_LOCK || op->kind == OP_UNLOCK || op->kind == OP_READ;
     for (int i = 0; i < op->count; i++)
-        if (wants)
-            add_want(&text, &op->wants[i]);
+        if (specs)
+            add_spec(&text, &op->specs[i]);
         else
             add_item(&text, &op->items[i]);
 }

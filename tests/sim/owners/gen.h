@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random operations of sessions and transactions, and the commands that they are for the product. */
+/*
+ * Random operations of sessions and transactions, and the commands that they are for the product.
+ */
 #ifndef TL_TESTS_SIM_OWNERS_GEN_H
 #define TL_TESTS_SIM_OWNERS_GEN_H
 
@@ -7,26 +9,26 @@
 #include "core/step/command.h"
 #include "model.h"
 
-enum gen_profile { GEN_LOCKS, GEN_TXNS, GEN_RENAMES /* beside both, and what ended the process */, GEN_PROFILE_COUNT };
+enum gen_profile { GEN_LOCKS, GEN_TXNS, GEN_RENAMES /* all, and OP_TRIED */, GEN_PROFILE_COUNT };
 
 struct gen {
     enum gen_profile profile;
     struct rng *rng;
-    uint32_t last_session; /* serials given so far */
+    uint32_t last_session; /* last serials given */
     uint32_t last_txn;
     uint64_t last_number;
     uint64_t last_attachment;
-    uint64_t oldest; /* timestamp that may be read */
+    uint64_t oldest; /* timestamp that can still be read */
     uint64_t now;
-    uint64_t tokens[8]; /* of late grants */
+    uint64_t tokens[8]; /* of recent grants */
     size_t token_count;
 };
 
-/* Makes an operation that suits the state. */
+/* Generates an operation that suits the state of the model. */
 void gen_op(struct gen *gen, const struct om *model, struct om_op *op);
-/* One of a kind. */
+/* Generates an operation of a kind. */
 void gen_op_of(struct gen *gen, const struct om *model, enum om_op_kind kind, struct om_op *op);
-/* Returns: the command; its context is the operation. */
+/* Returns: the product's command; its context is the operation. */
 struct command *gen_command(const struct om_op *op);
 /* Appends a description to `text`. */
 void gen_describe(const struct om_op *op, char *text, size_t size);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The model's step: what falls due, the command, what may go on; sessions and locks. See model.h. */
+/*
+ * The model's step: deadlines, the command, waits that resume; sessions and locks. See model.h.
+ */
 #include "model.h"
 
 #include <stdlib.h>
@@ -22,7 +24,7 @@ void om_init(struct om *model, const struct om_limits *limits, uint64_t ts)
         model->waits[i].deadline.at = OM_NEVER;
     for (int i = 0; i < OM_INDICES; i++)
         for (int j = 0; j < OM_DOCS; j++)
-            model->places[i][j] = -1;
+            model->dirs[i][j] = -1;
 }
 
 void om_begin(struct om *model, uint64_t at)
@@ -120,7 +122,7 @@ void om_wait_ready(struct om *model, int slot)
     wait->deadline.at = OM_NEVER;
 }
 
-/* Rule 21: from now on it is nobody's, and has nothing. */
+/* Rule 21: ends a wait that a later unit answers: it has no owner and no locks any more. */
 static void end_later(struct om *model, struct om_step *step, int slot, enum om_problem problem)
 {
     struct om_wait *wait = &model->waits[slot];
@@ -160,13 +162,13 @@ void om_wait_fail(struct om *model, struct om_step *step, int slot, enum om_prob
 
 void om_wait_end(struct om *model, struct om_step *step, int slot, enum om_problem problem)
 {
-    bool now = model->things_left > 0;
+    bool now = model->cost_left > 0;
 
-    om_take_off(&model->things_left, now);
+    om_charge(&model->cost_left, now);
     fail(model, step, slot, problem, now);
 }
 
-int om_wait_things(const struct om_wait *wait)
+int om_wait_cost(const struct om_wait *wait)
 {
     int items = 0;
 
@@ -179,7 +181,7 @@ int om_wait_things(const struct om_wait *wait)
     return items > 0 ? items : 1;
 }
 
-/* --- What the table of locks did ---------------------------------------------------------------------------------- */
+/* --- Grants and deadlock victims ---------------------------------------------------------------------------------- */
 
 /* Returns: the slot whose event in this state is the oldest; -1: none. */
 static int next_event(const struct om *model, enum om_state state)
@@ -213,8 +215,8 @@ static void end_victim(struct om *model, struct om_step *step, int slot)
         om_txn_abort(model, step, txn, false);
 }
 
-/* What a LOCK says that was granted. */
-static void tell_granted(struct om *model, struct om_step *step, int slot)
+/* Completes a LOCK that was granted. */
+static void answer_granted(struct om *model, struct om_step *step, int slot)
 {
     struct om_wait *wait = &model->waits[slot];
     struct om_done done = wait->done;
@@ -227,13 +229,13 @@ static void tell_granted(struct om *model, struct om_step *step, int slot)
         om_txn_touch(model, txn);
 }
 
-static void go_on(struct om *model, struct om_step *step, int slot)
+static void make_ready(struct om *model, struct om_step *step, int slot)
 {
     struct om_wait *wait = &model->waits[slot];
 
     wait->event = 0;
     if (wait->op != NULL && wait->op->kind == OP_LOCK)
-        tell_granted(model, step, slot);
+        answer_granted(model, step, slot);
     else
         om_wait_ready(model, slot);
 }
@@ -246,15 +248,15 @@ void om_settle(struct om *model, struct om_step *step)
         if ((slot = next_event(model, OM_REFUSED)) >= 0)
             end_victim(model, step, slot);
         else if ((slot = next_event(model, OM_GRANTED)) >= 0)
-            go_on(model, step, slot);
+            make_ready(model, step, slot);
         else
             return;
     }
 }
 
-static void resume_change(struct om *model, struct om_step *step, int slot);
+static void resume_ddl(struct om *model, struct om_step *step, int slot);
 
-static void tell_ended(struct om *model, struct om_step *step, int slot)
+static void answer_ended(struct om *model, struct om_step *step, int slot)
 {
     struct om_done done = model->waits[slot].done;
 
@@ -270,23 +272,23 @@ static void resume_one(struct om *model, struct om_step *step, int slot)
     if (wait->ended && wait->op->kind == OP_WRITE && (wait->partial || wait->cause == OM_DEADLOCK))
         om_write_ended(model, step, slot);
     else if (wait->ended)
-        tell_ended(model, step, slot);
+        answer_ended(model, step, slot);
     else if (wait->op == NULL)
-        om_kept_resume(model, step, slot);
+        om_deferred_resume(model, step, slot);
     else if (wait->op->kind == OP_READ)
         om_txn_read_resume(model, step, slot);
     else if (wait->op->kind == OP_RENAME)
         om_rename_resume(model, step, slot);
     else if (wait->op->kind != OP_WRITE)
-        resume_change(model, step, slot);
+        resume_ddl(model, step, slot);
     else
         om_write_resume(model, step, slot);
 }
 
-/* Rule 17: as many as go with one step. */
+/* Rule 17: resumes ready waits while the step has cost left. */
 static void resume(struct om *model, struct om_step *step)
 {
-    while (model->things_left > 0) {
+    while (model->cost_left > 0) {
         int found = -1;
         for (int i = 0; i < OM_WAITS; i++)
             if (model->waits[i].ready && (found < 0 || model->waits[i].ready_number < model->waits[found].ready_number))
@@ -295,9 +297,9 @@ static void resume(struct om *model, struct om_step *step)
             return;
         model->waits[found].ready = false;
         om_begin(model, model->last_ts + 1);
-        int things = om_wait_things(&model->waits[found]);
+        int cost = om_wait_cost(&model->waits[found]);
         resume_one(model, step, found);
-        om_take_off(&model->things_left, things);
+        om_charge(&model->cost_left, cost);
         om_settle(model, step);
         om_end_unit(model, step);
     }
@@ -308,7 +310,7 @@ static void resume(struct om *model, struct om_step *step)
 int om_session_slot(const struct om *model, uint32_t serial)
 {
     for (int i = 0; i < OM_SESSIONS; i++)
-        if (serial != 0 && model->sessions[i].serial == serial && model->sessions[i].leaving == 0)
+        if (serial != 0 && model->sessions[i].serial == serial && model->sessions[i].terminating == 0)
             return i;
     return -1;
 }
@@ -355,7 +357,7 @@ static bool session_command(struct om *model, struct om_step *step, const struct
         open_session(model, op, done);
         return false;
     }
-    if (op->kind == OP_DETACH) { /* an attachment that was replaced means nothing any more */
+    if (op->kind == OP_DETACH) { /* a replaced attachment is ignored */
         if (slot >= 0 && model->sessions[slot].attachment == op->attachment)
             om_end_session(model, step, slot, false);
         return false;
@@ -364,7 +366,7 @@ static bool session_command(struct om *model, struct om_step *step, const struct
         done->problem = OM_SESSION_MISSING;
     } else if (op->kind == OP_CLOSE) {
         if (om_end_session(model, step, slot, !op->force)) {
-            model->sessions[slot].closing = op;
+            model->sessions[slot].close_op = op;
             return true;
         }
     } else {
@@ -378,7 +380,7 @@ static bool session_command(struct om *model, struct om_step *step, const struct
 
 /* --- Locks -------------------------------------------------------------------------------------------------------- */
 
-/* Returns: the owner that asks for locks, or -1 with the problem. */
+/* Returns: the owner that requests locks; -1 with the problem. */
 static int asker(const struct om *model, const struct om_op *op, int *ret_txn, enum om_problem *ret_problem)
 {
     int slot;
@@ -404,9 +406,9 @@ static void lock_command(struct om *model, struct om_step *step, const struct om
     int txn, owner = asker(model, op, &txn, &done->problem);
 
     for (int i = 0; owner >= 0 && i < op->count; i++) {
-        const struct om_index *index = &model->indices[op->wants[i].on.index];
-        if (op->wants[i].on.kind == OM_DIR && index->there && !index->mapped)
-            done->problem = OM_ILLEGAL; /* no document can lie there */
+        const struct om_index *index = &model->indices[op->specs[i].on.index];
+        if (op->specs[i].on.kind == OM_DIR && index->there && !index->mapped)
+            done->problem = OM_ILLEGAL; /* no document can be there */
     }
     if (done->problem == OM_FINE && om_lock_count(model, owner) + op->count > model->limits.locks)
         done->problem = OM_LIMIT;
@@ -416,11 +418,11 @@ static void lock_command(struct om *model, struct om_step *step, const struct om
     }
     bool may_wait = op->us > 0 && !om_full(model);
     int slot = om_wait_new(model, step, done, owner, txn < 0 ? op->session : 0, txn);
-    switch (om_ask(model, step, slot, op->wants, op->count, may_wait)) {
-    case OM_YES: tell_granted(model, step, slot); return;
+    switch (om_ask(model, step, slot, op->specs, op->count, may_wait)) {
+    case OM_YES: answer_granted(model, step, slot); return;
     case OM_WAIT: om_wait_park(model, slot, om_after(model, op->us)); return;
     case OM_NO: done->problem = op->us > 0 ? OM_LIMIT : OM_LOCK_CONFLICT; break;
-    case OM_CIRCLE: done->problem = OM_DEADLOCK; break;
+    case OM_CYCLE: done->problem = OM_DEADLOCK; break;
     }
     om_wait_free(model, step, slot);
     om_complete(model, step, done);
@@ -440,10 +442,10 @@ static void unlock_command(struct om *model, struct om_step *step, const struct 
         done->released = (uint64_t)om_release_all(model, step, om_session_owner(slot));
     else
         for (int i = 0; i < op->count; i++)
-            done->released += om_release(model, step, om_session_owner(slot), op->wants[i].on);
+            done->released += om_release(model, step, om_session_owner(slot), op->specs[i].on);
 }
 
-/* The server is about to stop: nobody waits any more. */
+/* Ends all waits: the server is about to stop. */
 static void cancel_all(struct om *model, struct om_step *step)
 {
     for (uint64_t last = 0;;) {
@@ -475,7 +477,7 @@ static void cancel_command(struct om *model, struct om_step *step, const struct 
         }
 }
 
-/* --- Falling due -------------------------------------------------------------------------------------------------- */
+/* --- Deadlines ---------------------------------------------------------------------------------------------------- */
 
 static bool earlier(const struct om_deadline *a, const struct om_deadline *b)
 {
@@ -523,17 +525,17 @@ static int first_idle(const struct om *model, struct om_deadline *ret_first)
     return found;
 }
 
-/* Whether ends of sessions go on with each step. */
-static bool any_ending(const struct om *model)
+/* Whether each step continues terminations or deferred cleanup. */
+static bool has_cleanup(const struct om *model)
 {
-    return om_any_leaving(model) || om_any_late(model);
+    return om_any_terminating(model) || om_has_ready_cleanup(model);
 }
 
 uint64_t om_next_deadline(const struct om *model)
 {
     struct om_deadline lease, wait, idle;
 
-    if (any_ending(model) || om_ready_count(model) > 0 || om_txn_any_abandoned(model)) /* a piece with each step */
+    if (has_cleanup(model) || om_ready_count(model) > 0 || om_txn_any_abandoned(model)) /* one batch per step */
         return 0;
     first_lease(model, &lease);
     first_wait(model, &wait);
@@ -542,8 +544,8 @@ uint64_t om_next_deadline(const struct om *model)
     return idle.at < first ? idle.at : first;
 }
 
-/* Whether anything has run out. */
-static bool any_over(const struct om *model, uint64_t heard)
+/* Whether any deadline is due. */
+static bool any_expired(const struct om *model, uint64_t heard)
 {
     struct om_deadline lease, wait, idle;
 
@@ -573,36 +575,36 @@ static void time_out(struct om *model, struct om_step *step, int slot)
 }
 
 /*
- * Rule 22: sessions whose lease is over, in order. All stop waiting, and those that go with this step are cleaned up, before anybody is granted
- * anything.
+ * Rule 22: begins the termination of expired sessions, in order, then cleans up while *left > 0.
+ * Nothing is granted before the last cleanup of the step.
  */
-static void end_sessions(struct om *model, struct om_step *step, uint64_t ts, bool tick, uint64_t heard, int *left)
+static void clean_sessions(struct om *model, struct om_step *step, uint64_t ts, bool tick, uint64_t heard, int *left)
 {
     struct om_deadline first;
     int slot = first_lease(model, &first);
-    bool due = tick && slot >= 0 && first.at <= heard;
+    bool run_due = tick && slot >= 0 && first.at <= heard;
 
-    if (!due && om_first_ending(model) < 0)
+    if (!run_due && om_first_to_clean(model) < 0)
         return;
-    om_withhold(model);
-    if (due) {
+    om_suspend_grants(model);
+    if (run_due) {
         om_begin(model, ts);
         for (; slot >= 0 && first.at <= heard; slot = first_lease(model, &first))
-            om_begin_end(model, step, slot, false);
+            om_begin_termination(model, step, slot, false);
         om_settle(model, step);
         om_end_unit(model, step);
     }
-    while (*left > 0 && (slot = om_first_ending(model)) >= 0) {
+    while (*left > 0 && (slot = om_first_to_clean(model)) >= 0) {
         om_begin(model, ts);
-        om_end_on(model, step, slot, left);
-        if (*left == 0 || om_first_ending(model) < 0)
-            om_let_in(model, step);
+        om_continue_cleanup(model, step, slot, left);
+        if (*left == 0 || om_first_to_clean(model) < 0)
+            om_resume_grants(model, step);
         om_settle(model, step);
         om_end_unit(model, step);
     }
 }
 
-/* Transactions whose host has ended, with what is left of the piece. */
+/* Rolls back abandoned transactions, with the rest of the batch. */
 static void end_abandoned(struct om *model, struct om_step *step, uint64_t ts, int left)
 {
     if (left == 0 || !om_txn_any_abandoned(model))
@@ -613,24 +615,24 @@ static void end_abandoned(struct om *model, struct om_step *step, uint64_t ts, i
     om_end_unit(model, step);
 }
 
-/* Rule 24. Waits run out by the clock; leases and idle transactions by how far the server has heard those who hold them. */
-static void due(struct om *model, struct om_step *step, uint64_t ts, uint64_t heard)
+/* Rule 24. Waits expire by the clock; leases and idle transactions by the input barrier. */
+static void run_due(struct om *model, struct om_step *step, uint64_t ts, uint64_t heard)
 {
     int left = model->limits.piece;
 
-    while (left > 0 && step->wrong == NULL) { /* as many as go with one step */
+    while (left > 0 && step->wrong == NULL) { /* one batch */
         struct om_deadline wait, idle;
         int waiting = first_wait(model, &wait), idling = first_idle(model, &idle);
-        bool wait_over = wait.at <= model->clock && wait.at != OM_NEVER;
-        bool idle_over = idle.at <= heard && idle.at != OM_NEVER;
-        if (!wait_over && !idle_over)
+        bool wait_expired = wait.at <= model->clock && wait.at != OM_NEVER;
+        bool idle_expired = idle.at <= heard && idle.at != OM_NEVER;
+        if (!wait_expired && !idle_expired)
             return;
         om_begin(model, ts);
-        if (wait_over && (!idle_over || wait.at <= idle.at)) {
-            om_take_off(&left, om_wait_things(&model->waits[waiting]));
+        if (wait_expired && (!idle_expired || wait.at <= idle.at)) {
+            om_charge(&left, om_wait_cost(&model->waits[waiting]));
             time_out(model, step, waiting);
         } else {
-            om_take_off(&left, 1);
+            om_charge(&left, 1);
             om_txn_abort(model, step, idling, false);
         }
         om_settle(model, step);
@@ -638,19 +640,19 @@ static void due(struct om *model, struct om_step *step, uint64_t ts, uint64_t he
     }
 }
 
-static void end_on(struct om *model, struct om_step *step, uint64_t ts)
+static void purge_step(struct om *model, struct om_step *step, uint64_t ts)
 {
     om_begin(model, ts);
-    om_leave_on(model, step);
+    om_purge_batch(model, step);
     om_settle(model, step);
     om_end_unit(model, step);
 }
 
-/* --- After the end of the server ---------------------------------------------------------------------------------- */
+/* --- Stop and restart --------------------------------------------------------------------------------------------- */
 
 void om_stop(struct om *model)
 {
-    int kept = 0;
+    int deferred = 0;
 
     model->clock = 0;
     for (int i = 0; i < OM_WAITS; i++) {
@@ -659,8 +661,8 @@ void om_stop(struct om *model)
     }
     for (int i = 0; i < model->lock_count; i++)
         if (model->locks[i].owner < OM_SESSIONS)
-            model->locks[kept++] = model->locks[i];
-    model->lock_count = kept;
+            model->locks[deferred++] = model->locks[i];
+    model->lock_count = deferred;
     for (int i = 0; i < OM_SESSIONS; i++) {
         model->sessions[i].lease.at = OM_NEVER;
         model->sessions[i].attachment = 0;
@@ -670,7 +672,9 @@ void om_stop(struct om *model)
     om_ends_stop(model);
 }
 
-/* Leases begin anew; what was kept waits again: so many things with one, and again until all is done. */
+/*
+ * Deferred cleanup requests its locks again, in batches over several RESTARTs; then leases begin.
+ */
 static void restart(struct om *model, struct om_step *step)
 {
     int left = model->limits.piece;
@@ -683,7 +687,7 @@ static void restart(struct om *model, struct om_step *step)
     for (;;) {
         int found = -1;
         for (int i = 0; i < OM_SESSIONS; i++)
-            if (model->sessions[i].serial != 0 && model->sessions[i].leaving == 0 &&
+            if (model->sessions[i].serial != 0 && model->sessions[i].terminating == 0 &&
                 model->sessions[i].lease.at == OM_NEVER &&
                 (found < 0 || model->born[om_session_owner(i)] < model->born[om_session_owner(found)]))
                 found = i;
@@ -693,9 +697,9 @@ static void restart(struct om *model, struct om_step *step)
     }
 }
 
-/* --- Changes of indices ------------------------------------------------------------------------------------------- */
+/* --- DDL ---------------------------------------------------------------------------------------------------------- */
 
-static void run_change(struct om *model, struct om_step *step, struct om_done *done)
+static void run_ddl(struct om *model, struct om_step *step, struct om_done *done)
 {
     bool there = model->indices[done->op->index].there;
 
@@ -713,8 +717,8 @@ static void run_change(struct om *model, struct om_step *step, struct om_done *d
         model->indices[done->op->index].closed = done->op->on;
 }
 
-/* A change that refuses takes back its unit, so that must hold nothing else. */
-static void finish_change(struct om *model, struct om_step *step, int slot)
+/* A refused DDL command rolls back its unit, so it runs in an empty one. */
+static void finish_ddl(struct om *model, struct om_step *step, int slot)
 {
     struct om_done done = model->waits[slot].done;
 
@@ -722,71 +726,74 @@ static void finish_change(struct om *model, struct om_step *step, int slot)
         om_end_unit(model, step);
         om_begin(model, model->last_ts + 1);
     }
-    run_change(model, step, &done);
+    run_ddl(model, step, &done);
     om_wait_free(model, step, slot);
     om_complete(model, step, &done);
 }
 
-/* X on the index, or a place in it; and X on a name that it changes, when that is held. */
-static int change_wants(const struct om *model, int slot, struct om_want *wants)
+/*
+ * X on the index, or an insert intention; and X on a name that it changes, if another owner has
+ * locked it.
+ */
+static int ddl_specs(const struct om *model, int slot, struct om_spec *specs)
 {
     const struct om_wait *wait = &model->waits[slot];
     const struct om_op *op = wait->op;
     int session = om_session_slot(model, wait->session);
-    /* What an index is, whether patterns find it, and whether it can be read, is what its name means. */
+    /* A name is bound to an index, whether patterns match it, and whether it is open. */
     bool named = op->kind == OP_CREATE_INDEX ? !model->indices[op->index].there : op->kind != OP_PUT_MAPPING;
 
     bool whole = op->kind == OP_DELETE_INDEX || op->kind == OP_STATE || (op->kind == OP_BLOCK && op->on);
 
-    wants[0] = (struct om_want){{OM_INDEX, op->index, 0}, OM_X, !whole};
-    wants[1] = (struct om_want){{OM_NAME, op->index, 0}, OM_X, false};
-    return named && om_held_against(model, wait->owner, session < 0 ? -1 : om_session_owner(session), &wants[1]) ? 2
+    specs[0] = (struct om_spec){{OM_INDEX, op->index, 0}, OM_X, !whole};
+    specs[1] = (struct om_spec){{OM_NAME, op->index, 0}, OM_X, false};
+    return named && om_is_blocked(model, wait->owner, session < 0 ? -1 : om_session_owner(session), &specs[1]) ? 2
                                                                                                                  : 1;
 }
 
-static void ask_change(struct om *model, struct om_step *step, int slot, uint64_t deadline)
+static void request_ddl(struct om *model, struct om_step *step, int slot, uint64_t deadline)
 {
     struct om_done done = model->waits[slot].done;
-    struct om_want wants[2];
-    int count = change_wants(model, slot, wants);
+    struct om_spec specs[2];
+    int count = ddl_specs(model, slot, specs);
     bool may_wait = deadline > model->clock && !om_full(model);
 
-    switch (om_ask(model, step, slot, wants, count, may_wait)) {
-    case OM_YES: finish_change(model, step, slot); return;
+    switch (om_ask(model, step, slot, specs, count, may_wait)) {
+    case OM_YES: finish_ddl(model, step, slot); return;
     case OM_WAIT: om_wait_park(model, slot, deadline); return;
     case OM_NO: done.problem = deadline > model->clock ? OM_LIMIT : OM_LOCK_TIMEOUT; break;
-    case OM_CIRCLE: done.problem = OM_DEADLOCK; break;
+    case OM_CYCLE: done.problem = OM_DEADLOCK; break;
     }
     om_wait_free(model, step, slot);
     om_complete(model, step, &done);
 }
 
-/* It was granted: a name may have come to be held meanwhile. Then it begins anew. */
-static void resume_change(struct om *model, struct om_step *step, int slot)
+/* Runs a granted DDL command, or requests its locks again if its name has been locked since. */
+static void resume_ddl(struct om *model, struct om_step *step, int slot)
 {
-    struct om_want wants[2];
+    struct om_spec specs[2];
 
-    if (change_wants(model, slot, wants) == 1) {
-        finish_change(model, step, slot);
+    if (ddl_specs(model, slot, specs) == 1) {
+        finish_ddl(model, step, slot);
         return;
     }
     om_release_all(model, step, model->waits[slot].owner);
-    ask_change(model, step, slot, model->waits[slot].until);
+    request_ddl(model, step, slot, model->waits[slot].until);
 }
 
-static void change_command(struct om *model, struct om_step *step, const struct om_op *op, struct om_done *done)
+static void ddl_command(struct om *model, struct om_step *step, const struct om_op *op, struct om_done *done)
 {
     if (op->session != 0 && om_session_slot(model, op->session) < 0) {
         done->problem = OM_SESSION_MISSING;
         om_complete(model, step, done);
         return;
     }
-    ask_change(model, step, om_wait_new(model, step, done, -1, op->session, -1), om_after(model, op->us));
+    request_ddl(model, step, om_wait_new(model, step, done, -1, op->session, -1), om_after(model, op->us));
 }
 
 /* --- The step ----------------------------------------------------------------------------------------------------- */
 
-/* A command that is done at once. */
+/* Runs a command that never waits. */
 static void run_simple(struct om *model, struct om_step *step, const struct om_op *op)
 {
     struct om_done done = {.op = op};
@@ -802,7 +809,7 @@ static void run_simple(struct om *model, struct om_step *step, const struct om_o
         break;
     case OP_UNLOCK: unlock_command(model, step, op, &done); break;
     case OP_CANCEL: cancel_command(model, step, op); break;
-    case OP_TRIED: om_tried(model, step, op); break;
+    case OP_TRIED: om_attempt(model, step, op); break;
     case OP_ASIDE: done.problem = om_aside(model, step, op); break;
     case OP_RESTART: restart(model, step); break;
     case OP_HOST_UP:
@@ -833,7 +840,7 @@ static void run(struct om *model, struct om_step *step, const struct om_op *op)
     case OP_DELETE_INDEX:
     case OP_BLOCK:
     case OP_STATE:
-    case OP_PUT_MAPPING: change_command(model, step, op, &done); break;
+    case OP_PUT_MAPPING: ddl_command(model, step, op, &done); break;
     default: run_simple(model, step, op); break;
     }
 }
@@ -841,30 +848,30 @@ static void run(struct om *model, struct om_step *step, const struct om_op *op)
 void om_apply(struct om *model, const struct om_op *op, uint64_t ts, struct om_step *step)
 {
     model->clock = op->clock > model->clock ? op->clock : model->clock;
-    bool counts = op->kind == OP_TRIED; /* and does nothing that was left: nothing falls due, what becomes free is late */
-    om_grant_left(model, counts ? 0 : model->limits.sweep);
-    /* While something is left over, only a look at the clock goes on with it. */
-    bool goes_on = !counts && (op->kind == OP_TICK || om_ready_count(model) == 0);
-    model->things_left = goes_on ? model->limits.piece : 0;
-    bool ending = !counts && any_ending(model), abandoned = !counts && om_txn_any_abandoned(model);
+    bool no_cleanup = op->kind == OP_TRIED; /* it runs no cleanup and no deadlines */
+    om_set_cleanup_quota(model, no_cleanup ? 0 : model->limits.sweep);
+    /* Only OP_TICK resumes ready waits that an earlier step has left. */
+    bool resumes = !no_cleanup && (op->kind == OP_TICK || om_ready_count(model) == 0);
+    model->cost_left = resumes ? model->limits.piece : 0;
+    bool cleanup = !no_cleanup && has_cleanup(model), abandoned = !no_cleanup && om_txn_any_abandoned(model);
     uint64_t heard = op->heard < model->clock ? op->heard : model->clock;
-    bool over = op->kind == OP_TICK && any_over(model, heard);
+    bool expired = op->kind == OP_TICK && any_expired(model, heard);
     int left = model->limits.piece;
-    if (ending)
-        end_on(model, step, ts);
-    if (!counts)
-        end_sessions(model, step, ts, op->kind == OP_TICK, heard, &left);
-    if (!counts)
+    if (cleanup)
+        purge_step(model, step, ts);
+    if (!no_cleanup)
+        clean_sessions(model, step, ts, op->kind == OP_TICK, heard, &left);
+    if (!no_cleanup)
         end_abandoned(model, step, ts, left);
     if (op->kind == OP_TICK)
-        due(model, step, ts, heard);
-    if (ending || abandoned || over)
+        run_due(model, step, ts, heard);
+    if (cleanup || abandoned || expired)
         resume(model, step);
     om_begin(model, ts);
     run(model, step, op);
     om_settle(model, step);
     om_end_unit(model, step);
     resume(model, step);
-    if (step->circles_met < step->circle_count)
+    if (step->cycles_met < step->cycle_count)
         om_wrong(step, "a circle was reported where there was none");
 }

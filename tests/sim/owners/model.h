@@ -2,17 +2,19 @@
 /*
  * A plain model of sessions, locks, transactions and writes under locks.
  *
- * It says what must come of each command: which commands complete in a step, with what, at which timestamp,
- * and what is held, awaited and stored afterwards. It shares no code with the product. A lock is a row in an
- * array, a waiting request another, and oracle.c decides what docs/locking.md says of them, "The rules in full" (cited as "rule N").
- * There are no marks, counts, queues or watchers.
+ * It predicts the result of each command: which commands complete in a step, with which result, at
+ * which timestamp, and which locks, requests and documents exist afterwards. It shares no code with
+ * the product. Locks and waiting requests are rows of arrays; oracle.c applies the rules of
+ * docs/locking.md, "The rules in full" (cited as "rule N"). There are no intention locks, counters,
+ * queues or watch lists.
  *
- * The model is one flat struct without pointers into itself, so that a crash is an assignment: the world
- * keeps a copy of it as of each unit, and goes back to the one that the store has kept. Only what must be
- * remembered for ever, the versions of documents, lies outside, and is cut to length.
+ * The model is one flat struct without pointers into itself, so a crash is an assignment: the world
+ * keeps a copy of it per unit, and returns to the last one that the store still has. Only the
+ * versions of documents are outside of it, in an array that is truncated.
  *
- * One choice is left to the product: which circle of several it opens first. It reports each (struct om_circle); the judge
- * looks for one of its own in which the victim is the youngest, checks the one that is told, and that none is left.
+ * One choice is left to the product: which of several deadlock cycles it resolves first. It reports
+ * each (struct om_cycle). The oracle searches for a cycle in which the victim is the youngest,
+ * checks the reported one, and that none remains.
  */
 #ifndef TL_TESTS_SIM_OWNERS_MODEL_H
 #define TL_TESTS_SIM_OWNERS_MODEL_H
@@ -22,33 +24,33 @@
 #include <stdint.h>
 
 enum {
-    OM_INDICES = 3, /* fs has a path field; ix has none; nx comes and goes, with a path field by its template */
+    OM_INDICES = 3, /* fs: a path field; ix: none; nx: path field by template, may be deleted */
     OM_NX = 2,
     OM_DOCS = 4,
-    OM_DIRS = 5, /* there from the beginning; 0 is the root, in which no document lies. More come by renames: dirs.h */
+    OM_DIRS = 5, /* that exist initially; 0 is the root, which has no documents; see dirs.h */
     OM_SESSIONS = 8,
     OM_TXNS = 8,
-    OM_TXN_RENAMES = 8, /* more than a transaction may have changes */
+    OM_TXN_RENAMES = 8, /* above the limit of changes of a transaction */
     OM_WAITS = 32,
     OM_OWNERS = OM_SESSIONS + OM_TXNS + OM_WAITS,
     OM_ITEMS = 4,
-    OM_WANTS = 3 * OM_ITEMS,
+    OM_SPECS = 3 * OM_ITEMS,
     OM_LOCKS = 256,
-    OM_KEPT = 32,
-    OM_TRIED = 64, /* things that ended the process and are still to be done */
-    OM_TRIES = 2,  /* of each; then it is put aside */
-    OM_ENDED = 64, /* transactions whose outcome is remembered */
-    OM_DONE = 64,  /* commands completed by one step */
-    OM_CIRCLES = 64,
-    OM_CIRCLE_STEPS = 40,
+    OM_DEFERRED = 32,
+    OM_ATTEMPTS = 64,    /* actions that ended the process and are still to be run */
+    OM_ATTEMPTS_MAX = 2, /* attempts of each; then it is set aside */
+    OM_ENDED = 64,       /* outcomes of transactions */
+    OM_DONE = 64,        /* commands completed by one step */
+    OM_CYCLES = 64,
+    OM_CYCLE_EDGES = 40,
 };
 
-#define OM_NEVER (((uint64_t)1 << 53) - 1) /* the end of time: timestamps fit a JSON number */
+#define OM_NEVER (((uint64_t)1 << 53) - 1) /* above all timestamps, which fit a JSON number */
 #define OM_SECOND ((uint64_t)1000000)
 
 /* --- Things, locks ------------------------------------------------------------------------------------------------ */
 
-enum om_kind { OM_ALL, OM_INDEX, OM_DIR, OM_DOC, OM_NAME /* what the name of an index means */ };
+enum om_kind { OM_ALL, OM_INDEX, OM_DIR, OM_DOC, OM_NAME /* the binding of an index name */ };
 enum om_mode { OM_FREE, OM_S, OM_U, OM_X };
 
 struct om_thing {
@@ -57,15 +59,15 @@ struct om_thing {
     int16_t number; /* of the directory or document */
 };
 
-struct om_want {
+struct om_spec {
     struct om_thing on;
     uint8_t mode;
-    bool within; /* a place for something in a directory: in the way only of locks on that and above */
+    bool insert_intention; /* conflicts only with locks on the directory and above */
 };
 
 struct om_lock {
     int owner;
-    struct om_want what;
+    struct om_spec what;
     uint64_t token;
 };
 
@@ -88,16 +90,16 @@ enum om_op_kind {
     OP_CREATE_INDEX,
     OP_DELETE_INDEX,
     OP_PUT_MAPPING,
-    OP_BLOCK, /* an index against writes, or the block off */
-    OP_STATE, /* closes an index, or opens it */
+    OP_BLOCK, /* blocks writes to an index, or allows them */
+    OP_STATE, /* closes or opens an index */
     OP_RENAME,
-    OP_TRIED, /* the process ended in the middle of something that an ended session left */
-    OP_ASIDE, /* what was put aside is tried again, or goes */
+    OP_TRIED, /* the process ended during a cleanup action */
+    OP_ASIDE, /* retries or drops a cleanup that was set aside */
     OP_TICK,
     OP_STATUS,
     OP_RESTART,
-    OP_HOST_UP,      /* another host comes up: what it had for requests is rolled back */
-    OP_MACHINE_LOST, /* requests may be missing: all update transactions are */
+    OP_HOST_UP,      /* another host starts: rolls back the transactions it began for requests */
+    OP_MACHINE_LOST, /* rolls back all update transactions: requests may be missing */
     OP_KIND_COUNT
 };
 
@@ -107,19 +109,19 @@ struct om_item {
     uint8_t action;
     uint8_t index;
     uint8_t doc;
-    int16_t dir; /* of the source; -1: it names none */
+    int16_t dir; /* of the source; -1: no path */
     int value;
-    int64_t if_seq_no; /* -1: not asked */
-    uint32_t lease;    /* session it shall live with; 0: none */
-    uint32_t left_by;  /* of a removal: the ended session with which the document must live still; 0: none */
+    int64_t if_seq_no;     /* -1: not given */
+    uint32_t lease;        /* session of an ephemeral document; 0: none */
+    uint32_t only_session; /* of a removal: the document must still belong to it; 0: none */
 };
 
 struct om_op {
     uint64_t number; /* the command's request number */
     enum om_op_kind kind;
-    uint64_t clock;   /* when it was submitted, by the clock that durations are measured by */
-    uint64_t heard;   /* OP_TICK: what was sent before that has been submitted before this */
-    uint32_t session; /* serial; 0: none. Sessions and transactions that never were have serials, too */
+    uint64_t clock;   /* when it was submitted, by the clock of durations */
+    uint64_t heard;   /* OP_TICK: all input sent before this time has been submitted */
+    uint32_t session; /* serial; 0: none; may be of a session that never existed */
     uint32_t txn;
     uint64_t token;
     uint64_t us; /* ttl, wait, timeout */
@@ -128,20 +130,20 @@ struct om_op {
     bool on; /* OP_BLOCK: blocked; OP_STATE: closed */
     bool atomic;
     bool query;        /* OP_BEGIN */
-    uint16_t host;     /* OP_BEGIN: that has it for a request; 0: a client has it. OP_HOST_UP */
-    uint32_t retry_of; /* OP_BEGIN: what was rolled back and is tried again; 0: nothing */
+    uint16_t host;     /* OP_HOST_UP; OP_BEGIN: that begins it for a request; 0: a client */
+    uint32_t retry_of; /* OP_BEGIN: the transaction it retries; 0: none */
     uint64_t read_ts;  /* OP_BEGIN of a query: 0 for the latest */
     uint64_t target;   /* OP_CANCEL: number of the command */
     uint8_t index;     /* of a catalog command, of a rename */
     int16_t from, to;  /* OP_RENAME: directories */
-    bool slash;        /* OP_RENAME: a delimiter stands behind `from` */
-    int64_t if_seq_no; /* OP_RENAME; -1: not asked */
-    uint64_t kept;     /* OP_TRIED, OP_ASIDE: number of what is kept; 0: the session's own */
-    uint64_t action;   /* OP_TRIED: which of the session's */
-    bool again;        /* OP_ASIDE: it is tried again; else it goes */
+    bool slash;        /* OP_RENAME: `from` ends with a delimiter */
+    int64_t if_seq_no; /* OP_RENAME; -1: not given */
+    uint64_t deferred; /* OP_TRIED, OP_ASIDE: number; 0: an action of the session */
+    uint64_t action;   /* OP_TRIED: index of that action */
+    bool retry;        /* OP_ASIDE: retry; else drop */
     int count;
-    struct om_item items[OM_ITEMS]; /* of a write; of OP_OPEN what it leaves to be done */
-    struct om_want wants[OM_ITEMS];
+    struct om_item items[OM_ITEMS]; /* of a write; OP_OPEN: its on_expire actions */
+    struct om_spec specs[OM_ITEMS];
 };
 
 /* --- Results ------------------------------------------------------------------------------------------------------ */
@@ -166,7 +168,7 @@ enum om_problem {
     OM_STOPPING,
     OM_BLOCKED,
     OM_CLOSED,
-    OM_EPHEMERAL, /* as many documents live with the session as may */
+    OM_EPHEMERAL, /* the limit of ephemeral documents of the session */
     OM_PATH_MISSING,
     OM_PATH_EXISTS,
     OM_KEPT_MISSING,
@@ -181,12 +183,12 @@ struct om_result {
     int64_t seq_no;
 };
 
-/* A document as it stands, or a transaction has it. */
+/* A document as committed, or as a transaction sees it. */
 struct om_doc {
     bool known; /* there is a record: live, or a tombstone */
     bool live;
-    bool gone;  /* with its session, and its tombstone is yet to be written; then it is not live */
-    int16_t dir; /* -1: its source names none */
+    bool hidden; /* hidden by the end of its session and not purged yet; then it is not live */
+    int16_t dir; /* -1: no path */
     int value;
     uint32_t lease;
     int64_t version;
@@ -198,30 +200,33 @@ struct om_docs {
     struct om_doc at[OM_INDICES][OM_DOCS];
 };
 
-/* What came of a command that completed. */
+/* The result of a completed command. */
 struct om_done {
     const struct om_op *op;
     uint64_t ts;
     enum om_problem problem;
     bool rolled_back;
-    uint64_t token; /* of a grant; when a lease runs out; of a begin or read its timestamp; of a commit its own */
+    uint64_t token; /* or expiry of a lease, read or commit timestamp, by the kind of op */
     uint64_t waited;
-    uint64_t released; /* or changes of a commit */
-    bool at, below; /* of a rename: documents lay at the path, and below it */
-    int64_t seq_no; /* of a rename */
+    uint64_t released; /* locks; of a commit: changes */
+    bool at, below;    /* of a rename: documents were at the path, and below it */
+    int64_t seq_no;    /* of a rename */
     struct om_result results[OM_ITEMS];
 };
 
-/* A circle as the product saw it: requests by the number of their commands, or om_leftover(). */
-struct om_circle {
+/*
+ * A deadlock cycle as the product reported it: requests by number of their commands, or
+ * om_deferred_name().
+ */
+struct om_cycle {
     uint64_t victim;
     bool requeued;
     int count;
-    uint64_t steps[OM_CIRCLE_STEPS];
+    uint64_t steps[OM_CYCLE_EDGES];
 };
 
-/* Names the wait of a kept action. */
-static inline uint64_t om_left(uint64_t number)
+/* Returns: what names the wait of a deferred cleanup in struct om_cycle. */
+static inline uint64_t om_deferred_name(uint64_t number)
 {
     return (uint64_t)1 << 62 | number;
 }
@@ -240,27 +245,27 @@ struct om_session {
     struct om_deadline lease;
     int action_count;
     struct om_item actions[OM_ITEMS];
-    uint64_t leaving;            /* 0: it lives; else its place among those that leave piece by piece */
-    bool ending;                 /* with leaving: its transactions, actions and documents are still to be ended */
-    int passed;                  /* actions that have had their turn, while it is ending */
-    bool over;                   /* it has no locks any more, and what it took along is only swept away */
-    const struct om_op *closing; /* that is answered when it is gone; NULL: none */
+    uint64_t terminating;         /* order of its termination; 0: not terminating */
+    bool cleanup_pending;         /* cleanup pending: transactions, actions and documents */
+    int processed;                /* actions processed so far, during the cleanup */
+    bool locks_released;          /* only the purge of hidden documents is left */
+    const struct om_op *close_op; /* to complete after the end; NULL: none */
 };
 
-/* What an ended session left and somebody held. */
-struct om_kept {
+/* A cleanup item of an ended session, deferred because of another owner's lock. */
+struct om_deferred {
     uint64_t number; /* 0: the row is free */
-    uint64_t place;  /* its place among them: behind all others where it is tried again */
+    uint64_t order;  /* its order among them; a retry comes last */
     uint32_t session;
-    bool aside; /* it waits for nothing */
+    bool set_aside; /* set aside: it has no request */
     struct om_item item;
 };
 
-/* How often the process has ended in something. */
-struct om_tried {
+/* How often the process ended during a cleanup action. */
+struct om_attempt {
     int tries; /* 0: the row is free */
     uint32_t session;
-    uint64_t kept;
+    uint64_t deferred;
     uint64_t action;
 };
 
@@ -268,10 +273,10 @@ struct om_txn {
     uint32_t serial;
     uint32_t session; /* 0: none */
     bool query;
-    bool again;    /* it tries again what was rolled back */
-    bool recorded; /* a restart finds that it was open */
-    uint16_t host; /* that has it for a request; 0: a client has it */
-    bool abandoned; /* it is going to be rolled back */
+    bool retry;     /* a retry of one that was rolled back */
+    bool recorded;  /* the store has a record of it */
+    uint16_t host;  /* that began it for a request; 0: a client did */
+    bool abandoned; /* will be rolled back */
     uint64_t read_ts;
     uint64_t timeout;
     uint64_t created;
@@ -282,7 +287,7 @@ struct om_txn {
         int16_t from, to;
     } renames[OM_TXN_RENAMES];
     int rename_count;
-    bool moved[OM_INDICES][OM_DOCS]; /* by a rename of its own: the overlay has it, though it was not written */
+    bool moved[OM_INDICES][OM_DOCS]; /* in the overlay because of its own rename, without a write */
     struct om_docs overlay;
 };
 
@@ -291,14 +296,14 @@ enum om_state { OM_UNUSED, OM_NEW, OM_WAITING, OM_GRANTED, OM_REFUSED };
 struct om_wait {
     bool used;
     enum om_state state;    /* of its request */
-    const struct om_op *op; /* NULL: what an ended session left */
+    const struct om_op *op; /* NULL: deferred cleanup */
     int owner;
     uint32_t session; /* that it ends with; 0: none */
     int txn;          /* slot; -1: none */
     bool parked;
     uint64_t parked_number; /* order among the session's */
-    bool ready;             /* to go on with this step or a later one; */
-    bool ended;             /* or to be told its cause */
+    bool ready;             /* to resume in this step or a later one; */
+    bool ended;             /* with ready: to be answered with its cause */
     uint64_t ready_number;
     uint64_t since;
     uint64_t until;
@@ -306,14 +311,14 @@ struct om_wait {
     enum om_problem cause;
     bool partial;        /* some items are done: */
     bool left[OM_ITEMS]; /* those still to run */
-    struct om_done done; /* what is known of the result */
-    uint64_t kept;       /* without an op: which */
-    uint64_t place;      /* of that, among all that is kept */
+    struct om_done done; /* the result so far */
+    uint64_t deferred;   /* without an op: number of the deferred cleanup */
+    uint64_t order;      /* without an op: as om_deferred.order */
     bool upgrade;
     uint64_t arrival;
-    uint64_t event; /* order of its grant or its end in a deadlock; 0: told */
-    int want_count;
-    struct om_want wants[OM_WANTS];
+    uint64_t event; /* order of its grant or its end in a deadlock; 0: handled */
+    int spec_count;
+    struct om_spec specs[OM_SPECS];
 };
 
 struct om_outcome_record {
@@ -338,52 +343,52 @@ struct om_index {
 
 struct om_limits {
     int sessions, txns, locks, waiters, changes, ephemeral;
-    int piece; /* things that ends of sessions and transactions do with one step, a RESTART, and what goes on; and documents that one removes */
-    int sweep; /* the same once nobody sees them and its locks are gone */
+    int piece; /* limits.ephemeral_batch */
+    int sweep; /* limits.purge_batch */
 };
 
 struct om {
     struct om_limits limits;
     uint64_t last_ts;
-    uint64_t ts;              /* of the unit at hand */
-    uint64_t clock;           /* the latest of an operation in this life of the server; deadlines are counted by it */
-    uint64_t tombstones_from; /* versions of documents deleted before that count no longer */
-    uint64_t outcomes_from;   /* outcomes of transactions that ended before are told no longer */
-    bool committing;          /* a transaction */
-    bool dirty;               /* the unit has put something into its batch */
+    uint64_t ts;              /* of the open unit */
+    uint64_t clock;           /* the latest of all operations since the start; deadlines use it */
+    uint64_t tombstones_from; /* tombstones of earlier deletions are purged */
+    uint64_t outcomes_from;   /* outcomes of transactions that ended earlier are purged */
+    bool committing;          /* a transaction is being committed */
+    bool dirty;               /* the unit has written to its batch */
     struct om_index indices[OM_INDICES];
     struct om_docs docs;
-    int16_t places[OM_INDICES][OM_DOCS]; /* where documents lie in the tree of locks; -1: in their index */
+    int16_t dirs[OM_INDICES][OM_DOCS]; /* directories in the lock tree; -1: none */
     struct om_session sessions[OM_SESSIONS];
     struct om_txn txns[OM_TXNS];
     struct om_wait waits[OM_WAITS];
     uint64_t born[OM_OWNERS];
-    uint64_t age[OM_OWNERS]; /* when it began, or its first try did */
+    uint64_t age[OM_OWNERS]; /* when it began; of a retry: when the first attempt did */
     int lock_count;
     struct om_lock locks[OM_LOCKS];
     int ended_count;
     struct om_outcome_record ended[OM_ENDED];
-    struct om_kept kept[OM_KEPT];
-    struct om_tried tried[OM_TRIED];
-    uint64_t last_kept, last_place, last_leaving;
-    int left_max;    /* how many of what was kept may still be granted in this step */
-    int things_left; /* how much of what is ready may still go on in it */
-    int withheld; /* what happens now is one moment: nobody is granted anything yet */
-    bool stopped; /* the server has ended; until OP_RESTART nothing goes on by itself */
+    struct om_deferred deferred[OM_DEFERRED];
+    struct om_attempt attempts[OM_ATTEMPTS];
+    uint64_t last_deferred, last_order, last_termination;
+    int cleanup_quota;    /* deferred cleanups that this step may still grant */
+    int cost_left;        /* cost that this step may still spend on ready waits */
+    int grants_suspended; /* grants are suspended while above 0 */
+    bool stopped;         /* the server has ended; until OP_RESTART nothing resumes */
     uint64_t last_born, last_arrival, last_event, last_ready, last_parked, last_deadline;
     uint64_t last_token;
-    size_t history; /* versions remembered (history.c) that belong to this state */
+    size_t history; /* versions in struct om_history that belong to this state */
 };
 
-/* What a step is told and what it brings about. */
+/* Input and output of a step. */
 struct om_step {
-    const struct om_circle *circles;
-    int circle_count;
-    int circles_met;
+    const struct om_cycle *cycles;
+    int cycle_count;
+    int cycles_met;
     int done_count;
     struct om_done done[OM_DONE];
-    struct om_docs seen[OM_DONE]; /* by an OP_READ that is done */
-    const char *wrong;            /* NULL: nothing. What must never be, in the model's own state */
+    struct om_docs seen[OM_DONE]; /* by a completed OP_READ */
+    const char *wrong; /* violated invariant or wrong report; NULL: none */
     void (*unit)(void *context, const struct om *model); /* called at the end of each unit */
     void *context;
     struct om_history *history;
@@ -399,7 +404,7 @@ struct om_version {
     struct om_doc doc;
 };
 
-/* The number of a version that says: the index is there from now on (doc.live), or not. */
+/* The number of a version that records the creation (doc.live) or deletion of its index. */
 enum { OM_WHOLE_INDEX = 255 };
 
 struct om_history {
@@ -408,20 +413,25 @@ struct om_history {
 };
 
 void om_init(struct om *model, const struct om_limits *limits, uint64_t ts);
-/* Applies one operation at `ts`: of an OP_TICK what has run out first, then itself, then what may go on. */
+/*
+ * Applies one operation at `ts`: first due deadlines (OP_TICK), then the operation, then waits that
+ * can resume.
+ */
 void om_apply(struct om *model, const struct om_op *op, uint64_t ts, struct om_step *step);
-/* Forgets what a crash or the end of the server takes: transactions, waits, attachments. OP_RESTART does the
- * rest. */
+/*
+ * Discards the state that a stop or crash loses: transactions, waits, attachments. OP_RESTART does
+ * the rest.
+ */
 void om_stop(struct om *model);
 /* Returns: when the next deadline is; OM_NEVER: none. */
 uint64_t om_next_deadline(const struct om *model);
-/* Upkeep: the oldest transactions that have no record yet get one, `keys_max` at most. */
+/* MAINTAIN: records the oldest unrecorded transactions, at most `keys_max`. */
 void om_txn_record(struct om *model, size_t keys_max);
-/* The oldest timestamp a query transaction reads at; OM_NEVER: none. */
+/* Returns: the oldest timestamp at which a query transaction reads; OM_NEVER: none. */
 uint64_t om_oldest_read(const struct om *model);
 /* Documents as of a timestamp. */
 void om_docs_at(const struct om *model, const struct om_history *history, uint64_t ts, struct om_docs *ret_docs);
-/* What is wrong with a state as such, between steps: NULL when nothing is. */
+/* Checks the invariants of a state between steps. Returns: NULL, or the one that is violated. */
 const char *om_check(const struct om *model);
 
 #endif

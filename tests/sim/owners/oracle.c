@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The judge of locks. See oracle.h. */
+/* The lock oracle. See oracle.h. */
 #include "oracle.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@ void om_wrong(struct om_step *step, const char *what)
 
 /* --- Rule 1: owners ----------------------------------------------------------------------------------------------- */
 
-/* The session that an owner belongs to, as an owner; -1: none. */
+/* Returns: the session that an owner belongs to, as an owner; -1: none. */
 static int session_of(const struct om *model, int owner)
 {
     uint32_t serial = 0;
@@ -34,12 +34,12 @@ static bool is_single_write(int owner)
     return owner >= om_wait_owner(0);
 }
 
-static bool passes(const struct om *model, int asker, int holder)
+static bool ignores(const struct om *model, int asker, int holder)
 {
     return holder == asker || holder == session_of(model, asker);
 }
 
-/* --- Rules 7 to 9: what stands against what ----------------------------------------------------------------------- */
+/* --- Rules 7 to 9: conflicts -------------------------------------------------------------------------------------- */
 
 bool om_same(struct om_thing a, struct om_thing b)
 {
@@ -49,11 +49,11 @@ bool om_same(struct om_thing a, struct om_thing b)
     return a.kind == b.kind && index && number;
 }
 
-/* What a thing lies in. */
+/* Returns: the parent of a thing. */
 static struct om_thing above(const struct om *model, struct om_thing thing)
 {
     int directory = thing.kind == OM_DIR   ? dirs_above(thing.number)
-                    : thing.kind == OM_DOC ? model->places[thing.index][thing.number]
+                    : thing.kind == OM_DOC ? model->dirs[thing.index][thing.number]
                                            : -1;
     if (thing.kind == OM_INDEX || thing.kind == OM_NAME)
         return (struct om_thing){OM_ALL, 0, 0};
@@ -62,8 +62,8 @@ static struct om_thing above(const struct om *model, struct om_thing thing)
     return (struct om_thing){OM_DIR, thing.index, (int16_t)directory};
 }
 
-/* Whether a thing is another one or lies in it, however deep. */
-static bool lies_in(const struct om *model, struct om_thing thing, struct om_thing whole)
+/* Whether a thing is another one or below it. */
+static bool is_within(const struct om *model, struct om_thing thing, struct om_thing whole)
 {
     while (!om_same(thing, whole)) {
         if (thing.kind == OM_ALL)
@@ -73,55 +73,55 @@ static bool lies_in(const struct om *model, struct om_thing thing, struct om_thi
     return true;
 }
 
-static bool meet(const struct om *model, const struct om_want *a, const struct om_want *b)
+static bool overlap(const struct om *model, const struct om_spec *a, const struct om_spec *b)
 {
-    bool a_in_b = lies_in(model, a->on, b->on) && !b->within;
-    bool b_in_a = lies_in(model, b->on, a->on) && !a->within;
+    bool a_in_b = is_within(model, a->on, b->on) && !b->insert_intention;
+    bool b_in_a = is_within(model, b->on, a->on) && !a->insert_intention;
 
     return a_in_b || b_in_a;
 }
 
-/* The table of docs/locking.md: what is held, and what is asked for. */
+/* The conflict table of docs/locking.md: held mode, then requested mode. */
 static const bool waits[4][4] = {
     [OM_S] = {[OM_S] = false, [OM_U] = false, [OM_X] = true},
     [OM_U] = {[OM_S] = false, [OM_U] = true, [OM_X] = true},
     [OM_X] = {[OM_S] = true, [OM_U] = true, [OM_X] = true},
 };
 
-static bool against(const struct om *model, const struct om_want *held, const struct om_want *asked)
+static bool conflicts(const struct om *model, const struct om_spec *held, const struct om_spec *asked)
 {
-    return waits[held->mode][asked->mode] && meet(model, held, asked);
+    return waits[held->mode][asked->mode] && overlap(model, held, asked);
 }
 
-static bool any_against(const struct om *model, const struct om_wait *request, const struct om_want *want)
+static bool any_conflicts(const struct om *model, const struct om_wait *request, const struct om_spec *spec)
 {
-    for (int i = 0; i < request->want_count; i++)
-        if (against(model, &request->wants[i], want))
+    for (int i = 0; i < request->spec_count; i++)
+        if (conflicts(model, &request->specs[i], spec))
             return true;
     return false;
 }
 
-static bool requests_against(const struct om *model, const struct om_wait *a, const struct om_wait *b)
+static bool requests_conflict(const struct om *model, const struct om_wait *a, const struct om_wait *b)
 {
-    for (int i = 0; i < b->want_count; i++)
-        if (any_against(model, a, &b->wants[i]))
+    for (int i = 0; i < b->spec_count; i++)
+        if (any_conflicts(model, a, &b->specs[i]))
             return true;
     return false;
 }
 
-/* --- Rules 11 to 13: who is free ---------------------------------------------------------------------------------- */
+/* --- Rules 11 to 13: requests that can be granted ----------------------------------------------------------------- */
 
-/* Whether a request waits for a lock. */
-static bool is_kept_by(const struct om *model, const struct om_wait *request, const struct om_lock *lock)
+/* Whether a held lock blocks a request. */
+static bool lock_blocks(const struct om *model, const struct om_wait *request, const struct om_lock *lock)
 {
-    return any_against(model, request, &lock->what) && !passes(model, request->owner, lock->owner);
+    return any_conflicts(model, request, &lock->what) && !ignores(model, request->owner, lock->owner);
 }
 
-/* Whether a request waits for something that an owner passes. */
-static bool waits_for_his(const struct om *model, const struct om_wait *request, int owner)
+/* Whether a request is blocked by a lock that does not block `owner`. */
+static bool is_blocked_by_own(const struct om *model, const struct om_wait *request, int owner)
 {
     for (int i = 0; i < model->lock_count; i++)
-        if (passes(model, owner, model->locks[i].owner) && is_kept_by(model, request, &model->locks[i]))
+        if (ignores(model, owner, model->locks[i].owner) && lock_blocks(model, request, &model->locks[i]))
             return true;
     return false;
 }
@@ -130,9 +130,9 @@ static bool strengthens(const struct om *model, const struct om_wait *request)
 {
     for (int i = 0; i < model->lock_count; i++) {
         const struct om_lock *lock = &model->locks[i];
-        bool counts = !lock->what.within && lock->what.on.kind != OM_NAME && passes(model, request->owner, lock->owner);
-        for (int j = 0; counts && j < request->want_count; j++)
-            if (lies_in(model, request->wants[j].on, lock->what.on))
+        bool counts = !lock->what.insert_intention && lock->what.on.kind != OM_NAME && ignores(model, request->owner, lock->owner);
+        for (int j = 0; counts && j < request->spec_count; j++)
+            if (is_within(model, request->specs[j].on, lock->what.on))
                 return true;
     }
     return false;
@@ -140,79 +140,82 @@ static bool strengthens(const struct om *model, const struct om_wait *request)
 
 static bool is_ahead(const struct om_wait *a, const struct om_wait *b)
 {
-    int a_class = a->kept != 0 ? 0 : a->upgrade ? 1 : 2;
-    int b_class = b->kept != 0 ? 0 : b->upgrade ? 1 : 2;
+    int a_class = a->deferred != 0 ? 0 : a->upgrade ? 1 : 2;
+    int b_class = b->deferred != 0 ? 0 : b->upgrade ? 1 : 2;
 
     if (a_class == 0 && b_class == 0)
-        return a->place < b->place;
+        return a->order < b->order;
     return a_class != b_class ? a_class < b_class : a->arrival < b->arrival;
 }
 
-static bool stands_before(const struct om *model, const struct om_wait *q, const struct om_wait *request)
+static bool precedes(const struct om *model, const struct om_wait *q, const struct om_wait *request)
 {
-    return q != request && q->state == OM_WAITING && is_ahead(q, request) && requests_against(model, q, request) &&
-           !passes(model, request->owner, q->owner) && !waits_for_his(model, q, request->owner);
+    return q != request && q->state == OM_WAITING && is_ahead(q, request) && requests_conflict(model, q, request) &&
+           !ignores(model, request->owner, q->owner) && !is_blocked_by_own(model, q, request->owner);
 }
 
-static bool is_free(const struct om *model, const struct om_wait *request)
+static bool can_grant(const struct om *model, const struct om_wait *request)
 {
     for (int i = 0; i < model->lock_count; i++)
-        if (is_kept_by(model, request, &model->locks[i]))
+        if (lock_blocks(model, request, &model->locks[i]))
             return false;
     for (int i = 0; i < OM_WAITS; i++)
-        if (stands_before(model, &model->waits[i], request))
+        if (precedes(model, &model->waits[i], request))
             return false;
     return true;
 }
 
-/* --- Looking without asking --------------------------------------------------------------------------------------- */
+/* --- Predicates --------------------------------------------------------------------------------------------------- */
 
-bool om_held_against(const struct om *model, int owner, int session, const struct om_want *want)
+bool om_is_blocked(const struct om *model, int owner, int session, const struct om_spec *spec)
 {
     for (int i = 0; i < model->lock_count; i++) {
         const struct om_lock *lock = &model->locks[i];
-        if (lock->owner != owner && lock->owner != session && against(model, &lock->what, want))
+        if (lock->owner != owner && lock->owner != session && conflicts(model, &lock->what, spec))
             return true;
     }
     return false;
 }
 
-/* Whether nobody awaits what stands against a want, but for a session's own locks; `kept`: of what ended sessions left. */
-static bool is_unawaited(const struct om *model, int session, const struct om_want *want, bool kept)
+/*
+ * Whether no waiting request conflicts with a spec, except requests blocked by the session's own
+ * locks. `deferred`: only deferred cleanup counts.
+ */
+static bool is_unrequested(const struct om *model, int session, const struct om_spec *spec, bool deferred)
 {
     for (int i = 0; i < OM_WAITS; i++) {
         const struct om_wait *q = &model->waits[i];
-        if (q->state == OM_WAITING && (!kept || q->kept != 0) && any_against(model, q, want) &&
-            (session < 0 || !waits_for_his(model, q, session)))
+        if (q->state == OM_WAITING && (!deferred || q->deferred != 0) && any_conflicts(model, q, spec) &&
+            (session < 0 || !is_blocked_by_own(model, q, session)))
             return false;
     }
     return true;
 }
 
-bool om_untouched(const struct om *model, int session, const struct om_want *want)
+bool om_untouched(const struct om *model, int session, const struct om_spec *spec)
 {
-    return !om_held_against(model, -1, session, want) && is_unawaited(model, session, want, false);
+    return !om_is_blocked(model, -1, session, spec) && is_unrequested(model, session, spec, false);
 }
 
-bool om_cleanup_may(const struct om *model, int session, const struct om_want *want)
+bool om_cleanup_may(const struct om *model, int session, const struct om_spec *spec)
 {
-    return !om_held_against(model, -1, session, want) && is_unawaited(model, session, want, true);
+    return !om_is_blocked(model, -1, session, spec) && is_unrequested(model, session, spec, true);
 }
 
-bool om_token_held(const struct om *model, uint64_t token, struct om_thing document, int place, uint64_t session,
+bool om_token_held(const struct om *model, uint64_t token, struct om_thing document, int dir, uint64_t session,
                    int txn)
 {
-    struct om_thing dir = {place < 0 ? OM_INDEX : OM_DIR, document.index, (int16_t)place};
+    struct om_thing covering = {dir < 0 ? OM_INDEX : OM_DIR, document.index, (int16_t)dir};
 
     for (int i = 0; i < model->lock_count; i++) {
         const struct om_lock *lock = &model->locks[i];
         int of = lock->owner < OM_SESSIONS ? lock->owner : session_of(model, lock->owner);
-        bool leaving = lock->owner < OM_SESSIONS
-                           ? model->sessions[lock->owner].leaving != 0
+        bool terminating = lock->owner < OM_SESSIONS
+                           ? model->sessions[lock->owner].terminating != 0
                            : lock->owner < OM_SESSIONS + OM_TXNS && model->txns[lock->owner - OM_SESSIONS].abandoned;
-        if (leaving || lock->token != token || lock->what.within) /* who is leaving has no tokens any more */
+        if (terminating || lock->token != token || lock->what.insert_intention) /* its tokens are invalid */
             continue;
-        if (om_same(document, lock->what.on) || lies_in(model, dir, lock->what.on))
+        if (om_same(document, lock->what.on) || is_within(model, covering, lock->what.on))
             return (txn >= 0 && lock->owner == om_txn_owner(txn)) ||
                    (session != 0 && of >= 0 && model->sessions[of].serial == session);
     }
@@ -242,23 +245,23 @@ int om_lock_count(const struct om *model, int owner)
     int count = 0;
 
     for (int i = 0; i < model->lock_count; i++)
-        count += model->locks[i].owner == owner && !model->locks[i].what.within;
+        count += model->locks[i].owner == owner && !model->locks[i].what.insert_intention;
     return count;
 }
 
 static struct om_lock *lock_on(struct om *model, int owner, struct om_thing on)
 {
     for (int i = 0; i < model->lock_count; i++)
-        if (model->locks[i].owner == owner && !model->locks[i].what.within && om_same(model->locks[i].what.on, on))
+        if (model->locks[i].owner == owner && !model->locks[i].what.insert_intention && om_same(model->locks[i].what.on, on))
             return &model->locks[i];
     return NULL;
 }
 
-bool om_holds(const struct om *model, int owner, const struct om_want *want)
+bool om_holds(const struct om *model, int owner, const struct om_spec *spec)
 {
-    const struct om_lock *lock = lock_on((struct om *)model, owner, want->on);
+    const struct om_lock *lock = lock_on((struct om *)model, owner, spec->on);
 
-    return lock != NULL && lock->what.mode >= want->mode;
+    return lock != NULL && lock->what.mode >= spec->mode;
 }
 
 /* --- Rules 15 and 26: a grant ------------------------------------------------------------------------------------- */
@@ -267,12 +270,12 @@ static uint64_t token_for(struct om *model, const struct om_wait *request)
 {
     uint64_t newest = 0;
 
-    if (is_single_write(request->owner)) /* it is over before anybody could name it */
+    if (is_single_write(request->owner)) /* it ends before a client could use it */
         return 0;
-    for (int i = 0; i < request->want_count; i++) {
-        if (!om_holds(model, request->owner, &request->wants[i]))
+    for (int i = 0; i < request->spec_count; i++) {
+        if (!om_holds(model, request->owner, &request->specs[i]))
             return model->last_token >= model->ts ? model->last_token + 1 : model->ts;
-        uint64_t token = lock_on(model, request->owner, request->wants[i].on)->token;
+        uint64_t token = lock_on(model, request->owner, request->specs[i].on)->token;
         newest = token > newest ? token : newest;
     }
     return newest;
@@ -285,26 +288,28 @@ static void grant(struct om *model, struct om_step *step, struct om_wait *reques
     model->last_token = token > model->last_token ? token : model->last_token;
     request->state = OM_GRANTED;
     request->done.token = token;
-    for (int i = 0; i < request->want_count; i++) {
-        const struct om_want *want = &request->wants[i];
-        struct om_lock *lock = want->within ? NULL : lock_on(model, request->owner, want->on);
+    for (int i = 0; i < request->spec_count; i++) {
+        const struct om_spec *spec = &request->specs[i];
+        struct om_lock *lock = spec->insert_intention ? NULL : lock_on(model, request->owner, spec->on);
         if (lock == NULL && model->lock_count == OM_LOCKS) {
             om_wrong(step, "the model has no room for another lock");
             return;
         }
         bool same = lock != NULL && lock->token == token;
-        uint8_t mode = lock != NULL && lock->what.mode > want->mode ? lock->what.mode : want->mode;
+        uint8_t mode = lock != NULL && lock->what.mode > spec->mode ? lock->what.mode : spec->mode;
         if (lock == NULL)
             lock = &model->locks[model->lock_count++];
-        *lock = (struct om_lock){request->owner, *want, token};
+        *lock = (struct om_lock){request->owner, *spec, token};
         lock->what.mode = mode;
         model->dirty |= !same && request->owner < OM_SESSIONS;
     }
 }
 
-/* --- Rules 18 to 20: circles -------------------------------------------------------------------------------------- */
+/* --- Rules 18 to 20: deadlocks ------------------------------------------------------------------------------------ */
 
-/* Whether `q` waits with whoever holds a lock. */
+/*
+ * Whether `holder` is stopped while `q` waits: `q` is its own, its session's or its transaction's.
+ */
 static bool waits_with(const struct om *model, const struct om_wait *q, int holder)
 {
     return q->owner == holder || session_of(model, q->owner) == holder ||
@@ -314,29 +319,29 @@ static bool waits_with(const struct om *model, const struct om_wait *q, int hold
 static bool depends_on_locks(const struct om *model, const struct om_wait *request, const struct om_wait *q)
 {
     for (int i = 0; i < model->lock_count; i++)
-        if (is_kept_by(model, request, &model->locks[i]) && waits_with(model, q, model->locks[i].owner))
+        if (lock_blocks(model, request, &model->locks[i]) && waits_with(model, q, model->locks[i].owner))
             return true;
     return false;
 }
 
 static bool is_younger(const struct om *model, const struct om_wait *a, const struct om_wait *b)
 {
-    if (b->kept != 0 || a->kept != 0)
-        return b->kept != 0 && a->kept == 0;
+    if (b->deferred != 0 || a->deferred != 0)
+        return b->deferred != 0 && a->deferred == 0;
     return model->age[a->owner] != model->age[b->owner] ? model->age[a->owner] > model->age[b->owner]
                                                         : model->born[a->owner] > model->born[b->owner];
 }
 
-/* Who depends on whom now: sets of requests, by their slots. */
-struct dependences {
+/* The wait-for graph: sets of requests, as bits by slot. */
+struct wait_graph {
     uint32_t waiting;
-    uint32_t queue[OM_WAITS]; /* on which it depends since they stand before it */
-    uint32_t locks[OM_WAITS]; /* and since whoever they wait with holds what is against it */
+    uint32_t queue[OM_WAITS]; /* that precede it in a queue (soft edges) */
+    uint32_t locks[OM_WAITS]; /* whose owners hold a lock that blocks it (hard edges) */
 };
 
-static struct dependences look_around(const struct om *model)
+static struct wait_graph build_wait_graph(const struct om *model)
 {
-    struct dependences all = {0};
+    struct wait_graph all = {0};
 
     for (int i = 0; i < OM_WAITS; i++)
         all.waiting |= (uint32_t)(model->waits[i].state == OM_WAITING) << i;
@@ -344,7 +349,7 @@ static struct dependences look_around(const struct om *model)
         for (int j = 0; (all.waiting >> i & 1) != 0 && j < OM_WAITS; j++) {
             if ((all.waiting >> j & 1) == 0)
                 continue;
-            all.queue[i] |= (uint32_t)stands_before(model, &model->waits[j], &model->waits[i]) << j;
+            all.queue[i] |= (uint32_t)precedes(model, &model->waits[j], &model->waits[i]) << j;
             all.locks[i] |= (uint32_t)depends_on_locks(model, &model->waits[i], &model->waits[j]) << j;
         }
     return all;
@@ -353,10 +358,10 @@ static struct dependences look_around(const struct om *model)
 enum by { BY_QUEUE = 1, BY_LOCK = 2, BY_ANY = 3 };
 
 /*
- * Looks for a circle in which `victim` is the youngest: a way from it, over requests that wait and are not younger, back to it. The
- * last step of the way must be one over the queue, or over a lock.
+ * Searches for a cycle in which `victim` is the youngest: a path from it, over waiting requests
+ * that are not younger, back to it. The last edge must be of the kind `last`.
  */
-static bool closes_circle(const struct om *model, const struct dependences *all, const struct om_wait *victim, enum by last)
+static bool closes_cycle(const struct om *model, const struct wait_graph *all, const struct om_wait *victim, enum by last)
 {
     uint32_t itself = (uint32_t)1 << (victim - model->waits), may = 0, reached = itself, before = 0;
 
@@ -375,12 +380,12 @@ static bool closes_circle(const struct om *model, const struct dependences *all,
     return false;
 }
 
-static bool any_circle(const struct om *model)
+static bool any_cycle(const struct om *model)
 {
-    struct dependences all = look_around(model);
+    struct wait_graph all = build_wait_graph(model);
 
     for (int i = 0; i < OM_WAITS; i++)
-        if ((all.waiting >> i & 1) != 0 && closes_circle(model, &all, &model->waits[i], BY_ANY))
+        if ((all.waiting >> i & 1) != 0 && closes_cycle(model, &all, &model->waits[i], BY_ANY))
             return true;
     return false;
 }
@@ -389,18 +394,18 @@ static struct om_wait *wait_named(struct om *model, uint64_t name)
 {
     for (int i = 0; i < OM_WAITS; i++) {
         struct om_wait *wait = &model->waits[i];
-        if (wait->state == OM_WAITING && (wait->op != NULL ? wait->op->number : om_left(wait->kept)) == name)
+        if (wait->state == OM_WAITING && (wait->op != NULL ? wait->op->number : om_deferred_name(wait->deferred)) == name)
             return wait;
     }
     return NULL;
 }
 
-/* What clients are told: each waits for the next. */
-static bool told_truly(struct om *model, const struct dependences *all, const struct om_circle *circle)
+/* Whether in a reported cycle each request waits for the next one. */
+static bool report_is_valid(struct om *model, const struct wait_graph *all, const struct om_cycle *cycle)
 {
-    for (int i = 0; i < circle->count; i++) {
-        const struct om_wait *from = wait_named(model, circle->steps[i]);
-        const struct om_wait *to = wait_named(model, circle->steps[(i + 1) % circle->count]);
+    for (int i = 0; i < cycle->count; i++) {
+        const struct om_wait *from = wait_named(model, cycle->steps[i]);
+        const struct om_wait *to = wait_named(model, cycle->steps[(i + 1) % cycle->count]);
         if (from == NULL || to == NULL ||
             ((all->queue[from - model->waits] | all->locks[from - model->waits]) >> (to - model->waits) & 1) == 0)
             return false;
@@ -408,38 +413,41 @@ static bool told_truly(struct om *model, const struct dependences *all, const st
     return true;
 }
 
-/* Rule 20: to the end of the queue goes a single write, where that opens a circle. NULL: it is as it must be. */
-static const char *judge_circle(struct om *model, const struct om_circle *circle, const struct om_wait *victim)
+/*
+ * Rule 20: a victim that is an autocommit write is requeued, if that breaks the cycle.
+ * Returns: NULL, or a description of the error.
+ */
+static const char *check_cycle(struct om *model, const struct om_cycle *cycle, const struct om_wait *victim)
 {
-    struct dependences all = look_around(model);
+    struct wait_graph all = build_wait_graph(model);
 
-    if (victim == NULL || victim->kept != 0)
+    if (victim == NULL || victim->deferred != 0)
         return "the victim of a deadlock does not wait";
-    if (!told_truly(model, &all, circle))
+    if (!report_is_valid(model, &all, cycle))
         return "a circle was reported that is none";
-    if (!closes_circle(model, &all, victim, BY_ANY))
+    if (!closes_cycle(model, &all, victim, BY_ANY))
         return "the victim of a deadlock is not the youngest";
-    bool may = is_single_write(victim->owner) && !victim->upgrade && closes_circle(model, &all, victim, BY_QUEUE);
-    if (circle->requeued && !may)
+    bool may = is_single_write(victim->owner) && !victim->upgrade && closes_cycle(model, &all, victim, BY_QUEUE);
+    if (cycle->requeued && !may)
         return "the victim of a deadlock goes to the end of the queue, and must not";
-    if (!circle->requeued && may && !closes_circle(model, &all, victim, BY_LOCK))
+    if (!cycle->requeued && may && !closes_cycle(model, &all, victim, BY_LOCK))
         return "the victim of a deadlock does not go to the end of the queue";
     return NULL;
 }
 
-/* Does what the product did about a circle, once it is sure that it may. */
-static void open_circle(struct om *model, struct om_step *step)
+/* Applies the product's resolution of a cycle, if it is valid. */
+static void resolve_cycle(struct om *model, struct om_step *step)
 {
-    if (step->circles_met == step->circle_count) {
+    if (step->cycles_met == step->cycle_count) {
         om_wrong(step, "requests wait for each other in a circle that was not seen");
         return;
     }
-    const struct om_circle *circle = &step->circles[step->circles_met++];
-    struct om_wait *victim = wait_named(model, circle->victim);
-    const char *wrong = judge_circle(model, circle, victim);
+    const struct om_cycle *cycle = &step->cycles[step->cycles_met++];
+    struct om_wait *victim = wait_named(model, cycle->victim);
+    const char *wrong = check_cycle(model, cycle, victim);
     if (wrong != NULL) {
         om_wrong(step, wrong);
-    } else if (circle->requeued) {
+    } else if (cycle->requeued) {
         victim->arrival = ++model->last_arrival;
     } else {
         victim->state = OM_REFUSED;
@@ -450,15 +458,15 @@ static void open_circle(struct om *model, struct om_step *step)
 
 /* --- Rule 14: after each change ----------------------------------------------------------------------------------- */
 
-/* Of what ended sessions left only so many are granted in a step. */
-static struct om_wait *foremost_free(struct om *model)
+/* Deferred cleanup is limited by cleanup_quota. */
+static struct om_wait *first_grantable(struct om *model)
 {
     struct om_wait *best = NULL;
 
     for (int i = 0; i < OM_WAITS; i++) {
         struct om_wait *request = &model->waits[i];
-        bool late = request->kept != 0 && model->left_max == 0;
-        if (request->state == OM_WAITING && !late && is_free(model, request) &&
+        bool beyond_quota = request->deferred != 0 && model->cleanup_quota == 0;
+        if (request->state == OM_WAITING && !beyond_quota && can_grant(model, request) &&
             (best == NULL || is_ahead(request, best)))
             best = request;
     }
@@ -467,12 +475,12 @@ static struct om_wait *foremost_free(struct om *model)
 
 static void settle(struct om *model, struct om_step *step)
 {
-    while (step->wrong == NULL && model->withheld == 0) {
+    while (step->wrong == NULL && model->grants_suspended == 0) {
         struct om_wait *request;
-        if (any_circle(model)) {
-            open_circle(model, step);
-        } else if ((request = foremost_free(model)) != NULL) {
-            model->left_max -= request->kept != 0;
+        if (any_cycle(model)) {
+            resolve_cycle(model, step);
+        } else if ((request = first_grantable(model)) != NULL) {
+            model->cleanup_quota -= request->deferred != 0;
             grant(model, step, request);
             request->event = ++model->last_event;
         } else {
@@ -481,27 +489,27 @@ static void settle(struct om *model, struct om_step *step)
     }
 }
 
-void om_grant_left(struct om *model, int max)
+void om_set_cleanup_quota(struct om *model, int max)
 {
-    model->left_max = max;
+    model->cleanup_quota = max;
 }
 
-bool om_any_late(const struct om *model)
+bool om_has_ready_cleanup(const struct om *model)
 {
     for (int i = 0; i < OM_WAITS; i++)
-        if (model->waits[i].state == OM_WAITING && model->waits[i].kept != 0 && is_free(model, &model->waits[i]))
+        if (model->waits[i].state == OM_WAITING && model->waits[i].deferred != 0 && can_grant(model, &model->waits[i]))
             return true;
     return false;
 }
 
-void om_withhold(struct om *model)
+void om_suspend_grants(struct om *model)
 {
-    model->withheld++;
+    model->grants_suspended++;
 }
 
-void om_let_in(struct om *model, struct om_step *step)
+void om_resume_grants(struct om *model, struct om_step *step)
 {
-    model->withheld--;
+    model->grants_suspended--;
     settle(model, step);
 }
 
@@ -514,19 +522,19 @@ void om_withdraw(struct om *model, struct om_step *step, int wait)
     settle(model, step);
 }
 
-enum om_answer om_ask(struct om *model, struct om_step *step, int wait, const struct om_want *wants, int count,
+enum om_answer om_ask(struct om *model, struct om_step *step, int wait, const struct om_spec *specs, int count,
                       bool may_wait)
 {
     struct om_wait *request = &model->waits[wait];
 
     om_withdraw(model, step, wait);
-    memcpy(request->wants, wants, (size_t)count * sizeof(*wants));
-    request->want_count = count;
+    memcpy(request->specs, specs, (size_t)count * sizeof(*specs));
+    request->spec_count = count;
     request->arrival = ++model->last_arrival;
     request->upgrade = strengthens(model, request);
-    bool left = request->kept != 0 && may_wait;
-    if (is_free(model, request) && (!left || model->left_max > 0)) {
-        model->left_max -= left;
+    bool left = request->deferred != 0 && may_wait;
+    if (can_grant(model, request) && (!left || model->cleanup_quota > 0)) {
+        model->cleanup_quota -= left;
         grant(model, step, request);
         settle(model, step);
         return OM_YES;
@@ -536,15 +544,15 @@ enum om_answer om_ask(struct om *model, struct om_step *step, int wait, const st
     request->state = OM_WAITING;
     settle(model, step);
     request->event = 0;
-    return request->state == OM_WAITING ? OM_WAIT : request->state == OM_GRANTED ? OM_YES : OM_CIRCLE;
+    return request->state == OM_WAITING ? OM_WAIT : request->state == OM_GRANTED ? OM_YES : OM_CYCLE;
 }
 
-bool om_take(struct om *model, struct om_step *step, int owner, const struct om_want *want)
+bool om_take(struct om *model, struct om_step *step, int owner, const struct om_spec *spec)
 {
-    struct om_wait request = {.owner = owner, .want_count = 1, .wants = {*want}, .arrival = ++model->last_arrival};
+    struct om_wait request = {.owner = owner, .spec_count = 1, .specs = {*spec}, .arrival = ++model->last_arrival};
 
     request.upgrade = strengthens(model, &request);
-    if (!is_free(model, &request))
+    if (!can_grant(model, &request))
         return false;
     grant(model, step, &request);
     settle(model, step);
@@ -579,9 +587,9 @@ bool om_release(struct om *model, struct om_step *step, int owner, struct om_thi
     return true;
 }
 
-void om_move(struct om *model, struct om_step *step, int index, int doc, int place)
+void om_move(struct om *model, struct om_step *step, int index, int doc, int dir)
 {
-    model->places[index][doc] = (int16_t)place;
+    model->dirs[index][doc] = (int16_t)dir;
     settle(model, step);
 }
 
@@ -592,19 +600,19 @@ const char *om_check(const struct om *model)
     for (int i = 0; i < model->lock_count; i++)
         for (int j = 0; j < i; j++) {
             const struct om_lock *a = &model->locks[i], *b = &model->locks[j];
-            if (against(model, &a->what, &b->what) && !passes(model, a->owner, b->owner) &&
-                !passes(model, b->owner, a->owner))
+            if (conflicts(model, &a->what, &b->what) && !ignores(model, a->owner, b->owner) &&
+                !ignores(model, b->owner, a->owner))
                 return "two locks are held that do not go together";
         }
     for (int i = 0; i < OM_WAITS; i++) {
         const struct om_wait *wait = &model->waits[i];
-        if (wait->used && wait->ready) /* it has what it asked for, or has ended */
+        if (wait->used && wait->ready) /* granted, or ended */
             continue;
         if (wait->used && wait->state != OM_WAITING)
             return "a wait is left that waits for nothing";
-        bool late = wait->kept != 0 && model->left_max == 0;
-        if (wait->used && !late && is_free(model, wait))
+        bool beyond_quota = wait->deferred != 0 && model->cleanup_quota == 0;
+        if (wait->used && !beyond_quota && can_grant(model, wait))
             return "a request waits that could be granted";
     }
-    return any_circle(model) ? "requests wait for each other in a circle" : NULL;
+    return any_cycle(model) ? "requests wait for each other in a circle" : NULL;
 }

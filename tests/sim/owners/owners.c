@@ -2,14 +2,15 @@
 /*
  * The simulator of sessions, locks and transactions.
  *
- * usage: owners [--locks | --transactions | --renames] [--seeds N] [--from N] [--steps N] [--rocks EVERY] [--file FILE]
- * [--uncoded] [--tell] [SEED ...]
+ * usage: owners [--locks | --transactions | --renames] [--seeds N] [--from N] [--steps N] [--rocks
+ * EVERY] [--file FILE] [--uncoded] [--tell] [SEED ...]
  *
- * Lives through the seeds named, those of FILE (one a line, # begins a comment), or N of them from --from on.
- * --locks draws sessions, locks and writes under locks, --transactions mostly those, --renames all of it with
- * renames, and what ended the process. Every EVERYth seed runs
- * on RocksDB in memory instead of the twin, every tenth of those on a disk. A failure prints the seed and the
- * step; the same seed fails again. Commands go through their form as bytes, but for --uncoded.
+ * Runs the given seeds, those of FILE (one a line, # begins a comment), or N seeds from --from on.
+ * --locks generates sessions, locks and writes under locks; --transactions mostly transactions;
+ * --renames all of these, renames, and ends of the process in an action. Every EVERYth seed runs on
+ * RocksDB in memory instead of the in-memory store, every tenth of those on a disk. A failure
+ * prints the seed and the step; the same seed fails again. Commands are encoded and decoded first,
+ * except with --uncoded.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +27,7 @@ struct options {
     uint64_t lived;
 };
 
-/* So many seeds are lived through a second time with names hashed under another key, which nothing may depend on. */
+/* Seeds that are run a second time with another hash key, on which no result may depend. */
 enum { TWICE_EVERY = 16 };
 
 static void live(struct options *options, uint64_t seed)
@@ -64,11 +65,11 @@ static void live_file(struct options *options, const char *name)
     fclose(file);
 }
 
-/* Returns: whether the option took the value behind it. */
+/* Returns: whether the option uses the following argument. */
 static bool set_option(struct options *options, const char *name, const char *value)
 {
     if (strcmp(name, "--tell") == 0)
-        options->world.tells = true;
+        options->world.traces = true;
     else if (strcmp(name, "--uncoded") == 0)
         codec_roundtrip_off = true;
     else if (strcmp(name, "--locks") == 0)

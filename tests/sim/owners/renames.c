@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The model's renames: docs/http-api.md, "Renames", and rules 27 to 30. It keeps whole paths, and gives every document below another one.
+ * The model's renames: docs/http-api.md, "Renames", and rules 27 to 30. A document has its whole
+ * path, so a rename changes every document below the directory.
  */
 #include <string.h>
 
 #include "dirs.h"
 #include "parts.h"
 
-/* A rename at work. */
+/* The state of a rename. */
 struct work {
     struct om *model;
     struct om_step *step;
@@ -35,13 +36,13 @@ static enum om_problem check_index(const struct om *model, const struct om_op *o
                             : OM_FINE;
 }
 
-/* The root, a path itself, and what lies below it. */
+/* Whether a rename is of or to the root, onto itself, or to a path below itself. */
 static bool is_impossible(const struct om_op *op)
 {
     return op->from == 0 || op->to == 0 || dirs_within(op->to, op->from);
 }
 
-/* Whether documents lie at a path, and below it. */
+/* Whether there are documents at a path, and below it. */
 static void look_for(const struct work *at, int dir, bool *ret_at, bool *ret_below)
 {
     *ret_at = *ret_below = false;
@@ -54,7 +55,7 @@ static void look_for(const struct work *at, int dir, bool *ret_at, bool *ret_bel
     }
 }
 
-/* The highest sequence number of the documents at the path; -1: there is none. */
+/* Returns: the highest sequence number of documents at the path; -1: no document. */
 static int64_t newest_at(const struct work *at)
 {
     int64_t highest = -1;
@@ -89,7 +90,7 @@ static void move_one(struct work *at, int doc)
     now.dir = (int16_t)dirs_moved(now.dir, at->op->from, at->op->to);
     now.version++;
     now.seq_no = at->done.seq_no;
-    now.ts = at->txn < 0 ? model->ts : OM_NEVER; /* there is none before the commit, and none is told */
+    now.ts = at->txn < 0 ? model->ts : OM_NEVER; /* unknown before the commit, and not reported */
     if (at->txn < 0) {
         om_store(model, at->step, index, doc, &now);
         om_move(model, at->step, index, doc, now.dir);
@@ -109,7 +110,7 @@ static void run(struct work *at)
     if (at->done.problem != OM_FINE)
         return;
     at->done.seq_no = model->indices[at->op->index].next_seq_no++;
-    om_withhold(model); /* it is one moment */
+    om_suspend_grants(model); /* the moves are atomic */
     for (int i = 0; i < OM_DOCS; i++)
         if (seen(at, i)->live && dirs_within(seen(at, i)->dir, at->op->from))
             move_one(at, i);
@@ -118,10 +119,10 @@ static void run(struct work *at)
         txn->renames[txn->rename_count++] =
             (struct om_renamed){(uint8_t)at->op->index, (int16_t)at->op->from, (int16_t)at->op->to};
     }
-    om_let_in(model, at->step);
+    om_resume_grants(model, at->step);
 }
 
-/* --- Its locks ---------------------------------------------------------------------------------------------------- */
+/* --- Locks -------------------------------------------------------------------------------------------------------- */
 
 static void complete(struct work *at, int wait)
 {
@@ -132,7 +133,7 @@ static void complete(struct work *at, int wait)
         om_txn_touch(at->model, at->txn);
 }
 
-/* Whether the token is that of locks which cover both paths. */
+/* Whether the token is of locks that cover both paths. */
 static bool token_holds(const struct work *at)
 {
     const struct om_op *op = at->op;
@@ -147,7 +148,7 @@ static bool token_holds(const struct work *at)
 static void ask(struct work *at, int slot, uint64_t deadline)
 {
     struct om *model = at->model;
-    struct om_want wants[2] = {{{OM_DIR, at->op->index, at->op->from}, OM_X, false},
+    struct om_spec specs[2] = {{{OM_DIR, at->op->index, at->op->from}, OM_X, false},
                                {{OM_DIR, at->op->index, at->op->to}, OM_X, false}};
     bool may_wait = deadline > model->clock && !om_full(model);
     int txn = at->txn;
@@ -157,11 +158,11 @@ static void ask(struct work *at, int slot, uint64_t deadline)
         complete(at, slot);
         return;
     }
-    switch (om_ask(model, at->step, slot, wants, 2, may_wait)) {
+    switch (om_ask(model, at->step, slot, specs, 2, may_wait)) {
     case OM_YES: run(at); break;
     case OM_WAIT: om_wait_park(model, slot, deadline); return;
     case OM_NO: at->done.problem = deadline > model->clock ? OM_LIMIT : OM_LOCK_TIMEOUT; break;
-    case OM_CIRCLE: at->done.problem = OM_DEADLOCK; at->txn = -1;
+    case OM_CYCLE: at->done.problem = OM_DEADLOCK; at->txn = -1;
     }
     complete(at, slot);
     if (at->done.problem == OM_DEADLOCK && txn >= 0)

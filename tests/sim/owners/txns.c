@@ -15,7 +15,7 @@ static const struct om_outcome_record *outcome_of(const struct om *model, uint32
 
 static void keep_outcome(struct om *model, const struct om_outcome_record *record)
 {
-    if (model->ended_count == OM_ENDED) /* the generator names only those that ended lately */
+    if (model->ended_count == OM_ENDED) /* the generator only uses recent ones */
         memmove(model->ended, model->ended + 1, --model->ended_count * sizeof(model->ended[0]));
     model->ended[model->ended_count++] = *record;
     model->dirty = true;
@@ -45,11 +45,11 @@ static int wait_of(const struct om *model, int slot)
     return -1;
 }
 
-static bool session_is_leaving(const struct om *model, int slot)
+static bool session_is_terminating(const struct om *model, int slot)
 {
     for (int i = 0; i < OM_SESSIONS; i++)
         if (model->txns[slot].session != 0 && model->sessions[i].serial == model->txns[slot].session)
-            return model->sessions[i].leaving != 0;
+            return model->sessions[i].terminating != 0;
     return false;
 }
 
@@ -61,7 +61,7 @@ int om_txn_find(const struct om *model, uint32_t serial, uint32_t session, enum 
         *ret_problem = explain_missing(model, serial);
     else if (session != 0 && model->txns[slot].session != session)
         *ret_problem = OM_ILLEGAL;
-    else if (model->txns[slot].abandoned || session_is_leaving(model, slot))
+    else if (model->txns[slot].abandoned || session_is_terminating(model, slot))
         *ret_problem = OM_TXN_ABORTED;
     else if (wait_of(model, slot) >= 0)
         *ret_problem = OM_ILLEGAL;
@@ -70,8 +70,10 @@ int om_txn_find(const struct om *model, uint32_t serial, uint32_t session, enum 
     return -1;
 }
 
-/* Reads in a query transaction need not be told at once: it is allowed that much more. */
-static uint64_t untold(const struct om_txn *txn)
+/*
+ * Reads in a query transaction are reported with a delay, so its idle deadline is later by as much.
+ */
+static uint64_t unhandled(const struct om_txn *txn)
 {
     uint64_t eighth = txn->timeout / 8;
 
@@ -82,10 +84,10 @@ void om_txn_touch(struct om *model, int slot)
 {
     struct om_txn *txn = &model->txns[slot];
 
-    om_set_deadline(model, &txn->idle, om_after(model, txn->timeout + untold(txn)));
+    om_set_deadline(model, &txn->idle, om_after(model, txn->timeout + unhandled(txn)));
 }
 
-/* --- Beginning, reading ------------------------------------------------------------------------------------------- */
+/* --- BEGIN and reads ---------------------------------------------------------------------------------------------- */
 
 void om_txn_begin(struct om *model, struct om_step *step, const struct om_op *op)
 {
@@ -95,7 +97,7 @@ void om_txn_begin(struct om *model, struct om_step *step, const struct om_op *op
     struct om_outcome_record abandoned = {0};
     const struct om_outcome_record *first = former >= 0 ? NULL : outcome_of(model, op->retry_of);
 
-    if (former >= 0 && model->txns[former].abandoned) { /* as good as rolled back */
+    if (former >= 0 && model->txns[former].abandoned) { /* it will be rolled back */
         abandoned.query = model->txns[former].query;
         abandoned.age = model->age[om_txn_owner(former)];
         first = &abandoned;
@@ -116,8 +118,8 @@ void om_txn_begin(struct om *model, struct om_step *step, const struct om_op *op
             .serial = op->txn, .session = op->session, .query = op->query, .recorded = !op->query, .timeout = op->us};
         txn->host = op->host;
         txn->created = model->ts;
-        txn->again = op->retry_of != 0;
-        model->age[om_txn_owner(slot)] = txn->again ? first->age : model->ts;
+        txn->retry = op->retry_of != 0;
+        model->age[om_txn_owner(slot)] = txn->retry ? first->age : model->ts;
         if (op->query)
             done.token = txn->read_ts = op->read_ts == 0 ? model->ts : op->read_ts;
         model->born[om_txn_owner(slot)] = ++model->last_born;
@@ -143,7 +145,10 @@ const struct om_doc *om_txn_seen(const struct om_txn *txn, const struct om *mode
                                                               : &model->docs.at[index][doc];
 }
 
-/* What a transaction sees: the committed state through its own writes, or the past. */
+/*
+ * Fills in the documents that the transaction sees: committed ones through its own writes, or those
+ * at its read timestamp.
+ */
 static void look(const struct om *model, const struct om_step *step, const struct om_txn *txn, struct om_docs *ret_seen)
 {
     if (txn->query) {
@@ -155,7 +160,7 @@ static void look(const struct om *model, const struct om_step *step, const struc
             ret_seen->at[i][j] = *om_txn_seen(txn, model, i, j);
 }
 
-static void tell_read(struct om *model, struct om_step *step, int slot, struct om_done *done)
+static void answer_read(struct om *model, struct om_step *step, int slot, struct om_done *done)
 {
     const struct om_txn *txn = &model->txns[slot];
 
@@ -167,23 +172,23 @@ static void tell_read(struct om *model, struct om_step *step, int slot, struct o
 }
 
 /*
- * What a read locks that its transaction has not: what it names; of an index that is not there, its name besides. A name that is kept is
- * not asked for again, and what was granted is not. Who tries again what was rolled back reads documents for update.
+ * Collects the locks of a read that its transaction does not hold yet: its targets; for a missing
+ * index also the name. A retry of a rolled-back transaction reads documents with update locks.
  */
-static int read_wants(const struct om *model, const struct om_op *op, int owner, bool for_update, bool again,
-                      struct om_want *wants)
+static int read_specs(const struct om *model, const struct om_op *op, int owner, bool for_update, bool retry,
+                      struct om_spec *specs)
 {
     int count = 0;
 
     for (int i = 0; i < op->count; i++) {
-        const struct om_want *want = &op->wants[i], name = {{OM_NAME, want->on.index, 0}, OM_S, false};
-        if (want->on.kind != OM_ALL && !model->indices[want->on.index].there && !om_holds(model, owner, &name))
-            wants[count++] = name;
-        if (again && om_holds(model, owner, want))
+        const struct om_spec *spec = &op->specs[i], name = {{OM_NAME, spec->on.index, 0}, OM_S, false};
+        if (spec->on.kind != OM_ALL && !model->indices[spec->on.index].there && !om_holds(model, owner, &name))
+            specs[count++] = name;
+        if (retry && om_holds(model, owner, spec))
             continue;
-        wants[count] = *want;
-        if (for_update && want->on.kind == OM_DOC && want->mode == OM_S)
-            wants[count].mode = OM_U;
+        specs[count] = *spec;
+        if (for_update && spec->on.kind == OM_DOC && spec->mode == OM_S)
+            specs[count].mode = OM_U;
         count++;
     }
     return count;
@@ -191,7 +196,7 @@ static int read_wants(const struct om *model, const struct om_op *op, int owner,
 
 static void ask_to_read(struct om *model, struct om_step *step, int wait, uint64_t deadline);
 
-/* What was missing may have come to be meanwhile. */
+/* Requests locks again: an index that was missing may have been created since. */
 void om_txn_read_resume(struct om *model, struct om_step *step, int wait)
 {
     ask_to_read(model, step, wait, model->waits[wait].until);
@@ -203,7 +208,7 @@ void om_txn_read_granted(struct om *model, struct om_step *step, int wait)
     int slot = model->waits[wait].txn;
 
     om_wait_free(model, step, wait);
-    tell_read(model, step, slot, &done);
+    answer_read(model, step, slot, &done);
 }
 
 void om_txn_read(struct om *model, struct om_step *step, const struct om_op *op)
@@ -212,7 +217,7 @@ void om_txn_read(struct om *model, struct om_step *step, const struct om_op *op)
     int slot = om_txn_find(model, op->txn, op->session, &done.problem);
 
     if (slot >= 0 && model->txns[slot].query) {
-        tell_read(model, step, slot, &done);
+        answer_read(model, step, slot, &done);
         return;
     }
     if (done.problem != OM_FINE) {
@@ -226,9 +231,9 @@ static void ask_to_read(struct om *model, struct om_step *step, int wait, uint64
 {
     struct om_done done = model->waits[wait].done;
     int slot = model->waits[wait].txn;
-    struct om_want wants[2 * OM_ITEMS];
+    struct om_spec specs[2 * OM_ITEMS];
     int count =
-        read_wants(model, done.op, om_txn_owner(slot), model->txns[slot].again, model->waits[wait].parked, wants);
+        read_specs(model, done.op, om_txn_owner(slot), model->txns[slot].retry, model->waits[wait].parked, specs);
     bool may_wait = deadline > model->clock && !om_full(model);
 
     if (om_lock_count(model, om_txn_owner(slot)) + count > model->limits.locks) {
@@ -238,11 +243,11 @@ static void ask_to_read(struct om *model, struct om_step *step, int wait, uint64
         om_complete(model, step, &done);
         return;
     }
-    switch (count == 0 ? OM_YES : om_ask(model, step, wait, wants, count, may_wait)) {
+    switch (count == 0 ? OM_YES : om_ask(model, step, wait, specs, count, may_wait)) {
     case OM_YES: om_txn_read_granted(model, step, wait); return;
     case OM_WAIT: om_wait_park(model, wait, deadline); return;
     case OM_NO: done.problem = deadline > model->clock ? OM_LIMIT : OM_LOCK_CONFLICT; break;
-    case OM_CIRCLE: done.problem = OM_DEADLOCK; break;
+    case OM_CYCLE: done.problem = OM_DEADLOCK; break;
     }
     om_wait_free(model, step, wait);
     om_complete(model, step, &done);
@@ -250,7 +255,7 @@ static void ask_to_read(struct om *model, struct om_step *step, int wait, uint64
         om_txn_abort(model, step, slot, false);
 }
 
-/* --- Ending ------------------------------------------------------------------------------------------------------- */
+/* --- COMMIT and ROLLBACK ------------------------------------------------------------------------------------------ */
 
 static void end(struct om *model, struct om_step *step, int slot)
 {
@@ -264,7 +269,7 @@ bool om_txn_waits(const struct om *model, int slot)
     return wait_of(model, slot) >= 0;
 }
 
-/* Its session is leaving: it is going to be rolled back. */
+/* Its session is terminating: the transaction will be rolled back. */
 void om_txn_end_waiting(struct om *model, struct om_step *step, int slot)
 {
     int wait = wait_of(model, slot);
@@ -305,7 +310,7 @@ void om_txn_rollback(struct om *model, struct om_step *step, const struct om_op 
     om_complete(model, step, &done);
 }
 
-static bool lease_gone(const struct om *model, const struct om_txn *txn)
+static bool session_has_ended(const struct om *model, const struct om_txn *txn)
 {
     for (int i = 0; i < OM_INDICES; i++)
         for (int j = 0; j < OM_DOCS; j++) {
@@ -316,7 +321,7 @@ static bool lease_gone(const struct om *model, const struct om_txn *txn)
     return false;
 }
 
-/* Whether a session would have more documents than may live with one. */
+/* Whether a commit would exceed the limit of ephemeral documents of a session. */
 static bool lease_full(const struct om *model, const struct om_txn *txn)
 {
     for (int s = 0; s < OM_SESSIONS; s++) {
@@ -333,7 +338,10 @@ static bool lease_full(const struct om *model, const struct om_txn *txn)
     return false;
 }
 
-/* Whether the token of a commit is not that of locks of its own, or its session's, which cover all that the transaction has written. */
+/*
+ * Whether the token of a commit is not of a lock, its own or its session's, that covers all its
+ * writes.
+ */
 static bool token_stale(const struct om *model, const struct om_txn *txn, uint64_t token)
 {
     int slot = (int)(txn - model->txns);
@@ -341,9 +349,9 @@ static bool token_stale(const struct om *model, const struct om_txn *txn, uint64
     for (int i = 0; token != 0 && i < OM_INDICES; i++)
         for (int j = 0; j < OM_DOCS; j++) {
             const struct om_doc *doc = &txn->overlay.at[i][j];
-            int place = doc->live && model->indices[i].mapped ? doc->dir : -1;
+            int dir = doc->live && model->indices[i].mapped ? doc->dir : -1;
             if (txn->written[i][j] && !om_token_held(model, token, (struct om_thing){OM_DOC, (uint8_t)i, (int16_t)j},
-                                                     place, txn->session, slot))
+                                                     dir, txn->session, slot))
                 return true;
         }
     for (int i = 0; token != 0 && i < txn->rename_count; i++) {
@@ -388,7 +396,7 @@ void om_txn_commit(struct om *model, struct om_step *step, const struct om_op *o
     int slot = slot_of(model, op->txn);
     const struct om_outcome_record *outcome = outcome_of(model, op->txn);
 
-    if (slot < 0 && outcome != NULL && outcome->committed) { /* asked again, it answers the same */
+    if (slot < 0 && outcome != NULL && outcome->committed) { /* a repeated COMMIT has the same reply */
         done.token = outcome->commit_ts;
         done.released = outcome->changes;
     } else if (slot < 0) {
@@ -398,7 +406,7 @@ void om_txn_commit(struct om *model, struct om_step *step, const struct om_op *o
     } else if (token_stale(model, &model->txns[slot], op->token)) {
         done.problem = OM_STALE_TOKEN;
         om_txn_touch(model, slot);
-    } else if (lease_gone(model, &model->txns[slot])) {
+    } else if (session_has_ended(model, &model->txns[slot])) {
         done.problem = OM_TXN_ABORTED;
         om_txn_abort(model, step, slot, false);
     } else if (lease_full(model, &model->txns[slot])) {
@@ -414,10 +422,10 @@ void om_txn_commit(struct om *model, struct om_step *step, const struct om_op *o
             for (int j = 0; j < OM_DOCS; j++)
                 written[i][j] = txn->written[i][j] || txn->moved[i][j];
         keep_outcome(model, &record);
-        om_withhold(model); /* rule 25 */
+        om_suspend_grants(model); /* rule 25 */
         end(model, step, slot);
         move_docs(model, step, written);
-        om_let_in(model, step);
+        om_resume_grants(model, step);
     }
     om_complete(model, step, &done);
 }
@@ -442,7 +450,7 @@ static void forget(struct om *model, int slot)
     model->txns[slot].idle.at = OM_NEVER;
 }
 
-/* They are found in the order of their ids, which are texts. */
+/* The product finds them in the order of their ids, as texts. */
 static int first_lost(const struct om *model)
 {
     char id[16], first[16];
@@ -475,7 +483,7 @@ bool om_txn_restart(struct om *model, int *left)
     return slot >= 0;
 }
 
-/* The oldest of those that are abandoned, or with `after` the oldest that began behind that. */
+/* Returns: the oldest abandoned transaction that began after `after`; -1: none. */
 static int next_by_age(const struct om *model, bool abandoned, uint64_t after)
 {
     int found = -1;
@@ -515,7 +523,7 @@ void om_txn_end_abandoned(struct om *model, struct om_step *step, int *left)
         om_txn_abort(model, step, slot, false);
 }
 
-/* --- The past ----------------------------------------------------------------------------------------------------- */
+/* --- Reads at a timestamp ----------------------------------------------------------------------------------------- */
 
 uint64_t om_oldest_read(const struct om *model)
 {

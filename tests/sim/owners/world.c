@@ -37,7 +37,7 @@ void world_fail(const struct world *world, const char *format, ...)
     if (world->op != NULL)
         gen_describe(world->op, text, sizeof(text));
     fprintf(stderr, "\n");
-    if (world->tells && world->core != NULL)
+    if (world->traces && world->core != NULL)
         compare_dump(world);
     fprintf(stderr, "  %s\n  again: owners --%s --tell %llu\n", text, profile_names[world->gen.profile],
             (unsigned long long)world->seed);
@@ -54,13 +54,13 @@ static bool one_in(struct world *world, int n)
     return below(world, n) == 0;
 }
 
-/* --- What the core tells of circles ------------------------------------------------------------------------------- */
+/* --- Hooks of the lock table -------------------------------------------------------------------------------------- */
 
 static uint64_t name_of(const struct lock_request *request)
 {
     const struct wait *wait = lock_request_user(request);
 
-    return wait->command != NULL ? wait->command->request : om_left(wait->deferred->number);
+    return wait->command != NULL ? wait->command->request : om_deferred_name(wait->deferred->number);
 }
 
 static void on_deadlock(void *context, struct lock_request *victim, const struct wait_edge *steps, size_t count,
@@ -68,12 +68,12 @@ static void on_deadlock(void *context, struct lock_request *victim, const struct
 {
     struct world *world = context;
 
-    if (world->circle_count == OM_CIRCLES || count > OM_CIRCLE_STEPS)
+    if (world->cycle_count == OM_CYCLES || count > OM_CYCLE_EDGES)
         world_fail(world, "more circles than the world has room for");
-    struct om_circle *circle = &world->circles[world->circle_count++];
-    *circle = (struct om_circle){.victim = name_of(victim), .requeued = requeued, .count = (int)count};
+    struct om_cycle *cycle = &world->cycles[world->cycle_count++];
+    *cycle = (struct om_cycle){.victim = name_of(victim), .requeued = requeued, .count = (int)count};
     for (size_t i = 0; i < count; i++)
-        circle->steps[i] = name_of(steps[i].request);
+        cycle->steps[i] = name_of(steps[i].request);
     world->hooks.deadlock(world->hooks.context, victim, steps, count, requeued);
 }
 
@@ -86,7 +86,7 @@ static void on_changed(void *context, const struct lock_hold *hold, bool gone)
 
 /* --- The host ----------------------------------------------------------------------------------------------------- */
 
-/* Small ones, so that each is met. */
+/* Small limits, so that each is reached. */
 static const struct om_limits limits = {
     .sessions = 6, .txns = 6, .locks = 12, .waiters = 9, .changes = 5, .ephemeral = 4, .piece = 2, .sweep = 1};
 
@@ -159,7 +159,7 @@ static void keep_copy(void *context, const struct om *model)
     world->copies[world->copy_count++] = *model;
 }
 
-static void tell(const struct world *world, const struct om_op *op)
+static void trace(const struct world *world, const struct om_op *op)
 {
     char text[2048];
 
@@ -167,7 +167,7 @@ static void tell(const struct world *world, const struct om_op *op)
     printf("[%d @%llu] %s\n", world->step, (unsigned long long)world->now, text);
 }
 
-static void tell_done(const struct om_done *done)
+static void trace_done(const struct om_done *done)
 {
     printf("    #%llu @%llu: problem %d", (unsigned long long)done->op->number, (unsigned long long)done->ts,
            done->problem);
@@ -181,60 +181,60 @@ static bool is_of_txn(const struct om_version *version)
     return version->committed;
 }
 
-/* What was written outside transactions, for the witness: each version is a record. */
-static void tell_versions(struct world *world, size_t from)
+/* Adds writes outside of transactions to the commit order: each version is a record. */
+static void trace_versions(struct world *world, size_t from)
 {
     for (size_t i = from; i < world->model.history; i++) {
         const struct om_version *version = &world->history.versions[i];
         if (is_of_txn(version))
             continue;
-        size_t record = witness_begin(&world->witness, 0, (uint64_t)world->step);
+        size_t record = commit_order_begin(&world->commit_order, 0, (uint64_t)world->step);
         int first = version->number == OM_WHOLE_INDEX ? 0 : version->number;
         int last = version->number == OM_WHOLE_INDEX ? OM_DOCS - 1 : version->number;
         for (int doc = first; doc <= last; doc++)
-            witness_tell(&world->witness, record, WITNESS_SET, version->index * OM_DOCS + doc,
+            commit_order_add(&world->commit_order, record, COMMIT_ORDER_SET, version->index * OM_DOCS + doc,
                          version->doc.live && version->number != OM_WHOLE_INDEX
-                             ? witness_value(version->doc.value, version->doc.dir)
+                             ? commit_order_value(version->doc.value, version->doc.dir)
                              : -1);
-        witness_commit(&world->witness, record, version->ts, (uint64_t)world->step);
+        commit_order_commit(&world->commit_order, record, version->ts, (uint64_t)world->step);
     }
 }
 
-/* Transactions that have ended without a word to the client. */
+/* Discards records of transactions that ended without a reply to the client. */
 static void forget_ended(struct world *world)
 {
-    for (size_t i = world->witness.count; i-- > 0;) {
-        const struct witness_record *record = &world->witness.records[i];
+    for (size_t i = world->commit_order.count; i-- > 0;) {
+        const struct commit_order_record *record = &world->commit_order.records[i];
         bool open = false;
         if (record->ts != 0)
             continue;
         for (int j = 0; j < OM_TXNS; j++)
             open |= world->model.txns[j].serial == record->txn;
         if (!open)
-            witness_forget(&world->witness, i);
+            commit_order_rollback(&world->commit_order, i);
     }
 }
 
-/* Applies an operation to the model, with the circles that the product has seen. */
+/* Applies an operation to the model, with the deadlock cycles that the product has reported. */
 static void apply_model(struct world *world, const struct om_op *op)
 {
-    struct om_step *told = &world->told;
+    struct om_step *expected = &world->expected;
 
-    told->circles = world->circles;
-    told->circle_count = world->circle_count;
-    told->circles_met = told->done_count = 0;
-    told->wrong = NULL;
-    told->unit = keep_copy;
-    told->context = world;
-    told->history = &world->history;
-    om_apply(&world->model, op, world->now, told);
-    for (int i = 0; world->tells && i < told->done_count; i++)
-        tell_done(&told->done[i]);
-    if (told->wrong != NULL)
-        world_fail(world, "%s", told->wrong);
+    expected->cycles = world->cycles;
+    expected->cycle_count = world->cycle_count;
+    expected->cycles_met = expected->done_count = 0;
+    expected->wrong = NULL;
+    expected->unit = keep_copy;
+    expected->context = world;
+    expected->history = &world->history;
+    om_apply(&world->model, op, world->now, expected);
+    for (int i = 0; world->traces && i < expected->done_count; i++)
+        trace_done(&expected->done[i]);
+    if (expected->wrong != NULL)
+        world_fail(world, "%s", expected->wrong);
 }
 
-/* Each command that the product completed must be the model's next. */
+/* Each command that the product has completed must be the next one that the model predicts. */
 static void compare_all(struct world *world)
 {
     int next = 0;
@@ -242,48 +242,54 @@ static void compare_all(struct world *world)
     while (!list_empty(&world->effects.completed)) {
         struct command *command = list_entry(world->effects.completed.next, struct command, link);
         list_remove(&command->link);
-        if (next == world->told.done_count)
+        if (next == world->expected.done_count)
             world_fail(world, "command %llu completes, the model says none", (unsigned long long)command->request);
-        other_note(world, command);
-        compare_done(world, &world->told.done[next], &world->told.seen[next], command);
-        const struct om_done *done = &world->told.done[next++];
+        follower_note_reply(world, command);
+        compare_done(world, &world->expected.done[next], &world->expected.seen[next], command);
+        const struct om_done *done = &world->expected.done[next++];
         if (done->op->kind == OP_LOCK && done->problem == OM_FINE)
             world->gen.tokens[world->gen.token_count++ % 8] = done->token;
         command_free(command);
     }
-    if (next < world->told.done_count)
-        world_fail(world, "command %llu does not complete", (unsigned long long)world->told.done[next].op->number);
+    if (next < world->expected.done_count)
+        world_fail(world, "command %llu does not complete", (unsigned long long)world->expected.done[next].op->number);
 }
 
-/* Steps the core, and tells the other host. Where that follows, what is given alone is an entry, and so a group, of its own. */
+/*
+ * Steps the core, and adds the command to the follower's entry. With a follower, a command outside
+ * of groups is its own group.
+ */
 static void step_core(struct world *world, struct command *command)
 {
-    bool alone = world->other.core != NULL && !world->grouping;
+    bool own_group = world->follower.core != NULL && !world->grouping;
 
     command->ts = world->now;
-    other_add(world, command);
-    if (alone)
+    follower_add(world, command);
+    if (own_group)
         core_group_begin(world->core);
     if (core_step(world->core, command, &world->effects) != 0)
         world_fail(world, "the step failed");
     char excess[200];
     if (!bounded(world->core, excess, sizeof excess))
         world_fail(world, "%s", excess);
-    if (alone && core_group_end(world->core) != 0)
+    if (own_group && core_group_end(world->core) != 0)
         world_fail(world, "what a step has kept back cannot be written");
 }
 
-/* The clock as the operation says it: one that sinks, which nobody should send, counts as the highest so far. */
+/*
+ * Chooses the clock of the operation. A clock that goes back, which no host should send, counts as
+ * the highest so far.
+ */
 static void set_clock(struct world *world, struct om_op *op)
 {
-    op->clock = world->grouping && world->other.entry.len > 0 ? world->other.clock : world->clock;
+    op->clock = world->grouping && world->follower.entry.len > 0 ? world->follower.clock : world->clock;
     if (op->kind == OP_TICK)
         op->heard = one_in(world, 4) ? world->clock - rng_below(&world->rng, 2 * OM_SECOND) : world->clock + 1;
     else if (one_in(world, 30) && !world->grouping) /* a group has one time */
         op->clock -= rng_below(&world->rng, OM_SECOND);
 }
 
-/* Who looks changes nothing: what comes after it is compared with a model that knows nothing of it. */
+/* Runs core_inspect(), which must change nothing: the model does not know of it. */
 static void look(struct world *world, struct om_op *op)
 {
     set_clock(world, op);
@@ -313,18 +319,18 @@ static void give(struct world *world, struct om_op *op)
     size_t history = world->model.history;
 
     world->op = op;
-    if (world->tells)
-        tell(world, op);
-    world->circle_count = 0;
+    if (world->traces)
+        trace(world, op);
+    world->cycle_count = 0;
     step_core(world, command);
     apply_model(world, op);
     compare_all(world);
-    tell_versions(world, history);
+    trace_versions(world, history);
     forget_ended(world);
-    if (!world->model.stopped) /* between a start and its RESTART nobody has what the end took */
+    if (!world->model.stopped) /* before RESTART the core still has what the stop lost */
         compare_counts(world);
     if (!world->grouping)
-        other_apply(world);
+        follower_apply(world);
     if (world->now < world->model.last_ts)
         world->now = world->model.last_ts;
 }
@@ -334,7 +340,7 @@ static struct om_op *new_op(struct world *world)
     return arena_zalloc(&world->ops, sizeof(struct om_op));
 }
 
-/* Nothing but a tick lets anything run out; it may come late, and find more. */
+/* Submits a TICK when a deadline is due, or later: only a TICK handles deadlines. */
 static void maybe_tick(struct world *world)
 {
     if (om_next_deadline(&world->model) > world->clock || one_in(world, 4))
@@ -356,8 +362,8 @@ static void do_op(struct world *world)
     give(world, op);
 }
 
-/* Moves on what has passed: time goes as somebody's clock does, whatever the timestamps say. */
-static uint64_t passed(struct world *world, uint64_t us, uint64_t *from)
+/* Moves a horizon up to `us` before now; at times not at all. Returns: the horizon. */
+static uint64_t advance_horizon(struct world *world, uint64_t us, uint64_t *from)
 {
     uint64_t until = world->now > us ? world->now - us : 0;
     if (one_in(world, 3))
@@ -370,8 +376,8 @@ static struct core_horizons horizons_of(struct world *world)
 {
     struct om *model = &world->model;
     return (struct core_horizons){.history_low = world->history_low,
-                              .tombstones = passed(world, CORE_TOMBSTONE_US, &model->tombstones_from),
-                              .outcomes = passed(world, CORE_OUTCOME_US, &model->outcomes_from)};
+                              .tombstones = advance_horizon(world, CORE_TOMBSTONE_US, &model->tombstones_from),
+                              .outcomes = advance_horizon(world, CORE_OUTCOME_US, &model->outcomes_from)};
 }
 
 static void do_maintain(struct world *world)
@@ -390,7 +396,7 @@ static void do_maintain(struct world *world)
     list_remove(&command->link);
     command_free(command);
     if (!world->grouping)
-        other_apply(world);
+        follower_apply(world);
     om_txn_record(&world->model, keys_max);
     world->model.last_ts = world->now;
     keep_copy(world, &world->model);
@@ -398,7 +404,7 @@ static void do_maintain(struct world *world)
 
 /* --- Events ------------------------------------------------------------------------------------------------------- */
 
-/* Commands are applied in groups, as the journal does. */
+/* Begins or ends a command group, as the journal does. */
 static void begin_group(struct world *world)
 {
     world->grouping = true;
@@ -412,15 +418,15 @@ static void end_group(struct world *world)
     world->grouping = false;
     if (core_group_end(world->core) != 0)
         world_fail(world, "what a group has kept back cannot be written");
-    other_apply(world);
+    follower_apply(world);
 }
 
 static void sync_store(struct world *world)
 {
     end_group(world);
     settle(world->store);
-    if (world->other.core != NULL)
-        settle(world->other.store);
+    if (world->follower.core != NULL)
+        settle(world->follower.store);
     world->synced = world->model.last_ts;
     world->copy_count = 0;
     keep_copy(world, &world->model);
@@ -438,7 +444,7 @@ static void raise_history(struct world *world)
         world_fail(world, "the cut-off cannot be raised");
 }
 
-/* Commands that wait are told that the server stops. */
+/* Stops the core: all waiting commands complete with PROBLEM_STOPPING. */
 static void stop_core(struct world *world)
 {
     core_stop(world->core, &world->effects);
@@ -450,24 +456,24 @@ static void stop_core(struct world *world)
         command_free(command);
     }
     core_close(world->core);
-    world->grouping = false; /* what a group has kept back is lost */
+    world->grouping = false; /* buffered records of a group are lost */
 }
 
-/* The model as of the last unit that is still there. */
+/* Sets the model to its copy as of the last unit in the store. */
 static void go_back(struct world *world)
 {
-    uint64_t kept = core_last_ts(world->core);
+    uint64_t stored_ts = core_last_ts(world->core);
 
-    while (world->copy_count > 1 && world->copies[world->copy_count - 1].last_ts > kept)
+    while (world->copy_count > 1 && world->copies[world->copy_count - 1].last_ts > stored_ts)
         world->copy_count--;
     world->model = world->copies[world->copy_count - 1];
     om_stop(&world->model);
-    world->model.last_ts = kept; /* units that wrote nothing have left no trace */
-    witness_crash(&world->witness, world->model.last_ts);
+    world->model.last_ts = stored_ts; /* units that wrote nothing are forgotten */
+    commit_order_crash(&world->commit_order, world->model.last_ts);
 }
 
-/* A start says first in what the process has ended. */
-static void tell_what_was_at_work(struct world *world)
+/* Submits TRIED first after a start, for the action in which the process ended. */
+static void report_attempt(struct world *world)
 {
     if (world->gen.profile != GEN_RENAMES || one_in(world, 3))
         return;
@@ -477,7 +483,7 @@ static void tell_what_was_at_work(struct world *world)
     give(world, op);
 }
 
-/* The server ends, with or without warning, and comes again. */
+/* Stops or crashes the server, and starts it again. */
 static void restart(struct world *world, bool crash)
 {
     uint64_t before = digest(world);
@@ -489,7 +495,7 @@ static void restart(struct world *world, bool crash)
     if (!lossy)
         end_group(world);
     if (world->grouping)
-        other_leave(world);
+        follower_detach(world);
     stop_core(world);
     if (lossy)
         store_mem_crash(world->store, kept);
@@ -499,8 +505,8 @@ static void restart(struct world *world, bool crash)
         open_store(world);
     }
     open_core(world);
-    other_restart(world, kept);
-    if (world->tells)
+    follower_restart(world, kept);
+    if (world->traces)
         printf("[%d] %s; as of %llu\n", world->step, crash ? "crash" : "restart",
                (unsigned long long)core_last_ts(world->core));
     world->op = NULL;
@@ -508,8 +514,8 @@ static void restart(struct world *world, bool crash)
         world_fail(world, "the digest differs after opening again");
     go_back(world);
     world->clock = 10 * OM_SECOND + rng_below(&world->rng, 1000 * OM_SECOND);
-    tell_what_was_at_work(world);
-    while (world->model.stopped) { /* as often as it takes */
+    report_attempt(world);
+    while (world->model.stopped) { /* until no RESTART must be resubmitted */
         struct om_op *op = new_op(world);
         *op = (struct om_op){.number = ++world->gen.last_number, .kind = OP_RESTART};
         world->now++;
@@ -519,24 +525,26 @@ static void restart(struct world *world, bool crash)
     sync_store(world);
 }
 
-/* Whether documents have gone with a session, and their tombstones are yet to be written: that does not last long. */
-static bool any_gone(const struct world *world)
+/* Whether hidden documents remain to be purged: a short state, so it is compared each time. */
+static bool any_hidden(const struct world *world)
 {
     for (int i = 0; i < OM_INDICES; i++)
         for (int j = 0; j < OM_DOCS; j++)
-            if (world->model.docs.at[i][j].gone)
+            if (world->model.docs.at[i][j].hidden)
                 return true;
     return false;
 }
 
-/* Who follows the feed has what there is, from any timestamp on. */
+/*
+ * Checks that a reader of the change feed, from any timestamp on, ends with the current documents.
+ */
 static void check_feed(struct world *world)
 {
     struct buf wrong = BUF_INIT(BUF_UNLIMITED);
     tl_ts now = core_last_ts(world->core), low = world->history_low;
-    tl_ts since = rng_below(&world->aside, 3) == 0 || now < low ? 0 : low + rng_below(&world->aside, now - low + 1);
+    tl_ts since = rng_below(&world->check_rng, 3) == 0 || now < low ? 0 : low + rng_below(&world->check_rng, now - low + 1);
 
-    if (!feed_replay_check(world->store, since, now, low, rng_below(&world->aside, 2) == 0, &wrong))
+    if (!feed_replay_check(world->store, since, now, low, rng_below(&world->check_rng, 2) == 0, &wrong))
         world_fail(world, "followed since %llu: %.*s", (unsigned long long)since, SLICE_ARG(buf_as_slice(&wrong)));
 }
 
@@ -556,9 +564,9 @@ static void maybe_event(struct world *world)
         raise_history(world);
     if (one_in(world, 30))
         compare_past(world, world->history_low + rng_below(&world->rng, world->now - world->history_low + 1));
-    if (one_in(world, 16) || world->tells || any_gone(world))
+    if (one_in(world, 16) || world->traces || any_hidden(world))
         compare_state(world);
-    if (rng_below(&world->aside, 6) == 0)
+    if (rng_below(&world->check_rng, 6) == 0)
         check_feed(world);
     if ((wrong = om_check(&world->model)) != NULL)
         world_fail(world, "%s", wrong);
@@ -568,7 +576,7 @@ static void advance_time(struct world *world)
 {
     int kind = below(world, 60);
 
-    if (world->grouping && world->other.entry.len > 0) { /* a group has one time */
+    if (world->grouping && world->follower.entry.len > 0) { /* a group has one time */
         world->now = core_last_ts(world->core) + 1;
         return;
     }
@@ -576,14 +584,17 @@ static void advance_time(struct world *world)
 
     uint64_t us = 1 + rng_below(&world->rng, most);
 
-    /* The clock that timestamps are made by is set forward, or back: then they stand nearly still. Durations do not care. */
+    /*
+     * Steps the clock of timestamps forward or back; then timestamps nearly stop. Durations are not
+     * affected.
+     */
     world->clock += us;
     world->now += one_in(world, 50) ? rng_below(&world->rng, 100 * OM_SECOND) + 1 : one_in(world, 20) ? 1 : us;
 }
 
-/* --- A life ------------------------------------------------------------------------------------------------------- */
+/* --- A seed ------------------------------------------------------------------------------------------------------- */
 
-/* The indices that are there from the beginning, and the template of the one that comes and goes. */
+/* Creates the initial indices, and the template of the one that is created and deleted later. */
 static void set_stage(struct world *world)
 {
     static const char *const bodies[] = {
@@ -605,8 +616,8 @@ static void set_stage(struct world *world)
         if (command->problem.type != PROBLEM_NONE)
             world_fail(world, "the stage cannot be set: %.*s", SLICE_ARG(command->problem.reason));
         list_remove(&command->link);
-        other_note(world, command);
-        other_apply(world);
+        follower_note_reply(world, command);
+        follower_apply(world);
         command_free(command);
         world->model.last_ts = world->now;
         if (i < 2)
@@ -616,17 +627,17 @@ static void set_stage(struct world *world)
     sync_store(world);
 }
 
-static void check_witness(struct world *world)
+static void check_commit_order(struct world *world)
 {
     size_t record;
-    const char *wrong = witness_check(&world->witness, &record);
+    const char *wrong = commit_order_check(&world->commit_order, &record);
 
     if (wrong != NULL)
-        world_fail(world, "%s (t%u at %llu)", wrong, world->witness.records[record].txn,
-                   (unsigned long long)world->witness.records[record].ts);
+        world_fail(world, "%s (t%u at %llu)", wrong, world->commit_order.records[record].txn,
+                   (unsigned long long)world->commit_order.records[record].ts);
 }
 
-static bool lies_in(int above, int dir)
+static bool is_within(int above, int dir)
 {
     return dirs_within(dir, above);
 }
@@ -634,14 +645,14 @@ static bool lies_in(int above, int dir)
 static void open_world(struct world *world, uint64_t seed, const struct world_options *options)
 {
     *world = (struct world){
-        .seed = seed, .tells = options->tells, .kind = options->store, .now = start_of_time, .clock = 10 * OM_SECOND};
+        .seed = seed, .traces = options->traces, .kind = options->store, .now = start_of_time, .clock = 10 * OM_SECOND};
     world->ops = ARENA_INIT;
     dirs_begin();
-    world->witness.lies_in = lies_in;
-    world->witness.moved = dirs_moved;
-    world->witness.index_docs = OM_DOCS;
+    world->commit_order.is_within = is_within;
+    world->commit_order.moved = dirs_moved;
+    world->commit_order.index_docs = OM_DOCS;
     rng_init(&world->rng, seed * 2 + options->profile);
-    rng_init(&world->aside, ~seed);
+    rng_init(&world->check_rng, ~seed);
     world->gen = (struct gen){.profile = options->profile, .rng = &world->rng};
     effects_init(&world->effects);
     om_init(&world->model, &limits, world->now);
@@ -652,18 +663,18 @@ static void open_world(struct world *world, uint64_t seed, const struct world_op
     open_core(world);
     struct core_limits core_limits = small_limits();
     if (seed % 2 == 0)
-        other_open(world, &core_limits);
+        follower_open(world, &core_limits);
     set_stage(world);
 }
 
 static void close_world(struct world *world)
 {
     stop_core(world);
-    other_close(world);
+    follower_close(world);
     store_close(world->store);
     if (world->kind == WORLD_ROCKS_ON_DISK && nftw(world->directory, remove_file, 8, FTW_DEPTH | FTW_PHYS) != 0)
         world_fail(world, "%s cannot be removed", world->directory);
-    witness_free(&world->witness);
+    commit_order_free(&world->commit_order);
     arena_deinit(&world->ops);
     mem_free(world->copies);
     free(world->history.versions);
@@ -671,7 +682,7 @@ static void close_world(struct world *world)
 
 uint64_t world_live(uint64_t seed, const struct world_options *options)
 {
-    static struct world world; /* too large for a stack */
+    static struct world world; /* too large for the stack */
 
     siphash_set_key(&(struct siphash_key){seed, options->hash_key});
     open_world(&world, seed, options);
@@ -682,7 +693,7 @@ uint64_t world_live(uint64_t seed, const struct world_options *options)
     }
     restart(&world, false);
     compare_state(&world);
-    check_witness(&world);
+    check_commit_order(&world);
     (void)digest(&world);
     close_world(&world);
     return world.chain;

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The model's writes: their locks, and what each item comes to. */
+/* The model's writes: their locks, and the result of each item. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "parts.h"
 
-/* A write at work. */
+/* The state of a write. */
 struct work {
     struct om *model;
     struct om_step *step;
     const struct om_op *op;
     struct om_done done;
     uint32_t session;
-    bool cleanup; /* what an ended session left */
+    bool cleanup; /* a cleanup action */
     int txn;      /* slot; -1: none */
-    int wait;     /* slot; -1: it has not asked for a lock */
+    int wait;     /* slot; -1: no lock requested */
     int target_count;
     int targets[OM_ITEMS];   /* items */
-    int places[OM_ITEMS][2]; /* where their documents lie, and were to lie; -1: nowhere */
+    int dirs[OM_ITEMS][2]; /* old and new directories of their documents; -1: none */
 };
 
 static enum om_end go_on(struct work *at, uint64_t deadline);
 
 /* --- Documents ---------------------------------------------------------------------------------------------------- */
 
-/* A document as a write sees it: its transaction's, or the committed one. */
+/* Returns: a document as the write sees it: its transaction's version, or the committed one. */
 static const struct om_doc *seen(const struct work *at, int index, int doc)
 {
     const struct om *model = at->model;
@@ -32,7 +32,7 @@ static const struct om_doc *seen(const struct work *at, int index, int doc)
     return at->txn >= 0 ? om_txn_seen(&model->txns[at->txn], model, index, doc) : &model->docs.at[index][doc];
 }
 
-static int place_of(const struct om *model, int index, const struct om_doc *doc)
+static int dir_of(const struct om *model, int index, const struct om_doc *doc)
 {
     return doc->live && model->indices[index].mapped ? doc->dir : -1;
 }
@@ -56,7 +56,7 @@ void om_store(struct om *model, struct om_step *step, int index, int doc, const 
     remember(model, step, index, doc, now);
 }
 
-void om_sweep(struct om *model, struct om_step *step, int index, int doc)
+void om_purge(struct om *model, struct om_step *step, int index, int doc)
 {
     struct om_doc tombstone = {.known = true,
                                .dir = -1,
@@ -115,11 +115,14 @@ static bool counts(const struct om *model, const struct om_doc *old)
     return old->known && (old->live || old->ts >= model->tombstones_from);
 }
 
-/* Whether locks allow the document to lie where it will, when that was not foreseen. */
+/*
+ * Whether locks allow the new directory of a document, if it was not known when the locks were
+ * requested.
+ */
 static bool may_lie(struct work *at, const struct om_item *item, const struct om_doc *now)
 {
     struct om *model = at->model;
-    struct om_want want = {{OM_DIR, item->index, now->dir}, OM_X, true};
+    struct om_spec spec = {{OM_DIR, item->index, now->dir}, OM_X, true};
     int session = om_session_slot(model, at->session);
 
     if (!now->live || now->dir < 0 || !model->indices[item->index].mapped)
@@ -127,22 +130,22 @@ static bool may_lie(struct work *at, const struct om_item *item, const struct om
     for (int i = 0; i < at->target_count; i++) {
         const struct om_item *other = &at->op->items[at->targets[i]];
         if (other->index == item->index && other->doc == item->doc &&
-            (at->places[i][0] == now->dir || at->places[i][1] == now->dir))
+            (at->dirs[i][0] == now->dir || at->dirs[i][1] == now->dir))
             return true;
     }
     if (at->cleanup && at->wait < 0)
-        return om_cleanup_may(model, session, &want);
+        return om_cleanup_may(model, session, &spec);
     if (at->txn < 0 && at->wait < 0)
-        return om_untouched(model, session, &want);
-    return om_take(model, at->step, at->txn >= 0 ? om_txn_owner(at->txn) : model->waits[at->wait].owner, &want);
+        return om_untouched(model, session, &spec);
+    return om_take(model, at->step, at->txn >= 0 ? om_txn_owner(at->txn) : model->waits[at->wait].owner, &spec);
 }
 
-static bool lease_gone(const struct work *at, const struct om_item *item)
+static bool session_has_ended(const struct work *at, const struct om_item *item)
 {
     return item->lease != 0 && om_session_slot(at->model, item->lease) < 0;
 }
 
-/* Whether one more would live with a session than may. */
+/* Whether one more ephemeral document exceeds the limit of the session. */
 static bool lease_full(const struct work *at, const struct om_doc *old, const struct om_doc *now)
 {
     return now->live && now->lease != 0 && !(old->live && old->lease == now->lease) &&
@@ -201,7 +204,7 @@ static void update(struct work *at, const struct om_item *item, const struct om_
     next.lease = item->lease != 0 ? item->lease : old->lease;
     if (next.value == old->value && next.dir == old->dir)
         *result = (struct om_result){OM_NOOP, OM_FINE, old->version, old->seq_no};
-    else if (next.lease != 0 && item->lease != 0 && lease_gone(at, item))
+    else if (next.lease != 0 && item->lease != 0 && session_has_ended(at, item))
         fail(result, OM_SESSION_MISSING);
     else
         change(at, item, &next, result);
@@ -224,11 +227,11 @@ static void run_item(struct work *at, const struct om_item *item, struct om_resu
         fail(result, model->indices[item->index].closed ? OM_CLOSED : OM_BLOCKED);
         return;
     }
-    if (old->gone) { /* whoever takes its place sweeps it away first, whatever becomes of him */
-        om_sweep(model, at->step, item->index, item->doc);
+    if (old->hidden) { /* the write purges it first, even if it fails */
+        om_purge(model, at->step, item->index, item->doc);
         old = seen(at, item->index, item->doc);
     }
-    if (item->left_by != 0 && (!old->live || old->lease != item->left_by)) {
+    if (item->only_session != 0 && (!old->live || old->lease != item->only_session)) {
         *result = (struct om_result){.outcome = OM_NOOP};
         return;
     }
@@ -238,7 +241,7 @@ static void run_item(struct work *at, const struct om_item *item, struct om_resu
     }
     if (item->action == OM_DELETE)
         next = (struct om_doc){.dir = -1};
-    else if (lease_gone(at, item)) {
+    else if (session_has_ended(at, item)) {
         fail(result, OM_SESSION_MISSING);
         return;
     }
@@ -284,7 +287,7 @@ static void run_in_txn(struct work *at, const bool *chosen)
     om_txn_touch(model, at->txn);
 }
 
-/* Locks on documents that have moved move along. */
+/* Moves the locks on documents along with them. */
 static void move_documents(struct work *at, const bool *chosen)
 {
     struct om *model = at->model;
@@ -294,7 +297,7 @@ static void move_documents(struct work *at, const bool *chosen)
         if ((chosen != NULL && !chosen[at->targets[i]]) || at->done.results[at->targets[i]].outcome == OM_FAILED)
             continue;
         om_move(model, at->step, item->index, item->doc,
-                place_of(model, item->index, &model->docs.at[item->index][item->doc]));
+                dir_of(model, item->index, &model->docs.at[item->index][item->doc]));
     }
 }
 
@@ -316,15 +319,15 @@ static void run(struct work *at, const bool *chosen)
         move_documents(at, chosen);
 }
 
-/* --- What it needs ------------------------------------------------------------------------------------------------ */
+/* --- Locks -------------------------------------------------------------------------------------------------------- */
 
 static struct om_thing doc_of(const struct om_item *item)
 {
     return (struct om_thing){OM_DOC, item->index, (int16_t)item->doc};
 }
 
-/* Where an item will leave its document; -1: nowhere in particular. */
-static int new_place(const struct work *at, const struct om_item *item)
+/* Returns: the directory of the document after the item; -1: none. */
+static int new_dir(const struct work *at, const struct om_item *item)
 {
     const struct om_doc *old = seen(at, item->index, item->doc);
     const struct om_index *index = &at->model->indices[item->index];
@@ -338,40 +341,41 @@ static int new_place(const struct work *at, const struct om_item *item)
     return item->dir >= 0 ? item->dir : old->dir;
 }
 
-/* Where it lies now. */
-static int old_place(const struct work *at, const struct om_item *item)
+/* Returns: its current directory; -1: none. */
+static int old_dir(const struct work *at, const struct om_item *item)
 {
     if (!at->model->indices[item->index].there)
         return -1;
-    return place_of(at->model, item->index, seen(at, item->index, item->doc));
+    return dir_of(at->model, item->index, seen(at, item->index, item->doc));
 }
 
 /*
- * X on the document, a place where it will lie when that is elsewhere, and X on the name of the index that it makes. Who keeps nothing
- * waits for a name only when it is held.
+ * Adds X on the document, an insert intention on a new directory, and X on the name of an index
+ * that the item creates. An autocommit write requests the name only if another owner holds a lock
+ * on it.
  */
-static int wants_of(const struct work *at, const struct om_item *item, struct om_want *wants)
+static int specs_of(const struct work *at, const struct om_item *item, struct om_spec *specs)
 {
-    const struct om_want name = {{OM_NAME, item->index, 0}, OM_X, false};
-    int old = old_place(at, item), place = new_place(at, item), count = 0;
+    const struct om_spec name = {{OM_NAME, item->index, 0}, OM_X, false};
+    int old = old_dir(at, item), dir = new_dir(at, item), count = 0;
     int session = om_session_slot(at->model, at->session);
 
-    wants[count++] = (struct om_want){doc_of(item), OM_X, false};
-    if (place >= 0 && place != old)
-        wants[count++] = (struct om_want){{OM_DIR, item->index, (int16_t)place}, OM_X, true};
+    specs[count++] = (struct om_spec){doc_of(item), OM_X, false};
+    if (dir >= 0 && dir != old)
+        specs[count++] = (struct om_spec){{OM_DIR, item->index, (int16_t)dir}, OM_X, true};
     if (!at->model->indices[item->index].there && item->action != OM_DELETE &&
-        (at->txn >= 0 || om_held_against(at->model, at->wait < 0 ? -1 : at->model->waits[at->wait].owner,
+        (at->txn >= 0 || om_is_blocked(at->model, at->wait < 0 ? -1 : at->model->waits[at->wait].owner,
                                          session < 0 ? -1 : om_session_owner(session), &name)))
-        wants[count++] = name;
+        specs[count++] = name;
     return count;
 }
 
-static int lock_count(const struct om_want *wants, int count)
+static int lock_count(const struct om_spec *specs, int count)
 {
     int locks = 0;
 
     for (int i = 0; i < count; i++)
-        locks += !wants[i].within;
+        locks += !specs[i].insert_intention;
     return locks;
 }
 
@@ -380,15 +384,18 @@ static bool is_left(const struct work *at, int item)
     return at->wait < 0 || !at->model->waits[at->wait].partial || at->model->waits[at->wait].left[item];
 }
 
-/* Checks the fencing token: it must be of a lock that the session or the transaction which the write names holds. */
+/*
+ * Checks that the fencing token is of a lock held by the session or transaction that the write
+ * names.
+ */
 static bool token_holds(struct work *at, int item)
 {
     const struct om *model = at->model;
     const struct om_item *what = &at->op->items[item];
-    int place = old_place(at, what) >= 0 ? old_place(at, what) : new_place(at, what); /* where it is, or is to be */
+    int dir = old_dir(at, what) >= 0 ? old_dir(at, what) : new_dir(at, what); /* current or new directory */
     uint64_t session = at->txn >= 0 ? model->txns[at->txn].session : at->session;
 
-    if (om_token_held(model, at->op->token, doc_of(what), place, session, at->txn))
+    if (om_token_held(model, at->op->token, doc_of(what), dir, session, at->txn))
         return true;
     at->done.results[item].problem = OM_STALE_TOKEN;
     return false;
@@ -400,19 +407,19 @@ static void find_targets(struct work *at)
     for (int i = 0; i < at->op->count; i++)
         if (is_left(at, i) && (at->cleanup || !at->model->indices[at->op->items[i].index].closed) &&
             (at->op->token == 0 || token_holds(at, i))) {
-            at->places[at->target_count][0] = old_place(at, &at->op->items[i]);
-            at->places[at->target_count][1] = new_place(at, &at->op->items[i]);
+            at->dirs[at->target_count][0] = old_dir(at, &at->op->items[i]);
+            at->dirs[at->target_count][1] = new_dir(at, &at->op->items[i]);
             at->targets[at->target_count++] = i;
         }
 }
 
-static int collect_wants(const struct work *at, const bool *blocked, struct om_want *wants)
+static int collect_specs(const struct work *at, const bool *blocked, struct om_spec *specs)
 {
     int count = 0;
 
     for (int i = 0; i < at->target_count; i++)
         if (blocked == NULL || blocked[i])
-            count += wants_of(at, &at->op->items[at->targets[i]], wants + count);
+            count += specs_of(at, &at->op->items[at->targets[i]], specs + count);
     return count;
 }
 
@@ -426,7 +433,7 @@ static void complete(struct work *at)
     om_complete(at->model, at->step, &at->done);
 }
 
-/* Runs all that is left. An atomic write of its own needs a unit in which nothing has happened. */
+/* Runs all pending items. An atomic autocommit write needs an empty unit. */
 static enum om_end finish(struct work *at, uint64_t deadline)
 {
     struct om *model = at->model;
@@ -452,16 +459,16 @@ static enum om_end finish_without(struct work *at, enum om_problem problem, cons
     return finish(at, at->model->clock);
 }
 
-/* Takes the locks of each item alone; those that cannot have theirs fail. */
+/* Acquires the locks of each item separately; items whose locks are refused fail. */
 static enum om_end take_each(struct work *at)
 {
     for (int i = 0; i < at->target_count; i++) {
-        struct om_want wants[3];
+        struct om_spec specs[3];
         int item = at->targets[i];
         if (!is_left(at, item))
             continue;
-        int count = wants_of(at, &at->op->items[item], wants);
-        if (om_ask(at->model, at->step, at->wait, wants, count, false) == OM_NO) {
+        int count = specs_of(at, &at->op->items[item], specs);
+        if (om_ask(at->model, at->step, at->wait, specs, count, false) == OM_NO) {
             enum om_problem cause = at->model->waits[at->wait].cause;
             at->done.results[item].problem = (uint8_t)(cause != OM_FINE ? cause : OM_LOCK_TIMEOUT);
         }
@@ -476,39 +483,39 @@ static enum om_end park(struct work *at, uint64_t deadline)
     return OM_PARKED;
 }
 
-static enum om_end ask(struct work *at, uint64_t deadline, const bool *blocked, const struct om_want *wants, int count)
+static enum om_end ask(struct work *at, uint64_t deadline, const bool *blocked, const struct om_spec *specs, int count)
 {
     struct om *model = at->model;
     bool full = deadline > model->clock && om_full(model);
 
-    switch (om_ask(model, at->step, at->wait, wants, count, deadline > model->clock && !full)) {
+    switch (om_ask(model, at->step, at->wait, specs, count, deadline > model->clock && !full)) {
     case OM_YES: return finish(at, deadline);
     case OM_WAIT: return park(at, deadline);
     case OM_NO:
         if (full)
             model->waits[at->wait].cause = OM_LIMIT;
         return take_each(at);
-    case OM_CIRCLE: break;
+    case OM_CYCLE: break;
     }
     return finish_without(at, OM_DEADLOCK, blocked);
 }
 
-/* --- A write of its own ------------------------------------------------------------------------------------------- */
+/* --- Autocommit writes -------------------------------------------------------------------------------------------- */
 
-/* Finds the items that something stands against, and those behind them for the same document. */
+/* Finds the items that are blocked, and those after them for the same document. */
 static int find_blocked(struct work *at, bool *blocked)
 {
     int count = 0, session = om_session_slot(at->model, at->session);
 
     for (int i = 0; i < at->target_count; i++) {
         const struct om_item *item = &at->op->items[at->targets[i]];
-        struct om_want wants[3];
-        int want_count = wants_of(at, item, wants);
+        struct om_spec specs[3];
+        int spec_count = specs_of(at, item, specs);
         blocked[i] = false;
         for (int j = 0; j < i; j++)
             blocked[i] |= blocked[j] && om_same(doc_of(item), doc_of(&at->op->items[at->targets[j]]));
-        for (int j = 0; j < want_count; j++)
-            blocked[i] |= !om_untouched(at->model, session, &wants[j]);
+        for (int j = 0; j < spec_count; j++)
+            blocked[i] |= !om_untouched(at->model, session, &specs[j]);
         count += blocked[i];
     }
     if (count > 0 && at->op->atomic) {
@@ -521,7 +528,7 @@ static int find_blocked(struct work *at, bool *blocked)
 static enum om_end first_try(struct work *at, uint64_t deadline)
 {
     bool blocked[OM_ITEMS], chosen[OM_ITEMS];
-    struct om_want wants[OM_WANTS];
+    struct om_spec specs[OM_SPECS];
     int count = find_blocked(at, blocked);
 
     if (count == 0) {
@@ -541,24 +548,24 @@ static enum om_end first_try(struct work *at, uint64_t deadline)
         wait->partial = true;
         for (int i = 0; i < OM_ITEMS; i++)
             wait->left[i] = !chosen[i];
-        return go_on(at, deadline); /* what has run may have moved documents */
+        return go_on(at, deadline); /* the items run so far may have moved documents */
     }
-    return ask(at, deadline, blocked, wants, collect_wants(at, blocked, wants));
+    return ask(at, deadline, blocked, specs, collect_specs(at, blocked, specs));
 }
 
-/* --- In a transaction --------------------------------------------------------------------------------------------- */
+/* --- Writes in a transaction -------------------------------------------------------------------------------------- */
 
 static enum om_end ask_in_txn(struct work *at, uint64_t deadline)
 {
     struct om *model = at->model;
-    struct om_want wants[OM_WANTS];
+    struct om_spec specs[OM_SPECS];
     int owner = om_txn_owner(at->txn), txn = at->txn;
     bool may_wait = deadline > model->clock && !om_full(model);
 
     if (at->target_count == 0)
         return finish(at, deadline);
-    int count = collect_wants(at, NULL, wants);
-    if (om_lock_count(model, owner) + lock_count(wants, count) > model->limits.locks) {
+    int count = collect_specs(at, NULL, specs);
+    if (om_lock_count(model, owner) + lock_count(specs, count) > model->limits.locks) {
         at->done.problem = OM_TOO_LARGE;
         complete(at);
         om_txn_touch(model, txn);
@@ -566,11 +573,11 @@ static enum om_end ask_in_txn(struct work *at, uint64_t deadline)
     }
     if (at->wait < 0)
         at->wait = om_wait_new(model, at->step, &at->done, owner, 0, txn);
-    switch (om_ask(model, at->step, at->wait, wants, count, may_wait)) {
+    switch (om_ask(model, at->step, at->wait, specs, count, may_wait)) {
     case OM_YES: return finish(at, deadline);
     case OM_WAIT: return park(at, deadline);
     case OM_NO: return take_each(at);
-    case OM_CIRCLE: break;
+    case OM_CYCLE: break;
     }
     at->done.problem = OM_DEADLOCK;
     complete(at);
@@ -583,7 +590,7 @@ static enum om_end ask_in_txn(struct work *at, uint64_t deadline)
 static enum om_end go_on(struct work *at, uint64_t deadline)
 {
     bool blocked[OM_ITEMS] = {true, true, true, true};
-    struct om_want wants[OM_WANTS];
+    struct om_spec specs[OM_SPECS];
 
     find_targets(at);
     if (at->txn >= 0)
@@ -592,7 +599,7 @@ static enum om_end go_on(struct work *at, uint64_t deadline)
         return first_try(at, deadline);
     if (at->target_count == 0)
         return finish(at, deadline);
-    return ask(at, deadline, blocked, wants, collect_wants(at, NULL, wants));
+    return ask(at, deadline, blocked, specs, collect_specs(at, NULL, specs));
 }
 
 void om_write(struct om *model, struct om_step *step, const struct om_op *op)
@@ -653,49 +660,49 @@ void om_write_timed_out(struct om *model, struct om_step *step, int slot)
     take_each(&at);
 }
 
-/* --- What a session leaves ---------------------------------------------------------------------------------------- */
+/* --- Cleanup actions ---------------------------------------------------------------------------------------------- */
 
-/* One item as a write of its own: neither a block nor a closed index stops it. */
+/* One item as an autocommit write that ignores blocks and closed indices. */
 static struct work left(struct om *model, struct om_step *step, const struct om_item *item, struct om_op *op)
 {
     *op = (struct om_op){.kind = OP_WRITE, .count = 1, .items = {*item}};
     return (struct work){.model = model, .step = step, .op = op, .txn = -1, .wait = -1, .cleanup = true};
 }
 
-bool om_left_held(struct om *model, int slot, const struct om_item *item)
+bool om_cleanup_is_blocked(struct om *model, int slot, const struct om_item *item)
 {
     struct om_op op;
     struct work at = left(model, NULL, item, &op);
-    struct om_want wants[OM_WANTS];
+    struct om_spec specs[OM_SPECS];
     int count;
 
     find_targets(&at);
-    count = collect_wants(&at, NULL, wants);
+    count = collect_specs(&at, NULL, specs);
     for (int i = 0; i < count; i++)
-        if (!om_cleanup_may(model, om_session_owner(slot), &wants[i]))
+        if (!om_cleanup_may(model, om_session_owner(slot), &specs[i]))
             return true;
     return false;
 }
 
-enum om_answer om_left_ask(struct om *model, struct om_step *step, int wait, const struct om_item *item,
+enum om_answer om_cleanup_request(struct om *model, struct om_step *step, int wait, const struct om_item *item,
                            bool granted_before)
 {
     struct om_op op;
     struct work at = left(model, step, item, &op);
-    struct om_want wants[OM_WANTS];
+    struct om_spec specs[OM_SPECS];
 
     find_targets(&at);
-    int count = collect_wants(&at, NULL, wants);
-    if (count == 0 || (granted_before && om_ask(model, step, wait, wants, count, false) == OM_YES))
+    int count = collect_specs(&at, NULL, specs);
+    if (count == 0 || (granted_before && om_ask(model, step, wait, specs, count, false) == OM_YES))
         return OM_YES;
-    om_withhold(model); /* rule 17: it gives back what it has */
+    om_suspend_grants(model); /* rule 17: it releases its locks */
     om_release_all(model, step, model->waits[wait].owner);
-    enum om_answer answer = om_ask(model, step, wait, wants, count, true);
-    om_let_in(model, step);
+    enum om_answer answer = om_ask(model, step, wait, specs, count, true);
+    om_resume_grants(model, step);
     return answer;
 }
 
-void om_left_run(struct om *model, struct om_step *step, int slot, int wait, const struct om_item *item)
+void om_cleanup_run(struct om *model, struct om_step *step, int slot, int wait, const struct om_item *item)
 {
     struct om_op op;
     struct work at = left(model, step, item, &op);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the simulator of owners found, one small case each, and limits: sessions and transactions through core_step(). */
+/*
+ * Sessions and transactions through core_step(): regressions of bugs that the simulator found,
+ * limits, and operations that are divided into batches.
+ */
 #include "../../lib/core_fixture.h"
 #include "../../lib/maintenance.h"
 #include "../../lib/unit.h"
@@ -52,9 +55,11 @@ static struct write_result *write_in(struct core_fixture *box, const char *id, s
     return &fixture_run(box, command, 1)->write.results[0];
 }
 
-/* An action changes a document that lives with the session: it is removed once, and what was written is still
- * there to look at. */
-static void action_on_an_ephemeral_document_removes_it_once(void **state)
+/*
+ * An on_expire action that updates an ephemeral document of its own session still leaves one
+ * removal.
+ */
+static void test_session_end_removes_ephemeral_document_once_after_action(void **state)
 {
     struct write_update update = {.doc = SLICE_LIT("{\"n\":2}")};
     struct write_item action = fixture_item(WRITE_UPDATE, "fs", "", "1", "");
@@ -70,12 +75,15 @@ static void action_on_an_ephemeral_document_removes_it_once(void **state)
     assert_int_equal(fixture_write_one(&box, ephemeral)->version, 1);
     end_session(&box, "s");
     assert_null(fixture_source(&box, "fs", "1"));
-    assert_int_equal(fixture_index(&box, "fs", "1", "{}")->version, 4); /* written, changed, removed, written */
+    assert_int_equal(fixture_index(&box, "fs", "1", "{}")->version, 4); /* created, updated, removed, created */
     fixture_close(&box);
 }
 
-/* A document that was to live with a session, and does not any more, is no reason to refuse a commit. */
-static void lease_given_up_in_a_transaction_binds_it_no_longer(void **state)
+/*
+ * A transaction overwrites its ephemeral document by a plain one; the end of the session then does
+ * not fail its commit.
+ */
+static void test_commit_ignores_session_of_overwritten_ephemeral_document(void **state)
 {
     struct write_item ephemeral = fixture_item(WRITE_INDEX, "fs", "", "1", "{\"n\":1}");
     struct core_fixture box;
@@ -93,8 +101,8 @@ static void lease_given_up_in_a_transaction_binds_it_no_longer(void **state)
     fixture_close(&box);
 }
 
-/* A reader of a transaction keeps what it saw, whatever the transaction writes meanwhile. */
-static void read_in_a_transaction_is_not_disturbed_by_its_next_write(void **state)
+/* A reader keeps the overlay of its TXN_LOCK while the transaction writes more. */
+static void test_overlay_of_reader_is_unchanged_by_later_write(void **state)
 {
     struct command *read = command_new(COMMAND_TXN_LOCK, DIALECT_7);
     struct core_fixture box;
@@ -126,8 +134,11 @@ static void first_value(void *context, struct slice key, struct slice value)
         *first = value;
 }
 
-/* The commit stamps its records where they lie, but not under the eyes of a reader. */
-static void read_in_a_transaction_is_not_disturbed_by_its_commit(void **state)
+/*
+ * COMMIT writes its timestamp into the overlay's records in place, unless a reader shares the
+ * overlay.
+ */
+static void test_overlay_of_reader_is_unchanged_by_commit(void **state)
 {
     struct command *read = command_new(COMMAND_TXN_LOCK, DIALECT_7);
     struct core_fixture box;
@@ -151,8 +162,8 @@ static void read_in_a_transaction_is_not_disturbed_by_its_commit(void **state)
     fixture_close(&box);
 }
 
-/* The first document of a type lies where its path says, whatever types there were before. */
-static void first_document_of_a_type_meets_locks_on_its_directory(void **state)
+/* A lock on a directory also covers the first document of a new mapping type. */
+static void test_directory_lock_blocks_first_document_of_type(void **state)
 {
     static const char tree[] =
         "{\"settings\":{\"analysis\":{\"analyzer\":{\"paths\":{\"tokenizer\":\"path_hierarchy\"}}}},"
@@ -189,8 +200,8 @@ static void take(struct core_fixture *box, enum command_type type, struct lock_t
     assert_int_equal(fixture_run(box, command, 1)->problem.type, PROBLEM_NONE);
 }
 
-/* Locks in one index are nothing to writes in another, which then need not ask for any; a lock on everything is. */
-static void locks_elsewhere_do_not_concern_a_write(void **state)
+/* Locks in one index do not block writes to another one; a lock on the root does. */
+static void test_write_ignores_locks_in_other_index(void **state)
 {
     struct lock_target elsewhere = {.mode = LOCK_X, .index = SLICE_LIT("other"), .id = SLICE_LIT("1")};
     struct lock_target all = {.mode = LOCK_S};
@@ -212,8 +223,8 @@ static void locks_elsewhere_do_not_concern_a_write(void **state)
     fixture_close(&box);
 }
 
-/* An atomic write is held to the limits of a transaction, and is not done at all beyond them. */
-static void atomic_write_is_no_larger_than_a_transaction(void **state)
+/* An atomic write beyond the limits of a transaction is refused as a whole. */
+static void test_atomic_write_is_refused_beyond_transaction_limits(void **state)
 {
     char wide[] = "{\"t\":\"a text that would be short enough for one of them, but is not for two: there is less room"
                   "\"}";
@@ -247,12 +258,12 @@ static void atomic_write_is_no_larger_than_a_transaction(void **state)
     command = fixture_write_command(&box, 2);
     command->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", "1", wide);
     command->write.items[1] = fixture_item(WRITE_INDEX, "fs", "", "2", wide);
-    assert_int_equal(fixture_run(&box, command, 1)->problem.type, PROBLEM_NONE); /* each for itself */
+    assert_int_equal(fixture_run(&box, command, 1)->problem.type, PROBLEM_NONE); /* not atomic */
     fixture_close(&box);
 }
 
-/* What a transaction holds is counted: entries of many values, not only the documents, and locks. */
-static void transaction_is_limited_by_what_it_holds(void **state)
+/* The memory limit of a transaction counts index entries and locks, not only documents. */
+static void test_transaction_limit_counts_entries_and_locks(void **state)
 {
     struct buf source = BUF_INIT(BUF_UNLIMITED);
     struct core_fixture box;
@@ -265,7 +276,7 @@ static void transaction_is_limited_by_what_it_holds(void **state)
     buf_byte(&source, '\0');
     fixture_open(&box);
     box.limits.transaction_bytes_max = 16 * source.len;
-    box.limits.transaction_held_max = 100 * source.len; /* an entry takes more than a number */
+    box.limits.transaction_held_max = 100 * source.len; /* an index entry is larger than its number */
     fixture_reopen(&box);
     transaction(&box, COMMAND_TXN_BEGIN, "t");
     size_t written = 0;
@@ -275,13 +286,16 @@ static void transaction_is_limited_by_what_it_holds(void **state)
     }
     assert_in_range(written, 1, 9);
     assert_int_equal(box.last->problem.type, PROBLEM_TRANSACTION_TOO_LARGE);
-    transaction(&box, COMMAND_TXN_COMMIT, "t"); /* what was done before stands */
+    transaction(&box, COMMAND_TXN_COMMIT, "t"); /* earlier writes are kept */
     assert_int_equal(fixture_count(&box, "fs"), written);
     buf_deinit(&source);
     fixture_close(&box);
 }
 
-/* An update by a script that puts a document into a directory so deep. Returns: bytes that the transaction's locks take then. */
+/*
+ * Runs a scripted update that moves a document into a directory of `levels` levels.
+ * Returns: the bytes of the transaction's locks after it.
+ */
 static size_t move_deep(struct core_fixture *box, const char *id, size_t levels)
 {
     struct write_update update = {.script_params = SLICE_LIT("{}")};
@@ -299,8 +313,11 @@ static size_t move_deep(struct core_fixture *box, const char *id, size_t levels)
     return owner__lock_bytes(&txn->owner.locks);
 }
 
-/* A path that a script makes is in no request's body: its levels count as they come, and before they are there. */
-static void levels_that_a_script_makes_are_held(void **state)
+/*
+ * The locks on a path made by a script count towards the limit, and are checked before they are
+ * acquired.
+ */
+static void test_transaction_limit_counts_locks_of_scripted_paths(void **state)
 {
     enum { LEVEL_BYTES = 192 };
     struct core_fixture box;
@@ -332,8 +349,8 @@ static void levels_that_a_script_makes_are_held(void **state)
     fixture_close(&box);
 }
 
-/* Renames into long names are held as well: they are refused before they take locks that would stay. */
-static void transaction_is_limited_by_what_it_renames(void **state)
+/* Renames count towards the memory limit; one beyond it is refused before it acquires locks. */
+static void test_transaction_limit_counts_renames(void **state)
 {
     struct core_fixture box;
     char names[2][1002], sources[2][2100];
@@ -370,7 +387,10 @@ static void transaction_is_limited_by_what_it_renames(void **state)
     fixture_close(&box);
 }
 
-/* The work of a rename, alone and in a transaction, beside documents that somebody has locked elsewhere. */
+/*
+ * Returns: the work of a rename, outside and inside a transaction, while `locked` documents of
+ * another directory are locked.
+ */
 static uint64_t work_of_rename(size_t locked)
 {
     struct core_fixture box;
@@ -417,8 +437,11 @@ static struct command *rename_in(struct core_fixture *box, const char *id, const
     return fixture_run(box, command, 1);
 }
 
-/* What has moved away with its directory is passed over whole; what moved one by one is looked at in a transaction up to a limit. */
-static void a_rename_looks_at_few_documents_that_moved_away(void **state)
+/*
+ * Documents that were moved away with their directory cost a rename nothing. Those that were moved
+ * one by one are read, and in a transaction there is a limit.
+ */
+static void test_rename_reads_few_documents_moved_away(void **state)
 {
     struct core_fixture box;
     char source[64], from[32], to[32], id[24];
@@ -467,13 +490,13 @@ static void a_rename_looks_at_few_documents_that_moved_away(void **state)
     fixture_close(&box);
 }
 
-static void a_rename_reads_no_locked_documents_elsewhere(void **state)
+static void test_rename_does_not_read_locked_documents_elsewhere(void **state)
 {
     (void)state;
     assert_in_range(work_of_rename(300) - work_of_rename(0), 0, 300 * WORK_READ / 2);
 }
 
-/* Gives a write that waits. */
+/* Submits a write that must wait. */
 static struct command *waiting_write(struct core_fixture *box, uint64_t request)
 {
     struct command *command = fixture_write_command(box, 1);
@@ -498,8 +521,8 @@ static void stop_host(struct core_fixture *box, uint64_t host)
     command_free(cancel);
 }
 
-/* A host that stops ends the waits of its own requests, and nobody else's. */
-static void stopping_host_cancels_its_own(void **state)
+/* CANCEL with a host's number ends the waits of that host only. */
+static void test_cancel_of_host_ends_only_its_waits(void **state)
 {
     struct core_fixture box;
     struct lock_target target = {.mode = LOCK_X, .index = SLICE_LIT("fs"), .id = SLICE_LIT("1")};
@@ -523,9 +546,9 @@ static void stopping_host_cancels_its_own(void **state)
     fixture_close(&box);
 }
 
-/* --- Ends in pieces ----------------------------------------------------------------------------------------------- */
+/* --- Termination in batches --------------------------------------------------------------------------------------- */
 
-/* Each step of a box is looked at, whether it was bounded (lib/bounded.h). */
+/* The fixture checks that each step is bounded (lib/bounded.h). */
 
 static struct command *session_command(struct core_fixture *box, enum command_type type, const char *id)
 {
@@ -535,8 +558,8 @@ static struct command *session_command(struct core_fixture *box, enum command_ty
     return fixture_run(box, command, 1);
 }
 
-/* TICKs, as long as pieces are to come. Returns: how many. */
-static int run_pieces(struct core_fixture *box)
+/* Submits TICKs while one is due at once. Returns: how many. */
+static int run_batches(struct core_fixture *box)
 {
     int count = 0;
 
@@ -547,8 +570,11 @@ static int run_pieces(struct core_fixture *box)
 
 #define LOOP "for (int i = 0; i < 100000; i++) { ctx._source.n = i }"
 
-/* Actions with scripts share what one script may take; one that wants more is put aside, and others have their turn between pieces. */
-static void actions_of_an_end_share_one_budget(void **state)
+/*
+ * All actions of a session share the step budget of one script; those that exceed it are set aside.
+ * Other commands run between the batches.
+ */
+static void test_session_end_actions_share_script_budget(void **state)
 {
     enum { ACTIONS = 100 };
     struct write_update loop = {.script_source = SLICE_LIT(LOOP)};
@@ -569,13 +595,13 @@ static void actions_of_an_end_share_one_budget(void **state)
     assert_null(fixture_source(&box, "u", "2"));
     assert_int_equal(fixture_index(&box, "other", "1", "{}")->outcome, WRITE_CREATED);
     assert_int_equal(session_command(&box, COMMAND_SESSION_KEEPALIVE, "s")->problem.type, PROBLEM_SESSION_MISSING);
-    assert_true(run_pieces(&box) > 2);
+    assert_true(run_batches(&box) > 2);
     assert_string_equal(fixture_source(&box, "u", "1"), "{\"n\":99999}");
     assert_string_equal(fixture_source(&box, "u", "2"), "{\"n\":5}");
-    assert_true(metric_read(&core_metrics(box.core)->deferred_actions) > ACTIONS / 2); /* put aside */
+    assert_true(metric_read(&core_metrics(box.core)->deferred_actions) > ACTIONS / 2); /* set aside */
     fixture_reopen(&box);
     fixture_run(&box, command_new(COMMAND_RESTART, DIALECT_7), 1);
-    assert_true(run_pieces(&box) == 0 && metric_read(&core_metrics(box.core)->deferred_actions) > ACTIONS / 2);
+    assert_true(run_batches(&box) == 0 && metric_read(&core_metrics(box.core)->deferred_actions) > ACTIONS / 2);
     fixture_close(&box);
 }
 
@@ -592,8 +618,11 @@ static tl_ts lock_by(struct core_fixture *box, const char *session, const char *
     return expected == PROBLEM_NONE ? command->lock.fencing_token : 0;
 }
 
-/* As after a power cut: the leases of many sessions end together. What is not ended yet can do nothing any more, and has its locks. */
-static void leases_that_end_together_end_in_pieces(void **state)
+/*
+ * Many leases expire in one TICK, as after a power failure. A session that is not cleaned up yet
+ * cannot do anything any more, but keeps its locks.
+ */
+static void test_session_end_is_batched_when_leases_expire_together(void **state)
 {
     enum { SESSIONS = 500, DOCUMENTS = 40 };
     char ids[SESSIONS][16];
@@ -626,21 +655,24 @@ static void leases_that_end_together_end_in_pieces(void **state)
     write->owner.fencing_token = token;
     fixture_run(&box, write, 1);
     assert_true(write->problem.type != PROBLEM_NONE || write->write.results[0].outcome == WRITE_FAILED);
-    assert_int_equal(fixture_index(&box, "u", "2", "{}")->outcome, WRITE_CREATED); /* others have their turn */
+    assert_int_equal(fixture_index(&box, "u", "2", "{}")->outcome, WRITE_CREATED); /* not delayed */
     assert_true(fixture_count(&box, "e") > 0);
 
-    fixture_reopen(&box); /* between pieces: those whose time was over do not come back */
+    fixture_reopen(&box); /* between batches: expired sessions stay expired */
     fixture_run(&box, command_new(COMMAND_RESTART, DIALECT_7), 1);
     assert_int_equal(session_command(&box, COMMAND_SESSION_KEEPALIVE, last)->problem.type, PROBLEM_SESSION_MISSING);
     assert_int_equal(core_next_deadline(box.core), 0);
-    run_pieces(&box);
+    run_batches(&box);
     assert_int_equal(fixture_count(&box, "e"), 0);
-    assert_int_equal(fixture_index(&box, "u", "1", "{\"n\":3}")->outcome, WRITE_UPDATED); /* the lock is gone */
+    assert_int_equal(fixture_index(&box, "u", "1", "{\"n\":3}")->outcome, WRITE_UPDATED); /* the lock is released */
     fixture_close(&box);
 }
 
-/* Many documents go with a session, in many indices, beside many locks of others: those are looked at once. */
-static void an_end_looks_at_the_locks_once(void **state)
+/*
+ * The end of a session with documents in many indices scans the lock table once, however many locks
+ * other owners hold: the fixture's bound of a step would fail otherwise.
+ */
+static void test_session_end_scans_lock_table_once(void **state)
 {
     enum { INDICES = 120, DOCUMENTS = 10, LOCKS = 9000 };
     struct core_fixture box;
@@ -671,12 +703,12 @@ static void an_end_looks_at_the_locks_once(void **state)
     }
     end_session(&box, "s");
     assert_int_equal(fixture_count(&box, "i7"), 0);
-    run_pieces(&box);
+    run_batches(&box);
     fixture_close(&box);
 }
 
-/* Writes a document that lives with session s. */
-static void put_leased(struct core_fixture *box, const char *id, const char *source)
+/* Writes an ephemeral document of session s. */
+static void put_ephemeral(struct core_fixture *box, const char *id, const char *source)
 {
     struct write_item item = fixture_item(WRITE_INDEX, "tree", "", id, source);
 
@@ -685,10 +717,11 @@ static void put_leased(struct core_fixture *box, const char *id, const char *sou
 }
 
 /*
- * Documents go with their session, more than a piece, and are swept away one with each step. Before, what they lie in was renamed once; the
- * renames of after are none of theirs, whether these take them along or put something where they lay.
+ * Ends a session with more documents than a batch, so that they are hidden and purged one per step.
+ * Their directory was renamed once before. Later renames must not affect them, whether they move
+ * the directory or replace it.
  */
-static void open_with_gone(struct core_fixture *box)
+static void open_with_hidden(struct core_fixture *box)
 {
     static const char *const ids[] = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"};
 
@@ -700,9 +733,9 @@ static void open_with_gone(struct core_fixture *box)
                       "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}");
     open_session(box, "s", NULL, 0);
     for (int i = 0; i < 10; i++)
-        put_leased(box, ids[i], "{\"path\":\"/old/x\"}");
-    put_leased(box, "in", "{\"path\":\"/in/x\"}");
-    put_leased(box, "under", "{\"path\":\"/under/x\"}");
+        put_ephemeral(box, ids[i], "{\"path\":\"/old/x\"}");
+    put_ephemeral(box, "in", "{\"path\":\"/in/x\"}");
+    put_ephemeral(box, "under", "{\"path\":\"/under/x\"}");
     fixture_index(box, "tree", "stays", "{\"path\":\"/in/stays\"}");
     assert_int_equal(rename_in(box, "", "/in", "/a")->problem.type, PROBLEM_NONE);
     assert_int_equal(rename_in(box, "", "/under", "/b")->problem.type, PROBLEM_NONE);
@@ -710,60 +743,66 @@ static void open_with_gone(struct core_fixture *box)
     assert_null(fixture_source(box, "tree", "in"));
 }
 
-/* Written, renamed, gone, written: what sweeps it away is the write that takes its place, or a step. */
-static void check_gone(struct core_fixture *box, bool swept)
+/*
+ * Checks the versions: created, renamed, removed, created. The purge is done by steps, or else by
+ * the new write.
+ */
+static void check_versions(struct core_fixture *box, bool purged)
 {
-    if (swept)
-        run_pieces(box);
+    if (purged)
+        run_batches(box);
     assert_int_equal(fixture_index(box, "tree", "in", "{\"path\":\"/in/x\"}")->version, 4);
     assert_int_equal(fixture_index(box, "tree", "under", "{\"path\":\"/under/x\"}")->version, 4);
     assert_int_equal(fixture_index(box, "tree", "9", "{}")->version, 3);
     fixture_close(box);
 }
 
-static void a_rename_is_none_of_what_went_before(void **state)
+static void test_rename_does_not_affect_hidden_documents(void **state)
 {
     struct core_fixture box;
     (void)state;
 
-    for (int swept = 0; swept < 2; swept++) {
-        open_with_gone(&box);
+    for (int purged = 0; purged < 2; purged++) {
+        open_with_hidden(&box);
         assert_int_equal(rename_in(&box, "", "/a", "/c")->problem.type, PROBLEM_NONE);
-        assert_int_equal(rename_in(&box, "", "/c", "/b")->problem.type, PROBLEM_NONE); /* what lay there lies nowhere */
-        check_gone(&box, swept == 1);
+        assert_int_equal(rename_in(&box, "", "/c", "/b")->problem.type, PROBLEM_NONE); /* onto a hidden one */
+        check_versions(&box, purged == 1);
     }
 }
 
-static void a_rename_in_a_transaction_is_none_of_what_went_before(void **state)
+static void test_rename_does_not_affect_hidden_documents_in_transaction(void **state)
 {
     struct core_fixture box;
     (void)state;
 
-    for (int swept = 0; swept < 2; swept++) {
-        open_with_gone(&box);
+    for (int purged = 0; purged < 2; purged++) {
+        open_with_hidden(&box);
         transaction(&box, COMMAND_TXN_BEGIN, "t");
         assert_int_equal(rename_in(&box, "t", "/a", "/c")->problem.type, PROBLEM_NONE);
         assert_int_equal(rename_in(&box, "t", "/c", "/b")->problem.type, PROBLEM_NONE);
         assert_int_equal(transaction(&box, COMMAND_TXN_COMMIT, "t")->problem.type, PROBLEM_NONE);
         assert_int_equal(rename_in(&box, "", "/b", "/d")->problem.type, PROBLEM_NONE);
-        check_gone(&box, swept == 1);
+        check_versions(&box, purged == 1);
     }
 }
 
-static size_t marks_in(struct core_fixture *box)
+static size_t count_ephemeral_keys(struct core_fixture *box)
 {
     return fixture_count_keys(box, SPACE_SYSTEM, SLICE_LIT("e"), SLICE_LIT("f"));
 }
 
-/* Puts ephemeral documents of session s into index e, deletes the index. Returns: the work of the step that did. */
+/*
+ * Puts ephemeral documents of session s into index e and deletes the index.
+ * Returns: the work of the deletion.
+ */
 static uint64_t delete_index_of_ephemeral(struct core_fixture *box, int count)
 {
-    enum { PIECE = 500 };
+    enum { BATCH = 500 };
     fixture_open(box);
     open_session(box, "s", NULL, 0);
-    for (int i = 0; i < count; i += PIECE) {
-        struct command *command = fixture_write_command(box, PIECE);
-        for (int j = 0; j < PIECE; j++) {
+    for (int i = 0; i < count; i += BATCH) {
+        struct command *command = fixture_write_command(box, BATCH);
+        for (int j = 0; j < BATCH; j++) {
             struct write_item *item = &command->write.items[j];
             *item = fixture_item(WRITE_INDEX, "e", "", "", "{}");
             item->id = arena_printf(&command->arena, "%d", i + j);
@@ -772,31 +811,33 @@ static uint64_t delete_index_of_ephemeral(struct core_fixture *box, int count)
         fixture_run(box, command, 1);
         assert_int_equal(command->write.results[0].outcome, WRITE_CREATED);
     }
-    assert_int_equal(marks_in(box), count);
+    assert_int_equal(count_ephemeral_keys(box), count);
     assert_int_equal(fixture_index_command(box, COMMAND_INDEX_DELETE, "e", "")->problem.type, PROBLEM_NONE);
     uint64_t work = core_step_work(box->core);
-    assert_int_equal(marks_in(box), count);
+    assert_int_equal(count_ephemeral_keys(box), count);
     return work;
 }
 
-/* Upkeep removes the marks in pieces, over restarts. */
-static void remove_marks(struct core_fixture *box, size_t left)
+/* Runs MAINTAIN and restarts until all 'e' keys are removed. */
+static void remove_ephemeral_keys(struct core_fixture *box, size_t left)
 {
-    enum { PIECE = 300 };
+    enum { BATCH = 300 };
     while (left > 0) {
         size_t done, before = left;
         box->now += 1;
-        assert_int_equal(run_maintenance(box->core, box->store, box->now, PIECE, &done), 0);
-        left = marks_in(box);
-        assert_in_range(left, before > PIECE ? before - PIECE : 0, before - 1);
+        assert_int_equal(run_maintenance(box->core, box->store, box->now, BATCH, &done), 0);
+        left = count_ephemeral_keys(box);
+        assert_in_range(left, before > BATCH ? before - BATCH : 0, before - 1);
         uint64_t digest = fixture_digest(box);
         fixture_reopen(box);
         assert_int_equal(fixture_digest(box), digest);
     }
 }
 
-/* The marks of ephemeral documents go in pieces after their index is deleted, also when the session ends before. */
-static void marks_of_a_deleted_index_go_in_pieces(void **state)
+/*
+ * The 'e' keys of a deleted index are removed in batches, also when the session ends before that.
+ */
+static void test_ephemeral_keys_of_deleted_index_are_removed_in_batches(void **state)
 {
     enum { FEW = 2000, MANY = 4000 };
     struct core_fixture box;
@@ -804,30 +845,30 @@ static void marks_of_a_deleted_index_go_in_pieces(void **state)
 
     uint64_t few = delete_index_of_ephemeral(&box, FEW);
     end_session(&box, "s");
-    run_pieces(&box);
-    remove_marks(&box, FEW);
+    run_batches(&box);
+    remove_ephemeral_keys(&box, FEW);
     fixture_close(&box);
 
     assert_true(delete_index_of_ephemeral(&box, MANY) <= few + few / 10);
-    remove_marks(&box, MANY);
+    remove_ephemeral_keys(&box, MANY);
     assert_int_equal(fixture_index(&box, "e", "1", "{}")->outcome, WRITE_CREATED); /* another index of that name */
     end_session(&box, "s");
-    run_pieces(&box);
+    run_batches(&box);
     assert_int_equal(fixture_count(&box, "e"), 1);
     fixture_close(&box);
 }
 
-/* --- What a restart leaves ---------------------------------------------------------------------------------------- */
+/* --- Restarts of hosts -------------------------------------------------------------------------------------------- */
 
-/* A command that came by a host. */
+/* Runs a command that came through a host. */
 static struct command *by_host(struct core_fixture *box, struct command *command, uint64_t host)
 {
     command->request = host << HOST_SHIFT | 1;
     return fixture_run(box, command, 1);
 }
 
-/* A transaction that a host has for a request. */
-static void begin_for(struct core_fixture *box, uint64_t host, const char *id, const char *session)
+/* Begins a transaction that a host owns for a request. */
+static void begin_for_host(struct core_fixture *box, uint64_t host, const char *id, const char *session)
 {
     struct command *command = command_new(COMMAND_TXN_BEGIN, DIALECT_7);
     command->owner.session = slice_from(session);
@@ -855,8 +896,10 @@ static enum problem_type commit_of(struct core_fixture *box, const char *id)
     return fixture_run(box, command, 1)->problem.type;
 }
 
-/* Of several hosts, and a client: what was changed is not there, and its lock is free, of the one that comes up and of no other. */
-static void host_that_comes_up_ends_its_own_transactions(void **state)
+/*
+ * RESTART rolls back the transactions of that host; those of other hosts and of a client continue.
+ */
+static void test_restart_rolls_back_transactions_of_host(void **state)
 {
     static const char *const ids[] = {"t", "h0", "h1", "h2"};
     struct core_fixture box;
@@ -866,7 +909,7 @@ static void host_that_comes_up_ends_its_own_transactions(void **state)
     fixture_index(&box, "u", "1", "{\"n\":1}");
     transaction(&box, COMMAND_TXN_BEGIN, "t");
     for (uint64_t host = 0; host < 3; host++)
-        begin_for(&box, host, ids[host + 1], "");
+        begin_for_host(&box, host, ids[host + 1], "");
     for (int i = 0; i < 4; i++)
         assert_int_equal(put_in(&box, ids[i], ids[i])->outcome, WRITE_CREATED);
     assert_int_equal(put_in(&box, "h1", "1")->outcome, WRITE_UPDATED);
@@ -894,8 +937,10 @@ static void join(struct core_fixture *box, const char *name, uint64_t life)
     assert_int_equal(fixture_run(box, command, 1)->problem.type, PROBLEM_NONE);
 }
 
-/* In a cluster it is the life of a host that ends: told of as gone, or by its next. */
-static void life_of_a_host_ends_its_own_transactions(void **state)
+/*
+ * In a cluster a host's transactions are rolled back by HOST_GONE, or by the JOIN of its next life.
+ */
+static void test_end_of_host_life_rolls_back_its_transactions(void **state)
 {
     struct core_fixture box;
     (void)state;
@@ -903,8 +948,8 @@ static void life_of_a_host_ends_its_own_transactions(void **state)
     fixture_open(&box);
     join(&box, "a", 11);
     join(&box, "b", 21);
-    begin_for(&box, 1, "a1", "");
-    begin_for(&box, 2, "b1", "");
+    begin_for_host(&box, 1, "a1", "");
+    begin_for_host(&box, 2, "b1", "");
     assert_int_equal(put_in(&box, "a1", "1")->outcome, WRITE_CREATED);
     assert_int_equal(put_in(&box, "b1", "2")->outcome, WRITE_CREATED);
     struct command *gone = command_new(COMMAND_HOST_GONE, DIALECT_7);
@@ -918,7 +963,7 @@ static void life_of_a_host_ends_its_own_transactions(void **state)
     fixture_close(&box);
 }
 
-/* Returns: the token of a lock that a transaction takes. */
+/* Returns: the fencing token of a lock that the transaction acquires. */
 static tl_ts token_of(struct core_fixture *box, const char *transaction, const char *id)
 {
     struct lock_target target = {.mode = LOCK_X, .index = SLICE_LIT("u"), .id = slice_from(id)};
@@ -930,7 +975,7 @@ static tl_ts token_of(struct core_fixture *box, const char *transaction, const c
     return command->lock.fencing_token;
 }
 
-/* A write of session "s" that names a token. */
+/* Writes a document for session "s" with a fencing token. */
 static struct write_result *put_with(struct core_fixture *box, tl_ts token, const char *id)
 {
     struct command *command = fixture_write_command(box, 1);
@@ -940,8 +985,11 @@ static struct write_result *put_with(struct core_fixture *box, tl_ts token, cons
     return &fixture_run(box, command, 1)->write.results[0];
 }
 
-/* Many, with many locks: others have their turn between the pieces, and what is not rolled back yet can do nothing any more. */
-static void many_transactions_of_a_host_end_in_pieces(void **state)
+/*
+ * Many abandoned transactions are rolled back in batches. Until then they cannot do anything, and
+ * their fencing tokens are stale.
+ */
+static void test_abandoned_transactions_are_rolled_back_in_batches(void **state)
 {
     enum { TRANSACTIONS = 8000, LAST = TRANSACTIONS - 1 };
     char ids[TRANSACTIONS][16];
@@ -953,11 +1001,11 @@ static void many_transactions_of_a_host_end_in_pieces(void **state)
         open_session(&box, "s", NULL, 0);
         for (int i = 0; i < TRANSACTIONS; i++) {
             snprintf(ids[i], sizeof ids[i], "h%d", i);
-            begin_for(&box, 7, ids[i], "s");
+            begin_for_host(&box, 7, ids[i], "s");
             assert_int_equal(put_in(&box, ids[i], ids[i])->outcome, WRITE_CREATED);
         }
         tl_ts token = token_of(&box, ids[LAST], "held");
-        assert_int_equal(put_with(&box, token, "held")->problem.type, PROBLEM_LOCK_WAIT_TIMEOUT); /* good, but held */
+        assert_int_equal(put_with(&box, token, "held")->problem.type, PROBLEM_LOCK_WAIT_TIMEOUT); /* valid, but held */
         by_host(&box, command_new(lost ? COMMAND_MACHINE_LOST : COMMAND_RESTART, DIALECT_7), 7);
         assert_false(box.last->restart.resubmit);
         assert_int_equal(core_next_deadline(box.core), 0);
@@ -969,15 +1017,15 @@ static void many_transactions_of_a_host_end_in_pieces(void **state)
         again->txn.idle_us = TL_SECOND;
         again->txn.retry_of = slice_from(ids[LAST]);
         assert_int_equal(fixture_run(&box, again, 1)->problem.type, PROBLEM_NONE);
-        run_pieces(&box);
+        run_batches(&box);
         assert_int_equal(fixture_count(&box, "u"), 0);
         assert_int_equal(fixture_index(&box, "u", ids[LAST], "{}")->outcome, WRITE_CREATED);
         fixture_close(&box);
     }
 }
 
-/* A store alone tells of transactions that are lost with the process. */
-static void lost_transactions_end_in_pieces(void **state)
+/* Transactions that only the store knows are rolled back by several RESTARTs. */
+static void test_lost_transactions_are_rolled_back_in_batches(void **state)
 {
     enum { TRANSACTIONS = 9000 };
     struct core_fixture box;
@@ -988,7 +1036,7 @@ static void lost_transactions_end_in_pieces(void **state)
     fixture_open(&box);
     for (int i = 0; i < TRANSACTIONS; i++) {
         snprintf(id, sizeof id, "t%d", i);
-        begin_for(&box, 0, id, "");
+        begin_for_host(&box, 0, id, "");
     }
     fixture_reopen(&box);
     do {
@@ -1001,8 +1049,11 @@ static void lost_transactions_end_in_pieces(void **state)
     fixture_close(&box);
 }
 
-/* Very much was kept for documents that somebody holds: after a start it asks again piece by piece, and is all before who comes then. */
-static void what_is_kept_asks_again_in_pieces(void **state)
+/*
+ * After a restart, much deferred cleanup requests its locks again by several RESTARTs, all of it
+ * before any later request.
+ */
+static void test_deferred_cleanup_requests_locks_in_batches_after_restart(void **state)
 {
     enum { SESSIONS = 8, ACTIONS = 1000 };
     static struct write_item actions[ACTIONS];
@@ -1026,8 +1077,8 @@ static void what_is_kept_asks_again_in_pieces(void **state)
     fixture_run(&box, command_new(COMMAND_TICK, DIALECT_7), 6 * TL_SECOND);
     open_session(&box, "s", NULL, 0);
     take(&box, COMMAND_LOCK, &all);
-    fixture_run(&box, command_new(COMMAND_TICK, DIALECT_7), 5 * TL_SECOND); /* the others' time is over */
-    run_pieces(&box);
+    fixture_run(&box, command_new(COMMAND_TICK, DIALECT_7), 5 * TL_SECOND); /* the other sessions expire */
+    run_batches(&box);
     assert_int_equal(metric_read(&core_metrics(box.core)->deferred_actions), SESSIONS * ACTIONS);
 
     fixture_reopen(&box);
@@ -1038,17 +1089,17 @@ static void what_is_kept_asks_again_in_pieces(void **state)
     assert_true(restarts > SESSIONS * ACTIONS / 1000 - 1);
     take(&box, COMMAND_UNLOCK, &all);
     assert_int_equal(fixture_index(&box, "u", "7999", "{}")->problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
-    run_pieces(&box);
+    run_batches(&box);
     assert_int_equal(fixture_count(&box, "u"), SESSIONS * ACTIONS);
     assert_int_equal(metric_read(&core_metrics(box.core)->deferred_actions), 0);
     fixture_close(&box);
 }
 
 /*
- * A bulk that does some of its items and then others in the same unit: both bring new fields, so that the mapping in which the names of its
- * documents were found is gone before their locks are moved along. What is read of it then is for the sanitizer to find.
+ * Two items of a bulk, run in one unit, add fields, so the mapping in which lock names were
+ * resolved is freed before the locks are moved. AddressSanitizer reports a use of the old mapping.
  */
-static void names_outlast_the_mapping_they_were_found_in(void **state)
+static void test_lock_names_outlive_replaced_mapping(void **state)
 {
     struct core_fixture box;
     (void)state;
@@ -1070,7 +1121,7 @@ static void names_outlast_the_mapping_they_were_found_in(void **state)
     command = fixture_write_command(&box, 3);
     command->write.items[0] = fixture_item(WRITE_INDEX, "fs", "", "2", "{\"path\":\"/b\",\"first\":1}");
     command->write.items[1] = fixture_item(WRITE_INDEX, "fs", "", "1", "{\"path\":\"/held/x\"}");       /* blocked */
-    command->write.items[2] = fixture_item(WRITE_INDEX, "fs", "", "1", "{\"path\":\"/c\",\"then\":1}"); /* so behind it */
+    command->write.items[2] = fixture_item(WRITE_INDEX, "fs", "", "1", "{\"path\":\"/c\",\"then\":1}"); /* after it */
     fixture_run(&box, command, 1);
     assert_int_equal(command->write.results[0].outcome, WRITE_CREATED);
     assert_int_equal(command->write.results[1].problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
@@ -1078,8 +1129,11 @@ static void names_outlast_the_mapping_they_were_found_in(void **state)
     fixture_close(&box);
 }
 
-/* Looks for what a write will change. Returns: how much of the core's memory it takes until the unit ends. */
-static size_t look(struct core_fixture *box, struct command *command, struct write_targets *targets)
+/*
+ * Finds the targets of a write.
+ * Returns: the bytes of the core's arena that stay in use until the unit ends.
+ */
+static size_t find_targets(struct core_fixture *box, struct command *command, struct write_targets *targets)
 {
     size_t before = box->core->arena.used, scratch = box->core->scratch.used;
 
@@ -1089,10 +1143,11 @@ static size_t look(struct core_fixture *box, struct command *command, struct wri
 }
 
 /*
- * Of documents that lie deep, and are long, a look keeps the paths and nothing else, and the next one in the unit not even these: of a bulk of
- * thousands all of it stands in memory at once.
+ * Of large documents in deep directories write__targets() keeps only the paths, and a second call
+ * in the unit copies only new ones: the targets of a bulk with thousands of items are in memory at
+ * once.
  */
-static void a_look_keeps_paths_alone(void **state)
+static void test_write_targets_keep_only_paths(void **state)
 {
     enum { ITEMS = 40, PATH = 12000, TEXT = 100000, SMALL = 1024 };
     static char path[PATH + 1], source[PATH + TEXT + 100];
@@ -1121,14 +1176,14 @@ static void a_look_keeps_paths_alone(void **state)
     command->write.results = arena_zalloc(&command->arena, ITEMS * sizeof *command->write.results);
 
     core__begin(box.core, box.core->last_ts + 1);
-    size_t paths = ITEMS / 2 * PATH + ITEMS / 2 * 2 * PATH; /* an update has one before and one after it */
-    assert_in_range(look(&box, command, &targets), paths, paths + ITEMS * SMALL);
+    size_t paths = ITEMS / 2 * PATH + ITEMS / 2 * 2 * PATH; /* an update has an old and a new path */
+    assert_in_range(find_targets(&box, command, &targets), paths, paths + ITEMS * SMALL);
     assert_int_equal(targets.count, ITEMS);
-    const char *lies = targets.items[ITEMS - 1].new_path.data;
-    memmove(targets.items, targets.items + 1, --targets.count * sizeof *targets.items); /* as if one had been done */
-    assert_in_range(look(&box, command, &targets), PATH, PATH + ITEMS * SMALL);
+    const char *path_before = targets.items[ITEMS - 1].new_path.data;
+    memmove(targets.items, targets.items + 1, --targets.count * sizeof *targets.items); /* first one done */
+    assert_in_range(find_targets(&box, command, &targets), PATH, PATH + ITEMS * SMALL);
     assert_int_equal(targets.count, ITEMS);
-    assert_ptr_equal(targets.items[ITEMS - 1].new_path.data, lies);
+    assert_ptr_equal(targets.items[ITEMS - 1].new_path.data, path_before);
     assert_int_equal(targets.items[0].old_path.len, PATH + 3);
     assert_int_equal(core__commit(box.core), 0);
     command_free(command);
@@ -1138,32 +1193,32 @@ static void a_look_keeps_paths_alone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(action_on_an_ephemeral_document_removes_it_once),
-        cmocka_unit_test(lease_given_up_in_a_transaction_binds_it_no_longer),
-        cmocka_unit_test(read_in_a_transaction_is_not_disturbed_by_its_next_write),
-        cmocka_unit_test(read_in_a_transaction_is_not_disturbed_by_its_commit),
-        cmocka_unit_test(first_document_of_a_type_meets_locks_on_its_directory),
-        cmocka_unit_test(locks_elsewhere_do_not_concern_a_write),
-        cmocka_unit_test(atomic_write_is_no_larger_than_a_transaction),
-        cmocka_unit_test(transaction_is_limited_by_what_it_holds),
-        cmocka_unit_test(levels_that_a_script_makes_are_held),
-        cmocka_unit_test(transaction_is_limited_by_what_it_renames),
-        cmocka_unit_test(a_rename_reads_no_locked_documents_elsewhere),
-        cmocka_unit_test(a_rename_looks_at_few_documents_that_moved_away),
-        cmocka_unit_test(stopping_host_cancels_its_own),
-        cmocka_unit_test(actions_of_an_end_share_one_budget),
-        cmocka_unit_test(leases_that_end_together_end_in_pieces),
-        cmocka_unit_test(a_rename_is_none_of_what_went_before),
-        cmocka_unit_test(a_rename_in_a_transaction_is_none_of_what_went_before),
-        cmocka_unit_test(names_outlast_the_mapping_they_were_found_in),
-        cmocka_unit_test(marks_of_a_deleted_index_go_in_pieces),
-        cmocka_unit_test(an_end_looks_at_the_locks_once),
-        cmocka_unit_test(host_that_comes_up_ends_its_own_transactions),
-        cmocka_unit_test(life_of_a_host_ends_its_own_transactions),
-        cmocka_unit_test(many_transactions_of_a_host_end_in_pieces),
-        cmocka_unit_test(lost_transactions_end_in_pieces),
-        cmocka_unit_test(what_is_kept_asks_again_in_pieces),
-        cmocka_unit_test(a_look_keeps_paths_alone),
+        cmocka_unit_test(test_session_end_removes_ephemeral_document_once_after_action),
+        cmocka_unit_test(test_commit_ignores_session_of_overwritten_ephemeral_document),
+        cmocka_unit_test(test_overlay_of_reader_is_unchanged_by_later_write),
+        cmocka_unit_test(test_overlay_of_reader_is_unchanged_by_commit),
+        cmocka_unit_test(test_directory_lock_blocks_first_document_of_type),
+        cmocka_unit_test(test_write_ignores_locks_in_other_index),
+        cmocka_unit_test(test_atomic_write_is_refused_beyond_transaction_limits),
+        cmocka_unit_test(test_transaction_limit_counts_entries_and_locks),
+        cmocka_unit_test(test_transaction_limit_counts_locks_of_scripted_paths),
+        cmocka_unit_test(test_transaction_limit_counts_renames),
+        cmocka_unit_test(test_rename_does_not_read_locked_documents_elsewhere),
+        cmocka_unit_test(test_rename_reads_few_documents_moved_away),
+        cmocka_unit_test(test_cancel_of_host_ends_only_its_waits),
+        cmocka_unit_test(test_session_end_actions_share_script_budget),
+        cmocka_unit_test(test_session_end_is_batched_when_leases_expire_together),
+        cmocka_unit_test(test_rename_does_not_affect_hidden_documents),
+        cmocka_unit_test(test_rename_does_not_affect_hidden_documents_in_transaction),
+        cmocka_unit_test(test_lock_names_outlive_replaced_mapping),
+        cmocka_unit_test(test_ephemeral_keys_of_deleted_index_are_removed_in_batches),
+        cmocka_unit_test(test_session_end_scans_lock_table_once),
+        cmocka_unit_test(test_restart_rolls_back_transactions_of_host),
+        cmocka_unit_test(test_end_of_host_life_rolls_back_its_transactions),
+        cmocka_unit_test(test_abandoned_transactions_are_rolled_back_in_batches),
+        cmocka_unit_test(test_lost_transactions_are_rolled_back_in_batches),
+        cmocka_unit_test(test_deferred_cleanup_requests_locks_in_batches_after_restart),
+        cmocka_unit_test(test_write_targets_keep_only_paths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
