@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How what ended sessions left gets its locks, as other writes do. */
+/* Locks for the cleanup actions of ended sessions, and for those that were deferred. */
 #ifndef TL_CORE_ACQUIRE_H
 #define TL_CORE_ACQUIRE_H
 
@@ -11,19 +11,28 @@ struct session;
 struct wait;
 
 /*
- * Runs the one action of `command`, which a session left, as its own write in the open unit. The command must live as long as the
- * unit, since what it wrote is seen through its memory. Who waits is no obstacle.
- * Returns: 0 with its result; 1 somebody else holds what stands against it, and it was not done: an alias in it is replaced by the
- *          index that it stands for now; fatal codes.
+ * Runs the only item of `command`, a cleanup action of an ending session, in the open unit. Waiting
+ * requests do not block it.
+ * Requires: the command lives as long as the unit, which reads the documents it wrote in its
+ *          memory.
+ * Returns: 0, with the item's result; 1, another owner holds a conflicting lock: nothing was run,
+ *          and an alias in the item is replaced by its current index; fatal codes.
  */
 int acquire__run_cleanup(struct core *core, struct session *session, struct command *command) TL_MUST_USE;
-/* Whether somebody else holds what stands against the removal of a document that lives with a session. */
+/*
+ * Returns: whether another owner holds a lock that conflicts with the removal of an ephemeral
+ * document of the session. Waiting requests do not count.
+ */
 bool acquire__removal_is_blocked(struct core *core, struct session *session, const struct write_item *removal);
-/* The same of a document in the table of locks. */
+/* Returns: the same for a change of a document that has a resource in the lock table. */
 bool acquire__document_is_blocked(struct core *core, struct session *session, const struct resource_name *document);
-/* Asks for the locks of a kept action. Returns: 0 it has them; CORE_WAITS, parked; fatal codes. */
+/* Requests the locks of a deferred action. Returns: 0, granted; CORE_WAITS, parked; fatal codes. */
 int acquire__request_deferred(struct core *core, struct wait *wait, struct command *command) TL_MUST_USE;
-/* The same once it was granted, and runs it. Returns: 0 with its result; CORE_WAITS, it needs others by now, and has none; fatal codes. */
+/*
+ * Runs a deferred action whose locks were granted, after resolving its locks again.
+ * Returns: 0, with its result; CORE_WAITS, it needs other locks now: those it had are released, and
+ *          it is parked; fatal codes.
+ */
 int acquire__resume_deferred(struct core *core, struct wait *wait, struct command *command) TL_MUST_USE;
 
 #endif

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Changes of indices and locks. To delete, open or close an index changes all that is in it: it wants X on
- * the index. To make one, and to change its mapping, settings or aliases, wants a place within it: a lock on
- * the index or on everything stands against that, locks on its documents and directories do not.
- * README-locks.md, "Changes of indices".
+ * Lock acquisition of DDL: commands that change indices, aliases or stored scripts.
+ * README-locks.md, "Requests".
  *
- * Such a command waits as a write of its own does, and passes the locks of the session that it names.
+ * - Deleting, opening or closing an index acquires X on it, since it concerns all documents.
+ * - Creating an index, or changing its mapping, settings or aliases, acquires an insert intention
+ *   on it. A lock on the index or on everything blocks that; locks on documents and directories
+ *   do not.
+ *
+ * A DDL command waits as an autocommit write does. Locks of the session that it names do not block
+ * it.
  */
 #include "base/check.h"
 #include "core/catalog/catalog.h"
@@ -23,71 +27,78 @@
 #include "core/step/unit.h"
 #include "mapping/mapping.h"
 
-static struct lock_spec_list change_of(struct core *core, const struct command *command)
+static struct lock_spec_list specs_of(struct core *core, const struct command *command)
 {
-    struct lock_spec_list wants = {0};
-    lock_resolve__ddl(core, command, &wants);
-    return wants;
+    struct lock_spec_list specs = {0};
+    lock_resolve__ddl(core, command, &specs);
+    return specs;
 }
 
-/* Whether a want is of an index that it changes, and not of what goes with that. */
-static bool is_index(const struct lock_spec *want)
+/* Whether a spec is for an index that the command changes; not for a name, nor auxiliary. */
+static bool is_index(const struct lock_spec *spec)
 {
-    return want->on.space == RESOURCE_SPACE_TREE && !want->auxiliary;
+    return spec->on.space == RESOURCE_SPACE_TREE && !spec->auxiliary;
 }
 
-/* Whether its token, if it names one, is that of a lock on all that it changes. */
-static bool token_holds(const struct core *core, const struct lock_spec_list *wants, struct command *command,
+/* Whether the fencing token of a command, if any, covers every index that it changes. */
+static bool token_is_valid(const struct core *core, const struct lock_spec_list *specs, struct command *command,
                         const struct session *session)
 {
-    const struct owner *who = session == NULL ? NULL : &session->owner;
-    for (size_t i = 0; i < wants->count; i++)
-        if (is_index(&wants->items[i]) && !command_owner__check_token(core, command, &wants->items[i].on, who, &command->problem))
+    const struct owner *requester = session == NULL ? NULL : &session->owner;
+    for (size_t i = 0; i < specs->count; i++)
+        if (is_index(&specs->items[i]) && !command_owner__check_token(core, command, &specs->items[i].on, requester, &command->problem))
             return false;
     return true;
 }
 
-/* Whether the documents of an index lie in directories. */
-static bool is_tree(const struct core *core, struct slice index)
+/* Whether an index exists and has a path field, so that its documents are in directories. */
+static bool has_path_field(const struct core *core, struct slice index)
 {
     const struct catalog_index *found = catalog_index(core->catalog, index);
     return found != NULL && mapping_path_field(found->mapping) != NULL;
 }
 
-/* A handler that refuses takes back its whole unit, so that must hold nothing else. */
-static int run(struct core *core, struct command *command, struct lock_spec_list *wants)
+/*
+ * Runs the handler in a unit without other changes, since a handler that refuses rolls back its
+ * whole unit. Then moves the locks on documents, if the path field was added or removed.
+ * Returns: 0; fatal codes.
+ */
+static int run(struct core *core, struct command *command, struct lock_spec_list *specs)
 {
-    if (core__changed(core)) { /* who was let in when it asked anew was let in by this unit */
+    if (core__changed(core)) { /* locks were released, and others granted */
         int r = owners__before_commit(core);
         int written = core__commit(core);
         if (r < 0 || written < 0)
             return tl_trace(r < 0 ? r : written);
         core__begin(core, core->last_ts + 1);
-        *wants = change_of(core, command);
+        *specs = specs_of(core, command);
     }
-    bool *trees = arena_zalloc(&core->arena, wants->count + 1);
-    for (size_t i = 0; i < wants->count; i++)
-        trees[i] = is_index(&wants->items[i]) && is_tree(core, wants->items[i].on.index);
+    bool *had_path_field = arena_zalloc(&core->arena, specs->count + 1);
+    for (size_t i = 0; i < specs->count; i++)
+        had_path_field[i] = is_index(&specs->items[i]) && has_path_field(core, specs->items[i].on.index);
     int r = core__handle(core, command);
-    for (size_t i = 0; r == 0 && i < wants->count; i++)
-        if (is_index(&wants->items[i]) && trees[i] != is_tree(core, wants->items[i].on.index))
-            r = lock_resolve__relocate_documents(core, wants->items[i].on.index); /* in directories now, or in none */
+    for (size_t i = 0; r == 0 && i < specs->count; i++)
+        if (is_index(&specs->items[i]) && had_path_field[i] != has_path_field(core, specs->items[i].on.index))
+            r = lock_resolve__relocate_documents(core, specs->items[i].on.index);
     return r;
 }
 
-/* Asks for what it changes. Returns: 0 it is done, or refused, and the wait is free; CORE_WAITS; fatal codes. */
-static int ask(struct core *core, struct wait *wait, struct lock_spec_list *wants, tl_ts until)
+/*
+ * Requests the locks, and runs or parks the command.
+ * Returns: 0, done or refused, and the wait freed; CORE_WAITS; fatal codes.
+ */
+static int acquire(struct core *core, struct wait *wait, struct lock_spec_list *specs, tl_ts until)
 {
     struct command *command = wait->command;
     int r = 0;
-    lock_resolve__drop_unheld(core, wait->owner, wait->session, wants);
-    if (wants->count == 0) {
-        r = run(core, command, wants);
+    lock_resolve__drop_unheld(core, wait->owner, wait->session, specs);
+    if (specs->count == 0) {
+        r = run(core, command, specs);
         wait__free(core, wait);
         return r;
     }
-    switch (wait__acquire(core, wait, wants->items, wants->count, until > core->clock && !wait__limit_reached(core))) {
-    case LOCK_GRANTED: r = run(core, command, wants); break;
+    switch (wait__acquire(core, wait, specs->items, specs->count, until > core->clock && !wait__limit_reached(core))) {
+    case LOCK_GRANTED: r = run(core, command, specs); break;
     case LOCK_WAITS: wait__park(core, wait, until); return CORE_WAITS;
     case LOCK_CONFLICT: wait__explain_conflict(core, wait, until > core->clock, PROBLEM_LOCK_WAIT_TIMEOUT); break;
     default: /* LOCK_DEADLOCK */ command->problem = *wait__cause(wait); break;
@@ -101,40 +112,40 @@ int owners__run_ddl(struct core *core, struct command *command)
     struct session *session;
     if (!owners__any_locks(core) && command->owner.session.len == 0 && command->owner.fencing_token == 0)
         return core__handle(core, command);
-    struct lock_spec_list wants = change_of(core, command);
-    if (!command_owner__session(core, command, &session) || !token_holds(core, &wants, command, session) ||
-        lock_resolve__self_conflict(core, session, &wants, &command->arena, &command->problem))
+    struct lock_spec_list specs = specs_of(core, command);
+    if (!command_owner__session(core, command, &session) || !token_is_valid(core, &specs, command, session) ||
+        lock_resolve__self_conflict(core, session, &specs, &command->arena, &command->problem))
         return 0;
-    if (!owners__any_locks(core) || wants.count == 0)
+    if (!owners__any_locks(core) || specs.count == 0)
         return core__handle(core, command);
     struct wait *wait = wait__new(core, command, NULL, session, NULL);
-    return ask(core, wait, &wants, deadline_after(core, command->owner.timeout_us));
+    return acquire(core, wait, &specs, deadline_after(core, command->owner.timeout_us));
 }
 
-/* Whether what was granted is all that it changes as things are now. */
-static bool is_granted(const struct core *core, const struct wait *wait, const struct lock_spec_list *wants)
+/* Whether the granted locks include every one that the command needs in the current state. */
+static bool is_still_granted(const struct core *core, const struct wait *wait, const struct lock_spec_list *specs)
 {
-    for (size_t i = 0; i < wants->count; i++)
-        if (!wants->items[i].insert_intention && !lock_table_holds(&core->owners->locks, wait->owner, &wants->items[i]))
+    for (size_t i = 0; i < specs->count; i++)
+        if (!specs->items[i].insert_intention && !lock_table_holds(&core->owners->locks, wait->owner, &specs->items[i]))
             return false;
     return true;
 }
 
-/* It begins anew: a token may have gone meanwhile, and names may mean more. */
+/* Starts again: the token may have become invalid meanwhile, and names may mean more. */
 static int resume(struct core *core, struct wait *wait)
 {
     struct command *command = wait->command;
-    struct lock_spec_list wants = change_of(core, command);
+    struct lock_spec_list specs = specs_of(core, command);
     struct session *session = wait->session;
     int r = 0;
-    if (token_holds(core, &wants, command, session) &&
-        !lock_resolve__self_conflict(core, session, &wants, &command->arena, &command->problem)) {
-        lock_resolve__drop_unheld(core, wait->owner, session, &wants);
-        if (!is_granted(core, wait, &wants)) {
+    if (token_is_valid(core, &specs, command, session) &&
+        !lock_resolve__self_conflict(core, session, &specs, &command->arena, &command->problem)) {
+        lock_resolve__drop_unheld(core, wait->owner, session, &specs);
+        if (!is_still_granted(core, wait, &specs)) {
             lock_release_all(&core->owners->locks, wait->owner);
-            return ask(core, wait, &wants, wait->until);
+            return acquire(core, wait, &specs, wait->until);
         }
-        r = run(core, command, &wants);
+        r = run(core, command, &specs);
     }
     wait__free(core, wait);
     return r;

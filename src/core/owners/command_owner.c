@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* On whose behalf a command runs: its session, and its fencing token. See command_owner.h. */
+/* The owner on whose behalf a command runs; see command_owner.h. */
 #include "core/owners/command_owner.h"
 
 #include "core/owners/owners.h"
@@ -15,23 +15,23 @@ bool command_owner__session(struct core *core, struct command *command, struct s
     return command->owner.session.len == 0 || *ret_session != NULL;
 }
 
-/* Whether a lock is of the one who asks: its own, or one of the session that both belong to. */
-static bool is_own(const struct owner *holder, const struct owner *who)
+/* Whether the holder of a lock is `requester`, or belongs to the same session. */
+static bool is_own(const struct owner *holder, const struct owner *requester)
 {
-    return who != NULL && (holder == who || (who->session != NULL && holder->session == who->session));
+    return requester != NULL && (holder == requester || (requester->session != NULL && holder->session == requester->session));
 }
 
 bool command_owner__check_token(const struct core *core, struct command *command, const struct resource_name *name,
-                  const struct owner *who, struct problem *ret_problem)
+                  const struct owner *requester, struct problem *ret_problem)
 {
     tl_ts token = command->owner.fencing_token;
-    struct slice told = name->id.data != NULL ? name->id : name->index;
+    struct slice resource_text = name->id.data != NULL ? name->id : name->index;
     struct lock_owner *owner;
-    if (token == 0 || (owners_token(core->owners, token, name, &owner) && is_own(owner_of(owner), who)))
+    if (token == 0 || (owners_token(core->owners, token, name, &owner) && is_own(owner_of(owner), requester)))
         return true;
     problem_set(ret_problem, &command->arena, PROBLEM_STALE_FENCING_TOKEN,
                 "[%llu] is not the token of a lock that %s and covers [%.*s]", (unsigned long long)token,
-                who != NULL ? "the one who asks holds now" : "is held now by a [session] which the request names, too,",
-                SLICE_ARG(told));
+                requester != NULL ? "the one who asks holds now" : "is held now by a [session] which the request names, too,",
+                SLICE_ARG(resource_text));
     return false;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* On whose behalf a command runs: its session, and the fencing token that it names. */
+/* The owner on whose behalf a command runs: its session, and its fencing token. */
 #ifndef TL_CORE_COMMAND_OWNER_H
 #define TL_CORE_COMMAND_OWNER_H
 
@@ -10,14 +10,19 @@ struct core;
 struct owner;
 struct session;
 
-/* Finds the session that a command names; NULL when it names none. Returns: false when there is none such, the problem is the command's. */
+/*
+ * Finds the session that a command names; *ret_session is NULL when it names none.
+ * Returns: false, with the command's problem, when there is no such session.
+ */
 bool command_owner__session(struct core *core, struct command *command, struct session **ret_session);
 /*
- * Whether the fencing token that a command names, if any, is that of a lock which covers `name` and is held now by `who`: the
- * session or the transaction for which it is asked (NULL: for nobody, who holds nothing), or another of the same session. The one
- * place where tokens are checked. Returns: false with *ret_problem in the command's arena.
+ * Checks the fencing token of a command for one resource; the only function that checks tokens. A
+ * valid token is that of a lock that covers `name` and is held now, by `requester` or by another
+ * owner of its session. `requester` is the command's session or transaction; NULL: neither, so no
+ * token is valid.
+ * Returns: true, also when the command has no token; else false, with *ret_problem in its arena.
  */
 bool command_owner__check_token(const struct core *core, struct command *command, const struct resource_name *name,
-                  const struct owner *who, struct problem *ret_problem) TL_MUST_USE;
+                  const struct owner *requester, struct problem *ret_problem) TL_MUST_USE;
 
 #endif

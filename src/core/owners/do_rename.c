@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The command RENAME: X on both paths, then a handful of records (core/tree/README.md). Alone it waits as a change of an index does, and
- * passes the locks of the session that it names; in a transaction it keeps its locks as a write does.
+ * The command RENAME: acquires X on both paths, then writes a few records (core/tree/README.md).
+ * Outside a transaction it waits as DDL does, and locks of the session that it names do not block
+ * it. In a transaction it holds its locks until the end, as a write does.
  */
 #include "core/owners/do_rename.h"
 
@@ -36,10 +37,10 @@
 
 enum { RENAME_REFUSED = 1 /* command->problem says why */ };
 
-/* The paths of a rename begin with this, and locks are on names between it. */
+/* The first byte of a path, and the separator of the names that can be locked. */
 static const char delimiter = '/';
 
-/* --- What is asked ------------------------------------------------------------------------------------------------ */
+/* --- Validation --------------------------------------------------------------------------------------------------- */
 
 static int refuse(struct command *command, enum problem_type type, const char *format, ...) TL_PRINTF(3, 4);
 static int refuse(struct command *command, enum problem_type type, const char *format, ...)
@@ -52,7 +53,7 @@ static int refuse(struct command *command, enum problem_type type, const char *f
     return RENAME_REFUSED;
 }
 
-/* One delimiter more at the end says nothing. */
+/* Returns: the path without a delimiter at its end, which has no meaning. */
 static struct slice trimmed(struct slice path)
 {
     bool ends = path.len > 1 && path.data[path.len - 1] == delimiter;
@@ -74,7 +75,7 @@ static int check_paths(struct command *command)
     return 0;
 }
 
-/* The index, if it is one in which something can be renamed. */
+/* Finds the index. Returns: 0; RENAME_REFUSED, also if its path field does not support renames. */
 static int find_index(struct core *core, struct command *command, const struct catalog_index **ret_index)
 {
     const struct catalog_alias *alias;
@@ -104,7 +105,7 @@ static int find_index(struct core *core, struct command *command, const struct c
                       "keyword or path that is "
                       "indexed whole, with [/] between names; [_reindex] its documents into an index where it is",
                       SLICE_ARG(index->name), SLICE_ARG(path->path));
-    if (path->copy_to_count > 0) /* entries of the copies would go on saying what was written */
+    if (path->copy_to_count > 0) /* the index entries of the copies would keep the old path */
         return refuse(
             command, PROBLEM_ILLEGAL_ARGUMENT,
             "nothing can be renamed in [%.*s]: its path field [%.*s] has a [copy_to], and copies do not move; "
@@ -114,21 +115,21 @@ static int find_index(struct core *core, struct command *command, const struct c
     return 0;
 }
 
-/* X on both, and the alias. As lock_resolve__locks(). */
-static int find_wants(struct core *core, struct command *command, struct lock_spec_list *ret_wants)
+/* Resolves the locks: X on both paths, S on the alias. Returns: as lock_resolve__locks(). */
+static int find_specs(struct core *core, struct command *command, struct lock_spec_list *ret_specs)
 {
     const struct rename_command *rename = &command->rename;
     struct lock_target targets[] = {
         {.mode = LOCK_X, .index = rename->index, .path = rename->from},
         {.mode = LOCK_X, .index = rename->index, .path = rename->to},
     };
-    return lock_resolve__locks(core, targets, 2, LOCK_RESOLVE_TO_RENAME, &command->arena, ret_wants, &command->problem);
+    return lock_resolve__locks(core, targets, 2, LOCK_RESOLVE_TO_RENAME, &command->arena, ret_specs, &command->problem);
 }
 
-/* --- Doing it ----------------------------------------------------------------------------------------------------- */
+/* --- Execution ---------------------------------------------------------------------------------------------------- */
 
-/* Whether the document at `from` is the one that the client has seen; 0 or RENAME_REFUSED; fatal codes. */
-static int check_newest(struct command *command, const struct catalog_index *index, const struct view *view)
+/* Checks if_seq_no of the document at `from`. Returns: 0; RENAME_REFUSED; fatal codes. */
+static int check_seq_no(struct command *command, const struct catalog_index *index, const struct view *view)
 {
     const struct rename_command *rename = &command->rename;
     struct slice from = trimmed(rename->from);
@@ -157,13 +158,16 @@ static int check_newest(struct command *command, const struct catalog_index *ind
 }
 
 /*
- * Whether documents lie at a path, and below it. That nothing does is found by looking through all that once was there: it is asked of the store
- * but once, and not here when the submitter has asked (`nothing`) and the place was watched since. What a transaction sees is its own: there
- * so many documents are looked at and no more.
+ * Finds whether documents are at a path, and below it. An empty path is costly to prove: that may
+ * read every document that was ever there, so the result is cached (core->empty). `nothing` is the
+ * timestamp at which the submitter found none, TL_TS_NONE if it did not look; it counts if the path
+ * was watched since. The view of a transaction has no cache: there at most MISSES_MAX documents are
+ * read.
+ * Returns: 0; 1, there are more than MISSES_MAX; fatal codes.
  */
-enum { LOOKED_IN_VAIN_MAX = 5000, LOOKED_WORK = WORK_SCAN + WORK_READ + WORK_READ };
+enum { MISSES_MAX = 5000, MISS_WORK = WORK_SCAN + WORK_READ + WORK_READ };
 
-static int look_at(struct core *core, const struct catalog_index *index, const struct view *view, struct slice path,
+static int probe_path(struct core *core, const struct catalog_index *index, const struct view *view, struct slice path,
                    tl_ts nothing, bool *ret_at, bool *ret_below)
 {
     *ret_at = *ret_below = false;
@@ -171,57 +175,63 @@ static int look_at(struct core *core, const struct catalog_index *index, const s
         (empty_paths_contains(&core->empty_paths, index->number, path, delimiter) ||
          (nothing != TL_TS_NONE && empty_paths_unchanged_since(&core->empty_paths, index->number, path, nothing))))
         return 0;
-    size_t vain;
+    size_t misses;
     int r = path_lookup_exists_within(view, index->number, index->mapping, path,
-                              view->overlay != NULL ? LOOKED_IN_VAIN_MAX : SIZE_MAX - 1, ret_at, ret_below, &vain);
-    core__work(core, LOOKED_WORK * (uint64_t)vain);
+                              view->overlay != NULL ? MISSES_MAX : SIZE_MAX - 1, ret_at, ret_below, &misses);
+    core__work(core, MISS_WORK * (uint64_t)misses);
     if (r == 0 && view->overlay == NULL && !*ret_at && !*ret_below)
         empty_paths_add(&core->empty_paths, index->number, path, delimiter);
     return r;
 }
 
-static int refuse_look(struct command *command, struct slice path)
+static int refuse_probe(struct command *command, struct slice path)
 {
     return refuse(
         command, PROBLEM_ILLEGAL_ARGUMENT,
         "whether something lies at [%.*s] or below it cannot be said: more than [%d] documents that were there were "
         "renamed one by one, too many to look at in a transaction; rename it outside of one",
-        SLICE_ARG(path), LOOKED_IN_VAIN_MAX);
+        SLICE_ARG(path), MISSES_MAX);
 }
 
-/* Whether something can be renamed, and what; 0 or RENAME_REFUSED; fatal codes. */
-static int check_there(struct core *core, struct command *command, const struct catalog_index *index,
+/*
+ * Checks that `from` exists, and `to` does not.
+ * Returns: 0, with rename->document and ->directory; RENAME_REFUSED; fatal codes.
+ */
+static int check_existence(struct core *core, struct command *command, const struct catalog_index *index,
                        const struct overlay *overlay)
 {
     struct rename_command *rename = &command->rename;
     struct slice from = trimmed(rename->from), to = trimmed(rename->to);
     struct view view = core__view(core, overlay);
     bool at, below;
-    int r = look_at(core, index, &view, from, rename->nothing_from, &rename->document, &rename->directory);
+    int r = probe_path(core, index, &view, from, rename->nothing_from, &rename->document, &rename->directory);
     if (r < 0)
         return tl_trace(r);
     if (r != 0)
-        return refuse_look(command, from);
+        return refuse_probe(command, from);
     if (!rename->document && !rename->directory)
         return refuse(command, PROBLEM_PATH_MISSING, "nothing lies at [%.*s] in [%.*s], nor below it", SLICE_ARG(from),
                       SLICE_ARG(index->name));
     if (!rename->directory && from.len < rename->from.len)
         return refuse(command, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] is not a directory: nothing lies below it",
                       SLICE_ARG(from));
-    r = check_newest(command, index, &view);
+    r = check_seq_no(command, index, &view);
     if (r != 0)
         return r;
-    r = look_at(core, index, &view, to, rename->nothing_to, &at, &below);
+    r = probe_path(core, index, &view, to, rename->nothing_to, &at, &below);
     if (r < 0)
         return tl_trace(r);
     if (r != 0)
-        return refuse_look(command, to);
+        return refuse_probe(command, to);
     return at || below ? refuse(command, PROBLEM_PATH_EXISTS, "something lies at [%.*s] in [%.*s]%s already",
                                 SLICE_ARG(to), SLICE_ARG(index->name), at ? "" : ", or below it,")
                        : 0;
 }
 
-/* Whether all versions below can be raised; 0 or RENAME_REFUSED; fatal codes. */
+/*
+ * Checks that the version of each document can be increased.
+ * Returns: 0; RENAME_REFUSED; fatal codes.
+ */
 static int check_versions(struct core *core, struct command *command, const struct catalog_index *index,
                           const struct overlay *overlay)
 {
@@ -241,8 +251,9 @@ static int check_versions(struct core *core, struct command *command, const stru
 }
 
 /*
- * Whether all paths below have room behind a longer one: by what the tree says of how far they reach, and where that is more than there is, by
- * the documents themselves, if they are few. 0 or RENAME_REFUSED; fatal codes.
+ * Checks that no path becomes longer than DOCUMENT_PATH_MAX. The tree has an upper bound of the
+ * path lengths; if that is too large, the documents are read, provided they are few.
+ * Returns: 0; RENAME_REFUSED; fatal codes.
  */
 static int check_length(struct core *core, struct command *command, const struct catalog_index *index,
                         const struct overlay *overlay)
@@ -253,7 +264,7 @@ static int check_length(struct core *core, struct command *command, const struct
     size_t below, birth, longest;
     int r = tree_reach(&tree, from, &below, &birth);
     if (r != 0)
-        return tl_trace(r < 0 ? r : TL_ERR_CORRUPT); /* something does lie there */
+        return tl_trace(r < 0 ? r : TL_ERR_CORRUPT); /* check_existence() has found it */
     if (birth > TREE_ORIGIN_MAX)
         return refuse(
             command, PROBLEM_ILLEGAL_ARGUMENT,
@@ -280,8 +291,10 @@ static int check_length(struct core *core, struct command *command, const struct
     return 0;
 }
 
-/* For the feed: now, or when the transaction commits, in whose overlay renames lie in their order. */
-static void note(struct core *core, struct overlay *overlay, const struct catalog_index *index, struct slice from,
+/*
+ * Adds the rename to the feed; in a transaction to its overlay, in order, for the feed at commit.
+ */
+static void record_change(struct core *core, struct overlay *overlay, const struct catalog_index *index, struct slice from,
                  struct slice to)
 {
     const struct feed_change change = {.kind = FEED_RENAMED, .index = index->number, .name = from, .to = to};
@@ -298,10 +311,11 @@ static void note(struct core *core, struct overlay *overlay, const struct catalo
 }
 
 /*
- * Documents that went with a session and are yet to be swept away count the renames before that, and no others. Returns: from when on births
- * are kept as they were, for these; 0: there are none.
+ * Returns: the timestamp from which the tree keeps earlier states of origins; 0: it need not.
+ *          Documents of an ended session that are still to be purged count the renames before its
+ *          end only; its creation is a lower bound of that time.
  */
-static tl_ts past_needed(const struct core *core)
+static tl_ts origins_needed_from(const struct core *core)
 {
     tl_ts first = TL_TS_MAX;
 
@@ -309,19 +323,19 @@ static tl_ts past_needed(const struct core *core)
         return 0;
     for (const struct list *at = core->owners->sessions_to_purge.next; at != &core->owners->sessions_to_purge; at = at->next) {
         const struct session *session = list_entry(at, struct session, of_terminating);
-        first = session->created < first ? session->created : first; /* it went later than it came */
+        first = session->created < first ? session->created : first;
     }
     return first;
 }
 
-/* Returns: 0, done or refused; fatal codes. */
+/* Renames; `txn` NULL: outside a transaction. Returns: 0, done or refused; fatal codes. */
 static int run(struct core *core, struct command *command, struct txn *txn)
 {
     struct rename_command *rename = &command->rename;
     const struct catalog_index *index;
     int r = find_index(core, command, &index);
     if (r == 0)
-        r = check_there(core, command, index, txn == NULL ? NULL : txn->overlay);
+        r = check_existence(core, command, index, txn == NULL ? NULL : txn->overlay);
     if (r == 0)
         r = check_length(core, command, index, txn == NULL ? NULL : txn->overlay);
     if (r == 0)
@@ -337,14 +351,14 @@ static int run(struct core *core, struct command *command, struct txn *txn)
         .pending = &core->tree_pending,
         .ts = core->ts,
         .origins_created = &core->origins_created,
-        .history_from = past_needed(core)};
+        .history_from = origins_needed_from(core)};
     rename->seq_no = counter__take_seq_no(&core->counters, counters__of(&core->counters, index->number),
                                           mapping_type_at(index->mapping, 0)->number);
     r = tree_rename(&writer, trimmed(rename->from), trimmed(rename->to), rename->seq_no,
                     overlay == NULL ? core->ts : TREE_TS_OPEN);
     if (r != 0)
-        return tl_trace(r < 0 ? r : TL_ERR_CORRUPT); /* something does lie there */
-    note(core, overlay, index, trimmed(rename->from), trimmed(rename->to));
+        return tl_trace(r < 0 ? r : TL_ERR_CORRUPT); /* check_existence() has found it */
+    record_change(core, overlay, index, trimmed(rename->from), trimmed(rename->to));
     if (overlay != NULL)
         return 0;
     empty_paths_invalidate(&core->empty_paths, index->number, trimmed(rename->to));
@@ -371,19 +385,19 @@ int core__do_places_watch(struct core *core, struct command *command)
     return 0;
 }
 
-/* --- Its locks ---------------------------------------------------------------------------------------------------- */
+/* --- Locks -------------------------------------------------------------------------------------------------------- */
 
-static bool token_holds(const struct core *core, const struct lock_spec_list *wants, struct command *command,
-                        const struct owner *who)
+static bool token_is_valid(const struct core *core, const struct lock_spec_list *specs, struct command *command,
+                        const struct owner *owner)
 {
-    for (size_t i = 0; i < wants->count; i++)
-        if (wants->items[i].on.space == RESOURCE_SPACE_TREE &&
-            !command_owner__check_token(core, command, &wants->items[i].on, who, &command->problem))
+    for (size_t i = 0; i < specs->count; i++)
+        if (specs->items[i].on.space == RESOURCE_SPACE_TREE &&
+            !command_owner__check_token(core, command, &specs->items[i].on, owner, &command->problem))
             return false;
     return true;
 }
 
-static void end(struct core *core, struct wait *wait)
+static void free_wait(struct core *core, struct wait *wait)
 {
     struct txn *txn = wait->txn;
     wait__free(core, wait);
@@ -391,7 +405,7 @@ static void end(struct core *core, struct wait *wait)
         txn__touch(core, txn);
 }
 
-static void give_way(struct core *core, struct wait *wait)
+static void fail_deadlocked(struct core *core, struct wait *wait)
 {
     struct command *command = wait->command;
     struct txn *txn = wait->txn;
@@ -401,32 +415,38 @@ static void give_way(struct core *core, struct wait *wait)
         txn__abort(core, txn, "%.*s", SLICE_ARG(command->problem.reason));
 }
 
-/* Asks for both places as they are named now. Returns: 0 done or refused, and the wait is free; CORE_WAITS; fatal codes. */
-static int ask(struct core *core, struct wait *wait, uint64_t until)
+/*
+ * Resolves both paths, requests their locks, and runs or parks the rename.
+ * Returns: 0, done or refused, and the wait freed; CORE_WAITS; fatal codes.
+ */
+static int acquire(struct core *core, struct wait *wait, uint64_t until)
 {
     struct command *command = wait->command;
-    const struct owner *who = wait->txn != NULL       ? &wait->txn->owner
+    const struct owner *owner = wait->txn != NULL       ? &wait->txn->owner
                               : wait->session != NULL ? &wait->session->owner
                                                       : NULL;
-    struct lock_spec_list wants;
-    int r = find_wants(core, command, &wants);
+    struct lock_spec_list specs;
+    int r = find_specs(core, command, &specs);
     if (r == 0 && wait->txn == NULL)
-        lock_resolve__drop_unheld(core, wait->owner, wait->session, &wants);
-    if (r != 0 || !token_holds(core, &wants, command, who)) {
-        end(core, wait);
+        lock_resolve__drop_unheld(core, wait->owner, wait->session, &specs);
+    if (r != 0 || !token_is_valid(core, &specs, command, owner)) {
+        free_wait(core, wait);
         return r < 0 ? tl_trace(r) : 0;
     }
-    switch (wait__acquire(core, wait, wants.items, wants.count, until > core->clock && !wait__limit_reached(core))) {
+    switch (wait__acquire(core, wait, specs.items, specs.count, until > core->clock && !wait__limit_reached(core))) {
     case LOCK_GRANTED: r = run(core, command, wait->txn); break;
     case LOCK_WAITS: wait__park(core, wait, until); return CORE_WAITS;
     case LOCK_CONFLICT: wait__explain_conflict(core, wait, until > core->clock, PROBLEM_LOCK_WAIT_TIMEOUT); break;
-    default: /* LOCK_DEADLOCK */ give_way(core, wait); return 0;
+    default: /* LOCK_DEADLOCK */ fail_deadlocked(core, wait); return 0;
     }
-    end(core, wait);
+    free_wait(core, wait);
     return r;
 }
 
-/* What a transaction holds of a rename, at most: its names, in the records, for the feed and as locks; and what is small. */
+/*
+ * Upper bound of a rename's memory in a transaction: copies of both paths, and HELD_BYTES for the
+ * rest.
+ */
 enum { HELD_COPIES = 8, HELD_BYTES = 1024, LOCK_BYTES = 256 };
 
 static bool too_large(const struct core *core, const struct command *command, const struct txn *txn)
@@ -439,8 +459,8 @@ static bool too_large(const struct core *core, const struct command *command, co
            changes + 1 > core->limits.transaction_changes_max;
 }
 
-/* Before it asks for locks, which would stay. */
-static bool within_limits(struct core *core, struct command *command, const struct txn *txn)
+/* Checks the limits of a transaction before it acquires locks, which it could not release. */
+static bool is_within_limits(struct core *core, struct command *command, const struct txn *txn)
 {
     const struct lock_owner *owner = &txn->owner.locks;
     size_t most = core->limits.locks_per_session_max;
@@ -457,59 +477,59 @@ static bool within_limits(struct core *core, struct command *command, const stru
 
 int core__do_rename(struct core *core, struct command *command)
 {
-    const struct command_owner *terms = &command->owner;
+    const struct command_owner *owner = &command->owner;
     const struct catalog_index *index;
     struct session *session = NULL;
     struct txn *txn = NULL;
-    struct lock_spec_list wants;
+    struct lock_spec_list specs;
     int r = find_index(core, command, &index);
     if (r == 0)
-        r = find_wants(core, command, &wants); /* what is not a path is refused, whoever holds what */
+        r = find_specs(core, command, &specs); /* an invalid path is refused first */
     if (r == 0)
         r = check_paths(command);
     if (r != 0)
         return r < 0 ? tl_trace(r) : 0;
-    if (!owners__any_locks(core) && terms->session.len == 0 && terms->transaction.len == 0 && terms->fencing_token == 0)
+    if (!owners__any_locks(core) && owner->session.len == 0 && owner->transaction.len == 0 && owner->fencing_token == 0)
         return run(core, command, NULL);
-    if (terms->transaction.len == 0 && !command_owner__session(core, command, &session))
+    if (owner->transaction.len == 0 && !command_owner__session(core, command, &session))
         return 0;
-    if (terms->transaction.len > 0) {
-        txn = txn__find(core, terms->transaction, terms->session, &command->arena, &command->problem);
+    if (owner->transaction.len > 0) {
+        txn = txn__find(core, owner->transaction, owner->session, &command->arena, &command->problem);
         if (txn == NULL)
             return 0;
         if (txn->mode == TXN_QUERY)
             (void)refuse(command, PROBLEM_TRANSACTION_READ_ONLY,
-                         "transaction [%.*s] is a query transaction: it reads only", SLICE_ARG(terms->transaction));
-        if (command->problem.type != PROBLEM_NONE || !within_limits(core, command, txn)) {
+                         "transaction [%.*s] is a query transaction: it reads only", SLICE_ARG(owner->transaction));
+        if (command->problem.type != PROBLEM_NONE || !is_within_limits(core, command, txn)) {
             txn__touch(core, txn);
             return 0;
         }
     }
     struct wait *wait = wait__new(core, command, txn == NULL ? NULL : &txn->owner.locks, session, txn);
-    return ask(core, wait, deadline_after(core, terms->timeout_us));
+    return acquire(core, wait, deadline_after(core, owner->timeout_us));
 }
 
 static int resume(struct core *core, struct wait *wait)
 {
-    return ask(core, wait, wait->until);
+    return acquire(core, wait, wait->until);
 }
 
 const struct wait_ops rename__wait_ops = {wait__enqueue_ready, resume, wait__on_timeout, wait__on_deadlock, NULL};
 
 /* --- Commits of transactions -------------------------------------------------------------------------------------- */
 
-/* A walk over what a transaction has renamed, with the token that must cover it. */
-struct covering {
+/* The check of a fencing token against each rename of a transaction. */
+struct token_check {
     struct core *core;
     struct command *command;
-    const struct owner *who;
+    const struct owner *owner;
     bool stale;
-    int r;
+    int r; /* 0; TL_ERR_CORRUPT */
 };
 
-static void visit_rename(void *context, struct slice key, struct slice value)
+static void check_rename_token(void *context, struct slice key, struct slice value)
 {
-    struct covering *work = context;
+    struct token_check *work = context;
     struct feed_change change;
     (void)key;
     if (!feed_change_take(&value, &change)) {
@@ -521,21 +541,21 @@ static void visit_rename(void *context, struct slice key, struct slice value)
         return;
     struct resource_name from = {.index = index->name, .path = change.name};
     struct resource_name to = {.index = index->name, .path = change.to};
-    work->stale = work->stale || !command_owner__check_token(work->core, work->command, &from, work->who, &work->command->problem) ||
-                  !command_owner__check_token(work->core, work->command, &to, work->who, &work->command->problem);
+    work->stale = work->stale || !command_owner__check_token(work->core, work->command, &from, work->owner, &work->command->problem) ||
+                  !command_owner__check_token(work->core, work->command, &to, work->owner, &work->command->problem);
 }
 
 int rename__check_token(struct core *core, struct command *command, const struct txn *txn)
 {
-    struct covering work = {.core = core, .command = command, .who = &txn->owner};
-    overlay_each(txn->overlay, SPACE_FEED, visit_rename, &work);
+    struct token_check work = {.core = core, .command = command, .owner = &txn->owner};
+    overlay_each(txn->overlay, SPACE_FEED, check_rename_token, &work);
     return work.r < 0 ? work.r : work.stale;
 }
 
-/* What a transaction has renamed in one index. */
+/* The renames of a transaction in one index. */
 struct renamed {
     uint32_t index;
-    struct slice *paths; /* those that it renamed, and what they became */
+    struct slice *paths; /* old and new paths */
     size_t count, capacity;
 };
 
@@ -558,7 +578,7 @@ static void collect_rename(void *context, struct slice key, struct slice value)
     size_t i = 0;
     (void)key;
     if (!feed_change_take(&value, &change))
-        return; /* the commit has met it before */
+        return; /* rename__check_token() and the commit report it */
     while (i < all->count && all->indices[i].index != change.index)
         i++;
     if (i == all->count) {

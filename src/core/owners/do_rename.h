@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a rename of a transaction means for locks when it commits. */
+/* Locks and fencing tokens of the renames in a transaction, for its commit. */
 #ifndef TL_CORE_DO_RENAME_H
 #define TL_CORE_DO_RENAME_H
 
@@ -11,14 +11,15 @@ struct core;
 struct txn;
 
 /*
- * Whether the token of a commit is that of locks which cover both paths of all that the transaction has renamed. Requires: it has an overlay.
- * Returns: 0; 1 when it is not, a problem of the command; TL_ERR_CORRUPT.
+ * Checks that the fencing token of a commit covers both paths of each rename in the transaction.
+ * Requires: the transaction has an overlay.
+ * Returns: 0; 1, it does not, with the command's problem; TL_ERR_CORRUPT.
  */
 int rename__check_token(struct core *core, struct command *command, const struct txn *txn) TL_MUST_USE;
 
 /*
- * Returns: the documents that somebody locks or awaits at or below the paths that a transaction has renamed, in the core's arena: they
- * may lie elsewhere when it has committed.
+ * Returns: the documents with a lock or a waiting request at or below the old and new paths of a
+ * transaction's renames, which its commit may move. NULL: none. Owns: the core's arena.
  */
 struct resource_name *rename__locked_documents(struct core *core, const struct overlay *overlay, size_t *ret_count);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command STATUS: what is held, awaited (do_status_locks.c) and open, as JSON. The shapes are in README-locks.md, "Seeing it". */
+/*
+ * The command STATUS: sessions, transactions and lock events as JSON; locks are in
+ * do_status_locks.c. README-locks.md, "Seeing it", has the JSON.
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -19,9 +22,9 @@
 #include "core/step/unit.h"
 
 enum {
-    KEPT_TOLD_MAX = 1000,
-    OWNERS_TOLD_MAX = 1000, /* of one piece: a millisecond or two */
-    LOCKS_TOLD_MAX = 5000,
+    DEFERRED_REPORTED_MAX = 1000,
+    OWNERS_PER_PAGE = 1000, /* takes a millisecond or two */
+    LOCKS_PER_PAGE = 5000,
 };
 
 /* Writes a comma before every member of a list but the first. */
@@ -43,61 +46,67 @@ static void text(struct buf *buf, const char *name, struct slice value)
     buf_json_string(buf, value);
 }
 
-/* --- Pieces ------------------------------------------------------------------------------------------------------- */
+/* --- Pages -------------------------------------------------------------------------------------------------------- */
 
 /*
- * Of many, those of the lowest numbers above `place`: what is there from the first piece to the last is told exactly once, whatever
- * comes and goes between them, since numbers rise and nobody's changes.
+ * A page lists the objects with the lowest numbers above the cursor. New objects get higher
+ * numbers, and a number never changes. So an object that exists during all pages is listed exactly
+ * once.
  */
-struct numbered {
+struct page_item {
     uint64_t number;
-    const void *what;
+    const void *object;
 };
 
-struct piece {
+struct page {
     struct core *core;
     struct status_command *status;
-    struct numbered *found; /* in the core's arena */
+    struct page_item *found; /* in the core's arena */
     size_t count;
     size_t capacity;
     bool unsorted;
 };
 
-static struct piece piece_begin(struct core *core, struct command *command)
+/* Begins a page of the command's listing. */
+static struct page page_begin(struct core *core, struct command *command)
 {
     command->status.work = 0;
-    return (struct piece){.core = core, .status = &command->status};
+    return (struct page){.core = core, .status = &command->status};
 }
 
-static void piece_meet(struct piece *piece, uint64_t number, const void *what)
+/* Adds an object, unless an earlier page had it. */
+static void page_add(struct page *page, uint64_t number, const void *object)
 {
-    piece->status->work++;
-    if (number <= piece->status->cursor)
+    page->status->work++;
+    if (number <= page->status->cursor)
         return;
-    piece->unsorted |= piece->count > 0 && piece->found[piece->count - 1].number > number;
-    piece->found = arena_grow(&piece->core->arena, piece->found, piece->count, &piece->capacity, sizeof *piece->found);
-    piece->found[piece->count++] = (struct numbered){number, what};
+    page->unsorted |= page->count > 0 && page->found[page->count - 1].number > number;
+    page->found = arena_grow(&page->core->arena, page->found, page->count, &page->capacity, sizeof *page->found);
+    page->found[page->count++] = (struct page_item){number, object};
 }
 
 static int compare_numbers(const void *a, const void *b)
 {
-    const struct numbered *x = a, *y = b;
+    const struct page_item *x = a, *y = b;
     return (x->number > y->number) - (x->number < y->number);
 }
 
-/* Sets where the next piece goes on. Returns: how many of those found are told, in order. */
-static size_t piece_cut(struct piece *piece, size_t most)
+/*
+ * Sorts the objects and sets the cursor of the next page; 0: this is the last.
+ * Returns: how many of the objects are listed.
+ */
+static size_t page_finish(struct page *page, size_t max)
 {
-    bool more = piece->count > most;
-    if (piece->unsorted)
-        qsort(piece->found, piece->count, sizeof *piece->found, compare_numbers);
-    piece->status->cursor = more ? piece->found[most - 1].number : 0;
-    return more ? most : piece->count;
+    bool more = page->count > max;
+    if (page->unsorted)
+        qsort(page->found, page->count, sizeof *page->found, compare_numbers);
+    page->status->cursor = more ? page->found[max - 1].number : 0;
+    return more ? max : page->count;
 }
 
 /* --- Sessions ----------------------------------------------------------------------------------------------------- */
 
-static void write_wanted(const struct wait *wait, struct buf *buf)
+static void write_requested_locks(const struct wait *wait, struct buf *buf)
 {
     struct list_writer list = {buf, false};
     const struct resource *resource;
@@ -120,21 +129,21 @@ static size_t length_of(const struct list *head)
     return count;
 }
 
-static void write_detail(const struct session *session, bool own, struct buf *buf)
+static void write_detail(const struct session *session, bool by_id, struct buf *buf)
 {
     struct list_writer waits = {buf, false}, txns = {buf, false};
     buf_lit(buf, ",\"waiting\":[");
     list_for_each(link, &session->waits)
     {
         next_of(&waits);
-        write_wanted(list_entry(link, struct wait, of_session), buf);
+        write_requested_locks(list_entry(link, struct wait, of_session), buf);
     }
     buf_lit(buf, "],\"transactions\":[");
     list_for_each(link, &session->transactions)
     {
         const struct txn *txn = list_entry(link, struct txn, of_session);
         next_of(&txns);
-        if (own)
+        if (by_id)
             buf_json_string(buf, txn->id);
         else
             buf_printf(buf, "%" PRIu64, txn->owner.locks.number);
@@ -142,21 +151,21 @@ static void write_detail(const struct session *session, bool own, struct buf *bu
     buf_byte(buf, ']');
 }
 
-/* Who asked by its id is shown that, others its public number. */
-static void write_number(const char *name, struct slice id, uint64_t number, bool own, struct buf *buf)
+/* Writes id and public number if the request named the id (`by_id`), else only the number. */
+static void write_number(const char *name, struct slice id, uint64_t number, bool by_id, struct buf *buf)
 {
-    if (own)
+    if (by_id)
         text(buf, name, id);
     else
         buf_printf(buf, "\"%s\":", name);
-    buf_printf(buf, own ? ",\"number\":%" PRIu64 : "%" PRIu64, number);
+    buf_printf(buf, by_id ? ",\"number\":%" PRIu64 : "%" PRIu64, number);
 }
 
-/* Without its end. */
-static void write_session(struct core *core, const struct session *session, bool own, struct buf *buf)
+/* Writes a session as a JSON object without its closing brace. */
+static void write_session(struct core *core, const struct session *session, bool by_id, struct buf *buf)
 {
     buf_byte(buf, '{');
-    write_number("session", session->id, session_number(session), own, buf);
+    write_number("session", session->id, session_number(session), by_id, buf);
     if (session->name.len > 0) {
         buf_byte(buf, ',');
         text(buf, "name", session->name);
@@ -173,30 +182,30 @@ static void write_session(struct core *core, const struct session *session, bool
         buf_lit(buf, ",\"leaving\":true");
 }
 
-/* What ended sessions left and others' locks forbid, oldest first. */
-static void write_kept(struct core *core, struct buf *buf)
+/* Writes the deferred actions, oldest first. */
+static void write_deferred(struct core *core, struct buf *buf)
 {
     static const char *const ops[] = {
         [WRITE_INDEX] = "index", [WRITE_CREATE] = "create", [WRITE_UPDATE] = "update", [WRITE_DELETE] = "delete"};
     struct list_writer list = {buf, false};
-    size_t told = 0;
+    size_t count = 0;
     buf_byte(buf, '[');
     list_for_each(link, &core->owners->deferred)
     {
-        const struct deferred *kept = list_entry(link, struct deferred, of_all);
+        const struct deferred *deferred = list_entry(link, struct deferred, of_all);
         struct write_item item;
-        if (told++ == KEPT_TOLD_MAX || deferred__item(kept, &core->arena, &item) < 0)
+        if (count++ == DEFERRED_REPORTED_MAX || deferred__item(deferred, &core->arena, &item) < 0)
             break;
         next_of(&list);
         buf_byte(buf, '{');
-        text(buf, "session", kept->session);
-        if (kept->name.len > 0)
+        text(buf, "session", deferred->session);
+        if (deferred->name.len > 0)
             buf_byte(buf, ',');
-        if (kept->name.len > 0)
-            text(buf, "name", kept->name);
-        buf_printf(buf, ",\"number\":%" PRIu64 ",\"ended\":%" PRIu64 ",\"action\":\"%s\",", kept->number, kept->ended,
-                   kept->removal ? "remove ephemeral" : ops[item.op]);
-        if (kept->set_aside)
+        if (deferred->name.len > 0)
+            text(buf, "name", deferred->name);
+        buf_printf(buf, ",\"number\":%" PRIu64 ",\"ended\":%" PRIu64 ",\"action\":\"%s\",", deferred->number, deferred->ended,
+                   deferred->removal ? "remove ephemeral" : ops[item.op]);
+        if (deferred->set_aside)
             buf_lit(buf, "\"aside\":true,");
         text(buf, "index", item.index);
         buf_byte(buf, ',');
@@ -208,8 +217,8 @@ static void write_kept(struct core *core, struct buf *buf)
 
 static void list_sessions(struct core *core, struct command *command)
 {
-    struct piece piece = piece_begin(core, command);
-    struct buf buf = BUF_INIT(BUF_UNLIMITED), kept = BUF_INIT(BUF_UNLIMITED);
+    struct page page = page_begin(core, command);
+    struct buf buf = BUF_INIT(BUF_UNLIMITED), deferred = BUF_INIT(BUF_UNLIMITED);
     struct list_writer list = {&buf, false};
     size_t position = 0;
     struct slice id;
@@ -217,38 +226,38 @@ static void list_sessions(struct core *core, struct command *command)
     while (map_next(&core->owners->sessions, &position, &id, &value)) {
         const struct session *session = value;
         if (!session->locks_released)
-            piece_meet(&piece, session_number(session), session);
+            page_add(&page, session_number(session), session);
     }
-    size_t count = piece_cut(&piece, OWNERS_TOLD_MAX);
+    size_t count = page_finish(&page, OWNERS_PER_PAGE);
     for (size_t i = 0; i < count; i++) {
         next_of(&list);
-        write_session(core, piece.found[i].what, false, &buf);
+        write_session(core, page.found[i].object, false, &buf);
         buf_byte(&buf, '}');
     }
     command->status.page = arena_copy(&command->arena, buf_as_slice(&buf));
     if (command->status.cursor == 0)
-        write_kept(core, &kept);
-    command->status.body = arena_copy(&command->arena, buf_as_slice(&kept));
+        write_deferred(core, &deferred);
+    command->status.body = arena_copy(&command->arena, buf_as_slice(&deferred));
     buf_deinit(&buf);
-    buf_deinit(&kept);
+    buf_deinit(&deferred);
 }
 
-static void write_own_locks(struct core *core, struct command *command, const struct lock_owner *owner)
+static void write_held_locks(struct core *core, struct command *command, const struct lock_owner *owner)
 {
-    struct piece piece = piece_begin(core, command);
+    struct page page = page_begin(core, command);
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     struct list_writer list = {&buf, false};
     list_for_each(link, &owner->holds)
     {
         const struct lock_hold *hold = list_entry(link, struct lock_hold, of_owner);
         if (hold->mode != LOCK_NONE && !hold->auxiliary)
-            piece_meet(&piece, hold->number, hold);
+            page_add(&page, hold->number, hold);
     }
-    size_t count = piece_cut(&piece, LOCKS_TOLD_MAX);
+    size_t count = page_finish(&page, LOCKS_PER_PAGE);
     for (size_t i = 0; i < count; i++) {
         next_of(&list);
         buf_byte(&buf, '{');
-        describe_lock_json(piece.found[i].what, &buf);
+        describe_lock_json(page.found[i].object, &buf);
         buf_byte(&buf, '}');
     }
     command->status.page = arena_copy(&command->arena, buf_as_slice(&buf));
@@ -259,20 +268,20 @@ static void show_session(struct core *core, struct command *command)
 {
     struct slice asked = command->status.id;
     struct session *session = owners_session(core->owners, asked);
-    bool own = session != NULL && !session->locks_released;
+    bool by_id = session != NULL && !session->locks_released;
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
-    if (!own)
+    if (!by_id)
         session = session__by_number(core, asked);
     if (session == NULL)
         session = session__find(core, asked, &command->arena, &command->problem);
     if (session == NULL)
         return;
     if (command->status.cursor == 0) {
-        write_session(core, session, own, &buf);
-        write_detail(session, own, &buf);
+        write_session(core, session, by_id, &buf);
+        write_detail(session, by_id, &buf);
     }
     command->status.body = arena_copy(&command->arena, buf_as_slice(&buf));
-    write_own_locks(core, command, &session->owner.locks);
+    write_held_locks(core, command, &session->owner.locks);
     buf_deinit(&buf);
 }
 
@@ -287,10 +296,10 @@ static void write_txn_head(struct buf *buf, enum txn_mode mode, const char *stat
         buf_printf(buf, ",\"session\":%" PRIu64, number);
 }
 
-static void write_txn(struct core *core, const struct txn *txn, bool own, struct buf *buf)
+static void write_txn(struct core *core, const struct txn *txn, bool by_id, struct buf *buf)
 {
     buf_byte(buf, '{');
-    write_number("transaction", txn->id, txn->owner.locks.number, own, buf);
+    write_number("transaction", txn->id, txn->owner.locks.number, by_id, buf);
     write_txn_head(buf, txn->mode, "active", txn__session_text(txn, &core->arena), txn->created);
     buf_printf(buf, ",\"timestamp\":%" PRIu64 ",\"timeout_us\":%" PRIu64,
                txn->mode == TXN_QUERY ? txn->read_ts : core->ts, txn->timeout_us);
@@ -322,11 +331,11 @@ static int write_one_txn(struct core *core, struct command *command, struct buf 
     struct slice id = command->status.id;
     struct txn *txn = map_get(&core->owners->txns, id);
     struct txn_outcome outcome;
-    bool own = txn != NULL;
+    bool by_id = txn != NULL;
     if (txn == NULL)
         txn = txn__by_number(core, id);
     if (txn != NULL) {
-        write_txn(core, txn, own, buf);
+        write_txn(core, txn, by_id, buf);
         return 0;
     }
     int r = txn__get_outcome(core, id, &command->arena, &outcome);
@@ -340,18 +349,18 @@ static int write_one_txn(struct core *core, struct command *command, struct buf 
 
 static void list_txns(struct core *core, struct command *command)
 {
-    struct piece piece = piece_begin(core, command);
+    struct page page = page_begin(core, command);
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     struct list_writer list = {&buf, false};
     list_for_each(link, &core->owners->open_txns)
     {
         const struct txn *txn = list_entry(link, struct txn, of_all);
-        piece_meet(&piece, txn->owner.locks.number, txn);
+        page_add(&page, txn->owner.locks.number, txn);
     }
-    size_t count = piece_cut(&piece, OWNERS_TOLD_MAX);
+    size_t count = page_finish(&page, OWNERS_PER_PAGE);
     for (size_t i = 0; i < count; i++) {
         next_of(&list);
-        write_txn(core, piece.found[i].what, false, &buf);
+        write_txn(core, page.found[i].object, false, &buf);
     }
     command->status.page = arena_copy(&command->arena, buf_as_slice(&buf));
     buf_deinit(&buf);
@@ -366,7 +375,7 @@ static int show_txn(struct core *core, struct command *command)
     return r;
 }
 
-static void show_stories(struct core *core, struct command *command)
+static void show_lock_events(struct core *core, struct command *command)
 {
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     lock_events_json(&core->owners->lock_events, &buf);
@@ -381,13 +390,13 @@ int core__do_status(struct core *core, struct command *command)
     bool one = command->status.id.len > 0;
     switch (command->status.what) {
     case STATUS_LOCKS: status__locks(core, command); return 0;
-    case STATUS_OVERVIEW: status__glance(core, command); return 0;
+    case STATUS_OVERVIEW: status__overview(core, command); return 0;
     case STATUS_SESSIONS: one ? show_session(core, command) : list_sessions(core, command); return 0;
     case STATUS_TRANSACTIONS:
         if (one)
             return show_txn(core, command);
         list_txns(core, command);
         return 0;
-    default: show_stories(core, command); return 0;
+    default: show_lock_events(core, command); return 0;
     }
 }

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * STATUS_LOCKS: the tree of resources with holders and waiters, in pieces.
+ * STATUS_LOCKS and STATUS_OVERVIEW: the resources that are locked or requested, with their owners.
  *
- * To tell of hundreds of thousands of locks takes seconds, in which nobody else would get his turn. So each command tells what
- * LOOK_STEPS allow and says where the next one goes on. A resource is told with all who hold and await it as of the moment of one
- * command; but for a crowded one, which is told in pieces itself.
+ * STATUS_LOCKS is paged, since to list hundreds of thousands of locks takes seconds. One command
+ * does PAGE_WORK_MAX work and returns a cursor for the next page. A resource is listed with all of
+ * its holders and waiters, as of one page; one with more than OVERFLOW_MIN of them is paged itself.
  *
- * - Places are buckets of the table of resources, counted with their bits read backwards. The table grows by doubling, which parts
- *   each bucket into two that follow one another in this order: however much it grows between two pieces, what is there all
- *   the time is told exactly once.
- * STATUS_OVERVIEW is for who looks again and again, at some hundreds of rows of however many: those that somebody waits for, the longest wait
- * first, then what sessions and transactions hold, the oldest first. It is one step, as long as a piece, however many locks there are: it is
- * found by walking over who waits and who holds, and not over the table.
+ * - A cursor is the number of a bucket of the resource table, with its bits in reverse order. The
+ *   table grows by doubling, which splits each bucket into two that are neighbors in that order. So
+ *   a resource that exists during all pages is listed exactly once, however much the table grows.
+ * - Rows are in no order. Each has a key; sorted by it they are in tree order (resource_compare()).
  *
- * - Rows come in no order; each has a key, and sorted by it they stand in the order of the tree (resource_compare()).
+ * STATUS_OVERVIEW is for clients that poll: some hundreds of rows, in one step that takes as long
+ * as one page. It lists the resources of waiting requests, longest wait first, then those that
+ * transactions and sessions hold, oldest first. It walks over waits and owners, not over the
+ * resource table.
  */
 #include <inttypes.h>
 
@@ -34,25 +35,25 @@
 
 struct wait;
 enum {
-    LOOK_STEPS = 10000,  /* of one piece: some milliseconds; the row that goes beyond is the last */
-    OWNER_STEPS = 4,     /* to write one holder or waiter */
-    CROWD_MIN = 1000,    /* more than these at one resource are told by pieces of as many */
-    WAITS_FOR_MAX = 100, /* of one queue: those of whom it is told who is in their way */
-    GLANCE_EACH = 50,    /* holders, and waiters, that a glance tells of one resource */
+    PAGE_WORK_MAX = 10000, /* work of one page: some milliseconds; exceeded by its last row only */
+    OWNER_WORK = 4,        /* to write one holder or waiter */
+    OVERFLOW_MIN = 1000,   /* holders and waiters of one row; more are paged */
+    WAITS_FOR_MAX = 100,   /* waiters of one queue that are listed with "waits_for" */
+    OVERVIEW_OWNERS_MAX = 50, /* holders, and waiters, of one resource in STATUS_OVERVIEW */
 };
 
-struct look {
+struct scan {
     struct core *core;
     struct status_command *status;
     struct arena *arena; /* the command's */
     size_t row_capacity;
-    size_t crowd_capacity;
+    size_t overflow_capacity;
 };
 
-/* --- What was asked about ----------------------------------------------------------------------------------------- */
+/* --- Filters ------------------------------------------------------------------------------------------------------ */
 
-/* Whether a resource lies in the index, and in or above the directory, that was asked about. */
-static bool resource_wanted(const struct status_command *status, const struct resource *resource, struct arena *arena)
+/* Whether a resource is in the requested index, and in or above the requested directory. */
+static bool resource_matches(const struct status_command *status, const struct resource *resource, struct arena *arena)
 {
     if (status->index.len == 0 && status->path.data == NULL)
         return true;
@@ -63,19 +64,20 @@ static bool resource_wanted(const struct status_command *status, const struct re
         return false;
     if (status->path.data == NULL || name.path.data == NULL)
         return true;
-    struct resource_path asked = resource_path(status->path), has = resource_path(name.path);
+    struct resource_path wanted = resource_path(status->path), has = resource_path(name.path);
     struct slice a, b;
     for (;;) {
-        bool more_asked = resource_path_next(&asked, &a);
+        bool more_wanted = resource_path_next(&wanted, &a);
         bool more_has = resource_path_next(&has, &b);
-        if (!more_asked || !more_has)
+        if (!more_wanted || !more_has)
             return true;
         if (!slice_equal(a, b))
             return false;
     }
 }
 
-static bool owner_wanted(const struct status_command *status, const struct lock_owner *owner)
+/* Whether an owner is the requested session, or belongs to it. */
+static bool owner_matches(const struct status_command *status, const struct lock_owner *owner)
 {
     const struct session *session = owner_of(owner)->session;
     uint64_t number;
@@ -87,34 +89,34 @@ static bool owner_wanted(const struct status_command *status, const struct lock_
 
 /* --- One resource ------------------------------------------------------------------------------------------------- */
 
-/* Those at a resource are counted, holders first; the ones from `from` to before `end` are told. */
+/* The range of owners of one resource that is written, [from, end); holders first, then waiters. */
 struct window {
     size_t at;
     size_t from;
     size_t end;
 };
 
-/* Returns: whether the next one is to be told. */
+/* Counts an owner. Returns: whether it is in the range. */
 static bool window_takes(struct window *window)
 {
     size_t at = window->at++;
     return at >= window->from && at < window->end;
 }
 
-static void write_holders(struct look *look, const struct resource *resource, struct window *window, struct buf *buf)
+static void write_holders(struct scan *scan, const struct resource *resource, struct window *window, struct buf *buf)
 {
     list_for_each(link, &resource->holds)
     {
         const struct lock_hold *hold = list_entry(link, struct lock_hold, of_resource);
         if (window->at >= window->end)
             return;
-        if (!window_takes(window) || hold->mode == LOCK_NONE || !owner_wanted(look->status, hold->owner) ||
-            (look->status->as_of != 0 && hold->recorded_from > look->status->as_of))
+        if (!window_takes(window) || hold->mode == LOCK_NONE || !owner_matches(scan->status, hold->owner) ||
+            (scan->status->as_of != 0 && hold->recorded_from > scan->status->as_of))
             continue;
         buf_slice(buf, buf->len > 0 ? SLICE_LIT(",{") : SLICE_LIT("{"));
         describe_owner_json(hold->owner, buf);
-        look->status->work += OWNER_STEPS;
-        if (look->status->as_of != 0) {
+        scan->status->work += OWNER_WORK;
+        if (scan->status->as_of != 0) {
             buf_printf(buf, ",\"mode\":\"%s\",\"since\":%" PRIu64 "}", lock_mode_name(hold->mode), hold->since);
             continue;
         }
@@ -123,83 +125,88 @@ static void write_holders(struct look *look, const struct resource *resource, st
     }
 }
 
-/* Who is in the way is looked up, at some cost, for those at the front. */
-static void write_waits_for(struct look *look, struct wait *wait, struct buf *buf)
+/*
+ * Writes the first owner that blocks a request. The search is costly, so only the front of a queue
+ * has it.
+ */
+static void write_waits_for(struct scan *scan, struct wait *wait, struct buf *buf)
 {
     struct lock_conflict conflict;
     if (lock_request_conflicts(wait->request, &conflict, 1) == 0)
         return;
-    look->status->work += conflict.owner->lock_count;
+    scan->status->work += conflict.owner->lock_count;
     buf_lit(buf, ",\"waits_for\":");
     describe_conflict_json(&conflict, buf);
 }
 
-static void write_waiters(struct look *look, const struct resource *resource, struct window *window, struct buf *buf)
+static void write_waiters(struct scan *scan, const struct resource *resource, struct window *window, struct buf *buf)
 {
     struct lock_waiter_iter waiters = lock_waiter_iter(resource);
     const struct lock_request *request;
     enum lock_mode mode;
-    for (size_t place = 0; window->at < window->end && lock_waiter_iter_next(&waiters, &request, &mode); place++) {
+    for (size_t position = 0; window->at < window->end && lock_waiter_iter_next(&waiters, &request, &mode); position++) {
         struct wait *wait = lock_request_user(request);
-        if (!window_takes(window) || !owner_wanted(look->status, wait->owner) ||
-            (look->status->as_of != 0 && wait->since_ts > look->status->as_of))
+        if (!window_takes(window) || !owner_matches(scan->status, wait->owner) ||
+            (scan->status->as_of != 0 && wait->since_ts > scan->status->as_of))
             continue;
         buf_slice(buf, buf->len > 0 ? SLICE_LIT(",{") : SLICE_LIT("{"));
         describe_owner_json(wait->owner, buf);
         buf_printf(buf, ",\"mode\":\"%s\",\"since\":%" PRIu64, lock_mode_name(mode), wait->since_ts);
-        if (look->status->as_of != 0) {
+        if (scan->status->as_of != 0) {
             buf_byte(buf, '}');
-            look->status->work += OWNER_STEPS;
+            scan->status->work += OWNER_WORK;
             continue;
         }
         if (wait->until < TL_TS_MAX)
-            buf_printf(buf, ",\"deadline\":%" PRIu64, deadline_ts(look->core, wait->until));
+            buf_printf(buf, ",\"deadline\":%" PRIu64, deadline_ts(scan->core, wait->until));
         buf_printf(buf, ",\"upgrade\":%s", lock_request_is_upgrade(request) ? "true" : "false");
-        if (place < WAITS_FOR_MAX)
-            write_waits_for(look, wait, buf);
+        if (position < WAITS_FOR_MAX)
+            write_waits_for(scan, wait, buf);
         buf_byte(buf, '}');
-        look->status->work += OWNER_STEPS;
+        scan->status->work += OWNER_WORK;
     }
 }
 
-static struct slice keep(struct look *look, struct buf *buf)
+/* Moves a text to the command's arena. */
+static struct slice take_text(struct scan *scan, struct buf *buf)
 {
-    struct slice text = arena_copy(look->arena, buf_as_slice(buf));
+    struct slice text = arena_copy(scan->arena, buf_as_slice(buf));
     buf_deinit(buf);
     return text;
 }
 
-/* Adds a row, unless none of those asked about holds or awaits it. The texts are taken. */
-static void add_row(struct look *look, const struct resource *resource, struct buf *holders, struct buf *waiters,
+/* Adds a row, unless no owner matches. Owns: `holders` and `waiters` are freed. */
+static void add_row(struct scan *scan, const struct resource *resource, struct buf *holders, struct buf *waiters,
                     bool cut)
 {
-    struct status_command *status = look->status;
+    struct status_command *status = scan->status;
     struct buf key = BUF_INIT(BUF_UNLIMITED), name = BUF_INIT(BUF_UNLIMITED);
     if (holders->len + waiters->len > 0) {
         describe_resource_key(resource, &key);
         status->work += 1 + key.len / 16;
         describe_resource_json(resource, &name);
         status->rows =
-            arena_grow(look->arena, status->rows, status->row_count, &look->row_capacity, sizeof *status->rows);
+            arena_grow(scan->arena, status->rows, status->row_count, &scan->row_capacity, sizeof *status->rows);
         status->rows[status->row_count++] =
-            (struct status_row){keep(look, &key), keep(look, &name), keep(look, holders), keep(look, waiters), cut};
+            (struct status_row){take_text(scan, &key), take_text(scan, &name), take_text(scan, holders), take_text(scan, waiters), cut};
     }
     buf_deinit(holders);
     buf_deinit(waiters);
 }
 
-static void tell(struct look *look, const struct resource *resource, struct window *window)
+/* Adds the row of a resource, with the owners in the window. */
+static void write_resource(struct scan *scan, const struct resource *resource, struct window *window)
 {
     struct buf holders = BUF_INIT(BUF_UNLIMITED), waiters = BUF_INIT(BUF_UNLIMITED);
-    write_holders(look, resource, window, &holders);
-    write_waiters(look, resource, window, &waiters);
-    look->status->work += window->at;
-    add_row(look, resource, &holders, &waiters, false);
+    write_holders(scan, resource, window, &holders);
+    write_waiters(scan, resource, window, &waiters);
+    scan->status->work += window->at;
+    add_row(scan, resource, &holders, &waiters, false);
 }
 
-/* --- The table ---------------------------------------------------------------------------------------------------- */
+/* --- STATUS_LOCKS ------------------------------------------------------------------------------------------------- */
 
-static size_t count_at(const struct resource *resource)
+static size_t owner_count(const struct resource *resource)
 {
     size_t count = lock_resource_waiter_count(resource);
     for (size_t bit = 0; bit < LOCK_BIT_COUNT; bit++)
@@ -207,18 +214,19 @@ static size_t count_at(const struct resource *resource)
     return count;
 }
 
-static void meet(struct look *look, const struct resource *resource)
+/* Adds a resource of the table, or schedules it to be paged itself. */
+static void visit(struct scan *scan, const struct resource *resource)
 {
-    struct status_command *status = look->status;
+    struct status_command *status = scan->status;
     status->work++;
-    if (!lock_resource_is_in_use(resource) || !resource_wanted(status, resource, &look->core->arena))
+    if (!lock_resource_is_in_use(resource) || !resource_matches(status, resource, &scan->core->arena))
         return;
-    if (count_at(resource) <= CROWD_MIN) {
-        tell(look, resource, &(struct window){0, 0, SIZE_MAX});
+    if (owner_count(resource) <= OVERFLOW_MIN) {
+        write_resource(scan, resource, &(struct window){0, 0, SIZE_MAX});
         return;
     }
     status->overflows =
-        arena_grow(look->arena, status->overflows, status->overflow_count, &look->crowd_capacity, sizeof *status->overflows);
+        arena_grow(scan->arena, status->overflows, status->overflow_count, &scan->overflow_capacity, sizeof *status->overflows);
     status->overflows[status->overflow_count++] = (struct status_overflow){resource->hash, resource->number, 0};
 }
 
@@ -230,115 +238,121 @@ static uint64_t reverse_bits(uint64_t bits)
     return reversed;
 }
 
-static uint64_t place_after(uint64_t place, uint64_t mask)
+/* Increments a cursor from its highest bit in the table; 0 after the last bucket. */
+static uint64_t cursor_after(uint64_t cursor, uint64_t mask)
 {
-    return reverse_bits(reverse_bits(place | ~mask) + 1);
+    return reverse_bits(reverse_bits(cursor | ~mask) + 1);
 }
 
-static void tell_places(struct look *look, const struct resource_table *table)
+static void scan_buckets(struct scan *scan, const struct resource_table *table)
 {
-    struct status_command *status = look->status;
+    struct status_command *status = scan->status;
     uint64_t mask = table->bucket_count - 1;
     if (status->cursor == 0)
-        meet(look, table->root);
+        visit(scan, table->root);
     do {
         for (const struct resource *at = table->buckets[status->cursor & mask]; at != NULL; at = at->chain)
-            meet(look, at);
+            visit(scan, at);
         status->work++;
-        status->cursor = place_after(status->cursor, mask);
-    } while (status->cursor != 0 && status->work < LOOK_STEPS);
+        status->cursor = cursor_after(status->cursor, mask);
+    } while (status->cursor != 0 && status->work < PAGE_WORK_MAX);
 }
 
-static const struct resource *find_crowd(const struct resource_table *table, const struct status_overflow *crowd)
+/* Returns: the resource; NULL: it no longer exists. */
+static const struct resource *find_overflow(const struct resource_table *table, const struct status_overflow *overflow)
 {
-    if (crowd->number == table->root->number)
+    if (overflow->number == table->root->number)
         return table->root;
-    const struct resource *at = table->buckets[crowd->hash & (table->bucket_count - 1)];
-    while (at != NULL && (at->number != crowd->number || at->hash != crowd->hash))
+    const struct resource *at = table->buckets[overflow->hash & (table->bucket_count - 1)];
+    while (at != NULL && (at->number != overflow->number || at->hash != overflow->hash))
         at = at->chain;
     return at;
 }
 
-/* One that has emptied meanwhile is told with whoever is left. */
-static void tell_crowd(struct look *look, const struct resource_table *table)
+/* Writes the next page of a resource with many owners; fewer of them may be left by now. */
+static void write_overflow(struct scan *scan, const struct resource_table *table)
 {
-    struct status_overflow *crowd = &look->status->overflow;
-    const struct resource *resource = find_crowd(table, crowd);
-    struct window window = {0, crowd->from, crowd->from + CROWD_MIN};
+    struct status_overflow *overflow = &scan->status->overflow;
+    const struct resource *resource = find_overflow(table, overflow);
+    struct window window = {0, overflow->from, overflow->from + OVERFLOW_MIN};
     if (resource != NULL)
-        tell(look, resource, &window);
-    crowd->from = window.end;
+        write_resource(scan, resource, &window);
+    overflow->from = window.end;
     if (window.at < window.end)
-        crowd->number = 0;
+        overflow->number = 0;
 }
 
-/* What has gone since; its rows have one holder or waiter each. What was let go of before this piece is missing, and `past_from` says so. */
-static void tell_past(struct look *look, const struct lock_history *past)
+/*
+ * Writes the intervals that contain `as_of` and have ended since, in rows with one owner each.
+ * Intervals that were evicted are missing; status->history_from says from when the history is
+ * complete.
+ */
+static void write_history(struct scan *scan, const struct lock_history *history)
 {
-    struct status_command *status = look->status;
-    uint64_t number = status->history_cursor != 0 ? status->history_cursor - 1 : lock_history_find(past, status->as_of);
-    for (number = number < past->first ? past->first : number; number < past->next && status->work < LOOK_STEPS;
+    struct status_command *status = scan->status;
+    uint64_t number = status->history_cursor != 0 ? status->history_cursor - 1 : lock_history_find(history, status->as_of);
+    for (number = number < history->first ? history->first : number; number < history->next && status->work < PAGE_WORK_MAX;
          number++) {
-        const struct lock_history_interval *interval = lock_history_get(past, number);
-        const char *name = interval->text + interval->key_bytes, *who = name + interval->name_bytes;
+        const struct lock_history_interval *interval = lock_history_get(history, number);
+        const char *name = interval->text + interval->key_bytes, *owner_text = name + interval->name_bytes;
         status->work++;
         if (interval->from > status->as_of)
             continue;
-        struct slice owner = arena_copy(look->arena, slice_make(who, interval->who_bytes));
+        struct slice owner = arena_copy(scan->arena, slice_make(owner_text, interval->owner_bytes));
         status->rows =
-            arena_grow(look->arena, status->rows, status->row_count, &look->row_capacity, sizeof *status->rows);
+            arena_grow(scan->arena, status->rows, status->row_count, &scan->row_capacity, sizeof *status->rows);
         status->rows[status->row_count++] =
-            (struct status_row){arena_copy(look->arena, slice_make(interval->text, interval->key_bytes)),
-                                arena_copy(look->arena, slice_make(name, interval->name_bytes)),
-                                interval->awaited ? SLICE_NONE : owner, interval->awaited ? owner : SLICE_NONE, false};
-        status->work += OWNER_STEPS;
+            (struct status_row){arena_copy(scan->arena, slice_make(interval->text, interval->key_bytes)),
+                                arena_copy(scan->arena, slice_make(name, interval->name_bytes)),
+                                interval->waiting ? SLICE_NONE : owner, interval->waiting ? owner : SLICE_NONE, false};
+        status->work += OWNER_WORK;
     }
-    status->history_cursor = number < past->next ? number + 1 : 0;
+    status->history_cursor = number < history->next ? number + 1 : 0;
 }
 
 void status__locks(struct core *core, struct command *command)
 {
-    struct look look = {.core = core, .status = &command->status, .arena = &command->arena};
+    struct scan scan = {.core = core, .status = &command->status, .arena = &command->arena};
     command->status.work = 0;
     command->status.history_from = core->owners->lock_history.complete_from;
     if (command->status.of_history)
-        tell_past(&look, &core->owners->lock_history);
+        write_history(&scan, &core->owners->lock_history);
     else if (command->status.overflow.number != 0)
-        tell_crowd(&look, &core->owners->locks.resources);
+        write_overflow(&scan, &core->owners->locks.resources);
     else
-        tell_places(&look, &core->owners->locks.resources);
+        scan_buckets(&scan, &core->owners->locks.resources);
 }
 
-/* --- A glance ----------------------------------------------------------------------------------------------------- */
+/* --- STATUS_OVERVIEW ------------------------------------------------------------------------------------------------ */
 
-struct glance {
-    struct look look;
-    struct map told; /* resources, by hash and number */
+struct overview {
+    struct scan scan;
+    struct map written; /* set of resources, by hash and number */
 };
 
-/* Returns: whether there is to be more. */
-static bool glance_goes_on(const struct glance *glance)
+/* Returns: whether another row may be added. */
+static bool overview_has_capacity(const struct overview *overview)
 {
-    return glance->look.status->row_count < glance->look.status->rows_max && glance->look.status->work < LOOK_STEPS;
+    return overview->scan.status->row_count < overview->scan.status->rows_max && overview->scan.status->work < PAGE_WORK_MAX;
 }
 
-static void glance_at(struct glance *glance, const struct resource *resource)
+static void overview_add(struct overview *overview, const struct resource *resource)
 {
-    struct look *look = &glance->look;
+    struct scan *scan = &overview->scan;
     struct buf holders = BUF_INIT(BUF_UNLIMITED), waiters = BUF_INIT(BUF_UNLIMITED);
-    struct window held = {0, 0, GLANCE_EACH}, awaited = {0, 0, GLANCE_EACH};
-    const uint32_t which[] = {resource->hash, resource->number};
-    look->status->work++;
-    if (map_put(&glance->told, slice_make(which, sizeof which), look) != NULL)
+    struct window held = {0, 0, OVERVIEW_OWNERS_MAX}, waiting = {0, 0, OVERVIEW_OWNERS_MAX};
+    const uint32_t identity[] = {resource->hash, resource->number};
+    scan->status->work++;
+    if (map_put(&overview->written, slice_make(identity, sizeof identity), scan) != NULL)
         return;
-    write_holders(look, resource, &held, &holders);
-    write_waiters(look, resource, &awaited, &waiters);
-    look->status->work += held.at + awaited.at;
-    add_row(look, resource, &holders, &waiters, held.at == GLANCE_EACH || awaited.at == GLANCE_EACH);
+    write_holders(scan, resource, &held, &holders);
+    write_waiters(scan, resource, &waiting, &waiters);
+    scan->status->work += held.at + waiting.at;
+    add_row(scan, resource, &holders, &waiters, held.at == OVERVIEW_OWNERS_MAX || waiting.at == OVERVIEW_OWNERS_MAX);
 }
 
-/* What is asked for, and what is held against that, which may lie above or below. */
-static void glance_at_wait(struct glance *glance, struct wait *wait)
+/* Adds the requested resources, and the first one that blocks the request, above or below them. */
+static void overview_add_wait(struct overview *overview, struct wait *wait)
 {
     const struct resource *resource;
     struct lock_conflict conflict;
@@ -346,52 +360,52 @@ static void glance_at_wait(struct glance *glance, struct wait *wait)
     size_t position = 0;
     if (wait->ready || lock_request_state(wait->request) != LOCK_STATE_WAITING)
         return;
-    while (glance_goes_on(glance) && lock_request_spec(wait->request, &position, &resource, &mode))
-        glance_at(glance, resource);
+    while (overview_has_capacity(overview) && lock_request_spec(wait->request, &position, &resource, &mode))
+        overview_add(overview, resource);
     if (lock_request_conflicts(wait->request, &conflict, 1) == 0)
         return;
-    glance->look.status->work += conflict.owner->lock_count;
-    if (glance_goes_on(glance))
-        glance_at(glance, conflict.resource);
+    overview->scan.status->work += conflict.owner->lock_count;
+    if (overview_has_capacity(overview))
+        overview_add(overview, conflict.resource);
 }
 
-static void glance_at_holds(struct glance *glance, const struct lock_owner *owner)
+static void overview_add_holds(struct overview *overview, const struct lock_owner *owner)
 {
     list_for_each(link, &owner->holds)
     {
         const struct lock_hold *hold = list_entry(link, struct lock_hold, of_owner);
-        if (!glance_goes_on(glance))
+        if (!overview_has_capacity(overview))
             return;
-        glance->look.status->work++;
+        overview->scan.status->work++;
         if (hold->mode != LOCK_NONE && !hold->auxiliary)
-            glance_at(glance, hold->resource);
+            overview_add(overview, hold->resource);
     }
 }
 
-void status__glance(struct core *core, struct command *command)
+void status__overview(struct core *core, struct command *command)
 {
-    struct glance glance = {{.core = core, .status = &command->status, .arena = &command->arena}, MAP_INIT};
+    struct overview overview = {{.core = core, .status = &command->status, .arena = &command->arena}, MAP_INIT};
     size_t position = 0;
     struct slice id;
     void *session;
     command->status.work = 0;
     list_for_each(link, &core->owners->waits)
     {
-        if (!glance_goes_on(&glance))
+        if (!overview_has_capacity(&overview))
             break;
         command->status.work++;
-        glance_at_wait(&glance, list_entry(link, struct wait, of_all));
+        overview_add_wait(&overview, list_entry(link, struct wait, of_all));
     }
     list_for_each(link, &core->owners->open_txns)
     {
-        if (!glance_goes_on(&glance))
+        if (!overview_has_capacity(&overview))
             break;
         command->status.work++;
-        glance_at_holds(&glance, &list_entry(link, struct txn, of_all)->owner.locks);
+        overview_add_holds(&overview, &list_entry(link, struct txn, of_all)->owner.locks);
     }
-    while (glance_goes_on(&glance) && map_next(&core->owners->sessions, &position, &id, &session)) {
+    while (overview_has_capacity(&overview) && map_next(&core->owners->sessions, &position, &id, &session)) {
         command->status.work++;
-        glance_at_holds(&glance, &((const struct session *)session)->owner.locks);
+        overview_add_holds(&overview, &((const struct session *)session)->owner.locks);
     }
-    map_deinit(&glance.told);
+    map_deinit(&overview.written);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What names mean, for their locks: README-locks.md, "Names" and "What can be named". Everything here is computed in the step
- * that asks, from the catalog as it is then, and nothing is kept: who has waited computes it again.
+ * From names in requests to lock specs; see lock_resolve.h. Everything is computed from the catalog
+ * in the step that asks, and nothing is cached: a request that has waited is resolved again.
  */
 #include "core/owners/lock_resolve.h"
 
@@ -36,25 +36,25 @@ struct lock_spec_list;
 #define LOCK_PATH_BYTES_MAX 65536
 #define LOCK_NAME_BYTES_MAX 512
 
-size_t lock_specs__lock_count(const struct lock_spec_list *wants)
+size_t lock_specs__lock_count(const struct lock_spec_list *specs)
 {
     size_t count = 0;
-    for (size_t i = 0; i < wants->count; i++)
-        count += !wants->items[i].insert_intention;
+    for (size_t i = 0; i < specs->count; i++)
+        count += !specs->items[i].insert_intention;
     return count;
 }
 
-/* --- What it takes ------------------------------------------------------------------------------------------------ */
+/* --- Memory estimates --------------------------------------------------------------------------------------------- */
 
 enum {
-    LOCK_BYTES = 256,  /* of a lock */
-    PLACE_BYTES = 192, /* of a level above it: api/request/memory.c has the same */
+    LOCK_BYTES = 256,  /* of one lock */
+    LEVEL_BYTES = 192, /* of a directory above it; equal to the value in api/request/memory.c */
 };
 
 size_t owner__lock_bytes(const struct lock_owner *owner)
 {
     size_t locks = owner->lock_count + owner->auxiliary_count;
-    return locks * LOCK_BYTES + (owner->hold_count - locks) * PLACE_BYTES;
+    return locks * LOCK_BYTES + (owner->hold_count - locks) * LEVEL_BYTES;
 }
 
 static size_t level_count(struct slice path)
@@ -67,16 +67,18 @@ static size_t level_count(struct slice path)
     return count;
 }
 
-/* Compares two paths level by level. Returns: as slice_compare(); *ret_common gets how many they share. */
+/*
+ * Compares two paths level by level. Returns: as slice_compare(), with the number of shared levels.
+ */
 static int compare_levels(struct slice a, struct slice b, size_t *ret_common)
 {
     struct resource_path x = resource_path(a), y = resource_path(b);
     struct slice left, right;
     *ret_common = 0;
     for (;;) {
-        bool more = resource_path_next(&x, &left), other = resource_path_next(&y, &right);
-        if (!more || !other)
-            return more - other;
+        bool has_a = resource_path_next(&x, &left), has_b = resource_path_next(&y, &right);
+        if (!has_a || !has_b)
+            return has_a - has_b;
         int order = slice_compare(left, right);
         if (order != 0)
             return order;
@@ -93,14 +95,14 @@ static int compare_paths(const void *a, const void *b)
     return order != 0 ? order : compare_levels(x->path, y->path, &common);
 }
 
-/* Returns: how many levels there are in all, those that several paths share once. */
-static size_t distinct_levels(struct core *core, const struct lock_spec_list *wants)
+/* Returns: the number of directories above all specs; shared ones count once. */
+static size_t distinct_levels(struct core *core, const struct lock_spec_list *specs)
 {
-    const struct lock_spec **sorted = arena_alloc(&core->arena, (wants->count + 1) * sizeof *sorted);
+    const struct lock_spec **sorted = arena_alloc(&core->arena, (specs->count + 1) * sizeof *sorted);
     size_t count = 0, levels = 0, common;
-    for (size_t i = 0; i < wants->count; i++)
-        if (wants->items[i].on.path.data != NULL)
-            sorted[count++] = &wants->items[i];
+    for (size_t i = 0; i < specs->count; i++)
+        if (specs->items[i].on.path.data != NULL)
+            sorted[count++] = &specs->items[i];
     if (count > 1)
         qsort(sorted, count, sizeof *sorted, compare_paths);
     for (size_t i = 0; i < count; i++) {
@@ -114,37 +116,38 @@ static size_t distinct_levels(struct core *core, const struct lock_spec_list *wa
     return levels;
 }
 
-size_t lock_specs__bytes(struct core *core, const struct lock_spec_list *wants, size_t most)
+size_t lock_specs__bytes(struct core *core, const struct lock_spec_list *specs, size_t most)
 {
-    size_t locks = wants->count * LOCK_BYTES, levels = 0;
-    for (size_t i = 0; i < wants->count; i++)
-        levels += level_count(wants->items[i].on.path);
-    if (locks + levels * PLACE_BYTES <= most)
-        return locks + levels * PLACE_BYTES;
-    return locks + distinct_levels(core, wants) * PLACE_BYTES;
+    size_t locks = specs->count * LOCK_BYTES, levels = 0;
+    for (size_t i = 0; i < specs->count; i++)
+        levels += level_count(specs->items[i].on.path);
+    if (locks + levels * LEVEL_BYTES <= most)
+        return locks + levels * LEVEL_BYTES;
+    return locks + distinct_levels(core, specs) * LEVEL_BYTES;
 }
 
-void lock_specs__add(struct core *core, struct lock_spec_list *wants, const struct lock_spec *want)
+void lock_specs__add(struct core *core, struct lock_spec_list *specs, const struct lock_spec *spec)
 {
-    wants->items = arena_grow(&core->arena, wants->items, wants->count, &wants->capacity, sizeof *wants->items);
-    wants->items[wants->count++] = *want;
+    specs->items = arena_grow(&core->arena, specs->items, specs->count, &specs->capacity, sizeof *specs->items);
+    specs->items[specs->count++] = *spec;
 }
 
-static void add_name(struct core *core, struct lock_spec_list *wants, enum resource_space space, struct slice name,
+/* Adds an auxiliary lock on the name of an index, an alias or a stored script. */
+static void add_name(struct core *core, struct lock_spec_list *specs, enum resource_space space, struct slice name,
                      enum lock_mode mode)
 {
-    lock_specs__add(core, wants, &(struct lock_spec){{.index = name, .space = space}, mode, .auxiliary = true});
+    lock_specs__add(core, specs, &(struct lock_spec){{.index = name, .space = space}, mode, .auxiliary = true});
 }
 
 /* --- Documents ---------------------------------------------------------------------------------------------------- */
 
-/* Whether documents of several types may lie in an index under one id. */
+/* Whether an index may have documents of several types under one id. */
 static bool has_many_types(const struct catalog_index *index)
 {
     return index != NULL && index->dialect == DIALECT_5 && mapping_type_count(index->mapping) > 0;
 }
 
-/* Whether no type is named: `_all` is whichever has the id. */
+/* Whether a request names no type: empty, `_all`, or a `_doc` that is not a stored type. */
 static bool is_typeless(const struct catalog_index *index, struct slice type)
 {
     bool stored = has_many_types(index) && type.len > 0 && mapping_type(index->mapping, type) != NULL &&
@@ -152,7 +155,7 @@ static bool is_typeless(const struct catalog_index *index, struct slice type)
     return type.len == 0 || slice_is(type, "_all") || (slice_is(type, "_doc") && !stored);
 }
 
-/* The type by which a document's resource is known; empty: by none. */
+/* Returns: the type in a document's resource name; empty: the resource has none. */
 static struct slice key_type(struct core *core, const struct catalog_index *index, struct slice type)
 {
     if (!has_many_types(index))
@@ -169,73 +172,80 @@ static int compare_types(const void *a, const void *b)
 }
 
 /*
- * Adds what others know the document by: all that is in the table, or the one that stands for every type. In order of their types: the table finds
- * them in an order that depends on what it once had, and a core that was loaded has a younger table.
+ * Adds the resources under which other owners lock or await the document: with `all` those of every
+ * type, else only the one without a type. They are sorted by type, since the order of the lock
+ * table depends on its history, and differs in a core that was loaded from a checkpoint.
  */
-static void add_guards(struct core *core, const struct resource_name *name, bool all, enum lock_mode mode,
-                       struct lock_spec_list *wants)
+static void add_other_types(struct core *core, const struct resource_name *name, bool all, enum lock_mode mode,
+                       struct lock_spec_list *specs)
 {
     const struct resource_table *resources = &core->owners->locks.resources;
     const struct resource *index = resource_index(resources, name->index);
     const struct resource *at = index == NULL ? NULL : resource_with_id(resources, index, name->id, NULL);
-    size_t first = wants->count;
+    size_t first = specs->count;
     for (; at != NULL; at = resource_with_id(resources, index, name->id, at)) {
         struct slice type = resource_type(at);
         core__work(core, WORK_LOCK);
         if (slice_equal(type, name->type) || (!all && type.len > 0))
             continue;
-        struct lock_spec want = {{name->index, SLICE_NONE, arena_copy(&core->arena, type), name->id}, mode};
-        want.auxiliary = true;
-        lock_specs__add(core, wants, &want);
+        struct lock_spec spec = {{name->index, SLICE_NONE, arena_copy(&core->arena, type), name->id}, mode};
+        spec.auxiliary = true;
+        lock_specs__add(core, specs, &spec);
     }
-    if (wants->count - first > 1)
-        qsort(wants->items + first, wants->count - first, sizeof *wants->items, compare_types);
+    if (specs->count - first > 1)
+        qsort(specs->items + first, specs->count - first, sizeof *specs->items, compare_types);
 }
 
-/* For locks a document lies where it is committed, whatever the transaction that asks has made of it. */
+/* Adds a document at its committed path, also if the asking transaction has moved it. */
 static int add_document(struct core *core, struct slice index, struct slice type, struct slice id, enum lock_mode mode,
-                        bool aside, struct lock_spec_list *wants)
+                        bool aside, struct lock_spec_list *specs)
 {
-    struct lock_spec want = {{index, SLICE_NONE, type, id}, mode, .auxiliary = aside};
-    int r = write__path_of(core, NULL, index, type, id, &want.on.path);
+    struct lock_spec spec = {{index, SLICE_NONE, type, id}, mode, .auxiliary = aside};
+    int r = write__path_of(core, NULL, index, type, id, &spec.on.path);
     if (r == 0)
-        lock_specs__add(core, wants, &want);
+        lock_specs__add(core, specs, &spec);
     return r < 0 ? tl_trace(r) : 0;
 }
 
-/* A document of whatever type: in an index of many, each stored one is locked where it lies. */
+/*
+ * Adds a document of any type. With several types and a path field, each stored type is locked at
+ * its own path; with one type, the resource without a type is added.
+ */
 static int add_every_type(struct core *core, const struct catalog_index *index, struct slice id, enum lock_mode mode,
-                          struct lock_spec_list *wants)
+                          struct lock_spec_list *specs)
 {
     size_t count = mapping_type_count(index->mapping);
     int r = 0;
     for (size_t i = 0; i < count && count > 1 && r == 0 && mapping_path_field(index->mapping) != NULL; i++)
         r = add_document(core, index->name, arena_copy(&core->arena, mapping_type_at(index->mapping, i)->name), id,
-                         mode, true, wants);
+                         mode, true, specs);
     if (r == 0 && count == 1)
-        lock_specs__add(core, wants, &(struct lock_spec){{index->name, SLICE_NONE, SLICE_NONE, id}, mode, .auxiliary = true});
+        lock_specs__add(core, specs, &(struct lock_spec){{index->name, SLICE_NONE, SLICE_NONE, id}, mode, .auxiliary = true});
     return r;
 }
 
-/* Adds what a document's name comes to. `name`: of its index, concrete, or what there is none of. */
+/*
+ * Adds every resource that a document's name means. `name`: a concrete index, or one that does not
+ * exist.
+ */
 static int add_named_document(struct core *core, struct slice name, struct slice type, struct slice id,
-                              enum lock_mode mode, struct lock_spec_list *wants)
+                              enum lock_mode mode, struct lock_spec_list *specs)
 {
     const struct catalog_index *index = catalog_index(core->catalog, name);
     bool many = has_many_types(index);
     bool typeless = is_typeless(index, type);
     struct resource_name on = {name, SLICE_NONE, key_type(core, index, type), id};
-    int r = add_document(core, name, on.type, id, mode, false, wants);
+    int r = add_document(core, name, on.type, id, mode, false, specs);
     if (r == 0 && many && typeless)
-        r = add_every_type(core, index, id, mode, wants);
+        r = add_every_type(core, index, id, mode, specs);
     if (r == 0)
-        add_guards(core, &on, !many || typeless, mode, wants);
+        add_other_types(core, &on, !many || typeless, mode, specs);
     return r;
 }
 
-/* --- What can be named -------------------------------------------------------------------------------------------- */
+/* --- Validation --------------------------------------------------------------------------------------------------- */
 
-static const char *wrong_segment(struct slice segment, bool literal)
+static const char *segment_error(struct slice segment, bool literal)
 {
     if (segment.len == 0)
         return "has an empty name in it";
@@ -249,51 +259,52 @@ static const char *wrong_segment(struct slice segment, bool literal)
 }
 
 /*
- * "/", or names with a slash before each, and one behind the last if one likes. `literal`: no name is taken for a pattern. Returns: what is wrong
- * with it, or NULL.
+ * Checks a path: "/", or names with a slash before each, and an optional slash at the end. With
+ * `literal`, `*` and `?` have no special meaning.
+ * Returns: the error, to follow "the path" or "it"; NULL: the path is valid.
  */
-static const char *wrong_path(struct slice path, bool literal)
+static const char *path_error(struct slice path, bool literal)
 {
     if (path.len == 0 || path.data[0] != '/')
         return "does not begin with [/]";
     path = slice_from_offset(path, 1);
     while (path.len > 0) {
         size_t len = slice_find_byte(path, '/');
-        const char *wrong = wrong_segment(slice_make(path.data, len), literal);
-        if (wrong != NULL)
-            return wrong;
+        const char *error = segment_error(slice_make(path.data, len), literal);
+        if (error != NULL)
+            return error;
         path = slice_from_offset(path, len < path.len ? len + 1 : len);
     }
     return NULL;
 }
 
-/* What a client may name. Returns: 1 with *ret_problem when it may not. */
-static int check_target(const struct lock_target *target, enum lock_resolve_purpose use, struct arena *arena,
+/* Checks the form of a target. Returns: 0; 1, refused with *ret_problem. */
+static int check_target(const struct lock_target *target, enum lock_resolve_purpose purpose, struct arena *arena,
                         struct problem *ret_problem)
 {
-    bool rename = use == LOCK_RESOLVE_TO_RENAME;
-    const char *wrong = NULL;
+    bool rename = purpose == LOCK_RESOLVE_TO_RENAME;
+    const char *error = NULL;
     if (target->mode != LOCK_S && target->mode != LOCK_U && target->mode != LOCK_X)
-        wrong = "a lock's mode must be one of [shared], [update], [exclusive]";
+        error = "a lock's mode must be one of [shared], [update], [exclusive]";
     else if (target->index.len == 0 && (target->path.data != NULL || target->id.data != NULL))
-        wrong = "a lock on a path or a document must name its [index]";
+        error = "a lock on a path or a document must name its [index]";
     else if (target->id.data != NULL && target->id.len == 0)
-        wrong = "a document's [id] must not be empty";
+        error = "a document's [id] must not be empty";
     else if (target->id.len > LOCK_NAME_BYTES_MAX || target->index.len > LOCK_NAME_BYTES_MAX ||
              target->type.len > LOCK_NAME_BYTES_MAX)
-        wrong = "the names of index, type and document are at most [512] bytes long";
+        error = "the names of index, type and document are at most [512] bytes long";
     else if (target->path.len > LOCK_PATH_BYTES_MAX || !resource_path_fits(target->path))
-        wrong = "a path is at most [65536] bytes long and [4096] levels deep";
-    if (wrong != NULL)
-        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "%s", wrong);
-    else if (target->path.data != NULL && (wrong = wrong_path(target->path, rename)) != NULL)
+        error = "a path is at most [65536] bytes long and [4096] levels deep";
+    if (error != NULL)
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "%s", error);
+    else if (target->path.data != NULL && (error = path_error(target->path, rename)) != NULL)
         problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
                     rename ? "[%.*s] is no path to rename: it %s" : "a lock on [%.*s] would guard nothing: the path %s",
-                    SLICE_ARG(target->path), wrong);
-    return wrong != NULL;
+                    SLICE_ARG(target->path), error);
+    return error != NULL;
 }
 
-/* A directory in which no document can lie. */
+/* Refuses a directory in an index without a path field. Returns: as check_target(). */
 static int check_directory(const struct lock_target *target, const struct catalog_index *index, struct arena *arena,
                            struct problem *ret_problem)
 {
@@ -310,27 +321,29 @@ static int check_directory(const struct lock_target *target, const struct catalo
 
 /* --- Indices ------------------------------------------------------------------------------------------------------ */
 
-static const struct catalog_index *member_of(const struct core *core, const struct alias_use *use)
+static const struct catalog_index *index_of_use(const struct core *core, const struct alias_use *use)
 {
     return catalog_index(core->catalog, use->index);
 }
 
-/* Of an alias the index that it writes to, or the only one. */
-static const struct catalog_index *aliased(const struct core *core, struct slice alias)
+/* Returns: the write index of an alias, or its only one; NULL: neither. */
+static const struct catalog_index *aliased_index(const struct core *core, struct slice alias)
 {
     const struct alias_use *uses;
     size_t count = catalog__alias_uses(core->catalog, alias, &uses);
     if (count == 1)
-        return member_of(core, &uses[0]);
+        return index_of_use(core, &uses[0]);
     for (size_t i = 0; i < count; i++)
-        if (catalog_index_alias(member_of(core, &uses[i]), alias)->write_index == CATALOG_FLAG_TRUE)
-            return member_of(core, &uses[i]);
+        if (catalog_index_alias(index_of_use(core, &uses[i]), alias)->write_index == CATALOG_FLAG_TRUE)
+            return index_of_use(core, &uses[i]);
     return NULL;
 }
 
 /*
- * An alias stands for its index. What is neither an index nor an alias is locked by its name: it may come to be. A pattern or a
- * list never will, so that a lock on it would keep nobody out.
+ * Finds the index of a name or alias. A name that is neither is locked as a name, since an index of
+ * that name may be created: *ret_index is NULL then. Patterns and lists are refused; a lock on
+ * their literal text would block no other request.
+ * Returns: 0; else refused with *ret_problem.
  */
 static int find_index(struct core *core, struct slice name, struct arena *arena, const struct catalog_index **ret_index,
                       struct problem *ret_problem)
@@ -340,7 +353,7 @@ static int find_index(struct core *core, struct slice name, struct arena *arena,
         return 0;
     if (!catalog_has_alias(core->catalog, name))
         return catalog_check_index_name(name, DIALECT_7, arena, ret_problem);
-    *ret_index = aliased(core, name);
+    *ret_index = aliased_index(core, name);
     return *ret_index != NULL ? 0
                               : catalog_find(core->catalog, name, true, DIALECT_7, arena, ret_index, NULL, ret_problem);
 }
@@ -352,29 +365,29 @@ bool lock_resolve__is_missing(const struct core *core, struct slice name)
 
 /* --- Lock requests ------------------------------------------------------------------------------------------------ */
 
-static int add_lock(struct core *core, const struct lock_target *target, enum lock_resolve_purpose use, struct arena *arena,
-                    struct lock_spec_list *wants, struct problem *ret_problem)
+static int resolve_target(struct core *core, const struct lock_target *target, enum lock_resolve_purpose purpose, struct arena *arena,
+                    struct lock_spec_list *specs, struct problem *ret_problem)
 {
     const struct catalog_index *index = NULL;
-    if (check_target(target, use, arena, ret_problem) != 0)
+    if (check_target(target, purpose, arena, ret_problem) != 0)
         return 1;
     if (target->index.len > 0 && find_index(core, target->index, arena, &index, ret_problem) != 0)
         return 1;
-    if (use == LOCK_RESOLVE_TO_LOCK && check_directory(target, index, arena, ret_problem) != 0)
+    if (purpose == LOCK_RESOLVE_TO_LOCK && check_directory(target, index, arena, ret_problem) != 0)
         return 1;
     struct slice name = index != NULL ? arena_copy(&core->arena, index->name) : target->index;
     if (index != NULL && !slice_equal(index->name, target->index))
-        add_name(core, wants, RESOURCE_SPACE_NAMES, target->index, LOCK_S);
+        add_name(core, specs, RESOURCE_SPACE_NAMES, target->index, LOCK_S);
     if (target->id.data != NULL)
-        return add_named_document(core, name, target->type, target->id, target->mode, wants);
-    lock_specs__add(core, wants, &(struct lock_spec){{.index = name, .path = target->path}, target->mode});
+        return add_named_document(core, name, target->type, target->id, target->mode, specs);
+    lock_specs__add(core, specs, &(struct lock_spec){{.index = name, .path = target->path}, target->mode});
     return 0;
 }
 
-int lock_resolve__locks(struct core *core, const struct lock_target *targets, size_t count, enum lock_resolve_purpose use,
-                    struct arena *arena, struct lock_spec_list *ret_wants, struct problem *ret_problem)
+int lock_resolve__locks(struct core *core, const struct lock_target *targets, size_t count, enum lock_resolve_purpose purpose,
+                    struct arena *arena, struct lock_spec_list *ret_specs, struct problem *ret_problem)
 {
-    struct lock_spec_list wants = {0};
+    struct lock_spec_list specs = {0};
     int r = 0;
     if (count > LOCK_TARGETS_MAX) {
         problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "a request names at most [%d] locks",
@@ -382,12 +395,12 @@ int lock_resolve__locks(struct core *core, const struct lock_target *targets, si
         return 1;
     }
     for (size_t i = 0; r == 0 && i < count; i++)
-        r = add_lock(core, &targets[i], use, arena, &wants, ret_problem);
-    *ret_wants = wants;
+        r = resolve_target(core, &targets[i], purpose, arena, &specs, ret_problem);
+    *ret_specs = specs;
     return r < 0 ? tl_trace(r) : r;
 }
 
-/* Whether an owner has anything in what an alias stands for. */
+/* Whether an owner has a lock in any index of an alias. */
 static bool alias_in_use(const struct core *core, const struct lock_owner *owner, struct slice alias)
 {
     const struct alias_use *uses;
@@ -412,37 +425,38 @@ void lock_resolve__release_unused_aliases(struct core *core, struct lock_owner *
         if (alias_in_use(core, owner, name.index))
             continue;
         lock_release(&core->owners->locks, owner, &name);
-        following = owner->holds.next; /* marks above may have gone with it */
+        following = owner->holds.next; /* it may free holds of intention locks */
     }
 }
 
 /* --- Reads of transactions ---------------------------------------------------------------------------------------- */
 
-static void add_index(struct core *core, struct slice name, enum lock_mode mode, struct lock_spec_list *wants)
+static void add_index(struct core *core, struct slice name, enum lock_mode mode, struct lock_spec_list *specs)
 {
-    lock_specs__add(core, wants, &(struct lock_spec){{.index = arena_copy(&core->arena, name)}, mode});
+    lock_specs__add(core, specs, &(struct lock_spec){{.index = arena_copy(&core->arena, name)}, mode});
 }
 
 /*
- * A name outright: the index, closed or not; or the alias and all that it stands for; or that there is none. Then it is locked as
- * an index, too: the transaction itself may make it.
+ * Adds a name without wildcards: an index, open or closed; an alias with all of its indices; or a
+ * missing name. A missing name is also locked as an index, which the transaction itself may create.
  */
-static void add_outright(struct core *core, struct slice name, enum lock_mode mode, struct lock_spec_list *wants)
+static void add_concrete(struct core *core, struct slice name, enum lock_mode mode, struct lock_spec_list *specs)
 {
     const struct alias_use *uses;
     if (catalog_index(core->catalog, name) != NULL) {
-        add_index(core, name, mode, wants);
+        add_index(core, name, mode, specs);
         return;
     }
     size_t count = catalog__alias_uses(core->catalog, name, &uses);
-    add_name(core, wants, RESOURCE_SPACE_NAMES, name, LOCK_S);
+    add_name(core, specs, RESOURCE_SPACE_NAMES, name, LOCK_S);
     if (count == 0)
-        add_index(core, name, mode, wants);
+        add_index(core, name, mode, specs);
     for (size_t i = 0; i < count; i++)
-        add_index(core, uses[i].index, mode, wants);
+        add_index(core, uses[i].index, mode, specs);
 }
 
-static void add_expression_names(struct core *core, struct slice left, enum lock_mode mode, struct lock_spec_list *wants)
+/* Adds the names of an expression; a wildcard or an empty expression locks the set of all names. */
+static void add_expression_names(struct core *core, struct slice left, enum lock_mode mode, struct lock_spec_list *specs)
 {
     bool pattern = left.len == 0;
     while (left.len > 0) {
@@ -451,186 +465,194 @@ static void add_expression_names(struct core *core, struct slice left, enum lock
         if (slice_is(name, "_all") || slice_find_byte(name, '*') < name.len)
             pattern = true;
         else if (name.len > 0 && name.len <= LOCK_NAME_BYTES_MAX)
-            add_outright(core, name, mode, wants);
+            add_concrete(core, name, mode, specs);
         left = slice_from_offset(left, len < left.len ? len + 1 : len);
     }
     if (pattern)
-        add_name(core, wants, RESOURCE_SPACE_NAMES, SLICE_NONE, LOCK_S);
+        add_name(core, specs, RESOURCE_SPACE_NAMES, SLICE_NONE, LOCK_S);
 }
 
-/* A document by any name that its index may have. */
-static int add_read_document(struct core *core, const struct lock_target *target, struct lock_spec_list *wants)
+/* Adds a document that is read, by a name or an alias of its index. */
+static int add_read_document(struct core *core, const struct lock_target *target, struct lock_spec_list *specs)
 {
     const struct alias_use *uses;
     if (target->id.len > LOCK_NAME_BYTES_MAX || target->index.len > LOCK_NAME_BYTES_MAX)
-        return 0; /* there is none, and can be none */
+        return 0; /* such a document cannot exist */
     if (catalog_index(core->catalog, target->index) != NULL)
-        return add_named_document(core, target->index, target->type, target->id, target->mode, wants);
+        return add_named_document(core, target->index, target->type, target->id, target->mode, specs);
     size_t count = catalog__alias_uses(core->catalog, target->index, &uses);
-    add_name(core, wants, RESOURCE_SPACE_NAMES, target->index, LOCK_S);
+    add_name(core, specs, RESOURCE_SPACE_NAMES, target->index, LOCK_S);
     if (count > 1)
         return 0;
     struct slice index = count == 0 ? target->index : arena_copy(&core->arena, uses[0].index);
-    return add_named_document(core, index, target->type, target->id, target->mode, wants);
+    return add_named_document(core, index, target->type, target->id, target->mode, specs);
 }
 
-/* What the filters look up of the aliases by which an index was found. */
-static int add_filters(struct core *core, const struct catalog_target *found, struct lock_spec_list *wants)
+/* Adds the documents and scripts to which the filters of the matching aliases refer. */
+static int add_filter_references(struct core *core, const struct catalog_target *found, struct lock_spec_list *specs)
 {
-    struct json_refers refers = {0};
+    struct json_refers references = {0};
     int r = 0;
     for (size_t i = 0; i < found->alias_count; i++) {
         struct json_doc filter;
         if (found->aliases[i]->filter.data != NULL &&
             json_parse_stored(&core->arena, found->aliases[i]->filter, &filter) == 0)
-            json_refers(filter.root, &core->arena, &refers);
+            json_refers(filter.root, &core->arena, &references);
     }
-    for (size_t i = 0; i < refers.count && r == 0; i++) {
-        const struct json_refer *refer = &refers.items[i];
-        if (refer->script)
-            add_name(core, wants, RESOURCE_SPACE_SCRIPTS, refer->id, LOCK_S);
+    for (size_t i = 0; i < references.count && r == 0; i++) {
+        const struct json_refer *reference = &references.items[i];
+        if (reference->script)
+            add_name(core, specs, RESOURCE_SPACE_SCRIPTS, reference->id, LOCK_S);
         else
             r = add_read_document(
-                core, &(struct lock_target){LOCK_S, refer->index, SLICE_NONE, refer->type, refer->id, NULL, false},
-                wants);
+                core, &(struct lock_target){LOCK_S, reference->index, SLICE_NONE, reference->type, reference->id, NULL, false},
+                specs);
     }
     return r;
 }
 
 static int add_expression(struct core *core, const struct lock_target *target, enum dialect dialect,
-                          struct lock_spec_list *wants)
+                          struct lock_spec_list *specs)
 {
     struct catalog_target *found;
     struct problem problem;
     size_t count = 0;
     int r = 0;
-    add_expression_names(core, target->index, target->mode, wants);
-    /* What is refused, or not there, the read itself will tell of: it stays so as long as the names do. */
+    add_expression_names(core, target->index, target->mode, specs);
+    /* The read itself reports errors; the outcome cannot change while the names are locked. */
     if (catalog_resolve(core->catalog, target->index, target->expression, dialect, &core->arena, &found, &count,
                         &problem) != 0)
         return 0;
     for (size_t i = 0; i < count && r == 0; i++) {
-        add_index(core, found[i].index->name, target->mode, wants);
-        r = add_filters(core, &found[i], wants);
+        add_index(core, found[i].index->name, target->mode, specs);
+        r = add_filter_references(core, &found[i], specs);
     }
     return r;
 }
 
-static void add_read_directory(struct core *core, const struct lock_target *target, struct lock_spec_list *wants)
+static void add_read_directory(struct core *core, const struct lock_target *target, struct lock_spec_list *specs)
 {
     if (lock_resolve__is_missing(core, target->index))
-        add_name(core, wants, RESOURCE_SPACE_NAMES, target->index, LOCK_S);
-    lock_specs__add(core, wants, &(struct lock_spec){{.index = target->index, .path = target->path}, target->mode});
+        add_name(core, specs, RESOURCE_SPACE_NAMES, target->index, LOCK_S);
+    lock_specs__add(core, specs, &(struct lock_spec){{.index = target->index, .path = target->path}, target->mode});
 }
 
-static int add_read(struct core *core, const struct lock_target *target, enum dialect dialect, struct lock_spec_list *wants)
+static int add_read(struct core *core, const struct lock_target *target, enum dialect dialect, struct lock_spec_list *specs)
 {
     if (target->script)
-        add_name(core, wants, RESOURCE_SPACE_SCRIPTS, target->index, LOCK_S);
+        add_name(core, specs, RESOURCE_SPACE_SCRIPTS, target->index, LOCK_S);
     else if (target->expression != NULL)
-        return add_expression(core, target, dialect, wants);
+        return add_expression(core, target, dialect, specs);
     else if (target->id.data != NULL)
-        return add_read_document(core, target, wants);
+        return add_read_document(core, target, specs);
     else if (target->index.len == 0)
-        lock_specs__add(core, wants, &(struct lock_spec){.mode = target->mode});
+        lock_specs__add(core, specs, &(struct lock_spec){.mode = target->mode});
     else if (target->path.data != NULL)
-        add_read_directory(core, target, wants);
+        add_read_directory(core, target, specs);
     else
-        add_outright(core, target->index, target->mode, wants);
+        add_concrete(core, target->index, target->mode, specs);
     return 0;
 }
 
 int lock_resolve__reads(struct core *core, const struct lock_target *targets, size_t count, enum dialect dialect,
-                    const struct txn *txn, struct lock_spec_list *ret_wants)
+                    const struct txn *txn, struct lock_spec_list *ret_specs)
 {
-    struct lock_spec_list wants = {0};
+    struct lock_spec_list specs = {0};
     int r = 0;
     for (size_t i = 0; r == 0 && i < count; i++)
-        r = add_read(core, &targets[i], dialect, &wants);
-    lock_resolve__drop_held(core, &txn->owner.locks, &wants);
-    *ret_wants = wants;
+        r = add_read(core, &targets[i], dialect, &specs);
+    lock_resolve__drop_held(core, &txn->owner.locks, &specs);
+    *ret_specs = specs;
     return r < 0 ? tl_trace(r) : 0;
 }
 
 /* --- Writes ------------------------------------------------------------------------------------------------------- */
 
-/* An alias that is given to an index: its name changes its meaning, and what was locked by it would be elsewhere. */
-static void add_alias_change(struct core *core, struct slice alias, struct lock_spec_list *wants)
+/*
+ * Adds X on the name of an alias that is added or removed: its meaning changes, and locks taken by
+ * that name would be on other resources. A missing name is also locked as an index.
+ */
+static void add_alias_change(struct core *core, struct slice alias, struct lock_spec_list *specs)
 {
     bool all = slice_is(alias, "_all") || slice_find_byte(alias, '*') < alias.len;
     if (alias.len == 0 || alias.len > LOCK_NAME_BYTES_MAX)
         return;
-    add_name(core, wants, RESOURCE_SPACE_NAMES, all ? SLICE_NONE : alias, LOCK_X);
+    add_name(core, specs, RESOURCE_SPACE_NAMES, all ? SLICE_NONE : alias, LOCK_X);
     if (!all && lock_resolve__is_missing(core, alias))
-        lock_specs__add(core, wants, &(struct lock_spec){{.index = alias}, LOCK_X, .auxiliary = true});
+        lock_specs__add(core, specs, &(struct lock_spec){{.index = alias}, LOCK_X, .auxiliary = true});
 }
 
-static void add_creation(struct core *core, struct slice name, const struct index_plan *plan, struct lock_spec_list *wants)
+static void add_index_creation(struct core *core, struct slice name, const struct index_plan *plan, struct lock_spec_list *specs)
 {
     if (!lock_resolve__is_missing(core, name))
-        return; /* it will be refused, or has come to be meanwhile */
-    add_name(core, wants, RESOURCE_SPACE_NAMES, name, LOCK_X);
+        return; /* the handler refuses it, or it was created meanwhile */
+    add_name(core, specs, RESOURCE_SPACE_NAMES, name, LOCK_X);
     if (!plan->tree && lock_table_has_directories(&core->owners->locks, name))
-        lock_specs__add(core, wants, &(struct lock_spec){{.index = name}, LOCK_X});
+        lock_specs__add(core, specs, &(struct lock_spec){{.index = name}, LOCK_X});
     for (size_t i = 0; i < plan->alias_count; i++)
-        add_alias_change(core, plan->aliases[i], wants);
+        add_alias_change(core, plan->aliases[i], specs);
 }
 
-/* The document where it lies now, whatever becomes of the write. */
 struct resource_name lock_resolve__target_document(struct core *core, const struct write_target *target)
 {
     const struct catalog_index *index = catalog_index(core->catalog, target->index);
     return (struct resource_name){target->index, target->committed_path, key_type(core, index, target->type), target->id};
 }
 
-/* A transaction that has seen all names has seen that there was nothing in what it now makes. */
-static void add_seen_empty(struct core *core, const struct txn *txn, struct slice index, struct lock_spec_list *wants)
+/*
+ * Adds S on an index that a transaction creates after it has locked the set of all names: its
+ * searches by pattern have seen the index as empty, and other writers must not add documents to it.
+ */
+static void add_created_index(struct core *core, const struct txn *txn, struct slice index, struct lock_spec_list *specs)
 {
     const struct lock_spec all = {{.space = RESOURCE_SPACE_NAMES}, LOCK_S};
     if (lock_table_holds(&core->owners->locks, &txn->owner.locks, &all))
-        lock_specs__add(core, wants, &(struct lock_spec){{.index = index}, LOCK_S, .auxiliary = true});
+        lock_specs__add(core, specs, &(struct lock_spec){{.index = index}, LOCK_S, .auxiliary = true});
 }
 
 void lock_resolve__write(struct core *core, const struct write_item *item, const struct write_target *target,
-                     const struct txn *txn, struct lock_spec_list *wants)
+                     const struct txn *txn, struct lock_spec_list *specs)
 {
     const struct catalog_index *index = catalog_index(core->catalog, target->index);
     struct resource_name name = lock_resolve__target_document(core, target);
     bool many = has_many_types(index);
-    lock_specs__add(core, wants, &(struct lock_spec){name, LOCK_X});
+    lock_specs__add(core, specs, &(struct lock_spec){name, LOCK_X});
     if (target->new_path.data != NULL && !slice_equal(target->new_path, target->old_path))
-        lock_specs__add(core, wants, &(struct lock_spec){{.index = target->index, .path = target->new_path}, LOCK_X, true});
-    add_guards(core, &name, !many, LOCK_X, wants);
+        lock_specs__add(core, specs, &(struct lock_spec){{.index = target->index, .path = target->new_path}, LOCK_X, true});
+    add_other_types(core, &name, !many, LOCK_X, specs);
     if (index == NULL && write__creates_index(item)) {
         struct index_plan plan = index__plan_auto(core, target->index, item->type, item->dialect);
-        add_creation(core, target->index, &plan, wants);
+        add_index_creation(core, target->index, &plan, specs);
         if (txn != NULL)
-            add_seen_empty(core, txn, target->index, wants);
+            add_created_index(core, txn, target->index, specs);
     }
     if (txn == NULL)
         return;
     if (!slice_equal(item->index, target->index))
-        add_name(core, wants, RESOURCE_SPACE_NAMES, item->index, LOCK_S);
+        add_name(core, specs, RESOURCE_SPACE_NAMES, item->index, LOCK_S);
     if (item->update != NULL && item->update->script_id.len > 0)
-        add_name(core, wants, RESOURCE_SPACE_SCRIPTS, item->update->script_id, LOCK_S);
+        add_name(core, specs, RESOURCE_SPACE_SCRIPTS, item->update->script_id, LOCK_S);
 }
 
 void lock_resolve__move_document(struct core *core, const struct resource_name *name, struct slice path)
 {
     struct lock_table *locks = &core->owners->locks;
     const struct catalog_index *index = catalog_index(core->catalog, name->index);
-    const struct resource *home = resource_index(&locks->resources, name->index);
+    const struct resource *index_resource = resource_index(&locks->resources, name->index);
     struct resource_name at = *name;
-    if (home == NULL)
+    if (index_resource == NULL)
         return;
     at.type = key_type(core, index, name->type);
-    if (has_many_types(index) && resource_document(&locks->resources, home, at.type, at.id) == NULL)
+    if (has_many_types(index) && resource_document(&locks->resources, index_resource, at.type, at.id) == NULL)
         at.type = SLICE_NONE;
     lock_table_move_document(locks, &at, path);
 }
 
-/* They have moved at one moment: nobody is granted anything, or ended, by where some of them lie while others still lie where they were. */
-static int place_all(struct core *core, const struct resource_name *names, size_t count)
+/*
+ * Moves documents in the lock table to their current paths. The moves are atomic: no request is
+ * granted or chosen as a victim while only some documents have moved.
+ */
+static int relocate_all(struct core *core, const struct resource_name *names, size_t count)
 {
     struct lock_table *locks = &core->owners->locks;
     int r = 0;
@@ -652,7 +674,7 @@ int lock_resolve__relocate_documents(struct core *core, struct slice index)
     if (lock_table_is_idle(&core->owners->locks))
         return 0;
     const struct resource_name *names = lock_table_documents(&core->owners->locks, index, &core->arena, &count);
-    return place_all(core, names, count);
+    return relocate_all(core, names, count);
 }
 
 int lock_resolve__relocate_renamed(struct core *core, struct slice index, struct slice from)
@@ -663,137 +685,143 @@ int lock_resolve__relocate_renamed(struct core *core, struct slice index, struct
     core__work(core, WORK_LOCK * (uint64_t)core->owners->locks.resources.count / 3);
     const struct resource_name *names =
         lock_table_documents_below(&core->owners->locks, index, &from, 1, &core->arena, &count);
-    return place_all(core, names, count);
+    return relocate_all(core, names, count);
 }
 
 struct lock_spec_list lock_resolve__document(struct core *core, const struct resource_name *document)
 {
-    struct lock_spec_list wants = {0};
+    struct lock_spec_list specs = {0};
     const struct catalog_index *index = catalog_index(core->catalog, document->index);
     struct resource_name name = *document;
     name.type = key_type(core, index, name.type);
-    lock_specs__add(core, &wants, &(struct lock_spec){name, LOCK_X});
-    add_guards(core, &name, !has_many_types(index), LOCK_X, &wants);
-    return wants;
+    lock_specs__add(core, &specs, &(struct lock_spec){name, LOCK_X});
+    add_other_types(core, &name, !has_many_types(index), LOCK_X, &specs);
+    return specs;
 }
 
 bool lock_resolve__can_write(struct core *core, struct lock_owner *owner, const struct resource_name *document)
 {
-    struct lock_spec_list wants = lock_resolve__document(core, document);
+    struct lock_spec_list specs = lock_resolve__document(core, document);
     bool free = true;
-    for (size_t i = 0; i < wants.count && free; i++)
-        free = lock_table_covers(&core->owners->locks, owner, &wants.items[i]) ||
-               lock_table_can_grant(&core->owners->locks, owner, &wants.items[i]);
+    for (size_t i = 0; i < specs.count && free; i++)
+        free = lock_table_covers(&core->owners->locks, owner, &specs.items[i]) ||
+               lock_table_can_grant(&core->owners->locks, owner, &specs.items[i]);
     return free;
 }
 
-/* --- Changes of indices ------------------------------------------------------------------------------------------- */
+/* --- DDL ---------------------------------------------------------------------------------------------------------- */
 
-/* The index itself, whole or a place in it. A name that is none is refused by the handler. */
-static void add_changed(struct core *core, struct slice index, bool whole, struct lock_spec_list *wants)
+/*
+ * Adds X on an index if `whole`, else an insert intention on it. The handler refuses an empty name.
+ */
+static void add_index_change(struct core *core, struct slice index, bool whole, struct lock_spec_list *specs)
 {
     if (index.len > 0)
-        lock_specs__add(core, wants, &(struct lock_spec){{.index = index}, LOCK_X, !whole});
+        lock_specs__add(core, specs, &(struct lock_spec){{.index = index}, LOCK_X, !whole});
 }
 
-static void add_removal(struct core *core, struct slice name, struct lock_spec_list *wants)
+/* Adds the aliases that are removed with an index. */
+static void add_alias_removals(struct core *core, struct slice name, struct lock_spec_list *specs)
 {
     const struct catalog_index *index = catalog_index(core->catalog, name);
     for (size_t i = 0; index != NULL && i < index->alias_count; i++)
-        add_alias_change(core, arena_copy(&core->arena, index->aliases[i].name), wants);
+        add_alias_change(core, arena_copy(&core->arena, index->aliases[i].name), specs);
 }
 
-static void of_aliases(struct core *core, const struct aliases_command *aliases, struct lock_spec_list *wants)
+static void resolve_aliases(struct core *core, const struct aliases_command *aliases, struct lock_spec_list *specs)
 {
     for (size_t i = 0; i < aliases->action_count; i++) {
         const struct alias_action *action = &aliases->actions[i];
         bool removal = action->op == ALIAS_REMOVE_INDEX;
-        add_changed(core, action->index, removal, wants);
+        add_index_change(core, action->index, removal, specs);
         if (!removal) {
-            add_alias_change(core, action->alias, wants);
+            add_alias_change(core, action->alias, specs);
             continue;
         }
-        add_name(core, wants, RESOURCE_SPACE_NAMES, action->index, LOCK_X);
-        add_removal(core, action->index, wants);
+        add_name(core, specs, RESOURCE_SPACE_NAMES, action->index, LOCK_X);
+        add_alias_removals(core, action->index, specs);
     }
 }
 
-void lock_resolve__ddl(struct core *core, const struct command *command, struct lock_spec_list *wants)
+void lock_resolve__ddl(struct core *core, const struct command *command, struct lock_spec_list *specs)
 {
     struct slice name = command->index.name;
     if (command->type == COMMAND_SCRIPT_PUT || command->type == COMMAND_SCRIPT_DELETE) {
         if (command->object.name.len > 0)
-            add_name(core, wants, RESOURCE_SPACE_SCRIPTS, command->object.name, LOCK_X);
+            add_name(core, specs, RESOURCE_SPACE_SCRIPTS, command->object.name, LOCK_X);
         return;
     }
     if (command->type == COMMAND_ALIASES_UPDATE) {
-        of_aliases(core, &command->aliases, wants);
+        resolve_aliases(core, &command->aliases, specs);
         return;
     }
-    add_changed(core, name, command_is(command->type, COMMAND_WHOLE_INDEX) || index__blocks_writes(core, command),
-                wants);
+    add_index_change(core, name, command_is(command->type, COMMAND_WHOLE_INDEX) || index__blocks_writes(core, command),
+                specs);
     if (name.len == 0 || command->type == COMMAND_MAPPING_PUT)
         return;
     if (command->type == COMMAND_INDEX_CREATE) {
         struct index_plan plan = index__plan(core, command);
-        add_creation(core, name, &plan, wants);
+        add_index_creation(core, name, &plan, specs);
     } else {
-        add_name(core, wants, RESOURCE_SPACE_NAMES, name, LOCK_X);
+        add_name(core, specs, RESOURCE_SPACE_NAMES, name, LOCK_X);
     }
     if (command->type == COMMAND_INDEX_DELETE)
-        add_removal(core, name, wants);
+        add_alias_removals(core, name, specs);
 }
 
-/* Whether it has the name itself, or all names: a lock on everything may go before what it covers. */
-static bool keeps(const struct core *core, const struct lock_owner *owner, const struct lock_spec *name)
+/*
+ * Whether an owner holds a lock on the name itself or on the set of all names. A lock on everything
+ * does not count: it may be released before the locks that it covers.
+ */
+static bool holds_name(const struct core *core, const struct lock_owner *owner, const struct lock_spec *name)
 {
     const struct lock_spec all = {{.space = name->on.space}, name->mode};
     return lock_table_holds(&core->owners->locks, owner, name) || lock_table_holds(&core->owners->locks, owner, &all);
 }
 
-void lock_resolve__drop_held(struct core *core, const struct lock_owner *owner, struct lock_spec_list *wants)
+void lock_resolve__drop_held(struct core *core, const struct lock_owner *owner, struct lock_spec_list *specs)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < wants->count; i++)
-        if (wants->items[i].on.space == RESOURCE_SPACE_TREE || !keeps(core, owner, &wants->items[i]))
-            wants->items[kept++] = wants->items[i];
-    wants->count = kept;
+    for (size_t i = 0; i < specs->count; i++)
+        if (specs->items[i].on.space == RESOURCE_SPACE_TREE || !holds_name(core, owner, &specs->items[i]))
+            specs->items[kept++] = specs->items[i];
+    specs->count = kept;
 }
 
-/* --- Names that are free ------------------------------------------------------------------------------------------ */
+/* --- Unheld names ------------------------------------------------------------------------------------------------- */
 
 void lock_resolve__drop_unheld(struct core *core, const struct lock_owner *owner, const struct session *session,
-                      struct lock_spec_list *wants)
+                      struct lock_spec_list *specs)
 {
-    const struct lock_owner *passed = session == NULL ? NULL : &session->owner.locks;
+    const struct lock_owner *session_owner = session == NULL ? NULL : &session->owner.locks;
     size_t kept = 0;
-    for (size_t i = 0; i < wants->count; i++)
-        if (wants->items[i].on.space == RESOURCE_SPACE_TREE ||
-            lock_table_has_conflicting_hold(&core->owners->locks, owner, passed, &wants->items[i]))
-            wants->items[kept++] = wants->items[i];
-    wants->count = kept;
+    for (size_t i = 0; i < specs->count; i++)
+        if (specs->items[i].on.space == RESOURCE_SPACE_TREE ||
+            lock_table_has_conflicting_hold(&core->owners->locks, owner, session_owner, &specs->items[i]))
+            specs->items[kept++] = specs->items[i];
+    specs->count = kept;
 }
 
-/* --- Those who would change what they hold ------------------------------------------------------------------------ */
+/* --- Self-conflicts ----------------------------------------------------------------------------------------------- */
 
-bool lock_resolve__self_conflict(struct core *core, const struct session *session, const struct lock_spec_list *wants, struct arena *arena,
+bool lock_resolve__self_conflict(struct core *core, const struct session *session, const struct lock_spec_list *specs, struct arena *arena,
                 struct problem *ret_problem)
 {
     struct lock_table *locks = &core->owners->locks;
-    for (size_t i = 0; session != NULL && i < wants->count; i++) {
+    for (size_t i = 0; session != NULL && i < specs->count; i++) {
         const struct lock_owner *owner = &session->owner.locks;
-        const struct lock_spec *want = &wants->items[i];
-        const struct lock_spec kept = {want->on, LOCK_S};
-        bool whole = want->auxiliary && want->on.id.data == NULL && want->on.path.data == NULL && want->on.index.len > 0;
-        bool names = want->on.space == RESOURCE_SPACE_NAMES && want->mode == LOCK_X;
+        const struct lock_spec *spec = &specs->items[i];
+        const struct lock_spec held = {spec->on, LOCK_S};
+        bool whole = spec->auxiliary && spec->on.id.data == NULL && spec->on.path.data == NULL && spec->on.index.len > 0;
+        bool names = spec->on.space == RESOURCE_SPACE_NAMES && spec->mode == LOCK_X;
         if (!whole ||
-            !(names ? lock_table_holds(locks, owner, &kept)
-                    : want->on.space == RESOURCE_SPACE_TREE && lock_table_has_holds_in_index(locks, owner, want->on.index)))
+            !(names ? lock_table_holds(locks, owner, &held)
+                    : spec->on.space == RESOURCE_SPACE_TREE && lock_table_has_holds_in_index(locks, owner, spec->on.index)))
             continue;
         problem_set(ret_problem, arena, PROBLEM_LOCK_CONFLICT,
                     "session [%.*s] itself holds a lock by the name [%.*s], which must stay what it is until that is "
                     "released: release it first, or lock an index by its own name",
-                    SLICE_ARG(session->id), SLICE_ARG(want->on.index));
+                    SLICE_ARG(session->id), SLICE_ARG(spec->on.index));
         return true;
     }
     return false;

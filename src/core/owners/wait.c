@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands that wait for locks; see wait.h. */
+/* Waiting commands; see wait.h. */
 #include "core/owners/wait.h"
 
 #include <stdarg.h>
@@ -56,10 +56,10 @@ struct wait *wait__restore_ended(struct core *core, struct command *command)
     return wait;
 }
 
-int wait__acquire(struct core *core, struct wait *wait, const struct lock_spec *wants, size_t count, bool may_wait)
+int wait__acquire(struct core *core, struct wait *wait, const struct lock_spec *specs, size_t count, bool may_wait)
 {
     lock_request_free(wait->request);
-    wait->request = lock_request_new(&core->owners->locks, wait->owner, wants, count, wait);
+    wait->request = lock_request_new(&core->owners->locks, wait->owner, specs, count, wait);
     return lock_request_start(wait->request, may_wait);
 }
 
@@ -87,7 +87,7 @@ void wait__restore(struct core *core, struct wait *wait, bool named)
 void wait__park(struct core *core, struct wait *wait, uint64_t deadline)
 {
     struct owners *owners = core->owners;
-    bool again = wait->until != 0; /* with more to wait for than at first */
+    bool again = wait->until != 0; /* a resumed command waits for further locks */
     wait->until = deadline;
     deadline_set(&owners->wait_ends, &wait->deadline, deadline);
     if (again)
@@ -99,19 +99,19 @@ void wait__park(struct core *core, struct wait *wait, uint64_t deadline)
         deadline_set(&owners->idles, &wait->txn->idle, TL_TS_MAX);
 }
 
-/* How a wait that is over has ended, and after how long. */
-static void count_end(struct core *core, const struct wait *wait)
+/* Adds a wait that ends to the metrics, by its outcome. */
+static void observe_end(struct core *core, const struct wait *wait)
 {
     enum lock_state state = wait->request == NULL ? LOCK_STATE_NEW : lock_request_state(wait->request);
-    enum metric_wait_end how = state == LOCK_STATE_GRANTED      ? WAIT_GRANTED
+    enum metric_wait_end outcome = state == LOCK_STATE_GRANTED      ? WAIT_GRANTED
                            : state == LOCK_STATE_DEADLOCKED ? WAIT_DEADLOCKED
                            : core->clock >= wait->until     ? WAIT_TIMED_OUT
                                                             : WAIT_CANCELLED;
-    metric_observe(&core->metrics.waits[how], metric_times_us, core->clock - wait->since);
+    metric_observe(&core->metrics.waits[outcome], metric_times_us, core->clock - wait->since);
 }
 
-/* It waits no more: nobody finds it, and what is told of it is told. */
-static void stop_waiting(struct core *core, struct wait *wait)
+/* Removes a wait from every index of waits, and reports its end to metrics and history. */
+static void unregister(struct core *core, struct wait *wait)
 {
     struct owners *owners = core->owners;
     char key[8];
@@ -119,7 +119,7 @@ static void stop_waiting(struct core *core, struct wait *wait)
         return;
     if (wait->until != 0) {
         wait__report_end(core, wait);
-        count_end(core, wait);
+        observe_end(core, wait);
         lock_history_record_wait(&owners->lock_history, wait, core->ts);
     }
     deadline_set(&owners->wait_ends, &wait->deadline, TL_TS_MAX);
@@ -131,7 +131,7 @@ static void stop_waiting(struct core *core, struct wait *wait)
         map_remove(&owners->requests, request_key(wait->command->request, key));
 }
 
-/* It has no request any more, and no locks of its own. */
+/* Frees the request of a wait, and the locks of a write_wait. */
 static void drop_locks(struct core *core, struct wait *wait)
 {
     lock_request_free(tl_steal(wait->request));
@@ -156,12 +156,12 @@ void wait__free(struct core *core, struct wait *wait)
 {
     struct owners *owners = core->owners;
     core__work(core, WORK_OWNER);
-    stop_waiting(core, wait);
+    unregister(core, wait);
     if (list_linked(&wait->of_all)) {
         list_remove(&wait->of_all);
         owners->wait_bytes -= wait->bytes;
     }
-    if (wait->deadline.at < TL_TS_MAX) /* of one that was read from what is damaged */
+    if (wait->deadline.at < TL_TS_MAX) /* read from a damaged checkpoint */
         deadline_set(&owners->wait_ends, &wait->deadline, TL_TS_MAX);
     if (wait->ready)
         wait__dequeue_ready(core, wait);
@@ -179,7 +179,7 @@ struct problem *wait__cause(struct wait *wait)
 void wait__end_later(struct core *core, struct wait *wait)
 {
     core__work(core, WORK_LOCK);
-    stop_waiting(core, wait);
+    unregister(core, wait);
     drop_locks(core, wait);
     wait->session = NULL;
     wait->txn = NULL;
@@ -193,19 +193,19 @@ void wait__answer(struct core *core, struct wait *wait)
     wait__free(core, wait);
 }
 
-/* Ends one for its cause. */
-static void end(struct core *core, struct wait *wait, bool now)
+/* Fails a wait for its cause; `now`: answers at once, unless items of a bulk have run. */
+static void end_wait(struct core *core, struct wait *wait, bool now)
 {
     struct command *command = wait->command;
     struct txn *txn = wait->txn;
-    /* A session has no lock that nobody was told of. */
+    /* The client gets no reply with these locks, so the session must not keep them. */
     if (wait->ready && wait->command->type == COMMAND_LOCK)
         lock_request_undo(wait->request, wait->granted_ts);
     if (now && wait->pending_items == NULL) {
         wait__answer(core, wait);
         core__complete(core, command);
     } else {
-        wait__end_later(core, wait); /* where some items are done the others say why they are not */
+        wait__end_later(core, wait); /* the items that have not run get the cause then */
     }
     if (txn != NULL)
         txn__touch(core, txn);
@@ -224,7 +224,7 @@ void wait__fail(struct core *core, struct wait *wait, enum problem_type type, co
     va_start(arguments, format);
     set_cause(wait, type, format, arguments);
     va_end(arguments);
-    end(core, wait, true);
+    end_wait(core, wait, true);
 }
 
 void wait__end(struct core *core, struct wait *wait, enum problem_type type, const char *format, ...)
@@ -236,7 +236,7 @@ void wait__end(struct core *core, struct wait *wait, enum problem_type type, con
     set_cause(wait, type, format, arguments);
     va_end(arguments);
     cost_charge(&owners->cost_left, now);
-    end(core, wait, now);
+    end_wait(core, wait, now);
 }
 
 void wait__enqueue_ready(struct core *core, struct wait *wait)
@@ -251,8 +251,8 @@ void wait__enqueue_ready(struct core *core, struct wait *wait)
     list_append(&owners->ready, &wait->link);
 }
 
-/* Returns: how many items of a write are left to run, at least one. */
-static size_t items_left(const struct wait *wait)
+/* Returns: how many items of a write are still to run, at least one. */
+static size_t pending_item_count(const struct wait *wait)
 {
     const struct write_command *write = &wait->command->write;
     size_t count = wait->pending_items == NULL ? write->item_count : 0;
@@ -266,7 +266,7 @@ size_t wait__cost(const struct wait *wait)
     const struct command *command = wait->command;
     size_t things = 1;
     if (command != NULL && command->type == COMMAND_WRITE)
-        things = items_left(wait);
+        things = pending_item_count(wait);
     else if (command != NULL && (command->type == COMMAND_RENAME || command_is(command->type, COMMAND_DDL)))
         things = DDL_COST;
     return things + (wait->request == NULL ? 0 : lock_request_spec_count(wait->request) / LOCKS_PER_COST);

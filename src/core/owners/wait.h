@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands that wait for their locks, and what becomes of them. */
+/*
+ * Waits: commands, and deferred cleanup actions, that wait for their locks.
+ *
+ * A wait begins with wait__acquire() and wait__park(). It ends in one of four ways: its locks are
+ * granted, its deadline passes, it is the victim of a deadlock, or its owner or its host ends.
+ * A granted command resumes in a unit of its own, as soon as the steps have capacity for it
+ * (README-locks.md, "Requests").
+ */
 #ifndef TL_CORE_WAIT_H
 #define TL_CORE_WAIT_H
 
@@ -15,19 +22,22 @@ struct session;
 struct txn;
 
 /*
- * What becomes of a command that waits for locks: its row in commands.def names them. Each ends the wait or makes it ready to go
- * on in a unit of its own; those that complete the command have freed the wait.
+ * Callbacks of a command that waits for locks; its row in commands.def selects them. Each ends the
+ * wait or enqueues it as ready. A callback that completes the command has freed the wait.
  */
 struct wait_ops {
-    /* Its locks were granted, in the unit that let go of them. */
+    /* Its locks were granted. Runs in the unit that released them. */
     void (*on_grant)(struct core *core, struct wait *wait);
-    /* It was made ready: goes on in a unit of its own. Returns: 0 it is done, the wait is free; CORE_WAITS; fatal codes. */
+    /*
+     * Resumes a ready command in a unit of its own. Returns: 0, done and the wait freed;
+     * CORE_WAITS; fatal codes.
+     */
     int (*resume)(struct core *core, struct wait *wait);
     /* Its deadline has passed. Returns: 0; fatal codes. */
     int (*on_timeout)(struct core *core, struct wait *wait);
-    /* It is the victim of a deadlock, whose story is its cause. */
+    /* It is the victim of a deadlock, which its cause describes. */
     void (*on_deadlock)(struct core *core, struct wait *wait);
-    /* It has ended, and is answered now with its cause. Returns: as resumed(). NULL: wait__answer(). */
+    /* Answers an ended wait with its cause. Returns: as resume(). NULL: wait__answer(). */
     int (*answer)(struct core *core, struct wait *wait);
 };
 extern const struct wait_ops write__wait_ops;    /* acquire.c */
@@ -35,99 +45,131 @@ extern const struct wait_ops change__wait_ops;   /* acquire_ddl.c */
 extern const struct wait_ops lock__wait_ops;     /* do_lock.c */
 extern const struct wait_ops txn_lock__wait_ops; /* do_lock.c */
 extern const struct wait_ops rename__wait_ops;   /* do_rename.c */
-extern const struct wait_ops deferred__wait_ops;     /* deferred.c; of no command */
+extern const struct wait_ops deferred__wait_ops;     /* deferred.c; without a command */
 
 /*
- * A command that waits for its locks; or is *ready*: it was granted them and is about to go on, with this step or a later one; or has
- * *ended*, for its cause, and is about to be answered: then it is nobody's, nobody finds it, and it has no request.
+ * A command that waits for its locks. It has two later states, both in owners->ready:
+ * - *ready*: its locks are granted; it resumes in this step or a later one.
+ * - *ended*: it failed for its cause, and its reply is pending. It has no owner and no request, and
+ *   no lookup finds it.
  */
 struct wait {
     const struct wait_ops *ops;
-    struct owner *write_owner;      /* of its write_wait; NULL: its owner is a session or a transaction, or it has ended */
-    struct lock_owner *owner; /* whose request it is; NULL: it has ended */
-    struct command *command;  /* NULL: what an ended session left */
-    struct deferred *deferred;        /* with no command: which; else NULL */
-    struct lock_request *request; /* ready, what is kept may need none */
-    struct session *session;  /* that it ends with; NULL: none */
-    struct txn *txn;          /* NULL: none */
+    struct owner *write_owner;      /* of a write_wait; NULL: not one, or ended */
+    struct lock_owner *owner; /* of `request`; NULL: it has ended */
+    struct command *command;  /* NULL: a deferred cleanup action */
+    struct deferred *deferred;        /* the deferred action; NULL: it has a command */
+    struct lock_request *request; /* NULL: ended, or a ready deferred action that needs no lock */
+    struct session *session;  /* whose end ends the wait; NULL: none */
+    struct txn *txn;          /* whose end ends the wait; NULL: none */
     struct deadline deadline; /* set while it waits */
-    uint64_t until;           /* what it was set to; 0: it has never waited */
-    uint64_t since;           /* by the clock */
-    tl_ts since_ts;
-    size_t bytes;          /* it takes with its command, since it began to wait */
-    size_t queue_position;          /* how many stood ahead when it began to wait */
+    uint64_t until;           /* its deadline by the clock, in us; 0: it has never waited */
+    uint64_t since;           /* when it asked, by the clock, in us */
+    tl_ts since_ts;           /* timestamp of the unit in which it asked */
+    size_t bytes;          /* of the wait and its command, counted in owners->wait_bytes */
+    size_t queue_position;          /* requests that preceded it when it began to wait */
     bool ready;            /* it is in owners->ready */
-    bool ended;            /* ready, to be answered with its cause */
-    uint64_t ready_number; /* its place there */
-    uint64_t names_epoch;  /* of a LOCK: core->names_epoch when it asked */
-    tl_ts granted_ts;         /* of a LOCK that must look again what its names mean: when it was granted */
-    bool reported;             /* as one that lasts; report.c */
-    struct problem *cause; /* why it must fail, in the command's arena; NULL: it goes on */
-    bool *pending_items;            /* of a bulk: the items still to run, in the command's arena; NULL: all */
+    bool ended;            /* in owners->ready only to be answered with its cause */
+    uint64_t ready_number; /* orders owners->ready; 0: it was never ready */
+    uint64_t names_epoch;  /* LOCK: core->names_epoch when its names were resolved */
+    tl_ts granted_ts;         /* LOCK: of the grant, if its names must be resolved again */
+    bool reported;             /* reported as a slow wait (report.c) */
+    struct problem *cause; /* why it fails, in the command's arena; NULL: it does not fail */
+    bool *pending_items;            /* bulk: items still to run; command's arena; NULL: all */
     struct list of_all;    /* in owners->waits, in order of arrival */
-    struct list of_session;
+    struct list of_session; /* in session->waits */
     struct list link; /* in owners->ready */
 };
 
-/* One of a write that is nobody's, and so a party itself. */
+/* The wait of an autocommit write, which is a lock owner itself. */
 struct write_wait {
     struct wait wait;
     struct owner owner; /* OWNER_WRITE */
 };
 
-/* The turns of a command's row; of NULL those of what waits without a command. */
+/* Returns: the callbacks of a command, NULL if it never waits; of a deferred action for NULL. */
 const struct wait_ops *owners__wait_ops(const struct command *command);
 
-/* Makes a wait for a command; `owner` NULL: it gets one of its own that belongs to `session`. */
+/*
+ * Makes a wait for a command (NULL: for a deferred action). With `owner` NULL it becomes a
+ * write_wait, with an owner of its own that belongs to `session` (NULL: to none).
+ * Owns: the caller; wait__free().
+ */
 struct wait *wait__new(struct core *core, struct command *command, struct lock_owner *owner, struct session *session,
                        struct txn *txn);
-/* Asks for wants, in place of what it asked for before. Returns: as lock_request_start(). */
-int wait__acquire(struct core *core, struct wait *wait, const struct lock_spec *wants, size_t count,
+/* Requests locks, in place of its previous request. Returns: as lock_request_start(). */
+int wait__acquire(struct core *core, struct wait *wait, const struct lock_spec *specs, size_t count,
               bool may_wait) TL_MUST_USE;
-/* Begins to wait until `deadline`. */
+/* Begins to wait until `deadline`, in us by the clock; TL_TS_MAX: without end. */
 void wait__park(struct core *core, struct wait *wait, uint64_t deadline);
-/* Puts one that was saved where it stood, with all it has of before but its request; `named`: CANCEL finds it. */
+/*
+ * Registers a wait in the lists of all waits, of its session and of its transaction. The request of
+ * a loaded wait is restored by the caller. With `named`, CANCEL finds it by its command's number.
+ */
 void wait__restore(struct core *core, struct wait *wait, bool named);
-/* Makes one that has ended, as it was saved. */
+/* Makes a loaded wait that has ended. Owns: the wait takes the command. */
 struct wait *wait__restore_ended(struct core *core, struct command *command);
-/* Returns: the wait that CANCEL finds by the number of a command; NULL: none. */
+/* Returns: the wait of the command with this number, for CANCEL; NULL: none. */
 struct wait *wait__by_request(const struct core *core, uint64_t number);
-/* Takes it out of everything and frees it; a write's own locks are released. */
+/*
+ * Removes a wait from every list and frees it, but not its command. Releases a write_wait's locks.
+ */
 void wait__free(struct core *core, struct wait *wait);
 /*
- * Ends a wait, also one that is ready: its command is told the problem, or each of its items that is left when some are done. wait__fail() frees it where
- * that needs no unit of its own; wait__end() does while the step has things left (cost.h), since there may be many: the others are answered later.
- * Requires: it has a command, and has not ended.
+ * Fails a wait, also a ready one. The command gets the problem; a bulk that has run some items gets
+ * it in each remaining one. wait__fail() answers and frees the wait at once, unless items have run.
+ * wait__end() is for many waits at once: it answers only while the step has budget left (cost.h).
+ * Other waits are enqueued and answered in a unit of their own.
+ * Requires: the wait has a command and has not ended.
  */
 void wait__fail(struct core *core, struct wait *wait, enum problem_type type, const char *format, ...) TL_PRINTF(4, 5);
 void wait__end(struct core *core, struct wait *wait, enum problem_type type, const char *format, ...) TL_PRINTF(4, 5);
-/* Ends it for the cause that it has, to be answered in a unit of its own. */
+/*
+ * Ends a wait whose cause is set: removes it from its session and transaction, releases its own
+ * locks, and enqueues its reply for a unit of its own.
+ */
 void wait__end_later(struct core *core, struct wait *wait);
-/* Gives the command of one that has ended its cause, as a whole, and frees the wait. */
+/* Fails the whole command of a wait with its cause, and frees the wait. */
 void wait__answer(struct core *core, struct wait *wait);
-/* Returns: how many things it counts as when it goes on, beside what its scripts take and its sources are. */
+/* Returns: the cost of resuming it, in units of cost.h, without its scripts and sources. */
 size_t wait__cost(const struct wait *wait);
-/* Returns: where to say why it must fail, or the cause that was said. Requires: it has a command. */
+/*
+ * Returns: its cause; the first call allocates an empty one for the caller to fill.
+ * Requires: it has a command.
+ */
 struct problem *wait__cause(struct wait *wait);
-/* Fills a problem with who stands against what a wait has asked for. `arena` takes its texts. */
+/*
+ * Describes the owners that block a wait's request, at most `holders_max`, in *ret_problem.
+ * Requires: holders_max <= HOLDERS_REPORTED_MAX. Owns: `arena` takes the texts.
+ */
 enum { HOLDERS_REPORTED_MAX = 100 };
 void wait__explain(struct wait *wait, enum problem_type type, size_t holders_max, struct arena *arena,
                    struct problem *ret_problem);
-/* The same without names, where others of the same command were told them. */
+/* Fills the problem without naming holders, once a reply has reported enough of them. */
 void wait__explain_briefly(struct arena *arena, enum problem_type type, struct problem *ret_problem);
-/* Whether so many wait that no other may: who would have to is told so at once. What is free is granted all the same. */
+/*
+ * Returns: whether limits.waiters_max is reached. A request that would have to wait then fails at
+ * once; one that can be granted is granted.
+ */
 bool wait__limit_reached(const struct core *core);
+/* Reports that limits.waiters_max is reached. */
 void wait__explain_limit(const struct core *core, struct arena *arena, struct problem *ret_problem);
-/* Says in its command why a wait gets nothing: `would_wait`, but so many do; or it must not, or not any more, and who has it (`type`). */
+/*
+ * Sets the problem of a command whose request was refused. `would_wait`: it had time left, so the
+ * limit of waiting requests refused it. Else the problem has `type` and names the holders.
+ */
 void wait__explain_conflict(const struct core *core, struct wait *wait, bool would_wait, enum problem_type type);
-/* Makes a wait ready to go on in a unit of its own. As a turn: granted. */
+/* Enqueues a wait to resume in a unit of its own; an on_grant callback. */
 void wait__enqueue_ready(struct core *core, struct wait *wait);
-/* It is its turn. */
+/* Takes a wait out of owners->ready. */
 void wait__dequeue_ready(struct core *core, struct wait *wait);
-/* Turns that many share: the command is told why, what it belongs to goes on or, after a deadlock, is rolled back. */
+/*
+ * Callbacks that most commands share. They fail the command and free the wait; a transaction lives
+ * on after a timeout, and is rolled back after a deadlock.
+ */
 int wait__on_timeout(struct core *core, struct wait *wait) TL_MUST_USE;
 void wait__on_deadlock(struct core *core, struct wait *wait);
-/* Notes the end of a wait that was told as slow (report.c). */
+/* Records the end of a wait that was reported as slow (report.c). */
 void wait__report_end(struct core *core, const struct wait *wait);
 
 #endif

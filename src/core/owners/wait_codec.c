@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waiting requests as bytes, for a checkpoint. Whose one is, and what becomes of it, its command says; what it has done already of a
- * bulk are its results.
+ * Codec of waiting requests, for checkpoints. The owner and the callbacks of a wait follow from its
+ * command; the progress of a bulk is in its results.
  */
 #include "base/check.h"
 #include "core/owners/deferred.h"
@@ -17,7 +17,7 @@
 
 /* --- Results ------------------------------------------------------------------------------------------------------ */
 
-/* Problems by their symbols, which stay when rows come and go. */
+/* A problem is stored by its symbol, which does not change when rows are added or removed. */
 static const char *const symbols[PROBLEM_COUNT] = {
 #define X(symbol, status, name) [PROBLEM_##symbol] = #symbol,
 #include "base/errors.def"
@@ -34,7 +34,7 @@ static enum problem_type symbol_type(struct slice symbol)
 
 enum { CAUSES_MAX = 16 };
 
-static void code_problem(struct codec *codec, struct problem *problem, int causes)
+static void codec_problem(struct codec *codec, struct problem *problem, int causes)
 {
     struct slice symbol = problem->type == PROBLEM_NONE ? SLICE_NONE : slice_from(symbols[problem->type]);
     int64_t status = problem->status;
@@ -59,10 +59,10 @@ static void code_problem(struct codec *codec, struct problem *problem, int cause
         return;
     if (codec_reads(codec))
         problem->caused_by = arena_zalloc(codec->arena, sizeof *problem->caused_by);
-    code_problem(codec, problem->caused_by, causes + 1);
+    codec_problem(codec, problem->caused_by, causes + 1);
 }
 
-static void code_result(struct codec *codec, struct write_result *result)
+static void codec_result(struct codec *codec, struct write_result *result)
 {
     uint64_t shards = result->shard_count;
 
@@ -81,40 +81,40 @@ static void code_result(struct codec *codec, struct write_result *result)
     codec_signed(codec, &result->seq_no);
     codec_slice(codec, &result->source);
     codec_slice(codec, &result->routing);
-    code_problem(codec, &result->problem, 0);
+    codec_problem(codec, &result->problem, 0);
 }
 
-/* What is read from here on stays with the command. */
-static void keep_texts(struct codec *codec, struct command *command)
+/* Copies the rest of the input to the command, so that slices read from here on live with it. */
+static void retain_texts(struct codec *codec, struct command *command)
 {
     codec->in = arena_copy(&command->arena, codec->in);
     codec->arena = &command->arena;
 }
 
-/* Which items are left to be run; and all results, in the command's own memory. */
-static void code_results(struct codec *codec, struct wait *wait)
+/* Codes which items are still to run, and all results, in the command's arena. */
+static void codec_results(struct codec *codec, struct wait *wait)
 {
     struct write_command *write = &wait->command->write;
     struct arena *arena = &wait->command->arena;
-    bool partly = wait->pending_items != NULL;
+    bool partial = wait->pending_items != NULL;
 
-    codec_bool(codec, &partly);
-    codec_require(codec, !partly || ((wait->write_owner != NULL || wait->ended) && !write->atomic && write->item_count > 1));
+    codec_bool(codec, &partial);
+    codec_require(codec, !partial || ((wait->write_owner != NULL || wait->ended) && !write->atomic && write->item_count > 1));
     if (codec_reads(codec)) {
         write->results = arena_zalloc(arena, (write->item_count + 1) * sizeof *write->results);
-        wait->pending_items = partly ? arena_zalloc(arena, write->item_count + 1) : NULL;
-        keep_texts(codec, wait->command);
+        wait->pending_items = partial ? arena_zalloc(arena, write->item_count + 1) : NULL;
+        retain_texts(codec, wait->command);
     }
     for (size_t i = 0; i < write->item_count && !codec->bad; i++) {
-        if (partly)
+        if (partial)
             codec_bool(codec, &wait->pending_items[i]);
-        code_result(codec, &write->results[i]);
+        codec_result(codec, &write->results[i]);
     }
 }
 
 /* --- Waits -------------------------------------------------------------------------------------------------------- */
 
-static void code_numbers(struct codec *codec, struct core *core, struct wait *wait, bool ready)
+static void codec_numbers(struct codec *codec, struct core *core, struct wait *wait, bool ready)
 {
     codec_number(codec, &wait->since);
     codec_number(codec, &wait->since_ts);
@@ -126,8 +126,8 @@ static void code_numbers(struct codec *codec, struct core *core, struct wait *wa
     codec_require(codec, wait->until > 0 || (ready && wait->deferred != NULL));
 }
 
-/* Its place among those that are ready is given when all are read. */
-static void code_ready(struct codec *codec, struct wait *wait)
+/* A loaded wait enters owners->ready when all are read (owners_codec.c). */
+static void codec_ready(struct codec *codec, struct wait *wait)
 {
     codec_number(codec, &wait->ready_number);
     codec_number(codec, &wait->granted_ts);
@@ -135,38 +135,44 @@ static void code_ready(struct codec *codec, struct wait *wait)
     if (!wait->ended)
         return;
     if (codec_reads(codec))
-        keep_texts(codec, wait->command);
-    code_problem(codec, wait__cause(wait), 0);
+        retain_texts(codec, wait->command);
+    codec_problem(codec, wait__cause(wait), 0);
     codec_require(codec, wait->cause->type != PROBLEM_NONE);
 }
 
-/* Finds whose a command is, and whether it can wait there. */
-static bool find_parties(const struct core *core, const struct command *command, struct session **session,
+/*
+ * Finds the session or transaction of a command; both stay NULL for neither.
+ * Returns: false when the command cannot wait there, so that the input is damaged.
+ */
+static bool find_owner(const struct core *core, const struct command *command, struct session **session,
                          struct txn **txn)
 {
-    const struct command_owner *terms = &command->owner;
+    const struct command_owner *owner = &command->owner;
 
     if (owners__wait_ops(command) == NULL)
         return false;
-    if (terms->transaction.len > 0 && !command_is(command->type, COMMAND_DDL)) {
-        *txn = owners_txn(core->owners, terms->transaction);
+    if (owner->transaction.len > 0 && !command_is(command->type, COMMAND_DDL)) {
+        *txn = owners_txn(core->owners, owner->transaction);
         return *txn != NULL && (*txn)->wait == NULL && (*txn)->idle.at == TL_TS_MAX;
     }
-    if (terms->session.len > 0)
-        *session = owners_live_session(core->owners, terms->session);
-    return (*session != NULL) == (terms->session.len > 0) && command->type != COMMAND_TXN_LOCK &&
+    if (owner->session.len > 0)
+        *session = owners_live_session(core->owners, owner->session);
+    return (*session != NULL) == (owner->session.len > 0) && command->type != COMMAND_TXN_LOCK &&
            (command->type != COMMAND_LOCK || *session != NULL);
 }
 
-/* Makes the wait of a command. Returns: NULL when none can be of it; the command is the caller's then. */
-static struct wait *make(struct core *core, struct command *command, bool ended)
+/*
+ * Makes the wait of a command. Returns: NULL if the command cannot wait.
+ * Owns: the wait takes the command; the caller keeps it for NULL.
+ */
+static struct wait *make_wait(struct core *core, struct command *command, bool ended)
 {
     struct session *session = NULL;
     struct txn *txn = NULL;
 
     if (ended)
         return owners__wait_ops(command) == NULL ? NULL : wait__restore_ended(core, command);
-    if (!find_parties(core, command, &session, &txn))
+    if (!find_owner(core, command, &session, &txn))
         return NULL;
     struct lock_owner *owner = txn != NULL                     ? &txn->owner.locks
                                : command->type == COMMAND_LOCK ? &session->owner.locks
@@ -181,14 +187,14 @@ static struct wait *read_command(struct codec *codec, struct core *core, bool en
     codec_command(codec, &command);
     if (command == NULL)
         return NULL;
-    struct wait *wait = make(core, command, ended);
+    struct wait *wait = make_wait(core, command, ended);
     if (wait == NULL)
         command_free(command);
     codec_require(codec, wait != NULL);
     return wait;
 }
 
-static struct deferred *find_kept(const struct deferred_array *all, uint64_t number)
+static struct deferred *find_deferred(const struct deferred_array *all, uint64_t number)
 {
     size_t low = 0, high = all->count;
 
@@ -202,52 +208,52 @@ static struct deferred *find_kept(const struct deferred_array *all, uint64_t num
     return low < all->count && all->items[low]->number == number ? all->items[low] : NULL;
 }
 
-static struct wait *read_kept(struct codec *codec, struct core *core, const struct deferred_array *all)
+static struct wait *read_deferred(struct codec *codec, struct core *core, const struct deferred_array *all)
 {
     uint64_t number = 0;
 
     codec_number(codec, &number);
-    struct deferred *kept = find_kept(all, number);
-    codec_require(codec, kept != NULL && kept->wait == NULL);
+    struct deferred *deferred = find_deferred(all, number);
+    codec_require(codec, deferred != NULL && deferred->wait == NULL);
     if (codec->bad)
         return NULL;
     struct wait *wait = wait__new(core, NULL, NULL, NULL, NULL);
-    wait->deferred = kept;
-    kept->wait = wait;
+    wait->deferred = deferred;
+    deferred->wait = wait;
     return wait;
 }
 
-/* Whether CANCEL finds it by the number of its command. */
+/* Whether CANCEL finds a wait by the number of its command. */
 static bool is_named(const struct core *core, const struct wait *wait)
 {
     return wait->command != NULL && wait__by_request(core, wait->command->request) == wait;
 }
 
-void codec_wait(struct sections *sections, struct core *core, struct wait **wait, const struct deferred_array *kept)
+void codec_wait(struct sections *sections, struct core *core, struct wait **wait, const struct deferred_array *deferred)
 {
     struct codec codec = section_begin(sections, SECTION_WAIT);
     bool reads = codec_reads(&codec);
-    bool is_kept = !reads && (*wait)->command == NULL, named = !reads && is_named(core, *wait);
+    bool is_deferred = !reads && (*wait)->command == NULL, named = !reads && is_named(core, *wait);
     bool ready = !reads && (*wait)->ready, ended = !reads && (*wait)->ended;
-    bool *const flags[] = {&is_kept, &named, &ready, &ended};
+    bool *const flags[] = {&is_deferred, &named, &ready, &ended};
 
     codec_flags(&codec, flags, codec.version < 6 ? 2 : 4);
-    codec_require(&codec, !is_kept || !named);
-    codec_require(&codec, !ended || (ready && !is_kept && !named));
+    codec_require(&codec, !is_deferred || !named);
+    codec_require(&codec, !ended || (ready && !is_deferred && !named));
     if (reads)
-        *wait = codec.bad ? NULL : is_kept ? read_kept(&codec, core, kept) : read_command(&codec, core, ended);
-    else if (is_kept)
+        *wait = codec.bad ? NULL : is_deferred ? read_deferred(&codec, core, deferred) : read_command(&codec, core, ended);
+    else if (is_deferred)
         codec_number(&codec, &(*wait)->deferred->number);
     else
         codec_command(&codec, &(*wait)->command);
     if (*wait != NULL) {
         if (reads && !ended)
             wait__restore(core, *wait, named);
-        code_numbers(&codec, core, *wait, ready);
-        if (!is_kept && (*wait)->command->type == COMMAND_WRITE)
-            code_results(&codec, *wait);
+        codec_numbers(&codec, core, *wait, ready);
+        if (!is_deferred && (*wait)->command->type == COMMAND_WRITE)
+            codec_results(&codec, *wait);
         if (ready)
-            code_ready(&codec, *wait);
+            codec_ready(&codec, *wait);
         codec_require(&codec, codec.bad || !named || (*wait)->command->request != 0);
     }
     section_end(sections, &codec);

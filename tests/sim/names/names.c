@@ -1,26 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Goal: what docs/locking.md says of names holds in whatever order things come: indices and aliases are made, moved, closed,
- * blocked and removed, types appear, beside and inside of transactions and under sessions' locks, while sessions die and leave
- * documents and actions behind.
- * Method: one seed drives a core over a twin store, with commands that wait, deadlocks, time-outs and restarts. A plain model
- * keeps what is committed: names, aliases, documents, scripts. It does not foresee who waits; it judges what was let through:
+ * Goal: the rules for names in docs/locking.md hold in every order of events. Indices and aliases
+ * are created, moved, closed, blocked and removed, and types appear, with concurrent transactions
+ * and sessions that hold locks. Sessions end and leave ephemeral documents and cleanup actions.
+ * Method: one seed drives a core over an in-memory store, with waiting commands, deadlocks,
+ * timeouts and restarts. A simple model has the committed names, aliases, documents and scripts. It
+ * does not predict which commands wait; it checks the commands that completed:
  *
- * - *Witness.* When a transaction commits, everything that it read is read again from the model as of that moment, through its
- *   own writes. Each answer must be the one that it got: a search by a pattern or an alias, a get of whichever type, a script.
- * - *Binding.* A write that was done lies under no lock of another session. An index that was removed, closed or made had none
- *   in the way.
- * - *Tokens.* A grant's token is above all of earlier steps and no other session's, or one that its session has already. A write that names one was done only if
- *   its session holds a lock with that token which covers the document, whatever either was called by.
- * - *Names.* A name by which a session holds a lock means what it meant at the grant; no two sessions hold what is the same and
- *   does not go together.
- * - *Ends.* When a session has ended, by its lease, by force or in good order, none of its ephemeral documents is there, by whatever name and type
- *   it was written, in an open, closed or blocked index; but for those that another owner may hold, until nobody can. What it
- *   left to be done is done in that very step when nobody else holds anything; later it is a write under nobody's lock, and by an alias in
- *   the index to which that led when the session ended. A session lives until its
- *   lease is over, whatever the clock of timestamps does.
- * - *Nothing left.* When all sessions and transactions have ended, nothing waits and nothing is locked. The state that is
- *   loaded after a restart is that of before.
+ * - *Commit order.* At a commit, every read of the transaction is repeated in the model, through
+ *   its own writes. Each must return the same result: a search by pattern or alias, a get of any
+ *   type, a script.
+ * - *Locks.* No completed write is covered by a lock of another session. No lock of another session
+ *   conflicted with an index that was created, closed or removed.
+ * - *Tokens.* A granted token is higher than all tokens of earlier steps and belongs to no other
+ *   session, or its session has it already. A write with a token succeeds only if its session holds
+ *   a lock with that token that covers the document, under any of its names.
+ * - *Names.* A name by which a session holds a lock means the same as at the grant. No two sessions
+ *   hold conflicting locks on one resource.
+ * - *Ends.* After a session has ended, by its lease, by force or orderly, its ephemeral documents
+ *   are removed, whatever names and types they were written by, also in a closed or blocked index.
+ *   Those that another owner may have locked are removed once none can. Its action runs in the same
+ *   step if no other owner holds a lock; later it runs under no lock of another owner. By an alias
+ *   it goes to the index that the alias meant when the session ended. A session lives until its
+ *   lease is over, whatever the clock of timestamps shows.
+ * - *Cleanup.* When all sessions and transactions have ended, nothing waits and nothing is locked.
+ *   A restart loads the state of before.
  *
  * usage: names [--seeds N] [--from N] [--steps N] [--tell SEED]
  */
@@ -39,8 +43,8 @@
 #include "core/owners/owners.h"
 #include "mapping/mapping.h"
 
-enum { NAMES = 6, TYPES = 3, IDS = 3, SESSIONS = 4, TXNS = 4, STRANGERS = 4, LOCKS = 64, OPS = 64, LEAVINGS = 64 };
-enum { ACTORS = SESSIONS + TXNS + STRANGERS };
+enum { NAMES = 6, TYPES = 3, IDS = 3, SESSIONS = 4, TXNS = 4, CLIENTS = 4, LOCKS = 64, OPS = 64, CLEANUPS = 64 };
+enum { ACTORS = SESSIONS + TXNS + CLIENTS };
 
 static const char *const names[NAMES] = {"log-1", "log-2", "log-x", "old", "al", "lists"};
 static const char *const types[TYPES] = {"_doc", "a", "b"};
@@ -57,11 +61,11 @@ static const struct catalog_options search_options = {
 struct name {
     bool index;
     bool closed;
-    bool blocked;                /* documents must not change */
-    unsigned aliased;            /* set of the indices that it is an alias of */
+    bool blocked;                /* index.blocks.write is set */
+    unsigned aliased;            /* bit set of the indices that it is an alias of */
     int write_index;             /* of an alias; -1: none */
     int values[TYPES][IDS];      /* 0: no document */
-    unsigned leases[TYPES][IDS]; /* the session that it lives with; 0: none */
+    unsigned leases[TYPES][IDS]; /* serial of the session that owns it; 0: not ephemeral */
 };
 
 struct state {
@@ -71,12 +75,12 @@ struct state {
 
 enum read_kind { READ_SEARCH, READ_GET, READ_ANY, READ_SCRIPT };
 
-/* What a transaction did: a read with its answer, or a write. */
+/* An operation of a transaction: a read with its result, or a write. */
 struct op {
     bool write;
     enum read_kind kind;
     int name;  /* or expression */
-    int index; /* of a write: where it went */
+    int index; /* of a write: the concrete index */
     int type;
     int id;
     int value; /* of a write; 0: deleted */
@@ -88,9 +92,9 @@ struct held {
     bool used;
     int session;
     int name;  /* -1: everything */
-    int index; /* what it meant at the grant */
+    int index; /* that the name meant at the grant */
     int type;  /* -1: none named */
-    int id;    /* -1: all of it */
+    int id;    /* -1: the whole index */
     int mode;
     uint64_t token;
 };
@@ -98,28 +102,28 @@ struct held {
 struct actor {
     bool open; /* session or transaction */
     char id[16];
-    struct command *command; /* under way; NULL: none */
+    struct command *command; /* pending; NULL: none */
     struct op ops[OPS];
     int op_count;
     bool aborted;
     unsigned serial; /* of a session */
-    uint64_t ends;   /* its lease, on the clock of durations */
-    struct op left;  /* what it leaves to be done; value 0: nothing */
+    uint64_t ends;   /* end of its lease, by the clock of durations, in us */
+    struct op action;  /* its cleanup action; value 0: none */
 };
 
-/* What a dead session left, until it is seen to be done. */
-struct leaving {
+/* The cleanup action of an ended session, until it has run. */
+struct cleanup {
     bool used;
     struct op op;
-    bool fresh; /* its session ended with the step at hand */
-    int led; /* the index to which its name, an alias, led when the session ended; -1: it was none, or that is not known */
+    bool fresh; /* its session ended in the current step */
+    int target; /* index of its alias when the session ended; -1: no alias, or unknown */
 };
 
 struct world {
     uint64_t random;
     uint64_t seed;
     int step;
-    bool tells;
+    bool traces;
     struct store *store;
     struct core *core;
     struct effects effects;
@@ -127,16 +131,16 @@ struct world {
     uint64_t clock; /* durations */
     uint64_t requests;
     uint64_t last_token;
-    uint64_t token_before; /* the newest before the step at hand */
-    unsigned born;
+    uint64_t token_before; /* the newest before the current step */
+    unsigned last_serial;
     struct state state;
-    struct state state_before; /* the step at hand */
+    struct state state_before; /* the current step */
     struct actor actors[ACTORS];
     struct held locks[LOCKS];
-    struct held locks_before[LOCKS]; /* the step at hand */
-    struct leaving leavings[LEAVINGS];
+    struct held locks_before[LOCKS]; /* the current step */
+    struct cleanup cleanups[CLEANUPS];
     int value;
-    uint64_t commits, reads, waits, refusals, deadlocks, restarts, deaths, removals, actions;
+    uint64_t commits, reads, waits, refusals, deadlocks, restarts, session_ends, removals, actions;
 };
 
 static void fail(const struct world *world, const char *format, ...) TL_PRINTF(2, 3);
@@ -159,7 +163,7 @@ static int below(struct world *world, int limit)
     return (int)(world->random % (unsigned)limit);
 }
 
-/* One of the values of a document, as a term of a sum: so the order in which they are read is nothing. */
+/* Returns: a document's value as a term of a sum, so that the order of reads does not matter. */
 static uint64_t term(int index, int type, int id, int value)
 {
     uint64_t hash = (uint64_t)value * 1000003u + (uint64_t)(index * TYPES * IDS + type * IDS + id) * 7919u + 1;
@@ -167,7 +171,7 @@ static uint64_t term(int index, int type, int id, int value)
     return value == 0 ? 0 : hash ^ hash >> 31;
 }
 
-/* A pattern has one star at its end or its beginning. */
+/* A pattern has one star, at its end or its beginning. */
 static bool matches(const char *pattern, const char *name)
 {
     size_t len = strlen(pattern);
@@ -180,7 +184,7 @@ static bool matches(const char *pattern, const char *name)
     return strcmp(pattern, name) == 0;
 }
 
-/* Which indices an expression comes to; those that are closed are left out. */
+/* Returns: the bit set of the open indices that an expression means. */
 static unsigned resolve_all(const struct state *state, const char *expression)
 {
     char copy[64];
@@ -196,7 +200,10 @@ static unsigned resolve_all(const struct state *state, const char *expression)
     return found;
 }
 
-/* What a name stands for in a lock: the index, of an alias the one that it writes to, or the only one; what is neither, itself. */
+/*
+ * Returns: the index that a name means in a lock: of an alias its only index or its write index;
+ *          -1: neither. A missing name means itself.
+ */
 static int resolve_lock(const struct state *state, int name)
 {
     const struct name *at = &state->names[name];
@@ -207,7 +214,7 @@ static int resolve_lock(const struct state *state, int name)
     return at->write_index >= 0 ? at->write_index : -1;
 }
 
-/* What a get of a document by a name reads; -1: nothing. */
+/* Returns: the index that a get by a name reads; -1: none. */
 static int resolve_get(const struct state *state, int name)
 {
     const struct name *at = &state->names[name];
@@ -254,7 +261,7 @@ static void drop_index(struct state *state, int index)
     }
 }
 
-/* --- Judging ------------------------------------------------------------------------------------------------------ */
+/* --- Checks ------------------------------------------------------------------------------------------------------- */
 
 static int index_of(struct slice name)
 {
@@ -281,28 +288,28 @@ static bool covers(const struct held *lock, int index, int type, int id)
     return lock->id < 0 || (lock->id == id && (lock->type < 0 || lock->type == type));
 }
 
-static void judge_write(const struct world *world, int session, int index, int type, int id, const char *who)
+static void check_write(const struct world *world, int session, int index, int type, int id, const char *writer)
 {
     for (int i = 0; i < LOCKS; i++) {
         const struct held *lock = &world->locks[i];
         if (lock->used && lock->session != session && covers(lock, index, type, id))
-            fail(world, "%s wrote %s/%s/%s under a lock of s%d by the name %s", who, names[index], types[type], ids[id],
+            fail(world, "%s wrote %s/%s/%s under a lock of s%d by the name %s", writer, names[index], types[type], ids[id],
                  lock->session, lock->name < 0 ? "everything" : names[lock->name]);
     }
 }
 
-/* A change of a whole index. With `place` locks on its documents are not in the way. */
-static void judge_change(const struct world *world, int session, int index, bool place)
+/* Checks a DDL command. With `insert_intention` locks on documents do not conflict. */
+static void check_ddl(const struct world *world, int session, int index, bool insert_intention)
 {
     for (int i = 0; i < LOCKS; i++) {
         const struct held *lock = &world->locks[i];
         if (lock->used && lock->session != session && (lock->name < 0 || lock->index == index) &&
-            (!place || lock->id < 0))
+            (!insert_intention || lock->id < 0))
             fail(world, "%s was changed under a lock of s%d", names[index], lock->session);
     }
 }
 
-static void judge_names(const struct world *world)
+static void check_locked_names(const struct world *world)
 {
     for (int i = 0; i < LOCKS; i++) {
         const struct held *lock = &world->locks[i];
@@ -311,12 +318,12 @@ static void judge_names(const struct world *world)
     }
 }
 
-static bool go_together(int a, int b)
+static bool are_compatible(int a, int b)
 {
     return a != LOCK_X && b != LOCK_X && !(a == LOCK_U && b == LOCK_U);
 }
 
-static bool overlap(const struct held *a, const struct held *b)
+static bool overlaps(const struct held *a, const struct held *b)
 {
     if (a->name < 0 || b->name < 0)
         return true;
@@ -325,19 +332,19 @@ static bool overlap(const struct held *a, const struct held *b)
     return a->id < 0 || b->id < 0 || (a->id == b->id && (a->type < 0 || b->type < 0 || a->type == b->type));
 }
 
-static void judge_grant(const struct world *world, const struct held *lock)
+static void check_grant(const struct world *world, const struct held *lock)
 {
     for (int i = 0; i < LOCKS; i++) {
         const struct held *other = &world->locks[i];
-        if (other->used && other->session != lock->session && !go_together(other->mode, lock->mode) &&
-            overlap(other, lock))
+        if (other->used && other->session != lock->session && !are_compatible(other->mode, lock->mode) &&
+            overlaps(other, lock))
             fail(world, "s%d and s%d both hold %s", lock->session, other->session,
                  lock->name < 0 ? "everything" : names[lock->name]);
     }
 }
 
-/* Everything that a transaction has read is read again, as of its commit. */
-static void judge_commit(struct world *world, struct actor *txn)
+/* Repeats the reads of a transaction as of its commit, and commits its writes to the model. */
+static void check_commit(struct world *world, struct actor *txn)
 {
     static struct state state;
     state = world->state;
@@ -361,7 +368,7 @@ static void judge_commit(struct world *world, struct actor *txn)
     world->commits++;
 }
 
-/* The model's names are the catalog's: else it would judge by something that is not so. */
+/* Checks that the model has the same indices and aliases as the catalog. */
 static void compare_names(const struct world *world)
 {
     struct catalog *catalog = core_catalog(world->core);
@@ -408,7 +415,7 @@ static uint64_t scan(const struct view *view, const struct catalog_index *index,
     return sum;
 }
 
-/* Answers a read as the api does: with the catalog of after the locks. */
+/* Executes a read as the api does: with the catalog after the locks were granted. */
 static uint64_t read_now(struct world *world, const struct op *op, const struct view *view)
 {
     struct catalog *catalog = core_catalog(world->core);
@@ -439,23 +446,23 @@ static uint64_t read_now(struct world *world, const struct op *op, const struct 
 
 /* --- Commands complete -------------------------------------------------------------------------------------------- */
 
-/* What a command was about, in its arena. */
-struct meant {
+/* What a command was meant to do; in its arena. */
+struct intent {
     struct actor *actor;
-    int session; /* whose locks it passes; -1: nobody's */
+    int session; /* whose locks do not block it; -1: none */
     struct op op;
     struct held lock;
-    int other; /* an index of an alias */
+    int other; /* the alias of an alias change */
     bool flag;
 };
 
-static struct meant *meant_of(const struct command *command)
+static struct intent *intent_of(const struct command *command)
 {
     return command->context;
 }
 
-/* What is written to a name that nothing has makes an index of it, also where the document is refused then. */
-static void look_for_made_index(struct world *world, int name)
+/* A write to a missing name creates an index, even if the document is refused. */
+static void sync_created_index(struct world *world, int name)
 {
     struct catalog *catalog = core_catalog(world->core);
     if (catalog_index(catalog, slice_from(names[name])) != NULL)
@@ -463,7 +470,7 @@ static void look_for_made_index(struct world *world, int name)
     catalog_unref(catalog);
 }
 
-static void judge_token(const struct world *world, int session, uint64_t token, const struct op *op)
+static void check_token(const struct world *world, int session, uint64_t token, const struct op *op)
 {
     for (int i = 0; i < LOCKS; i++) {
         const struct held *lock = &world->locks[i];
@@ -475,19 +482,19 @@ static void judge_token(const struct world *world, int session, uint64_t token, 
          names[op->index], ids[op->id], token, session);
 }
 
-static void done_write(struct world *world, struct meant *meant, struct command *command)
+static void done_write(struct world *world, struct intent *intent, struct command *command)
 {
     const struct write_result *result = &command->write.results[0];
-    struct op op = meant->op;
+    struct op op = intent->op;
     if (result->outcome == WRITE_NOT_FOUND && command->write.items[0].dialect == DIALECT_5 &&
         index_of(result->index) >= 0) {
-        bool there = world->state.names[index_of(result->index)].index; /* a delete of 5.x makes its index */
-        if (!there)
-            judge_change(world, meant->session, index_of(result->index), true);
+        bool existed = world->state.names[index_of(result->index)].index; /* a 5.x delete creates it */
+        if (!existed)
+            check_ddl(world, intent->session, index_of(result->index), true);
         world->state.names[index_of(result->index)].index = true;
     }
     if (result->outcome == WRITE_FAILED)
-        look_for_made_index(world, meant->op.name);
+        sync_created_index(world, intent->op.name);
     if (result->outcome == WRITE_FAILED || result->outcome == WRITE_NOT_FOUND)
         return;
     op.write = true;
@@ -496,29 +503,29 @@ static void done_write(struct world *world, struct meant *meant, struct command 
     if (op.index < 0 || op.type < 0)
         fail(world, "a write went where there is nothing");
     if (command->owner.fencing_token != 0)
-        judge_token(world, meant->session, command->owner.fencing_token, &op);
-    bool made = !world->state.names[op.index].index;
+        check_token(world, intent->session, command->owner.fencing_token, &op);
+    bool created = !world->state.names[op.index].index;
     if (world->state.names[op.index].blocked || world->state.names[op.index].closed)
-        fail(world, "%s wrote to %s, which is closed or blocked", meant->actor->id, names[op.index]);
-    judge_write(world, meant->session, op.index, op.type, op.id, meant->actor->id);
-    if (made)
-        judge_change(world, meant->session, op.index, true);
+        fail(world, "%s wrote to %s, which is closed or blocked", intent->actor->id, names[op.index]);
+    check_write(world, intent->session, op.index, op.type, op.id, intent->actor->id);
+    if (created)
+        check_ddl(world, intent->session, op.index, true);
     world->state.names[op.index].index = true;
     if (command->owner.transaction.len == 0)
         set_value(&world->state, op.index, &op);
-    else if (meant->actor->op_count < OPS)
-        meant->actor->ops[meant->actor->op_count++] = op;
+    else if (intent->actor->op_count < OPS)
+        intent->actor->ops[intent->actor->op_count++] = op;
 }
 
-static void done_read(struct world *world, struct meant *meant, struct command *command)
+static void done_read(struct world *world, struct intent *intent, struct command *command)
 {
     const struct txn_lock_command *lock = &command->txn_lock;
     struct view view = {world->store, lock->read_ts, lock->overlay};
-    struct op op = meant->op;
+    struct op op = intent->op;
     op.answer = read_now(world, &op, &view);
     core_overlay_unref(lock->overlay);
-    if (meant->actor->op_count < OPS)
-        meant->actor->ops[meant->actor->op_count++] = op;
+    if (intent->actor->op_count < OPS)
+        intent->actor->ops[intent->actor->op_count++] = op;
     world->reads++;
 }
 
@@ -530,9 +537,9 @@ static bool has_token(const struct world *world, int session, uint64_t token)
     return false;
 }
 
-static void done_lock(struct world *world, struct meant *meant, const struct command *command)
+static void done_lock(struct world *world, struct intent *intent, const struct command *command)
 {
-    struct held lock = meant->lock;
+    struct held lock = intent->lock;
     int slot = 0;
     lock.used = true;
     lock.token = command->lock.fencing_token;
@@ -544,7 +551,7 @@ static void done_lock(struct world *world, struct meant *meant, const struct com
     lock.index = lock.name < 0 ? -1 : resolve_lock(&world->state, lock.name);
     if (lock.name >= 0 && lock.index < 0)
         fail(world, "a lock by an alias of several was granted");
-    judge_grant(world, &lock);
+    check_grant(world, &lock);
     while (slot < LOCKS && world->locks[slot].used)
         slot++;
     INSIST(slot < LOCKS);
@@ -558,58 +565,58 @@ static void forget_locks(struct world *world, int session)
             world->locks[i].used = false;
 }
 
-static void done_change(struct world *world, struct meant *meant, struct command *command)
+static void done_ddl(struct world *world, struct intent *intent, struct command *command)
 {
-    struct name *name = &world->state.names[meant->op.name];
-    struct name *alias = &world->state.names[meant->other];
+    struct name *name = &world->state.names[intent->op.name];
+    struct name *alias = &world->state.names[intent->other];
     switch (command->type) {
     case COMMAND_INDEX_CREATE:
-        judge_change(world, meant->session, meant->op.name, true);
+        check_ddl(world, intent->session, intent->op.name, true);
         name->index = true;
         break;
     case COMMAND_INDEX_DELETE:
-        judge_change(world, meant->session, meant->op.name, false);
-        drop_index(&world->state, meant->op.name);
+        check_ddl(world, intent->session, intent->op.name, false);
+        drop_index(&world->state, intent->op.name);
         break;
     case COMMAND_INDEX_STATE:
-        judge_change(world, meant->session, meant->op.name, false);
-        name->closed = meant->flag;
+        check_ddl(world, intent->session, intent->op.name, false);
+        name->closed = intent->flag;
         break;
     case COMMAND_SETTINGS_PUT:
-        judge_change(world, meant->session, meant->op.name, true);
-        name->blocked = meant->flag;
+        check_ddl(world, intent->session, intent->op.name, true);
+        name->blocked = intent->flag;
         break;
     case COMMAND_ALIASES_UPDATE:
-        judge_change(world, meant->session, meant->op.name, true);
+        check_ddl(world, intent->session, intent->op.name, true);
         if (command->aliases.actions[0].op == ALIAS_REMOVE)
-            alias->aliased &= ~(1u << meant->op.name);
+            alias->aliased &= ~(1u << intent->op.name);
         else
-            alias->aliased |= 1u << meant->op.name;
-        if (alias->write_index == meant->op.name)
+            alias->aliased |= 1u << intent->op.name;
+        if (alias->write_index == intent->op.name)
             alias->write_index = -1;
-        if (meant->flag)
-            alias->write_index = meant->op.name;
+        if (intent->flag)
+            alias->write_index = intent->op.name;
         break;
-    case COMMAND_SCRIPT_PUT: world->state.script = meant->op.value; break;
+    case COMMAND_SCRIPT_PUT: world->state.script = intent->op.value; break;
     case COMMAND_SCRIPT_DELETE: world->state.script = 0; break;
     default: break;
     }
-    judge_names(world);
+    check_locked_names(world);
 }
 
 /* --- Ends of sessions --------------------------------------------------------------------------------------------- */
 
-/* A document as it stands. Returns: its value; 0: it is not there. */
+/* Returns: the stored value of a document; 0: it does not exist. */
 static int stored(const struct world *world, int index, int type, int id)
 {
     struct catalog *catalog = core_catalog(world->core);
     const struct catalog_index *at = catalog_index(catalog, slice_from(names[index]));
-    const struct mapping_type *of = at == NULL ? NULL : mapping_type(at->mapping, slice_from(types[type]));
+    const struct mapping_type *mapped = at == NULL ? NULL : mapping_type(at->mapping, slice_from(types[type]));
     struct view view = {world->store, TL_TS_MAX, NULL};
     struct doc doc;
     int value = 0;
-    if (of != NULL && slice_is(of->name, types[type]) && /* not another one that goes by this name */
-        doc_get(&view, at->number, of->number, slice_from(ids[id]), &doc) == 0) {
+    if (mapped != NULL && slice_is(mapped->name, types[type]) && /* found by its own name */
+        doc_get(&view, at->number, mapped->number, slice_from(ids[id]), &doc) == 0) {
         value = number_in(doc.source);
         doc_release(&doc);
     }
@@ -626,7 +633,7 @@ static bool knows_type(const struct world *world, int index, int type)
     return known;
 }
 
-static bool lives(const struct world *world, unsigned serial)
+static bool is_alive(const struct world *world, unsigned serial)
 {
     for (int i = 0; i < SESSIONS; i++)
         if (world->actors[i].open && world->actors[i].serial == serial)
@@ -634,7 +641,10 @@ static bool lives(const struct world *world, unsigned serial)
     return false;
 }
 
-/* Whether anybody may have a lock on a document: a session is known to have it, be its type called so or not; a transaction may have any. */
+/*
+ * Whether any owner may have a lock on a document: the locks of sessions are known, under any type;
+ * a transaction may have any lock.
+ */
 static bool may_be_held(const struct world *world, int index, int id)
 {
     for (int i = SESSIONS; i < SESSIONS + TXNS; i++)
@@ -647,39 +657,42 @@ static bool may_be_held(const struct world *world, int index, int id)
     return false;
 }
 
-/* What sessions leave changes nothing under a lock; it comes before what is granted in the same step. */
-static void judge_left(struct world *world, int index, int type, int id, const char *who)
+/*
+ * Checks that a cleanup action changed nothing under a lock; locks granted in the same step are
+ * later.
+ */
+static void check_cleanup_lock(struct world *world, int index, int type, int id, const char *writer)
 {
     for (int i = 0; i < LOCKS; i++) {
         const struct held *lock = &world->locks[i];
         if (lock->used && covers(lock, index, type, id) && memcmp(lock, &world->locks_before[i], sizeof *lock) == 0)
-            fail(world, "%s changed %s/%s/%s under a lock of %s on %s, type %d, id %d", who, names[index], types[type],
+            fail(world, "%s changed %s/%s/%s under a lock of %s on %s, type %d, id %d", writer, names[index], types[type],
                  ids[id], world->actors[lock->session].id, lock->name < 0 ? "everything" : names[lock->name],
                  lock->type, lock->id);
     }
 }
 
-/* What lived with a session that has ended: it is gone, or somebody may hold it. */
-static void look_for_leftovers(struct world *world, int index, int type, int id)
+/* Checks that an ephemeral document of an ended session is removed, or may be locked. */
+static void check_ephemeral(struct world *world, int index, int type, int id)
 {
     struct name *at = &world->state.names[index];
-    if (at->values[type][id] == 0 || at->leases[type][id] == 0 || lives(world, at->leases[type][id]))
+    if (at->values[type][id] == 0 || at->leases[type][id] == 0 || is_alive(world, at->leases[type][id]))
         return;
     int found = stored(world, index, type, id);
     if (found == at->values[type][id] && !may_be_held(world, index, id))
         fail(world, "%s/%s/%s lived with s%u, which has ended, and stays though nobody holds it", names[index],
              types[type], ids[id], at->leases[type][id]);
     if (found != 0 || !knows_type(world, index, type))
-        return; /* or somebody has written it, or deleted the index, in this very step, which is told by and by */
-    judge_left(world, index, type, id, "the end of a session");
+        return; /* another command of this step has written it, or deleted the index */
+    check_cleanup_lock(world, index, type, id, "the end of a session");
     at->values[type][id] = 0;
     at->leases[type][id] = 0;
     world->removals++;
-    if (world->tells)
+    if (world->traces)
         printf("        %s/%s/%s is gone with its session\n", names[index], types[type], ids[id]);
 }
 
-/* Finds where a value that only one action writes has come to be: its name may be an alias, its type another one's name. */
+/* Finds the document with a value that only one action writes, in any index and type. */
 static bool find_value(const struct world *world, struct op *op)
 {
     for (op->index = 0; op->index < NAMES; op->index++)
@@ -689,32 +702,32 @@ static bool find_value(const struct world *world, struct op *op)
     return false;
 }
 
-/* An action goes where its alias led when the session ended, for as long as an index is called so. */
-static void judge_goal(const struct world *world, const struct leaving *leaving, int index)
+/* An action goes to the index of its alias when the session ended, if that index still exists. */
+static void check_action_target(const struct world *world, const struct cleanup *cleanup, int index)
 {
-    if (!leaving->fresh && leaving->led >= 0 && index != leaving->led &&
-        world->state.names[leaving->led].aliased == 0 && world->state_before.names[leaving->led].aliased == 0)
-        fail(world, "what a session left for %s, which led to %s when it ended, went to %s", names[leaving->op.name],
-             names[leaving->led], names[index]);
+    if (!cleanup->fresh && cleanup->target >= 0 && index != cleanup->target &&
+        world->state.names[cleanup->target].aliased == 0 && world->state_before.names[cleanup->target].aliased == 0)
+        fail(world, "what a session left for %s, which led to %s when it ended, went to %s", names[cleanup->op.name],
+             names[cleanup->target], names[index]);
 }
 
-static void look_for_action(struct world *world, struct leaving *leaving)
+static void check_action(struct world *world, struct cleanup *cleanup)
 {
-    struct op op = leaving->op;
+    struct op op = cleanup->op;
     if (!find_value(world, &op))
         return;
-    judge_goal(world, leaving, op.index);
-    judge_left(world, op.index, op.type, op.id, "what a session left");
+    check_action_target(world, cleanup, op.index);
+    check_cleanup_lock(world, op.index, op.type, op.id, "what a session left");
     set_value(&world->state, op.index, &op);
-    leaving->used = false;
+    cleanup->used = false;
     world->actions++;
-    if (world->tells)
+    if (world->traces)
         printf("        what a session left to be done in %s/%s/%s is done: %d\n", names[op.index], types[op.type],
                ids[op.id], op.value);
 }
 
-/* Whether nobody can hold or await anything: what could be done is done by now. */
-static bool is_deserted(const struct world *world)
+/* Whether no owner can hold or await a lock; every action that could run has run then. */
+static bool is_idle(const struct world *world)
 {
     for (int i = 0; i < ACTORS; i++)
         if (world->actors[i].command != NULL || (i >= SESSIONS && i < SESSIONS + TXNS && world->actors[i].open))
@@ -725,90 +738,93 @@ static bool is_deserted(const struct world *world)
     return true;
 }
 
-/* What ended sessions had and left, as it is now. An action may fail, too. */
-static void look_after_ends(struct world *world)
+/* Updates the model by the cleanup of ended sessions. An action may also have failed. */
+static void check_cleanups(struct world *world)
 {
-    for (int i = 0; i < LEAVINGS; i++)
-        if (world->leavings[i].used) {
-            look_for_made_index(world, world->leavings[i].op.name);
-            look_for_action(world, &world->leavings[i]);
-            world->leavings[i].used &= !is_deserted(world);
+    for (int i = 0; i < CLEANUPS; i++)
+        if (world->cleanups[i].used) {
+            sync_created_index(world, world->cleanups[i].op.name);
+            check_action(world, &world->cleanups[i]);
+            world->cleanups[i].used &= !is_idle(world);
         }
     for (int i = 0; i < NAMES; i++)
         for (int t = 0; t < TYPES; t++)
             for (int d = 0; d < IDS; d++)
-                look_for_leftovers(world, i, t, d);
+                check_ephemeral(world, i, t, d);
 }
 
-/* Whether an action can but be done: it means one index, that has its type, and nobody holds or awaits anything. */
-static bool must_be_done(const struct world *world, const struct op *op)
+/* Whether an action must have run: its index and type exist, and nothing can be locked. */
+static bool must_have_run(const struct world *world, const struct op *op)
 {
     int index = resolve_lock(&world->state, op->name);
-    return index >= 0 && world->state.names[index].index && knows_type(world, index, op->type) && is_deserted(world);
+    return index >= 0 && world->state.names[index].index && knows_type(world, index, op->type) && is_idle(world);
 }
 
-/* Where an alias led during the whole step. */
-static int goal_of(const struct world *world, int name)
+/* Returns: the index that an alias meant during the whole step; -1: none, or it changed. */
+static int alias_target(const struct world *world, int name)
 {
     int before = resolve_lock(&world->state_before, name), now = resolve_lock(&world->state, name);
     return world->state.names[name].aliased != 0 && world->state_before.names[name].aliased != 0 && before == now ? now
                                                                                                                   : -1;
 }
 
-static void look_where_aliases_led(struct world *world)
+static void record_alias_targets(struct world *world)
 {
-    for (int i = 0; i < LEAVINGS; i++) {
-        struct leaving *leaving = &world->leavings[i];
-        if (leaving->used && leaving->fresh)
-            leaving->led = goal_of(world, leaving->op.name);
-        leaving->fresh = false;
+    for (int i = 0; i < CLEANUPS; i++) {
+        struct cleanup *cleanup = &world->cleanups[i];
+        if (cleanup->used && cleanup->fresh)
+            cleanup->target = alias_target(world, cleanup->op.name);
+        cleanup->fresh = false;
     }
 }
 
-/* Whether others left something that may have been done in its place by now, what was kept for the holder behind what he left himself. */
-static bool others_left_for(const struct world *world, int id)
+/*
+ * Whether another action for the same document may have overwritten this one: a deferred action
+ * runs after the action of the session that held the lock.
+ */
+static bool has_other_action(const struct world *world, int id)
 {
-    for (int i = 0; i < LEAVINGS; i++)
-        if (world->leavings[i].used && world->leavings[i].op.id == id)
+    for (int i = 0; i < CLEANUPS; i++)
+        if (world->cleanups[i].used && world->cleanups[i].op.id == id)
             return true;
     for (int i = 0; i < SESSIONS; i++)
-        if (world->actors[i].left.value != 0 && world->actors[i].left.id == id)
+        if (world->actors[i].action.value != 0 && world->actors[i].action.id == id)
             return true;
     return false;
 }
 
-/* A session is no more. What it held, it holds no more; what it left, it may have done by now. */
-static void bury(struct world *world, struct actor *session, bool in_order)
+/* Ends a session in the model: its locks are released, and its action may have run. */
+static void end_session(struct world *world, struct actor *session, bool closed_orderly)
 {
-    struct op left = session->left;
-    if (world->tells)
+    struct op action = session->action;
+    if (world->traces)
         printf("        %s ends\n", session->id);
     session->open = false;
-    session->left.value = 0;
+    session->action.value = 0;
     forget_locks(world, (int)(session - world->actors));
-    world->deaths++;
-    if (in_order || left.value == 0)
+    world->session_ends++;
+    if (closed_orderly || action.value == 0)
         return;
-    struct op done = left;
-    if (must_be_done(world, &left) && !find_value(world, &done) && !others_left_for(world, left.id))
+    struct op done = action;
+    if (must_have_run(world, &action) && !find_value(world, &done) && !has_other_action(world, action.id))
         fail(world, "%s has ended, and what it left is not done", session->id);
-    for (int i = 0; i < LEAVINGS; i++)
-        if (!world->leavings[i].used) {
-            world->leavings[i] = (struct leaving){true, left, true, -1};
+    for (int i = 0; i < CLEANUPS; i++)
+        if (!world->cleanups[i].used) {
+            world->cleanups[i] = (struct cleanup){true, action, true, -1};
             return;
         }
     fail(world, "more sessions have left something than there is room for");
 }
 
-/* Sessions of which the server knows no more: one that is closed, or whose lease is over. */
-static void look_for_dead(struct world *world, const struct command *command)
+/* Checks that exactly those sessions have ended that were closed or whose lease is over. */
+static void check_session_ends(struct world *world, const struct command *command)
 {
-    const struct meant *meant = meant_of(command);
+    const struct intent *intent = intent_of(command);
     for (int i = 0; i < SESSIONS; i++) {
         struct actor *session = &world->actors[i];
         const struct session *found = owners_session(world->core->owners, slice_from(session->id));
         bool over = session->ends <= world->clock && command->type == COMMAND_TICK;
-        bool closing = command->type == COMMAND_SESSION_CLOSE && meant->actor == session;
+        bool closing = command->type == COMMAND_SESSION_CLOSE && intent->actor == session;
         bool gone = found == NULL || found->terminating;
         if (!session->open)
             continue;
@@ -816,7 +832,7 @@ static void look_for_dead(struct world *world, const struct command *command)
             fail(world, "%s %s", session->id,
                  gone ? "is gone, and its lease is not over" : "is there still, and its lease is over");
         if (gone)
-            bury(world, session, closing && !command->session.force);
+            end_session(world, session, closing && !command->session.force);
     }
 }
 
@@ -828,62 +844,62 @@ static void end_txn(struct actor *txn)
 
 static void complete(struct world *world, struct command *command)
 {
-    struct meant *meant = meant_of(command);
-    bool fine = command->problem.type == PROBLEM_NONE;
-    if (meant == NULL)
+    struct intent *intent = intent_of(command);
+    bool succeeded = command->problem.type == PROBLEM_NONE;
+    if (intent == NULL)
         return;
-    if (world->tells)
-        printf("        %s %s: %s\n", meant->actor->id, command_name(command->type),
-               fine ? "done" : command->problem.reason.data);
-    meant->actor->command = NULL;
-    world->refusals += !fine;
+    if (world->traces)
+        printf("        %s %s: %s\n", intent->actor->id, command_name(command->type),
+               succeeded ? "done" : command->problem.reason.data);
+    intent->actor->command = NULL;
+    world->refusals += !succeeded;
     world->deadlocks += command->problem.type == PROBLEM_DEADLOCK_DETECTED;
-    if (!fine) {
+    if (!succeeded) {
         if (command->problem.type == PROBLEM_DEADLOCK_DETECTED ||
             command->problem.type == PROBLEM_TRANSACTION_ABORTED ||
             command->problem.type == PROBLEM_TRANSACTION_MISSING)
             if (command->owner.transaction.len > 0 || command->type == COMMAND_TXN_COMMIT)
-                end_txn(meant->actor);
+                end_txn(intent->actor);
         return;
     }
     switch (command->type) {
-    case COMMAND_WRITE: done_write(world, meant, command); break;
-    case COMMAND_TXN_LOCK: done_read(world, meant, command); break;
-    case COMMAND_LOCK: done_lock(world, meant, command); break;
+    case COMMAND_WRITE: done_write(world, intent, command); break;
+    case COMMAND_TXN_LOCK: done_read(world, intent, command); break;
+    case COMMAND_LOCK: done_lock(world, intent, command); break;
     case COMMAND_TXN_COMMIT:
-        judge_commit(world, meant->actor);
-        end_txn(meant->actor);
+        check_commit(world, intent->actor);
+        end_txn(intent->actor);
         break;
-    case COMMAND_TXN_ROLLBACK: end_txn(meant->actor); break;
-    case COMMAND_UNLOCK: forget_locks(world, meant->session); break;
+    case COMMAND_TXN_ROLLBACK: end_txn(intent->actor); break;
+    case COMMAND_UNLOCK: forget_locks(world, intent->session); break;
     case COMMAND_SESSION_CLOSE:
     case COMMAND_SESSION_OPEN:
     case COMMAND_TXN_BEGIN: break;
-    default: done_change(world, meant, command); break;
+    default: done_ddl(world, intent, command); break;
     }
 }
 
-/* The command by way of its bytes; what was meant lay in the memory of the one that is gone. */
-static struct command *through_bytes(struct command *command)
+/* Encodes and decodes a command; its intent is copied, since it was in the old one's memory. */
+static struct command *reencode(struct command *command)
 {
-    struct meant kept, *meant = meant_of(command);
-    if (meant == NULL)
+    struct intent kept, *intent = intent_of(command);
+    if (intent == NULL)
         return codec_roundtrip(command);
-    kept = *meant;
+    kept = *intent;
     command = codec_roundtrip(command);
-    command->context = meant = arena_alloc(&command->arena, sizeof *meant);
-    *meant = kept;
+    command->context = intent = arena_alloc(&command->arena, sizeof *intent);
+    *intent = kept;
     return command;
 }
 
 static void step(struct world *world, struct command *command)
 {
-    command = through_bytes(command);
-    struct meant *meant = meant_of(command);
-    struct actor *actor = meant == NULL ? NULL : meant->actor;
+    command = reencode(command);
+    struct intent *intent = intent_of(command);
+    struct actor *actor = intent == NULL ? NULL : intent->actor;
     bool ended = false;
     world->clock += 10 * TL_MS;
-    /* The clock by which timestamps are made stands still, or is set forward: durations do not care. */
+    /* The clock of timestamps stops or is set forward; durations do not depend on it. */
     int set = below(world, 40);
     world->now += set == 0 ? 100 * TL_SECOND : set < 4 ? 1 : 10 * TL_MS;
     if (world->now <= core_last_ts(world->core))
@@ -902,8 +918,8 @@ static void step(struct world *world, struct command *command)
     bounded_check(world->core);
     lock_table_check(&world->core->owners->locks);
     if (command->type == COMMAND_TICK || command->type == COMMAND_SESSION_CLOSE) {
-        look_for_dead(world, command);
-        look_after_ends(world); /* before others write over it, who are told below */
+        check_session_ends(world, command);
+        check_cleanups(world); /* before the results below, which may overwrite it */
     }
     while (!list_empty(&world->effects.completed)) {
         struct command *one = list_entry(world->effects.completed.next, struct command, link);
@@ -915,8 +931,8 @@ static void step(struct world *world, struct command *command)
     }
     if (ended)
         command_free(command);
-    look_after_ends(world);
-    look_where_aliases_led(world);
+    check_cleanups(world);
+    record_alias_targets(world);
     if (!ended && actor != NULL && actor->command == command)
         world->waits++;
     compare_names(world);
@@ -924,7 +940,7 @@ static void step(struct world *world, struct command *command)
 
 /* --- Commands begin ----------------------------------------------------------------------------------------------- */
 
-/* One seed in four is about aliases: two names are hardly anything else, and lead to one of two indices and its first document. */
+/* One seed in four concentrates on aliases: two names are mostly aliases of two indices. */
 enum { PLAIN = 4 };
 
 static bool is_about_aliases(const struct world *world)
@@ -932,61 +948,61 @@ static bool is_about_aliases(const struct world *world)
     return world->seed % 4 == 0;
 }
 
-static void aim(struct world *world, struct meant *meant)
+static void bias_to_aliases(struct world *world, struct intent *intent)
 {
-    const struct name *at = &world->state.names[meant->op.name];
+    const struct name *at = &world->state.names[intent->op.name];
     if (!is_about_aliases(world))
         return;
-    if (meant->op.name >= PLAIN && (at->aliased == 0 || below(world, 2) == 0) && !at->index)
-        meant->op.name = below(world, 2);
+    if (intent->op.name >= PLAIN && (at->aliased == 0 || below(world, 2) == 0) && !at->index)
+        intent->op.name = below(world, 2);
     if (below(world, 2) == 0)
-        meant->op.id = 0;
-    meant->other = PLAIN + below(world, NAMES - PLAIN);
+        intent->op.id = 0;
+    intent->other = PLAIN + below(world, NAMES - PLAIN);
 }
 
-static struct command *make(struct world *world, enum command_type type, struct actor *actor, struct meant **ret_meant)
+static struct command *make(struct world *world, enum command_type type, struct actor *actor, struct intent **ret_intent)
 {
     struct command *command = command_new(type, DIALECT_7);
-    struct meant *meant = arena_zalloc(&command->arena, sizeof *meant);
-    meant->actor = actor;
-    meant->session = actor < world->actors + SESSIONS ? (int)(actor - world->actors) : -1;
-    meant->op.name = below(world, NAMES);
-    meant->op.type = below(world, TYPES);
-    meant->op.id = below(world, IDS);
-    meant->other = below(world, NAMES);
-    aim(world, meant);
-    meant->lock = (struct held){.session = meant->session, .name = meant->op.name, .type = -1, .id = -1};
-    command->context = meant;
+    struct intent *intent = arena_zalloc(&command->arena, sizeof *intent);
+    intent->actor = actor;
+    intent->session = actor < world->actors + SESSIONS ? (int)(actor - world->actors) : -1;
+    intent->op.name = below(world, NAMES);
+    intent->op.type = below(world, TYPES);
+    intent->op.id = below(world, IDS);
+    intent->other = below(world, NAMES);
+    bias_to_aliases(world, intent);
+    intent->lock = (struct held){.session = intent->session, .name = intent->op.name, .type = -1, .id = -1};
+    command->context = intent;
     command->owner.timeout_us = below(world, 3) == 0 ? 0 : (uint64_t)(1 + below(world, 5)) * TL_SECOND;
-    *ret_meant = meant;
+    *ret_intent = intent;
     return command;
 }
 
-static void tell(const struct world *world, const struct actor *actor, const char *what, const char *name)
+static void trace(const struct world *world, const struct actor *actor, const char *what, const char *name)
 {
-    if (world->tells)
+    if (world->traces)
         printf("%s %s %s\n", actor->id, what, name);
 }
 
 static void do_write(struct world *world, struct actor *actor, bool in_txn)
 {
-    struct meant *meant;
-    struct command *command = make(world, COMMAND_WRITE, actor, &meant);
+    struct intent *intent;
+    struct command *command = make(world, COMMAND_WRITE, actor, &intent);
     struct write_item *item = arena_zalloc(&command->arena, sizeof *item);
-    bool five = meant->op.type > 0;
+    bool typed = intent->op.type > 0;
     *item = (struct write_item){.op = below(world, 5) == 0 ? WRITE_DELETE : WRITE_INDEX,
-                                .dialect = five ? DIALECT_5 : DIALECT_7,
-                                .index = slice_from(names[meant->op.name]),
-                                .type = five ? slice_from(types[meant->op.type]) : SLICE_NONE,
-                                .id = slice_from(ids[meant->op.id]),
+                                .dialect = typed ? DIALECT_5 : DIALECT_7,
+                                .index = slice_from(names[intent->op.name]),
+                                .type = typed ? slice_from(types[intent->op.type]) : SLICE_NONE,
+                                .id = slice_from(ids[intent->op.id]),
                                 .version = VERSION_ANY,
                                 .if_seq_no = SEQ_NO_ANY};
     if (item->op == WRITE_INDEX) {
-        meant->op.value = ++world->value;
-        item->source = arena_printf(&command->arena, "{\"v\":%d}", meant->op.value);
+        intent->op.value = ++world->value;
+        item->source = arena_printf(&command->arena, "{\"v\":%d}", intent->op.value);
         const struct actor *with = &world->actors[below(world, SESSIONS)];
         if (with->open && below(world, 3) == 0) {
-            meant->op.lease = with->serial;
+            intent->op.lease = with->serial;
             item->lease = arena_copy(&command->arena, slice_from(with->id));
         }
     }
@@ -994,81 +1010,81 @@ static void do_write(struct world *world, struct actor *actor, bool in_txn)
     command->write.item_count = 1;
     if (in_txn) {
         command->owner.transaction = slice_from(actor->id);
-    } else if (meant->session >= 0) {
+    } else if (intent->session >= 0) {
         const struct held *lock = &world->locks[below(world, 2 * LOCKS / SESSIONS)];
         command->owner.session = slice_from(actor->id);
         if (lock->used)
             command->owner.fencing_token = lock->token;
     }
-    tell(world, actor, item->op == WRITE_DELETE ? "deletes in" : "writes to", names[meant->op.name]);
-    if (world->tells)
-        printf("        type %s id %s%s\n", types[meant->op.type], ids[meant->op.id],
-               meant->op.lease != 0 ? ", ephemeral" : "");
+    trace(world, actor, item->op == WRITE_DELETE ? "deletes in" : "writes to", names[intent->op.name]);
+    if (world->traces)
+        printf("        type %s id %s%s\n", types[intent->op.type], ids[intent->op.id],
+               intent->op.lease != 0 ? ", ephemeral" : "");
     step(world, command);
 }
 
 static void do_read(struct world *world, struct actor *actor)
 {
-    struct meant *meant;
-    struct command *command = make(world, COMMAND_TXN_LOCK, actor, &meant);
+    struct intent *intent;
+    struct command *command = make(world, COMMAND_TXN_LOCK, actor, &intent);
     struct lock_target *target = arena_zalloc(&command->arena, sizeof *target);
     int kind = below(world, 8);
-    meant->op.kind = kind < 4 ? READ_SEARCH : kind < 5 ? READ_GET : kind < 7 ? READ_ANY : READ_SCRIPT;
-    *target = (struct lock_target){.mode = LOCK_S, .index = slice_from(names[meant->op.name])};
-    if (meant->op.kind == READ_SEARCH) {
-        meant->op.name = below(world, EXPRESSIONS);
-        target->index = slice_from(expressions[meant->op.name]);
+    intent->op.kind = kind < 4 ? READ_SEARCH : kind < 5 ? READ_GET : kind < 7 ? READ_ANY : READ_SCRIPT;
+    *target = (struct lock_target){.mode = LOCK_S, .index = slice_from(names[intent->op.name])};
+    if (intent->op.kind == READ_SEARCH) {
+        intent->op.name = below(world, EXPRESSIONS);
+        target->index = slice_from(expressions[intent->op.name]);
         target->expression = &search_options;
-    } else if (meant->op.kind == READ_SCRIPT) {
+    } else if (intent->op.kind == READ_SCRIPT) {
         target->index = SLICE_LIT("s");
         target->script = true;
     } else {
-        if (meant->op.kind == READ_GET)
-            meant->op.type = 1 + below(world, TYPES - 1);
-        target->type = meant->op.kind == READ_ANY ? SLICE_LIT("_all") : slice_from(types[meant->op.type]);
-        target->id = slice_from(ids[meant->op.id]);
+        if (intent->op.kind == READ_GET)
+            intent->op.type = 1 + below(world, TYPES - 1);
+        target->type = intent->op.kind == READ_ANY ? SLICE_LIT("_all") : slice_from(types[intent->op.type]);
+        target->id = slice_from(ids[intent->op.id]);
         command->dialect = DIALECT_5;
     }
     command->txn_lock.targets = target;
     command->txn_lock.target_count = 1;
     command->owner.transaction = slice_from(actor->id);
-    tell(world, actor, "reads", target->index.data);
-    if (world->tells && target->id.data != NULL)
-        printf("        type %.*s id %s\n", SLICE_ARG(target->type), ids[meant->op.id]);
+    trace(world, actor, "reads", target->index.data);
+    if (world->traces && target->id.data != NULL)
+        printf("        type %.*s id %s\n", SLICE_ARG(target->type), ids[intent->op.id]);
     step(world, command);
 }
 
 static void do_txn(struct world *world, struct actor *actor, enum command_type type)
 {
-    struct meant *meant;
-    struct command *command = make(world, type, actor, &meant);
+    struct intent *intent;
+    struct command *command = make(world, type, actor, &intent);
     if (type == COMMAND_TXN_BEGIN) {
-        snprintf(actor->id, sizeof actor->id, "t%u", ++world->born);
+        snprintf(actor->id, sizeof actor->id, "t%u", ++world->last_serial);
         actor->open = true;
         actor->op_count = 0;
     }
     command->txn.id = slice_from(actor->id);
     command->txn.idle_us = 24 * 3600 * TL_SECOND;
-    tell(world, actor, command_name(type), "");
+    trace(world, actor, command_name(type), "");
     step(world, command);
 }
 
-/* What is done when the session dies: a write by any name and type. */
-static void leave_something(struct world *world, struct actor *actor, struct command *command)
+/* Chooses the action of a session: a write by any name and type. */
+static void set_on_expire(struct world *world, struct actor *actor, struct command *command)
 {
     struct write_item *item = arena_zalloc(&command->arena, sizeof *item);
-    actor->left = (struct op){.name = below(world, NAMES), .type = below(world, TYPES), .id = below(world, IDS)};
+    actor->action = (struct op){.name = below(world, NAMES), .type = below(world, TYPES), .id = below(world, IDS)};
     if (below(world, 2) == 0)
         return;
     for (int i = PLAIN; i < NAMES && is_about_aliases(world); i++)
         if (world->state.names[i].aliased != 0)
-            actor->left = (struct op){.name = i};
-    actor->left.value = ++world->value;
+            actor->action = (struct op){.name = i};
+    actor->action.value = ++world->value;
     *item = (struct write_item){.op = WRITE_INDEX,
-                                .index = slice_from(names[actor->left.name]),
-                                .type = slice_from(types[actor->left.type]),
-                                .id = slice_from(ids[actor->left.id]),
-                                .source = arena_printf(&command->arena, "{\"v\":%d}", actor->left.value),
+                                .index = slice_from(names[actor->action.name]),
+                                .type = slice_from(types[actor->action.type]),
+                                .id = slice_from(ids[actor->action.id]),
+                                .source = arena_printf(&command->arena, "{\"v\":%d}", actor->action.value),
                                 .version = VERSION_ANY,
                                 .if_seq_no = SEQ_NO_ANY};
     command->session.on_expire = item;
@@ -1077,30 +1093,30 @@ static void leave_something(struct world *world, struct actor *actor, struct com
 
 static void do_session(struct world *world, struct actor *actor, enum command_type type)
 {
-    struct meant *meant;
-    struct command *command = make(world, type, actor, &meant);
+    struct intent *intent;
+    struct command *command = make(world, type, actor, &intent);
     if (type == COMMAND_SESSION_OPEN)
-        snprintf(actor->id, sizeof actor->id, "s%u", ++world->born);
+        snprintf(actor->id, sizeof actor->id, "s%u", ++world->last_serial);
     command->session.id = slice_from(actor->id);
     command->session.ttl_us =
         below(world, 3) == 0 ? (uint64_t)(1 + below(world, 6)) * TL_SECOND : 12 * 3600 * TL_SECOND;
     command->session.force = below(world, 2) == 0;
     if (type == COMMAND_SESSION_OPEN) {
         actor->open = true;
-        actor->serial = world->born;
+        actor->serial = world->last_serial;
         actor->ends = world->clock + 10 * TL_MS + command->session.ttl_us;
-        leave_something(world, actor, command);
+        set_on_expire(world, actor, command);
     }
-    tell(world, actor, command_name(type), "");
+    trace(world, actor, command_name(type), "");
     step(world, command);
 }
 
 static void do_lock(struct world *world, struct actor *actor)
 {
-    struct meant *meant;
-    struct command *command = make(world, COMMAND_LOCK, actor, &meant);
+    struct intent *intent;
+    struct command *command = make(world, COMMAND_LOCK, actor, &intent);
     struct lock_target *target = arena_zalloc(&command->arena, sizeof *target);
-    struct held *lock = &meant->lock;
+    struct held *lock = &intent->lock;
     int roll = below(world, 20);
     lock->mode = LOCK_S + below(world, 3);
     *target = (struct lock_target){.mode = (enum lock_mode)lock->mode, .index = slice_from(names[lock->name])};
@@ -1108,7 +1124,7 @@ static void do_lock(struct world *world, struct actor *actor)
         lock->name = -1;
         target->index = SLICE_NONE;
     } else if (roll > 6) {
-        lock->id = meant->op.id;
+        lock->id = intent->op.id;
         target->id = slice_from(ids[lock->id]);
         if (roll > 13) {
             lock->type = 1 + below(world, TYPES - 1);
@@ -1118,68 +1134,68 @@ static void do_lock(struct world *world, struct actor *actor)
     command->lock.targets = target;
     command->lock.target_count = 1;
     command->owner.session = slice_from(actor->id);
-    tell(world, actor, "locks", lock->name < 0 ? "everything" : names[lock->name]);
-    if (world->tells)
+    trace(world, actor, "locks", lock->name < 0 ? "everything" : names[lock->name]);
+    if (world->traces)
         printf("        mode %d type %d id %d\n", lock->mode, lock->type, lock->id);
     step(world, command);
 }
 
 static void do_unlock(struct world *world, struct actor *actor)
 {
-    struct meant *meant;
-    struct command *command = make(world, COMMAND_UNLOCK, actor, &meant);
+    struct intent *intent;
+    struct command *command = make(world, COMMAND_UNLOCK, actor, &intent);
     command->owner.session = slice_from(actor->id);
-    tell(world, actor, "unlocks", "");
+    trace(world, actor, "unlocks", "");
     step(world, command);
 }
 
-static void do_alias(struct world *world, struct meant *meant, struct command *command)
+static void do_alias(struct world *world, struct intent *intent, struct command *command)
 {
     struct alias_action *action = arena_zalloc(&command->arena, sizeof *action);
     *action = (struct alias_action){.op = below(world, 3) == 0 ? ALIAS_REMOVE : ALIAS_ADD,
-                                    .index = slice_from(names[meant->op.name]),
-                                    .alias = slice_from(names[meant->other])};
-    meant->flag = action->op == ALIAS_ADD && below(world, 3) == 0;
-    if (meant->flag)
+                                    .index = slice_from(names[intent->op.name]),
+                                    .alias = slice_from(names[intent->other])};
+    intent->flag = action->op == ALIAS_ADD && below(world, 3) == 0;
+    if (intent->flag)
         action->body = SLICE_LIT("{\"is_write_index\":true}");
     command->aliases.actions = action;
     command->aliases.action_count = 1;
 }
 
-static void do_change(struct world *world, struct actor *actor)
+static void do_ddl(struct world *world, struct actor *actor)
 {
     static const enum command_type kinds[] = {COMMAND_INDEX_CREATE,   COMMAND_INDEX_DELETE,   COMMAND_INDEX_STATE,
                                               COMMAND_ALIASES_UPDATE, COMMAND_ALIASES_UPDATE, COMMAND_ALIASES_UPDATE,
                                               COMMAND_SCRIPT_PUT,     COMMAND_SCRIPT_DELETE,  COMMAND_SETTINGS_PUT};
     enum command_type type = kinds[below(world, sizeof kinds / sizeof kinds[0])];
-    struct meant *meant;
+    struct intent *intent;
     if (is_about_aliases(world) && below(world, 3) > 0)
         type = COMMAND_ALIASES_UPDATE;
-    struct command *command = make(world, type, actor, &meant);
-    if (meant->session >= 0)
+    struct command *command = make(world, type, actor, &intent);
+    if (intent->session >= 0)
         command->owner.session = slice_from(actor->id);
     if (type == COMMAND_ALIASES_UPDATE) {
         if (is_about_aliases(world))
-            meant->op.name = below(world, 2);
-        do_alias(world, meant, command);
+            intent->op.name = below(world, 2);
+        do_alias(world, intent, command);
     } else if (type == COMMAND_SCRIPT_PUT || type == COMMAND_SCRIPT_DELETE) {
-        meant->op.value = ++world->value;
+        intent->op.value = ++world->value;
         command->object.name = SLICE_LIT("s");
         command->object.body =
-            arena_printf(&command->arena, "{\"script\":{\"lang\":\"painless\",\"source\":\"%d\"}}", meant->op.value);
+            arena_printf(&command->arena, "{\"script\":{\"lang\":\"painless\",\"source\":\"%d\"}}", intent->op.value);
     } else {
-        meant->flag = below(world, 2) == 0;
-        command->index.name = slice_from(names[meant->op.name]);
+        intent->flag = below(world, 2) == 0;
+        command->index.name = slice_from(names[intent->op.name]);
         command->index.uuid = SLICE_LIT("0123456789abcdefghijkl");
-        command->index.close = meant->flag;
+        command->index.close = intent->flag;
         if (type == COMMAND_SETTINGS_PUT)
             command->index.body =
-                meant->flag ? SLICE_LIT("{\"index.blocks.write\":true}") : SLICE_LIT("{\"index.blocks.write\":false}");
+                intent->flag ? SLICE_LIT("{\"index.blocks.write\":true}") : SLICE_LIT("{\"index.blocks.write\":false}");
     }
-    tell(world, actor, command_name(type), names[meant->op.name]);
-    if (world->tells && type == COMMAND_ALIASES_UPDATE)
-        printf("        alias %s, action %d, write %d\n", names[meant->other], command->aliases.actions[0].op,
-               meant->flag);
+    trace(world, actor, command_name(type), names[intent->op.name]);
+    if (world->traces && type == COMMAND_ALIASES_UPDATE)
+        printf("        alias %s, action %d, write %d\n", names[intent->other], command->aliases.actions[0].op,
+               intent->flag);
     step(world, command);
 }
 
@@ -1203,7 +1219,7 @@ static void drain_stopped(struct world *world)
     }
 }
 
-/* Sessions and their locks are there again; what waited has ended, and so have transactions. */
+/* Restarts the core: sessions and their locks persist; waits and transactions have ended. */
 static void restart(struct world *world)
 {
     struct core_limits limits = core_limits_default();
@@ -1220,7 +1236,7 @@ static void restart(struct world *world)
     for (int i = SESSIONS; i < SESSIONS + TXNS; i++)
         end_txn(&world->actors[i]);
     world->restarts++;
-    world->clock = 10 * TL_SECOND + (uint64_t)below(world, 1000) * TL_SECOND; /* of another origin */
+    world->clock = 10 * TL_SECOND + (uint64_t)below(world, 1000) * TL_SECOND; /* it begins anew */
     step(world, command_new(COMMAND_RESTART, DIALECT_7));
     for (int i = 0; i < SESSIONS; i++) { /* leases begin anew */
         const struct session *found = owners_session(world->core->owners, slice_from(world->actors[i].id));
@@ -1243,7 +1259,7 @@ static void act_session(struct world *world, struct actor *actor)
     else if (roll < 12)
         do_write(world, actor, false);
     else if (roll < 15)
-        do_change(world, actor);
+        do_ddl(world, actor);
     else if (roll < 18)
         do_unlock(world, actor);
     else
@@ -1280,12 +1296,12 @@ static void act(struct world *world)
     else if (actor < world->actors + SESSIONS + TXNS)
         act_txn(world, actor);
     else if (below(world, 2) == 0)
-        do_change(world, actor);
+        do_ddl(world, actor);
     else
         do_write(world, actor, false);
 }
 
-static bool anyone_waits(const struct world *world)
+static bool any_waits(const struct world *world)
 {
     for (int i = 0; i < ACTORS; i++)
         if (world->actors[i].command != NULL)
@@ -1293,12 +1309,12 @@ static bool anyone_waits(const struct world *world)
     return false;
 }
 
-/* Everybody goes home: nothing may be left. */
+/* Ends all sessions and transactions, and checks that nothing is left. */
 static void finish(struct world *world)
 {
-    for (int i = 0; anyone_waits(world) && i < 1000; i++)
+    for (int i = 0; any_waits(world) && i < 1000; i++)
         tick(world);
-    if (anyone_waits(world))
+    if (any_waits(world))
         fail(world, "somebody waits for ever");
     for (int i = 0; i < SESSIONS + TXNS; i++)
         if (world->actors[i].open && i < SESSIONS)
@@ -1315,13 +1331,13 @@ static void finish(struct world *world)
                          stored(world, i, t, d), world->state.names[i].values[t][d]);
 }
 
-static void run(uint64_t seed, int steps, bool tells, struct world *sum)
+static void run(uint64_t seed, int steps, bool traces, struct world *sum)
 {
     static struct world world;
     struct core_limits limits = core_limits_default();
     world = (struct world){.random = seed * 0x9e3779b97f4a7c15u + 1,
                            .seed = seed,
-                           .tells = tells,
+                           .traces = traces,
                            .now = 1000 * TL_SECOND,
                            .clock = 10 * TL_SECOND};
     world.store = store_open_mem();
@@ -1343,7 +1359,7 @@ static void run(uint64_t seed, int steps, bool tells, struct world *sum)
     sum->refusals += world.refusals;
     sum->deadlocks += world.deadlocks;
     sum->restarts += world.restarts;
-    sum->deaths += world.deaths;
+    sum->session_ends += world.session_ends;
     sum->removals += world.removals;
     sum->actions += world.actions;
 }
@@ -1352,7 +1368,7 @@ int main(int argc, char **argv)
 {
     uint64_t first = 1, seeds = 100;
     int steps = 600;
-    bool tells = false;
+    bool traces = false;
     struct world sum = {0};
     for (int i = 1; i + 1 < argc; i += 2) {
         if (strcmp(argv[i], "--seeds") == 0)
@@ -1364,15 +1380,15 @@ int main(int argc, char **argv)
         else if (strcmp(argv[i], "--tell") == 0) {
             first = strtoull(argv[i + 1], NULL, 10);
             seeds = 1;
-            tells = true;
+            traces = true;
         }
     }
     for (uint64_t seed = first; seed < first + seeds; seed++)
-        run(seed, steps, tells, &sum);
+        run(seed, steps, traces, &sum);
     printf("names: %" PRIu64 " seeds of %d steps: %" PRIu64 " commits with %" PRIu64 " reads, %" PRIu64
            " waits, %" PRIu64 " refusals, %" PRIu64 " deadlocks, %" PRIu64 " restarts, %" PRIu64
            " ends of sessions, which removed %" PRIu64 " documents and left %" PRIu64 " actions done\n",
-           seeds, steps, sum.commits, sum.reads, sum.waits, sum.refusals, sum.deadlocks, sum.restarts, sum.deaths,
+           seeds, steps, sum.commits, sum.reads, sum.waits, sum.refusals, sum.deadlocks, sum.restarts, sum.session_ends,
            sum.removals, sum.actions);
     return 0;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Goal: what is granted, or ends, together goes on in pieces (README-locks.md, "Pieces of what goes on"), each bounded, in order, with others in between;
- * and what is ready ends as what waits does.
- * Method: a core whose steps are looked at one by one; pieces of the size that servers have, or of one thing.
+ * Goal: requests that are granted, or end, together resume in order and in steps of bounded cost,
+ * with other commands in between (README-locks.md, "Requests"). Ready commands end
+ * for the same reasons as waiting ones.
+ * Method: a core whose steps are checked one by one, with the cost per step of servers, or of one.
  */
 #include "../../lib/core_fixture.h"
 #include "../../lib/unit.h"
@@ -60,7 +61,10 @@ static size_t free_completed(struct core_fixture *box)
     return count;
 }
 
-/* Returns: the command with a number, which has completed, before others or not; those before it are freed. */
+/*
+ * Returns: the completed command with a number, NULL if it has not completed. Frees those before
+ *          it.
+ */
 static struct command *completed_as(struct core_fixture *box, uint64_t request)
 {
     struct command *command;
@@ -70,11 +74,11 @@ static struct command *completed_as(struct core_fixture *box, uint64_t request)
     return command;
 }
 
-static void begin(struct core_fixture *box, size_t piece)
+static void begin(struct core_fixture *box, size_t step_cost)
 {
     fixture_open(box);
     core_close(box->core);
-    box->limits.ephemeral_batch = piece;
+    box->limits.ephemeral_batch = step_cost;
     assert_int_equal(core_open(box->store, &box->limits, &box->core), 0);
     fixture_index(box, "fs", "there", "{\"v\":0}");
 }
@@ -115,7 +119,7 @@ static void unlock_all(struct core_fixture *box, const char *session)
     give(box, command);
 }
 
-/* Returns: its number. */
+/* Writes a document. Returns: the number of the command. */
 static uint64_t put(struct core_fixture *box, int id, int value, const char *session, const char *transaction)
 {
     struct command *command = fixture_write_command(box, 1);
@@ -152,10 +156,13 @@ static size_t ready_count(const struct core_fixture *box)
     return box->core->owners->ready_count;
 }
 
-/* --- Many --------------------------------------------------------------------------------------------------------- */
+/* --- Bounded steps ------------------------------------------------------------------------------------------------ */
 
-/* All that waited for one session go on in order, in bounded steps; who comes meanwhile is done meanwhile, and overtakes nobody. */
-static void writes_that_waited_for_one_go_on_in_pieces(void **state)
+/*
+ * Writes that waited for one session resume in order, in bounded steps. A new write runs at once,
+ * or queues after the ready writes of its document.
+ */
+static void test_ready_writes_resume_in_bounded_steps(void **state)
 {
     enum { WRITES = 10000, DOCUMENTS = 1000 };
     struct core_fixture box;
@@ -177,15 +184,15 @@ static void writes_that_waited_for_one_go_on_in_pieces(void **state)
     assert_true(done > 100 && done <= 1 + core_limits_default().ephemeral_batch);
     assert_int_equal(core_next_deadline(box.core), 0);
 
-    uint64_t other = put(&box, DOCUMENTS, 1, "", ""); /* others have their turn, and it costs them nothing */
+    uint64_t other = put(&box, DOCUMENTS, 1, "", ""); /* a write of another document runs alone */
     struct command *command = completed(&box);
     assert_int_equal(command->request, other);
     command_free(command);
     assert_null(completed(&box));
-    uint64_t behind = put(&box, 0, WRITES, "", ""); /* who wants the same stands behind */
+    uint64_t queued = put(&box, 0, WRITES, "", ""); /* a write of the same document waits */
     assert_null(completed(&box));
-    int pieces = 0;
-    for (; core_next_deadline(box.core) == 0; pieces++) {
+    int steps = 0;
+    for (; core_next_deadline(box.core) == 0; steps++) {
         tick(&box);
         for (; (command = completed(&box)) != NULL; command_free(command)) {
             if (command->type != COMMAND_WRITE)
@@ -194,13 +201,13 @@ static void writes_that_waited_for_one_go_on_in_pieces(void **state)
             assert_true(command->ts > last);
             last = command->ts;
             done++;
-            if (command->request == behind)
-                behind = 0;
+            if (command->request == queued)
+                queued = 0;
         }
     }
-    assert_true(pieces > 5 && pieces < 50);
+    assert_true(steps > 5 && steps < 50);
     assert_int_equal(done, WRITES + 1 + 1);
-    assert_int_equal(behind, 0);
+    assert_int_equal(queued, 0);
     char expected[32];
     snprintf(expected, sizeof expected, "{\"v\":%d}", WRITES);
     assert_string_equal(fixture_source(&box, "fs", "0"), expected);
@@ -209,8 +216,11 @@ static void writes_that_waited_for_one_go_on_in_pieces(void **state)
     end(&box);
 }
 
-/* What waits for a session's end, or ends with it, is told in pieces; none of it is found or granted anything meanwhile. */
-static void waits_that_end_with_one_session_are_told_in_pieces(void **state)
+/*
+ * Waits that end with their session are answered in bounded steps; until then none is found or
+ * granted.
+ */
+static void test_ended_waits_are_answered_in_bounded_steps(void **state)
 {
     enum { WAITS = 20000 };
     struct core_fixture box;
@@ -225,10 +235,10 @@ static void waits_that_end_with_one_session_are_told_in_pieces(void **state)
         one = put(&box, 1, i, "waiter", "");
     free_completed(&box);
     session(&box, COMMAND_SESSION_CLOSE, "waiter");
-    size_t told = free_completed(&box) - 1;
-    assert_true(told > 100 && told <= core_limits_default().ephemeral_batch);
+    size_t answered = free_completed(&box) - 1;
+    assert_true(answered > 100 && answered <= core_limits_default().ephemeral_batch);
     assert_int_equal(box.core->owners->locks.waiting_count, 0);
-    cancel(&box, one); /* nobody finds it */
+    cancel(&box, one); /* it is not found */
     unlock_all(&box, "holder");
     free_completed(&box);
     while (core_next_deadline(box.core) == 0) {
@@ -237,16 +247,16 @@ static void waits_that_end_with_one_session_are_told_in_pieces(void **state)
             if (command->type != COMMAND_WRITE)
                 continue;
             assert_int_equal(command->problem.type, PROBLEM_SESSION_MISSING);
-            told++;
+            answered++;
         }
     }
-    assert_int_equal(told, WAITS);
+    assert_int_equal(answered, WAITS);
     assert_null(fixture_source(&box, "fs", "1"));
     end(&box);
 }
 
-/* Writes of many items whose time is over are tried once more: not all of them with one step. */
-static void bulks_that_time_out_together_are_tried_in_pieces(void **state)
+/* Large bulks that time out are tried once more, in bounded steps. */
+static void test_timed_out_bulks_retry_in_bounded_steps(void **state)
 {
     enum { BULKS = 30, ITEMS = 1000 };
     struct core_fixture box;
@@ -278,10 +288,12 @@ static void bulks_that_time_out_together_are_tried_in_pieces(void **state)
     end(&box);
 }
 
-/* --- How what is ready ends --------------------------------------------------------------------------------------- */
+/* --- Ready writes ------------------------------------------------------------------------------------------------- */
 
-/* Three writes of their own on documents of their own were granted; the first was done, the others are ready. */
-static void leave_ready(struct core_fixture *box, uint64_t requests[3], const char *session_of_last)
+/*
+ * Grants three autocommit writes of different documents: the first has run, the others are ready.
+ */
+static void make_ready(struct core_fixture *box, uint64_t requests[3], const char *session_of_last)
 {
     begin(box, 1);
     session(box, COMMAND_SESSION_OPEN, "holder");
@@ -301,14 +313,14 @@ static void leave_ready(struct core_fixture *box, uint64_t requests[3], const ch
     lock_table_check(&box->core->owners->locks);
 }
 
-/* What is ready has its lock: who comes later waits, and goes on behind it. */
-static void nobody_overtakes_what_is_ready(void **state)
+/* A ready write has its lock: a later write of the document waits and resumes after it. */
+static void test_ready_write_is_not_overtaken(void **state)
 {
     struct core_fixture box;
     uint64_t requests[3];
     (void)state;
 
-    leave_ready(&box, requests, "");
+    make_ready(&box, requests, "");
     uint64_t late = put(&box, 1, 2, "", "");
     assert_null(completed(&box));
     tick(&box);
@@ -328,20 +340,20 @@ static void nobody_overtakes_what_is_ready(void **state)
     end(&box);
 }
 
-static void a_cancel_ends_what_is_ready(void **state)
+static void test_ready_write_ends_on_cancel(void **state)
 {
     struct core_fixture box;
     uint64_t requests[3];
     (void)state;
 
-    leave_ready(&box, requests, "");
+    make_ready(&box, requests, "");
     cancel(&box, requests[2]);
     struct command *command = completed_as(&box, requests[2]);
     assert_int_equal(command->problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
     command_free(command);
     free_completed(&box);
     assert_int_equal(ready_count(&box), 1);
-    uint64_t next = put(&box, 2, 7, "", ""); /* its lock has gone */
+    uint64_t next = put(&box, 2, 7, "", ""); /* its lock was released */
     command = completed_as(&box, next);
     assert_int_equal(command->write.results[0].outcome, WRITE_CREATED);
     command_free(command);
@@ -351,23 +363,23 @@ static void a_cancel_ends_what_is_ready(void **state)
     end(&box);
 }
 
-static void the_end_of_its_session_ends_what_is_ready(void **state)
+static void test_ready_write_ends_with_its_session(void **state)
 {
     struct core_fixture box;
     uint64_t requests[3];
     (void)state;
 
-    leave_ready(&box, requests, "s");
+    make_ready(&box, requests, "s");
     session(&box, COMMAND_SESSION_CLOSE, "s");
     lock_table_check(&box.core->owners->locks);
     free_completed(&box);
-    uint64_t next = put(&box, 2, 7, "", ""); /* its lock has gone with the unit that ended it */
+    uint64_t next = put(&box, 2, 7, "", ""); /* its lock was released in the unit that ended it */
     struct command *command = completed_as(&box, next);
     assert_int_equal(command->write.results[0].outcome, WRITE_CREATED);
     command_free(command);
     tick(&box);
     free_completed(&box);
-    tick(&box); /* it is told in its turn */
+    tick(&box); /* its reply has its turn */
     command = completed_as(&box, requests[2]);
     assert_int_equal(command->problem.type, PROBLEM_SESSION_MISSING);
     command_free(command);
@@ -377,14 +389,14 @@ static void the_end_of_its_session_ends_what_is_ready(void **state)
     end(&box);
 }
 
-/* Its time is not looked at any more: it was granted in time. */
-static void the_time_of_what_is_ready_does_not_run_out(void **state)
+/* A ready write was granted in time; its deadline no longer counts. */
+static void test_ready_write_does_not_time_out(void **state)
 {
     struct core_fixture box;
     uint64_t requests[3];
     (void)state;
 
-    leave_ready(&box, requests, "");
+    make_ready(&box, requests, "");
     give_as(&box, command_new(COMMAND_TICK, DIALECT_7), 600 * TL_SECOND);
     struct command *command = completed_as(&box, requests[1]);
     assert_int_equal(command->write.results[0].outcome, WRITE_CREATED);
@@ -397,8 +409,8 @@ static void the_time_of_what_is_ready_does_not_run_out(void **state)
     end(&box);
 }
 
-/* A rollback ends what its transaction has ready; the others go on. */
-static void a_rollback_ends_what_is_ready(void **state)
+/* A rollback ends the ready write of its transaction. */
+static void test_ready_write_ends_on_rollback(void **state)
 {
     struct core_fixture box;
     (void)state;
@@ -413,7 +425,7 @@ static void a_rollback_ends_what_is_ready(void **state)
     unlock_all(&box, "holder");
     command_free(completed_as(&box, first));
     assert_int_equal(ready_count(&box), 1);
-    txn(&box, COMMAND_TXN_COMMIT, "t"); /* its request is under way */
+    txn(&box, COMMAND_TXN_COMMIT, "t"); /* refused: a request of the transaction is pending */
     struct command *command = completed_as(&box, last_request);
     assert_int_equal(command->problem.type, PROBLEM_ILLEGAL_ARGUMENT);
     command_free(command);
@@ -427,8 +439,8 @@ static void a_rollback_ends_what_is_ready(void **state)
     end(&box);
 }
 
-/* What is ready counts among those that wait: there are no more of both than may wait. */
-static void what_is_ready_counts_among_the_waiters(void **state)
+/* Waiting and ready commands together do not exceed limits.waiters_max. */
+static void test_ready_write_counts_against_waiters_max(void **state)
 {
     struct core_fixture box;
     (void)state;
@@ -459,15 +471,15 @@ static void what_is_ready_counts_among_the_waiters(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(writes_that_waited_for_one_go_on_in_pieces),
-        cmocka_unit_test(waits_that_end_with_one_session_are_told_in_pieces),
-        cmocka_unit_test(bulks_that_time_out_together_are_tried_in_pieces),
-        cmocka_unit_test(nobody_overtakes_what_is_ready),
-        cmocka_unit_test(a_cancel_ends_what_is_ready),
-        cmocka_unit_test(the_end_of_its_session_ends_what_is_ready),
-        cmocka_unit_test(the_time_of_what_is_ready_does_not_run_out),
-        cmocka_unit_test(a_rollback_ends_what_is_ready),
-        cmocka_unit_test(what_is_ready_counts_among_the_waiters),
+        cmocka_unit_test(test_ready_writes_resume_in_bounded_steps),
+        cmocka_unit_test(test_ended_waits_are_answered_in_bounded_steps),
+        cmocka_unit_test(test_timed_out_bulks_retry_in_bounded_steps),
+        cmocka_unit_test(test_ready_write_is_not_overtaken),
+        cmocka_unit_test(test_ready_write_ends_on_cancel),
+        cmocka_unit_test(test_ready_write_ends_with_its_session),
+        cmocka_unit_test(test_ready_write_does_not_time_out),
+        cmocka_unit_test(test_ready_write_ends_on_rollback),
+        cmocka_unit_test(test_ready_write_counts_against_waiters_max),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
