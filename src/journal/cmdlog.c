@@ -454,6 +454,8 @@ int journal__reach_checkpoint(struct journal *journal, cmdlog_position *ret_want
         pthread_mutex_lock(&journal->core_lock);
         cmdlog_position done = advance_checkpoint(journal, journal->checkpoint < wanted);
         reached = !journal->checkpointing && journal->checkpoint >= wanted;
+        if (reached) /* the thread that found it durable may not have reported it yet */
+            done = journal->checkpoint;
         pthread_mutex_unlock(&journal->core_lock);
         if (done != 0)
             report_checkpoint(journal, done);

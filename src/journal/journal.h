@@ -144,9 +144,8 @@ void journal_stop(struct journal *journal);
 void journal_close(struct journal *journal);
 
 /*
- * Makes a checkpoint of the applied state and blocks until it is durable. The log is then trimmed
- * and shrunk; another thread may still be doing that on return. Has no effect while the journal
- * stops.
+ * Makes a checkpoint of the applied state and blocks until it is durable and the log is trimmed
+ * before it, and shrunk. Has no effect while the journal stops.
  * Returns: 0; TL_ERR_NO_SPACE: the disk is full; TL_ERR_IO.
  */
 int journal_checkpoint(struct journal *journal) TL_MUST_USE;

@@ -655,6 +655,35 @@ static void test_checkpoints_are_reported_in_order(void **state)
     server_free(&server);
 }
 
+/*
+ * A thread has found a checkpoint durable but has not reported it. Another caller that needs no
+ * newer checkpoint returns only after the log knows that one.
+ */
+static void test_checkpoint_returns_after_its_report(void **state)
+{
+    struct server server = server_new();
+    char place[CMDLOG_LOCATOR_MAX];
+    struct cmdlog_checkpoint newest;
+    pthread_t thread;
+    (void)state;
+    begin(&server, 0, false);
+    must_run(&server, write_command("1", ""));
+    atomic_store(&newest_reported, 0);
+    atomic_store(&reports_begun, 0);
+    atomic_store(&reports_done, 0);
+    atomic_store(&hold_first_report, true);
+    assert_int_equal(pthread_create(&thread, NULL, checkpoint, &server), 0);
+    while (atomic_load(&reports_begun) == 0)
+        usleep(1000);
+    checkpoint(&server);
+    assert_true(atomic_load(&reports_done) > 0);
+    assert_int_equal(cmdlog_get_checkpoint(server.log, 0, place, &newest), 0);
+    assert_int_equal(newest.position, atomic_load(&newest_reported));
+    pthread_join(thread, NULL);
+    end(&server);
+    server_free(&server);
+}
+
 static struct command *session_status(void)
 {
     struct command *command = command_new(COMMAND_STATUS, DIALECT_7);
@@ -726,6 +755,7 @@ int main(void)
         cmocka_unit_test(test_chain_difference_is_reported),
         cmocka_unit_test(test_full_log_refuses_writes_without_waiting),
         cmocka_unit_test(test_checkpoints_are_reported_in_order),
+        cmocka_unit_test(test_checkpoint_returns_after_its_report),
         cmocka_unit_test(test_record_without_lineage_is_accepted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
