@@ -28,7 +28,7 @@ int archive_open(const struct archive_options *options, const char *log, struct 
                  char **ret_reason) TL_MUST_USE;
 void archive_close(struct archive *archive);
 
-/* For cmdlog_file_options.keep. A failure is logged, the first of several in a row. */
+/* For cmdlog_file_options.archive. A failure is logged, the first of several in a row. */
 int archive_keep(void *archive, const char *name);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What lies in a data directory, opened: the store in DATA/rocks, the log of commands in DATA/log, and the core that they make together
- * (journal/README.md, "The log").
+ * (journal/README.md, "The command log").
  */
 #ifndef TL_CLI_DURABLE_H
 #define TL_CLI_DURABLE_H

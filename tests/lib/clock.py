@@ -7,7 +7,7 @@
     server.clock.jump(60)          # a minute passes in which it did not work
 
 A server that reads a clock which has gone on by more than half a second takes the rest for time in which it did not work, and
-counts it against no lease (journal/times.h, PACE_GAP_US). So pass_time() goes in small steps, with a request after each. A lease that
+counts it against no lease (journal/times.h, RUN_CLOCK_STALL_US). So pass_time() goes in small steps, with a request after each. A lease that
 has run out ends with the server's next beat, a quarter of a second later: wait for it.
 """
 import os
@@ -18,7 +18,7 @@ import time
 from server import BUILD, Server
 
 SHIM = os.environ.get("TIDELOCK_CLOCK_SHIM", os.path.join(BUILD, "tests", "e2e", "clock_shim.so"))
-STEP = 0.4  # seconds; below PACE_GAP_US
+STEP = 0.4  # seconds; below RUN_CLOCK_STALL_US
 
 
 class Clock:
