@@ -13,6 +13,7 @@
 #include "base/check.h"
 #include "core/documents/action.h"
 #include "core/owners/acquire.h"
+#include "core/owners/owner.h"
 #include "core/owners/owners.h"
 #include "core/owners/session.h"
 #include "core/owners/lock_event.h"

@@ -11,6 +11,7 @@
 #include "core/locks/resource.h"
 #include "core/owners/deadline.h"
 #include "core/owners/deferred.h"
+#include "core/owners/owner.h"
 #include "core/owners/owners.h"
 #include "core/owners/session.h"
 #include "core/owners/status.h"

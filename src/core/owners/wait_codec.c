@@ -5,6 +5,7 @@
  */
 #include "base/check.h"
 #include "core/owners/deferred.h"
+#include "core/owners/owner.h"
 #include "core/owners/owners.h"
 #include "core/owners/owners_codec.h"
 #include "core/owners/session.h"
