@@ -200,7 +200,8 @@ static void check_path(struct world *world, const struct host *host, const struc
     int wanted = 0, r = path_lookup_init(view, index->number, index->mapping, &path_lookup);
 
     omap_init(&seen);
-    path_lookup.path = mapping_path_field(index->mapping); /* without renames, births are paths */
+    /* without renames, an origin is the path */
+    path_lookup.path = mapping_path_field(index->mapping);
     if (r == 0)
         r = looked == BEGINNING
                 ? path_lookup_prefix(&path_lookup, slice_from(text), &arena, count_range, &found)

@@ -27,7 +27,10 @@ static void name_alias(struct rng *rng, bool five, char *name)
 
 /* --- Writes ------------------------------------------------------------------------------------------------------- */
 
-/* Few names, so that places are met again: made anew where something has moved away, and moved back to. */
+/*
+ * Few names, so that places are met again: made anew where something has moved away, and moved back
+ * to.
+ */
 static void make_path(struct rng *rng, int names, char *path)
 {
     static const char *const some[] = {"a", "b", "A", "ab", "c.d"};
@@ -197,7 +200,7 @@ static void gen_rename(struct rng *rng, const struct model *model, struct sim_op
     find_path(rng, model, op->name, op->from);
     if (one_in(rng, 4))
         op->if_seq_no = one_in(rng, 3) ? (int64_t)below(rng, 30) : model_seq_no_at(model, op->name, op->from);
-    /* What lies below grows by a name a time at most, and shrinks again. */
+    /* A path grows by at most one name, so that the tree below it stays shallow. */
     int depth = depth_of(op->from) + below(rng, 3) - 1;
     make_path(rng, depth < 1 ? 1 : depth > 6 ? 6 : depth, op->to);
     if (one_in(rng, 15))
@@ -433,7 +436,10 @@ static void fill_write(const struct sim_op *op, struct command *command)
         fill_item(&command->arena, &op->items[i], &command->write.items[i]);
 }
 
-/* The settings and mappings of a new index: a tree from the first on, in one of the ways to say so; or none. */
+/*
+ * The settings and mappings of a new index: a tree from the first on, in one of the ways to say so;
+ * or none.
+ */
 static void print_index(const struct sim_op *op, struct arena *arena, struct slice *ret_body)
 {
     static const char guide[] =
@@ -519,7 +525,7 @@ static void fill_object(const struct sim_op *op, struct command *command)
         object->body = arena_printf(arena, "{\"transient\":{\"cluster.metadata.b%d\":%d}}", op->number, op->number);
 }
 
-/* Releases in no order, and one that is none. */
+/* Releases out of order, and one that is invalid. */
 static void fill_zones(const struct sim_op *op, struct command *command)
 {
     struct buf zones = BUF_INIT(BUF_UNLIMITED);
@@ -531,7 +537,7 @@ static void fill_zones(const struct sim_op *op, struct command *command)
     buf_deinit(&zones);
 }
 
-/* Such as no workload meets, and some that are none. */
+/* Limits that no workload reaches, and some that are invalid. */
 static void fill_limits(const struct sim_op *op, struct command *command)
 {
     command->limits.limits = core_limits_default();

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Goal: the table of locks decides exactly as the rule in README-locks.md says, and does nothing else.
- * Method: a million random requests, releases, withdrawals, timeouts, moves, deaths, and some of them at one moment, beside a model that knows
- * nothing of marks, counts or queues: a list of locks, a list of waiting requests, and the rule "two locks
- * conflict when one resource is the other or lies above it and their modes do not go together". After each step what
- * the table granted, and in which order, must be what the model grants; circles that the table reports must be circles
- * in the model, their victim the youngest, and the model must have none left. Now and then the table is written as bytes, and goes on as
- * what is read of them, in which nothing may be otherwise.
+ * Goal: the lock table decides exactly by the rule in README-locks.md, and does nothing else.
+ * Method: a million random requests, releases, withdrawals, timeouts, moves and ends of owners,
+ * some of them as one atomic change, are compared with a model. The model has no intention locks,
+ * counts or queues: only a list of locks, a list of waiting requests, and the rule "two locks
+ * conflict if one resource is the other or an ancestor of it and the modes are incompatible". After
+ * each step the table must have granted the same requests as the model, in the same order. A cycle
+ * that the table reports must be a cycle in the model, with the youngest as the victim, and the
+ * model must have no cycle left. From time to time the table is serialized and replaced by the
+ * table that is read back, which must behave the same.
  *
  * usage: lock_sim [SEED [STEPS]]
  */
@@ -21,8 +23,8 @@
 #include "core/locks/lock_codec.h"
 
 enum {
-    OWNERS = 12, /* sessions, the first half; transactions of sessions or of none */
-    WRITES = 10, /* of their own, each ends with its grant */
+    OWNERS = 12, /* the first half sessions, the others transactions of sessions or of none */
+    WRITES = 10, /* autocommit writes; each ends with its grant */
     ACTORS = OWNERS + WRITES,
     WANTS_MAX = 3,
     REQUESTS_MAX = 40,
@@ -47,7 +49,7 @@ static const char *const directory_paths[DIRECTORIES] = {"/", "/a", "/b", "/a/x"
 static const int directory_parents[DIRECTORIES] = {-1, 0, 0, 1, 1, 2, 3};
 static const char *const document_ids[DOCUMENTS] = {"0", "1", "2", "3", "4", "5"};
 
-struct model_want {
+struct model_spec {
     struct thing on;
     enum lock_mode mode;
     bool within;
@@ -57,7 +59,8 @@ struct model_lock {
     int owner;
     struct thing on;
     enum lock_mode mode;
-    bool place; /* of something within a directory: in the way only of locks on that and above */
+    /* an insert intention: conflicts only with locks on the directory and its ancestors */
+    bool place;
 };
 
 struct model_request {
@@ -65,8 +68,8 @@ struct model_request {
     uint64_t arrival;
     bool upgrade;
     tl_ts deadline;
-    struct model_want wants[WANTS_MAX];
-    size_t want_count;
+    struct model_spec specs[WANTS_MAX];
+    size_t spec_count;
     struct lock_request *real;
 };
 
@@ -75,7 +78,7 @@ struct actor {
     int session; /* -1: none */
     uint64_t born;
     bool alive;
-    bool first; /* it is what an ended session left */
+    bool cleanup; /* makes a cleanup request */
 };
 
 struct sim {
@@ -91,9 +94,10 @@ struct sim {
     size_t lock_count;
     struct model_request *waiting[REQUESTS_MAX]; /* in no order */
     size_t waiting_count;
-    struct model_request *expected[REQUESTS_MAX]; /* granted by the model, to be granted by the table */
+    /* granted by the model, to be granted by the table */
+    struct model_request *expected[REQUESTS_MAX];
     size_t expected_count;
-    struct model_request *ended[REQUESTS_MAX]; /* by a deadlock */
+    struct model_request *ended[REQUESTS_MAX]; /* deadlock victims */
     size_t ended_count;
     uint64_t last_arrival;
     uint64_t last_born;
@@ -114,7 +118,7 @@ static int roll(struct sim *sim, int bound)
 
 /* --- The rule ----------------------------------------------------------------------------------------------------- */
 
-static bool go_together(enum lock_mode a, enum lock_mode b)
+static bool are_compatible(enum lock_mode a, enum lock_mode b)
 {
     return a != LOCK_X && b != LOCK_X && !(a == LOCK_U && b == LOCK_U);
 }
@@ -142,77 +146,80 @@ static bool covers(const struct sim *sim, struct thing above, struct thing thing
     return false;
 }
 
-static bool against(const struct sim *sim, struct thing a, enum lock_mode mode_a, bool place_a, struct thing b,
-                    enum lock_mode mode_b, bool place_b)
+static bool conflicts(const struct sim *sim, struct thing a, enum lock_mode mode_a, bool insert_a, struct thing b,
+                    enum lock_mode mode_b, bool insert_b)
 {
-    if (go_together(mode_a, mode_b) || (place_a && place_b))
+    if (are_compatible(mode_a, mode_b) || (insert_a && insert_b))
         return false;
-    return (!place_a && covers(sim, a, b)) || (!place_b && covers(sim, b, a));
+    return (!insert_a && covers(sim, a, b)) || (!insert_b && covers(sim, b, a));
 }
 
-static bool passes(const struct sim *sim, int asker, int holder)
+static bool ignores(const struct sim *sim, int asker, int holder)
 {
     return asker == holder || sim->actors[asker].session == holder;
 }
 
-static int rank(const struct sim *sim, const struct model_request *request)
+static int priority(const struct sim *sim, const struct model_request *request)
 {
-    return sim->actors[request->owner].first ? 0 : request->upgrade ? 1 : 2;
+    return sim->actors[request->owner].cleanup ? 0 : request->upgrade ? 1 : 2;
 }
 
-static bool is_ahead(const struct sim *sim, const struct model_request *a, const struct model_request *b)
+static bool precedes(const struct sim *sim, const struct model_request *a, const struct model_request *b)
 {
-    int x = rank(sim, a), y = rank(sim, b);
+    int x = priority(sim, a), y = priority(sim, b);
     return x != y ? x < y : a->arrival < b->arrival;
 }
 
-static bool request_against_lock(const struct sim *sim, const struct model_request *request,
+static bool request_conflicts_with_lock(const struct sim *sim, const struct model_request *request,
                                  const struct model_lock *lock)
 {
-    if (passes(sim, request->owner, lock->owner))
+    if (ignores(sim, request->owner, lock->owner))
         return false;
-    for (size_t i = 0; i < request->want_count; i++)
-        if (against(sim, request->wants[i].on, request->wants[i].mode, request->wants[i].within, lock->on, lock->mode,
+    for (size_t i = 0; i < request->spec_count; i++)
+        if (conflicts(sim, request->specs[i].on, request->specs[i].mode, request->specs[i].within, lock->on, lock->mode,
                     lock->place))
             return true;
     return false;
 }
 
-static bool request_against_request(const struct sim *sim, const struct model_request *request,
+static bool request_conflicts_with_request(const struct sim *sim, const struct model_request *request,
                                     const struct model_request *other)
 {
-    if (passes(sim, request->owner, other->owner))
+    if (ignores(sim, request->owner, other->owner))
         return false;
-    for (size_t i = 0; i < request->want_count; i++)
-        for (size_t j = 0; j < other->want_count; j++)
-            if (against(sim, request->wants[i].on, request->wants[i].mode, request->wants[i].within, other->wants[j].on,
-                        other->wants[j].mode, other->wants[j].within))
+    for (size_t i = 0; i < request->spec_count; i++)
+        for (size_t j = 0; j < other->spec_count; j++)
+            if (conflicts(sim, request->specs[i].on, request->specs[i].mode, request->specs[i].within, other->specs[j].on,
+                        other->specs[j].mode, other->specs[j].within))
                 return true;
     return false;
 }
 
-/* Whether a request waits for what somebody holds whom `asker` passes: then it is no obstacle to him. */
-static bool waits_behind(const struct sim *sim, const struct model_request *request, int asker)
+/*
+ * Returns: whether a request waits for a lock of an owner that `asker` ignores, and so does not
+ * block `asker`.
+ */
+static bool waits_for_ignored(const struct sim *sim, const struct model_request *request, int asker)
 {
     for (size_t i = 0; i < sim->lock_count; i++)
-        if (passes(sim, asker, sim->locks[i].owner) && request_against_lock(sim, request, &sim->locks[i]))
+        if (ignores(sim, asker, sim->locks[i].owner) && request_conflicts_with_lock(sim, request, &sim->locks[i]))
             return true;
     return false;
 }
 
-/* Whether q stands in the way of r by its place in the queue. */
-static bool stands_before(const struct sim *sim, const struct model_request *q, const struct model_request *r)
+/* Returns: whether q blocks r because it precedes it. */
+static bool blocks(const struct sim *sim, const struct model_request *q, const struct model_request *r)
 {
-    return q != r && is_ahead(sim, q, r) && request_against_request(sim, r, q) && !waits_behind(sim, q, r->owner);
+    return q != r && precedes(sim, q, r) && request_conflicts_with_request(sim, r, q) && !waits_for_ignored(sim, q, r->owner);
 }
 
 static bool model_grantable(const struct sim *sim, const struct model_request *request)
 {
     for (size_t i = 0; i < sim->lock_count; i++)
-        if (request_against_lock(sim, request, &sim->locks[i]))
+        if (request_conflicts_with_lock(sim, request, &sim->locks[i]))
             return false;
     for (size_t i = 0; i < sim->waiting_count; i++)
-        if (stands_before(sim, sim->waiting[i], request))
+        if (blocks(sim, sim->waiting[i], request))
             return false;
     return true;
 }
@@ -221,10 +228,10 @@ static bool model_is_upgrade(const struct sim *sim, const struct model_request *
 {
     for (size_t i = 0; i < sim->lock_count; i++) {
         const struct model_lock *lock = &sim->locks[i];
-        if (lock->place || !passes(sim, request->owner, lock->owner))
+        if (lock->place || !ignores(sim, request->owner, lock->owner))
             continue;
-        for (size_t j = 0; j < request->want_count; j++)
-            if (covers(sim, lock->on, request->wants[j].on))
+        for (size_t j = 0; j < request->spec_count; j++)
+            if (covers(sim, lock->on, request->specs[j].on))
                 return true;
     }
     return false;
@@ -247,15 +254,15 @@ static struct model_lock *model_lock(struct sim *sim, int owner, struct thing on
 
 static void model_grant(struct sim *sim, const struct model_request *request)
 {
-    for (size_t i = 0; i < request->want_count; i++) {
-        const struct model_want *want = &request->wants[i];
-        struct model_lock *lock = want->within ? NULL : model_lock(sim, request->owner, want->on);
+    for (size_t i = 0; i < request->spec_count; i++) {
+        const struct model_spec *spec = &request->specs[i];
+        struct model_lock *lock = spec->within ? NULL : model_lock(sim, request->owner, spec->on);
         if (lock != NULL) {
-            lock->mode = want->mode > lock->mode ? want->mode : lock->mode;
+            lock->mode = spec->mode > lock->mode ? spec->mode : lock->mode;
             continue;
         }
         CHECK(sim, sim->lock_count < LOCKS_MAX);
-        sim->locks[sim->lock_count++] = (struct model_lock){request->owner, want->on, want->mode, want->within};
+        sim->locks[sim->lock_count++] = (struct model_lock){request->owner, spec->on, spec->mode, spec->within};
     }
 }
 
@@ -292,12 +299,12 @@ static size_t model_release(struct sim *sim, int owner, const struct thing *on)
     return released;
 }
 
-/* Grants the foremost of what can be granted. */
-static bool model_settle_one(struct sim *sim)
+/* Grants the first grantable request. Returns: false: there is no such request. */
+static bool model_grant_one(struct sim *sim)
 {
     struct model_request *best = NULL;
     for (size_t i = 0; i < sim->waiting_count; i++)
-        if ((best == NULL || is_ahead(sim, sim->waiting[i], best)) && model_grantable(sim, sim->waiting[i]))
+        if ((best == NULL || precedes(sim, sim->waiting[i], best)) && model_grantable(sim, sim->waiting[i]))
             best = sim->waiting[i];
     if (best == NULL)
         return false;
@@ -307,43 +314,47 @@ static bool model_settle_one(struct sim *sim)
     return true;
 }
 
-static void model_settle(struct sim *sim)
+static void model_grant_all(struct sim *sim)
 {
-    while (model_settle_one(sim))
+    while (model_grant_one(sim))
         ;
 }
 
-/* In the midst of a call: grants as many as the table has granted until now. */
+/* During a call of the table: grants as many requests as the table has granted until now. */
 static void model_catch_up(struct sim *sim)
 {
     size_t granted = 0;
     list_for_each(link, &sim->table.granted) granted++;
     while (sim->expected_count < granted)
-        CHECK(sim, model_settle_one(sim));
+        CHECK(sim, model_grant_one(sim));
 }
 
-/* --- Circles ------------------------------------------------------------------------------------------------------ */
+/* --- Cycles ------------------------------------------------------------------------------------- */
 
 /*
- * Whether r depends on q: q is ahead and in the way, or what conflicts with r is held by q's owner, its session, or a ward of
- * q's owner, whom only his client ends: so r may depend on itself.
+ * Returns: whether r depends on q: q precedes and blocks r, or a conflicting lock is held by q's
+ * owner, its session, or an owner that belongs to q's owner, which only the client can end. So r
+ * can depend on itself.
  */
 static bool depends(const struct sim *sim, const struct model_request *r, const struct model_request *q)
 {
-    if (stands_before(sim, q, r))
+    if (blocks(sim, q, r))
         return true;
     for (size_t i = 0; i < sim->lock_count; i++) {
         int holder = sim->locks[i].owner;
         if ((q->owner == holder || sim->actors[q->owner].session == holder ||
              (holder < OWNERS && sim->actors[holder].session == q->owner)) &&
-            request_against_lock(sim, r, &sim->locks[i]))
+            request_conflicts_with_lock(sim, r, &sim->locks[i]))
             return true;
     }
     return false;
 }
 
-/* No circle: requests can be taken away one by one, each when it depends on none that is left. */
-static bool model_has_circle(const struct sim *sim)
+/*
+ * There is no cycle if requests can be removed one by one, each when it depends on no remaining
+ * request.
+ */
+static bool model_has_cycle(const struct sim *sim)
 {
     bool gone[REQUESTS_MAX] = {false};
     size_t left = sim->waiting_count;
@@ -369,12 +380,12 @@ static void on_deadlock(void *context, struct lock_request *victim, const struct
     struct sim *sim = context;
     struct model_request *ended = lock_request_user(victim);
     model_catch_up(sim);
-    CHECK(sim, !sim->actors[ended->owner].first);
+    CHECK(sim, !sim->actors[ended->owner].cleanup);
     for (size_t i = 0; i < count; i++) {
         const struct model_request *from = lock_request_user(steps[i].request);
         const struct model_request *to = lock_request_user(steps[(i + 1) % count].request);
         CHECK(sim, model_is_waiting(sim, from) && depends(sim, from, to));
-        CHECK(sim, sim->actors[from->owner].first || sim->actors[from->owner].born <= sim->actors[ended->owner].born);
+        CHECK(sim, sim->actors[from->owner].cleanup || sim->actors[from->owner].born <= sim->actors[ended->owner].born);
     }
     if (requeued) {
         CHECK(sim, ended->owner >= OWNERS);
@@ -423,7 +434,7 @@ static void actor_start(struct sim *sim, int actor, int session)
     *a = (struct actor){.session = session, .born = ++sim->last_born, .alive = true};
     lock_owner_init(&sim->table, &a->owner, session < 0 ? NULL : &sim->actors[session].owner, a);
     a->owner.autocommit = actor >= OWNERS;
-    a->first = a->owner.cleanup = actor >= OWNERS && session < 0 && roll(sim, 4) == 0;
+    a->cleanup = a->owner.cleanup = actor >= OWNERS && session < 0 && roll(sim, 4) == 0;
 }
 
 static void actor_end(struct sim *sim, int actor)
@@ -438,7 +449,7 @@ static void request_done(struct model_request *request)
     free(request);
 }
 
-/* A write of its own runs when it is granted and is over. */
+/* An autocommit write is executed when it is granted, and ends. */
 static void write_done(struct sim *sim, int actor)
 {
     model_release(sim, actor, NULL);
@@ -446,7 +457,10 @@ static void write_done(struct sim *sim, int actor)
     actor_end(sim, actor);
 }
 
-/* The token is its owner's alone; it is stale already when a later grant to him has changed the lock. */
+/*
+ * No other owner has the token of a grant. It is stale if a later grant to the same owner has
+ * changed the lock.
+ */
 static void check_token(struct sim *sim, const struct model_request *request)
 {
     const struct lock_owner *mine = &sim->actors[request->owner].owner;
@@ -456,10 +470,10 @@ static void check_token(struct sim *sim, const struct model_request *request)
         return;
     }
     CHECK(sim, token <= lock_table_last_ts(&sim->table));
-    for (size_t i = 0; i < request->want_count; i++) {
-        if (request->wants[i].within)
+    for (size_t i = 0; i < request->spec_count; i++) {
+        if (request->specs[i].within)
             continue;
-        struct resource_name name = name_of(sim, request->wants[i].on);
+        struct resource_name name = name_of(sim, request->specs[i].on);
         struct lock_owner *owner = NULL;
         bool found = lock_table_find_token(&sim->table, token, &name, &owner);
         CHECK(sim, found ? owner == mine : token < lock_table_last_ts(&sim->table));
@@ -494,75 +508,80 @@ static bool drain_one(struct sim *sim)
     return true;
 }
 
-/* Fetches what the table did, which must be what the model did. */
+/* Compares the events of the table with those of the model. */
 static void drain(struct sim *sim)
 {
     do
-        model_settle(sim);
+        model_grant_all(sim);
     while (drain_one(sim));
     CHECK(sim, sim->expected_count == 0 && sim->ended_count == 0);
 }
 
 static void fill_lock_request(struct sim *sim, struct model_request *request)
 {
-    request->want_count = 1 + (size_t)(roll(sim, 3) == 0 ? roll(sim, WANTS_MAX) : 0);
-    for (size_t i = 0; i < request->want_count; i++)
-        request->wants[i] =
-            (struct model_want){random_thing(sim), (enum lock_mode)(LOCK_S + roll(sim, LOCK_MODE_COUNT - 1)), false};
+    request->spec_count = 1 + (size_t)(roll(sim, 3) == 0 ? roll(sim, WANTS_MAX) : 0);
+    for (size_t i = 0; i < request->spec_count; i++)
+        request->specs[i] =
+            (struct model_spec){random_thing(sim), (enum lock_mode)(LOCK_S + roll(sim, LOCK_MODE_COUNT - 1)), false};
 }
 
-/* A write wants its document, and perhaps a new place for it. */
+/* A write requests its document, and sometimes an insert intention on another directory. */
 static void fill_write_request(struct sim *sim, struct model_request *request)
 {
-    request->want_count = 1;
-    request->wants[0] = (struct model_want){{THING_DOCUMENT, roll(sim, DOCUMENTS)}, LOCK_X, false};
+    request->spec_count = 1;
+    request->specs[0] = (struct model_spec){{THING_DOCUMENT, roll(sim, DOCUMENTS)}, LOCK_X, false};
     if (roll(sim, 3) == 0) {
-        request->want_count = 2;
-        request->wants[1] = (struct model_want){{THING_DIRECTORY, roll(sim, DIRECTORIES)}, LOCK_X, true};
+        request->spec_count = 2;
+        request->specs[1] = (struct model_spec){{THING_DIRECTORY, roll(sim, DIRECTORIES)}, LOCK_X, true};
     }
 }
 
 static void make_real(struct sim *sim, struct model_request *request)
 {
-    struct lock_spec wants[WANTS_MAX];
-    for (size_t i = 0; i < request->want_count; i++)
-        wants[i] =
-            (struct lock_spec){name_of(sim, request->wants[i].on), request->wants[i].mode, request->wants[i].within};
+    struct lock_spec specs[WANTS_MAX];
+    for (size_t i = 0; i < request->spec_count; i++)
+        specs[i] =
+            (struct lock_spec){name_of(sim, request->specs[i].on), request->specs[i].mode, request->specs[i].within};
     request->real =
-        lock_request_new(&sim->table, &sim->actors[request->owner].owner, wants, request->want_count, request);
+        lock_request_new(&sim->table, &sim->actors[request->owner].owner, specs, request->spec_count, request);
 }
 
-/* Who asks whoever waits is told of what others hold and what ended sessions left, and of nothing else. */
-static void check_unheld_for(struct sim *sim, const struct model_request *request)
+/*
+ * lock_table_can_grant_ignoring_waiters() must see holders and cleanup requests, and nothing else.
+ */
+static void check_can_grant_ignoring_waiters(struct sim *sim, const struct model_request *request)
 {
     int session = sim->actors[request->owner].session;
     bool unheld = true, held = false;
-    for (size_t i = 0; i < request->want_count; i++) {
-        struct lock_spec want = {name_of(sim, request->wants[i].on), request->wants[i].mode, request->wants[i].within};
-        unheld = unheld && lock_table_can_grant_ignoring_waiters(&sim->table, session < 0 ? NULL : &sim->actors[session].owner, &want);
+    for (size_t i = 0; i < request->spec_count; i++) {
+        struct lock_spec spec = {name_of(sim, request->specs[i].on), request->specs[i].mode, request->specs[i].within};
+        unheld = unheld && lock_table_can_grant_ignoring_waiters(&sim->table, session < 0 ? NULL : &sim->actors[session].owner, &spec);
     }
     for (size_t i = 0; i < sim->lock_count; i++)
-        held = held || request_against_lock(sim, request, &sim->locks[i]);
+        held = held || request_conflicts_with_lock(sim, request, &sim->locks[i]);
     for (size_t i = 0; i < sim->waiting_count; i++)
         held = held ||
-               (sim->actors[sim->waiting[i]->owner].first && request_against_request(sim, request, sim->waiting[i]) &&
-                (session < 0 || !waits_behind(sim, sim->waiting[i], session)));
+               (sim->actors[sim->waiting[i]->owner].cleanup && request_conflicts_with_request(sim, request, sim->waiting[i]) &&
+                (session < 0 || !waits_for_ignored(sim, sim->waiting[i], session)));
     CHECK(sim, unheld == !held);
 }
 
-/* The short path must agree with the rule. */
-static void check_free_for(struct sim *sim, const struct model_request *request)
+/* lock_table_can_grant() must agree with the rule. */
+static void check_can_grant(struct sim *sim, const struct model_request *request)
 {
     int session = sim->actors[request->owner].session;
     struct lock_owner *owner = session < 0 ? NULL : &sim->actors[session].owner;
     bool free = true;
-    for (size_t i = 0; i < request->want_count; i++) {
-        struct lock_spec want = {name_of(sim, request->wants[i].on), request->wants[i].mode, request->wants[i].within};
-        free = free && lock_table_can_grant(&sim->table, owner, &want);
+    for (size_t i = 0; i < request->spec_count; i++) {
+        struct lock_spec spec = {name_of(sim, request->specs[i].on), request->specs[i].mode, request->specs[i].within};
+        free = free && lock_table_can_grant(&sim->table, owner, &spec);
     }
-    /* It may say no where a waiting request of its own session, or one behind an upgrade, is all there is. */
+    /*
+     * It may return false because of a waiting request of its own session, or one that an upgrade
+     * precedes.
+     */
     CHECK(sim, !free || model_grantable(sim, request));
-    check_unheld_for(sim, request);
+    check_can_grant_ignoring_waiters(sim, request);
 }
 
 static void end_refused(struct sim *sim, struct model_request *request)
@@ -579,15 +598,15 @@ static void start(struct sim *sim, struct model_request *request, bool wait)
     request->upgrade = model_is_upgrade(sim, request);
     make_real(sim, request);
     if (request->owner >= OWNERS)
-        check_free_for(sim, request);
+        check_can_grant(sim, request);
     bool grantable = model_grantable(sim, request);
     if (grantable)
         model_grant(sim, request);
     else if (wait)
         sim->waiting[sim->waiting_count++] = request;
     int outcome = lock_request_start(request->real, wait);
-    if (grantable) /* what was in the way of its own is so no more */
-        model_settle(sim);
+    if (grantable) /* requests that blocked its owner may not block it any more */
+        model_grant_all(sim);
     CHECK(sim, grantable == (outcome == LOCK_GRANTED) || (outcome == LOCK_GRANTED && sim->ended_count > 0) ||
                    (outcome == LOCK_GRANTED && wait));
     if (outcome == LOCK_CONFLICT) {
@@ -595,19 +614,19 @@ static void start(struct sim *sim, struct model_request *request, bool wait)
         CHECK(sim, lock_request_conflicts(request->real, conflicts, 4) > 0);
         end_refused(sim, request);
     } else if (outcome == LOCK_DEADLOCK) {
-        /* It was told first, and others may have been ended before it. */
+        /* Its result comes first, although other victims may have been chosen before it. */
         size_t at = 0;
         while (at < sim->ended_count && sim->ended[at] != request)
             at++;
         CHECK(sim, at < sim->ended_count);
         memmove(sim->ended + at, sim->ended + at + 1, (--sim->ended_count - at) * sizeof sim->ended[0]);
-        model_settle(sim);
+        model_grant_all(sim);
         end_refused(sim, request);
     } else if (outcome == LOCK_WAITS) {
         sim->waited++;
     } else {
         if (!grantable) {
-            model_settle(sim);
+            model_grant_all(sim);
             CHECK(sim, sim->expected_count > 0);
             size_t at = 0;
             while (at < sim->expected_count && sim->expected[at] != request)
@@ -624,7 +643,7 @@ static void start(struct sim *sim, struct model_request *request, bool wait)
     }
 }
 
-/* Of few owners in some seeds, of many in others: so that locks are free here and crowded there. */
+/* Few owners in some seeds, many in others, so that contention varies. */
 static int random_owner(struct sim *sim)
 {
     int active = 2 + (int)(sim->seed % (OWNERS - 1));
@@ -664,7 +683,7 @@ static void step_release(struct sim *sim)
         CHECK(sim, lock_release_all(&sim->table, &sim->actors[actor].owner) == expected);
         return;
     }
-    /* Mostly something that it holds. */
+    /* Usually a lock that it holds. */
     struct thing thing = random_thing(sim);
     for (size_t i = 0; i < sim->lock_count; i++)
         if (sim->locks[i].owner == actor && !sim->locks[i].place && roll(sim, 3) > 0)
@@ -698,7 +717,7 @@ static void step_time(struct sim *sim)
         for (size_t i = 0; i < sim->waiting_count; i++) {
             struct model_request *request = sim->waiting[i];
             if (request->deadline <= sim->ts && (due == NULL || request->deadline < due->deadline ||
-                                                 (request->deadline == due->deadline && is_ahead(sim, request, due))))
+                                                 (request->deadline == due->deadline && precedes(sim, request, due))))
                 due = request;
         }
         if (due == NULL)
@@ -708,7 +727,7 @@ static void step_time(struct sim *sim)
     }
 }
 
-static void let_go(struct sim *sim, int actor)
+static void release_actor(struct sim *sim, int actor)
 {
     model_release(sim, actor, NULL);
     lock_release_all(&sim->table, &sim->actors[actor].owner);
@@ -716,7 +735,7 @@ static void let_go(struct sim *sim, int actor)
     actor_end(sim, actor);
 }
 
-/* Everything of an owner and of those whose session it is ends. */
+/* Ends an owner and all owners that belong to it. */
 static void step_death(struct sim *sim)
 {
     int actor = roll(sim, OWNERS);
@@ -732,8 +751,8 @@ static void step_death(struct sim *sim)
     }
     for (int ward = 0; ward < OWNERS; ward++)
         if (sim->actors[ward].session == actor)
-            let_go(sim, ward);
-    let_go(sim, actor);
+            release_actor(sim, ward);
+    release_actor(sim, actor);
     actor_start(sim, actor, sim->actors[actor].session);
     for (int ward = 0; ward < OWNERS; ward++)
         if (sim->actors[ward].session == actor)
@@ -747,14 +766,14 @@ static bool model_sound(const struct sim *sim)
         for (size_t j = 0; j < i; j++) {
             const struct model_lock *a = &sim->locks[i];
             const struct model_lock *b = &sim->locks[j];
-            if (!passes(sim, a->owner, b->owner) && !passes(sim, b->owner, a->owner) &&
-                against(sim, a->on, a->mode, a->place, b->on, b->mode, b->place))
+            if (!ignores(sim, a->owner, b->owner) && !ignores(sim, b->owner, a->owner) &&
+                conflicts(sim, a->on, a->mode, a->place, b->on, b->mode, b->place))
                 return false;
         }
     return true;
 }
 
-/* Moves a document where no lock forbids it, as a write that was granted would. */
+/* Moves a document as a granted write would, where no lock conflicts. */
 static void step_move(struct sim *sim)
 {
     int document = roll(sim, DOCUMENTS);
@@ -771,8 +790,8 @@ static void step_move(struct sim *sim)
     sim->moves++;
 }
 
-/* Some of these at one moment: nobody is granted anything, or ended, before all is done. */
-static void step_moment(struct sim *sim)
+/* Several of these as one atomic change, with grants suspended until all are done. */
+static void step_atomic(struct sim *sim)
 {
     static void (*const parts[])(struct sim *) = {step_release, step_release, step_withdraw, step_move};
     lock_table_suspend_grants(&sim->table);
@@ -782,32 +801,32 @@ static void step_moment(struct sim *sim)
     lock_table_resume_grants(&sim->table);
 }
 
-/* --- As bytes ----------------------------------------------------------------------------------------------------- */
+/* --- Serialization ------------------------------------------------------------------------------ */
 
-static void gather_parties(struct sim *sim, struct lock_codec_refs *parties, struct lock_owner **owners,
+static void collect_refs(struct sim *sim, struct lock_codec_refs *refs, struct lock_owner **owners,
                            struct lock_request **requests)
 {
-    *parties = (struct lock_codec_refs){.owners = owners, .requests = requests, .request_count = sim->waiting_count};
+    *refs = (struct lock_codec_refs){.owners = owners, .requests = requests, .request_count = sim->waiting_count};
     for (int i = 0; i < ACTORS; i++)
         if (sim->actors[i].alive)
-            owners[parties->owner_count++] = &sim->actors[i].owner;
+            owners[refs->owner_count++] = &sim->actors[i].owner;
     for (size_t i = 0; i < sim->waiting_count; i++)
         requests[i] = sim->waiting[i]->real;
 }
 
-static struct buf write_table(struct sim *sim, struct lock_codec_refs *parties)
+static struct buf write_table(struct sim *sim, struct lock_codec_refs *refs)
 {
     struct buf bytes = BUF_INIT(BUF_UNLIMITED);
     struct codec codec = codec_to(&bytes, 1);
-    lock_codec_table(&codec, &sim->table, parties);
+    lock_codec_table(&codec, &sim->table, refs);
     return bytes;
 }
 
-/* The table goes, with its owners' parts in it; the owners are made anew. */
-static void lose_table(struct sim *sim, struct lock_codec_refs *parties)
+/* Frees the table and all its state, and initializes the owners again. */
+static void reset_table(struct sim *sim, struct lock_codec_refs *refs)
 {
     struct lock_hooks hooks = sim->table.hooks;
-    lock_codec_discard(&sim->table, parties);
+    lock_codec_discard(&sim->table, refs);
     for (int i = ACTORS; i-- > 0;)
         if (sim->actors[i].alive)
             lock_owner_deinit(&sim->actors[i].owner);
@@ -820,15 +839,18 @@ static void lose_table(struct sim *sim, struct lock_codec_refs *parties)
     }
 }
 
-static void read_table(struct sim *sim, struct slice bytes, struct lock_codec_refs *parties, struct arena *arena)
+static void read_table(struct sim *sim, struct slice bytes, struct lock_codec_refs *refs, struct arena *arena)
 {
     struct codec codec = codec_from(bytes, arena);
-    lock_codec_table(&codec, &sim->table, parties);
-    CHECK(sim, codec_done(&codec) && parties->request_count == sim->waiting_count);
+    lock_codec_table(&codec, &sim->table, refs);
+    CHECK(sim, codec_done(&codec) && refs->request_count == sim->waiting_count);
 }
 
-/* What was cut off or has a bit flipped is refused, or is another table; either way it can be let go of. */
-static void read_damaged(struct sim *sim, struct slice bytes, struct lock_codec_refs *parties)
+/*
+ * Truncated bytes, or bytes with a flipped bit, are refused or give another table; both can be
+ * freed.
+ */
+static void read_damaged(struct sim *sim, struct slice bytes, struct lock_codec_refs *refs)
 {
     struct arena arena = ARENA_INIT;
     char *bytes_of = arena_alloc(&arena, bytes.len);
@@ -837,29 +859,29 @@ static void read_damaged(struct sim *sim, struct slice bytes, struct lock_codec_
     size_t at = (size_t)rng_below(&sim->rng, bytes.len);
     bytes_of[at] = (char)(bytes_of[at] ^ (cut ? 0 : 1 << roll(sim, 8)));
     struct codec codec = codec_from(slice_make(bytes_of, cut ? at : bytes.len), &arena);
-    lock_codec_table(&codec, &sim->table, parties);
+    lock_codec_table(&codec, &sim->table, refs);
     CHECK(sim, !cut || !codec_done(&codec));
-    lose_table(sim, parties);
+    reset_table(sim, refs);
     arena_deinit(&arena);
 }
 
-static void step_bytes(struct sim *sim)
+static void step_serialize(struct sim *sim)
 {
     struct lock_owner *owners[ACTORS];
     struct lock_request *requests[REQUESTS_MAX];
-    struct lock_codec_refs parties;
+    struct lock_codec_refs refs;
     struct arena arena = ARENA_INIT;
-    gather_parties(sim, &parties, owners, requests);
-    struct buf bytes = write_table(sim, &parties);
-    lose_table(sim, &parties);
+    collect_refs(sim, &refs, owners, requests);
+    struct buf bytes = write_table(sim, &refs);
+    reset_table(sim, &refs);
     for (int i = roll(sim, 4); i > 0; i--)
-        read_damaged(sim, buf_as_slice(&bytes), &parties);
-    read_table(sim, buf_as_slice(&bytes), &parties, &arena);
+        read_damaged(sim, buf_as_slice(&bytes), &refs);
+    read_table(sim, buf_as_slice(&bytes), &refs, &arena);
     for (size_t i = 0; i < sim->waiting_count; i++) {
-        sim->waiting[i]->real = parties.requests[i];
-        lock_request_set_user(parties.requests[i], sim->waiting[i]);
+        sim->waiting[i]->real = refs.requests[i];
+        lock_request_set_user(refs.requests[i], sim->waiting[i]);
     }
-    struct buf again = write_table(sim, &parties);
+    struct buf again = write_table(sim, &refs);
     CHECK(sim, slice_equal(buf_as_slice(&bytes), buf_as_slice(&again)));
     buf_deinit(&again);
     buf_deinit(&bytes);
@@ -870,7 +892,7 @@ static void step_bytes(struct sim *sim)
 static void check(struct sim *sim)
 {
     CHECK(sim, model_sound(sim));
-    CHECK(sim, !model_has_circle(sim));
+    CHECK(sim, !model_has_cycle(sim));
     CHECK(sim, sim->table.waiting_count == sim->waiting_count);
     size_t locks = 0;
     for (size_t i = 0; i < sim->lock_count; i++)
@@ -880,7 +902,7 @@ static void check(struct sim *sim)
         lock_table_check(&sim->table);
 }
 
-/* What a step does, and how often out of a hundred. */
+/* The kinds of steps, and how often each is chosen, in percent. */
 static const struct {
     const char *name;
     int weight;
@@ -888,9 +910,9 @@ static const struct {
 } kinds[] = {
     {"acquire", 30, step_acquire},  {"write", 20, step_write}, {"release", 24, step_release},
     {"withdraw", 4, step_withdraw}, {"time", 10, step_time},   {"move", 5, step_move},
-    {"death", 3, step_death},       {"moment", 4, step_moment},
+    {"death", 3, step_death},       {"moment", 4, step_atomic},
 };
-enum { BYTES_EVERY = 40 };
+enum { SERIALIZE_EVERY = 40 };
 
 static void step(struct sim *sim)
 {
@@ -902,10 +924,10 @@ static void step(struct sim *sim)
     kinds[kind].run(sim);
     drain(sim);
     check(sim);
-    if (roll(sim, BYTES_EVERY) > 0)
+    if (roll(sim, SERIALIZE_EVERY) > 0)
         return;
     sim->doing = "bytes";
-    step_bytes(sim);
+    step_serialize(sim);
     check(sim);
 }
 
@@ -919,7 +941,8 @@ static void run(uint64_t seed, uint64_t steps)
     lock_table_set_ts(&sim->table, sim->ts);
     for (int i = 0; i < DOCUMENTS; i++)
         sim->places[i] = i % (DIRECTORIES + 1) - 1;
-    for (int i = 0; i < OWNERS; i++) /* the second half are transactions, most of them of a session */
+    /* the second half are transactions, most of them of a session */
+    for (int i = 0; i < OWNERS; i++)
         actor_start(sim, i, i < OWNERS / 2 || i == OWNERS - 1 ? -1 : i - OWNERS / 2);
     for (sim->step = 0; sim->step < steps; sim->step++)
         step(sim);

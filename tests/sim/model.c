@@ -172,7 +172,7 @@ static struct model_doc *doc_of(struct model_index *index, const struct sim_item
 
 static void add_version(struct model_doc *doc, const struct model_version *version)
 {
-    /* Of two versions at one timestamp, as in a bulk, the later one is what anybody ever sees. */
+    /* Of two versions at one timestamp, as in a bulk request, only the later one is visible. */
     if (doc->count > 0 && doc->versions[doc->count - 1].ts == version->ts) {
         doc->versions[doc->count - 1] = *version;
         return;
@@ -279,7 +279,7 @@ static struct model_index *find_for_write(struct model *model, const struct sim_
 
 /* --- Items -------------------------------------------------------------------------------------------------------- */
 
-/* What is known of a document when an item comes to it. */
+/* The state of a document before an item is applied. */
 struct standing {
     struct model_version last;
     bool live;
@@ -492,7 +492,7 @@ static void look_for(const struct model_index *index, const char *path, bool *re
     }
 }
 
-/* The highest sequence number of the documents at a path; -1: none lies there. */
+/* Returns: the highest sequence number of the documents at a path; -1: there is no document. */
 static int64_t seq_no_at(const struct model_index *index, const char *path)
 {
     int64_t highest = -1;
@@ -620,7 +620,11 @@ static bool update_aliases(struct model *model, const struct sim_op *op)
         if (index == NULL)
             return false;
         if (!action->add && !index->alias[alias])
-            continue; /* it is gone, as was wanted; who names one that nobody had is told before (docs/compatibility.md) */
+            /*
+             * removed already; an alias that never existed was refused before
+             * (docs/compatibility.md)
+             */
+            continue;
         if (action->add && present(model, action->alias) != NULL)
             return false; /* an index has the name */
         index->alias[alias] = action->add;

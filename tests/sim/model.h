@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A plain model of what the core keeps: indices by name, documents with all their versions, aliases, templates.
+ * A plain model of what the core keeps: indices by name, documents with all their versions,
+ * aliases, templates.
  *
- * It shares no code and no data structure with the product. Everything is in arrays that are searched from the front;
- * what it knows of the past it keeps for ever. It is told operations (struct sim_op), not commands, and says what
- * must come of each.
+ * It shares no code and no data structure with the product. Everything is in arrays that are
+ * searched from the front; it keeps all of history. It applies operations (struct sim_op), not
+ * commands, and returns the expected result of each.
  */
 #ifndef TL_TESTS_SIM_MODEL_H
 #define TL_TESTS_SIM_MODEL_H
@@ -26,7 +27,10 @@ enum {
 #define SIM_NEVER UINT64_MAX
 #define SIM_TOMBSTONE_US ((uint64_t)60 * 1000000)
 
-/* A document: values by field, in the order in which they were written. Field 0 is text, SIM_PATH a path, the others are numbers. */
+/*
+ * A document: values by field, in the order in which they were written. Field 0 is text, SIM_PATH a
+ * path, the others are numbers.
+ */
 struct sim_source {
     int count;
     int field[SIM_FIELDS];
@@ -129,7 +133,7 @@ struct sim_op {
 struct sim_expected {
     bool refused;             /* the command as a whole */
     bool rolled_back;         /* an atomic write */
-    bool document, directory; /* of a rename: something lay at the path, or below it */
+    bool document, directory; /* of a rename: something existed at the path, or below it */
     int64_t seq_no;           /* of a rename */
     struct sim_result results[SIM_ITEMS];
 };
@@ -180,7 +184,8 @@ struct model {
     struct model_index *indices; /* every one there ever was */
     struct model_template templates[2];
     bool scripts[2];
-    uint64_t forgotten; /* versions of documents deleted before that count no longer: what maintenance has said */
+    /* versions of documents deleted before that count no longer: what maintenance has said */
+    uint64_t forgotten;
 };
 
 void model_init(struct model *model);
@@ -189,19 +194,25 @@ void model_deinit(struct model *model);
 /* Applies an operation at a timestamp and says what must come of it. */
 void model_apply(struct model *model, const struct sim_op *op, uint64_t ts, struct sim_expected *ret_expected);
 
-/* Returns: the highest sequence number of the documents at a path in an index; -1: none lies there. */
+/*
+ * Returns: the highest sequence number of the documents at a path in an index; -1: there is no
+ * document.
+ */
 int64_t model_seq_no_at(const struct model *model, const char *name, const char *path);
 
 /* Returns: the index of that name as of `ts`, or NULL. */
 struct model_index *model_index_at(const struct model *model, const char *name, uint64_t ts);
-/* Returns: a document's version as of `ts`, NULL where there is none; it may be a deletion. */
+/* Returns: a document's version as of `ts`, which may be a deletion; or NULL. */
 const struct model_version *model_version_at(const struct model_doc *doc, uint64_t ts);
 /* Live documents of an index as of `ts`. */
 int model_count_at(const struct model_index *index, uint64_t ts);
 
-/* Returns: whether a path is the directory, or lies below it. */
+/* Returns: whether a path is the directory, or is below it. */
 bool model_within(const char *path, const char *directory);
-/* Returns: whether the name of an index asks for a tree, where the index is created by a request of its own. */
+/*
+ * Returns: whether the name of an index asks for a tree, where the index is created by a request of
+ * its own.
+ */
 bool model_is_tree_name(const char *name);
 
 /* Appends the JSON of a source to `text`, which holds `size` bytes. */

@@ -2,11 +2,13 @@
 /*
  * The simulator of documents and the catalog.
  *
- * usage: sim [--seeds N] [--from N] [--steps N] [--rocks EVERY] [--uncoded] [--file FILE] [--tell] [SEED ...]
+ * usage: sim [--seeds N] [--from N] [--steps N] [--rocks EVERY] [--uncoded] [--file FILE] [--tell]
+ * [SEED ...]
  *
- * Lives through the seeds named, those of FILE (one a line, # begins a comment), or N of them from --from on. Every
- * EVERYth seed runs on RocksDB in memory beside the twin, every tenth of those on a disk. Commands go through their form as bytes,
- * but for --uncoded. A failure prints the seed and the step; the same seed fails again.
+ * Lives through the seeds named, those of FILE (one a line, # begins a comment), or N of them from
+ * --from on. Every EVERYth seed runs on RocksDB in memory in addition to the in-memory store, every
+ * tenth of those on a disk. Commands go through their form as bytes, but for --uncoded. A failure
+ * prints the seed and the step; the same seed fails again.
  */
 #include <stdio.h>
 #include <stdlib.h>

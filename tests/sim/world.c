@@ -51,10 +51,10 @@ static void open_core(struct world *world, struct host *host)
 {
     struct core_limits limits = core_limits_default();
 
-    limits.stale_documents_min = 10; /* sweeps go on all the time */
+    limits.stale_documents_min = 10; /* so that sweeps run all the time */
     if (core_open(host->store, &limits, &host->core) != 0)
         world_fail(world, "%s: the core does not open", host->name);
-    memset(host->hints, 0, sizeof host->hints); /* who asked has died with it */
+    memset(host->hints, 0, sizeof host->hints); /* their requests were lost in the crash */
 }
 
 static void open_rocks(struct world *world, struct host *host)
@@ -137,7 +137,10 @@ static void hint_path(struct world *world, const struct sim_op *op, struct hint 
     }
 }
 
-/* Has a path watched and looks whether anything lies there, for a rename some steps later: what it then says changes no result. */
+/*
+ * Watches a path and checks whether it exists, as a hint for a later rename. The hint must not
+ * change any result.
+ */
 static void look_ahead(struct world *world, struct host *host, const struct sim_op *op)
 {
     struct hint *hint = &host->hints[rng_below(&world->aside, HINTS)];
@@ -170,7 +173,9 @@ static tl_ts hinted(const struct host *host, struct slice index, struct slice pa
     return TL_TS_NONE;
 }
 
-/* Gives a command to a host. The outputs of an earlier time are cleared: the inputs never change. */
+/*
+ * Gives a command to a host. The outputs of an earlier time are cleared: the inputs never change.
+ */
 static void give(struct world *world, struct host *host, const struct logged *logged)
 {
     struct command *command = logged->command;
@@ -277,7 +282,7 @@ static void do_maintain(struct world *world)
 
     if (world->tells)
         printf("[%d @%llu] maintain\n", world->step, (unsigned long long)world->now);
-    /* What one host has found stale goes on all of them. */
+    /* Entries that one host has found stale are removed on all hosts. */
     struct host *host = &world->hosts[below(world, world->host_count)];
     size_t keys_max = one_in(world, 2) ? 3 : 10000;
     struct core_horizons past = {.history_low = world->history_low};
@@ -300,8 +305,11 @@ static void sync_all(struct world *world)
     world->synced = world->now;
 }
 
-/* Loses some of what was not synced, and gives it once more. */
-static void crash_twin(struct world *world)
+/*
+ * Crashes the in-memory host: loses some of the writes that were not synced, and submits their
+ * commands again.
+ */
+static void crash_memory_host(struct world *world)
 {
     struct host *host = &world->hosts[TWIN];
     uint64_t before = digest(world, host);
@@ -362,7 +370,7 @@ static void look_at_past(struct world *world)
     check_state(world, &world->hosts[below(world, world->host_count)], ts);
 }
 
-/* Who follows the feed of any host has what there is, from any timestamp on. */
+/* A consumer of any host's feed, from any timestamp, gets the complete state. */
 static void check_feed(struct world *world)
 {
     struct buf wrong = BUF_INIT(BUF_UNLIMITED);
@@ -371,7 +379,11 @@ static void check_feed(struct world *world)
     tl_ts since = rng_below(&world->aside, 3) == 0 || now < low ? 0 : low + rng_below(&world->aside, now - low + 1);
 
     if (now < low)
-        return; /* opened again: it knows of the last step that wrote something, before which nothing can be read any more */
+        /*
+         * opened again: it knows of the last step that wrote something, before which nothing can be
+         * read any more
+         */
+        return;
     if (!feed_replay_check(host->store, since, now, low, rng_below(&world->aside, 2) == 0, &wrong))
         world_fail(world, "%s, followed since %llu: %.*s", host->name, (unsigned long long)since,
                    SLICE_ARG(buf_as_slice(&wrong)));
@@ -395,7 +407,7 @@ static void maybe_event(struct world *world)
     if (one_in(world, 8))
         sync_all(world);
     if (one_in(world, 25))
-        crash_twin(world);
+        crash_memory_host(world);
     if (one_in(world, 40))
         reopen(world, &world->hosts[below(world, world->host_count)], false);
     if (world->rocks == WORLD_ROCKS_ON_DISK && one_in(world, 30))

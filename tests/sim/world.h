@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A simulated world: the model, a core on the twin store and, in some worlds, a second core on RocksDB, all given the same
- * commands at the same timestamps.
+ * A simulated world: the model, a core on the in-memory store and, in some worlds, a second core on
+ * RocksDB. All get the same commands at the same timestamps.
  *
- * The twin is synced now and then, and crashes: what was not synced is lost but for a random part, the core is opened
- * again, and the commands lost are given to it once more. RocksDB flushes and compacts; on a disk it is closed and opened. After each step what
- * came of the command is compared with the model; from time to time so are digests, documents at past timestamps, counts,
- * and the entries of every live document.
+ * The in-memory store is synced from time to time, and crashes: writes that were not synced are
+ * lost but for a random part, the core is opened again, and the lost commands are submitted again.
+ * RocksDB flushes and compacts; on a disk it is closed and opened. After each step what came of the
+ * command is compared with the model; from time to time so are digests, documents at past
+ * timestamps, counts, and the entries of every live document.
  */
 #ifndef TL_TESTS_SIM_WORLD_H
 #define TL_TESTS_SIM_WORLD_H
@@ -22,7 +23,10 @@ struct logged {
     struct sim_expected *expected;
 };
 
-/* A path at which a submitter has seen nothing, while the core watched it (core/tree/empty_paths.h). */
+/*
+ * A path at which a submitter has seen nothing, while the core watched it
+ * (core/tree/empty_paths.h).
+ */
 struct hint {
     char index[SIM_NAME], path[SIM_PATH_MAX];
     tl_ts seen; /* 0: no hint */
@@ -44,9 +48,9 @@ struct world {
     int step;
     bool tells; /* every operation, on standard output */
     struct rng rng;
-    struct rng aside; /* of what was added later, so that old seeds live as they did */
+    struct rng aside; /* for features added later, so that old seeds behave as before */
     struct model model;
-    struct host hosts[2]; /* the twin; RocksDB */
+    struct host hosts[2]; /* the in-memory store; RocksDB */
     enum world_rocks rocks;
     char directory[64]; /* of RocksDB on a disk */
     int host_count;
@@ -62,7 +66,7 @@ struct world {
 /* Lives through a seed. Any difference prints seed and step, and ends the process with status 1. */
 void world_live(uint64_t seed, int steps, enum world_rocks rocks, bool tells);
 
-/* Prints what is wrong and ends the process. */
+/* Prints a failure and ends the process. */
 _Noreturn void world_fail(const struct world *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* --- check.c ------------------------------------------------------------------------------------------------------ */

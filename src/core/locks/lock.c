@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Holds and requests: the table of locks; see lock.h and README-locks.md. */
+/* The lock table: holds and requests; see lock.h and README-locks.md. */
 #include "core/locks/lock.h"
 
 #include "base/check.h"
@@ -18,7 +18,7 @@ const uint8_t lock__conflicts[LOCK_BIT_COUNT] = {
     [LOCK_BIT_X] = BIT(IS) | BIT(IU) | BIT(IX) | BIT(S) | BIT(U) | BIT(X),
 };
 
-/* --- The table of holds ------------------------------------------------------------------------------------------- */
+/* --- Holds ------------------------------------------------------------------------------------ */
 
 static bool wakes_before(const struct heap_node *a, const struct heap_node *b)
 {
@@ -60,7 +60,10 @@ void lock_table_set_ts(struct lock_table *table, tl_ts ts)
     table->token_count = 0;
 }
 
-/* Resources that came one after the other, as an owner's do that takes many, lie one beside the other. */
+/*
+ * Resources made in succession get adjacent buckets. So an owner that locks many resources touches
+ * few cache lines.
+ */
 static struct lock_hold **bucket_of(const struct lock_table *table, const struct lock_owner *owner,
                                     const struct resource *resource)
 {
@@ -114,7 +117,7 @@ static struct lock_hold *hold_open(struct lock_table *table, struct lock_owner *
     return hold;
 }
 
-/* Requires: it has no bits and nobody watches it. */
+/* Requires: the hold has no bits and no watchers. */
 static void hold_free(struct lock_table *table, struct lock_hold *hold)
 {
     REQUIRE(hold->bits == 0 && hold->watchers == NULL);
@@ -180,7 +183,7 @@ static void hold_set_bits(struct lock_table *table, struct lock_hold *hold, uint
         lock__queue_wake(table, &hold->watchers);
 }
 
-/* After its mode or its counts changed. The hold is gone afterwards when nothing is left of it. */
+/* Updates a hold after its mode or its below[] changed. Frees it when nothing is left of it. */
 static void hold_update(struct lock_table *table, struct lock_hold *hold)
 {
     hold_set_bits(table, hold, bits_of(hold));
@@ -188,8 +191,11 @@ static void hold_update(struct lock_table *table, struct lock_hold *hold)
         hold_free(table, hold);
 }
 
-/* Counts a lock of `mode` in the marks of an owner from `resource` upwards; LOCK_NONE counts nothing. */
-static void marks_change(struct lock_table *table, struct lock_owner *owner, struct resource *resource,
+/*
+ * Changes an owner's intention locks on `resource` and its ancestors: one lock below has changed
+ * from mode `out` to mode `in`. LOCK_NONE: there is no lock before, or after.
+ */
+static void intentions_change(struct lock_table *table, struct lock_owner *owner, struct resource *resource,
                          enum lock_mode out, enum lock_mode in)
 {
     for (struct resource *at = resource, *parent; at != NULL; at = parent) {
@@ -204,45 +210,49 @@ static void marks_change(struct lock_table *table, struct lock_owner *owner, str
     }
 }
 
-/* Marks of one mode for several places of an owner, which go up together: each resource is updated once or a few times. */
-struct marking {
+/*
+ * Adds intention locks of one mode for several locks of an owner at once. They rise through the
+ * tree together, so that a common ancestor is updated once or a few times, rather than once for
+ * each lock.
+ */
+struct intention_update {
     struct lock_table *table;
     struct lock_owner *owner;
     enum lock_mode mode;
-    struct resource **places; /* whose `adding` is to be counted */
+    struct resource **nodes; /* resources whose `scratch` is still to be added to below[] */
     size_t count;
     size_t capacity;
 };
 
-static void marking_add(struct marking *marking, struct resource *place, uint32_t locks)
+static void intention_update_add(struct intention_update *update, struct resource *place, uint32_t locks)
 {
     if (place->scratch == 0) {
-        if (marking->count == marking->capacity) {
-            marking->capacity = marking->capacity ? marking->capacity * 2 : 16;
-            marking->places = mem_realloc(marking->places, marking->capacity * sizeof(struct resource *));
+        if (update->count == update->capacity) {
+            update->capacity = update->capacity ? update->capacity * 2 : 16;
+            update->nodes = mem_realloc(update->nodes, update->capacity * sizeof(struct resource *));
         }
-        marking->places[marking->count++] = place;
+        update->nodes[update->count++] = place;
     }
     place->scratch += locks;
 }
 
-/* Leaves the marks, from the places upwards. */
-static void marking_finish(struct marking *marking)
+/* Adds the intention locks, from the given resources up to the root. Frees the array. */
+static void intention_update_finish(struct intention_update *update)
 {
-    for (size_t i = 0; i < marking->count; i++) {
-        struct resource *place = marking->places[i];
+    for (size_t i = 0; i < update->count; i++) {
+        struct resource *place = update->nodes[i];
         uint32_t locks = place->scratch;
-        marking->table->work++;
-        struct lock_hold *hold = hold_open(marking->table, marking->owner, place);
+        update->table->work++;
+        struct lock_hold *hold = hold_open(update->table, update->owner, place);
         place->scratch = 0;
-        hold->below[marking->mode - LOCK_S] += locks;
-        hold_set_bits(marking->table, hold, bits_of(hold));
+        hold->below[update->mode - LOCK_S] += locks;
+        hold_set_bits(update->table, hold, bits_of(hold));
         if (place->parent != NULL)
-            marking_add(marking, place->parent, locks);
+            intention_update_add(update, place->parent, locks);
     }
-    mem_free(marking->places);
-    marking->places = NULL;
-    marking->count = marking->capacity = 0;
+    mem_free(update->nodes);
+    update->nodes = NULL;
+    update->count = update->capacity = 0;
 }
 
 /* --- Locks -------------------------------------------------------------------------------------------------------- */
@@ -265,13 +275,15 @@ static void count_lock(struct lock_table *table, const struct lock_hold *hold, b
         table->held[hold->mode] += in ? 1 : (size_t)-1;
 }
 
-/* Takes or strengthens a lock on a resource, without the marks above. Returns: the mode before. */
-static enum lock_mode lock_raise(struct lock_table *table, struct lock_hold *hold, enum lock_mode mode, bool aside)
+/*
+ * Acquires or strengthens a lock, without the intention locks above it. Returns: the earlier mode.
+ */
+static enum lock_mode lock_raise(struct lock_table *table, struct lock_hold *hold, enum lock_mode mode, bool auxiliary)
 {
     enum lock_mode before = hold->mode;
     if (before != LOCK_NONE)
         count_lock(table, hold, false);
-    hold->auxiliary = aside && (before == LOCK_NONE || hold->auxiliary);
+    hold->auxiliary = auxiliary && (before == LOCK_NONE || hold->auxiliary);
     if (before < mode)
         hold->mode = (uint8_t)mode;
     count_lock(table, hold, true);
@@ -287,12 +299,12 @@ static enum lock_mode lock_raise(struct lock_table *table, struct lock_hold *hol
 }
 
 static struct lock_hold *lock_take(struct lock_table *table, struct lock_owner *owner, struct resource *resource,
-                                   enum lock_mode mode, bool aside)
+                                   enum lock_mode mode, bool auxiliary)
 {
     struct lock_hold *hold = hold_open(table, owner, resource);
-    enum lock_mode before = lock_raise(table, hold, mode, aside);
+    enum lock_mode before = lock_raise(table, hold, mode, auxiliary);
     if (before < mode && resource->parent != NULL)
-        marks_change(table, owner, resource->parent, before, mode);
+        intentions_change(table, owner, resource->parent, before, mode);
     return hold;
 }
 
@@ -310,7 +322,7 @@ static void lock_drop(struct lock_table *table, struct lock_hold *hold)
     table->lock_count--;
     hold_update(table, hold);
     if (resource->parent != NULL)
-        marks_change(table, owner, resource->parent, mode, LOCK_NONE);
+        intentions_change(table, owner, resource->parent, mode, LOCK_NONE);
     resource_unref(&table->resources, resource);
 }
 
@@ -337,15 +349,15 @@ bool lock__has_conflicting_hold(const struct lock_table *table, const struct loc
     return false;
 }
 
-struct lock_hold *lock__find_conflicting_hold(const struct lock_table *table, const struct lock_waiter *entry)
+struct lock_hold *lock__find_conflicting_hold(const struct lock_table *table, const struct lock_waiter *waiter)
 {
-    const struct lock_owner *owner = entry->request->owner;
-    uint8_t mask = lock__conflicts[entry->bit];
-    if (!lock__has_conflicting_hold(table, owner, owner->session, entry->resource, mask))
+    const struct lock_owner *owner = waiter->request->owner;
+    uint8_t mask = lock__conflicts[waiter->bit];
+    if (!lock__has_conflicting_hold(table, owner, owner->session, waiter->resource, mask))
         return NULL;
-    struct lock_hold *hold = lock__hold_next(entry->resource, NULL, mask);
+    struct lock_hold *hold = lock__hold_next(waiter->resource, NULL, mask);
     while (hold != NULL && lock__ignores(owner, hold->owner)) /* its own and its session's */
-        hold = lock__hold_next(entry->resource, hold, mask);
+        hold = lock__hold_next(waiter->resource, hold, mask);
     INSIST(hold != NULL);
     return hold;
 }
@@ -380,20 +392,20 @@ void lock_owner_leave_session(struct lock_owner *owner)
 
 /* --- Requests ----------------------------------------------------------------------------------------------------- */
 
-struct lock_request *lock_request_new(struct lock_table *table, struct lock_owner *owner, const struct lock_spec *wants,
-                                      size_t want_count, void *user)
+struct lock_request *lock_request_new(struct lock_table *table, struct lock_owner *owner, const struct lock_spec *specs,
+                                      size_t spec_count, void *user)
 {
-    REQUIRE(want_count > 0);
-    struct lock_request *request = mem_zalloc(sizeof *request + want_count * sizeof *request->specs);
+    REQUIRE(spec_count > 0);
+    struct lock_request *request = mem_zalloc(sizeof *request + spec_count * sizeof *request->specs);
     request->table = table;
     request->owner = owner;
     request->user = user;
-    request->spec_count = want_count;
+    request->spec_count = spec_count;
     struct resource_path_cache trail = RESOURCE_PATH_CACHE_INIT;
-    table->work += want_count;
-    for (size_t i = 0; i < want_count; i++)
-        request->specs[i] = (struct lock_spec_ref){resource_open(&table->resources, &wants[i].on, &trail), wants[i].mode,
-                                                 wants[i].insert_intention, wants[i].auxiliary};
+    table->work += spec_count;
+    for (size_t i = 0; i < spec_count; i++)
+        request->specs[i] = (struct lock_spec_ref){resource_open(&table->resources, &specs[i].on, &trail), specs[i].mode,
+                                                 specs[i].insert_intention, specs[i].auxiliary};
     return request;
 }
 
@@ -416,7 +428,7 @@ void lock_request_free(struct lock_request *request)
         lock__queue_process_wakeups(table);
 }
 
-static void add_entry(struct lock_request *request, struct resource *resource, enum lock_bit bit, size_t *capacity)
+static void add_waiter(struct lock_request *request, struct resource *resource, enum lock_bit bit, size_t *capacity)
 {
     if (request->waiter_count == *capacity) {
         *capacity = *capacity ? *capacity * 2 : 4;
@@ -435,22 +447,26 @@ void lock__request_expand(struct lock_request *request)
     request->waiter_count = 0;
     resource_new_epoch(&table->resources);
     for (size_t i = 0; i < request->spec_count; i++) {
-        const struct lock_spec_ref *want = &request->specs[i];
-        struct resource *at = want->resource;
-        if (!want->insert_intention) {
-            if (resource_visit(&table->resources, at, lock__own_bit(want->mode)))
-                add_entry(request, at, lock__own_bit(want->mode), &capacity);
+        const struct lock_spec_ref *spec = &request->specs[i];
+        struct resource *at = spec->resource;
+        if (!spec->insert_intention) {
+            if (resource_visit(&table->resources, at, lock__own_bit(spec->mode)))
+                add_waiter(request, at, lock__own_bit(spec->mode), &capacity);
             at = at->parent;
         }
-        /* Where this mark was left already, it was left all the way up. */
-        for (; at != NULL && resource_visit(&table->resources, at, lock__intention_bit(want->mode)); at = at->parent)
-            add_entry(request, at, lock__intention_bit(want->mode), &capacity);
+        /* Where this bit was visited before, so were all ancestors. */
+        for (; at != NULL && resource_visit(&table->resources, at, lock__intention_bit(spec->mode)); at = at->parent)
+            add_waiter(request, at, lock__intention_bit(spec->mode), &capacity);
     }
     table->work += request->spec_count + request->waiter_count;
 }
 
-/* Thousands may wait for long: what was taken for more entries than there are is given back. Requires: it is in no queue. */
-static void trim_entries(struct lock_request *request)
+/*
+ * Frees unused capacity of a request that is about to wait, since thousands may wait for a long
+ * time.
+ * Requires: it is in no queue.
+ */
+static void trim_waiters(struct lock_request *request)
 {
     request->waiters = mem_realloc(request->waiters, request->waiter_count * sizeof *request->waiters);
 }
@@ -462,10 +478,10 @@ static bool holds_lock(const struct lock_table *table, const struct lock_owner *
 }
 
 /*
- * Whether something that is wanted lies under a lock of an owner (NULL: nobody). Each resource is looked at once. Who keeps a name
- * does not thereby stand ahead of others for what it means.
+ * Returns: whether a requested resource or an ancestor is locked by `owner` (or NULL). Locks on
+ * names do not count: a lock on an alias gives no priority for its index.
  */
-static bool lies_under(const struct lock_request *request, const struct lock_owner *owner)
+static bool is_locked_above(const struct lock_request *request, const struct lock_owner *owner)
 {
     struct resource_table *resources = &request->table->resources;
     if (owner == NULL || owner->lock_count == 0)
@@ -482,15 +498,16 @@ static bool lies_under(const struct lock_request *request, const struct lock_own
     return false;
 }
 
-/* Whether something that is wanted lies under a lock of the owner or its session: README-locks.md, "Requests". */
+/* Returns: whether a request is an upgrade: README-locks.md, "Requests". */
 static bool is_upgrade(const struct lock_request *request)
 {
-    return lies_under(request, request->owner) || lies_under(request, request->owner->session);
+    return is_locked_above(request, request->owner) || is_locked_above(request, request->owner->session);
 }
 
 /*
- * Returns: the newest token of what is wanted, when all of it is held already; else a new one, which is the timestamp of this
- * grant, or when that has granted before, the next that nobody has. A write of its own, whose locks nobody can name, gets none.
+ * Returns: the newest token of the requested locks, if all of them are held already; else a new
+ * token. That is the table's timestamp, plus the number of tokens given since it was set. The locks
+ * of an autocommit write get no token, since no client can use it.
  */
 static tl_ts choose_token(const struct lock_request *request)
 {
@@ -499,30 +516,33 @@ static tl_ts choose_token(const struct lock_request *request)
     if (request->owner->autocommit)
         return TL_TS_NONE;
     for (size_t i = 0; i < request->spec_count; i++) {
-        const struct lock_spec_ref *want = &request->specs[i];
-        const struct lock_hold *hold = lock__hold_find(table, request->owner, want->resource);
+        const struct lock_spec_ref *spec = &request->specs[i];
+        const struct lock_hold *hold = lock__hold_find(table, request->owner, spec->resource);
         table->work++;
-        if (hold == NULL || hold->mode < want->mode)
+        if (hold == NULL || hold->mode < spec->mode)
             return table->ts + table->token_count++;
         newest = hold->token > newest ? hold->token : newest;
     }
     return newest;
 }
 
-/* Gives a lock that is wanted; marks for one that is new are added to `marking`, where they are of its mode. */
-static void grant_lock(const struct lock_request *request, const struct lock_spec_ref *want, struct marking *marking)
+/*
+ * Acquires one lock of a request. The intention locks of a new lock are left to `update` if it has
+ * their mode.
+ */
+static void grant_lock(const struct lock_request *request, const struct lock_spec_ref *spec, struct intention_update *update)
 {
     struct lock_table *table = request->table;
-    struct lock_hold *hold = hold_open(table, request->owner, want->resource);
-    bool was_aside = hold->auxiliary;
+    struct lock_hold *hold = hold_open(table, request->owner, spec->resource);
+    bool was_auxiliary = hold->auxiliary;
     table->work++;
-    enum lock_mode before = lock_raise(table, hold, want->mode, want->auxiliary);
-    struct resource *above = want->resource->parent;
-    if (before == LOCK_NONE && above != NULL && want->mode == marking->mode)
-        marking_add(marking, above, 1);
-    else if (before < want->mode && above != NULL)
-        marks_change(table, request->owner, above, before, want->mode);
-    if (before < want->mode || hold->token != request->token || hold->auxiliary != was_aside) {
+    enum lock_mode before = lock_raise(table, hold, spec->mode, spec->auxiliary);
+    struct resource *above = spec->resource->parent;
+    if (before == LOCK_NONE && above != NULL && spec->mode == update->mode)
+        intention_update_add(update, above, 1);
+    else if (before < spec->mode && above != NULL)
+        intentions_change(table, request->owner, above, before, spec->mode);
+    if (before < spec->mode || hold->token != request->token || hold->auxiliary != was_auxiliary) {
         lock__token_set(table, hold, request->token);
         changed(table, hold, false);
     }
@@ -531,19 +551,19 @@ static void grant_lock(const struct lock_request *request, const struct lock_spe
 void lock__request_grant(struct lock_request *request)
 {
     struct lock_table *table = request->table;
-    struct marking marking = {.table = table, .owner = request->owner, .mode = request->specs[0].mode};
+    struct intention_update update = {.table = table, .owner = request->owner, .mode = request->specs[0].mode};
     request->token = choose_token(request);
     request->state = LOCK_STATE_GRANTED;
     for (size_t i = 0; i < request->spec_count; i++) {
-        const struct lock_spec_ref *want = &request->specs[i];
-        if (!want->insert_intention)
-            grant_lock(request, want, &marking);
-        else if (want->mode == marking.mode)
-            marking_add(&marking, want->resource, 1);
+        const struct lock_spec_ref *spec = &request->specs[i];
+        if (!spec->insert_intention)
+            grant_lock(request, spec, &update);
+        else if (spec->mode == update.mode)
+            intention_update_add(&update, spec->resource, 1);
         else
-            marks_change(table, request->owner, want->resource, LOCK_NONE, want->mode);
+            intentions_change(table, request->owner, spec->resource, LOCK_NONE, spec->mode);
     }
-    marking_finish(&marking);
+    intention_update_finish(&update);
 }
 
 int lock_request_start(struct lock_request *request, bool wait)
@@ -553,9 +573,9 @@ int lock_request_start(struct lock_request *request, bool wait)
     request->upgrade = is_upgrade(request);
     request->arrival = ++table->last_arrival;
     lock__request_expand(request);
-    bool late = request->owner->cleanup && wait;
-    if (!lock__queue_is_blocked(request) && (!late || table->cleanup_quota > 0)) {
-        table->cleanup_quota -= late;
+    bool limited = request->owner->cleanup && wait;
+    if (!lock__queue_is_blocked(request) && (!limited || table->cleanup_quota > 0)) {
+        table->cleanup_quota -= limited;
         lock__request_grant(request);
         lock__queue_check_granted(request);
         lock__queue_process_wakeups(table);
@@ -563,13 +583,16 @@ int lock_request_start(struct lock_request *request, bool wait)
     }
     if (!wait)
         return LOCK_CONFLICT;
-    trim_entries(request);
+    trim_waiters(request);
     lock__queue_enter(request);
     lock__cycle_break(table, &(struct lock_request *){request}, 1);
     if (request->state == LOCK_STATE_WAITING)
         lock__queue_arrive(request);
     lock__queue_process_wakeups(table);
-    /* What happened to it on the way is this call's result and no event. */
+    /*
+     * If the request was granted or became the victim just now, that is the result of this call and
+     * no event.
+     */
     if (list_linked(&request->event))
         list_remove(&request->event);
     return request->state == LOCK_STATE_WAITING   ? LOCK_WAITS
@@ -637,7 +660,8 @@ bool lock_release(struct lock_table *table, struct lock_owner *owner, const stru
     if (hold == NULL || hold->mode == LOCK_NONE)
         return false;
     lock_drop(table, hold);
-    lock__queue_check_waits(table, owner); /* who waited behind it may be in the owner's way now */
+    /* requests that waited for this lock may block the owner now */
+    lock__queue_check_waits(table, owner);
     lock__queue_process_wakeups(table);
     return true;
 }
@@ -654,8 +678,8 @@ void lock_request_undo(struct lock_request *request, tl_ts since)
     lock__queue_process_wakeups(table);
 }
 
-/* The buckets of resources lie anywhere in memory. Has those of a hold some places behind fetched meanwhile. */
-static void fetch_behind(const struct lock_table *table, const struct list *holds, const struct list *link)
+/* Prefetches the bucket of a resource that will be released a few iterations later. */
+static void prefetch_later(const struct lock_table *table, const struct list *holds, const struct list *link)
 {
     enum { PLACES = 4 };
     for (int i = 0; i < PLACES && link != holds; i++)
@@ -680,7 +704,7 @@ size_t lock_release_all(struct lock_table *table, struct lock_owner *owner)
     }
     while (!list_empty(&owner->holds)) {
         struct lock_hold *hold = list_entry(owner->holds.next, struct lock_hold, of_owner);
-        fetch_behind(table, &owner->holds, &hold->of_owner);
+        prefetch_later(table, &owner->holds, &hold->of_owner);
         hold_set_bits(table, hold, 0);
         hold_free(table, hold);
     }
@@ -690,7 +714,7 @@ size_t lock_release_all(struct lock_table *table, struct lock_owner *owner)
     return count;
 }
 
-/* --- As they were ------------------------------------------------------------------------------------------------- */
+/* --- Restoring -------------------------------------------------------------------------------- */
 
 struct resource *lock__find_resource(const struct lock_table *table, const struct resource_name *name)
 {
@@ -719,22 +743,22 @@ bool lock__restore_hold(struct lock_table *table, struct lock_owner *owner, stru
 }
 
 struct lock_request *lock__restore_request(struct lock_table *table, struct lock_owner *owner,
-                                           const struct lock_spec *wants, size_t count, uint64_t arrival, bool upgrade)
+                                           const struct lock_spec *specs, size_t count, uint64_t arrival, bool upgrade)
 {
-    struct lock_request *request = lock_request_new(table, owner, wants, count, NULL);
+    struct lock_request *request = lock_request_new(table, owner, specs, count, NULL);
     request->arrival = arrival;
     request->upgrade = upgrade;
     lock__request_expand(request);
-    trim_entries(request);
+    trim_waiters(request);
     lock__queue_enter(request);
     return request;
 }
 
 struct lock_request *lock__restore_granted(struct lock_table *table, struct lock_owner *owner,
-                                           const struct lock_spec *wants, size_t count, uint64_t arrival, bool upgrade,
+                                           const struct lock_spec *specs, size_t count, uint64_t arrival, bool upgrade,
                                            tl_ts token)
 {
-    struct lock_request *request = lock_request_new(table, owner, wants, count, NULL);
+    struct lock_request *request = lock_request_new(table, owner, specs, count, NULL);
     request->state = LOCK_STATE_GRANTED;
     request->arrival = arrival;
     request->upgrade = upgrade;
@@ -742,17 +766,17 @@ struct lock_request *lock__restore_granted(struct lock_table *table, struct lock
     return request;
 }
 
-/* --- Beside requests ---------------------------------------------------------------------------------------------- */
+/* --- Checks without a request ----------------------------------------------------------------- */
 
-/* For whom it is asked whether something is free. */
-struct asking {
+/* A check whether a lock could be granted to a new owner. */
+struct grant_check {
     const struct lock_table *table;
-    const struct lock_owner *session; /* NULL: nobody's */
-    bool whoever_waits;               /* only what is held counts, and what ended sessions left */
+    const struct lock_owner *session; /* of the owner; NULL: none */
+    bool ignore_waiters;               /* only holders and waiting cleanup requests block */
 };
 
-/* Whether a request of a list waits for a bit at a resource. */
-static bool any_waits_at(const struct lock_table *table, const struct list *requests, bool of_session,
+/* Returns: whether a request of a list waits for a bit at a resource. */
+static bool any_waits_for(const struct lock_table *table, const struct list *requests, bool of_session,
                          const struct resource *resource, enum lock_bit bit)
 {
     list_for_each(link, requests)
@@ -768,27 +792,31 @@ static bool any_waits_at(const struct lock_table *table, const struct list *requ
     return false;
 }
 
-/* Whether all who wait for a bit at a resource wait for what the session holds there, but such as pass it. */
-static bool session_holds_against(const struct asking *asking, const struct resource *resource, enum lock_bit bit)
+/*
+ * Returns: whether the session's hold on a resource blocks all requests that wait for a bit there,
+ * except those that ignore the session.
+ */
+static bool session_blocks(const struct grant_check *check, const struct resource *resource, enum lock_bit bit)
 {
-    const struct lock_owner *session = asking->session;
-    const struct lock_hold *hold = session == NULL ? NULL : lock__hold_find(asking->table, session, resource);
+    const struct lock_owner *session = check->session;
+    const struct lock_hold *hold = session == NULL ? NULL : lock__hold_find(check->table, session, resource);
     return hold != NULL && (hold->bits & lock__conflicts[bit]) != 0;
 }
 
 /*
- * Whether such a one waits there. A bulk in a directory that its session has locked asks for each item, and the thousands who wait for that are not
- * looked at each time.
+ * Returns: whether a request that ignores the session waits for a bit at a resource: the session's
+ * own, or one of its dependents'. Thousands of other requests may wait there for the session; they
+ * are not visited, since this check is made for each item of a bulk request.
  */
-static bool passing_waits(const struct asking *asking, const struct resource *resource, enum lock_bit bit)
+static bool own_request_waits(const struct grant_check *check, const struct resource *resource, enum lock_bit bit)
 {
-    const struct lock_owner *session = asking->session;
-    return !asking->whoever_waits && (any_waits_at(asking->table, &session->requests, false, resource, bit) ||
-                                      any_waits_at(asking->table, &session->dependent_requests, true, resource, bit));
+    const struct lock_owner *session = check->session;
+    return !check->ignore_waiters && (any_waits_for(check->table, &session->requests, false, resource, bit) ||
+                                      any_waits_for(check->table, &session->dependent_requests, true, resource, bit));
 }
 
-/* Whether somebody waits for a bit of `mask` on a resource, and not for what the session holds. */
-static bool awaited_against(const struct asking *asking, const struct resource *resource, uint8_t mask)
+/* Returns: whether a waiting request with a bit of `mask` on a resource blocks the lock. */
+static bool is_blocked_by_waiter(const struct grant_check *check, const struct resource *resource, uint8_t mask)
 {
     const struct lock_queue *queue = resource->queue;
     if (queue == NULL)
@@ -796,97 +824,97 @@ static bool awaited_against(const struct asking *asking, const struct resource *
     for (size_t bit = 0; bit < LOCK_BIT_COUNT; bit++) {
         if ((mask >> bit & 1) == 0 || queue->counts[bit] == 0)
             continue;
-        if (session_holds_against(asking, resource, (enum lock_bit)bit)) {
-            if (passing_waits(asking, resource, (enum lock_bit)bit))
+        if (session_blocks(check, resource, (enum lock_bit)bit)) {
+            if (own_request_waits(check, resource, (enum lock_bit)bit))
                 return true;
             continue;
         }
         list_for_each(link, &queue->waiting[bit])
         {
             const struct lock_request *request = list_entry(link, struct lock_waiter, link)->request;
-            resource_count_lookup(&asking->table->resources);
-            if (asking->whoever_waits && !request->owner->cleanup) /* those stand first */
+            resource_count_lookup(&check->table->resources);
+            if (check->ignore_waiters && !request->owner->cleanup) /* cleanup requests come first */
                 break;
-            if (asking->session == NULL || !lock__waits_for(request, NULL, asking->session))
+            if (check->session == NULL || !lock__waits_for(request, NULL, check->session))
                 return true;
         }
     }
     return false;
 }
 
-/* Whether a bit could be put on a resource at once: nothing held against it, nothing awaited. */
-static bool bit_free(const struct asking *asking, const struct resource *resource, enum lock_bit bit)
+/* Returns: whether neither a hold nor a waiting request blocks a bit on a resource. */
+static bool can_grant_bit(const struct grant_check *check, const struct resource *resource, enum lock_bit bit)
 {
     uint8_t mask = lock__conflicts[bit];
-    return !lock__has_conflicting_hold(asking->table, NULL, asking->session, resource, mask) &&
-           !awaited_against(asking, resource, mask);
+    return !lock__has_conflicting_hold(check->table, NULL, check->session, resource, mask) &&
+           !is_blocked_by_waiter(check, resource, mask);
 }
 
-static bool directories_free(const struct asking *asking, const struct resource *index, struct slice path,
-                             enum lock_bit mark)
+static bool can_grant_in_directories(const struct grant_check *check, const struct resource *index, struct slice path,
+                             enum lock_bit intention)
 {
     const struct resource *at = index;
     struct resource_path walk = resource_path(path);
     struct slice segment;
     while (resource_path_next(&walk, &segment)) {
-        at = resource_child(&asking->table->resources, at, segment);
+        at = resource_child(&check->table->resources, at, segment);
         if (at == NULL)
             return true;
-        if (!bit_free(asking, at, mark))
+        if (!can_grant_bit(check, at, intention))
             return false;
     }
     return true;
 }
 
-static bool name_free(const struct asking *asking, const struct lock_spec *want)
+static bool can_grant_name(const struct grant_check *check, const struct lock_spec *spec)
 {
-    const struct resource_table *resources = &asking->table->resources;
-    const struct resource *all = resource_of_name(resources, want->on.space, SLICE_NONE);
-    const struct resource *name = resource_of_name(resources, want->on.space, want->on.index);
-    return (all == NULL || bit_free(asking, all, lock__intention_bit(want->mode))) &&
-           (name == NULL || bit_free(asking, name, lock__own_bit(want->mode)));
+    const struct resource_table *resources = &check->table->resources;
+    const struct resource *all = resource_of_name(resources, spec->on.space, SLICE_NONE);
+    const struct resource *name = resource_of_name(resources, spec->on.space, spec->on.index);
+    return (all == NULL || can_grant_bit(check, all, lock__intention_bit(spec->mode))) &&
+           (name == NULL || can_grant_bit(check, name, lock__own_bit(spec->mode)));
 }
 
-static bool want_free(const struct asking *asking, const struct lock_spec *want)
+static bool can_grant(const struct grant_check *check, const struct lock_spec *spec)
 {
-    const struct lock_table *table = asking->table;
+    const struct lock_table *table = check->table;
     if (lock_table_is_idle(table))
         return true;
-    REQUIRE(want->on.index.len > 0);
-    enum lock_bit mark = lock__intention_bit(want->mode);
-    if (!bit_free(asking, table->resources.root, mark))
+    REQUIRE(spec->on.index.len > 0);
+    enum lock_bit intention = lock__intention_bit(spec->mode);
+    if (!can_grant_bit(check, table->resources.root, intention))
         return false;
-    if (want->on.space != RESOURCE_SPACE_TREE)
-        return name_free(asking, want);
-    const struct resource *index = resource_index(&table->resources, want->on.index);
+    if (spec->on.space != RESOURCE_SPACE_TREE)
+        return can_grant_name(check, spec);
+    const struct resource *index = resource_index(&table->resources, spec->on.index);
     if (index == NULL)
         return true;
-    if (!bit_free(asking, index, mark))
+    if (!can_grant_bit(check, index, intention))
         return false;
-    if (want->on.path.data != NULL && !directories_free(asking, index, want->on.path, mark))
+    if (spec->on.path.data != NULL && !can_grant_in_directories(check, index, spec->on.path, intention))
         return false;
-    if (want->insert_intention)
+    if (spec->insert_intention)
         return true;
-    if (want->on.id.data == NULL)
-        return bit_free(asking, index, lock__own_bit(want->mode));
-    const struct resource *document = resource_document(&table->resources, index, want->on.type, want->on.id);
-    return document == NULL || bit_free(asking, document, lock__own_bit(want->mode));
+    if (spec->on.id.data == NULL)
+        return can_grant_bit(check, index, lock__own_bit(spec->mode));
+    const struct resource *document = resource_document(&table->resources, index, spec->on.type, spec->on.id);
+    return document == NULL || can_grant_bit(check, document, lock__own_bit(spec->mode));
 }
 
-bool lock_table_can_grant(struct lock_table *table, struct lock_owner *session, const struct lock_spec *want)
+bool lock_table_can_grant(struct lock_table *table, struct lock_owner *session, const struct lock_spec *spec)
 {
-    return want_free(&(struct asking){table, session, false}, want);
+    return can_grant(&(struct grant_check){table, session, false}, spec);
 }
 
-bool lock_table_can_grant_ignoring_waiters(struct lock_table *table, struct lock_owner *session, const struct lock_spec *want)
+bool lock_table_can_grant_ignoring_waiters(struct lock_table *table, struct lock_owner *session, const struct lock_spec *spec)
 {
-    return want_free(&(struct asking){table, session, true}, want);
+    return can_grant(&(struct grant_check){table, session, true}, spec);
 }
 
 bool lock_table_index_is_unlocked(const struct lock_table *table, struct slice index)
 {
     return resource_index(&table->resources, index) == NULL &&
-           bit_free(&(struct asking){table, NULL, false}, table->resources.root, lock__intention_bit(LOCK_X));
+           can_grant_bit(&(struct grant_check){table, NULL, false}, table->resources.root, lock__intention_bit(LOCK_X));
 }
 
 static bool holds_at(const struct lock_table *table, const struct lock_owner *owner, const struct resource *resource,
@@ -896,31 +924,31 @@ static bool holds_at(const struct lock_table *table, const struct lock_owner *ow
     return hold != NULL && hold->mode >= mode;
 }
 
-bool lock_table_covers(const struct lock_table *table, const struct lock_owner *owner, const struct lock_spec *want)
+bool lock_table_covers(const struct lock_table *table, const struct lock_owner *owner, const struct lock_spec *spec)
 {
     const struct resource *at = table->resources.root;
-    struct resource_path walk = resource_path(want->on.path);
+    struct resource_path walk = resource_path(spec->on.path);
     struct slice segment;
     if (owner == NULL || list_empty(&owner->holds))
         return false;
-    if (want->on.space != RESOURCE_SPACE_TREE &&
-        holds_at(table, owner, resource_of_name(&table->resources, want->on.space, SLICE_NONE), want->mode))
+    if (spec->on.space != RESOURCE_SPACE_TREE &&
+        holds_at(table, owner, resource_of_name(&table->resources, spec->on.space, SLICE_NONE), spec->mode))
         return true;
-    if (holds_at(table, owner, at, want->mode) || holds_at(table, owner, find_resource(table, &want->on), want->mode))
+    if (holds_at(table, owner, at, spec->mode) || holds_at(table, owner, find_resource(table, &spec->on), spec->mode))
         return true;
-    at = want->on.space != RESOURCE_SPACE_TREE ? NULL : resource_index(&table->resources, want->on.index);
-    while (at != NULL && !holds_at(table, owner, at, want->mode)) {
-        bool more = want->on.path.data != NULL && resource_path_next(&walk, &segment);
+    at = spec->on.space != RESOURCE_SPACE_TREE ? NULL : resource_index(&table->resources, spec->on.index);
+    while (at != NULL && !holds_at(table, owner, at, spec->mode)) {
+        bool more = spec->on.path.data != NULL && resource_path_next(&walk, &segment);
         at = more ? resource_child(&table->resources, at, segment) : NULL;
     }
     return at != NULL;
 }
 
-void lock_table_restore(struct lock_table *table, struct lock_owner *owner, const struct lock_spec *want,
+void lock_table_restore(struct lock_table *table, struct lock_owner *owner, const struct lock_spec *spec,
                         uint64_t number, tl_ts since, tl_ts token)
 {
-    struct resource *resource = resource_open(&table->resources, &want->on, &RESOURCE_PATH_CACHE_INIT);
-    struct lock_hold *hold = lock_take(table, owner, resource, want->mode, want->auxiliary);
+    struct resource *resource = resource_open(&table->resources, &spec->on, &RESOURCE_PATH_CACHE_INIT);
+    struct lock_hold *hold = lock_take(table, owner, resource, spec->mode, spec->auxiliary);
     hold->number = number;
     hold->since = since;
     lock__token_set(table, hold, token);
@@ -929,22 +957,22 @@ void lock_table_restore(struct lock_table *table, struct lock_owner *owner, cons
     resource_unref(&table->resources, resource);
 }
 
-bool lock_table_holds(const struct lock_table *table, const struct lock_owner *owner, const struct lock_spec *want)
+bool lock_table_holds(const struct lock_table *table, const struct lock_owner *owner, const struct lock_spec *spec)
 {
-    return holds_at(table, owner, find_resource(table, &want->on), want->mode);
+    return holds_at(table, owner, find_resource(table, &spec->on), spec->mode);
 }
 
 bool lock_table_has_conflicting_hold(const struct lock_table *table, const struct lock_owner *owner,
-                             const struct lock_owner *session, const struct lock_spec *want)
+                             const struct lock_owner *session, const struct lock_spec *spec)
 {
     const struct resource *root = table->resources.root;
-    const struct resource *all = resource_of_name(&table->resources, want->on.space, SLICE_NONE);
+    const struct resource *all = resource_of_name(&table->resources, spec->on.space, SLICE_NONE);
     const struct resource *name =
-        all == NULL ? NULL : resource_of_name(&table->resources, want->on.space, want->on.index);
-    uint8_t mark = lock__conflicts[lock__intention_bit(want->mode)];
-    uint8_t own = lock__conflicts[lock__own_bit(want->mode)];
-    return lock__has_conflicting_hold(table, owner, session, root, mark) ||
-           (all != NULL && lock__has_conflicting_hold(table, owner, session, all, all == name ? own : mark)) ||
+        all == NULL ? NULL : resource_of_name(&table->resources, spec->on.space, spec->on.index);
+    uint8_t intention = lock__conflicts[lock__intention_bit(spec->mode)];
+    uint8_t own = lock__conflicts[lock__own_bit(spec->mode)];
+    return lock__has_conflicting_hold(table, owner, session, root, intention) ||
+           (all != NULL && lock__has_conflicting_hold(table, owner, session, all, all == name ? own : intention)) ||
            (name != NULL && lock__has_conflicting_hold(table, owner, session, name, own));
 }
 
@@ -960,7 +988,10 @@ bool lock_table_has_directories(const struct lock_table *table, struct slice ind
     return resource != NULL && resource_child(&table->resources, resource, SLICE_LIT("/")) != NULL;
 }
 
-/* Returns: the requests that touch a document's own resource, each once; mem_free. They leave the queue. */
+/*
+ * Removes from all queues the requests that wait to lock a document. Returns: an array of
+ * *ret_count requests, for mem_free().
+ */
 static struct lock_request **take_waiters(struct resource *document, size_t *ret_count)
 {
     size_t count = 0;
@@ -970,22 +1001,24 @@ static struct lock_request **take_waiters(struct resource *document, size_t *ret
     struct lock_request **waiters = mem_alloc(most * sizeof *waiters);
     for (size_t bit = LOCK_BIT_S; bit < LOCK_BIT_COUNT; bit++)
         while (document->queue != NULL && !list_empty(&document->queue->waiting[bit])) {
-            struct lock_waiter *entry = list_entry(document->queue->waiting[bit].next, struct lock_waiter, link);
-            waiters[count++] = entry->request;
-            lock__queue_leave(entry->request);
+            struct lock_waiter *waiter = list_entry(document->queue->waiting[bit].next, struct lock_waiter, link);
+            waiters[count++] = waiter->request;
+            lock__queue_leave(waiter->request);
         }
     *ret_count = count;
     return waiters;
 }
 
-/* Takes the marks of all locks on a document off, or puts them on, from where it lies upwards. */
-static void shift_marks(struct lock_table *table, struct resource *document, bool on)
+/*
+ * Adds the intention locks of all locks on a document, on its directory and above; or removes them.
+ */
+static void shift_intentions(struct lock_table *table, struct resource *document, bool on)
 {
     list_for_each(link, &document->holds)
     {
         struct lock_hold *hold = list_entry(link, struct lock_hold, of_resource);
         table->work++;
-        marks_change(table, hold->owner, document->parent, on ? LOCK_NONE : hold->mode, on ? hold->mode : LOCK_NONE);
+        intentions_change(table, hold->owner, document->parent, on ? LOCK_NONE : hold->mode, on ? hold->mode : LOCK_NONE);
     }
 }
 
@@ -999,16 +1032,16 @@ void lock_table_move_document(struct lock_table *table, const struct resource_na
     resource_ref(document);
     size_t count;
     tl_cleanup(mem_freep) struct lock_request **waiters = take_waiters(document, &count);
-    shift_marks(table, document, false);
+    shift_intentions(table, document, false);
     resource_move(&table->resources, document, path);
-    shift_marks(table, document, true);
+    shift_intentions(table, document, true);
     for (size_t i = 0; i < count; i++) {
         lock__request_expand(waiters[i]);
         lock__queue_enter(waiters[i]);
         lock__queue_schedule(waiters[i]);
     }
     lock__cycle_break(table, waiters, count);
-    /* The locks are in other people's way than before. */
+    /* The moved intention locks block other requests than before. */
     list_for_each(link, &document->holds)
         lock__queue_check_waits(table, list_entry(link, struct lock_hold, of_resource)->owner);
     lock__queue_process_wakeups(table);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of locks: who holds what, who waits for what. README-locks.md has the model, the rules and the invariants.
+ * The lock table: the locks that owners hold and the requests that wait for them. README-locks.md
+ * has the model, the rules and the invariants.
  *
- * Plain data: it knows no time (a deadline is its caller's, who frees the request), no store and no commands.
- * What a call causes beyond its own result (requests granted, requests ended by a deadlock) is queued in the table,
- * in order, and fetched by lock_table_next_granted() and lock_table_next_victim().
+ * The table is a plain data structure. It has no clock: a caller whose request has passed its
+ * deadline frees the request. It knows no store and no commands. Besides its own result, a call can
+ * grant waiting requests and choose deadlock victims. The table queues these events in order, for
+ * lock_table_next_granted() and lock_table_next_victim().
  */
 #ifndef TL_CORE_LOCK_H
 #define TL_CORE_LOCK_H
@@ -16,78 +18,82 @@
 
 struct lock_request;
 
-/* Who holds and waits. A member of its session, transaction or write. */
+/* Holds locks and makes requests. Embedded in a session, a transaction or an autocommit write. */
 struct lock_owner {
-    struct lock_owner *session; /* whose locks it passes; NULL: none */
-    uint64_t number;            /* unique; rises */
-    tl_ts age;                  /* the larger, the younger, and then by number: when it began, or its first try did */
+    struct lock_owner *session; /* it belongs to this one and ignores its locks; NULL: to none */
+    uint64_t number;            /* unique, ascending */
+    tl_ts age;                  /* of its beginning, or of its first try; ties: by number */
     struct list holds;          /* struct lock_hold by `of_owner`, oldest first */
     struct list requests;       /* its waiting requests, by `of_owner` */
-    struct list dependent_requests;  /* those of owners whose session it is, by `of_session` */
-    size_t hold_count;          /* holds: its locks, and each resource above them once */
-    size_t lock_count;          /* holds with a mode that are not aside */
-    size_t auxiliary_count;         /* those that are */
-    size_t dependent_count;          /* owners whose session it is */
-    size_t awaited_count;       /* holds that requests wait for: lock_hold.awaited */
-    uint64_t search_epoch;      /* of the last search for circles that reached requests by it, ... */
-    uint8_t followed;           /* ... and which lists of them: lock_cycle.c */
-    bool autocommit;              /* a write of its own: sent to the end of the queue rather than ended */
-    bool cleanup;                 /* what an ended session left: stands ahead of all, gives way to nobody; set at once */
+    struct list dependent_requests;  /* those of the owners that belong to it, by `of_session` */
+    size_t hold_count;          /* its locks and all their ancestors, each resource once */
+    size_t lock_count;          /* holds with a mode, without auxiliary locks */
+    size_t auxiliary_count;         /* auxiliary locks */
+    size_t dependent_count;          /* owners that belong to it */
+    size_t awaited_count;       /* holds whose `awaited` is set */
+    uint64_t search_epoch;      /* the last deadlock search that reached its requests */
+    uint8_t followed;           /* lists of requests that this search has followed: lock_cycle.c */
+    bool autocommit;              /* an autocommit write: a victim of this kind may be requeued */
+    bool cleanup;                 /* of a cleanup request: highest priority, never a victim */
     void *user;
 };
 
-/* What one owner has on one resource. */
+/*
+ * Everything one owner has on one resource: a lock, intention locks, or both (PostgreSQL:
+ * PROCLOCK).
+ */
 struct lock_hold {
     struct lock_owner *owner;
     struct resource *resource;
-    struct lock_hold *chain;       /* next in the table's bucket, ... */
-    struct lock_hold *token_chain; /* ... and in that of its token */
+    struct lock_hold *chain;       /* next in the hash bucket of the table */
+    struct lock_hold *token_chain; /* next in the hash bucket of its token */
     struct list of_resource;
     struct list of_owner;
-    struct treap_node by_bits; /* in resource->held_by; its set is `bits`: who stands against something is found so */
-    struct lock_request *watchers; /* who waits for it to go */
-    uint64_t number;               /* of the lock, unique; 0 without a mode */
-    tl_ts since;                   /* of the lock's first grant */
-    tl_ts token;                   /* of its last one that changed it; TL_TS_NONE without a mode: lock__token_set() */
-    tl_ts recorded_from;               /* since when it has had past_mode, ... */
-    uint8_t recorded_mode; /* ... for who tells what was (owners/lock_history.h); LOCK_NONE: it is as it was loaded */
-    uint32_t below[3]; /* the owner's locks below: S, U, X; invariant 2 */
-    uint8_t mode;      /* enum lock_mode; LOCK_NONE: marks only */
+    struct treap_node by_bits;     /* in resource->held_by; its set is `bits` */
+    struct lock_request *watchers; /* waiting requests that watch this hold */
+    uint64_t number;               /* unique number of the lock; 0 without a mode */
+    tl_ts since;                   /* first grant of the lock */
+    tl_ts token;                   /* of the last grant that changed it; TL_TS_NONE: no mode */
+    tl_ts recorded_from;               /* since when it has had its recorded mode */
+    uint8_t recorded_mode; /* as recorded in owners/lock_history.h; LOCK_NONE: as loaded */
+    uint32_t below[3]; /* the owner's locks on descendants: S, U, X; invariant 2 */
+    uint8_t mode;      /* enum lock_mode; LOCK_NONE: only intention locks */
     uint8_t bits;      /* set of enum lock_bit */
-    bool auxiliary;        /* a lock that goes with others: it is counted nowhere */
-    bool awaited;      /* a request waits at its resource for a bit that conflicts with its bits; invariant 3 */
+    bool auxiliary;        /* an auxiliary lock: not counted, not listed */
+    bool awaited;      /* a conflicting request waits at its resource; invariant 3 */
 };
 
 enum lock_state { LOCK_STATE_NEW, LOCK_STATE_WAITING, LOCK_STATE_GRANTED, LOCK_STATE_DEADLOCKED, LOCK_STATE_COUNT };
 
-/*
- * What is asked for. With `within`: a place for something in `on` which is not there yet, only marks, no lock. With `aside`: it
- * goes with another that is asked for, such as the name by which that was found.
- */
+/* A resource and the mode in which to lock it (PostgreSQL's LOCKTAG and LOCKMODE). */
 struct lock_spec {
     struct resource_name on;
     enum lock_mode mode;
+    /* an insert intention: only intention locks, on `on` and its ancestors */
     bool insert_intention;
-    bool auxiliary;
+    bool auxiliary;  /* an auxiliary lock, such as one on the alias that a request used */
 };
 
-/* One step of a circle: who waits for whom, over what. */
+/* An edge of the wait-for graph. */
 struct wait_edge {
-    const struct lock_request *request;
-    const struct lock_owner *holder; /* of the lock, or who stands ahead */
+    const struct lock_request *request; /* waits */
+    const struct lock_owner *holder; /* of the lock, or, of a soft edge, of a preceding request */
     const struct resource *resource;
-    enum lock_bit bit; /* what `request` wants there */
-    bool soft;       /* `holder` does not hold it but waits ahead */
+    enum lock_bit bit; /* that `request` waits for */
+    bool soft;       /* a soft edge: `holder` only precedes `request` in the queue */
 };
 
 struct lock_hooks {
     /*
-     * A circle was found: `victim` will end, or with `requeued` goes to the end of the queue. Everything named is as it
-     * was when the circle closed.
+     * Called when a deadlock is found, before `victim` ends, or, if `requeued`, moves to the end of
+     * the queue. The edges form the cycle. Queues and holds are as they were when it closed.
      */
     void (*deadlock)(void *context, struct lock_request *victim, const struct wait_edge *steps, size_t count,
                      bool requeued);
-    /* A lock with a number came, changed or goes; its past_mode is still what it was before. */
+    /*
+     * Called after a lock was granted or changed, and before it is released (`gone`). Its recorded
+     * mode is still the earlier one.
+     */
     void (*changed)(void *context, const struct lock_hold *hold, bool gone);
     void *context;
 };
@@ -95,112 +101,154 @@ struct lock_hooks {
 struct lock_table {
     struct resource_table resources;
     struct lock_hold **buckets;
-    struct lock_hold **tokens; /* as many buckets: lock_token.c */
+    struct lock_hold **tokens; /* hash table of the same size: lock_token.c */
     size_t bucket_count;
     size_t hold_count;
     size_t lock_count;
     size_t waiting_count;
-    size_t held[LOCK_MODE_COUNT]; /* locks by mode, and ... */
+    /*
+     * Statistics: locks held and locks requested, by mode; without auxiliary locks and insert
+     * intentions.
+     */
+    size_t held[LOCK_MODE_COUNT];
     size_t requested
-        [LOCK_MODE_COUNT]; /* ... those that requests wait for; without what is aside, and places. For people to look at */
+        [LOCK_MODE_COUNT];
     uint64_t last_owner;
     uint64_t last_arrival;
     uint64_t last_lock;
     tl_ts ts;
-    uint64_t token_count; /* grants since lock_table_set_ts(), each with a token of its own (invariant 7) */
-    struct heap wake;     /* waiting requests that lost what they watched; empty between calls, unless withheld */
-    struct heap ready_cleanup;     /* the same of what ended sessions left; its first is free between calls */
-    uint64_t work; /* work done, ever (core/step/work.h), as far as it follows from the state: lock_table_work() */
-    size_t cleanup_quota; /* how many of those may still be granted: lock_table_set_cleanup_quota() */
-    unsigned grants_suspended; /* lock_table_suspend_grants() without lock_table_resume_grants() */
+    uint64_t token_count; /* tokens given since lock_table_set_ts(), one a grant (invariant 7) */
+    /*
+     * Waiting requests that lost the obstacle they watched. Empty between calls unless grants are
+     * suspended.
+     */
+    struct heap wake;
+    /* The same kind of heap for cleanup requests. Between calls its first request is grantable. */
+    struct heap ready_cleanup;
+    uint64_t work; /* work since lock_table_init(), as far as it follows from the state */
+    size_t cleanup_quota; /* cleanup requests that may still be granted */
+    /* calls of lock_table_suspend_grants() without their _resume_grants() */
+    unsigned grants_suspended;
     struct list granted;
     struct list victims;
     struct lock_hooks hooks;
 };
 
+/* Makes an empty table. `hooks` may be NULL and is copied. */
 void lock_table_init(struct lock_table *table, const struct lock_hooks *hooks);
-/* Requires: no owner holds or awaits anything. */
+/* Frees the table. Requires: no hold and no waiting request is left. */
 void lock_table_deinit(struct lock_table *table);
-/* Sets the timestamp of grants. Requires: it is above the one before and above lock_table_last_ts(), or the one before. */
+/*
+ * Sets the timestamp of the grants that follow.
+ * Requires: `ts` is the current timestamp, or above lock_table_last_ts().
+ */
 void lock_table_set_ts(struct lock_table *table, tl_ts ts);
-/* Returns: the newest timestamp in use, which is that of lock_table_set_ts() or the last token given since. */
+/*
+ * Returns: the newest timestamp in use: the last token given, or the timestamp that was set if that
+ * is newer.
+ */
 static inline tl_ts lock_table_last_ts(const struct lock_table *table)
 {
     return table->token_count > 1 ? table->ts + table->token_count - 1 : table->ts;
 }
 
 /*
- * Returns: the work done, ever, with the turns that no state tells of: how long chains of hashes are differs from process to process. What is decided by
- * work goes by `walked` alone.
+ * Returns: the work done since the table was made, including lookups. The number of lookups depends
+ * on the lengths of hash chains, which differ from process to process; so a decision must use
+ * `work` alone.
  */
 static inline uint64_t lock_table_work(const struct lock_table *table)
 {
     return table->work + table->resources.lookups;
 }
 
-/* Returns: whether nothing is held or awaited, so that a write need not look. */
+/*
+ * Returns: whether nothing is held and nothing requested, so that a write need not check for locks.
+ */
 static inline bool lock_table_is_idle(const struct lock_table *table)
 {
     return table->hold_count + table->waiting_count == 0;
 }
 
+/* Initializes an owner; its age is the table's timestamp. `session`: or NULL. */
 void lock_owner_init(struct lock_table *table, struct lock_owner *owner, struct lock_owner *session, void *user);
-/* Requires: it holds nothing and no request of it is left. */
+/*
+ * Detaches an owner from its session.
+ * Requires: it has no hold; neither it nor an owner that belongs to it has a waiting request.
+ */
 void lock_owner_deinit(struct lock_owner *owner);
-/* It belongs to no session any more. Requires: no request of it waits. */
+/* Detaches an owner from its session, if it has one. Requires: no request of it waits. */
 void lock_owner_leave_session(struct lock_owner *owner);
 
 /* --- Requests ----------------------------------------------------------------------------------------------------- */
 
 /*
- * Makes a request for a set of wants.
- * Requires: at least one want. Owns: the caller; lock_request_free(), in every state; a waiting one is withdrawn.
+ * Makes a request for a set of locks, to be granted whole or not at all. `specs` is copied.
+ * Requires: `spec_count` > 0.
+ * Owns: the caller owns the request, in every state.
  */
-struct lock_request *lock_request_new(struct lock_table *table, struct lock_owner *owner, const struct lock_spec *wants,
-                                      size_t want_count, void *user);
+struct lock_request *lock_request_new(struct lock_table *table, struct lock_owner *owner, const struct lock_spec *specs,
+                                      size_t spec_count, void *user);
+/*
+ * Frees a request, or NULL. A waiting one is withdrawn; the locks of a granted one stay with the
+ * owner.
+ */
 void lock_request_free(struct lock_request *request);
 TL_DEFINE_FREEP(struct lock_request, lock_request_free)
 
 /*
- * Asks. Requires: the request is new, or came back with LOCK_CONFLICT.
- * Returns: LOCK_GRANTED; LOCK_WAITS; LOCK_CONFLICT, only when it must not `wait`; LOCK_DEADLOCK, told to the hook.
+ * Acquires the locks of a request, or enqueues it.
+ * Requires: the request is new, or was started before and returned LOCK_CONFLICT.
+ * Returns: LOCK_GRANTED; LOCK_WAITS; LOCK_CONFLICT: it is blocked and `wait` is false;
+ * LOCK_DEADLOCK: it was enqueued and is the victim, as the hook has reported.
  */
 enum { LOCK_GRANTED = 0, LOCK_WAITS = 1, LOCK_CONFLICT = 2, LOCK_DEADLOCK = 3 };
 int lock_request_start(struct lock_request *request, bool wait) TL_MUST_USE;
 
-/* Gives back the locks of a granted request that its owner has had since `since` only. */
+/* Releases the locks of a granted request that were first granted at `since`. Older ones stay. */
 void lock_request_undo(struct lock_request *request, tl_ts since);
-/* Returns: how many wants it has, names left out. */
+/* Returns: how many locks it asks for, without locks on names. */
 size_t lock_request_spec_count(const struct lock_request *request);
 
 enum lock_state lock_request_state(const struct lock_request *request);
 void *lock_request_user(const struct lock_request *request);
 struct lock_owner *lock_request_owner(const struct lock_request *request);
-/* Requires: granted. */
+/* Returns: the fencing token of its grant. Requires: it was granted. */
 tl_ts lock_request_token(const struct lock_request *request);
+/*
+ * Returns: whether it is an upgrade, and so precedes other requests (README-locks.md, "Requests").
+ */
 bool lock_request_is_upgrade(const struct lock_request *request);
-/* Returns: how many requests stand ahead of a waiting one on the resource where most do. */
+/* Returns: how many conflicting requests precede a waiting one, at the resource with the most. */
 size_t lock_request_queue_position(const struct lock_request *request);
-/* The resource and mode of one of its wants; false past the last. Marks for a place, and what is aside, are left out. */
+/*
+ * Reads the next lock that a request asks for, without insert intentions and auxiliary locks.
+ * *position is 0 at first. Returns: false after the last.
+ */
 bool lock_request_spec(const struct lock_request *request, size_t *position, const struct resource **ret_resource,
                        enum lock_mode *ret_mode);
 
-/* What stands against a request that is not granted. */
+/* Something that blocks a request. */
 struct lock_conflict {
     const struct lock_owner *owner;
     const struct resource *resource;
     enum lock_mode mode;
-    bool waiting; /* it waits ahead; `hold` is NULL */
+    bool waiting; /* a request that precedes in the queue; then `hold` is NULL */
     const struct lock_hold *hold;
 };
 /*
- * Takes a number of looks that follows from `max`, however much the holders have locked. Of one that blocks by locks below names the first, as a rule; where
- * it has very many others, the resource above it, with the mode of the locks below.
- * Returns: how many were filled in, holders first; at most `max`.
+ * Finds what blocks a request that is not granted: first holders, then preceding requests. The work
+ * is proportional to `max`, however many locks there are. Of a holder that blocks by locks on
+ * descendants, one of these is returned; if the owner has so many other locks that none is found in
+ * time, the ancestor, with the strongest mode of the locks below it.
+ * Returns: the number of conflicts filled in, at most `max`.
  */
 size_t lock_request_conflicts(struct lock_request *request, struct lock_conflict *ret_conflicts, size_t max);
 
-/* Each returns NULL when there is no more. The request is the caller's again. */
+/*
+ * Removes the next event: a request granted after a wait, a deadlock victim. Returns: NULL at the
+ * end.
+ */
 struct lock_request *lock_table_next_granted(struct lock_table *table);
 struct lock_request *lock_table_next_victim(struct lock_table *table);
 
@@ -208,107 +256,125 @@ struct lock_request *lock_table_next_victim(struct lock_table *table);
 
 /* Releases one lock. Returns: false when the owner does not hold it. */
 bool lock_release(struct lock_table *table, struct lock_owner *owner, const struct resource_name *name);
-/* Releases all. Returns: how many locks they were, those aside not counted. */
+/* Releases all locks of an owner. Returns: how many there were, without auxiliary locks. */
 size_t lock_release_all(struct lock_table *table, struct lock_owner *owner);
 
-/* --- One moment --------------------------------------------------------------------------------------------------- */
+/* --- Atomic changes ----------------------------------------------------------------------------------------------- */
 
 /*
- * What is given back, taken back and moved between the two is one moment: nobody who waits is granted anything, or ended by a
- * deadlock, before the last lock_table_resume_grants(), and then by how things stand. They may lie within each other.
+ * Makes all releases, withdrawals and moves between the two calls one atomic change. Until the last
+ * lock_table_resume_grants() no waiting request is granted and no deadlock victim is chosen; then
+ * the queues are evaluated again. Pairs of calls nest.
  */
 void lock_table_suspend_grants(struct lock_table *table);
+/* Requires: a matching lock_table_suspend_grants(). */
 void lock_table_resume_grants(struct lock_table *table);
 
 /*
- * What ended sessions left (lock_owner.first) may be much, and all be free at once: from here on at most `max` of it is granted, and
- * what is free beyond that goes on waiting, ahead of all others as before.
+ * Allows `max` more cleanup requests (lock_owner.cleanup) to be granted, since very many can become
+ * grantable at once. The remaining grantable ones continue to wait; they still precede all other
+ * requests.
  */
 void lock_table_set_cleanup_quota(struct lock_table *table, size_t max);
-/* Returns: whether something of it waits that is free. */
+/* Returns: whether a cleanup request waits only because of the quota. */
 bool lock_table_has_ready_cleanup(const struct lock_table *table);
 
-/* --- Beside requests ---------------------------------------------------------------------------------------------- */
+/* --- Checks without a request ------------------------------------------------------------------------------------- */
 
 /*
- * Looks whether a want could be granted at once to an owner of its own that belongs to `session` (NULL: to none) and
- * holds nothing. The short path of writes; makes nothing.
+ * Returns: whether a lock could be granted at once to a new owner that belongs to `session` (NULL:
+ * to none). The fast path of autocommit writes; changes nothing.
  */
-bool lock_table_can_grant(struct lock_table *table, struct lock_owner *session, const struct lock_spec *want);
+bool lock_table_can_grant(struct lock_table *table, struct lock_owner *session, const struct lock_spec *spec);
 
 /*
- * The same, whoever waits but what ended sessions left (lock_owner.first): whether nobody else *holds* what stands against it. For
- * the cleanup at the end of a session, which goes before all who wait (README-locks.md, "Sessions").
+ * Returns: as lock_table_can_grant(), but of waiting requests only cleanup requests block. For the
+ * cleanup at the end of a session, which precedes all others (README-locks.md, "Sessions").
  */
-bool lock_table_can_grant_ignoring_waiters(struct lock_table *table, struct lock_owner *session, const struct lock_spec *want);
+bool lock_table_can_grant_ignoring_waiters(struct lock_table *table, struct lock_owner *session, const struct lock_spec *spec);
 
-/* Returns: whether nothing that is held or awaited can stand against a write of its own in this index, wherever it lies. */
+/* Returns: whether nothing held or requested can block an autocommit write anywhere in an index. */
 bool lock_table_index_is_unlocked(const struct lock_table *table, struct slice index);
 
-/* Returns: whether an owner holds a lock on a want's resource or above, at least as strong as its mode. */
-bool lock_table_covers(const struct lock_table *table, const struct lock_owner *owner, const struct lock_spec *want);
+/* Returns: whether `owner` (or NULL) holds at least this mode on the resource or an ancestor. */
+bool lock_table_covers(const struct lock_table *table, const struct lock_owner *owner, const struct lock_spec *spec);
 
-/* Puts a lock back as it was before a restart. */
-void lock_table_restore(struct lock_table *table, struct lock_owner *owner, const struct lock_spec *want,
+/* Grants a lock as it was before a restart, with no check for conflicts. */
+void lock_table_restore(struct lock_table *table, struct lock_owner *owner, const struct lock_spec *spec,
                         uint64_t number, tl_ts since, tl_ts token);
 
-/* Returns: whether somebody else than an owner (NULL: nobody) and a session (the same) holds what a want for a name conflicts with. */
+/*
+ * Returns: whether an owner other than `owner` and `session` (each may be NULL) holds a lock that
+ * conflicts with one on a name.
+ * Requires: `spec` is a lock on a name, or on all names of a space.
+ */
 bool lock_table_has_conflicting_hold(const struct lock_table *table, const struct lock_owner *owner,
-                             const struct lock_owner *session, const struct lock_spec *want);
-/* Returns: whether an owner holds a lock on a want's very resource, at least as strong as its mode. */
-bool lock_table_holds(const struct lock_table *table, const struct lock_owner *owner, const struct lock_spec *want);
-/* Returns: whether an owner has anything, a lock or a mark, in an index or on it. */
+                             const struct lock_owner *session, const struct lock_spec *spec);
+/* Returns: whether an owner holds at least this mode on exactly this resource. */
+bool lock_table_holds(const struct lock_table *table, const struct lock_owner *owner, const struct lock_spec *spec);
+/* Returns: whether an owner has a lock or an intention lock on an index. */
 bool lock_table_has_holds_in_index(const struct lock_table *table, const struct lock_owner *owner, struct slice index);
-/* The same of whoever: whether directories of an index are locked or awaited. */
+/* Returns: whether any owner holds or requests something at or below a directory of an index. */
 bool lock_table_has_directories(const struct lock_table *table, struct slice index);
 
-/* Returns: whether a document is in the table and lies where `place` says. */
-bool lock_table_document_is_at(const struct lock_table *table, const struct resource_name *place);
+/* Returns: whether a document is in the table, in the directory that its name here says. */
+bool lock_table_document_is_at(const struct lock_table *table, const struct resource_name *name);
 
-/* Returns: whether nobody else has or awaits a lock on the resource of a hold. */
+/* Returns: whether no other owner holds or requests anything on the resource of a hold. */
 bool lock_hold_is_sole(const struct lock_hold *hold);
 
-/* Tells that a document now lies elsewhere: locks on it and waits for it go along. */
+/*
+ * Moves a document to another directory; `path` with data NULL: directly into its index. Its locks
+ * and the requests that wait for it move along. Does nothing when the document is not in the table.
+ */
 void lock_table_move_document(struct lock_table *table, const struct resource_name *document, struct slice path);
 
 /*
- * Returns: whether `token` is that of a lock that is held now, on the resource or above; *ret_owner (may be NULL) is
- * whose.
+ * Returns: whether `token` belongs to a lock that is held now, on the resource or an ancestor. Then
+ * *ret_owner (may be NULL) is its owner.
  */
 bool lock_table_find_token(const struct lock_table *table, tl_ts token, const struct resource_name *name,
                       struct lock_owner **ret_owner);
 
-/* --- Looking around ----------------------------------------------------------------------------------------------- */
+/* --- Inspection --------------------------------------------------------------------------------------------------- */
 
-/* Returns: the resources that are locked or awaited as such, in order of the tree, in `arena`. */
+/* Returns: the resources that are themselves locked or requested, in tree order, in `arena`. */
 const struct resource **lock_table_resources(const struct lock_table *table, struct arena *arena, size_t *ret_count);
 /*
- * Returns: the names of the documents of one index that are locked or awaited, in the same order, in `arena`: a resource may go when
- * another one moves, its name stays. Of the others' locks it takes a look at each, some 30 ns, and no more.
+ * Returns: the names of an index's documents that are locked or requested, in tree order, in
+ * `arena`. They are names because a move of one document can free the resource of another. Each
+ * resource of the whole table is examined, at some 30 ns.
  */
 const struct resource_name *lock_table_documents(const struct lock_table *table, struct slice index,
                                                  struct arena *arena, size_t *ret_count);
-/* The same of documents that lie at one of these paths, or below: others are passed over at some 30 ns each. */
+/* Returns: as lock_table_documents(), of documents at or below one of `paths`. */
 const struct resource_name *lock_table_documents_below(const struct lock_table *table, struct slice index,
                                                        const struct slice *paths, size_t path_count,
                                                        struct arena *arena, size_t *ret_count);
-/* Whether a resource is locked or awaited as such, not only for what lies below. */
+/* Returns: whether a resource itself, and not only a descendant, is locked or requested. */
 bool lock_resource_is_in_use(const struct resource *resource);
-/* Returns: how many places there are in its queue, at most two of one request's. */
+/* Returns: the number of waiters in its queue, one for each bit of each waiting request. */
 size_t lock_resource_waiter_count(const struct resource *resource);
 
-/* Walks over the requests that wait to lock this very resource, as they stand. Requires: nothing changes meanwhile. */
+/*
+ * Iterates over the requests that wait to lock a resource itself, in queue order.
+ * Requires: the table does not change meanwhile.
+ */
 struct lock_waiter_iter {
-    const struct lock_queue *queue;        /* NULL: nobody waits */
-    const struct list *at[LOCK_BIT_COUNT]; /* of its own bits: the next in each list */
+    const struct lock_queue *queue;        /* NULL: no request waits */
+    const struct list *at[LOCK_BIT_COUNT]; /* next in the list of each of S, U, X */
 };
 struct lock_waiter_iter lock_waiter_iter(const struct resource *resource);
-/* Gives the mode that is wanted, too. Returns: false at the end. */
-bool lock_waiter_iter_next(struct lock_waiter_iter *waiters, const struct lock_request **ret_request, enum lock_mode *ret_mode);
+/* Returns: false at the end; else true, a request, and the strongest mode that it asks for. */
+bool lock_waiter_iter_next(struct lock_waiter_iter *iter, const struct lock_request **ret_request, enum lock_mode *ret_mode);
 
-/* Checks invariants 2, 3, 5, 8 and aborts where one fails; for tests. Takes time in proportion to the table. */
+/*
+ * Checks invariants 2, 3, 5 and 8, and aborts if one is violated. For tests: takes time linear in
+ * the size of the table.
+ */
 void lock_table_check(struct lock_table *table);
 
+/* Returns: "none", "shared", "update" or "exclusive". */
 const char *lock_mode_name(enum lock_mode mode);
 
 #endif

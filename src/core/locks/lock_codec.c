@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of locks as bytes; see lock_codec.h.
+ * Serialization of the lock table; see lock_codec.h.
  *
- * What can be found again from the rest is left out: bits and counts, who stands in which queue, who watches what. Three things hang on
- * the order in which they came about, and are written as orders: an owner's holds, the holds of one resource, an owner's requests.
+ * State that follows from the rest is not written: bits and counts, the wait queues, and what each
+ * request watches. Three orders depend on history and are written: an owner's holds, the holds of a
+ * resource, and an owner's requests.
  *
  *     ts · token_count · last owner, arrival, lock
- *     resources  that is above it (its place) · kind · type · name
+ *     resources  parent (index) · kind · type · name
  *     owners     number · age · flags · holds
- *     hold       resource (its place) · mode · flags · number · since · token · three counts of locks below
- *     requests   owner (its place) · arrival · flags · [token of what was granted] · wants
- *     orders     of each resource with several holds: the places of their owners
- *                of each owner: of its requests, of its wards': their places
+ *     hold       resource (index) · mode · flags · number · since · token · below[3]
+ *     requests   owner (index) · arrival · flags · [token, if granted] · locks
+ *     orders     of each resource with several holds: the indexes of their owners
+ *                of each owner: the indexes of its requests, then of its dependents' requests
  *
- * A lock deep in a tree has left its intentions on every level above, and the paths of all these would be as long together as the square of it. So
- * each resource that is held stands once, behind the one above it, in the order in which holds meet it: a place is 1 for the first, 0 for everything.
+ * A lock at depth d has intention locks on d ancestors; the paths of all of them together would be
+ * as long as the square of d. So each held resource is written once, after its parent, in the order
+ * in which the holds refer to them. An index counts from 1; 0 is the root.
  */
 #include "core/locks/lock_codec.h"
 
@@ -24,10 +26,10 @@
 #include "core/locks/resource.h"
 #include "core/step/command.h"
 
-enum { NAME_MIN = 5, RESOURCE_MIN = 4, HOLD_MIN = 9, WANT_MIN = NAME_MIN + 2, REQUEST_MIN = 4 };
+enum { NAME_MIN = 5, RESOURCE_MIN = 4, HOLD_MIN = 9, SPEC_MIN = NAME_MIN + 2, REQUEST_MIN = 4 };
 
-/* As it was said. */
-static void code_name(struct codec *codec, struct resource_name *name)
+/* Reads or writes a name. A name that was read is checked for its form. */
+static void codec_resource_name(struct codec *codec, struct resource_name *name)
 {
     name->space = (enum resource_space)codec_enum(codec, name->space, RESOURCE_SPACE_COUNT);
     codec_slice(codec, &name->index);
@@ -53,50 +55,51 @@ static size_t length_of(const struct list *head)
 /* --- Resources ---------------------------------------------------------------------------------------------------- */
 
 /*
- * The resources that are held, in the order of their places. While they are read each is referred to from here, too; while they are written each
- * has its place in its `scratch`: half a million locks are written between two steps, and looking each up would be most of that.
+ * The held resources, in order of their indexes. During a read, the list has a reference on each.
+ * During a write, each resource has its index in `scratch`: half a million locks are written
+ * between two steps, and a lookup of each would take most of that time.
  */
-struct places_of_resources {
+struct resource_list {
     struct arena keys;
     struct resource **items;
     size_t count;
     size_t capacity;
-    size_t *hold_counts; /* of each owner, while they are written */
+    size_t *hold_counts; /* of each owner; during a write */
 };
 
-/* Resources lie anywhere in memory. Has the one some places behind fetched meanwhile. */
-static void fetch_behind(const struct places_of_resources *places, size_t place)
+/* Prefetches a resource that is used some iterations later. */
+static void prefetch_later(const struct resource_list *list, size_t index)
 {
-    enum { PLACES = 8 };
-    if (place + PLACES < places->count)
-        __builtin_prefetch(places->items[place + PLACES]);
+    enum { DISTANCE = 8 };
+    if (index + DISTANCE < list->count)
+        __builtin_prefetch(list->items[index + DISTANCE]);
 }
 
-static void resources_add(struct places_of_resources *places, struct resource *resource)
+static void resources_add(struct resource_list *list, struct resource *resource)
 {
-    if (places->count == places->capacity) {
-        places->capacity = places->capacity ? places->capacity * 2 : 64;
-        places->items = mem_realloc(places->items, places->capacity * sizeof(struct resource *));
+    if (list->count == list->capacity) {
+        list->capacity = list->capacity ? list->capacity * 2 : 64;
+        list->items = mem_realloc(list->items, list->capacity * sizeof(struct resource *));
     }
-    places->items[places->count++] = resource;
+    list->items[list->count++] = resource;
 }
 
-/* Gives a resource its place, behind those above it. */
-static void resources_put(struct places_of_resources *places, struct resource *resource)
+/* Adds a resource to the list, after its ancestors, unless it has an index already. */
+static void resources_put(struct resource_list *list, struct resource *resource)
 {
-    size_t first = places->count;
+    size_t first = list->count;
     for (; resource->parent != NULL && resource->scratch == 0; resource = resource->parent)
-        resources_add(places, resource);
-    for (size_t i = first, j = places->count; i + 1 < j; i++) { /* they came from the deepest up */
-        struct resource *below = places->items[i];
-        places->items[i] = places->items[--j];
-        places->items[j] = below;
+        resources_add(list, resource);
+    for (size_t i = first, j = list->count; i + 1 < j; i++) { /* the deepest was added first */
+        struct resource *below = list->items[i];
+        list->items[i] = list->items[--j];
+        list->items[j] = below;
     }
-    for (size_t i = first; i < places->count; i++)
-        places->items[i]->scratch = (uint32_t)(i + 1);
+    for (size_t i = first; i < list->count; i++)
+        list->items[i]->scratch = (uint32_t)(i + 1);
 }
 
-static void code_resource(struct codec *codec, size_t *above, enum resource_kind *kind, struct slice *type,
+static void codec_resource(struct codec *codec, size_t *above, enum resource_kind *kind, struct slice *type,
                           struct slice *name)
 {
     codec_size(codec, above);
@@ -105,61 +108,62 @@ static void code_resource(struct codec *codec, size_t *above, enum resource_kind
     codec_bytes(codec, name);
 }
 
-static void write_resources(struct codec *codec, struct places_of_resources *places)
+static void write_resources(struct codec *codec, struct resource_list *list)
 {
-    codec_array(codec, NULL, &places->count, 0, RESOURCE_MIN);
-    for (size_t i = 0; i < places->count; i++) {
-        const struct resource *resource = places->items[i];
-        fetch_behind(places, i);
+    codec_array(codec, NULL, &list->count, 0, RESOURCE_MIN);
+    for (size_t i = 0; i < list->count; i++) {
+        const struct resource *resource = list->items[i];
+        prefetch_later(list, i);
         size_t above = resource->parent->scratch;
         enum resource_kind kind = (enum resource_kind)resource->kind;
         struct slice type = resource_type(resource);
         struct slice name = slice_make(resource->name + type.len, resource->name_len - type.len);
-        code_resource(codec, &above, &kind, &type, &name);
+        codec_resource(codec, &above, &kind, &type, &name);
     }
 }
 
-static void read_resources(struct codec *codec, struct lock_table *table, struct places_of_resources *places)
+static void read_resources(struct codec *codec, struct lock_table *table, struct resource_list *list)
 {
     size_t count = 0;
     codec_array(codec, NULL, &count, 0, RESOURCE_MIN);
-    uint16_t *levels = arena_zalloc(&places->keys, (count + 1) * sizeof *levels); /* of directories, by their places */
+    /* depths of directories, by index */
+    uint16_t *levels = arena_zalloc(&list->keys, (count + 1) * sizeof *levels);
     for (size_t i = 0; i < count && !codec->bad; i++) {
         enum resource_kind kind = RESOURCE_ALL;
         struct slice type = SLICE_NONE, name = SLICE_NONE;
         size_t above = 0;
-        code_resource(codec, &above, &kind, &type, &name);
-        codec_require(codec, codec->bad || above <= places->count);
+        codec_resource(codec, &above, &kind, &type, &name);
+        codec_require(codec, codec->bad || above <= list->count);
         if (codec->bad)
             return;
         levels[i + 1] = kind == RESOURCE_DIRECTORY ? (uint16_t)(levels[above] + 1) : 0;
         codec_require(codec, levels[i + 1] <= RESOURCE_LEVELS_MAX + 1);
         if (codec->bad)
             return;
-        struct resource *parent = above == 0 ? table->resources.root : places->items[above - 1];
+        struct resource *parent = above == 0 ? table->resources.root : list->items[above - 1];
         struct resource *resource = resource_restore(&table->resources, parent, kind, type, name);
         codec_require(codec, resource != NULL);
         if (resource != NULL)
-            resources_add(places, resource);
+            resources_add(list, resource);
     }
 }
 
-static void resources_free(struct places_of_resources *places, struct lock_table *table, bool referred)
+static void resources_free(struct resource_list *list, struct lock_table *table, bool referred)
 {
-    for (size_t i = 0; i < places->count; i++) {
-        fetch_behind(places, i);
+    for (size_t i = 0; i < list->count; i++) {
+        prefetch_later(list, i);
         if (referred)
-            resource_unref(&table->resources, places->items[i]);
+            resource_unref(&table->resources, list->items[i]);
         else
-            places->items[i]->scratch = 0;
+            list->items[i]->scratch = 0;
     }
-    arena_deinit(&places->keys);
-    mem_free(places->items);
+    arena_deinit(&list->keys);
+    mem_free(list->items);
 }
 
 /* --- Holds -------------------------------------------------------------------------------------------------------- */
 
-static void code_hold_fields(struct codec *codec, struct lock_hold *hold)
+static void codec_hold_fields(struct codec *codec, struct lock_hold *hold)
 {
     bool *const flags[] = {&hold->auxiliary};
 
@@ -181,54 +185,57 @@ static bool same_text(struct slice a, struct slice b)
     return (a.data == NULL) == (b.data == NULL) && slice_equal(a, b);
 }
 
-/* Whether a resource is called what it was called: a document lies in one place, whoever names it, and each name has one form. */
-static bool is_called(const struct lock_table *table, const struct resource_name *name)
+/*
+ * Returns: whether the resource of a name that was read has exactly this name. It can differ if the
+ * directory of a document does, or a path is not in normal form; then the data is invalid.
+ */
+static bool has_name(const struct lock_table *table, const struct resource_name *name)
 {
     struct arena arena = ARENA_INIT;
     const struct resource *resource = lock__find_resource(table, name);
-    struct resource_name called = {0};
+    struct resource_name found = {0};
     if (resource != NULL)
-        called = resource_name(resource, &arena);
-    bool same = resource != NULL && called.space == name->space && same_text(called.index, name->index) &&
-                same_text(called.path, name->path) && same_text(called.type, name->type) &&
-                same_text(called.id, name->id);
+        found = resource_name(resource, &arena);
+    bool same = resource != NULL && found.space == name->space && same_text(found.index, name->index) &&
+                same_text(found.path, name->path) && same_text(found.type, name->type) &&
+                same_text(found.id, name->id);
     arena_deinit(&arena);
     return same;
 }
 
 static void read_hold(struct codec *codec, struct lock_table *table, struct lock_owner *owner,
-                      const struct places_of_resources *places)
+                      const struct resource_list *list)
 {
     struct lock_hold fields = {0};
-    size_t place = 0;
+    size_t index = 0;
 
-    codec_size(codec, &place);
-    codec_require(codec, codec->bad || place <= places->count);
-    code_hold_fields(codec, &fields);
+    codec_size(codec, &index);
+    codec_require(codec, codec->bad || index <= list->count);
+    codec_hold_fields(codec, &fields);
     codec_require(codec,
                  (fields.mode != LOCK_NONE) == (fields.number != 0) && (fields.mode != LOCK_NONE || !fields.auxiliary));
     codec_require(codec, fields.mode != LOCK_NONE || fields.below[0] + fields.below[1] + fields.below[2] > 0);
     if (codec->bad)
         return;
-    struct resource *resource = place == 0 ? table->resources.root : places->items[place - 1];
+    struct resource *resource = index == 0 ? table->resources.root : list->items[index - 1];
     codec_require(codec, lock__restore_hold(table, owner, resource, &fields));
 }
 
 static void write_hold(struct codec *codec, const struct lock_hold *hold)
 {
     struct lock_hold fields = *hold;
-    size_t place = hold->resource->scratch;
+    size_t index = hold->resource->scratch;
 
-    codec_size(codec, &place);
-    code_hold_fields(codec, &fields);
+    codec_size(codec, &index);
+    codec_hold_fields(codec, &fields);
 }
 
-static void code_owner(struct codec *codec, struct lock_table *table, struct lock_codec_refs *parties, size_t at,
-                       const struct places_of_resources *places)
+static void codec_owner(struct codec *codec, struct lock_table *table, struct lock_codec_refs *refs, size_t at,
+                       const struct resource_list *list)
 {
-    struct lock_owner *owner = parties->owners[at];
+    struct lock_owner *owner = refs->owners[at];
     bool *const flags[] = {&owner->autocommit, &owner->cleanup};
-    size_t count = codec_reads(codec) ? 0 : places->hold_counts[at];
+    size_t count = codec_reads(codec) ? 0 : list->hold_counts[at];
 
     codec_number(codec, &owner->number);
     codec_number(codec, &owner->age);
@@ -239,66 +246,66 @@ static void code_owner(struct codec *codec, struct lock_table *table, struct loc
         return;
     }
     for (size_t i = 0; i < count && !codec->bad; i++)
-        read_hold(codec, table, owner, places);
+        read_hold(codec, table, owner, list);
 }
 
 /* --- Requests ----------------------------------------------------------------------------------------------------- */
 
-/* Finds the place of an owner or a request, by its number or arrival, while a table is written. */
-struct places {
+/* The indexes of owners by number, or of requests by arrival, during a write. */
+struct index_map {
     struct map of;
-    uint64_t *keys; /* which the map's keys point into */
+    uint64_t *keys; /* by index; the keys of the map point into this array */
 };
 
-static struct places places_new(size_t count)
+static struct index_map index_map_new(size_t count)
 {
-    return (struct places){MAP_INIT, mem_alloc((count + 1) * sizeof(uint64_t))};
+    return (struct index_map){MAP_INIT, mem_alloc((count + 1) * sizeof(uint64_t))};
 }
 
-static void places_put(struct places *places, size_t place, uint64_t key)
+static void index_map_put(struct index_map *map, size_t index, uint64_t key)
 {
-    places->keys[place] = key;
-    map_put(&places->of, slice_make(&places->keys[place], sizeof(uint64_t)), &places->keys[place]);
+    map->keys[index] = key;
+    map_put(&map->of, slice_make(&map->keys[index], sizeof(uint64_t)), &map->keys[index]);
 }
 
-static size_t places_get(const struct places *places, uint64_t key)
+static size_t index_map_get(const struct index_map *map, uint64_t key)
 {
-    const uint64_t *found = map_get(&places->of, slice_make(&key, sizeof(key)));
+    const uint64_t *found = map_get(&map->of, slice_make(&key, sizeof(key)));
     REQUIRE(found != NULL);
-    return (size_t)(found - places->keys);
+    return (size_t)(found - map->keys);
 }
 
-static void places_free(struct places *places)
+static void index_map_free(struct index_map *map)
 {
-    map_deinit(&places->of);
-    mem_free(places->keys);
+    map_deinit(&map->of);
+    mem_free(map->keys);
 }
 
-/* A place below `count`. */
-static void code_place(struct codec *codec, size_t *place, size_t count)
+/* Reads or writes an index; requires one below `count`. */
+static void codec_index(struct codec *codec, size_t *index, size_t count)
 {
-    codec_size(codec, place);
-    codec_require(codec, codec->bad || *place < count);
+    codec_size(codec, index);
+    codec_require(codec, codec->bad || *index < count);
 }
 
-static void code_want(struct codec *codec, struct lock_spec *want)
+static void codec_spec(struct codec *codec, struct lock_spec *spec)
 {
-    bool *const flags[] = {&want->insert_intention, &want->auxiliary};
+    bool *const flags[] = {&spec->insert_intention, &spec->auxiliary};
 
-    code_name(codec, &want->on);
-    want->mode = (enum lock_mode)codec_enum(codec, want->mode, LOCK_MODE_COUNT);
-    codec_require(codec, codec->bad || want->mode != LOCK_NONE);
+    codec_resource_name(codec, &spec->on);
+    spec->mode = (enum lock_mode)codec_enum(codec, spec->mode, LOCK_MODE_COUNT);
+    codec_require(codec, codec->bad || spec->mode != LOCK_NONE);
     codec_flags(codec, flags, 2);
 }
 
-static void code_request_flags(struct codec *codec, bool *upgrade, bool *granted)
+static void codec_request_flags(struct codec *codec, bool *upgrade, bool *granted)
 {
     bool *const flags[] = {upgrade, granted};
 
     codec_flags(codec, flags, codec->version < 6 ? 1 : 2);
 }
 
-static void write_request(struct codec *codec, const struct lock_request *request, size_t place)
+static void write_request(struct codec *codec, const struct lock_request *request, size_t index)
 {
     struct arena arena = ARENA_INIT;
     bool upgrade = request->upgrade, granted = request->state == LOCK_STATE_GRANTED;
@@ -307,80 +314,80 @@ static void write_request(struct codec *codec, const struct lock_request *reques
     size_t count = request->spec_count;
 
     REQUIRE(granted || request->state == LOCK_STATE_WAITING);
-    codec_size(codec, &place);
+    codec_size(codec, &index);
     codec_number(codec, &arrival);
-    code_request_flags(codec, &upgrade, &granted);
+    codec_request_flags(codec, &upgrade, &granted);
     if (granted)
         codec_number(codec, &token);
-    codec_array(codec, NULL, &count, 0, WANT_MIN);
+    codec_array(codec, NULL, &count, 0, SPEC_MIN);
     for (size_t i = 0; i < count; i++) {
-        const struct lock_spec_ref *wanted = &request->specs[i];
-        struct lock_spec want = {resource_name(wanted->resource, &arena), wanted->mode, wanted->insert_intention, wanted->auxiliary};
-        code_want(codec, &want);
+        const struct lock_spec_ref *ref = &request->specs[i];
+        struct lock_spec spec = {resource_name(ref->resource, &arena), ref->mode, ref->insert_intention, ref->auxiliary};
+        codec_spec(codec, &spec);
     }
     arena_deinit(&arena);
 }
 
-static struct lock_request *read_request(struct codec *codec, struct lock_table *table, struct lock_codec_refs *parties)
+static struct lock_request *read_request(struct codec *codec, struct lock_table *table, struct lock_codec_refs *refs)
 {
-    struct lock_spec *wants;
+    struct lock_spec *specs;
     uint64_t arrival = 0;
     bool upgrade = false, granted = false;
     tl_ts token = TL_TS_NONE;
-    size_t place = 0, count = 0;
+    size_t index = 0, count = 0;
 
-    code_place(codec, &place, parties->owner_count);
+    codec_index(codec, &index, refs->owner_count);
     codec_number(codec, &arrival);
-    code_request_flags(codec, &upgrade, &granted);
+    codec_request_flags(codec, &upgrade, &granted);
     if (granted)
         codec_number(codec, &token);
-    wants = codec_array(codec, NULL, &count, sizeof(*wants), WANT_MIN);
+    specs = codec_array(codec, NULL, &count, sizeof(*specs), SPEC_MIN);
     codec_require(codec, count > 0 && arrival <= table->last_arrival);
     for (size_t i = 0; i < count && !codec->bad; i++)
-        code_want(codec, &wants[i]);
+        codec_spec(codec, &specs[i]);
     if (codec->bad)
         return NULL;
-    struct lock_owner *owner = parties->owners[place];
-    struct lock_request *request = granted ? lock__restore_granted(table, owner, wants, count, arrival, upgrade, token)
-                                           : lock__restore_request(table, owner, wants, count, arrival, upgrade);
+    struct lock_owner *owner = refs->owners[index];
+    struct lock_request *request = granted ? lock__restore_granted(table, owner, specs, count, arrival, upgrade, token)
+                                           : lock__restore_request(table, owner, specs, count, arrival, upgrade);
     for (size_t i = 0; i < count; i++)
-        codec_require(codec, is_called(table, &wants[i].on));
+        codec_require(codec, has_name(table, &specs[i].on));
     return request;
 }
 
-static void read_requests(struct codec *codec, struct lock_table *table, struct lock_codec_refs *parties)
+static void read_requests(struct codec *codec, struct lock_table *table, struct lock_codec_refs *refs)
 {
     size_t count = 0;
 
-    parties->requests = codec_array(codec, NULL, &count, sizeof(struct lock_request *), REQUEST_MIN);
+    refs->requests = codec_array(codec, NULL, &count, sizeof(struct lock_request *), REQUEST_MIN);
     for (size_t i = 0; i < count && !codec->bad; i++) {
-        struct lock_request *request = read_request(codec, table, parties);
+        struct lock_request *request = read_request(codec, table, refs);
         if (request != NULL)
-            parties->requests[parties->request_count++] = request;
+            refs->requests[refs->request_count++] = request;
     }
 }
 
 /* --- Orders ------------------------------------------------------------------------------------------------------- */
 
-/* The holds of a resource, in their order, by their owners. */
-static void write_order(struct codec *codec, const struct resource *resource, const struct places *owners)
+/* Writes the order of the holds of a resource, as indexes of their owners. */
+static void write_order(struct codec *codec, const struct resource *resource, const struct index_map *owners)
 {
     list_for_each(link, &resource->holds)
     {
-        size_t place = places_get(owners, list_entry(link, struct lock_hold, of_resource)->owner->number);
-        codec_size(codec, &place);
+        size_t index = index_map_get(owners, list_entry(link, struct lock_hold, of_resource)->owner->number);
+        codec_size(codec, &index);
     }
 }
 
-/* Each hold is moved to the end in its turn. */
-static void read_order(struct codec *codec, struct lock_table *table, const struct lock_codec_refs *parties,
+/* Restores the order of the holds of a resource: moves each to the end in its turn. */
+static void read_order(struct codec *codec, struct lock_table *table, const struct lock_codec_refs *refs,
                        struct resource *resource)
 {
     size_t count = length_of(&resource->holds);
     for (size_t i = 0; i < count && !codec->bad; i++) {
-        size_t place = 0;
-        code_place(codec, &place, parties->owner_count);
-        struct lock_hold *hold = codec->bad ? NULL : lock__hold_find(table, parties->owners[place], resource);
+        size_t index = 0;
+        codec_index(codec, &index, refs->owner_count);
+        struct lock_hold *hold = codec->bad ? NULL : lock__hold_find(table, refs->owners[index], resource);
         codec_require(codec, hold != NULL);
         if (hold == NULL)
             return;
@@ -388,17 +395,20 @@ static void read_order(struct codec *codec, struct lock_table *table, const stru
     }
 }
 
-/* Of everything, and of all resources in their places, where there are several holds. */
-static void code_orders(struct codec *codec, struct lock_table *table, const struct lock_codec_refs *parties,
-                        const struct places_of_resources *resources, const struct places *owners)
+/*
+ * The orders of holds, of the root and of all resources in the list; only where there are several
+ * holds.
+ */
+static void codec_orders(struct codec *codec, struct lock_table *table, const struct lock_codec_refs *refs,
+                        const struct resource_list *resources, const struct index_map *owners)
 {
     for (size_t i = 0; i <= resources->count && !codec->bad; i++) {
         struct resource *resource = i == 0 ? table->resources.root : resources->items[i - 1];
-        fetch_behind(resources, i);
+        prefetch_later(resources, i);
         if (resource->holds.next == resource->holds.prev)
             continue;
         if (codec_reads(codec))
-            read_order(codec, table, parties, resource);
+            read_order(codec, table, refs, resource);
         else
             write_order(codec, resource, owners);
     }
@@ -410,9 +420,9 @@ static struct lock_request *request_at(const struct list *link, bool of_session)
                       : list_entry(link, struct lock_request, of_owner);
 }
 
-/* The requests of an owner, or those of its wards, in their order. */
-static void code_request_order(struct codec *codec, struct list *requests, bool of_session,
-                               const struct lock_codec_refs *parties, const struct places *places)
+/* The order of the requests of an owner, or (`of_session`) of its dependents. */
+static void codec_request_order(struct codec *codec, struct list *requests, bool of_session,
+                               const struct lock_codec_refs *refs, const struct index_map *map)
 {
     size_t count = length_of(requests), there = count;
 
@@ -421,17 +431,17 @@ static void code_request_order(struct codec *codec, struct list *requests, bool 
     if (!codec_reads(codec)) {
         list_for_each(link, requests)
         {
-            size_t place = places_get(places, request_at(link, of_session)->arrival);
-            codec_size(codec, &place);
+            size_t index = index_map_get(map, request_at(link, of_session)->arrival);
+            codec_size(codec, &index);
         }
         return;
     }
     for (size_t i = 0; i < there && !codec->bad; i++) {
-        size_t place = 0;
-        code_place(codec, &place, parties->request_count);
+        size_t index = 0;
+        codec_index(codec, &index, refs->request_count);
         if (codec->bad)
             return;
-        struct lock_request *request = parties->requests[place];
+        struct lock_request *request = refs->requests[index];
         struct list *link = of_session ? &request->of_session : &request->of_owner;
         const struct lock_owner *owner = of_session ? request->owner->session : request->owner;
         codec_require(codec, owner != NULL && requests == (of_session ? &owner->dependent_requests : &owner->requests) &&
@@ -443,17 +453,17 @@ static void code_request_order(struct codec *codec, struct list *requests, bool 
     }
 }
 
-static void code_request_orders(struct codec *codec, const struct lock_codec_refs *parties, const struct places *places)
+static void codec_request_orders(struct codec *codec, const struct lock_codec_refs *refs, const struct index_map *map)
 {
-    for (size_t i = 0; i < parties->owner_count && !codec->bad; i++) {
-        code_request_order(codec, &parties->owners[i]->requests, false, parties, places);
-        code_request_order(codec, &parties->owners[i]->dependent_requests, true, parties, places);
+    for (size_t i = 0; i < refs->owner_count && !codec->bad; i++) {
+        codec_request_order(codec, &refs->owners[i]->requests, false, refs, map);
+        codec_request_order(codec, &refs->owners[i]->dependent_requests, true, refs, map);
     }
 }
 
 /* --- The table ---------------------------------------------------------------------------------------------------- */
 
-static void code_numbers(struct codec *codec, struct lock_table *table)
+static void codec_numbers(struct codec *codec, struct lock_table *table)
 {
     codec_number(codec, &table->ts);
     codec_number(codec, &table->token_count);
@@ -462,96 +472,96 @@ static void code_numbers(struct codec *codec, struct lock_table *table)
     codec_number(codec, &table->last_lock);
 }
 
-static void write_parties(struct codec *codec, struct lock_table *table, const struct lock_codec_refs *parties,
-                          const struct places_of_resources *resources)
+static void write_requests_and_orders(struct codec *codec, struct lock_table *table, const struct lock_codec_refs *refs,
+                          const struct resource_list *resources)
 {
-    struct places owners = places_new(parties->owner_count), requests = places_new(parties->request_count);
-    size_t count = parties->request_count;
+    struct index_map owners = index_map_new(refs->owner_count), requests = index_map_new(refs->request_count);
+    size_t count = refs->request_count;
 
-    for (size_t i = 0; i < parties->owner_count; i++)
-        places_put(&owners, i, parties->owners[i]->number);
+    for (size_t i = 0; i < refs->owner_count; i++)
+        index_map_put(&owners, i, refs->owners[i]->number);
     for (size_t i = 0; i < count; i++)
-        places_put(&requests, i, parties->requests[i]->arrival);
+        index_map_put(&requests, i, refs->requests[i]->arrival);
     codec_array(codec, NULL, &count, 0, REQUEST_MIN);
     for (size_t i = 0; i < count; i++)
-        write_request(codec, parties->requests[i], places_get(&owners, parties->requests[i]->owner->number));
-    code_orders(codec, table, parties, resources, &owners);
-    code_request_orders(codec, parties, &requests);
-    places_free(&owners);
-    places_free(&requests);
+        write_request(codec, refs->requests[i], index_map_get(&owners, refs->requests[i]->owner->number));
+    codec_orders(codec, table, refs, resources, &owners);
+    codec_request_orders(codec, refs, &requests);
+    index_map_free(&owners);
+    index_map_free(&requests);
 }
 
-static void read_parties(struct codec *codec, struct lock_table *table, struct lock_codec_refs *parties,
-                         const struct places_of_resources *resources)
+static void read_requests_and_orders(struct codec *codec, struct lock_table *table, struct lock_codec_refs *refs,
+                         const struct resource_list *resources)
 {
-    read_requests(codec, table, parties);
-    code_orders(codec, table, parties, resources, NULL);
-    code_request_orders(codec, parties, NULL);
-    for (size_t i = 0; i < parties->request_count && !codec->bad; i++)
-        codec_require(codec, parties->requests[i]->state == LOCK_STATE_GRANTED ||
-                                lock__queue_watch_restored(parties->requests[i]));
+    read_requests(codec, table, refs);
+    codec_orders(codec, table, refs, resources, NULL);
+    codec_request_orders(codec, refs, NULL);
+    for (size_t i = 0; i < refs->request_count && !codec->bad; i++)
+        codec_require(codec, refs->requests[i]->state == LOCK_STATE_GRANTED ||
+                                lock__queue_watch_restored(refs->requests[i]));
 }
 
-static void code_resources(struct codec *codec, struct lock_table *table, const struct lock_codec_refs *parties,
-                           struct places_of_resources *places)
+static void codec_resources(struct codec *codec, struct lock_table *table, const struct lock_codec_refs *refs,
+                           struct resource_list *list)
 {
     if (codec_reads(codec)) {
-        read_resources(codec, table, places);
+        read_resources(codec, table, list);
         return;
     }
-    places->hold_counts = arena_zalloc(&places->keys, (parties->owner_count + 1) * sizeof *places->hold_counts);
-    for (size_t i = 0; i < parties->owner_count; i++)
-        list_for_each(link, &parties->owners[i]->holds)
+    list->hold_counts = arena_zalloc(&list->keys, (refs->owner_count + 1) * sizeof *list->hold_counts);
+    for (size_t i = 0; i < refs->owner_count; i++)
+        list_for_each(link, &refs->owners[i]->holds)
         {
-            if (link->next != &parties->owners[i]->holds)
+            if (link->next != &refs->owners[i]->holds)
                 __builtin_prefetch(list_entry(link->next, struct lock_hold, of_owner)->resource);
-            resources_put(places, list_entry(link, struct lock_hold, of_owner)->resource);
-            places->hold_counts[i]++;
+            resources_put(list, list_entry(link, struct lock_hold, of_owner)->resource);
+            list->hold_counts[i]++;
         }
-    write_resources(codec, places);
+    write_resources(codec, list);
 }
 
-static size_t waiting_count(const struct lock_codec_refs *parties)
+static size_t waiting_count(const struct lock_codec_refs *refs)
 {
     size_t count = 0;
 
-    for (size_t i = 0; i < parties->request_count; i++)
-        count += parties->requests[i]->state == LOCK_STATE_WAITING;
+    for (size_t i = 0; i < refs->request_count; i++)
+        count += refs->requests[i]->state == LOCK_STATE_WAITING;
     return count;
 }
 
-void lock_codec_table(struct codec *codec, struct lock_table *table, struct lock_codec_refs *parties)
+void lock_codec_table(struct codec *codec, struct lock_table *table, struct lock_codec_refs *refs)
 {
-    struct places_of_resources resources = {.keys = ARENA_INIT};
-    size_t count = parties->owner_count;
+    struct resource_list resources = {.keys = ARENA_INIT};
+    size_t count = refs->owner_count;
 
     REQUIRE(list_empty(&table->granted) && list_empty(&table->victims) && heap_first(&table->wake) == NULL);
-    REQUIRE(codec_reads(codec) || waiting_count(parties) == table->waiting_count);
+    REQUIRE(codec_reads(codec) || waiting_count(refs) == table->waiting_count);
     REQUIRE(!codec_reads(codec) || lock_table_is_idle(table));
     if (codec_reads(codec))
-        parties->request_count = 0;
-    code_numbers(codec, table);
-    code_resources(codec, table, parties, &resources);
+        refs->request_count = 0;
+    codec_numbers(codec, table);
+    codec_resources(codec, table, refs, &resources);
     codec_size(codec, &count);
-    codec_require(codec, count == parties->owner_count);
-    for (size_t i = 0; i < parties->owner_count && !codec->bad; i++)
-        code_owner(codec, table, parties, i, &resources);
+    codec_require(codec, count == refs->owner_count);
+    for (size_t i = 0; i < refs->owner_count && !codec->bad; i++)
+        codec_owner(codec, table, refs, i, &resources);
     if (codec_reads(codec))
-        read_parties(codec, table, parties, &resources);
+        read_requests_and_orders(codec, table, refs, &resources);
     else
-        write_parties(codec, table, parties, &resources);
+        write_requests_and_orders(codec, table, refs, &resources);
     resources_free(&resources, table, codec_reads(codec));
 }
 
-void lock_codec_discard(struct lock_table *table, struct lock_codec_refs *parties)
+void lock_codec_discard(struct lock_table *table, struct lock_codec_refs *refs)
 {
     struct lock_hooks hooks = table->hooks;
 
     table->hooks = (struct lock_hooks){0};
-    for (size_t i = 0; i < parties->request_count; i++)
-        lock_request_free(parties->requests[i]);
-    for (size_t i = 0; i < parties->owner_count; i++)
-        lock_release_all(table, parties->owners[i]);
+    for (size_t i = 0; i < refs->request_count; i++)
+        lock_request_free(refs->requests[i]);
+    for (size_t i = 0; i < refs->owner_count; i++)
+        lock_release_all(table, refs->owners[i]);
     table->hooks = hooks;
 }
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of locks as bytes, for a checkpoint: who holds what and who waits for what, so that a table which is read decides from then
- * on as the one that was written would have: the same grants in the same order, with the same numbers and tokens, the same circles.
+ * Serialization of the lock table for checkpoints. A table that was read makes the same decisions
+ * as the one that was written: the same grants in the same order, with the same numbers and tokens,
+ * and the same deadlock victims.
  *
- * Owners and requests belong to others. Who writes gives all of them, in an order of his choice; who reads has made the owners
- * anew (lock_owner_init()), as many and with the same sessions, and gives them in the same order; the requests are made here.
+ * Owners and requests belong to the caller. To write, it passes all of them, in any order. To read,
+ * it first makes the same number of owners with lock_owner_init(), with the same sessions, and
+ * passes them in the same order. The requests are made here.
  */
 #ifndef TL_CORE_LOCK_CODEC_H
 #define TL_CORE_LOCK_CODEC_H
@@ -12,24 +14,33 @@
 #include "core/locks/lock.h"
 #include "core/step/codec.h"
 
+/* The owners and requests that a table refers to. */
 struct lock_codec_refs {
-    struct lock_owner **owners; /* all that hold or await anything, or may */
+    /* all owners that have a hold or a waiting request; others may be among them */
+    struct lock_owner **owners;
     size_t owner_count;
+    /*
+     * All waiting requests, and the granted ones that have not been resumed yet. After a read, the
+     * array is in the codec's arena; the caller owns each request and sets its user.
+     */
     struct lock_request **
-        requests; /* all that wait, and those that were granted and are yet to go on; read: out, in the coder's arena, each the caller's, with no user yet */
+        requests;
     size_t request_count;
 };
 
 /*
- * Writes a table, or reads one into a table that was just made.
- * Requires: between two calls of the table; nothing is left to be fetched from it. No hook is called.
- * Ensures: when what was read is bad, the coder is; the table is not to be used then but for lock_codec_discard().
+ * Writes a table, or reads one into a table that was just initialized. No hook is called.
+ * Requires: the table's queues of granted requests and victims are empty.
+ * Ensures: `codec` is bad if the data is invalid; then only lock_codec_discard() may follow.
  */
-void lock_codec_table(struct codec *codec, struct lock_table *table, struct lock_codec_refs *parties);
-/* Takes back what was read of a table, so that it and its owners can be freed. */
-void lock_codec_discard(struct lock_table *table, struct lock_codec_refs *parties);
+void lock_codec_table(struct codec *codec, struct lock_table *table, struct lock_codec_refs *refs);
+/*
+ * Removes all that was read into a table, and frees the requests, so that table and owners can be
+ * freed.
+ */
+void lock_codec_discard(struct lock_table *table, struct lock_codec_refs *refs);
 
-/* Who a request belongs to is known after it was read. */
+/* Sets the user of a request that was read. */
 void lock_request_set_user(struct lock_request *request, void *user);
 
 #endif

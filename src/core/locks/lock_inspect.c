@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looking at the table of locks: what stands against a request, the tree as people see it, checks for tests. */
+/*
+ * Inspection of the lock table: conflicts of a request, listings of locked resources, checks for
+ * tests.
+ */
 #include <stdlib.h>
 
 #include "base/check.h"
@@ -52,31 +55,31 @@ bool lock_request_spec(const struct lock_request *request, size_t *position, con
                        enum lock_mode *ret_mode)
 {
     while (*position < request->spec_count) {
-        const struct lock_spec_ref *want = &request->specs[(*position)++];
-        if (want->insert_intention || want->auxiliary)
+        const struct lock_spec_ref *spec = &request->specs[(*position)++];
+        if (spec->insert_intention || spec->auxiliary)
             continue;
-        *ret_resource = want->resource;
-        *ret_mode = want->mode;
+        *ret_resource = spec->resource;
+        *ret_mode = spec->mode;
         return true;
     }
     return false;
 }
 
-/* --- What stands against a request -------------------------------------------------------------------------------- */
+/* --- Conflicts of a request ------------------------------------------------------------------- */
 
 size_t lock_request_queue_position(const struct lock_request *request)
 {
     size_t most = 0;
     for (size_t i = 0; i < request->waiter_count; i++) {
-        const struct lock_waiter *entry = &request->waiters[i];
-        const struct lock_queue *queue = entry->resource->queue;
+        const struct lock_waiter *waiter = &request->waiters[i];
+        const struct lock_queue *queue = waiter->resource->queue;
         size_t ahead = 0;
         resource_count_lookup(&request->table->resources);
         for (size_t bit = 0; queue != NULL && bit < LOCK_BIT_COUNT; bit++) {
-            if ((lock__conflicts[entry->bit] >> bit & 1) == 0)
+            if ((lock__conflicts[waiter->bit] >> bit & 1) == 0)
                 continue;
             const struct list *head = &queue->waiting[bit];
-            /* Those behind are few: they came since, or this one is an upgrade. */
+            /* Counted from the end: as a rule few requests follow this one. */
             ahead += queue->counts[bit];
             for (const struct list *at = head->prev; at != head; at = at->prev) {
                 if (lock__precedes(list_entry(at, struct lock_waiter, link)->request, request))
@@ -90,20 +93,24 @@ size_t lock_request_queue_position(const struct lock_request *request)
     return most;
 }
 
-/* What is looked at for each conflict that is wanted: locks, and resources above them. */
-enum { LOOKS_OF_CONFLICT = 256 };
+/* The number of locks and ancestors that may be examined for each conflict. */
+enum { LOOKS_PER_CONFLICT = 256 };
 
 struct report {
     struct lock_table *table;
     struct lock_conflict *conflicts;
     size_t count;
     size_t max;
-    size_t looks_left;
+    size_t looks_left; /* locks and ancestors that may still be examined */
+    /*
+     * Conflicting holds that may still be examined. Without it, each would be examined at every
+     * level of a path.
+     */
     size_t
-        holders_left; /* the same of holds that stand against it: of many that come to one lock below each is met again at each level */
+        holders_left;
 };
 
-/* Returns: whether one more may be looked at. */
+/* Counts one examined lock or ancestor. Returns: false if no more may be examined. */
 static bool look(struct report *report)
 {
     if (report->looks_left == 0)
@@ -113,6 +120,7 @@ static bool look(struct report *report)
     return true;
 }
 
+/* Adds a conflict, unless it is in the report already or the report is full. */
 static void report(struct report *report, const struct lock_conflict *conflict)
 {
     for (size_t i = 0; i < report->count; i++)
@@ -123,8 +131,8 @@ static void report(struct report *report, const struct lock_conflict *conflict)
         report->conflicts[report->count++] = *conflict;
 }
 
-/* Whether a lock is one of those below a hold whose marks are in `mask`. */
-static bool is_behind(struct report *report, const struct lock_hold *hold, const struct lock_hold *other, uint8_t mask)
+/* Returns: whether `other` is a lock below `hold`, and its intention bit is in `mask`. */
+static bool is_lock_below(struct report *report, const struct lock_hold *hold, const struct lock_hold *other, uint8_t mask)
 {
     const struct resource *at = other->resource;
     if (other == hold || other->mode == LOCK_NONE || (mask & lock__mask(lock__intention_bit(other->mode))) == 0)
@@ -135,29 +143,32 @@ static bool is_behind(struct report *report, const struct lock_hold *hold, const
 }
 
 /*
- * A hold blocks by its own mode, or by marks of locks below it: then such a lock is named. An owner may have very many: those it took first are
- * looked at, and those before the hold, which comes after the first lock below it. Returns: the hold itself where none of them is such a lock, or
- * there is none (an insert intention).
+ * Finds the lock by which a hold blocks: the hold itself, or, if only its intention bits conflict,
+ * a lock below it. The owner can have very many locks. Its oldest ones are examined, and those
+ * acquired just before the hold, since a hold on an ancestor is made right after its first lock.
+ * Returns: the hold itself if no lock is found in time, or there is only an insert intention.
  */
-static const struct lock_hold *lock_behind(struct report *report, const struct lock_hold *hold, uint8_t mask)
+static const struct lock_hold *blocking_lock(struct report *report, const struct lock_hold *hold, uint8_t mask)
 {
     const struct list *head = &hold->owner->holds, *after = head->next, *before = hold->of_owner.prev;
     if (hold->mode != LOCK_NONE && (mask & lock__mask(lock__own_bit(hold->mode))) != 0)
         return hold;
-    for (size_t i = 0; i < LOOKS_OF_CONFLICT / 2 && after != head && look(report); i++, after = after->next) {
+    for (size_t i = 0; i < LOOKS_PER_CONFLICT / 2 && after != head && look(report); i++, after = after->next) {
         const struct lock_hold *other = list_entry(after, struct lock_hold, of_owner);
-        if (is_behind(report, hold, other, mask))
+        if (is_lock_below(report, hold, other, mask))
             return other;
     }
-    for (size_t i = 0; i < LOOKS_OF_CONFLICT / 2 && before != head && look(report); i++, before = before->prev) {
+    for (size_t i = 0; i < LOOKS_PER_CONFLICT / 2 && before != head && look(report); i++, before = before->prev) {
         const struct lock_hold *other = list_entry(before, struct lock_hold, of_owner);
-        if (is_behind(report, hold, other, mask))
+        if (is_lock_below(report, hold, other, mask))
             return other;
     }
     return hold;
 }
 
-/* Returns: the mode of a hold; of one without, that of the strongest locks below which its marks in `mask` announce. */
+/*
+ * Returns: the mode of a hold; without a mode, the strongest mode of the intention bits in `mask`.
+ */
 static enum lock_mode mode_of(const struct lock_hold *hold, uint8_t mask)
 {
     for (enum lock_mode mode = LOCK_X; hold->mode == LOCK_NONE && mode > LOCK_S; mode--)
@@ -166,29 +177,29 @@ static enum lock_mode mode_of(const struct lock_hold *hold, uint8_t mask)
     return hold->mode == LOCK_NONE ? LOCK_S : (enum lock_mode)hold->mode;
 }
 
-static void report_holders(struct report *list, const struct lock_request *request, const struct lock_waiter *entry)
+static void report_holders(struct report *list, const struct lock_request *request, const struct lock_waiter *waiter)
 {
-    uint8_t mask = lock__conflicts[entry->bit];
+    uint8_t mask = lock__conflicts[waiter->bit];
     const struct lock_owner *owner = request->owner;
-    if (!lock__has_conflicting_hold(request->table, owner, owner->session, entry->resource, mask))
+    if (!lock__has_conflicting_hold(request->table, owner, owner->session, waiter->resource, mask))
         return;
-    for (const struct lock_hold *hold = NULL; (hold = lock__hold_next(entry->resource, hold, mask)) != NULL;) {
+    for (const struct lock_hold *hold = NULL; (hold = lock__hold_next(waiter->resource, hold, mask)) != NULL;) {
         if (list->count == list->max || list->holders_left == 0)
             return;
         list->holders_left--;
         list->table->work++;
         if (lock__ignores(owner, hold->owner))
             continue;
-        const struct lock_hold *told = lock_behind(list, hold, mask);
-        report(list, &(struct lock_conflict){told->owner, told->resource, mode_of(told, mask), false, told});
+        const struct lock_hold *found = blocking_lock(list, hold, mask);
+        report(list, &(struct lock_conflict){found->owner, found->resource, mode_of(found, mask), false, found});
     }
 }
 
-static void report_waiters(struct report *list, const struct lock_request *request, const struct lock_waiter *entry)
+static void report_waiters(struct report *list, const struct lock_request *request, const struct lock_waiter *waiter)
 {
-    const struct lock_queue *queue = entry->resource->queue;
+    const struct lock_queue *queue = waiter->resource->queue;
     for (size_t bit = 0; queue != NULL && bit < LOCK_BIT_COUNT; bit++) {
-        if ((lock__conflicts[entry->bit] >> bit & 1) == 0)
+        if ((lock__conflicts[waiter->bit] >> bit & 1) == 0)
             continue;
         list_for_each(link, &queue->waiting[bit])
         {
@@ -198,14 +209,14 @@ static void report_waiters(struct report *list, const struct lock_request *reque
             if (!lock__blocks(request->owner, other->request))
                 continue;
             enum lock_mode mode = (enum lock_mode)(bit < LOCK_BIT_S ? bit + LOCK_S : bit - LOCK_BIT_S + LOCK_S);
-            report(list, &(struct lock_conflict){other->request->owner, entry->resource, mode, true, NULL});
+            report(list, &(struct lock_conflict){other->request->owner, waiter->resource, mode, true, NULL});
         }
     }
 }
 
 size_t lock_request_conflicts(struct lock_request *request, struct lock_conflict *ret_conflicts, size_t max)
 {
-    struct report list = {request->table, ret_conflicts, 0, max, max * LOOKS_OF_CONFLICT, max * LOOKS_OF_CONFLICT};
+    struct report list = {request->table, ret_conflicts, 0, max, max * LOOKS_PER_CONFLICT, max * LOOKS_PER_CONFLICT};
     request->table->work += 2 * request->waiter_count;
     for (size_t i = 0; i < request->waiter_count; i++)
         report_holders(&list, request, &request->waiters[i]);
@@ -214,7 +225,7 @@ size_t lock_request_conflicts(struct lock_request *request, struct lock_conflict
     return list.count;
 }
 
-/* --- The tree ----------------------------------------------------------------------------------------------------- */
+/* --- Listings --------------------------------------------------------------------------------- */
 
 static int compare_pointers(const void *a, const void *b)
 {
@@ -242,8 +253,9 @@ struct found {
     size_t count;
     size_t capacity;
     struct arena *arena;
-    const struct resource **places; /* in order of addresses: what lies elsewhere is of no interest */
-    size_t place_count;
+    /* only documents below these directories; sorted by address; NULL: all */
+    const struct resource **directories;
+    size_t directory_count;
 };
 
 static int compare_addresses(const void *a, const void *b)
@@ -252,11 +264,11 @@ static int compare_addresses(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Whether a document lies at or below one of the places. */
-static bool lies_below(const struct found *found, const struct resource *document)
+/* Returns: whether a document is in one of the directories, or below one. */
+static bool is_below(const struct found *found, const struct resource *document)
 {
     for (const struct resource *at = document->parent; at != NULL && at->kind == RESOURCE_DIRECTORY; at = at->parent)
-        if (bsearch(&at, found->places, found->place_count, sizeof(struct resource *), compare_addresses) != NULL)
+        if (bsearch(&at, found->directories, found->directory_count, sizeof(struct resource *), compare_addresses) != NULL)
             return true;
     return false;
 }
@@ -267,14 +279,17 @@ static void find(struct found *found, const struct resource *resource)
     found->items[found->count++] = resource;
 }
 
-/* Finds what is of interest: all there is, or with an index its documents. */
+/*
+ * Finds all resources that are locked or requested, or only the documents of `index`, and sorts
+ * them.
+ */
 static void find_all(struct found *found, const struct lock_table *table, const struct resource *index)
 {
     const struct resource_table *resources = &table->resources;
     for (size_t i = 0; i < resources->bucket_count; i++)
         for (const struct resource *at = resources->buckets[i]; at != NULL; at = at->chain)
             if ((index == NULL || (at->kind == RESOURCE_DOCUMENT && resource_index_of(at) == index)) &&
-                (found->places == NULL || lies_below(found, at)) && lock_resource_is_in_use(at))
+                (found->directories == NULL || is_below(found, at)) && lock_resource_is_in_use(at))
                 find(found, at);
     if (found->count > 1)
         qsort(found->items, found->count, sizeof *found->items, compare_pointers);
@@ -290,7 +305,8 @@ const struct resource **lock_table_resources(const struct lock_table *table, str
     return found.items;
 }
 
-static struct slice keep(struct arena *arena, struct slice text)
+/* Copies a text; data NULL stays NULL. */
+static struct slice copy_text(struct arena *arena, struct slice text)
 {
     return text.data == NULL ? SLICE_NONE : arena_copy(arena, text);
 }
@@ -302,9 +318,9 @@ static const struct resource_name *name_all(const struct found *found, size_t *r
     for (size_t i = 0; i < found->count; i++) {
         struct resource_name name = resource_name(found->items[i], arena);
         names[i] = name;
-        names[i].index = keep(arena, name.index);
-        names[i].type = keep(arena, name.type);
-        names[i].id = keep(arena, name.id);
+        names[i].index = copy_text(arena, name.index);
+        names[i].type = copy_text(arena, name.type);
+        names[i].id = copy_text(arena, name.id);
     }
     *ret_count = found->count;
     return names;
@@ -320,7 +336,7 @@ const struct resource_name *lock_table_documents(const struct lock_table *table,
     return name_all(&found, ret_count);
 }
 
-/* Returns: the directory of a path; NULL: nothing in or below it is in the table. */
+/* Returns: the directory of a path; NULL: it is not in the table. */
 static const struct resource *directory_at(const struct lock_table *table, const struct resource *index,
                                            struct slice path)
 {
@@ -336,15 +352,15 @@ const struct resource_name *lock_table_documents_below(const struct lock_table *
                                                        const struct slice *paths, size_t path_count,
                                                        struct arena *arena, size_t *ret_count)
 {
-    struct found found = {.arena = arena, .places = arena_alloc(arena, (path_count + 1) * sizeof *found.places)};
+    struct found found = {.arena = arena, .directories = arena_alloc(arena, (path_count + 1) * sizeof *found.directories)};
     const struct resource *home = resource_index(&table->resources, index);
     for (size_t i = 0; home != NULL && i < path_count; i++) {
-        const struct resource *place = directory_at(table, home, paths[i]);
-        if (place != NULL)
-            found.places[found.place_count++] = place;
+        const struct resource *directory = directory_at(table, home, paths[i]);
+        if (directory != NULL)
+            found.directories[found.directory_count++] = directory;
     }
-    if (found.place_count > 0) {
-        qsort(found.places, found.place_count, sizeof *found.places, compare_addresses);
+    if (found.directory_count > 0) {
+        qsort(found.directories, found.directory_count, sizeof *found.directories, compare_addresses);
         find_all(&found, table, home);
     }
     return name_all(&found, ret_count);
@@ -352,33 +368,33 @@ const struct resource_name *lock_table_documents_below(const struct lock_table *
 
 struct lock_waiter_iter lock_waiter_iter(const struct resource *resource)
 {
-    struct lock_waiter_iter waiters = {.queue = resource->queue};
-    for (size_t bit = LOCK_BIT_S; waiters.queue != NULL && bit < LOCK_BIT_COUNT; bit++)
-        waiters.at[bit] = waiters.queue->waiting[bit].next;
-    return waiters;
+    struct lock_waiter_iter iter = {.queue = resource->queue};
+    for (size_t bit = LOCK_BIT_S; iter.queue != NULL && bit < LOCK_BIT_COUNT; bit++)
+        iter.at[bit] = iter.queue->waiting[bit].next;
+    return iter;
 }
 
 /* Returns: the request at the front of a list, or NULL. */
-static const struct lock_request *front(const struct lock_waiter_iter *waiters, size_t bit)
+static const struct lock_request *front(const struct lock_waiter_iter *iter, size_t bit)
 {
-    const struct list *at = waiters->at[bit];
-    return at == &waiters->queue->waiting[bit] ? NULL : list_entry(at, struct lock_waiter, link)->request;
+    const struct list *at = iter->at[bit];
+    return at == &iter->queue->waiting[bit] ? NULL : list_entry(at, struct lock_waiter, link)->request;
 }
 
-bool lock_waiter_iter_next(struct lock_waiter_iter *waiters, const struct lock_request **ret_request, enum lock_mode *ret_mode)
+bool lock_waiter_iter_next(struct lock_waiter_iter *iter, const struct lock_request **ret_request, enum lock_mode *ret_mode)
 {
     const struct lock_request *first = NULL;
-    for (size_t bit = LOCK_BIT_S; waiters->queue != NULL && bit < LOCK_BIT_COUNT; bit++) {
-        const struct lock_request *at = front(waiters, bit);
+    for (size_t bit = LOCK_BIT_S; iter->queue != NULL && bit < LOCK_BIT_COUNT; bit++) {
+        const struct lock_request *at = front(iter, bit);
         if (at != NULL && (first == NULL || lock__precedes(at, first)))
             first = at;
     }
     if (first == NULL)
         return false;
-    /* With two own bits on one resource it stands here once, by its stronger one. */
+    /* A request with two of these bits on one resource is returned once, with the stronger mode. */
     for (size_t bit = LOCK_BIT_S; bit < LOCK_BIT_COUNT; bit++)
-        if (front(waiters, bit) == first) {
-            waiters->at[bit] = waiters->at[bit]->next;
+        if (front(iter, bit) == first) {
+            iter->at[bit] = iter->at[bit]->next;
             *ret_mode = (enum lock_mode)(bit - LOCK_BIT_S + LOCK_S);
         }
     *ret_request = first;
@@ -415,7 +431,10 @@ static void check_counts(const struct resource *resource)
     INSIST(memcmp(held, resource->held, sizeof held) == 0);
 }
 
-/* What a waiting request watches must be in its way right now (invariant 5), unless its turn comes later. */
+/*
+ * A waiting request watches something and is blocked, or is a scheduled cleanup request (invariant
+ * 5).
+ */
 static void check_waiter(const struct lock_request *request)
 {
     INSIST(request->state == LOCK_STATE_WAITING && (!heap_holds(&request->wake) || request->ready_cleanup));
@@ -436,11 +455,11 @@ static size_t check_queue(const struct resource *resource)
         size_t count = 0;
         list_for_each(link, &resource->queue->waiting[bit])
         {
-            const struct lock_waiter *entry = list_entry(link, struct lock_waiter, link);
-            INSIST(entry->resource == resource && entry->bit == bit);
-            INSIST(before == NULL || lock__precedes(before, entry->request));
-            check_waiter(entry->request);
-            before = entry->request;
+            const struct lock_waiter *waiter = list_entry(link, struct lock_waiter, link);
+            INSIST(waiter->resource == resource && waiter->bit == bit);
+            INSIST(before == NULL || lock__precedes(before, waiter->request));
+            check_waiter(waiter->request);
+            before = waiter->request;
             count++;
         }
         INSIST(count == resource->queue->counts[bit]);
@@ -461,8 +480,8 @@ static void check_owner(const struct lock_owner *owner)
     INSIST(owner->awaited_count == awaited && owner->hold_count == count);
 }
 
-/* What is counted for people is what there is. */
-static void check_figures(const struct lock_table *table)
+/* The statistics and the counts of owners agree with the holds. */
+static void check_statistics(const struct lock_table *table)
 {
     size_t held[LOCK_MODE_COUNT] = {0};
     for (size_t i = 0; i < table->bucket_count; i++)
@@ -482,9 +501,9 @@ void lock_table_check(struct lock_table *table)
 {
     const struct resource_table *resources = &table->resources;
     INSIST(table->wake.count == 0 && table->grants_suspended == 0);
-    struct heap_node *late = heap_first(&table->ready_cleanup);
-    INSIST(late == NULL || !lock__queue_is_blocked(container_of(late, struct lock_request, wake)));
-    check_figures(table);
+    struct heap_node *ready = heap_first(&table->ready_cleanup);
+    INSIST(ready == NULL || !lock__queue_is_blocked(container_of(ready, struct lock_request, wake)));
+    check_statistics(table);
     check_counts(resources->root);
     check_queue(resources->root);
     for (size_t i = 0; i < resources->bucket_count; i++)

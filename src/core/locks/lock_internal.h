@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of the lock table share: lock.c (holds and requests), lock_queue.c (who waits behind whom),
- * lock_cycle.c (deadlocks), lock_token.c (fencing tokens), lock_inspect.c (reports and checks).
+ * Shared by the files of the lock table: lock.c (holds and requests), lock_queue.c (wait queues),
+ * lock_cycle.c (deadlocks), lock_token.c (fencing tokens), lock_inspect.c (inspection and checks),
+ * lock_codec.c (serialization).
  */
 #ifndef TL_CORE_LOCK_INTERNAL_H
 #define TL_CORE_LOCK_INTERNAL_H
@@ -10,27 +11,29 @@
 #include "core/locks/resource.h"
 #include "core/step/command.h"
 
-/* One bit of a waiting request on one resource, in that resource's queue. */
+/* One bit of a waiting request in the queue of one resource. */
 struct lock_waiter {
     struct lock_request *request;
     struct resource *resource;
     enum lock_bit bit;
-    struct list link;        /* in queue->waiting[bit], ... */
-    struct treap_node place; /* ... and in queue->lines[bit], in the same order: where another belongs is found by it */
-    struct lock_request *watchers; /* who waits for this one to leave the queue */
+    struct list link;             /* in queue->waiting[bit] */
+    struct treap_node order_node; /* in queue->order[bit] */
+    struct lock_request *watchers; /* waiting requests that watch this one */
 };
 
-/* Exists while somebody waits at the resource. Each list in the order of lock__precedes(). */
+/* The wait queue of a resource. Exists while at least one request waits there. */
 struct lock_queue {
+    /* struct lock_waiter by `link`, in order of lock__precedes() */
     struct list waiting[LOCK_BIT_COUNT];
-    struct treap order[LOCK_BIT_COUNT];
+    struct treap order[LOCK_BIT_COUNT];  /* the same by `order_node`, to find a position in log n */
     uint32_t counts[LOCK_BIT_COUNT];
-    uint64_t search_epoch;    /* of the last search for circles that visited it, ... */
-    struct lock_trace *trace; /* ... and what that has reached from here; lock_cycle.c */
+    uint64_t search_epoch;    /* the last deadlock search that visited it */
+    struct lock_trace *trace; /* the requests which that search reached from here; lock_cycle.c */
 };
 
+/* A struct lock_spec whose resource has been opened. */
 struct lock_spec_ref {
-    struct resource *resource; /* a reference */
+    struct resource *resource; /* owns a reference */
     enum lock_mode mode;
     bool insert_intention;
     bool auxiliary;
@@ -44,29 +47,32 @@ struct lock_request {
     bool upgrade;
     uint64_t arrival;
     tl_ts token;
-    struct lock_waiter *waiters; /* each (resource, bit) of the wants and their marks, once */
+    struct lock_waiter *waiters; /* each (resource, bit) of its locks and intention locks, once */
     size_t waiter_count;
 
-    /* What it watches: a link in the list of a hold's or an entry's watchers. NULL: nothing. */
+    /*
+     * Links in the watchers of the hold or waiter that it watches. `watched` NULL: it watches
+     * nothing.
+     */
     struct lock_request **watched;
     struct lock_request *watch_next;
-    struct heap_node wake; /* in table->late if `late`, else in table->wake; or in neither */
+    /* in table->ready_cleanup if `ready_cleanup`, in table->wake, or in no heap */
+    struct heap_node wake;
     bool ready_cleanup;
-    bool check_cycle; /* to be looked at for circles: at once, or when nothing is withheld any more */
+    bool check_cycle; /* may close a cycle: to be searched at once, or when grants are resumed */
 
     struct list of_owner;
     struct list of_session;
     struct list event; /* in table->granted or table->victims */
 
-    /* The search for circles; valid while search_epoch is the search's. */
-    uint64_t search_epoch;
-    struct wait_edge via; /* the dependence by which it was reached */
+    uint64_t search_epoch; /* the last deadlock search that reached it */
+    struct wait_edge via;  /* the edge by which that search reached it */
 
     size_t spec_count;
     struct lock_spec_ref specs[];
 };
 
-/* Bit sets that a bit does not go with (README-locks.md). */
+/* Of each bit, the set of bits it conflicts with (README-locks.md, "Modes"). */
 extern const uint8_t lock__conflicts[LOCK_BIT_COUNT];
 
 static inline uint8_t lock__mask(enum lock_bit bit)
@@ -84,19 +90,25 @@ static inline enum lock_bit lock__intention_bit(enum lock_mode mode)
     return (enum lock_bit)(LOCK_BIT_IS + (mode - LOCK_S));
 }
 
-/* Whether what `holder` has is no obstacle to `asker`. */
+/*
+ * Returns: whether locks and requests of `holder` do not block `asker`: the same owner, or its
+ * session.
+ */
 static inline bool lock__ignores(const struct lock_owner *asker, const struct lock_owner *holder)
 {
     return asker == holder || asker->session == holder;
 }
 
-/* What ended sessions left stands first, then upgrades, then all others. */
+/* Returns: 0 for cleanup requests, 1 for upgrades, 2 for other requests; lower goes first. */
 static inline int lock__priority(const struct lock_request *request)
 {
     return request->owner->cleanup ? 0 : request->upgrade ? 1 : 2;
 }
 
-/* Among each of them by arrival; of what sessions left, in the order in which it was left, however often one asks. */
+/*
+ * Returns: whether `a` precedes `b` in a queue: by priority, then by arrival. Cleanup requests are
+ * ordered by their owners' numbers, so that one that is requested again keeps its position.
+ */
 static inline bool lock__precedes(const struct lock_request *a, const struct lock_request *b)
 {
     int x = lock__priority(a), y = lock__priority(b);
@@ -105,91 +117,144 @@ static inline bool lock__precedes(const struct lock_request *a, const struct loc
     return x != y ? x < y : a->arrival < b->arrival;
 }
 
+/* Returns: the hold of an owner on a resource, or NULL. */
 struct lock_hold *lock__hold_find(const struct lock_table *table, const struct lock_owner *owner,
                                   const struct resource *resource);
-/* Returns: whether an owner that `asker` (owner or NULL, with its session) does not pass holds a bit of `mask`. */
+/*
+ * Returns: whether an owner other than `owner` and `session` (each may be NULL) holds a bit of
+ * `mask`.
+ */
 bool lock__has_conflicting_hold(const struct lock_table *table, const struct lock_owner *owner,
                         const struct lock_owner *session, const struct resource *resource, uint8_t mask);
 /*
- * Returns: the oldest hold of a resource behind one (NULL: of all) that has a bit of `mask`, or NULL. Takes no look at those between, of which there may
- * be a hundred thousand that go with what is asked for.
+ * Returns: the next younger hold of a resource after `after` (NULL: the oldest) that has a bit of
+ * `mask`, or NULL. Compatible holds, of which there can be very many, are skipped without a visit.
  */
 struct lock_hold *lock__hold_next(const struct resource *resource, const struct lock_hold *after, uint8_t mask);
-/* Makes a hold the youngest of its resource. */
+/* Moves a hold to the end of its resource's holds, as the youngest. */
 void lock__hold_to_end(struct lock_hold *hold);
-/* Returns: the oldest hold that stands against an entry, or NULL. */
-struct lock_hold *lock__find_conflicting_hold(const struct lock_table *table, const struct lock_waiter *entry);
-/* Computes the entries of a request from its wants. */
+/* Returns: the oldest hold that blocks a waiter, or NULL. */
+struct lock_hold *lock__find_conflicting_hold(const struct lock_table *table, const struct lock_waiter *waiter);
+/*
+ * Computes the waiters of a request: the bits of its locks and of the intention locks above them.
+ */
 void lock__request_expand(struct lock_request *request);
-/* Gives a request what it wants. */
+/* Acquires all locks of a request for its owner, without a check for conflicts. */
 void lock__request_grant(struct lock_request *request);
 
-/* Updates hold->awaited and its owner's count, after the bits of the hold or the queue of its resource have changed. */
+/*
+ * Updates hold->awaited and the owner's count. Call after a change of the hold's bits or of the
+ * queue.
+ */
 void lock__hold_check_awaited(struct lock_hold *hold);
 
-/* For lock_codec.c, which has the table as it was, piece by piece. */
+/* --- For lock_codec.c ------------------------------------------------------------------------- */
+
+/* Returns: the resource of a name, or NULL when it is not in the table. */
 struct resource *lock__find_resource(const struct lock_table *table, const struct resource_name *name);
-/* Returns: false when there is one already. Requires: bits come of it. */
+/*
+ * Makes a hold with the serialized fields of `as`.
+ * Requires: `as` has a mode or locks below.
+ * Returns: false when the owner already has a hold on the resource.
+ */
 bool lock__restore_hold(struct lock_table *table, struct lock_owner *owner, struct resource *resource,
                         const struct lock_hold *as);
-/* One that waits, and watches nothing yet. */
+/* Makes a waiting request that watches nothing yet. Owns: the caller owns the request. */
 struct lock_request *lock__restore_request(struct lock_table *table, struct lock_owner *owner,
-                                           const struct lock_spec *wants, size_t count, uint64_t arrival, bool upgrade);
+                                           const struct lock_spec *specs, size_t count, uint64_t arrival, bool upgrade);
 
-/* lock_token.c */
-/* Gives a hold a token, by which it is found from then on; TL_TS_NONE takes it away. */
+/* --- lock_token.c ----------------------------------------------------------------------------- */
+
+/* Sets the token of a hold and files the hold under it; TL_TS_NONE removes both. */
 void lock__token_set(struct lock_table *table, struct lock_hold *hold, tl_ts token);
-/* After the table has more buckets than the old count. */
+/* Rehashes the tokens after bucket_count has grown from `old_count`. */
 void lock__tokens_grow(struct lock_table *table, size_t old_count);
 
-/* One that was granted; what came of it is among the holds. */
+/*
+ * Makes a granted request. Its locks are restored separately, as holds. For lock_codec.c.
+ * Owns: the caller owns the request.
+ */
 struct lock_request *lock__restore_granted(struct lock_table *table, struct lock_owner *owner,
-                                           const struct lock_spec *wants, size_t count, uint64_t arrival, bool upgrade,
+                                           const struct lock_spec *specs, size_t count, uint64_t arrival, bool upgrade,
                                            tl_ts token);
 
-/* lock_queue.c */
-/* Whether a waiting request waits for a hold of `owner` or of `session` (either may be NULL), so that neither need wait for it. */
+/* --- lock_queue.c ----------------------------------------------------------------------------- */
+
+/*
+ * Returns: whether a waiting request is blocked by a hold of `owner` or of `session` (each may be
+ * NULL). Then it does not block these owners, since it cannot be granted before they release.
+ */
 bool lock__waits_for(const struct lock_request *request, const struct lock_owner *owner,
                         const struct lock_owner *session);
-/* Whether a request that stands ahead of one of `owner` is in its way, where their bits conflict. */
+/*
+ * Returns: whether a request blocks one of `owner` that it precedes, provided that their bits
+ * conflict.
+ */
 static inline bool lock__blocks(const struct lock_owner *owner, const struct lock_request *ahead)
 {
     return !lock__ignores(owner, ahead->owner) && !lock__waits_for(ahead, owner, owner->session);
 }
+/*
+ * Adds a request to the queues of all its resources, in the state waiting. It watches nothing yet.
+ */
 void lock__queue_enter(struct lock_request *request);
+/* Removes a waiting request from all queues. Its state is the caller's to change. */
 void lock__queue_leave(struct lock_request *request);
-/* Finds something in the way of a request and watches it. Returns: false when there is nothing. */
+/* Has a waiting request watch one thing that blocks it. Returns: false: nothing blocks it. */
 bool lock__queue_watch(struct lock_request *request);
-/* The same for one that was saved, which may be free when an ended session left it. Returns: false when it ought not to wait. */
+/*
+ * Does the same for a restored request. A cleanup request that nothing blocks is scheduled instead.
+ * Returns: false when the request should not wait, so that the saved table is invalid.
+ */
 bool lock__queue_watch_restored(struct lock_request *request);
-/* Whether something is in the way. */
+/* Returns: whether anything blocks a request. */
 bool lock__queue_is_blocked(const struct lock_request *request);
-/* The same for one that has just come; with nothing in the way it is granted by the next lock__queue_process_wakeups(). */
+/*
+ * Has a request that was just enqueued watch what blocks it. If nothing does, or grants are
+ * suspended, it is scheduled instead.
+ */
 void lock__queue_arrive(struct lock_request *request);
 /*
- * After an owner was granted something: has what it, its wards and its session wait for looked at again, since others may
- * wait behind it now; looks for circles through that.
+ * Reacts to a change of what an owner holds. Requests of the owner, its dependents and its session
+ * may now have other edges: searches for cycles through them, and schedules those of the owner and
+ * its dependents.
  */
 void lock__queue_check_waits(struct lock_table *table, struct lock_owner *owner);
-/* The same, when what was granted is a request, and all else is as it was. */
+/* Does the same after `request` was granted, if any request waits for one of its locks. */
 void lock__queue_check_granted(struct lock_request *request);
+/* Has a request watch nothing. */
 void lock__queue_unwatch(struct lock_request *request);
-/* Has all watchers of something that goes looked at again. */
+/* Schedules all requests that watch something which is about to go. */
 void lock__queue_wake(struct lock_table *table, struct lock_request **watchers);
-/* A request that watches nothing is to be looked at. */
+/*
+ * Schedules a request to be evaluated by lock__queue_process_wakeups(). Requires: it watches
+ * nothing.
+ */
 void lock__queue_schedule(struct lock_request *request);
-/* Looks at those again, in order, and grants what can be granted. */
+/*
+ * Evaluates the scheduled requests, in queue order, and grants those that nothing blocks
+ * (PostgreSQL: ProcLockWakeup). Does nothing while grants are suspended.
+ */
 void lock__queue_process_wakeups(struct lock_table *table);
 
-/* What the circles of one request may take, in looks, and one more search: README-locks.md, "Deadlock". Ten milliseconds. */
+/* --- lock_cycle.c ----------------------------------------------------------------------------- */
+
+/*
+ * The work that may be spent on the cycles of one request after the first search; about ten
+ * milliseconds. One search can exceed it. README-locks.md, "Deadlock".
+ */
 #define LOCK_CYCLE_WORK_MAX UINT64_C(100000)
 
 /*
- * Looks for circles through waiting requests, in their order, and for each circle ends a request, which goes to table->victims, or sends one to
- * the end of the queue. Changes the array. While nothing is granted they are noted, and looked at later.
+ * Searches for cycles through waiting requests, in the given order. For each cycle one request
+ * becomes a victim, in table->victims, or is requeued. Reorders the array. While grants are
+ * suspended the requests are only scheduled; lock_table_resume_grants() searches.
  */
 void lock__cycle_break(struct lock_table *table, struct lock_request **requests, size_t count);
-/* The same at once: of `suspect` ones, and of the others as long as that takes no time. */
+/*
+ * Searches at once: through all requests while that is cheap, then only through those with
+ * `check_cycle`.
+ */
 void lock__cycle_break_now(struct lock_table *table, struct lock_request **requests, size_t count);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who waits behind whom. README-locks.md, "Requests", invariants 4 and 5.
+ * Wait queues. README-locks.md, "Requests", invariants 4 and 5.
  *
- * A waiting request stands, bit by bit, in the queues of all resources that it touches. It watches one thing that is in
- * its way and is looked at again only when that goes: at arrival the nearest conflicting request ahead, so that a
- * long queue is a chain and not a crowd around its head; without one, a hold.
+ * A waiting request is in the queues of all its resources, once for each bit. It watches one thing
+ * that blocks it, and is evaluated again only when that is gone. This is the nearest conflicting
+ * request that precedes it, so that a release wakes one request of a long queue; without one, a
+ * hold.
  */
 #include "base/check.h"
 #include "core/locks/lock.h"
@@ -21,7 +22,10 @@ static struct lock_queue *queue_of(struct resource *resource)
     return resource->queue;
 }
 
-/* Updates which holds of a resource are awaited, after the first request of a bit has come or the last has left. */
+/*
+ * Updates `awaited` of a resource's holds after the first request of a bit was enqueued, or the
+ * last one left.
+ */
 static void check_awaited(struct lock_table *table, const struct resource *resource, enum lock_bit bit)
 {
     uint8_t mask = lock__conflicts[bit];
@@ -31,33 +35,36 @@ static void check_awaited(struct lock_table *table, const struct resource *resou
     }
 }
 
-static bool entry_is_ahead(const struct treap_node *node, const void *request)
+static bool waiter_precedes(const struct treap_node *node, const void *request)
 {
-    return lock__precedes(container_of(node, const struct lock_waiter, place)->request, request);
+    return lock__precedes(container_of(node, const struct lock_waiter, order_node)->request, request);
 }
 
-/* Returns: the place in a queue before which a request stands, or would; NULL: it is behind all. As a rule it came last. */
-static struct treap_node *find_place(const struct lock_queue *queue, enum lock_bit bit,
+/*
+ * Returns: the waiter before which a request belongs in a queue; NULL: at the end, which is the
+ * usual case.
+ */
+static struct treap_node *find_position(const struct lock_queue *queue, enum lock_bit bit,
                                      const struct lock_request *request)
 {
     const struct list *last = queue->waiting[bit].prev;
     if (last == &queue->waiting[bit] || lock__precedes(list_entry(last, struct lock_waiter, link)->request, request))
         return NULL;
-    return treap_find(&queue->order[bit], entry_is_ahead, request);
+    return treap_find(&queue->order[bit], waiter_precedes, request);
 }
 
-/* Links an entry where it belongs: of many that come again, since what they wait for has moved, each may stand anywhere. */
-static void entry_link(struct lock_waiter *entry)
+/* Inserts a waiter at its position in the queue. After a move of a document it can be anywhere. */
+static void waiter_link(struct lock_waiter *waiter)
 {
-    struct lock_queue *queue = queue_of(entry->resource);
-    struct treap_node *behind = find_place(queue, entry->bit, entry->request);
-    entry->request->table->work++;
-    list_insert_before(behind == NULL ? &queue->waiting[entry->bit]
-                                      : &container_of(behind, struct lock_waiter, place)->link,
-                       &entry->link);
-    treap_insert(&queue->order[entry->bit], behind, &entry->place, 1);
-    if (++queue->counts[entry->bit] == 1)
-        check_awaited(entry->request->table, entry->resource, entry->bit);
+    struct lock_queue *queue = queue_of(waiter->resource);
+    struct treap_node *next = find_position(queue, waiter->bit, waiter->request);
+    waiter->request->table->work++;
+    list_insert_before(next == NULL ? &queue->waiting[waiter->bit]
+                                      : &container_of(next, struct lock_waiter, order_node)->link,
+                       &waiter->link);
+    treap_insert(&queue->order[waiter->bit], next, &waiter->order_node, 1);
+    if (++queue->counts[waiter->bit] == 1)
+        check_awaited(waiter->request->table, waiter->resource, waiter->bit);
 }
 
 static void watch(struct lock_request *request, struct lock_request **watchers)
@@ -81,22 +88,25 @@ void lock__queue_unwatch(struct lock_request *request)
     request->watch_next = NULL;
 }
 
-static void forget_note(struct lock_request *request)
+static void unschedule(struct lock_request *request)
 {
     if (heap_holds(&request->wake))
         heap_remove(request->ready_cleanup ? &request->table->ready_cleanup : &request->table->wake, &request->wake);
 }
 
-/* While nobody is granted anything all are noted alike: lock_table_resume_grants() looks for circles of those. */
+/*
+ * While grants are suspended, all go to table->wake: lock_table_resume_grants() searches those for
+ * cycles.
+ */
 void lock__queue_schedule(struct lock_request *request)
 {
     struct lock_table *table = request->table;
-    bool late = request->owner->cleanup && table->grants_suspended == 0;
-    if (heap_holds(&request->wake) && (late || !request->ready_cleanup))
+    bool ready = request->owner->cleanup && table->grants_suspended == 0;
+    if (heap_holds(&request->wake) && (ready || !request->ready_cleanup))
         return;
-    forget_note(request);
-    request->ready_cleanup = late;
-    heap_push(late ? &table->ready_cleanup : &table->wake, &request->wake);
+    unschedule(request);
+    request->ready_cleanup = ready;
+    heap_push(ready ? &table->ready_cleanup : &table->wake, &request->wake);
 }
 
 static void wake(struct lock_request *request)
@@ -116,12 +126,12 @@ static bool is_awaited(const struct lock_owner *owner)
     return owner != NULL && owner->awaited_count > 0;
 }
 
-static bool holds_against(const struct lock_waiter *entry, const struct lock_owner *owner)
+static bool is_blocked_by(const struct lock_waiter *waiter, const struct lock_owner *owner)
 {
     const struct lock_hold *hold =
-        is_awaited(owner) ? lock__hold_find(entry->request->table, owner, entry->resource) : NULL;
-    return hold != NULL && (hold->bits & lock__conflicts[entry->bit]) != 0 &&
-           !lock__ignores(entry->request->owner, owner);
+        is_awaited(owner) ? lock__hold_find(waiter->request->table, owner, waiter->resource) : NULL;
+    return hold != NULL && (hold->bits & lock__conflicts[waiter->bit]) != 0 &&
+           !lock__ignores(waiter->request->owner, owner);
 }
 
 bool lock__waits_for(const struct lock_request *request, const struct lock_owner *owner,
@@ -131,38 +141,40 @@ bool lock__waits_for(const struct lock_request *request, const struct lock_owner
         return false;
     for (size_t i = 0; i < request->waiter_count; i++) {
         request->table->work++;
-        if (holds_against(&request->waiters[i], owner) || holds_against(&request->waiters[i], session))
+        if (is_blocked_by(&request->waiters[i], owner) || is_blocked_by(&request->waiters[i], session))
             return true;
     }
     return false;
 }
 
-/* Returns: the nearest entry before `link` in its list that a request must not pass, or NULL. */
+/* Returns: the nearest waiter before `link` in its list that blocks a request, or NULL. */
 static struct lock_waiter *nearest_before(const struct list *head, const struct list *link,
                                          const struct lock_request *request)
 {
     for (const struct list *at = link->prev; at != head; at = at->prev) {
-        struct lock_waiter *entry = list_entry(at, struct lock_waiter, link);
+        struct lock_waiter *waiter = list_entry(at, struct lock_waiter, link);
         request->table->work++;
-        if (lock__blocks(request->owner, entry->request))
-            return entry;
+        if (lock__blocks(request->owner, waiter->request))
+            return waiter;
     }
     return NULL;
 }
 
 /*
- * Takes an entry out. Who watched it watches the one before it in the same list, which is in his way as well. While nothing is granted many may go, one
- * after the other, and the same thousands watch each: then they are noted, and look for themselves when all have gone.
+ * Removes a waiter from its queue. Its watchers then watch the waiter before it in the same list,
+ * if that blocks them too. While grants are suspended, many waiters with the same thousands of
+ * watchers can be removed in succession; so then the watchers are only scheduled, to be evaluated
+ * once.
  */
-static void entry_unlink(struct lock_waiter *entry)
+static void waiter_unlink(struct lock_waiter *waiter)
 {
-    struct lock_table *table = entry->request->table;
-    struct lock_queue *queue = entry->resource->queue;
+    struct lock_table *table = waiter->request->table;
+    struct lock_queue *queue = waiter->resource->queue;
     table->work++;
-    while (entry->watchers != NULL) {
-        struct lock_request *watcher = entry->watchers;
+    while (waiter->watchers != NULL) {
+        struct lock_request *watcher = waiter->watchers;
         struct lock_waiter *before =
-            table->grants_suspended > 0 ? NULL : nearest_before(&queue->waiting[entry->bit], &entry->link, watcher);
+            table->grants_suspended > 0 ? NULL : nearest_before(&queue->waiting[waiter->bit], &waiter->link, watcher);
         table->work++;
         lock__queue_unwatch(watcher);
         if (before != NULL)
@@ -170,22 +182,22 @@ static void entry_unlink(struct lock_waiter *entry)
         else
             wake(watcher);
     }
-    list_remove(&entry->link);
-    treap_remove(&queue->order[entry->bit], &entry->place);
-    if (--queue->counts[entry->bit] > 0)
+    list_remove(&waiter->link);
+    treap_remove(&queue->order[waiter->bit], &waiter->order_node);
+    if (--queue->counts[waiter->bit] > 0)
         return;
     bool empty = true;
     for (size_t bit = 0; bit < LOCK_BIT_COUNT; bit++)
         empty &= queue->counts[bit] == 0;
     if (empty) {
         mem_free(queue);
-        entry->resource->queue = NULL;
+        waiter->resource->queue = NULL;
     }
-    check_awaited(table, entry->resource, entry->bit);
+    check_awaited(table, waiter->resource, waiter->bit);
 }
 
-/* `in`: it begins to wait; else it does no more. */
-static void count_wanted(struct lock_request *request, bool in)
+/* Adds a request to the statistics of requested locks (`in`), or removes it. */
+static void count_requested(struct lock_request *request, bool in)
 {
     for (size_t i = 0; i < request->spec_count; i++)
         if (!request->specs[i].insert_intention && !request->specs[i].auxiliary)
@@ -197,29 +209,29 @@ void lock__queue_enter(struct lock_request *request)
     struct lock_owner *owner = request->owner;
     request->state = LOCK_STATE_WAITING;
     for (size_t i = 0; i < request->waiter_count; i++)
-        entry_link(&request->waiters[i]);
+        waiter_link(&request->waiters[i]);
     list_append(&owner->requests, &request->of_owner);
     if (owner->session != NULL)
         list_append(&owner->session->dependent_requests, &request->of_session);
     request->table->waiting_count++;
-    count_wanted(request, true);
+    count_requested(request, true);
 }
 
 void lock__queue_leave(struct lock_request *request)
 {
     struct lock_table *table = request->table;
     lock__queue_unwatch(request);
-    forget_note(request);
+    unschedule(request);
     for (size_t i = 0; i < request->waiter_count; i++)
-        entry_unlink(&request->waiters[i]);
+        waiter_unlink(&request->waiters[i]);
     list_remove(&request->of_owner);
     if (request->owner->session != NULL)
         list_remove(&request->of_session);
     table->waiting_count--;
-    count_wanted(request, false);
+    count_requested(request, false);
 }
 
-/* Whether all requests of a list are of one owner. */
+/* Returns: whether a list has at most one request, and that is the owner's. */
 static bool all_of(const struct list *ward_requests, const struct lock_owner *owner)
 {
     return list_empty(ward_requests) ||
@@ -227,7 +239,7 @@ static bool all_of(const struct list *ward_requests, const struct lock_owner *ow
             list_entry(ward_requests->next, struct lock_request, of_session)->owner == owner);
 }
 
-static bool has_against(const struct lock_request *request, const struct lock_owner *owner,
+static bool blocks_all_waiters(const struct lock_request *request, const struct lock_owner *owner,
                         const struct resource *resource, enum lock_bit bit)
 {
     const struct lock_hold *hold = is_awaited(owner) ? lock__hold_find(request->table, owner, resource) : NULL;
@@ -235,53 +247,56 @@ static bool has_against(const struct lock_request *request, const struct lock_ow
 }
 
 /*
- * Whether nobody who waits for a bit at a resource is in the way of a request, for all of them wait for what its owner has there, or its session:
- * of thousands that is known without a look at them.
+ * Returns: whether no waiter with a bit at a resource blocks a request, because all of them wait
+ * for a hold of its owner, or of the owner's session, on this resource. Thousands are skipped
+ * without a visit.
  */
-static bool stands_before_all(const struct lock_request *request, const struct resource *resource, enum lock_bit bit)
+static bool ignores_all_waiters(const struct lock_request *request, const struct resource *resource, enum lock_bit bit)
 {
-    return has_against(request, request->owner, resource, bit) ||
-           has_against(request, request->owner->session, resource, bit);
+    return blocks_all_waiters(request, request->owner, resource, bit) ||
+           blocks_all_waiters(request, request->owner->session, resource, bit);
 }
 
-/* Returns: a waiting entry of one bit that stands ahead of a request's entry and is in its way, or NULL. */
-static struct lock_waiter *ahead_of_bit(const struct lock_queue *queue, enum lock_bit bit,
+/* Returns: the nearest waiter with a given bit that precedes and blocks `waiting`, or NULL. */
+static struct lock_waiter *nearest_with_bit(const struct lock_queue *queue, enum lock_bit bit,
                                        const struct lock_waiter *waiting)
 {
     const struct list *head = &queue->waiting[bit];
     const struct lock_request *request = waiting->request;
-    if (stands_before_all(request, waiting->resource, bit))
+    if (ignores_all_waiters(request, waiting->resource, bit))
         return NULL;
-    if (bit == waiting->bit && list_linked(&waiting->link)) /* it stands in this list itself */
+    if (bit == waiting->bit && list_linked(&waiting->link)) /* it is in this list itself */
         return nearest_before(head, &waiting->link, request);
-    const struct treap_node *behind = find_place(queue, bit, request);
-    return nearest_before(head, behind == NULL ? head : &container_of(behind, const struct lock_waiter, place)->link,
+    const struct treap_node *next = find_position(queue, bit, request);
+    return nearest_before(head, next == NULL ? head : &container_of(next, const struct lock_waiter, order_node)->link,
                           request);
 }
 
-/* Of those in the way at one resource, the nearest: so X after many S after X watches an S. */
-static struct lock_waiter *entry_ahead(const struct lock_waiter *entry)
+/*
+ * Returns: the nearest preceding waiter of any bit that blocks `waiter` at its resource, or NULL.
+ */
+static struct lock_waiter *nearest_obstacle(const struct lock_waiter *waiter)
 {
-    const struct lock_queue *queue = entry->resource->queue;
+    const struct lock_queue *queue = waiter->resource->queue;
     struct lock_waiter *nearest = NULL;
     if (queue == NULL)
         return NULL;
     for (enum lock_bit bit = 0; bit < LOCK_BIT_COUNT; bit++) {
-        if ((lock__conflicts[entry->bit] & lock__mask(bit)) == 0 || queue->counts[bit] == 0)
+        if ((lock__conflicts[waiter->bit] & lock__mask(bit)) == 0 || queue->counts[bit] == 0)
             continue;
-        struct lock_waiter *found = ahead_of_bit(queue, bit, entry);
+        struct lock_waiter *found = nearest_with_bit(queue, bit, waiter);
         if (found != NULL && (nearest == NULL || lock__precedes(nearest->request, found->request)))
             nearest = found;
     }
     return nearest;
 }
 
-/* Returns: the list of watchers of something that is in the way, or NULL. */
+/* Returns: the list of watchers of something that blocks a request, or NULL. */
 static struct lock_request **find_obstacle(const struct lock_request *request)
 {
     for (size_t i = 0; i < request->waiter_count; i++) {
         request->table->work++;
-        struct lock_waiter *ahead = entry_ahead(&request->waiters[i]);
+        struct lock_waiter *ahead = nearest_obstacle(&request->waiters[i]);
         if (ahead != NULL)
             return &ahead->watchers;
     }
@@ -308,8 +323,8 @@ bool lock__queue_watch(struct lock_request *request)
     return true;
 }
 
-/* Adds the requests of a list to an array. */
-static void gather(struct lock_table *table, const struct list *list, bool of_session, struct lock_request ***requests,
+/* Appends the requests of a list to a growing array. */
+static void append_requests(struct lock_table *table, const struct list *list, bool of_session, struct lock_request ***requests,
                    size_t *count, size_t *capacity)
 {
     list_for_each(link, list)
@@ -336,24 +351,25 @@ static void wake_all(struct list *requests, bool of_session)
 }
 
 /*
- * A grant turns dependences on a request into dependences on its owner, who may wait for something else at the same time:
- * a circle can close here, too. A transaction depends on what its session waits for.
+ * A grant turns soft edges to a request into edges to its owner, which may wait for something else
+ * at the same time. So a grant can close a cycle, too. A transaction depends on the requests of its
+ * session.
  */
 void lock__queue_check_waits(struct lock_table *table, struct lock_owner *owner)
 {
     tl_cleanup(mem_freep) struct lock_request **requests = NULL;
     size_t count = 0, capacity = 0;
-    gather(table, &owner->requests, false, &requests, &count, &capacity);
-    gather(table, &owner->dependent_requests, true, &requests, &count, &capacity);
+    append_requests(table, &owner->requests, false, &requests, &count, &capacity);
+    append_requests(table, &owner->dependent_requests, true, &requests, &count, &capacity);
     if (owner->session != NULL)
-        gather(table, &owner->session->requests, false, &requests, &count, &capacity);
+        append_requests(table, &owner->session->requests, false, &requests, &count, &capacity);
     if (count > 0)
         lock__cycle_break(table, requests, count);
     wake_all(&owner->requests, false);
     wake_all(&owner->dependent_requests, true);
 }
 
-/* Nobody depends otherwise than before, or stands behind somebody, where nobody waits for what was granted. */
+/* If no request waits for the granted locks, no edge of the wait-for graph has changed. */
 void lock__queue_check_granted(struct lock_request *request)
 {
     for (size_t i = 0; i < request->waiter_count && request->owner->awaited_count > 0; i++) {
@@ -387,7 +403,10 @@ void lock_table_suspend_grants(struct lock_table *table)
     table->grants_suspended++;
 }
 
-/* Takes those that are to be looked at, in their order. Returns: an array of *ret_count; mem_free. */
+/*
+ * Removes all scheduled requests from table->wake. Returns: an array in queue order, for
+ * mem_free().
+ */
 static struct lock_request **take_woken(struct lock_table *table, size_t *ret_count)
 {
     struct lock_request **woken = mem_alloc((table->wake.count + 1) * sizeof *woken);
@@ -395,7 +414,7 @@ static struct lock_request **take_woken(struct lock_table *table, size_t *ret_co
     *ret_count = 0;
     while ((first = heap_first(&table->wake)) != NULL) {
         woken[(*ret_count)++] = container_of(first, struct lock_request, wake);
-        forget_note(woken[*ret_count - 1]);
+        unschedule(woken[*ret_count - 1]);
         table->work++;
     }
     return woken;
@@ -425,8 +444,11 @@ static void grant_waiting(struct lock_table *table, struct lock_request *request
     lock__queue_check_granted(request);
 }
 
-/* The foremost of what ended sessions left that is free. NULL: nothing. */
-static struct lock_request *first_late(struct lock_table *table)
+/*
+ * Returns: the first cleanup request that nothing blocks, or NULL. Those before it watch what
+ * blocks them.
+ */
+static struct lock_request *first_ready_cleanup(struct lock_table *table)
 {
     struct heap_node *first;
     while ((first = heap_first(&table->ready_cleanup)) != NULL) {
@@ -434,7 +456,7 @@ static struct lock_request *first_late(struct lock_table *table)
         table->work++;
         if (!lock__queue_watch(request))
             return request;
-        forget_note(request);
+        unschedule(request);
     }
     return NULL;
 }
@@ -442,14 +464,14 @@ static struct lock_request *first_late(struct lock_table *table)
 void lock__queue_process_wakeups(struct lock_table *table)
 {
     while (table->grants_suspended == 0) {
-        struct lock_request *left = first_late(table);
+        struct lock_request *cleanup = first_ready_cleanup(table);
         struct heap_node *first = heap_first(&table->wake);
-        if (left != NULL && table->cleanup_quota > 0) {
+        if (cleanup != NULL && table->cleanup_quota > 0) {
             table->cleanup_quota--;
-            grant_waiting(table, left);
+            grant_waiting(table, cleanup);
         } else if (first != NULL) {
             struct lock_request *request = container_of(first, struct lock_request, wake);
-            forget_note(request);
+            unschedule(request);
             table->work++;
             if (!lock__queue_watch(request))
                 grant_waiting(table, request);

@@ -4,45 +4,45 @@
 
 #include "base/check.h"
 
-enum { MEMORY_KEPT_MAX = 256 * 1024 };
+enum { MEMORY_RETAINED_MAX = 256 * 1024 };
 
-void lock_record_buf_init(struct lock_record_buf *log)
+void lock_record_buf_init(struct lock_record_buf *buf)
 {
-    *log = (struct lock_record_buf){.records = BUF_INIT(BUF_UNLIMITED)};
+    *buf = (struct lock_record_buf){.records = BUF_INIT(BUF_UNLIMITED)};
 }
 
-void lock_record_buf_deinit(struct lock_record_buf *log)
+void lock_record_buf_deinit(struct lock_record_buf *buf)
 {
-    buf_deinit(&log->records);
+    buf_deinit(&buf->records);
 }
 
-void lock_record_buf_put(struct lock_record_buf *log, struct slice key, struct slice value)
+void lock_record_buf_put(struct lock_record_buf *buf, struct slice key, struct slice value)
 {
-    buf_varint(&log->records, key.len);
-    buf_slice(&log->records, key);
-    buf_varint(&log->records, value.len + 1);
-    buf_slice(&log->records, value);
+    buf_varint(&buf->records, key.len);
+    buf_slice(&buf->records, key);
+    buf_varint(&buf->records, value.len + 1);
+    buf_slice(&buf->records, value);
 }
 
-void lock_record_buf_delete(struct lock_record_buf *log, struct slice key)
+void lock_record_buf_delete(struct lock_record_buf *buf, struct slice key)
 {
-    buf_varint(&log->records, key.len);
-    buf_slice(&log->records, key);
-    buf_varint(&log->records, 0);
+    buf_varint(&buf->records, key.len);
+    buf_slice(&buf->records, key);
+    buf_varint(&buf->records, 0);
 }
 
-void lock_record_buf_retain(struct lock_record_buf *log, tl_ts ts)
+void lock_record_buf_retain(struct lock_record_buf *buf, tl_ts ts)
 {
-    log->open_start = log->records.len;
-    log->retained_ts = ts;
+    buf->open_start = buf->records.len;
+    buf->retained_ts = ts;
 }
 
-void lock_record_buf_discard(struct lock_record_buf *log)
+void lock_record_buf_discard(struct lock_record_buf *buf)
 {
-    buf_truncate(&log->records, log->open_start);
+    buf_truncate(&buf->records, buf->open_start);
 }
 
-static void pour_one(struct slice *records, struct store_batch *batch)
+static void flush_one(struct slice *records, struct store_batch *batch)
 {
     uint64_t key_len, value_len;
     struct slice key, value;
@@ -55,12 +55,12 @@ static void pour_one(struct slice *records, struct store_batch *batch)
         store_batch_put(batch, SPACE_SYSTEM, key, value);
 }
 
-void lock_record_buf_flush(struct lock_record_buf *log, struct store_batch *batch)
+void lock_record_buf_flush(struct lock_record_buf *buf, struct store_batch *batch)
 {
-    for (struct slice left = buf_as_slice(&log->records); left.len > 0;)
-        pour_one(&left, batch);
-    if (log->records.capacity > MEMORY_KEPT_MAX)
-        buf_deinit(&log->records);
-    buf_clear(&log->records);
-    log->open_start = 0;
+    for (struct slice left = buf_as_slice(&buf->records); left.len > 0;)
+        flush_one(&left, batch);
+    if (buf->records.capacity > MEMORY_RETAINED_MAX)
+        buf_deinit(&buf->records);
+    buf_clear(&buf->records);
+    buf->open_start = 0;
 }

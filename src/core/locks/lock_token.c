@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which lock a fencing token is of. README-locks.md, "Fencing tokens".
+ * Finds the lock of a fencing token. README-locks.md, "Fencing tokens".
  *
- * A lock is found by its token and its resource: a hundred thousand may share either, the locks of one request the token, those of many readers the
- * directory, and each write that names a token asks at its document and at all that is above.
+ * The hash table is keyed by token and resource together, because a hundred thousand locks can
+ * share either one: a token if one request acquired them, a directory if it has many readers. A
+ * write with a token looks it up at its document and at each ancestor.
  */
 #include "base/check.h"
 #include "core/locks/lock.h"
 #include "core/locks/lock_internal.h"
 #include "core/locks/resource.h"
 
-/* As of holds: the locks of one request lie one beside the other. */
+/*
+ * As in lock.c, resources made in succession get adjacent buckets: here, the locks of one request.
+ */
 static struct lock_hold **bucket_of(const struct lock_table *table, tl_ts token, const struct resource *resource)
 {
     uint64_t hash = (token * 0x9e3779b97f4a7c15u >> 32) + resource->number;
@@ -51,7 +54,7 @@ void lock__tokens_grow(struct lock_table *table, size_t old_count)
     mem_free(old);
 }
 
-/* Returns: the owner of a lock on this very resource with this token, or NULL. */
+/* Returns: the owner of the lock with this token on exactly this resource, or NULL. */
 static struct lock_owner *token_at(const struct lock_table *table, const struct resource *resource, tl_ts token)
 {
     struct lock_hold *hold = token == TL_TS_NONE ? NULL : *bucket_of(table, token, resource);
@@ -60,7 +63,10 @@ static struct lock_owner *token_at(const struct lock_table *table, const struct 
     return hold == NULL ? NULL : hold->owner;
 }
 
-/* The same of a document under any of its names: by its type, or by none. */
+/*
+ * Returns: the owner of the lock with this token on a document, named with its type or without, or
+ * NULL.
+ */
 static struct lock_owner *token_at_document(const struct lock_table *table, const struct resource *index,
                                             const struct resource_name *name, tl_ts token)
 {

@@ -40,7 +40,10 @@ void resource_table_deinit(struct resource_table *table)
     *table = (struct resource_table){0};
 }
 
-/* A name in its home, the one above or a document's index; `type` only for documents. */
+/*
+ * Identifies a resource: `name` is unique in `home`, which is the parent, or the index of a
+ * document.
+ */
 struct key {
     const struct resource *home;
     enum resource_kind kind;
@@ -48,7 +51,7 @@ struct key {
     struct slice name;
 };
 
-/* Documents of all types that have one id are neighbours. */
+/* The type is left out, so that documents of all types with one id are in one bucket. */
 static uint32_t hash_key(const struct key *key)
 {
     uint64_t hash = siphash_keyed(key->name) ^ (key->home->number * 0x9e3779b97f4a7c15u);
@@ -115,7 +118,10 @@ static void grow(struct resource_table *table)
     mem_free(old);
 }
 
-/* Makes `key`, which is not there, below `parent`. Returns: it, with no reference taken for the caller. */
+/*
+ * Makes a resource below `parent`. Requires: this key is not in the table.
+ * Returns: the resource, with no reference for the caller.
+ */
 static struct resource *make(struct resource_table *table, const struct key *key, uint32_t hash,
                              struct resource *parent)
 {
@@ -128,7 +134,7 @@ static struct resource *make(struct resource_table *table, const struct key *key
     return resource;
 }
 
-/* Finds or makes `key` below `parent`. Returns: as make(). */
+/* Finds or makes a resource. Returns: as make(). */
 static struct resource *intern(struct resource_table *table, const struct key *key, struct resource *parent)
 {
     uint32_t hash = hash_key(key);
@@ -163,13 +169,15 @@ bool resource_path_fits(struct slice path)
     return walk.left.len == 0;
 }
 
-/* Whether a name of the path ends there. */
+/* Returns: whether a segment of a path ends at an offset. */
 static bool name_ends(struct slice path, size_t at)
 {
     return at == path.len || path.data[at] == '/';
 }
 
-/* Returns: the length of what two paths have in common, up to where names end in both; 0 where nothing. */
+/*
+ * Returns: the length of the longest common prefix of two paths that ends with a segment in both.
+ */
 static size_t common_path(struct slice a, struct slice b)
 {
     size_t len = 0;
@@ -180,15 +188,18 @@ static size_t common_path(struct slice a, struct slice b)
     return len;
 }
 
-/* Goes back on the trail to where another path leaves it. Returns: the directory there, and the rest in *ret_walk. */
-static struct resource *trail_back(const struct resource_path_cache *trail, struct slice path,
+/*
+ * Returns: the deepest common ancestor of the cached path and `path`. *ret_walk iterates over the
+ * rest.
+ */
+static struct resource *common_ancestor(const struct resource_path_cache *cache, struct slice path,
                                    struct resource_path *ret_walk)
 {
-    size_t common = common_path(trail->path, path);
-    struct resource_path gone = {slice_from_offset(trail->path, common), 1};
-    struct resource *at = trail->node;
+    size_t common = common_path(cache->path, path);
+    struct resource_path gone = {slice_from_offset(cache->path, common), 1};
+    struct resource *at = cache->node;
     struct slice segment;
-    size_t level = trail->level;
+    size_t level = cache->level;
     for (; resource_path_next(&gone, &segment); level--)
         at = at->parent;
     *ret_walk = (struct resource_path){slice_from_offset(path, common), level};
@@ -196,24 +207,27 @@ static struct resource *trail_back(const struct resource_path_cache *trail, stru
 }
 
 static struct resource *open_directories(struct resource_table *table, struct resource *index, struct slice path,
-                                         struct resource_path_cache *trail)
+                                         struct resource_path_cache *cache)
 {
     struct resource *at = index;
     struct resource_path walk = resource_path(path);
     struct slice segment;
-    if (trail->index == index)
-        at = trail_back(trail, path, &walk);
+    if (cache->index == index)
+        at = common_ancestor(cache, path, &walk);
     while (resource_path_next(&walk, &segment))
         at = intern(table, &(struct key){at, RESOURCE_DIRECTORY, SLICE_NONE, segment}, at);
-    /* One that is cut, for it goes too deep, leads nowhere: the names of its rest have no places to go back to. */
-    *trail = walk.left.len > 0 ? RESOURCE_PATH_CACHE_INIT : (struct resource_path_cache){index, path, at, walk.level};
+    /*
+     * A path that was cut at RESOURCE_LEVELS_MAX is not cached: the directory found is not that of
+     * the whole path.
+     */
+    *cache = walk.left.len > 0 ? RESOURCE_PATH_CACHE_INIT : (struct resource_path_cache){index, path, at, walk.level};
     return at;
 }
 
-static struct resource *open_place(struct resource_table *table, struct resource *index, struct slice path,
-                                   struct resource_path_cache *trail)
+static struct resource *open_directory(struct resource_table *table, struct resource *index, struct slice path,
+                                   struct resource_path_cache *cache)
 {
-    return path.data == NULL ? index : open_directories(table, index, path, trail);
+    return path.data == NULL ? index : open_directories(table, index, path, cache);
 }
 
 static struct slice space_name(enum resource_space space)
@@ -231,7 +245,7 @@ static struct resource *open_name(struct resource_table *table, const struct res
 }
 
 struct resource *resource_open(struct resource_table *table, const struct resource_name *name,
-                               struct resource_path_cache *trail)
+                               struct resource_path_cache *cache)
 {
     if (name->space != RESOURCE_SPACE_TREE)
         return open_name(table, name);
@@ -240,16 +254,16 @@ struct resource *resource_open(struct resource_table *table, const struct resour
     struct resource *index =
         intern(table, &(struct key){table->root, RESOURCE_INDEX, SLICE_NONE, name->index}, table->root);
     if (name->id.data == NULL)
-        return resource_ref(open_place(table, index, name->path, trail));
+        return resource_ref(open_directory(table, index, name->path, cache));
     const struct key key = {index, RESOURCE_DOCUMENT, name->type, name->id};
     uint32_t hash = hash_key(&key);
     struct resource *document = find(table, &key, hash);
     if (document == NULL)
-        document = make(table, &key, hash, open_place(table, index, name->path, trail));
+        document = make(table, &key, hash, open_directory(table, index, name->path, cache));
     return resource_ref(document);
 }
 
-static bool may_stand(const struct resource *parent, enum resource_kind kind, struct slice type, struct slice name)
+static bool is_possible(const struct resource *parent, enum resource_kind kind, struct slice type, struct slice name)
 {
     bool typed = kind == RESOURCE_DOCUMENT;
     if (!typed && (type.len > 0 || name.len == 0))
@@ -274,7 +288,7 @@ static bool may_stand(const struct resource *parent, enum resource_kind kind, st
 struct resource *resource_restore(struct resource_table *table, struct resource *parent, enum resource_kind kind,
                                   struct slice type, struct slice name)
 {
-    if (!may_stand(parent, kind, type, name) || name.len > UINT32_MAX / 2)
+    if (!is_possible(parent, kind, type, name) || name.len > UINT32_MAX / 2)
         return NULL;
     const struct resource *home = parent;
     while (kind == RESOURCE_DOCUMENT && home->kind != RESOURCE_INDEX)
@@ -300,31 +314,31 @@ void resource_unref(struct resource_table *table, struct resource *resource)
     }
 }
 
-static struct resource *look(const struct resource_table *table, const struct key *key)
+static struct resource *lookup(const struct resource_table *table, const struct key *key)
 {
     return find(table, key, hash_key(key));
 }
 
 struct resource *resource_index(const struct resource_table *table, struct slice index)
 {
-    return look(table, &(struct key){table->root, RESOURCE_INDEX, SLICE_NONE, index});
+    return lookup(table, &(struct key){table->root, RESOURCE_INDEX, SLICE_NONE, index});
 }
 
 struct resource *resource_document(const struct resource_table *table, const struct resource *index, struct slice type,
                                    struct slice id)
 {
-    return look(table, &(struct key){index, RESOURCE_DOCUMENT, type, id});
+    return lookup(table, &(struct key){index, RESOURCE_DOCUMENT, type, id});
 }
 
 struct resource *resource_child(const struct resource_table *table, const struct resource *parent, struct slice name)
 {
-    return look(table, &(struct key){parent, RESOURCE_DIRECTORY, SLICE_NONE, name});
+    return lookup(table, &(struct key){parent, RESOURCE_DIRECTORY, SLICE_NONE, name});
 }
 
 struct resource *resource_of_name(const struct resource_table *table, enum resource_space space, struct slice name)
 {
-    struct resource *all = look(table, &(struct key){table->root, RESOURCE_NAMES, SLICE_NONE, space_name(space)});
-    return all == NULL || name.len == 0 ? all : look(table, &(struct key){all, RESOURCE_NAME, SLICE_NONE, name});
+    struct resource *all = lookup(table, &(struct key){table->root, RESOURCE_NAMES, SLICE_NONE, space_name(space)});
+    return all == NULL || name.len == 0 ? all : lookup(table, &(struct key){all, RESOURCE_NAME, SLICE_NONE, name});
 }
 
 struct resource *resource_with_id(const struct resource_table *table, const struct resource *index, struct slice id,
@@ -342,8 +356,8 @@ void resource_move(struct resource_table *table, struct resource *document, stru
 {
     REQUIRE(document->kind == RESOURCE_DOCUMENT);
     struct resource *before = document->parent;
-    struct resource *place = open_place(table, resource_index_of(document), path, &RESOURCE_PATH_CACHE_INIT);
-    document->parent = resource_ref(place);
+    struct resource *directory = open_directory(table, resource_index_of(document), path, &RESOURCE_PATH_CACHE_INIT);
+    document->parent = resource_ref(directory);
     resource_unref(table, before);
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tree of things that can be locked: everything, indices, directories, documents; beside the indices, what names mean.
- * README-locks.md, "Resources" and "Names".
+ * The tree of lockable resources: everything, indices, directories, documents. Next to the indices
+ * it has the names of indices and of stored scripts. README-locks.md, "Resources" and "Names".
  *
- * A resource exists while somebody holds or awaits it or something below it (invariant 8). It keeps what the lock
- * table needs to decide at one node: how many holds have each bit, who holds, who waits.
+ * A resource is in the table while it or a descendant is held or requested (invariant 8). It has
+ * the state that the lock table needs at one node: its holds, their number by bit, its wait queue.
  */
 #ifndef TL_CORE_RESOURCE_H
 #define TL_CORE_RESOURCE_H
@@ -15,10 +15,13 @@
 #include "base/slice.h"
 #include "base/treap.h"
 
-/* A path goes this deep at most: deeper documents lie in their ancestor at this depth, deeper locks are refused. */
+/*
+ * The deepest level of a path. A deeper document is placed in its ancestor here; a deeper lock is
+ * refused.
+ */
 #define RESOURCE_LEVELS_MAX 4096
 
-/* What a hold or a request puts on a resource. The order matters: intention + 3 is the mode it announces. */
+/* What a hold or a request puts on a resource. An intention bit plus 3 is the bit of its lock. */
 enum lock_bit { LOCK_BIT_IS, LOCK_BIT_IU, LOCK_BIT_IX, LOCK_BIT_S, LOCK_BIT_U, LOCK_BIT_X, LOCK_BIT_COUNT };
 
 enum resource_kind {
@@ -26,125 +29,147 @@ enum resource_kind {
     RESOURCE_INDEX,
     RESOURCE_DIRECTORY,
     RESOURCE_DOCUMENT,
-    RESOURCE_NAMES, /* all names of indices, or of stored scripts */
+    RESOURCE_NAMES, /* all names of indices, or all names of stored scripts */
     RESOURCE_NAME,
     RESOURCE_KIND_COUNT
 };
 
-/* What a resource is about: what is stored, or what a name means. */
+/* Stored data, or the meaning of names: of index names, of script names. */
 enum resource_space { RESOURCE_SPACE_TREE, RESOURCE_SPACE_NAMES, RESOURCE_SPACE_SCRIPTS, RESOURCE_SPACE_COUNT };
 
 /*
- * Names a resource. index empty: everything, or all names of the space; path data NULL: no directory; id data NULL: no
- * document. In the space of names or of scripts `index` is the name, and nothing else is set.
+ * Names a resource. In the spaces of names and of scripts, `index` is the name and the other slices
+ * are empty.
  */
 struct resource_name {
-    struct slice index;
-    struct slice path; /* of a document: where it lies */
+    struct slice index; /* empty: everything, or all names of the space */
+    struct slice path;  /* a directory, or that of the document; data NULL: none */
     struct slice type;
-    struct slice id;
+    struct slice id; /* data NULL: no document */
     enum resource_space space;
 };
 
 struct lock_queue;
 
 struct resource {
-    struct resource *parent;  /* NULL: everything. A document's is the directory it lies in, or its index */
-    struct resource *chain;   /* next in the table's bucket */
+    struct resource *parent;  /* of a document: its directory or its index; NULL: the root */
+    struct resource *chain;   /* next in the hash bucket of the table */
     struct list holds;        /* struct lock_hold by `of_resource`, oldest first */
     struct treap held_by;     /* the same by `by_bits`, in the same order */
-    struct lock_queue *queue; /* NULL: nobody waits */
-    uint64_t visit_epoch;      /* resource_visit() */
-    uint32_t number;          /* names the resource in hashes, for they must not see addresses; comes round */
+    struct lock_queue *queue; /* NULL: no request waits here */
+    uint64_t visit_epoch;      /* of the last resource_visit() */
+    /* replaces its address in hashes, which must not depend on addresses; may wrap */
+    uint32_t number;
     uint32_t hash;
-    uint32_t held[LOCK_BIT_COUNT]; /* invariant 3 */
-    uint32_t refs;                 /* children, holds, wants */
-    uint32_t name_len;             /* of a document: type and id together */
+    uint32_t held[LOCK_BIT_COUNT]; /* number of holds with each bit; invariant 3 */
+    uint32_t refs;                 /* from children, holds, requests and callers */
+    uint32_t name_len;             /* bytes of `name` */
+    /* of a document: bytes of its type, at the beginning of `name` */
     uint16_t type_len;
-    uint8_t kind;
-    uint8_t visited_bits;
+    uint8_t kind;                  /* enum resource_kind */
+    uint8_t visited_bits;             /* bits visited in that epoch */
+    /*
+     * Locks still to be added to below[] (lock.c), or one plus the resource's index (lock_codec.c);
+     * else 0.
+     */
     uint32_t
-        scratch; /* locks below that an owner is about to be given, while his marks go up; its place, while the table is written; else 0 */
-    char name[];
+        scratch;
+    char name[]; /* of a document: type and id */
 };
 
 struct resource_table {
     struct resource *root;
     struct resource **buckets;
     size_t bucket_count; /* power of two */
-    size_t count;        /* the root is not counted */
-    size_t bytes;        /* that the resources take, with it */
+    size_t count;        /* resources, without the root */
+    size_t bytes;        /* memory of all resources, with the root */
     uint32_t last_number;
-    uint64_t epoch;
-    uint64_t lookups; /* of looks that change nothing, ever; work, and no part of the state */
+    uint64_t epoch; /* resource_new_epoch() */
+    /* steps of lookups since the table was made; work, but not part of the state */
+    uint64_t lookups;
 };
 
-/* Counts a turn of a look, also of one by whom the table is not to be changed. */
+/* Counts a step of a lookup. The table is const because lookups do not change its state. */
 static inline void resource_count_lookup(const struct resource_table *table)
 {
     ((struct resource_table *)table)->lookups++;
 }
 
+/* Makes a table with the root only. */
 void resource_table_init(struct resource_table *table);
-/* Requires: nothing but the root is left. */
+/* Frees the table. Requires: only the root is left, with no other reference. */
 void resource_table_deinit(struct resource_table *table);
 
 /*
- * Where the path opened last has led: of paths opened one after the other most differ in their last names only, and are
- * walked from where they part. Begins as RESOURCE_PATH_CACHE_INIT.
+ * The path opened last. Most paths opened in succession differ only in their last segments, so each
+ * is resolved from its common ancestor with the previous one. Starts as RESOURCE_PATH_CACHE_INIT.
  */
 struct resource_path_cache {
-    struct resource *index; /* that the path is of; NULL: there is no trail */
+    struct resource *index; /* of the path; NULL: the cache is empty */
     struct slice path;
-    struct resource *node;
-    size_t level; /* of `place`, as resource_path counts them */
+    struct resource *node; /* the directory of the path */
+    size_t level;           /* of that directory, as in struct resource_path */
 };
 #define RESOURCE_PATH_CACHE_INIT ((struct resource_path_cache){0})
 
 /*
- * Finds or makes a resource and what is above it. A document that is in the table already stays where it lies.
- * Requires: what was opened with the trail before is referred to still, and the paths' bytes are there.
- * Owns: the caller one reference; resource_unref().
+ * Finds or makes a resource and its ancestors. A document that is already in the table keeps its
+ * directory, whatever `name` says.
+ * Requires: the caller still has its references on resources opened with this cache, and the bytes
+ * of their paths.
+ * Owns: the caller gets one reference, for resource_unref().
  */
 struct resource *resource_open(struct resource_table *table, const struct resource_name *name,
-                               struct resource_path_cache *trail);
+                               struct resource_path_cache *cache);
 
 /*
- * Makes one below another, as it stood there in a table that was saved. Who calls looks how deep it is (RESOURCE_LEVELS_MAX).
- * Returns: NULL where none of that name can stand there, or one does.
+ * Makes a resource of a saved table below `parent`. The caller checks its depth
+ * (RESOURCE_LEVELS_MAX).
+ * Returns: NULL if this kind or name is not possible below `parent`, or exists already.
  * Owns: as resource_open().
  */
 struct resource *resource_restore(struct resource_table *table, struct resource *parent, enum resource_kind kind,
                                   struct slice type, struct slice name);
 
+/* Takes a reference. Returns: the resource. */
 static inline struct resource *resource_ref(struct resource *resource)
 {
     resource->refs++;
     return resource;
 }
 
-/* Returns: the index that a document lies in. */
+/* Returns: the index of a document. */
 struct resource *resource_index_of(const struct resource *document);
 
-/* Gives a reference back; the resource and what is above it go when nothing needs them. */
+/*
+ * Releases a reference. Frees the resource with its last one, and then its ancestors in the same
+ * way.
+ */
 void resource_unref(struct resource_table *table, struct resource *resource);
 
-/* Has the processor fetch what resource_unref() will look at: for who gives back many, a few ahead of the one at hand. */
+/*
+ * Prefetches the memory that resource_unref() reads. For a loop that releases many: a few
+ * iterations early.
+ */
 static inline void resource_prefetch(const struct resource_table *table, const struct resource *resource)
 {
     __builtin_prefetch(&table->buckets[resource->hash & (table->bucket_count - 1)]);
 }
 
-/* Looking without making. Each returns NULL where there is nothing. */
+/* Lookups. Each returns NULL when the resource is not in the table. */
 struct resource *resource_index(const struct resource_table *table, struct slice index);
 struct resource *resource_document(const struct resource_table *table, const struct resource *index, struct slice type,
                                    struct slice id);
 struct resource *resource_child(const struct resource_table *table, const struct resource *parent, struct slice name);
-/* A name, or with an empty one all of its space. */
+/*
+ * Looks up a name in a space of names or scripts; of an empty name, the node of all names of the
+ * space.
+ */
 struct resource *resource_of_name(const struct resource_table *table, enum resource_space space, struct slice name);
 /*
- * Walks over the documents of all types that have an id. `after` NULL: from the first. In the order of a bucket, which depends on what the table once had:
- * nothing may hang on it (README.md, invariant 8).
+ * Iterates over the documents of all types with one id; `after` is the previous one, or NULL. They
+ * come in bucket order, which depends on the table's history: the caller's result must not depend
+ * on it (README.md, invariant 8).
  */
 struct resource *resource_with_id(const struct resource_table *table, const struct resource *index, struct slice id,
                                   const struct resource *after);
@@ -155,47 +180,54 @@ static inline struct slice resource_type(const struct resource *document)
     return (struct slice){document->name, document->type_len};
 }
 
-/* Returns: whether a resource is what names mean, all or one. */
+/* Returns: whether a resource is a name or the node of all names, in either space. */
 static inline bool resource_is_name(const struct resource *resource)
 {
     return resource->kind == RESOURCE_NAMES || resource->kind == RESOURCE_NAME;
 }
 
 /*
- * The segments of a path: "/" first, then the names between its slashes; starts at resource_path().
- * Returns: false at the end, and below RESOURCE_LEVELS_MAX.
+ * Iterates over the segments of a path: first "/", then the names between the slashes. Empty
+ * segments are skipped. Starts with resource_path(); resource_path_next() returns false at the end,
+ * and at RESOURCE_LEVELS_MAX.
  */
 struct resource_path {
-    struct slice left;
-    size_t level;
+    struct slice left; /* the rest of the path */
+    size_t level;      /* segments read */
 };
 static inline struct resource_path resource_path(struct slice path)
 {
     return (struct resource_path){path, 0};
 }
 bool resource_path_next(struct resource_path *path, struct slice *ret_segment);
-/* Returns: false when a path has more than RESOURCE_LEVELS_MAX levels. */
+/* Returns: whether a path has at most RESOURCE_LEVELS_MAX levels. */
 bool resource_path_fits(struct slice path);
 
-/* Hangs a document under another place. Requires: no bits of it count anywhere above. */
+/*
+ * Moves a document to another directory of its index, or, with path.data NULL, directly into it.
+ * Requires: no lock on the document is counted in holds of its ancestors.
+ */
 void resource_move(struct resource_table *table, struct resource *document, struct slice path);
 
-/* Returns: whether `above` is `resource` or lies above it. */
+/* Returns: whether `above` is `resource` or an ancestor of it. */
 bool resource_covers(const struct resource *above, const struct resource *resource);
 
-/* Marks: whether a (resource, bit) is met for the first time since resource_new_epoch(). */
+/* Starts a traversal that visits each (resource, bit) once. Ends the previous one. */
 void resource_new_epoch(struct resource_table *table);
+/* Marks a (resource, bit) as visited. Returns: whether this is its first visit in this epoch. */
 bool resource_visit(const struct resource_table *table, struct resource *resource, enum lock_bit bit);
 
-/* Order of the tree: parents first, then by name; directories before documents. Returns: <0, 0, >0. */
+/* Compares in tree order: ancestors first, then siblings by kind and name. Returns: <0, 0, >0. */
 int resource_compare(const struct resource *a, const struct resource *b);
 
-/* The parts of a name; path and what else must be put together live in `arena`. */
+/* Returns: the name of a resource. Its path is in `arena`, its other parts are in the resource. */
 struct resource_name resource_name(const struct resource *resource, struct arena *arena);
 
-/* "everything", "fs", "fs:/clinton", "fs/1", "fs/type/1", "the name a": how stories and messages call it. */
+/*
+ * Appends a name for messages: "everything", "fs", "fs:/clinton", "fs/1", "fs/type/1", "the name
+ * a".
+ */
 void resource_print(const struct resource *resource, struct buf *buf);
-/* The same of its name. */
 void resource_name_print(const struct resource_name *name, struct buf *buf);
 
 #endif

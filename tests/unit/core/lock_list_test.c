@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Goal: the locks, and the sessions and transactions, are told in pieces, each of which takes a bounded number of steps; together they tell each resource once, in the
- * order of the tree, whatever comes between two pieces.
- * Method: thousands of locks through core_step(), more of them between the pieces; the table of locks says what is right.
+ * Goal: locks, sessions and transactions are listed in pages of bounded work. Together the pages
+ * have each resource once, in tree order, whatever changes between two pages. Method: thousands of
+ * locks through core_step(), more of them between the pages, compared with the lock table.
  */
 #include "../../lib/core_fixture.h"
 #include "../../lib/unit.h"
@@ -15,16 +15,16 @@
 enum {
     DOCUMENTS = 12000,
     AT_ONCE = 500,     /* targets of one LOCK */
-    STEPS_MAX = 20000, /* what a piece is allowed, and one row beyond */
-    CROWD = 2500,
+    STEPS_MAX = 20000, /* the limit of a page, plus one row */
+    HOLDERS = 2500,
 };
 
 struct list_of_rows {
     struct status_row *rows;
     size_t count, capacity;
-    struct status_overflow crowds[16];
-    size_t crowd_count;
-    size_t pieces;
+    struct status_overflow overflows[16];
+    size_t overflow_count;
+    size_t pages;
     struct arena arena;
 };
 
@@ -57,12 +57,12 @@ static void lock_documents(struct core_fixture *box, const char *prefix, size_t 
     }
 }
 
-static struct command *ask(struct core_fixture *box, uint64_t place, struct status_overflow crowd)
+static struct command *ask(struct core_fixture *box, uint64_t place, struct status_overflow overflow)
 {
     struct command *command = command_new(COMMAND_STATUS, DIALECT_7);
     command->status.what = STATUS_LOCKS;
     command->status.cursor = place;
-    command->status.overflow = crowd;
+    command->status.overflow = overflow;
     command = fixture_run(box, command, 1);
     assert_in_range(command->status.work, 1, STEPS_MAX);
     return command;
@@ -70,7 +70,7 @@ static struct command *ask(struct core_fixture *box, uint64_t place, struct stat
 
 static void take(struct list_of_rows *all, const struct status_command *status)
 {
-    all->pieces++;
+    all->pages++;
     for (size_t i = 0; i < status->row_count; i++) {
         const struct status_row *row = &status->rows[i];
         all->rows = arena_grow(&all->arena, all->rows, all->count, &all->capacity, sizeof *all->rows);
@@ -79,7 +79,7 @@ static void take(struct list_of_rows *all, const struct status_command *status)
                                 arena_copy(&all->arena, row->holders), arena_copy(&all->arena, row->waiters)};
     }
     for (size_t i = 0; i < status->overflow_count; i++)
-        all->crowds[all->crowd_count++] = status->overflows[i];
+        all->overflows[all->overflow_count++] = status->overflows[i];
 }
 
 static int compare_keys(const void *a, const void *b)
@@ -87,7 +87,7 @@ static int compare_keys(const void *a, const void *b)
     return slice_compare(((const struct status_row *)a)->key, ((const struct status_row *)b)->key);
 }
 
-/* All rows sorted; `between` (may be NULL) is done after each piece. */
+/* Reads all pages and sorts their rows. Calls `between` (may be NULL) after each page. */
 static void read_all(struct core_fixture *box, struct list_of_rows *all, void (*between)(struct core_fixture *, size_t))
 {
     uint64_t place = 0;
@@ -97,18 +97,18 @@ static void read_all(struct core_fixture *box, struct list_of_rows *all, void (*
         take(all, &command->status);
         place = command->status.cursor;
         if (between != NULL)
-            between(box, all->pieces);
+            between(box, all->pages);
     } while (place != 0);
-    for (size_t i = 0; i < all->crowd_count; i++)
-        for (struct status_overflow crowd = all->crowds[i]; crowd.number != 0;) {
-            struct command *command = ask(box, 0, crowd);
-            crowd = command->status.overflow;
+    for (size_t i = 0; i < all->overflow_count; i++)
+        for (struct status_overflow overflow = all->overflows[i]; overflow.number != 0;) {
+            struct command *command = ask(box, 0, overflow);
+            overflow = command->status.overflow;
             take(all, &command->status);
         }
     qsort(all->rows, all->count, sizeof *all->rows, compare_keys);
 }
 
-static void each_lock_is_told_once_in_order(void **state)
+static void test_lock_list_has_each_lock_once_in_tree_order(void **state)
 {
     struct core_fixture box;
     struct list_of_rows all;
@@ -128,7 +128,7 @@ static void each_lock_is_told_once_in_order(void **state)
     read_all(&box, &all, NULL);
     const struct resource **right = lock_table_resources(&box.core->owners->locks, &arena, &count);
     assert_int_equal(all.count, count);
-    assert_in_range(all.pieces, 5, 200);
+    assert_in_range(all.pages, 5, 200);
     for (size_t i = 0; i < count; i++) {
         struct buf name = BUF_INIT(BUF_UNLIMITED);
         describe_resource_json(right[i], &name);
@@ -141,18 +141,18 @@ static void each_lock_is_told_once_in_order(void **state)
     fixture_close(&box);
 }
 
-static void lock_more(struct core_fixture *box, size_t piece)
+static void lock_more(struct core_fixture *box, size_t page)
 {
     struct arena arena = ARENA_INIT;
     char prefix[32];
-    snprintf(prefix, sizeof prefix, "new%zu-", piece);
-    if (piece <= 20)
+    snprintf(prefix, sizeof prefix, "new%zu-", page);
+    if (page <= 20)
         lock_documents(box, prefix, 4 * AT_ONCE, &arena);
     arena_deinit(&arena);
 }
 
-/* The table grows, several times over, while it is read. */
-static void what_was_there_all_the_time_is_told_once(void **state)
+/* The table grows several times while it is read. */
+static void test_lock_list_reports_stable_locks_once_across_pages(void **state)
 {
     struct core_fixture box;
     struct list_of_rows all;
@@ -182,8 +182,8 @@ static size_t count_text(struct slice text, const char *what)
     return count;
 }
 
-/* Thousands at one resource are told in pieces, too. */
-static void crowd_is_told_in_pieces(void **state)
+/* A resource with thousands of holders is itself paged. */
+static void test_lock_list_pages_holders_of_one_resource(void **state)
 {
     struct core_fixture box;
     struct list_of_rows all;
@@ -191,7 +191,7 @@ static void crowd_is_told_in_pieces(void **state)
     size_t holders = 0;
     (void)state;
     fixture_open(&box);
-    for (size_t i = 0; i < CROWD; i++) {
+    for (size_t i = 0; i < HOLDERS; i++) {
         char id[32];
         snprintf(id, sizeof id, "s%zu", i);
         open_session(&box, id);
@@ -201,15 +201,15 @@ static void crowd_is_told_in_pieces(void **state)
     for (size_t i = 0; i < all.count; i++)
         if (strstr(all.rows[i].name.data, "\"id\"") != NULL)
             holders += count_text(all.rows[i].holders, "\"fencing_token\"");
-    assert_int_equal(holders, CROWD);
-    assert_true(all.pieces >= 3);
+    assert_int_equal(holders, HOLDERS);
+    assert_true(all.pages >= 3);
     arena_deinit(&all.arena);
     fixture_close(&box);
 }
 
 /* --- Owners ------------------------------------------------------------------------------------------------------- */
 
-enum { OWNERS = 2500, OWNERS_TOLD = 1000 };
+enum { OWNERS = 2500, OWNERS_A_PAGE = 1000 };
 
 static void open_sessions(struct core_fixture *box, const char *prefix, size_t count)
 {
@@ -236,7 +236,7 @@ static void open_transaction(struct core_fixture *box, size_t number)
     assert_int_equal(fixture_run(box, command, 1)->problem.type, PROBLEM_NONE);
 }
 
-static struct command *ask_piece(struct core_fixture *box, enum status_what what, const char *id, uint64_t place)
+static struct command *ask_page(struct core_fixture *box, enum status_what what, const char *id, uint64_t place)
 {
     struct command *command = command_new(COMMAND_STATUS, DIALECT_7);
     command->status.what = what;
@@ -245,7 +245,7 @@ static struct command *ask_piece(struct core_fixture *box, enum status_what what
     return fixture_run(box, command, 1);
 }
 
-/* Names and numbers rise from one member to the next. Returns: how many there are. */
+/* Checks that the numbers named `name` in a text ascend. Returns: how many there are. */
 static size_t count_rising(struct slice text, const char *name, uint64_t *last)
 {
     struct arena arena = ARENA_INIT;
@@ -261,77 +261,80 @@ static size_t count_rising(struct slice text, const char *name, uint64_t *last)
     return count;
 }
 
-/* All of them at the end, those that closed, opened and closed again between the pieces aside. */
-static void sessions_are_told_in_pieces(void **state)
+/*
+ * Sessions that are open throughout are listed once, although others are opened and closed between
+ * the pages.
+ */
+static void test_session_list_is_paged(void **state)
 {
     struct core_fixture box;
     uint64_t place = 0, last = 0;
-    size_t count = 0, pieces = 0;
+    size_t count = 0, pages = 0;
     (void)state;
     fixture_open(&box);
     open_sessions(&box, "s", OWNERS);
     do {
-        const struct status_command *status = &ask_piece(&box, STATUS_SESSIONS, "", place)->status;
+        const struct status_command *status = &ask_page(&box, STATUS_SESSIONS, "", place)->status;
         place = status->cursor;
-        size_t told = count_rising(status->page, "\"session\":", &last);
-        assert_in_range(told, 1, OWNERS_TOLD);
+        size_t listed = count_rising(status->page, "\"session\":", &last);
+        assert_in_range(listed, 1, OWNERS_A_PAGE);
         assert_true((place == 0) == slice_is(status->body, "[]"));
-        count += told;
-        if (pieces++ == 0) {
-            close_session(&box, "s0");    /* told */
-            close_session(&box, "s1500"); /* not yet told */
+        count += listed;
+        if (pages++ == 0) {
+            close_session(&box, "s0");    /* listed already */
+            close_session(&box, "s1500"); /* not listed yet */
             open_sessions(&box, "new", 10);
         }
     } while (place != 0);
     assert_int_equal(count, OWNERS - 1 + 10);
-    assert_int_equal(pieces, 3);
+    assert_int_equal(pages, 3);
     fixture_close(&box);
 }
 
-static void transactions_are_told_in_pieces(void **state)
+static void test_transaction_list_is_paged(void **state)
 {
     struct core_fixture box;
     uint64_t place = 0, last = 0;
-    size_t count = 0, pieces = 0;
+    size_t count = 0, pages = 0;
     (void)state;
     fixture_open(&box);
     for (size_t i = 0; i < OWNERS; i++)
         open_transaction(&box, i);
     do {
-        const struct status_command *status = &ask_piece(&box, STATUS_TRANSACTIONS, "", place)->status;
+        const struct status_command *status = &ask_page(&box, STATUS_TRANSACTIONS, "", place)->status;
         place = status->cursor;
         count += count_rising(status->page, "\"transaction\":", &last);
-        pieces++;
+        pages++;
     } while (place != 0);
     assert_int_equal(count, OWNERS);
-    assert_int_equal(pieces, 3);
+    assert_int_equal(pages, 3);
     fixture_close(&box);
 }
 
-/* The locks of one, of which some are taken between the pieces; then it ends, and the next piece says so. */
-static void locks_of_a_session_are_told_in_pieces(void **state)
+/* More locks are acquired between the pages. When the session ends, the next page reports that. */
+static void test_session_locks_are_paged(void **state)
 {
     struct core_fixture box;
     struct arena arena = ARENA_INIT;
     uint64_t place = 0;
-    size_t count = 0, pieces = 0;
+    size_t count = 0, pages = 0;
     (void)state;
     fixture_open(&box);
     open_session(&box, "s");
     lock_documents(&box, "old", DOCUMENTS, &arena);
     do {
-        const struct status_command *status = &ask_piece(&box, STATUS_SESSIONS, "s", place)->status;
+        const struct status_command *status = &ask_page(&box, STATUS_SESSIONS, "s", place)->status;
         assert_true((place == 0) == (status->body.len > 0));
         place = status->cursor;
         count += count_text(arena_copy(&arena, status->page), "\"old");
-        if (pieces++ == 0)
+        if (pages++ == 0)
             lock_documents(&box, "new", AT_ONCE, &arena);
     } while (place != 0);
     assert_int_equal(count, DOCUMENTS);
-    assert_int_equal(pieces, 3);
-    place = ask_piece(&box, STATUS_SESSIONS, "s", 0)->status.cursor;
+    assert_int_equal(pages, 3);
+    place = ask_page(&box, STATUS_SESSIONS, "s", 0)->status.cursor;
     close_session(&box, "s");
-    assert_int_equal(ask_piece(&box, STATUS_SESSIONS, "s", place)->problem.type, PROBLEM_SESSION_MISSING);
+    assert_int_equal(ask_page(&box, STATUS_SESSIONS, "s", place)->problem.type, PROBLEM_SESSION_MISSING);
     arena_deinit(&arena);
     fixture_close(&box);
 }
@@ -339,12 +342,12 @@ static void locks_of_a_session_are_told_in_pieces(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sessions_are_told_in_pieces),
-        cmocka_unit_test(transactions_are_told_in_pieces),
-        cmocka_unit_test(locks_of_a_session_are_told_in_pieces),
-        cmocka_unit_test(each_lock_is_told_once_in_order),
-        cmocka_unit_test(what_was_there_all_the_time_is_told_once),
-        cmocka_unit_test(crowd_is_told_in_pieces),
+        cmocka_unit_test(test_session_list_is_paged),
+        cmocka_unit_test(test_transaction_list_is_paged),
+        cmocka_unit_test(test_session_locks_are_paged),
+        cmocka_unit_test(test_lock_list_has_each_lock_once_in_tree_order),
+        cmocka_unit_test(test_lock_list_reports_stable_locks_once_across_pages),
+        cmocka_unit_test(test_lock_list_pages_holders_of_one_resource),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

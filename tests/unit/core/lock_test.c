@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Goal: the cases of README-locks.md that a person would try first, and its extremes: many waiters, deep paths.
- * Method: a table, a handful of owners, each case told in order. tests/sim/lock_sim.c covers the rest by chance.
+ * Goal: the basic cases of README-locks.md, and its extremes: many waiters, deep paths. Method: one
+ * table and a few owners, each case step by step. tests/sim/lock_sim.c covers the rest at random.
  */
 #include "../../lib/unit.h"
 
@@ -21,10 +21,10 @@ struct fixture {
     const struct lock_owner *victim;
 };
 
-static void on_deadlock(void *context, struct lock_request *victim, const struct wait_edge *steps, size_t count,
+static void on_deadlock(void *context, struct lock_request *victim, const struct wait_edge *edges, size_t count,
                         bool requeued)
 {
-    (void)steps;
+    (void)edges;
     (void)requeued;
     struct fixture *f = context;
     f->circles++;
@@ -51,7 +51,7 @@ static void teardown(struct fixture *f)
     lock_table_deinit(&f->table);
 }
 
-/* "everything", "fs", "fs:/a/b", "fs/1" or "fs:/a/b#1" (document 1, which lies in /a/b). */
+/* "everything", "fs", "fs:/a/b", "fs/1" or "fs:/a/b#1" (document 1 in /a/b). */
 static struct resource_name named(const char *text)
 {
     struct slice all = slice_from(text);
@@ -73,11 +73,11 @@ static struct resource_name named(const char *text)
 
 static struct lock_request *request_of(struct fixture *f, size_t owner, enum lock_mode mode, const char *name)
 {
-    struct lock_spec want = {named(name), mode, false};
-    return lock_request_new(&f->table, &f->owners[owner], &want, 1, f);
+    struct lock_spec spec = {named(name), mode, false};
+    return lock_request_new(&f->table, &f->owners[owner], &spec, 1, f);
 }
 
-/* Asks without waiting, keeps what is granted. */
+/* Requests a lock without waiting. Returns: whether it was granted; then the owner keeps it. */
 static int try_lock(struct fixture *f, size_t owner, enum lock_mode mode, const char *name)
 {
     struct lock_request *request = request_of(f, owner, mode, name);
@@ -101,7 +101,7 @@ static bool release(struct fixture *f, size_t owner, const char *text)
     return lock_release(&f->table, &f->owners[owner], &name);
 }
 
-/* The next granted request must be this one. */
+/* Checks that the next granted request is this one. */
 static void assert_granted(struct fixture *f, struct lock_request *request)
 {
     assert_ptr_equal(lock_table_next_granted(&f->table), request);
@@ -109,7 +109,7 @@ static void assert_granted(struct fixture *f, struct lock_request *request)
     lock_request_free(request);
 }
 
-static void test_modes(void **state)
+static void test_lock_modes_conflict_by_the_matrix(void **state)
 {
     (void)state;
     static const bool together[3][3] = {{true, true, false}, {true, false, false}, {false, false, false}};
@@ -133,7 +133,7 @@ static void test_modes(void **state)
     teardown(&f);
 }
 
-static void test_unrelated(void **state)
+static void test_lock_on_siblings_does_not_conflict(void **state)
 {
     (void)state;
     static const char *const all[] = {"fs:/a/b", "fs:/a/c", "fs:/ab", "fs:/b", "fs:/a#1", "fs#2", "other"};
@@ -144,14 +144,14 @@ static void test_unrelated(void **state)
     teardown(&f);
 }
 
-static void test_order(void **state)
+static void test_lock_queue_is_served_in_arrival_order(void **state)
 {
     (void)state;
     struct fixture f;
     setup(&f);
     assert_int_equal(try_lock(&f, 0, LOCK_S, "fs#1"), LOCK_GRANTED);
     struct lock_request *exclusive = wait_lock(&f, 1, LOCK_X, "fs");
-    /* Goes with what is held, but not with what waits ahead. */
+    /* Compatible with the held lock, but not with the preceding request. */
     assert_int_equal(try_lock(&f, 2, LOCK_S, "fs#1"), LOCK_CONFLICT);
     struct lock_request *shared = wait_lock(&f, 2, LOCK_S, "fs#1");
     assert_int_equal(lock_request_queue_position(shared), 1);
@@ -163,7 +163,7 @@ static void test_order(void **state)
     teardown(&f);
 }
 
-static void test_upgrade(void **state)
+static void test_lock_upgrade_precedes_other_requests(void **state)
 {
     (void)state;
     struct fixture f;
@@ -177,7 +177,7 @@ static void test_upgrade(void **state)
     assert_granted(&f, upgrade);
     assert_false(release(&f, 1, "fs#1"));
     assert_int_equal(f.owners[0].lock_count, 1);
-    /* What is held is taken again at once, whoever waits. */
+    /* A held lock is granted again at once, although others wait. */
     assert_int_equal(try_lock(&f, 0, LOCK_X, "fs#1"), LOCK_GRANTED);
     assert_int_equal(try_lock(&f, 0, LOCK_S, "fs#1"), LOCK_GRANTED);
     assert_true(release(&f, 0, "fs#1"));
@@ -185,12 +185,12 @@ static void test_upgrade(void **state)
     teardown(&f);
 }
 
-static void test_deadlocks(void **state)
+static void test_deadlock_ends_youngest_request(void **state)
 {
     (void)state;
     struct fixture f;
     setup(&f);
-    /* Both would upgrade. */
+    /* Two upgrades. */
     assert_int_equal(try_lock(&f, 0, LOCK_S, "fs#1"), LOCK_GRANTED);
     assert_int_equal(try_lock(&f, 1, LOCK_S, "fs#1"), LOCK_GRANTED);
     struct lock_request *first = wait_lock(&f, 0, LOCK_X, "fs#1");
@@ -202,7 +202,7 @@ static void test_deadlocks(void **state)
     assert_granted(&f, first);
     lock_release_all(&f.table, &f.owners[0]);
 
-    /* Three, and the youngest is not the one that closes the circle. */
+    /* Three requests; the youngest is not the one that closes the cycle. */
     assert_int_equal(try_lock(&f, 0, LOCK_X, "fs#1"), LOCK_GRANTED);
     assert_int_equal(try_lock(&f, 1, LOCK_X, "fs:/a"), LOCK_GRANTED);
     assert_int_equal(try_lock(&f, 2, LOCK_X, "other"), LOCK_GRANTED);
@@ -221,8 +221,8 @@ static void test_deadlocks(void **state)
     teardown(&f);
 }
 
-/* Two who take U first cannot do that. */
-static void test_update(void **state)
+/* Owners that take U before they upgrade do not deadlock. */
+static void test_lock_update_mode_prevents_upgrade_deadlock(void **state)
 {
     (void)state;
     struct fixture f;
@@ -242,25 +242,25 @@ static void test_update(void **state)
     teardown(&f);
 }
 
-static void test_session_of_transaction(void **state)
+static void test_lock_transaction_ignores_locks_of_its_session(void **state)
 {
     (void)state;
     struct fixture f;
     setup(&f);
     assert_int_equal(try_lock(&f, 0, LOCK_X, "fs:/a"), LOCK_GRANTED);
     assert_int_equal(try_lock(&f, 3, LOCK_X, "fs:/a#1"), LOCK_GRANTED);
-    /* The session does not pass its transaction. */
+    /* The session does not ignore its transaction's locks. */
     assert_int_equal(try_lock(&f, 0, LOCK_S, "fs:/a#1"), LOCK_CONFLICT);
-    struct lock_spec want = {named("fs:/a#2"), LOCK_X, false};
-    assert_true(lock_table_can_grant(&f.table, &f.owners[0], &want));
-    assert_false(lock_table_can_grant(&f.table, &f.owners[1], &want));
-    assert_false(lock_table_can_grant(&f.table, NULL, &want));
-    want.on = named("fs:/b#2");
-    assert_true(lock_table_can_grant(&f.table, NULL, &want));
+    struct lock_spec spec = {named("fs:/a#2"), LOCK_X, false};
+    assert_true(lock_table_can_grant(&f.table, &f.owners[0], &spec));
+    assert_false(lock_table_can_grant(&f.table, &f.owners[1], &spec));
+    assert_false(lock_table_can_grant(&f.table, NULL, &spec));
+    spec.on = named("fs:/b#2");
+    assert_true(lock_table_can_grant(&f.table, NULL, &spec));
     teardown(&f);
 }
 
-static void test_tokens(void **state)
+static void test_lock_token_changes_with_the_lock(void **state)
 {
     (void)state;
     struct fixture f;
@@ -274,7 +274,7 @@ static void test_tokens(void **state)
     assert_false(lock_table_find_token(&f.table, 100, &beside, NULL));
     assert_false(lock_table_find_token(&f.table, 99, &below, NULL));
     lock_table_set_ts(&f.table, 200);
-    /* Taking it again changes nothing, taking more of it does. */
+    /* A lock that is taken again keeps its token; a stronger mode has a new one. */
     assert_int_equal(try_lock(&f, 0, LOCK_S, "fs:/a"), LOCK_GRANTED);
     assert_true(lock_table_find_token(&f.table, 100, &below, NULL));
     assert_int_equal(try_lock(&f, 0, LOCK_X, "fs:/a"), LOCK_GRANTED);
@@ -283,8 +283,11 @@ static void test_tokens(void **state)
     teardown(&f);
 }
 
-/* Who is granted a lock in the same step as another has a token of his own, and takes it with him when he goes. */
-static void test_tokens_of_one_step(void **state)
+/*
+ * Two owners that are granted a lock in one step have different tokens; each becomes stale with its
+ * own release.
+ */
+static void test_lock_tokens_differ_within_one_step(void **state)
 {
     (void)state;
     struct fixture f;
@@ -309,15 +312,15 @@ static void test_tokens_of_one_step(void **state)
     teardown(&f);
 }
 
-/* A set is granted whole: while one part is not free nothing of it is held. */
-static void test_sets(void **state)
+/* A set is granted whole: while one lock of it is blocked, no other is held. */
+static void test_lock_request_is_granted_whole(void **state)
 {
     (void)state;
     struct fixture f;
     setup(&f);
-    struct lock_spec wants[2] = {{named("fs#1"), LOCK_X, false}, {named("fs#2"), LOCK_X, false}};
+    struct lock_spec specs[2] = {{named("fs#1"), LOCK_X, false}, {named("fs#2"), LOCK_X, false}};
     assert_int_equal(try_lock(&f, 0, LOCK_X, "fs#2"), LOCK_GRANTED);
-    struct lock_request *set = lock_request_new(&f.table, &f.owners[1], wants, 2, NULL);
+    struct lock_request *set = lock_request_new(&f.table, &f.owners[1], specs, 2, NULL);
     assert_int_equal(lock_request_start(set, false), LOCK_CONFLICT);
     struct lock_conflict conflicts[4];
     assert_int_equal(lock_request_conflicts(set, conflicts, 4), 1);
@@ -330,8 +333,8 @@ static void test_sets(void **state)
     teardown(&f);
 }
 
-/* A document that moves takes its locks and its waiters along. */
-static void test_move(void **state)
+/* A document's locks and waiting requests move with it. */
+static void test_lock_moves_with_its_document(void **state)
 {
     (void)state;
     struct fixture f;
@@ -352,165 +355,173 @@ static void test_move(void **state)
 
 enum { CROWD = 10000 };
 
-/* Ten thousand wait for one document: each hand-over grants the next and no other. */
-static void test_crowd(void **state)
+/* Ten thousand requests wait for one document: each release grants exactly the next one. */
+static void test_lock_release_grants_only_the_next_of_many(void **state)
 {
     (void)state;
     struct fixture f;
     setup(&f);
-    struct lock_owner *crowd = mem_alloc(CROWD * sizeof *crowd);
+    struct lock_owner *set = mem_alloc(CROWD * sizeof *set);
     struct lock_request **requests = mem_alloc(CROWD * sizeof *requests);
-    struct lock_spec want = {named("fs:/a/b#1"), LOCK_X, false};
+    struct lock_spec spec = {named("fs:/a/b#1"), LOCK_X, false};
     struct lock_spec own = {named("mine"), LOCK_S, false};
     for (size_t i = 0; i < CROWD; i++) {
-        lock_owner_init(&f.table, &crowd[i], NULL, NULL);
-        struct lock_request *first = lock_request_new(&f.table, &crowd[i], &own, 1, NULL);
+        lock_owner_init(&f.table, &set[i], NULL, NULL);
+        struct lock_request *first = lock_request_new(&f.table, &set[i], &own, 1, NULL);
         assert_int_equal(lock_request_start(first, false), LOCK_GRANTED);
         lock_request_free(first);
-        requests[i] = lock_request_new(&f.table, &crowd[i], &want, 1, NULL);
+        requests[i] = lock_request_new(&f.table, &set[i], &spec, 1, NULL);
         assert_int_equal(lock_request_start(requests[i], true), i == 0 ? LOCK_GRANTED : LOCK_WAITS);
         if (i > 0)
             assert_int_equal(lock_request_queue_position(requests[i]), i - 1);
-        assert_null(requests[i]->watch_next); /* no two watch the same: a chain, and no crowd around its head */
+        assert_null(requests[i]->watch_next); /* no two requests watch the same one */
     }
     lock_request_free(requests[0]);
     for (size_t i = 0; i < CROWD; i++) {
-        lock_release_all(&f.table, &crowd[i]);
-        lock_owner_deinit(&crowd[i]);
+        lock_release_all(&f.table, &set[i]);
+        lock_owner_deinit(&set[i]);
         if (i + 1 < CROWD)
             assert_granted(&f, requests[i + 1]);
         assert_null(lock_table_next_granted(&f.table));
     }
-    mem_free(crowd);
+    mem_free(set);
     mem_free(requests);
     teardown(&f);
 }
 
-/* Each of a crowd has an owner of its own, and a request at most. */
-struct crowd {
+/* Many owners, each with at most one waiting request. */
+struct owner_set {
     struct fixture f;
     struct lock_owner *owners;
     struct lock_request **requests;
     size_t count;
 };
 
-static void crowd_setup(struct crowd *crowd, size_t count)
+static void owner_set_setup(struct owner_set *set, size_t count)
 {
-    setup(&crowd->f);
-    crowd->count = count;
-    crowd->owners = mem_alloc(count * sizeof *crowd->owners);
-    crowd->requests = mem_zalloc(count * sizeof *crowd->requests);
+    setup(&set->f);
+    set->count = count;
+    set->owners = mem_alloc(count * sizeof *set->owners);
+    set->requests = mem_zalloc(count * sizeof *set->requests);
     for (size_t i = 0; i < count; i++)
-        lock_owner_init(&crowd->f.table, &crowd->owners[i], NULL, NULL);
+        lock_owner_init(&set->f.table, &set->owners[i], NULL, NULL);
 }
 
-static void crowd_teardown(struct crowd *crowd)
+static void owner_set_teardown(struct owner_set *set)
 {
-    lock_table_check(&crowd->f.table);
-    for (size_t i = crowd->count; i-- > 0;)
-        lock_request_free(crowd->requests[i]);
-    for (size_t i = 0; i < crowd->count; i++) {
-        lock_release_all(&crowd->f.table, &crowd->owners[i]);
-        lock_owner_deinit(&crowd->owners[i]);
+    lock_table_check(&set->f.table);
+    for (size_t i = set->count; i-- > 0;)
+        lock_request_free(set->requests[i]);
+    for (size_t i = 0; i < set->count; i++) {
+        lock_release_all(&set->f.table, &set->owners[i]);
+        lock_owner_deinit(&set->owners[i]);
     }
-    mem_free(crowd->owners);
-    mem_free(crowd->requests);
-    teardown(&crowd->f);
+    mem_free(set->owners);
+    mem_free(set->requests);
+    teardown(&set->f);
 }
 
-/* Has one ask, and keeps its request while it waits. */
-static void crowd_ask(struct crowd *crowd, size_t at, enum lock_mode mode, struct resource_name name, int outcome)
+/* Starts a request of one owner, with the given outcome; keeps it if it waits. */
+static void owner_set_ask(struct owner_set *set, size_t at, enum lock_mode mode, struct resource_name name, int outcome)
 {
-    struct lock_spec want = {name, mode, false};
-    struct lock_request *request = lock_request_new(&crowd->f.table, &crowd->owners[at], &want, 1, NULL);
+    struct lock_spec spec = {name, mode, false};
+    struct lock_request *request = lock_request_new(&set->f.table, &set->owners[at], &spec, 1, NULL);
     assert_int_equal(lock_request_start(request, true), outcome);
     if (outcome == LOCK_WAITS)
-        crowd->requests[at] = request;
+        set->requests[at] = request;
     else
         lock_request_free(request);
 }
 
-/* Has one take X on a document of its own in index a. */
-static void crowd_take_own(struct crowd *crowd, size_t at)
+/* Acquires X for one owner on a document of its own in index a. */
+static void owner_set_take_own(struct owner_set *set, size_t at)
 {
     char id[24];
     snprintf(id, sizeof id, "%zu", at);
-    crowd_ask(crowd, at, LOCK_X, (struct resource_name){SLICE_LIT("a"), SLICE_NONE, SLICE_LIT("_doc"), slice_from(id)},
+    owner_set_ask(set, at, LOCK_X, (struct resource_name){SLICE_LIT("a"), SLICE_NONE, SLICE_LIT("_doc"), slice_from(id)},
               LOCK_GRANTED);
 }
 
-/* All hold a document in a, which somebody wants as a whole, and wait for one in b. Returns: what the last one's request looked at. */
+/*
+ * All owners hold a document in index a, which another one requests as a whole, and wait for a
+ * document in b.
+ * Returns: the work of the last one's request.
+ */
 static uint64_t walked_in_queue(size_t count)
 {
-    struct crowd crowd;
-    crowd_setup(&crowd, count);
-    assert_int_equal(try_lock(&crowd.f, 0, LOCK_X, "b#1"), LOCK_GRANTED);
+    struct owner_set set;
+    owner_set_setup(&set, count);
+    assert_int_equal(try_lock(&set.f, 0, LOCK_X, "b#1"), LOCK_GRANTED);
     for (size_t i = 0; i < count; i++)
-        crowd_take_own(&crowd, i);
-    struct lock_request *whole = wait_lock(&crowd.f, 1, LOCK_X, "a");
+        owner_set_take_own(&set, i);
+    struct lock_request *whole = wait_lock(&set.f, 1, LOCK_X, "a");
     uint64_t before = 0;
     for (size_t i = 0; i < count; i++) {
-        before = crowd.f.table.work;
-        crowd_ask(&crowd, i, LOCK_X, named("b#1"), LOCK_WAITS);
+        before = set.f.table.work;
+        owner_set_ask(&set, i, LOCK_X, named("b#1"), LOCK_WAITS);
     }
-    uint64_t walked = crowd.f.table.work - before;
+    uint64_t walked = set.f.table.work - before;
     lock_request_free(whole);
-    crowd_teardown(&crowd);
+    owner_set_teardown(&set);
     return walked;
 }
 
-/* The same, but that what the second half waits for is held, in S, by the first half. */
+/* As above, but the first half of the owners hold, in S, what the second half waits for. */
 static uint64_t walked_over_holders(size_t count)
 {
-    struct crowd crowd;
-    crowd_setup(&crowd, count);
+    struct owner_set set;
+    owner_set_setup(&set, count);
     for (size_t i = 0; i < count; i++)
         if (i < count / 2)
-            crowd_ask(&crowd, i, LOCK_S, named("b#1"), LOCK_GRANTED);
+            owner_set_ask(&set, i, LOCK_S, named("b#1"), LOCK_GRANTED);
         else
-            crowd_take_own(&crowd, i);
-    struct lock_request *whole = wait_lock(&crowd.f, 1, LOCK_X, "a");
+            owner_set_take_own(&set, i);
+    struct lock_request *whole = wait_lock(&set.f, 1, LOCK_X, "a");
     uint64_t before = 0;
     for (size_t i = count / 2; i < count; i++) {
-        before = crowd.f.table.work;
-        crowd_ask(&crowd, i, LOCK_X, named("b#1"), LOCK_WAITS);
+        before = set.f.table.work;
+        owner_set_ask(&set, i, LOCK_X, named("b#1"), LOCK_WAITS);
     }
-    uint64_t walked = crowd.f.table.work - before;
+    uint64_t walked = set.f.table.work - before;
     lock_request_free(whole);
-    crowd_teardown(&crowd);
+    owner_set_teardown(&set);
     return walked;
 }
 
-/* Those in the queue wait for X and for S in turn: neither bit's requests stand for all of the other's. */
+/*
+ * The requests in the queue are for X and S in turn, so a scan of one bit's list cannot end for the
+ * other's.
+ */
 static uint64_t walked_in_two_lines(size_t count)
 {
-    struct crowd crowd;
-    crowd_setup(&crowd, count);
-    assert_int_equal(try_lock(&crowd.f, 0, LOCK_X, "b#1"), LOCK_GRANTED);
+    struct owner_set set;
+    owner_set_setup(&set, count);
+    assert_int_equal(try_lock(&set.f, 0, LOCK_X, "b#1"), LOCK_GRANTED);
     uint64_t before = 0;
     for (size_t i = 0; i < count; i++) {
         if (i % 4 == 0)
-            crowd_take_own(&crowd, i);
+            owner_set_take_own(&set, i);
     }
-    struct lock_request *whole = wait_lock(&crowd.f, 1, LOCK_X, "a");
+    struct lock_request *whole = wait_lock(&set.f, 1, LOCK_X, "a");
     for (size_t i = 0; i < count; i++) {
-        before = crowd.f.table.work;
-        crowd_ask(&crowd, i, i % 2 == 0 ? LOCK_X : LOCK_S, named("b#1"), LOCK_WAITS);
+        before = set.f.table.work;
+        owner_set_ask(&set, i, i % 2 == 0 ? LOCK_X : LOCK_S, named("b#1"), LOCK_WAITS);
     }
-    uint64_t walked = crowd.f.table.work - before;
-    crowd_ask(&crowd, 1, LOCK_S, named("c#2"), LOCK_GRANTED);
-    struct lock_request *other = wait_lock(&crowd.f, 2, LOCK_X, "c");
-    before = crowd.f.table.work;
-    crowd_ask(&crowd, 1, LOCK_S, named("c#1"), LOCK_GRANTED); /* and a search with no request of its own that is new */
-    walked += crowd.f.table.work - before;
+    uint64_t walked = set.f.table.work - before;
+    owner_set_ask(&set, 1, LOCK_S, named("c#2"), LOCK_GRANTED);
+    struct lock_request *other = wait_lock(&set.f, 2, LOCK_X, "c");
+    before = set.f.table.work;
+    /* also starts a search, without a new waiting request */
+    owner_set_ask(&set, 1, LOCK_S, named("c#1"), LOCK_GRANTED);
+    walked += set.f.table.work - before;
     lock_request_free(other);
     lock_request_free(whole);
-    crowd_teardown(&crowd);
+    owner_set_teardown(&set);
     return walked;
 }
 
-/* Goal: the search for circles looks at each request and hold a few times, however many there are and wait for each other. */
-static void test_search_grows_with_the_table(void **state)
+/* A deadlock search visits each request and hold a few times, however many wait for each other. */
+static void test_deadlock_search_is_linear(void **state)
 {
     (void)state;
     enum { FEW = 1000, LOOKS = 16 };
@@ -522,62 +533,70 @@ static void test_search_grows_with_the_table(void **state)
     }
 }
 
-/* Has one take X on documents of fs with one request; the one in the middle lies in `middle`, if that is given, the others in `path`. */
-static void take_many(struct crowd *crowd, size_t at, const char *path, size_t count, const char *middle)
+/*
+ * Acquires X for one owner on `count` documents of fs with one request. They are in `path`, except
+ * the one in the middle of the request, which is in `middle` unless that is NULL.
+ */
+static void take_many(struct owner_set *set, size_t at, const char *path, size_t count, const char *middle)
 {
     struct arena arena = ARENA_INIT;
-    struct lock_spec *wants = arena_zalloc(&arena, count * sizeof *wants);
+    struct lock_spec *specs = arena_zalloc(&arena, count * sizeof *specs);
     for (size_t i = 0; i < count; i++) {
         struct slice lies = slice_from(middle != NULL && i == count / 2 ? middle : path);
-        wants[i] = (struct lock_spec){
+        specs[i] = (struct lock_spec){
             {SLICE_LIT("fs"), lies, SLICE_LIT("_doc"), arena_printf(&arena, "%zu-%zu%.*s", at, i, SLICE_ARG(lies))},
             LOCK_X};
     }
-    struct lock_request *request = lock_request_new(&crowd->f.table, &crowd->owners[at], wants, count, NULL);
+    struct lock_request *request = lock_request_new(&set->f.table, &set->owners[at], specs, count, NULL);
     assert_int_equal(lock_request_start(request, false), LOCK_GRANTED);
     lock_request_free(request);
     arena_deinit(&arena);
 }
 
-/* Asks for X on /a, and is told who blocks that. Returns: how many conflicts, and what was looked at to tell them. */
-static size_t told(struct crowd *crowd, struct lock_conflict *ret_conflicts, size_t max, uint64_t *ret_walked)
+/*
+ * Requests X on /a and its conflicts. Returns: the number of conflicts, and the work to find them.
+ */
+static size_t told(struct owner_set *set, struct lock_conflict *ret_conflicts, size_t max, uint64_t *ret_walked)
 {
-    struct lock_request *request = request_of(&crowd->f, 0, LOCK_X, "fs:/a");
+    struct lock_request *request = request_of(&set->f, 0, LOCK_X, "fs:/a");
     assert_int_equal(lock_request_start(request, false), LOCK_CONFLICT);
-    uint64_t before = crowd->f.table.work;
+    uint64_t before = set->f.table.work;
     size_t count = lock_request_conflicts(request, ret_conflicts, max);
-    *ret_walked = crowd->f.table.work - before;
+    *ret_walked = set->f.table.work - before;
     lock_request_free(request);
     return count;
 }
 
-/* Goal: telling who blocks a request takes so many looks, however many locks the holders have; as a rule it names the first lock that blocks. */
-static void test_conflicts_of_large_holders(void **state)
+/*
+ * The work to report conflicts is bounded, however many locks the holders have. Usually the first
+ * blocking lock is named.
+ */
+static void test_lock_conflicts_of_large_holders_are_bounded(void **state)
 {
     (void)state;
     enum { HOLDERS = 20, FEW = 200, MANY = 2000, WALKED_MAX = 300 };
     struct lock_conflict conflicts[HOLDERS + 1];
     uint64_t walked;
-    struct crowd crowd;
-    crowd_setup(&crowd, HOLDERS);
-    take_many(&crowd, 0, "/b", FEW, "/a"); /* found from the front */
-    take_many(&crowd, 1, "/b", MANY, NULL);
-    take_many(&crowd, 1, "/a", 1, NULL); /* found from its directory back */
+    struct owner_set set;
+    owner_set_setup(&set, HOLDERS);
+    take_many(&set, 0, "/b", FEW, "/a"); /* found from the front */
+    take_many(&set, 1, "/b", MANY, NULL);
+    take_many(&set, 1, "/a", 1, NULL); /* found from its directory back */
     for (size_t i = 2; i < HOLDERS; i++)
-        take_many(&crowd, i, "/b", MANY, "/a"); /* neither near the front nor near the directory */
-    assert_int_equal(told(&crowd, conflicts, HOLDERS + 1, &walked), HOLDERS);
+        take_many(&set, i, "/b", MANY, "/a"); /* neither near the front nor near the directory */
+    assert_int_equal(told(&set, conflicts, HOLDERS + 1, &walked), HOLDERS);
     assert_in_range(walked, HOLDERS, HOLDERS * WALKED_MAX);
     for (size_t i = 0; i < HOLDERS; i++) {
-        assert_ptr_equal(conflicts[i].owner, &crowd.owners[i]);
+        assert_ptr_equal(conflicts[i].owner, &set.owners[i]);
         assert_int_equal(conflicts[i].mode, LOCK_X);
         assert_int_equal(conflicts[i].resource->kind, i < 2 ? RESOURCE_DOCUMENT : RESOURCE_DIRECTORY);
     }
-    assert_int_equal(told(&crowd, conflicts, 3, &walked), 3);
+    assert_int_equal(told(&set, conflicts, 3, &walked), 3);
     assert_in_range(walked, 3, 3 * WALKED_MAX);
-    crowd_teardown(&crowd);
+    owner_set_teardown(&set);
 }
 
-static void test_deep_path(void **state)
+static void test_lock_path_depth_is_limited(void **state)
 {
     (void)state;
     struct fixture f;
@@ -588,21 +607,21 @@ static void test_deep_path(void **state)
         len += (size_t)snprintf(path + len, sizeof path - len, "/%d", i % 10);
     assert_true(resource_path_fits(slice_make(path, len - 2)));
     assert_false(resource_path_fits(slice_make(path, len)));
-    struct lock_spec want = {{SLICE_LIT("fs"), slice_make(path, len - 2), SLICE_NONE, SLICE_NONE}, LOCK_X, false};
-    struct lock_request *request = lock_request_new(&f.table, &f.owners[0], &want, 1, NULL);
+    struct lock_spec spec = {{SLICE_LIT("fs"), slice_make(path, len - 2), SLICE_NONE, SLICE_NONE}, LOCK_X, false};
+    struct lock_request *request = lock_request_new(&f.table, &f.owners[0], &spec, 1, NULL);
     assert_int_equal(lock_request_start(request, false), LOCK_GRANTED);
     lock_request_free(request);
     assert_int_equal(try_lock(&f, 1, LOCK_S, "fs:/0/1/2"), LOCK_CONFLICT);
     assert_int_equal(try_lock(&f, 1, LOCK_X, "fs:/1"), LOCK_GRANTED);
-    /* A document deeper than that lies in the deepest directory there is. */
-    want.on.path = slice_make(path, len);
-    want.on.type = SLICE_LIT("_doc");
-    want.on.id = SLICE_LIT("1");
-    assert_false(lock_table_can_grant(&f.table, NULL, &want));
+    /* A deeper document is placed in its deepest possible ancestor. */
+    spec.on.path = slice_make(path, len);
+    spec.on.type = SLICE_LIT("_doc");
+    spec.on.id = SLICE_LIT("1");
+    assert_false(lock_table_can_grant(&f.table, NULL, &spec));
     teardown(&f);
 }
 
-/* Paths with names that begin alike, slashes more than needed, and now and then one that goes too deep. */
+/* Paths whose names have common prefixes, with redundant slashes; some are too deep. */
 static struct slice random_path(struct rng *rng, struct arena *arena)
 {
     static const char *const names[] = {"/a", "/b", "/ab", "//a", "/", "b"};
@@ -615,13 +634,13 @@ static struct slice random_path(struct rng *rng, struct arena *arena)
     return copy;
 }
 
-/* Goal: whatever was opened before with the same trail, a path leads to the directory that it leads to by itself. */
-static void test_trail(void **state)
+/* A path opens the same directory with a cache as without, whatever was opened before. */
+static void test_resource_path_cache_opens_same_directory(void **state)
 {
     enum { COUNT = 2000 };
     struct resource *opened[COUNT];
     struct resource_table table;
-    struct resource_path_cache trail = RESOURCE_PATH_CACHE_INIT;
+    struct resource_path_cache cache = RESOURCE_PATH_CACHE_INIT;
     struct arena arena = ARENA_INIT;
     struct rng rng;
     (void)state;
@@ -630,7 +649,7 @@ static void test_trail(void **state)
     for (int i = 0; i < COUNT; i++) {
         struct slice index = slice_from(rng_below(&rng, 8) == 0 ? "other" : "fs");
         struct resource_name name = {index, random_path(&rng, &arena), SLICE_NONE, SLICE_NONE};
-        opened[i] = resource_open(&table, &name, &trail);
+        opened[i] = resource_open(&table, &name, &cache);
         struct resource *alone = resource_open(&table, &name, &RESOURCE_PATH_CACHE_INIT);
         assert_ptr_equal(opened[i], alone);
         resource_unref(&table, alone);
@@ -655,7 +674,7 @@ static void assert_printed(const char *name, const char *expected)
     resource_table_deinit(&table);
 }
 
-static void test_names(void **state)
+static void test_resource_names_are_printed(void **state)
 {
     (void)state;
     assert_printed("everything", "everything");
@@ -668,23 +687,23 @@ static void test_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_modes),
-        cmocka_unit_test(test_trail),
-        cmocka_unit_test(test_unrelated),
-        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_upgrade),
-        cmocka_unit_test(test_deadlocks),
-        cmocka_unit_test(test_update),
-        cmocka_unit_test(test_session_of_transaction),
-        cmocka_unit_test(test_tokens),
-        cmocka_unit_test(test_tokens_of_one_step),
-        cmocka_unit_test(test_sets),
-        cmocka_unit_test(test_move),
-        cmocka_unit_test(test_crowd),
-        cmocka_unit_test(test_search_grows_with_the_table),
-        cmocka_unit_test(test_conflicts_of_large_holders),
-        cmocka_unit_test(test_deep_path),
-        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_lock_modes_conflict_by_the_matrix),
+        cmocka_unit_test(test_resource_path_cache_opens_same_directory),
+        cmocka_unit_test(test_lock_on_siblings_does_not_conflict),
+        cmocka_unit_test(test_lock_queue_is_served_in_arrival_order),
+        cmocka_unit_test(test_lock_upgrade_precedes_other_requests),
+        cmocka_unit_test(test_deadlock_ends_youngest_request),
+        cmocka_unit_test(test_lock_update_mode_prevents_upgrade_deadlock),
+        cmocka_unit_test(test_lock_transaction_ignores_locks_of_its_session),
+        cmocka_unit_test(test_lock_token_changes_with_the_lock),
+        cmocka_unit_test(test_lock_tokens_differ_within_one_step),
+        cmocka_unit_test(test_lock_request_is_granted_whole),
+        cmocka_unit_test(test_lock_moves_with_its_document),
+        cmocka_unit_test(test_lock_release_grants_only_the_next_of_many),
+        cmocka_unit_test(test_deadlock_search_is_linear),
+        cmocka_unit_test(test_lock_conflicts_of_large_holders_are_bounded),
+        cmocka_unit_test(test_lock_path_depth_is_limited),
+        cmocka_unit_test(test_resource_names_are_printed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

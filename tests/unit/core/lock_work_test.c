@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Goal: what one call of the table of locks may cost grows no faster than what clients hold and await (README-locks.md, "The work of a call").
- * Method: for each row of that table the worst that its two numbers can do, once with n and once with 2n; looks are counted, and never time.
+ * Goal: the work of one call of the lock table is at most linear in what clients hold and request
+ * (README-locks.md, "The work of a call"). Method: the worst case of each row of the table there,
+ * once with n and once with 2n. Looks are counted, not time.
  */
 #include "../../lib/unit.h"
 
@@ -10,56 +11,56 @@
 #include "base/alloc.h"
 #include "core/locks/lock_internal.h"
 
-/* Many owners; each has a request at most that waits. */
-struct crowd {
+/* Many owners, each with at most one waiting request. */
+struct owner_set {
     struct lock_table table;
     struct lock_owner *owners;
     struct lock_request **requests;
     size_t count;
-    size_t circles;
+    size_t cycles;
     const struct lock_request *victim;
 };
 
-static void on_deadlock(void *context, struct lock_request *victim, const struct wait_edge *steps, size_t count,
+static void on_deadlock(void *context, struct lock_request *victim, const struct wait_edge *edges, size_t count,
                         bool requeued)
 {
-    struct crowd *crowd = context;
-    (void)steps;
+    struct owner_set *set = context;
+    (void)edges;
     (void)count;
     (void)requeued;
-    crowd->circles++;
-    crowd->victim = victim;
+    set->cycles++;
+    set->victim = victim;
 }
 
-static void setup(struct crowd *crowd, size_t count)
+static void setup(struct owner_set *set, size_t count)
 {
-    *crowd = (struct crowd){.count = count};
-    lock_table_init(&crowd->table, &(struct lock_hooks){.deadlock = on_deadlock, .context = crowd});
-    crowd->owners = mem_alloc(count * sizeof *crowd->owners);
-    crowd->requests = mem_zalloc(count * sizeof *crowd->requests);
+    *set = (struct owner_set){.count = count};
+    lock_table_init(&set->table, &(struct lock_hooks){.deadlock = on_deadlock, .context = set});
+    set->owners = mem_alloc(count * sizeof *set->owners);
+    set->requests = mem_zalloc(count * sizeof *set->requests);
     for (size_t i = 0; i < count; i++) {
-        lock_table_set_ts(&crowd->table, 100 + i);
-        lock_owner_init(&crowd->table, &crowd->owners[i], NULL, NULL);
+        lock_table_set_ts(&set->table, 100 + i);
+        lock_owner_init(&set->table, &set->owners[i], NULL, NULL);
     }
 }
 
-static void teardown(struct crowd *crowd)
+static void teardown(struct owner_set *set)
 {
-    lock_table_check(&crowd->table);
-    for (size_t i = crowd->count; i-- > 0;)
-        lock_request_free(crowd->requests[i]);
-    for (size_t i = 0; i < crowd->count; i++) {
-        lock_release_all(&crowd->table, &crowd->owners[i]);
-        lock_owner_deinit(&crowd->owners[i]);
+    lock_table_check(&set->table);
+    for (size_t i = set->count; i-- > 0;)
+        lock_request_free(set->requests[i]);
+    for (size_t i = 0; i < set->count; i++) {
+        lock_release_all(&set->table, &set->owners[i]);
+        lock_owner_deinit(&set->owners[i]);
     }
-    assert_true(lock_table_is_idle(&crowd->table));
-    lock_table_deinit(&crowd->table);
-    mem_free(crowd->owners);
-    mem_free(crowd->requests);
+    assert_true(lock_table_is_idle(&set->table));
+    lock_table_deinit(&set->table);
+    mem_free(set->owners);
+    mem_free(set->requests);
 }
 
-/* A document, or with no number the directory; with no path, the index. */
-static struct resource_name place(const char *path, const char *id)
+/* Names a document; without an id the directory; without a path the index. */
+static struct resource_name name_of(const char *path, const char *id)
 {
     struct resource_name name = {.index = SLICE_LIT("fs")};
     if (path != NULL)
@@ -78,57 +79,60 @@ static const char *numbered(size_t number)
     return text;
 }
 
-static int ask(struct crowd *crowd, size_t at, enum lock_mode mode, struct resource_name name)
+static int ask(struct owner_set *set, size_t at, enum lock_mode mode, struct resource_name name)
 {
-    struct lock_spec want = {name, mode, false};
-    struct lock_request *request = lock_request_new(&crowd->table, &crowd->owners[at], &want, 1, NULL);
+    struct lock_spec spec = {name, mode, false};
+    struct lock_request *request = lock_request_new(&set->table, &set->owners[at], &spec, 1, NULL);
     int outcome = lock_request_start(request, true);
     if (outcome == LOCK_WAITS)
-        crowd->requests[at] = request;
+        set->requests[at] = request;
     else
         lock_request_free(request);
     return outcome;
 }
 
-static void take(struct crowd *crowd, size_t at, enum lock_mode mode, struct resource_name name)
+static void take(struct owner_set *set, size_t at, enum lock_mode mode, struct resource_name name)
 {
-    assert_int_equal(ask(crowd, at, mode, name), LOCK_GRANTED);
+    assert_int_equal(ask(set, at, mode, name), LOCK_GRANTED);
 }
 
-static void begin_wait(struct crowd *crowd, size_t at, enum lock_mode mode, struct resource_name name)
+static void begin_wait(struct owner_set *set, size_t at, enum lock_mode mode, struct resource_name name)
 {
-    assert_int_equal(ask(crowd, at, mode, name), LOCK_WAITS);
+    assert_int_equal(ask(set, at, mode, name), LOCK_WAITS);
 }
 
-static size_t granted(struct crowd *crowd)
+static size_t granted(struct owner_set *set)
 {
     size_t count = 0;
-    while (lock_table_next_granted(&crowd->table) != NULL)
+    while (lock_table_next_granted(&set->table) != NULL)
         count++;
     return count;
 }
 
-/* All but one read a document in an index, of which that one reads the whole. Returns: what it takes to write there, to say why not, and to wait. */
+/*
+ * One owner reads a whole index, all others a document in it. Returns: the work of a request to
+ * write there, of its wait and its conflicts.
+ */
 static uint64_t one_among_many(size_t count)
 {
-    enum { TOLD = 100 };
-    struct lock_conflict conflicts[TOLD];
-    struct crowd crowd;
-    setup(&crowd, count + 2);
+    enum { REPORTED = 100 };
+    struct lock_conflict conflicts[REPORTED];
+    struct owner_set set;
+    setup(&set, count + 2);
     for (size_t i = 0; i < count; i++)
-        take(&crowd, i, LOCK_S, place(NULL, numbered(i)));
-    take(&crowd, count, LOCK_S, place(NULL, NULL));
-    uint64_t before = lock_table_work(&crowd.table);
-    begin_wait(&crowd, count + 1, LOCK_X, place(NULL, "new"));
-    assert_int_equal(lock_request_conflicts(crowd.requests[count + 1], conflicts, TOLD), 1);
-    assert_ptr_equal(conflicts[0].owner, &crowd.owners[count]);
-    uint64_t walked = lock_table_work(&crowd.table) - before;
-    teardown(&crowd);
-    return walked;
+        take(&set, i, LOCK_S, name_of(NULL, numbered(i)));
+    take(&set, count, LOCK_S, name_of(NULL, NULL));
+    uint64_t before = lock_table_work(&set.table);
+    begin_wait(&set, count + 1, LOCK_X, name_of(NULL, "new"));
+    assert_int_equal(lock_request_conflicts(set.requests[count + 1], conflicts, REPORTED), 1);
+    assert_ptr_equal(conflicts[0].owner, &set.owners[count]);
+    uint64_t work = lock_table_work(&set.table) - before;
+    teardown(&set);
+    return work;
 }
 
-/* Goal: who stands in the way is found among many who do not. */
-static void test_one_among_many(void **state)
+/* The blocking holder is found among many others without a visit of each. */
+static void test_lock_finds_blocking_holder_among_many(void **state)
 {
     (void)state;
     enum { FEW = 1000, LOOKS = 100 };
@@ -136,33 +140,38 @@ static void test_one_among_many(void **state)
     assert_in_range(one_among_many(2 * FEW), 1, LOOKS);
 }
 
-/* One holds a tenth as many documents as there are who wait for them, in turn. Returns: what it takes to move them all, at one moment. */
+/*
+ * One owner holds documents, and ten times as many requests wait for them. Returns: the work to
+ * move all of them atomically.
+ */
 static uint64_t moved(size_t count, bool backwards)
 {
-    struct crowd crowd;
+    struct owner_set set;
     size_t documents = count / 10;
-    setup(&crowd, 2 * count);
+    setup(&set, 2 * count);
     for (size_t i = 0; i < documents; i++)
-        take(&crowd, 0, LOCK_X, place("/a", numbered(i)));
+        take(&set, 0, LOCK_X, name_of("/a", numbered(i)));
     for (size_t i = 1; i < count; i++)
-        begin_wait(&crowd, i, LOCK_X, place("/a", numbered(i % documents)));
-    for (size_t i = count; i < 2 * count; i++) /* and behind them, who want the place where they were */
-        begin_wait(&crowd, i, LOCK_S, place("/a", NULL));
-    uint64_t before = lock_table_work(&crowd.table);
-    lock_table_suspend_grants(&crowd.table);
+        begin_wait(&set, i, LOCK_X, name_of("/a", numbered(i % documents)));
+    for (size_t i = count; i < 2 * count; i++) /* after them, requests for the directory */
+        begin_wait(&set, i, LOCK_S, name_of("/a", NULL));
+    uint64_t before = lock_table_work(&set.table);
+    lock_table_suspend_grants(&set.table);
     for (size_t i = 0; i < documents; i++) {
-        struct resource_name name = place("/a", numbered(backwards ? documents - 1 - i : i));
-        lock_table_move_document(&crowd.table, &name, SLICE_LIT("/b"));
+        struct resource_name name = name_of("/a", numbered(backwards ? documents - 1 - i : i));
+        lock_table_move_document(&set.table, &name, SLICE_LIT("/b"));
     }
-    lock_table_resume_grants(&crowd.table);
-    uint64_t walked = lock_table_work(&crowd.table) - before;
-    assert_int_equal(granted(&crowd), count);
-    teardown(&crowd);
-    return walked;
+    lock_table_resume_grants(&set.table);
+    uint64_t work = lock_table_work(&set.table) - before;
+    assert_int_equal(granted(&set), count);
+    teardown(&set);
+    return work;
 }
 
-/* Goal: a rename, a commit or a roll back that moves many documents takes as much as there are, and wait for them. */
-static void test_moves(void **state)
+/*
+ * An atomic move of many documents is linear in the documents and the requests that wait for them.
+ */
+static void test_lock_moves_are_linear(void **state)
 {
     (void)state;
     enum { FEW = 1000, LOOKS = 100 };
@@ -173,30 +182,33 @@ static void test_moves(void **state)
     }
 }
 
-/* Each holds a document and waits for that of the next, and all of these move. Returns: what that takes. */
+/*
+ * Each owner holds a document and waits for that of the next, and all documents move. Returns: the
+ * work.
+ */
 static uint64_t moved_in_chain(size_t count)
 {
-    struct crowd crowd;
-    setup(&crowd, count);
+    struct owner_set set;
+    setup(&set, count);
     for (size_t i = 0; i < count; i++)
-        take(&crowd, i, LOCK_X, place("/a", numbered(i)));
+        take(&set, i, LOCK_X, name_of("/a", numbered(i)));
     for (size_t i = 0; i + 1 < count; i++)
-        begin_wait(&crowd, i, LOCK_X, place("/a", numbered(i + 1)));
-    uint64_t before = lock_table_work(&crowd.table);
-    lock_table_suspend_grants(&crowd.table);
+        begin_wait(&set, i, LOCK_X, name_of("/a", numbered(i + 1)));
+    uint64_t before = lock_table_work(&set.table);
+    lock_table_suspend_grants(&set.table);
     for (size_t i = 0; i < count; i++) {
-        struct resource_name name = place("/a", numbered(i));
-        lock_table_move_document(&crowd.table, &name, SLICE_LIT("/b"));
+        struct resource_name name = name_of("/a", numbered(i));
+        lock_table_move_document(&set.table, &name, SLICE_LIT("/b"));
     }
-    lock_table_resume_grants(&crowd.table);
-    uint64_t walked = lock_table_work(&crowd.table) - before;
-    assert_int_equal(crowd.circles, 0);
-    teardown(&crowd);
-    return walked;
+    lock_table_resume_grants(&set.table);
+    uint64_t work = lock_table_work(&set.table) - before;
+    assert_int_equal(set.cycles, 0);
+    teardown(&set);
+    return work;
 }
 
-/* Goal: where each of many could have closed a circle, one search serves them all. */
-static void test_searches_of_many(void **state)
+/* When each of many requests could have closed a cycle, one search covers all of them. */
+static void test_deadlock_searches_of_many_requests_are_linear(void **state)
 {
     (void)state;
     enum { FEW = 1000, LOOKS = 100 };
@@ -204,104 +216,119 @@ static void test_searches_of_many(void **state)
     assert_in_range(moved_in_chain(2 * FEW), FEW, 2 * LOCK_CYCLE_WORK_MAX + 2 * LOOKS * FEW);
 }
 
-/* All but the oldest hold a document in a directory and wait for one of its own, when it asks for the directory. Returns: what that takes. */
-static uint64_t closed(size_t count, struct crowd *crowd, int *ret_outcome)
+/*
+ * All owners but the oldest hold a document in a directory and wait for one that the oldest holds.
+ * Then it requests the directory. Returns: the work of that request.
+ */
+static uint64_t closed(size_t count, struct owner_set *set, int *ret_outcome)
 {
-    setup(crowd, count + 1);
-    take(crowd, 0, LOCK_X, place("/b", "own"));
+    setup(set, count + 1);
+    take(set, 0, LOCK_X, name_of("/b", "own"));
     for (size_t i = 1; i <= count; i++)
-        take(crowd, i, LOCK_X, place("/a", numbered(i)));
+        take(set, i, LOCK_X, name_of("/a", numbered(i)));
     for (size_t i = 1; i <= count; i++)
-        begin_wait(crowd, i, LOCK_X, place("/b", "own"));
-    uint64_t before = lock_table_work(&crowd->table);
-    *ret_outcome = ask(crowd, 0, LOCK_X, place("/a", NULL));
-    return lock_table_work(&crowd->table) - before;
+        begin_wait(set, i, LOCK_X, name_of("/b", "own"));
+    uint64_t before = lock_table_work(&set->table);
+    *ret_outcome = ask(set, 0, LOCK_X, name_of("/a", NULL));
+    return lock_table_work(&set->table) - before;
 }
 
-/* Goal: a request that closes many circles has others end for it, until that takes too long: then it ends itself. */
-static void test_many_circles(void **state)
+/*
+ * A request that closes many cycles has younger victims, until that takes too much work; then it is
+ * the victim itself.
+ */
+static void test_deadlock_work_of_many_cycles_is_bounded(void **state)
 {
     (void)state;
     enum { FEW = 50, MANY = 3000, LOOKS = 100 };
-    struct crowd crowd;
+    struct owner_set set;
     int outcome;
-    (void)closed(FEW, &crowd, &outcome);
+    (void)closed(FEW, &set, &outcome);
     assert_int_equal(outcome, LOCK_WAITS);
-    assert_int_equal(crowd.circles, FEW);
-    teardown(&crowd);
-    uint64_t walked = closed(MANY, &crowd, &outcome);
+    assert_int_equal(set.cycles, FEW);
+    teardown(&set);
+    uint64_t work = closed(MANY, &set, &outcome);
     assert_int_equal(outcome, LOCK_DEADLOCK);
-    assert_in_range(crowd.circles, 2, MANY / 2);
-    assert_in_range(walked, LOCK_CYCLE_WORK_MAX, LOCK_CYCLE_WORK_MAX + LOOKS * MANY);
-    teardown(&crowd);
+    assert_in_range(set.cycles, 2, MANY / 2);
+    assert_in_range(work, LOCK_CYCLE_WORK_MAX, LOCK_CYCLE_WORK_MAX + LOOKS * MANY);
+    teardown(&set);
 }
 
-/* Some hold documents in a directory for which as many wait; all of them want another one there, which becomes free. Returns: what that takes. */
-static uint64_t given_way(size_t count)
+/*
+ * Owners hold documents in a directory for which as many requests wait. The owners request another
+ * document there, which is released. Returns: the work of the release.
+ */
+static uint64_t released_past_waiters(size_t count)
 {
-    struct crowd crowd;
-    struct resource_name last = place("/a", "last");
-    setup(&crowd, 2 * count + 1);
+    struct owner_set set;
+    struct resource_name last = name_of("/a", "last");
+    setup(&set, 2 * count + 1);
     for (size_t i = 0; i < count; i++)
-        take(&crowd, i, LOCK_S, place("/a", numbered(i)));
-    take(&crowd, 2 * count, LOCK_X, last);
+        take(&set, i, LOCK_S, name_of("/a", numbered(i)));
+    take(&set, 2 * count, LOCK_X, last);
     for (size_t i = count; i < 2 * count; i++)
-        begin_wait(&crowd, i, LOCK_X, place("/a", NULL));
+        begin_wait(&set, i, LOCK_X, name_of("/a", NULL));
     for (size_t i = 0; i < count; i++)
-        begin_wait(&crowd, i, LOCK_S, last);
-    uint64_t before = lock_table_work(&crowd.table);
-    assert_true(lock_release(&crowd.table, &crowd.owners[2 * count], &last));
-    uint64_t walked = lock_table_work(&crowd.table) - before;
-    assert_int_equal(granted(&crowd), count);
-    teardown(&crowd);
-    return walked;
+        begin_wait(&set, i, LOCK_S, last);
+    uint64_t before = lock_table_work(&set.table);
+    assert_true(lock_release(&set.table, &set.owners[2 * count], &last));
+    uint64_t work = lock_table_work(&set.table) - before;
+    assert_int_equal(granted(&set), count);
+    teardown(&set);
+    return work;
 }
 
-/* Goal: what becomes free goes to many, past many who wait for them, with a few looks each. */
-static void test_past_many(void **state)
+/*
+ * A released lock is granted to many requests, past many that wait for their owners, with a few
+ * looks each.
+ */
+static void test_lock_release_grants_past_many_waiters(void **state)
 {
     (void)state;
     enum { FEW = 500, LOOKS = 100 };
-    uint64_t few = given_way(FEW), many = given_way(2 * FEW);
+    uint64_t few = released_past_waiters(FEW), many = released_past_waiters(2 * FEW);
     assert_in_range(few, FEW, LOOKS * FEW);
     assert_in_range(many, few, 2 * few + few / 5);
 }
 
-/* Many read a directory, and one has as many documents of it in one request. Returns: what it takes to find the last of either by its token. */
+/*
+ * Many owners hold a directory, and another one as many documents of it by one request. Returns:
+ * the work to find locks of both kinds by their tokens.
+ */
 static uint64_t token_found(size_t count)
 {
-    struct crowd crowd;
-    struct lock_spec *wants = mem_zalloc(count * sizeof *wants);
+    struct owner_set set;
+    struct lock_spec *specs = mem_zalloc(count * sizeof *specs);
     char(*ids)[24] = mem_alloc(count * sizeof *ids);
     struct lock_owner *owner = NULL;
-    setup(&crowd, count + 1);
+    setup(&set, count + 1);
     for (size_t i = 0; i < count; i++) {
-        lock_table_set_ts(&crowd.table, 10 * count + i);
-        take(&crowd, i, LOCK_S, place("/a", NULL));
+        lock_table_set_ts(&set.table, 10 * count + i);
+        take(&set, i, LOCK_S, name_of("/a", NULL));
         (void)snprintf(ids[i], sizeof ids[i], "%zu", i);
-        wants[i] = (struct lock_spec){place("/a", ids[i]), LOCK_S, false};
+        specs[i] = (struct lock_spec){name_of("/a", ids[i]), LOCK_S, false};
     }
-    lock_table_set_ts(&crowd.table, 20 * count);
-    struct lock_request *request = lock_request_new(&crowd.table, &crowd.owners[count], wants, count, NULL);
+    lock_table_set_ts(&set.table, 20 * count);
+    struct lock_request *request = lock_request_new(&set.table, &set.owners[count], specs, count, NULL);
     assert_int_equal(lock_request_start(request, false), LOCK_GRANTED);
     lock_request_free(request);
-    uint64_t before = lock_table_work(&crowd.table);
-    assert_true(lock_table_find_token(&crowd.table, 11 * count - 1, &wants[0].on, &owner));
-    assert_ptr_equal(owner, &crowd.owners[count - 1]);
-    assert_true(lock_table_find_token(&crowd.table, 20 * count, &wants[count - 1].on, &owner));
-    assert_ptr_equal(owner, &crowd.owners[count]);
-    assert_false(lock_table_find_token(&crowd.table, 20 * count + 1, &wants[0].on, NULL));
-    uint64_t walked = lock_table_work(&crowd.table) - before;
-    assert_true(lock_release(&crowd.table, &crowd.owners[count], &wants[0].on));
-    assert_false(lock_table_find_token(&crowd.table, 20 * count, &wants[0].on, NULL));
-    teardown(&crowd);
+    uint64_t before = lock_table_work(&set.table);
+    assert_true(lock_table_find_token(&set.table, 11 * count - 1, &specs[0].on, &owner));
+    assert_ptr_equal(owner, &set.owners[count - 1]);
+    assert_true(lock_table_find_token(&set.table, 20 * count, &specs[count - 1].on, &owner));
+    assert_ptr_equal(owner, &set.owners[count]);
+    assert_false(lock_table_find_token(&set.table, 20 * count + 1, &specs[0].on, NULL));
+    uint64_t work = lock_table_work(&set.table) - before;
+    assert_true(lock_release(&set.table, &set.owners[count], &specs[0].on));
+    assert_false(lock_table_find_token(&set.table, 20 * count, &specs[0].on, NULL));
+    teardown(&set);
     mem_free(ids);
-    mem_free(wants);
-    return walked;
+    mem_free(specs);
+    return work;
 }
 
-/* Goal: a write that names a token does not look at all locks above it. */
-static void test_tokens(void **state)
+/* A lookup of a token does not visit all locks on the document and its ancestors. */
+static void test_lock_token_is_found_among_many_locks(void **state)
 {
     (void)state;
     enum { FEW = 1000, LOOKS = 100 };
@@ -309,35 +336,41 @@ static void test_tokens(void **state)
     assert_in_range(token_found(2 * FEW), 1, LOOKS);
 }
 
-/* One has locked a directory for which many wait. Returns: what it takes to find that a write of its own there is free. */
+/*
+ * A session has locked a directory for which many requests wait. Returns: the work to check one of
+ * its writes there.
+ */
 static uint64_t write_past(size_t count)
 {
-    struct crowd crowd;
-    struct lock_owner ward;
-    setup(&crowd, count + 2);
-    take(&crowd, 0, LOCK_X, place("/a", NULL));
+    struct owner_set set;
+    struct lock_owner dependent;
+    setup(&set, count + 2);
+    take(&set, 0, LOCK_X, name_of("/a", NULL));
     for (size_t i = 1; i < count; i++)
-        begin_wait(&crowd, i, LOCK_X, place("/a", NULL));
-    take(&crowd, count, LOCK_S, place("/b", "1"));
-    begin_wait(&crowd, 0, LOCK_X,
-               place("/b", "1")); /* it waits for something itself, and so does a transaction of it */
-    lock_owner_init(&crowd.table, &ward, &crowd.owners[0], NULL);
-    struct lock_spec own = {place("/b", "1"), LOCK_X, false}, want = {place("/a", "new"), LOCK_X, false};
-    struct lock_request *request = lock_request_new(&crowd.table, &ward, &own, 1, NULL);
+        begin_wait(&set, i, LOCK_X, name_of("/a", NULL));
+    take(&set, count, LOCK_S, name_of("/b", "1"));
+    begin_wait(&set, 0, LOCK_X,
+               name_of("/b", "1")); /* the session waits too, and so does its transaction */
+    lock_owner_init(&set.table, &dependent, &set.owners[0], NULL);
+    struct lock_spec own = {name_of("/b", "1"), LOCK_X, false}, spec = {name_of("/a", "new"), LOCK_X, false};
+    struct lock_request *request = lock_request_new(&set.table, &dependent, &own, 1, NULL);
     assert_int_equal(lock_request_start(request, true), LOCK_WAITS);
-    uint64_t before = lock_table_work(&crowd.table);
-    assert_true(lock_table_can_grant(&crowd.table, &crowd.owners[0], &want));
-    assert_true(lock_table_can_grant_ignoring_waiters(&crowd.table, &crowd.owners[0], &want));
-    uint64_t walked = lock_table_work(&crowd.table) - before;
-    assert_false(lock_table_can_grant(&crowd.table, &crowd.owners[1], &want));
+    uint64_t before = lock_table_work(&set.table);
+    assert_true(lock_table_can_grant(&set.table, &set.owners[0], &spec));
+    assert_true(lock_table_can_grant_ignoring_waiters(&set.table, &set.owners[0], &spec));
+    uint64_t work = lock_table_work(&set.table) - before;
+    assert_false(lock_table_can_grant(&set.table, &set.owners[1], &spec));
     lock_request_free(request);
-    lock_owner_deinit(&ward);
-    teardown(&crowd);
-    return walked;
+    lock_owner_deinit(&dependent);
+    teardown(&set);
+    return work;
 }
 
-/* Goal: each item of a bulk in a directory that is locked by its session costs the same, however many wait for the directory. */
-static void test_writes_past_many(void **state)
+/*
+ * The check for each item of a bulk request in a directory locked by its session is independent of
+ * the waiting requests.
+ */
+static void test_lock_check_of_write_ignores_many_waiters(void **state)
 {
     (void)state;
     enum { FEW = 1000, LOOKS = 100 };
@@ -348,10 +381,10 @@ static void test_writes_past_many(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_among_many),   cmocka_unit_test(test_moves),
-        cmocka_unit_test(test_searches_of_many), cmocka_unit_test(test_many_circles),
-        cmocka_unit_test(test_past_many),        cmocka_unit_test(test_tokens),
-        cmocka_unit_test(test_writes_past_many),
+        cmocka_unit_test(test_lock_finds_blocking_holder_among_many),   cmocka_unit_test(test_lock_moves_are_linear),
+        cmocka_unit_test(test_deadlock_searches_of_many_requests_are_linear), cmocka_unit_test(test_deadlock_work_of_many_cycles_is_bounded),
+        cmocka_unit_test(test_lock_release_grants_past_many_waiters),        cmocka_unit_test(test_lock_token_is_found_among_many_locks),
+        cmocka_unit_test(test_lock_check_of_write_ignores_many_waiters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
