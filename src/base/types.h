@@ -15,7 +15,7 @@ typedef uint64_t tl_ts;
 #define TL_MS ((uint64_t)1000) /* microseconds in a millisecond */
 #define TL_SECOND ((uint64_t)1000000)
 
-/* Sessions and transactions have numbers; clients see them as text (core/README.md, "Names"). */
+/* Sessions and transactions have numbers; clients see them as text (core/README.md, "Terms"). */
 typedef uint64_t tl_session_id;
 typedef uint64_t tl_txn_id;
 

@@ -6,7 +6,7 @@
  * DATA/at-work is one page of 4 KiB, mapped shared: a record costs a few stores and survives any
  * end of the process. It does not survive a crash of the machine; then no operation of the process
  * caused the end. If a start finds a cleanup action recorded, it appends the command TRIED to the
- * log (core/README-locks.md, "What ends the process"). For an entry it counts how often the process
+ * log (core/README-locks.md, "Actions that crash the process"). For an entry it counts how often the process
  * has ended during its application (README.md, "Poison entries").
  */
 #ifndef TL_JOURNAL_AT_WORK_H

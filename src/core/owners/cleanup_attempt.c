@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Counts how often the process ended during a cleanup action. README-locks.md, "What ends the
- * process".
+ * Counts how often the process ended during a cleanup action. README-locks.md, "Actions that
+ * crash the process".
  *
  * A record in SPACE_SYSTEM per action: key 'Y', number of the deferred cleanup, index of the action
  * (both u64be), session id; value: the count (varint). It exists only while the action is still to

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Counts for each cleanup action how often the process ended while it ran.
- * README-locks.md, "What ends the process".
+ * README-locks.md, "Actions that crash the process".
  */
 #ifndef TL_CORE_CLEANUP_ATTEMPT_H
 #define TL_CORE_CLEANUP_ATTEMPT_H
