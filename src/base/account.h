@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The account of a request's work: what long loops over what a client sent draw steps from, and how they learn that they are
- * to end.
+ * Accounts: the work of a request, counted in steps, and the conditions that end it early.
  *
- *  1. Work is charged where it is done, by its size: bytes looked at, values, terms, documents. About a thousand steps are a
- *     few microseconds.
- *  2. An account tells its owner to end for one of the reasons of enum account_end, the first one that is met. It goes on
- *     telling it (account_ended()). What is found then is dropped, so a loop that is told so may return anything.
- *  3. Flags and the clock are looked at every ACCOUNT_POLL_EVERY steps, well within a tenth of a second.
- *  4. Nothing here knows a clock: who makes an account gives it one. The core has no accounts, for what it does must come out
- *     alike everywhere; its scripts are bounded by steps alone.
+ *  1. Loops over a client's input charge steps according to the size of the work: bytes, values,
+ *     terms, documents. About a thousand steps take a few microseconds.
+ *  2. An account ends for the first reason of enum account_end that applies, and stays ended. The
+ *     results of the work are then discarded, so a loop that finds its account ended may return
+ *     anything.
+ *  3. Flags and the clock are polled every ACCOUNT_POLL_EVERY steps, well within a tenth of a
+ *     second.
+ *  4. The creator of an account provides its clock. The core has no accounts, because its results
+ *     must be equal on all hosts; its scripts are limited by steps alone.
  *
- * Used by one thread at a time; the flags may be set from any.
+ * An account is used by one thread at a time; its flags may be set from any thread.
  */
 #ifndef TL_BASE_ACCOUNT_H
 #define TL_BASE_ACCOUNT_H
@@ -23,25 +24,25 @@
 
 enum account_end {
     ACCOUNT_RUNNING,
-    ACCOUNT_SPENT,     /* more than steps_max were wanted: the owner was to do only what is short */
+    ACCOUNT_SPENT,     /* the work exceeded steps_max */
     ACCOUNT_LATE,      /* the deadline has passed */
-    ACCOUNT_ABANDONED, /* the connection broke: nobody waits for what would be found */
+    ACCOUNT_ABANDONED, /* the client disconnected */
     ACCOUNT_CANCELLED, /* by another request */
-    ACCOUNT_STOPPED,   /* the server stops */
+    ACCOUNT_STOPPED,   /* the server is stopping */
     ACCOUNT_END_COUNT
 };
 
-/* The flags, in the order of the ends that they stand for. */
+/* The flags, in the order of their reasons in enum account_end. */
 enum account_flag { ACCOUNT_FLAG_ABANDONED, ACCOUNT_FLAG_CANCELLED, ACCOUNT_FLAG_STOPPED, ACCOUNT_FLAG_COUNT };
 
 #define ACCOUNT_POLL_EVERY ((uint64_t)1 << 18)
 
 struct account {
-    uint64_t steps;                                /* taken so far */
-    uint64_t steps_max;                            /* 0: no bound */
-    uint64_t look_at;                              /* at so many steps flags and clock are looked at next */
-    const atomic_bool *flags[ACCOUNT_FLAG_COUNT];  /* NULL: none */
-    uint64_t (*clock_us)(void);                    /* monotonic; NULL: there is no deadline */
+    uint64_t steps;                                /* charged since the start */
+    uint64_t steps_max;                            /* 0: no limit */
+    uint64_t poll_at;                              /* number of steps at which flags and clock are polled next */
+    const atomic_bool *flags[ACCOUNT_FLAG_COUNT];  /* owned by the creator; NULL: no such flag */
+    uint64_t (*clock_us)(void);                    /* monotonic; NULL: no deadline */
     uint64_t deadline_us;                          /* by that clock; 0: none */
     enum account_end end;
 };
@@ -62,28 +63,31 @@ static inline enum account_end account__end(const struct account *account)
     return late ? ACCOUNT_LATE : ACCOUNT_RUNNING;
 }
 
-/* Looks at flags and clock now. Returns: false when the work is to end. */
+/* Polls flags, limit and clock now. Returns: false when the work must end. */
 static inline bool account_poll(struct account *account)
 {
     if (account_ended(account))
         return false;
     account->end = account__end(account);
-    account->look_at = account->steps + ACCOUNT_POLL_EVERY;
-    if (account->steps_max != 0 && account->look_at > account->steps_max)
-        account->look_at = account->steps_max + 1;
+    account->poll_at = account->steps + ACCOUNT_POLL_EVERY;
+    if (account->steps_max != 0 && account->poll_at > account->steps_max)
+        account->poll_at = account->steps_max + 1;
     return !account_ended(account);
 }
 
-/* Takes steps. Returns: false when the work is to end. Requires: account, which may be NULL for work that nobody counts. */
+/* Charges steps; `account` NULL: the work is not counted. Returns: false when the work must end. */
 static inline bool account_take(struct account *account, uint64_t steps)
 {
     if (account == NULL)
         return true;
     account->steps += steps;
-    return __builtin_expect(account->steps < account->look_at, 1) ? !account_ended(account) : account_poll(account);
+    return __builtin_expect(account->steps < account->poll_at, 1) ? !account_ended(account) : account_poll(account);
 }
 
-/* What is done cannot be taken back: from now on only a broken connection ends it, for the answer is wanted else. */
+/*
+ * Restricts the reasons to ACCOUNT_ABANDONED, and continues an ended account. For requests whose
+ * changes are committed: the client needs their results.
+ */
 static inline void account_commit(struct account *account)
 {
     account->flags[ACCOUNT_FLAG_CANCELLED] = account->flags[ACCOUNT_FLAG_STOPPED] = NULL;
@@ -92,7 +96,7 @@ static inline void account_commit(struct account *account)
     account->end = ACCOUNT_RUNNING;
 }
 
-/* Begins anew: nothing ends it any more, such as the short work of saying why it ended. */
+/* Resets the account to one that never ends, for short work such as the error response. */
 static inline void account_reset(struct account *account)
 {
     *account = (struct account){.end = ACCOUNT_RUNNING};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory; see alloc.h. */
+/* Allocation; see alloc.h. */
 #include "base/alloc.h"
 
 #include "base/log.h"
@@ -11,29 +11,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-static _Atomic ptrdiff_t told; /* of all threads; a thread may free what another was given */
-static _Thread_local ptrdiff_t untold;
+static _Atomic ptrdiff_t counted; /* bytes of all threads; a thread may free memory of another */
+static _Thread_local ptrdiff_t uncounted; /* of this thread; negative after frees */
 
 static inline void count(ptrdiff_t bytes)
 {
-    untold += bytes;
-    if (untold >= MEM_UNCOUNTED_MAX || untold <= -MEM_UNCOUNTED_MAX)
+    uncounted += bytes;
+    if (uncounted >= MEM_UNCOUNTED_MAX || uncounted <= -MEM_UNCOUNTED_MAX)
         mem_thread_end();
 }
 
 void mem_thread_end(void)
 {
-    atomic_fetch_add_explicit(&told, untold, memory_order_relaxed);
-    untold = 0;
+    atomic_fetch_add_explicit(&counted, uncounted, memory_order_relaxed);
+    uncounted = 0;
 }
 
 size_t mem_used(void)
 {
-    ptrdiff_t bytes = atomic_load_explicit(&told, memory_order_relaxed);
+    ptrdiff_t bytes = atomic_load_explicit(&counted, memory_order_relaxed);
     return bytes > 0 ? (size_t)bytes : 0;
 }
 
-/* What the allocator gave for a pointer; NULL has none. */
+/* Returns: the usable size of an allocation; 0 for NULL. */
 static inline ptrdiff_t size_of(void *pointer)
 {
     return (ptrdiff_t)malloc_usable_size(pointer);

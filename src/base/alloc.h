@@ -1,34 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory.
+ * Allocation. These functions never return NULL: when memory is exhausted, the process logs that
+ * and aborts, as it does after a failed sync. No acknowledged write is lost thereby.
  *
- * Everything a client can make the server hold has a limit of its own, so running out of memory means the
- * machine or a limit is misjudged: the process says so and ends, as it does after a failed sync. Nothing
- * acknowledged is lost by that. These functions therefore never return NULL.
+ * All memory that clients can make the server hold is limited (budget.h), so this happens only when
+ * the host has less memory than the limits assume.
  */
 #ifndef TL_BASE_ALLOC_H
 #define TL_BASE_ALLOC_H
 
 #include <stddef.h>
 
-/* Returns: `size` bytes (at least one), zeroed by mem_zalloc. Owns: the caller; mem_free. */
+/*
+ * Returns: `size` bytes (at least one); those of mem_zalloc are zero.
+ * Owns: the caller; mem_free.
+ */
 void *mem_alloc(size_t size) __attribute__((malloc, returns_nonnull));
 void *mem_zalloc(size_t size) __attribute__((malloc, returns_nonnull));
 void *mem_realloc(void *pointer, size_t size) __attribute__((returns_nonnull));
 void *mem_dup(const void *bytes, size_t size) __attribute__((malloc, returns_nonnull));
-/* A copy with a NUL behind it. */
+/* Returns: a copy of the bytes, followed by a NUL. */
 char *mem_strdup(const char *bytes, size_t len) __attribute__((malloc, returns_nonnull));
+/* NULL is permitted. */
 void mem_free(void *pointer);
 
 /*
- * Bytes that are given out now, in the whole process, as the allocator rounds them. Each thread keeps up to MEM_UNCOUNTED_MAX bytes
- * to itself, so that counting costs no more than an addition; one that ends says mem_thread_end() before.
+ * Each thread counts its allocations itself and adds them to the total when they exceed
+ * MEM_UNCOUNTED_MAX bytes, so that counting costs an addition.
  */
 enum { MEM_UNCOUNTED_MAX = 64 * 1024 };
+/* Returns: bytes allocated by the process, as rounded by malloc(), without the uncounted ones. */
 size_t mem_used(void);
+/* Adds the calling thread's uncounted bytes to the total. A thread calls it before it ends. */
 void mem_thread_end(void);
 
-/* Scope-bound release: `tl_cleanup(thing_freep) struct thing *t = NULL;`, handed over by tl_steal(t). */
+/*
+ * Scope-bound release: `tl_cleanup(thing_freep) struct thing *t = NULL;`; tl_steal(t) passes it on.
+ */
 #define tl_cleanup(function) __attribute__((cleanup(function)))
 #define tl_steal(pointer)                        \
     __extension__({                              \

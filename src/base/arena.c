@@ -10,13 +10,13 @@
 
 enum {
     CHUNK_BYTES_MIN = 256,
-    CHUNK_BYTES_MAX = 256 * 1024, /* larger requests get a chunk of their own size */
+    CHUNK_BYTES_MAX = 256 * 1024, /* a larger allocation gets a chunk of its size */
     ALIGNMENT = _Alignof(max_align_t),
 };
 
 struct arena_chunk {
     struct arena_chunk *older;
-    size_t bytes; /* of data */
+    size_t bytes; /* size of data */
     _Alignas(max_align_t) char data[];
 };
 
@@ -29,7 +29,7 @@ static size_t padded_size(size_t size)
 static void chunk_add(struct arena *arena, size_t size)
 {
     if (budget_guard_asks(arena->guard, size))
-        (void)budget_guard_take(arena->guard, size); /* who loops looks at the guard */
+        (void)budget_guard_take(arena->guard, size); /* a refusal stays in the guard, for the loops of its user */
     struct arena_chunk *chunk = mem_alloc(sizeof *chunk + size);
     chunk->older = arena->chunks;
     chunk->bytes = size;
@@ -38,7 +38,7 @@ static void chunk_add(struct arena *arena, size_t size)
     arena->end = chunk->data + size;
 }
 
-/* A chunk for at least `bytes`: twice the last one, so that there are few. */
+/* Adds a chunk of at least `bytes`, twice as large as the previous one, so that there are few. */
 static void chunk_grow(struct arena *arena, size_t bytes)
 {
     size_t size = arena->chunks ? arena->chunks->bytes * 2 : CHUNK_BYTES_MIN;
@@ -93,7 +93,9 @@ size_t arena_held(const struct arena *arena)
     return bytes;
 }
 
-/* Whether a chunk may be moved by chunk_regrow(), to which no mark must lead. */
+/*
+ * Returns: whether chunk_regrow() may move the newest chunk. No mark may point into such a chunk.
+ */
 static bool is_movable(const struct arena *arena, const void *first)
 {
     const struct arena_chunk *chunk = arena->chunks;
@@ -102,7 +104,7 @@ static bool is_movable(const struct arena *arena, const void *first)
 
 struct arena_mark arena_mark(const struct arena *arena)
 {
-    if (is_movable(arena, arena->next)) { /* it is empty, and goes when the arena does back */
+    if (is_movable(arena, arena->next)) { /* the chunk is empty: a rewind may free it */
         struct arena_chunk *older = arena->chunks->older;
         return (struct arena_mark){older, older == NULL ? NULL : older->data + older->bytes, arena->used};
     }
@@ -174,8 +176,8 @@ struct slice arena_printf(struct arena *arena, const char *format, ...)
 }
 
 /*
- * The newest chunk holds nothing but `old`: it grows as a whole, which moves pages instead of bytes where it is large, and by a
- * quarter at least.
+ * Enlarges the newest chunk, which holds a single allocation, by at least a quarter. realloc()
+ * moves the pages of a large chunk instead of copying bytes.
  */
 static void *chunk_regrow(struct arena *arena, size_t old_padded, size_t padded)
 {
@@ -214,16 +216,16 @@ void *arena_regrow(struct arena *arena, void *old, size_t old_size, size_t size)
 
 struct slice arena_vappend(struct arena *arena, struct slice text, const char *format, va_list arguments)
 {
-    char piece[512];
+    char text_buf[512];
     va_list again;
     va_copy(again, arguments);
-    int len = vsnprintf(piece, sizeof piece, format, arguments);
+    int len = vsnprintf(text_buf, sizeof text_buf, format, arguments);
     INSIST(len >= 0);
     size_t whole = text.len + (size_t)len;
     char *to = text.data == NULL ? arena_alloc(arena, whole + 1)
                                  : arena_regrow(arena, (void *)(uintptr_t)text.data, text.len + 1, whole + 1);
-    if ((size_t)len < sizeof piece)
-        memcpy(to + text.len, piece, (size_t)len + 1);
+    if ((size_t)len < sizeof text_buf)
+        memcpy(to + text.len, text_buf, (size_t)len + 1);
     else
         vsnprintf(to + text.len, (size_t)len + 1, format, again);
     va_end(again);

@@ -93,7 +93,10 @@ static bool refuse(struct budget_guard *guard, size_t held, size_t asked, size_t
     return false;
 }
 
-/* Whether this question is the one that a test wants to fail (budget_fault); the guard is refused then, or its account over. */
+/*
+ * Counts down the injected fault (struct budget_fault). Returns: whether it happens at this
+ * question: then the guard has been refused, or its account ended.
+ */
 static bool fails_here(struct budget_guard *guard, size_t asked)
 {
     struct budget_fault *fault = &guard->budget->fault;
@@ -111,7 +114,7 @@ static bool fails_here(struct budget_guard *guard, size_t asked)
     return true;
 }
 
-/* Invariant 2. */
+/* Draws from the reserve (invariant 2). Returns: false when the reserve is exhausted. */
 static bool draw(struct budget_guard *guard, size_t bytes)
 {
     struct budget *budget = guard->budget;
@@ -124,7 +127,9 @@ static bool draw(struct budget_guard *guard, size_t bytes)
     return true;
 }
 
-/* Counts what is let through for the guard itself, not for the process. */
+/*
+ * Grants or refuses `bytes`, and counts them for the guard; mem_used() counts them for the process.
+ */
 static bool admit(struct budget_guard *guard, size_t bytes)
 {
     struct budget *budget = guard->budget;

@@ -17,7 +17,7 @@ void buf_deinit(struct buf *buf)
     buf->guard = guard;
 }
 
-/* A large one grows by a quarter, so that little is asked for in vain. */
+/* Asks the guard. A large buffer grows by a quarter instead of doubling, to waste less. */
 static bool grow_guarded(struct buf *buf, size_t needed, size_t *capacity)
 {
     size_t quarter = buf->capacity + buf->capacity / 4;
@@ -95,7 +95,7 @@ void buf_insert(struct buf *buf, size_t at, struct slice bytes)
     buf->len += bytes.len;
 }
 
-/* Whether `len` bytes at `at` are in the buffer. After an overflow none are relied on. */
+/* Returns: whether there are `len` > 0 bytes at `at` to change. False after an overflow. */
 static bool holds(const struct buf *buf, size_t at, size_t len)
 {
     if (buf->overflow)
@@ -189,7 +189,10 @@ static void json_escape(struct buf *buf, unsigned char c)
     }
 }
 
-/* Beyond ASCII: C1, marks and turns of direction, what takes no room, ends of lines and of paragraphs. */
+/*
+ * Returns: whether a character beyond ASCII is a C1 control, a mark of direction, a line or
+ * paragraph separator, or has no width.
+ */
 static bool is_obeyed(uint32_t c)
 {
     return (c >= 0x80 && c <= 0x9f) || c == 0xad || c == 0x61c || c == 0x180e || (c >= 0x200b && c <= 0x200f) ||
@@ -207,7 +210,7 @@ size_t buf_glyph(struct slice text, size_t at, bool *ret_harmless)
         return 1;
     }
     if (len > text.len - at || slice_utf8_valid_prefix((struct slice){text.data + at, len}) != len) {
-        *ret_harmless = c > 0x9f; /* below, it is C1 to a terminal that knows no UTF-8 */
+        *ret_harmless = c > 0x9f; /* others are C1 to a terminal without UTF-8 */
         return 1;
     }
     uint32_t point = c & (0xffu >> (len + 1));
@@ -219,7 +222,7 @@ size_t buf_glyph(struct slice text, size_t at, bool *ret_harmless)
 
 static void spell_out(struct buf *buf, unsigned char c)
 {
-    static const char names[] = "abtnvfr"; /* from 7 on */
+    static const char names[] = "abtnvfr"; /* of 7 to 13 */
     if (c >= 7 && c <= 13)
         buf_printf(buf, "\\%c", names[c - 7]);
     else
@@ -245,7 +248,7 @@ void buf_json_string(struct buf *buf, struct slice text)
 {
     buf_byte(buf, '"');
     size_t clean = 0,
-           valid = 0; /* up to where nothing is left to write but as it is; up to where it is known as UTF-8 */
+           valid = 0; /* end of the bytes written already; end of the bytes known to be valid UTF-8 */
     for (size_t i = 0; i < text.len; i++) {
         unsigned char c = (unsigned char)text.data[i];
         if (c >= 0x80 && i >= valid)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Buffers: bytes that grow at the end, up to a maximum given at the start.
+ * Buffers: byte strings that grow at the end, up to a maximum.
  *
- * A write past the maximum sets `overflow`, is dropped, and so is everything after it: the writer checks
- * once, at the end.
+ * A write beyond the maximum sets `overflow` and is discarded, as are all later writes. So a writer
+ * checks for overflow once, at the end.
  */
 #ifndef TL_BASE_BUF_H
 #define TL_BASE_BUF_H
@@ -18,30 +18,39 @@ struct buf {
     char *data; /* NULL until the first write */
     size_t len;
     size_t capacity;
-    size_t max; /* bytes; len never passes it */
+    size_t max; /* in bytes; len <= max */
     bool overflow;
     struct budget_guard
-        *guard; /* is asked before it grows by much, and may say no as `max` does; NULL: none (budget.h) */
+        *guard; /* asked before large growth; a refusal is an overflow (budget.h); NULL: none */
 };
 
 #define BUF_INIT(max_bytes) ((struct buf){NULL, 0, 0, (max_bytes), false, NULL})
 #define BUF_UNLIMITED ((size_t)1 << 40)
 
+/* Frees the bytes; the buffer is empty afterwards, with the same maximum and guard. */
 void buf_deinit(struct buf *buf);
 
+/* Empties the buffer and clears `overflow`; retains its memory. */
 static inline void buf_clear(struct buf *buf)
 {
     buf->len = 0;
     buf->overflow = false;
 }
 
-/* Makes room for `more` bytes. Returns: where they go, or NULL on overflow; buf_commit() says how many were put there. */
+/*
+ * Reserves capacity for `more` bytes after the end, to be written by the caller and then appended
+ * by buf_commit(). Returns: the address of the first; NULL on overflow.
+ */
 char *buf_reserve(struct buf *buf, size_t more);
-/* Requires: buf_reserve() has made room for as many since the last change. */
+/*
+ * Appends `count` bytes written into reserved capacity.
+ * Requires: buf_reserve() has reserved at least as many since the last change.
+ */
 void buf_commit(struct buf *buf, size_t count);
 
 void buf_append(struct buf *buf, const void *bytes, size_t len);
 void buf_printf(struct buf *buf, const char *format, ...) TL_PRINTF(2, 3);
+/* Appends the number in decimal. */
 void buf_u64(struct buf *buf, uint64_t value);
 void buf_i64(struct buf *buf, int64_t value);
 
@@ -58,56 +67,69 @@ static inline void buf_byte(struct buf *buf, char byte)
 #define buf_lit(buf, literal) buf_append((buf), "" literal, sizeof(literal) - 1)
 
 /*
- * A JSON string with its quotes: escapes ", \ and control characters as Elasticsearch does; a byte that is no UTF-8 becomes
- * U+FFFD, so that what a client sent never makes a reply that is no JSON.
+ * Appends a JSON string with its quotes. Escapes ", \ and control characters as Elasticsearch does.
+ * A byte that is not valid UTF-8 becomes U+FFFD, so that the result is valid JSON for any input.
  */
 void buf_json_string(struct buf *buf, struct slice text);
 
 /*
- * A client's text within a line of ours, so that it stays one line that no terminal obeys: control characters, those that turn the
- * direction of writing or take no room, and C1 are written as `ls -b` does (\n, \033), a \ as two.
+ * Appends a client's text to a line of output. Escapes characters that would break the line or
+ * control a terminal, as `ls -b` does (\n, \033): controls including C1, and characters that change
+ * the direction of text or have no width. A \ is doubled.
  */
 void buf_escape_line(struct buf *buf, struct slice text);
 
-/* Returns: the bytes of the character at `at`; *ret_harmless whether it can be shown as it is. */
+/* Returns: the length of the character at `at`. *ret_harmless: it may be printed unescaped. */
 size_t buf_glyph(struct slice text, size_t at, bool *ret_harmless);
 
+/* Returns: the bytes of the buffer; valid until its next change. */
 static inline struct slice buf_as_slice(const struct buf *buf)
 {
     return (struct slice){buf->data, buf->len};
 }
 
 /*
- * Changes to bytes that have been written. After an overflow they do nothing, since those bytes may be missing: callers need not
- * check before the end. Positions must be those of bytes in the buffer otherwise.
+ * Changes to bytes written earlier. After an overflow they have no effect, because those bytes may
+ * be missing; so callers check for overflow once, at the end. Otherwise positions must be within
+ * the buffer.
  */
-/* Drops all bytes from position `len` on; after an overflow too. A shorter buffer stays as it is. */
+/*
+ * Removes all bytes from position `len` on, also after an overflow. A shorter buffer is unchanged.
+ */
 void buf_truncate(struct buf *buf, size_t len);
-/* Drops the last `count` bytes. */
+/* Removes the last `count` bytes. */
 void buf_chop(struct buf *buf, size_t count);
-/* Inserts `bytes` at position `at`; the bytes from there on move up. */
+/* Inserts `bytes` at position `at`. */
 void buf_insert(struct buf *buf, size_t at, struct slice bytes);
-/* Removes `len` bytes at position `at`; the bytes after them move down. */
+/* Removes `len` bytes at position `at`. */
 void buf_remove(struct buf *buf, size_t at, size_t len);
 /* Replaces `len` bytes at position `at`. */
 void buf_overwrite(struct buf *buf, size_t at, const void *bytes, size_t len);
-/* Adds one to the last byte. Requires: there is one, below 0xff. */
+/* Adds one to the last byte. Requires: no overflow; there is a byte, below 0xff. */
 void buf_increment_last(struct buf *buf);
-/* Returns: the bytes from position `at` on; none after an overflow. Valid until the next change. */
+/*
+ * Returns: the bytes from position `at` on, empty after an overflow; valid until the next change.
+ */
 struct slice buf_from(const struct buf *buf, size_t at);
 
-/* Takes the bytes out, with a NUL behind them. Owns: the caller; mem_free. The buffer is empty after. */
+/*
+ * Detaches the bytes, followed by a NUL; the buffer is empty afterwards and has no guard.
+ * Requires: no overflow. Returns: the bytes. Owns: the caller; mem_free.
+ */
 char *buf_detach(struct buf *buf, size_t *ret_len);
 
 /*
- * Fixed-width and variable-width integers. Big-endian ones sort as the numbers do; a varint takes one
+ * Append integers in binary. Big-endian ones sort as the numbers do; a varint (LEB128) takes one
  * byte for each seven bits.
  */
 void buf_u32be(struct buf *buf, uint32_t value);
 void buf_u64be(struct buf *buf, uint64_t value);
 void buf_varint(struct buf *buf, uint64_t value);
 
-/* Reads from the front of *bytes and moves it on. Returns: false, *bytes untouched, when too short. */
+/*
+ * Read from the front of *bytes and advance it. Return false, with *bytes unchanged, when it is too
+ * short, or the varint exceeds 64 bits.
+ */
 bool slice_take_u32be(struct slice *bytes, uint32_t *ret_value);
 bool slice_take_u64be(struct slice *bytes, uint64_t *ret_value);
 bool slice_take_varint(struct slice *bytes, uint64_t *ret_value);

@@ -2,8 +2,9 @@
 /*
  * The calendar; see calendar.h.
  *
- * Years are taken to begin in March, so that the leap day is the last of its year and months have lengths that a
- * straight line gives; they come in eras of 400, which are all of one length (H. Hinnant's arithmetic).
+ * Internally years start in March, so that the leap day is the last of its year, and a linear
+ * function gives the starts of months. 400 years form an era; all eras have the same length (Howard
+ * Hinnant, "chrono-Compatible Low-Level Date Algorithms").
  */
 #include "base/calendar.h"
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The calendar: days since 1970-01-01 as years, months and days, and back.
+ * The calendar: converts days since 1970-01-01 to years, months and days, and back.
  *
- * It is the proleptic Gregorian one, as in ISO 8601 and in Java: today's rules for all times, and a year 0 before year 1.
- * Months and days count from 1. No years are refused; who reads them from a client bounds them.
+ * It is the proleptic Gregorian calendar, as in ISO 8601 and Java: the current rules for all times,
+ * and a year 0 before year 1. Months and days count from 1. Years are not checked; code that reads
+ * them from a client must limit them.
  */
 #ifndef TL_BASE_CALENDAR_H
 #define TL_BASE_CALENDAR_H
@@ -16,29 +17,30 @@ struct calendar_date {
     int month, day;
 };
 
-/* Rounds down, as what lies before the epoch wants it. Requires: b > 0. */
+/* Divides and rounds down, also for negative numbers (times before the epoch). Requires: b > 0. */
 static inline int64_t floor_div(int64_t a, int64_t b)
 {
     return a / b - (a % b < 0);
 }
 
-/* What floor_div leaves: 0 to b - 1. */
+/* Returns: the remainder of floor_div(), 0 to b - 1. Requires: b > 0. */
 static inline int64_t floor_mod(int64_t a, int64_t b)
 {
     return a - floor_div(a, b) * b;
 }
 
-/* Days since 1970-01-01. A day beyond its month is one of the months after. */
+/* Returns: days since 1970-01-01. A day beyond the end of its month counts on into later months. */
 int64_t calendar_days(int64_t year, int month, int day);
 
+/* Returns: the date of a day given in days since 1970-01-01. */
 struct calendar_date calendar_date(int64_t days);
 
 bool calendar_is_leap(int64_t year);
 int calendar_month_days(int64_t year, int month);
 
-/* In English, as all dates that this program reads and writes have them: "January", "Monday". */
+/* English names: "January", "Monday". */
 extern const char *const calendar_months[12], *const calendar_weekdays[7];
-/* As many letters of one make its short form: "Jan", "Mon". */
+/* Number of letters of a short name: "Jan", "Mon". */
 enum { CALENDAR_SHORT_NAME = 3 };
 
 /* Returns: 0 for Monday … 6 for Sunday. */

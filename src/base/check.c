@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks that stay on in release; see check.h. */
+/* Checks; see check.h. */
 #include "base/check.h"
 
 #include "base/log.h"

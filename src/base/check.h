@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks that stay on in release.
+ * Checks, also in release builds.
  *
- * REQUIRE states what the caller owed at entry, ENSURE what the function owes at its end, INSIST what
- * must hold in between. A failed check is a bug in this program, never bad input: it prints the place
- * and the expression and aborts, since going on could acknowledge what is not there.
+ * REQUIRE states a precondition of a function, ENSURE a postcondition, INSIST an internal
+ * invariant. A failed check is a bug in this program, never bad input. It logs the expression with
+ * its file and line and aborts, because the process could otherwise acknowledge writes that do not
+ * exist.
  */
 #ifndef TL_BASE_CHECK_H
 #define TL_BASE_CHECK_H

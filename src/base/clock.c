@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The clocks of the machine; see clock.h. */
+/* The clocks of the host; see clock.h. */
 #include "base/clock.h"
 
 #include "base/types.h"
@@ -24,7 +24,9 @@ uint64_t clock_boot_us(void)
     return read_clock(CLOCK_BOOTTIME);
 }
 
-/* A condition cannot wait by CLOCK_BOOTTIME; what is left to wait is waited by the next best. */
+/*
+ * POSIX conditions cannot wait on CLOCK_BOOTTIME; the remaining time is waited on CLOCK_MONOTONIC.
+ */
 bool clock_wait(pthread_cond_t *condition, pthread_mutex_t *lock, uint64_t until)
 {
     uint64_t now = clock_boot_us();

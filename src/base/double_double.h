@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pairs: numbers of about 100 bits, as the sum of two doubles (T. J. Dekker, "A floating-point technique for extending the
- * available precision", 1971).
+ * Double-double arithmetic: numbers with about 100 bits of precision, as the unevaluated sum of two
+ * doubles (T. J. Dekker, "A floating-point technique for extending the available precision", 1971).
  *
- * `hi` is the pair rounded to a double, `lo` what is left. Nothing here knows infinities or NaN, nor magnitudes that overflow or
- * whose `lo` would be subnormal: who calls scales first. Only additions, multiplications, divisions, square roots and fma() are
- * used, which IEEE 754 defines to the bit; no two of them may be contracted by the compiler (-ffp-contract=off).
+ * Infinities, NaN, overflow and a subnormal `lo` are not handled; callers scale their arguments.
+ * Only addition, multiplication, division, square root and fma() are used, which IEEE 754 defines
+ * exactly. The compiler must not contract them (-ffp-contract=off).
  */
 #ifndef TL_BASE_DOUBLE_DOUBLE_H
 #define TL_BASE_DOUBLE_DOUBLE_H
@@ -15,72 +15,73 @@
 
 _Static_assert(FLT_EVAL_METHOD == 0, "doubles are evaluated as doubles");
 
-struct pair {
+/* The number hi + lo; `hi` is that number rounded to a double. */
+struct dd {
     double hi, lo;
 };
 
-/* The exact sum of two doubles of which the first is not the smaller. */
-static inline struct pair pair_quick(double larger, double smaller)
+/* Returns: the exact sum of two doubles. Requires: |larger| >= |smaller|. */
+static inline struct dd dd_fast_two_sum(double larger, double smaller)
 {
     double sum = larger + smaller;
-    return (struct pair){sum, smaller - (sum - larger)};
+    return (struct dd){sum, smaller - (sum - larger)};
 }
 
-/* The exact sum of two doubles. */
-static inline struct pair pair_sum(double a, double b)
+/* Returns: the exact sum of two doubles. */
+static inline struct dd dd_two_sum(double a, double b)
 {
     double sum = a + b, of_b = sum - a;
-    return (struct pair){sum, (a - (sum - of_b)) + (b - of_b)};
+    return (struct dd){sum, (a - (sum - of_b)) + (b - of_b)};
 }
 
-/* The exact product of two doubles. */
-static inline struct pair pair_product(double a, double b)
+/* Returns: the exact product of two doubles. */
+static inline struct dd dd_two_product(double a, double b)
 {
     double product = a * b;
-    return (struct pair){product, fma(a, b, -product)};
+    return (struct dd){product, fma(a, b, -product)};
 }
 
-static inline struct pair pair_negative(struct pair x)
+static inline struct dd dd_neg(struct dd x)
 {
-    return (struct pair){-x.hi, -x.lo};
+    return (struct dd){-x.hi, -x.lo};
 }
 
-static inline struct pair pair_add(struct pair x, struct pair y)
+static inline struct dd dd_add(struct dd x, struct dd y)
 {
-    struct pair high = pair_sum(x.hi, y.hi), low = pair_sum(x.lo, y.lo);
-    high = pair_quick(high.hi, high.lo + low.hi);
-    return pair_quick(high.hi, high.lo + low.lo);
+    struct dd high = dd_two_sum(x.hi, y.hi), low = dd_two_sum(x.lo, y.lo);
+    high = dd_fast_two_sum(high.hi, high.lo + low.hi);
+    return dd_fast_two_sum(high.hi, high.lo + low.lo);
 }
 
-static inline struct pair pair_mul(struct pair x, struct pair y)
+static inline struct dd dd_mul(struct dd x, struct dd y)
 {
-    struct pair product = pair_product(x.hi, y.hi);
-    return pair_quick(product.hi, product.lo + (x.hi * y.lo + x.lo * y.hi));
+    struct dd product = dd_two_product(x.hi, y.hi);
+    return dd_fast_two_sum(product.hi, product.lo + (x.hi * y.lo + x.lo * y.hi));
 }
 
-static inline struct pair pair_div(struct pair x, struct pair y)
+static inline struct dd dd_div(struct dd x, struct dd y)
 {
     double first = x.hi / y.hi;
-    struct pair rest = pair_add(x, pair_negative(pair_mul(y, (struct pair){first, 0})));
+    struct dd rest = dd_add(x, dd_neg(dd_mul(y, (struct dd){first, 0})));
     double second = rest.hi / y.hi;
-    rest = pair_add(rest, pair_negative(pair_mul(y, (struct pair){second, 0})));
-    return pair_add(pair_quick(first, second), (struct pair){rest.hi / y.hi, 0});
+    rest = dd_add(rest, dd_neg(dd_mul(y, (struct dd){second, 0})));
+    return dd_add(dd_fast_two_sum(first, second), (struct dd){rest.hi / y.hi, 0});
 }
 
-static inline struct pair pair_over(struct pair x, double divisor)
+static inline struct dd dd_div_double(struct dd x, double divisor)
 {
     double quotient = x.hi / divisor;
-    return pair_quick(quotient, (fma(-quotient, divisor, x.hi) + x.lo) / divisor);
+    return dd_fast_two_sum(quotient, (fma(-quotient, divisor, x.hi) + x.lo) / divisor);
 }
 
-/* The square root of what is not negative. */
-static inline struct pair pair_sqrt(struct pair x)
+/* Returns: the square root; 0 for numbers below 0. */
+static inline struct dd dd_sqrt(struct dd x)
 {
     if (x.hi <= 0)
-        return (struct pair){0, 0};
+        return (struct dd){0, 0};
     double root = sqrt(x.hi);
-    struct pair rest = pair_add(x, pair_negative(pair_product(root, root)));
-    return pair_quick(root, rest.hi / (2 * root));
+    struct dd rest = dd_add(x, dd_neg(dd_two_product(root, root)));
+    return dd_fast_two_sum(root, rest.hi / (2 * root));
 }
 
 #endif

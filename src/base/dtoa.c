@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Digits; see dtoa.h. */
+/* Floating-point numbers as text; see dtoa.h. */
 #include "base/dtoa.h"
 
 #include <math.h>
@@ -10,9 +10,9 @@
 
 enum {
     COUNT_MIN = 2,
-    COUNT_DOUBLE = 17, /* always enough */
+    COUNT_DOUBLE = 17, /* sufficient for every double */
     COUNT_FLOAT = 9,
-    /* Few normal numbers that computations make do with less than these, so the search begins there; zeros at the end are dropped. */
+    /* The search starts here: few computed numbers need less, and trailing zeros are removed. */
     COUNT_DOUBLE_USUAL = 15,
     COUNT_FLOAT_USUAL = 6,
 };
@@ -20,7 +20,7 @@ enum {
 #define DOUBLE_SUBNORMAL_BELOW 0x1p-1022
 #define FLOAT_SUBNORMAL_BELOW 0x1p-126
 
-/* A positive number as d.ddd times ten to the `exponent`. */
+/* A positive number d.ddd × 10^exponent. */
 struct decimal {
     char digits[COUNT_DOUBLE + 1];
     int count;
@@ -36,7 +36,7 @@ static bool reads_back(const struct decimal *decimal, double value, bool is_floa
     return is_float ? strtof(text, NULL) == (float)value : strtod(text, NULL) == value;
 }
 
-/* Returns: the nearest decimal of so many digits. */
+/* Returns: the decimal of `count` digits that is nearest to the value. */
 static struct decimal nearest(double value, int count)
 {
     struct decimal decimal = {.count = 0};
@@ -51,7 +51,7 @@ static struct decimal nearest(double value, int count)
     return decimal;
 }
 
-/* Returns: the next decimal above, of as many digits. */
+/* Returns: the next greater decimal with the same number of digits. */
 static struct decimal above(struct decimal decimal)
 {
     int i = decimal.count - 1;
@@ -68,9 +68,12 @@ static struct decimal above(struct decimal decimal)
 }
 
 /*
- * Numbers read back from as far as half the way to their neighbours. These are as far above as below, so when any decimal of some length
- * reads back, the nearest does; but at a power of two, whose neighbour below is half as far: there the nearest may lie just too
- * low, and the next one above do.
+ * Returns: the shortest decimal that reads back as the value, up to the minimum counts.
+ *
+ * A text reads back as the value if it is within half the distance to the neighbouring numbers.
+ * Usually both neighbours are equally distant: if any decimal of some length reads back, the
+ * nearest one does. A power of two has its lower neighbour at half the distance: there the nearest
+ * decimal may be too low while the next greater one reads back.
  */
 static struct decimal shortest(double value, bool is_float)
 {
@@ -112,7 +115,7 @@ static size_t print(double value, bool is_float, char out[DTOA_TEXT_MAX])
         decimal.count--;
 
     bool plain = value >= 1e-3 && value < 1e7;
-    int whole = !plain ? 1 : decimal.exponent + 1; /* digits before the point; below 1 zeros follow it first */
+    int whole = !plain ? 1 : decimal.exponent + 1; /* digits before the point; below 1 the point is followed by zeros */
     if (whole < 1)
         *to++ = '0';
     to = put(to, &decimal, 0, whole);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The error law; see error.h. */
+/* The error convention; see error.h. */
 #include "base/error.h"
 
 #include "base/arena.h"

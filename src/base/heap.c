@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Binary heap of embedded nodes; see heap.h. */
+/* Intrusive binary heap; see heap.h. */
 #include "base/heap.h"
 
 #include "base/alloc.h"
@@ -21,10 +21,10 @@ void heap_deinit(struct heap *heap)
 static void put(struct heap *heap, size_t index, struct heap_node *node)
 {
     heap->nodes[index] = node;
-    node->place = index + 1;
+    node->position = index + 1;
 }
 
-/* Moves the node at `index` towards the top until its parent is before it. */
+/* Moves the node at `index` up until its parent precedes it. */
 static void rise(struct heap *heap, size_t index)
 {
     struct heap_node *node = heap->nodes[index];
@@ -38,7 +38,7 @@ static void rise(struct heap *heap, size_t index)
     put(heap, index, node);
 }
 
-/* Moves the node at `index` down until it is before both its children. */
+/* Moves the node at `index` down until it precedes both its children. */
 static void sink(struct heap *heap, size_t index)
 {
     struct heap_node *node = heap->nodes[index];
@@ -58,7 +58,7 @@ static void sink(struct heap *heap, size_t index)
 
 void heap_push(struct heap *heap, struct heap_node *node)
 {
-    REQUIRE(node->place == 0);
+    REQUIRE(node->position == 0);
     if (heap->count == heap->capacity) {
         heap->capacity = heap->capacity ? heap->capacity * 2 : 16;
         heap->nodes = mem_realloc(heap->nodes, heap->capacity * sizeof *heap->nodes);
@@ -69,13 +69,13 @@ void heap_push(struct heap *heap, struct heap_node *node)
 
 void heap_remove(struct heap *heap, struct heap_node *node)
 {
-    REQUIRE(node->place > 0 && node->place <= heap->count && heap->nodes[node->place - 1] == node);
-    size_t index = node->place - 1;
+    REQUIRE(node->position > 0 && node->position <= heap->count && heap->nodes[node->position - 1] == node);
+    size_t index = node->position - 1;
     struct heap_node *last = heap->nodes[--heap->count];
-    node->place = 0;
+    node->position = 0;
     if (last == node)
         return;
     put(heap, index, last);
     rise(heap, index);
-    sink(heap, last->place - 1);
+    sink(heap, last->position - 1);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A binary heap of things that carry their own place in it.
+ * An intrusive binary heap (priority queue).
  *
- * The node is a member of the thing, so a thing can be taken out of the middle without a search. The order
- * must be total (no two things equal), or the order of removal would depend on the history of the heap.
+ * The node is a member of the element and records its position, so that any element can be removed
+ * without a search. The order must be total, without equal elements; otherwise the order of removal
+ * would depend on the history of the heap.
  */
 #ifndef TL_BASE_HEAP_H
 #define TL_BASE_HEAP_H
@@ -13,7 +14,7 @@
 
 /* Zeroed: in no heap. */
 struct heap_node {
-    size_t place; /* one above the index in the heap's array; 0: in no heap */
+    size_t position; /* index in the heap's array plus one; 0: in no heap */
 };
 
 struct heap {
@@ -28,21 +29,22 @@ void heap_init(struct heap *heap, bool (*before)(const struct heap_node *a, cons
 /* Requires: the heap is empty. */
 void heap_deinit(struct heap *heap);
 
-/* Returns: the first by the heap's order, or NULL. */
+/* Returns: the first node in the heap's order; NULL: the heap is empty. */
 static inline struct heap_node *heap_first(const struct heap *heap)
 {
     return heap->count == 0 ? NULL : heap->nodes[0];
 }
 
+/* Returns: whether the node is in a heap. */
 static inline bool heap_holds(const struct heap_node *node)
 {
-    return node->place != 0;
+    return node->position != 0;
 }
 
 /* Requires: the node is in no heap. */
 void heap_push(struct heap *heap, struct heap_node *node);
 
-/* Takes a node out, wherever it is. Requires: it is in this heap. */
+/* Removes a node, not only the first. Requires: it is in this heap. */
 void heap_remove(struct heap *heap, struct heap_node *node);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Intrusive doubly linked lists.
+ * Intrusive circular doubly linked lists.
  *
- * A head and its links are the same type; an empty list points to itself. Order is insertion order, so
- * walking one is deterministic. A link that is in no list has NULL pointers.
+ * A head and its links have the same type; the head of an empty list points to itself. A link that
+ * is in no list has NULL pointers. Iteration follows the list, so it is deterministic.
  */
 #ifndef TL_BASE_LIST_H
 #define TL_BASE_LIST_H

@@ -20,12 +20,12 @@
 #include <unistd.h>
 
 enum {
-    TEXT_BYTES_MAX = 2000, /* of an event; the rest of it is cut off */
+    TEXT_BYTES_MAX = 2000, /* of an event; longer texts are truncated */
     LINE_BYTES_MAX = 2 * TEXT_BYTES_MAX + 128,
     HALF_BYTES = LOG_QUEUE_BYTES / 2,
 };
 
-/* Lines, one behind the other. */
+/* One of the two buffers of the queue: concatenated lines. */
 struct half {
     char *bytes; /* HALF_BYTES */
     size_t len;
@@ -33,21 +33,21 @@ struct half {
 
 static struct {
     _Atomic int fd;
-    atomic_bool queues; /* lines are queued; else whoever logs writes */
+    atomic_bool queues; /* lines are queued; else the calling thread writes them */
     pthread_mutex_t lock;
     pthread_cond_t filled, written;
-    struct half filling; /* guarded by the lock */
-    struct half writing; /* the thread's; nothing is in it while it is not `busy` */
-    bool busy;
-    bool runs;         /* the thread */
-    uint64_t left_out; /* lines that found `filling` full */
+    struct half filling; /* guarded by `lock` */
+    struct half writing; /* the thread's; empty unless `busy` */
+    bool busy; /* the thread is writing */
+    bool runs;         /* the thread was started */
+    uint64_t dropped; /* lines dropped because `filling` was full */
 } queue = {.fd = STDERR_FILENO,
            .lock = PTHREAD_MUTEX_INITIALIZER,
            .filled = PTHREAD_COND_INITIALIZER,
            .written = PTHREAD_COND_INITIALIZER};
 
 static _Atomic int level_min = LOG_INFO;
-static _Atomic int level_instead = LOG_LEVEL_COUNT; /* of level_min; LOG_LEVEL_COUNT: none */
+static _Atomic int level_override = LOG_LEVEL_COUNT; /* replaces level_min; LOG_LEVEL_COUNT: none */
 static _Atomic int format_now = LOG_TEXT;
 
 void log_set_level(enum log_level level)
@@ -57,7 +57,7 @@ void log_set_level(enum log_level level)
 
 void log_override_level(enum log_level level)
 {
-    atomic_store_explicit(&level_instead, (int)level, memory_order_relaxed);
+    atomic_store_explicit(&level_override, (int)level, memory_order_relaxed);
 }
 
 void log_set_format(enum log_format format)
@@ -67,13 +67,16 @@ void log_set_format(enum log_format format)
 
 bool log_is_enabled(enum log_level level)
 {
-    int instead = atomic_load_explicit(&level_instead, memory_order_relaxed);
+    int override = atomic_load_explicit(&level_override, memory_order_relaxed);
     return (int)level >=
-           (instead != LOG_LEVEL_COUNT ? instead : atomic_load_explicit(&level_min, memory_order_relaxed));
+           (override != LOG_LEVEL_COUNT ? override : atomic_load_explicit(&level_min, memory_order_relaxed));
 }
 
-/* An event's text. It may have names in it: no line of the log is a client's, and no terminal obeys one. */
-static void tell(char text[static TEXT_BYTES_MAX], const char *format, va_list arguments)
+/*
+ * Formats the text of an event. It may contain a client's names, so characters that would start a
+ * line or control a terminal are replaced by '?'.
+ */
+static void format_text(char text[static TEXT_BYTES_MAX], const char *format, va_list arguments)
 {
     bool harmless;
     size_t bytes;
@@ -87,7 +90,7 @@ static void tell(char text[static TEXT_BYTES_MAX], const char *format, va_list a
     }
 }
 
-/* What is left of a text is one line without controls: only these two mean anything inside of a JSON string. */
+/* Escapes for a JSON string. The text has no control characters any more, so " and \ suffice. */
 static void quote(const char *text, char json[static 2 * TEXT_BYTES_MAX])
 {
     for (; *text != '\0'; text++) {
@@ -98,11 +101,11 @@ static void quote(const char *text, char json[static 2 * TEXT_BYTES_MAX])
     *json = '\0';
 }
 
-/* Returns: the length of the line. */
+/* Formats a complete line. Returns: its length. */
 static size_t make_line(enum log_level level, const char *text, char line[static LINE_BYTES_MAX])
 {
     static const char *const names[LOG_LEVEL_COUNT] = {"debug", "info", "warning", "error"};
-    static const char *const theirs[LOG_LEVEL_COUNT] = {"DEBUG", "INFO", "WARN", "ERROR"};
+    static const char *const es_names[LOG_LEVEL_COUNT] = {"DEBUG", "INFO", "WARN", "ERROR"};
     struct timespec now;
     struct tm day;
     char date[32], json[2 * TEXT_BYTES_MAX];
@@ -113,14 +116,17 @@ static size_t make_line(enum log_level level, const char *text, char line[static
     if (atomic_load_explicit(&format_now, memory_order_relaxed) == LOG_JSON) {
         quote(text, json);
         len = snprintf(line, LINE_BYTES_MAX, "{\"timestamp\": \"%s.%03ldZ\", \"level\": \"%s\", \"message\": \"%s\"}\n",
-                       date, now.tv_nsec / 1000000, theirs[level], json);
+                       date, now.tv_nsec / 1000000, es_names[level], json);
     } else {
         len = snprintf(line, LINE_BYTES_MAX, "%s.%03ldZ %s: %s\n", date, now.tv_nsec / 1000000, names[level], text);
     }
     return len > 0 ? (size_t)len : 0;
 }
 
-/* One write a line, so that lines of two threads, or processes, never mix. What cannot be written has nobody who could be told. */
+/*
+ * Writes a line by a single write(), so that lines of several threads or processes do not mix.
+ * Errors are ignored: they could only be reported to the log itself.
+ */
 static void write_line(const char *line, size_t len)
 {
     int fd = atomic_load(&queue.fd);
@@ -139,7 +145,7 @@ static void write_line(const char *line, size_t len)
 
 /* --- The queue ---------------------------------------------------------------------------------------------------- */
 
-/* Requires: the lock, and room. */
+/* Requires: the lock; the line fits. */
 static void append(const char *line, size_t len)
 {
     memcpy(queue.filling.bytes + queue.filling.len, line, len);
@@ -149,26 +155,29 @@ static void append(const char *line, size_t len)
 static void enqueue(const char *line, size_t len)
 {
     pthread_mutex_lock(&queue.lock);
-    if (queue.left_out > 0 || queue.filling.len + len > HALF_BYTES)
-        queue.left_out++;
+    if (queue.dropped > 0 || queue.filling.len + len > HALF_BYTES)
+        queue.dropped++;
     else
         append(line, len);
     pthread_cond_signal(&queue.filled);
     pthread_mutex_unlock(&queue.lock);
 }
 
-/* Takes what has been queued. What was left out since comes behind it. Requires: the lock. */
+/*
+ * Swaps the buffers for the thread. Lines dropped meanwhile are reported in the new `filling`,
+ * after the taken lines. Requires: the lock.
+ */
 static void take(void)
 {
     struct half taken = queue.filling;
     queue.filling = queue.writing;
     queue.writing = taken;
     queue.busy = true;
-    if (queue.left_out > 0) {
+    if (queue.dropped > 0) {
         char text[TEXT_BYTES_MAX], line[LINE_BYTES_MAX];
-        snprintf(text, sizeof text, "%" PRIu64 " lines of the log were left out here: nobody read it", queue.left_out);
+        snprintf(text, sizeof text, "%" PRIu64 " lines of the log were left out here: nobody read it", queue.dropped);
         append(line, make_line(LOG_WARNING, text, line));
-        queue.left_out = 0;
+        queue.dropped = 0;
     }
 }
 
@@ -199,7 +208,7 @@ static void end_of_process(void)
     (void)log_flush(LOG_END_US);
 }
 
-/* Requires: the lock. */
+/* Starts the thread. Requires: the lock. Returns: 0; TL_ERR_IO. */
 static int start_thread(void)
 {
     pthread_t thread;
@@ -255,7 +264,7 @@ void log_line(enum log_level level, const char *format, ...)
         return;
     va_list arguments;
     va_start(arguments, format);
-    tell(text, format, arguments);
+    format_text(text, format, arguments);
     va_end(arguments);
     size_t len = make_line(level, text, line);
     if (atomic_load(&queue.queues))

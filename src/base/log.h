@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The log: one line an event on standard error, with time and level.
+ * The log: one line per event on standard error, with time and level.
  *
- * Library code never logs above debug; whoever decides what to do about a thing logs it, once.
+ * Library code never logs above debug; the caller that decides how to proceed logs, once.
  *
- * The queue. A line is written by the thread that logs it, which waits where standard error is a pipe or a terminal that nobody reads. A server, whose
- * threads log with locks held, calls log_begin_queue(): from then on lines are queued, and a thread of the log's writes them.
+ * The queue. By default the thread that logs a line writes it, and blocks while standard error is a
+ * pipe or a terminal that is not read. Threads of a server log with locks held. A server therefore
+ * calls log_begin_queue(): from then on lines are queued, and a thread of this module writes them.
  *
- * 1. log_line() waits for no reader, and for nothing but a lock that is held for a copy of one line.
- * 2. Lines are written whole, one write each, in the order in which they were queued.
- * 3. The queue is bounded (LOG_QUEUE_BYTES). What finds it full is left out and counted, and so is all that follows until the thread takes the queue; then
- *    a line says how many were left out, in their place.
- * 4. What is queued when the process ends is written where somebody reads it within LOG_END_US, in whatever way the process ends itself: log_flush() before
- *    _exit(), log_write_before_abort() before abort(), and exit() by itself.
+ * 1. log_line() does not wait for the reader. It waits only for a lock that is held while a line is
+ *    copied.
+ * 2. Each line is written by a single write(), in the order of the queue.
+ * 3. The queue is bounded (LOG_QUEUE_BYTES). A line that finds it full is dropped and counted, and
+ *    so are all following lines until the thread takes the queue. A line in their place then
+ *    reports how many were dropped.
+ * 4. Lines queued when the process ends are written if they are read within LOG_END_US. This holds
+ *    for log_flush() before _exit(), log_write_before_abort() before abort(), and exit(), which
+ *    flushes.
  *
- * A regular file has no reader that could be away: lines are written to it as without a queue, so that they are there before what they tell of is answered.
+ * A write to a regular file does not block on a reader. Lines to one are not queued: a line is in
+ * the file before the request that it describes is answered.
  */
 #ifndef TL_BASE_LOG_H
 #define TL_BASE_LOG_H
@@ -29,19 +34,22 @@ enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_ERROR, LOG_LEVEL_COUNT };
 
 /* Lines below `level` are dropped. Default LOG_INFO. */
 void log_set_level(enum log_level level);
-/* Another level counts in its place, whatever that is set to meanwhile; LOG_LEVEL_COUNT: none does any more. */
+/*
+ * Overrides the level of log_set_level(), also of later calls; LOG_LEVEL_COUNT ends the override.
+ */
 void log_override_level(enum log_level level);
 
 /*
- * A line as it is read by people, "TIME LEVEL: text" (the default), or a JSON object with the names of Elasticsearch's own logs, "timestamp", "level",
- * "message", for programs that collect them.
+ * LOG_TEXT: "TIME LEVEL: text" (the default). LOG_JSON: an object with the member names of
+ * Elasticsearch's JSON logs, "timestamp", "level", "message".
  */
 enum log_format { LOG_TEXT, LOG_JSON };
 void log_set_format(enum log_format format);
 
-/* Returns: whether lines of `level` are kept: for those that cost something to make. */
+/* Returns: whether lines of `level` are logged. For lines whose arguments are expensive. */
 bool log_is_enabled(enum log_level level);
 
+/* Logs a line, truncated to 2000 bytes. Characters that a terminal would interpret become '?'. */
 void log_line(enum log_level level, const char *format, ...) TL_PRINTF(2, 3);
 
 /* --- The queue ---------------------------------------------------------------------------------------------------- */
@@ -49,11 +57,20 @@ void log_line(enum log_level level, const char *format, ...) TL_PRINTF(2, 3);
 enum { LOG_QUEUE_BYTES = 128 * 1024 };
 #define LOG_END_US ((uint64_t)1000000)
 
-/* From now on lines go to `fd`, by the queue unless that is a regular file. Called again, with an empty queue, it takes another. Returns: 0, TL_ERR_IO. */
+/*
+ * Directs lines to `fd`, through the queue unless it is a regular file. It may be called again with
+ * another `fd`. Requires: the queue is empty. Returns: 0; TL_ERR_IO.
+ */
 int log_begin_queue(int fd) TL_MUST_USE;
-/* Waits until all is written that was queued before, for `us` at most. Returns: whether it is. From any thread but the log's. */
+/*
+ * Waits until the queue is empty, for at most `us` microseconds. May be called from any thread
+ * except the log's own. Returns: whether all lines have been written.
+ */
 bool log_flush(uint64_t us);
-/* For who is about to abort(): flushes, and writes the text (one line, with its end), as far as that goes within LOG_END_US each. */
+/*
+ * Flushes the queue, then writes `text`, a line with its line end. Waits at most LOG_END_US for
+ * each. For code that is about to call abort().
+ */
 void log_write_before_abort(const char *text, size_t len);
 
 #define log_debug(...) log_line(LOG_DEBUG, __VA_ARGS__)

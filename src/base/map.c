@@ -24,7 +24,7 @@ void map_deinit(struct map *map)
     *map = MAP_INIT;
 }
 
-/* Returns: the table position that holds the key, or the empty one where the search ended. */
+/* Returns: the table position of the key, or the empty position that ended the search. */
 static size_t find(const struct map *map, struct slice key, uint64_t hash)
 {
     size_t mask = map->table_size - 1;
@@ -38,7 +38,8 @@ static size_t find(const struct map *map, struct slice key, uint64_t hash)
     }
 }
 
-static void place(struct map *map, size_t slot_index)
+/* Enters a slot into the table. */
+static void index_slot(struct map *map, size_t slot_index)
 {
     size_t mask = map->table_size - 1;
     size_t i = map->slots[slot_index].hash & mask;
@@ -47,7 +48,9 @@ static void place(struct map *map, size_t slot_index)
     map->table[i] = (uint32_t)slot_index + 1;
 }
 
-/* Drops removed slots and sizes the table for twice the live entries. */
+/*
+ * Removes the removed slots, and sizes the table for at least three positions per remaining slot.
+ */
 static void rebuild(struct map *map)
 {
     size_t live = 0;
@@ -62,7 +65,7 @@ static void rebuild(struct map *map)
     map->table = mem_zalloc(size * sizeof *map->table);
     map->table_size = size;
     for (size_t i = 0; i < live; i++)
-        place(map, i);
+        index_slot(map, i);
 }
 
 void *map_get(const struct map *map, struct slice key)
@@ -92,7 +95,7 @@ void *map_put(struct map *map, struct slice key, void *value)
         map->slots = mem_realloc(map->slots, map->slot_capacity * sizeof *map->slots);
     }
     map->slots[map->slot_count] = (struct map_slot){hash, mem_strdup(key.data, key.len), key.len, value};
-    place(map, map->slot_count++);
+    index_slot(map, map->slot_count++);
     map->count++;
     return NULL;
 }
@@ -104,7 +107,7 @@ void *map_remove(struct map *map, struct slice key)
     uint32_t entry = map->table[find(map, key, siphash_keyed(key))];
     if (entry == 0)
         return NULL;
-    /* The table position stays taken until the next rebuild, so that searches go on past it. */
+    /* The table position stays in use until the next rebuild, so that searches continue past it. */
     struct map_slot *slot = &map->slots[entry - 1];
     void *value = slot->value;
     mem_free(slot->key);

@@ -6,12 +6,12 @@
 #include "base/check.h"
 
 struct omap_entry {
-    struct omap_entry *prev; /* on the lowest level; NULL at the first */
+    struct omap_entry *prev; /* on the lowest level; NULL: the first entry */
     char *value;
     size_t value_len;
     size_t key_len;
     int levels;
-    struct omap_entry *next[]; /* `levels` of them, then the bytes of the key */
+    struct omap_entry *next[]; /* `levels` pointers, then the bytes of the key */
 };
 
 /* Any seed will do; a fixed one makes runs repeatable. */
@@ -60,28 +60,28 @@ struct slice omap_value(const struct omap_entry *entry)
     return (struct slice){entry->value, entry->value_len};
 }
 
-/* The link that leaves `entry` (NULL: the head) on a level. */
+/* Returns: the next pointer of `entry` (NULL: of the head) on a level. */
 static struct omap_entry **link_after(const struct omap *map, struct omap_entry *entry, int level)
 {
     return entry == NULL ? (struct omap_entry **)&map->heads[level] : &entry->next[level];
 }
 
-/* Whether a key lies behind all that are there. */
-static bool is_behind_all(const struct omap *map, struct slice key)
+/* Returns: whether the key is greater than all keys of a map that is not empty. */
+static bool is_after_all(const struct omap *map, struct slice key)
 {
     return map->lasts[0] != NULL && slice_compare(omap_key(map->lasts[0]), key) < 0;
 }
 
 /*
- * Finds the last entry before `key` (NULL: none) on each level.
- * Returns: the one of the lowest level.
+ * Finds the last entry before `key` on each level; NULL: none. ret_before may be NULL.
+ * Returns: the entry of the lowest level.
  */
 static struct omap_entry *find_before(const struct omap *map, struct slice key,
                                       struct omap_entry *ret_before[OMAP_LEVELS])
 {
     struct omap_entry *before = NULL;
-    struct omap_entry *known = NULL; /* the entry that ended the search above: not before the key */
-    if (is_behind_all(map, key)) {
+    struct omap_entry *known = NULL; /* ended the search on the level above: not before the key */
+    if (is_after_all(map, key)) {
         if (ret_before != NULL)
             memcpy(ret_before, map->lasts, sizeof map->lasts);
         return map->lasts[0];
@@ -141,8 +141,8 @@ struct omap_entry *omap_prev(const struct omap_entry *entry)
     return entry->prev;
 }
 
-/* One level, and another for each two heads in a row: a quarter of the entries reach the next level. */
-static int toss_levels(struct omap *map)
+/* Returns: a random number of levels; a quarter of the entries of a level reach the next one. */
+static int random_levels(struct omap *map)
 {
     uint64_t bits = rng_next(&map->coin);
     int levels = 1;
@@ -164,7 +164,7 @@ static struct omap_entry *entry_new(int levels, struct slice key)
 
 static void set_value(struct omap_entry *entry, struct slice value)
 {
-    /* The old bytes go last: `value` may point into them. */
+    /* The old bytes are freed last: `value` may point into them. */
     char *before = entry->value;
     entry->value = mem_dup(value.data, value.len);
     entry->value_len = value.len;
@@ -180,7 +180,7 @@ struct omap_entry *omap_put(struct omap *map, struct slice key, struct slice val
         set_value(entry, value);
         return entry;
     }
-    entry = entry_new(toss_levels(map), key);
+    entry = entry_new(random_levels(map), key);
     set_value(entry, value);
     for (int level = 0; level < entry->levels; level++) {
         struct omap_entry **link = link_after(map, before[level], level);

@@ -40,7 +40,7 @@ uint64_t rng_next(struct rng *rng)
 uint64_t rng_below(struct rng *rng, uint64_t bound)
 {
     REQUIRE(bound != 0);
-    /* Rejection keeps it even: drop the incomplete last stretch of the range. */
+    /* Rejection keeps the distribution uniform: skip the incomplete last multiple of `bound`. */
     uint64_t limit = UINT64_MAX - UINT64_MAX % bound;
     uint64_t value;
     do

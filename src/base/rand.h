@@ -2,8 +2,8 @@
 /*
  * Pseudo-random numbers from a seed (xoshiro256++ seeded by splitmix64, Blackman and Vigna).
  *
- * For tests, simulation and ids that need not be secret. The state is the caller's, so equal seeds give
- * equal runs.
+ * For tests, simulations and ids that need not be secret. There is no global state, so equal seeds
+ * give equal runs.
  */
 #ifndef TL_BASE_RAND_H
 #define TL_BASE_RAND_H
@@ -17,7 +17,7 @@ struct rng {
 void rng_init(struct rng *rng, uint64_t seed);
 uint64_t rng_next(struct rng *rng);
 
-/* Returns: a number below `bound`, which is not 0. */
+/* Returns: a uniformly distributed number below `bound`. Requires: bound != 0. */
 uint64_t rng_below(struct rng *rng, uint64_t bound);
 
 #endif

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions of real numbers.
+ * Elementary functions; see real.h.
  *
- * Each takes its argument into a small interval, sums a series there in pairs of doubles, goes back, and rounds once:
+ * Each reduces its argument to a small interval, sums a series there in double-double arithmetic,
+ * reverses the reduction, and rounds once:
  *
- * - exp(x) = 2^k exp(r), where x = k ln 2 + r and |r| <= ln 2 / 2; the hyperbolic functions are made of it;
+ * - exp(x) = 2^k exp(r), where x = k ln 2 + r and |r| <= ln 2 / 2; the hyperbolic functions use it;
  * - log(2^k m) = k ln 2 + 2 artanh((m - 1) / (m + 1)), where m is near 1; pow(x, y) = exp(y log x);
- * - sin, cos and tan take x modulo π/2. For that the bits of 2/π that matter are multiplied by x as whole numbers (M. H. Payne
- *   and R. N. Hanek, "Radian reduction for trigonometric functions", 1983), for all sizes of x;
- * - atan(z) = 8 atan(z'), where z' is z after three times z / (1 + sqrt(1 + z²)); asin and acos are angles of points.
+ * - sin, cos and tan reduce x modulo π/2: the relevant bits of 2/π are multiplied by x as integers,
+ *   for x of any size (M. H. Payne and R. N. Hanek, "Radian reduction for trigonometric functions",
+ *   1983);
+ * - atan(z) = 8 atan(z'), where z' is z after three steps z / (1 + sqrt(1 + z²)); asin and acos are
+ *   angles of points.
  *
- * The last terms of a series, which weigh less than 2^-30 of it, are summed in plain doubles: what is lost is below 2^-80.
+ * The last terms of a series, less than 2^-30 of the sum, are summed in plain doubles: the error is
+ * below 2^-80.
  */
 #include "base/real.h"
 #include "base/double_double.h"
@@ -18,85 +22,87 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-static const struct pair ONE = {1, 0};
-static const struct pair PI = {0x1.921fb54442d18p+1, 0x1.1a62633145c07p-53};
-static const struct pair HALF_PI = {0x1.921fb54442d18p+0, 0x1.1a62633145c07p-54};
-static const struct pair LN_2 = {0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56};
-static const struct pair ONE_OVER_LN_10 = {0x1.bcb7b1526e50ep-2, 0x1.95355baaafad3p-57};
+static const struct dd ONE = {1, 0};
+static const struct dd PI = {0x1.921fb54442d18p+1, 0x1.1a62633145c07p-53};
+static const struct dd HALF_PI = {0x1.921fb54442d18p+0, 0x1.1a62633145c07p-54};
+static const struct dd LN_2 = {0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56};
+static const struct dd ONE_OVER_LN_10 = {0x1.bcb7b1526e50ep-2, 0x1.95355baaafad3p-57};
 
-/* Below this, f(x) is x to the last bit where f(x) = x + O(x²). */
+/* For |x| below this, f(x) = x + O(x²) rounds to x. */
 #define TINY 0x1p-60
 
-/* --- Pairs and their series --------------------------------------------------------------------------------------- */
+/* --- Series in double-double arithmetic --------------------------------------------------------------------------- */
 
-static struct pair of(double x)
+static struct dd of(double x)
 {
-    return (struct pair){x, 0};
+    return (struct dd){x, 0};
 }
 
-static struct pair scale(struct pair x, int exponent)
+static struct dd scale(struct dd x, int exponent)
 {
-    return (struct pair){ldexp(x.hi, exponent), ldexp(x.lo, exponent)};
+    return (struct dd){ldexp(x.hi, exponent), ldexp(x.lo, exponent)};
 }
 
-/* x 2^exponent, rounded once, where it is subnormal, too. */
-static double rounded(struct pair x, int exponent)
+/* Returns: x 2^exponent, rounded once, also if it is subnormal. */
+static double rounded(struct dd x, int exponent)
 {
     if (x.hi == 0 || ilogb(x.hi) + exponent >= -1022)
         return ldexp(x.hi, exponent);
     if (ilogb(x.hi) + exponent < -1080)
         return copysign(0, x.hi);
-    /* A number whose last bit weighs as much as the smallest double will, and whose sign is that of x. */
+    /* Its last bit has the weight of the smallest double after scaling; its sign is that of x. */
     double grid = copysign(ldexp(1, 52 - 1074 - exponent), x.hi);
-    struct pair sum = pair_sum(grid, x.hi);
+    struct dd sum = dd_two_sum(grid, x.hi);
     return ldexp((sum.hi + (sum.lo + x.lo)) - grid, exponent);
 }
 
 /* 1 + x + x²/2! + x³/3! + … for |x| <= 0.35. */
-static struct pair exponential_series(struct pair x)
+static struct dd exponential_series(struct dd x)
 {
     double tail = 1;
     for (int n = 22; n > 9; n--)
         tail = 1 + tail * x.hi / n;
-    struct pair sum = of(tail);
+    struct dd sum = of(tail);
     for (int n = 9; n > 0; n--)
-        sum = pair_add(ONE, pair_over(pair_mul(sum, x), n));
+        sum = dd_add(ONE, dd_div_double(dd_mul(sum, x), n));
     return sum;
 }
 
-/* 1 + u / (2 or 6) + …: the sum of first! u^k / (2k + first)! for |u| <= 0.62; cos, cosh are those of first = 0, sin and sinh over
-   their argument those of first = 1. */
-static struct pair factorial_series(struct pair u, int first)
+/*
+ * The sum of first! u^k / (2k + first)! = 1 + u / (2 or 6) + … for |u| <= 0.62. With first = 0 it
+ * is cosh x for u = x², and cos x for u = -x²; with first = 1, sinh x / x and sin x / x.
+ */
+static struct dd factorial_series(struct dd u, int first)
 {
     double tail = 1;
     for (int k = 14; k > 6; k--)
         tail = 1 + tail * u.hi / ((2 * k + first) * (2 * k + first - 1));
-    struct pair sum = of(tail);
+    struct dd sum = of(tail);
     for (int k = 6; k > 0; k--)
-        sum = pair_add(ONE, pair_over(pair_mul(sum, u), (2 * k + first) * (2 * k + first - 1)));
+        sum = dd_add(ONE, dd_div_double(dd_mul(sum, u), (2 * k + first) * (2 * k + first - 1)));
     return sum;
 }
 
-/* 1 + u/3 + u²/5 + … for |u| <= 0.03; artanh(x) / x is that of x², atan(x) / x that of -x². */
-static struct pair odd_series(struct pair u)
+/* 1 + u/3 + u²/5 + … for |u| <= 0.03: artanh(x) / x for u = x², atan(x) / x for u = -x². */
+static struct dd odd_series(struct dd u)
 {
     double tail = 0;
     for (int k = 20; k > 6; k--)
         tail = (tail + 1.0 / (2 * k + 1)) * u.hi;
-    struct pair sum = of(tail);
+    struct dd sum = of(tail);
     for (int k = 6; k > 0; k--)
-        sum = pair_mul(pair_add(sum, pair_over(ONE, 2 * k + 1)), u);
-    return pair_add(sum, ONE);
+        sum = dd_mul(dd_add(sum, dd_div_double(ONE, 2 * k + 1)), u);
+    return dd_add(sum, ONE);
 }
 
 /* --- Exponentials ------------------------------------------------------------------------------------------------- */
 
-/* exp(x) as a pair between 0.7 and 1.5 and an exponent, for |x| < 10000. */
-static struct pair exponential(struct pair x, int *ret_exponent)
+/* Returns: exp(x) as a number between 0.7 and 1.5 and a binary exponent, for |x| < 10000. */
+static struct dd exponential(struct dd x, int *ret_exponent)
 {
     double k = rint(x.hi / LN_2.hi);
-    struct pair r = pair_add(x, pair_product(-k, LN_2.hi));
-    r = pair_add(r, of(-k * LN_2.lo));
+    struct dd r = dd_add(x, dd_two_product(-k, LN_2.hi));
+    r = dd_add(r, of(-k * LN_2.lo));
     *ret_exponent = (int)k;
     return exponential_series(r);
 }
@@ -108,14 +114,14 @@ double real_exp(double x)
     if (x < -746)
         return 0;
     int exponent;
-    struct pair e = exponential(of(x), &exponent);
+    struct dd e = exponential(of(x), &exponent);
     return rounded(e, exponent);
 }
 
 /* sinh(x) for |x| <= 0.5. */
-static struct pair small_sinh(struct pair x)
+static struct dd small_sinh(struct dd x)
 {
-    return pair_mul(x, factorial_series(pair_mul(x, x), 1));
+    return dd_mul(x, factorial_series(dd_mul(x, x), 1));
 }
 
 double real_expm1(double x)
@@ -125,23 +131,23 @@ double real_expm1(double x)
     if (x < -50)
         return -1;
     int exponent;
-    if (fabs(x) < 1) { /* exp(x) - 1 = 2 sinh(x/2) exp(x/2) loses no bits where they are nearly equal */
-        struct pair half = of(x / 2), e = exponential(half, &exponent);
-        return pair_mul(small_sinh(half), scale(e, exponent + 1)).hi;
+    if (fabs(x) < 1) { /* exp(x) - 1 = 2 sinh(x/2) exp(x/2), without cancellation */
+        struct dd half = of(x / 2), e = exponential(half, &exponent);
+        return dd_mul(small_sinh(half), scale(e, exponent + 1)).hi;
     }
-    struct pair e = exponential(of(x), &exponent);
-    return exponent > 120 ? rounded(e, exponent) : pair_add(scale(e, exponent), of(-1)).hi;
+    struct dd e = exponential(of(x), &exponent);
+    return exponent > 120 ? rounded(e, exponent) : dd_add(scale(e, exponent), of(-1)).hi;
 }
 
 /* exp(x)/2 ± exp(-x)/2 for 0 <= x <= 711. */
 static double half_exponentials(double x, double sign)
 {
     int exponent;
-    struct pair e = exponential(of(x), &exponent);
+    struct dd e = exponential(of(x), &exponent);
     if (exponent > 60)
         return rounded(e, exponent - 1);
     e = scale(e, exponent);
-    return pair_add(e, pair_mul(of(sign), pair_div(ONE, e))).hi / 2;
+    return dd_add(e, dd_mul(of(sign), dd_div(ONE, e))).hi / 2;
 }
 
 double real_sinh(double x)
@@ -163,28 +169,28 @@ double real_tanh(double x)
     if (isnan(x) || fabs(x) < TINY || fabs(x) > 20)
         return fabs(x) > 20 ? copysign(1, x) : x;
     if (fabs(x) < 0.5)
-        return pair_div(small_sinh(of(x)), factorial_series(pair_product(x, x), 0)).hi;
+        return dd_div(small_sinh(of(x)), factorial_series(dd_two_product(x, x), 0)).hi;
     int exponent;
-    struct pair e = exponential(of(2 * fabs(x)), &exponent);
-    struct pair below_one = pair_div(of(2), pair_add(scale(e, exponent), ONE));
-    return copysign(pair_add(ONE, pair_negative(below_one)).hi, x);
+    struct dd e = exponential(of(2 * fabs(x)), &exponent);
+    struct dd below_one = dd_div(of(2), dd_add(scale(e, exponent), ONE));
+    return copysign(dd_add(ONE, dd_neg(below_one)).hi, x);
 }
 
 /* --- Logarithms --------------------------------------------------------------------------------------------------- */
 
-/* The logarithm of what is above 0. */
-static struct pair logarithm(struct pair x)
+/* The logarithm of x > 0. */
+static struct dd logarithm(struct dd x)
 {
     int exponent;
     if (frexp(x.hi, &exponent) < M_SQRT1_2)
         exponent--;
-    struct pair m = scale(x, -exponent);
-    struct pair s = pair_div(pair_add(m, of(-1)), pair_add(m, ONE));
-    struct pair log_m = pair_mul(pair_mul(of(2), s), odd_series(pair_mul(s, s)));
-    return exponent == 0 ? log_m : pair_add(pair_mul(of(exponent), LN_2), log_m);
+    struct dd m = scale(x, -exponent);
+    struct dd s = dd_div(dd_add(m, of(-1)), dd_add(m, ONE));
+    struct dd log_m = dd_mul(dd_mul(of(2), s), odd_series(dd_mul(s, s)));
+    return exponent == 0 ? log_m : dd_add(dd_mul(of(exponent), LN_2), log_m);
 }
 
-/* Whether a logarithm of x is given without calculating. */
+/* Returns: whether *ret_log is the logarithm of x, a special value. */
 static bool has_plain_log(double x, double *ret_log)
 {
     *ret_log = isnan(x) || x > DBL_MAX ? x : x < 0 ? NAN : -INFINITY;
@@ -200,7 +206,7 @@ double real_log(double x)
 double real_log10(double x)
 {
     double plain;
-    return has_plain_log(x, &plain) ? plain : pair_mul(logarithm(of(x)), ONE_OVER_LN_10).hi;
+    return has_plain_log(x, &plain) ? plain : dd_mul(logarithm(of(x)), ONE_OVER_LN_10).hi;
 }
 
 double real_log1p(double x)
@@ -208,7 +214,7 @@ double real_log1p(double x)
     double plain;
     if (fabs(x) < TINY)
         return x;
-    return has_plain_log(1 + x, &plain) ? plain : logarithm(pair_sum(1, x)).hi;
+    return has_plain_log(1 + x, &plain) ? plain : logarithm(dd_two_sum(1, x)).hi;
 }
 
 /* --- Powers and roots --------------------------------------------------------------------------------------------- */
@@ -223,7 +229,7 @@ static bool is_odd(double x)
     return fabs(x) < 0x1p53 && fabs(fmod(x, 2)) == 1;
 }
 
-/* Powers of 0 and infinity, and with infinity; `grows` says whether the magnitude goes to infinity, else it goes to 0. */
+/* Powers where x is 0 or infinite, or y is infinite: of magnitude infinity (`grows`), 0 or 1. */
 static double power_at_the_edge(double x, double y)
 {
     if (isinf(y) && fabs(x) == 1)
@@ -243,13 +249,13 @@ double real_pow(double x, double y)
     if (y == 1 || y == 2)
         return y == 1 ? x : x * x;
     double sign = x < 0 && is_odd(y) ? -1 : 1;
-    struct pair log_x = logarithm(of(fabs(x)));
-    if (fabs(log_x.hi * y) > 1000) /* an infinite product, too */
+    struct dd log_x = logarithm(of(fabs(x)));
+    if (fabs(log_x.hi * y) > 1000) /* also an infinite product */
         return sign * ((log_x.hi > 0) == (y > 0) ? INFINITY : 0);
     if (fabs(log_x.hi * y) < TINY)
         return sign;
     int exponent;
-    struct pair power = exponential(pair_mul(log_x, of(y)), &exponent);
+    struct dd power = exponential(dd_mul(log_x, of(y)), &exponent);
     return sign * rounded(power, exponent);
 }
 
@@ -262,11 +268,11 @@ double real_cbrt(double x)
     int over = (exponent % 3 + 3) % 3;
     m = ldexp(m, over);
     double root = 1;
-    for (int i = 0; i < 7; i++) /* Newton's steps double the bits that are right */
+    for (int i = 0; i < 7; i++) /* each Newton step doubles the number of correct bits */
         root -= (root * root * root - m) / (3 * root * root);
-    struct pair cube = pair_mul(pair_product(root, root), of(root));
-    struct pair off = pair_add(cube, of(-m));
-    return copysign(ldexp(pair_quick(root, -off.hi / (3 * root * root)).hi, (exponent - over) / 3), x);
+    struct dd cube = dd_mul(dd_two_product(root, root), of(root));
+    struct dd off = dd_add(cube, of(-m));
+    return copysign(ldexp(dd_fast_two_sum(root, -off.hi / (3 * root * root)).hi, (exponent - over) / 3), x);
 }
 
 double real_hypot(double x, double y)
@@ -281,8 +287,8 @@ double real_hypot(double x, double y)
     int exponent;
     larger = frexp(larger, &exponent);
     smaller = ldexp(smaller, -exponent);
-    struct pair sum = pair_add(pair_product(larger, larger), pair_product(smaller, smaller));
-    return rounded(pair_sqrt(sum), exponent);
+    struct dd sum = dd_add(dd_two_product(larger, larger), dd_two_product(smaller, smaller));
+    return rounded(dd_sqrt(sum), exponent);
 }
 
 /* --- Angles ------------------------------------------------------------------------------------------------------- */
@@ -295,7 +301,7 @@ static const uint64_t TWO_OVER_PI[] = {
     0x7527bac7ebe5f17b, 0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08, 0x56033046fc7b6bab, 0xf0cfbc209af4361d,
 };
 
-/* 64 bits of 2/π, beginning with that of weight 2^-position; those before the point are 0. */
+/* Returns: 64 bits of 2/π from the one of weight 2^-position on; those before the point are 0. */
 static uint64_t bits_of_two_over_pi(int position)
 {
     int shift = position - 1, word = shift >> 6, bit = shift & 63;
@@ -303,8 +309,11 @@ static uint64_t bits_of_two_over_pi(int position)
     return bit == 0 ? first : first << bit | second >> (64 - bit);
 }
 
-/* The 256 bits in `words`, the most significant first, over 2^256, as a pair. They are not all 0. */
-static struct pair fraction_of(uint64_t words[4])
+/*
+ * Returns: the 256-bit integer in `words`, most significant first, over 2^256.
+ * Requires: it is not 0.
+ */
+static struct dd fraction_of(uint64_t words[4])
 {
     int zeros = 0;
     while (words[0] == 0) {
@@ -317,53 +326,56 @@ static struct pair fraction_of(uint64_t words[4])
         words[1] = words[1] << shift | words[2] >> (64 - shift);
     }
     double high = (double)(words[0] >> 11), middle = (double)((words[0] & 0x7ff) << 42 | words[1] >> 22);
-    return scale(pair_quick(high, ldexp(middle, -53)), -53 - zeros - shift);
+    return scale(dd_fast_two_sum(high, ldexp(middle, -53)), -53 - zeros - shift);
 }
 
-/* Takes x, whose magnitude is above π/4, modulo π/2. Ensures: |*ret_rest| <= π/4, and x = quadrant π/2 + *ret_rest, modulo 2π. */
-static unsigned reduce(double x, struct pair *ret_rest)
+/*
+ * Reduces x modulo π/2. Requires: |x| > π/4.
+ * Ensures: |*ret_rest| <= π/4, and x = quadrant π/2 + *ret_rest, modulo 2π. Returns: the quadrant.
+ */
+static unsigned reduce(double x, struct dd *ret_rest)
 {
     int exponent;
     uint64_t m = (uint64_t)ldexp(frexp(fabs(x), &exponent), 53), words[4]; /* x = m 2^(exponent - 53) */
-    int position = exponent - 53 - 1; /* bits before this one make multiples of 4 of m 2^(exponent - 53) */
+    int position = exponent - 53 - 1; /* earlier bits of 2/π contribute multiples of 4 only */
     uint64_t carry = 0;
     for (int i = 3; i >= 0; i--) {
         unsigned __int128 product = (unsigned __int128)m * bits_of_two_over_pi(position + 64 * i) + carry;
         words[i] = (uint64_t)product;
         carry = (uint64_t)(product >> 64);
     }
-    /* words are x 2/π modulo 4, over 4. */
+    /* words are x 2/π modulo 4, divided by 4. */
     unsigned quadrant = (unsigned)(words[0] >> 62);
-    bool up = (words[0] >> 61 & 1) != 0; /* the next quadrant is nearer, from above */
+    bool up = (words[0] >> 61 & 1) != 0; /* the next quadrant is nearer */
     words[0] = words[0] << 2 | words[1] >> 62, words[1] = words[1] << 2 | words[2] >> 62;
     words[2] = words[2] << 2 | words[3] >> 62, words[3] <<= 2;
-    for (int i = 0; up && i < 4; i++) /* minus 1, but for one in the last place, which is beyond what a pair can hold */
+    for (int i = 0; up && i < 4; i++) /* subtracts 1, except for the last bit, beyond the precision here */
         words[i] = ~words[i];
-    struct pair rest = pair_mul(fraction_of(words), HALF_PI);
-    *ret_rest = up == (x < 0) ? rest : pair_negative(rest);
+    struct dd rest = dd_mul(fraction_of(words), HALF_PI);
+    *ret_rest = up == (x < 0) ? rest : dd_neg(rest);
     quadrant += up;
     return (x < 0 ? 4 - quadrant : quadrant) & 3;
 }
 
-static struct pair sine(struct pair r)
+static struct dd sine(struct dd r)
 {
-    return pair_mul(r, factorial_series(pair_negative(pair_mul(r, r)), 1));
+    return dd_mul(r, factorial_series(dd_neg(dd_mul(r, r)), 1));
 }
 
-static struct pair cosine(struct pair r)
+static struct dd cosine(struct dd r)
 {
-    return factorial_series(pair_negative(pair_mul(r, r)), 0);
+    return factorial_series(dd_neg(dd_mul(r, r)), 0);
 }
 
-/* The sine of x + quarters π/2. */
+/* The sine of x + quarters * π/2. */
 static double shifted_sine(double x, unsigned quarters)
 {
     if (isnan(x) || isinf(x))
         return NAN;
-    struct pair r = of(x);
+    struct dd r = of(x);
     if (fabs(x) > M_PI_4)
         quarters += reduce(x, &r);
-    struct pair s = quarters & 1 ? cosine(r) : sine(r);
+    struct dd s = quarters & 1 ? cosine(r) : sine(r);
     return quarters & 2 ? -s.hi : s.hi;
 }
 
@@ -381,29 +393,29 @@ double real_tan(double x)
 {
     if (isnan(x) || isinf(x) || fabs(x) < TINY)
         return isinf(x) ? NAN : x;
-    struct pair r = of(x);
+    struct dd r = of(x);
     unsigned quadrant = fabs(x) > M_PI_4 ? reduce(x, &r) : 0;
-    struct pair s = sine(r), c = cosine(r);
-    return quadrant & 1 ? -pair_div(c, s).hi : pair_div(s, c).hi;
+    struct dd s = sine(r), c = cosine(r);
+    return quadrant & 1 ? -dd_div(c, s).hi : dd_div(s, c).hi;
 }
 
 /* The angle whose tangent is z, for 0 <= z <= 1. */
-static struct pair angle_of_tangent(struct pair z)
+static struct dd angle_of_tangent(struct dd z)
 {
     for (int i = 0; i < 3; i++)
-        z = pair_div(z, pair_add(ONE, pair_sqrt(pair_add(ONE, pair_mul(z, z)))));
-    return pair_mul(scale(z, 3), odd_series(pair_negative(pair_mul(z, z))));
+        z = dd_div(z, dd_add(ONE, dd_sqrt(dd_add(ONE, dd_mul(z, z)))));
+    return dd_mul(scale(z, 3), odd_series(dd_neg(dd_mul(z, z))));
 }
 
-/* The angle of the point (x, y) for y >= 0, where neither is so much smaller than the other that it does not matter. */
-static double angle(struct pair y, struct pair x)
+/* The angle of the point (x, y) for y >= 0, where neither coordinate is negligible. */
+static double angle(struct dd y, struct dd x)
 {
-    struct pair width = x.hi < 0 ? pair_negative(x) : x;
+    struct dd width = x.hi < 0 ? dd_neg(x) : x;
     bool steep = y.hi > width.hi;
-    struct pair t = steep ? angle_of_tangent(pair_div(width, y)) : angle_of_tangent(pair_div(y, width));
+    struct dd t = steep ? angle_of_tangent(dd_div(width, y)) : angle_of_tangent(dd_div(y, width));
     if (steep)
-        t = pair_add(HALF_PI, pair_negative(t));
-    return (x.hi < 0 ? pair_add(PI, pair_negative(t)) : t).hi;
+        t = dd_add(HALF_PI, dd_neg(t));
+    return (x.hi < 0 ? dd_add(PI, dd_neg(t)) : t).hi;
 }
 
 double real_atan2(double y, double x)
@@ -411,8 +423,8 @@ double real_atan2(double y, double x)
     if (isnan(x) || isnan(y))
         return NAN;
     if (isinf(x) && isinf(y))
-        return copysign(x > 0 ? M_PI_4 : (pair_add(PI, pair_negative(scale(HALF_PI, -1)))).hi, y);
-    if (y == 0 || isinf(x) || fabs(y) < fabs(x) * TINY) /* the quotient of two numbers above 0 is rounded once, too */
+        return copysign(x > 0 ? M_PI_4 : (dd_add(PI, dd_neg(scale(HALF_PI, -1)))).hi, y);
+    if (y == 0 || isinf(x) || fabs(y) < fabs(x) * TINY) /* also y / x is rounded once */
         return signbit(x) ? copysign(PI.hi, y) : y == 0 || isinf(x) ? copysign(0, y) : y / x;
     if (isinf(y) || fabs(x) < fabs(y) * TINY)
         return copysign(HALF_PI.hi, y);
@@ -427,9 +439,9 @@ double real_atan(double x)
 }
 
 /* The square root of 1 - x². */
-static struct pair other_leg(double x)
+static struct dd other_leg(double x)
 {
-    return pair_sqrt(pair_mul(pair_sum(1, -x), pair_sum(1, x)));
+    return dd_sqrt(dd_mul(dd_two_sum(1, -x), dd_two_sum(1, x)));
 }
 
 double real_asin(double x)

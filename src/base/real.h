@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions of real numbers, with the same bits on every processor.
+ * Elementary functions with bit-identical results on every processor.
  *
- * A script's outcome and a hit's score must not depend on the machine. libm's functions do: they choose other instructions on
- * other processors, and change from release to release. These are calculated in pairs of doubles (base/double_double.h) and rounded once,
- * so that the result is the double nearest to the exact one, but for one in a million at most; it is within 1 ulp in any case, as Java
- * asks of Math. What IEEE 754 defines to the bit needs no function here: sqrt, fma, floor, ceil, rint, trunc, fmod, remainder
- * and the like are libm's. tools/check-layers sees to it that the deterministic layers use no others.
+ * The result of a script and the score of a hit must not depend on the host. Those of libm do: it
+ * selects instructions by processor, and changes between releases. The functions here calculate in
+ * double-double arithmetic (base/double_double.h) and round once. Their result is correctly
+ * rounded, except for at most one argument in a million; the error is always within 1 ulp, as Java
+ * requires of Math.
  *
- * Special values are those of C's Annex F, which are Java's but for pow(±1, ±infinity) and pow(1, NaN).
+ * Functions that IEEE 754 defines exactly are not here: sqrt, fma, floor, ceil, rint, trunc, fmod,
+ * remainder and the like are used from libm. tools/check-layers permits the deterministic layers no
+ * others.
+ *
+ * Special values are those of Annex F of C. They equal Java's, except for pow(±1, ±infinity) and
+ * pow(1, NaN).
  */
 #ifndef TL_BASE_REAL_H
 #define TL_BASE_REAL_H
@@ -28,7 +33,7 @@ double real_tan(double x);
 double real_asin(double x);
 double real_acos(double x);
 double real_atan(double x);
-/* The angle of the point (x, y), between -π and π. */
+/* Returns: the angle of the point (x, y), from -π to π. */
 double real_atan2(double y, double x);
 
 double real_sinh(double x);

@@ -36,7 +36,9 @@ static inline void take(struct state *s, uint64_t word)
     s->v0 ^= word;
 }
 
-/* The processors that this runs on are little-endian, as SipHash is; base/slice.c hashes by the same. */
+/*
+ * Requires a little-endian processor, as SipHash reads words in that order; so does slice_hash().
+ */
 uint64_t siphash(const struct siphash_key *key, struct slice bytes)
 {
     struct state s = {

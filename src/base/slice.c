@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* All digits of any double, and some zeros. */
+/* The exact decimal expansion of any double fits. */
 enum { NUMBER_BYTES_MAX = 1200 };
 
 bool slice_to_u64(struct slice text, uint64_t *ret_value)
@@ -83,7 +83,7 @@ static bool continuation(struct slice text, size_t at, unsigned char low, unsign
     return c >= low && c <= high;
 }
 
-/* Returns: the bytes of the character at `at`, 0 when it is no valid UTF-8 (table 3-7 of Unicode). */
+/* Returns: the length of the character at `at`; 0: not valid UTF-8 (Unicode, table 3-7). */
 static size_t utf8_length(struct slice text, size_t at)
 {
     unsigned char c = (unsigned char)text.data[at];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Slices: a pointer and a length over bytes that someone else owns.
+ * Slices: a pointer and a length; a slice does not own its bytes.
  *
- * Bytes may hold NUL and need not end in one. An empty slice may have a NULL pointer; `data == NULL` also
- * serves as "absent" where a header says so.
+ * The bytes may contain NUL and need not end with one. An empty slice may have a NULL pointer;
+ * where a header says so, `data == NULL` means "absent".
  */
 #ifndef TL_BASE_SLICE_H
 #define TL_BASE_SLICE_H
@@ -20,7 +20,7 @@ struct slice {
 
 #define SLICE_NONE ((struct slice){NULL, 0})
 #define SLICE_LIT(literal) ((struct slice){"" literal, sizeof(literal) - 1})
-/* For printf's "%.*s". */
+/* Arguments for "%.*s" of printf(). */
 #define SLICE_ARG(s) (int)(s).len, ((s).data ? (s).data : "")
 
 static inline struct slice slice_make(const void *data, size_t len)
@@ -48,7 +48,7 @@ static inline bool slice_starts_with(struct slice a, struct slice prefix)
     return a.len >= prefix.len && (prefix.len == 0 || memcmp(a.data, prefix.data, prefix.len) == 0);
 }
 
-/* Bytewise order, a prefix before what it begins. Returns: <0, 0, >0. */
+/* Compares bytewise; a prefix precedes longer strings. Returns: <0, 0, >0. */
 static inline int slice_compare(struct slice a, struct slice b)
 {
     size_t common = a.len < b.len ? a.len : b.len;
@@ -56,14 +56,14 @@ static inline int slice_compare(struct slice a, struct slice b)
     return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
 }
 
-/* The rest of `a` from `offset` on, empty past the end. */
+/* Returns: the part of `a` from `offset` on; empty beyond its end. */
 static inline struct slice slice_from_offset(struct slice a, size_t offset)
 {
     return offset >= a.len ? (struct slice){a.data ? a.data + a.len : NULL, 0}
                            : (struct slice){a.data + offset, a.len - offset};
 }
 
-/* Takes `byte` off the front of the text. Returns: whether it was there. */
+/* Removes `byte` from the front of the text. Returns: whether it was there. */
 static inline bool slice_take_byte(struct slice *text, char byte)
 {
     if (text->len == 0 || text->data[0] != byte)
@@ -73,29 +73,33 @@ static inline bool slice_take_byte(struct slice *text, char byte)
     return true;
 }
 
-/* Returns: the offset of the first `byte`, or a.len where there is none. */
+/* Returns: the offset of the first `byte`; a.len: none. */
 static inline size_t slice_find_byte(struct slice a, char byte)
 {
     const char *hit = a.len == 0 ? NULL : memchr(a.data, byte, a.len);
     return hit == NULL ? a.len : (size_t)(hit - a.data);
 }
 
-/* Returns: true and the whole as a number when every byte is a digit and it fits; else false. */
+/* Parses a decimal number. Returns: false when empty, not only digits, or out of range. */
 bool slice_to_u64(struct slice text, uint64_t *ret_value);
 
-/* The same with an optional sign. */
+/* As slice_to_u64(), with an optional sign. */
 bool slice_to_i64(struct slice text, int64_t *ret_value);
 
 /*
- * Returns: true when the whole is a finite number in decimal ("-1.5", "3.", ".5", "1e-3") that a double can be near, and not
- * "NaN", "inf" or "0x1p3", which strtod() takes, too.
+ * Parses a decimal number such as "-1.5", "3.", ".5", "1e-3", of at most 1200 bytes. Unlike
+ * strtod() it rejects "NaN", "inf", "0x1p3" and numbers beyond the range of a double. Returns:
+ * whether it is valid.
  */
 bool slice_to_double(struct slice text, double *ret_value);
 
-/* Returns: the length of the valid UTF-8 prefix; text.len when all of it is valid (RFC 3629). */
+/* Returns: the length of the longest prefix that is valid UTF-8 (RFC 3629); text.len: all of it. */
 size_t slice_utf8_valid_prefix(struct slice text);
 
-/* Eight bytes at a time; stable across runs, for tables and digests, not against adversaries. */
-uint64_t slice_hash(struct slice bytes); /* the same everywhere: for what is stored, or compared between processes; others: siphash.h */
+/*
+ * Returns: a hash that is equal on all hosts and in all runs, for hashes that are stored or
+ * compared between processes. It does not resist chosen collisions; siphash.h does.
+ */
+uint64_t slice_hash(struct slice bytes);
 
 #endif

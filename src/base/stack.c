@@ -18,7 +18,7 @@ void stack__learn(void)
         (void)pthread_attr_getguardsize(&attributes, &guard);
         pthread_attr_destroy(&attributes);
     }
-    /* In a stack that is hardly larger than the reserve, half of it has to do. */
+    /* In a small stack, half of it is the reserve. */
     size_t reserve = size / 2 < STACK_RESERVE_BYTES ? size / 2 : STACK_RESERVE_BYTES;
     stack__floor = size == 0 ? 1 : (uintptr_t)lowest + guard + reserve;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A line as a tree; see treap.h. */
+/* A sequence as a treap; see treap.h. */
 #include "base/treap.h"
 
 #include "base/check.h"
 
-/* The final mix of MurmurHash3: numbers that follow one another come to weights that do not. */
+/* The finalizer of MurmurHash3: consecutive numbers get unrelated weights. */
 static uint32_t draw_weight(struct treap *treap)
 {
     uint32_t x = ++treap->drawn;
@@ -13,33 +13,33 @@ static uint32_t draw_weight(struct treap *treap)
     return x ^ x >> 16;
 }
 
-static uint8_t below_of(const struct treap_node *node)
+static uint8_t subtree_set_of(const struct treap_node *node)
 {
-    return (uint8_t)(node->set | (node->left == NULL ? 0 : node->left->below) |
-                     (node->right == NULL ? 0 : node->right->below));
+    return (uint8_t)(node->set | (node->left == NULL ? 0 : node->left->subtree_set) |
+                     (node->right == NULL ? 0 : node->right->subtree_set));
 }
 
-/* Has all from a node upwards know what is below them. */
-static void tell_up(struct treap_node *node)
+/* Recomputes the subtree sets of a node and its ancestors. */
+static void update_ancestors(struct treap_node *node)
 {
     for (; node != NULL; node = node->up)
-        node->below = below_of(node);
+        node->subtree_set = subtree_set_of(node);
 }
 
-/* Returns: where a node hangs. */
-static struct treap_node **place_of(struct treap *treap, const struct treap_node *node)
+/* Returns: the pointer to a node, in its parent or in the root. */
+static struct treap_node **link_of(struct treap *treap, const struct treap_node *node)
 {
     if (node->up == NULL)
         return &treap->root;
     return node->up->left == node ? &node->up->left : &node->up->right;
 }
 
-/* Turns a node and its parent round, so that it comes to hang above. */
-static void rise(struct treap *treap, struct treap_node *node)
+/* Rotates a node with its parent, so that it becomes the parent. */
+static void rotate_up(struct treap *treap, struct treap_node *node)
 {
     struct treap_node *parent = node->up;
     struct treap_node **moved = parent->left == node ? &node->right : &node->left;
-    *place_of(treap, parent) = node;
+    *link_of(treap, parent) = node;
     node->up = parent->up;
     if (parent->left == node)
         parent->left = *moved;
@@ -49,8 +49,8 @@ static void rise(struct treap *treap, struct treap_node *node)
         (*moved)->up = parent;
     *moved = parent;
     parent->up = node;
-    parent->below = below_of(parent);
-    node->below = below_of(node);
+    parent->subtree_set = subtree_set_of(parent);
+    node->subtree_set = subtree_set_of(node);
 }
 
 static struct treap_node *rightmost(struct treap_node *node)
@@ -62,7 +62,7 @@ static struct treap_node *rightmost(struct treap_node *node)
 
 void treap_insert(struct treap *treap, struct treap_node *before, struct treap_node *node, uint8_t set)
 {
-    *node = (struct treap_node){.weight = draw_weight(treap), .set = set, .below = set};
+    *node = (struct treap_node){.weight = draw_weight(treap), .set = set, .subtree_set = set};
     if (before != NULL && before->left == NULL) {
         node->up = before;
         before->left = node;
@@ -75,40 +75,40 @@ void treap_insert(struct treap *treap, struct treap_node *before, struct treap_n
             last->right = node;
     }
     while (node->up != NULL && node->weight > node->up->weight)
-        rise(treap, node);
-    tell_up(node->up);
+        rotate_up(treap, node);
+    update_ancestors(node->up);
 }
 
 void treap_remove(struct treap *treap, struct treap_node *node)
 {
     REQUIRE(node->up != NULL || treap->root == node);
     while (node->left != NULL && node->right != NULL)
-        rise(treap, node->left->weight > node->right->weight ? node->left : node->right);
+        rotate_up(treap, node->left->weight > node->right->weight ? node->left : node->right);
     struct treap_node *child = node->left != NULL ? node->left : node->right;
-    *place_of(treap, node) = child;
+    *link_of(treap, node) = child;
     if (child != NULL)
         child->up = node->up;
-    tell_up(node->up);
+    update_ancestors(node->up);
     *node = (struct treap_node){0};
 }
 
 void treap_set(struct treap_node *node, uint8_t set)
 {
     node->set = set;
-    for (; node != NULL && node->below != below_of(node); node = node->up)
-        node->below = below_of(node);
+    for (; node != NULL && node->subtree_set != subtree_set_of(node); node = node->up)
+        node->subtree_set = subtree_set_of(node);
 }
 
-static bool has_below(const struct treap_node *node, uint8_t mask)
+static bool subtree_has(const struct treap_node *node, uint8_t mask)
 {
-    return node != NULL && (node->below & mask) != 0;
+    return node != NULL && (node->subtree_set & mask) != 0;
 }
 
-/* Returns: the first at or below a node, of which there is one. */
-static struct treap_node *first_below(struct treap_node *node, uint8_t mask)
+/* Returns: the first node of a subtree whose set intersects `mask`. Requires: there is one. */
+static struct treap_node *first_in_subtree(struct treap_node *node, uint8_t mask)
 {
     for (;;) {
-        if (has_below(node->left, mask))
+        if (subtree_has(node->left, mask))
             node = node->left;
         else if ((node->set & mask) != 0)
             return node;
@@ -117,10 +117,10 @@ static struct treap_node *first_below(struct treap_node *node, uint8_t mask)
     }
 }
 
-static struct treap_node *last_below(struct treap_node *node, uint8_t mask)
+static struct treap_node *last_in_subtree(struct treap_node *node, uint8_t mask)
 {
     for (;;) {
-        if (has_below(node->right, mask))
+        if (subtree_has(node->right, mask))
             node = node->right;
         else if ((node->set & mask) != 0)
             return node;
@@ -132,16 +132,16 @@ static struct treap_node *last_below(struct treap_node *node, uint8_t mask)
 struct treap_node *treap_next(const struct treap *treap, const struct treap_node *after, uint8_t mask)
 {
     if (after == NULL)
-        return has_below(treap->root, mask) ? first_below(treap->root, mask) : NULL;
-    if (has_below(after->right, mask))
-        return first_below(after->right, mask);
+        return subtree_has(treap->root, mask) ? first_in_subtree(treap->root, mask) : NULL;
+    if (subtree_has(after->right, mask))
+        return first_in_subtree(after->right, mask);
     for (const struct treap_node *at = after; at->up != NULL; at = at->up) {
         if (at->up->right == at)
             continue;
         if ((at->up->set & mask) != 0)
             return at->up;
-        if (has_below(at->up->right, mask))
-            return first_below(at->up->right, mask);
+        if (subtree_has(at->up->right, mask))
+            return first_in_subtree(at->up->right, mask);
     }
     return NULL;
 }
@@ -149,26 +149,26 @@ struct treap_node *treap_next(const struct treap *treap, const struct treap_node
 struct treap_node *treap_prev(const struct treap *treap, const struct treap_node *before, uint8_t mask)
 {
     if (before == NULL)
-        return has_below(treap->root, mask) ? last_below(treap->root, mask) : NULL;
-    if (has_below(before->left, mask))
-        return last_below(before->left, mask);
+        return subtree_has(treap->root, mask) ? last_in_subtree(treap->root, mask) : NULL;
+    if (subtree_has(before->left, mask))
+        return last_in_subtree(before->left, mask);
     for (const struct treap_node *at = before; at->up != NULL; at = at->up) {
         if (at->up->left == at)
             continue;
         if ((at->up->set & mask) != 0)
             return at->up;
-        if (has_below(at->up->left, mask))
-            return last_below(at->up->left, mask);
+        if (subtree_has(at->up->left, mask))
+            return last_in_subtree(at->up->left, mask);
     }
     return NULL;
 }
 
-struct treap_node *treap_find(const struct treap *treap, bool (*ahead)(const struct treap_node *node, const void *key),
+struct treap_node *treap_find(const struct treap *treap, bool (*precedes)(const struct treap_node *node, const void *key),
                               const void *key)
 {
     struct treap_node *found = NULL;
     for (struct treap_node *at = treap->root; at != NULL;) {
-        if (ahead(at, key)) {
+        if (precedes(at, key)) {
             at = at->right;
         } else {
             found = at;

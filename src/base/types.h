@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The scalars that must not be mixed up.
+ * Scalar types of the program.
  */
 #ifndef TL_BASE_TYPES_H
 #define TL_BASE_TYPES_H
 
 #include <stdint.h>
 
-/* Microseconds since the epoch, strictly increasing from command to command, below 2^53. */
+/* Microseconds since 1970-01-01, at most TL_TS_MAX; strictly increasing over commands. */
 typedef uint64_t tl_ts;
 
 #define TL_TS_NONE ((tl_ts)0)
@@ -15,7 +15,7 @@ typedef uint64_t tl_ts;
 #define TL_MS ((uint64_t)1000) /* microseconds in a millisecond */
 #define TL_SECOND ((uint64_t)1000000)
 
-/* Sessions and transactions have numbers; clients see them as text (core/README.md, "Terms"). */
+/* Internal ids of sessions and transactions; clients see them as text. */
 typedef uint64_t tl_session_id;
 typedef uint64_t tl_txn_id;
 

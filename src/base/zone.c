@@ -2,10 +2,16 @@
 /*
  * Time zones; see zone.h.
  *
- * A database is, all numbers little-endian:
+ * The format of a database, with sizes in bytes; all numbers are little-endian, positions count
+ * from its start:
  *
- *     "TLZ1" · count (4) · version: length (4), bytes · names: { place (4), length (4), zone's place (4) } in order of name ·
- *     zones: first offset (4), transitions (4), length of the rule (4), rule, times (8 each), offsets (4 each) · bytes of names
+ *     "TLZ1"
+ *     number of names (4)
+ *     length of the version (4), version
+ *     for each name, in order: position of the name (4), its length (4), position of its zone (4)
+ *     for each zone: first offset (4), number of transitions (4), length of the rule (4), rule,
+ *         instants of transitions (8 each), offsets after them (4 each)
+ *     the names
  */
 #include "base/zone.h"
 
@@ -19,12 +25,12 @@
 #define MAGIC "TLZ1"
 #define HEAD_BYTES 12
 #define ROW_BYTES 12
-/* Of a zone's part in front of its rule. */
+/* Size of a zone's part before its rule. */
 #define ZONE_BYTES 12
 #define OFFSET_MAX (26 * 3600)
-/* Beyond any date; some files begin with one before the world did. */
+/* Beyond all supported dates; some TZif files start with a transition before the Big Bang. */
 #define TIME_MAX ((int64_t)1 << 50)
-/* Two changes of a rule that follow each other are less than this apart. */
+/* Consecutive transitions of a rule are less than this apart. */
 #define YEAR_SECONDS ((int64_t)370 * DAY)
 
 static uint32_t load32(const uint8_t *bytes)
@@ -62,7 +68,7 @@ static bool take_number(struct slice *text, int max, int *ret_number)
     return digits > 0 && number <= max;
 }
 
-/* An abbreviation: letters, or anything in angle brackets. */
+/* Skips an abbreviation: letters, or any text in angle brackets. */
 static bool take_abbreviation(struct slice *text)
 {
     size_t len = 0;
@@ -77,7 +83,7 @@ static bool take_abbreviation(struct slice *text)
     return len > 0;
 }
 
-/* [+-]hh[:mm[:ss]] */
+/* Parses [+-]hh[:mm[:ss]]. */
 static bool take_time(struct slice *text, int32_t *ret_seconds)
 {
     int sign = slice_take_byte(text, '-') ? -1 : 1, hours, minutes = 0, seconds = 0;
@@ -90,23 +96,23 @@ static bool take_time(struct slice *text, int32_t *ret_seconds)
     return true;
 }
 
-static bool take_change(struct slice *text, struct zone_change *ret_change)
+static bool take_transition(struct slice *text, struct zone_transition *ret_transition)
 {
     bool ok = true;
-    *ret_change = (struct zone_change){.form = 'D', .second = 7200};
+    *ret_transition = (struct zone_transition){.form = 'D', .second = 7200};
     if (slice_take_byte(text, 'M')) {
-        ret_change->form = 'M';
-        ok = take_number(text, 12, &ret_change->month) && slice_take_byte(text, '.') &&
-             take_number(text, 5, &ret_change->week) && slice_take_byte(text, '.') && take_number(text, 6, &ret_change->day) &&
-             ret_change->month > 0 && ret_change->week > 0;
+        ret_transition->form = 'M';
+        ok = take_number(text, 12, &ret_transition->month) && slice_take_byte(text, '.') &&
+             take_number(text, 5, &ret_transition->week) && slice_take_byte(text, '.') && take_number(text, 6, &ret_transition->day) &&
+             ret_transition->month > 0 && ret_transition->week > 0;
     } else {
-        ret_change->form = slice_take_byte(text, 'J') ? 'J' : 'D';
-        ok = take_number(text, 365, &ret_change->day) && (ret_change->form == 'D' || ret_change->day > 0);
+        ret_transition->form = slice_take_byte(text, 'J') ? 'J' : 'D';
+        ok = take_number(text, 365, &ret_transition->day) && (ret_transition->form == 'D' || ret_transition->day > 0);
     }
-    return ok && (!slice_take_byte(text, '/') || take_time(text, &ret_change->second));
+    return ok && (!slice_take_byte(text, '/') || take_time(text, &ret_transition->second));
 }
 
-/* "CET-1CEST,M3.5.0,M10.5.0/3". Returns: whether all of it was read; an empty one says nothing. */
+/* Parses "CET-1CEST,M3.5.0,M10.5.0/3". An empty rule is valid. Returns: whether it is valid. */
 static bool parse_rule(struct slice text, struct zone *zone)
 {
     int32_t west = 0, summer_west;
@@ -122,26 +128,26 @@ static bool parse_rule(struct slice text, struct zone *zone)
     if (!take_abbreviation(&text) || (text.len > 0 && text.data[0] != ',' && !take_time(&text, &summer_west)))
         return false;
     zone->daylight = -summer_west;
-    zone->has_dst_rule = slice_take_byte(&text, ',') && take_change(&text, &zone->begin) && slice_take_byte(&text, ',') &&
-                   take_change(&text, &zone->end) && text.len == 0;
+    zone->has_dst_rule = slice_take_byte(&text, ',') && take_transition(&text, &zone->begin) && slice_take_byte(&text, ',') &&
+                   take_transition(&text, &zone->end) && text.len == 0;
     return zone->has_dst_rule;
 }
 
-/* Returns: local seconds of a change in a year. */
-static int64_t change_local(const struct zone_change *change, int64_t year)
+/* Returns: the local time of a transition in a year. */
+static int64_t transition_local(const struct zone_transition *transition, int64_t year)
 {
     int64_t days;
-    if (change->form == 'M') {
-        days = calendar_days(year, change->month, 1);
-        days += floor_mod(change->day - 1 - calendar_weekday(days), 7) + 7 * (change->week - 1); /* 0 is Sunday there */
-        while (days >= calendar_days(year, change->month, 1) + calendar_month_days(year, change->month))
+    if (transition->form == 'M') {
+        days = calendar_days(year, transition->month, 1);
+        days += floor_mod(transition->day - 1 - calendar_weekday(days), 7) + 7 * (transition->week - 1); /* 0 is Sunday in a rule */
+        while (days >= calendar_days(year, transition->month, 1) + calendar_month_days(year, transition->month))
             days -= 7;
     } else {
-        days = calendar_days(year, 1, 1) + change->day;
-        if (change->form == 'J')
-            days -= !(calendar_is_leap(year) && change->day >= 60);
+        days = calendar_days(year, 1, 1) + transition->day;
+        if (transition->form == 'J')
+            days -= !(calendar_is_leap(year) && transition->day >= 60);
     }
-    return days * DAY + change->second;
+    return days * DAY + transition->second;
 }
 
 static int64_t year_of(int64_t seconds)
@@ -149,19 +155,22 @@ static int64_t year_of(int64_t seconds)
     return calendar_date(floor_div(seconds, DAY)).year;
 }
 
-/* The changes of a year, as moments: 0 to the daylight time, 1 from it. */
-static int64_t rule_change(const struct zone *zone, int64_t year, int which)
+/* Returns: the instant of a transition in a year: 0: to daylight saving time, 1: back. */
+static int64_t rule_transition(const struct zone *zone, int64_t year, int which)
 {
-    return which == 0 ? change_local(&zone->begin, year) - zone->standard : change_local(&zone->end, year) - zone->daylight;
+    return which == 0 ? transition_local(&zone->begin, year) - zone->standard : transition_local(&zone->end, year) - zone->daylight;
 }
 
-/* Returns: the last change of the rule at or before a moment, or the first after it; and, where asked, the offset from it on. */
+/*
+ * Returns: the last transition of the rule at or before an instant or, with `after`, the first
+ * after it. *ret_offset, if not NULL: the offset after that transition.
+ */
 static int64_t rule_near(const struct zone *zone, int64_t seconds, bool after, int32_t *ret_offset)
 {
     int64_t year = year_of(seconds), best = after ? INT64_MAX : INT64_MIN;
     for (int64_t y = year - 1; y <= year + 1; y++) {
         for (int which = 0; which < 2; which++) {
-            int64_t at = rule_change(zone, y, which);
+            int64_t at = rule_transition(zone, y, which);
             if (after ? at > seconds && at < best : at <= seconds && at >= best) {
                 best = at;
                 if (ret_offset != NULL)
@@ -180,7 +189,7 @@ static int32_t rule_offset(const struct zone *zone, int64_t seconds)
     return offset;
 }
 
-/* --- Moments and local times -------------------------------------------------------------------------------------- */
+/* --- Instants and local times ------------------------------------------------------------------------------------- */
 
 static int64_t time_at(const struct zone *zone, size_t i)
 {
@@ -192,7 +201,7 @@ static int32_t offset_at(const struct zone *zone, size_t i)
     return i == 0 ? zone->first : (int32_t)load32(zone->offsets + 4 * (i - 1));
 }
 
-/* Returns: how many transitions were at or before a moment. */
+/* Returns: the number of transitions at or before an instant. */
 static size_t passed(const struct zone *zone, int64_t seconds)
 {
     size_t low = 0, high = zone->count;
@@ -277,7 +286,7 @@ static int refuse(struct arena *arena, struct problem *problem, const char *name
 
 #define DATE_TIME "date_time_exception"
 
-/* Two digits at a place, behind a colon where there is to be one. Returns: -1 where there are none. */
+/* Returns: the number of two digits at `at`, preceded by a colon if `colon`; -1: not found. */
 static int two_digits(struct slice text, size_t at, bool colon)
 {
     if (colon && text.data[at - 1] != ':')
@@ -296,7 +305,7 @@ static int check_part(struct arena *arena, struct problem *problem, const char *
                                max == 18 ? "-18" : "0", max));
 }
 
-/* "Z", "+h", "+hh", "+hh:mm", "+hhmm", "+hh:mm:ss", "+hhmmss". */
+/* Parses "Z", "+h", "+hh", "+hh:mm", "+hhmm", "+hh:mm:ss", "+hhmmss". */
 int zone_parse_offset(struct slice text, struct arena *arena, int32_t *ret_seconds, struct problem *problem)
 {
     static const char *const why = "Invalid ID for ZoneOffset, non numeric characters found: ";
@@ -338,7 +347,9 @@ void zone_write_offset(struct buf *buf, int32_t seconds)
         buf_printf(buf, ":%02d", size % 60);
 }
 
-/* "GMT+2": an offset from one of the three names of UTC, which is called "GMT+02:00" then. */
+/*
+ * Parses "GMT+2": a name of UTC of length `prefix`, with an offset. The zone is named "GMT+02:00".
+ */
 static int parse_prefixed(struct slice text, size_t prefix, struct arena *arena, struct zone *ret_zone, struct problem *problem)
 {
     struct problem *cause = arena_zalloc(arena, sizeof *cause);
@@ -372,7 +383,7 @@ static bool is_region(struct slice text)
     return text.len >= 2;
 }
 
-/* Returns: how long "UTC", "GMT" or "UT" is that stands alone or before an offset; 0 for none. */
+/* Returns: the length of "UTC", "GMT" or "UT", alone or before an offset; 0: none of them. */
 static size_t utc_prefix(struct slice text)
 {
     static const char *const names[] = {"UTC", "GMT", "UT"};
@@ -414,13 +425,13 @@ int zone_parse(struct slice database, struct slice text, struct arena *arena, st
 
 /* --- Reading a database ------------------------------------------------------------------------------------------- */
 
-/* Returns: `len` bytes at a place; NULL where they are not all there. */
-static const uint8_t *bytes_at(struct slice database, size_t place, size_t len)
+/* Returns: `len` bytes at `offset`; NULL: beyond the end of the database. */
+static const uint8_t *bytes_at(struct slice database, size_t offset, size_t len)
 {
-    return place <= database.len && len <= database.len - place ? (const uint8_t *)database.data + place : NULL;
+    return offset <= database.len && len <= database.len - offset ? (const uint8_t *)database.data + offset : NULL;
 }
 
-/* Returns: the rows of names; NULL for bytes that are no database. */
+/* Returns: the table of names; NULL: not a database. */
 static const uint8_t *rows_of(struct slice database, size_t *ret_count)
 {
     const uint8_t *head = bytes_at(database, 0, HEAD_BYTES);
@@ -439,14 +450,14 @@ static struct slice name_of(struct slice database, const uint8_t *row)
     return name == NULL ? SLICE_NONE : slice_make(name, load32(row + 4));
 }
 
-static bool read_zone(struct slice database, size_t place, struct zone *ret_zone)
+static bool read_zone(struct slice database, size_t offset, struct zone *ret_zone)
 {
-    const uint8_t *head = bytes_at(database, place, ZONE_BYTES);
+    const uint8_t *head = bytes_at(database, offset, ZONE_BYTES);
     if (head == NULL)
         return false;
     struct zone zone = {.first = (int32_t)load32(head), .count = load32(head + 4)};
     size_t rule = load32(head + 8);
-    if (zone.count > ZONE_FILE_BYTES_MAX || rule > 256 || bytes_at(database, place, ZONE_BYTES + rule + 12 * zone.count) == NULL)
+    if (zone.count > ZONE_FILE_BYTES_MAX || rule > 256 || bytes_at(database, offset, ZONE_BYTES + rule + 12 * zone.count) == NULL)
         return false;
     if (!parse_rule(slice_make(head + ZONE_BYTES, rule), &zone))
         return false;
@@ -515,12 +526,12 @@ size_t zones_count(struct slice database)
     return count;
 }
 
-/* --- Making a database -------------------------------------------------------------------------------------------- */
+/* --- Compiling a database ----------------------------------------------------------------------------------------- */
 
-/* What a TZif file says, its parts in it. */
+/* The parts of a TZif file. */
 struct tzif {
-    size_t times, types;
-    const uint8_t *time, *type, *info; /* 8 bytes each, 1, 6 */
+    size_t times, types; /* counts */
+    const uint8_t *time, *type, *info; /* elements of 8 bytes, 1 byte (index into info), 6 bytes */
     struct slice rule;
 };
 
@@ -531,7 +542,7 @@ static uint32_t big32(const uint8_t *bytes)
 
 #define TZIF_HEAD_BYTES 44
 
-/* The sizes in a header. Returns: false for none. */
+/* Reads the six counts of a header, and removes it. Returns: false: not a valid header. */
 static bool take_header(struct slice *text, uint32_t ret_counts[static 6])
 {
     if (text->len < TZIF_HEAD_BYTES || memcmp(text->data, "TZif", 4) != 0)
@@ -550,10 +561,13 @@ static size_t block_bytes(const uint32_t c[static 6], size_t time_bytes)
     return c[3] * time_bytes + c[3] + c[4] * 6 + c[5] + c[2] * (time_bytes + 4) + c[1] + c[0];
 }
 
-/* Version 2 and later: the first block, which is of 32 bits, is passed over. */
+/*
+ * Reads a file of version 2 or later; skips its first block, of 32-bit times.
+ * Returns: whether it is valid.
+ */
 static bool read_tzif(struct slice text, struct tzif *ret_file)
 {
-    uint32_t c[6]; /* of isut, isstd, leap, time, type, char */
+    uint32_t c[6]; /* isut, isstd, leap, time, type, char */
     bool old = text.len < 5 || text.data[4] < '2';
     if (text.len > ZONE_FILE_BYTES_MAX || old || !take_header(&text, c) || text.len < block_bytes(c, 4))
         return false;
@@ -583,13 +597,18 @@ static int64_t tzif_time(const struct tzif *file, size_t i)
     return (int64_t)((uint64_t)big32(file->time + 8 * i) << 32 | big32(file->time + 8 * i + 4));
 }
 
-/* Whether a rule changes the clocks just so: at a moment, to an offset, from another. */
-static bool rule_says(const struct zone *rule, int64_t time, int32_t to, int32_t from)
+/*
+ * Returns: whether the rule has a transition at `time`, from the offset `from` to the offset `to`.
+ */
+static bool rule_covers(const struct zone *rule, int64_t time, int32_t to, int32_t from)
 {
     return rule->has_dst_rule && rule_offset(rule, time) == to && rule_offset(rule, time - 1) == from;
 }
 
-/* Appends a zone: transitions that change nothing are left out, and those at the end that the rule makes as well. */
+/*
+ * Appends a zone, without transitions that keep the offset, and without final transitions that the
+ * rule covers. Returns: whether the file is valid.
+ */
 static bool write_zone(struct buf *buf, const struct tzif *file)
 {
     struct zone rule = {.first = 0};
@@ -597,7 +616,7 @@ static bool write_zone(struct buf *buf, const struct tzif *file)
     int32_t *offsets = mem_alloc((file->times + 1) * sizeof *offsets);
     size_t count = 0;
     bool ok = parse_rule(file->rule, &rule);
-    offsets[0] = tzif_offset(file, 0); /* what was before the n-th transition stands at n */
+    offsets[0] = tzif_offset(file, 0); /* offsets[n] precedes transition n */
     for (size_t i = 0; i < file->times && ok; i++) {
         int32_t offset = tzif_offset(file, file->type[i]);
         if (offset == offsets[count] || tzif_time(file, i) < -TIME_MAX || tzif_time(file, i) > TIME_MAX)
@@ -607,8 +626,8 @@ static bool write_zone(struct buf *buf, const struct tzif *file)
         offsets[count] = offset;
     }
     while (count >= 2 && times[count - 1] - times[count - 2] < YEAR_SECONDS &&
-           rule_says(&rule, times[count - 1], offsets[count], offsets[count - 1]) &&
-           rule_says(&rule, times[count - 2], offsets[count - 1], offsets[count - 2]))
+           rule_covers(&rule, times[count - 1], offsets[count], offsets[count - 1]) &&
+           rule_covers(&rule, times[count - 2], offsets[count - 1], offsets[count - 2]))
         count--;
     store32(buf, (uint32_t)offsets[0]);
     store32(buf, (uint32_t)count);
@@ -629,14 +648,17 @@ static int by_name(const void *left, const void *right)
     return slice_compare(a->name, b->name);
 }
 
-/* Returns: where the bytes from `begin` on stand already, as a zone of one of the rows; else `begin`. They are taken off if so. */
-static size_t share(struct buf *buf, size_t begin, const uint32_t *places, const uint32_t *lengths, size_t count)
+/*
+ * Returns: the start of an equal zone among the first `count`, after removing the bytes from
+ * `begin` on; otherwise `begin`.
+ */
+static size_t share(struct buf *buf, size_t begin, const uint32_t *starts, const uint32_t *lengths, size_t count)
 {
     size_t len = buf->len - begin;
     for (size_t i = 0; i < count; i++) {
-        if (lengths[i] == len && memcmp(buf->data + places[i], buf->data + begin, len) == 0) {
+        if (lengths[i] == len && memcmp(buf->data + starts[i], buf->data + begin, len) == 0) {
             buf_truncate(buf, begin);
-            return places[i];
+            return starts[i];
         }
     }
     return begin;
@@ -644,20 +666,20 @@ static size_t share(struct buf *buf, size_t begin, const uint32_t *places, const
 
 void zones_write(struct buf *buf, struct slice version, struct zone_file *files, size_t count)
 {
-    uint32_t *places = mem_alloc((count + 1) * sizeof *places), *lengths = mem_alloc((count + 1) * sizeof *lengths);
+    uint32_t *starts = mem_alloc((count + 1) * sizeof *starts), *lengths = mem_alloc((count + 1) * sizeof *lengths);
     struct buf zones = BUF_INIT(BUF_UNLIMITED);
     struct tzif file;
     size_t kept = 0;
     qsort(files, count, sizeof *files, by_name);
     for (size_t i = 0; i < count; i++) {
         size_t begin = zones.len;
-        bool again = kept > 0 && slice_equal(files[kept - 1].name, files[i].name);
-        if (again || !read_tzif(files[i].bytes, &file) || !write_zone(&zones, &file)) {
+        bool duplicate = kept > 0 && slice_equal(files[kept - 1].name, files[i].name);
+        if (duplicate || !read_tzif(files[i].bytes, &file) || !write_zone(&zones, &file)) {
             buf_truncate(&zones, begin);
             continue;
         }
         lengths[kept] = (uint32_t)(zones.len - begin);
-        places[kept] = (uint32_t)share(&zones, begin, places, lengths, kept);
+        starts[kept] = (uint32_t)share(&zones, begin, starts, lengths, kept);
         files[kept++] = files[i];
     }
     size_t at = HEAD_BYTES + version.len + kept * ROW_BYTES, name_at = at + zones.len;
@@ -668,13 +690,13 @@ void zones_write(struct buf *buf, struct slice version, struct zone_file *files,
     for (size_t i = 0; i < kept; i++) {
         store32(buf, (uint32_t)name_at);
         store32(buf, (uint32_t)files[i].name.len);
-        store32(buf, (uint32_t)(at + places[i]));
+        store32(buf, (uint32_t)(at + starts[i]));
         name_at += files[i].name.len;
     }
     buf_slice(buf, buf_as_slice(&zones));
     for (size_t i = 0; i < kept; i++)
         buf_slice(buf, files[i].name);
     buf_deinit(&zones);
-    mem_free(places);
+    mem_free(starts);
     mem_free(lengths);
 }

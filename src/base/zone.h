@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Time zones: how far the clocks of a place are ahead of UTC, and when that changes.
+ * Time zones: the offset of local time from UTC, and its transitions.
  *
- * Zones with names come from a *database of zones*: bytes made of the system's TZif files (RFC 8536) by whoever may read files.
- * Since scripts that change documents may ask for zones, the database is part of the log (core/README.md, "Zones"), and whoever
- * reads a zone is handed the bytes.
+ * Named zones come from a *zone database*: bytes compiled from the system's TZif files (RFC 8536)
+ * by code that may read files. Scripts that change documents may use zones, so the database is part
+ * of the command log (core/README.md, "Zones"), and the functions here get its bytes as an
+ * argument.
  *
- * 1. A zone says the same for ever and everywhere: it depends on the bytes alone. Behind its last transition the rule of the
- *    file's footer goes on ("CET-1CEST,M3.5.0,M10.5.0/3"), for all years.
- * 2. Any bytes may be handed in: those that are no database know no names.
- * 3. Moments are seconds since the epoch in UTC; a *local* time is what a clock shows, counted the same way. A clock that is set
- *    forward leaves local times out (a gap), one that is set back shows some twice (an overlap).
+ * 1. A zone depends on the bytes alone, so its results are equal on all hosts and at all times.
+ *    After its last transition the rule of the file's footer applies
+ *    ("CET-1CEST,M3.5.0,M10.5.0/3"), in all years.
+ * 2. Any bytes are permitted as a database; invalid ones contain no names.
+ * 3. An instant is given in seconds since 1970-01-01T00:00:00Z. A *local* time is the time of a
+ *    clock in the zone, counted the same way. A forward transition skips local times (a gap); a
+ *    backward one repeats some (an overlap).
  */
 #ifndef TL_BASE_ZONE_H
 #define TL_BASE_ZONE_H
@@ -20,90 +23,97 @@
 #include "base/error.h"
 #include "base/slice.h"
 
-/* Names that a database may have, and bytes of one zone's file and of the whole. */
+/* Maximum number of names in a database, and maximum sizes of a TZif file and of the database. */
 #define ZONES_MAX 2000
 #define ZONE_FILE_BYTES_MAX ((size_t)64 << 10)
 #define ZONES_BYTES_MAX ((size_t)4 << 20)
 
 enum {
-    ZONE_REFUSED = 1, /* no such zone; *ret_problem says so as Java does */
-    ZONE_NO_FILE = 2, /* bytes that are no TZif */
+    ZONE_REFUSED = 1, /* no such zone; *ret_problem has Java's exception */
+    ZONE_NO_FILE = 2, /* not a TZif file */
 };
 
-/* When clocks change each year: a day of it and seconds from its midnight, which may be below zero and above a day. */
-struct zone_change {
-    char form; /* 'M' the week's day of a month, 'J' a day without 29 February, from 1, 'D' a day, from 0 */
-    int month, week, day;
-    int32_t second;
+/* A yearly transition in the rule of a footer (POSIX TZ). */
+struct zone_transition {
+    char form;            /* 'M': weekday of a month; 'J': day from 1, without 29 February; 'D': day from 0 */
+    int month, week, day; /* 'M': 1-12, 1-5 (5: the last), 0-6 (0: Sunday); otherwise only `day` */
+    int32_t second;       /* from midnight of that day; may be negative or more than a day */
 };
 
 struct zone {
-    struct slice name;     /* as Java's getId(): "Europe/Berlin", "UTC", "GMT+02:00"; empty: a bare offset */
-    int32_t first;         /* seconds ahead of UTC, before the first transition */
+    struct slice name;     /* as Java's getId(): "Europe/Berlin", "UTC", "GMT+02:00"; empty: an offset */
+    int32_t first;         /* offset before the first transition, in seconds east of UTC */
     size_t count;          /* of transitions; 0: none */
-    const uint8_t *times;  /* 8 bytes each, rising */
-    const uint8_t *offsets; /* 4 bytes each: from then on */
-    bool has_dst_rule;           /* a rule goes on behind the last of them */
-    int32_t standard, daylight;
-    struct zone_change begin, end; /* of the daylight time; by the clock that is ahead then */
+    const uint8_t *times;  /* of transitions: 8 bytes each, ascending; in the database */
+    const uint8_t *offsets; /* after each transition: 4 bytes each; in the database */
+    bool has_dst_rule;           /* a daylight saving rule applies after the last transition */
+    int32_t standard, daylight; /* offsets of the rule */
+    struct zone_transition begin, end; /* of daylight saving time, each in the local time before it */
 };
 
-/* Always UTC, and one that is a fixed offset. */
+/* Returns: a zone with a fixed offset and no name. */
 struct zone zone_fixed(int32_t seconds);
 
 /*
- * Reads "Europe/Berlin", "UTC", "Z", "+01:00", "GMT+2" and whatever else Java's ZoneId.of() takes.
- * Returns: 0; ZONE_REFUSED. Lives: the zone as long as the database, and `arena` where its name is made up.
+ * Parses "Europe/Berlin", "UTC", "Z", "+01:00", "GMT+2" and all other texts that Java's ZoneId.of()
+ * accepts. The zone refers to the database, and to `text` or `arena` for its name.
+ * Returns: 0; ZONE_REFUSED.
  */
 int zone_parse(struct slice database, struct slice text, struct arena *arena, struct zone *ret_zone,
                struct problem *ret_problem) TL_MUST_USE;
 
-/* The same for a bare offset: "Z", "+01:00", "+1". */
+/* Parses an offset: "Z", "+01:00", "+1". Returns: 0; ZONE_REFUSED. */
 int zone_parse_offset(struct slice text, struct arena *arena, int32_t *ret_seconds, struct problem *ret_problem) TL_MUST_USE;
 
 /* Returns: a copy that refers to nothing but `arena`. */
 const struct zone *zone_copy(const struct zone *zone, struct arena *arena);
 
-/* In all of these NULL is UTC. Returns: seconds ahead of UTC at a moment. */
+/* Returns: the offset at an instant, in seconds east of UTC. Here and below, `zone` NULL: UTC. */
 int32_t zone_offset(const struct zone *zone, int64_t seconds);
-/* Returns: the first moment after `seconds` at which the clocks change, INT64_MAX for never. */
+/* Returns: the instant of the first transition after `seconds`; INT64_MAX: none. */
 int64_t zone_transition_after(const struct zone *zone, int64_t seconds);
-/* Returns: the last moment at or before `seconds` at which they did; INT64_MIN for never. */
+/* Returns: the instant of the last transition at or before `seconds`; INT64_MIN: none. */
 int64_t zone_transition_before(const struct zone *zone, int64_t seconds);
 
-/* What moments a local time is. */
+/* The instants of a local time. */
 struct zone_instants {
     unsigned count;         /* 1; 0 in a gap; 2 in an overlap */
-    int64_t first, second;  /* the earlier and the later; the same where there is one */
-    int32_t before, after;  /* of the change, in a gap or an overlap: seconds ahead of UTC */
-    int64_t transition;         /* when it happens, in a gap */
+    int64_t first, second;  /* earlier and later; equal if count is 1; see zone_instant() for a gap */
+    int32_t before, after;  /* offsets around the transition of a gap or an overlap */
+    int64_t transition;         /* its instant, in a gap only */
 };
 struct zone_instants zone_instants(const struct zone *zone, int64_t local);
 
-/* Returns: the moment Java takes: in a gap as much later as it is long, in an overlap that of `preferred` seconds ahead (else the first). */
+/*
+ * Returns: the instant of a local time as Java chooses it. In a gap the local time is moved forward
+ * by the length of the gap. In an overlap the instant with the offset `preferred` is chosen,
+ * otherwise the first.
+ */
 int64_t zone_instant(const struct zone *zone, int64_t local, int32_t preferred);
 #define ZONE_PREFERS_NONE INT32_MIN
 
-/* Appends "Z", "+01:00" or "+01:00:30", as Java names an offset. */
+/* Appends "Z", "+01:00" or "+01:00:30", as Java's ZoneOffset.getId(). */
 void zone_write_offset(struct buf *buf, int32_t seconds);
 
 /* --- The database ------------------------------------------------------------------------------------------------- */
 
-/* A zone's file as read. */
+/* The name and the bytes of a TZif file. */
 struct zone_file {
     struct slice name;
     struct slice bytes;
 };
 
 /*
- * Makes a database of files; those that are no TZif are left out.
- * Requires: count <= ZONES_MAX. Ensures: the same files give the same bytes, in whatever order they come.
+ * Compiles a database from files, which are sorted by name; those that are not TZif are skipped.
+ * Requires: count <= ZONES_MAX. Ensures: the bytes do not depend on the original order of the
+ * files.
  */
 void zones_write(struct buf *buf, struct slice version, struct zone_file *files, size_t count);
-/* Returns: whether every name of it leads to a zone. */
+/* Returns: whether the database is valid: sorted names, each with a valid zone. */
 bool zones_check(struct slice database);
-/* Returns: the release, such as "2025b"; empty for bytes that are no database. */
+/* Returns: the release, such as "2025b"; empty: not a database. */
 struct slice zones_version(struct slice database);
+/* Returns: the number of names. */
 size_t zones_count(struct slice database);
 
 #endif

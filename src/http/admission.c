@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Crowds: who gets a place when there are few left. See README.md, "Places".
+ * Admission of new connections when slots are scarce. See README.md, "Connection slots".
  *
- * The table is looked through for each connection that comes when an address may have reached its limit, or all places are
- * taken: a matter of microseconds, in the watcher's thread, which alone opens connections.
+ * The table is scanned for each new connection while an address may have reached its limit or all
+ * slots are taken. A scan takes microseconds and runs on the watcher's thread, which alone admits
+ * connections.
  */
 #include "http/http_internal.h"
 
 #include <sys/socket.h>
 
-enum { RESERVE_PART = 16, RESERVE_MAX = 64, LEAVING_MAX = 32 };
+enum { RESERVE_PART = 16, RESERVE_MAX = 64, EVICTED_MAX = 32 /* evicted and not yet closed */ };
 
-bool crowd_address(const struct sockaddr *address, struct in6_addr *ret_address)
+bool admission_peer_address(const struct sockaddr *address, struct in6_addr *ret_address)
 {
     *ret_address = in6addr_any;
     if (address != NULL && address->sa_family == AF_INET6) {
@@ -24,14 +25,16 @@ bool crowd_address(const struct sockaddr *address, struct in6_addr *ret_address)
            (IN6_IS_ADDR_V4MAPPED(ret_address) && ret_address->s6_addr[12] == IN_LOOPBACKNET);
 }
 
-/* Those that have not been told to leave. */
-static size_t staying(const struct http *http)
+/* Returns: the number of connections that are not evicted. */
+static size_t admitted_count(const struct http *http)
 {
-    return atomic_load(&http->connection_count) - atomic_load(&http->leaving_count);
+    return atomic_load(&http->connection_count) - atomic_load(&http->evicted_count);
 }
 
-/* Places that only programs on this host get, so that its administrator does. */
-static size_t reserve(const struct http *http)
+/*
+ * Returns: the number of slots for loopback connections only, so that an administrator can connect.
+ */
+static size_t loopback_reserve(const struct http *http)
 {
     size_t part = http->options.connections_max / RESERVE_PART;
     return part < RESERVE_MAX ? part : RESERVE_MAX;
@@ -43,81 +46,84 @@ static size_t address_limit(const struct http *http, bool loopback)
     return given > 0 ? given : loopback ? max : max / 2 + max % 2;
 }
 
-/* What one look at the table tells. */
-struct look {
-    const struct in6_addr *address; /* NULL: whoever */
-    bool spare_loopback;            /* its connections are not ended */
-    bool shaking;                   /* only handshakes are */
-    size_t count;                   /* connections of the address */
-    struct connection *idlest;      /* of those that wait for a request; NULL: none does */
+/* A scan of the table: its filters and its results. */
+struct scan {
+    const struct in6_addr *address; /* only connections of this address; NULL: of all */
+    bool exclude_loopback;          /* do not select a loopback connection */
+    bool handshaking;               /* select only a connection in its handshake */
+    size_t count;                   /* connections of the address, evicted ones not included */
+    struct connection *idlest;      /* the eviction candidate: waits longest; NULL: none waits */
 };
 
-static void take_look(const struct http *http, struct look *look)
+static void scan_table(const struct http *http, struct scan *scan)
 {
     uint64_t oldest = UINT64_MAX;
     for (uint32_t i = 0; i < http->slots_used; i++) {
         struct connection *connection = &http->connections[i];
         int phase = atomic_load_explicit(&connection->phase, memory_order_acquire);
-        if (phase == PHASE_FREE || atomic_load_explicit(&connection->leaving, memory_order_relaxed) ||
-            (look->address != NULL && memcmp(&connection->address, look->address, sizeof *look->address) != 0))
+        if (phase == PHASE_FREE || atomic_load_explicit(&connection->evicted, memory_order_relaxed) ||
+            (scan->address != NULL && memcmp(&connection->address, scan->address, sizeof *scan->address) != 0))
             continue;
-        look->count++;
+        scan->count++;
         uint64_t since = atomic_load_explicit(&connection->since_ms, memory_order_relaxed);
-        if (!phase_is_waiting(phase) || (look->shaking && phase != PHASE_HANDSHAKE) || since >= oldest || (look->spare_loopback && connection->loopback))
+        if (!phase_is_waiting(phase) || (scan->handshaking && phase != PHASE_HANDSHAKE) || since >= oldest || (scan->exclude_loopback && connection->loopback))
             continue;
         oldest = since;
-        look->idlest = connection;
+        scan->idlest = connection;
     }
 }
 
-/* What has come in of it is still read and answered. Returns: false when it has begun a request. */
-static bool end_for_another(struct http *http, struct connection *connection)
+/*
+ * Evicts a connection (NULL: none); bytes that it has received are still processed and answered.
+ * Returns: false when it does not wait for a request any more, or too many evictions are pending.
+ */
+static bool evict(struct http *http, struct connection *connection)
 {
-    if (connection == NULL || atomic_load(&http->leaving_count) >= LEAVING_MAX)
+    if (connection == NULL || atomic_load(&http->evicted_count) >= EVICTED_MAX)
         return false;
     pthread_mutex_lock(&connection->lock);
     bool idle = connection->fd >= 0 && phase_is_waiting(atomic_load(&connection->phase));
     if (idle) {
-        handshake_over(connection);
-        atomic_store(&connection->leaving, true);
-        atomic_fetch_add(&http->leaving_count, 1);
-        atomic_store(&connection->drained, true);
+        handshake_leave(connection);
+        atomic_store(&connection->evicted, true);
+        atomic_fetch_add(&http->evicted_count, 1);
+        atomic_store(&connection->read_closed, true);
         (void)shutdown(connection->fd, SHUT_RD);
     }
     pthread_mutex_unlock(&connection->lock);
     return idle;
 }
 
-bool crowd_has_room(const struct http *http)
+bool admission_has_slot(const struct http *http)
 {
-    struct look look = {.address = NULL};
-    if (atomic_load(&http->leaving_count) >= LEAVING_MAX)
+    struct scan scan = {.address = NULL};
+    if (atomic_load(&http->evicted_count) >= EVICTED_MAX)
         return false;
-    if (staying(http) < http->options.connections_max)
+    if (admitted_count(http) < http->options.connections_max)
         return true;
-    take_look(http, &look);
-    return look.idlest != NULL;
+    scan_table(http, &scan);
+    return scan.idlest != NULL;
 }
 
-enum crowd_answer crowd_admit(struct http *http, const struct sockaddr *address)
+enum admission_result admission_check(struct http *http, const struct sockaddr *address)
 {
     struct in6_addr from;
-    bool loopback = crowd_address(address, &from);
+    bool loopback = admission_peer_address(address, &from);
     size_t limit = address_limit(http, loopback);
-    if (staying(http) >= limit) {
-        struct look own = {.address = &from};
-        take_look(http, &own);
+    if (admitted_count(http) >= limit) {
+        struct scan own = {.address = &from};
+        scan_table(http, &own);
         if (own.count >= limit)
-            return end_for_another(http, own.idlest) ? CROWD_COME : CROWD_REFUSED;
+            return evict(http, own.idlest) ? ADMISSION_OK : ADMISSION_REFUSED;
     }
     if (http->tls != NULL && atomic_load(&http->handshakes) >= handshakes_max(http)) {
-        struct look shaking = {.shaking = true};
-        take_look(http, &shaking);
-        return end_for_another(http, shaking.idlest) ? CROWD_COME : CROWD_REFUSED;
+        struct scan handshaking = {.handshaking = true};
+        scan_table(http, &handshaking);
+        return evict(http, handshaking.idlest) ? ADMISSION_OK : ADMISSION_REFUSED;
     }
-    if (staying(http) < http->options.connections_max - (loopback ? 0 : reserve(http)))
-        return CROWD_COME;
-    struct look all = {.spare_loopback = !loopback};
-    take_look(http, &all);
-    return end_for_another(http, all.idlest) ? CROWD_COME : CROWD_REFUSED;
+    if (admitted_count(http) < http->options.connections_max - (loopback ? 0 : loopback_reserve(http)))
+        return ADMISSION_OK;
+    struct scan all = {.exclude_loopback = !loopback};
+    scan_table(http, &all);
+    return evict(http, all.idlest) ? ADMISSION_OK : ADMISSION_REFUSED;
 }

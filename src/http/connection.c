@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of connections: a slot each, so that the watcher can walk them and an event can name one by number. Slots
- * are used again; their generation tells an event for a former tenant from one for the present.
+ * The connection table: a slot for each connection. The watcher iterates over the slots, and an
+ * event names a connection by its slot number. Slots are reused; the generation in an event shows
+ * whether it belongs to the current connection or to an earlier one.
  */
 #include "base/check.h"
 #include "base/clock.h"
@@ -9,7 +10,7 @@
 #include "http/http_internal.h"
 #include "http/tls.h"
 
-enum { NO_SLOT = UINT32_MAX, SLOTS_SPARE = 64 /* libmicrohttpd counts a connection out before it tells us */ };
+enum { NO_SLOT = UINT32_MAX, SLOTS_SPARE = 64 /* evicted connections keep their slots until they are closed */ };
 
 uint64_t http_now_ms(void)
 {
@@ -20,7 +21,7 @@ void connection_table_init(struct http *http)
 {
     http->slot_count = http->options.connections_max + SLOTS_SPARE;
     http->connections = mem_zalloc(http->slot_count * sizeof *http->connections);
-    http->first_free = http->first_expected = NO_SLOT;
+    http->first_free = http->first_pending = NO_SLOT;
 }
 
 void connection_table_deinit(struct http *http)
@@ -56,40 +57,43 @@ void connection_enter(struct connection *connection, enum phase phase, size_t by
     atomic_store_explicit(&connection->phase, phase, memory_order_release);
 }
 
-bool connection_expect(struct http *http, int fd, const struct sockaddr *address)
+bool connection_reserve(struct http *http, int fd, const struct sockaddr *address)
 {
     struct connection *connection = take_slot(http);
     if (connection == NULL)
         return false;
-    connection->loopback = crowd_address(address, &connection->address);
-    atomic_store_explicit(&connection->leaving, false, memory_order_relaxed);
+    connection->loopback = admission_peer_address(address, &connection->address);
+    atomic_store_explicit(&connection->evicted, false, memory_order_relaxed);
     atomic_store_explicit(&connection->hung_up, false, memory_order_relaxed);
-    atomic_store_explicit(&connection->drained, false, memory_order_relaxed);
+    atomic_store_explicit(&connection->read_closed, false, memory_order_relaxed);
     connection->receiving = NULL;
     connection->poller = NULL;
-    connection->answered_keeps = 0;
+    connection->answered_slow_count = 0;
     pthread_mutex_lock(&connection->lock);
     connection->fd = fd;
     connection->generation++;
     pthread_mutex_unlock(&connection->lock);
     if (http->tls != NULL)
-        handshake_expect(connection);
+        handshake_enter(connection);
     else
         connection_enter(connection, PHASE_IDLE, 0);
     atomic_fetch_add(&http->connection_count, 1);
     pthread_mutex_lock(&http->table_lock);
-    connection->next_free = http->first_expected;
-    http->first_expected = (uint32_t)(connection - http->connections);
+    connection->next_free = http->first_pending;
+    http->first_pending = (uint32_t)(connection - http->connections);
     pthread_mutex_unlock(&http->table_lock);
     return true;
 }
 
-/* Takes the connection with the socket out of the chain of those that are expected. NULL: it is not there. */
-static struct connection *take_expected(struct http *http, int fd)
+/*
+ * Removes the connection with the socket from the pending list.
+ * Returns: NULL when it is not there.
+ */
+static struct connection *take_pending(struct http *http, int fd)
 {
     struct connection *connection = NULL;
     pthread_mutex_lock(&http->table_lock);
-    for (uint32_t *at = &http->first_expected; *at != NO_SLOT; at = &http->connections[*at].next_free)
+    for (uint32_t *at = &http->first_pending; *at != NO_SLOT; at = &http->connections[*at].next_free)
         if (http->connections[*at].fd == fd) {
             connection = &http->connections[*at];
             *at = connection->next_free;
@@ -99,9 +103,9 @@ static struct connection *take_expected(struct http *http, int fd)
     return connection;
 }
 
-void connection_unexpect(struct http *http, int fd)
+void connection_cancel(struct http *http, int fd)
 {
-    struct connection *connection = take_expected(http, fd);
+    struct connection *connection = take_pending(http, fd);
     if (connection != NULL)
         connection_closed(connection);
 }
@@ -109,43 +113,43 @@ void connection_unexpect(struct http *http, int fd)
 void connection_opened(struct http *http, struct MHD_Connection *mhd, void **socket_context)
 {
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
-    struct connection *connection = take_expected(http, info->connect_fd);
+    struct connection *connection = take_pending(http, info->connect_fd);
     *socket_context = connection;
     (void)atomic_fetch_add_explicit(&http->accepted, 1, memory_order_relaxed);
     if (connection != NULL && watch_add(http, (uint32_t)(connection - http->connections)) != 0)
         log_warning("cannot watch a connection; if it breaks, waiting requests of it will not be told");
     if (connection != NULL && http->tls != NULL)
-        handshake_begin(connection, mhd);
+        handshake_setup(connection, mhd);
 }
 
 void connection_closed(struct connection *connection)
 {
     struct http *http = connection->http;
     atomic_store_explicit(&connection->phase, PHASE_FREE, memory_order_release);
-    handshake_over(connection);
-    tls_credentials_unref(tl_steal(connection->credentials)); /* GnuTLS is done with them */
-    if (connection->receiving != NULL) /* libmicrohttpd did not say that the request was over */
-        carrier_give_back(tl_steal(connection->receiving));
+    handshake_leave(connection);
+    tls_credentials_unref(tl_steal(connection->credentials)); /* the GnuTLS session has ended */
+    if (connection->receiving != NULL) /* closed without a call of on_completed() */
+        http_exchange_release(tl_steal(connection->receiving));
     pthread_mutex_lock(&connection->lock);
-    INSIST(connection->carrier == NULL);
+    INSIST(connection->exchange == NULL);
     connection->fd = -1;
     connection->generation++;
     pthread_mutex_unlock(&connection->lock);
 
-    if (atomic_exchange(&connection->leaving, false))
-        atomic_fetch_sub(&http->leaving_count, 1);
+    if (atomic_exchange(&connection->evicted, false))
+        atomic_fetch_sub(&http->evicted_count, 1);
     pthread_mutex_lock(&http->table_lock);
     connection->next_free = http->first_free;
     http->first_free = (uint32_t)(connection - http->connections);
     pthread_mutex_unlock(&http->table_lock);
     atomic_fetch_sub(&http->connection_count, 1);
     if (!atomic_load(&http->accepting))
-        watch_wake(http); /* there is room again */
+        watch_wake(http); /* a slot is free: accept again */
 }
 
-void connection_set_carrier(struct connection *connection, struct carrier *carrier)
+void connection_set_exchange(struct connection *connection, struct http_exchange *hx)
 {
     pthread_mutex_lock(&connection->lock);
-    connection->carrier = carrier;
+    connection->exchange = hx;
     pthread_mutex_unlock(&connection->lock);
 }

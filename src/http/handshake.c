@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Handshakes: a connection's way to TLS, on its polling thread. See README.md, "TLS".
+ * TLS handshakes, on the connection's polling thread. See README.md, "TLS".
  *
- * libmicrohttpd drives them; it tells neither when one is over nor lets us answer who speaks plain HTTP. GnuTLS does: it reads by a
- * function of ours, and calls another when the client's last message is in.
+ * libmicrohttpd drives them. It does not report the end of a handshake and cannot answer a client
+ * that sends plain HTTP. Both are done by callbacks of GnuTLS: one that reads from the socket, and
+ * one for the client's last handshake message.
  */
 #include "http/http_internal.h"
 #include "http/tls.h"
@@ -16,7 +17,7 @@ enum { HANDSHAKE_PART = 4, HANDSHAKES_MIN = 16 };
 
 #define PLAIN "this port speaks TLS: ask it by https://, not http://"
 
-/* A fatal alert, internal_error: what can be said before there are keys. */
+/* A fatal alert, internal_error, unencrypted: no keys exist before the handshake. */
 static const unsigned char alert[] = {21, 3, 3, 0, 2, 2, 80};
 
 size_t handshakes_max(const struct http *http)
@@ -25,16 +26,16 @@ size_t handshakes_max(const struct http *http)
     return part > HANDSHAKES_MIN ? part : HANDSHAKES_MIN;
 }
 
-void handshake_expect(struct connection *connection)
+void handshake_enter(struct connection *connection)
 {
-    atomic_store(&connection->shaking, true);
+    atomic_store(&connection->handshaking, true);
     atomic_fetch_add(&connection->http->handshakes, 1);
     connection_enter(connection, PHASE_HANDSHAKE, 0);
 }
 
-void handshake_over(struct connection *connection)
+void handshake_leave(struct connection *connection)
 {
-    if (atomic_exchange(&connection->shaking, false))
+    if (atomic_exchange(&connection->handshaking, false))
         atomic_fetch_sub(&connection->http->handshakes, 1);
 }
 
@@ -43,13 +44,16 @@ void handshake_refuse(int fd)
     (void)!send(fd, alert, sizeof alert, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* Every method begins with a capital letter, and no message of TLS does: its first byte is a number below 32. */
+/* HTTP methods begin with a capital letter; the first byte of a TLS record is below 32. */
 static bool is_plain(const unsigned char *bytes, ssize_t count)
 {
     return count > 0 && bytes[0] >= 'A' && bytes[0] <= 'Z';
 }
 
-/* What has come in is taken away before, or the answer would be lost with it when the socket is closed. */
+/*
+ * Responds in plain HTTP. Unread input is discarded first: it would make close() reset the
+ * connection.
+ */
 static void answer_plain(int fd)
 {
     static const char body[] =
@@ -68,19 +72,19 @@ static void answer_plain(int fd)
     (void)shutdown(fd, SHUT_WR);
 }
 
-/* GnuTLS' reading from the socket. */
+/* Reads from the socket for GnuTLS; answers a client that sends plain HTTP. */
 static ssize_t pull(gnutls_transport_ptr_t context, void *to, size_t room)
 {
     struct connection *connection = context;
-    int fd = connection->fd; /* closed by nobody else than this thread */
+    int fd = connection->fd; /* only this thread closes it */
     ssize_t count = recv(fd, to, room, 0);
-    if (connection->begun || count <= 0)
+    if (connection->tls_bytes_seen || count <= 0)
         return count;
-    connection->begun = true;
+    connection->tls_bytes_seen = true;
     if (!is_plain(to, count))
         return count;
     answer_plain(fd);
-    return 0; /* as if the client had gone, which ends the handshake */
+    return 0; /* end of file: ends the handshake */
 }
 
 static struct connection *connection_of(gnutls_session_t session)
@@ -89,7 +93,7 @@ static struct connection *connection_of(gnutls_session_t session)
     return MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
 }
 
-/* The client's last message has come in. */
+/* Ends the handshake phase when the client's last message has been received. */
 static int on_finished(gnutls_session_t session, unsigned type, unsigned when, unsigned incoming,
                        const gnutls_datum_t *message)
 {
@@ -99,15 +103,15 @@ static int on_finished(gnutls_session_t session, unsigned type, unsigned when, u
     struct connection *connection = connection_of(session);
     if (incoming == 0 || connection == NULL)
         return 0;
-    handshake_over(connection);
+    handshake_leave(connection);
     connection_enter(connection, PHASE_IDLE, 0);
     return 0;
 }
 
-void handshake_begin(struct connection *connection, struct MHD_Connection *mhd)
+void handshake_setup(struct connection *connection, struct MHD_Connection *mhd)
 {
     gnutls_session_t session = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION)->tls_session;
-    connection->begun = false;
+    connection->tls_bytes_seen = false;
     connection->credentials = tls_begin(connection->http->tls, session);
     gnutls_transport_set_ptr2(session, connection, (gnutls_transport_ptr_t)(intptr_t)connection->fd);
     gnutls_transport_set_pull_function(session, pull);

@@ -1,41 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The head of a request: whether everybody reads it alike, and who may ask.
+ * Checks request headers: an unambiguous syntax, and a permitted origin.
  *
- * *Everybody.* A proxy in front that takes another line for the end of the head, or another number for the length of the
- * body, can be made to pass on as a body what we take for a request. So nothing is guessed: what RFC 9112 does not allow, or
- * allows in two ways, is answered with 400 and the connection closed, before anybody looks at the path. libmicrohttpd 1.x
- * does most of that when it is told to be strict; 0.9 does not, and it tells neither where a line ended nor of a NUL, at which
- * its strings just end. But it cuts the head up in place: over each line break, colon and space it writes zeros, and its names
- * and values are pointers between these. So a head that is as it should be has each string just where the one before it
- * ends: one zero after a method, a path and a name, two (CR, LF) after a value. A bare LF leaves one, a NUL one more, a line
- * that was folded has been copied to elsewhere.
+ * Syntax (request smuggling). If a proxy in front of the server sees the end of a header, or the
+ * length of a body, differently, a client can hide a request in the body of another one. Therefore
+ * nothing is guessed: syntax that RFC 9112 forbids, or permits in two interpretations, is answered
+ * with 400, and the connection is closed before the path is examined.
  *
- * *Who may ask.* A page of another site can have a browser send us requests (Origin, Sec-Fetch-Site), or give a name of
- * its own our address and then read the answers, too (Host). See docs/threat-model.md.
+ * libmicrohttpd 1.x checks most of that in its strict mode. 0.9 does not; nor does it report where
+ * a line ended, or a NUL, at which its strings end. However, it tokenizes the header in place: it
+ * overwrites line ends, colons and spaces with zeros, and its strings point between them. In a
+ * correct header each string starts directly after the end of the previous one: one zero follows a
+ * method, a path and a name, and two zeros (CR, LF) follow a value. A bare LF leaves one zero, a
+ * NUL one more, and a folded line has been copied to another address.
+ *
+ * Origin. A page of another site can make a browser send requests to this server (Origin,
+ * Sec-Fetch-Site). With DNS rebinding, a name of that site resolves to this server, and the page
+ * can read the responses as well (Host). See docs/threat-model.md.
  */
 #include "http/http_internal.h"
 
 #include <arpa/inet.h>
 #include <strings.h>
 
-/* --- What is refused ---------------------------------------------------------------------------------------------- */
+/* --- Refusals ----------------------------------------------------------------------------------------------------- */
 
-/* Returns: where to say why. */
-static struct problem *refusal(struct carrier *carrier)
+/* Returns: a new refusal, to be filled in. */
+static struct problem *refusal(struct http_exchange *hx)
 {
-    carrier->refusal = arena_zalloc(&carrier->exchange.arena, sizeof *carrier->refusal);
-    return carrier->refusal;
+    hx->refusal = arena_zalloc(&hx->exchange.arena, sizeof *hx->refusal);
+    return hx->refusal;
 }
 
-/* Sets the refusal; false. */
-#define refuse(carrier, type, ...) (problem_set(refusal(carrier), &(carrier)->exchange.arena, type, __VA_ARGS__), false)
+/* Sets the refusal. Value: false. */
+#define refuse(hx, type, ...) (problem_set(refusal(hx), &(hx)->exchange.arena, type, __VA_ARGS__), false)
 
-/* Of one that might be understood in two ways: whatever comes after it on this connection is not believed either. */
-#define refuse_form(carrier, ...) \
-    ((carrier)->last = true, refuse(carrier, PROBLEM_ILLEGAL_ARGUMENT, "malformed HTTP request: " __VA_ARGS__))
+/*
+ * Refuses an ambiguous request. Later bytes on its connection could be ambiguous too: it is closed.
+ */
+#define refuse_malformed(hx, ...) \
+    ((hx)->close_after = true, refuse(hx, PROBLEM_ILLEGAL_ARGUMENT, "malformed HTTP request: " __VA_ARGS__))
 
-/* --- The form ----------------------------------------------------------------------------------------------------- */
+/* --- Syntax ------------------------------------------------------------------------------------------------------- */
 
 static bool is_token(struct slice text)
 {
@@ -48,7 +54,10 @@ static bool is_token(struct slice text)
     return text.len > 0;
 }
 
-/* Bytes beyond ASCII are let through, as RFC 9110 advises. */
+/*
+ * Returns: whether there is a control character other than `but` ('\0': no exception). Bytes beyond
+ * ASCII are permitted (RFC 9110, section 5.5).
+ */
 static bool has_control(struct slice text, char but)
 {
     for (size_t i = 0; i < text.len; i++) {
@@ -67,38 +76,38 @@ static bool is_number(struct slice text)
     return text.len > 0;
 }
 
-static bool check_line(struct carrier *carrier, const char *method, const char *version)
+static bool check_request_line(struct http_exchange *hx, const char *method, const char *version)
 {
     if (strcmp(version, "HTTP/1.1") != 0 && strcmp(version, "HTTP/1.0") != 0)
-        return refuse_form(carrier, "its version is neither HTTP/1.1 nor HTTP/1.0");
+        return refuse_malformed(hx, "its version is neither HTTP/1.1 nor HTTP/1.0");
     if (!is_token(slice_from(method)))
-        return refuse_form(carrier, "its method has characters that no method may have");
-    struct slice target = carrier->target;
+        return refuse_malformed(hx, "its method has characters that no method may have");
+    struct slice target = hx->target;
     if (target.len == 0 || has_control(target, '\0') || slice_find_byte(target, ' ') < target.len)
-        return refuse_form(carrier, "a space or a control character in its path; write it as %%XX");
-    if (head_left_to_library())
+        return refuse_malformed(hx, "a space or a control character in its path; write it as %%XX");
+    if (header_check_is_delegated())
         return true;
-    if (method + strlen(method) + 1 != carrier->target_at || carrier->target_at + target.len + 1 != version)
-        return refuse_form(carrier, "its first line has a NUL, or more than one space between its parts");
+    if (method + strlen(method) + 1 != hx->target_at || hx->target_at + target.len + 1 != version)
+        return refuse_malformed(hx, "its first line has a NUL, or more than one space between its parts");
     const char *end = version + strlen(version);
     if (end[0] != '\0' || end[1] != '\0')
-        return refuse_form(carrier, "its first line does not end with CR LF");
+        return refuse_malformed(hx, "its first line does not end with CR LF");
     return true;
 }
 
-/* The headers that decide something, and how many of each there are. */
+/* The header fields that are examined. */
 enum known { KNOWN_HOST, KNOWN_LENGTH, KNOWN_TRANSFER, KNOWN_TYPE, KNOWN_ORIGIN, KNOWN_SITE, KNOWN_COUNT };
 
 static const char *const known_names[KNOWN_COUNT] = {"Host",         "Content-Length", "Transfer-Encoding",
                                                      "Content-Type", "Origin",         "Sec-Fetch-Site"};
 
 struct headers {
-    struct carrier *carrier;
-    const char *at; /* where the next name must be; NULL: not looked at */
+    struct http_exchange *hx;
+    const char *at; /* required address of the next name; NULL: not checked */
     struct slice values[KNOWN_COUNT];
     unsigned counts[KNOWN_COUNT];
-    bool browser; /* there is one that only browsers send */
-    bool proxy;   /* there is one that only proxies add */
+    bool browser; /* a field that only browsers send */
+    bool proxy;   /* a field that only proxies add */
 };
 
 static bool is_named(struct slice name, const char *wanted)
@@ -111,7 +120,7 @@ static bool begins(struct slice name, const char *wanted)
     return name.len >= strlen(wanted) && strncasecmp(name.data, wanted, strlen(wanted)) == 0;
 }
 
-static void note(struct headers *headers, struct slice name, struct slice value)
+static void record_field(struct headers *headers, struct slice name, struct slice value)
 {
     for (int i = 0; i < KNOWN_COUNT; i++)
         if (is_named(name, known_names[i])) {
@@ -123,7 +132,10 @@ static void note(struct headers *headers, struct slice name, struct slice value)
                      is_named(name, "Via") || is_named(name, "X-Real-IP");
 }
 
-/* Looks whether the line lies behind the one before, and takes it for the one before. */
+/*
+ * Checks that the field starts directly after the previous line; then sets headers->at to its own
+ * end.
+ */
 static bool follows(struct headers *headers, struct slice name, struct slice value)
 {
     if (headers->at == NULL)
@@ -131,33 +143,33 @@ static bool follows(struct headers *headers, struct slice name, struct slice val
     if (name.data != headers->at)
         return false;
     for (const char *p = name.data + name.len + 1; p != value.data; p++)
-        if (*p != ' ' && *p != '\t') /* ends at a NUL at the latest, as libmicrohttpd did */
+        if (*p != ' ' && *p != '\t') /* ends at a NUL at the latest, as libmicrohttpd's parser does */
             return false;
     headers->at = value.data + value.len + 2;
     return headers->at[-2] == '\0' && headers->at[-1] == '\0';
 }
 
-static enum MHD_Result look(void *context, enum MHD_ValueKind kind, const char *key, size_t key_len, const char *text,
+static enum MHD_Result check_field(void *context, enum MHD_ValueKind kind, const char *key, size_t key_len, const char *text,
                             size_t text_len)
 {
     (void)kind;
     struct headers *headers = context;
-    struct carrier *carrier = headers->carrier;
+    struct http_exchange *hx = headers->hx;
     struct slice name = {key, key_len};
     struct slice value = text != NULL ? (struct slice){text, text_len} : SLICE_LIT("");
     if (!is_token(name))
-        (void)refuse_form(carrier,
+        (void)refuse_malformed(hx,
                           "a header's name has characters that no name may have, a space before its colon say");
     else if (text == NULL || !follows(headers, name, value))
-        (void)refuse_form(carrier,
+        (void)refuse_malformed(hx,
                           "header [%.*s], or the line before it, has a NUL, goes on in another line, or does not end "
                           "with CR LF",
                           SLICE_ARG(name));
     else if (has_control(value, '\t'))
-        (void)refuse_form(carrier, "header [%.*s] has a control character", SLICE_ARG(name));
+        (void)refuse_malformed(hx, "header [%.*s] has a control character", SLICE_ARG(name));
     else
-        note(headers, name, value);
-    return carrier->refusal == NULL ? MHD_YES : MHD_NO;
+        record_field(headers, name, value);
+    return hx->refusal == NULL ? MHD_YES : MHD_NO;
 }
 
 static struct slice trimmed(struct slice text)
@@ -167,45 +179,45 @@ static struct slice trimmed(struct slice text)
     return text;
 }
 
-/* The length of the body, which must be told once and in one way. */
-static bool check_length(struct carrier *carrier, struct headers *headers, const char *version)
+/* Checks that the length of the body is given once, in one way. */
+static bool check_length(struct http_exchange *hx, struct headers *headers, const char *version)
 {
     struct slice transfer = trimmed(headers->values[KNOWN_TRANSFER]);
     if (headers->counts[KNOWN_TRANSFER] > 0 && headers->counts[KNOWN_LENGTH] > 0)
-        return refuse_form(carrier, "it has both Content-Length and Transfer-Encoding; send one of them");
+        return refuse_malformed(hx, "it has both Content-Length and Transfer-Encoding; send one of them");
     if (headers->counts[KNOWN_TRANSFER] > 0 && strcmp(version, "HTTP/1.1") != 0)
-        return refuse_form(carrier, "HTTP/1.0 knows no Transfer-Encoding; send a Content-Length");
+        return refuse_malformed(hx, "HTTP/1.0 knows no Transfer-Encoding; send a Content-Length");
     if (headers->counts[KNOWN_TRANSFER] > 0 && !is_named(transfer, "chunked"))
-        return refuse_form(carrier, "Transfer-Encoding [%.*s] is not supported; chunked is", SLICE_ARG(transfer));
+        return refuse_malformed(hx, "Transfer-Encoding [%.*s] is not supported; chunked is", SLICE_ARG(transfer));
     if (headers->counts[KNOWN_LENGTH] > 0 && !is_number(trimmed(headers->values[KNOWN_LENGTH])))
-        return refuse_form(carrier, "its Content-Length is no number");
+        return refuse_malformed(hx, "its Content-Length is no number");
     return true;
 }
 
-/* To the end of the empty line that ends it. */
-static size_t head_bytes(struct carrier *carrier)
+/* Returns: the size of the header, including the empty line that ends it. */
+static size_t header_bytes(struct http_exchange *hx)
 {
-    return MHD_get_connection_info(carrier->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)->header_size;
+    return MHD_get_connection_info(hx->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)->header_size;
 }
 
-static bool check_headers(struct carrier *carrier, struct headers *headers, const char *method, const char *version)
+static bool check_headers(struct http_exchange *hx, struct headers *headers, const char *method, const char *version)
 {
-    (void)MHD_get_connection_values_n(carrier->mhd, MHD_HEADER_KIND, look, headers);
-    if (carrier->refusal != NULL)
+    (void)MHD_get_connection_values_n(hx->mhd, MHD_HEADER_KIND, check_field, headers);
+    if (hx->refusal != NULL)
         return false;
-    if (headers->at != NULL && headers->at + 2 != method + head_bytes(carrier))
-        return refuse_form(carrier, "its last line does not end with CR LF");
+    if (headers->at != NULL && headers->at + 2 != method + header_bytes(hx))
+        return refuse_malformed(hx, "its last line does not end with CR LF");
     for (int i = 0; i < KNOWN_COUNT; i++)
         if (headers->counts[i] > 1)
-            return refuse_form(carrier, "it has %u headers %s; send one", headers->counts[i], known_names[i]);
+            return refuse_malformed(hx, "it has %u headers %s; send one", headers->counts[i], known_names[i]);
     if (headers->counts[KNOWN_HOST] == 0 && strcmp(version, "HTTP/1.1") == 0)
-        return refuse_form(carrier, "it has no Host");
-    return check_length(carrier, headers, version);
+        return refuse_malformed(hx, "it has no Host");
+    return check_length(hx, headers, version);
 }
 
-/* --- Who asks ----------------------------------------------------------------------------------------------------- */
+/* --- Origin ------------------------------------------------------------------------------------------------------- */
 
-/* "name", "name:port", "[address]", "[address]:port". Returns: false when it is none of these. */
+/* Parses "name", "name:port", "[address]", "[address]:port". Returns: false for any other text. */
 static bool split_authority(struct slice text, struct slice *ret_name, bool *ret_bracketed)
 {
     bool bracketed = text.len > 0 && text.data[0] == '[';
@@ -242,9 +254,9 @@ static bool is_address(struct slice name, bool bracketed)
     return inet_pton(bracketed ? AF_INET6 : AF_INET, text, &address) == 1;
 }
 
-static bool is_known(const struct http_options *options, struct slice name)
+static bool is_own_name(const struct http_options *options, struct slice name)
 {
-    if (name.len > 1 && name.data[name.len - 1] == '.') /* of a name that is complete */
+    if (name.len > 1 && name.data[name.len - 1] == '.') /* of a fully qualified name */
         name.len--;
     if (is_named(name, "localhost"))
         return true;
@@ -254,21 +266,24 @@ static bool is_known(const struct http_options *options, struct slice name)
     return false;
 }
 
-/* A name that is not known might be anybody's that was given our address. */
-static bool check_host(struct carrier *carrier, struct slice host)
+/* Refuses unknown names: another site's name could resolve to this server (DNS rebinding). */
+static bool check_host(struct http_exchange *hx, struct slice host)
 {
     struct slice name;
     bool bracketed;
     if (!split_authority(host, &name, &bracketed) || (bracketed && !is_address(name, true)))
-        return refuse_form(carrier, "its Host is neither a name nor an address, each with a port or without");
-    if (is_address(name, bracketed) || is_known(&carrier->http->options, name))
+        return refuse_malformed(hx, "its Host is neither a name nor an address, each with a port or without");
+    if (is_address(name, bracketed) || is_own_name(&hx->http->options, name))
         return true;
-    return refuse(carrier, PROBLEM_SECURITY,
+    return refuse(hx, PROBLEM_SECURITY,
                   "host [%.*s] is not known to this server: ask it by its address, or start it with --host-name %.*s",
                   SLICE_ARG(name), SLICE_ARG(name));
 }
 
-/* "http://host:port", where the request has it, as for proxies (RFC 9112, section 3.2.2). */
+/*
+ * Returns: the authority of a target in absolute form, as proxies send it (RFC 9112, section
+ * 3.2.2).
+ */
 static struct slice authority_of(struct slice uri)
 {
     struct slice rest = slice_from_offset(uri, slice_find_byte(uri, ':') + 3);
@@ -278,57 +293,57 @@ static struct slice authority_of(struct slice uri)
     return slice_make(rest.data, len);
 }
 
-static bool is_absolute(struct slice uri)
+static bool is_absolute_form(struct slice uri)
 {
     return begins(uri, "http://") || begins(uri, "https://");
 }
 
 static bool is_same_site(struct slice origin, struct slice host)
 {
-    struct slice authority = is_absolute(origin) ? authority_of(origin) : SLICE_NONE;
+    struct slice authority = is_absolute_form(origin) ? authority_of(origin) : SLICE_NONE;
     return authority.len > 0 && authority.len == host.len && strncasecmp(authority.data, host.data, host.len) == 0 &&
            authority.data + authority.len == origin.data + origin.len;
 }
 
-static bool check_page(struct carrier *carrier, const struct headers *headers)
+static bool check_page(struct http_exchange *hx, const struct headers *headers)
 {
     struct slice origin = trimmed(headers->values[KNOWN_ORIGIN]), site = trimmed(headers->values[KNOWN_SITE]);
     if (headers->counts[KNOWN_ORIGIN] > 0 && !is_same_site(origin, trimmed(headers->values[KNOWN_HOST])))
         return refuse(
-            carrier, PROBLEM_SECURITY,
+            hx, PROBLEM_SECURITY,
             "origin [%.*s] is another than this server's: pages of other sites may not ask it; have their own "
             "server ask",
             SLICE_ARG(slice_make(origin.data, slice_utf8_valid_prefix(origin))));
     if (headers->counts[KNOWN_SITE] > 0 && !is_named(site, "same-origin") && !is_named(site, "none"))
-        return refuse(carrier, PROBLEM_SECURITY,
+        return refuse(hx, PROBLEM_SECURITY,
                       "Sec-Fetch-Site [%.*s]: pages of other sites may not ask this server; have their own server ask",
                       SLICE_ARG(slice_make(site.data, slice_utf8_valid_prefix(site))));
     return true;
 }
 
-static bool check_who(struct carrier *carrier, const struct headers *headers)
+static bool check_origin(struct http_exchange *hx, const struct headers *headers)
 {
-    if (headers->counts[KNOWN_HOST] > 0 && !check_host(carrier, trimmed(headers->values[KNOWN_HOST])))
+    if (headers->counts[KNOWN_HOST] > 0 && !check_host(hx, trimmed(headers->values[KNOWN_HOST])))
         return false;
-    if (is_absolute(carrier->target) && !check_host(carrier, authority_of(carrier->target)))
+    if (is_absolute_form(hx->target) && !check_host(hx, authority_of(hx->target)))
         return false;
-    return check_page(carrier, headers);
+    return check_page(hx, headers);
 }
 
-bool head_left_to_library(void)
+bool header_check_is_delegated(void)
 {
     return strncmp(MHD_get_version(), "0.", 2) != 0;
 }
 
-bool head_check(struct carrier *carrier, const char *method, const char *version)
+bool header_check(struct http_exchange *hx, const char *method, const char *version)
 {
-    struct headers headers = {.carrier = carrier};
-    if (!check_line(carrier, method, version))
+    struct headers headers = {.hx = hx};
+    if (!check_request_line(hx, method, version))
         return false;
-    if (!head_left_to_library())
+    if (!header_check_is_delegated())
         headers.at = version + strlen(version) + 2;
-    if (!check_headers(carrier, &headers, method, version))
+    if (!check_headers(hx, &headers, method, version))
         return false;
-    carrier->exchange.local = carrier->connection->loopback && !headers.browser && !headers.proxy;
-    return check_who(carrier, &headers);
+    hx->exchange.local = hx->connection->loopback && !headers.browser && !headers.proxy;
+    return check_origin(hx, &headers);
 }

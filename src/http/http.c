@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The server: libmicrohttpd's callbacks, and its beginning and end. See README.md for the life of a request.
+ * The server: libmicrohttpd's callbacks, start and stop. See README.md for the life of a request.
  */
 #include "http/http.h"
 
@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 enum {
-    CONNECTION_MEMORY = 16 * 1024, /* libmicrohttpd's for one connection: request header, and a block of the body */
-    CLOSE_PATIENCE_MS = 5000,      /* for peers that do not read their last response */
+    CONNECTION_MEMORY = 16 * 1024, /* of libmicrohttpd, per connection: header and a block of the body */
+    CLOSE_PATIENCE_MS = 5000,      /* http_close() waits this long for clients to read their responses */
 };
 
 struct http_options http_options_default(void)
@@ -28,7 +28,7 @@ struct http_options http_options_default(void)
         .stream_bytes_max = (size_t)16 << 20,
         .connections_max = 16384,
         .idle_us = 600 * TL_SECOND,
-        .head_us = 30 * TL_SECOND,
+        .header_us = 30 * TL_SECOND,
         .stall_us = 30 * TL_SECOND,
         .stall_bytes_second = 1024,
     };
@@ -55,16 +55,16 @@ static void *on_request_line(void *context, const char *uri, struct MHD_Connecti
     struct connection *connection = connection_of(mhd);
     if (connection == NULL)
         return NULL;
-    struct carrier *carrier = carrier_take(context);
-    carrier->connection = connection;
-    carrier->mhd = mhd;
-    connection->receiving = carrier;
+    struct http_exchange *hx = http_exchange_acquire(context);
+    hx->connection = connection;
+    hx->mhd = mhd;
+    connection->receiving = hx;
     connection_enter(connection, PHASE_RECEIVING, 0);
-    intake_begin(carrier, uri);
-    return carrier;
+    receive_begin(hx, uri);
+    return hx;
 }
 
-/* Paths and parameters are unescaped by who knows what they mean. */
+/* Leaves escapes in place: the handler decodes paths and parameters according to their meaning. */
 static size_t on_unescape(void *context, struct MHD_Connection *mhd, char *text)
 {
     (void)context;
@@ -72,38 +72,44 @@ static size_t on_unescape(void *context, struct MHD_Connection *mhd, char *text)
     return strlen(text);
 }
 
-/* Leaves the connection alone until the handler has responded (invariant 2). */
-static enum MHD_Result suspend(struct carrier *carrier)
+/* Suspends the connection until the handler responds (invariant 2). */
+static enum MHD_Result suspend(struct http_exchange *hx)
 {
-    struct connection *connection = carrier->connection;
-    MHD_suspend_connection(carrier->mhd);
-    int state = CARRIER_HANDLING;
-    if (!atomic_compare_exchange_strong(&carrier->state, &state, CARRIER_WAITING)) {
-        MHD_resume_connection(carrier->mhd); /* it responded in between */
+    struct connection *connection = hx->connection;
+    MHD_suspend_connection(hx->mhd);
+    int state = HTTP_EXCHANGE_HANDLING;
+    if (!atomic_compare_exchange_strong(&hx->state, &state, HTTP_EXCHANGE_WAITING)) {
+        MHD_resume_connection(hx->mhd); /* the handler has responded meanwhile */
         return MHD_YES;
     }
-    /* From here on the carrier may be answered and gone; the connection's lock tells. */
+    /*
+     * From here the exchange may be answered and released at any time; connection->exchange shows
+     * it.
+     */
     if (atomic_load(&connection->hung_up)) {
         pthread_mutex_lock(&connection->lock);
-        struct carrier *waiting = connection->carrier;
+        struct http_exchange *waiting = connection->exchange;
         if (waiting != NULL)
             pthread_mutex_lock(&waiting->lock);
         pthread_mutex_unlock(&connection->lock);
         if (waiting != NULL) {
-            carrier_disconnected(waiting);
+            http_exchange_disconnected(waiting);
             pthread_mutex_unlock(&waiting->lock);
         }
     }
     return MHD_YES;
 }
 
-static bool answered(struct carrier *carrier)
+static bool answered(struct http_exchange *hx)
 {
-    int state = atomic_load(&carrier->state);
-    return state == CARRIER_RESPONDED || state == CARRIER_STREAMING;
+    int state = atomic_load(&hx->state);
+    return state == HTTP_EXCHANGE_RESPONDED || state == HTTP_EXCHANGE_STREAMING;
 }
 
-/* Counts the request in before it looks whether the server still takes any, so that http_settled() misses none. */
+/*
+ * Returns: whether the request may be handed to the handler. It is counted before the check of
+ * `refusing`, so that http_settled() misses none.
+ */
 static bool admit(struct http *http)
 {
     atomic_fetch_add(&http->in_flight, 1);
@@ -113,63 +119,66 @@ static bool admit(struct http *http)
     return false;
 }
 
-static void hand_over(struct carrier *carrier)
+static void hand_over(struct http_exchange *hx)
 {
-    struct http *http = carrier->http;
-    struct connection *connection = carrier->connection;
+    struct http *http = hx->http;
+    struct connection *connection = hx->connection;
     if (!admit(http)) {
-        intake_refuse_stopping(carrier);
-        response_refuse(carrier);
+        receive_refuse_stopping(hx);
+        response_refuse(hx);
         return;
     }
-    carrier->handed_over = true;
-    connection_set_carrier(connection, carrier);
+    hx->handed_over = true;
+    connection_set_exchange(connection, hx);
     connection_enter(connection, PHASE_WORKING, 0);
-    carrier->exchange.lone = poller_enter(connection, poller_clock_ns());
+    hx->exchange.lone = poller_enter(connection, poller_clock_ns());
     atomic_fetch_add_explicit(&http->requests, 1, memory_order_relaxed);
-    atomic_store(&carrier->state, CARRIER_HANDLING);
-    http->handler.handle(http->handler.context, &carrier->exchange);
-    poller_leave(connection, answered(carrier), poller_clock_ns());
+    atomic_store(&hx->state, HTTP_EXCHANGE_HANDLING);
+    http->handler.handle(http->handler.context, &hx->exchange);
+    poller_leave(connection, answered(hx), poller_clock_ns());
 }
 
-/* Called for the header, for each piece of the body, at the end, and after each time the connection was suspended. */
+/*
+ * Called by libmicrohttpd for the header, for each block of the body, at the end of the request,
+ * and after each resumption of the connection.
+ */
 static enum MHD_Result on_request(void *context, struct MHD_Connection *mhd, const char *url, const char *method,
                                   const char *version, const char *data, size_t *data_len, void **request_context)
 {
     (void)context;
     (void)mhd;
     (void)url;
-    struct carrier *carrier = *request_context;
-    if (carrier == NULL)
+    struct http_exchange *hx = *request_context;
+    if (hx == NULL)
         return MHD_NO;
-    if (!carrier->head_seen) {
-        carrier->head_seen = true;
-        if (!head_check(carrier, method, version) && carrier->last) {
-            response_refuse(carrier);
-            return response_queue(carrier);
+    if (!hx->header_seen) {
+        hx->header_seen = true;
+        if (!header_check(hx, method, version) && hx->close_after) {
+            response_refuse(hx);
+            return response_queue(hx);
         }
-        if (intake_head(carrier, method))
+        if (receive_header(hx, method))
             return MHD_YES;
-        response_refuse(carrier);
-        return response_queue(carrier);
+        response_refuse(hx);
+        return response_queue(hx);
     }
     if (*data_len > 0) {
-        bool go_on = intake_body(carrier, (struct slice){data, *data_len});
-        atomic_fetch_add_explicit(&carrier->connection->bytes, *data_len, memory_order_relaxed);
+        bool go_on = receive_body(hx, (struct slice){data, *data_len});
+        atomic_fetch_add_explicit(&hx->connection->bytes, *data_len, memory_order_relaxed);
         *data_len = 0;
         return go_on ? MHD_YES : MHD_NO;
     }
-    if (!carrier->handed_over && !answered(carrier)) {
-        intake_end(carrier);
-        if (carrier->refusal != NULL)
-            response_refuse(carrier);
+    if (!hx->handed_over && !answered(hx)) {
+        receive_end(hx);
+        if (hx->refusal != NULL)
+            response_refuse(hx);
         else
-            hand_over(carrier);
+            hand_over(hx);
     }
-    if (!answered(carrier))
-        return suspend(carrier);
-    poller_answered(carrier->connection);
-    return response_queue(carrier);
+    if (!answered(hx))
+        return suspend(hx);
+    poller_answered(hx->connection);
+    return response_queue(hx);
 }
 
 static void on_completed(void *context, struct MHD_Connection *mhd, void **request_context,
@@ -178,37 +187,41 @@ static void on_completed(void *context, struct MHD_Connection *mhd, void **reque
     (void)context;
     (void)mhd;
     (void)code;
-    struct carrier *carrier = *request_context;
-    if (carrier == NULL)
+    struct http_exchange *hx = *request_context;
+    if (hx == NULL)
         return;
     *request_context = NULL;
-    struct connection *connection = carrier->connection;
+    struct connection *connection = hx->connection;
     connection->receiving = NULL;
     connection_enter(connection, PHASE_IDLE, 0);
-    if (carrier->handed_over)
-        connection_set_carrier(connection, NULL);
+    if (hx->handed_over)
+        connection_set_exchange(connection, NULL);
     bool gone = true;
-    if (atomic_load(&carrier->state) == CARRIER_STREAMING) {
-        gone = stream_connection_done(carrier);
-    } else if (carrier->handed_over) {
+    if (atomic_load(&hx->state) == HTTP_EXCHANGE_STREAMING) {
+        gone = stream_connection_done(hx);
+    } else if (hx->handed_over) {
         /*
-         * The watcher may have taken the carrier and its lock in hang_up() before the connection let go of it. It must be done before the
-         * carrier serves another connection, whose request it would take for this one's, or is freed; also where on_disconnect is NULL.
+         * The watcher may still hold the lock of the exchange, taken in report_hang_up() before it
+         * was detached from the connection. Wait for it: afterwards the exchange may serve another
+         * connection, to which the hang-up would be attributed, or be freed.
          */
-        pthread_mutex_lock(&carrier->lock);
-        pthread_mutex_unlock(&carrier->lock);
+        pthread_mutex_lock(&hx->lock);
+        pthread_mutex_unlock(&hx->lock);
     }
     if (gone)
-        carrier_give_back(carrier);
+        http_exchange_release(hx);
 }
 
-/* --- Beginning and end --- */
+/* --- Start and stop --- */
 
-/* libmicrohttpd 1.x refuses by itself what it is told to be strict about; the level's number is not in the header of 0.9. */
+/* MHD_OPTION_CLIENT_DISCIPLINE_LVL of libmicrohttpd 1.x, which the headers of 0.9 do not define. */
 #define OPTION_CLIENT_DISCIPLINE 38
 #define CLIENT_DISCIPLINE_STRICTEST 3
 
-/* libmicrohttpd wants certificates of its own; each session gets those of the moment (handshake_begin()). */
+/*
+ * Never used: libmicrohttpd requires a certificate callback, but handshake_setup() sets
+ * credentials.
+ */
 static int no_certificate(gnutls_session_t session, const gnutls_datum_t *names, int name_count, const gnutls_pk_algorithm_t *algorithms,
                           int algorithm_count, gnutls_pcert_st **ret_certs, unsigned *ret_cert_count, gnutls_privkey_t *ret_key)
 {
@@ -223,9 +236,9 @@ static struct MHD_Daemon *start_daemon(struct http *http)
         {threads > 1 ? MHD_OPTION_THREAD_POOL_SIZE : MHD_OPTION_END, (intptr_t)threads, NULL},
         {MHD_OPTION_END, 0, NULL},
     };
-    /* What 0.9 refuses when it is strict it refuses without a word; head_check() does the same, and says why. */
+    /* 0.9 in strict mode closes without a response. header_check() checks the same and says why. */
     struct MHD_OptionItem strict[] = {
-        {head_left_to_library() ? OPTION_CLIENT_DISCIPLINE : MHD_OPTION_END, CLIENT_DISCIPLINE_STRICTEST, NULL},
+        {header_check_is_delegated() ? OPTION_CLIENT_DISCIPLINE : MHD_OPTION_END, CLIENT_DISCIPLINE_STRICTEST, NULL},
         {MHD_OPTION_END, 0, NULL},
     };
     bool tls = http->tls != NULL;
@@ -234,7 +247,10 @@ static struct MHD_Daemon *start_daemon(struct http *http)
         {MHD_OPTION_HTTPS_CERT_CALLBACK, 0, (void *)no_certificate},
         {MHD_OPTION_END, 0, NULL},
     };
-    /* Elasticsearch sends no Date either. The limit is kept in listen.c; here each thread may have all of them. */
+    /*
+     * No Date, as Elasticsearch. Admission limits connections; here each thread may have all of
+     * them.
+     */
     unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_TURBO | MHD_ALLOW_SUSPEND_RESUME |
                      MHD_USE_NO_LISTEN_SOCKET | MHD_USE_SUPPRESS_DATE_NO_CLOCK | (tls ? MHD_USE_TLS : 0);
     return MHD_start_daemon(flags, 0, NULL, NULL, on_request, http,                               //
@@ -262,7 +278,7 @@ static struct http *http_new(const struct http_options *options, const struct ht
     pthread_mutex_init(&http->table_lock, NULL);
     pthread_mutex_init(&http->listen_lock, NULL);
     connection_table_init(http);
-    hear_init(http);
+    input_barrier_init(http);
     return http;
 }
 
@@ -271,9 +287,9 @@ static void http_free(struct http *http)
     watch_stop(http);
     listen_close(http);
     tls_close(http->tls);
-    carrier_pool_deinit(http);
+    http_exchange_pool_deinit(http);
     connection_table_deinit(http);
-    hear_deinit(http);
+    input_barrier_deinit(http);
     pthread_mutex_destroy(&http->pool_lock);
     pthread_mutex_destroy(&http->table_lock);
     pthread_mutex_destroy(&http->listen_lock);
@@ -356,7 +372,7 @@ void http_close(struct http *http)
     http_quiesce(http);
     REQUIRE(atomic_load(&http->in_flight) == 0 && atomic_load(&http->streams) == 0);
     (void)http_drain(http, CLOSE_PATIENCE_MS * TL_MS);
-    watch_end(http); /* it may be about to return from resuming a connection that is over already */
+    watch_end(http); /* first: the watcher may be in a call that resumes a connection */
     MHD_stop_daemon(http->daemon);
     http_free(http);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Carriers: their pool, and what the handler may do with the exchange in one. See README.md, invariants 1 to 3.
+ * The pool of http_exchanges, and the operations of the handler on them. See README.md, invariants
+ * 1 to 3.
  *
- * A carrier that goes back keeps a little memory, so that the usual request allocates nothing.
+ * A released http_exchange keeps small buffers, so that the usual request allocates nothing.
  */
 #include "base/check.h"
 #include "http/http_internal.h"
@@ -14,95 +15,100 @@
 #include <sys/socket.h>
 
 enum {
-    POOL_MAX = 256,             /* carriers kept */
-    USUAL_BYTES = 352,          /* of an exchange's arena: what a request that waits has in it, its body read */
-    KEPT_BYTES_MAX = 16 * 1024, /* of each buffer of a carrier that is kept */
+    POOL_MAX = 256,             /* http_exchanges in the pool */
+    USUAL_BYTES = 352,          /* initial arena; enough for a usual waiting request */
+    KEPT_BYTES_MAX = 16 * 1024, /* of each buffer of an http_exchange in the pool */
 };
 
-static struct carrier *carrier_of(struct exchange *exchange)
+static struct http_exchange *hx_of(struct exchange *exchange)
 {
-    return container_of(exchange, struct carrier, exchange);
+    return container_of(exchange, struct http_exchange, exchange);
 }
 
 static struct slice ops_header(struct exchange *exchange, const char *name)
 {
-    return slice_from(MHD_lookup_connection_value(carrier_of(exchange)->mhd, MHD_HEADER_KIND, name));
+    return slice_from(MHD_lookup_connection_value(hx_of(exchange)->mhd, MHD_HEADER_KIND, name));
 }
 
 /*
- * Moves the exchange to its answered state and lets the connection go on. The carrier may be gone when this returns.
- * Until a waiting connection is resumed nobody else touches it, so resuming after the move is safe.
+ * Moves the exchange to the answered state, and resumes its connection if that is suspended. On
+ * return the exchange may have been released. No other thread touches a suspended connection, so it
+ * is safe to resume it after the move.
  */
-static void answer(struct carrier *carrier, enum carrier_state answered)
+static void answer(struct http_exchange *hx, enum http_exchange_state answered)
 {
-    struct MHD_Connection *mhd = carrier->mhd;
-    atomic_fetch_sub_explicit(&carrier->http->in_flight, 1, memory_order_relaxed);
-    int state = CARRIER_HANDLING;
-    if (atomic_compare_exchange_strong(&carrier->state, &state, answered))
-        return; /* the polling thread is still in the handler, or about to look */
-    REQUIRE(state == CARRIER_WAITING);
-    atomic_store(&carrier->state, answered);
+    struct MHD_Connection *mhd = hx->mhd;
+    atomic_fetch_sub_explicit(&hx->http->in_flight, 1, memory_order_relaxed);
+    int state = HTTP_EXCHANGE_HANDLING;
+    if (atomic_compare_exchange_strong(&hx->state, &state, answered))
+        return; /* the polling thread is in the handler, or in suspend(), and will find it */
+    REQUIRE(state == HTTP_EXCHANGE_WAITING);
+    atomic_store(&hx->state, answered);
     MHD_resume_connection(mhd);
 }
 
 static void ops_forget_body(struct exchange *exchange)
 {
-    intake_drop_body(carrier_of(exchange));
+    receive_drop_body(hx_of(exchange));
     exchange->body = SLICE_NONE;
 }
 
 static void ops_respond(struct exchange *exchange)
 {
-    struct carrier *carrier = carrier_of(exchange);
+    struct http_exchange *hx = hx_of(exchange);
     if (exchange->on_disconnect != NULL) {
-        pthread_mutex_lock(&carrier->lock);
-        carrier->disconnect_told = true;
-        pthread_mutex_unlock(&carrier->lock);
+        pthread_mutex_lock(&hx->lock);
+        hx->disconnect_reported = true;
+        pthread_mutex_unlock(&hx->lock);
     }
-    answer(carrier, CARRIER_RESPONDED);
+    answer(hx, HTTP_EXCHANGE_RESPONDED);
 }
 
-/* The kernel would go on for a quarter of an hour to send again what nobody confirms. */
-static void limit_silence(struct carrier *carrier, uint32_t silence_ms)
+/*
+ * Sets TCP_USER_TIMEOUT (RFC 5482); 0 keeps the default. By default the kernel retransmits
+ * unacknowledged bytes for about a quarter of an hour before the connection breaks.
+ */
+static void set_user_timeout(struct http_exchange *hx, uint32_t silence_ms)
 {
-    struct connection *connection = carrier->connection;
+    struct connection *connection = hx->connection;
     if (silence_ms == 0)
         return;
     pthread_mutex_lock(&connection->lock);
-    if (connection->carrier == carrier && connection->fd >= 0)
+    if (connection->exchange == hx && connection->fd >= 0)
         (void)setsockopt(connection->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silence_ms, sizeof silence_ms);
     pthread_mutex_unlock(&connection->lock);
 }
 
 /*
- * What a hang-up meant for the waiting request and what it means for the stream are two things: it is told anew. A
- * stream is its handler's until it closes it, so the carrier stays.
+ * Opens the stream. on_disconnect may have been called for the waiting request; a hang-up is
+ * reported once more for the stream. The exchange stays valid: the handler owns it until it closes
+ * the stream.
  */
 static void ops_stream_open(struct exchange *exchange)
 {
-    struct carrier *carrier = carrier_of(exchange);
-    pthread_mutex_lock(&carrier->lock);
-    carrier->disconnect_told = false;
-    bool hung_up = atomic_load(&carrier->connection->hung_up);
-    pthread_mutex_unlock(&carrier->lock);
-    limit_silence(carrier, exchange->silence_ms);
-    exchange->response.guard = NULL; /* each write of a stream asks (stream.c) */
+    struct http_exchange *hx = hx_of(exchange);
+    pthread_mutex_lock(&hx->lock);
+    hx->disconnect_reported = false;
+    bool hung_up = atomic_load(&hx->connection->hung_up);
+    pthread_mutex_unlock(&hx->lock);
+    set_user_timeout(hx, exchange->silence_ms);
+    exchange->response.guard = NULL; /* stream_write() checks the budget itself */
     budget_tally(BUDGET_STREAMS, (ptrdiff_t)exchange->response.len);
-    atomic_fetch_add_explicit(&carrier->http->streams, 1, memory_order_relaxed);
-    answer(carrier, CARRIER_STREAMING);
+    atomic_fetch_add_explicit(&hx->http->streams, 1, memory_order_relaxed);
+    answer(hx, HTTP_EXCHANGE_STREAMING);
     if (hung_up)
-        carrier_disconnected(carrier);
+        http_exchange_disconnected(hx);
 }
 
 static size_t ops_peer(struct exchange *exchange, char *to, size_t room)
 {
-    struct carrier *carrier = carrier_of(exchange);
-    struct connection *connection = carrier->connection;
+    struct http_exchange *hx = hx_of(exchange);
+    struct connection *connection = hx->connection;
     struct sockaddr_storage address;
     socklen_t len = sizeof address;
     char host[INET6_ADDRSTRLEN] = "?";
     pthread_mutex_lock(&connection->lock);
-    bool known = connection->carrier == carrier && connection->fd >= 0 &&
+    bool known = connection->exchange == hx && connection->fd >= 0 &&
                  getpeername(connection->fd, (struct sockaddr *)&address, &len) == 0;
     pthread_mutex_unlock(&connection->lock);
     if (!known || (address.ss_family != AF_INET && address.ss_family != AF_INET6))
@@ -117,8 +123,8 @@ static size_t ops_peer(struct exchange *exchange, char *to, size_t room)
 
 static void ops_server(struct exchange *exchange, struct server_figures *ret_figures)
 {
-    struct carrier *carrier = container_of(exchange, struct carrier, exchange);
-    struct http *http = carrier->http;
+    struct http_exchange *hx = container_of(exchange, struct http_exchange, exchange);
+    struct http *http = hx->http;
     struct http_stats stats;
     http_stats(http, &stats);
     *ret_figures = (struct server_figures){
@@ -132,42 +138,42 @@ static void ops_server(struct exchange *exchange, struct server_figures *ret_fig
     };
 }
 
-static const struct exchange_ops carrier_ops = {
+static const struct exchange_ops http_exchange_ops = {
     .header = ops_header,
     .forget_body = ops_forget_body,
     .respond = ops_respond,
     .stream_open = ops_stream_open,
     .stream_write = stream_write,
-    .stream_behind = stream_behind,
+    .stream_behind = stream_unsent,
     .stream_close = stream_close,
     .peer = ops_peer,
     .server = ops_server,
 };
 
-static struct carrier *carrier_new(struct http *http)
+static struct http_exchange *http_exchange_new(struct http *http)
 {
-    struct carrier *carrier = mem_zalloc(sizeof *carrier);
+    struct http_exchange *hx = mem_zalloc(sizeof *hx);
     pthread_mutexattr_t recursive;
     pthread_mutexattr_init(&recursive);
     pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
-    pthread_mutex_init(&carrier->lock, &recursive);
+    pthread_mutex_init(&hx->lock, &recursive);
     pthread_mutexattr_destroy(&recursive);
-    carrier->http = http;
-    carrier->exchange.ops = &carrier_ops;
-    carrier->exchange.arena = ARENA_INIT;
-    arena_reserve(&carrier->exchange.arena, USUAL_BYTES);
-    carrier->exchange.response = BUF_INIT(BUF_UNLIMITED);
-    carrier->body = BUF_INIT(BUF_UNLIMITED);
-    return carrier;
+    hx->http = http;
+    hx->exchange.ops = &http_exchange_ops;
+    hx->exchange.arena = ARENA_INIT;
+    arena_reserve(&hx->exchange.arena, USUAL_BYTES);
+    hx->exchange.response = BUF_INIT(BUF_UNLIMITED);
+    hx->body = BUF_INIT(BUF_UNLIMITED);
+    return hx;
 }
 
-static void carrier_free(struct carrier *carrier)
+static void http_exchange_free(struct http_exchange *hx)
 {
-    arena_deinit(&carrier->exchange.arena);
-    buf_deinit(&carrier->exchange.response);
-    buf_deinit(&carrier->body);
-    pthread_mutex_destroy(&carrier->lock);
-    mem_free(carrier);
+    arena_deinit(&hx->exchange.arena);
+    buf_deinit(&hx->exchange.response);
+    buf_deinit(&hx->body);
+    pthread_mutex_destroy(&hx->lock);
+    mem_free(hx);
 }
 
 static void buf_recycle(struct buf *buf)
@@ -177,90 +183,93 @@ static void buf_recycle(struct buf *buf)
     buf_clear(buf);
 }
 
-/* Makes the carrier as new, but for the memory it keeps. */
-static void carrier_clear(struct carrier *carrier)
+/* Resets all fields to those of a new http_exchange, except for the retained buffers. */
+static void http_exchange_clear(struct http_exchange *hx)
 {
-    intake_release(carrier);
-    struct arena arena = carrier->exchange.arena;
-    struct buf response = carrier->exchange.response;
-    if (atomic_load(&carrier->state) == CARRIER_STREAMING)
-        budget_tally(BUDGET_STREAMS, -(ptrdiff_t)(response.len - carrier->stream_sent));
-    response.guard = carrier->body.guard = NULL;
+    receive_uncharge(hx);
+    struct arena arena = hx->exchange.arena;
+    struct buf response = hx->exchange.response;
+    if (atomic_load(&hx->state) == HTTP_EXCHANGE_STREAMING)
+        budget_tally(BUDGET_STREAMS, -(ptrdiff_t)(response.len - hx->stream_sent));
+    response.guard = hx->body.guard = NULL;
     if (arena.used > KEPT_BYTES_MAX)
         arena_deinit(&arena);
     else
         arena_reset(&arena);
     buf_recycle(&response);
-    buf_recycle(&carrier->body);
-    carrier->exchange = (struct exchange){.ops = &carrier_ops, .arena = arena, .response = response};
-    carrier->connection = NULL;
-    carrier->mhd = NULL;
-    carrier->dropped = 0;
-    carrier->head_seen = carrier->handed_over = false;
-    carrier->last = false;
-    carrier->refusal = NULL;
-    carrier->target = SLICE_NONE;
-    carrier->target_at = NULL;
-    carrier->disconnect_told = carrier->connection_done = carrier->handler_done = false;
-    carrier->stream_closed = carrier->stream_suspended = carrier->stream_broken = false;
-    carrier->stream_sent = 0;
+    buf_recycle(&hx->body);
+    hx->exchange = (struct exchange){.ops = &http_exchange_ops, .arena = arena, .response = response};
+    hx->connection = NULL;
+    hx->mhd = NULL;
+    hx->dropped = 0;
+    hx->header_seen = hx->handed_over = false;
+    hx->close_after = false;
+    hx->refusal = NULL;
+    hx->target = SLICE_NONE;
+    hx->target_at = NULL;
+    hx->disconnect_reported = hx->connection_done = hx->handler_done = false;
+    hx->stream_closed = hx->stream_suspended = hx->stream_broken = false;
+    hx->stream_sent = 0;
 }
 
-struct carrier *carrier_take(struct http *http)
+struct http_exchange *http_exchange_acquire(struct http *http)
 {
     pthread_mutex_lock(&http->pool_lock);
-    struct carrier *carrier = http->pool;
-    if (carrier != NULL) {
-        http->pool = carrier->next;
+    struct http_exchange *hx = http->pool;
+    if (hx != NULL) {
+        http->pool = hx->next;
         http->pool_count--;
     }
     pthread_mutex_unlock(&http->pool_lock);
-    if (carrier == NULL)
-        carrier = carrier_new(http);
-    carrier->next = NULL;
-    atomic_store_explicit(&carrier->state, CARRIER_RECEIVING, memory_order_relaxed);
+    if (hx == NULL)
+        hx = http_exchange_new(http);
+    hx->next = NULL;
+    atomic_store_explicit(&hx->state, HTTP_EXCHANGE_RECEIVING, memory_order_relaxed);
     atomic_fetch_add_explicit(&http->open, 1, memory_order_relaxed);
-    return carrier;
+    return hx;
 }
 
-void carrier_give_back(struct carrier *carrier)
+void http_exchange_release(struct http_exchange *hx)
 {
-    struct http *http = carrier->http;
-    carrier_clear(carrier);
+    struct http *http = hx->http;
+    http_exchange_clear(hx);
     pthread_mutex_lock(&http->pool_lock);
     bool kept = http->pool_count < POOL_MAX;
     if (kept) {
-        carrier->next = http->pool;
-        http->pool = carrier;
+        hx->next = http->pool;
+        http->pool = hx;
         http->pool_count++;
     }
     pthread_mutex_unlock(&http->pool_lock);
     if (!kept)
-        carrier_free(carrier);
-    atomic_fetch_sub(&http->open, 1); /* last: http_drain() may let the server go now */
+        http_exchange_free(hx);
+    atomic_fetch_sub(&http->open, 1); /* last: now http_drain() may return and the server be freed */
 }
 
-void carrier_pool_deinit(struct http *http)
+void http_exchange_pool_deinit(struct http *http)
 {
     while (http->pool != NULL) {
-        struct carrier *carrier = http->pool;
-        http->pool = carrier->next;
-        carrier_free(carrier);
+        struct http_exchange *hx = http->pool;
+        http->pool = hx->next;
+        http_exchange_free(hx);
     }
     http->pool_count = 0;
 }
 
-void carrier_disconnected(struct carrier *carrier)
+void http_exchange_disconnected(struct http_exchange *hx)
 {
-    pthread_mutex_lock(&carrier->lock);
-    int state = atomic_load(&carrier->state);
-    bool theirs = (state == CARRIER_WAITING || state == CARRIER_STREAMING) && !carrier->handler_done;
-    if (theirs && !carrier->disconnect_told) {
-        /* Whoever has the exchange may set it in this moment; GCC reads what is called through its name without care for that. */
-        void (*on_disconnect)(struct exchange *exchange) = atomic_load(&carrier->exchange.on_disconnect);
-        carrier->disconnect_told = on_disconnect != NULL;
+    pthread_mutex_lock(&hx->lock);
+    int state = atomic_load(&hx->state);
+    bool owned = (state == HTTP_EXCHANGE_WAITING || state == HTTP_EXCHANGE_STREAMING) && !hx->handler_done;
+    if (owned && !hx->disconnect_reported) {
+        /*
+         * The handler may set it concurrently; a call through the member would not be an atomic
+         * load.
+         */
+        void (*on_disconnect)(struct exchange *exchange) = atomic_load(&hx->exchange.on_disconnect);
+        hx->disconnect_reported = on_disconnect != NULL;
         if (on_disconnect != NULL)
-            on_disconnect(&carrier->exchange);
+            on_disconnect(&hx->exchange);
     }
-    pthread_mutex_unlock(&carrier->lock);
+    pthread_mutex_unlock(&hx->lock);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of src/http share. See README.md for the life of a request and the invariants.
+ * Declarations shared by the files of src/http. See README.md for the life of a request and the
+ * invariants.
  */
 #ifndef TL_HTTP_INTERNAL_H
 #define TL_HTTP_INTERNAL_H
@@ -14,106 +15,118 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* What a connection is doing, for its time limits. */
+/* The phase of a connection; it decides which time limit applies (watch.c). */
 enum phase {
     PHASE_FREE, /* the slot holds no connection */
     PHASE_HANDSHAKE,
-    PHASE_IDLE,
+    PHASE_IDLE, /* between requests */
     PHASE_RECEIVING,
-    PHASE_WORKING, /* no limit here: the handler's matter */
+    PHASE_WORKING, /* the handler has the request; no time limit here */
     PHASE_SENDING,
-    PHASE_STREAMING,
+    PHASE_STREAMING, /* no time limit */
     PHASE_COUNT
 };
 
-/* A polling thread; poller.c. All but `claimed` is its own. */
+/*
+ * A polling thread; poller.c. Only that thread uses the fields, except for `claimed` and `thread`.
+ */
 struct poller {
     _Atomic bool claimed; /* `thread` is set */
     pthread_t thread;
-    uint64_t entered_ns; /* when the handler was called last */
-    uint64_t left_ns;    /* when it returned */
-    bool kept;           /* it had taken long */
-    uint64_t keeps;      /* how many calls have */
-    bool behind;         /* the request at hand was found waiting behind such a one */
-    unsigned in_a_row;   /* how many requests were, and were answered at once, one after the other */
+    uint64_t entered_ns;      /* start of the most recent call of the handler */
+    uint64_t left_ns;         /* return of the most recent call; 0: none yet */
+    bool slow;                /* that call took longer than SLOW_NS */
+    uint64_t slow_count;      /* number of slow calls */
+    bool queued_behind_slow;  /* the current request waited during a slow call */
+    unsigned queued_in_a_row; /* consecutive requests that did so and were answered immediately */
 };
 
-/* A slot in the table of connections. The memory stays; `generation` tells its tenants apart. */
+/*
+ * A slot in the connection table. Slots are reused and never freed before the server; `generation`
+ * distinguishes successive connections in one slot.
+ */
 struct connection {
     struct http *http;
-    pthread_mutex_t lock;      /* fd, carrier, generation */
-    struct carrier *carrier;   /* invariant 4 */
-    struct carrier *receiving; /* polling thread's: the request that is coming in */
-    struct poller *poller;     /* polling thread's: itself; NULL before the first request */
-    uint64_t answered_keeps;   /* polling thread's: poller->keeps when it was answered last */
-    int fd;                    /* -1: closed */
+    pthread_mutex_t lock;            /* guards fd, exchange, generation */
+    struct http_exchange *exchange;  /* invariant 4; NULL: none */
+    struct http_exchange *receiving; /* polling thread: the request being received; NULL: none */
+    struct poller *poller;           /* polling thread: its own; NULL before the first request */
+    uint64_t answered_slow_count;    /* polling thread: poller->slow_count at the last response */
+    int fd;                          /* -1: closed */
     uint32_t generation;
-    uint32_t next_free;   /* slot, while this one is free, or expected */
-    struct in6_addr address; /* the peer's, IPv4 mapped */
-    bool loopback;           /* the peer is on this host */
-    _Atomic bool leaving;    /* it has been ended to make room, and counts no more */
-    _Atomic bool hung_up; /* the peer has closed its side */
-    _Atomic bool drained; /* we have closed our reading side: a hang-up says nothing */
+    uint32_t next_free;       /* next slot of the free list or of the pending list */
+    struct in6_addr address;  /* of the peer; IPv4 addresses are mapped */
+    bool loopback;            /* the peer is on this host */
+    _Atomic bool evicted;     /* reading side shut to admit another connection (admission.c) */
+    _Atomic bool hung_up;     /* the peer has closed its side */
+    _Atomic bool read_closed; /* the server has shut the reading side; later hang-ups are ignored */
     _Atomic int phase;
-    _Atomic uint64_t since_ms; /* when the phase began */
-    _Atomic uint64_t phases;   /* begun so far: several may begin in the same millisecond */
-    _Atomic size_t bytes;      /* moved, or to be moved, in this phase */
-    _Atomic bool shaking; /* it counts in http->handshakes */
-    bool begun;           /* polling thread's, of TLS: its first bytes have been read */
-    struct tls_credentials *credentials; /* polling thread's: what it began TLS with; NULL: it has none */
-    uint64_t idle_phase;       /* watcher's: the idle phase it has looked at, by `phases`; 0: none */
-    uint64_t idle_received;    /* watcher's: bytes received when it first looked */
-    uint64_t head_since_ms;    /* watcher's: when it first saw bytes of an unfinished header, 0 none */
-    bool unheard;              /* watcher's: in the hearing at hand there is something of it to be read yet */
-    uint32_t heard_generation; /* watcher's: the tenant that this is about */
-    uint64_t heard_until;      /* watcher's: bytes that it had received when the hearing began */
+    _Atomic uint64_t since_ms; /* start of the phase */
+    _Atomic uint64_t phases;   /* number of phases entered; since_ms alone may repeat */
+    _Atomic size_t bytes;      /* received or to be sent in this phase */
+    _Atomic bool handshaking;  /* counted in http->handshakes */
+    bool tls_bytes_seen;       /* polling thread: the first bytes of the TLS handshake were read */
+    struct tls_credentials *credentials; /* polling thread; invariant 6; NULL: none */
+    uint64_t idle_phase;        /* watcher: the idle phase last examined, by `phases`; 0: none */
+    uint64_t idle_received;     /* watcher: bytes received when it first examined that phase */
+    uint64_t header_since_ms;   /* watcher: first sight of an unfinished header; 0: none */
+    bool unread;                /* watcher: the current input barrier waits for this connection */
+    uint32_t unread_generation; /* watcher: the connection that `unread` refers to */
+    uint64_t unread_until;      /* watcher: bytes it had received when the barrier started */
 };
 
-enum carrier_state { CARRIER_RECEIVING, CARRIER_HANDLING, CARRIER_WAITING, CARRIER_RESPONDED, CARRIER_STREAMING };
+/* Invariant 2. */
+enum http_exchange_state {
+    HTTP_EXCHANGE_RECEIVING,
+    HTTP_EXCHANGE_HANDLING,
+    HTTP_EXCHANGE_WAITING,
+    HTTP_EXCHANGE_RESPONDED,
+    HTTP_EXCHANGE_STREAMING
+};
 
-/* An exchange and what carries it. */
-struct carrier {
+/* An exchange with the state that the server needs to receive its request and send its response. */
+struct http_exchange {
     struct exchange exchange;
     struct http *http;
     struct connection *connection;
     struct MHD_Connection *mhd;
     _Atomic int state;
 
-    /* While receiving; polling thread's. */
+    /* While receiving; used by the polling thread only. */
     struct buf body;
-    size_t dropped; /* bytes of a refused body */
-    size_t charged; /* bytes counted in http->body_bytes */
-    struct budget_guard memory; /* asked for the body */
-    bool head_seen;
+    size_t dropped;             /* bytes read and discarded after the refusal of a body */
+    size_t charged;             /* bytes counted in http->body_bytes */
+    struct budget_guard memory; /* of the body */
+    bool header_seen;
     bool handed_over;        /* the handler was called */
-    bool last;               /* the connection is closed behind the answer */
-    struct problem *refusal; /* NULL, or why the server itself answers; in the exchange's arena */
-    struct slice target;     /* path and query as sent, with the authority where there is one */
-    const char *target_at;   /* where libmicrohttpd had it: to be compared with, not to be read */
+    bool close_after;        /* the connection is closed after the response */
+    struct problem *refusal; /* the server responds with it itself; in the exchange's arena; NULL: none */
+    struct slice target;     /* path and query as sent, with the authority if present */
+    const char *target_at;   /* the target in libmicrohttpd's buffer; compared, never dereferenced */
 
     /* Under `lock`. */
-    pthread_mutex_t lock; /* recursive: on_disconnect may respond */
-    bool disconnect_told; /* on_disconnect was called, or is of no use any more */
+    pthread_mutex_t lock;     /* recursive: on_disconnect may respond */
+    bool disconnect_reported; /* on_disconnect was called, or must not be called any more */
     bool connection_done;
     bool handler_done;
     bool stream_closed;
     bool stream_suspended;
-    bool stream_broken; /* bytes were dropped: it must not end as if it were whole */
-    size_t stream_sent; /* bytes of exchange.response that have gone out: a stream's are there until then */
+    bool stream_broken; /* bytes were dropped: the response must end with an error */
+    size_t stream_sent; /* bytes of exchange.response already sent; they are removed later */
 
-    struct carrier *next; /* in the pool */
+    struct http_exchange *next; /* in the pool */
 };
 
 enum { POLLERS_MAX = 256 };
 
-/* A hearing; input_barrier.c. All but `wanted` is the watcher's. */
-struct hearing {
-    pthread_mutex_t lock; /* wanted, heard, context */
-    bool wanted;
-    void (*heard)(void *context);
+/* State of the input barrier (input_barrier.c). The watcher alone uses `running` and `polls`. */
+struct input_barrier {
+    pthread_mutex_t lock; /* guards requested, passed, context */
+    bool requested;
+    void (*passed)(void *context);
     void *context;
-    bool going_on;
-    unsigned looks; /* so far */
+    bool running;
+    unsigned polls; /* since the barrier started */
 };
 
 struct http {
@@ -122,173 +135,217 @@ struct http {
     struct MHD_Daemon *daemon;
     struct tls *tls; /* NULL: plain HTTP */
     pthread_mutex_t listen_lock;
-    int listener;   /* -1 once given up; under listen_lock */
-    _Atomic bool accepting; /* the watcher looks at the listener; false while there are as many connections as may be */
+    int listener;           /* -1: closed; under listen_lock */
+    _Atomic bool accepting; /* the watcher polls the listener; false while no slot is available */
     uint16_t port;
 
-    _Atomic bool refusing;
-    _Atomic bool stopping;    /* tells the watcher to end */
-    _Atomic size_t in_flight; /* handed over and not yet responded; streams count no more once open */
-    _Atomic size_t open;      /* carriers out of the pool */
+    _Atomic bool refusing;    /* set by http_quiesce() */
+    _Atomic bool stopping;    /* the watcher must end */
+    _Atomic size_t in_flight; /* requests handed over and not answered; open streams not included */
+    _Atomic size_t open;      /* exchanges in use, that is, outside of the pool */
     _Atomic size_t streams;
     _Atomic size_t body_bytes;
-    _Atomic uint64_t requests;
+    _Atomic uint64_t requests; /* handed over since the start */
     _Atomic uint64_t accepted; /* connections */
-    _Atomic uint64_t refused;  /* requests that the handler never saw */
+    _Atomic uint64_t refused;  /* requests that the server answered without the handler */
 
     struct poller pollers[POLLERS_MAX];
     _Atomic unsigned pollers_claimed;
-    _Atomic uint64_t crowd_until_ns; /* until then no request is lone */
-    _Atomic uint64_t crowd_ns;       /* how long that was at last */
+    _Atomic uint64_t contended_until_ns; /* until this time no request may block its polling thread */
+    _Atomic uint64_t contended_ns;       /* length of the most recent such period; 0: none yet */
 
     pthread_mutex_t pool_lock;
-    struct carrier *pool;
+    struct http_exchange *pool;
     size_t pool_count;
 
-    pthread_mutex_t table_lock; /* free list and counts; the slots have locks of their own */
+    pthread_mutex_t table_lock; /* guards the lists and counts of slots; each slot has its own lock */
     struct connection *connections;
     uint32_t slot_count;
-    uint32_t slots_used; /* slots that ever had a tenant */
-    uint64_t swept_ms;   /* watcher's: when it last looked at all connections */
-    uint64_t resumed_ms; /* watcher's: when the server went on after it had stood still; 0: it never did */
+    uint32_t slots_used; /* slots that have ever held a connection; they precede all others */
+    uint64_t swept_ms;   /* watcher: time of the last sweep */
+    uint64_t resumed_ms; /* watcher: end of the last stall of the server; 0: there was none */
     uint32_t first_free;
-    uint32_t first_expected; /* chain of those that were accepted and not yet taken up by their polling threads */
+    uint32_t first_pending; /* connections accepted but not yet opened by their polling threads */
     _Atomic size_t connection_count;
-    _Atomic size_t handshakes; /* of them, those that have not finished theirs and are not `leaving` */
-    _Atomic size_t leaving_count; /* of them, those that are `leaving` */
-    struct hearing hearing;
+    _Atomic size_t handshakes;    /* connections in their TLS handshake, evicted ones not included */
+    _Atomic size_t evicted_count; /* connections that are evicted and not yet closed */
+    struct input_barrier input_barrier;
 
     int watch_epoll;
     int watch_wake; /* eventfd */
-    bool watching;
+    bool watching;  /* `watcher` runs */
     pthread_t watcher;
 };
 
-/* connection.c: the table of connections. */
+/* --- connection.c: the connection table --------------------------------------------------------- */
+
 void connection_table_init(struct http *http);
 void connection_table_deinit(struct http *http);
-/* Gives the socket that was accepted from `address` its place in the table. Returns: false when there is none. The watcher's. */
-bool connection_expect(struct http *http, int fd, const struct sockaddr *address);
-/* libmicrohttpd did not take it, and has closed it. */
-void connection_unexpect(struct http *http, int fd);
+/*
+ * Assigns a slot to an accepted socket and adds it to the pending list. Called by the watcher.
+ * `address` is the peer's; NULL: unknown. Returns: false when no slot is free.
+ */
+bool connection_reserve(struct http *http, int fd, const struct sockaddr *address);
+/* Frees the slot of a pending socket that libmicrohttpd rejected and closed. */
+void connection_cancel(struct http *http, int fd);
+/*
+ * Moves a pending connection to its polling thread. *socket_context: its slot; NULL: not pending.
+ */
 void connection_opened(struct http *http, struct MHD_Connection *mhd, void **socket_context);
+/* Frees the slot. */
 void connection_closed(struct connection *connection);
+/* Enters a phase: its time and its byte count start again. */
 void connection_enter(struct connection *connection, enum phase phase, size_t bytes);
-void connection_set_carrier(struct connection *connection, struct carrier *carrier);
-/* Milliseconds since the machine was started; never 0. */
+/* Sets connection->exchange; NULL: none. */
+void connection_set_exchange(struct connection *connection, struct http_exchange *hx);
+/* Returns: milliseconds since the boot of the host; never 0. */
 uint64_t http_now_ms(void);
 
-/* Whether a connection in this phase can be ended without anybody losing an answer. */
+/* Returns: whether a connection in this phase can be closed without the loss of a response. */
 static inline bool phase_is_waiting(int phase)
 {
     return phase == PHASE_IDLE || phase == PHASE_HANDSHAKE;
 }
 
-/*
- * poller.c: around each call of the handler, on the polling thread.
- * poller_enter() returns whether the thread may stay with the request until it is answered.
- */
+/* --- poller.c: around each call of the handler, on the polling thread --------------------------- */
+
+/* Returns: whether the request may block the thread until it is answered. */
 bool poller_enter(struct connection *connection, uint64_t now_ns);
+/* `answered`: the handler responded before it returned. */
 void poller_leave(struct connection *connection, bool answered, uint64_t now_ns);
-/* On the polling thread, when a request of the connection is answered, at once or after a while. */
+/* Records the response to a request of the connection, immediate or deferred. */
 void poller_answered(struct connection *connection);
 uint64_t poller_clock_ns(void);
 
-/* watch.c: hang-ups and time limits. */
+/* --- watch.c: hang-ups and time limits ---------------------------------------------------------- */
+
+/* Starts the watcher. Returns: 0; TL_ERR_IO. */
 int watch_start(struct http *http) TL_MUST_USE;
-/* Has the watcher look whether there is room for those that wait at the listener. */
+/* Wakes the watcher: it accepts again if a slot is available, and starts a requested barrier. */
 void watch_wake(struct http *http);
 /* Ends the watcher's thread; connections can still be opened and closed. */
 void watch_end(struct http *http);
-/* The same, and gives back its descriptors: the polling threads must be gone. */
+/* Calls watch_end() and closes the descriptors. Requires: the polling threads have ended. */
 void watch_stop(struct http *http);
+/* Registers the slot's socket for hang-ups. Returns: 0; TL_ERR_IO. */
 int watch_add(struct http *http, uint32_t slot);
-/* Returns: bytes that a connection has received in its life; 0 when that cannot be told. */
+/* Returns: bytes received by the connection since it was opened; 0 when unknown. */
 uint64_t watch_received_bytes(int fd);
-/* Ends connections that wait for a request: their reading side is closed. */
+/* Shuts the reading side of all connections that wait for a request. */
 void watch_end_idle(struct http *http);
 
-/* input_barrier.c: the watcher's part in hearings. */
-void hear_init(struct http *http);
-void hear_deinit(struct http *http);
-/* Looks how far it is. Returns: in how many milliseconds to look again; 0: no hearing goes on. */
-int hear_look(struct http *http);
+/* --- input_barrier.c: the watcher's part of http_input_barrier() -------------------------------- */
 
-/* http_exchange.c: the pool, and the handler's side of an exchange. */
-struct carrier *carrier_take(struct http *http);
-void carrier_give_back(struct carrier *carrier);
-void carrier_pool_deinit(struct http *http);
-/* The peer is gone while the handler has the exchange: tells it, once. */
-void carrier_disconnected(struct carrier *carrier);
+void input_barrier_init(struct http *http);
+void input_barrier_deinit(struct http *http);
+/*
+ * Starts a requested barrier, or checks the running one and completes it when it has passed.
+ * Returns: milliseconds until the next check; 0: no barrier is running.
+ */
+int input_barrier_poll(struct http *http);
 
-/* stream.c */
+/* --- http_exchange.c: the pool, and the operations for the handler ------------------------------ */
+
+/* Returns: an empty exchange in state RECEIVING. Owns: the caller; http_exchange_release(). */
+struct http_exchange *http_exchange_acquire(struct http *http);
+void http_exchange_release(struct http_exchange *hx);
+void http_exchange_pool_deinit(struct http *http);
+/* Calls on_disconnect unless it was called already or the handler is done (invariant 3). */
+void http_exchange_disconnected(struct http_exchange *hx);
+
+/* --- stream.c ----------------------------------------------------------------------------------- */
+
 void stream_write(struct exchange *exchange, struct slice bytes);
-size_t stream_behind(struct exchange *exchange);
+/* Returns: bytes written to the stream and not yet sent. */
+size_t stream_unsent(struct exchange *exchange);
 void stream_close(struct exchange *exchange);
-struct MHD_Response *stream_response(struct carrier *carrier);
-/* Returns: true when the handler is done as well, and the carrier free to go. */
-bool stream_connection_done(struct carrier *carrier);
+struct MHD_Response *stream_response(struct http_exchange *hx);
+/* Reports the end of the connection. Returns: whether the caller must release the exchange. */
+bool stream_connection_done(struct http_exchange *hx);
+
+/* --- header_check.c ----------------------------------------------------------------------------- */
 
 /*
- * header_check.c: whether the head of a request is one that everybody reads alike, from somebody who may ask. Fills in exchange.local.
- * Returns: false when it is refused; where carrier->last is set, at once and without reading what follows.
+ * Checks that the header has one interpretation only, and that its origin is permitted. Sets
+ * exchange.local.
+ * Returns: false when the request is refused (hx->refusal). If hx->close_after is set, the refusal
+ * must be sent immediately, and nothing more be read.
  */
-bool head_check(struct carrier *carrier, const char *method, const char *version) TL_MUST_USE;
+bool header_check(struct http_exchange *hx, const char *method, const char *version) TL_MUST_USE;
 
-/* Whether libmicrohttpd itself is strict about the form of heads: 1.x. Both have one soname, so the running one is asked. */
-bool head_left_to_library(void);
+/*
+ * Returns: whether libmicrohttpd checks the syntax of headers itself, as 1.x does. Both releases
+ * have the same soname, so the running library is asked.
+ */
+bool header_check_is_delegated(void);
 
-/* receive.c: from the wire to the handler. */
-void intake_begin(struct carrier *carrier, const char *uri);
-/* Returns: false when the refusal is to be answered at once, without the body. */
-bool intake_head(struct carrier *carrier, const char *method) TL_MUST_USE;
-/* Returns: false when the connection is to be broken: too much of a refused body. */
-bool intake_body(struct carrier *carrier, struct slice bytes) TL_MUST_USE;
-/* Unpacks the body and fills the exchange, or sets the refusal. */
-void intake_end(struct carrier *carrier);
-/* The refusal of a server that stops. */
-void intake_refuse_stopping(struct carrier *carrier);
-void intake_release(struct carrier *carrier);
-/* Gives back the memory of the body, and what it was charged with. */
-void intake_drop_body(struct carrier *carrier);
+/* --- receive.c: from the socket to the handler -------------------------------------------------- */
 
-/* response.c */
-enum MHD_Result response_queue(struct carrier *carrier);
-void response_refuse(struct carrier *carrier);
+/* Sets path and query. */
+void receive_begin(struct http_exchange *hx, const char *uri);
+/* Returns: false when the refusal must be sent immediately, before the body is read. */
+bool receive_header(struct http_exchange *hx, const char *method) TL_MUST_USE;
+/* Returns: false when the connection must be closed: too many bytes of a refused body. */
+bool receive_body(struct http_exchange *hx, struct slice bytes) TL_MUST_USE;
+/* Decompresses the body and sets exchange.body, or sets the refusal. */
+void receive_end(struct http_exchange *hx);
+/* Sets the refusal of a server that is stopping. */
+void receive_refuse_stopping(struct http_exchange *hx);
+/* Ends the accounting of the body's memory. */
+void receive_uncharge(struct http_exchange *hx);
+/* Frees the body and ends the accounting of its memory. */
+void receive_drop_body(struct http_exchange *hx);
 
-/* admission.c: who gets a place when there are few left. */
-enum crowd_answer { CROWD_COME, CROWD_REFUSED };
-/* Whether there is a place for one more, or a connection that could be ended for it. The watcher's. */
-bool crowd_has_room(const struct http *http);
-/* Makes room for one from the address, which may end another connection. The watcher's. */
-enum crowd_answer crowd_admit(struct http *http, const struct sockaddr *address);
-/* The address as IPv6. Returns: whether it is loopback's. */
-bool crowd_address(const struct sockaddr *address, struct in6_addr *ret_address);
+/* --- response.c --------------------------------------------------------------------------------- */
 
-/* handshake.c: the way to TLS. */
-/* The most that go on at one moment: for one more the oldest is ended. */
+/* Passes the response, or the stream, to libmicrohttpd. */
+enum MHD_Result response_queue(struct http_exchange *hx);
+/* Responds with hx->refusal. */
+void response_refuse(struct http_exchange *hx);
+
+/* --- admission.c: assigns connection slots when few are left ------------------------------------ */
+
+enum admission_result { ADMISSION_OK, ADMISSION_REFUSED };
+/* Returns: whether a slot is free or can be freed by an eviction. Called by the watcher. */
+bool admission_has_slot(const struct http *http);
+/* Checks the limits for a new connection; may evict another one. Called by the watcher. */
+enum admission_result admission_check(struct http *http, const struct sockaddr *address);
+/*
+ * Converts an address to IPv6; NULL gives in6addr_any.
+ * Returns: whether it is a loopback address.
+ */
+bool admission_peer_address(const struct sockaddr *address, struct in6_addr *ret_address);
+
+/* --- handshake.c: TLS handshakes ---------------------------------------------------------------- */
+
+/* Returns: the maximum number of handshakes at a time. For one more the oldest is evicted. */
 size_t handshakes_max(const struct http *http);
-/* The connection that was accepted will begin one. The watcher's. */
-void handshake_expect(struct connection *connection);
-/* libmicrohttpd has made its session: on its polling thread, before anything is read. */
-void handshake_begin(struct connection *connection, struct MHD_Connection *mhd);
-/* It counts no more: done, given up, or the connection is at its end. */
-void handshake_over(struct connection *connection);
-/* The word to who is not taken in. */
+/* Enters PHASE_HANDSHAKE and counts the connection in http->handshakes. Called by the watcher. */
+void handshake_enter(struct connection *connection);
+/* Sets the credentials and callbacks of a new session, on its polling thread, before it is read. */
+void handshake_setup(struct connection *connection, struct MHD_Connection *mhd);
+/* Removes the connection from http->handshakes: finished, evicted or closed. Idempotent. */
+void handshake_leave(struct connection *connection);
+/* Sends a TLS alert to a client that is not admitted; the socket stays open. */
 void handshake_refuse(int fd);
 
-/* listen.c: the listening socket, and what comes in by it. */
+/* --- listen.c: the listening socket ------------------------------------------------------------- */
+
+/* Returns: 0; TL_ERR_IO, with *ret_reason (NULL: not wanted) to be freed by mem_free. */
 int listen_open(const char *host, uint16_t port, int *ret_fd, uint16_t *ret_port, char **ret_reason) TL_MUST_USE;
-/* Has the watcher look at the listener. */
+/* Registers the listener with the watcher. Returns: 0; TL_ERR_IO. */
 int listen_watch(struct http *http) TL_MUST_USE;
-/* Takes what connections there are and hands each to a polling thread. The watcher's. Returns: whether there may be more. */
+/*
+ * Accepts a limited number of connections and assigns each to a polling thread. Called by the
+ * watcher. Returns: whether more may be pending.
+ */
 bool listen_accept(struct http *http);
-/* Goes on accepting where there is room again. The watcher's. */
+/* Polls the listener again if a slot is available. Called by the watcher. */
 void listen_again(struct http *http);
-/* Gives the listener up. */
+/* Closes the listener. */
 void listen_close(struct http *http);
 
-/* What the watcher's epoll calls the events that are no connection's. */
+/* Event numbers of the watcher's epoll that do not stand for a connection. */
 #define WATCH_WAKE UINT64_MAX
 #define WATCH_LISTENER (UINT64_MAX - 1)
 

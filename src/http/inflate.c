@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Unpacking of request bodies; see inflate.h. */
+/* Decompression of request bodies; see inflate.h. */
 #include "http/inflate.h"
 
 #include "base/check.h"
@@ -8,7 +8,7 @@
 
 enum {
     BLOCK_BYTES = 64 * 1024,
-    EITHER_FORMAT = 15 + 32, /* zlib's largest window; the header says zlib or gzip */
+    EITHER_FORMAT = 15 + 32, /* largest window of zlib; the format is detected from the header */
 };
 
 static void *zlib_alloc(void *context, unsigned count, unsigned size)
@@ -23,7 +23,7 @@ static void zlib_free(void *context, void *pointer)
     mem_free(pointer);
 }
 
-/* Returns: 0 at the end of the packed bytes; the outcomes of inflate_whole(). */
+/* Inflates block by block until the input ends. Returns: as inflate_whole(). */
 static int inflate_blocks(z_stream *stream, struct buf *to)
 {
     for (;;) {
@@ -33,7 +33,7 @@ static int inflate_blocks(z_stream *stream, struct buf *to)
         size_t block = room < BLOCK_BYTES ? room : BLOCK_BYTES;
         stream->next_out = (unsigned char *)buf_reserve(to, block);
         if (stream->next_out == NULL)
-            return INFLATE_TOO_LARGE; /* for the memory there is */
+            return INFLATE_TOO_LARGE; /* of the budget */
         stream->avail_out = (unsigned)block;
         int result = inflate(stream, Z_NO_FLUSH);
         buf_commit(to, block - stream->avail_out);

@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hearing what was sent before: after the server has stood still, or was busy, there may be requests in the kernel's buffers
- * that came in time. Nobody's lease may run out before they were read (http.h).
+ * The input barrier: all requests that arrived before its start are handled before it passes
+ * (http.h).
  *
- * The watcher does it. It takes the connections that wait to be accepted, and notes
- * of each connection how many bytes it has received. A connection is heard when as many have been read, and it is in no handler
- * with what they said. Bytes that the polling thread does not read because their request must wait for the one before (a
- * pipeline), or that the client must read an answer first, are not waited for.
+ * After a stall of the server, the kernel's buffers may hold requests that arrived in time, such as
+ * keepalives of sessions. No lease may expire before they are processed.
  *
- * Between reading bytes and saying so libmicrohttpd may be held up for a moment; so a first look comes some milliseconds later.
+ * The watcher runs the barrier. It accepts the pending connections and records for each connection
+ * how many bytes it has received. The barrier waits for a connection until that many bytes have
+ * been read, and no handler is working on them. It does not wait for bytes that the polling thread
+ * cannot read yet: those of a pipelined request, and those of a client that must first read its
+ * response.
+ *
+ * libmicrohttpd may be delayed between reading bytes and a change of the phase. Therefore the first
+ * check comes some milliseconds after the start.
  */
 #include "base/check.h"
 #include "base/log.h"
@@ -17,26 +22,26 @@
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
 
-enum { LOOK_AGAIN_MS = 10 };
+enum { POLL_MS = 10 };
 
-void hear_init(struct http *http)
+void input_barrier_init(struct http *http)
 {
-    pthread_mutex_init(&http->hearing.lock, NULL);
+    pthread_mutex_init(&http->input_barrier.lock, NULL);
 }
 
-void hear_deinit(struct http *http)
+void input_barrier_deinit(struct http *http)
 {
-    pthread_mutex_destroy(&http->hearing.lock);
+    pthread_mutex_destroy(&http->input_barrier.lock);
 }
 
-void http_input_barrier(struct http *http, void (*heard)(void *context), void *context)
+void http_input_barrier(struct http *http, void (*passed)(void *context), void *context)
 {
-    struct hearing *hearing = &http->hearing;
-    pthread_mutex_lock(&hearing->lock);
-    hearing->wanted = true;
-    hearing->heard = heard;
-    hearing->context = context;
-    pthread_mutex_unlock(&hearing->lock);
+    struct input_barrier *barrier = &http->input_barrier;
+    pthread_mutex_lock(&barrier->lock);
+    barrier->requested = true;
+    barrier->passed = passed;
+    barrier->context = context;
+    pthread_mutex_unlock(&barrier->lock);
     watch_wake(http);
 }
 
@@ -48,103 +53,109 @@ static uint32_t slots_used(struct http *http)
     return used;
 }
 
-static uint64_t waiting_bytes(int fd, unsigned long which)
+static uint64_t queued_bytes(int fd, unsigned long which)
 {
     int bytes = 0;
     return ioctl(fd, which, &bytes) == 0 && bytes > 0 ? (uint64_t)bytes : 0;
 }
 
-/* Notes what there is to be heard of each connection. */
-static void mark(struct http *http)
+/* Records for each connection how many bytes the barrier waits for. */
+static void record_unread(struct http *http)
 {
     uint32_t used = slots_used(http);
     for (uint32_t i = 0; i < used; i++) {
         struct connection *connection = &http->connections[i];
         pthread_mutex_lock(&connection->lock);
-        connection->unheard = connection->fd >= 0;
-        connection->heard_generation = connection->generation;
-        if (connection->unheard)
-            connection->heard_until = watch_received_bytes(connection->fd);
+        connection->unread = connection->fd >= 0;
+        connection->unread_generation = connection->generation;
+        if (connection->unread)
+            connection->unread_until = watch_received_bytes(connection->fd);
         pthread_mutex_unlock(&connection->lock);
     }
 }
 
-/* Requires: the connection's lock. */
-static bool is_heard(struct connection *connection)
+/*
+ * Returns: whether the barrier need not wait for the connection.
+ * Requires: the connection's lock.
+ */
+static bool is_read(struct connection *connection)
 {
-    if (connection->fd < 0 || connection->generation != connection->heard_generation)
+    if (connection->fd < 0 || connection->generation != connection->unread_generation)
         return true;
     uint64_t received = watch_received_bytes(connection->fd);
-    struct carrier *carrier = connection->carrier;
-    int state = carrier != NULL ? atomic_load(&carrier->state) : CARRIER_RECEIVING;
-    bool read = received >= connection->heard_until + waiting_bytes(connection->fd, SIOCINQ);
+    struct http_exchange *hx = connection->exchange;
+    int state = hx != NULL ? atomic_load(&hx->state) : HTTP_EXCHANGE_RECEIVING;
+    bool read = received >= connection->unread_until + queued_bytes(connection->fd, SIOCINQ);
     switch (atomic_load_explicit(&connection->phase, memory_order_acquire)) {
     case PHASE_HANDSHAKE:
     case PHASE_IDLE:
     case PHASE_RECEIVING: return read;
-    case PHASE_SENDING: return read || waiting_bytes(connection->fd, SIOCOUTQ) > 0;
+    case PHASE_SENDING: return read || queued_bytes(connection->fd, SIOCOUTQ) > 0;
     case PHASE_WORKING:
-        /* Who has sent more since then is in there with that, or is no more waiting to be heard than others are. */
-        return received != connection->heard_until || (state != CARRIER_RECEIVING && state != CARRIER_HANDLING);
+        /*
+         * If more bytes have arrived since, the handler has a later request, or the client
+         * pipelines.
+         */
+        return received != connection->unread_until || (state != HTTP_EXCHANGE_RECEIVING && state != HTTP_EXCHANGE_HANDLING);
     default: return true;
     }
 }
 
-static bool all_heard(struct http *http)
+static bool all_read(struct http *http)
 {
     bool all = true;
     uint32_t used = slots_used(http);
     for (uint32_t i = 0; i < used; i++) {
         struct connection *connection = &http->connections[i];
-        if (!connection->unheard)
+        if (!connection->unread)
             continue;
         pthread_mutex_lock(&connection->lock);
-        connection->unheard = !is_heard(connection);
+        connection->unread = !is_read(connection);
         pthread_mutex_unlock(&connection->lock);
-        all = all && !connection->unheard;
+        all = all && !connection->unread;
     }
     return all;
 }
 
 static void begin(struct http *http)
 {
-    struct hearing *hearing = &http->hearing;
+    struct input_barrier *barrier = &http->input_barrier;
     while (listen_accept(http) && !atomic_load(&http->stopping))
         continue;
-    mark(http);
-    hearing->going_on = true;
-    hearing->looks = 0;
+    record_unread(http);
+    barrier->running = true;
+    barrier->polls = 0;
 }
 
-static void end(struct hearing *hearing)
+static void end(struct input_barrier *barrier)
 {
-    hearing->going_on = false;
-    pthread_mutex_lock(&hearing->lock);
-    void (*heard)(void *context) = hearing->heard;
-    void *context = hearing->context;
-    pthread_mutex_unlock(&hearing->lock);
-    heard(context);
+    barrier->running = false;
+    pthread_mutex_lock(&barrier->lock);
+    void (*passed)(void *context) = barrier->passed;
+    void *context = barrier->context;
+    pthread_mutex_unlock(&barrier->lock);
+    passed(context);
 }
 
-int hear_look(struct http *http)
+int input_barrier_poll(struct http *http)
 {
-    struct hearing *hearing = &http->hearing;
-    if (!hearing->going_on) {
-        pthread_mutex_lock(&hearing->lock);
-        bool wanted = hearing->wanted;
-        hearing->wanted = false;
-        pthread_mutex_unlock(&hearing->lock);
+    struct input_barrier *barrier = &http->input_barrier;
+    if (!barrier->running) {
+        pthread_mutex_lock(&barrier->lock);
+        bool wanted = barrier->requested;
+        barrier->requested = false;
+        pthread_mutex_unlock(&barrier->lock);
         if (!wanted)
             return 0;
         begin(http);
-        return LOOK_AGAIN_MS;
+        return POLL_MS;
     }
-    bool late =
-        ++hearing->looks > HTTP_HEAR_US / TL_MS / LOOK_AGAIN_MS; /* by the clock a server that stood still would be */
+    bool late = /* counts polls instead of time: the time of a stall must not count */
+        ++barrier->polls > HTTP_INPUT_BARRIER_TIMEOUT_US / TL_MS / POLL_MS;
     if (late)
         log_warning("requests that have come in are not read; leases run out all the same");
-    if (!late && !all_heard(http))
-        return LOOK_AGAIN_MS;
-    end(hearing);
+    if (!late && !all_read(http))
+        return POLL_MS;
+    end(barrier);
     return 0;
 }

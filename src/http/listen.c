@@ -2,9 +2,9 @@
 /*
  * The listening socket.
  *
- * The watcher accepts and deals the connections out to the polling threads in turn. Left to themselves, all of them
- * would wait at the listener, and the first to wake would take every connection that a client opens in one go, and then
- * serve them all alone.
+ * The watcher accepts connections and assigns them to the polling threads in turn. If the polling
+ * threads shared the listener, the first to wake would accept all connections that a client opens
+ * at once, and would then serve all of them.
  */
 #include "base/log.h"
 #include "http/http_internal.h"
@@ -31,7 +31,7 @@ static int fail(char **ret_reason, const char *host, uint16_t port, const char *
     return TL_ERR_IO;
 }
 
-/* An error of bind(2) with what to do about it. */
+/* Returns: the message of a bind(2) error, with its remedy. */
 static const char *why_not(int error)
 {
     switch (error) {
@@ -101,7 +101,7 @@ static int set_accepting(struct http *http, bool accepting)
     return epoll_ctl(http->watch_epoll, EPOLL_CTL_MOD, http->listener, &event) == 0 ? 0 : TL_ERR_IO;
 }
 
-/* With a word why, as far as it goes without waiting. */
+/* Sends a 429 (a TLS alert with TLS) as far as that does not block, and closes the socket. */
 static void refuse(const struct http *http, int fd)
 {
     static const char body[] =
@@ -120,23 +120,23 @@ static void refuse(const struct http *http, int fd)
     close(fd);
 }
 
-/* Hands a connection that was accepted to a polling thread, or refuses it. */
-static void take_in(struct http *http, int fd, const struct sockaddr *address, socklen_t len)
+/* Passes an accepted connection to a polling thread, or refuses it. */
+static void admit(struct http *http, int fd, const struct sockaddr *address, socklen_t len)
 {
-    if (crowd_admit(http, address) != CROWD_COME || !connection_expect(http, fd, address))
+    if (admission_check(http, address) != ADMISSION_OK || !connection_reserve(http, fd, address))
         refuse(http, fd);
-    else if (MHD_add_connection(http->daemon, fd, address, len) != MHD_YES) /* it has closed it */
-        connection_unexpect(http, fd);
+    else if (MHD_add_connection(http->daemon, fd, address, len) != MHD_YES) /* which closed fd */
+        connection_cancel(http, fd);
 }
 
-/* Requires: listen_lock. Returns: whether there may be more. */
+/* Accepts one connection. Requires: listen_lock. Returns: whether more may be pending. */
 static bool accept_one(struct http *http)
 {
     struct sockaddr_storage address;
     socklen_t len = sizeof address;
     int fd = accept4(http->listener, (struct sockaddr *)&address, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd >= 0) {
-        take_in(http, fd, (struct sockaddr *)&address, len);
+        admit(http, fd, (struct sockaddr *)&address, len);
         return true;
     }
     if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
@@ -149,7 +149,7 @@ static bool accept_one(struct http *http)
 int listen_watch(struct http *http)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.u64 = WATCH_LISTENER};
-    pthread_mutex_lock(&http->listen_lock); /* the watcher runs already, and looks at it once a second */
+    pthread_mutex_lock(&http->listen_lock); /* the watcher is running and uses the listener */
     http->accepting = true;
     int r = epoll_ctl(http->watch_epoll, EPOLL_CTL_ADD, http->listener, &event) == 0 ? 0 : TL_ERR_IO;
     pthread_mutex_unlock(&http->listen_lock);
@@ -158,11 +158,11 @@ int listen_watch(struct http *http)
 
 bool listen_accept(struct http *http)
 {
-    enum { AT_ONCE = 64 }; /* then hang-ups have their turn */
+    enum { AT_ONCE = 64 }; /* then the watcher processes hang-ups */
     pthread_mutex_lock(&http->listen_lock);
     bool more = http->listener >= 0;
     for (int i = 0; more && i < AT_ONCE; i++) {
-        more = crowd_has_room(http);
+        more = admission_has_slot(http);
         if (!more)
             (void)set_accepting(http, false);
         else
@@ -175,7 +175,7 @@ bool listen_accept(struct http *http)
 void listen_again(struct http *http)
 {
     pthread_mutex_lock(&http->listen_lock);
-    if (http->listener >= 0 && !http->accepting && crowd_has_room(http))
+    if (http->listener >= 0 && !http->accepting && admission_has_slot(http))
         (void)set_accepting(http, true);
     pthread_mutex_unlock(&http->listen_lock);
 }
@@ -184,7 +184,7 @@ void listen_close(struct http *http)
 {
     pthread_mutex_lock(&http->listen_lock);
     if (http->listener >= 0)
-        close(http->listener); /* which takes it out of the watcher's epoll too */
+        close(http->listener); /* also removes it from the watcher's epoll set */
     http->listener = -1;
     pthread_mutex_unlock(&http->listen_lock);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Intake: requests from the wire to the handler.
+ * Receives requests: from the socket to the handler.
  *
- * A request that will be refused is still read (and dropped) up to a point, so that its sender, who is busy writing,
- * gets to see the answer instead of a broken connection. One that waits to be told to go on (Expect: 100-continue), or
- * that announces more than we would drop, is answered at once.
+ * The body of a refused request is still read and discarded, up to DROPPED_BYTES_MAX: a client that
+ * is sending then reads the response instead of finding a broken connection. The refusal is sent
+ * immediately if the client waits for permission to send (Expect: 100-continue), or announces a
+ * longer body.
  */
 #include "http/http_internal.h"
 #include "http/inflate.h"
@@ -12,8 +13,8 @@
 #include <strings.h>
 
 enum {
-    BODY_RESERVE_MAX = BUDGET_CHUNK,       /* taken in advance on the word of a Content-Length */
-    DROPPED_BYTES_MAX = 1024 * 1024 * 512, /* of a refused body, before the connection is broken */
+    BODY_RESERVE_MAX = BUDGET_CHUNK,       /* allocated in advance for an announced Content-Length */
+    DROPPED_BYTES_MAX = 1024 * 1024 * 512, /* of a refused body; beyond it the connection is closed */
 };
 
 static enum http_method method_of(struct slice name)
@@ -28,7 +29,9 @@ static enum http_method method_of(struct slice name)
     return HTTP_OTHER;
 }
 
-/* The absolute form that proxies use: the path begins after the authority (RFC 9112, section 3.2.2). */
+/*
+ * Removes the authority of a target in absolute form, as proxies send it (RFC 9112, section 3.2.2).
+ */
 static struct slice without_authority(struct slice uri)
 {
     if (strncasecmp(uri.data, "http://", 7) != 0 && strncasecmp(uri.data, "https://", 8) != 0)
@@ -38,187 +41,190 @@ static struct slice without_authority(struct slice uri)
     return path.len > 0 ? path : SLICE_LIT("/");
 }
 
-void intake_begin(struct carrier *carrier, const char *uri)
+void receive_begin(struct http_exchange *hx, const char *uri)
 {
-    struct exchange *exchange = &carrier->exchange;
-    carrier->target_at = uri;
-    carrier->target = arena_copy(&exchange->arena, slice_from(uri));
-    struct slice all = without_authority(carrier->target);
+    struct exchange *exchange = &hx->exchange;
+    hx->target_at = uri;
+    hx->target = arena_copy(&exchange->arena, slice_from(uri));
+    struct slice all = without_authority(hx->target);
     size_t mark = slice_find_byte(all, '?');
     exchange->path = (struct slice){all.data, mark};
     exchange->query = mark < all.len ? slice_from_offset(all, mark + 1) : SLICE_NONE;
 }
 
-static const char *header(struct carrier *carrier, const char *name)
+static const char *header(struct http_exchange *hx, const char *name)
 {
-    return MHD_lookup_connection_value(carrier->mhd, MHD_HEADER_KIND, name);
+    return MHD_lookup_connection_value(hx->mhd, MHD_HEADER_KIND, name);
 }
 
-/* Returns: where to say why the server itself answers. */
-static struct problem *refusal(struct carrier *carrier)
+/* Returns: a new refusal, to be filled in. */
+static struct problem *refusal(struct http_exchange *hx)
 {
-    carrier->refusal = arena_zalloc(&carrier->exchange.arena, sizeof *carrier->refusal);
-    return carrier->refusal;
+    hx->refusal = arena_zalloc(&hx->exchange.arena, sizeof *hx->refusal);
+    return hx->refusal;
 }
 
-static void refuse_too_large(struct carrier *carrier)
+static void refuse_too_large(struct http_exchange *hx)
 {
     problem_set(
-        refusal(carrier), &carrier->exchange.arena, PROBLEM_CONTENT_TOO_LARGE,
+        refusal(hx), &hx->exchange.arena, PROBLEM_CONTENT_TOO_LARGE,
         "the body of this request is larger than the limit of %zu bytes; send less at once, or raise --max-body",
-        carrier->http->options.body_bytes_max);
+        hx->http->options.body_bytes_max);
 }
 
-static bool packed(struct carrier *carrier)
+static bool is_compressed(struct http_exchange *hx)
 {
-    const char *encoding = header(carrier, MHD_HTTP_HEADER_CONTENT_ENCODING);
+    const char *encoding = header(hx, MHD_HTTP_HEADER_CONTENT_ENCODING);
     return encoding != NULL && strcasecmp(encoding, "identity") != 0;
 }
 
-static void check_encoding(struct carrier *carrier)
+static void check_encoding(struct http_exchange *hx)
 {
-    const char *encoding = header(carrier, MHD_HTTP_HEADER_CONTENT_ENCODING);
+    const char *encoding = header(hx, MHD_HTTP_HEADER_CONTENT_ENCODING);
     if (strcasecmp(encoding, "gzip") == 0 || strcasecmp(encoding, "x-gzip") == 0 ||
         strcasecmp(encoding, "deflate") == 0)
         return;
-    problem_set(refusal(carrier), &carrier->exchange.arena, PROBLEM_ILLEGAL_ARGUMENT,
+    problem_set(refusal(hx), &hx->exchange.arena, PROBLEM_ILLEGAL_ARGUMENT,
                 "Content-Encoding [%s] is not supported; send the body plain, or as gzip or deflate", encoding);
-    carrier->refusal->status = MHD_HTTP_UNSUPPORTED_MEDIA_TYPE;
+    hx->refusal->status = MHD_HTTP_UNSUPPORTED_MEDIA_TYPE;
 }
 
-/* Bodies of less than a chunk are not asked for: what relieves a full server must get through. */
-static void guard_body(struct carrier *carrier)
+/*
+ * Puts the body under the budget. Buffers below a chunk are exempt, so that unlocks pass a full
+ * server.
+ */
+static void guard_body(struct http_exchange *hx)
 {
-    budget_guard_init(&carrier->memory, carrier->http->options.budget, BUDGET_BODIES, BUDGET_TRANSIENT);
-    carrier->body.guard = &carrier->memory;
+    budget_guard_init(&hx->memory, hx->http->options.budget, BUDGET_BODIES, BUDGET_TRANSIENT);
+    hx->body.guard = &hx->memory;
 }
 
-static void refuse_memory(struct carrier *carrier)
+static void refuse_memory(struct http_exchange *hx)
 {
-    struct exchange *exchange = &carrier->exchange;
+    struct exchange *exchange = &hx->exchange;
     struct slice what = arena_printf(&exchange->arena, "the body of %.*s %.*s", SLICE_ARG(exchange->method_name),
                                      (int)(exchange->path.len < 100 ? exchange->path.len : 100), exchange->path.data);
-    budget_problem(&carrier->memory, what, &exchange->arena, refusal(carrier));
+    budget_problem(&hx->memory, what, &exchange->arena, refusal(hx));
 }
 
-bool intake_head(struct carrier *carrier, const char *method)
+bool receive_header(struct http_exchange *hx, const char *method)
 {
-    struct exchange *exchange = &carrier->exchange;
+    struct exchange *exchange = &hx->exchange;
     exchange->method_name = arena_copy(&exchange->arena, slice_from(method));
     exchange->method = method_of(exchange->method_name);
-    if (packed(carrier))
-        check_encoding(carrier);
-    guard_body(carrier);
+    if (is_compressed(hx))
+        check_encoding(hx);
+    guard_body(hx);
     uint64_t length;
-    const char *text = header(carrier, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    const char *text = header(hx, MHD_HTTP_HEADER_CONTENT_LENGTH);
     if (text == NULL || !slice_to_u64(slice_from(text), &length) || length == 0)
         return true;
-    if (length > carrier->http->options.body_bytes_max) {
-        refuse_too_large(carrier);
-        return length <= DROPPED_BYTES_MAX && header(carrier, MHD_HTTP_HEADER_EXPECT) == NULL;
+    if (length > hx->http->options.body_bytes_max) {
+        refuse_too_large(hx);
+        return length <= DROPPED_BYTES_MAX && header(hx, MHD_HTTP_HEADER_EXPECT) == NULL;
     }
-    (void)buf_reserve(&carrier->body, length + 1 < BODY_RESERVE_MAX ? length + 1 : BODY_RESERVE_MAX);
+    (void)buf_reserve(&hx->body, length + 1 < BODY_RESERVE_MAX ? length + 1 : BODY_RESERVE_MAX);
     return true;
 }
 
-/* Small bodies have an eighth more, so that large ones do not keep them out (base/budget.h, invariant 2). */
-static size_t bodies_max(const struct carrier *carrier)
+/* Small bodies have a limit one eighth higher, so that large ones do not starve them. */
+static size_t bodies_max(const struct http_exchange *hx)
 {
-    size_t max = carrier->http->options.bodies_bytes_max;
-    return carrier->charged <= BUDGET_SMALL ? max + max / 8 : max;
+    size_t max = hx->http->options.bodies_bytes_max;
+    return hx->charged <= BUDGET_SMALL ? max + max / 8 : max;
 }
 
-/* Counts bytes against what all requests may hold together. */
-static bool charge(struct carrier *carrier, size_t bytes)
+/* Counts bytes of a body against bodies_bytes_max. Returns: false when refused. */
+static bool charge(struct http_exchange *hx, size_t bytes)
 {
-    struct http *http = carrier->http;
+    struct http *http = hx->http;
     size_t before = atomic_fetch_add_explicit(&http->body_bytes, bytes, memory_order_relaxed);
-    carrier->charged += bytes;
-    if (before + bytes <= bodies_max(carrier))
+    hx->charged += bytes;
+    if (before + bytes <= bodies_max(hx))
         return true;
-    problem_set(refusal(carrier), &carrier->exchange.arena, PROBLEM_LIMIT_EXCEEDED,
+    problem_set(refusal(hx), &hx->exchange.arena, PROBLEM_LIMIT_EXCEEDED,
                 "requests in flight already hold %zu bytes of the %zu that all together may hold; try again later",
                 before, http->options.bodies_bytes_max);
     return false;
 }
 
-void intake_release(struct carrier *carrier)
+void receive_uncharge(struct http_exchange *hx)
 {
-    if (carrier->charged > 0)
-        atomic_fetch_sub_explicit(&carrier->http->body_bytes, carrier->charged, memory_order_relaxed);
-    carrier->charged = 0;
-    budget_guard_end(&carrier->memory);
+    if (hx->charged > 0)
+        atomic_fetch_sub_explicit(&hx->http->body_bytes, hx->charged, memory_order_relaxed);
+    hx->charged = 0;
+    budget_guard_end(&hx->memory);
 }
 
-void intake_drop_body(struct carrier *carrier)
+void receive_drop_body(struct http_exchange *hx)
 {
-    buf_deinit(&carrier->body);
-    intake_release(carrier);
+    buf_deinit(&hx->body);
+    receive_uncharge(hx);
 }
 
-bool intake_body(struct carrier *carrier, struct slice bytes)
+bool receive_body(struct http_exchange *hx, struct slice bytes)
 {
-    if (carrier->refusal == NULL) {
-        if (carrier->body.len + bytes.len > carrier->http->options.body_bytes_max)
-            refuse_too_large(carrier);
-        else if (charge(carrier, bytes.len))
-            buf_slice(&carrier->body, bytes);
-        if (carrier->body.overflow && carrier->refusal == NULL)
-            refuse_memory(carrier);
-        if (carrier->refusal != NULL)
-            intake_drop_body(carrier);
+    if (hx->refusal == NULL) {
+        if (hx->body.len + bytes.len > hx->http->options.body_bytes_max)
+            refuse_too_large(hx);
+        else if (charge(hx, bytes.len))
+            buf_slice(&hx->body, bytes);
+        if (hx->body.overflow && hx->refusal == NULL)
+            refuse_memory(hx);
+        if (hx->refusal != NULL)
+            receive_drop_body(hx);
         return true;
     }
-    carrier->dropped += bytes.len;
-    return carrier->dropped <= DROPPED_BYTES_MAX;
+    hx->dropped += bytes.len;
+    return hx->dropped <= DROPPED_BYTES_MAX;
 }
 
-static void unpack(struct carrier *carrier)
+static void decompress(struct http_exchange *hx)
 {
-    struct buf plain = BUF_INIT(carrier->http->options.body_bytes_max + 1);
-    plain.guard = &carrier->memory;
-    switch (inflate_whole(buf_as_slice(&carrier->body), &plain)) {
+    struct buf plain = BUF_INIT(hx->http->options.body_bytes_max + 1);
+    plain.guard = &hx->memory;
+    switch (inflate_whole(buf_as_slice(&hx->body), &plain)) {
     case 0:
-        if (plain.len > carrier->http->options.body_bytes_max)
-            refuse_too_large(carrier);
+        if (plain.len > hx->http->options.body_bytes_max)
+            refuse_too_large(hx);
         else
-            (void)charge(carrier, plain.len);
+            (void)charge(hx, plain.len);
         break;
     case INFLATE_TOO_LARGE:
-        if (carrier->memory.refused)
-            refuse_memory(carrier);
+        if (hx->memory.refused)
+            refuse_memory(hx);
         else
-            refuse_too_large(carrier);
+            refuse_too_large(hx);
         break;
     default:
-        problem_set(refusal(carrier), &carrier->exchange.arena, PROBLEM_ILLEGAL_ARGUMENT,
+        problem_set(refusal(hx), &hx->exchange.arena, PROBLEM_ILLEGAL_ARGUMENT,
                     "the body is not in the format that Content-Encoding says, or is cut off");
         break;
     }
-    buf_deinit(&carrier->body);
-    carrier->body = plain;
-    carrier->body.max = BUF_UNLIMITED;
+    buf_deinit(&hx->body);
+    hx->body = plain;
+    hx->body.max = BUF_UNLIMITED;
 }
 
-void intake_refuse_stopping(struct carrier *carrier)
+void receive_refuse_stopping(struct http_exchange *hx)
 {
-    problem_set(refusal(carrier), &carrier->exchange.arena, PROBLEM_STOPPING, "this server is shutting down");
+    problem_set(refusal(hx), &hx->exchange.arena, PROBLEM_STOPPING, "this server is shutting down");
 }
 
-void intake_end(struct carrier *carrier)
+void receive_end(struct http_exchange *hx)
 {
-    if (carrier->refusal == NULL && carrier->body.len > 0 && packed(carrier))
-        unpack(carrier);
-    if (carrier->refusal == NULL && atomic_load_explicit(&carrier->http->refusing, memory_order_relaxed))
-        intake_refuse_stopping(carrier);
-    if (carrier->refusal == NULL && carrier->body.len > 0) {
-        buf_byte(&carrier->body, '\0');
-        if (carrier->body.overflow)
-            refuse_memory(carrier);
+    if (hx->refusal == NULL && hx->body.len > 0 && is_compressed(hx))
+        decompress(hx);
+    if (hx->refusal == NULL && atomic_load_explicit(&hx->http->refusing, memory_order_relaxed))
+        receive_refuse_stopping(hx);
+    if (hx->refusal == NULL && hx->body.len > 0) {
+        buf_byte(&hx->body, '\0');
+        if (hx->body.overflow)
+            refuse_memory(hx);
     }
-    if (carrier->refusal != NULL)
+    if (hx->refusal != NULL)
         return;
-    if (carrier->body.len > 0) {
-        carrier->exchange.body = (struct slice){carrier->body.data, carrier->body.len - 1};
+    if (hx->body.len > 0) {
+        hx->exchange.body = (struct slice){hx->body.data, hx->body.len - 1};
     }
 }

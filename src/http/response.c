@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Responses: from an exchange to libmicrohttpd, and those that the server gives by itself. */
+/* Responses: from an exchange to libmicrohttpd, and refusals by the server itself. */
 #include "base/check.h"
 #include "http/http_internal.h"
 
@@ -7,18 +7,18 @@
 
 static void add_header(struct MHD_Response *response, const char *name, const char *value)
 {
-    /* Fails only for values with line breaks, which must not get out. */
+    /* Fails only for values with line breaks, which must not be sent. */
     (void)MHD_add_response_header(response, name, value);
 }
 
-static void add_headers(struct carrier *carrier, struct MHD_Response *response)
+static void add_headers(struct http_exchange *hx, struct MHD_Response *response)
 {
-    struct exchange *exchange = &carrier->exchange;
+    struct exchange *exchange = &hx->exchange;
     char digits[24];
     add_header(response, "content-type",
                exchange->content_type != NULL ? exchange->content_type : "application/json; charset=UTF-8");
     add_header(response, "X-Elastic-Product",
-               "Elasticsearch"); /* without it libraries of 7.14 and later refuse the server */
+               "Elasticsearch"); /* client libraries since 7.14 require it */
     struct slice opaque = exchange_header(exchange, "X-Opaque-Id");
     if (opaque.len > 0)
         add_header(response, "X-Opaque-Id", opaque.data);
@@ -28,33 +28,33 @@ static void add_headers(struct carrier *carrier, struct MHD_Response *response)
     }
     for (size_t i = 0; i < exchange->header_count; i++)
         add_header(response, exchange->headers[i].name, exchange->headers[i].value.data);
-    if (carrier->last || atomic_load_explicit(&carrier->http->refusing, memory_order_relaxed))
+    if (hx->close_after || atomic_load_explicit(&hx->http->refusing, memory_order_relaxed))
         add_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
 }
 
-/* The body stays in the carrier, which outlives the response. */
-static struct MHD_Response *whole_response(struct carrier *carrier)
+/* The body stays in the exchange, which outlives the response. */
+static struct MHD_Response *whole_response(struct http_exchange *hx)
 {
-    struct buf *body = &carrier->exchange.response;
+    struct buf *body = &hx->exchange.response;
     INSIST(!body->overflow);
     static char nothing[1];
     return MHD_create_response_from_buffer(body->len, body->data != NULL ? body->data : nothing,
                                            MHD_RESPMEM_PERSISTENT);
 }
 
-enum MHD_Result response_queue(struct carrier *carrier)
+enum MHD_Result response_queue(struct http_exchange *hx)
 {
-    bool streams = atomic_load(&carrier->state) == CARRIER_STREAMING;
-    struct MHD_Response *response = streams ? stream_response(carrier) : whole_response(carrier);
+    bool streams = atomic_load(&hx->state) == HTTP_EXCHANGE_STREAMING;
+    struct MHD_Response *response = streams ? stream_response(hx) : whole_response(hx);
     if (response == NULL)
         return MHD_NO;
-    add_headers(carrier, response);
+    add_headers(hx, response);
     if (streams)
-        connection_enter(carrier->connection, PHASE_STREAMING, 0);
+        connection_enter(hx->connection, PHASE_STREAMING, 0);
     else
-        connection_enter(carrier->connection, PHASE_SENDING, carrier->exchange.response.len);
-    REQUIRE(carrier->exchange.status >= 100 && carrier->exchange.status < 1000);
-    enum MHD_Result queued = MHD_queue_response(carrier->mhd, (unsigned)carrier->exchange.status, response);
+        connection_enter(hx->connection, PHASE_SENDING, hx->exchange.response.len);
+    REQUIRE(hx->exchange.status >= 100 && hx->exchange.status < 1000);
+    enum MHD_Result queued = MHD_queue_response(hx->mhd, (unsigned)hx->exchange.status, response);
     MHD_destroy_response(response); /* libmicrohttpd holds its own reference */
     return queued;
 }
@@ -71,14 +71,16 @@ static void append_cause(struct buf *to, const struct problem *problem)
     }
 }
 
-/* Elasticsearch's envelope, for the few errors that no handler is asked about. */
-void response_refuse(struct carrier *carrier)
+/*
+ * Writes the refusal in Elasticsearch's error envelope, as src/api does for errors of the handler.
+ */
+void response_refuse(struct http_exchange *hx)
 {
-    struct exchange *exchange = &carrier->exchange;
-    const struct problem *problem = carrier->refusal;
-    const struct http_handler *handler = &carrier->http->handler;
+    struct exchange *exchange = &hx->exchange;
+    const struct problem *problem = hx->refusal;
+    const struct http_handler *handler = &hx->http->handler;
     exchange->status = problem_status(problem);
-    bool stopping = atomic_load(&carrier->http->refusing); /* the handler may be going already */
+    bool stopping = atomic_load(&hx->http->refusing); /* the handler's context may have been freed */
     if (handler->timestamp != NULL && !stopping)
         exchange->timestamp = handler->timestamp(handler->context);
     struct buf *to = &exchange->response;
@@ -90,6 +92,6 @@ void response_refuse(struct carrier *carrier)
     buf_lit(to, "},\"status\":");
     buf_i64(to, exchange->status);
     buf_lit(to, "}");
-    (void)atomic_fetch_add_explicit(&carrier->http->refused, 1, memory_order_relaxed);
-    atomic_store(&carrier->state, CARRIER_RESPONDED);
+    (void)atomic_fetch_add_explicit(&hx->http->refused, 1, memory_order_relaxed);
+    atomic_store(&hx->state, HTTP_EXCHANGE_RESPONDED);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Credentials of the server; see tls.h. */
+/* TLS credentials; see tls.h. */
 #include "http/tls.h"
 
 #include "base/alloc.h"
@@ -18,7 +18,7 @@
 struct tls_credentials {
     _Atomic unsigned refs;
     gnutls_certificate_credentials_t x509;
-    bool asks; /* for clients' certificates */
+    bool asks; /* requires client certificates */
 };
 
 struct tls {
@@ -55,7 +55,7 @@ static const char *why_no_pair(int code)
     }
 }
 
-/* Clients will refuse it; that it does is no reason for others not to be served. */
+/* Warns of an invalid date. Not an error: some clients accept the certificate nevertheless. */
 static void warn_of_dates(struct tls_credentials *credentials, const struct tls_files *files)
 {
     gnutls_datum_t raw;
@@ -100,7 +100,7 @@ static int read_ca(struct tls_credentials *credentials, const struct tls_files *
     return 0;
 }
 
-/* Returns: NULL when the files are not what they should be. */
+/* Returns: NULL, with *ret_reason, when the files cannot be used. */
 static struct tls_credentials *read_files(const struct tls_files *files, char **ret_reason)
 {
     struct tls_credentials *credentials = mem_zalloc(sizeof *credentials);
@@ -153,7 +153,7 @@ int tls_reload(struct tls *tls, char **ret_reason)
 
 /* --- Sessions ------------------------------------------------------------------------------------------------------- */
 
-/* What a client is told of its certificate. */
+/* Returns: the alert for the verification status of a client certificate. */
 static gnutls_alert_description_t alert_of(unsigned status)
 {
     if ((status & GNUTLS_CERT_EXPIRED) != 0)
@@ -164,8 +164,9 @@ static gnutls_alert_description_t alert_of(unsigned status)
 }
 
 /*
- * In the handshake, once the client's certificate is in; one that shows none does not come so far (GNUTLS_CERT_REQUIRE). A certificate that
- * says what it is for must say that it is for clients.
+ * Verifies the client certificate. Called in the handshake; a client without a certificate was
+ * refused before (GNUTLS_CERT_REQUIRE). A certificate that restricts its purpose must permit client
+ * authentication.
  */
 static int verify(gnutls_session_t session)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The watcher: one thread that accepts connections, sees hang-ups at once and looks at all time limits once in a while.
+ * The watcher: a thread that accepts connections, detects hang-ups immediately and checks the time
+ * limits of all connections once a second.
  *
- * Every connection's socket is in its epoll set for hang-ups only, edge-triggered, so a connection costs one system
- * call in its life and an idle server sleeps. Time limits are kept here and not by libmicrohttpd, whose timer starts
- * anew with every byte: one byte a second would keep a connection for ever.
+ * Each connection's socket is in its epoll set for hang-ups only, edge-triggered: that is one
+ * system call per connection, and an idle server sleeps. Time limits are not left to libmicrohttpd,
+ * whose timer restarts with every byte: a client that sends one byte a second would never time out.
  */
 #include "base/check.h"
 #include "base/log.h"
@@ -21,19 +22,22 @@
 
 enum {
     SWEEP_MS = 1000,
-    GAP_MS = 5000, /* between two sweeps: the process or the machine stood still */
+    GAP_MS = 5000, /* a longer time between sweeps is a stall of process or host */
     EVENTS = 64,
 };
 
 /*
- * epoll_wait() of this process, which never fills the caller's array to the last place.
+ * Replaces the C library's epoll_wait() in this process; never fills the caller's array completely.
  *
- * libmicrohttpd (0.9.75 to 1.0.1, MHD_epoll()) asks again when its array of 128 came back full, and with the same time limit: mostly none. When
- * just 128 connections had something to say, all of them, and whoever connects then, wait until yet another one has: for ever
- * on a server that all others wait for. An array with a place left over is taken as it is, and the rest comes with the next call.
+ * libmicrohttpd (0.9.75 to 1.0.1, MHD_epoll()) calls epoll_wait() again when its array of 128
+ * events was full, with the same timeout, which is usually infinite. If exactly 128 connections are
+ * ready, they and all new ones wait until one more is ready: forever, if that one waits for them.
+ * An array that is not full is processed immediately, and the next call returns the remaining
+ * events.
  *
- * The program's definition goes before the C library's, for the shared libraries too; in a file of its own the linker would take a sanitizer's
- * in its place. It is by epoll_pwait(), which sanitizers know.
+ * The program's definition takes precedence over the C library's, also for shared libraries. It is
+ * in this file because the linker would prefer a sanitizer's definition to one in an object file of
+ * its own. It uses epoll_pwait(), which sanitizers intercept.
  */
 __attribute__((visibility("default"))) int epoll_wait(int epoll, struct epoll_event *events, int max, int timeout_ms)
 {
@@ -50,21 +54,21 @@ int watch_add(struct http *http, uint32_t slot)
     return epoll_ctl(http->watch_epoll, EPOLL_CTL_ADD, connection->fd, &event) == 0 ? 0 : TL_ERR_IO;
 }
 
-static void hang_up(struct http *http, uint64_t name)
+static void report_hang_up(struct http *http, uint64_t name)
 {
     struct connection *connection = &http->connections[name >> 32];
-    struct carrier *carrier = NULL;
+    struct http_exchange *hx = NULL;
     pthread_mutex_lock(&connection->lock);
-    if (connection->generation == (uint32_t)name && !atomic_load(&connection->drained)) {
+    if (connection->generation == (uint32_t)name && !atomic_load(&connection->read_closed)) {
         atomic_store(&connection->hung_up, true);
-        carrier = connection->carrier;
-        if (carrier != NULL)
-            pthread_mutex_lock(&carrier->lock); /* before the connection lets go of it */
+        hx = connection->exchange;
+        if (hx != NULL)
+            pthread_mutex_lock(&hx->lock); /* before it is detached from the connection (on_completed()) */
     }
     pthread_mutex_unlock(&connection->lock);
-    if (carrier != NULL) {
-        carrier_disconnected(carrier);
-        pthread_mutex_unlock(&carrier->lock);
+    if (hx != NULL) {
+        http_exchange_disconnected(hx);
+        pthread_mutex_unlock(&hx->lock);
     }
 }
 
@@ -77,45 +81,48 @@ uint64_t watch_received_bytes(int fd)
     return info.tcpi_bytes_received;
 }
 
-/* Returns: how long ago `since` was, without the time before the server last stood still, and while it did. */
-static uint64_t spent(const struct http *http, uint64_t since, uint64_t now)
+/* Returns: milliseconds since `since`, or since the end of the last stall if that was later. */
+static uint64_t elapsed_ms(const struct http *http, uint64_t since, uint64_t now)
 {
     return now - (since > http->resumed_ms ? since : http->resumed_ms);
 }
 
 /*
- * Between requests: too long idle, or a header that does not come to an end. The beginning of a header is invisible
- * to us but for the count of bytes received, which is compared over the idle phase.
+ * Checks a connection between requests: idle for too long, or an unfinished header. libmicrohttpd
+ * does not report the start of a header; a change in the number of received bytes during the idle
+ * phase shows it. Returns: the exceeded limit, or NULL.
  */
-static const char *idle_fault(struct connection *connection, uint64_t since, uint64_t now)
+static const char *idle_limit_exceeded(struct connection *connection, uint64_t since, uint64_t now)
 {
     const struct http_options *options = &connection->http->options;
     const struct http *http = connection->http;
-    if (spent(http, since, now) > options->idle_us / TL_MS)
+    if (elapsed_ms(http, since, now) > options->idle_us / TL_MS)
         return "idle";
     uint64_t phase = atomic_load_explicit(&connection->phases, memory_order_relaxed);
     uint64_t received = watch_received_bytes(connection->fd);
     if (connection->idle_phase != phase) {
         connection->idle_phase = phase;
         connection->idle_received = received;
-        connection->head_since_ms = 0;
-    } else if (received != connection->idle_received && connection->head_since_ms == 0) {
-        connection->head_since_ms = now;
+        connection->header_since_ms = 0;
+    } else if (received != connection->idle_received && connection->header_since_ms == 0) {
+        connection->header_since_ms = now;
     }
-    bool slow = connection->head_since_ms != 0 && spent(http, connection->head_since_ms, now) > options->head_us / TL_MS;
+    bool slow = connection->header_since_ms != 0 && elapsed_ms(http, connection->header_since_ms, now) > options->header_us / TL_MS;
     return slow ? "header not finished" : NULL;
 }
 
-/* Moving bytes in one direction: a grace, and then an average rate at least. */
+/*
+ * Returns: whether a transfer has exceeded its grace period and is below the minimum average rate.
+ */
 static bool stalled(const struct http *http, uint64_t since, uint64_t now, size_t bytes)
 {
     const struct http_options *options = &http->options;
     uint64_t allowed = options->stall_us / TL_MS + bytes / (options->stall_bytes_second / 1000 + 1);
-    return spent(http, since, now) > allowed;
+    return elapsed_ms(http, since, now) > allowed;
 }
 
-/* Requires: the connection's lock. Returns: why it must end, or NULL. */
-static const char *fault(struct connection *connection, uint64_t now)
+/* Requires: the connection's lock. Returns: the limit that the connection exceeds, or NULL. */
+static const char *limit_exceeded(struct connection *connection, uint64_t now)
 {
     const struct http *http = connection->http;
     uint64_t since = atomic_load_explicit(&connection->since_ms, memory_order_relaxed);
@@ -123,8 +130,8 @@ static const char *fault(struct connection *connection, uint64_t now)
     if (now <= since)
         return NULL;
     switch (atomic_load_explicit(&connection->phase, memory_order_acquire)) {
-    case PHASE_HANDSHAKE: return spent(http, since, now) > http->options.head_us / TL_MS ? "handshake not finished" : NULL;
-    case PHASE_IDLE: return idle_fault(connection, since, now);
+    case PHASE_HANDSHAKE: return elapsed_ms(http, since, now) > http->options.header_us / TL_MS ? "handshake not finished" : NULL;
+    case PHASE_IDLE: return idle_limit_exceeded(connection, since, now);
     case PHASE_RECEIVING: return stalled(http, since, now, bytes) ? "body too slow" : NULL;
     case PHASE_SENDING: return stalled(http, since, now, bytes) ? "response not read" : NULL;
     default: return NULL;
@@ -132,14 +139,15 @@ static const char *fault(struct connection *connection, uint64_t now)
 }
 
 /*
- * libmicrohttpd takes a read that fills less than its buffer for the end of what there is, and so overlooks an end of the
- * connection that arrived together with the bytes. Shutting what is shut already wakes its epoll once more.
+ * Makes libmicrohttpd notice an end of the stream that it has missed. After a read that fills less
+ * than its buffer it considers the socket drained, even if the end arrived together with the bytes.
+ * Another shutdown() makes its epoll report the socket again.
  */
-static void remind_of_end(struct connection *connection)
+static void retrigger_end_of_stream(struct connection *connection)
 {
     int phase = atomic_load_explicit(&connection->phase, memory_order_acquire);
-    bool ended = atomic_load(&connection->hung_up) || atomic_load(&connection->drained);
-    /* Its response was on its way, without word of the end, when the server was told to refuse: http_quiesce() missed it. */
+    bool ended = atomic_load(&connection->hung_up) || atomic_load(&connection->read_closed);
+    /* It was sending a response without "Connection: close" when http_quiesce() ended idle ones. */
     bool left_over = phase_is_waiting(phase) && atomic_load(&connection->http->refusing);
     if (left_over || (ended && (phase == PHASE_IDLE || phase == PHASE_RECEIVING)))
         (void)shutdown(connection->fd, SHUT_RD);
@@ -148,7 +156,7 @@ static void remind_of_end(struct connection *connection)
 static void sweep(struct http *http)
 {
     uint64_t now = http_now_ms();
-    if (now - http->swept_ms > GAP_MS) /* no client could have been heard, so no client was too slow */
+    if (now - http->swept_ms > GAP_MS) /* nothing was read during a stall: restart all time limits */
         http->resumed_ms = now;
     http->swept_ms = now;
     pthread_mutex_lock(&http->table_lock);
@@ -159,12 +167,12 @@ static void sweep(struct http *http)
         if (atomic_load_explicit(&connection->phase, memory_order_relaxed) == PHASE_FREE)
             continue;
         pthread_mutex_lock(&connection->lock);
-        const char *why = connection->fd >= 0 ? fault(connection, now) : NULL;
+        const char *why = connection->fd >= 0 ? limit_exceeded(connection, now) : NULL;
         if (why != NULL) {
             log_debug("connection %u ended: %s", i, why);
             (void)shutdown(connection->fd, SHUT_RDWR);
         } else if (connection->fd >= 0) {
-            remind_of_end(connection);
+            retrigger_end_of_stream(connection);
         }
         pthread_mutex_unlock(&connection->lock);
     }
@@ -179,8 +187,8 @@ void watch_end_idle(struct http *http)
         struct connection *connection = &http->connections[i];
         pthread_mutex_lock(&connection->lock);
         if (connection->fd >= 0 && phase_is_waiting(atomic_load(&connection->phase))) {
-            /* What has come in already is still read and answered. */
-            atomic_store(&connection->drained, true);
+            /* Requests that were received already are still read and answered. */
+            atomic_store(&connection->read_closed, true);
             (void)shutdown(connection->fd, SHUT_RD);
         }
         pthread_mutex_unlock(&connection->lock);
@@ -204,7 +212,7 @@ void watch_wake(struct http *http)
     INSIST(written == sizeof(uint64_t));
 }
 
-static void woken(struct http *http)
+static void on_wake(struct http *http)
 {
     uint64_t times;
     (void)!read(http->watch_wake, &times, sizeof times);
@@ -216,9 +224,9 @@ static void take_event(struct http *http, uint64_t name)
     if (name == WATCH_LISTENER)
         (void)listen_accept(http);
     else if (name == WATCH_WAKE)
-        woken(http);
+        on_wake(http);
     else
-        hang_up(http, name);
+        report_hang_up(http, name);
 }
 
 static void *watch_run(void *context)
@@ -229,11 +237,11 @@ static void *watch_run(void *context)
     bool warned = false;
     while (!atomic_load(&http->stopping)) {
         struct epoll_event events[EVENTS];
-        int hear_ms = hear_look(http);
+        int barrier_ms = input_barrier_poll(http);
         uint64_t now = http_now_ms();
         int wait_ms = now < next_sweep ? (int)(next_sweep - now) : 0;
-        if (hear_ms > 0 && hear_ms < wait_ms)
-            wait_ms = hear_ms;
+        if (barrier_ms > 0 && barrier_ms < wait_ms)
+            wait_ms = barrier_ms;
         int count = epoll_wait(http->watch_epoll, events, EVENTS, wait_ms);
         INSIST(count >= 0 || errno == EINTR);
         for (int i = 0; i < count; i++)

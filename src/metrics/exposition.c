@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The text that Prometheus reads; see exposition.h. */
+/* The text format of Prometheus; see exposition.h. */
 #include "metrics/exposition.h"
 
 #include <inttypes.h>
@@ -20,7 +20,10 @@ void exposition_end(struct exposition *page)
         buf_lit(page->text, "# EOF\n");
 }
 
-/* OpenMetrics names the family of a counter without the `_total` of its samples, the older format with it. */
+/*
+ * The family of a counter has the suffix `_total` of its samples in format 0.0.4, not in
+ * OpenMetrics.
+ */
 static const char *family_end(const struct exposition *page)
 {
     return page->type == EXPOSITION_COUNTER && !page->open_metrics ? "_total" : "";
@@ -42,7 +45,7 @@ void exposition_label(struct exposition *page, const char *name, const char *val
     page->labels[page->label_count++].value = value;
 }
 
-/* Backslashes, quotes and line ends are escaped. */
+/* Escapes backslashes, quotes and line ends. */
 static void write_label(struct buf *text, const char *name, const char *value)
 {
     buf_printf(text, "%s=\"", name);
@@ -57,7 +60,7 @@ static void write_label(struct buf *text, const char *name, const char *value)
     buf_byte(text, '"');
 }
 
-/* The name with its labels, and `le` where that is not NULL. */
+/* Writes the name with `end`, the labels, and a label `le` if that is not NULL. */
 static void write_head(const struct exposition *page, const char *end, const char *le)
 {
     struct buf *text = page->text;
@@ -83,7 +86,7 @@ static const char *sample_end(const struct exposition *page)
     return page->type == EXPOSITION_COUNTER ? "_total" : "";
 }
 
-/* Exact: seconds with as many places as they need. */
+/* Writes seconds exactly, without trailing zeros. */
 static void write_seconds(struct buf *text, uint64_t us)
 {
     char places[8];
@@ -111,7 +114,7 @@ void exposition_us(struct exposition *page, uint64_t us)
     page->label_count = 0;
 }
 
-/* OpenMetrics wants bounds that look like floating point numbers. */
+/* Writes a bound into `to`, followed by a NUL. OpenMetrics requires floating-point syntax. */
 static void write_bound(const struct exposition *page, uint64_t bound, bool times, struct buf *to)
 {
     buf_clear(to);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The text that Prometheus reads: format 0.0.4, or OpenMetrics 1.0.
+ * Writes metrics in the text format of Prometheus, 0.0.4, or of OpenMetrics 1.0.
  *
  *     exposition_begin(&page, &text, false);
  *     exposition_family(&page, EXPOSITION_COUNTER, "tidelock_commands", "Commands applied, by kind.");
@@ -8,8 +8,9 @@
  *     exposition_value(&page, 12);
  *     exposition_end(&page);
  *
- * A family is named without `_total`, which counters get; a unit is the end of the name, as in `_seconds`. Families come one after
- * another, and all samples of one come together: that is the format's rule, and each is to be begun once.
+ * The name of a family has no `_total`, which is added for counters. A unit is the suffix of the
+ * name, as in `_seconds`. The format requires that all samples of a family are adjacent, so a
+ * family is begun once.
  */
 #ifndef TL_METRICS_EXPOSITION_H
 #define TL_METRICS_EXPOSITION_H
@@ -24,8 +25,8 @@ enum { EXPOSITION_LABELS_MAX = 4 };
 struct exposition {
     struct buf *text;
     bool open_metrics;
-    enum exposition_type type; /* of the family at hand */
-    const char *name;          /* its, static */
+    enum exposition_type type; /* of the current family */
+    const char *name;          /* of the current family; static */
     struct {
         const char *name;
         const char *value;
@@ -33,20 +34,27 @@ struct exposition {
     size_t label_count;
 };
 
+/* Starts a page that is appended to `text`. Owns: the caller, `text`. */
 void exposition_begin(struct exposition *page, struct buf *text, bool open_metrics);
+/* Writes the end of the page. */
 void exposition_end(struct exposition *page);
 
-/* Begins a family. Requires: `name` is one, `help` is a line without a backslash. Both live as long as the page. */
+/*
+ * Begins a family. Requires: `name` is a valid metric name, `help` a line without a backslash. Both
+ * outlive the page.
+ */
 void exposition_family(struct exposition *page, enum exposition_type type, const char *name, const char *help);
 
-/* Gives the next sample a label; both live until then. */
+/* Adds a label to the next sample; `name` and `value` must stay valid until that is written. */
 void exposition_label(struct exposition *page, const char *name, const char *value);
 
-/* A sample of a counter or a gauge: as it is, or of microseconds, as seconds. */
+/*
+ * Write a sample of a counter or a gauge: the value itself, or microseconds converted to seconds.
+ */
 void exposition_value(struct exposition *page, uint64_t value);
 void exposition_us(struct exposition *page, uint64_t us);
 
-/* A sample of a histogram: of times in microseconds, shown as seconds, or of plain numbers. */
+/* Write a histogram: of times in microseconds converted to seconds, or of plain numbers. */
 void exposition_times(struct exposition *page, const struct metric_reading *reading);
 void exposition_sizes(struct exposition *page, const struct metric_reading *reading);
 

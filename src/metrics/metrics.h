@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Single numbers: counters, gauges, histograms. All zero is a valid beginning. From any thread, without locks; README.md.
+ * Counters, gauges and histograms. Zeroed memory is a valid initial state. All functions may be
+ * called from any thread and take no locks; see README.md, invariants 1 and 2.
  */
 #ifndef TL_METRICS_METRICS_H
 #define TL_METRICS_METRICS_H
@@ -27,25 +28,26 @@ static inline uint64_t metric_read(const metric_value *number)
     return atomic_load_explicit((metric_value *)(uintptr_t)number, memory_order_relaxed);
 }
 
-/* The buckets of a histogram are up to each of these, and one for all above. */
+/* Upper bounds (inclusive) of the buckets of a histogram; a last bucket counts larger values. */
 enum { METRIC_BOUNDS = 15 };
 extern const uint64_t metric_times_us[METRIC_BOUNDS]; /* 100 us to 60 s */
-extern const uint64_t metric_sizes[METRIC_BOUNDS];    /* 1 to 16384: how many at once */
+extern const uint64_t metric_sizes[METRIC_BOUNDS];    /* 1 to 16384: batch sizes */
 
 struct metric_histogram {
-    metric_value buckets[METRIC_BOUNDS + 1]; /* each without those below it */
+    metric_value buckets[METRIC_BOUNDS + 1]; /* not cumulative */
     metric_value sum;
 };
 
+/* Counts a value. */
 void metric_observe(struct metric_histogram *histogram, const uint64_t bounds[static METRIC_BOUNDS], uint64_t value);
 
-/* One that was read: plain numbers, which can be added up. */
+/* A histogram as read: plain numbers, which can be added. */
 struct metric_reading {
     uint64_t buckets[METRIC_BOUNDS + 1];
     uint64_t sum;
 };
 
-/* Adds what the histogram has to *reading. */
+/* Adds the numbers of the histogram to *reading. */
 void metric_read_histogram(const struct metric_histogram *histogram, struct metric_reading *reading);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Accounts: what ends them, and when that is looked at. The clock is a number of the test's own.
+ * Goal: an account ends for each of its reasons, and polls flags and clock as often as it promises.
+ * Method: single accounts with a simulated clock.
  */
 #include "../../lib/unit.h"
 
@@ -13,7 +14,7 @@ static uint64_t clock_us(void)
     return now_us;
 }
 
-static void test_nothing_ends_it(void **state)
+static void test_account_without_limits_never_ends(void **state)
 {
     struct account account = {0};
     (void)state;
@@ -23,7 +24,7 @@ static void test_nothing_ends_it(void **state)
     assert_true(account_poll(&account));
 }
 
-static void test_flags_are_looked_at(void **state)
+static void test_account_polls_flags(void **state)
 {
     (void)state;
     for (int flag = 0; flag < ACCOUNT_FLAG_COUNT; flag++) {
@@ -37,14 +38,14 @@ static void test_flags_are_looked_at(void **state)
             taken += 1000;
         assert_true(taken <= ACCOUNT_POLL_EVERY);
         assert_int_equal(account.end, ACCOUNT_ABANDONED + flag);
-        set = false; /* it stays over, for the reason that was met first */
+        set = false; /* the account stays ended, for its first reason */
         assert_false(account_take(&account, 1));
         assert_false(account_poll(&account));
         assert_int_equal(account.end, ACCOUNT_ABANDONED + flag);
     }
 }
 
-static void test_steps(void **state)
+static void test_account_ends_beyond_steps_max(void **state)
 {
     struct account account = {.steps_max = 10000};
     (void)state;
@@ -53,7 +54,7 @@ static void test_steps(void **state)
     assert_int_equal(account.end, ACCOUNT_SPENT);
 }
 
-static void test_deadline(void **state)
+static void test_account_ends_after_deadline(void **state)
 {
     struct account account = {.clock_us = clock_us, .deadline_us = 500};
     (void)state;
@@ -65,7 +66,7 @@ static void test_deadline(void **state)
     assert_int_equal(account.end, ACCOUNT_LATE);
 }
 
-static void test_what_is_committed(void **state)
+static void test_account_commit_leaves_only_abandonment(void **state)
 {
     atomic_bool left = false, cancelled = true, stopped = true;
     struct account account = {
@@ -83,8 +84,11 @@ static void test_what_is_committed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing_ends_it), cmocka_unit_test(test_flags_are_looked_at), cmocka_unit_test(test_steps),
-        cmocka_unit_test(test_deadline),        cmocka_unit_test(test_what_is_committed),
+        cmocka_unit_test(test_account_without_limits_never_ends),
+        cmocka_unit_test(test_account_polls_flags),
+        cmocka_unit_test(test_account_ends_beyond_steps_max),
+        cmocka_unit_test(test_account_ends_after_deadline),
+        cmocka_unit_test(test_account_commit_leaves_only_abandonment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The base layer: each container against the plainest statement of what it does.
+ * Arenas, buffers, slices, maps and lists, each against a simple specification.
  */
 #include "../../lib/unit.h"
 
@@ -13,8 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Goal: an arena serves any size, aligned, and a reset makes the memory usable again. */
-static void arena_serves_any_size(void **state)
+/* Goal: an arena allocates any size, aligned, and a reset makes its memory usable again. */
+static void test_arena_allocates_any_size(void **state)
 {
     (void)state;
     struct arena arena = ARENA_INIT;
@@ -34,8 +34,8 @@ static void arena_serves_any_size(void **state)
     arena_deinit(&arena);
 }
 
-/* Goal: a buffer holds what was written up to its maximum, and says when it did not. */
-static void buf_stops_at_its_maximum(void **state)
+/* Goal: a buffer holds all bytes written up to its maximum, and sets `overflow` beyond it. */
+static void test_buf_overflows_at_maximum(void **state)
 {
     (void)state;
     struct buf buf = BUF_INIT(10);
@@ -50,8 +50,8 @@ static void buf_stops_at_its_maximum(void **state)
     buf_deinit(&buf);
 }
 
-/* Goal: bytes that have been written can be changed, and nothing is touched after an overflow. */
-static void buf_changes_what_was_written(void **state)
+/* Goal: written bytes can be changed, except after an overflow. */
+static void test_buf_edits_written_bytes(void **state)
 {
     (void)state;
     struct buf buf = BUF_INIT(10);
@@ -100,7 +100,7 @@ static void buf_changes_what_was_written(void **state)
     buf_deinit(&none);
 }
 
-static void buf_writes_json_and_numbers(void **state)
+static void test_buf_writes_json_and_numbers(void **state)
 {
     (void)state;
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
@@ -137,7 +137,7 @@ static void buf_writes_json_and_numbers(void **state)
     buf_deinit(&buf);
 }
 
-static void slices_parse_numbers(void **state)
+static void test_slice_parses_numbers(void **state)
 {
     (void)state;
     uint64_t u;
@@ -161,21 +161,21 @@ static void slices_parse_numbers(void **state)
     assert_true(d == 12);
 }
 
-static void slices_check_utf8(void **state)
+static void test_slice_checks_utf8(void **state)
 {
     (void)state;
     assert_int_equal(slice_utf8_valid_prefix(SLICE_LIT("a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80")), 10);
     assert_int_equal(slice_utf8_valid_prefix(SLICE_LIT("ab\xc0\x80")), 2);    /* overlong */
     assert_int_equal(slice_utf8_valid_prefix(SLICE_LIT("a\xed\xa0\x80")), 1); /* surrogate */
     assert_int_equal(slice_utf8_valid_prefix(SLICE_LIT("a\xf4\x90\x80\x80")), 1);
-    assert_int_equal(slice_utf8_valid_prefix(SLICE_LIT("a\xe2\x82")), 1); /* cut */
+    assert_int_equal(slice_utf8_valid_prefix(SLICE_LIT("a\xe2\x82")), 1); /* truncated */
 }
 
 /*
- * Goal: the map equals a plain array under random puts, gets and removes, order included.
- * Method: 200 keys, so that removals, rebuilds and re-insertions happen all the time.
+ * Goal: the map equals an array under random puts, gets and removes, including its order.
+ * Method: only 200 keys, so that removals, rebuilds and repeated insertions are frequent.
  */
-static void map_equals_model(void **state)
+static void test_map_equals_model(void **state)
 {
     (void)state;
     enum { KEYS = 200, STEPS = 50000 };
@@ -223,7 +223,7 @@ struct item {
     struct list link;
 };
 
-static void list_keeps_order(void **state)
+static void test_list_keeps_order(void **state)
 {
     (void)state;
     struct list head = LIST_INIT(head);
@@ -238,8 +238,8 @@ static void list_keeps_order(void **state)
     assert_int_equal(list_entry(head.next->next, struct item, link)->number, 2);
 }
 
-/* Goal: what was allocated before a mark is as it was, and what came after it can be allocated again. */
-static void an_arena_goes_back_to_a_mark(void **state)
+/* Goal: a rewind keeps allocations made before the mark, and frees those made after it. */
+static void test_arena_rewinds_to_mark(void **state)
 {
     struct arena arena = ARENA_INIT;
     struct arena_mark none = arena_mark(&arena);
@@ -260,8 +260,8 @@ static void an_arena_goes_back_to_a_mark(void **state)
     arena_deinit(&arena);
 }
 
-/* Goal: what was reserved comes from one piece of memory, and an arena with room enough is left as it is. */
-static void an_arena_reserves(void **state)
+/* Goal: reserved bytes are contiguous, and an arena with enough free bytes does not grow. */
+static void test_arena_reserves_contiguous_memory(void **state)
 {
     struct arena arena = ARENA_INIT;
     (void)state;
@@ -276,7 +276,7 @@ static void an_arena_reserves(void **state)
     arena_deinit(&arena);
 }
 
-static void a_text_in_a_line_stays_in_it(void **state)
+static void test_buf_escapes_text_in_a_line(void **state)
 {
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     (void)state;
@@ -286,7 +286,10 @@ static void a_text_in_a_line_stays_in_it(void **state)
     buf_clear(&buf);
     buf_escape_line(&buf, SLICE_NONE);
     assert_int_equal(buf.len, 0);
-    /* ESC, the one-byte CSI of C1, right-to-left override, isolate, zero width space, a byte that is no UTF-8, a cut character */
+    /*
+     * ESC, CSI (C1), right-to-left override, isolate, zero width space, a byte that is not UTF-8, a
+     * truncated character.
+     */
     buf_escape_line(&buf, SLICE_LIT("\x1b[31m\xc2\x9b\xe2\x80\xae\xe2\x81\xa6\xe2\x80\x8b\x9b\xe2\x82"));
     assert_slice_equal(buf_as_slice(&buf), "\\033[31m\\302\\233\\342\\200\\256\\342\\201\\246\\342\\200\\213\\233\xe2\\202");
     buf_clear(&buf);
@@ -298,17 +301,17 @@ static void a_text_in_a_line_stays_in_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(arena_serves_any_size),
-        cmocka_unit_test(buf_stops_at_its_maximum),
-        cmocka_unit_test(buf_changes_what_was_written),
-        cmocka_unit_test(buf_writes_json_and_numbers),
-        cmocka_unit_test(slices_parse_numbers),
-        cmocka_unit_test(slices_check_utf8),
-        cmocka_unit_test(map_equals_model),
-        cmocka_unit_test(list_keeps_order),
-        cmocka_unit_test(a_text_in_a_line_stays_in_it),
-        cmocka_unit_test(an_arena_goes_back_to_a_mark),
-        cmocka_unit_test(an_arena_reserves),
+        cmocka_unit_test(test_arena_allocates_any_size),
+        cmocka_unit_test(test_buf_overflows_at_maximum),
+        cmocka_unit_test(test_buf_edits_written_bytes),
+        cmocka_unit_test(test_buf_writes_json_and_numbers),
+        cmocka_unit_test(test_slice_parses_numbers),
+        cmocka_unit_test(test_slice_checks_utf8),
+        cmocka_unit_test(test_map_equals_model),
+        cmocka_unit_test(test_list_keeps_order),
+        cmocka_unit_test(test_buf_escapes_text_in_a_line),
+        cmocka_unit_test(test_arena_rewinds_to_mark),
+        cmocka_unit_test(test_arena_reserves_contiguous_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Goal: the budget lets through what fits, in the order of its levels, and what is refused has taken nothing.
- * Method: real allocations against a small limit; arenas, buffers and texts that grow until they are refused.
+ * Goal: the budget grants and refuses by level, and a refused request takes nothing.
+ * Method: real allocations with a small limit; arenas, buffers and texts that grow until they are
+ * refused.
  */
 #include "../../lib/unit.h"
 
@@ -12,7 +13,7 @@
 
 enum { MIB = 1 << 20 };
 
-static void allocations_are_counted(void **state)
+static void test_alloc_counts_bytes(void **state)
 {
     (void)state;
     mem_thread_end();
@@ -29,7 +30,7 @@ static void allocations_are_counted(void **state)
     assert_int_equal(mem_used(), before);
 }
 
-static void levels_are_refused_one_after_the_other(void **state)
+static void test_budget_refuses_by_level(void **state)
 {
     struct budget budget;
     struct budget_guard guard;
@@ -54,8 +55,8 @@ static void levels_are_refused_one_after_the_other(void **state)
     budget_guard_end(&guard);
 }
 
-/* Invariant 2: whoever fills the server, others are served, as many at once as there is a reserve for. */
-static void small_requests_draw_on_a_reserve(void **state)
+/* Invariant 2: in a full server as many small requests are served as the reserve permits. */
+static void test_budget_reserve_serves_small_requests(void **state)
 {
     enum { SMALL_COUNT = 4 * MIB / BUDGET_DRAW };
     static struct budget_guard guards[SMALL_COUNT + 1];
@@ -81,8 +82,8 @@ static void small_requests_draw_on_a_reserve(void **state)
     mem_free(held);
 }
 
-/* Other guards see a promise until it is taken; what is not taken comes back. */
-static void promise_is_kept_free(void **state)
+/* Other guards cannot use promised bytes; those not taken are released at the end of the guard. */
+static void test_budget_promise_is_reserved(void **state)
 {
     struct budget budget;
     struct budget_guard mine, other;
@@ -99,11 +100,11 @@ static void promise_is_kept_free(void **state)
     assert_true(budget_guard_take(&other, 30 * MIB));
     budget_guard_end(&mine);
     assert_int_equal(atomic_load(&budget.promised), 0);
-    assert_true(budget_guard_take(&mine, (size_t)1 << 40)); /* it refuses nothing any more */
+    assert_true(budget_guard_take(&mine, (size_t)1 << 40)); /* after its end it refuses nothing */
 }
 
-/* One guard has half of the limit, whatever is free, and says that there is no use in trying again. */
-static void one_guard_has_half(void **state)
+/* One guard gets at most half of the limit; the error is reported as permanent. */
+static void test_budget_limits_guard_to_half(void **state)
 {
     struct budget budget;
     struct budget_guard guard;
@@ -126,7 +127,7 @@ static void one_guard_has_half(void **state)
     arena_deinit(&arena);
 }
 
-static void buffer_that_is_refused_overflows(void **state)
+static void test_buf_overflows_when_refused(void **state)
 {
     struct budget budget;
     struct budget_guard guard;
@@ -145,7 +146,7 @@ static void buffer_that_is_refused_overflows(void **state)
     assert_ptr_equal(buf.guard, &guard);
 }
 
-static void arena_that_is_refused_goes_on(void **state)
+static void test_arena_allocates_when_refused(void **state)
 {
     struct budget budget;
     struct budget_guard guard;
@@ -161,8 +162,8 @@ static void arena_that_is_refused_goes_on(void **state)
     assert_null(arena.guard);
 }
 
-/* Texts put together piece by piece take what they are long, where nothing comes between. */
-static void text_grows_in_place(void **state)
+/* A text that is built by arena_append() takes linear memory. */
+static void test_arena_append_grows_in_place(void **state)
 {
     struct arena arena = ARENA_INIT;
     struct slice text = SLICE_NONE;
@@ -179,14 +180,14 @@ static void text_grows_in_place(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(allocations_are_counted),
-        cmocka_unit_test(levels_are_refused_one_after_the_other),
-        cmocka_unit_test(small_requests_draw_on_a_reserve),
-        cmocka_unit_test(promise_is_kept_free),
-        cmocka_unit_test(one_guard_has_half),
-        cmocka_unit_test(buffer_that_is_refused_overflows),
-        cmocka_unit_test(arena_that_is_refused_goes_on),
-        cmocka_unit_test(text_grows_in_place),
+        cmocka_unit_test(test_alloc_counts_bytes),
+        cmocka_unit_test(test_budget_refuses_by_level),
+        cmocka_unit_test(test_budget_reserve_serves_small_requests),
+        cmocka_unit_test(test_budget_promise_is_reserved),
+        cmocka_unit_test(test_budget_limits_guard_to_half),
+        cmocka_unit_test(test_buf_overflows_when_refused),
+        cmocka_unit_test(test_arena_allocates_when_refused),
+        cmocka_unit_test(test_arena_append_grows_in_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Goal: days and dates are each other's inverse, on both sides of the epoch and of the year 0.
- * Method: dates that are known, then every day of two eras against a walk that counts days by the lengths of months.
+ * Goal: the conversions between days and dates are inverse, before and after the epoch and the year
+ * 0. Method: known dates; every day of two eras, compared with a count by the lengths of months.
  */
 #include "../../lib/unit.h"
 
 #include "base/calendar.h"
 
-static void known_dates(void **state)
+static void test_calendar_converts_known_dates(void **state)
 {
     (void)state;
     static const struct {
@@ -28,7 +28,7 @@ static void known_dates(void **state)
     }
 }
 
-static void every_day(void **state)
+static void test_calendar_converts_every_day_of_two_eras(void **state)
 {
     (void)state;
     int64_t days = calendar_days(-401, 1, 1);
@@ -41,7 +41,7 @@ static void every_day(void **state)
             }
 }
 
-static void leap_years(void **state)
+static void test_calendar_leap_years(void **state)
 {
     (void)state;
     static const int64_t leap[] = {0, 4, 1600, 2000, 2024, -4, -400}, common[] = {1, 1700, 1900, 2026, 2100, -1, -100};
@@ -56,9 +56,9 @@ static void leap_years(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_dates),
-        cmocka_unit_test(every_day),
-        cmocka_unit_test(leap_years),
+        cmocka_unit_test(test_calendar_converts_known_dates),
+        cmocka_unit_test(test_calendar_converts_every_day_of_two_eras),
+        cmocka_unit_test(test_calendar_leap_years),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

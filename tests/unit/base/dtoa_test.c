@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Goal: numbers are printed as Java prints them, in as few digits as read back.
- * Method: a table from the specification of Double.toString() and from recordings; and for many bit patterns a judge that tries every
- * decimal near the number, one digit shorter (none may read back) and as long (none that reads back may be nearer).
+ * Goal: numbers are printed as Java prints them, with the fewest digits that read back. Method: a
+ * table from the specification of Double.toString() and from recordings. For many bit patterns, all
+ * decimals near the number are tried: with one digit less none may read back, and with as many
+ * digits none that reads back may be nearer.
  */
 #include "../../lib/unit.h"
 
@@ -15,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void test_as_java(void **state)
+static void test_dtoa_prints_as_java(void **state)
 {
     static const struct {
         double value;
@@ -75,7 +76,7 @@ static void test_as_java(void **state)
     }
 }
 
-/* Returns: how many digits a text has between its first that is no 0 and its last that is none. */
+/* Returns: the number of digits from the first to the last one that is not 0. */
 static int digit_count(const char *text)
 {
     int count = 0, last = 0;
@@ -94,8 +95,11 @@ static bool same(const char *text, double value, bool is_float)
     return is_float ? strtof(text, NULL) == (float)value : strtod(text, NULL) == value;
 }
 
-/* Looks at the decimals of `count` digits around a number: the nearest two on either side. */
-static void judge(double value, bool is_float, const char *text, int count, bool shorter)
+/*
+ * Checks the decimals of `count` digits around a number, the nearest two on either side. `shorter`:
+ * none of them may read back; otherwise none that reads back may be nearer than `text`.
+ */
+static void check_candidates(double value, bool is_float, const char *text, int count, bool shorter)
 {
     char near[64];
     long long first;
@@ -128,11 +132,11 @@ static void check(double value, bool is_float)
     assert_true(same(text, value, is_float));
     int count = digit_count(text);
     if (count > 2)
-        judge(value, is_float, text, count - 1, true);
-    judge(value, is_float, text, count < 2 ? 2 : count, false);
+        check_candidates(value, is_float, text, count - 1, true);
+    check_candidates(value, is_float, text, count < 2 ? 2 : count, false);
 }
 
-static void test_shortest(void **state)
+static void test_dtoa_prints_shortest_text(void **state)
 {
     struct rng rng;
 
@@ -162,8 +166,8 @@ static void test_shortest(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_as_java),
-        cmocka_unit_test(test_shortest),
+        cmocka_unit_test(test_dtoa_prints_as_java),
+        cmocka_unit_test(test_dtoa_prints_shortest_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

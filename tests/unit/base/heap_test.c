@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Goal: a heap gives its things back in order, wherever they were taken out before.
- * Method: random pushes and removals against a plain array that is searched for its least.
+ * Goal: the first node of a heap is the least, after any insertions and removals.
+ * Method: random pushes and removals, compared with a linear search of an array.
  */
 #include "../../lib/unit.h"
 
@@ -33,7 +33,7 @@ static const struct thing *least(const struct thing *things)
     return found;
 }
 
-static void test_order(void **state)
+static void test_heap_equals_model(void **state)
 {
     (void)state;
     static struct thing things[THINGS];
@@ -59,6 +59,6 @@ static void test_order(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_order)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_heap_equals_model)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The queue of the log (base/log.h, invariants 1 to 4).
- *
- * Method: the log goes into a small pipe that the test reads when it wants to. What is read, and what is said to be left out, is compared with what
- * was logged.
+ * Goal: the queue of the log keeps its invariants (base/log.h, 1 to 4). Method: the log is written
+ * to a small pipe that the test reads at chosen times. The lines read and the number reported as
+ * dropped are compared with the lines logged.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -22,7 +21,7 @@
 #include "base/log.h"
 
 enum { PIPE_BYTES = 4096, MANY = 5000, THREADS = 4, TEXT_MAX = 4200 };
-#define A_WHILE_US ((uint64_t)60000000)
+#define PATIENCE_US ((uint64_t)60000000)
 
 static int begin(void)
 {
@@ -33,13 +32,13 @@ static int begin(void)
     return ends[0];
 }
 
-/* What has been read of a pipe, in lines. */
+/* Reads a pipe line by line. */
 struct reader {
     FILE *pipe;
     char line[TEXT_MAX];
 };
 
-/* Waits for a line. Returns: what it says behind its time and level. */
+/* Waits for a line. Returns: its text, after time and level. */
 static const char *next_line(struct reader *reader)
 {
     assert_non_null(fgets(reader->line, sizeof reader->line, reader->pipe));
@@ -56,22 +55,25 @@ static bool is_report(const char *text, uint64_t *ret_count)
     return sscanf(text, "%" SCNu64 " lines of the log were left out here", ret_count) == 1;
 }
 
-/* Whoever logs does not wait for a reader. What was left out is counted where it is missing, and nothing else is. */
-static void test_nobody_reads(void **state)
+/*
+ * Logging does not wait for the reader. Dropped lines are counted in their place; no others are
+ * lost.
+ */
+static void test_log_drops_and_counts_lines_when_unread(void **state)
 {
     (void)state;
     struct reader reader = {.pipe = fdopen(begin(), "r")};
     for (int round = 0; round < 3; round++) {
-        uint64_t expected = 0, left_out;
+        uint64_t expected = 0, dropped;
         unsigned reports = 0;
         for (int i = 0; i < MANY; i++)
             log_error("line %d of a log that nobody reads", i);
         assert_false(log_flush(1000));
         while (expected < MANY) {
             const char *text = next_line(&reader);
-            if (is_report(text, &left_out)) {
-                assert_true(left_out > 0);
-                expected += left_out;
+            if (is_report(text, &dropped)) {
+                assert_true(dropped > 0);
+                expected += dropped;
                 reports++;
             } else {
                 assert_int_equal(strtoull(text + strlen("line "), NULL, 10), expected);
@@ -80,7 +82,7 @@ static void test_nobody_reads(void **state)
         }
         assert_int_equal(expected, MANY);
         assert_true(reports > 0);
-        assert_true(log_flush(A_WHILE_US));
+        assert_true(log_flush(PATIENCE_US));
     }
     fclose(reader.pipe);
 }
@@ -99,10 +101,10 @@ static void *drain(void *context)
     int next[THREADS] = {0}, left = THREADS * (MANY / 10);
     while (left > 0) {
         int thread, line;
-        uint64_t left_out;
+        uint64_t dropped;
         const char *text = next_line(reader);
-        if (is_report(text, &left_out)) {
-            left -= (int)left_out;
+        if (is_report(text, &dropped)) {
+            left -= (int)dropped;
             continue;
         }
         assert_int_equal(sscanf(text, "thread %d line %d", &thread, &line), 2);
@@ -114,8 +116,8 @@ static void *drain(void *context)
     return NULL;
 }
 
-/* Whole lines, those of one thread in their order. */
-static void test_many_threads(void **state)
+/* Lines are whole, and those of one thread are in order. */
+static void test_log_keeps_order_of_each_thread(void **state)
 {
     (void)state;
     struct reader reader = {.pipe = fdopen(begin(), "r")};
@@ -129,12 +131,12 @@ static void test_many_threads(void **state)
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
     pthread_join(drainer, NULL);
-    assert_true(log_flush(A_WHILE_US));
+    assert_true(log_flush(PATIENCE_US));
     fclose(reader.pipe);
 }
 
-/* The longest lines there are. */
-static void test_long_lines(void **state)
+/* Lines of the maximum length. */
+static void test_log_writes_longest_lines(void **state)
 {
     (void)state;
     struct reader reader = {.pipe = fdopen(begin(), "r")};
@@ -147,11 +149,14 @@ static void test_long_lines(void **state)
     log_set_format(LOG_TEXT);
     for (int i = 0; i < 3; i++)
         assert_true(strlen(next_line(&reader)) > 3900);
-    assert_true(log_flush(A_WHILE_US));
+    assert_true(log_flush(PATIENCE_US));
     fclose(reader.pipe);
 }
 
-/* The process ends in a child of its own. Returns: its status. *ret_text: what it had logged; mem_free. */
+/*
+ * Runs a child process that logs and then ends by `how`. `read_on`: its log is read before it ends.
+ * Returns: its exit status. *ret_text: its log. Owns: the caller; mem_free.
+ */
 static int end_by(void (*how)(void), bool read_on, char **ret_text)
 {
     int ends[2], status;
@@ -196,8 +201,8 @@ static void by_check(void)
     REQUIRE(2 + 2 == 5);
 }
 
-/* What is queued is read to its end, and then what failed. */
-static void test_the_process_ends(void **state)
+/* With a reader, all queued lines are written, followed by the failed check. */
+static void test_log_is_flushed_at_process_end(void **state)
 {
     char *text;
     (void)state;
@@ -211,8 +216,8 @@ static void test_the_process_ends(void **state)
     mem_free(text);
 }
 
-/* Nobody reads: it ends all the same. */
-static void test_the_process_ends_unread(void **state)
+/* Without a reader, the process ends nevertheless. */
+static void test_log_unread_does_not_block_process_end(void **state)
 {
     char *text;
     (void)state;
@@ -224,8 +229,8 @@ static void test_the_process_ends_unread(void **state)
     mem_free(text);
 }
 
-/* Nobody is waited for who reads a file: it is there at once. */
-static void test_a_file(void **state)
+/* A line to a regular file is written before log_line() returns. */
+static void test_log_to_file_is_not_queued(void **state)
 {
     char text[100] = {0};
     FILE *file = tmpfile();
@@ -241,12 +246,12 @@ static void test_a_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_process_ends), /* first: what forks must have one thread */
-        cmocka_unit_test(test_the_process_ends_unread),
-        cmocka_unit_test(test_nobody_reads),
-        cmocka_unit_test(test_many_threads),
-        cmocka_unit_test(test_long_lines),
-        cmocka_unit_test(test_a_file),
+        cmocka_unit_test(test_log_is_flushed_at_process_end), /* first: fork() requires a single thread */
+        cmocka_unit_test(test_log_unread_does_not_block_process_end),
+        cmocka_unit_test(test_log_drops_and_counts_lines_when_unread),
+        cmocka_unit_test(test_log_keeps_order_of_each_thread),
+        cmocka_unit_test(test_log_writes_longest_lines),
+        cmocka_unit_test(test_log_to_file_is_not_queued),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The ordered map against the plainest ordered map there is: a table with one slot for each possible key.
+ * The ordered map, compared with a simple model: an array with an element for each possible key.
  */
 #include "../../lib/unit.h"
 
@@ -73,8 +73,8 @@ static void assert_walks_equal(const struct omap *map, const struct model *model
     assert_null(entry);
 }
 
-/* Goal: any mix of operations leaves map and model equal. Method: random steps, full walks now and then. */
-static void map_equals_model(void **state)
+/* Goal: map and model stay equal. Method: random operations, with periodic complete iterations. */
+static void test_omap_equals_model(void **state)
 {
     (void)state;
     struct model model = {0};
@@ -114,8 +114,8 @@ static void map_equals_model(void **state)
     omap_deinit(&map);
 }
 
-/* Goal: a value may be set from the very bytes it replaces, and empty ones are no special case. */
-static void values_are_copied_first(void **state)
+/* Goal: a value may be set from the bytes that it replaces; keys and values may be empty. */
+static void test_omap_put_accepts_its_own_value(void **state)
 {
     (void)state;
     struct omap map;
@@ -133,8 +133,8 @@ static void values_are_copied_first(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(map_equals_model),
-        cmocka_unit_test(values_are_copied_first),
+        cmocka_unit_test(test_omap_equals_model),
+        cmocka_unit_test(test_omap_put_accepts_its_own_value),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Goal: functions of real numbers have the same bits everywhere, and are those of mathematics.
- * Method: real_bits.txt beside this has what a multi-precision calculator (mpmath, 2400 bits) rounds to, for hard arguments and
- * for random ones; it must be met to the bit. Special values are compared with libm's, and a sweep with libm's long doubles.
+ * Goal: the elementary functions give correctly rounded results, bit for bit.
+ * Method: real_bits.txt contains the rounded results of a multi-precision library (mpmath, 2400
+ * bits) for difficult and random arguments; they must be met exactly. Special values are compared
+ * with libm, further random ones with libm's long double functions.
  */
 #include "../../lib/unit.h"
 
@@ -49,7 +50,7 @@ static bool same_bits(double a, double b)
     return memcmp(&a, &b, sizeof a) == 0 || (isnan(a) && isnan(b));
 }
 
-static void bits(void **state)
+static void test_real_results_are_bit_exact(void **state)
 {
     (void)state;
     FILE *file = fopen(bits_path, "r");
@@ -69,8 +70,10 @@ static void bits(void **state)
     assert_true(lines > 900);
 }
 
-/* Whether `got` is what libm gives where that is exact, and within one unit in the last place of the exact value elsewhere. */
-static bool is_right(double got, double libm, long double exact)
+/*
+ * Returns: whether `got` equals a special value of libm, or is within one ulp of the exact value.
+ */
+static bool is_acceptable(double got, double libm, long double exact)
 {
     if (isnan(libm) || isinf(libm) || libm == 0)
         return same_bits(got, libm);
@@ -80,13 +83,13 @@ static bool is_right(double got, double libm, long double exact)
 
 static void check(const struct function *f, double x, double y)
 {
-    bool right = f->one != NULL ? is_right(f->one(x), f->libm_one(x), f->long_one(x))
-                                : is_right(f->two(x, y), f->libm_two(x, y), f->long_two(x, y));
-    if (!right)
+    bool acceptable = f->one != NULL ? is_acceptable(f->one(x), f->libm_one(x), f->long_one(x))
+                                : is_acceptable(f->two(x, y), f->libm_two(x, y), f->long_two(x, y));
+    if (!acceptable)
         fail_msg("%s(%a, %a) is %a", f->name, x, y, f->one != NULL ? f->one(x) : f->two(x, y));
 }
 
-static void special_values(void **state)
+static void test_real_special_values_equal_libm(void **state)
 {
     (void)state;
     static const double values[] = {
@@ -145,7 +148,7 @@ static double random_double(struct rng *rng)
     }
 }
 
-static void sweep(void **state)
+static void test_real_random_values_are_within_one_ulp(void **state)
 {
     (void)state;
     struct rng rng;
@@ -160,9 +163,9 @@ int main(int argc, char **argv)
     assert_int_equal(argc, 2);
     bits_path = argv[1];
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bits),
-        cmocka_unit_test(special_values),
-        cmocka_unit_test(sweep),
+        cmocka_unit_test(test_real_results_are_bit_exact),
+        cmocka_unit_test(test_real_special_values_equal_libm),
+        cmocka_unit_test(test_real_random_values_are_within_one_ulp),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SipHash-1-3 against values of other implementations of it. */
+/* SipHash-1-3, compared with results of other implementations. */
 #include "../../lib/unit.h"
 
 #include "base/siphash.h"
 
-/* Bytes 0, 1, 2, ... of these lengths under the key of bytes 0 to 15, as the paper's own test has it for 2-4. */
+/*
+ * Hashes of the bytes 0, 1, 2, ... with the key of bytes 0 to 15, the inputs of the paper's test of
+ * 2-4.
+ */
 static const struct {
     size_t len;
     uint64_t hash;
@@ -14,7 +17,7 @@ static const struct {
     {63, UINT64_C(0x9d199062b7bbb3a8)},
 };
 
-static void test_vectors(void **state)
+static void test_siphash_vectors(void **state)
 {
     const struct siphash_key key = {UINT64_C(0x0706050403020100), UINT64_C(0x0f0e0d0c0b0a0908)};
     char bytes[64];
@@ -25,8 +28,8 @@ static void test_vectors(void **state)
         assert_true(siphash(&key, slice_make(bytes, vectors[i].len)) == vectors[i].hash);
 }
 
-/* hash() of CPython 3.11 with PYTHONHASHSEED=0, which is this under a key of zeros. */
-static void test_the_same_as_python(void **state)
+/* hash() of CPython 3.11 with PYTHONHASHSEED=0 is SipHash-1-3 with a key of zeros. */
+static void test_siphash_equals_cpython(void **state)
 {
     const struct siphash_key key = {0, 0};
     (void)state;
@@ -35,7 +38,7 @@ static void test_the_same_as_python(void **state)
     assert_true(siphash(&key, SLICE_LIT("abcdefgh")) == UINT64_C(4574395652268504554));
 }
 
-static void test_the_key_counts(void **state)
+static void test_siphash_depends_on_key(void **state)
 {
     const struct siphash_key keys[] = {{1, 2}, {2, 1}};
     (void)state;
@@ -49,9 +52,9 @@ static void test_the_key_counts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_vectors),
-        cmocka_unit_test(test_the_same_as_python),
-        cmocka_unit_test(test_the_key_counts),
+        cmocka_unit_test(test_siphash_vectors),
+        cmocka_unit_test(test_siphash_equals_cpython),
+        cmocka_unit_test(test_siphash_depends_on_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

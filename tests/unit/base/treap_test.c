@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Goal: a treap keeps the order in which its things were put, finds each by its set, and grows no deep tree.
- * Method: random insertions, removals and changes against a plain array in the same order; then a long line, of which each is appended.
+ * Goal: a treap keeps the order of insertion, finds nodes by their sets, and stays shallow. Method:
+ * random insertions, removals and changes, compared with an array in the same order; then a long
+ * sequence built by appending.
  */
 #include "../../lib/unit.h"
 
@@ -25,12 +26,12 @@ struct line {
     struct rng rng;
 };
 
-static bool is_ahead(const struct treap_node *node, const void *key)
+static bool precedes(const struct treap_node *node, const void *key)
 {
     return container_of(node, const struct thing, node)->key < *(const uint64_t *)key;
 }
 
-static size_t place_of(const struct line *line, const struct thing *thing)
+static size_t index_of(const struct line *line, const struct thing *thing)
 {
     size_t at = 0;
     while (at < line->count && line->in_order[at] != thing)
@@ -44,7 +45,7 @@ static void put(struct line *line, struct thing *thing)
     thing->key = rng_below(&line->rng, 1000) * THINGS + (size_t)(thing - line->things);
     while (at < line->count && line->in_order[at]->key < thing->key)
         at++;
-    struct treap_node *before = treap_find(&line->treap, is_ahead, &thing->key);
+    struct treap_node *before = treap_find(&line->treap, precedes, &thing->key);
     assert_ptr_equal(before, at == line->count ? NULL : &line->in_order[at]->node);
     treap_insert(&line->treap, before, &thing->node, (uint8_t)rng_below(&line->rng, 256));
     memmove(line->in_order + at + 1, line->in_order + at, (line->count++ - at) * sizeof line->in_order[0]);
@@ -53,7 +54,7 @@ static void put(struct line *line, struct thing *thing)
 
 static void take(struct line *line, struct thing *thing)
 {
-    size_t at = place_of(line, thing);
+    size_t at = index_of(line, thing);
     treap_remove(&line->treap, &thing->node);
     memmove(line->in_order + at, line->in_order + at + 1, (--line->count - at) * sizeof line->in_order[0]);
 }
@@ -71,14 +72,14 @@ static void check_next(const struct line *line, size_t at, uint8_t mask)
     assert_ptr_equal(treap_prev(&line->treap, from, mask), before == 0 ? NULL : &line->in_order[before - 1]->node);
 }
 
-static void test_order(void **state)
+static void test_treap_equals_model(void **state)
 {
     (void)state;
     static struct line line;
     rng_init(&line.rng, 1);
     for (size_t step = 0; step < STEPS; step++) {
         struct thing *thing = &line.things[rng_below(&line.rng, THINGS)];
-        if (place_of(&line, thing) == line.count)
+        if (index_of(&line, thing) == line.count)
             put(&line, thing);
         else if (rng_below(&line.rng, 2) == 0)
             take(&line, thing);
@@ -99,7 +100,7 @@ static size_t depth_of(const struct treap_node *node)
     return depth;
 }
 
-static void test_long_line(void **state)
+static void test_treap_of_appended_nodes_is_shallow(void **state)
 {
     (void)state;
     static struct treap_node nodes[MANY];
@@ -115,6 +116,9 @@ static void test_long_line(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_order), cmocka_unit_test(test_long_line)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_treap_equals_model),
+        cmocka_unit_test(test_treap_of_appended_nodes_is_shallow),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Goal: zones say what their files say, names are read as Java reads them, and no bytes lead outside of themselves.
- * Method: a file made here, with transitions, a gap, an overlap and a rule; every prefix of a database, and every byte of it changed.
+ * Goal: zones follow their TZif files, names are parsed as Java does, and corrupt databases cause
+ * no access outside of their bytes. Method: a generated file with transitions, a gap, an overlap
+ * and a rule; every prefix of a database, and every byte of it changed.
  */
 #include "../../lib/unit.h"
 
 #include "../../lib/zone_sample.h"
 #include "base/zone.h"
 
-static void offsets_and_changes(void **state)
+static void test_zone_offsets_and_transitions(void **state)
 {
     (void)state;
     struct zone zone = zone_berlin();
@@ -32,30 +33,33 @@ static void offsets_and_changes(void **state)
     assert_int_equal(zone_transition_after(NULL, 7), INT64_MAX);
 }
 
-/* Local times: in a gap as much later as it is long, in an overlap the first, or the one that is preferred. */
-static void local_times(void **state)
+/*
+ * In a gap the local time moves forward by its length; in an overlap the first or preferred instant
+ * is chosen.
+ */
+static void test_zone_resolves_local_times(void **state)
 {
     (void)state;
     struct zone zone = zone_berlin();
     int64_t gap = 1585449000 /* 2020-03-29T02:30 */, overlap = 1603593000 /* 2020-10-25T02:30 */;
-    struct zone_instants moments = zone_instants(&zone, gap);
-    assert_int_equal(moments.count, 0);
-    assert_int_equal(moments.transition, 1585443600);
+    struct zone_instants instants = zone_instants(&zone, gap);
+    assert_int_equal(instants.count, 0);
+    assert_int_equal(instants.transition, 1585443600);
     assert_int_equal(zone_instant(&zone, gap, ZONE_PREFERS_NONE), 1585445400);
-    moments = zone_instants(&zone, overlap);
-    assert_int_equal(moments.count, 2);
-    assert_int_equal(moments.first, overlap - 7200);
-    assert_int_equal(moments.second, overlap - 3600);
+    instants = zone_instants(&zone, overlap);
+    assert_int_equal(instants.count, 2);
+    assert_int_equal(instants.first, overlap - 7200);
+    assert_int_equal(instants.second, overlap - 3600);
     assert_int_equal(zone_instant(&zone, overlap, 3600), overlap - 3600);
     assert_int_equal(zone_instant(&zone, overlap, 7200), overlap - 7200);
     for (int64_t at = 1500000000; at < 1700000000; at += 1799) {
-        moments = zone_instants(&zone, at + zone_offset(&zone, at));
-        assert_true(moments.first == at || (moments.count == 2 && moments.second == at));
+        instants = zone_instants(&zone, at + zone_offset(&zone, at));
+        assert_true(instants.first == at || (instants.count == 2 && instants.second == at));
     }
 }
 
-/* The words of 7.10. */
-static void names(void **state)
+/* Names and error messages as in Elasticsearch 7.10. */
+static void test_zone_parses_names_as_java(void **state)
 {
     (void)state;
     static const struct {
@@ -103,8 +107,8 @@ static void names(void **state)
     arena_deinit(&arena);
 }
 
-/* Asks all there is to ask, of whatever the bytes are. */
-static void ask(struct slice zones)
+/* Calls all functions that read a database, for any bytes. */
+static void query_all(struct slice zones)
 {
     struct arena arena = ARENA_INIT;
     struct problem problem;
@@ -116,7 +120,7 @@ static void ask(struct slice zones)
     arena_deinit(&arena);
 }
 
-static void broken_bytes(void **state)
+static void test_zone_database_rejects_corrupt_bytes(void **state)
 {
     (void)state;
     struct buf zones = BUF_INIT(BUF_UNLIMITED);
@@ -125,24 +129,24 @@ static void broken_bytes(void **state)
     assert_slice_equal(zones_version(buf_as_slice(&zones)), "2025b");
     assert_int_equal(zones_count(buf_as_slice(&zones)), 1);
     for (size_t len = 0; len < zones.len; len++) {
-        char *copy = malloc(len + 1); /* of its own, so that a sanitizer sees a byte too far */
+        char *copy = malloc(len + 1); /* a separate allocation, so that a sanitizer detects reads beyond it */
         memcpy(copy, zones.data, len);
         assert_false(zones_check(slice_make(copy, len)));
-        ask(slice_make(copy, len));
+        query_all(slice_make(copy, len));
         free(copy);
     }
     for (size_t at = 0; at < zones.len; at++) {
         char *copy = malloc(zones.len);
         memcpy(copy, zones.data, zones.len);
         copy[at] = (char)(copy[at] ^ 0x81);
-        ask(slice_make(copy, zones.len));
+        query_all(slice_make(copy, zones.len));
         free(copy);
     }
     buf_deinit(&zones);
 }
 
-/* Transitions at the end that the rule makes as well are not kept; nothing else is lost. */
-static void rules_take_over(void **state)
+/* Final transitions that the footer's rule covers are not stored; the offsets are unchanged. */
+static void test_zone_drops_transitions_covered_by_footer_rule(void **state)
 {
     (void)state;
     int64_t times[80];
@@ -163,8 +167,8 @@ static void rules_take_over(void **state)
     struct zone zone;
     struct problem problem;
     assert_int_equal(zone_parse(buf_as_slice(&zones), SLICE_LIT("A/C"), &arena, &zone, &problem), 0);
-    for (int64_t moment = 630000000; moment < 2000000000; moment += 86399)
-        assert_int_equal(zone_offset(&zone, moment), zone_offset(&berlin, moment));
+    for (int64_t instant = 630000000; instant < 2000000000; instant += 86399)
+        assert_int_equal(zone_offset(&zone, instant), zone_offset(&berlin, instant));
     buf_deinit(&file);
     buf_deinit(&zones);
     arena_deinit(&arena);
@@ -172,7 +176,12 @@ static void rules_take_over(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(offsets_and_changes), cmocka_unit_test(local_times), cmocka_unit_test(names),
-                                       cmocka_unit_test(broken_bytes), cmocka_unit_test(rules_take_over)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_zone_offsets_and_transitions),
+        cmocka_unit_test(test_zone_resolves_local_times),
+        cmocka_unit_test(test_zone_parses_names_as_java),
+        cmocka_unit_test(test_zone_database_rejects_corrupt_bytes),
+        cmocka_unit_test(test_zone_drops_transitions_covered_by_footer_rule),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The HTTP server with a handler of the test's own, asked over real sockets on loopback.
+ * The HTTP server with a handler of this test, over real sockets on loopback.
  *
- * The handler answers by the path: at once, later from a thread of its own, by a stream, or never until the peer is
- * gone. What goes over the wire is written out by hand, since broken requests are part of the subject.
+ * The path selects the handler's behaviour: respond immediately, later from another thread, by a
+ * stream, or only when the client has disconnected. Requests are written byte for byte, since
+ * malformed ones are part of the tests.
  */
 #include "http/http.h"
 
@@ -33,14 +34,14 @@ struct fixture {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    struct exchange *queue[QUEUE_MAX]; /* to be answered by the thread */
+    struct exchange *queue[QUEUE_MAX]; /* to be answered by `thread` */
     size_t queued;
     bool ending;
-    bool blocking;         /* the polling thread waits for the test */
-    struct exchange *held; /* answered by the test, or when its peer is gone */
+    bool blocking;         /* a polling thread waits until the test clears this */
+    struct exchange *held; /* answered by the test, or by on_disconnect() */
     int disconnects;
-    _Atomic int lone;
-    _Atomic int noted; /* hang-ups of exchanges that the thread answers */
+    _Atomic int lone; /* requests that may block their polling thread */
+    _Atomic int disconnects_later; /* hang-ups of exchanges that the thread answers */
 };
 
 static void answer(struct exchange *exchange)
@@ -70,14 +71,14 @@ static void *answer_later(void *context)
     return NULL;
 }
 
-/* For those that are answered anyway. */
-static void note_disconnect(struct exchange *exchange)
+/* For exchanges that `thread` answers. */
+static void count_disconnect(struct exchange *exchange)
 {
     struct fixture *f = exchange->api_context;
-    atomic_fetch_add(&f->noted, 1);
+    atomic_fetch_add(&f->disconnects_later, 1);
 }
 
-/* Counts only when the exchange is over: a test that saw the count may close the server (http_close() requires it). */
+/* Counts after the exchange has ended: a test that sees the count may then call http_close(). */
 static void on_disconnect(struct exchange *exchange)
 {
     struct fixture *f = exchange->api_context;
@@ -111,14 +112,14 @@ static void handle(void *context, struct exchange *exchange)
         atomic_fetch_add(&f->lone, 1);
     if (slice_is(exchange->path, "/later")) {
         exchange->api_context = f;
-        exchange->on_disconnect = note_disconnect;
+        exchange->on_disconnect = count_disconnect;
         pthread_mutex_lock(&f->lock);
         f->queue[f->queued++] = exchange;
         pthread_cond_broadcast(&f->changed);
         pthread_mutex_unlock(&f->lock);
     } else if (slice_is(exchange->path, "/held")) {
         hold(f, exchange);
-    } else if (slice_is(exchange->path, "/block")) { /* the polling thread, until the test lets go */
+    } else if (slice_is(exchange->path, "/block")) { /* blocks the polling thread until the test ends it */
         pthread_mutex_lock(&f->lock);
         f->blocking = true;
         pthread_cond_broadcast(&f->changed);
@@ -201,7 +202,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* --- A client of few words --- */
+/* --- A minimal client --- */
 
 static int dial(struct fixture *f)
 {
@@ -223,8 +224,8 @@ static void say(int fd, const char *text, size_t len)
     }
 }
 
-/* Reads until `end` has come, or the connection ends, and appends to `to`. */
-static bool hear(int fd, struct buf *to, const char *end)
+/* Appends to `to` until it contains `end`. Returns: false when the connection ended before. */
+static bool read_until(int fd, struct buf *to, const char *end)
 {
     for (;;) {
         buf_byte(to, '\0');
@@ -243,7 +244,7 @@ static void expect_on(int fd, const char *request, const char *start, const char
 {
     struct buf reply = BUF_INIT(BUF_UNLIMITED);
     say(fd, request, strlen(request));
-    if (!hear(fd, &reply, end))
+    if (!read_until(fd, &reply, end))
         fail_msg("'%s' is not in the reply: %s", end, reply.data);
     if (strncmp(reply.data, start, strlen(start)) != 0)
         fail_msg("the reply does not begin with '%s': %s", start, reply.data);
@@ -257,7 +258,7 @@ static void expect(struct fixture *f, const char *request, const char *start, co
     close(fd);
 }
 
-/* Waits until what the handler sees has come to pass. */
+/* Waits for a condition that the handler or the other thread establishes. */
 #define wait_until(f, condition)                          \
     do {                                                  \
         pthread_mutex_lock(&(f)->lock);                   \
@@ -268,7 +269,7 @@ static void expect(struct fixture *f, const char *request, const char *start, co
 
 /* --- Tests --- */
 
-static void test_answers(void **state)
+static void test_http_passes_requests_and_responses(void **state)
 {
     struct fixture *f = *state;
     int fd = dial(f);
@@ -286,7 +287,7 @@ static void test_answers(void **state)
     assert_int_equal(f->lone, 6);
 }
 
-static void test_headers(void **state)
+static void test_http_passes_headers(void **state)
 {
     struct fixture *f = *state;
     expect(f, "GET /header HTTP/1.1\r\nHost: h\r\nX-Question: why\r\n\r\n", "HTTP/1.1 404 Not Found\r\n",
@@ -300,10 +301,10 @@ static void test_headers(void **state)
 }
 
 /*
- * libmicrohttpd takes 128 events at a time from the kernel. When just as many had come it waited for further ones before it looked at
- * these.
+ * libmicrohttpd reads 128 events at a time from the kernel. With exactly that many it would wait
+ * for a further event before it processes them (epoll_wait() in watch.c).
  */
-static void test_as_many_as_are_taken_at_once(void **state)
+static void test_http_serves_exactly_128_ready_connections(void **state)
 {
     enum { AT_ONCE = 128 };
     struct http_options one = options();
@@ -332,7 +333,7 @@ static void test_as_many_as_are_taken_at_once(void **state)
     (void)state;
 }
 
-static void test_head_sends_no_body(void **state)
+static void test_http_head_response_has_no_body(void **state)
 {
     struct fixture *f = *state;
     int fd = dial(f);
@@ -341,7 +342,7 @@ static void test_head_sends_no_body(void **state)
     close(fd);
 }
 
-static void test_expect_continue(void **state)
+static void test_http_answers_expect_continue(void **state)
 {
     int fd = dial(*state);
     expect_on(fd, "PUT /a HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n",
@@ -350,7 +351,7 @@ static void test_expect_continue(void **state)
     close(fd);
 }
 
-static void test_body_too_large(void **state)
+static void test_http_refuses_too_large_body(void **state)
 {
     char *body = mem_alloc(400000);
     memset(body, 'x', 400000);
@@ -359,10 +360,10 @@ static void test_body_too_large(void **state)
     say(fd, head, strlen(head));
     say(fd, body, 400000);
     expect_on(fd, "", "HTTP/1.1 413 ", "\"type\":\"content_too_long_exception\"");
-    /* The connection is still good. */
+    /* The connection is still usable. */
     expect_on(fd, "GET /a HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 OK\r\n", "GET /a [] 0");
 
-    /* Not announced: found out on the way. */
+    /* Chunked, that is, of unknown length: detected while receiving. */
     head = "PUT /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n61A80\r\n";
     say(fd, head, strlen(head));
     say(fd, body, 400000);
@@ -370,28 +371,30 @@ static void test_body_too_large(void **state)
     close(fd);
     mem_free(body);
 
-    /* Told before it is sent, or more than anybody would wait for: answered without it. */
+    /*
+     * With Expect: 100-continue, or a length that would not be discarded: refused before the body.
+     */
     expect(*state, "PUT /a HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 400000\r\n\r\n",
            "HTTP/1.1 413 ", "\"status\":413}");
     expect(*state, "PUT /a HTTP/1.1\r\nHost: h\r\nContent-Length: 99999999999\r\n\r\n{", "HTTP/1.1 413 ",
            "\"status\":413}");
 }
 
-static void test_bodies_together(void **state)
+static void test_http_limits_bodies_together(void **state)
 {
     (void)state;
     struct http_options chosen = options();
     chosen.bodies_bytes_max = 10;
     struct fixture *f = open_with(chosen);
-    /* Small ones have an eighth more. */
+    /* The limit for small bodies is an eighth higher. */
     expect(f, "PUT /a HTTP/1.1\r\nHost: h\r\nContent-Length: 12\r\n\r\n123456789012", "HTTP/1.1 429 ",
            "limit_exceeded_exception");
     expect(f, "PUT /a HTTP/1.1\r\nHost: h\r\nContent-Length: 11\r\n\r\n12345678901", "HTTP/1.1 200 ", "PUT /a [] 11");
     close_fixture(f);
 }
 
-/* Packs `len` times the letter x. */
-static size_t pack(size_t len, char *to, size_t room, bool gzip)
+/* Compresses `len` times the letter x. */
+static size_t compress_x(size_t len, char *to, size_t room, bool gzip)
 {
     char *plain = mem_alloc(len);
     memset(plain, 'x', len);
@@ -408,7 +411,7 @@ static size_t pack(size_t len, char *to, size_t room, bool gzip)
     return packed;
 }
 
-static void send_packed(struct fixture *f, const char *encoding, const char *body, size_t len, const char *start,
+static void send_compressed(struct fixture *f, const char *encoding, const char *body, size_t len, const char *start,
                         const char *end)
 {
     char head[256];
@@ -422,20 +425,20 @@ static void send_packed(struct fixture *f, const char *encoding, const char *bod
     close(fd);
 }
 
-static void test_packed_bodies(void **state)
+static void test_http_decompresses_bodies(void **state)
 {
     char packed[4096];
-    size_t len = pack(90000, packed, sizeof packed, true);
-    send_packed(*state, "gzip", packed, len, "HTTP/1.1 200 ", "PUT /a [] 90000");
-    send_packed(*state, "gzip", packed, len - 1, "HTTP/1.1 400 ", "is cut off");
-    send_packed(*state, "br", packed, len, "HTTP/1.1 415 ", "Content-Encoding [br] is not supported");
-    len = pack(100001, packed, sizeof packed, true);
-    send_packed(*state, "gzip", packed, len, "HTTP/1.1 413 ", "content_too_long_exception");
-    len = pack(100000, packed, sizeof packed, false);
-    send_packed(*state, "deflate", packed, len, "HTTP/1.1 200 ", "PUT /a [] 100000");
+    size_t len = compress_x(90000, packed, sizeof packed, true);
+    send_compressed(*state, "gzip", packed, len, "HTTP/1.1 200 ", "PUT /a [] 90000");
+    send_compressed(*state, "gzip", packed, len - 1, "HTTP/1.1 400 ", "is cut off");
+    send_compressed(*state, "br", packed, len, "HTTP/1.1 415 ", "Content-Encoding [br] is not supported");
+    len = compress_x(100001, packed, sizeof packed, true);
+    send_compressed(*state, "gzip", packed, len, "HTTP/1.1 413 ", "content_too_long_exception");
+    len = compress_x(100000, packed, sizeof packed, false);
+    send_compressed(*state, "deflate", packed, len, "HTTP/1.1 200 ", "PUT /a [] 100000");
 }
 
-static void test_broken_requests(void **state)
+static void test_http_refuses_malformed_requests(void **state)
 {
     static const char *const broken[] = {
         "\x16\x03\x01\x02\x00\x01\x00\x01\r\n\r\n",
@@ -448,13 +451,13 @@ static void test_broken_requests(void **state)
         int fd = dial(*state);
         say(fd, broken[i], strlen(broken[i]));
         shutdown(fd, SHUT_WR);
-        (void)hear(fd, &reply, "never said");
+        (void)read_until(fd, &reply, "never said");
         if (reply.len > 0 && strncmp(reply.data, "HTTP/1.1 4", 10) != 0 && strncmp(reply.data, "HTTP/1.0 4", 10) != 0)
             fail_msg("request %zu: %s", i, reply.data);
         buf_deinit(&reply);
         close(fd);
     }
-    /* A header that no connection has room for. */
+    /* A header larger than the memory of a connection. */
     struct buf head = BUF_INIT(BUF_UNLIMITED);
     buf_lit(&head, "GET /");
     for (int i = 0; i < 60000; i++)
@@ -463,7 +466,7 @@ static void test_broken_requests(void **state)
     int fd = dial(*state);
     struct buf reply = BUF_INIT(BUF_UNLIMITED);
     (void)send(fd, head.data, head.len, MSG_NOSIGNAL);
-    (void)hear(fd, &reply, "never said");
+    (void)read_until(fd, &reply, "never said");
     if (reply.len > 0 && strncmp(reply.data, "HTTP/1.1 4", 10) != 0)
         fail_msg("long path: %s", reply.data);
     close(fd);
@@ -473,8 +476,9 @@ static void test_broken_requests(void **state)
 }
 
 /*
- * Heads that a proxy in front may understand in another way: each is refused with 400 and its connection closed, so that
- * what follows it is not taken for a request. Sent in one go, and again byte by byte.
+ * Headers that a proxy may interpret differently. Each is refused with 400 and its connection is
+ * closed, so that the bytes after it are not processed as a request. Sent at once, and again byte
+ * by byte.
  */
 #define HEAD(text)               \
     {                            \
@@ -532,7 +536,7 @@ static const struct {
     HEAD("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length:\r\n\r\nabc"),
 };
 
-static void test_ambiguous_heads(void **state)
+static void test_http_refuses_ambiguous_headers(void **state)
 {
     static const char next[] = "GET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n";
     for (size_t i = 0; i < sizeof ambiguous / sizeof *ambiguous * 2; i++) {
@@ -546,7 +550,7 @@ static void test_ambiguous_heads(void **state)
         if (i % 2 == 0)
             say(fd, text, ambiguous[i / 2].len);
         (void)send(fd, next, sizeof next - 1, MSG_NOSIGNAL);
-        (void)hear(fd, &reply, "never said"); /* that is, until it is closed */
+        (void)read_until(fd, &reply, "never said"); /* until the server closes the connection */
         if (strncmp(reply.data, "HTTP/1.1 400 ", 13) != 0 && strncmp(reply.data, "HTTP/1.0 400 ", 13) != 0 &&
             reply.len > 0)
             fail_msg("head %zu: %s", i / 2, reply.data);
@@ -560,8 +564,8 @@ static void test_ambiguous_heads(void **state)
            "GET /a [] 0");
 }
 
-/* By whom the server lets itself be asked, and under which names. */
-static void test_who_asks(void **state)
+/* Permitted origins of requests and names of the server. */
+static void test_http_checks_host_and_origin(void **state)
 {
     static const struct {
         const char *headers, *status;
@@ -612,8 +616,8 @@ static void test_who_asks(void **state)
     expect(*state, "GET HTTP://h/a HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 ", "GET /a [] 0");
 }
 
-/* Half a request and the end of the connection, at once: it must not linger. */
-static void test_end_together_with_bytes(void **state)
+/* Half a request and the end of the stream arrive together: the server closes the connection. */
+static void test_http_closes_on_end_with_partial_request(void **state)
 {
     int fds[50];
     for (size_t i = 0; i < 50; i++) {
@@ -623,13 +627,13 @@ static void test_end_together_with_bytes(void **state)
     }
     for (size_t i = 0; i < 50; i++) {
         struct buf reply = BUF_INIT(BUF_UNLIMITED);
-        assert_false(hear(fds[i], &reply, "never said"));
+        assert_false(read_until(fds[i], &reply, "never said"));
         buf_deinit(&reply);
         close(fds[i]);
     }
 }
 
-static void test_disconnect_while_waiting(void **state)
+static void test_disconnect_is_reported_while_request_waits(void **state)
 {
     struct fixture *f = *state;
     int fd = dial(f);
@@ -640,8 +644,8 @@ static void test_disconnect_while_waiting(void **state)
     assert_true(http_drain(f->http, FOREVER_US));
 }
 
-/* Whoever comes second, the response or the hang-up, must do no harm. */
-static void test_disconnect_against_response(void **state)
+/* Response and hang-up race: each order is handled. */
+static void test_disconnect_races_with_response(void **state)
 {
     struct fixture *f = *state;
     for (int i = 0; i < 300; i++) {
@@ -652,7 +656,7 @@ static void test_disconnect_against_response(void **state)
     assert_true(http_drain(f->http, FOREVER_US));
 }
 
-static void test_stream(void **state)
+static void test_stream_sends_until_closed(void **state)
 {
     struct fixture *f = *state;
     int fd = dial(f);
@@ -669,7 +673,7 @@ static void test_stream(void **state)
     assert_int_equal(f->disconnects, 0);
 }
 
-static void test_stream_whose_reader_leaves(void **state)
+static void test_stream_reports_disconnect(void **state)
 {
     struct fixture *f = *state;
     int fd = dial(f);
@@ -680,7 +684,7 @@ static void test_stream_whose_reader_leaves(void **state)
     assert_true(http_drain(f->http, FOREVER_US));
 }
 
-static void test_stream_that_is_not_read(void **state)
+static void test_stream_breaks_at_its_limit(void **state)
 {
     (void)state;
     struct http_options chosen = options();
@@ -692,7 +696,7 @@ static void test_stream_that_is_not_read(void **state)
     struct exchange *stream = f->held;
     char block[10000];
     memset(block, 'x', sizeof block);
-    /* The socket's buffers take some of it, our own take the rest, and then it is over. */
+    /* First the buffers of the sockets fill, then that of the stream; then the stream breaks. */
     for (int i = 0; i < 10000 && f->disconnects == 0; i++)
         stream->ops->stream_write(stream, (struct slice){block, sizeof block});
     assert_int_equal(f->disconnects, 1);
@@ -700,12 +704,14 @@ static void test_stream_that_is_not_read(void **state)
     close_fixture(f);
 }
 
-/* A head or a body that comes too slowly, an idle connection: each ended, the server none the worse. */
-static void test_dribblers_are_ended(void **state)
+/*
+ * A header or a body that is sent too slowly: the connection is closed; the server serves others.
+ */
+static void test_http_closes_slow_connections(void **state)
 {
     (void)state;
     struct http_options chosen = options();
-    chosen.head_us = chosen.stall_us = 500 * TL_MS;
+    chosen.header_us = chosen.stall_us = 500 * TL_MS;
     chosen.idle_us = 20 * TL_SECOND;
     struct fixture *f = open_with(chosen);
     int head = dial(f);
@@ -725,7 +731,7 @@ static void test_dribblers_are_ended(void **state)
     close_fixture(f);
 }
 
-/* A certificate by itself and its key, in one file that the caller removes. */
+/* Writes a self-signed certificate and its key into one new file, which the caller removes. */
 static void write_pair(char path[static 32])
 {
     gnutls_x509_privkey_t key;
@@ -754,15 +760,15 @@ static void write_pair(char path[static 32])
     gnutls_x509_privkey_deinit(key);
 }
 
-/* A handshake that is not finished in time is ended, whether it sends nothing, a beginning, or byte after byte. */
-static void test_handshakes_are_ended(void **state)
+/* A handshake exceeds its time limit: the client sends nothing, a beginning, or byte after byte. */
+static void test_http_closes_unfinished_handshakes(void **state)
 {
     (void)state;
     enum { SILENT, BEGUN, DRIBBLING, COUNT };
     struct http_options chosen = options();
     char path[32];
     write_pair(path);
-    chosen.head_us = 500 * TL_MS;
+    chosen.header_us = 500 * TL_MS;
     chosen.tls = (struct tls_files){.cert = path, .key = path};
     struct fixture *f = open_with(chosen);
     int fds[COUNT];
@@ -786,7 +792,7 @@ static void test_handshakes_are_ended(void **state)
     unlink(path);
 }
 
-static void test_quiesce(void **state)
+static void test_quiesce_closes_idle_and_finishes_busy(void **state)
 {
     struct fixture *f = *state;
     int idle = dial(f);
@@ -796,9 +802,9 @@ static void test_quiesce(void **state)
     wait_until(f, f->held != NULL);
     http_quiesce(f->http);
     assert_false(http_drain(f->http, 20 * TL_MS));
-    assert_false(http_settled(f->http, 0)); /* the handler has it still */
+    assert_false(http_settled(f->http, 0)); /* the handler still has the request */
     struct buf reply = BUF_INIT(BUF_UNLIMITED);
-    assert_false(hear(idle, &reply, "never said")); /* closed */
+    assert_false(read_until(idle, &reply, "never said")); /* closed */
     buf_deinit(&reply);
     answer(f->held);
     exchange_respond(f->held);
@@ -824,7 +830,7 @@ static void *load(void *context)
     return NULL;
 }
 
-static void test_many_at_once(void **state)
+static void test_http_serves_concurrent_clients(void **state)
 {
     pthread_t threads[16];
     for (size_t i = 0; i < 16; i++)
@@ -837,7 +843,7 @@ static void test_many_at_once(void **state)
     assert_int_equal(stats.in_flight, 0);
 }
 
-static void test_port_in_use(void **state)
+static void test_open_reports_port_in_use(void **state)
 {
     struct fixture *f = *state;
     struct http_options chosen = options();
@@ -855,28 +861,28 @@ static void test_port_in_use(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        with_server(test_answers),
-        with_server(test_headers),
-        cmocka_unit_test(test_as_many_as_are_taken_at_once),
-        with_server(test_head_sends_no_body),
-        with_server(test_expect_continue),
-        with_server(test_body_too_large),
-        cmocka_unit_test(test_bodies_together),
-        with_server(test_packed_bodies),
-        with_server(test_broken_requests),
-        with_server(test_ambiguous_heads),
-        with_server(test_who_asks),
-        with_server(test_end_together_with_bytes),
-        with_server(test_disconnect_while_waiting),
-        with_server(test_disconnect_against_response),
-        with_server(test_stream),
-        with_server(test_stream_whose_reader_leaves),
-        cmocka_unit_test(test_stream_that_is_not_read),
-        cmocka_unit_test(test_dribblers_are_ended),
-        cmocka_unit_test(test_handshakes_are_ended),
-        with_server(test_quiesce),
-        with_server(test_many_at_once),
-        with_server(test_port_in_use),
+        with_server(test_http_passes_requests_and_responses),
+        with_server(test_http_passes_headers),
+        cmocka_unit_test(test_http_serves_exactly_128_ready_connections),
+        with_server(test_http_head_response_has_no_body),
+        with_server(test_http_answers_expect_continue),
+        with_server(test_http_refuses_too_large_body),
+        cmocka_unit_test(test_http_limits_bodies_together),
+        with_server(test_http_decompresses_bodies),
+        with_server(test_http_refuses_malformed_requests),
+        with_server(test_http_refuses_ambiguous_headers),
+        with_server(test_http_checks_host_and_origin),
+        with_server(test_http_closes_on_end_with_partial_request),
+        with_server(test_disconnect_is_reported_while_request_waits),
+        with_server(test_disconnect_races_with_response),
+        with_server(test_stream_sends_until_closed),
+        with_server(test_stream_reports_disconnect),
+        cmocka_unit_test(test_stream_breaks_at_its_limit),
+        cmocka_unit_test(test_http_closes_slow_connections),
+        cmocka_unit_test(test_http_closes_unfinished_handshakes),
+        with_server(test_quiesce_closes_idle_and_finishes_busy),
+        with_server(test_http_serves_concurrent_clients),
+        with_server(test_open_reports_port_in_use),
     };
     return cmocka_run_group_tests_name("http", tests, NULL, NULL);
 }

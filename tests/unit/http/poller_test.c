@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When a polling thread may stay with a request until the disk has it: requests of a few connections are played at chosen
- * times, as the thread would see them.
+ * Goal: a request may block its polling thread unless that delays other requests of the thread.
+ * Method: requests of a few connections are simulated at chosen times, as the polling thread sees
+ * them.
  */
 #include "lib/unit.h"
 
@@ -16,7 +17,7 @@ enum { CLIENTS = 8 };
 struct fixture {
     struct http *http;
     struct connection clients[CLIENTS];
-    struct connection *next; /* whose request comes next */
+    struct connection *next; /* the client of the next request */
     uint64_t now_ns;
 };
 
@@ -40,19 +41,23 @@ static int teardown(void **state)
     return 0;
 }
 
-/* A client's request that comes in `after` the one before was done, and takes its time. Returns: whether it was lone. */
+/*
+ * Simulates a request that arrives `after` nanoseconds after the previous one and takes `takes`.
+ * `answered`: the handler responds before it returns. Returns: whether the request may block the
+ * thread.
+ */
 static bool request_of(struct fixture *f, struct connection *client, uint64_t after, uint64_t takes, bool answered)
 {
     f->now_ns += after;
-    bool lone = poller_enter(client, f->now_ns);
+    bool may_block = poller_enter(client, f->now_ns);
     f->now_ns += takes;
     poller_leave(client, answered, f->now_ns);
     if (answered)
         poller_answered(client);
-    return lone;
+    return may_block;
 }
 
-/* The same of one client after the other. */
+/* Simulates a request of the next client in turn. */
 static bool request(struct fixture *f, uint64_t after, uint64_t takes, bool answered)
 {
     struct connection *client = f->next;
@@ -60,22 +65,25 @@ static bool request(struct fixture *f, uint64_t after, uint64_t takes, bool answ
     return request_of(f, client, after, takes, answered);
 }
 
-static void test_one_client_is_lone(void **state)
+static void test_poller_lets_clients_at_intervals_block(void **state)
 {
     for (int i = 0; i < 100; i++)
         assert_true(request(*state, 60 * US, 200 * US, true));
 }
 
-/* However fast it is: it cannot have been waiting behind itself. */
-static void test_one_fast_client_is_lone(void **state)
+/* A client that sends its next request immediately was not delayed by its own slow request. */
+static void test_poller_lets_single_fast_client_block(void **state)
 {
     struct fixture *f = *state;
     for (int i = 0; i < 100; i++)
         assert_true(request_of(f, f->clients, 5 * US, 200 * US, true));
 }
 
-/* Two who hand a lock to each other: what a release took was not in the way of the one whom it let go on. */
-static void test_who_is_let_go_on_was_not_behind(void **state)
+/*
+ * Two clients pass a lock to each other: the slow call that granted the lock did not delay the
+ * waiter.
+ */
+static void test_poller_ignores_woken_lock_waiter(void **state)
 {
     struct fixture *f = *state;
     struct connection *holder = &f->clients[0], *waiter = &f->clients[1];
@@ -88,13 +96,13 @@ static void test_who_is_let_go_on_was_not_behind(void **state)
     }
 }
 
-static void test_quick_requests_keep_nobody_waiting(void **state)
+static void test_poller_ignores_fast_requests(void **state)
 {
     for (int i = 0; i < 100; i++)
         assert_true(request(*state, 5 * US, 10 * US, true));
 }
 
-static void test_one_found_waiting_is_no_crowd(void **state)
+static void test_poller_ignores_single_queued_request(void **state)
 {
     for (int i = 0; i < 100; i++) {
         assert_true(request(*state, 60 * US, 200 * US, true));
@@ -102,14 +110,14 @@ static void test_one_found_waiting_is_no_crowd(void **state)
     }
 }
 
-/* Those who wait for a lock would have waited anyway. */
-static void test_who_must_wait_is_no_crowd(void **state)
+/* A request that is not answered immediately waits for a lock in any case. */
+static void test_poller_ignores_requests_blocked_on_locks(void **state)
 {
     for (int i = 0; i < 100; i++)
         assert_true(request(*state, 5 * US, 200 * US, false));
 }
 
-static void test_crowd(void **state)
+static void test_poller_detects_contention(void **state)
 {
     struct fixture *f = *state;
     assert_true(request(f, 60 * US, 200 * US, true));
@@ -121,8 +129,8 @@ static void test_crowd(void **state)
     assert_true(request(f, 1 * MS, 10 * US, true));
 }
 
-/* How long a crowd is believed in, in milliseconds. */
-static uint64_t crowd_ms(struct fixture *f)
+/* Causes contention. Returns: the milliseconds until requests may block again. */
+static uint64_t contended_ms(struct fixture *f)
 {
     for (int i = 0; i < 3; i++)
         assert_true(request(f, 5 * US, 200 * US, true));
@@ -132,28 +140,28 @@ static uint64_t crowd_ms(struct fixture *f)
     return (f->now_ns - begins) / MS;
 }
 
-static void test_a_lasting_crowd_is_asked_more_seldom(void **state)
+static void test_poller_doubles_contended_period_on_recurrence(void **state)
 {
     struct fixture *f = *state;
     const uint64_t expected[] = {16, 32, 64, 128, 256, 512, 1024, 1024};
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
-        assert_int_equal(crowd_ms(f), expected[i]);
+        assert_int_equal(contended_ms(f), expected[i]);
     assert_true(request(f, 500 * MS, 0, true));
-    assert_int_equal(crowd_ms(f), 16);
+    assert_int_equal(contended_ms(f), 16);
 }
 
 int main(void)
 {
 #define with_fixture(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
     const struct CMUnitTest tests[] = {
-        with_fixture(test_one_client_is_lone),
-        with_fixture(test_one_fast_client_is_lone),
-        with_fixture(test_who_is_let_go_on_was_not_behind),
-        with_fixture(test_quick_requests_keep_nobody_waiting),
-        with_fixture(test_one_found_waiting_is_no_crowd),
-        with_fixture(test_who_must_wait_is_no_crowd),
-        with_fixture(test_crowd),
-        with_fixture(test_a_lasting_crowd_is_asked_more_seldom),
+        with_fixture(test_poller_lets_clients_at_intervals_block),
+        with_fixture(test_poller_lets_single_fast_client_block),
+        with_fixture(test_poller_ignores_woken_lock_waiter),
+        with_fixture(test_poller_ignores_fast_requests),
+        with_fixture(test_poller_ignores_single_queued_request),
+        with_fixture(test_poller_ignores_requests_blocked_on_locks),
+        with_fixture(test_poller_detects_contention),
+        with_fixture(test_poller_doubles_contended_period_on_recurrence),
     };
     return cmocka_run_group_tests_name("poller", tests, NULL, NULL);
 }

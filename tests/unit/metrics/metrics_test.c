@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Goal: what is counted is told, whichever thread counted it, in the two formats to the letter.
- * Method: known numbers against known pages; threads that count at once against the sum of what they did.
+ * Goal: pages contain all counts, of all threads, exactly in both formats.
+ * Method: known numbers and pages; concurrent threads, whose sums are compared.
  */
 #include "../../lib/unit.h"
 
@@ -34,7 +34,7 @@ static void write_numbers(struct exposition *page)
     exposition_us(page, 3000000);
 }
 
-static void test_numbers(void **state)
+static void test_exposition_writes_counters_and_gauges(void **state)
 {
     (void)state;
     expect_page(false, write_numbers,
@@ -56,8 +56,10 @@ static void write_sizes(struct exposition *page)
     exposition_sizes(page, &reading);
 }
 
-/* A bound is in its bucket, what is above all in the last, and buckets count what is below them, too. */
-static void test_histogram(void **state)
+/*
+ * Bounds are inclusive, larger values are in the last bucket, and printed buckets are cumulative.
+ */
+static void test_exposition_writes_cumulative_buckets(void **state)
 {
     (void)state;
     struct metric_histogram histogram = {0};
@@ -80,7 +82,7 @@ static void test_histogram(void **state)
         "5\n# EOF\n");
 }
 
-enum { THREADS = 20, EACH = 2000, LINES = 3 };
+enum { THREADS = 20, EACH = 2000, ENDPOINTS = 3 };
 
 static void *count_some(void *context)
 {
@@ -98,10 +100,10 @@ static uint64_t of_status(const struct traffic_reading *found, int status)
     return 0;
 }
 
-static void test_traffic(void **state)
+static void test_traffic_adds_counts_of_all_threads(void **state)
 {
     (void)state;
-    struct traffic *traffic = traffic_new(LINES);
+    struct traffic *traffic = traffic_new(ENDPOINTS);
     struct traffic_reading found;
     pthread_t threads[THREADS];
     uint64_t count = 0;
@@ -111,7 +113,7 @@ static void test_traffic(void **state)
         pthread_join(threads[i], NULL);
     assert_true(traffic_read(traffic, 0, &found));
     assert_int_equal(of_status(&found, 404), THREADS * EACH / 4);
-    assert_int_equal(of_status(&found, 0), THREADS * EACH / 4); /* 777 is no status of ours */
+    assert_int_equal(of_status(&found, 0), THREADS * EACH / 4); /* 777 is not counted separately */
     assert_true(traffic_read(traffic, 1, &found));
     assert_int_equal(of_status(&found, 200), THREADS * EACH / 2);
     for (size_t i = 0; i <= METRIC_BOUNDS; i++)
@@ -126,9 +128,9 @@ static void test_traffic(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_histogram),
-        cmocka_unit_test(test_traffic),
+        cmocka_unit_test(test_exposition_writes_counters_and_gauges),
+        cmocka_unit_test(test_exposition_writes_cumulative_buckets),
+        cmocka_unit_test(test_traffic_adds_counts_of_all_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
