@@ -5,7 +5,7 @@
 #include "base/account.h"
 #include "base/budget.h"
 #include "base/check.h"
-#include "json/keys.h"
+#include "json/name_set.h"
 #include "json/write.h"
 
 static bool has_at(struct slice text, size_t at, struct slice piece)

@@ -4,7 +4,7 @@
 
 #include "base/budget.h"
 #include "base/check.h"
-#include "json/keys.h"
+#include "json/name_set.h"
 #include "json/scan.h"
 
 /* Elasticsearch looks at this many bytes to find out what a body is. */
@@ -142,19 +142,19 @@ static bool small_object_repeats(yyjson_val *object, size_t count)
 
 static bool large_object_repeats(const struct arena *arena, yyjson_val *object)
 {
-    struct json_keys keys = JSON_KEYS_INIT;
+    struct json_name_set keys = JSON_NAME_SET_INIT;
     bool repeats = false;
     size_t i, max;
     yyjson_val *key, *value;
     json_obj_foreach (object, i, max, key, value) {
         if (!goes_on(arena, KEY_STEPS))
             break;
-        if (!json_keys_add(&keys, 0, json_slice(key))) {
+        if (!json_name_set_add(&keys, 0, json_slice(key))) {
             repeats = true;
             break;
         }
     }
-    json_keys_deinit(&keys);
+    json_name_set_deinit(&keys);
     return repeats;
 }
 

@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "base/map.h"
-#include "json/keys.h"
+#include "json/name_set.h"
 #include "json/write.h"
 
 static void put_key(struct buf *buf, yyjson_val *key, bool *comma)

@@ -9,7 +9,7 @@
 #include "json/scan.h"
 
 #include "base/check.h"
-#include "json/keys.h"
+#include "json/name_set.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -41,7 +41,7 @@ struct scanner {
     struct scope scopes[JSON_DEPTH_MAX];
     size_t depth;
     size_t objects; /* seen so far */
-    struct json_keys keys;
+    struct json_name_set keys;
     struct json_error *error;
     struct account *account; /* NULL: none */
     size_t ask_at;           /* the account is asked when this byte has been reached */
@@ -667,7 +667,7 @@ static int scan_member(struct scanner *s, unsigned char c)
     if (scan_string(s, true) != 0)
         return JSON_INVALID;
     struct slice name = unescape_name(s, start, s->at - 1);
-    if (!(s->flags & JSON_DUPLICATES) && !json_keys_add(&s->keys, current_scope(s)->number, name))
+    if (!(s->flags & JSON_DUPLICATES) && !json_name_set_add(&s->keys, current_scope(s)->number, name))
         return fail(s, false, "Duplicate field '%.*s'", SLICE_ARG(name));
     s->token = "FIELD_NAME";
     if (need_byte(s, &c) != 0)
@@ -747,14 +747,14 @@ int json_scan(struct arena *arena, char *text, size_t len, enum dialect dialect,
     s->flags = flags;
     s->account = account;
     s->token = "null";
-    s->keys = JSON_KEYS_INIT;
+    s->keys = JSON_NAME_SET_INIT;
     s->error = ret_error;
     int r = scan_text(s);
-    json_keys_deinit(&s->keys);
+    json_name_set_deinit(&s->keys);
     return r;
 }
 
-struct slice json_place(struct arena *arena, struct slice text, enum dialect dialect, size_t line, size_t column)
+struct slice json_source_location(struct arena *arena, struct slice text, enum dialect dialect, size_t line, size_t column)
 {
     return arena_printf(arena, "\n at %s", source_text(arena, text, dialect, line, column).data);
 }
@@ -766,7 +766,7 @@ void json_error_problem(struct arena *arena, struct slice text, enum dialect dia
         problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "%.*s", SLICE_ARG(error->message));
         return;
     }
-    struct slice place = json_place(arena, text, dialect, error->line, error->column);
+    struct slice place = json_source_location(arena, text, dialect, error->line, error->column);
     problem_set(ret_problem, arena, PROBLEM_JSON_PARSE, "%.*s%.*s", SLICE_ARG(error->message), SLICE_ARG(place));
     if (error->end_of_input)
         ret_problem->name = SLICE_LIT("json_e_o_f_exception");

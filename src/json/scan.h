@@ -34,6 +34,6 @@ void json_error_problem(struct arena *arena, struct slice text, enum dialect dia
                         struct problem *ret_problem);
 
 /* "\n at [Source: …; line: L, column: C]" as the end of a Jackson message about a place in `text`. */
-struct slice json_place(struct arena *arena, struct slice text, enum dialect dialect, size_t line, size_t column);
+struct slice json_source_location(struct arena *arena, struct slice text, enum dialect dialect, size_t line, size_t column);
 
 #endif

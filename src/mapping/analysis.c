@@ -366,7 +366,7 @@ bool analyzer_is_standard(const struct analyzer *analyzer)
     return analyzer->tokenizer.kind == TOKENIZER_STANDARD;
 }
 
-bool analyzer_keeps_whole(const struct analyzer *analyzer)
+bool analyzer_is_single_token(const struct analyzer *analyzer)
 {
     return analyzer->tokenizer.kind == TOKENIZER_KEYWORD;
 }
@@ -394,7 +394,7 @@ static bool filter_token(void *context, const struct analysis_token *token)
 void analyzer_run(const struct analyzer *analyzer, struct slice text, struct arena *arena, analysis_visit *visit,
                   void *context)
 {
-    struct pipeline pipeline = {analyzer, tokenizer__takes(analyzer), arena, visit, context};
+    struct pipeline pipeline = {analyzer, tokenizer__applied_filters(analyzer), arena, visit, context};
     tokenizer__run(analyzer, text, arena, filter_token, &pipeline);
 }
 

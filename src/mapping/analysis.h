@@ -48,7 +48,7 @@ bool analyzer_is_path(const struct analyzer *analyzer, char *ret_delimiter);
 /* Returns: whether it splits at the breaks between words, so that numbers and ideographs are told from words. */
 bool analyzer_is_standard(const struct analyzer *analyzer);
 /* Returns: whether a text is one token to it, be it empty. */
-bool analyzer_keeps_whole(const struct analyzer *analyzer);
+bool analyzer_is_single_token(const struct analyzer *analyzer);
 /* Returns: whether a text begins with an ideograph. */
 bool analysis_is_ideograph(struct slice text);
 

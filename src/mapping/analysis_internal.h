@@ -61,7 +61,7 @@ extern const size_t analysis__english_stopword_count;
  * How many of an analyzer's filters its tokenizer applies itself, since it can do so to the whole text: the pieces of a path are
  * together as long as its square.
  */
-size_t tokenizer__takes(const struct analyzer *analyzer);
+size_t tokenizer__applied_filters(const struct analyzer *analyzer);
 /* Cuts a text into tokens, changed by those filters. Returns: false where the visit stopped it. */
 bool tokenizer__run(const struct analyzer *analyzer, struct slice text, struct arena *arena, analysis_visit *visit,
                     void *context);

@@ -27,7 +27,7 @@ struct date_format;
 /* Returns: 0, DATE_INVALID where a pattern has letters nobody knows. Lives in `arena`. */
 int date_format_parse(struct arena *arena, struct slice pattern, const struct date_format **ret_format) TL_MUST_USE;
 /* Says why a pattern is none, as java.time does: "Invalid format: [xx t]: Unknown pattern letter: t". */
-void date_format_fault(struct arena *arena, struct slice pattern, struct problem *ret_problem);
+void date_format_describe_error(struct arena *arena, struct slice pattern, struct problem *ret_problem);
 /* Returns: the default format; static. */
 const struct date_format *date_format_default(void);
 struct slice date_format_text(const struct date_format *format);

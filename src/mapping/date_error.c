@@ -135,7 +135,7 @@ static void word_fault(struct arena *arena, struct slice pattern, struct problem
     problem_set(cause, arena, PROBLEM_ILLEGAL_ARGUMENT, "a part of it is not supported");
 }
 
-void date_format_fault(struct arena *arena, struct slice pattern, struct problem *ret_problem)
+void date_format_describe_error(struct arena *arena, struct slice pattern, struct problem *ret_problem)
 {
     struct problem *cause = arena_zalloc(arena, sizeof *cause);
     word_fault(arena, pattern, cause);

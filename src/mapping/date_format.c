@@ -67,26 +67,26 @@ static bool is_letter(char c)
 /* Takes a pattern apart. Returns: DATE_INVALID where a letter means nothing. */
 static int compile_pattern(struct arena *arena, struct slice pattern, struct date_alternative *ret_alternative)
 {
-    struct date_piece *pieces = arena_alloc(arena, (pattern.len + 1) * sizeof *pieces);
+    struct date_element *pieces = arena_alloc(arena, (pattern.len + 1) * sizeof *pieces);
     size_t count = 0;
     bool quoted = false;
     for (size_t i = 0; i < pattern.len; i++) {
         char c = pattern.data[i];
         if (c == '\'') {
             if (i + 1 < pattern.len && pattern.data[i + 1] == '\'')
-                pieces[count++] = (struct date_piece){.literal = pattern.data[i++]};
+                pieces[count++] = (struct date_element){.literal = pattern.data[i++]};
             else
                 quoted = !quoted;
         } else if (quoted || !is_letter(c)) {
             if (!quoted && (c == '[' || c == ']' || c == '{' || c == '}' || c == '#'))
                 return DATE_INVALID;
-            pieces[count++] = (struct date_piece){.literal = c};
+            pieces[count++] = (struct date_element){.literal = c};
         } else if (strchr(known_letters, c) == NULL) {
             return DATE_INVALID;
         } else if (count > 0 && pieces[count - 1].letter == c) {
             pieces[count - 1].count++;
         } else {
-            pieces[count++] = (struct date_piece){.letter = c, .count = 1};
+            pieces[count++] = (struct date_element){.letter = c, .count = 1};
         }
     }
     if (count == 0 || quoted)
@@ -197,7 +197,7 @@ static bool take_zone_name(struct slice *text, struct date_fields *fields)
 }
 
 /* Reads what one piece stands for. */
-static bool take_piece(struct slice *text, const struct date_piece *piece, struct date_fields *fields)
+static bool take_piece(struct slice *text, const struct date_element *piece, struct date_fields *fields)
 {
     int *number = NULL;
     switch (piece->letter) {
@@ -243,7 +243,7 @@ static bool take_piece(struct slice *text, const struct date_piece *piece, struc
 /* A year ends where its digits do, unless digits of another piece follow; longer than its letters it is none. */
 static bool year_is_too_long(const struct date_alternative *alternative, size_t piece, struct slice text)
 {
-    const struct date_piece *year = &alternative->pieces[piece];
+    const struct date_element *year = &alternative->pieces[piece];
     bool alone = piece + 1 == alternative->piece_count || alternative->pieces[piece + 1].letter == 0;
     size_t digits = 0;
     while (digits < text.len && text.data[digits] >= '0' && text.data[digits] <= '9')
@@ -277,7 +277,7 @@ static int day_of_year(const struct date_parts *parts)
     return day;
 }
 
-static void print_piece(struct buf *buf, const struct date_piece *piece, const struct date_parts *p, int64_t millis)
+static void print_piece(struct buf *buf, const struct date_element *piece, const struct date_parts *p, int64_t millis)
 {
     int width = piece->count;
     switch (piece->letter) {

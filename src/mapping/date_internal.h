@@ -19,7 +19,7 @@ struct date_fields {
 enum date_kind { DATE_ISO, DATE_EPOCH_MILLIS, DATE_EPOCH_SECOND, DATE_PATTERN };
 
 /* A piece of a pattern: `count` letters, or a literal character where `letter` is 0. */
-struct date_piece {
+struct date_element {
     char letter;
     char literal;
     int count;
@@ -28,7 +28,7 @@ struct date_piece {
 struct date_alternative {
     enum date_kind kind;
     bool strict; /* of DATE_ISO: two digits a part */
-    const struct date_piece *pieces;
+    const struct date_element *pieces;
     size_t piece_count;
 };
 

@@ -571,7 +571,7 @@ static void hand_out(const struct walk *walk, struct mapping *update, struct doc
     *ret_document =
         (struct document){.json = *walk->json, .values = walk->values, .value_count = walk->count, .update = update};
     if (walk->place != NULL)
-        ret_document->place = json_slice(walk->place);
+        ret_document->lock_path = json_slice(walk->place);
     if (walk->path != NULL) {
         ret_document->path = json_slice(walk->path);
         ret_document->path_raw = json_string_raw(walk->json, walk->path);
@@ -684,7 +684,7 @@ static size_t read_field(const struct mapping *mapping, const struct mapping_fie
         return 0;
     if (field->constant.data != NULL) {
         add_value(&walk, field, &(struct field_value){.kind = FIELD_VALUE_BYTES, .bytes = field->constant});
-    } else if (mapping->has_copies) {
+    } else if (mapping->has_copy_to) {
         walk.json = &json;
         for (size_t i = 0; i < mapping->type_count && walk.count == 0; i++) {
             walk.type = &mapping->types[i]->type;

@@ -23,7 +23,7 @@ struct document {
     struct field_value *values; /* in order of the text; values of one field may repeat */
     size_t value_count;
     /* Where it lies, for locks: the first text of the path field, however it is written; data NULL: there is none. */
-    struct slice place;
+    struct slice lock_path;
     /* The same where renames can move it: the only value, a text of 1 to DOCUMENT_PATH_MAX bytes in the source; else data NULL. */
     struct slice path;
     struct slice path_raw; /* where it stands in json.source, without the quotes, escapes as they are */

@@ -291,11 +291,11 @@ static size_t emit_group(struct entry_set *set, const struct group *group, const
     size_t count;
     struct slice *members = group_members(group, set->arena, &count);
     size_t emitted = 0;
-    for (size_t from = 0; from < count; from += ENTRY_CHUNK_MAX) {
-        size_t to = count - from > ENTRY_CHUNK_MAX ? from + ENTRY_CHUNK_MAX : count;
+    for (size_t from = 0; from < count; from += ENTRY_POSTING_LIST_MAX) {
+        size_t to = count - from > ENTRY_POSTING_LIST_MAX ? from + ENTRY_POSTING_LIST_MAX : count;
         buf_clear(key);
         buf_slice(key, group->value);
-        buf_byte(key, ENTRY_CHUNK);
+        buf_byte(key, ENTRY_POSTING_LIST);
         buf_u64be(key, set->batch);
         buf_slice(key, members[from]);
         buf_clear(value);

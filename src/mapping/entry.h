@@ -7,7 +7,7 @@
  * the invariants, the key layout and why there are two shapes:
  *
  *   a single, written by ordinary puts: one key a value and document, deleted exactly when the value goes;
- *   a chunk, written by bulk loads: one key for up to ENTRY_CHUNK_MAX documents of a batch that share a value,
+ *   a chunk, written by bulk loads: one key for up to ENTRY_POSTING_LIST_MAX documents of a batch that share a value,
  *   never changed, left behind as stale when its documents change, and removed when no document names its batch.
  *
  * In a document's version each field has its entries in one shape. Its record says which, as its *batch*: 0 for singles,
@@ -22,7 +22,7 @@
 #include "mapping/field.h"
 #include "store/view.h"
 
-#define ENTRY_CHUNK_MAX 256            /* documents of one chunk */
+#define ENTRY_POSTING_LIST_MAX 256            /* documents of one chunk */
 #define ENTRY_VALUE_CHARACTERS_MAX 256 /* of a value; longer ones are cut and marked */
 #define ENTRY_DOCUMENT_KEY_MAX 514     /* bytes: type number and id */
 
@@ -72,7 +72,7 @@ struct entry_sink {
 size_t entry_set_emit(struct entry_set *set, const struct entry_sink *sink);
 
 /* Returns: whether a key of SPACE_ENTRIES is a chunk's, and then of which batch. */
-bool entry_is_chunk(struct slice key, uint64_t *ret_batch);
+bool entry_is_posting_list(struct slice key, uint64_t *ret_batch);
 
 /* Deletes a whole index's entries by key range: the bounds [lower, upper) of its keys. Each holds 4 bytes. */
 void entry_index_bounds(uint32_t index, char ret_lower[4], char ret_upper[4]);

@@ -182,7 +182,7 @@ bool entry_key_parse(struct slice key, struct entry_key *ret_key)
         return false;
     ret_key->shape = (uint8_t)shape.data[0];
     ret_key->batch = 0;
-    if (ret_key->shape == ENTRY_CHUNK) {
+    if (ret_key->shape == ENTRY_POSTING_LIST) {
         if (!slice_take_u64be(&rest, &ret_key->batch))
             return false;
     } else if (ret_key->shape != ENTRY_SINGLE) {
@@ -192,10 +192,10 @@ bool entry_key_parse(struct slice key, struct entry_key *ret_key)
     return rest.len >= 2 && rest.len <= ENTRY_DOCUMENT_KEY_MAX;
 }
 
-bool entry_is_chunk(struct slice key, uint64_t *ret_batch)
+bool entry_is_posting_list(struct slice key, uint64_t *ret_batch)
 {
     struct entry_key parsed;
-    if (!entry_key_parse(key, &parsed) || parsed.shape != ENTRY_CHUNK)
+    if (!entry_key_parse(key, &parsed) || parsed.shape != ENTRY_POSTING_LIST)
         return false;
     *ret_batch = parsed.batch;
     return true;

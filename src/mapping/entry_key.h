@@ -20,7 +20,7 @@
 
 enum {
     ENTRY_SINGLE = 1,
-    ENTRY_CHUNK = 2,
+    ENTRY_POSTING_LIST = 2,
     ENTRY_SHAPES_END = 3, /* a value followed by this sorts after all its entries */
     ENTRY_FIELD_PREFIX_BYTES = 6,
 };

@@ -7,8 +7,8 @@
 
 static struct entry_range whole_field(uint32_t index, const struct mapping_field *field)
 {
-    REQUIRE(field_is_found(field));
-    return (struct entry_range){.index = index, .field = field_found_by(field)->number};
+    REQUIRE(field_is_covered(field));
+    return (struct entry_range){.index = index, .field = field_covering(field)->number};
 }
 
 /* What begins with `text` and the delimiter of the field of directories. */
@@ -36,7 +36,7 @@ size_t entry_ranges_of_value(uint32_t index, const struct mapping_field *field, 
     ranges[0] = whole_field(index, field);
     ranges[0].low = ranges[0].high = value;
     *ret_ranges = ranges;
-    if (field->whole == NULL)
+    if (field->full_path_field == NULL)
         return 1;
     if (value->bytes.len == 0)
         return 0; /* no directory has an empty name */
@@ -79,7 +79,7 @@ size_t entry_ranges_between(const struct entry_range *bounds, const struct mappi
 {
     bool bytes = field_value_kind(field) == FIELD_VALUE_BYTES;
     struct entry_range range = whole_field(bounds->index, field);
-    size_t most = 1 + (field->whole != NULL && bounds->high != NULL ? bounds->high->bytes.len : 0);
+    size_t most = 1 + (field->full_path_field != NULL && bounds->high != NULL ? bounds->high->bytes.len : 0);
     *ret_ranges = arena_alloc(arena, most * sizeof range);
     (*ret_ranges)[0] = range;
     (*ret_ranges)[0].low = bounds->low;

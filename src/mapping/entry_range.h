@@ -15,7 +15,7 @@
 
 /*
  * The documents with one value.
- * Requires: field_is_found(field).
+ * Requires: field_is_covered(field).
  * Returns: how many ranges there are.
  */
 size_t entry_ranges_of_value(uint32_t index, const struct mapping_field *field, const struct field_value *value,

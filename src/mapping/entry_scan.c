@@ -135,10 +135,10 @@ static int key_begin(struct entry_scan *scan)
     scan->given = 0;
     scan->hits = 1;
     scan->rest = SLICE_NONE;
-    if (scan->key.shape == ENTRY_CHUNK) {
+    if (scan->key.shape == ENTRY_POSTING_LIST) {
         uint64_t further;
         scan->rest = view_iter_value(scan->iter);
-        if (!slice_take_varint(&scan->rest, &further) || further >= ENTRY_CHUNK_MAX)
+        if (!slice_take_varint(&scan->rest, &further) || further >= ENTRY_POSTING_LIST_MAX)
             return tl_trace(TL_ERR_CORRUPT);
         scan->hits += (size_t)further;
     }

@@ -74,7 +74,7 @@ bool field_type__find(struct slice name, enum field_type *ret_type)
  * Types that Elasticsearch has and that would be searched wrong, or not at all. Stores of earlier versions may hold such
  * fields, which are kept, rendered, and refused by searches.
  */
-bool field_type__is_foreign(struct slice name)
+bool field_type__is_unsupported(struct slice name)
 {
     static const char *const searched_otherwise[] = {"nested", "version", "constant_keyword"};
     enum field_type type;

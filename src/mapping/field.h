@@ -99,7 +99,7 @@ struct mapping_field {
     struct mapping_field **multi; /* multi-fields, in order of name */
     size_t multi_count;
     /* Of a field of directories: the one that holds their whole paths, by whose entries it is found; else NULL. */
-    const struct mapping_field *whole;
+    const struct mapping_field *full_path_field;
     struct slice *copy_to; /* paths */
     size_t copy_to_count;
     const struct field_parameter *parameters; /* as given, in Elasticsearch's order: for rendering */
@@ -122,15 +122,15 @@ static inline bool field_has_entries(const struct mapping_field *field)
 }
 
 /* Returns: the field whose entries name the documents that have a value of this one: itself, as a rule. */
-static inline const struct mapping_field *field_found_by(const struct mapping_field *field)
+static inline const struct mapping_field *field_covering(const struct mapping_field *field)
 {
-    return field->whole != NULL ? field->whole : field;
+    return field->full_path_field != NULL ? field->full_path_field : field;
 }
 
 /* Returns: whether entries, its own or another field's, find every document that has a value of this field. */
-static inline bool field_is_found(const struct mapping_field *field)
+static inline bool field_is_covered(const struct mapping_field *field)
 {
-    return field_has_entries(field_found_by(field));
+    return field_has_entries(field_covering(field));
 }
 
 /* Outcomes of field_value_parse(). */

@@ -63,7 +63,7 @@ static int refuse_token(struct reading *reading, const char *name, const char *f
         size_t start, end, line, column;
         json_locate(reading->doc, reading->scalar, &start, &end);
         json_line_column(reading->doc->source, end, &line, &column);
-        place = json_place(reading->arena, reading->doc->source, reading->dialect, line, column);
+        place = json_source_location(reading->arena, reading->doc->source, reading->dialect, line, column);
     }
     problem_set(reading->problem, reading->arena, PROBLEM_JSON_PARSE, "%.*s%.*s", SLICE_ARG(reason), SLICE_ARG(place));
     if (name != NULL)

@@ -127,7 +127,7 @@ static struct mapping_field *copy_field(struct arena *arena, const struct mappin
     copy->type_name = copy_text(arena, field->type_name);
     copy->parent = parent;
     copy->in_tree = false;
-    copy->whole = NULL;
+    copy->full_path_field = NULL;
     struct field_parameter *parameters = arena_alloc(arena, field->parameter_count * sizeof *parameters);
     for (size_t i = 0; i < field->parameter_count; i++)
         parameters[i] = (struct field_parameter){copy_text(arena, field->parameters[i].name),
@@ -335,7 +335,7 @@ static int seal_field(struct sealing *sealing, struct mapping_field *field, size
             map_put(&mapping->by_path, field->path, field);
         else if (first->type != field->type)
             return refuse_other_type(sealing, first, field);
-        mapping->has_copies |= field->copy_to_count > 0;
+        mapping->has_copy_to |= field->copy_to_count > 0;
         int r = assign_number(sealing, field);
         if (r != 0)
             return r;
@@ -456,7 +456,7 @@ int mapping__seal(struct mapping *mapping, struct arena *arena, struct problem *
     }
     for (size_t i = 0; i < mapping->type_count; i++)
         share_completeness(mapping, mapping->types[i]->type.root);
-    mapping__seal_directories(mapping);
+    mapping__seal_path_hierarchies(mapping);
     seal_path(mapping, known);
     mapping->sealed = true;
     return 0;
@@ -646,11 +646,11 @@ const struct analyzer *mapping_analyzer(const struct mapping *mapping, struct sl
     return analysis_find(mapping->analysis, name);
 }
 
-int mapping_shown(const struct mapping_type *type, struct slice source, enum dialect dialect, struct arena *arena,
+int mapping_filter_source(const struct mapping_type *type, struct slice source, enum dialect dialect, struct arena *arena,
                   struct slice *ret_shown)
 {
     struct json_doc doc;
-    if (mapping_shows_all(type) || source.data == NULL) {
+    if (mapping_shows_whole_source(type) || source.data == NULL) {
         *ret_shown = source;
         return 0;
     }

@@ -92,7 +92,7 @@ int mapping_ensure_type(const struct mapping *base, struct slice type, bool hidd
  * analyzer is another is searched by scan.
  * Returns and Owns: as mapping_merge().
  */
-int mapping_resettle(const struct mapping *base, yyjson_val *settings, struct arena *arena, struct mapping **ret_mapping,
+int mapping_apply_settings(const struct mapping *base, yyjson_val *settings, struct arena *arena, struct mapping **ret_mapping,
                      struct problem *ret_problem) TL_MUST_USE;
 
 /*
@@ -100,10 +100,10 @@ int mapping_resettle(const struct mapping *base, yyjson_val *settings, struct ar
  * includes and excludes leave of it, in `arena`, or absent where it is not enabled. `type` NULL: all of it.
  * Returns: 0; TL_ERR_CORRUPT for a source that is no JSON.
  */
-int mapping_shown(const struct mapping_type *type, struct slice source, enum dialect dialect, struct arena *arena,
+int mapping_filter_source(const struct mapping_type *type, struct slice source, enum dialect dialect, struct arena *arena,
                   struct slice *ret_shown) TL_MUST_USE;
 /* Returns: whether that is always the whole source. */
-static inline bool mapping_shows_all(const struct mapping_type *type)
+static inline bool mapping_shows_whole_source(const struct mapping_type *type)
 {
     return type == NULL || (type->source_enabled && type->source_filter == NULL);
 }

@@ -54,7 +54,7 @@ struct mapping {
     const struct mapping_field *path_field;
     char path_delimiter;
     bool is_tree; /* mapping_is_tree() */
-    bool has_copies;           /* some field has copy_to */
+    bool has_copy_to;           /* some field has copy_to */
     struct map by_path;        /* path → field of the first type that has it */
     struct map by_number_path; /* path → number + 1 */
 };
@@ -90,7 +90,7 @@ int mapping__check_references(struct mapping *mapping, struct arena *arena, stru
  * Finds the fields that the entries of another field find, and takes theirs away.
  * Requires: fields are numbered, and agree with their numbers on being complete.
  */
-void mapping__seal_directories(struct mapping *mapping);
+void mapping__seal_path_hierarchies(struct mapping *mapping);
 struct type_record *mapping__add_type(struct mapping *mapping, struct slice name);
 
 /* Merges the inside of a type: {"properties": …, "dynamic": …}. */
@@ -135,7 +135,7 @@ struct slice field__parameter(const struct mapping_field *field, const char *nam
 /* Types by name. Returns: false for an unknown name. */
 bool field_type__find(struct slice name, enum field_type *ret_type);
 /* Returns: whether a type that was found is one whose searches are not here: new mappings with it are refused. */
-bool field_type__is_foreign(struct slice name);
+bool field_type__is_unsupported(struct slice name);
 
 /* "{a=1, b=[x, y]}": a JSON value as Java prints maps and lists. */
 void java_text(struct buf *buf, yyjson_val *value);

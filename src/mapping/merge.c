@@ -306,7 +306,7 @@ static int merge_definition(struct merge *merge, struct mapping_field *parent, s
     if (!field_type__find(type_name, &type))
         return mapping__refuse(merge, PROBLEM_MAPPER_PARSING, "No handler for type [%.*s] declared on field [%.*s]",
                                SLICE_ARG(type_name), SLICE_ARG(name));
-    if (!merge->stored && field_type__is_foreign(type_name))
+    if (!merge->stored && field_type__is_unsupported(type_name))
         return mapping__refuse(merge, PROBLEM_MAPPER_PARSING,
                                "No handler for type [%.*s] declared on field [%.*s]; this server does not search as "
                                "that type does. An [object] with [\"enabled\": false] keeps anything, unsearched",

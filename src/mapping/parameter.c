@@ -410,7 +410,7 @@ static int refuse_format(struct merge *merge, const struct mapping_field *field,
         return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "Invalid format: [%.*s]: Illegal pattern component: %c",
                                SLICE_ARG(pattern), bad);
     struct problem fault;
-    date_format_fault(&merge->mapping->arena, pattern, &fault);
+    date_format_describe_error(&merge->mapping->arena, pattern, &fault);
     return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "Error parsing [format] on field [%.*s]: %.*s", SLICE_ARG(field->name),
                            SLICE_ARG(fault.reason));
 }

@@ -383,7 +383,7 @@ static int resettle(const struct mapping *base, const struct mapping *empty, str
     return 0;
 }
 
-int mapping_resettle(const struct mapping *base, yyjson_val *settings, struct arena *arena, struct mapping **ret_mapping,
+int mapping_apply_settings(const struct mapping *base, yyjson_val *settings, struct arena *arena, struct mapping **ret_mapping,
                      struct problem *ret_problem)
 {
     tl_cleanup(mapping_unrefp) struct mapping *empty = NULL;

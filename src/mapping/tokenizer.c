@@ -176,7 +176,7 @@ struct mark {
 
 static struct slice changed(const struct path *path, struct slice part, struct arena *arena)
 {
-    for (size_t i = 0; i < tokenizer__takes(path->analyzer); i++)
+    for (size_t i = 0; i < tokenizer__applied_filters(path->analyzer); i++)
         (void)token_filter__run(&path->analyzer->filters[i], &part, arena);
     return part;
 }
@@ -197,7 +197,7 @@ static void path_prepare(struct path *path, struct slice text, struct arena *are
     path->before = (size_t)(text.data - path->out->text.data);
     path->cut = replaced(&path->analyzer->tokenizer, text, arena);
     path->shown = changed(path, path->cut, arena);
-    path->even = tokenizer__takes(path->analyzer) == 0 || utf8__is_ascii(path->cut);
+    path->even = tokenizer__applied_filters(path->analyzer) == 0 || utf8__is_ascii(path->cut);
 }
 
 static void move(const struct path *path, struct mark *mark, size_t to)
@@ -274,7 +274,7 @@ static bool run_tails(struct path *path, struct arena *arena)
     return true;
 }
 
-size_t tokenizer__takes(const struct analyzer *analyzer)
+size_t tokenizer__applied_filters(const struct analyzer *analyzer)
 {
     size_t count = 0;
     if (analyzer->tokenizer.kind == TOKENIZER_PATH)

@@ -262,7 +262,7 @@ static int bind_format(struct binder *binder, struct aggregation *aggregation, c
     if (field != NULL && field->type == FIELD_DATE) {
         if (date_format_parse(binder->arena, text, &aggregation->format) == 0)
             return 0;
-        date_format_fault(binder->arena, text, binder->problem);
+        date_format_describe_error(binder->arena, text, binder->problem);
         return QUERY_REFUSED;
     }
     if (field != NULL && (field_value_kind(field) == FIELD_VALUE_BYTES || field->type == FIELD_BOOLEAN))

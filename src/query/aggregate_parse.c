@@ -380,7 +380,7 @@ static int take_format(struct query_parser *parser, struct slice option, yyjson_
     struct problem fault;
     if (date_format_parse(parser->arena, text, &aggregation->format) == 0)
         return 0;
-    date_format_fault(parser->arena, text, &fault);
+    date_format_describe_error(parser->arena, text, &fault);
     return refuse_argument(parser, value, "%.*s", SLICE_ARG(fault.reason));
 }
 

@@ -117,7 +117,7 @@ static bool set_format(struct fields_writer *w, const struct mapping_field *fiel
         if (date_format_parse(arena, wanted, &w->dates) == 0)
             return true;
         refuse_field(w, SLICE_NONE);
-        date_format_fault(w->subject->problems, wanted, w->subject->problem);
+        date_format_describe_error(w->subject->problems, wanted, w->subject->problem);
     } else if (is_number(field)) {
         if (number_format_parse(arena, wanted, &w->numbers, &why) == 0)
             return true;
@@ -418,7 +418,7 @@ static int write_shown(const struct fetcher *fetcher, const struct mapping_type 
     struct arena arena = ARENA_INIT;
     struct slice shown;
     struct json_doc doc;
-    int r = mapping_shown(type, source, fetcher->context->dialect, &arena, &shown);
+    int r = mapping_filter_source(type, source, fetcher->context->dialect, &arena, &shown);
     if (r == 0)
         r = json_parse_stored(&arena, shown.data == NULL ? SLICE_LIT("{}") : shown, &doc);
     if (r == 0)
@@ -431,11 +431,11 @@ static int write_source(const struct fetcher *fetcher, struct subject *subject, 
 {
     const struct mapping_type *type = mapping_type_by_number(fetcher->index->mapping, subject->type);
     buf_lit(buf, ",\"_source\":");
-    if (fetcher->source_whole && mapping_shows_all(type)) {
+    if (fetcher->source_whole && mapping_shows_whole_source(type)) {
         buf_slice(buf, subject->doc->source);
         return 0;
     }
-    if (!mapping_shows_all(type))
+    if (!mapping_shows_whole_source(type))
         return write_shown(fetcher, type, subject->doc->source, buf);
     yyjson_val *root = subject_root(subject);
     if (root == NULL)

@@ -74,7 +74,7 @@ static void add_document(struct planner *planner, struct access *access, struct 
 /* Whether entries name the documents that have a value of a field. */
 static bool is_found(const struct planner *planner, const struct mapping_field *field)
 {
-    return field_is_found(field) && (!path_lookup_affects(&planner->path_lookup, field) || path_lookup_can_find(&planner->path_lookup, field));
+    return field_is_covered(field) && (!path_lookup_affects(&planner->path_lookup, field) || path_lookup_can_find(&planner->path_lookup, field));
 }
 
 struct adding {
@@ -104,7 +104,7 @@ static void add_births_of(struct planner *planner, struct access *access, const 
     if (!access->usable || !path_lookup_affects(&planner->path_lookup, field))
         return;
     note_births(planner, access,
-                path_lookup_value(&planner->path_lookup, value->bytes, field->whole != NULL, planner->arena, add_birth, &adding));
+                path_lookup_value(&planner->path_lookup, value->bytes, field->full_path_field != NULL, planner->arena, add_birth, &adding));
 }
 
 static void add_births_with(struct planner *planner, struct access *access, const struct mapping_field *field,
@@ -144,7 +144,7 @@ static struct access terms_access(struct planner *planner, const struct bound_qu
 static struct access range_access(struct planner *planner, const struct bound_query *matcher)
 {
     struct access access = {.usable =
-                                field_is_found(matcher->field) && !path_lookup_affects(&planner->path_lookup, matcher->field)};
+                                field_is_covered(matcher->field) && !path_lookup_affects(&planner->path_lookup, matcher->field)};
     struct entry_range bounds = {.index = planner->index->number,
                                  .low = matcher->range.has_low ? &matcher->range.low : NULL,
                                  .high = matcher->range.has_high ? &matcher->range.high : NULL,
@@ -181,7 +181,7 @@ static struct access exists_access(struct planner *planner, const struct bound_q
     for (size_t i = 0; access.usable && i < matcher->exists.count; i++) {
         const struct mapping_field *field = matcher->exists.fields[i];
         /* A text of no words has no entry, but is there; one that is kept whole beside its words has its entry. */
-        access.usable = is_found(planner, field) && (field->type != FIELD_TEXT || field->whole != NULL);
+        access.usable = is_found(planner, field) && (field->type != FIELD_TEXT || field->full_path_field != NULL);
         if (access.usable)
             access.usable =
                 add_range(planner, &access,
@@ -355,7 +355,7 @@ static bool entry_fits(const struct planner *planner, const struct access_range 
     arena_reset(scratch);
     if (!entry_value_decode(hit->value, FIELD_VALUE_BYTES, scratch, &value))
         return true;
-    if (range->pattern->field->whole == NULL)
+    if (range->pattern->field->full_path_field == NULL)
         fit_token(&fitting, &(struct analysis_token){.text = value.bytes});
     else
         analyzer_run(range->pattern->field->analyzer, value.bytes, scratch, fit_token, &fitting);

@@ -251,7 +251,7 @@ static int find_ranges(const struct binder *binder, const struct path_lookup *pa
     for (size_t i = 0; i < count; i++)
         add_range(ranges, &plain[i]);
     int r = !term->moves ? 0
-                         : path_lookup_value(path_lookup, term->value.bytes, term->field->whole != NULL, binder->arena,
+                         : path_lookup_value(path_lookup, term->value.bytes, term->field->full_path_field != NULL, binder->arena,
                                            add_range, ranges);
     return r < 0 ? tl_trace(r) : 0;
 }
@@ -423,7 +423,7 @@ int query_weigh(struct binder *binder, const struct view *view)
         return tl_trace(r);
     for (size_t i = 0; i < count; i++) {
         terms[i].moves = path_lookup_can_find(&path_lookup, terms[i].field);
-        terms[i].found = field_is_found(terms[i].field) && (terms[i].moves || !path_lookup_affects(&path_lookup, terms[i].field));
+        terms[i].found = field_is_covered(terms[i].field) && (terms[i].moves || !path_lookup_affects(&path_lookup, terms[i].field));
     }
     bool sampling = needs_sample(binder, terms, count);
     sample_init(&sample, binder->arena, terms, count);

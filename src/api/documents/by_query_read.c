@@ -77,8 +77,8 @@ static int read_script(struct request *request, struct by_query *by, const struc
                             &script->script_params};
     int r = update_script_parse(request, doc, key, value, "UpdateByQuery", by->call.dialect, script);
     if (r == 0 && script->script_id.len > 0)
-        json_refers_add(&by->call.refers, by->call.arena,
-                        &(struct json_refer){.script = true, .id = arena_copy(by->call.arena, script->script_id)});
+        json_references_add(&by->call.refers, by->call.arena,
+                        &(struct json_reference){.script = true, .id = arena_copy(by->call.arena, script->script_id)});
     for (size_t i = 0; r == 0 && i < sizeof kept / sizeof *kept; i++) {
         if (kept[i]->data != NULL)
             *kept[i] = arena_copy(by->call.arena, *kept[i]);
@@ -223,7 +223,7 @@ static int read_source(struct request *request, struct by_query *by, const struc
     if (r != 0)
         return tl_trace(r);
     parser.doc = rest;
-    json_refers(rest->root, by->call.arena, &by->call.refers);
+    json_references(rest->root, by->call.arena, &by->call.refers);
     return search_request_parse(&parser, rest->root, &by->call.search) == 0 ? 0 : REQUEST_REFUSED;
 }
 

@@ -253,7 +253,7 @@ static int show_source(struct batch *batch, const struct search_hit *hit, struct
     const struct mapping_type *type = mapping_type(hit->index->mapping, hit->type);
     const struct source_filter filter = {.fetch = true, .filter = by->call.search.source};
     struct arena *arena = &batch->command->arena;
-    int r = mapping_shown(type, hit->source, by->call.dialect, arena, ret_source);
+    int r = mapping_filter_source(type, hit->source, by->call.dialect, arena, ret_source);
     if (r != 0 || (filter.filter.include_count == 0 && filter.filter.exclude_count == 0))
         return r;
     struct buf text = BUF_INIT(BUF_UNLIMITED);

@@ -367,7 +367,7 @@ int doc_write_found(struct request *request, const struct doc_query *query, cons
     buf_lit(buf, ",\"found\":true");
     if (wants_source(query)) {
         struct slice shown;
-        r = mapping_shown(found->type, found->doc.source, query->dialect, request->arena, &shown);
+        r = mapping_filter_source(found->type, found->doc.source, query->dialect, request->arena, &shown);
         if (r == 0 && shown.data != NULL) {
             buf_lit(buf, ",\"_source\":");
             r = source_filter_write(buf, shown, &query->source, request->arena, query->dialect);
@@ -555,7 +555,7 @@ static int source_run(struct request *request)
         return source_missing(request, query, &found, "Document");
     struct slice shown;
     request->exchange->status = 200;
-    r = mapping_shown(found.type, found.doc.source, query->dialect, request->arena, &shown);
+    r = mapping_filter_source(found.type, found.doc.source, query->dialect, request->arena, &shown);
     if (r == 0 && shown.data == NULL)
         r = source_missing(request, query, &found, "Source");
     else if (r == 0)

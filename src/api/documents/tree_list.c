@@ -96,7 +96,7 @@ static int write_document(struct request *request, const struct tree_ask *ask, c
     struct slice shown = SLICE_NONE;
     int r = 0;
     if (ask->source.fetch && type != NULL)
-        r = mapping_shown(type, item->doc->source, request->dialect, request->arena, &shown);
+        r = mapping_filter_source(type, item->doc->source, request->dialect, request->arena, &shown);
     if (r == 0 && shown.data != NULL) {
         buf_lit(to, ",\"_source\":");
         r = source_filter_write(to, shown, &ask->source, request->arena, request->dialect);

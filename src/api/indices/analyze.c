@@ -518,7 +518,7 @@ static void write_text(struct output *out, struct slice text)
     struct arena *arena = analyze->request->arena;
     out->text = text;
     out->starts = out->ends = (struct ruler){0};
-    bool whole = analyze->normalizes || (text.len == 0 && analyzer_keeps_whole(analyze->chosen));
+    bool whole = analyze->normalizes || (text.len == 0 && analyzer_is_single_token(analyze->chosen));
     struct analysis_token token = {.text = text, .end = (uint32_t)text.len};
     if (analyze->normalizes)
         token.text = analyzer_normalize(analyze->chosen, text, arena);

@@ -157,7 +157,7 @@ int search_call_body(struct request *request, struct search_call *call, struct s
         return refuse_list(request, call);
     if (r > 0)
         return count ? wrap_count(request, call, 1, 1) : REQUEST_REFUSED;
-    json_refers(doc->root, call->arena, &call->refers);
+    json_references(doc->root, call->arena, &call->refers);
     if (count)
         return parse_count(request, call, &parser, doc->root);
     return search_request_parse(&parser, doc->root, &call->search) == 0 ? 0 : REQUEST_REFUSED;
@@ -664,7 +664,7 @@ struct lock_target *search_call_locks(const struct search_call *call, struct are
     struct lock_target *targets = arena_zalloc(arena, (call->refers.count + 1) * sizeof *targets);
     targets[0] = (struct lock_target){.mode = LOCK_S, .index = call->index, .expression = &call->options};
     for (size_t i = 0; i < call->refers.count; i++) {
-        const struct json_refer *refer = &call->refers.items[i];
+        const struct json_reference *refer = &call->refers.items[i];
         targets[i + 1] =
             refer->script ? (struct lock_target){.mode = LOCK_S, .index = refer->id, .script = true}
                           : (struct lock_target){LOCK_S, refer->index, SLICE_NONE, refer->type, refer->id, NULL, false};

@@ -738,7 +738,7 @@ int core__do_settings_put(struct core *core, struct command *command)
         return 0;
     merged = settings_merge(index->settings, &changes, command->index.preserve_existing, arena);
     set_default(&merged, arena, SLICE_LIT("index.number_of_replicas"), "1");
-    if (mapping_resettle(index->mapping, settings_json(&merged, arena), arena, &mapping, &command->problem) != 0)
+    if (mapping_apply_settings(index->mapping, settings_json(&merged, arena), arena, &mapping, &command->problem) != 0)
         return 0;
     struct catalog_index_spec spec = catalog__spec(index);
     spec.settings = &merged;

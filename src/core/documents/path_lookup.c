@@ -42,8 +42,8 @@ static bool has_tree_delimiter(const struct path_lookup *lookup, const struct ma
 
 bool path_lookup_can_find(const struct path_lookup *lookup, const struct mapping_field *field)
 {
-    return path_lookup_affects(lookup, field) && field_is_found(field) &&
-           field_found_by(field)->number == lookup->path->number && has_tree_delimiter(lookup, field);
+    return path_lookup_affects(lookup, field) && field_is_covered(field) &&
+           field_covering(field)->number == lookup->path->number && has_tree_delimiter(lookup, field);
 }
 
 /* The receiver of the ranges, and where they are allocated. */

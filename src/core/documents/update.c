@@ -237,7 +237,7 @@ int update_run(struct update *update, struct problem *ret_problem)
 {
     if (update->old == NULL)
         return make_new(update, ret_problem);
-    int r = mapping_shown(update->mapped, update->old->source, update->dialect, update->arena, &update->visible_source);
+    int r = mapping_filter_source(update->mapped, update->old->source, update->dialect, update->arena, &update->visible_source);
     if (r != 0)
         return tl_trace(r);
     if (update->visible_source.data == NULL)

@@ -423,7 +423,7 @@ static int check_path(struct write_executor *exec, struct write_item_state *at, 
 {
     const struct write_path_check *path_check = exec->run->path_check;
     struct write_target to = {
-        .index = at->index->name, .type = at->type->name, .id = at->item->id, .new_path = document->place};
+        .index = at->index->name, .type = at->type->name, .id = at->item->id, .new_path = document->lock_path};
 
     if (path_check == NULL || path_check->allowed(path_check->context, &to, exec->run->arena, &at->result->problem))
         return 0;

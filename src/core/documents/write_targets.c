@@ -59,7 +59,7 @@ static struct slice stored_path(struct core *core, const struct write_item_state
     struct slice path = SLICE_NONE;
 
     if (document_parse_stored(at->index->mapping, at->type, at->old.source, &core->scratch, &document) == 0)
-        path = keep_path(core, document.place, before);
+        path = keep_path(core, document.lock_path, before);
     document_release(&document);
     arena_rewind(&core->scratch, mark);
     return path;
@@ -109,7 +109,7 @@ static struct slice path_after(struct target_finder *finder, const struct write_
                                                  &document, &problem)
                            : document_parse(mapping, at->type, at->item->id, source, at->item->dialect, arena,
                                             &document, &problem);
-    struct slice path = r == 0 ? keep_path(core, document.place, before) : SLICE_NONE;
+    struct slice path = r == 0 ? keep_path(core, document.lock_path, before) : SLICE_NONE;
 
     if (r == 0 && keep)
         save_parsed(finder, at, &document);

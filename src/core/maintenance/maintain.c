@@ -220,7 +220,7 @@ static void remove_stale(struct core *core, struct maintain_command *maintain)
 {
     for (size_t i = 0; i < maintain->stale_count; i++) {
         uint64_t batch;
-        if (!entry_is_chunk(maintain->stale[i], &batch))
+        if (!entry_is_posting_list(maintain->stale[i], &batch))
             continue;
         store_batch_delete(core->batch, SPACE_ENTRIES, maintain->stale[i]);
         maintain->removed++;

@@ -81,7 +81,7 @@ static int scan_entry(struct sweep_scan *scan, struct slice key, struct slice va
     uint64_t batch;
 
     (void)value;
-    if (!entry_is_chunk(key, &batch) || (batch & BATCH_TS_MASK) >= sweep->horizon ||
+    if (!entry_is_posting_list(key, &batch) || (batch & BATCH_TS_MASK) >= sweep->horizon ||
         map_get(&sweep->batches, batch_key(&batch)) != NULL)
         return 0;
     maintain->stale = arena_grow(&scan->command->arena, maintain->stale, maintain->stale_count,

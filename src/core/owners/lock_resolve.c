@@ -21,7 +21,7 @@
 #include "core/owners/txn.h"
 #include "core/step/unit.h"
 #include "core/step/work.h"
-#include "json/refers.h"
+#include "json/references.h"
 #include "mapping/mapping.h"
 
 struct session;
@@ -492,16 +492,16 @@ static int add_read_document(struct core *core, const struct lock_target *target
 /* Adds the documents and scripts to which the filters of the matching aliases refer. */
 static int add_filter_references(struct core *core, const struct catalog_target *found, struct lock_spec_list *specs)
 {
-    struct json_refers references = {0};
+    struct json_references references = {0};
     int r = 0;
     for (size_t i = 0; i < found->alias_count; i++) {
         struct json_doc filter;
         if (found->aliases[i]->filter.data != NULL &&
             json_parse_stored(&core->arena, found->aliases[i]->filter, &filter) == 0)
-            json_refers(filter.root, &core->arena, &references);
+            json_references(filter.root, &core->arena, &references);
     }
     for (size_t i = 0; i < references.count && r == 0; i++) {
-        const struct json_refer *reference = &references.items[i];
+        const struct json_reference *reference = &references.items[i];
         if (reference->script)
             add_name(core, specs, RESOURCE_SPACE_SCRIPTS, reference->id, LOCK_S);
         else

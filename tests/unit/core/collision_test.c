@@ -11,7 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/map.h"
-#include "json/keys.h"
+#include "json/name_set.h"
 
 enum { NAME_BYTES = 16, LOCKS = 60000, KEYS = 200000 };
 
@@ -51,15 +51,15 @@ static char *colliding_names(size_t count)
 static void test_collisions_in_json_object(void **state)
 {
     char *names = colliding_names(KEYS);
-    struct json_keys keys = JSON_KEYS_INIT;
+    struct json_name_set keys = JSON_NAME_SET_INIT;
     (void)state;
     compared = 0;
     for (size_t i = 0; i < KEYS; i++)
-        assert_true(json_keys_add(&keys, 0, slice_make(names + i * NAME_BYTES, NAME_BYTES)));
+        assert_true(json_name_set_add(&keys, 0, slice_make(names + i * NAME_BYTES, NAME_BYTES)));
     for (size_t i = 0; i < KEYS; i++)
-        assert_false(json_keys_add(&keys, 0, slice_make(names + i * NAME_BYTES, NAME_BYTES)));
+        assert_false(json_name_set_add(&keys, 0, slice_make(names + i * NAME_BYTES, NAME_BYTES)));
     assert_true(compared < 10 * (size_t)KEYS);
-    json_keys_deinit(&keys);
+    json_name_set_deinit(&keys);
     mem_free(names);
 }
 

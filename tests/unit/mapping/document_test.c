@@ -509,9 +509,9 @@ static void documents_find_their_place(void **state)
         if (!slice_is(buf_as_slice(&buf), rows[i].values) || (document.path.data == NULL) != (rows[i].path == NULL))
             fail_msg("%s: got %.*s, path %.*s", rows[i].document, SLICE_ARG(buf_as_slice(&buf)), SLICE_ARG(document.path));
         if (rows[i].place != NULL)
-            assert_slice_equal(document.place, rows[i].place);
+            assert_slice_equal(document.lock_path, rows[i].place);
         else
-            assert_null(document.place.data);
+            assert_null(document.lock_path.data);
         if (rows[i].path != NULL) {
             assert_slice_equal(document.path, rows[i].path);
             if (strchr(rows[i].document, '\\') == NULL)

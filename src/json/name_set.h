@@ -3,26 +3,26 @@
  * Sets of member names, for noticing duplicates and finding members of large objects in constant time.
  * Of the json module only.
  */
-#ifndef TL_JSON_KEYS_H
-#define TL_JSON_KEYS_H
+#ifndef TL_JSON_NAME_SET_H
+#define TL_JSON_NAME_SET_H
 
 #include "base/slice.h"
 
 #include <yyjson.h>
 
 /* Names seen, each within an object that the caller numbers. */
-struct json_keys {
-    struct json_keys_slot *slots; /* open addressing; NULL while empty */
+struct json_name_set {
+    struct json_name_set_slot *slots; /* open addressing; NULL while empty */
     size_t count;
     size_t size; /* power of two, or 0 */
 };
 
-#define JSON_KEYS_INIT ((struct json_keys){NULL, 0, 0})
+#define JSON_NAME_SET_INIT ((struct json_name_set){NULL, 0, 0})
 
-void json_keys_deinit(struct json_keys *keys);
+void json_name_set_deinit(struct json_name_set *keys);
 
 /* Adds a name. Returns: false where this object had it already. The bytes of `name` must stay. */
-bool json_keys_add(struct json_keys *keys, size_t object, struct slice name);
+bool json_name_set_add(struct json_name_set *keys, size_t object, struct slice name);
 
 /* An index over the members of one object; small ones are searched as they are. */
 struct json_members {

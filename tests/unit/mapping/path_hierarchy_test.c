@@ -33,13 +33,13 @@ static const char settings[] =
 static void assert_found_by(const struct mapping *mapping, const char *path, const char *whole, const char *context)
 {
     const struct mapping_field *field = mapping_field(mapping, slice_from(path));
-    const struct mapping_field *found_by = field_found_by(field);
-    if ((whole == NULL) != (field->whole == NULL) || (whole != NULL && !slice_is(found_by->path, whole)))
+    const struct mapping_field *found_by = field_covering(field);
+    if ((whole == NULL) != (field->full_path_field == NULL) || (whole != NULL && !slice_is(found_by->path, whole)))
         fail_msg("%s: %s is found by %.*s", context, path, SLICE_ARG(found_by->path));
     if (whole != NULL) {
         assert_int_equal(field->number, FIELD_NUMBER_NONE);
         assert_false(field_has_entries(field));
-        assert_true(field_is_found(field));
+        assert_true(field_is_covered(field));
     }
 }
 
@@ -137,7 +137,7 @@ static void changes_are_followed(void **state)
         mapping = change(&arena, mapping, rows[i].type, rows[i].second);
         const char *path = mapping_field(mapping, SLICE_LIT("p.t")) != NULL ? "p.t" : "p";
         assert_found_by(mapping, path, rows[i].whole, rows[i].second);
-        if (field_is_found(mapping_field(mapping, slice_from(path))) != rows[i].found)
+        if (field_is_covered(mapping_field(mapping, slice_from(path))) != rows[i].found)
             fail_msg("%s: %s is %sfound", rows[i].second, path, rows[i].found ? "not " : "");
         mapping_unref(mapping);
         arena_deinit(&arena);

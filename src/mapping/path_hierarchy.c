@@ -72,7 +72,7 @@ static bool copies_below(const struct mapping_field *field, struct slice path)
 static bool is_copied_alone(const struct mapping *mapping, const struct mapping_field *base,
                             const struct mapping_field *field)
 {
-    if (field == base || !mapping->has_copies)
+    if (field == base || !mapping->has_copy_to)
         return false;
     for (size_t i = 0; i < mapping->type_count; i++) {
         if (copies_below(mapping->types[i]->type.root, field->path))
@@ -99,7 +99,7 @@ static void seal_family(struct mapping *mapping, struct mapping_field *base)
 {
     for (size_t i = 0; i <= base->multi_count; i++) {
         struct mapping_field *field = family_member(base, i);
-        field->whole = find_whole(mapping, base, field);
+        field->full_path_field = find_whole(mapping, base, field);
     }
 }
 
@@ -120,7 +120,7 @@ static void seal_below(struct mapping *mapping, struct mapping_field *object)
  */
 static void drop_entries(struct mapping *mapping, struct mapping_field *field)
 {
-    if (field->whole != NULL) {
+    if (field->full_path_field != NULL) {
         mapping->numbers[field->number].complete = false;
         mapping->numbers[field->number].field = NULL;
         field->complete = false;
@@ -132,7 +132,7 @@ static void drop_entries(struct mapping *mapping, struct mapping_field *field)
         drop_entries(mapping, field->multi[i]);
 }
 
-void mapping__seal_directories(struct mapping *mapping)
+void mapping__seal_path_hierarchies(struct mapping *mapping)
 {
     for (size_t i = 0; i < mapping->type_count; i++)
         seal_below(mapping, mapping->types[i]->type.root);

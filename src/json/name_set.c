@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sets of member names; see keys.h. */
-#include "json/keys.h"
+/* Sets of member names; see name_set.h. */
+#include "json/name_set.h"
 
 #include "base/alloc.h"
 #include "base/siphash.h"
 #include "json/each.h"
 
-struct json_keys_slot {
+struct json_name_set_slot {
     size_t object; /* plus one; 0 is empty */
     struct slice name;
 };
@@ -14,10 +14,10 @@ struct json_keys_slot {
 /* Objects with fewer members are searched one by one: faster than building a table. */
 enum { SMALL_OBJECT = 16 };
 
-void json_keys_deinit(struct json_keys *keys)
+void json_name_set_deinit(struct json_name_set *keys)
 {
     mem_free(keys->slots);
-    *keys = JSON_KEYS_INIT;
+    *keys = JSON_NAME_SET_INIT;
 }
 
 static uint64_t slot_hash(size_t object, struct slice name)
@@ -25,19 +25,19 @@ static uint64_t slot_hash(size_t object, struct slice name)
     return siphash_keyed(name) ^ (object * 0x9e3779b97f4a7c15u);
 }
 
-static struct json_keys_slot *find_slot(const struct json_keys *keys, size_t object, struct slice name)
+static struct json_name_set_slot *find_slot(const struct json_name_set *keys, size_t object, struct slice name)
 {
     size_t mask = keys->size - 1;
     for (size_t i = slot_hash(object, name) & mask;; i = (i + 1) & mask) {
-        struct json_keys_slot *slot = &keys->slots[i];
+        struct json_name_set_slot *slot = &keys->slots[i];
         if (slot->object == 0 || (slot->object == object + 1 && slice_equal(slot->name, name)))
             return slot;
     }
 }
 
-static void grow(struct json_keys *keys)
+static void grow(struct json_name_set *keys)
 {
-    struct json_keys old = *keys;
+    struct json_name_set old = *keys;
     keys->size = old.size == 0 ? 64 : old.size * 2;
     keys->slots = mem_zalloc(keys->size * sizeof *keys->slots);
     for (size_t i = 0; i < old.size; i++) {
@@ -47,14 +47,14 @@ static void grow(struct json_keys *keys)
     mem_free(old.slots);
 }
 
-bool json_keys_add(struct json_keys *keys, size_t object, struct slice name)
+bool json_name_set_add(struct json_name_set *keys, size_t object, struct slice name)
 {
     if (keys->count * 2 >= keys->size)
         grow(keys);
-    struct json_keys_slot *slot = find_slot(keys, object, name);
+    struct json_name_set_slot *slot = find_slot(keys, object, name);
     if (slot->object != 0)
         return false;
-    *slot = (struct json_keys_slot){object + 1, name};
+    *slot = (struct json_name_set_slot){object + 1, name};
     keys->count++;
     return true;
 }

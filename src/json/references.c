@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a query refers to; see refers.h. */
-#include "json/refers.h"
+/* What a query refers to; see references.h. */
+#include "json/references.h"
 
 #include "json/json.h"
 #include "json/write.h"
 
-void json_refers_add(struct json_refers *refers, struct arena *arena, const struct json_refer *refer)
+void json_references_add(struct json_references *refers, struct arena *arena, const struct json_reference *refer)
 {
     refers->items = arena_grow(arena, refers->items, refers->count, &refers->capacity, sizeof *refers->items);
     refers->items[refers->count++] = *refer;
@@ -31,18 +31,18 @@ static bool names_script(struct slice key)
     return key.len >= 6 && slice_is(slice_from_offset(key, key.len - 6), "script");
 }
 
-static void look_at(struct slice key, yyjson_val *object, struct arena *arena, struct json_refers *refers)
+static void look_at(struct slice key, yyjson_val *object, struct arena *arena, struct json_references *refers)
 {
     struct slice id = text_of(object, "id", arena);
     struct slice stored = text_of(object, "stored", arena);
     struct slice index = text_of(object, "index", arena);
     if (index.data != NULL && id.data != NULL && json_get_lit(object, "path") != NULL)
-        json_refers_add(refers, arena, &(struct json_refer){false, index, text_of(object, "type", arena), id});
+        json_references_add(refers, arena, &(struct json_reference){false, index, text_of(object, "type", arena), id});
     if (names_script(key) && (id.data != NULL || stored.data != NULL))
-        json_refers_add(refers, arena, &(struct json_refer){.script = true, .id = stored.data != NULL ? stored : id});
+        json_references_add(refers, arena, &(struct json_reference){.script = true, .id = stored.data != NULL ? stored : id});
 }
 
-static void walk(struct slice key, yyjson_val *value, struct arena *arena, struct json_refers *refers)
+static void walk(struct slice key, yyjson_val *value, struct arena *arena, struct json_references *refers)
 {
     size_t i, max;
     yyjson_val *name, *item;
@@ -56,7 +56,7 @@ static void walk(struct slice key, yyjson_val *value, struct arena *arena, struc
     }
 }
 
-void json_refers(yyjson_val *value, struct arena *arena, struct json_refers *refers)
+void json_references(yyjson_val *value, struct arena *arena, struct json_references *refers)
 {
     walk(SLICE_NONE, value, arena, refers);
 }
